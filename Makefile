@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Every check and every way to use the repository is a target here; `make` alone lists them.
+
+SHELL := /bin/bash
+VENV := .venv
+BIN := $(VENV)/bin
+MPTCPLAB := $(BIN)/mptcplab
+DEMO_OUT ?= demo-out
+PYTEST_ARGS ?=
+
+# Where the tarball of Debian's kernel source lies; checkpatch.pl is taken from it.
+KERNEL_SOURCE ?= /usr/src/linux-source-6.12.tar.xz
+CHECKPATCH := $(VENV)/checkpatch/checkpatch.pl
+# What a program that is not the kernel cannot follow: its types, macros and attributes.
+KERNEL_ONLY := PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO,BIT_MACRO,CAMELCASE
+# Kernel style for our C: what goes into the kernel and the program that runs inside.
+C_FILES = $(shell find kernel guest -name '*.[ch]' 2>/dev/null)
+SHELL_FILES = $(shell find scripts guest -name '*.sh' 2>/dev/null) .ci/run
+
+.DEFAULT_GOAL := help
+# Set-up comes before what needs it, also with --jobs.
+.NOTPARALLEL:
+.PHONY: help setup setup-lint venv venv-dev kernel demo test lint checkpatch shellcheck lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: setup venv kernel ## set up everything and compare two schedulers on two paths
+	$(MPTCPLAB) compare --path wifi:50mbit,10ms --path lte:20mbit,40ms,queue=200,loss=0.1% \
+	    --scheduler default,roundrobin --duration 20s --repeat 3 --out $(DEMO_OUT)
+
+test: setup venv-dev kernel ## set up everything and run all tests
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: setup-lint venv-dev checkpatch shellcheck ## ruff, mypy --strict, checkpatch, shellcheck
+	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check src tests
+	$(BIN)/mypy
+
+setup: ## install the Debian packages that are missing (says which; needs root or sudo then)
+	@scripts/setup.sh
+
+setup-lint:
+	@scripts/setup.sh --lint
+
+venv: $(VENV)/.stamp ## the Python environment, from requirements.lock
+
+venv-dev: $(VENV)/.stamp-dev
+
+$(VENV)/.made:
+	@python=$$(scripts/python.sh) && echo "Python environment: $(VENV), from $$python" && \
+	    "$$python" -m venv --clear $(VENV)
+	@touch $@
+
+$(VENV)/.stamp: $(VENV)/.made requirements.lock pyproject.toml
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e .
+	@touch $@
+
+$(VENV)/.stamp-dev: $(VENV)/.stamp requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-dev.lock
+	@touch $@
+
+kernel: venv ## build the lab kernel (nothing to do when nothing changed)
+	@$(MPTCPLAB) kernel build
+
+checkpatch: $(CHECKPATCH) ## kernel style of our C files and patches
+	@perl $(CHECKPATCH) --no-tree --strict --terse --quiet --no-summary --show-types -f $(filter kernel/%,$(C_FILES))
+	@perl $(CHECKPATCH) --no-tree --strict --terse --quiet --no-summary --show-types \
+	    --ignore $(KERNEL_ONLY) -f $(filter guest/%,$(C_FILES))
+
+shellcheck: ## our shell scripts
+	shellcheck $(SHELL_FILES)
+
+$(CHECKPATCH): $(KERNEL_SOURCE) | $(VENV)/.made
+	@mkdir -p $(@D)
+	@tar -xJf $< -C $(@D) --strip-components=2 --wildcards '*/scripts/checkpatch.pl' \
+	    '*/scripts/spelling.txt' '*/scripts/const_structs.checkpatch'
+	@touch $@
+
+lock: ## write the lock files anew with the newest versions (needs uv)
+	uv pip compile $(LOCK_OPTIONS) --extra build -o requirements.lock pyproject.toml
+	uv pip compile $(LOCK_OPTIONS) --extra build --extra dev -c requirements.lock \
+	    -o requirements-dev.lock pyproject.toml
+
+# One version of each for every Python: figures must not depend on which Python is installed.
+LOCK_OPTIONS = --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
+    --fork-strategy fewest --no-annotate --no-header --no-emit-index-url --no-emit-find-links
+
+clean: ## remove what make made here (the kernel cache is kept: mptcplab's own, shared by clones)
+	rm -rf $(VENV) $(DEMO_OUT) .checkpatch-camelcase* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A probe that samples the connections of a network namespace.
+ *
+ * /proc/net/mptcp_probe, opened in a namespace and told
+ *
+ *	START INTERVAL STOP [tcp]
+ *
+ * (nanoseconds since boot; STOP 0: until it is told "stop") takes a sample of
+ * every MPTCP connection, or of every plain TCP one, at START, START + INTERVAL,
+ * ... up to and including STOP. read() gives the records of probe.h, sleeps
+ * while there is little to give, and returns 0 after the last one.
+ *
+ * It must not change what it looks at. A kernel thread takes the samples, so
+ * that it can hold the socket locks as everybody else does, and reads no
+ * clock: in time travel that would move the time. Records bear the time at
+ * which they were due, which with infinitely fast CPUs is when they are taken.
+ */
+
+#define pr_fmt(fmt) "mptcp_probe: " fmt
+
+#include <linux/hrtimer.h>
+#include <linux/kfifo.h>
+#include <linux/kthread.h>
+#include <linux/poll.h>
+#include <linux/proc_fs.h>
+#include <linux/sock_diag.h>
+#include <linux/xarray.h>
+#include <net/inet_hashtables.h>
+#include <net/net_namespace.h>
+#include <net/tcp.h>
+
+#include "../protocol.h"
+#include "probe.h"
+
+#define PROBE_FIFO_BYTES	SZ_256K
+/* wake the reader for no less than this: a system call is expensive here */
+#define PROBE_WAKE_BYTES	SZ_64K
+/* a connection with eight subflows */
+#define PROBE_RECORDS_MAX	9
+
+struct probe {
+	struct net		*net;
+	struct mutex		lock;		/* of the fifo's reading end, and thread */
+	struct task_struct	*thread;
+	wait_queue_head_t	wait;
+	struct kfifo		fifo;
+	struct xarray		ids;		/* socket cookie -> connection number */
+	u32			connections;
+	u64			start_ns;
+	u64			interval_ns;
+	u64			stop_ns;
+	bool			tcp;
+	bool			overflow;	/* the reader was too slow: records are missing */
+	bool			done;
+};
+
+static u32 probe_connection_number(struct probe *probe, struct sock *sk)
+{
+	u64 cookie = sock_gen_cookie(sk);
+	void *known = xa_load(&probe->ids, cookie);
+
+	if (known)
+		return xa_to_value(known);
+	probe->connections++;
+	xa_store(&probe->ids, cookie, xa_mk_value(probe->connections), GFP_KERNEL);
+	return probe->connections;
+}
+
+static struct probe_head probe_head(u64 now, u32 connection, u8 kind, u8 n)
+{
+	return (struct probe_head) {
+		.time_ns	= cpu_to_le64(now),
+		.connection	= cpu_to_le32(connection),
+		.kind		= kind,
+		.n		= n,
+	};
+}
+
+static void probe_put(struct probe *probe, const void *records, size_t bytes)
+{
+	if (kfifo_avail(&probe->fifo) < bytes)
+		WRITE_ONCE(probe->overflow, true);
+	else
+		kfifo_in(&probe->fifo, records, bytes);
+}
+
+static u32 probe_tcp_ofo_bytes(const struct tcp_sock *tp)
+{
+	struct rb_node *node;
+	u32 bytes = 0;
+
+	for (node = rb_first(&tp->out_of_order_queue); node; node = rb_next(node))
+		bytes += rb_to_skb(node)->len;
+	return bytes;
+}
+
+static void probe_fill_subflow(struct probe_subflow *rec, struct sock *ssk,
+			       struct probe_head head, bool backup)
+{
+	const struct tcp_sock *tp = tcp_sk(ssk);
+	bool slow = lock_sock_fast(ssk);
+
+	*rec = (struct probe_subflow) {
+		.head			= head,
+		.local_addr		= inet_sk(ssk)->inet_saddr,
+		.remote_addr		= inet_sk(ssk)->inet_daddr,
+		.cwnd			= cpu_to_le32(tcp_snd_cwnd(tp)),
+		.ssthresh		= cpu_to_le32(tp->snd_ssthresh),
+		.srtt_us		= cpu_to_le32(tp->srtt_us >> 3),
+		.rttvar_us		= cpu_to_le32(tp->mdev_us >> 2),
+		.min_rtt_us		= cpu_to_le32(tcp_min_rtt(tp)),
+		.in_flight		= cpu_to_le32(tcp_packets_in_flight(tp)),
+		.mss			= cpu_to_le32(tp->mss_cache),
+		.unsent_bytes		= cpu_to_le32(tp->write_seq - tp->snd_nxt),
+		.sent_bytes		= cpu_to_le64(tp->bytes_sent),
+		.acked_bytes		= cpu_to_le64(tp->bytes_acked),
+		.received_bytes		= cpu_to_le64(tp->bytes_received),
+		.retransmitted_bytes	= cpu_to_le64(tp->bytes_retrans),
+		.retransmitted_packets	= cpu_to_le32(tp->total_retrans),
+		.data_packets_out	= cpu_to_le32(tp->data_segs_out),
+		.data_packets_in	= cpu_to_le32(tp->data_segs_in),
+		.window_bytes		= cpu_to_le32(tp->snd_wnd),
+		.ofo_bytes		= cpu_to_le32(probe_tcp_ofo_bytes(tp)),
+		.ca_state		= inet_csk(ssk)->icsk_ca_state,
+		.tcp_state		= ssk->sk_state,
+		.backup			= backup,
+	};
+	unlock_sock_fast(ssk, slow);
+}
+
+static void probe_sample_mptcp_connection(struct probe *probe, struct mptcp_sock *msk,
+					  u64 now)
+{
+	struct mptcp_subflow_context *subflow;
+	struct sock *sk = (struct sock *)msk;
+	struct {
+		struct probe_connection	connection;
+		struct probe_subflow	subflow[PROBE_RECORDS_MAX - 1];
+	} *rec;
+	u32 ofo_packets = 0, id;
+	struct rb_node *node;
+	u64 ofo_bytes = 0;
+	int n = 0;
+
+	rec = kmalloc(sizeof(*rec), GFP_KERNEL);
+	if (!rec) {
+		WRITE_ONCE(probe->overflow, true);
+		return;
+	}
+	id = probe_connection_number(probe, sk);
+
+	lock_sock(sk);
+	if (sk->sk_state == TCP_CLOSE)
+		goto unlock;
+
+	mptcp_for_each_subflow(msk, subflow) {
+		if (n == ARRAY_SIZE(rec->subflow))
+			break;
+		probe_fill_subflow(&rec->subflow[n], mptcp_subflow_tcp_sock(subflow),
+				   probe_head(now, id, PROBE_SUBFLOW,
+					      subflow->subflow_id - 1),
+				   subflow->backup || subflow->request_bkup);
+		n++;
+	}
+
+	mptcp_data_lock(sk);
+	for (node = rb_first(&msk->out_of_order_queue); node; node = rb_next(node)) {
+		ofo_bytes += MPTCP_SKB_CB(rb_to_skb(node))->end_seq -
+			     MPTCP_SKB_CB(rb_to_skb(node))->map_seq;
+		ofo_packets++;
+	}
+	rec->connection = (struct probe_connection) {
+		.head		 = probe_head(now, id, PROBE_CONNECTION, n),
+		.delivered_bytes = cpu_to_le64(msk->bytes_received),
+		.read_bytes	 = cpu_to_le64(msk->bytes_consumed),
+		.ofo_bytes	 = cpu_to_le64(ofo_bytes),
+		.written_bytes	 = cpu_to_le64(msk->bytes_acked + msk->write_seq - msk->snd_una),
+		.sent_bytes	 = cpu_to_le64(msk->bytes_sent),
+		.acked_bytes	 = cpu_to_le64(msk->bytes_acked),
+		.sndbuf_used	 = cpu_to_le32(sk->sk_wmem_queued),
+		.sndbuf		 = cpu_to_le32(sk->sk_sndbuf),
+		.rcvbuf_used	 = cpu_to_le32(__mptcp_rmem(sk)),
+		.rcvbuf		 = cpu_to_le32(sk->sk_rcvbuf),
+		.window_bytes	 = cpu_to_le64(READ_ONCE(msk->wnd_end) - msk->snd_nxt),
+		.ofo_packets	 = cpu_to_le32(ofo_packets),
+		.reinjected_bytes = cpu_to_le64(msk->bytes_retrans),
+	};
+	mptcp_data_unlock(sk);
+
+	probe_put(probe, rec, offsetof(typeof(*rec), subflow[n]));
+unlock:
+	release_sock(sk);
+	kfree(rec);
+}
+
+static void probe_sample_mptcp(struct probe *probe, u64 now)
+{
+	long slot = 0, num = 0;
+	struct mptcp_sock *msk;
+
+	while ((msk = mptcp_token_iter_next(probe->net, &slot, &num))) {
+		probe_sample_mptcp_connection(probe, msk, now);
+		sock_put((struct sock *)msk);
+		cond_resched();
+	}
+}
+
+/* The same two records for plain TCP: one connection with one subflow. */
+static void probe_sample_tcp_connection(struct probe *probe, struct sock *sk, u64 now)
+{
+	u32 id = probe_connection_number(probe, sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct {
+		struct probe_connection	connection;
+		struct probe_subflow	subflow;
+	} rec;
+	bool slow;
+
+	probe_fill_subflow(&rec.subflow, sk, probe_head(now, id, PROBE_SUBFLOW, 0), false);
+	slow = lock_sock_fast(sk);
+	rec.connection = (struct probe_connection) {
+		.head		 = probe_head(now, id, PROBE_CONNECTION, 1),
+		.delivered_bytes = cpu_to_le64(tp->bytes_received),
+		.read_bytes	 = cpu_to_le64(tp->bytes_received - (tp->rcv_nxt - tp->copied_seq)),
+		.ofo_bytes	 = cpu_to_le64(probe_tcp_ofo_bytes(tp)),
+		.written_bytes	 = cpu_to_le64(tp->bytes_acked + tp->write_seq - tp->snd_una),
+		.sent_bytes	 = cpu_to_le64(tp->bytes_sent - tp->bytes_retrans),
+		.acked_bytes	 = cpu_to_le64(tp->bytes_acked),
+		.sndbuf_used	 = cpu_to_le32(sk->sk_wmem_queued),
+		.sndbuf		 = cpu_to_le32(sk->sk_sndbuf),
+		.rcvbuf_used	 = cpu_to_le32(atomic_read(&sk->sk_rmem_alloc)),
+		.rcvbuf		 = cpu_to_le32(sk->sk_rcvbuf),
+		.window_bytes	 = cpu_to_le64(tcp_wnd_end(tp) - tp->snd_nxt),
+	};
+	unlock_sock_fast(sk, slow);
+	probe_put(probe, &rec, sizeof(rec));
+}
+
+static void probe_sample_tcp(struct probe *probe, u64 now)
+{
+	struct inet_hashinfo *hash = probe->net->ipv4.tcp_death_row.hashinfo;
+	struct hlist_nulls_node *node;
+	struct sock *sk, *found;
+	unsigned int slot;
+	int num, seen;
+
+	for (slot = 0; slot <= hash->ehash_mask; slot++) {
+		/* the lock cannot be held while a socket is locked: come back
+		 * for each one, and step over those that were seen
+		 */
+		for (seen = 0; !hlist_nulls_empty(&hash->ehash[slot].chain); seen++) {
+			spinlock_t *lock = inet_ehash_lockp(hash, slot);
+
+			found = NULL;
+			num = 0;
+			spin_lock_bh(lock);
+			sk_nulls_for_each(sk, node, &hash->ehash[slot].chain) {
+				if (!net_eq(sock_net(sk), probe->net) ||
+				    !sk_fullsock(sk) || sk_is_mptcp(sk) ||
+				    num++ != seen)
+					continue;
+				if (refcount_inc_not_zero(&sk->sk_refcnt))
+					found = sk;
+				break;
+			}
+			spin_unlock_bh(lock);
+			if (!found)
+				break;
+			probe_sample_tcp_connection(probe, found, now);
+			sock_put(found);
+		}
+	}
+}
+
+static int probe_thread(void *arg)
+{
+	struct probe *probe = arg;
+	u64 due;
+
+	for (due = probe->start_ns; !probe->stop_ns || due <= probe->stop_ns;
+	     due += probe->interval_ns) {
+		ktime_t at = ns_to_ktime(due);
+
+		set_current_state(TASK_INTERRUPTIBLE);
+		if (kthread_should_stop()) {
+			__set_current_state(TASK_RUNNING);
+			break;
+		}
+		schedule_hrtimeout(&at, HRTIMER_MODE_ABS);
+		if (kthread_should_stop())
+			break;
+		if (probe->tcp)
+			probe_sample_tcp(probe, due);
+		else
+			probe_sample_mptcp(probe, due);
+		if (kfifo_len(&probe->fifo) >= PROBE_WAKE_BYTES)
+			wake_up_interruptible(&probe->wait);
+	}
+	WRITE_ONCE(probe->done, true);
+	wake_up_interruptible(&probe->wait);
+
+	/* wait for probe_stop() */
+	set_current_state(TASK_INTERRUPTIBLE);
+	while (!kthread_should_stop()) {
+		schedule();
+		set_current_state(TASK_INTERRUPTIBLE);
+	}
+	__set_current_state(TASK_RUNNING);
+	return 0;
+}
+
+static bool probe_readable(struct probe *probe)
+{
+	return READ_ONCE(probe->done) || READ_ONCE(probe->overflow) ||
+	       kfifo_len(&probe->fifo) >= PROBE_WAKE_BYTES;
+}
+
+static int probe_open(struct inode *inode, struct file *file)
+{
+	struct probe *probe;
+	int err;
+
+	probe = kzalloc(sizeof(*probe), GFP_KERNEL);
+	if (!probe)
+		return -ENOMEM;
+	err = kfifo_alloc(&probe->fifo, PROBE_FIFO_BYTES, GFP_KERNEL);
+	if (err) {
+		kfree(probe);
+		return err;
+	}
+	probe->net = get_net(pde_data(inode));
+	mutex_init(&probe->lock);
+	init_waitqueue_head(&probe->wait);
+	xa_init(&probe->ids);
+	file->private_data = probe;
+	return nonseekable_open(inode, file);
+}
+
+static void probe_stop(struct probe *probe)
+{
+	if (!probe->thread)
+		return;
+	kthread_stop(probe->thread);
+	probe->thread = NULL;
+}
+
+static ssize_t probe_write(struct file *file, const char __user *from, size_t len,
+			   loff_t *pos)
+{
+	struct probe *probe = file->private_data;
+	struct task_struct *thread;
+	char text[96], mode[8] = "";
+	int fields;
+
+	if (len >= sizeof(text))
+		return -EINVAL;
+	if (copy_from_user(text, from, len))
+		return -EFAULT;
+	text[len] = '\0';
+
+	guard(mutex)(&probe->lock);
+	if (sysfs_streq(text, "stop")) {
+		probe_stop(probe);
+		return len;
+	}
+	if (probe->thread)
+		return -EBUSY;
+	fields = sscanf(text, "%llu %llu %llu %7s", &probe->start_ns,
+			&probe->interval_ns, &probe->stop_ns, mode);
+	if (fields < 3 || !probe->interval_ns || (*mode && strcmp(mode, "tcp")))
+		return -EINVAL;
+	probe->tcp = *mode;
+
+	thread = kthread_run(probe_thread, probe, "mptcp_probe");
+	if (IS_ERR(thread))
+		return PTR_ERR(thread);
+	probe->thread = thread;
+	return len;
+}
+
+static ssize_t probe_read(struct file *file, char __user *to, size_t len, loff_t *pos)
+{
+	struct probe *probe = file->private_data;
+	unsigned int copied;
+	int err;
+
+	if (!probe_readable(probe)) {
+		if (file->f_flags & O_NONBLOCK)
+			return -EAGAIN;
+		err = wait_event_interruptible(probe->wait, probe_readable(probe));
+		if (err)
+			return err;
+	}
+	if (READ_ONCE(probe->overflow))
+		return -ENOBUFS;
+
+	guard(mutex)(&probe->lock);
+	err = kfifo_to_user(&probe->fifo, to, rounddown(len, sizeof(struct probe_connection)),
+			    &copied);
+	return err ? err : copied;
+}
+
+static __poll_t probe_poll(struct file *file, poll_table *wait)
+{
+	struct probe *probe = file->private_data;
+
+	poll_wait(file, &probe->wait, wait);
+	return probe_readable(probe) ? EPOLLIN | EPOLLRDNORM : 0;
+}
+
+static int probe_release(struct inode *inode, struct file *file)
+{
+	struct probe *probe = file->private_data;
+
+	probe_stop(probe);
+	xa_destroy(&probe->ids);
+	kfifo_free(&probe->fifo);
+	put_net(probe->net);
+	kfree(probe);
+	return 0;
+}
+
+static const struct proc_ops probe_proc_ops = {
+	.proc_open	= probe_open,
+	.proc_write	= probe_write,
+	.proc_read	= probe_read,
+	.proc_poll	= probe_poll,
+	.proc_release	= probe_release,
+};
+
+static int __net_init probe_net_init(struct net *net)
+{
+	if (!proc_create_data("mptcp_probe", 0600, net->proc_net, &probe_proc_ops, net))
+		return -ENOMEM;
+	return 0;
+}
+
+static void __net_exit probe_net_exit(struct net *net)
+{
+	remove_proc_entry("mptcp_probe", net->proc_net);
+}
+
+static struct pernet_operations probe_net_ops = {
+	.init = probe_net_init,
+	.exit = probe_net_exit,
+};
+
+static int __init probe_init(void)
+{
+	return register_pernet_subsys(&probe_net_ops);
+}
+
+late_initcall(probe_init);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the probe writes: 128-byte little-endian records of two kinds, mixed,
+ * in the order of time. Counters start with the connection or the subflow.
+ * The reader of these records is src/mptcplab/records.py.
+ */
+#ifndef _MPTCP_LAB_PROBE_H
+#define _MPTCP_LAB_PROBE_H
+
+#include <linux/types.h>
+
+enum probe_kind {
+	PROBE_CONNECTION = 1,
+	PROBE_SUBFLOW = 2,
+};
+
+struct probe_head {
+	__le64	time_ns;	/* simulated time since boot */
+	__le32	connection;	/* 1, 2, ... in the order of first sight */
+	u8	kind;
+	u8	n;		/* subflows of the connection; or which one, from 0 */
+	__le16	flags;		/* 0 */
+};
+
+struct probe_connection {
+	struct probe_head head;
+	__le64	delivered_bytes;	/* received in order */
+	__le64	read_bytes;		/* of these, taken by the application */
+	__le64	ofo_bytes;		/* held in the out-of-order queue */
+	__le64	written_bytes;		/* by the application */
+	__le64	sent_bytes;		/* for the first time */
+	__le64	acked_bytes;		/* by the peer, at the connection level */
+	__le32	sndbuf_used;		/* memory, overhead counted */
+	__le32	sndbuf;
+	__le32	rcvbuf_used;		/* memory, overhead counted */
+	__le32	rcvbuf;
+	__le64	window_bytes;		/* left of the send window */
+	__le32	ofo_packets;
+	__le32	reserved;
+	__le64	reinjected_bytes;	/* sent again at the connection level */
+	u8	padding[24];
+};
+
+struct probe_subflow {
+	struct probe_head head;
+	__be32	local_addr;
+	__be32	remote_addr;
+	__le32	cwnd;			/* segments */
+	__le32	ssthresh;		/* segments */
+	__le32	srtt_us;
+	__le32	rttvar_us;
+	__le32	min_rtt_us;
+	__le32	in_flight;		/* segments */
+	__le32	mss;			/* bytes */
+	__le32	unsent_bytes;		/* in the subflow's queue */
+	__le64	sent_bytes;		/* retransmissions counted */
+	__le64	acked_bytes;
+	__le64	received_bytes;		/* in order at the subflow */
+	__le64	retransmitted_bytes;
+	__le32	retransmitted_packets;
+	__le32	data_packets_out;	/* retransmissions counted */
+	__le32	data_packets_in;
+	__le32	window_bytes;		/* that the peer granted */
+	__le32	ofo_bytes;		/* out-of-order queue of the subflow */
+	u8	ca_state;
+	u8	tcp_state;
+	u8	backup;
+	u8	reserved;
+	u8	padding[16];
+};
+
+static_assert(sizeof(struct probe_connection) == 128);
+static_assert(sizeof(struct probe_subflow) == 128);
+
+#endif

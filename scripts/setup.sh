@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Installs the Debian packages that are missing, and says which before it does.
+# Silent and without root when nothing is missing. `--lint` adds what `make lint` needs.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# An ordinary user's PATH lacks the directory where Debian keeps tc.
+export PATH="$PATH:/usr/sbin:/sbin"
+
+missing=()
+need_command() { command -v "$1" >/dev/null || missing+=("$2"); }
+
+scripts/python.sh >/dev/null 2>&1 || missing+=(python3 python3-venv)
+for tool in gcc make flex bison bc patch; do need_command "$tool" "$tool"; done
+need_command ld binutils
+need_command xz xz-utils
+need_command ip iproute2
+if command -v gcc >/dev/null && [[ $(gcc -print-file-name=libc.a) != /* ]] ||
+	! [[ -e /usr/include/stdio.h ]]; then
+	missing+=(libc6-dev)
+fi
+[[ -e /usr/src/linux-source-6.12.tar.xz ]] || missing+=(linux-source-6.12)
+if [[ ${1-} == --lint ]]; then
+	need_command shellcheck shellcheck
+	need_command prove perl # checkpatch.pl uses modules that are not in perl-base
+fi
+((${#missing[@]})) || exit 0
+
+as_root=()
+if ((EUID != 0)); then as_root=(sudo); fi
+install=(apt-get install --yes --no-install-recommends "${missing[@]}")
+give_up() {
+	echo "$1 As root, run:"
+	echo "  apt-get update && ${install[*]}"
+	exit 1
+} >&2
+
+if ! command -v apt-get >/dev/null; then
+	echo "This is no Debian: there is no apt-get. Install what its packages hold: ${missing[*]}" >&2
+	exit 1
+fi
+((EUID == 0)) || command -v sudo >/dev/null ||
+	give_up "Packages are missing, and you are neither root nor is there sudo."
+
+echo "Installing these Debian packages: ${missing[*]}"
+echo "  ${as_root[*]+${as_root[*]} }apt-get update && ${as_root[*]+${as_root[*]} }${install[*]}"
+if ! "${as_root[@]}" apt-get update --quiet=2 ||
+	! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive "${install[@]}" --quiet=2; then
+	give_up "The packages could not be installed (see above)."
+fi

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The benchmark: how fast runs are here, and how well schedulers fill paths that are alike.
+
+Wall-clock figures move with the machine and its load, so those that matter are ratios of runs
+taken in turn in one call. Figures in virtual time are exact.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+
+from mptcplab import engine, experiment, plan, records
+from mptcplab.engine import Outcome, Watch
+from mptcplab.guest import Guest
+from mptcplab.kernel import KernelBuild
+from mptcplab.metrics import RunMetrics, run_metrics
+from mptcplab.scenario import Flags, Scenario, from_flags
+
+_SCHEDULERS = ("default", "roundrobin")
+#: The fixed scenario of the speed figures, the same for ever so that they can be compared.
+BENCH = Flags(
+    path=("fast:100mbit,10ms,queue=300", "slow:50mbit,20ms,queue=300"),
+    scheduler="default",
+    duration="20s",
+    seed="1",
+)
+#: Two paths that are alike, for how well schedulers fill them.
+TWINS = Flags(path=("a:50mbit,10ms", "b:50mbit,10ms"), duration="20s", seed="1")
+
+# Of the 1514 bytes of a full Ethernet frame, 1424 are data: 14 Ethernet, 20 IP, 20 TCP, 12 its
+# timestamps, 24 MPTCP's data sequence signal (RFC 8684, section 3.3.1: 4 + 4 data ACK + 8 data
+# sequence number + 4 subflow sequence number + 2 length, padded).
+_DATA_SHARE = 1424 / 1514
+
+
+def ideal_goodput_bps(scenario: Scenario) -> float:
+    """The goodput of MPTCP if all paths were always full of full segments, in bit/s."""
+    return sum(path.up.rate_bps for path in scenario.paths) * _DATA_SHARE
+
+
+def run(
+    kernel: KernelBuild,
+    guest: Guest,
+    *,
+    repeat: int,
+    say: Callable[[str], None],
+    cancel: threading.Event,
+) -> dict[str, Any]:
+    """Take all figures, each the median of `repeat`; `say` is told what is being done.
+
+    Setting `cancel` ends what runs and raises RunCancelledError.
+    """
+    with tempfile.TemporaryDirectory(prefix="mptcplab-bench-") as directory:
+        runner = _Runner(kernel, guest, Path(directory), Watch(cancel=cancel))
+        return {
+            "speed": _speed(runner, repeat, say),
+            "sampling": _sampling(runner, repeat, say),
+            "side_by_side": _side_by_side(runner, repeat, say),
+            "filling": _filling(runner, say),
+            "build": {"kernel": kernel.id, "guest": guest.id},
+        }
+
+
+class _Runner:
+    """Runs scenarios into directories that nobody keeps."""
+
+    def __init__(self, kernel: KernelBuild, guest: Guest, directory: Path, watch: Watch) -> None:
+        self._kernel, self._guest, self._directory = kernel, guest, directory
+        self._watch = watch
+
+    def __call__(self, scenario: Scenario) -> tuple[Outcome, RunMetrics]:
+        directory = Path(tempfile.mkdtemp(dir=self._directory))
+        with experiment.own_cpu() as cpu:
+            text = plan.render(scenario)
+            outcome = engine.run(
+                scenario, text, self._kernel, self._guest, directory, cpu=cpu, watch=self._watch
+            )
+        figures = run_metrics(
+            scenario,
+            records.read_samples(directory / engine.CLIENT_SAMPLES),
+            records.read_samples(directory / engine.SERVER_SAMPLES),
+            outcome.guest,
+        )
+        return outcome, figures
+
+
+def _scenario(flags: Flags, **changed: Any) -> Scenario:
+    values = {**vars(flags), **changed}
+    return from_flags(Flags(**values), _SCHEDULERS, single=True).runs()[0]
+
+
+def _speed(runner: _Runner, repeat: int, say: Callable[[str], None]) -> dict[str, float]:
+    say(f"speed of one run: {repeat} x {_describe(BENCH)}")
+    taken = [runner(_scenario(BENCH)) for _ in range(repeat)]
+    packets = taken[0][1].metrics["data_packets"] or 0
+    return {
+        "virtual_s": taken[0][0].virtual_s,
+        "data_packets": packets,
+        "wall_s": median(outcome.wall_s for outcome, _ in taken),
+        "times_real_time": median(outcome.virtual_s / outcome.wall_s for outcome, _ in taken),
+        "data_packets_per_s": median(packets / outcome.wall_s for outcome, _ in taken),
+        "start_s": median(outcome.start_s for outcome, _ in taken),
+        "user_s": median(outcome.user_s for outcome, _ in taken),
+        "system_s": median(outcome.system_s for outcome, _ in taken),
+        "memory_bytes": max(outcome.memory_bytes for outcome, _ in taken),
+    }
+
+
+def _sampling(runner: _Runner, repeat: int, say: Callable[[str], None]) -> dict[str, float]:
+    """CPU time with samples every 10 ms against one sample at each end, in turn."""
+    say(f"cost of sampling: {repeat} x with and without")
+    often, never = _scenario(BENCH), _scenario(BENCH, sample_interval="20s", warmup="0s")
+
+    def cpu_s(scenario: Scenario) -> float:
+        outcome, _ = runner(scenario)
+        return outcome.user_s + outcome.system_s
+
+    return {"cost": median(cpu_s(often) / cpu_s(never) for _ in range(repeat)) - 1}
+
+
+def _side_by_side(runner: _Runner, repeat: int, say: Callable[[str], None]) -> dict[str, float]:
+    """Throughput of two runs at a time against one after the other, in turn."""
+    if len(experiment.cpus()) < 2:
+        say("side by side: not measured, there is only one CPU")
+        return {}
+    say(f"two runs side by side: {repeat} x against one after the other")
+    scenario = _scenario(BENCH)
+
+    def ratio() -> float:
+        started = time.monotonic()
+        for _ in range(2):
+            runner(scenario)
+        one_by_one = time.monotonic() - started
+        started = time.monotonic()
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            list(pool.map(runner, [scenario] * 2))
+        return one_by_one / (time.monotonic() - started)
+
+    return {"throughput": median(ratio() for _ in range(repeat))}
+
+
+def _filling(runner: _Runner, say: Callable[[str], None]) -> dict[str, float]:
+    """Goodput on two equal paths: exact, so once is enough."""
+    say(f"how well paths are filled: {_describe(TWINS)}")
+    goodput: dict[str, float] = {}
+    for scheduler in _SCHEDULERS:
+        _, figures = runner(_scenario(TWINS, scheduler=scheduler))
+        goodput[scheduler] = float(figures.metrics["goodput_bps"] or 0)
+    return {
+        "default_of_ideal": goodput["default"] / ideal_goodput_bps(_scenario(TWINS)),
+        "roundrobin_of_default": goodput["roundrobin"] / goodput["default"],
+    }
+
+
+def _describe(flags: Flags) -> str:
+    return f"{' and '.join(flags.path)} for {flags.duration}"
+
+
+def table(results: dict[str, Any]) -> Group:
+    """The figures, each with what it should at least or at most be."""
+    speed, side = results["speed"], results["side_by_side"]
+    filling = results["filling"]
+    rows = [
+        ("virtual / wall time", f"{speed['times_real_time']:.1f} x", ">= 20 x"),
+        (
+            "data packets per wall second",
+            f"{speed['data_packets_per_s'] / 1e3:.0f} k",
+            ">= 250 k",
+        ),
+        ("wall time, of 20 s of data", f"{speed['wall_s']:.2f} s", ""),
+        ("user and system time", f"{speed['user_s']:.2f} + {speed['system_s']:.2f} s", ""),
+        ("start to first packet", f"{speed['start_s'] * 1e3:.0f} ms", "<= 200 ms"),
+        ("peak memory", f"{speed['memory_bytes'] / 2**20:.0f} MiB", "<= 160 MiB"),
+        ("cost of sampling", f"{results['sampling']['cost'] * 100:+.1f} %", "<= 5 %"),
+    ]
+    if side:
+        rows.append(("two side by side", f"{side['throughput']:.2f} x one", ">= 1.7 x"))
+    rows += [
+        ("default, of the ideal", f"{filling['default_of_ideal'] * 100:.1f} %", ">= 97 %"),
+        (
+            "roundrobin, of default",
+            f"{filling['roundrobin_of_default'] * 100:.1f} %",
+            ">= 97 %",
+        ),
+    ]
+    shown = Table(box=None, pad_edge=False)
+    shown.add_column("figure")
+    shown.add_column("measured", justify="right")
+    shown.add_column("wanted", justify="right", style="dim")
+    for row in rows:
+        shown.add_row(*row)
+    note = "Wall-clock figures are medians of this call and move with the machine and its load."
+    return Group(shown, note)

@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The command line: reads what a person wants, calls the modules below, shows what they found."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn, TypeVar
+
+import click
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from mptcplab import __version__, bench, doctor, experiment, guest, kernel, plan, report, scenario
+from mptcplab.engine import Limits, RunCancelledError
+from mptcplab.errors import MptcplabError
+from mptcplab.report import Document, Entry
+from mptcplab.scenario import Flags, Request, Scenario
+from mptcplab.store import Store, write_json
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: The document of the latest comparison in an output directory.
+DOCUMENT = "comparison.json"
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Start with: mptcplab doctor, then mptcplab compare --help",
+)
+@click.version_option(__version__, prog_name="mptcplab")
+def cli() -> None:
+    """Compare Multipath TCP packet schedulers: the real Linux kernel, in virtual time."""
+
+
+def _scenario_options(command: F) -> F:
+    """The options that describe a scenario, the same for every command that runs one."""
+    options = [
+        click.option(
+            "--path",
+            "-p",
+            multiple=True,
+            metavar="NAME:RATE,DELAY[,KEY=VALUE...]",
+            help="A path, with its rate and one-way delay; keys: queue, loss, jitter, and any of "
+            "them for one direction (up.rate, down.delay, ...). Up to 8.",
+        ),
+        click.option("--cc", help="Congestion control: cubic, reno, bbr or vegas.  [cubic]"),
+        click.option("--transport", help="mptcp, or tcp over one path.  [mptcp]"),
+        click.option("--duration", help="How long data is sent, e.g. 20s.  [20s]"),
+        click.option("--size", help="How much is sent instead, e.g. 10MB or 64KiB."),
+        click.option(
+            "--warmup", help="Left out of the figures at the start.  [a tenth, at most 5s]"
+        ),
+        click.option("--send-buffer", help="Fixed size, e.g. 256KiB.  [auto: grows as needed]"),
+        click.option("--receive-buffer", help="Fixed size, e.g. 256KiB.  [auto: grows as needed]"),
+        click.option("--sample-interval", help="Virtual time between samples.  [10ms]"),
+        click.option("--seed", help="Of all randomness; the first one with --repeat.  [1]"),
+        click.option("--repeat", help="Runs of each, with one seed after the other.  [1]"),
+        click.option(
+            "--jobs",
+            "-j",
+            type=click.IntRange(1, 1024),
+            default=lambda: len(experiment.cpus()),
+            show_default="one per CPU",
+            help="Runs at the same time.",
+        ),
+        click.option(
+            "--out",
+            "-o",
+            type=click.Path(path_type=Path, file_okay=False),
+            default=Path("mptcplab-out"),
+            show_default=True,
+            help="Directory for runs, pictures and the document.",
+        ),
+        click.option(
+            "--wall-limit",
+            type=click.FloatRange(min=0, min_open=True),
+            default=Limits.wall_s,
+            show_default=True,
+            help="End a run that takes longer, in seconds.",
+        ),
+        click.option(
+            "--plan", "only_plan", is_flag=True, help="Print the commands of the runs, and stop."
+        ),
+        click.option(
+            "--json", "as_json", is_flag=True, help="Print one JSON document, nothing else."
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@cli.command()
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.option("--scheduler", "-s", help="Packet scheduler.  [default]")
+@_scenario_options
+def run(file: Path | None, **options: Any) -> None:
+    """Run one scenario, from a FILE, from flags, or from a file with flags that override it."""
+    request = _request(file, options, single=True)
+    _execute(request, [], options)
+
+
+@cli.command()
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.option("--scheduler", "-s", help="Packet schedulers, with commas.  [default]")
+@click.option(
+    "--baseline/--no-baseline",
+    default=True,
+    help="Also run plain TCP over each path alone, which the aggregation benefit needs.  [yes]",
+)
+@_scenario_options
+def compare(file: Path | None, baseline: bool, **options: Any) -> None:
+    """Compare schedulers on the same paths with the same seeds: a table and a picture.
+
+    \b
+    mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms,queue=200,loss=0.1% \\
+        --scheduler default,roundrobin --duration 20s --repeat 5
+    """
+    request = _request(file, options, single=False)
+    _execute(request, experiment.baselines(request) if baseline else [], options)
+
+
+@cli.group("kernel")
+def kernel_group() -> None:
+    """The lab kernel: Linux, built as an ordinary program."""
+
+
+@kernel_group.command("build")
+@click.option(
+    "--source",
+    type=click.Path(path_type=Path),
+    help="Archive or directory of a Linux 6.12 source; remembered for later builds.  "
+    "[Debian's package linux-source-6.12]",
+)
+def kernel_build(source: Path | None) -> None:
+    """Build the kernel into the cache, or only what has changed since."""
+    started = time.monotonic()
+    known = kernel.current()
+    built = kernel.build(source)
+    if known == built:
+        click.echo(f"kernel {built.id} is up to date")
+    else:
+        click.echo(f"kernel {built.id} built in {time.monotonic() - started:.0f} s")
+
+
+@cli.command("doctor")
+def doctor_command() -> None:
+    """Say what this machine lacks, and the command that mends it."""
+    built = kernel.current()
+    found = doctor.checks(built.id if built else None)
+    Console().print(doctor.table(found))
+    sys.exit(doctor.exit_status(found))
+
+
+@cli.group("scenario")
+def scenario_group() -> None:
+    """Scenario files."""
+
+
+@scenario_group.command("schema")
+def scenario_schema() -> None:
+    """Print the JSON Schema of a scenario file."""
+    click.echo(json.dumps(scenario.json_schema(), indent=2))
+
+
+@cli.command("bench")
+@click.option("--repeat", type=click.IntRange(1, 100), default=3, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document, nothing else.")
+def bench_command(repeat: int, as_json: bool) -> None:
+    """Measure how fast runs are on this machine, and how well the schedulers fill their paths."""
+    builds = _builds()
+    with _interruptible() as cancel:
+        results = bench.run(*builds, repeat=repeat, say=_say, cancel=cancel)
+    if as_json:
+        click.echo(json.dumps(results, indent=1))
+    else:
+        Console().print(bench.table(results))
+
+
+def _request(file: Path | None, options: dict[str, Any], *, single: bool) -> Request:
+    names = Flags.__dataclass_fields__
+    flags = Flags(**{name: value for name, value in options.items() if name in names})
+    if file is None:
+        return scenario.from_flags(flags, kernel.schedulers(), single=single)
+    return scenario.load_file(file, kernel.schedulers(), flags, single=single)
+
+
+def _execute(request: Request, baselines: list[Scenario], options: dict[str, Any]) -> None:
+    """Run everything, store it, and show it; exit status 1 if a run failed."""
+    runs = request.runs()
+    if options["only_plan"]:
+        for item in runs:
+            click.echo(f"### {_title(item)}")
+            click.echo(plan.render(item))
+        return
+
+    lab_kernel, lab_guest = _builds()
+    out: Path = options["out"]
+    store = Store(out)
+    everything = [*baselines, *runs]
+    with _interruptible() as cancel, _progress(len(everything)) as (progress, ended):
+        entries = experiment.run_all(
+            everything,
+            lab_kernel,
+            lab_guest,
+            store,
+            jobs=options["jobs"],
+            limits=Limits(wall_s=options["wall_limit"]),
+            progress=progress,
+            ended=ended,
+            cancel=cancel,
+        )
+    document = report.document(
+        entries[len(baselines) :],
+        entries[: len(baselines)],
+        {"kernel": lab_kernel.id, "guest": lab_guest.id, "mptcplab": __version__},
+        request.base,
+    )
+    write_json(out / DOCUMENT, document)
+    pictures = report.write_chart(document, out)
+    _show(document, pictures, out, as_json=options["as_json"])
+    if any(entry["status"] != "ok" for entry in entries):
+        sys.exit(MptcplabError.exit_status)
+
+
+def _show(document: Document, pictures: list[Path], out: Path, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(document, indent=1))
+        return
+    console = Console()
+    console.print(report.comparison_table(document))
+    # rich would wrap a long path, and break it for those who want to copy it
+    for picture in pictures[:1]:
+        click.echo(f"picture:  {picture}")
+    click.echo(f"document: {out / DOCUMENT}")
+
+
+def _builds() -> tuple[kernel.KernelBuild, guest.Guest]:
+    """Kernel and guest program, built now if they are not there yet.
+
+    Raises MachineError if the machine lacks what a run needs.
+    """
+    doctor.require(*doctor.RUN_CHECKS)
+    return kernel.build(), guest.build()
+
+
+def _title(item: Scenario) -> str:
+    what = f"tcp {item.paths[0].name}" if item.transport == "tcp" else item.scheduler
+    return f"{what}, seed {item.seed}"
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[tuple[experiment.Progress, experiment.Ended]]:
+    """A bar with the time left on a terminal, else a line per run; always on standard error."""
+    console = Console(stderr=True)
+
+    def line(count: int, item: Scenario, entry: Entry) -> None:
+        if entry["status"] == "ok":
+            goodput = entry["metrics"]["goodput_bps"] / 1e6
+            _say(f"[{count}/{total}] {_title(item)}: {goodput:.2f} Mbit/s")
+        else:
+            _say(f"[{count}/{total}] {_title(item)}: failed: {entry['reason'].splitlines()[0]}")
+
+    if not console.is_terminal:
+        yield lambda _share: None, line
+        return
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[ended]}" + f"/{total} runs"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("running", total=1.0, ended=0)
+
+        def ended(count: int, item: Scenario, entry: Entry) -> None:
+            bar.update(task, ended=count)
+            if entry["status"] != "ok":
+                reason = entry["reason"].splitlines()[0]
+                bar.console.print(f"{_title(item)}: failed: {reason}", markup=False)
+
+        yield lambda share: bar.update(task, completed=share), ended
+
+
+@contextmanager
+def _interruptible() -> Iterator[threading.Event]:
+    """Turn the first SIGINT or SIGTERM into an event: runs under way are ended and cleaned up.
+
+    An exception out of a signal handler could come while a lock is held. A second signal does
+    what it would do without this.
+    """
+    cancel = threading.Event()
+    received: list[int] = []
+    former: dict[int, Any] = {}
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        received.append(number)
+        cancel.set()
+        signal.signal(number, former[number])
+
+    for caught in (signal.SIGINT, signal.SIGTERM):
+        former[caught] = signal.signal(caught, handle)
+    try:
+        yield cancel
+    except RunCancelledError:
+        _say("mptcplab: interrupted; runs that had ended are kept")
+        sys.exit(128 + received[0])
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+def main() -> NoReturn:
+    """The program: shows errors as what they say, without a traceback."""
+    try:
+        cli.main(standalone_mode=False)
+        sys.exit(0)
+    except click.exceptions.Exit as done:
+        sys.exit(done.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        _say("mptcplab: interrupted")
+        sys.exit(128 + signal.SIGINT)
+    except MptcplabError as error:
+        _say(str(error))
+        sys.exit(error.exit_status)
+    except BrokenPipeError:
+        # the reader of standard output has left, as `head` does
+        sys.stderr.close()
+        sys.exit(1)

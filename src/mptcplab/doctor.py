@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What this machine must have, and the command that mends what it lacks.
+
+Every other command that meets such a problem calls `require`, and so says the same as
+`mptcplab doctor`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import mmap
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.table import Table
+
+from mptcplab.errors import MachineError
+
+# Where Debian's package puts the kernel source.
+DEBIAN_PACKAGE = "linux-source-6.12"
+DEBIAN_SOURCE = Path("/usr/src/linux-source-6.12.tar.xz")
+
+MEMORY_NEEDED_BYTES = 512 << 20
+# The unpacked source takes 0.5 GB, the objects 0.2 GB, each kernel 10 MB; the rest is for runs.
+DISK_NEEDED_BYTES = 3 << 30
+DISK_NEEDED_WITH_KERNEL_BYTES = 256 << 20
+
+# From linux/personality.h; the value that asks without changing anything.
+_ADDR_NO_RANDOMIZE = 0x0040000
+_PERSONALITY_QUERY = 0xFFFFFFFF
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at. `remedy` is the command that mends it, "" if there is none.
+
+    A check that is not `required` is a piece of advice: without it everything works, too.
+    `packages` are the Debian packages whose installation is the remedy.
+    """
+
+    name: str
+    ok: bool
+    detail: str
+    remedy: str = ""
+    required: bool = True
+    packages: tuple[str, ...] = ()
+
+
+def cache_dir() -> Path:
+    """Where everything lies that can be made anew: `${XDG_CACHE_HOME:-~/.cache}/mptcplab`."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    # The XDG specification: a relative path there is to be ignored.
+    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "mptcplab"
+
+
+def find_tool(name: str) -> str | None:
+    """The path of a program; also looked for where Debian keeps tc, which users' PATH lacks."""
+    return shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
+
+
+def checks(kernel_id: str | None = None) -> list[Check]:
+    """Looks at everything. `kernel_id` is the built kernel for the present inputs, None if none."""
+    found = [check() for check in _CHECKS.values()]
+    if kernel_id is None:
+        found.append(_disk(DISK_NEEDED_BYTES))
+        found.append(
+            Check("kernel", False, "not built yet", "mptcplab kernel build", required=False)
+        )
+    else:
+        found.append(_disk(DISK_NEEDED_WITH_KERNEL_BYTES))
+        found.append(Check("kernel", True, f"built: {kernel_id}"))
+    return found
+
+
+def passes(name: str) -> bool:
+    """Whether the named check finds what it looks for."""
+    return _CHECKS[name]().ok
+
+
+def require(*names: str) -> None:
+    """Raises MachineError when one of the named checks fails, with what mends all that fail."""
+    failed = [check for check in (_CHECKS[name]() for name in names) if not check.ok]
+    if failed:
+        what = "; ".join(f"{check.name}: {check.detail}" for check in failed)
+        raise MachineError(what, " && ".join(remedies(failed)))
+
+
+def require_disk(needed_bytes: int = DISK_NEEDED_BYTES) -> None:
+    """Raises MachineError when the disk of the cache has less than `needed_bytes` free."""
+    check = _disk(needed_bytes)
+    if not check.ok:
+        raise MachineError(f"{check.name}: {check.detail}", check.remedy)
+
+
+def remedies(found: Sequence[Check]) -> list[str]:
+    """The commands that mend what failed, all packages in one."""
+    failed = [check for check in found if not check.ok]
+    packages = sorted({package for check in failed for package in check.packages})
+    commands = [_install(packages)] if packages else []
+    for check in failed:
+        if check.remedy and not check.packages and check.remedy not in commands:
+            commands.append(check.remedy)
+    return commands
+
+
+def exit_status(found: Sequence[Check]) -> int:
+    """0 if everything that is required is there, else that of a MachineError."""
+    return 0 if all(check.ok for check in found if check.required) else MachineError.exit_status
+
+
+def table(found: Sequence[Check]) -> Table:
+    """The checks as a table for the terminal, with the remedy under what failed."""
+    result = Table(box=None, pad_edge=False, show_header=False)
+    result.add_column("state")
+    result.add_column("name", style="bold", no_wrap=True)
+    result.add_column("detail", overflow="fold")
+    for check in found:
+        state = "[green]ok[/]" if check.ok else "[red]no[/]" if check.required else "[yellow]-[/]"
+        detail = check.detail.replace("[", r"\[")
+        if not check.ok and check.remedy:
+            detail += "\n  to mend it: " + check.remedy.replace("[", r"\[")
+        result.add_row(state, check.name, detail)
+    return result
+
+
+def _install(packages: Sequence[str]) -> str:
+    if not shutil.which("apt-get"):
+        return f"install what on Debian is in: {' '.join(packages)}"
+    sudo = "" if os.geteuid() == 0 else "sudo "
+    return f"{sudo}apt-get install {' '.join(packages)}"
+
+
+def _package(name: str, ok: bool, detail: str, *packages: str) -> Check:
+    return Check(name, ok, detail, "" if ok else _install(packages), packages=packages)
+
+
+def _machine() -> Check:
+    system, machine = platform.system(), platform.machine()
+    ok = (system, machine) == ("Linux", "x86_64")
+    remedy = "" if ok else "use an x86-64 machine with Linux (a virtual one will do)"
+    return Check("machine", ok, f"{system} {platform.release()} {machine}", remedy)
+
+
+def _python() -> Check:
+    ok = sys.version_info >= (3, 11)
+    return _package("python", ok, f"{platform.python_version()} ({sys.executable})", "python3")
+
+
+def _tool_check(name: str, package: str) -> Callable[[], Check]:
+    def check() -> Check:
+        path = find_tool(name)
+        return _package(name, path is not None, path or "missing", package)
+
+    return check
+
+
+def _static_libc() -> Check:
+    gcc = find_tool("gcc")
+    path = _output([gcc, "-print-file-name=libc.a"]).strip() if gcc else ""
+    ok = path.startswith("/") and Path("/usr/include/stdio.h").exists()
+    return _package("libc", ok, path if ok else "headers or static library missing", "libc6-dev")
+
+
+def _kernel_source() -> Check:
+    ok = DEBIAN_SOURCE.exists()
+    detail = str(DEBIAN_SOURCE) if ok else f"{DEBIAN_SOURCE} missing"
+    return _package("kernel source", ok, detail, DEBIAN_PACKAGE)
+
+
+def _ip() -> Check:
+    ip = find_tool("ip")
+    if ip is None:
+        return _package("ip", False, "missing", "iproute2")
+    # `ip mptcp help` fails in every version, but only one that knows mptcp tells about endpoints.
+    ok = "endpoint" in _output([ip, "mptcp", "help"])
+    return _package("ip", ok, ip if ok else f"{ip} does not know mptcp: too old", "iproute2")
+
+
+# In a process of its own, as User-Mode Linux does it: a child that lets itself be traced, and whose
+# system calls are taken over (PTRACE_SYSEMU). Prints nothing if that works, else an errno.
+_PTRACE_TRIAL = """
+import ctypes, os, signal
+PTRACE_TRACEME, PTRACE_SYSEMU = 0, 31
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
+libc.ptrace.restype = ctypes.c_long
+child = os.fork()
+if child == 0:
+    if libc.ptrace(PTRACE_TRACEME, 0, None, None) != 0:
+        os._exit(ctypes.get_errno())
+    os.kill(os.getpid(), signal.SIGSTOP)
+    os.getppid()
+    os._exit(0)
+status = os.waitpid(child, 0)[1]
+if os.WIFSTOPPED(status):
+    failed = libc.ptrace(PTRACE_SYSEMU, child, None, None) != 0
+    if failed:
+        print(ctypes.get_errno())
+    elif not os.WIFSTOPPED(os.waitpid(child, 0)[1]):
+        print(0)
+    os.kill(child, signal.SIGKILL)
+else:
+    print(os.WEXITSTATUS(status))
+"""
+
+
+def _ptrace() -> Check:
+    answer = _output([sys.executable, "-I", "-S", "-c", _PTRACE_TRIAL]).strip()
+    if answer == "":
+        return Check("ptrace", True, "permitted")
+    reason = os.strerror(int(answer)) if answer.isdigit() and answer != "0" else "does not work"
+    scope = Path("/proc/sys/kernel/yama/ptrace_scope")
+    if scope.exists() and scope.read_text().strip() == "3":
+        # Yama lets nobody lower it again while the machine runs.
+        line = "echo kernel.yama.ptrace_scope=1 | sudo tee /etc/sysctl.d/90-ptrace.conf"
+        return Check(
+            "ptrace",
+            False,
+            f"{reason}: forbidden by kernel.yama.ptrace_scope=3",
+            f"{line} && sudo reboot",
+        )
+    return Check(
+        "ptrace",
+        False,
+        f"{reason}: not permitted in this container or sandbox",
+        "docker run --cap-add=SYS_PTRACE --security-opt seccomp=unconfined ...",
+    )
+
+
+def _personality() -> Check:
+    name = "address layout"
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.personality.argtypes = [ctypes.c_ulong]
+    present = libc.personality(_PERSONALITY_QUERY)
+    if libc.personality(present | _ADDR_NO_RANDOMIZE) == -1:
+        reason = errno.errorcode.get(ctypes.get_errno(), "refused")
+        return Check(
+            name,
+            False,
+            f"randomisation cannot be switched off here ({reason}); runs do without",
+            "docker run --security-opt seccomp=unconfined ...",
+            required=False,
+        )
+    libc.personality(present)
+    return Check(name, True, "randomisation can be switched off")
+
+
+def _memory() -> Check:
+    available = _available_memory_bytes()
+    ok = available >= MEMORY_NEEDED_BYTES
+    detail = f"{available >> 20} MiB available, {MEMORY_NEEDED_BYTES >> 20} MiB needed"
+    remedy = "" if ok else "end other programs; in a container: docker run --memory 2g ..."
+    return Check("memory", ok, detail, remedy)
+
+
+def _available_memory_bytes() -> int:
+    """What can still be used: of the machine, and of the control group, if it has a limit."""
+    available = 0
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            available = int(line.split()[1]) * 1024
+    group = Path("/sys/fs/cgroup")
+    try:
+        limit = int((group / "memory.max").read_text())
+        available = min(available, limit - int((group / "memory.current").read_text()))
+    except (OSError, ValueError):
+        pass  # no control groups of version 2 here, or "max": no limit
+    return max(available, 0)
+
+
+def _memfd() -> Check:
+    name = "memory file"
+    try:
+        fd = os.memfd_create("mptcplab")
+        try:
+            os.ftruncate(fd, mmap.PAGESIZE)
+            mmap.mmap(fd, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_EXEC).close()
+        finally:
+            os.close(fd)
+    except OSError as error:
+        sudo = "" if os.geteuid() == 0 else "sudo "
+        return Check(
+            name,
+            False,
+            f"an executable memory file is refused ({error.strerror})",
+            f"{sudo}sysctl vm.memfd_noexec=0",
+        )
+    return Check(name, True, "executable memory files are permitted")
+
+
+def _disk(needed_bytes: int) -> Check:
+    directory = cache_dir()
+    while not directory.exists():
+        directory = directory.parent
+    free = shutil.disk_usage(directory).free
+    ok = free >= needed_bytes
+    detail = f"{free >> 20} MiB free for {cache_dir()}, {needed_bytes >> 20} MiB needed"
+    remedy = "" if ok else "export XDG_CACHE_HOME=/a/directory/on/a/larger/disk"
+    return Check("disk", ok, detail, remedy)
+
+
+def _output(command: Sequence[str]) -> str:
+    """What a command prints, errors included, whatever its exit status."""
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=20,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return done.stdout
+
+
+_CHECKS: dict[str, Callable[[], Check]] = {
+    "machine": _machine,
+    "python": _python,
+    "gcc": _tool_check("gcc", "gcc"),
+    "make": _tool_check("make", "make"),
+    "flex": _tool_check("flex", "flex"),
+    "bison": _tool_check("bison", "bison"),
+    "bc": _tool_check("bc", "bc"),
+    "xz": _tool_check("xz", "xz-utils"),
+    "ld": _tool_check("ld", "binutils"),
+    "patch": _tool_check("patch", "patch"),
+    "libc": _static_libc,
+    "kernel source": _kernel_source,
+    "ip": _ip,
+    "tc": _tool_check("tc", "iproute2"),
+    "ptrace": _ptrace,
+    "address layout": _personality,
+    "memory": _memory,
+    "memory file": _memfd,
+}
+
+# What `mptcplab kernel build` needs, but for the source, which may be another than Debian's.
+BUILD_CHECKS = ("machine", "gcc", "make", "flex", "bison", "bc", "xz", "ld", "patch", "libc")
+# What a run needs.
+RUN_CHECKS = ("machine", "ip", "tc", "ptrace", "memory", "memory file")

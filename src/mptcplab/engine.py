@@ -1,0 +1,371 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""One run: a User-Mode Linux process in virtual time, watched from outside until it has ended.
+
+A run ends in exactly one of three ways: it succeeded, it failed for a reason that is told, or it
+was cancelled. In each of them no process of it is left.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import re
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mptcplab import doctor
+from mptcplab.errors import MptcplabError, RunError
+from mptcplab.guest import Guest
+from mptcplab.kernel import KernelBuild
+from mptcplab.scenario import Scenario
+
+#: Memory of the guest. The host gives only what is touched: some 30 MiB in a run with two paths.
+#: It is the same for all scenarios because the kernel sizes its hash tables by it.
+MEMORY_MIB = 512
+#: Simulated wall clock at boot: 2001-09-09 01:46:40 UTC. Any fixed date would do.
+START_OF_TIME_NS = 10**18
+
+PLAN = "plan.txt"
+CONSOLE = "console.txt"
+CLIENT_SAMPLES = "client.samples"
+SERVER_SAMPLES = "server.samples"
+GUEST_OUTCOME = "guest.json"
+_CLOCK = "clock"
+_INIT = "init"
+_UML_DIR = "uml"
+
+_POLL_S = 0.02
+_CONNECTING = b"mptcplab: connecting"
+_TAIL_LINES = 30
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a run is ended from outside.
+
+    `wall_s` limits its wall-clock time. A run has stalled if the virtual time has not moved while
+    it used `stall_cpu_s` of CPU time (a guest program or a scheduler that spins), or for
+    `stall_wall_s` without using any (it waits for something that cannot come). CPU time, since on
+    a loaded machine a healthy run may have to wait for its turn.
+    """
+
+    wall_s: float = 3600.0
+    stall_cpu_s: float = 20.0
+    stall_wall_s: float = 120.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run that succeeded left behind, and what it cost.
+
+    `guest` is what the guest reported (times in ns of virtual time since boot), `virtual_s` the
+    virtual time from boot to the end. The rest is wall-clock: `start_s` from the start of the
+    process to the first packet, CPU times in seconds, `memory_bytes` the peak resident memory of
+    the kernel process.
+    """
+
+    directory: Path
+    guest: dict[str, Any]
+    virtual_s: float
+    wall_s: float
+    start_s: float
+    user_s: float
+    system_s: float
+    memory_bytes: int
+
+
+class RunCancelledError(MptcplabError):
+    """The run was ended because somebody asked for it."""
+
+    def __init__(self) -> None:
+        super().__init__("mptcplab: cancelled")
+
+
+@dataclass
+class Watch:
+    """How the starter of a run follows it: progress comes out, cancelling goes in.
+
+    `progress` is called with the virtual time in seconds some fifty times a second.
+    """
+
+    progress: Callable[[float], None] = lambda _virtual_s: None
+    cancel: threading.Event = field(default_factory=threading.Event)
+
+
+def run(
+    scenario: Scenario,
+    plan: str,
+    kernel: KernelBuild,
+    guest: Guest,
+    directory: Path,
+    *,
+    cpu: int | None = None,
+    limits: Limits | None = None,
+    watch: Watch | None = None,
+) -> Outcome:
+    """Run `plan` and leave its records in `directory`, which must exist and be empty.
+
+    `cpu` is the CPU that all its processes share: they take turns, and on two CPUs they would
+    wait for each other. Raises RunError (with the reason and the tail of the console) and
+    RunCancelledError. What a run needs of the machine is doctor.RUN_CHECKS.
+    """
+    limits = limits or Limits()
+    watch = watch or Watch()
+    try:
+        (directory / PLAN).write_text(plan)
+        (directory / _CLOCK).write_bytes(bytes(mmap.PAGESIZE))
+        (directory / _INIT).symlink_to(guest.program)
+    except OSError as error:
+        raise RunError(f"cannot write to {directory}: {error.strerror}") from error
+
+    command = _command(scenario, kernel, cpu)
+    environment = {
+        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": str(directory),
+        # glibc registers a restartable sequence in memory that a guest process then has no more
+        "GLIBC_TUNABLES": "glibc.pthread.rseq=0",
+    }
+    started = time.monotonic()
+    with (directory / CONSOLE).open("wb") as console:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=console,
+            env=environment,
+            cwd=directory,
+            start_new_session=True,
+        )
+    try:
+        killed_for, start_s = _follow(process, directory, started, limits, watch)
+        usage = _reap(process)
+    finally:
+        _kill_session(process)
+    wall_s = time.monotonic() - started
+    if killed_for == "cancelled":
+        raise RunCancelledError
+    virtual_s = _Clock(directory / _CLOCK).read_ns() / 1e9
+    outcome = _outcome_or_reason(scenario, process.returncode, killed_for, directory)
+    if isinstance(outcome, str):
+        raise RunError(outcome, _console_tail(directory))
+    (directory / _CLOCK).unlink()
+    (directory / _INIT).unlink()
+    shutil.rmtree(directory / _UML_DIR, ignore_errors=True)
+    return Outcome(
+        directory=directory,
+        guest=outcome,
+        virtual_s=virtual_s,
+        wall_s=wall_s,
+        start_s=start_s,
+        user_s=usage.ru_utime,
+        system_s=usage.ru_stime,
+        memory_bytes=usage.ru_maxrss * 1024,
+    )
+
+
+def _command(scenario: Scenario, kernel: KernelBuild, cpu: int | None) -> list[str]:
+    """The kernel's command line, behind util-linux tools that prepare its process.
+
+    The kernel stirs its arguments into its random numbers, all but the seed, which it takes out
+    first: so they are the same for every run, and the directory, in which it runs, is not named.
+    setpriv makes the process die with this thread; without a fixed address layout results would
+    still be the same, but a container may forbid it, so it is asked for only where it is allowed.
+    """
+    command = ["setpriv", "--pdeathsig", "KILL", "prlimit", "--core=0"]
+    if cpu is not None:
+        command += ["taskset", "--cpu-list", str(cpu)]
+    if doctor.passes("address layout"):
+        command += ["setarch", "--addr-no-randomize"]
+    return [
+        *command,
+        str(kernel.image),
+        f"mem={MEMORY_MIB}M",
+        f"seed={scenario.seed}",
+        "root=/dev/root",
+        "rootfstype=hostfs",
+        "rootflags=/",
+        "ro",
+        f"init=/proc/self/cwd/{_INIT}",
+        f"uml_dir={_UML_DIR}",
+        "umid=run",
+        "con=null",
+        "con0=null,fd:1",
+        "quiet",
+        "loglevel=5",
+        "norandmaps",
+        "panic_on_warn=1",
+        "time-travel=inf-cpu",
+        f"time-travel-start={START_OF_TIME_NS}",
+        f"time-travel-clock={_CLOCK}",
+    ]
+
+
+class _Clock:
+    """The guest's virtual time, which its kernel writes into a page that is shared."""
+
+    def __init__(self, file: Path) -> None:
+        with file.open("rb") as page:
+            self._page = mmap.mmap(page.fileno(), mmap.PAGESIZE, prot=mmap.PROT_READ)
+
+    def read_ns(self) -> int:
+        (ns,) = struct.unpack_from("<Q", self._page)
+        return int(ns)
+
+
+def _follow(
+    process: subprocess.Popen[bytes],
+    directory: Path,
+    started: float,
+    limits: Limits,
+    watch: Watch,
+) -> tuple[str, float]:
+    """Watch the run until it has ended or must be ended.
+
+    Returns why it must be ended ("" if it ended by itself) and the wall-clock seconds to the
+    first packet (0.0 if there was none).
+    """
+    clock = _Clock(directory / _CLOCK)
+    start_s = 0.0
+    moved_ns, moved_at, moved_cpu_s = -1, started, 0.0
+    while True:
+        now = time.monotonic()
+        if not start_s and _CONNECTING in (directory / CONSOLE).read_bytes():
+            start_s = now - started
+        if os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            return "", start_s
+        if watch.cancel.is_set():
+            return "cancelled", start_s
+        if now - started > limits.wall_s:
+            return f"it took more than the wall-clock limit of {limits.wall_s:g} s", start_s
+
+        ns = clock.read_ns()
+        watch.progress(ns / 1e9)
+        if ns != moved_ns:
+            moved_ns, moved_at, moved_cpu_s = ns, now, -1.0
+        elif now - moved_at > min(limits.stall_wall_s, limits.stall_cpu_s) / 4:
+            cpu_s = _session_cpu_s(process.pid)
+            if moved_cpu_s < 0:
+                moved_cpu_s = cpu_s
+            spins = cpu_s - moved_cpu_s > limits.stall_cpu_s
+            if spins or now - moved_at > limits.stall_wall_s:
+                doing = "while it kept a CPU busy" if spins else "and it did nothing"
+                return (
+                    f"its virtual time stood still at {ns / 1e9:.6f} s {doing}: "
+                    "something in the guest spins or waits for ever"
+                ), start_s
+        # short steps at first, to see the first packet leave
+        time.sleep(_POLL_S if now - started > 0.5 else 0.002)
+
+
+def _reap(process: subprocess.Popen[bytes]) -> resource.struct_rusage:
+    """Wait for the kernel process, which has ended or is ended now; gives what it used."""
+    if not os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+        os.killpg(process.pid, signal.SIGKILL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return usage
+
+
+def _kill_session(process: subprocess.Popen[bytes]) -> None:
+    """End whatever is left of the run: processes of the guest die with the kernel process."""
+    if process.returncode is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    for pid in _session(process.pid):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+def _session(leader: int) -> list[int]:
+    """The processes of a session. Each run is a session of its own."""
+    return [pid for pid, stat in _process_stats() if int(stat[3]) == leader]
+
+
+def _session_cpu_s(leader: int) -> float:
+    ticks = sum(int(s[11]) + int(s[12]) for _, s in _process_stats() if int(s[3]) == leader)
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _process_stats() -> Sequence[tuple[int, list[str]]]:
+    """Every process and the fields of its /proc/PID/stat from the state (index 0) on."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            text = (entry / "stat").read_text(errors="replace")
+        except OSError:
+            continue
+        found.append((int(entry.name), text[text.rindex(")") + 2 :].split()))
+    return found
+
+
+def _outcome_or_reason(
+    scenario: Scenario, returncode: int, killed_for: str, directory: Path
+) -> dict[str, Any] | str:
+    """What the guest reported if the run succeeded, else the reason why it failed."""
+    if killed_for:
+        return killed_for
+    console = (directory / CONSOLE).read_text(errors="replace")
+    panic = _panic_reason(console)
+    if panic:
+        return panic
+    try:
+        guest = json.loads((directory / GUEST_OUTCOME).read_bytes())
+    except (OSError, ValueError):
+        return _reason_without_outcome(returncode, console, directory)
+    if guest["status"] == "ok":
+        return dict(guest)
+    reason = str(guest["reason"])
+    missing = [scenario.paths[number - 1].name for number in guest.get("missing_paths", ())]
+    if missing:
+        reason = f"path {', '.join(missing)}: {reason}"
+    return reason
+
+
+def _panic_reason(console: str) -> str:
+    """What a kernel that panicked died of, in words; "" if it did not."""
+    panic = re.search(r"Kernel panic - not syncing: (.*)", console)
+    if not panic:
+        return ""
+    text = panic[1].strip()
+    if "panic_on_warn" in text:
+        warning = re.search(r"WARNING: (.*)", console)
+        return f"the guest's kernel warned: {warning[1].strip() if warning else text}"
+    if "Attempted to kill init" in text:
+        return f"the guest's first process died ({text})"
+    if text.startswith(("Kernel mode fault", "Segfault with no mm", "Fatal exception")):
+        return f"the guest's kernel crashed (oops): {text}"
+    return f"the guest's kernel panicked: {text}"
+
+
+def _reason_without_outcome(returncode: int, console: str, directory: Path) -> str:
+    if shutil.disk_usage(directory).free < mmap.PAGESIZE:
+        return f"no space left on the disk of {directory}"
+    said = re.findall(r"^mptcplab: (?!connecting)(.*)", console, re.MULTILINE)
+    if said:
+        return str(said[-1]).strip()
+    if returncode < 0:
+        name = signal.Signals(-returncode).name
+        hint = "; the machine may be out of memory" if returncode == -signal.SIGKILL else ""
+        return f"its process was killed by {name}{hint}"
+    return f"its process ended with status {returncode} and without an outcome"
+
+
+def _console_tail(directory: Path) -> str:
+    """The last lines of the console that say something."""
+    text = (directory / CONSOLE).read_text(errors="replace").replace("\r", "")
+    lines = [line for line in text.splitlines() if line.strip() and "epollctl" not in line]
+    return "\n".join(lines[-_TAIL_LINES:])

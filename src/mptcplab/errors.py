@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The errors a person may see: the text is the whole message, the class the exit status."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class MptcplabError(Exception):
+    """Something went wrong that is told to the person as `str(error)`, without a traceback."""
+
+    exit_status = 1
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake in what the person wrote.
+
+    `where` is the file or the flag ("scenario.toml", "--path"), `key` the place in it
+    ("path[1].delay", or "" for the whole), `value` what stands there, as it was written ("" if
+    nothing), `message` what is wrong with it and what is accepted.
+    """
+
+    where: str
+    key: str
+    value: str
+    message: str
+
+    def __str__(self) -> str:
+        subject = " = ".join(part for part in (self.key, self.value) if part)
+        return f"{subject}: {self.message}" if subject else self.message
+
+
+class InputError(MptcplabError):
+    """Bad input: every mistake that was found, grouped by the file or flag it is in."""
+
+    exit_status = 2
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        assert problems, "an InputError without a problem tells nothing"
+        self.problems = tuple(problems)
+        super().__init__(_describe(self.problems))
+
+
+class MachineError(MptcplabError):
+    """Something that this machine lacks.
+
+    `what` is missing; `remedy` is the exact command that mends it, or "" if there is none.
+    """
+
+    exit_status = 3
+
+    def __init__(self, what: str, remedy: str = "") -> None:
+        self.what = what
+        self.remedy = remedy
+        super().__init__(f"mptcplab: {what}" + (f"\n  to mend it: {remedy}" if remedy else ""))
+
+
+class RunError(MptcplabError):
+    """A run that failed: why, and the last lines of the guest's console."""
+
+    def __init__(self, reason: str, console_tail: str = "") -> None:
+        self.reason = reason
+        self.console_tail = console_tail
+        tail = "".join(f"\n  | {line}" for line in console_tail.splitlines())
+        super().__init__(f"mptcplab: the run failed: {reason}{tail}")
+
+
+def _describe(problems: Sequence[Problem]) -> str:
+    """One block per place, in order of first mention: a headline, then a line per problem."""
+    places: dict[str, list[Problem]] = {}
+    for problem in problems:
+        places.setdefault(problem.where, []).append(problem)
+    lines = []
+    for where, found in places.items():
+        count = "1 mistake" if len(found) == 1 else f"{len(found)} mistakes"
+        lines.append(f"mptcplab: {count} in {where}")
+        lines.extend(f"  {problem}" for problem in found)
+    return "\n".join(lines)

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Many runs: as many at a time as there are CPUs for, each stored, all reported in order."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from pathlib import Path
+
+from mptcplab import doctor, engine, plan, records, report, store
+from mptcplab.engine import Limits, RunCancelledError, Watch
+from mptcplab.errors import MptcplabError
+from mptcplab.guest import Guest
+from mptcplab.kernel import KernelBuild
+from mptcplab.metrics import run_metrics
+from mptcplab.report import Entry
+from mptcplab.scenario import Request, Scenario
+from mptcplab.store import Store
+
+_TICK_S = 0.1
+
+#: Told of every run that has ended: how many have, its scenario and its entry.
+Ended = Callable[[int, Scenario, Entry], None]
+#: Told ten times a second how much of the work is done, from 0 to 1.
+Progress = Callable[[float], None]
+
+
+def cpus() -> list[int]:
+    """The CPUs that this process may use."""
+    return sorted(os.sched_getaffinity(0))
+
+
+def baselines(request: Request) -> list[Scenario]:
+    """Plain TCP over each path alone, for each seed: what the aggregation benefit refers to.
+
+    A comparison of plain TCP, or over a single path, has none.
+    """
+    if request.base.transport == "tcp" or len(request.base.paths) < 2:
+        return []
+    seeds = dict.fromkeys(scenario.seed for scenario in request.runs())
+    return [
+        request.base.with_(seed=seed).single_path(path.name)
+        for seed in seeds
+        for path in request.base.paths
+    ]
+
+
+def run_all(
+    scenarios: Sequence[Scenario],
+    kernel: KernelBuild,
+    guest: Guest,
+    out: Store,
+    *,
+    jobs: int,
+    limits: Limits | None = None,
+    progress: Progress = lambda _share: None,
+    ended: Ended = lambda _count, _scenario, _entry: None,
+    cancel: threading.Event | None = None,
+) -> list[Entry]:
+    """Run every scenario and give an entry of the document for each, in the order given.
+
+    A run that fails is an entry that says why, and the others go on. Setting `cancel` ends the
+    runs under way, keeps those that have ended, and raises RunCancelledError.
+    """
+    cancel = cancel or threading.Event()
+    virtual_s = [0.0] * len(scenarios)
+    expected_s = [_expected_virtual_s(scenario) for scenario in scenarios]
+
+    def one(index: int) -> Entry:
+        def moved(now_s: float) -> None:
+            virtual_s[index] = min(now_s, expected_s[index])
+
+        watch = Watch(moved, cancel)
+        entry = _run_one(scenarios[index], kernel, guest, out, limits or Limits(), watch)
+        virtual_s[index] = expected_s[index]
+        return entry
+
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        futures: list[Future[Entry]] = [pool.submit(one, i) for i in range(len(scenarios))]
+        try:
+            waiting, count = set(futures), 0
+            while waiting:
+                done, waiting = wait(waiting, timeout=_TICK_S)
+                for future in sorted(done, key=futures.index):
+                    count += 1
+                    ended(count, scenarios[futures.index(future)], future.result())
+                progress(sum(virtual_s) / sum(expected_s))
+        finally:
+            # after an error, too, no run may go on that nobody waits for
+            if any(not future.done() for future in futures):
+                cancel.set()
+                pool.shutdown(wait=True, cancel_futures=True)
+    return [future.result() for future in futures]
+
+
+def _run_one(
+    scenario: Scenario,
+    kernel: KernelBuild,
+    guest: Guest,
+    out: Store,
+    limits: Limits,
+    watch: Watch,
+) -> Entry:
+    if watch.cancel.is_set():
+        raise RunCancelledError
+    key = store.run_key(scenario, kernel, guest)
+    try:
+        with own_cpu() as cpu, out.new_run(key) as directory:
+            outcome = engine.run(
+                scenario,
+                plan.render(scenario),
+                kernel,
+                guest,
+                directory,
+                cpu=cpu,
+                limits=limits,
+                watch=watch,
+            )
+            entry = report.run_entry(
+                scenario,
+                status="ok",
+                virtual_s=outcome.virtual_s,
+                wall_s=outcome.wall_s,
+                run_metrics=run_metrics(
+                    scenario,
+                    records.read_samples(directory / engine.CLIENT_SAMPLES),
+                    records.read_samples(directory / engine.SERVER_SAMPLES),
+                    outcome.guest,
+                ),
+                directory=str(out.directory(key).relative_to(out.out)),
+            )
+            store.write_json(directory / store.SCENARIO, scenario.model_dump(mode="json"))
+            result = {name: value for name, value in entry.items() if name != "wall_s"}
+            store.write_json(directory / store.RESULT, result)
+            cost = {
+                name: getattr(outcome, name)
+                for name in ("wall_s", "start_s", "user_s", "system_s", "memory_bytes")
+            }
+            store.write_json(directory / store.COST, cost)
+    except RunCancelledError:
+        raise
+    except MptcplabError as error:
+        return report.run_entry(
+            scenario,
+            status="failed",
+            reason=str(error).removeprefix("mptcplab: "),
+            virtual_s=None,
+            wall_s=None,
+            run_metrics=None,
+            directory=None,
+        )
+    return entry
+
+
+def _expected_virtual_s(scenario: Scenario) -> float:
+    """A guess of how long a run takes in virtual time; only for progress."""
+    workload = scenario.workload
+    if workload.duration_ns is not None:
+        return 2 + workload.duration_ns / 1e9
+    assert workload.size_bytes is not None
+    return 2 + workload.size_bytes * 8 / sum(path.up.rate_bps for path in scenario.paths)
+
+
+@contextlib.contextmanager
+def own_cpu() -> Iterator[int]:
+    """A CPU for one run, locked against other runs, of this process and of others.
+
+    With more runs than CPUs, the further ones share them.
+    """
+    directory = doctor.cache_dir() / "cpu"
+    directory.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        for cpu in cpus():
+            lock = stack.enter_context(Path(directory / str(cpu)).open("w"))
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            yield cpu
+            return
+        yield cpus()[threading.get_ident() % len(cpus())]

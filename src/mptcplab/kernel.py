@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The lab kernel: Linux 6.12 as a User-Mode-Linux program, built out of tree in the cache.
+
+Below `cache_dir()/kernel`:
+
+- `BUILD-ID/{linux,config,build.json}`: a finished kernel, put there by one rename;
+- `trees/KEY/`: one per source: `src` (unpacked, patched, with our files), `originals` (what our
+  patches changed, as it was), `obj` (make's output), `build.log`;
+- `lock`: held by the build that is at work; `source.json`: what `--source` chose last;
+- `digests.json`: SHA-256 of source archives, so that each is read only once.
+
+A build id names everything that decides what the kernel is: the source, the configuration, the
+patches, our files, the compiler and its flags.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any, Self
+
+from mptcplab import doctor
+from mptcplab.errors import MptcplabError
+from mptcplab.kernel_make import MAKE_ENVIRONMENT, PRECOMPILED, Make, Told, configure
+from mptcplab.kernel_tree import (
+    OWN_DIRECTORY,
+    bad_source,
+    check_version,
+    digest,
+    digests,
+    directory_digest,
+    is_unpacked,
+    patch,
+    synchronise,
+    unpack,
+    write_json,
+)
+
+# In the repository: lab.config, patches/, mptcp/, precompiled/.
+KERNEL_DIR = Path(__file__).parents[2] / "kernel"
+
+
+@dataclass(frozen=True)
+class KernelBuild:
+    """A finished kernel: the program `image`, and the configuration it was built with."""
+
+    id: str
+    image: Path
+    config: Path
+
+
+def build(source: Path | None = None, *, quiet: bool = False) -> KernelBuild:
+    """Builds the kernel, or finds it built.
+
+    `source` is an archive or a directory with a 6.12 kernel. When it built, it is remembered for
+    later calls without one, here and in `current`; Debian's own archive ends that. `quiet`
+    suppresses the progress on standard error.
+
+    Raises InputError for a source that cannot be used, MachineError for what the machine lacks,
+    MptcplabError when the build fails.
+    """
+    try:
+        chosen = _Source.at(source.absolute()) if source else _Source.chosen()
+        inputs = _Inputs.read(chosen)
+        finished = _finished(inputs.id)
+        if finished is None:
+            doctor.require(*doctor.BUILD_CHECKS)
+            with Told(quiet) as progress, _terminated_by_exception(), _locked(progress) as lock:
+                finished = _finished(inputs.id) or _build(inputs, progress, lock)
+        if source:
+            _remember(chosen)
+    except OSError as error:  # a full disk, a cache that cannot be written
+        raise MptcplabError(f"mptcplab: the kernel build failed: {error}") from error
+    return finished
+
+
+def current() -> KernelBuild | None:
+    """The kernel for the present inputs if it is built already, else None.
+
+    None also when the source or the compiler is missing: then no build can be the present one.
+    """
+    try:
+        return _finished(_Inputs.read(_Source.chosen()).id)
+    except MptcplabError:
+        return None
+
+
+def schedulers() -> tuple[str, ...]:
+    """The packet schedulers in the kernel: upstream's `default`, then one per file of ours."""
+    return ("default", *_names("sched"))
+
+
+def congestion_controls() -> tuple[str, ...]:
+    """The congestion controls in the kernel: reno, those of lab.config, one per file of ours."""
+    options = re.findall(r"^CONFIG_TCP_CONG_(\w+)=y$", _config_file().read_text(), re.MULTILINE)
+    configured = {name.lower() for name in options} - {"advanced"}
+    return (*sorted(configured | {"reno"}), *_names("cc"))
+
+
+def _names(directory: str) -> list[str]:
+    return sorted(path.stem for path in (KERNEL_DIR / "mptcp" / directory).glob("*.c"))
+
+
+def _config_file() -> Path:
+    return KERNEL_DIR / "lab.config"
+
+
+def _cache() -> Path:
+    return doctor.cache_dir() / "kernel"
+
+
+def _finished(build_id: str) -> KernelBuild | None:
+    directory = _cache() / build_id
+    found = KernelBuild(build_id, directory / "linux", directory / "config")
+    return found if found.image.exists() else None
+
+
+# --- what decides the build id
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A kernel source: an archive or a directory, and a digest of its content."""
+
+    path: Path
+    digest: str
+
+    @classmethod
+    def chosen(cls) -> Self:
+        """What `--source` chose last, else Debian's."""
+        note = _cache() / "source.json"
+        if not note.exists():
+            doctor.require("kernel source")
+            return cls.at(doctor.DEBIAN_SOURCE)
+        path = Path(json.loads(note.read_text())["path"])
+        if not path.exists():
+            raise MptcplabError(
+                f"mptcplab: the kernel source that --source chose is gone: {path}\n"
+                f"  choose another, or Debian's: mptcplab kernel build"
+                f" --source {doctor.DEBIAN_SOURCE}"
+            )
+        return cls.at(path)
+
+    @classmethod
+    def at(cls, path: Path) -> Self:
+        if path.is_dir():
+            check_version(path, path)
+            return cls(path, directory_digest(path))
+        if path.is_file():
+            return cls(path, _archive_digest(path))
+        raise bad_source(path, "neither a file nor a directory")
+
+    @property
+    def tree(self) -> Path:
+        """Where it is unpacked. By its place, so that a newer one there replaces the older."""
+        key = hashlib.sha256(os.fsencode(self.path)).hexdigest()[:12]
+        return _cache() / "trees" / key
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """Everything that goes into a build, read once: files may change while a build waits."""
+
+    source: _Source
+    config: bytes
+    patches: Mapping[str, bytes]  # by name, in the order of the names
+    own_files: Mapping[str, bytes]  # by path below kernel/mptcp
+    precompiled: Mapping[str, bytes]  # headers.h and names.h
+    compiler: str  # its version line
+
+    @classmethod
+    def read(cls, source: _Source) -> Self:
+        config = _config_file()
+        if not config.exists():
+            raise MptcplabError(
+                f"mptcplab: {config} is missing; mptcplab works from a clone of its repository"
+            )
+        patches = sorted((KERNEL_DIR / "patches").glob("*.patch"))
+        own = KERNEL_DIR / "mptcp"
+        files = sorted(path for path in own.rglob("*") if _is_own_file(path))
+        precompiled = sorted((KERNEL_DIR / "precompiled").glob("*.h"))
+        return cls(
+            source=source,
+            config=config.read_bytes(),
+            patches={path.name: path.read_bytes() for path in patches},
+            own_files={str(path.relative_to(own)): path.read_bytes() for path in files},
+            precompiled={path.name: path.read_bytes() for path in precompiled},
+            compiler=compiler_version(),
+        )
+
+    @property
+    def id(self) -> str:
+        text = json.dumps(self.provenance(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def provenance(self) -> dict[str, Any]:
+        """What build.json says of a kernel: a digest of each input."""
+        return {
+            "source": self.source.digest,
+            "config": digest(self.config),
+            "patches": digests(self.patches),
+            "own_files": digests(self.own_files),
+            "precompiled": digests(self.precompiled),
+            "compiler": self.compiler,
+            "make": [MAKE_ENVIRONMENT, PRECOMPILED],
+        }
+
+    def beside_config(self) -> dict[str, Any]:
+        """What decides the configuration, and the headers, besides lab.config and headers.h."""
+        kconfig = {name: text for name, text in self.own_files.items() if "Kconfig" in name}
+        return {
+            "kconfig": digests(kconfig),
+            "patches": digests(self.patches),
+            "compiler": self.compiler,
+        }
+
+
+def _is_own_file(path: Path) -> bool:
+    """Not what an editor leaves beside a file."""
+    return path.is_file() and not path.name.startswith((".", "#")) and not path.name.endswith("~")
+
+
+def compiler_version() -> str:
+    gcc = doctor.find_tool("gcc")
+    if gcc is None:
+        return ""
+    done = subprocess.run([gcc, "--version"], capture_output=True, text=True, check=False)
+    return done.stdout.partition("\n")[0]
+
+
+def _archive_digest(path: Path) -> str:
+    """SHA-256 of a file, remembered by its size and time: reading 150 MB takes half a second."""
+    stat = path.stat()
+    stamp = [stat.st_size, stat.st_mtime_ns]
+    notes = _cache() / "digests.json"
+    known = json.loads(notes.read_text()) if notes.exists() else {}
+    if str(path) in known and known[str(path)]["stamp"] == stamp:
+        return str(known[str(path)]["sha256"])
+    with path.open("rb") as archive:
+        digest = hashlib.file_digest(archive, "sha256").hexdigest()
+    write_json(notes, known | {str(path): {"stamp": stamp, "sha256": digest}})
+    return digest
+
+
+def _remember(source: _Source) -> None:
+    note = _cache() / "source.json"
+    if source.path == doctor.DEBIAN_SOURCE:
+        note.unlink(missing_ok=True)
+    else:
+        write_json(note, {"path": str(source.path)})
+
+
+# --- the build
+
+
+def _build(inputs: _Inputs, progress: Told, lock: int) -> KernelBuild:
+    source, tree = inputs.source, inputs.source.tree
+    if not is_unpacked(tree, source.digest):
+        doctor.require_disk()
+        progress.step("unpack", str(source.path))
+        unpack(source.path, source.digest, tree)
+    make = Make(tree, lock)
+    if make.was_killed():
+        make.discard_objects()
+    progress.step("patch", f"{len(inputs.patches)} patches")
+    patch(tree, inputs.patches)
+    synchronise(tree / "src" / OWN_DIRECTORY, inputs.own_files)
+    progress.step("configure")
+    configure(make, inputs.config, inputs.precompiled, inputs.beside_config())
+    progress.step("compile")
+    make.compile(progress)
+    progress.step("install")
+    _install(inputs, tree / "obj")
+    finished = _finished(inputs.id)
+    assert finished is not None
+    progress.step("done", f"kernel {inputs.id}")
+    return finished
+
+
+def _install(inputs: _Inputs, obj: Path) -> None:
+    target = _cache() / inputs.id
+    part = _cache() / f"{inputs.id}.part"
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir()
+    shutil.copyfile(obj / "linux", part / "linux")
+    (part / "linux").chmod(0o755)
+    shutil.copyfile(obj / ".config", part / "config")
+    write_json(part / "build.json", {"id": inputs.id, **inputs.provenance()})
+    shutil.rmtree(target, ignore_errors=True)  # one whose image somebody removed
+    part.rename(target)
+
+
+# --- one build at a time, and its end by a signal
+
+
+@contextmanager
+def _locked(progress: Told) -> Iterator[int]:
+    """Holds the lock of the cache, and yields its file descriptor; says so when it has to wait."""
+    path = _cache() / "lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress.step("wait", "another build is at work")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield file.fileno()
+
+
+@contextmanager
+def _terminated_by_exception() -> Iterator[None]:
+    """SIGTERM unwinds the stack as Ctrl-C does, so make is ended and nothing is left behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

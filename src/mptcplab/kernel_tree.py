@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A kernel source in the cache: unpacked, with our patches and files in it.
+
+A tree holds `src`, `originals` (the files that patches change, as they were) and `source.json`
+(what it was unpacked from). A file is written only when its content changes: make goes by times.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from mptcplab.errors import InputError, MptcplabError, Problem
+
+KERNEL_VERSION = "6.12"
+# In the source tree; patches/ has the one that makes the kernel build this directory.
+OWN_DIRECTORY = "net/mptcp/lab"
+
+# Parts of a source that are never compiled here, as patterns for tar below the top directory. What
+# has no dot in its name stays: Kconfig reads files of all parts and all architectures.
+_OTHER_ARCHITECTURES = (
+    *("alpha", "arc", "arm", "arm64", "csky", "hexagon", "loongarch", "m68k", "microblaze"),
+    *("mips", "nios2", "openrisc", "parisc", "powerpc", "riscv", "s390", "sh", "sparc", "xtensa"),
+)
+_OTHER_DRIVERS = (
+    *("accel", "clk", "comedi", "crypto", "gpu", "hid", "hwmon", "iio", "infiniband", "input"),
+    *("md", "media", "mfd", "mmc", "mtd", "nvme", "pci", "phy", "pinctrl", "platform"),
+    *("regulator", "scsi", "soc", "spi", "staging", "thermal", "usb", "video"),
+)
+_NOT_UNPACKED = (
+    *(f"arch/{name}/*.*" for name in _OTHER_ARCHITECTURES),
+    *(f"drivers/{name}/*.[ch]" for name in _OTHER_DRIVERS),
+    "drivers/net/*/*.[ch]",
+    *(f"{name}/*.*" for name in ("Documentation", "rust", "samples", "sound")),
+    *(f"tools/{name}" for name in ("perf", "testing")),
+)
+# What a tree holds besides source when it has been used: kernel builds refuse such a tree.
+_NOT_SOURCE = (
+    *(".git", ".config", ".config.old", "include/config", "include/generated"),
+    *("arch/*/include/generated", "*.o", "*.a", "*.ko", "*.cmd", "vmlinux", "linux"),
+)
+
+_TAR_MATCHING = ("--anchored", "--wildcards", "--wildcards-match-slash")
+_LINES_SHOWN = 12
+
+
+def directory_digest(path: Path) -> str:
+    """Of the names, sizes and times of a directory's files: reading 80,000 files takes too long."""
+    digest = hashlib.sha256()
+    skipped = {".git", *(f"arch/{name}" for name in _OTHER_ARCHITECTURES)}
+    skipped |= {"Documentation", "drivers/gpu", "sound", "tools/testing", "tools/perf"}
+    for directory, names, files in os.walk(path):
+        below = os.path.relpath(directory, path).removeprefix("./")
+        prefix = "" if below == "." else f"{below}/"
+        names[:] = sorted(name for name in names if f"{prefix}{name}" not in skipped)
+        for name in sorted(files):
+            stat = os.lstat(os.path.join(directory, name))
+            digest.update(f"{prefix}{name}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
+
+
+def check_version(directory: Path, source: Path) -> None:
+    """Raises InputError when `directory`, which is or came from `source`, is no 6.12 kernel."""
+    makefile = directory / "Makefile"
+    text = makefile.read_text(errors="replace") if makefile.is_file() else ""
+    found = re.search(r"^VERSION = (\d+)\nPATCHLEVEL = (\d+)$", text, re.MULTILINE)
+    if found is None:
+        raise bad_source(source, "not a kernel source: no Makefile with VERSION and PATCHLEVEL")
+    if ".".join(found.groups()) != KERNEL_VERSION:
+        raise bad_source(source, f"Linux {'.'.join(found.groups())}")
+
+
+def bad_source(path: Path, what: str) -> InputError:
+    accepted = f"accepted is a Linux {KERNEL_VERSION} source, an archive or a directory"
+    return InputError([Problem("--source", "", str(path), f"{what}; {accepted}")])
+
+
+def is_unpacked(tree: Path, digest: str) -> bool:
+    """Whether `tree` holds, whole, the source with that digest."""
+    note = tree / "source.json"
+    return note.exists() and bool(json.loads(note.read_text())["digest"] == digest)
+
+
+def unpack(source: Path, digest: str, tree: Path) -> None:
+    """Makes `tree` of an archive or a directory. It gets its name only when it is whole."""
+    part = tree.with_suffix(".part")
+    shutil.rmtree(part, ignore_errors=True)
+    (part / "src").mkdir(parents=True)
+    try:
+        if source.is_dir():
+            _tar_between(source, part / "src")
+        else:
+            _tar_extract(source, part / "src")
+        check_version(part / "src", source)
+        write_json(part / "source.json", {"path": str(source), "digest": digest})
+        shutil.rmtree(tree, ignore_errors=True)
+        part.rename(tree)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _tar_extract(archive: Path, target: Path) -> None:
+    with subprocess.Popen(
+        ["tar", "--list", "--file", str(archive)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as listing:
+        assert listing.stdout is not None
+        top = listing.stdout.readline().strip().removesuffix("/")
+        listing.kill()
+    if not top:
+        raise bad_source(archive, "not an archive that tar can read")
+    top = top.partition("/")[0]
+    excludes = [f"--exclude={top}/{pattern}" for pattern in (*_NOT_UNPACKED, *_NOT_SOURCE)]
+    command = ["tar", "--extract", "--file", str(archive), "--strip-components=1"]
+    _tar([*command, "--directory", str(target), *_TAR_MATCHING, *excludes], archive)
+
+
+def _tar_between(source: Path, target: Path) -> None:
+    excludes = [f"--exclude=./{pattern}" for pattern in (*_NOT_UNPACKED, *_NOT_SOURCE)]
+    command = ["tar", "--create", "--file=-", "--directory", str(source), *_TAR_MATCHING]
+    with subprocess.Popen([*command, *excludes, "."], stdout=subprocess.PIPE) as packing:
+        _tar(
+            ["tar", "--extract", "--file=-", "--directory", str(target)],
+            source,
+            stdin=packing.stdout,
+        )
+
+
+def _tar(command: Sequence[str], source: Path, stdin: IO[bytes] | None = None) -> None:
+    done = subprocess.run(command, stdin=stdin, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        last = done.stderr.strip().splitlines()[-3:]
+        raise MptcplabError(
+            "\n  ".join([f"mptcplab: the kernel source {source} could not be unpacked", *last])
+        )
+
+
+def patch(tree: Path, patches: Mapping[str, bytes]) -> None:
+    """Brings the patches into `tree/src`; only files whose content changes are written.
+
+    They are applied to copies of the original files, so it does not matter which patches, or
+    which versions of them, were in the tree before.
+    """
+    source, originals, scratch = tree / "src", tree / "originals", tree / "scratch"
+    note = tree / "patched.json"
+    patched: dict[str, bool] = json.loads(note.read_text()) if note.exists() else {}
+    touched = {name for content in patches.values() for name in _files_of_patch(content)}
+
+    # First the originals are safe, then the tree is changed: a killed build leaves it repairable.
+    for name in sorted(touched - patched.keys()):
+        patched[name] = (source / name).is_file()
+        if patched[name]:
+            _copy(source / name, originals / name)
+    write_json(note, patched)
+
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir()
+    for name, existed in patched.items():
+        if existed:
+            _copy(originals / name, scratch / name)
+    for patch, content in patches.items():
+        _apply_patch(scratch, patch, content)
+    for name in patched:
+        if (scratch / name).is_file():
+            _write_if_changed(source / name, (scratch / name).read_bytes())
+        else:
+            (source / name).unlink(missing_ok=True)
+    shutil.rmtree(scratch)
+
+
+def _apply_patch(directory: Path, name: str, content: bytes) -> None:
+    done = subprocess.run(
+        ["patch", "--strip=1", "--batch", "--forward", "--no-backup-if-mismatch", "--fuzz=1"],
+        cwd=directory,
+        input=content,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    if done.returncode == 0:
+        return
+    output = done.stdout.decode(errors="replace").strip().splitlines()
+    rejected = sorted(directory.rglob("*.rej"))
+    lines = [f"mptcplab: kernel/patches/{name} does not apply to this kernel source"]
+    lines += [f"rejected: {path.relative_to(directory).with_suffix('')}" for path in rejected]
+    raise MptcplabError("\n  ".join(lines + output[-_LINES_SHOWN:]))
+
+
+def _files_of_patch(content: bytes) -> set[str]:
+    """The files that a patch changes, makes, removes or renames, without the leading `a/`."""
+    text = content.decode(errors="replace")
+    changed = re.findall(r"^(?:---|\+\+\+) [ab]/([^\t\n]+)", text, re.MULTILINE)
+    return {*changed, *re.findall(r"^rename (?:from|to) (.+)$", text, re.MULTILINE)}
+
+
+def synchronise(directory: Path, files: Mapping[str, bytes]) -> None:
+    """Makes `directory` hold exactly `files`, and writes only those whose content changed."""
+    present = [path for path in directory.rglob("*") if path.is_file()]
+    for path in present:
+        if str(path.relative_to(directory)) not in files:
+            path.unlink()
+    for name, content in files.items():
+        _write_if_changed(directory / name, content)
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
+    part.replace(path)
+
+
+def _write_if_changed(path: Path, content: bytes) -> None:
+    """make looks at times: a file that is written again with the same content is compiled again."""
+    if path.is_file() and path.read_bytes() == content:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def digests(contents: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: digest(content) for name, content in contents.items()}

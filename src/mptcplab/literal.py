@@ -1,0 +1,394 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The literal scenario: the keys of the file, how each value is read, and the JSON Schema.
+
+Every value is optional here, units are read, nothing is resolved: None is "not given".
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import CoreSchema, core_schema
+
+from mptcplab import units
+from mptcplab.mistakes import Mistakes, Place, one_of, suggestion
+
+CONGESTION_CONTROLS = ("cubic", "reno", "bbr", "vegas")
+TRANSPORTS = ("mptcp", "tcp")
+WORKLOADS = ("bulk",)
+MAX_PATHS = 8
+MAX_SEED = 2**32 - 1
+MAX_REPEAT = 10_000
+MAX_QUEUE_PACKETS = 1_000_000
+MAX_LOSS = 1 - 1e-9  # the last step before 1, see units.parse_fraction
+
+_NAME_PATTERN = "[A-Za-z0-9_-]{1,32}"
+
+# Readers: a value as it stands in TOML becomes a number in base units, or ValueError
+
+
+@dataclass(frozen=True)
+class _Reads:
+    """Annotation of a literal field: how to read its value, and the JSON Schema of it."""
+
+    read: Callable[[object], Any]
+    schema: Mapping[str, Any]
+
+    def __get_pydantic_core_schema__(self, source: object, handler: object) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
+        return dict(self.schema)
+
+
+def _quantity(
+    parse: Callable[[str], float], low: float, high: float, accepted: str, *schemas: dict[str, Any]
+) -> _Reads:
+    def read(value: object) -> float:
+        number = parse(_text(value, accepted))
+        if not low <= number <= high:
+            raise ValueError(f"out of range; {accepted}")
+        return number
+
+    return _Reads(read, schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)})
+
+
+def _pattern(regex: str) -> dict[str, Any]:
+    return {"type": "string", "pattern": regex}
+
+
+def _rate(what: str, low: str, high: str) -> _Reads:
+    low_bps, high_bps = units.parse_rate(low), units.parse_rate(high)
+    parse = functools.partial(units.parse_rate, name=what)
+    pattern = _pattern(units.RATE.pattern)
+    return _quantity(parse, low_bps, high_bps, f"{what} is {low} to {high}", pattern)
+
+
+def _time(what: str, low: str, high: str) -> _Reads:
+    low_ns, high_ns = units.parse_time(low), units.parse_time(high)
+    zero = [{"const": 0}] if low_ns == 0 else []
+    parse = functools.partial(units.parse_time, name=what)
+    pattern = _pattern(units.TIME.pattern)
+    return _quantity(parse, low_ns, high_ns, f"{what} is {low} to {high}", pattern, *zero)
+
+
+def _size(what: str, low: str, high: str) -> _Reads:
+    low_bytes, high_bytes = units.parse_size(low), units.parse_size(high)
+    number = {"type": "integer", "minimum": low_bytes, "maximum": high_bytes}
+    parse = functools.partial(units.parse_size, name=what)
+    pattern = _pattern(units.SIZE.pattern)
+    accepted = f"{what} is {low} to {high}"
+    return _quantity(parse, low_bytes, high_bytes, accepted, pattern, number)
+
+
+def _buffer(what: str) -> _Reads:
+    size = _size(what, "4KiB", "1GiB")
+
+    def read(value: object) -> Any:
+        if value == "auto":
+            return None
+        try:
+            return size.read(value)
+        except ValueError as error:
+            raise ValueError(f"{error}, or auto") from None
+
+    return _Reads(read, {"anyOf": [{"const": "auto"}, *size.schema["anyOf"]]})
+
+
+def _whole(what: str, low: int, high: int) -> _Reads:
+    def read(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise ValueError(f"{what} is a whole number from {low} to {high}")
+        return value
+
+    return _Reads(read, {"type": "integer", "minimum": low, "maximum": high})
+
+
+def _choice(what: str, choices: Sequence[str]) -> _Reads:
+    def read(value: object) -> str:
+        if value not in choices:
+            raise ValueError(f"{what} is {one_of(choices)}{suggestion(value, choices)}")
+        return str(value)
+
+    return _Reads(read, {"enum": list(choices)})
+
+
+def _read_name(value: object) -> str:
+    if not isinstance(value, str) or not re.fullmatch(_NAME_PATTERN, value):
+        raise ValueError("a name is 1 to 32 letters, digits, - or _")
+    return value
+
+
+def _read_schedulers(value: object) -> tuple[str, ...]:
+    names = value if isinstance(value, list) else [value]
+    if not names or not all(isinstance(name, str) for name in names):
+        raise ValueError(
+            'a scheduler is a name, or a list of names, e.g. ["default", "roundrobin"]'
+        )
+    return tuple(names)
+
+
+def _table(example: str) -> BeforeValidator:
+    def check(value: object) -> object:
+        if not isinstance(value, dict):
+            raise ValueError(f"{_kind(value)}, where a table is needed, with {example}")
+        return value
+
+    return BeforeValidator(check)
+
+
+def _tables(value: object) -> object:
+    if isinstance(value, dict):
+        raise ValueError("a single table; each path is a table of its own, headed [[path]]")
+    if not isinstance(value, list):
+        raise ValueError(f"{_kind(value)}; each path is a table of its own, headed [[path]]")
+    return value
+
+
+def _text(value: object, accepted: str) -> str:
+    """A quantity as text, also if TOML already took it for a number."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{_kind(value)}; {accepted}")
+    if value != value or abs(value) >= 2**63:
+        raise ValueError(f"out of range; {accepted}")
+    return f"{Decimal(str(value)):f}"
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, bool):
+        return "true or false"
+    names = {dict: "a table", list: "a list", str: "text", int: "a number", float: "a number"}
+    return names.get(type(value), "a date or time")
+
+
+# The keys
+
+_Rate = Annotated[int | None, _rate("a rate", "1kbit", "100gbit")]
+_Delay = Annotated[int | None, _time("a delay", "0s", "10s")]
+_Jitter = Annotated[int | None, _time("a jitter", "0s", "10s")]
+_Loss = Annotated[
+    float | None,
+    _quantity(
+        units.parse_fraction,
+        0,
+        MAX_LOSS,
+        "a loss is 0% to less than 100% (1% is 0.01)",
+        _pattern(units.FRACTION_PATTERN),
+        {"type": "number", "minimum": 0, "exclusiveMaximum": 1},
+    ),
+]
+_Queue = Annotated[
+    int | None,
+    _quantity(
+        units.parse_queue,
+        1,
+        MAX_QUEUE_PACKETS,
+        f"a queue is 1 to {MAX_QUEUE_PACKETS} packets",
+        _pattern(units.QUEUE_PATTERN),
+        {"type": "integer", "minimum": 1, "maximum": MAX_QUEUE_PACKETS},
+    ),
+]
+
+
+def _key(description: str, examples: Sequence[object], default: object = None) -> Any:
+    extra: dict[str, Any] = {} if default is None else {"default": default}
+    return Field(
+        default=None, description=description, examples=list(examples), json_schema_extra=extra
+    )
+
+
+class _Literal(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class LiteralDirection(_Literal):
+    """What differs in one direction of a path."""
+
+    rate: _Rate = _key("Rate of the link, in bits per second.", ["50mbit", "0.5gbit"])
+    delay: _Delay = _key("One-way delay.", ["10ms", "250us"])
+    jitter: _Jitter = _key(
+        "Spread of the delay, at most the delay; packets may overtake each other.", ["2ms"], "0ms"
+    )
+    loss: _Loss = _key("Part of the packets lost at random.", ["0.1%"], "0%")
+    queue: _Queue = _key(
+        "Queue limit in packets; by default one bandwidth-delay product, at least 20.",
+        [300, "300p"],
+    )
+
+
+class LiteralPath(LiteralDirection):
+    """A path between client and server, through a router of its own."""
+
+    model_config = ConfigDict(json_schema_extra={"required": ["name", "rate", "delay"]})
+
+    name: Annotated[str | None, _Reads(_read_name, _pattern(f"^{_NAME_PATTERN}$"))] = _key(
+        "Name of the path, unique in the scenario.", ["wifi"]
+    )
+    up: Annotated[LiteralDirection, _table("keys such as up.rate")] = Field(
+        default=LiteralDirection(), description="What differs from client to server."
+    )
+    down: Annotated[LiteralDirection, _table("keys such as down.rate")] = Field(
+        default=LiteralDirection(), description="What differs from server to client."
+    )
+
+
+class LiteralWorkload(_Literal):
+    """What the connection carries, from client to server."""
+
+    model_config = ConfigDict(json_schema_extra={"not": {"required": ["duration", "size"]}})
+
+    kind: Annotated[str | None, _choice("the kind of a workload", WORKLOADS)] = _key(
+        "bulk: the client sends as fast as the connection takes it.", ["bulk"], "bulk"
+    )
+    duration: Annotated[int | None, _time("a duration", "100ms", "86400s")] = _key(
+        "How long to send; 20s if no size is given.", ["20s"]
+    )
+    size: Annotated[int | None, _size("a size", "1B", "1TB")] = _key(
+        "How much to send, instead of a duration.", ["10MB", "64KiB", 1448]
+    )
+    warmup: Annotated[int | None, _time("a warm-up", "0s", "86400s")] = _key(
+        "Left out of the measurement; shorter than the duration. By default a tenth of it, at most "
+        "5s; none with a size.",
+        ["2s"],
+    )
+
+
+class LiteralScenario(_Literal):
+    """A scenario of mptcplab."""
+
+    model_config = ConfigDict(json_schema_extra={"required": ["path"]})
+
+    scheduler: Annotated[
+        tuple[str, ...] | None,
+        _Reads(
+            _read_schedulers,
+            {
+                "anyOf": [
+                    {"type": "string"},
+                    {
+                        "type": "array",
+                        "items": {"type": "string"},
+                        "minItems": 1,
+                        "uniqueItems": True,
+                    },
+                ]
+            },
+        ),
+    ] = _key("Scheduler, or a list of them to compare.", ["default", ["default"]], "default")
+    cc: Annotated[str | None, _choice("cc (congestion control)", CONGESTION_CONTROLS)] = _key(
+        "Congestion control of every subflow.", ["bbr"], "cubic"
+    )
+    transport: Annotated[str | None, _choice("a transport", TRANSPORTS)] = _key(
+        "mptcp, or plain tcp over exactly one path.", ["tcp"], "mptcp"
+    )
+    seed: Annotated[int | None, _whole("a seed", 0, MAX_SEED)] = _key(
+        "Seed of every random decision of a run.", [7], 1
+    )
+    repeat: Annotated[int | None, _whole("repeat", 1, MAX_REPEAT)] = _key(
+        "Number of runs per scheduler, each with the next seed.", [5], 1
+    )
+    send_buffer: Annotated[int | None, _buffer("a send buffer")] = _key(
+        "Send buffer of the client; auto is the kernel's autotuning.", ["auto", "256KiB"], "auto"
+    )
+    receive_buffer: Annotated[int | None, _buffer("a receive buffer")] = _key(
+        "Receive buffer of the server; auto is the kernel's autotuning.", ["auto", "64KiB"], "auto"
+    )
+    sample_interval: Annotated[int | None, _time("a sample interval", "100us", "60s")] = _key(
+        "Virtual time between two samples of the connection.", ["10ms", "1ms"], "10ms"
+    )
+    path: Annotated[
+        tuple[Annotated[LiteralPath, _table("name, rate and delay")], ...], BeforeValidator(_tables)
+    ] = Field(
+        default=(),
+        description="The paths, 1 to 8, each a table headed [[path]].",
+        json_schema_extra={"minItems": 1, "maxItems": MAX_PATHS},
+    )
+    workload: Annotated[LiteralWorkload, _table("keys such as duration")] = Field(
+        default=LiteralWorkload(), description="What the connection carries."
+    )
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of a scenario file; it accepts every file that loads."""
+    schema = LiteralScenario.model_json_schema()
+    _tidy(schema)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "mptcplab scenario",
+        **schema,
+    }
+
+
+def _tidy(node: object) -> None:
+    """Drop what speaks of Python alone: class names as titles, and the empty defaults."""
+    if isinstance(node, dict):
+        if isinstance(node.get("title"), str):
+            del node["title"]
+        if not isinstance(node.get("default"), str | int):
+            node.pop("default", None)
+        for child in node.values():
+            _tidy(child)
+    elif isinstance(node, list):
+        for child in node:
+            _tidy(child)
+
+
+# From data to the literal scenario
+
+
+def validate(mistakes: Mistakes) -> LiteralScenario:
+    """The literal scenario without whatever in it is wrong on its own, which is noted."""
+    data = copy.deepcopy(mistakes.data)
+    try:
+        return LiteralScenario.model_validate(data)
+    except ValidationError as error:
+        for found in error.errors(include_url=False, include_input=False):
+            place = found["loc"]
+            parent: Any = data
+            for step in place[:-1]:
+                parent = parent[step]
+            if found["type"] == "extra_forbidden":
+                message = _unknown_key(place, mistakes)
+            else:
+                message = str(found["ctx"]["error"])
+            mistakes.add(place, message)
+            # A wrong path keeps its number among the others.
+            if isinstance(parent, list):
+                parent[int(place[-1])] = {}
+            else:
+                del parent[place[-1]]
+    return LiteralScenario.model_validate(data)
+
+
+_TABLES: Mapping[str, type[BaseModel]] = {
+    "": LiteralScenario,
+    "path": LiteralPath,
+    "path.up": LiteralDirection,
+    "path.down": LiteralDirection,
+    "workload": LiteralWorkload,
+}
+# What other tools call it.
+_OTHER_WORDS = {"bandwidth": "rate", "latency": "delay", "limit": "queue", "bytes": "size"}
+
+
+def _unknown_key(place: Place, mistakes: Mistakes) -> str:
+    table = ".".join(step for step in place[:-1] if isinstance(step, str))
+    word = str(place[-1])
+    known = list(_TABLES[table].model_fields)
+    # In TOML every key after a [table] belongs to that table: the commonest slip of all.
+    home = next((name for name, model in _TABLES.items() if word in model.model_fields), None)
+    if home is not None and not mistakes.flag(place):
+        where = {"": "at the top of the file, before the first table", "path": "in [[path]]"}
+        return f"unknown key here; {word} goes {where.get(home, f'in [{home}]')}"
+    words = {**{key: key for key in known}, **{w: k for w, k in _OTHER_WORDS.items() if k in known}}
+    hint = suggestion(word, words)
+    return f"unknown key{hint or ';'} accepted here: {', '.join(known)}"

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Every mistake in one request: where the value came from, what it is, what is wrong with it."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from mptcplab.errors import InputError, Problem
+
+# The place of a value: keys and, in lists, indices from 0. A person sees indices from 1.
+Place = tuple[str | int, ...]
+
+# A value that is not there: TOML has no null, but None is the "not given" of flags.
+ABSENT = object()
+
+
+class Mistakes:
+    """Collects every mistake in one request."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.data: dict[str, Any] = {}
+        self.flags: dict[Place, str] = {}
+        self._bad: set[Place] = set()
+        self._problems: list[Problem] = []
+
+    def add(self, place: Place, message: str, value: object = ABSENT) -> None:
+        """Something is wrong with what stands at `place`, or with `value` there."""
+        self._bad.add(place)
+        flag = self.flag(place)
+        key = "" if flag and place[0] != "path" else _shown_place(place)
+        text = shown(self._value(place) if value is ABSENT else value)
+        problem = Problem(flag or self.source, key, text, message)
+        if problem not in self._problems:
+            self._problems.append(problem)
+
+    def missing(self, place: Place, message: str) -> None:
+        """Nothing stands at `place`; said only if nothing wrong stands there either."""
+        if not self.spoiled(place):
+            self.add(place, f"missing; {message}")
+
+    def spoiled(self, place: Place) -> bool:
+        """Whether the value at `place`, or what it is part of, is known to be wrong."""
+        # A file that cannot be read says nothing about what a flag holds.
+        whole = 1 if self.flag(place) else 0
+        return any(place[:length] in self._bad for length in range(whole, len(place) + 1))
+
+    def flag(self, place: Place) -> str:
+        """The flag that the value at `place` came from, or "" for the file."""
+        origins = (self.flags.get(place[:length], "") for length in range(len(place), 0, -1))
+        return next(filter(None, origins), "")
+
+    def stop_if_any(self) -> None:
+        """Raise InputError if there is any mistake."""
+        if self._problems:
+            raise InputError(self._problems)
+
+    def _value(self, place: Place) -> object:
+        value: Any = self.data if place else ABSENT
+        for step in place:
+            try:
+                value = value[step]
+            except (KeyError, IndexError, TypeError):
+                return ABSENT
+        return value
+
+
+def _shown_place(place: Place) -> str:
+    text = ""
+    for step in place:
+        text += f"[{step + 1}]" if isinstance(step, int) else f".{printable(step)}"
+    return text.lstrip(".")
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """A value as it was written, shortened, on one line and without control characters."""
+    if value is ABSENT:
+        return ""
+    if isinstance(value, dict):
+        return "{...}" if value else "{}"
+    if isinstance(value, list):
+        more = ["..."] if len(value) > 3 else []
+        text = f"[{', '.join([*map(shown, value[:3]), *more])}]"
+    elif isinstance(value, bool):
+        text = str(value).lower()
+    elif isinstance(value, str):
+        text = f'"{printable(value[:limit])}"'
+    elif isinstance(value, int) and abs(value) >= 10**100:
+        text = hex(value)  # Python refuses to write thousands of digits
+    else:
+        text = str(value)
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def printable(text: str) -> str:
+    """The text, escaped if it holds anything that would not show as itself on a terminal."""
+    return text if text.isprintable() else json.dumps(text)[1:-1].replace("\x7f", "\\u007f")
+
+
+def one_of(choices: Sequence[str]) -> str:
+    """The choices as "a, b or c"."""
+    return choices[0] if len(choices) == 1 else f"{', '.join(choices[:-1])} or {choices[-1]}"
+
+
+def suggestion(word: object, known: Collection[str] | Mapping[str, str]) -> str:
+    """The clause that suggests the nearest known word, or "" if none is near.
+
+    A mapping has further words as keys, and what to suggest for each.
+    """
+    near = difflib.get_close_matches(str(word)[:64].lower(), sorted(known), n=1)
+    if not near:
+        return ""
+    best = known[near[0]] if isinstance(known, Mapping) else near[0]
+    return f'; did you mean "{best}"?'

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The plan of a run: the commands that build its testbed and start its traffic, as text.
+
+Every line is one that a person could type as root. The guest's init executes the same lines; it
+runs neighbouring `ip` or `tc` lines of one namespace as one batch, and each batch costs a process,
+so the lines are ordered to leave few groups. The plan depends on the scenario alone.
+
+                  10.0.i.0/24              10.1.i.0/24
+    client  ci ---------------- rci  router i  rsi ---------------- si  server
+            .1                  .254           .254                 .1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from mptcplab import units
+from mptcplab.scenario import Direction, Scenario
+
+PORT = 5001
+
+# The kernel's own limits on a machine with 1 GiB of memory or more. They are set explicitly so
+# that autotuning, and with it every result, does not depend on the memory of the guest.
+_AUTO_RECEIVE_BUFFER = "4096 131072 6291456"
+_AUTO_SEND_BUFFER = "4096 16384 4194304"
+# For the same reason, what all sockets may use, in pages: as with 8 GiB of memory.
+_TCP_MEMORY = "98304 131072 196608"
+
+# A lost ADD_ADDR is sent again after 1 s; the kernel's default of 120 s outlasts most runs.
+_ADD_ADDR_TIMEOUT_S = 1
+
+
+def render(scenario: Scenario) -> str:
+    """The plan of one run, a command or a `#` comment per line."""
+    numbers = range(1, len(scenario.paths) + 1)
+    sections: list[tuple[str, Iterable[str]]] = [
+        ("client, server and a router per path, wired up", _topology(numbers)),
+        ("client: addresses, and a route per source address", _client(scenario, numbers)),
+        ("server: the same", _server(scenario, numbers)),
+    ]
+    for i, path in zip(numbers, scenario.paths, strict=True):
+        sections.append((f"path {i}, {path.name}: router", _router(i)))
+    for i, path in zip(numbers, scenario.paths, strict=True):
+        shaping = [_netem(i, f"rs{i}", path.up), _netem(i, f"rc{i}", path.down)]
+        sections.append((f"path {i}, {path.name}: client to server, server to client", shaping))
+    sections += [
+        ("kernel parameters", _sysctls(scenario, numbers)),
+        ("offloads off: queues hold packets of MTU size", _offloads(numbers)),
+        ("traffic: the sink, and beside it the source", _traffic(scenario)),
+    ]
+    return "\n\n".join("\n".join([f"# {title}", *lines]) for title, lines in sections) + "\n"
+
+
+def _topology(numbers: range) -> Iterator[str]:
+    for name in ["client", "server", *(f"router{i}" for i in numbers)]:
+        yield f"ip netns add {name}"
+    for i in numbers:
+        for end, router_end in ((f"c{i} netns client", "rc"), (f"s{i} netns server", "rs")):
+            yield f"ip link add {end} type veth peer name {router_end}{i} netns router{i}"
+
+
+def _client(scenario: Scenario, numbers: range) -> Iterator[str]:
+    for i in numbers:
+        yield from _host("client", f"c{i}", i, near=f"10.0.{i}", far=f"10.1.{i}")
+    yield from _limits("client", scenario)
+
+
+def _server(scenario: Scenario, numbers: range) -> Iterator[str]:
+    for i in numbers:
+        yield from _host("server", f"s{i}", i, near=f"10.1.{i}", far=f"10.0.{i}")
+    yield from _limits("server", scenario)
+    # One subflow per path: the client joins each address that the server announces, and leaves by
+    # the address of that path. Any further endpoint would make further subflows.
+    for i in numbers[1:]:
+        yield f"ip -n server mptcp endpoint add 10.1.{i}.1 dev s{i} signal"
+
+
+def _host(name: str, device: str, table: int, *, near: str, far: str) -> Iterator[str]:
+    """One end of a path: packets from its address leave by its device, whatever their goal."""
+    ip = f"ip -n {name}"
+    yield f"{ip} addr add {near}.1/24 dev {device}"
+    yield f"{ip} link set {device} up"
+    yield f"{ip} rule add from {near}.1 table {table}"
+    yield f"{ip} route add default via {near}.254 dev {device} table {table}"
+    yield f"{ip} route add {far}.0/24 via {near}.254 dev {device}"
+
+
+def _limits(name: str, scenario: Scenario) -> Iterator[str]:
+    further = len(scenario.paths) - 1
+    if further:
+        yield f"ip -n {name} mptcp limits set subflow {further} add_addr_accepted {further}"
+
+
+def _router(i: int) -> Iterator[str]:
+    for device, network in ((f"rc{i}", f"10.0.{i}"), (f"rs{i}", f"10.1.{i}")):
+        yield f"ip -n router{i} addr add {network}.254/24 dev {device}"
+        yield f"ip -n router{i} link set {device} up"
+
+
+def _netem(i: int, device: str, link: Direction) -> str:
+    jitter = f" {units.format_time(link.jitter_ns)}" if link.jitter_ns else ""
+    loss = f" loss {units.format_fraction(link.loss)}" if link.loss else ""
+    return (
+        f"tc -n router{i} qdisc add dev {device} root netem limit {link.queue_packets}"
+        f" rate {units.format_rate(link.rate_bps)}"
+        f" delay {units.format_time(link.delay_ns)}{jitter}{loss}"
+    )
+
+
+def _sysctls(scenario: Scenario, numbers: range) -> Iterator[str]:
+    # A namespace may only use what the first one allows to all.
+    allowed = f"net.ipv4.tcp_allowed_congestion_control={scenario.cc}"
+    yield f"sysctl -qw 'net.ipv4.tcp_mem={_TCP_MEMORY}' {allowed}"
+    for i in numbers:
+        yield f"ip netns exec router{i} sysctl -qw net.ipv4.ip_forward=1"
+    # The client sends and the server receives, so a fixed buffer is the one's or the other's.
+    send, receive = scenario.send_buffer_bytes, scenario.receive_buffer_bytes
+    buffers = {
+        "client": (_AUTO_RECEIVE_BUFFER, f"4096 {send} {send}" if send else _AUTO_SEND_BUFFER),
+        "server": (
+            f"4096 {receive} {receive}" if receive else _AUTO_RECEIVE_BUFFER,
+            _AUTO_SEND_BUFFER,
+        ),
+    }
+    common = [f"net.ipv4.tcp_congestion_control={scenario.cc}"]
+    if scenario.transport == "mptcp":
+        common = [
+            "net.mptcp.enabled=1",
+            f"net.mptcp.scheduler={scenario.scheduler}",
+            f"net.mptcp.add_addr_timeout={_ADD_ADDR_TIMEOUT_S}",
+            *common,
+        ]
+    for name, (rmem, wmem) in buffers.items():
+        settings = [*common, f"'net.ipv4.tcp_rmem={rmem}'", f"'net.ipv4.tcp_wmem={wmem}'"]
+        yield f"ip netns exec {name} sysctl -qw {' '.join(settings)}"
+
+
+def _offloads(numbers: range) -> Iterator[str]:
+    for i in numbers:
+        ends = (("client", "c"), (f"router{i}", "rc"), (f"router{i}", "rs"), ("server", "s"))
+        for name, device in ends:
+            yield f"ip netns exec {name} ethtool -K {device}{i} tso off gso off gro off"
+
+
+def _traffic(scenario: Scenario) -> Iterator[str]:
+    workload = scenario.workload
+    if workload.duration_ns is not None:
+        amount = f"--duration-ns {workload.duration_ns}"
+    else:
+        amount = f"--size-bytes {workload.size_bytes}"
+    common = (
+        f"--transport {scenario.transport} --port {PORT} --seed {scenario.seed}"
+        f" --sample-interval-ns {scenario.sample_interval_ns}"
+    )
+    yield f"ip netns exec server traffic sink {common}"
+    yield (
+        f"ip netns exec client traffic source {common} --connect 10.1.1.1"
+        f" --paths {len(scenario.paths)} {amount}"
+    )

@@ -1,0 +1,376 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The report on some runs: a JSON document, and the table and chart that are made from it.
+
+Table and chart take the document and the record files it points to, never a live run, so that
+they can be made again from what is stored.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from rich.box import Box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from mptcplab.metrics import (
+    PATH_METRICS,
+    RUN_METRICS,
+    Goodput,
+    RunMetrics,
+    aggregation_benefit,
+    goodput_series,
+)
+from mptcplab.records import read_samples
+from mptcplab.scenario import Scenario
+from mptcplab.units import format_time
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Entry = dict[str, Any]
+Document = dict[str, Any]
+
+_MBIT, _KIB = 1e6, 1024.0
+
+# A rule under the head and nothing else; ASCII, so that it is the same in every terminal.
+_RULE = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
+
+# Okabe & Ito, "Color Universal Design" (2008); black is kept for the total. Yellow comes last
+# because it is faint on white.
+_PATH_COLOURS = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#999999", "#F0E442",
+)  # fmt: skip
+_TOTAL_COLOUR = "#000000"
+
+_DOTS_PER_INCH = 150
+_CHART_WIDTH = 8.0  # inches: 1200 pixels
+_PANEL_HEIGHT = 2.1
+_FRAME_HEIGHT = 1.0  # title and the label of the time axis
+_LEGEND_COLUMNS = 3
+_LEGEND_ROW_HEIGHT = 0.2
+_MAX_PATH_RATES = 3  # with more paths a dashed line for each would hide the curves
+_BINS = 200  # wanted in a chart: more would be narrower than a few pixels
+_SHORTEST_BIN_NS = 100_000_000  # a shorter one shows packets and round trips, not goodput
+
+
+def run_entry(
+    scenario: Scenario,
+    *,
+    status: str,
+    reason: str | None = None,
+    virtual_s: float | None,
+    wall_s: float | None,
+    run_metrics: RunMetrics | None,
+    directory: str | None,
+) -> Entry:
+    """The part of the document on one run.
+
+    `status` is "ok" or "failed", and then `reason` says why; `directory` holds the files of the
+    run, relative to the directory of the report. All that a failed run has no figure for is
+    None. A run of plain TCP says so, and over which path.
+    """
+    if run_metrics is None:
+        run_metrics = RunMetrics(
+            metrics={metric.name: None for metric in RUN_METRICS},
+            paths=[
+                {**dict.fromkeys(metric.name for metric in PATH_METRICS), "name": path.name}
+                for path in scenario.paths
+            ],
+        )
+    entry: Entry = {"scheduler": scenario.scheduler, "seed": scenario.seed}
+    if scenario.transport == "tcp":
+        entry |= {"transport": "tcp", "path": scenario.paths[0].name}
+    entry["status"] = status
+    if status != "ok":
+        entry["reason"] = reason
+    return entry | {
+        "virtual_s": virtual_s,
+        "wall_s": wall_s,
+        "data_packets": run_metrics.metrics["data_packets"],
+        "metrics": dict(run_metrics.metrics),
+        "paths": [dict(path) for path in run_metrics.paths],
+        "directory": directory,
+    }
+
+
+def document(
+    runs: Sequence[Entry], baselines: Sequence[Entry], build: Mapping[str, Any], scenario: Scenario
+) -> Document:
+    """The JSON document of a comparison, runs and baselines in the order they are given in.
+
+    Fills in the aggregation benefit of each run that has, with its own seed, a baseline over each
+    path of `scenario`. Only `wall_s` may differ between two documents of the same scenario.
+    """
+    return {
+        "runs": [_with_benefit(run, baselines, scenario) for run in runs],
+        "baselines": list(baselines),
+        "build": dict(build),
+        "scenario": scenario.model_dump(mode="json"),
+    }
+
+
+def _with_benefit(run: Entry, baselines: Sequence[Entry], scenario: Scenario) -> Entry:
+    alone = {
+        baseline["path"]: baseline["metrics"]["goodput_bps"]
+        for baseline in baselines
+        if baseline["seed"] == run["seed"] and baseline["status"] == "ok"
+    }
+    benefit = None
+    if run["status"] == "ok" and all(path.name in alone for path in scenario.paths):
+        benefit = aggregation_benefit(
+            run["metrics"]["goodput_bps"], [alone[path.name] for path in scenario.paths]
+        )
+    return run | {"metrics": run["metrics"] | {"aggregation_benefit": benefit}}
+
+
+def comparison_table(document: Document) -> Group:
+    """A row per scheduler, medians over seeds with the range below; notes underneath.
+
+    Plain ASCII; fits 80 columns whatever the number of paths is.
+    """
+    table = Table(box=_RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("Scheduler", overflow="fold")
+    table.add_column("Goodput\n\nMbit/s", justify="right", no_wrap=True)
+    table.add_column("Aggre-\ngation\nbenefit", justify="right", no_wrap=True)
+    table.add_column("Share of\neach path\n%", overflow="fold")
+    table.add_column("Out of\norder\nmean KiB", justify="right", no_wrap=True)
+    table.add_column("Out of\norder\np99 KiB", justify="right", no_wrap=True)
+    table.add_column("Retrans-\nmitted\npackets", justify="right", no_wrap=True)
+    for scheduler, runs in _by_scheduler(document["runs"]).items():
+        ended_well = _ok(runs)
+        name = scheduler
+        if len(ended_well) < len(runs):
+            name += f"\n{len(ended_well)} of {len(runs)} ok"
+
+        def of_run(
+            metric: str, unit: float, digits: int, runs: Sequence[Entry] = ended_well
+        ) -> str:
+            return _spread([run["metrics"][metric] for run in runs], unit, digits)
+
+        table.add_row(
+            name,
+            of_run("goodput_bps", _MBIT, 4),
+            of_run("aggregation_benefit", 1, 3),
+            _shares(ended_well),
+            of_run("ofo_bytes_mean", _KIB, 3),
+            of_run("ofo_bytes_p99", _KIB, 3),
+            of_run("retransmitted_packets", 1, 1),
+        )
+        table.add_row()
+    return Group(table, *(Text(note) for note in _notes(document)))
+
+
+def _notes(document: Document) -> list[str]:
+    """What a first-time reader of the table must know, what is compared with, and what failed."""
+    runs, baselines = document["runs"], document["baselines"]
+    seeds = sorted({run["seed"] for run in runs})
+    if len(seeds) > 1:
+        numbers = f"Median of {len(seeds)} seeds, and below it the range from lowest to highest."
+    else:
+        numbers = f"One run each, seed {seeds[0]}." if seeds else "No runs."
+    warmup_ns = document["scenario"]["workload"]["warmup_ns"]
+    after = f" after {format_time(warmup_ns)} of warm-up" if warmup_ns else ""
+    benefit = "1 = all paths used in full, 0 = as good as the best alone."
+    if all(run["metrics"]["aggregation_benefit"] is None for run in runs):
+        benefit = "not measured (needs plain TCP over each of 2+ paths)."
+    notes = [
+        numbers,
+        f"Goodput: application data that arrived in order{after}.",
+        f"Aggregation benefit: {benefit}",
+        "Out of order: data waiting at the receiver for an earlier byte, mean and 99th",
+        "percentile over time. docs/metrics.md defines every figure.",
+    ]
+    alone = []
+    for path in document["scenario"]["paths"]:
+        entries = [entry for entry in _ok(baselines) if entry["path"] == path["name"]]
+        if entries:
+            goodputs = [entry["metrics"]["goodput_bps"] for entry in entries]
+            spread = _spread(goodputs, _MBIT, 4, between=" (", after=")")
+            alone.append(f"\n  {path['name']} {spread}")
+    if alone:
+        notes.append(f"Plain TCP over one path alone, Mbit/s: {''.join(alone)}")
+    return [*notes, *_failures(runs, "scheduler", ""), *_failures(baselines, "path", "plain TCP, ")]
+
+
+def _failures(entries: Sequence[Entry], by: str, kind: str) -> list[str]:
+    """A line for each reason why runs failed: of how many, which, and why."""
+    counts: dict[str, int] = {}
+    failed: dict[tuple[str, str], list[int]] = {}
+    for entry in entries:
+        counts[entry[by]] = counts.get(entry[by], 0) + 1
+        if entry["status"] != "ok":
+            failed.setdefault((entry[by], entry["reason"]), []).append(entry["seed"])
+    return [
+        f"Failed: {kind}{by} {name}, {len(seeds)} of {counts[name]} runs "
+        f"(seed {', '.join(map(str, sorted(seeds)))}): {reason}"
+        for (name, reason), seeds in failed.items()
+    ]
+
+
+def _by_scheduler(runs: Sequence[Entry]) -> dict[str, list[Entry]]:
+    """The runs of each scheduler, schedulers in the order of their first run."""
+    schedulers: dict[str, list[Entry]] = {}
+    for run in runs:
+        schedulers.setdefault(run["scheduler"], []).append(run)
+    return schedulers
+
+
+def _ok(entries: Sequence[Entry]) -> list[Entry]:
+    return [entry for entry in entries if entry["status"] == "ok"]
+
+
+def _shares(runs: Sequence[Entry]) -> str:
+    """A line per path: the median of its share, and its name."""
+    if not runs:
+        return "-"
+    lines = []
+    for index, path in enumerate(runs[0]["paths"]):
+        share = _median([run["paths"][index]["share"] for run in runs])
+        lines.append(f"{'-' if share is None else f'{100 * share:.1f}':>5} {path['name']}")
+    return "\n".join(lines)
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
+
+
+def _spread(
+    values: Sequence[float | None],
+    unit: float,
+    digits: int,
+    between: str = "\n",
+    after: str = "",
+) -> str:
+    """Median and, of several values, the range; `digits` significant ones, in the given unit."""
+    known = [value / unit for value in values if value is not None]
+    if not known:
+        return "-"
+    median = statistics.median(known)
+    before_point = len(str(int(abs(median))))
+    decimals = min(max(digits - before_point, 0), digits - 1)
+    text = f"{median:.{decimals}f}"
+    if len(known) > 1:
+        text += f"{between}{min(known):.{decimals}f}..{max(known):.{decimals}f}{after}"
+    return text
+
+
+def write_chart(document: Document, out_dir: Path) -> list[Path]:
+    """Draw goodput over time, a panel per scheduler, as goodput.png and goodput.svg in `out_dir`.
+
+    Shows the first seed that ended well, and reads its records from the run's `directory` under
+    `out_dir`. Returns the files, or nothing when no run ended well. The same document gives the
+    same bytes. Raises MptcplabError when records cannot be read.
+    """
+    shown = {
+        scheduler: min(_ok(runs), key=lambda run: int(run["seed"]))
+        for scheduler, runs in _by_scheduler(document["runs"]).items()
+        if _ok(runs)
+    }
+    if not shown:
+        return []
+    scenario = Scenario.model_validate_json(json.dumps(document["scenario"]))
+    samples = {
+        scheduler: read_samples(out_dir / run["directory"] / "server.samples")
+        for scheduler, run in shown.items()
+    }
+    span_ns = max(
+        int(side.connection["time_ns"][-1]) - int(side.connection["time_ns"][0])
+        for side in samples.values()
+    )
+    bin_ns = _bin_ns(span_ns, scenario.sample_interval_ns)
+    panels = {
+        f"{scheduler}, seed {shown[scheduler]['seed']}": goodput_series(scenario, side, bin_ns)
+        for scheduler, side in samples.items()
+    }
+    matplotlib = _matplotlib()
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        # Without the salt the ids in an SVG file are random.
+        matplotlib.rcParams.update({"svg.hashsalt": "mptcplab", "font.size": 9})
+        figure = _goodput_figure(scenario, panels, bin_ns, span_ns)
+        png, svg = out_dir / "goodput.png", out_dir / "goodput.svg"
+        figure.savefig(png, dpi=_DOTS_PER_INCH, metadata={"Software": None})
+        figure.savefig(svg, metadata={"Date": None, "Creator": None})
+    return [png, svg]
+
+
+def _bin_ns(span_ns: int, sample_interval_ns: int) -> int:
+    """Width of a bin for a chart of `span_ns`: a whole number of sample intervals."""
+    wanted = max(span_ns // _BINS, min(_SHORTEST_BIN_NS, span_ns // 20))
+    return max(1, -(-wanted // sample_interval_ns)) * sample_interval_ns
+
+
+def _goodput_figure(
+    scenario: Scenario, panels: Mapping[str, Goodput], bin_ns: int, span_ns: int
+) -> Figure:
+    from matplotlib.figure import Figure
+
+    legend_rows = -(-(len(scenario.paths) + 3) // _LEGEND_COLUMNS)
+    height = _FRAME_HEIGHT + _PANEL_HEIGHT * len(panels) + _LEGEND_ROW_HEIGHT * legend_rows
+    figure = Figure(figsize=(_CHART_WIDTH, height), layout="constrained")
+    axes = figure.subplots(len(panels), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+    for axis, (title, goodput) in zip(axes, panels.items(), strict=True):
+        _draw_panel(axis, scenario, goodput)
+        axis.set_title(title, loc="left", fontsize="medium", fontweight="bold")
+        axis.set_ylabel("Goodput (Mbit/s)")
+    axes[-1].set_xlabel("Time since the start of the workload (s)")
+    axes[-1].set_xlim(0, max(span_ns, bin_ns) / 1e9)
+    axes[-1].set_ylim(bottom=0)
+    figure.suptitle(f"Goodput over time, mean of each {format_time(bin_ns)}")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=_LEGEND_COLUMNS, frameon=False)
+    return figure
+
+
+def _draw_panel(axis: Axes, scenario: Scenario, goodput: Goodput) -> None:
+    capacity_bps = sum(path.up.rate_bps for path in scenario.paths)
+    axis.axhline(
+        capacity_bps / _MBIT,
+        color=_TOTAL_COLOUR,
+        linestyle="--",
+        linewidth=0.8,
+        label=f"dashed: link rates (together {capacity_bps / _MBIT:g} Mbit/s)",
+    )
+    axis.plot(
+        goodput.time_s,
+        goodput.total / _MBIT,
+        color=_TOTAL_COLOUR,
+        linewidth=1.0,
+        label="connection, in order",
+    )
+    for path, colour in zip(scenario.paths, _PATH_COLOURS, strict=False):
+        axis.plot(
+            goodput.time_s,
+            goodput.paths[path.name] / _MBIT,
+            color=colour,
+            linewidth=1.2,
+            label=f"{path.name}, link {path.up.rate_bps / _MBIT:g} Mbit/s",
+        )
+        if len(scenario.paths) <= _MAX_PATH_RATES:
+            axis.axhline(path.up.rate_bps / _MBIT, color=colour, linestyle="--", linewidth=0.8)
+    if scenario.workload.warmup_ns:
+        axis.axvspan(
+            0, scenario.workload.warmup_ns / 1e9, color="#eeeeee", zorder=0, label="warm-up"
+        )
+    axis.grid(axis="y", color="#dddddd", linewidth=0.5)
+    axis.spines[["top", "right"]].set_visible(False)
+
+
+def _matplotlib() -> ModuleType:
+    """Import matplotlib, which takes a second; its font cache goes into the cache of mptcplab."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    os.environ.setdefault("MPLCONFIGDIR", str(cache / "mptcplab" / "matplotlib"))
+    import matplotlib as module
+
+    module.use("agg")
+    return module

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Same scenario, seed and builds: the same bytes, whatever else the machine does."""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from mptcplab import doctor, engine, experiment, store
+from mptcplab.guest import Guest
+from mptcplab.kernel import KernelBuild
+from tests.vocabulary import RunScenario, scenario_of
+
+# random loss and jitter on one path: a difference of a single packet changes all that follows
+PATHS = ("wifi:50mbit,10ms,loss=0.3%", "lte:20mbit,40ms,jitter=3ms,loss=0.1%")
+SAME = (
+    store.RESULT,
+    store.SCENARIO,
+    engine.PLAN,
+    engine.CLIENT_SAMPLES,
+    engine.SERVER_SAMPLES,
+    engine.GUEST_OUTCOME,
+)
+
+
+def run_into(
+    out: Path, kernel: KernelBuild, guest: Guest, *, seed: int = 1, jobs: int = 1, copies: int = 1
+) -> list[str]:
+    """Run the scenario `copies` times, as many as `jobs` at a time; a digest of each result."""
+    scenario = scenario_of(*PATHS, scheduler="roundrobin", duration="5s", seed=str(seed))
+    digests = []
+    stores = [store.Store(out / str(i)) for i in range(copies)]
+
+    def into(each: store.Store) -> None:
+        experiment.run_all([scenario], kernel, guest, each, jobs=1)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(into, stores))
+    for each in stores:
+        directory = each.directory(store.run_key(scenario, kernel, guest))
+        digest = hashlib.sha256()
+        for name in SAME:
+            digest.update((directory / name).read_bytes())
+        digests.append(digest.hexdigest())
+    return digests
+
+
+def burn() -> None:
+    while True:
+        pass
+
+
+@pytest.fixture
+def loaded_machine() -> Iterator[None]:
+    """Twice as many busy processes as CPUs."""
+    context = multiprocessing.get_context("spawn")
+    burners = [context.Process(target=burn, daemon=True) for _ in range(2 * (os.cpu_count() or 1))]
+    for burner in burners:
+        burner.start()
+    yield
+    for burner in burners:
+        burner.kill()
+        burner.join()
+
+
+def test_the_same_run_gives_the_same_bytes(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    digests = run_into(tmp_path, lab_kernel, lab_guest, copies=3)
+    assert len(set(digests)) == 1
+
+
+def test_different_seeds_give_different_runs(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    digests = [
+        run_into(tmp_path / str(seed), lab_kernel, lab_guest, seed=seed)[0] for seed in (1, 2, 3)
+    ]
+    assert len(set(digests)) == 3
+
+
+def test_seeds_make_runs_differ_also_without_any_loss(run_scenario: RunScenario) -> None:
+    runs = [
+        run_scenario("a:20mbit,10ms", "b:10mbit,20ms", duration="3s", seed=str(s)) for s in (1, 2)
+    ]
+    assert runs[0].outcome.guest["bytes_written"] != runs[1].outcome.guest["bytes_written"]
+
+
+def test_runs_side_by_side_give_the_same_bytes(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    alone = run_into(tmp_path / "alone", lab_kernel, lab_guest)
+    together = run_into(tmp_path / "together", lab_kernel, lab_guest, jobs=4, copies=4)
+    assert set(together) == set(alone)
+
+
+@pytest.mark.usefixtures("loaded_machine")
+def test_a_loaded_machine_changes_nothing(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    assert len(set(run_into(tmp_path, lab_kernel, lab_guest, copies=2))) == 1
+
+
+def test_load_and_no_load_agree(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    calm = run_into(tmp_path / "calm", lab_kernel, lab_guest)
+    request.getfixturevalue("loaded_machine")
+    assert run_into(tmp_path / "loaded", lab_kernel, lab_guest) == calm
+
+
+def test_an_address_layout_that_changes_changes_nothing(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container may forbid to fix it: results must not depend on it."""
+    fixed = run_into(tmp_path / "fixed", lab_kernel, lab_guest)
+    passes = doctor.passes
+    monkeypatch.setattr(doctor, "passes", lambda name: name != "address layout" and passes(name))
+    free = run_into(tmp_path / "free", lab_kernel, lab_guest, copies=4)
+    assert set(free) == set(fixed)
+
+
+def test_the_place_of_the_output_changes_nothing(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    awkward = tmp_path / "a \"long\" path with blanks, 'quotes' and ünïcode" / ("x" * 100)
+    assert run_into(tmp_path / "short", lab_kernel, lab_guest) == run_into(
+        awkward, lab_kernel, lab_guest
+    )

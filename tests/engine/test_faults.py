@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Whatever goes wrong, a run ends, says what it was, and leaves nothing behind.
+
+Every fault is a real one: the kernel panics, programs die, the disk is full. The guest programs
+here replace the one that carries out the plan.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mptcplab import engine, experiment, plan, store
+from mptcplab.engine import Limits, RunCancelledError, Watch
+from mptcplab.errors import RunError
+from mptcplab.guest import Guest
+from mptcplab.kernel import KernelBuild
+from tests.vocabulary import scenario_of
+
+SCENARIO = scenario_of("a:10mbit,10ms", "b:10mbit,10ms", duration="1s")
+
+# no fault may hang the tests, should it not be noticed
+PATIENCE = Limits(wall_s=60.0)
+
+PROLOGUE = """
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+static void fault(const char *what)
+{
+    int fd;
+
+    mount("proc", "/proc", "proc", 0, NULL);
+    fd = open("/proc/mptcplab_fault", O_WRONLY);
+    dprintf(1, "provoking a fault\\n");
+    write(fd, what, __builtin_strlen(what));
+}
+int main(void)
+"""
+
+
+@pytest.fixture
+def guest_of(tmp_path: Path) -> Callable[[str], Guest]:
+    """A guest whose first process has this body."""
+
+    def build(body: str) -> Guest:
+        source, program = tmp_path / "guest.c", tmp_path / "guest"
+        source.write_text(f"{PROLOGUE}{{ {body} }}\n")
+        subprocess.run(["gcc", "-O1", "-static", "-w", "-o", str(program), str(source)], check=True)
+        return Guest("test", program)
+
+    return build
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    made = tmp_path / "run"
+    made.mkdir()
+    return made
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_behind() -> Iterator[None]:
+    """No process of a run may outlive it."""
+    before = kernel_processes()
+    yield
+    assert kernel_processes() <= before
+
+
+def kernel_processes() -> set[int]:
+    """The processes that run a lab kernel, or are processes of its guest."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                arguments = (entry / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if b"time-travel=inf-cpu" in arguments:
+                found.add(int(entry.name))
+    return found
+
+
+def failure(
+    kernel: KernelBuild, guest: Guest, directory: Path, limits: Limits = PATIENCE
+) -> RunError:
+    with pytest.raises(RunError) as failed:
+        engine.run(SCENARIO, plan.render(SCENARIO), kernel, guest, directory, cpu=0, limits=limits)
+    return failed.value
+
+
+@pytest.mark.parametrize(
+    ("what", "reason"),
+    [
+        ("panic", "the guest's kernel panicked: asked for by mptcplab_fault"),
+        ("oops", "the guest's kernel crashed (oops): Kernel mode fault at addr 0x0"),
+        ("warn", "the guest's kernel warned: "),
+    ],
+)
+def test_a_fault_of_the_kernel_is_told_as_what_it_is(
+    lab_kernel: KernelBuild,
+    guest_of: Callable[[str], Guest],
+    directory: Path,
+    what: str,
+    reason: str,
+) -> None:
+    error = failure(lab_kernel, guest_of(f'fault("{what}"); reboot(RB_POWER_OFF);'), directory)
+    assert error.reason.startswith(reason)
+    assert "provoking a fault" in error.console_tail
+
+
+def test_a_warning_names_the_place_in_the_kernel(
+    lab_kernel: KernelBuild, guest_of: Callable[[str], Guest], directory: Path
+) -> None:
+    error = failure(lab_kernel, guest_of('fault("warn"); reboot(RB_POWER_OFF);'), directory)
+    assert "fault_write" in error.reason
+
+
+def test_a_first_process_that_dies_is_told(
+    lab_kernel: KernelBuild, guest_of: Callable[[str], Guest], directory: Path
+) -> None:
+    error = failure(lab_kernel, guest_of("return 3;"), directory)
+    assert error.reason.startswith("the guest's first process died")
+
+
+def test_a_guest_that_ends_without_an_outcome_has_failed(
+    lab_kernel: KernelBuild, guest_of: Callable[[str], Guest], directory: Path
+) -> None:
+    error = failure(lab_kernel, guest_of("reboot(RB_POWER_OFF);"), directory)
+    assert error.reason == "its process ended with status 0 and without an outcome"
+
+
+@pytest.mark.parametrize(
+    ("body", "what"),
+    [
+        ("for (;;) ;", "a program that spins"),
+        ('fault("spin");', "a kernel that spins"),
+    ],
+)
+def test_virtual_time_that_stands_still_ends_the_run(
+    lab_kernel: KernelBuild,
+    guest_of: Callable[[str], Guest],
+    directory: Path,
+    body: str,
+    what: str,
+) -> None:
+    error = failure(lab_kernel, guest_of(body), directory, Limits(stall_cpu_s=1.0))
+    assert "virtual time stood still" in error.reason, what
+    assert "kept a CPU busy" in error.reason
+
+
+def test_the_wall_clock_limit_ends_a_run(
+    lab_kernel: KernelBuild, guest_of: Callable[[str], Guest], directory: Path
+) -> None:
+    # its virtual time moves for ever
+    body = "for (;;) { struct timespec t = { 0, 1000 }; nanosleep(&t, NULL); }"
+    error = failure(lab_kernel, guest_of(body), directory, Limits(wall_s=1.0))
+    assert error.reason == "it took more than the wall-clock limit of 1 s"
+
+
+def test_a_traffic_process_that_dies_is_told(
+    lab_kernel: KernelBuild, lab_guest: Guest, directory: Path
+) -> None:
+    # an address that nobody has: the connection cannot be made
+    text = plan.render(SCENARIO).replace("--connect 10.1.1.1", "--connect 10.9.9.9")
+    with pytest.raises(RunError) as failed:
+        engine.run(SCENARIO, text, lab_kernel, lab_guest, directory, cpu=0)
+    assert failed.value.reason.startswith("path a: ")
+
+
+def test_a_wrong_plan_is_told_with_its_line(
+    lab_kernel: KernelBuild, lab_guest: Guest, directory: Path
+) -> None:
+    text = plan.render(SCENARIO).replace("netem limit", "netem limitt", 1)
+    with pytest.raises(RunError) as failed:
+        engine.run(SCENARIO, text, lab_kernel, lab_guest, directory, cpu=0)
+    assert 'tc failed in namespace "router1"' in failed.value.reason
+    assert "limitt" in failed.value.console_tail
+
+
+def test_a_subflow_that_does_not_come_up_is_told_with_its_path(
+    lab_kernel: KernelBuild, lab_guest: Guest, directory: Path
+) -> None:
+    scenario = scenario_of("good:10mbit,10ms", "bad:10mbit,10ms,loss=99.9999999%", duration="1s")
+    with pytest.raises(RunError) as failed:
+        engine.run(scenario, plan.render(scenario), lab_kernel, lab_guest, directory, cpu=0)
+    assert failed.value.reason.startswith("path bad: no subflow came up")
+
+
+def test_a_byte_that_is_wrong_fails_the_run(
+    lab_kernel: KernelBuild, lab_guest: Guest, directory: Path
+) -> None:
+    # the sink expects the pattern of another seed
+    text = plan.render(SCENARIO).replace("--seed 1", "--seed 2", 1)
+    with pytest.raises(RunError) as failed:
+        engine.run(SCENARIO, text, lab_kernel, lab_guest, directory, cpu=0)
+    assert failed.value.reason.startswith("sink: byte ")
+
+
+def test_a_kernel_process_that_is_killed_is_told(
+    lab_kernel: KernelBuild, guest_of: Callable[[str], Guest], directory: Path
+) -> None:
+    body = "for (;;) { struct timespec t = { 0, 1000 }; nanosleep(&t, NULL); }"
+    guest = guest_of(body)
+    before = kernel_processes()
+
+    def kill_it() -> None:
+        for _ in range(500):
+            time.sleep(0.01)
+            new = kernel_processes() - before
+            if new:
+                os.kill(min(new), signal.SIGKILL)
+                return
+
+    killer = threading.Thread(target=kill_it)
+    killer.start()
+    error = failure(lab_kernel, guest, directory)
+    killer.join()
+    assert error.reason == "its process was killed by SIGKILL; the machine may be out of memory"
+
+
+def test_cancelling_ends_a_run_at_once(
+    lab_kernel: KernelBuild, guest_of: Callable[[str], Guest], directory: Path
+) -> None:
+    watch = Watch()
+    watch.progress = lambda _virtual_s: watch.cancel.set()
+    with pytest.raises(RunCancelledError):
+        engine.run(
+            SCENARIO,
+            plan.render(SCENARIO),
+            lab_kernel,
+            guest_of("for (;;) ;"),
+            directory,
+            cpu=0,
+            watch=watch,
+        )
+
+
+def test_a_run_that_fails_leaves_the_others_alone(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    good = scenario_of("a:10mbit,10ms", "b:10mbit,10ms", duration="1s")
+    bad = scenario_of("a:10mbit,10ms", "b:10mbit,10ms,loss=99.9999999%", duration="1s")
+    out = store.Store(tmp_path / "out")
+    entries = experiment.run_all([good, bad, good], lab_kernel, lab_guest, out, jobs=2)
+    assert [entry["status"] for entry in entries] == ["ok", "failed", "ok"]
+    assert "path b" in entries[1]["reason"]
+    key = store.run_key(good, lab_kernel, lab_guest)
+    assert [each.name for each in (tmp_path / "out" / "runs").iterdir()] == [key]
+
+
+def test_a_full_disk_fails_the_run_and_leaves_nothing(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    """On a file system of 1 MiB, in a mount namespace of its own."""
+    mount = tmp_path / "small"
+    mount.mkdir()
+    del lab_kernel, lab_guest  # built by now
+    inside = (
+        f"mount -t tmpfs -o size=1m tmpfs {mount} && "
+        f"{sys.executable} -m mptcplab run --path a:100mbit,10ms --duration 60s"
+        f" --out {mount}/out --json; echo status $?; find {mount}/out/runs -mindepth 1 | wc -l;"
+        f" df --output=used {mount} | tail -1"
+    )
+    command = ["unshare", "--mount", "--map-root-user", "sh", "-c", inside]
+    if os.geteuid() == 0:
+        command.remove("--map-root-user")
+    allowed = subprocess.run([*command[:-2], "-c", "true"], capture_output=True, check=False)
+    if allowed.returncode:
+        pytest.skip("no mount namespace can be made here")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "status 1" in done.stdout, done
+    assert "No space left" in done.stdout + done.stderr or "no space left" in (
+        done.stdout + done.stderr
+    )
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_everything_and_keeps_what_is_done(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, number: int, status: int
+) -> None:
+    del lab_kernel, lab_guest  # built by now
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "mptcplab", "compare", "--path", "a:100mbit,10ms"]
+    command += ["--path", "b:100mbit,10ms", "--duration", "10s", "--repeat", "50", "--jobs", "2"]
+    process = subprocess.Popen(
+        [*command, "--out", str(out)], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline().startswith("[1/")  # one is done, others are under way
+    process.send_signal(number)
+    _, rest = process.communicate()
+    assert process.returncode == status
+    assert "Traceback" not in rest
+    done = list((out / "runs").iterdir())
+    assert done
+    for run in done:
+        assert json.loads((run / store.RESULT).read_bytes())["status"] == "ok"
+
+
+def test_a_killed_starter_takes_its_runs_along(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    del lab_kernel, lab_guest  # built by now
+    before = kernel_processes()
+    command = [sys.executable, "-m", "mptcplab", "run", "--path", "a:100mbit,10ms"]
+    process = subprocess.Popen(
+        [*command, "--duration", "3600s", "--out", str(tmp_path / "out")],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    for _ in range(1000):
+        if kernel_processes() - before:
+            break
+        time.sleep(0.02)
+    assert kernel_processes() - before
+    process.kill()
+    process.wait()
+    for _ in range(500):
+        if not kernel_processes() - before:
+            break
+        time.sleep(0.02)
+    assert not kernel_processes() - before
+
+
+def test_no_run_writes_outside_its_directory(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("TMPDIR", str(home))
+    out = store.Store(tmp_path / "out")
+    experiment.run_all([SCENARIO], lab_kernel, lab_guest, out, jobs=1)
+    shutil.rmtree(home / ".cache" / "mptcplab" / "cpu", ignore_errors=True)
+    assert [str(f) for f in home.rglob("*") if f.is_file()] == []

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs of the real kernel against arithmetic."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mptcplab.bench import ideal_goodput_bps
+from tests.vocabulary import RunScenario
+
+TWINS = ("a:50mbit,10ms", "b:50mbit,10ms")
+
+
+def test_default_fills_two_equal_paths(run_scenario: RunScenario) -> None:
+    # 2 x 50 Mbit/s x 1424/1514 = 94.1 Mbit/s if both links never idle. Cubic lets them idle only
+    # if a queue runs empty: 83 packets of netem's limit hold 42 in the delay line and 41 waiting,
+    # and after a loss 0.7 x (83 + 41) = 87 packets are left, more than the 83 that fill the pipe.
+    run = run_scenario(*TWINS, scheduler="default", duration="20s")
+    ideal = ideal_goodput_bps(run.scenario)
+    assert 0.97 * ideal <= run.goodput_bps <= ideal
+    assert [path["share"] for path in run.figures.paths] == pytest.approx([0.5, 0.5], abs=0.03)
+
+
+def test_roundrobin_is_as_good_as_default_on_two_equal_paths(run_scenario: RunScenario) -> None:
+    default = run_scenario(*TWINS, scheduler="default", duration="20s")
+    roundrobin = run_scenario(*TWINS, scheduler="roundrobin", duration="20s")
+    assert roundrobin.goodput_bps >= 0.97 * default.goodput_bps
+
+
+def test_tcp_over_one_path_stays_below_the_rate_of_its_link(run_scenario: RunScenario) -> None:
+    # 1448 of the 1514 bytes of a frame are data without MPTCP's 28 bytes of mapping.
+    run = run_scenario("only:50mbit,10ms", transport="tcp", duration="10s")
+    ideal = 50e6 * 1448 / 1514
+    assert 0.97 * ideal <= run.goodput_bps <= ideal
+    assert run.figures.metrics["duplicate_bytes"] == 0
+
+
+@pytest.mark.parametrize("count", [1, 3, 8])
+def test_every_path_gets_one_subflow_and_carries_data(
+    run_scenario: RunScenario, count: int
+) -> None:
+    paths = [f"p{i}:10mbit,{5 * i}ms" for i in range(1, count + 1)]
+    run = run_scenario(*paths, scheduler="roundrobin", duration="5s")
+    assert run.figures.metrics["subflows"] == count
+    # what waited out of order when measuring began is delivered later: some packets of thousands
+    assert run.goodput_bps <= 1.001 * ideal_goodput_bps(run.scenario)
+    for path in run.figures.paths:
+        # each path is used, though not all are filled: they block each other at the receiver
+        assert float(path["goodput_bps"] or 0) > 1e6
+
+
+def test_the_round_trip_time_is_the_delay_of_both_directions(run_scenario: RunScenario) -> None:
+    # 1 MB/s on a 100 Mbit/s link never waits: what a segment takes is the delay (10 + 15 ms), its
+    # 1514 bytes at 100 Mbit/s (121 us), and those of its ACK of at most 94 bytes (8 us); the
+    # receiver delays no ACK of bulk data beyond its second segment.
+    run = run_scenario(
+        "p:100mbit,10ms,down.delay=15ms", duration="2s", send_buffer="16KiB", warmup="0s"
+    )
+    assert int(run.client.subflow["min_rtt_us"].min()) == pytest.approx(25_000 + 129, abs=130)
+
+
+def test_a_size_is_sent_whole_and_no_more(run_scenario: RunScenario) -> None:
+    run = run_scenario("a:10mbit,10ms", "b:10mbit,10ms", size="1000003B")
+    assert run.outcome.guest["bytes_received"] == 1_000_003
+    # 1,000,003 bytes at 20 Mbit/s take 0.4 s and cannot take less
+    completion_s = run.figures.metrics["completion_s"]
+    assert completion_s is not None
+    assert 0.4 < completion_s < 1.0
+
+
+def test_a_small_receive_buffer_limits_the_goodput(run_scenario: RunScenario) -> None:
+    # At most a buffer per round trip: 64 KiB / 80 ms = 6.6 Mbit/s, on links that could do 50.
+    paths = ("a:50mbit,40ms", "b:50mbit,40ms")
+    run = run_scenario(*paths, receive_buffer="64KiB", duration="10s")
+    assert 0.5e6 < run.goodput_bps <= 64 * 1024 * 8 / 0.080
+
+
+def test_results_do_not_depend_on_how_often_the_sink_reads(run_scenario: RunScenario) -> None:
+    """The sink sleeps until a sixteenth of the buffer has arrived: it must look like one that
+    reads at once also when the buffer is what limits."""
+    run = run_scenario("a:20mbit,20ms", "b:20mbit,20ms", receive_buffer="128KiB", duration="5s")
+    connection = run.server.connection
+    waiting = connection["delivered_bytes"] - connection["read_bytes"]
+    # SO_RCVBUF reports the buffer's size; a segment may come on top of the mark before it wakes
+    assert int(waiting.max()) <= 128 * 1024 // 16 + 2 * 1448
+
+
+@pytest.mark.parametrize("cc", ["reno", "bbr", "vegas"])
+def test_every_congestion_control_fills_a_path(run_scenario: RunScenario, cc: str) -> None:
+    run = run_scenario("p:20mbit,20ms,queue=100", cc=cc, duration="10s", warmup="3s")
+    assert run.goodput_bps >= 0.85 * ideal_goodput_bps(run.scenario)
+
+
+def test_losses_are_repaired_and_every_byte_is_verified(run_scenario: RunScenario) -> None:
+    run = run_scenario("a:20mbit,10ms,loss=1%", "b:20mbit,10ms,loss=1%", size="4MB", seed="3")
+    guest = run.outcome.guest
+    assert guest["bytes_received"] == guest["bytes_written"] == 4_000_000
+    assert (run.figures.metrics["retransmitted_packets"] or 0) > 0
+
+
+def test_samples_are_taken_exactly_at_every_interval(run_scenario: RunScenario) -> None:
+    run = run_scenario("a:10mbit,10ms", "b:10mbit,10ms", duration="1s", sample_interval="5ms")
+    for samples in (run.client, run.server):
+        steps = np.diff(np.unique(samples.connection["time_ns"]).astype(np.int64))
+        assert (steps == 5_000_000).all()
+        assert len(steps) == 200
+        assert int(samples.connection["time_ns"][0]) == run.outcome.guest["start_ns"]
+
+
+def test_sampling_does_not_change_the_run(run_scenario: RunScenario) -> None:
+    """Sampled a hundred times as often, the run is the same whenever both show it."""
+    paths = ("a:20mbit,10ms,loss=0.5%", "b:10mbit,30ms")
+    often = run_scenario(*paths, duration="3s", sample_interval="1ms", seed="5")
+    seldom = run_scenario(*paths, duration="3s", sample_interval="100ms", seed="5")
+    assert often.outcome.guest == seldom.outcome.guest
+    for side in ("client", "server"):
+        one, other = getattr(often, side), getattr(seldom, side)
+        for kind in ("connection", "subflow"):
+            dense, sparse = getattr(one, kind), getattr(other, kind)
+            seen_by_both = dense[np.isin(dense["time_ns"], sparse["time_ns"])]
+            assert np.array_equal(seen_by_both, sparse)

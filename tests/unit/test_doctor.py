@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the machine lacks is found, told with its remedy, and told by every command alike."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from mptcplab import doctor
+from mptcplab.doctor import Check
+from mptcplab.errors import MachineError
+
+
+@pytest.fixture
+def no_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No program is found, as on a machine where none of them is installed; but apt-get is."""
+    apt = tmp_path / "bin" / "apt-get"
+    apt.parent.mkdir()
+    apt.touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(apt.parent))
+    monkeypatch.setattr(doctor, "find_tool", lambda _name: None)
+
+
+def test_this_machine_is_well() -> None:
+    found = doctor.checks()
+    assert [check for check in found if check.required and not check.ok] == []
+    assert doctor.exit_status(found) == 0
+    doctor.require(*doctor.BUILD_CHECKS, *doctor.RUN_CHECKS)
+
+
+@pytest.mark.parametrize(("user", "command"), [(0, "apt-get"), (1000, "sudo apt-get")])
+@pytest.mark.usefixtures("no_tools")
+def test_missing_packages_are_installed_by_one_command(
+    monkeypatch: pytest.MonkeyPatch, user: int, command: str
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    with pytest.raises(MachineError) as failure:
+        doctor.require("machine", "flex", "bison", "tc", "ip")
+    assert failure.value.what == "flex: missing; bison: missing; tc: missing; ip: missing"
+    assert failure.value.remedy == f"{command} install bison flex iproute2"
+    assert failure.value.exit_status == 3
+
+
+@pytest.mark.usefixtures("no_tools")
+def test_without_apt_the_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(MachineError) as failure:
+        doctor.require("xz")
+    assert failure.value.remedy == "install what on Debian is in: xz-utils"
+
+
+@pytest.mark.usefixtures("no_tools")
+def test_the_table_and_other_commands_tell_the_same() -> None:
+    with pytest.raises(MachineError) as failure:
+        doctor.require("libc")
+    found = [check for check in doctor.checks() if check.name == "libc"]
+    console = Console(width=200)
+    with console.capture() as capture:
+        console.print(doctor.table(found))
+    shown = capture.get()
+    assert found[0].detail in shown
+    assert found[0].detail in failure.value.what
+    assert failure.value.remedy in shown
+    assert doctor.exit_status(found) == failure.value.exit_status
+
+
+def test_advice_does_not_change_the_exit_status() -> None:
+    advice = Check("a", False, "could be better", "do this", required=False)
+    assert doctor.exit_status([advice]) == 0
+    assert doctor.exit_status([advice, Check("b", False, "missing")]) == 3
+
+
+def test_an_ip_that_does_not_know_mptcp_is_too_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ip = tmp_path / "ip"
+    ip.write_text('#!/bin/sh\necho "Object \\"mptcp\\" is unknown, try \\"ip help\\"."\nexit 1\n')
+    ip.chmod(0o755)
+    monkeypatch.setattr(doctor, "find_tool", lambda _name: str(ip))
+    with pytest.raises(MachineError, match="does not know mptcp"):
+        doctor.require("ip")
+
+
+def test_too_little_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "MEMORY_NEEDED_BYTES", 1 << 60)
+    with pytest.raises(MachineError, match=r"memory: \d+ MiB available, \d+ MiB needed"):
+        doctor.require("memory")
+
+
+def test_too_little_disk_is_told_for_the_place_of_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "not" / "there"))
+    with pytest.raises(MachineError, match=f"free for {tmp_path}/not/there/mptcplab") as failure:
+        doctor.require_disk(1 << 60)
+    assert failure.value.remedy.startswith("export XDG_CACHE_HOME=")
+
+
+def test_the_kernel_is_told_but_not_required() -> None:
+    assert doctor.checks()[-1] == Check(
+        "kernel", False, "not built yet", "mptcplab kernel build", required=False
+    )
+    assert doctor.checks("0123456789ab")[-1] == Check("kernel", True, "built: 0123456789ab")
+
+
+@pytest.mark.parametrize("value", ["", "relative/cache"])
+def test_the_cache_is_in_the_home_directory_without_a_usable_setting(
+    monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", value)
+    monkeypatch.setenv("HOME", "/home/someone")
+    assert doctor.cache_dir() == Path("/home/someone/.cache/mptcplab")
+
+
+# As in a container: the kernel answers EPERM to the system calls with the numbers given.
+REFUSE = """
+import ctypes, struct, sys
+LOAD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
+ALLOW, ERRNO_EPERM = 0x7fff0000, 0x00050001
+PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, SECCOMP_MODE_FILTER = 22, 38, 2
+
+def instruction(code, constant, if_true=0, if_false=0):
+    return struct.pack("HBBI", code, if_true, if_false, constant)
+
+number = int(sys.argv[1])
+program = b"".join([
+    instruction(LOAD, 0),
+    instruction(JUMP_IF_EQUAL, number, 0, 1),
+    instruction(RETURN, ERRNO_EPERM),
+    instruction(RETURN, ALLOW),
+])
+buffer = ctypes.create_string_buffer(program)
+header = ctypes.create_string_buffer(struct.pack("HP", 4, ctypes.addressof(buffer)))
+libc = ctypes.CDLL(None)
+assert libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+assert libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, header, 0, 0) == 0
+
+from mptcplab import doctor
+for check in doctor.checks():
+    if not check.ok and check.name != "kernel":
+        print(check.name, check.required, check.detail, check.remedy, sep="|")
+"""
+PTRACE, PERSONALITY, MEMFD_CREATE = 101, 135, 319
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (
+            PTRACE,
+            "ptrace|True|Operation not permitted: not permitted in this container or sandbox|"
+            "docker run --cap-add=SYS_PTRACE --security-opt seccomp=unconfined ...",
+        ),
+        (
+            PERSONALITY,
+            "address layout|False|randomisation cannot be switched off here (EPERM); runs do"
+            " without|docker run --security-opt seccomp=unconfined ...",
+        ),
+        (MEMFD_CREATE, "memory file|True|an executable memory file is refused"),
+    ],
+)
+def test_what_a_container_refuses_is_found_by_trying(call: int, told: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", REFUSE, str(call)], capture_output=True, text=True, check=True
+    )
+    (line,) = done.stdout.splitlines()
+    assert line.startswith(told)

@@ -1,0 +1,494 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How a kernel is built, with a `make` that only pretends to compile."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mptcplab import doctor, kernel, kernel_make, kernel_tree
+from mptcplab.errors import InputError, MptcplabError
+
+MAKEFILE = "# SPDX\nVERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 3\nEXTRAVERSION =\n"
+
+# Does what the kernel's own Makefile does, as far as kernel.py can see it. The image holds the
+# patched file and our files. A file `slow.c` among ours makes it take for ever, `broken.c` fail.
+FAKE_MAKE = """#!/bin/bash
+for word; do
+    case $word in
+        --version) echo "GNU Make"; exit ;;
+        --directory=*) source=${word#*=} ;;
+        O=*) obj=${word#*=} ;;
+        KCONFIG_ALLCONFIG=*) fragment=${word#*=} ;;
+        allnoconfig | prepare | linux) target=$word ;;
+    esac
+done
+echo "$target" >>"$obj/../calls"
+lab=$source/net/mptcp/lab
+case $target in
+    allnoconfig) grep -v UNKNOWN "$fragment" >"$obj/.config" ;;
+    prepare)
+        mkdir -p "$obj/init"
+        echo "savedcmd_init/init_task.o := gcc -O2 -c -o init/init_task.o i.c" \\
+            >"$obj/init/.init_task.o.cmd"
+        ;;
+    linux)
+        echo "  CC      net/mptcp/protocol.o"
+        if [ -e "$lab/slow.c" ]; then
+            sleep 600 &
+            trap 'kill $!; exit 2' TERM
+            echo "$$ $!" >"$obj/../pids"
+            wait
+        fi
+        if [ -e "$lab/broken.c" ]; then
+            echo "$lab/broken.c: In function 'f':"
+            echo "$lab/broken.c:3:5: error: 'x' undeclared"
+            echo "    3 |     x = 1;"
+            exit 2
+        fi
+        cat "$source/net/mptcp/protocol.c" "$lab"/*.c >"$obj/linux"
+        ;;
+esac
+"""
+
+PATCH = """An example.
+
+--- a/net/mptcp/protocol.c
++++ b/net/mptcp/protocol.c
+@@ -1,3 +1,3 @@
+ one
+-two
++TWO
+ three
+"""
+
+
+class Repository:
+    """A kernel directory as in the repository, a kernel source, and a cache, all made up."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.own = root / "kernel/mptcp"
+        self.patches = root / "kernel/patches"
+        self.config = root / "kernel/lab.config"
+        self.source = root / "source"
+        self.cache = root / "cache/mptcplab/kernel"
+        self.write(
+            "kernel/lab.config", "CONFIG_NET=y\nCONFIG_TCP_CONG_BBR=y\n# CONFIG_X is not set\n"
+        )
+        self.write("kernel/mptcp/probe.c", "probe\n")
+        self.write("kernel/mptcp/sched/roundrobin.c", "roundrobin\n")
+        self.write("kernel/patches/0001-an-example.patch", PATCH)
+        self.write("kernel/precompiled/headers.h", "")
+        self.write("kernel/precompiled/names.h", "")
+        self.write("source/Makefile", MAKEFILE)
+        self.write("source/net/mptcp/protocol.c", "one\ntwo\nthree\n")
+        self.write("bin/make", FAKE_MAKE)
+        (root / "bin/make").chmod(0o755)
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def build(self) -> kernel.KernelBuild:
+        return kernel.build(self.source, quiet=True)
+
+    @property
+    def tree(self) -> Path:
+        (tree,) = (self.cache / "trees").iterdir()
+        return tree
+
+    def calls(self) -> list[str]:
+        """What make was called for so far."""
+        return (self.tree / "calls").read_text().split()
+
+    def finished(self) -> list[Path]:
+        """Everything in the cache that looks like a finished kernel."""
+        return sorted(self.cache.glob("*/linux"))
+
+    def start(self) -> subprocess.Popen[str]:
+        """The same build in a process of its own, which tells its progress on standard error."""
+        program = (
+            "from pathlib import Path; from mptcplab import kernel;"
+            f"kernel.KERNEL_DIR = Path({str(self.root / 'kernel')!r});"
+            f"print(kernel.build(Path({str(self.source)!r})).id)"
+        )
+        return subprocess.Popen(
+            [sys.executable, "-c", program],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def start_and_hang(self) -> tuple[subprocess.Popen[str], list[int]]:
+        """A build that is compiling, for ever; and the process ids of its make and compiler."""
+        self.write("kernel/mptcp/slow.c", "slow\n")
+        process = self.start()
+        wait_until(lambda: bool(list(self.cache.glob("trees/*/pids"))))
+        pids = self.tree / "pids"
+        wait_until(lambda: pids.read_text().endswith("\n"))
+        return process, [int(pid) for pid in pids.read_text().split()]
+
+    def mend(self) -> None:
+        """The file that makes the build hang or fail is taken away again."""
+        for name in ("slow.c", "broken.c"):
+            (self.own / name).unlink(missing_ok=True)
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    made = Repository(tmp_path)
+    monkeypatch.setattr(kernel, "KERNEL_DIR", tmp_path / "kernel")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    return made
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    for _ in range(3000):
+        if condition():
+            return
+        time.sleep(0.01)
+    pytest.fail("waited in vain")
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
+
+
+# --- what is built, and when
+
+
+def test_a_build_holds_the_patched_source_and_our_files(repository: Repository) -> None:
+    built = repository.build()
+    assert built.image.read_text() == "one\nTWO\nthree\nprobe\n"
+    assert built.image.stat().st_mode & 0o111
+    assert "CONFIG_NET=y" in built.config.read_text()
+    assert kernel.current() == built
+
+
+def test_nothing_is_built_twice(repository: Repository) -> None:
+    first = repository.build()
+    calls = repository.calls()
+    for path in repository.own.rglob("*.c"):
+        path.touch()
+    assert repository.build() == first
+    assert repository.calls() == calls
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "kernel/lab.config",
+        "kernel/mptcp/probe.c",
+        "kernel/mptcp/sched/roundrobin.c",
+        "kernel/mptcp/sched/new.c",
+        "kernel/precompiled/headers.h",
+        "source/net/mptcp/protocol.c",
+    ],
+)
+def test_another_input_is_another_build(repository: Repository, changed: str) -> None:
+    first = repository.build()
+    path = repository.root / changed
+    repository.write(changed, (path.read_text() if path.exists() else "") + "\n")
+    assert repository.build().id != first.id
+    assert len(repository.finished()) == 2
+
+
+def test_another_compiler_is_another_build(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = repository.build()
+    monkeypatch.setattr(kernel, "compiler_version", lambda: "gcc 99")
+    assert kernel.current() is None
+    assert repository.build().id != first.id
+
+
+def test_what_an_editor_leaves_is_no_input(repository: Repository) -> None:
+    first = repository.build()
+    repository.write("kernel/mptcp/probe.c~", "old")
+    repository.write("kernel/mptcp/.probe.c.swp", "old")
+    assert repository.build() == first
+
+
+def test_only_files_that_changed_are_written(repository: Repository) -> None:
+    repository.build()
+    lab = repository.tree / "src" / kernel_tree.OWN_DIRECTORY
+    for path in (lab / "probe.c", lab / "sched/roundrobin.c"):
+        os.utime(path, (1, 1))
+    protocol = repository.tree / "src/net/mptcp/protocol.c"
+    os.utime(protocol, (1, 1))
+    repository.write("kernel/mptcp/probe.c", "another probe\n")
+    repository.build()
+    assert (lab / "probe.c").stat().st_mtime > 1
+    assert (lab / "sched/roundrobin.c").stat().st_mtime == 1
+    assert protocol.stat().st_mtime == 1
+
+
+def test_a_file_that_we_removed_is_gone_from_the_next_build(repository: Repository) -> None:
+    repository.write("kernel/mptcp/extra.c", "extra\n")
+    assert "extra" in repository.build().image.read_text()
+    (repository.own / "extra.c").unlink()
+    assert "extra" not in repository.build().image.read_text()
+
+
+def test_a_change_of_a_patch_starts_from_the_original(repository: Repository) -> None:
+    repository.build()
+    patch = repository.patches / "0001-an-example.patch"
+    patch.write_text(PATCH.replace("TWO", "2"))
+    assert repository.build().image.read_text().startswith("one\n2\nthree\n")
+    patch.unlink()
+    assert repository.build().image.read_text().startswith("one\ntwo\nthree\n")
+
+
+def test_a_file_that_only_a_patch_had_is_gone_without_it(repository: Repository) -> None:
+    patch = "--- /dev/null\n+++ b/net/mptcp/new.c\n@@ -0,0 +1 @@\n+new\n"
+    path = repository.write("kernel/patches/0002-new.patch", patch)
+    repository.build()
+    made = repository.tree / "src/net/mptcp/new.c"
+    assert made.read_text() == "new\n"
+    path.unlink()
+    repository.build()
+    assert not made.exists()
+
+
+def test_a_patch_that_does_not_apply_is_named_with_the_file(repository: Repository) -> None:
+    repository.write("source/net/mptcp/protocol.c", "another\ntext\naltogether\n")
+    with pytest.raises(MptcplabError) as failure:
+        repository.build()
+    assert "kernel/patches/0001-an-example.patch does not apply" in str(failure.value)
+    assert "rejected: net/mptcp/protocol.c" in str(failure.value)
+    assert repository.finished() == []
+
+
+def test_an_option_without_effect_is_named(repository: Repository) -> None:
+    repository.write("kernel/lab.config", "CONFIG_NET=y\nCONFIG_UNKNOWN_THING=y\n")
+    with pytest.raises(MptcplabError, match="CONFIG_UNKNOWN_THING=y: the kernel has n"):
+        repository.build()
+    assert repository.finished() == []
+
+
+@pytest.mark.parametrize(
+    ("fragment", "config", "lost"),
+    [
+        ("CONFIG_A=y", "CONFIG_A=y", []),
+        ("CONFIG_A=y", "# CONFIG_A is not set", ["CONFIG_A=y: the kernel has n"]),
+        ("CONFIG_A=n", "", []),
+        ("# CONFIG_A is not set", "CONFIG_A=y", ["CONFIG_A=n: the kernel has y"]),
+        ("CONFIG_A=4", "CONFIG_A=2", ["CONFIG_A=4: the kernel has 2"]),
+        ("# a comment\n\nCONFIG_A=y", "CONFIG_A=y\nCONFIG_B=y", []),
+    ],
+)
+def test_options_are_compared_by_value(fragment: str, config: str, lost: list[str]) -> None:
+    assert kernel_make.options_without_effect(fragment, config) == lost
+
+
+def test_schedulers_and_congestion_controls_are_those_of_our_tree(repository: Repository) -> None:
+    repository.write("kernel/mptcp/cc/lia.c", "")
+    assert kernel.schedulers() == ("default", "roundrobin")
+    assert kernel.congestion_controls() == ("bbr", "reno", "lia")
+
+
+# --- the source
+
+
+@pytest.mark.parametrize("top", ["linux-6.12.3", "."])
+def test_an_archive_will_do_as_the_source(repository: Repository, top: str) -> None:
+    archive = repository.root / "linux.tar.gz"
+    with tarfile.open(archive, "w:gz") as packed:
+        packed.add(repository.source, arcname=top)
+    assert "TWO" in kernel.build(archive, quiet=True).image.read_text()
+
+
+def test_a_chosen_source_is_remembered_and_debians_ends_that(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    debian = repository.root / "debian.tar"
+    with tarfile.open(debian, "w") as packed:
+        packed.add(repository.source, arcname="linux-source-6.12")
+    monkeypatch.setattr(doctor, "DEBIAN_SOURCE", debian)
+    of_debian = kernel.build(quiet=True)
+    chosen = repository.build()
+    assert chosen.id != of_debian.id
+    assert kernel.build(quiet=True) == chosen
+    assert kernel.build(debian, quiet=True) == of_debian
+    assert kernel.build(quiet=True) == of_debian
+
+
+def test_a_remembered_source_that_is_gone_is_named(repository: Repository) -> None:
+    repository.build()
+    repository.source.rename(repository.root / "elsewhere")
+    assert kernel.current() is None
+    with pytest.raises(MptcplabError, match=r"is gone: .*/source\n.*kernel build --source"):
+        kernel.build(quiet=True)
+
+
+@pytest.mark.parametrize(
+    ("makefile", "told"),
+    [
+        (MAKEFILE.replace("12", "13"), "Linux 6.13; accepted is a Linux 6.12 source"),
+        ("all:\n", "not a kernel source"),
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_another_tree_is_refused(
+    repository: Repository, makefile: str, told: str, packed: bool
+) -> None:
+    repository.write("source/Makefile", makefile)
+    path = repository.source
+    if packed:
+        path = repository.root / "linux.tar"
+        with tarfile.open(path, "w") as archive:
+            archive.add(repository.source, arcname="linux")
+    with pytest.raises(InputError, match=told) as failure:
+        kernel.build(path, quiet=True)
+    assert str(path) in str(failure.value)
+    assert repository.finished() == []
+
+
+def test_a_file_that_is_no_archive_is_refused(repository: Repository) -> None:
+    path = repository.write("linux.tar.xz", "no archive")
+    with pytest.raises(InputError, match="not an archive"):
+        kernel.build(path, quiet=True)
+
+
+def test_a_source_that_is_not_there_is_refused(repository: Repository) -> None:
+    with pytest.raises(InputError, match="neither a file nor a directory"):
+        kernel.build(repository.root / "nowhere", quiet=True)
+
+
+# --- what goes wrong
+
+
+def test_a_failed_build_tells_the_first_error_and_leaves_no_kernel(repository: Repository) -> None:
+    repository.write("kernel/mptcp/broken.c", "broken\n")
+    with pytest.raises(MptcplabError) as failure:
+        repository.build()
+    assert str(failure.value).splitlines()[:4] == [
+        "mptcplab: the kernel build failed",
+        "  kernel/mptcp/broken.c: In function 'f':",
+        "  kernel/mptcp/broken.c:3:5: error: 'x' undeclared",
+        "      3 |     x = 1;",
+    ]
+    assert f"log: {repository.tree / 'build.log'}" in str(failure.value)
+    assert repository.finished() == []
+    repository.mend()
+    assert repository.build().image.exists()
+
+
+LOG_OF_TWO_COMPILERS = """\
+  CC      net/mptcp/lab/probe.o
+  CC      net/mptcp/protocol.o
+/cache/src/net/mptcp/lab/probe.c: In function 'sample':
+/cache/src/net/mptcp/lab/probe.c:7:9: warning: unused variable 'y' [-Wunused-variable]
+    7 |     int y;
+      |         ^
+/cache/src/net/mptcp/lab/probe.c:12:3: error: 'x' undeclared (first use in this function)
+   12 |   x = 1;
+      |   ^
+/cache/src/net/mptcp/lab/probe.c:12:3: note: each undeclared identifier is reported only once
+make[5]: *** [/cache/src/scripts/Makefile.build:234: net/mptcp/lab/probe.o] Error 1
+/cache/src/net/mptcp/protocol.c:99:1: error: expected identifier
+make[4]: *** Waiting for unfinished jobs....
+"""
+
+
+def test_the_first_error_of_the_compiler_is_found_with_its_place() -> None:
+    assert kernel_make.first_error(LOG_OF_TWO_COMPILERS, Path("/cache/src")) == [
+        "kernel/mptcp/probe.c:12:3: error: 'x' undeclared (first use in this function)",
+        "   12 |   x = 1;",
+        "      |   ^",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("log", "first"),
+    [
+        (
+            "  LD      vmlinux\nld: net/x.o: in function `f':\nx.c:(.text+0x1): undefined"
+            " reference to `g'\nmake: *** [Makefile:1: vmlinux] Error 1\n",
+            "ld: net/x.o: in function `f':",
+        ),
+        (
+            "/cache/src/net/mptcp/lab/Kconfig:3: syntax error\nmake: *** [x] Error 1\n",
+            "kernel/mptcp/Kconfig:3: syntax error",
+        ),
+        ("a\nmake[1]: *** [Makefile:7: x] Killed\n", "make[1]: *** [Makefile:7: x] Killed"),
+        (
+            "src/a.c:1:10: fatal error: b.h: No such file or directory\ncompilation terminated.\n",
+            "src/a.c:1:10: fatal error: b.h: No such file or directory",
+        ),
+    ],
+)
+def test_errors_of_other_programs_are_found(log: str, first: str) -> None:
+    assert kernel_make.first_error(log, Path("/cache/src"))[0] == first
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_build_ends_make_and_leaves_nothing_finished(
+    repository: Repository, number: signal.Signals
+) -> None:
+    process, pids = repository.start_and_hang()
+    process.send_signal(number)
+    process.communicate()
+    assert process.returncode != 0
+    assert not any(is_running(pid) for pid in pids)
+    assert repository.finished() == []
+    repository.mend()
+    assert repository.build().image.exists()
+
+
+def test_objects_of_a_build_that_was_killed_are_not_trusted(repository: Repository) -> None:
+    process, pids = repository.start_and_hang()
+    half_written = repository.tree / "obj/half-written.o"
+    half_written.touch()
+    process.kill()
+    process.communicate()
+    assert repository.finished() == []
+    repository.mend()
+    assert repository.build().image.exists()
+    assert not any(is_running(pid) for pid in pids)
+    assert not half_written.exists()
+
+
+def test_a_source_that_was_unpacked_in_part_is_unpacked_anew(repository: Repository) -> None:
+    repository.build()
+    (repository.tree / "source.json").unlink()
+    (repository.tree / "src/Makefile").unlink()
+    repository.write("kernel/mptcp/probe.c", "another\n")
+    assert "another" in repository.build().image.read_text()
+
+
+def test_two_builds_at_once_are_one(repository: Repository) -> None:
+    first, pids = repository.start_and_hang()
+    second = repository.start()
+    assert second.stderr is not None
+    assert second.stderr.readline() == "kernel: wait: another build is at work\n"
+    # The compiler of the first ends; then the second finds the kernel built.
+    os.kill(pids[1], signal.SIGTERM)
+    ids = {process.communicate()[0] for process in (first, second)}
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert len(ids) == 1
+    assert repository.calls().count("linux") == 1
+
+
+def test_a_cache_that_cannot_be_written_is_told_without_a_traceback(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = repository.write("no-directory", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(place))
+    with pytest.raises(MptcplabError, match="no-directory"):
+        repository.build()

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Golden plans under plans/: a person can read there what a scenario does."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mptcplab import plan
+from mptcplab.scenario import Flags, Scenario, from_flags
+
+PLANS = Path(__file__).parent / "plans"
+KNOWN = ("default", "roundrobin")
+
+# No test may fail because the machine is busy, and a failure must come again.
+PROPERTY = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+
+WIFI = "wifi:50mbit,10ms"
+LTE = "lte:20mbit,40ms,queue=200,loss=0.1%"
+
+SCENARIOS = {
+    "one-path": Flags(path=[WIFI], cc="bbr", size="64KiB"),
+    "two-paths": Flags(path=[WIFI, LTE], scheduler="roundrobin", seed="7"),
+    "eight-paths": Flags(path=[f"p{i}:{i}mbit,{i}ms" for i in range(1, 9)]),
+    "tcp": Flags(path=[LTE], transport="tcp"),
+    "fixed-buffers": Flags(path=[WIFI, LTE], send_buffer="256KiB", receive_buffer="177KB"),
+    "asymmetric": Flags(
+        path=["dsl:16mbit,12.5ms,jitter=1ms,up.rate=1.5mbit,up.queue=30,down.loss=1%"],
+        sample_interval="1ms",
+    ),
+}
+
+
+def scenario(name: str) -> Scenario:
+    return from_flags(SCENARIOS[name], KNOWN).base
+
+
+def commands(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_the_plan_is_the_golden_one(name: str) -> None:
+    assert plan.render(scenario(name)) == (PLANS / f"{name}.txt").read_text()
+
+
+FORMS = re.compile(
+    r"ip (netns|link) add \S.*"
+    r"|ip -n \w+ \S.*"
+    r"|tc -n router\d \S.*"
+    r"|(ip netns exec \w+ )?sysctl -qw \S+=.+"
+    r"|ip netns exec \w+ ethtool -K \w+ tso off gso off gro off"
+    r"|ip netns exec (server traffic sink|client traffic source)( --[a-z-]+ [\w.]+)+"
+)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_only_the_forms_that_the_guest_accepts_occur(name: str) -> None:
+    lines = commands(plan.render(scenario(name)))
+    assert [line for line in lines if not FORMS.fullmatch(line)] == []
+    assert " traffic sink " in lines[-2]
+    assert " traffic source " in lines[-1]
+
+
+def test_neighbouring_lines_make_one_batch_per_namespace_and_program() -> None:
+    lines = [
+        line
+        for line in commands(plan.render(scenario("eight-paths")))
+        if " exec " not in line and not line.startswith("sysctl ")
+    ]
+    namespaces = [re.sub(r"^(\w+)( -n \w+)?.*", r"\1\2", line) for line in lines]
+    batches = [namespace for namespace, _ in itertools.groupby(namespaces)]
+    # root, client, server, then `ip` and `tc` in each of the eight routers
+    assert len(batches) == len(set(batches)) == 3 + 8 + 8
+
+
+def test_every_further_path_has_one_endpoint_at_the_server_and_nothing_else() -> None:
+    text = plan.render(scenario("eight-paths"))
+    endpoints = re.findall(r"mptcp endpoint add (\S+) dev (\S+) signal", text)
+    assert endpoints == [(f"10.1.{i}.1", f"s{i}") for i in range(2, 9)]
+    assert text.count("endpoint") == 7
+    assert text.count("mptcp limits set subflow 7 add_addr_accepted 7") == 2
+
+
+def test_plain_tcp_and_one_path_need_no_mptcp_path_manager() -> None:
+    assert "mptcp" not in plan.render(scenario("tcp"))
+    assert "ip -n server mptcp" not in plan.render(scenario("one-path"))
+
+
+def test_the_baseline_of_a_path_is_the_plan_of_plain_tcp_over_it() -> None:
+    alone = from_flags(Flags(path=[LTE], transport="tcp"), KNOWN).base
+    assert plan.render(scenario("two-paths").with_(seed=1).single_path("lte")) == plan.render(alone)
+
+
+def test_a_shell_reads_each_setting_as_one_word() -> None:
+    line = next(
+        x for x in commands(plan.render(scenario("fixed-buffers"))) if "exec server sy" in x
+    )
+    assert "net.ipv4.tcp_rmem=4096 177000 177000" in shlex.split(line)
+    assert "net.ipv4.tcp_wmem=4096 16384 4194304" in shlex.split(line)
+
+
+@PROPERTY
+@given(st.integers(1, 8), st.integers(0, 2**32 - 1))
+def test_the_same_scenario_gives_the_same_text(paths: int, seed: int) -> None:
+    flags = Flags(path=[f"p{i}:{i}mbit,{i}ms" for i in range(1, paths + 1)], seed=str(seed))
+    base = from_flags(flags, KNOWN).base
+    again = Scenario.model_validate_json(base.key_text())
+    assert again == base
+    assert plan.render(again) == plan.render(base)

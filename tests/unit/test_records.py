@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0-only
+from __future__ import annotations
+
+import re
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mptcplab import records
+from mptcplab.errors import MptcplabError
+from tests.unit import synthetic
+from tests.unit.synthetic import FAST, SLOW
+
+# The layout as the probe writes it, spelled out by hand: a field of the table that moves, or
+# changes its width, must fail here before it misreads a file.
+HEAD = "<QIBBH"
+CONNECTION = HEAD + "6Q4IQII"
+SUBFLOW = HEAD + "4s4s8I4Q5I4B"
+
+
+def connection_record(time_ns: int) -> bytes:
+    values = [time_ns, 1, 1, 2, 0, 11, 12, 13, 14, 15, 16, 21, 22, 23, 24, 31, 41, 0]
+    return struct.pack(CONNECTION, *values).ljust(128, b"\0")
+
+
+def subflow_record(time_ns: int) -> bytes:
+    addresses = [bytes([10, 0, 2, 1]), bytes([10, 1, 2, 1])]
+    values = [time_ns, 1, 2, 1, 0, *addresses, *range(31, 39), *range(41, 45), *range(51, 60)]
+    return struct.pack(SUBFLOW, *values).ljust(128, b"\0")
+
+
+def test_every_field_of_a_connection_record_is_read_from_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "server.samples"
+    path.write_bytes(connection_record(5))
+    record = records.read_samples(path).connection[0]
+    assert {name: int(record[name]) for name in record.dtype.names} == {
+        "time_ns": 5, "connection": 1, "kind": 1, "n": 2, "flags": 0,
+        "delivered_bytes": 11, "read_bytes": 12, "ofo_bytes": 13, "written_bytes": 14,
+        "sent_bytes": 15, "acked_bytes": 16, "sndbuf_used": 21, "sndbuf": 22, "rcvbuf_used": 23,
+        "rcvbuf": 24, "window_bytes": 31, "ofo_packets": 41, "reserved": 0,
+    }  # fmt: skip
+
+
+def test_every_field_of_a_subflow_record_is_read_from_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "client.samples"
+    path.write_bytes(subflow_record(5))
+    record = records.read_samples(path).subflow[0]
+    assert record["local_addr"].tolist() == [10, 0, 2, 1]
+    assert record["remote_addr"].tolist() == [10, 1, 2, 1]
+    numbers = {n: int(record[n]) for n in record.dtype.names if not n.endswith("_addr")}
+    assert numbers == {
+        "time_ns": 5, "connection": 1, "kind": 2, "n": 1, "flags": 0,
+        "cwnd": 31, "ssthresh": 32, "srtt_us": 33, "rttvar_us": 34, "min_rtt_us": 35,
+        "in_flight": 36, "mss": 37, "unsent_bytes": 38, "sent_bytes": 41, "acked_bytes": 42,
+        "received_bytes": 43, "retransmitted_bytes": 44, "retransmitted_packets": 51,
+        "data_packets_out": 52, "data_packets_in": 53, "window_bytes": 54, "ofo_bytes": 55,
+        "ca_state": 56, "tcp_state": 57, "backup": 58, "reserved": 59,
+    }  # fmt: skip
+
+
+def test_kinds_are_told_apart_in_a_mixed_file(tmp_path: Path) -> None:
+    path = tmp_path / "server.samples"
+    path.write_bytes(
+        connection_record(5) + subflow_record(5) + subflow_record(6) + connection_record(6)
+    )
+    samples = records.read_samples(path)
+    assert samples.connection["time_ns"].tolist() == [5, 6]
+    assert samples.subflow["time_ns"].tolist() == [5, 6]
+
+
+def test_an_empty_file_has_no_samples(tmp_path: Path) -> None:
+    path = tmp_path / "server.samples"
+    path.touch()
+    samples = records.read_samples(path)
+    assert len(samples.connection) == len(samples.subflow) == 0
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    client, _ = synthetic.run(FAST, SLOW)
+    again = records.read_samples(synthetic.write(client, tmp_path / "client.samples"))
+    assert np.array_equal(again.connection, client.connection)
+    assert np.array_equal(again.subflow, client.subflow)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (connection_record(5) + b"\0" * 100, "offset 128 is cut off: 100 of 128 bytes"),
+        (connection_record(5) + b"\0" * 128, "unknown record kind 0 at offset 128"),
+        (connection_record(5) + subflow_record(4), "offset 128 is earlier than the one before"),
+    ],
+    ids=["cut off", "unknown kind", "back in time"],
+)
+def test_a_damaged_file_is_refused_with_its_name_and_the_offset(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    path = tmp_path / "server.samples"
+    path.write_bytes(content)
+    with pytest.raises(MptcplabError, match=re.escape(message)) as raised:
+        records.read_samples(path)
+    assert str(path) in str(raised.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "client.samples"
+    with pytest.raises(MptcplabError, match=re.escape(f"{path}: cannot be read: No such file")):
+        records.read_samples(path)
+
+
+@pytest.mark.parametrize(
+    ("local", "remote", "index"),
+    [
+        ("10.0.1.1", "10.1.1.1", 0),  # the client's view
+        ("10.1.8.1", "10.0.8.1", 7),  # the server's
+        ("10.0.1.1", "10.1.2.1", -1),  # crosses two paths
+        ("10.0.1.1", "10.0.1.2", -1),
+        ("10.2.1.1", "10.255.1.1", -1),  # octets whose sum wraps around to 1
+        ("127.0.0.1", "127.0.0.1", -1),
+    ],
+)
+def test_the_addresses_of_a_subflow_tell_its_path(local: str, remote: str, index: int) -> None:
+    subflow = np.zeros(1, records.SUBFLOW_DTYPE)
+    subflow["local_addr"] = [int(octet) for octet in local.split(".")]
+    subflow["remote_addr"] = [int(octet) for octet in remote.split(".")]
+    assert records.path_indices(subflow).tolist() == [index]
+
+
+def test_the_page_on_records_is_current() -> None:
+    page = Path(__file__).parents[2] / "docs" / "records.md"
+    assert page.read_text() == records.markdown(), "write it with python -m mptcplab.records"

@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Documents, tables and charts of synthetic runs; the figures are those of test_metrics.py."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import os
+import struct
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from mptcplab import report
+from mptcplab.errors import MptcplabError
+from mptcplab.metrics import run_metrics
+from mptcplab.records import Samples
+from mptcplab.scenario import Scenario
+from tests.unit import synthetic
+from tests.unit.synthetic import FAST, SECOND, SLOW, Flow
+
+BUILD = {"kernel": "6.12", "guest": "1", "mptcplab": "0"}
+
+
+def ok(scenario: Scenario, *flows: Flow, out_dir: Path | None = None, **options: Any) -> Any:
+    """The entry of a run that ended well; its records are written under `out_dir`, if given."""
+    client, server = synthetic.run(*flows, **options)
+    directory = f"runs/{scenario.scheduler}-{scenario.seed}"
+    if out_dir:
+        (out_dir / directory).mkdir(parents=True)
+        synthetic.write(server, out_dir / directory / "server.samples")
+    return report.run_entry(
+        scenario,
+        status="ok",
+        virtual_s=10.0,
+        wall_s=0.5,
+        run_metrics=run_metrics(scenario, client, server, synthetic.guest()),
+        directory=directory,
+    )
+
+
+def failed(scenario: Scenario, reason: str) -> Any:
+    return report.run_entry(
+        scenario,
+        status="failed",
+        reason=reason,
+        virtual_s=None,
+        wall_s=0.5,
+        run_metrics=None,
+        directory=None,
+    )
+
+
+def alone(scenario: Scenario, name: str, bytes_per_ms: int) -> Any:
+    return ok(scenario.single_path(name), Flow(bytes_per_ms))
+
+
+def mptcp(bytes_per_ms: Sequence[int] = (4000,), **fields: Any) -> list[Any]:
+    """Runs with successive seeds; the fast path carries so many bytes per ms, the slow one 1000."""
+    return [
+        ok(synthetic.scenario(seed=seed, **fields), replace(FAST, bytes_per_ms=rate), SLOW)
+        for seed, rate in enumerate(bytes_per_ms, start=1)
+    ]
+
+
+def document(runs: Sequence[Any], baselines: Sequence[Any] = ()) -> Any:
+    made = report.document(runs, baselines, BUILD, synthetic.scenario())
+    return json.loads(json.dumps(made, allow_nan=False))  # as it is stored
+
+
+def table(made: Any, width: int = 80) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    console.print(report.comparison_table(made))
+    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+
+# The document
+
+
+def test_an_entry_tells_which_run_it_is_and_how_it_went() -> None:
+    [entry] = mptcp(scheduler="roundrobin")
+    assert list(entry) == [
+        "scheduler", "seed", "status", "virtual_s", "wall_s", "data_packets", "metrics", "paths",
+        "directory",
+    ]  # fmt: skip
+    assert (entry["scheduler"], entry["seed"], entry["status"]) == ("roundrobin", 1, "ok")
+    assert entry["data_packets"] == entry["metrics"]["data_packets"] == 50_000
+    assert entry["directory"] == "runs/roundrobin-1"
+
+
+def test_the_entry_of_a_failed_run_has_the_same_keys_and_no_figures() -> None:
+    [good], bad = mptcp(), failed(synthetic.scenario(), "kernel panic")
+    assert bad["status"] == "failed"
+    assert set(bad) - set(good) == {"reason"}
+    assert bad["reason"] == "kernel panic"
+    assert bad["metrics"] == dict.fromkeys(good["metrics"])
+    assert [path["name"] for path in bad["paths"]] == ["fast", "slow"]
+    assert bad["paths"][0] == dict.fromkeys(good["paths"][0]) | {"name": "fast"}
+
+
+def test_the_entry_of_a_baseline_names_its_path() -> None:
+    entry = alone(synthetic.scenario(), "slow", 1000)
+    assert (entry["transport"], entry["path"]) == ("tcp", "slow")
+
+
+def test_the_document_keeps_the_resolved_scenario_and_the_build() -> None:
+    made = document(mptcp())
+    assert Scenario.model_validate_json(json.dumps(made["scenario"])) == synthetic.scenario()
+    assert made["build"] == BUILD
+
+
+def test_aggregation_benefit_is_filled_in_from_the_baselines_of_the_same_seed() -> None:
+    one, two = synthetic.scenario(seed=1), synthetic.scenario(seed=2)
+    baselines = [
+        *(alone(one, "fast", 4000), alone(one, "slow", 1000)),
+        *(alone(two, "fast", 4000), alone(two, "slow", 2000)),
+    ]
+    made = document(mptcp([4000, 4000]), baselines)
+    # (5000 - 4000) / 1000, and with seed 2 / 2000
+    assert [run["metrics"]["aggregation_benefit"] for run in made["runs"]] == [1.0, 0.5]
+
+
+def test_aggregation_benefit_is_null_without_a_baseline_of_each_path() -> None:
+    scenario = synthetic.scenario()
+    fast, slow = alone(scenario, "fast", 4000), alone(scenario, "slow", 1000)
+    of_another_seed = alone(synthetic.scenario(seed=2), "slow", 1000)
+    broken = failed(scenario.single_path("slow"), "kernel panic")
+    for baselines in ([], [fast], [slow], [fast, of_another_seed], [fast, broken]):
+        [run] = document(mptcp(), baselines)["runs"]
+        assert run["metrics"]["aggregation_benefit"] is None
+
+
+def test_the_document_does_not_change_the_entries_it_is_made_from() -> None:
+    scenario = synthetic.scenario()
+    runs, baselines = mptcp(), [alone(scenario, "fast", 4000), alone(scenario, "slow", 1000)]
+    before = copy.deepcopy((runs, baselines))
+    document(runs, baselines)
+    assert (runs, baselines) == before
+
+
+# The table
+
+
+def test_the_table_has_median_and_range_over_seeds() -> None:
+    # 4000, 3000, 2000 and each time 1000 bytes per ms: 40, 32 and 24 Mbit/s
+    text = table(document(mptcp([4000, 3000, 2000])))
+    assert "32.00" in text
+    assert "24.00..40.00" in text
+    assert "Median of 3 seeds" in text
+    # shares of the fast path: 4/5, 3/4, 2/3
+    assert "75.0 fast" in text
+    assert "25.0 slow" in text
+
+
+def test_the_table_of_one_seed_has_no_ranges() -> None:
+    text = table(document(mptcp()))
+    assert ".." not in text
+    assert "One run each, seed 1." in text
+
+
+def test_the_table_has_a_row_per_scheduler_in_the_order_of_the_runs() -> None:
+    text = table(document(mptcp(scheduler="roundrobin") + mptcp(scheduler="default")))
+    assert text.index("roundrobin") < text.index("default")
+
+
+def test_the_table_shows_queue_and_retransmissions_in_their_units() -> None:
+    run = ok(
+        synthetic.scenario(), replace(FAST, retransmitted_packets=1234), SLOW, ofo_bytes=150 * 1024
+    )
+    lines = table(document([run])).splitlines()
+    row = next(line for line in lines if line.startswith("default"))
+    assert row.split() == ["default", "40.00", "-", "80.0", "fast", "150", "150", "1234"]
+
+
+def test_the_table_says_what_a_missing_benefit_takes() -> None:
+    assert "needs plain TCP over each of 2+ paths" in table(document(mptcp()))
+
+
+def test_baselines_stand_below_the_table() -> None:
+    scenario = synthetic.scenario()
+    baselines = [alone(scenario, "fast", 4000), alone(scenario, "slow", 1000)]
+    text = table(document(mptcp(), baselines))
+    below = text[text.index("Plain TCP over one path alone") :]
+    assert "fast 32.00" in below
+    assert "slow 8.000" in below
+    assert "needs plain TCP" not in text
+
+
+def test_failed_runs_are_counted_with_their_reason_and_in_no_figure() -> None:
+    good = mptcp([4000, 3000, 2000])
+    bad = [failed(synthetic.scenario(seed=seed), "kernel panic") for seed in (4, 5)]
+    text = table(document(good + bad))
+    assert "3 of 5 ok" in text
+    assert "Failed: scheduler default, 2 of 5 runs (seed 4, 5): kernel panic" in text
+    assert "24.00..40.00" in text
+
+
+def test_a_scheduler_that_never_ended_well_has_a_row_of_dashes() -> None:
+    text = table(document([*mptcp(), failed(synthetic.scenario(scheduler="broken"), "WARN")]))
+    row = next(line for line in text.splitlines() if line.startswith("broken"))
+    assert row.split() == ["broken", *"------"]
+    assert "0 of 1 ok" in text
+
+
+def test_a_failed_baseline_is_told() -> None:
+    scenario = synthetic.scenario()
+    text = table(document(mptcp(), [failed(scenario.single_path("slow"), "WARN")]))
+    assert "Failed: plain TCP, path slow, 1 of 1 runs (seed 1): WARN" in text
+
+
+def test_a_reason_with_brackets_is_no_markup() -> None:
+    text = table(document([failed(synthetic.scenario(), "[bold]oops[/nothing]")]))
+    assert "[bold]oops[/nothing]" in text
+
+
+@pytest.mark.parametrize("paths", [2, 8])
+def test_the_table_is_ascii_and_fits_80_columns(paths: int) -> None:
+    names = [f"path-with-a-long-name-{i}" if paths > 2 else f"path{i}" for i in range(paths)]
+    scenario = synthetic.scenario([990_000_000] * paths, names=names)
+    flows = [Flow(100_000, path=i + 1, retransmitted_packets=10_000) for i in range(paths)]
+    runs = [
+        ok(scenario.with_(seed=seed), *flows, ofo_bytes=5_000_000 + seed * 1024 * 1024)
+        for seed in (1, 2)
+    ]
+    text = table(report.document(runs, [], BUILD, scenario), width=80)
+    text.encode("ascii")
+    figures = text[: text.index("Median")]
+    assert max(len(line) for line in figures.splitlines()) <= 80
+    # 5 to 7 MiB, none of its digits lost at the edge of a column
+    assert "5907..6931" in figures
+
+
+# The chart
+
+
+def charted(out_dir: Path, seeds: Sequence[int] = (1,)) -> Any:
+    scenarios = [
+        synthetic.scenario(scheduler=scheduler, seed=seed, duration_ns=10 * SECOND)
+        for scheduler in ("default", "roundrobin")
+        for seed in seeds
+    ]
+    return document([ok(scenario, FAST, SLOW, out_dir=out_dir) for scenario in scenarios])
+
+
+def test_the_chart_is_a_png_of_1200_pixels_and_an_svg(tmp_path: Path) -> None:
+    png, svg = report.write_chart(charted(tmp_path), tmp_path)
+    assert (png, svg) == (tmp_path / "goodput.png", tmp_path / "goodput.svg")
+    # PNG: 8 bytes of signature, then length and type of the first chunk, then width and height
+    assert png.read_bytes()[1:4] == b"PNG"
+    assert struct.unpack(">I", png.read_bytes()[16:20]) == (1200,)
+    assert "<svg" in svg.read_text()
+
+
+def test_the_chart_has_a_panel_per_scheduler_with_the_first_seed(tmp_path: Path) -> None:
+    _, svg = report.write_chart(charted(tmp_path, seeds=(3, 2)), tmp_path)
+    # matplotlib writes each text as a comment beside its outlines
+    texts = svg.read_text()
+    for text in (
+        "default, seed 2",
+        "roundrobin, seed 2",
+        "fast, link 40 Mbit/s",
+        "slow, link 10 Mbit/s",
+        "Goodput (Mbit/s)",
+        "Time since the start of the workload (s)",
+    ):
+        assert f"<!-- {text} -->" in texts
+    assert "seed 3" not in texts
+
+
+def test_the_chart_skips_a_scheduler_without_a_run_that_ended_well(tmp_path: Path) -> None:
+    made = charted(tmp_path)
+    made["runs"][1] |= {"status": "failed", "reason": "WARN", "directory": None}
+    _, svg = report.write_chart(made, tmp_path)
+    assert "default" in svg.read_text()
+    assert "roundrobin" not in svg.read_text()
+
+
+def test_a_run_shorter_than_a_sample_interval_has_a_chart(tmp_path: Path) -> None:
+    scenario = synthetic.scenario()
+    made = document([ok(scenario, FAST, SLOW)])
+    _, server = synthetic.run(FAST, SLOW, duration_ns=synthetic.MS)
+    at_start = Samples(server.connection[:1], server.subflow[:2])  # one sample of each
+    (tmp_path / "runs" / "default-1").mkdir(parents=True)
+    synthetic.write(at_start, tmp_path / "runs" / "default-1" / "server.samples")
+    assert len(report.write_chart(made, tmp_path)) == 2
+
+
+def test_there_is_no_chart_when_no_run_ended_well(tmp_path: Path) -> None:
+    made = document([failed(synthetic.scenario(), "WARN")])
+    assert report.write_chart(made, tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_same_document_gives_the_same_chart_byte_for_byte(tmp_path: Path) -> None:
+    made = charted(tmp_path)
+    first = [path.read_bytes() for path in report.write_chart(made, tmp_path)]
+    again = [path.read_bytes() for path in report.write_chart(made, tmp_path)]
+    assert first == again
+    png, svg = first
+    assert b"tEXt" not in png  # where versions and dates would stand
+    assert b"dc:date" not in svg
+
+
+def test_missing_records_are_named(tmp_path: Path) -> None:
+    made = charted(tmp_path)
+    missing = tmp_path / "runs" / "default-1" / "server.samples"
+    missing.unlink()
+    with pytest.raises(MptcplabError, match="cannot be read") as raised:
+        report.write_chart(made, tmp_path)
+    assert str(missing) in str(raised.value)
+
+
+def test_the_font_cache_goes_into_our_own_cache(tmp_path: Path) -> None:
+    made, home = tmp_path / "document.json", tmp_path / "home"
+    home.mkdir()
+    made.write_text(json.dumps(charted(tmp_path)))
+    script = (
+        "import json, pathlib, sys; from mptcplab import report; "
+        "assert 'matplotlib' not in sys.modules, 'it is slow to import'; "
+        "made = pathlib.Path(sys.argv[1]); "
+        "report.write_chart(json.loads(made.read_text()), made.parent)"
+    )
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("XDG_", "MPL"))}
+    subprocess.run(
+        [sys.executable, "-c", script, str(made)], env=kept | {"HOME": str(home)}, check=True
+    )
+    assert (tmp_path / "goodput.png").exists()
+    # fc-list, which matplotlib asks for the fonts of the system, may keep a cache of its own.
+    files = [path.relative_to(home) for path in home.rglob("*") if path.is_file()]
+    files = [path for path in files if "fontconfig" not in path.parts]
+    assert files
+    assert {path.parts[:3] for path in files} == {(".cache", "mptcplab", "matplotlib")}

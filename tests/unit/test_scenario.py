@@ -1,0 +1,603 @@
+# SPDX-License-Identifier: GPL-2.0-only
+from __future__ import annotations
+
+import copy
+import datetime
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mptcplab import scenario as sc
+from mptcplab.errors import InputError, Problem
+from mptcplab.mistakes import Mistakes
+from mptcplab.scenario import Flags, Request, from_flags, json_schema, load_file, parse_path_flag
+
+KNOWN = ("default", "roundrobin", "redundant")
+ROOT = Path(__file__).parents[2]
+
+WIFI = '[[path]]\nname = "wifi"\nrate = "50mbit"\ndelay = "10ms"\n'
+LTE = '[[path]]\nname = "lte"\nrate = "20mbit"\ndelay = "40ms"\n'
+
+# No test may fail because the machine is busy, and a failure must come again.
+PROPERTY = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+
+MS = 10**6
+SECOND = 10**9
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "scenario.toml"
+
+
+def load(file: Path, text: str, flags: Flags | None = None, *, single: bool = False) -> Request:
+    file.write_text(text, encoding="utf-8")
+    return load_file(file, KNOWN, flags, single=single)
+
+
+def problems(file: Path, text: str, flags: Flags | None = None, **options: bool) -> list[Problem]:
+    with pytest.raises(InputError) as caught:
+        load(file, text, flags, **options)
+    assert caught.value.exit_status == 2
+    return list(caught.value.problems)
+
+
+def problem(file: Path, text: str, flags: Flags | None = None, **options: bool) -> str:
+    """The one mistake in a file, as the line that a person sees."""
+    found = problems(file, text, flags, **options)
+    assert len(found) == 1, found
+    return str(found[0])
+
+
+def flag_problems(flags: Flags, **options: bool) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        from_flags(flags, KNOWN, **options)
+    return [f"{problem.where}: {problem}" for problem in caught.value.problems]
+
+
+# What a scenario means
+
+
+def test_the_example_loads_and_means_what_its_comments_say() -> None:
+    request = load_file(ROOT / "examples" / "two-paths.toml", KNOWN, single=True)
+    wifi, lte = request.base.paths
+    assert (wifi.name, wifi.up.rate_bps, wifi.up.delay_ns) == ("wifi", 50_000_000, 10 * MS)
+    assert (wifi.up.queue_packets, wifi.up) == (83, wifi.down)
+    assert (lte.name, lte.up.queue_packets, lte.down.loss) == ("lte", 200, 0.001)
+    assert request.base.workload.duration_ns == 20 * SECOND
+    assert request.base.workload.warmup_ns == 2 * SECOND
+    assert request.schedulers == ("default",)
+
+
+def test_what_is_not_given_has_its_default(file: Path) -> None:
+    request = load(file, WIFI)
+    base = request.base
+    assert (base.transport, base.scheduler, base.cc, base.seed) == ("mptcp", "default", "cubic", 1)
+    assert (base.send_buffer_bytes, base.receive_buffer_bytes) == (None, None)
+    assert base.sample_interval_ns == 10 * MS
+    assert base.workload.duration_ns == 20 * SECOND
+    assert (base.paths[0].up.jitter_ns, base.paths[0].up.loss) == (0, 0.0)
+    assert (request.schedulers, request.repeat) == (("default",), 1)
+
+
+def test_the_default_queue_is_one_bandwidth_delay_product_rounded_up(file: Path) -> None:
+    # 50 Mbit/s x 20 ms = 125,000 bytes = 82.6 packets of 1514 bytes
+    assert load(file, WIFI).base.paths[0].up.queue_packets == 83
+
+
+def test_the_default_queue_takes_each_direction_s_rate_and_the_whole_round_trip(file: Path) -> None:
+    path = load(file, WIFI + '[path.down]\nrate = "100mbit"\ndelay = "30ms"\n').base.paths[0]
+    # round trip 40 ms: 250,000 bytes up, 500,000 bytes down
+    assert (path.up.queue_packets, path.down.queue_packets) == (166, 331)
+
+
+def test_the_default_queue_is_at_least_20_packets_and_at_most_the_largest(file: Path) -> None:
+    slow = WIFI.replace("50mbit", "1mbit")
+    huge = WIFI.replace("50mbit", "100gbit").replace("10ms", "10s")
+    assert load(file, slow).base.paths[0].up.queue_packets == 20
+    assert load(file, huge).base.paths[0].up.queue_packets == 1_000_000
+
+
+def test_a_direction_may_differ_in_everything(file: Path) -> None:
+    down = '[path.down]\nrate = "10mbit"\ndelay = "5ms"\njitter = "1ms"\nloss = "1%"\nqueue = "50p"'
+    path = load(file, WIFI + down).base.paths[0]
+    assert path.up.rate_bps == 50_000_000
+    assert path.down == sc.Direction(
+        rate_bps=10_000_000, delay_ns=5 * MS, jitter_ns=1 * MS, loss=0.01, queue_packets=50
+    )
+
+
+@pytest.mark.parametrize(
+    ("workload", "warmup_ns"),
+    [
+        ('duration = "20s"', 2 * SECOND),
+        ('duration = "100s"', 5 * SECOND),
+        ('duration = "20s"\nwarmup = 0', 0),
+        ('duration = "20s"\nwarmup = "19s"', 19 * SECOND),
+        ('size = "10MB"', 0),
+        ('size = 10\nwarmup = "0s"', 0),
+    ],
+)
+def test_the_warmup_is_a_tenth_of_the_duration_up_to_5_s(
+    file: Path, workload: str, warmup_ns: int
+) -> None:
+    assert load(file, f"{WIFI}[workload]\n{workload}").base.workload.warmup_ns == warmup_ns
+
+
+def test_buffers_are_auto_or_a_size(file: Path) -> None:
+    base = load(file, f'send_buffer = "auto"\nreceive_buffer = 65536\n{WIFI}').base
+    assert (base.send_buffer_bytes, base.receive_buffer_bytes) == (None, 65536)
+
+
+def test_a_request_runs_every_scheduler_with_every_seed(file: Path) -> None:
+    text = f'scheduler = ["default", "roundrobin"]\nseed = 5\nrepeat = 2\n{WIFI}'
+    runs = load(file, text).runs()
+    assert [(run.scheduler, run.seed) for run in runs] == [
+        ("default", 5),
+        ("default", 6),
+        ("roundrobin", 5),
+        ("roundrobin", 6),
+    ]
+
+
+def test_flags_say_the_same_as_a_file(file: Path) -> None:
+    flags = Flags(
+        path=["wifi:50mbit,10ms", "lte:20mbit,40ms,queue=200,loss=0.1%,down.rate=10mbit"],
+        scheduler="default,roundrobin",
+        cc="bbr",
+        seed="3",
+        repeat="5",
+        send_buffer="64KiB",
+        sample_interval="1ms",
+        duration="5s",
+        warmup="1s",
+    )
+    text = (
+        'scheduler = ["default", "roundrobin"]\ncc = "bbr"\nseed = 3\nrepeat = 5\n'
+        'send_buffer = "64KiB"\nsample_interval = "1ms"\n'
+        f'{WIFI}{LTE}queue = 200\nloss = "0.1%"\n[path.down]\nrate = "10mbit"\n'
+        '[workload]\nduration = "5s"\nwarmup = "1s"\n'
+    )
+    assert from_flags(flags, KNOWN) == load(file, text)
+
+
+def test_flags_override_the_file(file: Path) -> None:
+    text = f'seed = 1\ncc = "reno"\n{WIFI}[workload]\nsize = "1MB"'
+    base = load(file, text, Flags(seed="9", path=["dsl:6mbit,20ms"], duration="3s")).base
+    assert (base.seed, base.cc, base.paths[0].name) == (9, "reno", "dsl")
+    assert (base.workload.duration_ns, base.workload.size_bytes) == (3 * SECOND, None)
+
+
+def test_a_size_flag_replaces_the_duration_and_warmup_of_the_file(file: Path) -> None:
+    workload = load(
+        file, f'{WIFI}[workload]\nduration = "9s"\nwarmup = "2s"', Flags(size="1MB")
+    ).base.workload
+    assert (workload.duration_ns, workload.size_bytes, workload.warmup_ns) == (None, 10**6, 0)
+
+
+def test_the_path_flag_is_the_table_that_the_file_would_hold() -> None:
+    assert parse_path_flag("lte:20mbit, 40ms,queue=200,down.rate=10mbit,down.loss=1%") == {
+        "name": "lte",
+        "rate": "20mbit",
+        "delay": "40ms",
+        "queue": "200",
+        "down": {"rate": "10mbit", "loss": "1%"},
+    }
+
+
+def test_the_key_text_is_canonical_and_can_be_read_back(file: Path) -> None:
+    base = load(file, WIFI + LTE).base
+    text = base.key_text()
+    assert json.dumps(json.loads(text), sort_keys=True, separators=(",", ":")) == text
+    assert sc.Scenario.model_validate_json(text) == base
+    assert base.with_(seed=2).key_text() != text
+    assert load(file, f"# another comment\n{WIFI}{LTE}").base.key_text() == text
+
+
+def test_with_changes_what_it_is_told_to_and_nothing_else(file: Path) -> None:
+    base = load(file, WIFI).base
+    assert base.with_() == base
+    changed = base.with_(scheduler="roundrobin", seed=0)
+    assert (changed.scheduler, changed.seed, changed.paths) == ("roundrobin", 0, base.paths)
+
+
+def test_a_baseline_is_plain_tcp_over_one_path(file: Path) -> None:
+    base = load(file, f'scheduler = "roundrobin"\n{WIFI}{LTE}').base
+    baseline = base.single_path("lte")
+    assert baseline.paths == base.paths[1:]
+    assert (baseline.transport, baseline.scheduler) == ("tcp", "default")
+    with pytest.raises(ValueError, match="no path is named 'dsl'"):
+        base.single_path("dsl")
+
+
+# Mistakes. Each is one line; the whole message is looked at in the test after them.
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        # keys
+        ('sheduler = "x"', 'sheduler = "x": unknown key; did you mean "scheduler"? accepted'),
+        ('zzz = "x"', 'zzz = "x": unknown key; accepted here: scheduler, cc, transport, seed,'),
+        ('duration = "1s"', 'duration = "1s": unknown key here; duration goes in [workload]'),
+        # scheduler
+        (
+            'scheduler = "roundrobbin"',
+            'scheduler = "roundrobbin": unknown scheduler; did you mean "roundrobin"? '
+            "known: default, redundant, roundrobin",
+        ),
+        ('scheduler = "x"', 'scheduler = "x": unknown scheduler; known: default, redundant'),
+        ('scheduler = ["default", "default"]', 'scheduler = "default": named twice'),
+        ("scheduler = []", "scheduler = []: a scheduler is a name, or a list of names"),
+        ("scheduler = [1]", "scheduler = [1]: a scheduler is a name, or a list of names"),
+        # choices
+        ('cc = "cubik"', 'cc = "cubik": cc (congestion control) is cubic, reno, bbr or vegas; did'),
+        ('transport = "udp"', 'transport = "udp": a transport is mptcp or tcp'),
+        ("transport = {}", "transport = {}: a transport is mptcp or tcp"),
+        # whole numbers
+        ("seed = -1", "seed = -1: a seed is a whole number from 0 to 4294967295"),
+        ("seed = 4294967296", "seed = 4294967296: a seed is a whole number from 0 to"),
+        ('seed = "1"', 'seed = "1": a seed is a whole number'),
+        ("seed = true", "seed = true: a seed is a whole number"),
+        ("repeat = 0", "repeat = 0: repeat is a whole number from 1 to 10000"),
+        ("repeat = 1.5", "repeat = 1.5: repeat is a whole number"),
+        (
+            "seed = 4294967295\nrepeat = 2",
+            "repeat = 2: the last seed would be 4294967296; the largest is 4294967295",
+        ),
+        # sizes and times
+        ('send_buffer = "1KiB"', 'send_buffer = "1KiB": out of range; a send buffer is 4KiB to 1G'),
+        (
+            'send_buffer = "Auto"',
+            'send_buffer = "Auto": not a number; a send buffer is a number of',
+        ),
+        ("receive_buffer = false", "receive_buffer = false: true or false; a receive buffer is"),
+        ("sample_interval = 10", "sample_interval = 10: no unit; a sample interval is a number"),
+        ('sample_interval = "1us"', 'sample_interval = "1us": out of range; a sample interval is'),
+        (
+            'sample_interval = "21s"',
+            'sample_interval = "21s": longer than the duration; nothing would be sampled',
+        ),
+        # workload
+        ("workload = 3", "workload = 3: a number, where a table is needed, with keys such as"),
+        ('workload.kind = "web"', 'workload.kind = "web": the kind of a workload is bulk'),
+        ('workload.duration = "1ms"', 'workload.duration = "1ms": out of range; a duration is 100'),
+        (
+            'workload.duration = "5min"',
+            "workload.duration = \"5min\": unknown unit 'min' (a minute",
+        ),
+        ("workload.size = 0", "workload.size = 0: out of range; a size is 1B to 1TB"),
+        (
+            'workload = {duration = "1s", size = 1}',
+            "workload.size = 1: duration and size are both given; give one of them",
+        ),
+        (
+            'workload = {duration = "1s", warmup = "1s"}',
+            'workload.warmup = "1s": not shorter than the duration, which is 1s',
+        ),
+        ('workload.warmup = "20s"', 'workload.warmup = "20s": not shorter than the duration'),
+        (
+            'workload = {size = 9, warmup = "1s"}',
+            'workload.warmup = "1s": a workload of a given size has no warm-up; leave it out',
+        ),
+    ],
+)
+def test_a_mistake_is_named_with_key_value_and_what_is_accepted(
+    file: Path, text: str, line: str
+) -> None:
+    assert problem(file, f"{text}\n{WIFI}").startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ('"10ms"', '"-5ms"', 'path[1].delay = "-5ms": negative; a delay is a number with ns, us'),
+        ('"10ms"', "10", "path[1].delay = 10: no unit; a delay is a number with ns, us, ms or s"),
+        ('"10ms"', '"10"', 'path[1].delay = "10": no unit; a delay'),
+        ('"10ms"', '"10mbit"', "path[1].delay = \"10mbit\": unknown unit 'mbit'; a delay"),
+        ('"10ms"', '"11s"', 'path[1].delay = "11s": out of range; a delay is 0s to 10s'),
+        ('"10ms"', '["10ms"]', 'path[1].delay = ["10ms"]: a list; a delay is 0s to 10s'),
+        ('"10ms"', "{}", "path[1].delay = {}: a table; a delay"),
+        ('"10ms"', "inf", "path[1].delay = inf: out of range; a delay"),
+        ('"10ms"', "10:00:00", "path[1].delay = 10:00:00: a date or time; a delay"),
+        ('"50mbit"', "nan", "path[1].rate = nan: out of range; a rate is 1kbit to 100gbit"),
+        ('"50mbit"', "true", "path[1].rate = true: true or false; a rate"),
+        ('"50mbit"', '"50mbps"', "path[1].rate = \"50mbps\": unknown unit 'mbps' (bytes per sec"),
+        ('"50mbit"', '"0"', 'path[1].rate = "0": out of range; a rate'),
+        ('"50mbit"', '"200gbit"', 'path[1].rate = "200gbit": out of range; a rate'),
+        ('"50mbit"', "0x" + "f" * 5000, "path[1].rate = 0xffffffff"),
+        ('"wifi"', '"wi fi"', 'path[1].name = "wi fi": a name is 1 to 32 letters, digits, - or _'),
+        ('"wifi"', '"wifi\\n"', 'path[1].name = "wifi\\n": a name is'),
+        ('"wifi"', "[]", "path[1].name = []: a name is"),
+        ('name = "wifi"', "", 'path[1].name: missing; every path has a name, e.g. "wifi"'),
+        ('delay = "10ms"', "", 'path[1].delay: missing; every path has a delay, e.g. "10ms"'),
+        (
+            '"10ms"',
+            '"10ms"\nloss = "100%"',
+            'path[1].loss = "100%": out of range; a loss is 0% to less tha',
+        ),
+        ('"10ms"', '"10ms"\nloss = "200%"', 'path[1].loss = "200%": more than all; it is a perc'),
+        ('"10ms"', '"10ms"\nqueue = 0', "path[1].queue = 0: out of range; a queue is 1 to 1000"),
+        ('"10ms"', '"10ms"\nqueue = "9KB"', "path[1].queue = \"9KB\": unknown unit 'KB'; a queue"),
+        ('"10ms"', '"10ms"\njitter = "11ms"', 'path[1].jitter = "11ms": more than the delay of 1'),
+        ('"10ms"', '"10ms"\nup = 3', "path[1].up = 3: a number, where a table is needed, with k"),
+        ('"10ms"', '"10ms"\nup.rte = 3', 'path[1].up.rte = 3: unknown key; did you mean "rate"?'),
+        ('"10ms"', '"10ms"\nbandwith = 3', 'path[1].bandwith = 3: unknown key; did you mean "rat'),
+        ('"10ms"', '"10ms"\nseed = 3', "path[1].seed = 3: unknown key here; seed goes at the top"),
+        (
+            '"10ms"',
+            '"10ms"\nup.delay = "1ms"\nup.jitter = "2ms"',
+            'path[1].up.jitter = "2ms": more than the delay of 1ms; jitter is at most that',
+        ),
+    ],
+)
+def test_a_mistake_in_a_path_is_named(file: Path, old: str, new: str, line: str) -> None:
+    assert problem(file, WIFI.replace(old, new)).startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "path: missing; 1 to 8 paths are needed"),
+        ("path = []", "path = []: missing; 1 to 8 paths are needed"),
+        ("path = {}", "path = {}: a single table; each path is a table of its own, headed [[path]"),
+        (WIFI.replace("[[path]]", "[path]"), "path = {...}: a single table; each path is a table"),
+        ('path = "wifi"', 'path = "wifi": text; each path is a table of its own'),
+        ("path = [3]", "path[1] = 3: a number, where a table is needed, with name, rate and del"),
+        (WIFI + WIFI, 'path[2].name = "wifi": also the name of path[1]; names are unique'),
+        (
+            "".join(WIFI.replace("wifi", f"w{i}") for i in range(9)),
+            "path = [{...}, {...}, {...}, ...]: 9 paths; at most 8 are possible",
+        ),
+        (
+            f'transport = "tcp"\n{WIFI}{LTE}',
+            'transport = "tcp": plain TCP runs over exactly one path, not over 2',
+        ),
+        (
+            f'transport = "tcp"\nscheduler = "roundrobin"\n{WIFI}',
+            'scheduler = "roundrobin": plain TCP has no scheduler; leave it out',
+        ),
+    ],
+)
+def test_a_mistake_in_the_number_of_paths_is_named(file: Path, text: str, line: str) -> None:
+    assert problem(file, text).startswith(line)
+
+
+def test_a_wrong_delay_is_not_compared_with_the_jitter(file: Path) -> None:
+    line = problem(file, f'{WIFI}[path.up]\ndelay = "30"\njitter = "20ms"')
+    assert line.startswith('path[1].up.delay = "30": no unit')
+
+
+def test_one_run_takes_one_scheduler(file: Path) -> None:
+    text = f'scheduler = ["default", "roundrobin"]\n{WIFI}'
+    line = problem(file, text, single=True)
+    assert line.endswith("2 schedulers, where one is run; to compare: mptcplab compare")
+
+
+def test_all_mistakes_are_told_together_each_where_it_was_made(tmp_path: Path) -> None:
+    file = tmp_path / "bad.toml"
+    text = f'cc = "qubic"\nsped = 1\n{WIFI}{LTE}'.replace("wifi", "lte").replace("40ms", "-4ms")
+    file.write_text(text)
+    with pytest.raises(InputError) as caught:
+        load_file(file, KNOWN, Flags(seed="x", duration="5", scheduler="nope"))
+    text = str(caught.value)
+    assert text.replace(str(file), "bad.toml") == (
+        "mptcplab: 4 mistakes in bad.toml\n"
+        '  cc = "qubic": cc (congestion control) is cubic, reno, bbr or vegas; did you mean '
+        '"cubic"?\n'
+        '  path[2].delay = "-4ms": negative; a delay is a number with ns, us, ms or s, e.g. 10ms\n'
+        '  sped = 1: unknown key; did you mean "seed"? accepted here: scheduler, cc, transport, '
+        "seed, repeat, send_buffer, receive_buffer, sample_interval, path, workload\n"
+        '  path[2].name = "lte": also the name of path[1]; names are unique\n'
+        "mptcplab: 1 mistake in --seed\n"
+        '  "x": a seed is a whole number from 0 to 4294967295\n'
+        "mptcplab: 1 mistake in --duration\n"
+        '  "5": no unit; a duration is a number with ns, us, ms or s, e.g. 10ms\n'
+        "mptcplab: 1 mistake in --scheduler\n"
+        '  "nope": unknown scheduler; known: default, redundant, roundrobin'
+    )
+
+
+# Flags
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("wifi", '"wifi": no colon after the name; a path is NAME:RATE,DELAY[,KEY=VALUE...]'),
+        ("wifi:1mbit,1ms,9", '"wifi:1mbit,1ms,9": "9" is not KEY=VALUE; a path is'),
+        ("wifi:1mbit,1ms,", '"wifi:1mbit,1ms,": "" is not KEY=VALUE'),
+        ("wifi:1mbit,1ms,queue=", '"wifi:1mbit,1ms,queue=": nothing after "queue"'),
+        ("wifi:1mbit,1ms,rate=2mbit", '"wifi:1mbit,1ms,rate=2mbit": "rate" is given twice'),
+        ("a:1mbit,1ms,up=1,up.loss=0", '"a:1mbit,1ms,up=1,up.loss=0": "loss" is given twice'),
+        ("wifi:1mbit", '.delay: missing; every path has a delay, e.g. "10ms"'),
+        ("wifi:1mbit,-1ms", '.delay = "-1ms": negative; a delay'),
+        ("wifi:1mbit,1ms,dely=2", '.dely = "2": unknown key; did you mean "delay"?'),
+        ("wifi:1mbit,1ms,seed=2", '.seed = "2": unknown key; '),
+        ("wifi:1mbit,1ms,up.x.y=2", '.up.x.y = "2": unknown key; accepted here: rate'),
+        (":1mbit,1ms", '.name = "": a name is 1 to 32 letters'),
+        ("wifi\udcff:1mbit,1ms", '.name = "wifi\\udcff": a name is'),
+    ],
+)
+def test_a_mistake_in_a_path_flag_is_named(path: str, line: str) -> None:
+    (found,) = flag_problems(Flags(path=["ok:1mbit,1ms", path]))
+    start = "--path: path[2]" + ("" if line.startswith(".") else " = ")
+    assert found.startswith(start + line)
+
+
+def test_no_path_flag_at_all_is_said_with_an_example() -> None:
+    (found,) = flag_problems(Flags())
+    assert found.startswith("the command line: path: missing; 1 to 8 paths are needed")
+    assert found.endswith("--path wifi:50mbit,10ms")
+
+
+def test_nine_path_flags_are_too_many() -> None:
+    (found,) = flag_problems(Flags(path=[f"p{i}:1mbit,1ms" for i in range(9)]))
+    assert found.startswith("--path: path = [")
+    assert found.endswith("9 paths; at most 8 are possible")
+
+
+def test_duration_and_size_flags_exclude_each_other() -> None:
+    flags = Flags(path=["a:1mbit,1ms"], duration="1s", size="1MB")
+    (found,) = flag_problems(flags)
+    assert found == '--size: "1MB": duration and size are both given; give one of them'
+
+
+def test_a_mistake_in_the_file_is_masked_by_the_flag_that_replaces_it(file: Path) -> None:
+    assert load(file, f"seed = -1\n{WIFI}", Flags(seed="4")).base.seed == 4
+
+
+# Files that cannot be read
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("rate = 50mbit", 'line 1: rate = 50mbit: not valid TOML: text goes in quotes: rate = "50'),
+        ("\r\nname = wifi # x", "line 2: name = wifi # x: not valid TOML: text goes in quotes: "),
+        ("a = 1\nb =\nc = 3", "line 2: b =: not valid TOML: invalid value"),
+        ("[workload\n", "line 1: [workload: not valid TOML: expected ']'"),
+        ("seed = 0x1\nseed = 0x2\n", "line 2: seed = 0x2: not valid TOML: cannot overwrite a va"),
+        ("a = [[", "not valid TOML: Invalid value (at end of document)"),
+        ("a = " + "[" * 5000, "not a scenario: a number with thousands of digits, or too many"),
+        ("seed = " + "9" * 5000, "not a scenario: a number with thousands of digits, or too many"),
+        ("# " + "x" * 2**20, "larger than 1 MiB; a scenario is a short TOML file"),
+    ],
+)
+def test_a_file_that_is_no_toml_is_told_with_the_line(file: Path, text: str, line: str) -> None:
+    file.write_bytes(text.encode())
+    with pytest.raises(InputError) as caught:
+        load_file(file, KNOWN)
+    (found,) = caught.value.problems
+    assert found.where == str(file)
+    assert str(found).startswith(line)
+
+
+def test_a_file_that_is_not_utf_8_is_told_with_the_line(file: Path) -> None:
+    file.write_bytes(b'# M\xc3\xbcnchen\nname = "M\xfcnchen"\n')
+    with pytest.raises(InputError, match=r"line 2: not UTF-8 text \(byte 0xfc\)"):
+        load_file(file, KNOWN)
+
+
+def test_a_byte_order_mark_is_no_mistake(file: Path) -> None:
+    assert load(file, "\ufeff" + WIFI).base.paths[0].name == "wifi"
+
+
+def test_a_missing_file_and_a_directory_are_told_as_such(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no such file"):
+        load_file(tmp_path / "none.toml", KNOWN)
+    with pytest.raises(InputError, match="this is a directory; a scenario is a TOML file"):
+        load_file(tmp_path, KNOWN)
+    with pytest.raises(InputError, match="cannot be read: Not a directory"):
+        load_file(Path(__file__) / "x.toml", KNOWN)
+
+
+def test_flags_are_checked_also_when_the_file_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        load_file(tmp_path / "none.toml", KNOWN, Flags(path=["wifi:1mbit"], seed="x"))
+    assert [found.where for found in caught.value.problems][1:] == ["--seed", "--path"]
+
+
+# The schema, and every other file that a person may think of
+
+
+@pytest.fixture(scope="module")
+def validator() -> Any:
+    schema = json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def everything(node: Any) -> list[dict[str, Any]]:
+    """Every object in a JSON document."""
+    if isinstance(node, dict):
+        return [node, *(found for child in node.values() for found in everything(child))]
+    if isinstance(node, list):
+        return [found for child in node for found in everything(child)]
+    return []
+
+
+def test_every_key_in_the_schema_is_described_and_documented() -> None:
+    page = (ROOT / "docs" / "scenario.md").read_text(encoding="utf-8")
+    named = set(re.findall("`[^`\n]+`", page))
+    for node in everything(json_schema()):
+        for key, described in node.get("properties", {}).items():
+            assert described.get("description"), key
+            assert {f"`{key}`", f"`[[{key}]]`", f"`[{key}]`"} & named, key
+            assert described.get("default", "") is not None, key
+
+
+def test_the_examples_and_defaults_in_the_schema_are_accepted_by_it(validator: Any) -> None:
+    for node in everything(json_schema()):
+        for key, described in node.get("properties", {}).items():
+            defaults = [described["default"]] if "default" in described else []
+            for value in [*described.get("examples", []), *defaults]:
+                assert not list(validator.evolve(schema=described).iter_errors(value)), (key, value)
+
+
+SEVERAL = st.one_of(
+    st.sampled_from(
+        [
+            *("50mbit", "1kbit", "0", "10ms", "0ms", "1.5s", "0.0", "5", "300p", "64KiB", "1%"),
+            *("auto", "default", "roundrobin", "cubic", "tcp", "bulk", "wifi"),
+            *("-5ms", "10", "nan", "50mbps", "1e3", "x", ""),
+        ]
+    ),
+    st.integers(-1, 70_000),
+    st.sampled_from([0.0, 0.01, 0.5, 1.0, float("nan"), float("inf"), 2**70, True, False, [], {}]),
+    st.just(datetime.date(2024, 1, 1)),
+)
+KEYS = st.sampled_from(
+    ["rate", "delay", "jitter", "loss", "queue", "name", "up", "down", "seed", "dely"]
+)
+TOP_KEYS = st.sampled_from(
+    [
+        *("scheduler", "cc", "transport", "seed", "repeat"),
+        *("send_buffer", "receive_buffer", "sample_interval", "y"),
+    ]
+)
+DIRECTION = st.dictionaries(KEYS, SEVERAL, max_size=3)
+PATH = st.dictionaries(KEYS, st.one_of(SEVERAL, DIRECTION), max_size=4).map(
+    lambda odd: {"name": "wifi", "rate": "50mbit", "delay": "10ms"} | odd
+)
+WORKLOAD = st.dictionaries(
+    st.sampled_from(["kind", "duration", "size", "warmup", "x"]), SEVERAL, max_size=2
+)
+FILES = st.builds(
+    lambda top, path, workload: {**top, "path": path, "workload": workload},
+    st.dictionaries(
+        TOP_KEYS,
+        st.one_of(SEVERAL, st.lists(SEVERAL, max_size=2)),
+        max_size=2,
+    ),
+    st.one_of(SEVERAL, st.lists(st.one_of(PATH, SEVERAL), max_size=2), st.lists(PATH, max_size=1)),
+    st.one_of(WORKLOAD, SEVERAL, st.just({})),
+)
+
+# Words that pydantic or Python would use and a person should never read.
+FOREIGN = re.compile(r"pydantic|[Ii]nput should|validation|NoneType|Traceback|dict|tuple|valid int")
+
+
+@PROPERTY
+@given(FILES)
+def test_any_file_is_either_a_scenario_or_a_list_of_mistakes_in_our_words(
+    validator: Any, data: dict[str, Any]
+) -> None:
+    # What load_file does once the file is read: nothing writes TOML from any data.
+    mistakes = Mistakes("scenario.toml")
+    mistakes.data = copy.deepcopy(data)
+    try:
+        request = sc._request(Flags(), mistakes, KNOWN, False)
+    except InputError as error:
+        told = str(error)
+    else:
+        told = ""
+        assert request.runs()
+        assert not list(validator.iter_errors(data))
+    assert not FOREIGN.search(told)

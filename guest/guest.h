@@ -25,15 +25,15 @@ enum message_kind {
 	MESSAGE_LISTENING,	/* sink: a connection can be made */
 	MESSAGE_CONNECTING,	/* source: the first packet is about to leave */
 	MESSAGE_START,		/* source: measuring starts at a, ends at b (0: open) */
-	MESSAGE_END,		/* source: at a, had written b bytes */
-	MESSAGE_COMPLETE,	/* sink: at a, had received and verified b bytes */
+	MESSAGE_END,		/* source: at a, had written b bytes, in calls system calls */
+	MESSAGE_COMPLETE,	/* sink: at a, had verified b bytes, in calls system calls */
 	MESSAGE_MISSING,	/* source: no subflow on the paths of bit mask a */
 	MESSAGE_ERROR,		/* either: text says why */
 };
 
 struct message {
 	uint32_t kind;
-	uint32_t reserved;
+	uint32_t calls;
 	uint64_t a;
 	uint64_t b;
 	char text[232];

@@ -48,6 +48,7 @@ static struct {
 static struct {
 	uint64_t start_ns, end_ns, complete_ns;
 	uint64_t bytes_written, bytes_received;
+	uint64_t system_calls;
 } outcome;
 
 static void __attribute__((noreturn)) power_off(void)
@@ -297,10 +298,12 @@ static void handle_message(int end)
 	case MESSAGE_END:
 		outcome.end_ns = m.a;
 		outcome.bytes_written = m.b;
+		outcome.system_calls += m.calls;
 		break;
 	case MESSAGE_COMPLETE:
 		outcome.complete_ns = m.a;
 		outcome.bytes_received = m.b;
+		outcome.system_calls += m.calls;
 		break;
 	case MESSAGE_MISSING:
 		give_up_missing(m.a, m.text);
@@ -377,8 +380,8 @@ int main(void)
 	snprintf(json, sizeof(json),
 		 "{\"status\":\"ok\",\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64
 		 ",\"complete_ns\":%" PRIu64 ",\"bytes_written\":%" PRIu64
-		 ",\"bytes_received\":%" PRIu64 "}\n",
+		 ",\"bytes_received\":%" PRIu64 ",\"system_calls\":%" PRIu64 "}\n",
 		 outcome.start_ns, outcome.end_ns, outcome.complete_ns,
-		 outcome.bytes_written, outcome.bytes_received);
+		 outcome.bytes_written, outcome.bytes_received, outcome.system_calls);
 	finish(json);
 }

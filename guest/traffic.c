@@ -51,11 +51,14 @@
 static const char greeting[8] = "mptcplab";
 
 static int report_fd;
+/* system calls of moving the data: what a run must not spend its time on */
+static uint32_t calls;
 
 static uint64_t now_ns(void)
 {
 	struct timespec t;
 
+	calls++;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return t.tv_sec * NS_PER_SEC + t.tv_nsec;
 }
@@ -75,7 +78,7 @@ static void sleep_until(uint64_t ns)
 
 static void report(enum message_kind kind, uint64_t a, uint64_t b, const char *text)
 {
-	struct message m = { .kind = kind, .a = a, .b = b };
+	struct message m = { .kind = kind, .calls = calls, .a = a, .b = b };
 
 	snprintf(m.text, sizeof(m.text), "%s", text);
 	if (write(report_fd, &m, sizeof(m)) != sizeof(m))
@@ -121,6 +124,7 @@ static void set_mark(int fd)
 	socklen_t len = sizeof(int);
 	int buffer, mark;
 
+	calls += 2;
 	if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, &len))
 		fail("SO_RCVBUF: %s", strerror(errno));
 	mark = buffer / 16 < CHUNK_BYTES / 2 ? buffer / 16 : CHUNK_BYTES / 2;
@@ -185,6 +189,7 @@ static void run_sink(const struct traffic *t)
 	for (reads = 0;; reads++) {
 		if (reads % 16 == 0)
 			set_mark(fd);
+		calls++;
 		got = read(fd, (char *)buffer + pos % 8, CHUNK_BYTES);
 		if (got <= 0)
 			break;
@@ -319,6 +324,7 @@ static void run_source(const struct traffic *t)
 			if (t->size_bytes && t->size_bytes - pos < filled)
 				filled = t->size_bytes - pos;
 		}
+		calls++;
 		n = send(fd, (char *)buffer + sent, filled - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (n > 0) {
 			sent += n;
@@ -331,6 +337,7 @@ static void run_source(const struct traffic *t)
 			if (stop && now >= stop)
 				break;
 			left = to_timespec(stop - now);
+			calls++;
 			if (ppoll(&writable, 1, stop ? &left : NULL, NULL) < 0)
 				fail("poll: %s", strerror(errno));
 		} else {

@@ -35,6 +35,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: The document of the latest comparison in an output directory.
 DOCUMENT = "comparison.json"
+_SHARE_THAT_TELLS = 0.02
 
 
 @click.group(
@@ -299,7 +300,12 @@ def _progress(total: int) -> Iterator[tuple[experiment.Progress, experiment.Ende
                 reason = entry["reason"].splitlines()[0]
                 bar.console.print(f"{_title(item)}: failed: {reason}", markup=False)
 
-        yield lambda share: bar.update(task, completed=share), ended
+        def moved(share: float) -> None:
+            # before that, the time left would be a wild guess
+            if share > _SHARE_THAT_TELLS:
+                bar.update(task, completed=share)
+
+        yield moved, ended
 
 
 @contextmanager

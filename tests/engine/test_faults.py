@@ -339,6 +339,29 @@ def test_a_killed_starter_takes_its_runs_along(
     assert not kernel_processes() - before
 
 
+def test_a_guest_can_neither_write_to_the_host_nor_see_its_network(
+    lab_kernel: KernelBuild, guest_of: Callable[[str], Guest], directory: Path
+) -> None:
+    forbidden = directory.parent / "forbidden"
+    error = failure(
+        lab_kernel,
+        guest_of(
+            f'if (open("{forbidden}", O_WRONLY | O_CREAT, 0666) < 0) perror("open");'
+            'mount("proc", "/proc", "proc", 0, NULL); char text[4096];'
+            'text[read(open("/proc/net/dev", O_RDONLY), text, 4095)] = 0;'
+            "printf(text); fflush(stdout); reboot(RB_POWER_OFF);"
+        ),
+        directory,
+    )
+    assert "open: Read-only file system" in error.console_tail
+    assert not forbidden.exists()
+    devices = [
+        line.split(":")[0].strip() for line in error.console_tail.splitlines() if ":" in line
+    ]
+    assert "lo" in devices
+    assert not {name for name in devices if name.startswith(("e", "w", "v", "t"))}
+
+
 def test_no_run_writes_outside_its_directory(
     lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -99,6 +99,15 @@ def test_losses_are_repaired_and_every_byte_is_verified(run_scenario: RunScenari
     assert (run.figures.metrics["retransmitted_packets"] or 0) > 0
 
 
+def test_the_traffic_needs_few_system_calls(run_scenario: RunScenario) -> None:
+    # One read takes at least a sixteenth of the buffer, 8 KiB at first and 128 KiB when it has
+    # grown: 6 to 92 packets. The source writes 256 KiB at a time.
+    run = run_scenario("a:100mbit,10ms,queue=300", "b:50mbit,20ms,queue=300", duration="5s")
+    packets = run.figures.metrics["data_packets"]
+    assert packets is not None
+    assert run.outcome.guest["system_calls"] < packets / 20
+
+
 def test_samples_are_taken_exactly_at_every_interval(run_scenario: RunScenario) -> None:
     run = run_scenario("a:10mbit,10ms", "b:10mbit,10ms", duration="1s", sample_interval="5ms")
     for samples in (run.client, run.server):

@@ -127,7 +127,7 @@ static void set_mark(int fd)
 	calls += 2;
 	if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, &len))
 		fail("SO_RCVBUF: %s", strerror(errno));
-	mark = buffer / 16 < CHUNK_BYTES / 2 ? buffer / 16 : CHUNK_BYTES / 2;
+	mark = buffer / 16 < CHUNK_BYTES ? buffer / 16 : CHUNK_BYTES;
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof(mark)))
 		fail("SO_RCVLOWAT: %s", strerror(errno));
 }

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab import doctor, engine, kernel, plan, records
+from mptcplab import doctor, engine, experiment, kernel, records
 from mptcplab import guest as guest_module
 from mptcplab.engine import Limits
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
-from mptcplab.metrics import run_metrics
 from tests.vocabulary import Run, RunScenario, scenario_of
 
 
@@ -39,12 +38,11 @@ def run_scenario(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> R
         directory = tmp_path / f"run{count}"
         directory.mkdir()
         scenario = scenario_of(*paths, **flags)
-        outcome = engine.run(
-            scenario, plan.render(scenario), lab_kernel, lab_guest, directory, cpu=0, limits=limits
+        outcome, figures = experiment.measure(
+            scenario, lab_kernel, lab_guest, directory, limits=limits
         )
         client = records.read_samples(directory / engine.CLIENT_SAMPLES)
         server = records.read_samples(directory / engine.SERVER_SAMPLES)
-        figures = run_metrics(scenario, client, server, outcome.guest)
         return Run(scenario, outcome, client, server, figures)
 
     return run

@@ -19,11 +19,11 @@ from typing import Any
 from rich.console import Group
 from rich.table import Table
 
-from mptcplab import engine, experiment, plan, records
+from mptcplab import experiment
 from mptcplab.engine import Outcome, Watch
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
-from mptcplab.metrics import RunMetrics, run_metrics
+from mptcplab.metrics import RunMetrics
 from mptcplab.scenario import Flags, Scenario, from_flags
 
 _SCHEDULERS = ("default", "roundrobin")
@@ -80,18 +80,7 @@ class _Runner:
 
     def __call__(self, scenario: Scenario) -> tuple[Outcome, RunMetrics]:
         directory = Path(tempfile.mkdtemp(dir=self._directory))
-        with experiment.own_cpu() as cpu:
-            text = plan.render(scenario)
-            outcome = engine.run(
-                scenario, text, self._kernel, self._guest, directory, cpu=cpu, watch=self._watch
-            )
-        figures = run_metrics(
-            scenario,
-            records.read_samples(directory / engine.CLIENT_SAMPLES),
-            records.read_samples(directory / engine.SERVER_SAMPLES),
-            outcome.guest,
-        )
-        return outcome, figures
+        return experiment.measure(scenario, self._kernel, self._guest, directory, watch=self._watch)
 
 
 def _scenario(flags: Flags, **changed: Any) -> Scenario:

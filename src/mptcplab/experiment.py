@@ -12,11 +12,11 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
 from mptcplab import doctor, engine, plan, records, report, store
-from mptcplab.engine import Limits, RunCancelledError, Watch
+from mptcplab.engine import Limits, Outcome, RunCancelledError, Watch
 from mptcplab.errors import MptcplabError
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
-from mptcplab.metrics import run_metrics
+from mptcplab.metrics import RunMetrics, run_metrics
 from mptcplab.report import Entry
 from mptcplab.scenario import Request, Scenario
 from mptcplab.store import Store
@@ -97,6 +97,36 @@ def run_all(
     return [future.result() for future in futures]
 
 
+def measure(
+    scenario: Scenario,
+    kernel: KernelBuild,
+    guest: Guest,
+    directory: Path,
+    *,
+    limits: Limits | None = None,
+    watch: Watch | None = None,
+) -> tuple[Outcome, RunMetrics]:
+    """One run on a CPU of its own, with its files in `directory`, and its figures."""
+    with own_cpu() as cpu:
+        outcome = engine.run(
+            scenario,
+            plan.render(scenario),
+            kernel,
+            guest,
+            directory,
+            cpu=cpu,
+            limits=limits,
+            watch=watch,
+        )
+    figures = run_metrics(
+        scenario,
+        records.read_samples(directory / engine.CLIENT_SAMPLES),
+        records.read_samples(directory / engine.SERVER_SAMPLES),
+        outcome.guest,
+    )
+    return outcome, figures
+
+
 def _run_one(
     scenario: Scenario,
     kernel: KernelBuild,
@@ -109,28 +139,16 @@ def _run_one(
         raise RunCancelledError
     key = store.run_key(scenario, kernel, guest)
     try:
-        with own_cpu() as cpu, out.new_run(key) as directory:
-            outcome = engine.run(
-                scenario,
-                plan.render(scenario),
-                kernel,
-                guest,
-                directory,
-                cpu=cpu,
-                limits=limits,
-                watch=watch,
+        with out.new_run(key) as directory:
+            outcome, figures = measure(
+                scenario, kernel, guest, directory, limits=limits, watch=watch
             )
             entry = report.run_entry(
                 scenario,
                 status="ok",
                 virtual_s=outcome.virtual_s,
                 wall_s=outcome.wall_s,
-                run_metrics=run_metrics(
-                    scenario,
-                    records.read_samples(directory / engine.CLIENT_SAMPLES),
-                    records.read_samples(directory / engine.SERVER_SAMPLES),
-                    outcome.guest,
-                ),
+                run_metrics=figures,
                 directory=str(out.directory(key).relative_to(out.out)),
             )
             store.write_json(directory / store.SCENARIO, scenario.model_dump(mode="json"))

@@ -25,6 +25,7 @@ from mptcplab.engine import Limits, RunCancelledError, Watch
 from mptcplab.errors import RunError
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
+from mptcplab.scenario import Scenario
 from tests.vocabulary import scenario_of
 
 SCENARIO = scenario_of("a:10mbit,10ms", "b:10mbit,10ms", duration="1s")
@@ -97,10 +98,17 @@ def kernel_processes() -> set[int]:
 
 
 def failure(
-    kernel: KernelBuild, guest: Guest, directory: Path, limits: Limits = PATIENCE
+    kernel: KernelBuild,
+    guest: Guest,
+    directory: Path,
+    limits: Limits = PATIENCE,
+    scenario: Scenario = SCENARIO,
+    text: str | None = None,
 ) -> RunError:
+    """Run a scenario, with another plan if there is one, that must fail."""
+    text = text or plan.render(scenario)
     with pytest.raises(RunError) as failed:
-        engine.run(SCENARIO, plan.render(SCENARIO), kernel, guest, directory, cpu=0, limits=limits)
+        engine.run(scenario, text, kernel, guest, directory, cpu=0, limits=limits)
     return failed.value
 
 
@@ -178,28 +186,25 @@ def test_a_traffic_process_that_dies_is_told(
 ) -> None:
     # an address that nobody has: the connection cannot be made
     text = plan.render(SCENARIO).replace("--connect 10.1.1.1", "--connect 10.9.9.9")
-    with pytest.raises(RunError) as failed:
-        engine.run(SCENARIO, text, lab_kernel, lab_guest, directory, cpu=0)
-    assert failed.value.reason.startswith("path a: ")
+    error = failure(lab_kernel, lab_guest, directory, text=text)
+    assert error.reason.startswith("path a: ")
 
 
 def test_a_wrong_plan_is_told_with_its_line(
     lab_kernel: KernelBuild, lab_guest: Guest, directory: Path
 ) -> None:
     text = plan.render(SCENARIO).replace("netem limit", "netem limitt", 1)
-    with pytest.raises(RunError) as failed:
-        engine.run(SCENARIO, text, lab_kernel, lab_guest, directory, cpu=0)
-    assert 'tc failed in namespace "router1"' in failed.value.reason
-    assert "limitt" in failed.value.console_tail
+    error = failure(lab_kernel, lab_guest, directory, text=text)
+    assert 'tc failed in namespace "router1"' in error.reason
+    assert "limitt" in error.console_tail
 
 
 def test_a_subflow_that_does_not_come_up_is_told_with_its_path(
     lab_kernel: KernelBuild, lab_guest: Guest, directory: Path
 ) -> None:
     scenario = scenario_of("good:10mbit,10ms", "bad:10mbit,10ms,loss=99.9999999%", duration="1s")
-    with pytest.raises(RunError) as failed:
-        engine.run(scenario, plan.render(scenario), lab_kernel, lab_guest, directory, cpu=0)
-    assert failed.value.reason.startswith("path bad: no subflow came up")
+    error = failure(lab_kernel, lab_guest, directory, scenario=scenario)
+    assert error.reason.startswith("path bad: no subflow came up")
 
 
 def test_a_byte_that_is_wrong_fails_the_run(
@@ -207,9 +212,8 @@ def test_a_byte_that_is_wrong_fails_the_run(
 ) -> None:
     # the sink expects the pattern of another seed
     text = plan.render(SCENARIO).replace("--seed 1", "--seed 2", 1)
-    with pytest.raises(RunError) as failed:
-        engine.run(SCENARIO, text, lab_kernel, lab_guest, directory, cpu=0)
-    assert failed.value.reason.startswith("sink: byte ")
+    error = failure(lab_kernel, lab_guest, directory, text=text)
+    assert error.reason.startswith("sink: byte ")
 
 
 def test_a_kernel_process_that_is_killed_is_told(

@@ -100,8 +100,8 @@ def test_losses_are_repaired_and_every_byte_is_verified(run_scenario: RunScenari
 
 
 def test_the_traffic_needs_few_system_calls(run_scenario: RunScenario) -> None:
-    # One read takes at least a sixteenth of the buffer, 8 KiB at first and 128 KiB when it has
-    # grown: 6 to 92 packets. The source writes 256 KiB at a time.
+    # One read takes at least a sixteenth of the buffer, 8 KiB at first and 256 KiB when it has
+    # grown: 6 to 184 packets. The source writes 256 KiB at a time.
     run = run_scenario("a:100mbit,10ms,queue=300", "b:50mbit,20ms,queue=300", duration="5s")
     packets = run.figures.metrics["data_packets"]
     assert packets is not None

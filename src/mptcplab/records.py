@@ -97,6 +97,7 @@ CONNECTION_FIELDS = (
     ),
     Field("ofo_packets", "u32", "packets", "number of buffers in the out-of-order queue"),
     Field("reserved", "u32", "", "0"),
+    Field("reinjected_bytes", "u64", "bytes", "sent again on the connection level"),
 )
 
 SUBFLOW_FIELDS = (
@@ -127,12 +128,12 @@ SUBFLOW_FIELDS = (
 
 GUEST_FIELDS = (
     Field("status", "text", "", '"ok", or what went wrong'),
-    Field("established_ns", "int", "ns", "every subflow of the connection is established"),
     Field("start_ns", "int", "ns", "T0: the workload starts and the first sample is taken"),
     Field("end_ns", "int", "ns", "the source has written its last byte"),
     Field("complete_ns", "int", "ns", "the sink has seen the end of the byte stream"),
     Field("bytes_written", "int", "bytes", "written by the source"),
     Field("bytes_received", "int", "bytes", "read and verified by the sink"),
+    Field("system_calls", "int", "", "made by source and sink to move the data"),
 )
 
 

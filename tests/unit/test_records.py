@@ -16,12 +16,12 @@ from tests.unit.synthetic import FAST, SLOW
 # The layout as the probe writes it, spelled out by hand: a field of the table that moves, or
 # changes its width, must fail here before it misreads a file.
 HEAD = "<QIBBH"
-CONNECTION = HEAD + "6Q4IQII"
+CONNECTION = HEAD + "6Q4IQIIQ"
 SUBFLOW = HEAD + "4s4s8I4Q5I4B"
 
 
 def connection_record(time_ns: int) -> bytes:
-    values = [time_ns, 1, 1, 2, 0, 11, 12, 13, 14, 15, 16, 21, 22, 23, 24, 31, 41, 0]
+    values = [time_ns, 1, 1, 2, 0, 11, 12, 13, 14, 15, 16, 21, 22, 23, 24, 31, 41, 0, 51]
     return struct.pack(CONNECTION, *values).ljust(128, b"\0")
 
 
@@ -40,6 +40,7 @@ def test_every_field_of_a_connection_record_is_read_from_its_place(tmp_path: Pat
         "delivered_bytes": 11, "read_bytes": 12, "ofo_bytes": 13, "written_bytes": 14,
         "sent_bytes": 15, "acked_bytes": 16, "sndbuf_used": 21, "sndbuf": 22, "rcvbuf_used": 23,
         "rcvbuf": 24, "window_bytes": 31, "ofo_packets": 41, "reserved": 0,
+        "reinjected_bytes": 51,
     }  # fmt: skip
 
 
@@ -130,3 +131,25 @@ def test_the_addresses_of_a_subflow_tell_its_path(local: str, remote: str, index
 def test_the_page_on_records_is_current() -> None:
     page = Path(__file__).parents[2] / "docs" / "records.md"
     assert page.read_text() == records.markdown(), "write it with python -m mptcplab.records"
+
+
+HEADER = Path(__file__).parents[2] / "kernel" / "mptcp" / "probe.h"
+C_TYPES = {"__le64": "u64", "__le32": "u32", "__le16": "u16", "__be32": "ipv4", "u8": "u8"}
+
+
+@pytest.mark.parametrize(
+    ("struct", "fields"),
+    [
+        ("probe_head", records.HEAD),
+        ("probe_connection", records.CONNECTION_FIELDS),
+        ("probe_subflow", records.SUBFLOW_FIELDS),
+    ],
+)
+def test_the_kernel_writes_the_fields_that_are_read(
+    struct: str, fields: tuple[records.Field, ...]
+) -> None:
+    body = HEADER.read_text().split(f"struct {struct} {{")[1].split("};")[0]
+    declared = re.findall(r"^\t(\w+)\t+(\w+);", body, re.MULTILINE)
+    assert [(name, C_TYPES[kind]) for kind, name in declared] == [
+        (field.name, field.type) for field in fields
+    ]

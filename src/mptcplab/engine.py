@@ -12,13 +12,15 @@ import mmap
 import os
 import re
 import resource
+import select
 import shutil
 import signal
 import struct
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,7 @@ _INIT = "init"
 _UML_DIR = "uml"
 
 _POLL_S = 0.02
+_START_POLL_S = 0.002
 _CONNECTING = b"mptcplab: connecting"
 _TAIL_LINES = 30
 
@@ -237,34 +240,45 @@ def _follow(
     clock = _Clock(directory / _CLOCK)
     start_s = 0.0
     moved_ns, moved_at, moved_cpu_s = -1, started, 0.0
-    while True:
-        now = time.monotonic()
-        if not start_s and _CONNECTING in (directory / CONSOLE).read_bytes():
-            start_s = now - started
-        if os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-            return "", start_s
-        if watch.cancel.is_set():
-            return "cancelled", start_s
-        if now - started > limits.wall_s:
-            return f"it took more than the wall-clock limit of {limits.wall_s:g} s", start_s
+    with _end_of(process.pid) as has_ended:
+        # short steps until the first packet leaves, to see when that is
+        while not has_ended(_POLL_S if start_s else _START_POLL_S):
+            now = time.monotonic()
+            if not start_s and _CONNECTING in (directory / CONSOLE).read_bytes():
+                start_s = now - started
+            if watch.cancel.is_set():
+                return "cancelled", start_s
+            if now - started > limits.wall_s:
+                return f"it took more than the wall-clock limit of {limits.wall_s:g} s", start_s
 
-        ns = clock.read_ns()
-        watch.progress(ns / 1e9)
-        if ns != moved_ns:
-            moved_ns, moved_at, moved_cpu_s = ns, now, -1.0
-        elif now - moved_at > min(limits.stall_wall_s, limits.stall_cpu_s) / 4:
-            cpu_s = _session_cpu_s(process.pid)
-            if moved_cpu_s < 0:
-                moved_cpu_s = cpu_s
-            spins = cpu_s - moved_cpu_s > limits.stall_cpu_s
-            if spins or now - moved_at > limits.stall_wall_s:
-                doing = "while it kept a CPU busy" if spins else "and it did nothing"
-                return (
-                    f"its virtual time stood still at {ns / 1e9:.6f} s {doing}: "
-                    "something in the guest spins or waits for ever"
-                ), start_s
-        # short steps at first, to see the first packet leave
-        time.sleep(_POLL_S if now - started > 0.5 else 0.002)
+            ns = clock.read_ns()
+            watch.progress(ns / 1e9)
+            if ns != moved_ns:
+                moved_ns, moved_at, moved_cpu_s = ns, now, -1.0
+            elif now - moved_at > min(limits.stall_wall_s, limits.stall_cpu_s) / 4:
+                cpu_s = _session_cpu_s(process.pid)
+                if moved_cpu_s < 0:
+                    moved_cpu_s = cpu_s
+                spins = cpu_s - moved_cpu_s > limits.stall_cpu_s
+                if spins or now - moved_at > limits.stall_wall_s:
+                    doing = "while it kept a CPU busy" if spins else "and it did nothing"
+                    return (
+                        f"its virtual time stood still at {ns / 1e9:.6f} s {doing}: "
+                        "something in the guest spins or waits for ever"
+                    ), start_s
+    return "", start_s
+
+
+@contextmanager
+def _end_of(pid: int) -> Iterator[Callable[[float], bool]]:
+    """A function that waits some seconds for the end of a process, and tells whether it came."""
+    pidfd = os.pidfd_open(pid)
+    try:
+        poller = select.poll()
+        poller.register(pidfd, select.POLLIN)
+        yield lambda seconds: bool(poller.poll(seconds * 1000))
+    finally:
+        os.close(pidfd)
 
 
 def _reap(process: subprocess.Popen[bytes]) -> resource.struct_rusage:

@@ -19,7 +19,6 @@ import fcntl
 import hashlib
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -100,13 +99,6 @@ def current() -> KernelBuild | None:
 def schedulers() -> tuple[str, ...]:
     """The packet schedulers in the kernel: upstream's `default`, then one per file of ours."""
     return ("default", *_names("sched"))
-
-
-def congestion_controls() -> tuple[str, ...]:
-    """The congestion controls in the kernel: reno, those of lab.config, one per file of ours."""
-    options = re.findall(r"^CONFIG_TCP_CONG_(\w+)=y$", _config_file().read_text(), re.MULTILINE)
-    configured = {name.lower() for name in options} - {"advanced"}
-    return (*sorted(configured | {"reno"}), *_names("cc"))
 
 
 def _names(directory: str) -> list[str]:

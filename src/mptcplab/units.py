@@ -130,11 +130,6 @@ def parse_size(text: str, name: str = "a size") -> int:
     return SIZE.parse(text, name)
 
 
-def format_size(size_bytes: int) -> str:
-    """The shortest exact text of a size."""
-    return SIZE.format(size_bytes)
-
-
 def parse_fraction(text: str) -> float:
     """The fraction, from 0 to 1, of a percentage such as "0.1%", to the nearest 1e-9.
 

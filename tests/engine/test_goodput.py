@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from mptcplab.bench import ideal_goodput_bps
+from mptcplab.literal import CONGESTION_CONTROLS
 from tests.vocabulary import RunScenario
 
 TWINS = ("a:50mbit,10ms", "b:50mbit,10ms")
@@ -86,7 +87,7 @@ def test_results_do_not_depend_on_how_often_the_sink_reads(run_scenario: RunScen
     assert int(waiting.max()) <= 128 * 1024 // 16 + 2 * 1448
 
 
-@pytest.mark.parametrize("cc", ["reno", "bbr", "vegas"])
+@pytest.mark.parametrize("cc", CONGESTION_CONTROLS)
 def test_every_congestion_control_fills_a_path(run_scenario: RunScenario, cc: str) -> None:
     run = run_scenario("p:20mbit,20ms,queue=100", cc=cc, duration="10s", warmup="3s")
     assert run.goodput_bps >= 0.85 * ideal_goodput_bps(run.scenario)

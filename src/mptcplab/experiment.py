@@ -161,7 +161,7 @@ def _run_one(
             store.write_json(directory / store.COST, cost)
     except RunCancelledError:
         raise
-    except MptcplabError as error:
+    except (MptcplabError, OSError) as error:  # OSError: the disk was full before or after the run
         return report.run_entry(
             scenario,
             status="failed",

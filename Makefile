@@ -8,12 +8,18 @@ BIN := $(VENV)/bin
 MPTCPLAB := $(BIN)/mptcplab
 DEMO_OUT ?= demo-out
 PYTEST_ARGS ?=
+SELFTESTS_ARGS ?=
+# What is run in the debug kernel: every scheduler, with every fault.
+DEBUG_TESTS := tests/debug tests/scenario tests/kernel/test_kunit.py
 
 # Where the tarball of Debian's kernel source lies; checkpatch.pl is taken from it.
 KERNEL_SOURCE ?= /usr/src/linux-source-6.12.tar.xz
 CHECKPATCH := $(VENV)/checkpatch/checkpatch.pl
 # What a program that is not the kernel cannot follow: its types, macros and attributes.
 KERNEL_ONLY := PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO,BIT_MACRO,CAMELCASE
+# Lists are walked by macros, in the kernel as here; and a tracepoint has a form of its own.
+MACROS := MACRO_ARG_REUSE,MACRO_ARG_PRECEDENCE
+TRACEPOINT_FILES := kernel/mptcp/trace.h
 # Kernel style for our C: what goes into the kernel and the program that runs inside.
 C_FILES = $(shell find kernel guest -name '*.[ch]' 2>/dev/null)
 SHELL_FILES = $(shell find scripts guest -name '*.sh' 2>/dev/null) .ci/run
@@ -21,7 +27,7 @@ SHELL_FILES = $(shell find scripts guest -name '*.sh' 2>/dev/null) .ci/run
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint venv venv-dev kernel demo test lint checkpatch shellcheck lock clean
+.PHONY: help setup setup-lint setup-selftests venv venv-dev kernel demo test debug-test selftests lint checkpatch shellcheck lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +39,13 @@ demo: setup venv kernel ## set up everything and compare two schedulers on two p
 test: setup venv-dev kernel ## set up everything and run all tests
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
+debug-test: setup venv-dev ## run the tests of runs in a kernel that looks after itself (slow)
+	@$(MPTCPLAB) kernel build --variant debug
+	$(BIN)/python -m pytest --kernel-variant debug $(DEBUG_TESTS) $(PYTEST_ARGS)
+
+selftests: setup-selftests venv ## the kernel's own MPTCP selftests, upstream and with our framework
+	$(BIN)/python -m mptcplab.selftests $(SELFTESTS_ARGS)
+
 lint: setup-lint venv-dev checkpatch shellcheck ## ruff, mypy --strict, checkpatch, shellcheck
 	$(BIN)/ruff format --check src tests
 	$(BIN)/ruff check src tests
@@ -43,6 +56,9 @@ setup: ## install the Debian packages that are missing (says which; needs root o
 
 setup-lint:
 	@scripts/setup.sh --lint
+
+setup-selftests:
+	@scripts/setup.sh --selftests
 
 venv: $(VENV)/.stamp ## the Python environment, from requirements.lock
 
@@ -66,7 +82,8 @@ kernel: venv ## build the lab kernel (nothing to do when nothing changed)
 	@$(MPTCPLAB) kernel build
 
 checkpatch: $(CHECKPATCH) ## kernel style of our C files and patches
-	@perl $(CHECKPATCH) --no-tree --strict --terse --quiet --no-summary --show-types -f $(filter kernel/%,$(C_FILES))
+	@perl $(CHECKPATCH) --no-tree --strict --terse --quiet --no-summary --show-types \
+	    --ignore $(MACROS) -f $(filter-out $(TRACEPOINT_FILES),$(filter kernel/%,$(C_FILES)))
 	@perl $(CHECKPATCH) --no-tree --strict --terse --quiet --no-summary --show-types \
 	    --ignore $(KERNEL_ONLY) -f $(filter guest/%,$(C_FILES))
 

@@ -19,9 +19,7 @@
 #define pr_fmt(fmt) "mptcp_probe: " fmt
 
 #include <linux/hrtimer.h>
-#include <linux/kfifo.h>
 #include <linux/kthread.h>
-#include <linux/poll.h>
 #include <linux/proc_fs.h>
 #include <linux/sock_diag.h>
 #include <linux/xarray.h>
@@ -31,27 +29,25 @@
 
 #include "../protocol.h"
 #include "probe.h"
+#include "stream.h"
+#ifdef CONFIG_MPTCP_LAB_SCHED
+#include "mpsched.h"
+#endif
 
-#define PROBE_FIFO_BYTES	SZ_256K
-/* wake the reader for no less than this: a system call is expensive here */
-#define PROBE_WAKE_BYTES	SZ_64K
 /* a connection with eight subflows */
 #define PROBE_RECORDS_MAX	9
 
 struct probe {
 	struct net		*net;
-	struct mutex		lock;		/* of the fifo's reading end, and thread */
+	struct mutex		lock;		/* of thread */
 	struct task_struct	*thread;
-	wait_queue_head_t	wait;
-	struct kfifo		fifo;
+	struct record_stream	stream;
 	struct xarray		ids;		/* socket cookie -> connection number */
 	u32			connections;
 	u64			start_ns;
 	u64			interval_ns;
 	u64			stop_ns;
 	bool			tcp;
-	bool			overflow;	/* the reader was too slow: records are missing */
-	bool			done;
 };
 
 static u32 probe_connection_number(struct probe *probe, struct sock *sk)
@@ -74,14 +70,6 @@ static struct probe_head probe_head(u64 now, u32 connection, u8 kind, u8 n)
 		.kind		= kind,
 		.n		= n,
 	};
-}
-
-static void probe_put(struct probe *probe, const void *records, size_t bytes)
-{
-	if (kfifo_avail(&probe->fifo) < bytes)
-		WRITE_ONCE(probe->overflow, true);
-	else
-		kfifo_in(&probe->fifo, records, bytes);
 }
 
 static u32 probe_tcp_ofo_bytes(const struct tcp_sock *tp)
@@ -128,6 +116,36 @@ static void probe_fill_subflow(struct probe_subflow *rec, struct sock *ssk,
 	unlock_sock_fast(ssk, slow);
 }
 
+#ifdef CONFIG_MPTCP_LAB_SCHED
+static void probe_add_scheduling(struct probe_connection *rec, const struct mptcp_sock *msk)
+{
+	if (!msk->mps)
+		return;
+	rec->waits = cpu_to_le64(msk->mps->waits);
+	rec->refused = cpu_to_le64(msk->mps->refused);
+	rec->forced = cpu_to_le64(msk->mps->forced);
+}
+
+static void probe_add_subflow_scheduling(struct probe_subflow *rec,
+					 const struct mptcp_subflow_context *subflow)
+{
+	if (!subflow->mps)
+		return;
+	rec->new_segments = cpu_to_le32(subflow->mps->new_segments);
+	rec->duplicates = cpu_to_le32(subflow->mps->duplicates);
+	rec->reinjections = cpu_to_le32(subflow->mps->reinjections);
+}
+#else
+static void probe_add_scheduling(struct probe_connection *rec, const struct mptcp_sock *msk)
+{
+}
+
+static void probe_add_subflow_scheduling(struct probe_subflow *rec,
+					 const struct mptcp_subflow_context *subflow)
+{
+}
+#endif
+
 static void probe_sample_mptcp_connection(struct probe *probe, struct mptcp_sock *msk,
 					  u64 now)
 {
@@ -144,7 +162,7 @@ static void probe_sample_mptcp_connection(struct probe *probe, struct mptcp_sock
 
 	rec = kmalloc(sizeof(*rec), GFP_KERNEL);
 	if (!rec) {
-		WRITE_ONCE(probe->overflow, true);
+		WRITE_ONCE(probe->stream.overflow, true);
 		return;
 	}
 	id = probe_connection_number(probe, sk);
@@ -160,6 +178,7 @@ static void probe_sample_mptcp_connection(struct probe *probe, struct mptcp_sock
 				   probe_head(now, id, PROBE_SUBFLOW,
 					      subflow->subflow_id - 1),
 				   subflow->backup || subflow->request_bkup);
+		probe_add_subflow_scheduling(&rec->subflow[n], subflow);
 		n++;
 	}
 
@@ -185,9 +204,10 @@ static void probe_sample_mptcp_connection(struct probe *probe, struct mptcp_sock
 		.ofo_packets	 = cpu_to_le32(ofo_packets),
 		.reinjected_bytes = cpu_to_le64(msk->bytes_retrans),
 	};
+	probe_add_scheduling(&rec->connection, msk);
 	mptcp_data_unlock(sk);
 
-	probe_put(probe, rec, offsetof(typeof(*rec), subflow[n]));
+	stream_put(&probe->stream, rec, offsetof(typeof(*rec), subflow[n]));
 unlock:
 	release_sock(sk);
 	kfree(rec);
@@ -233,7 +253,7 @@ static void probe_sample_tcp_connection(struct probe *probe, struct sock *sk, u6
 		.window_bytes	 = cpu_to_le64(tcp_wnd_end(tp) - tp->snd_nxt),
 	};
 	unlock_sock_fast(sk, slow);
-	probe_put(probe, &rec, sizeof(rec));
+	stream_put(&probe->stream, &rec, sizeof(rec));
 }
 
 static void probe_sample_tcp(struct probe *probe, u64 now)
@@ -293,11 +313,9 @@ static int probe_thread(void *arg)
 			probe_sample_tcp(probe, due);
 		else
 			probe_sample_mptcp(probe, due);
-		if (kfifo_len(&probe->fifo) >= PROBE_WAKE_BYTES)
-			wake_up_interruptible(&probe->wait);
+		stream_wake(&probe->stream);
 	}
-	WRITE_ONCE(probe->done, true);
-	wake_up_interruptible(&probe->wait);
+	stream_end(&probe->stream);
 
 	/* wait for probe_stop() */
 	set_current_state(TASK_INTERRUPTIBLE);
@@ -309,12 +327,6 @@ static int probe_thread(void *arg)
 	return 0;
 }
 
-static bool probe_readable(struct probe *probe)
-{
-	return READ_ONCE(probe->done) || READ_ONCE(probe->overflow) ||
-	       kfifo_len(&probe->fifo) >= PROBE_WAKE_BYTES;
-}
-
 static int probe_open(struct inode *inode, struct file *file)
 {
 	struct probe *probe;
@@ -323,14 +335,13 @@ static int probe_open(struct inode *inode, struct file *file)
 	probe = kzalloc(sizeof(*probe), GFP_KERNEL);
 	if (!probe)
 		return -ENOMEM;
-	err = kfifo_alloc(&probe->fifo, PROBE_FIFO_BYTES, GFP_KERNEL);
+	err = stream_init(&probe->stream, sizeof(struct probe_connection));
 	if (err) {
 		kfree(probe);
 		return err;
 	}
 	probe->net = get_net(pde_data(inode));
 	mutex_init(&probe->lock);
-	init_waitqueue_head(&probe->wait);
 	xa_init(&probe->ids);
 	file->private_data = probe;
 	return nonseekable_open(inode, file);
@@ -381,31 +392,15 @@ static ssize_t probe_write(struct file *file, const char __user *from, size_t le
 static ssize_t probe_read(struct file *file, char __user *to, size_t len, loff_t *pos)
 {
 	struct probe *probe = file->private_data;
-	unsigned int copied;
-	int err;
 
-	if (!probe_readable(probe)) {
-		if (file->f_flags & O_NONBLOCK)
-			return -EAGAIN;
-		err = wait_event_interruptible(probe->wait, probe_readable(probe));
-		if (err)
-			return err;
-	}
-	if (READ_ONCE(probe->overflow))
-		return -ENOBUFS;
-
-	guard(mutex)(&probe->lock);
-	err = kfifo_to_user(&probe->fifo, to, rounddown(len, sizeof(struct probe_connection)),
-			    &copied);
-	return err ? err : copied;
+	return stream_read(&probe->stream, file, to, len);
 }
 
 static __poll_t probe_poll(struct file *file, poll_table *wait)
 {
 	struct probe *probe = file->private_data;
 
-	poll_wait(file, &probe->wait, wait);
-	return probe_readable(probe) ? EPOLLIN | EPOLLRDNORM : 0;
+	return stream_poll(&probe->stream, file, wait);
 }
 
 static int probe_release(struct inode *inode, struct file *file)
@@ -414,7 +409,7 @@ static int probe_release(struct inode *inode, struct file *file)
 
 	probe_stop(probe);
 	xa_destroy(&probe->ids);
-	kfifo_free(&probe->fifo);
+	stream_free(&probe->stream);
 	put_net(probe->net);
 	kfree(probe);
 	return 0;

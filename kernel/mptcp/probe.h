@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What the probe writes: 128-byte little-endian records of two kinds, mixed,
  * in the order of time. Counters start with the connection or the subflow.
+ * The trace of decisions has records of its own, of 48 bytes.
  * The reader of these records is src/mptcplab/records.py.
  */
 #ifndef _MPTCP_LAB_PROBE_H
@@ -37,7 +38,9 @@ struct probe_connection {
 	__le32	ofo_packets;
 	__le32	reserved;
 	__le64	reinjected_bytes;	/* sent again at the connection level */
-	u8	padding[24];
+	__le64	waits;			/* the scheduler was asked, and waited */
+	__le64	refused;		/* it picked what makes no sense */
+	__le64	forced;			/* it waited with nothing in flight */
 };
 
 struct probe_subflow {
@@ -65,10 +68,31 @@ struct probe_subflow {
 	u8	tcp_state;
 	u8	backup;
 	u8	reserved;
-	u8	padding[16];
+	__le32	new_segments;		/* picked by the scheduler, as new data */
+	__le32	duplicates;		/* as copies of segments on their way elsewhere */
+	__le32	reinjections;		/* of segments of subflows in trouble */
+	__le32	reserved2;
+};
+
+/* One decision of a scheduler. */
+struct probe_decision {
+	__le64	time_ns;
+	__le64	seq;			/* bytes since the first one of the connection */
+	__le32	connection;		/* 1, 2, ... in the order of first sight */
+	__le32	length;
+	__le32	subflow;		/* 1, 2, ... in the order of creation; 0: none */
+	u8	kind;			/* 0 wait, 1 new, 2 reinjection, 3 duplicate,
+					 * 4 refused, 5 forced
+					 */
+	u8	reserved[3];
+	__le32	unsent_bytes;		/* of the connection */
+	__le32	in_flight;		/* segments of the subflow */
+	__le32	cwnd;			/* of the subflow, or the limit beside it */
+	__le32	reserved2;
 };
 
 static_assert(sizeof(struct probe_connection) == 128);
 static_assert(sizeof(struct probe_subflow) == 128);
+static_assert(sizeof(struct probe_decision) == 48);
 
 #endif

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The lab kernel: Linux 6.12 as a User-Mode-Linux program, built out of tree in the cache.
 
+It is built in variants, and takes modules: schedulers of a person's own.
+
 Below `cache_dir()/kernel`:
 
-- `BUILD-ID/{linux,config,build.json}`: a finished kernel, put there by one rename;
-- `trees/KEY/`: one per source: `src` (unpacked, patched, with our files), `originals` (what our
-  patches changed, as it was), `obj` (make's output), `build.log`;
+- `BUILD-ID/{linux,modules,config,build.json}`: a finished kernel, put there by one rename;
+- `trees/KEY/`: one per source and set of patches: `src` (unpacked, patched, with our files),
+  `originals` (what our patches changed, as it was), and one directory per variant with `obj`
+  (make's output), `build.log`, and `built` (the kernel that `obj` is at);
+- `modules/DIGEST/NAME.ko`: a scheduler, compiled for one of the kernels;
 - `lock`: held by the build that is at work; `source.json`: what `--source` chose last;
 - `digests.json`: SHA-256 of source archives, so that each is read only once.
 
@@ -30,14 +34,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Self
 
-from mptcplab import doctor
-from mptcplab.errors import MptcplabError
+from mptcplab import doctor, kernel_module
+from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.kernel_make import MAKE_ENVIRONMENT, PRECOMPILED, Make, Told, configure
+from mptcplab.kernel_module import Scheduler
 from mptcplab.kernel_tree import (
     OWN_DIRECTORY,
     bad_source,
     check_version,
-    digest,
     digests,
     directory_digest,
     is_unpacked,
@@ -47,8 +51,21 @@ from mptcplab.kernel_tree import (
     write_json,
 )
 
-# In the repository: lab.config, patches/, mptcp/, precompiled/.
+# In the repository: *.config, patches/, mptcp/, precompiled/.
 KERNEL_DIR = Path(__file__).parents[2] / "kernel"
+
+#: The variants of the kernel: for each, the fragments kernel/NAME.config on top of lab.config.
+VARIANTS: Mapping[str, tuple[str, ...]] = {
+    "lab": (),
+    "debug": ("debug",),
+    "selftest": ("selftest",),
+    "upstream": ("upstream",),
+    "selftest-upstream": ("selftest", "upstream"),
+}
+# What the fragment `upstream` leaves out besides: the patches that the framework needs, and what
+# needs the framework.
+_FRAMEWORK_PATCHES = "-mptcp-sched-"
+_FRAMEWORK_FILES = ("sched/", "tests/")
 
 
 @dataclass(frozen=True)
@@ -56,44 +73,94 @@ class KernelBuild:
     """A finished kernel: the program `image`, and the configuration it was built with."""
 
     id: str
+    variant: str
     image: Path
     config: Path
 
+    @property
+    def modules(self) -> Path:
+        """The directory of the modules that were built with it: KUnit, and tests of ours."""
+        return self.image.parent / "modules"
 
-def build(source: Path | None = None, *, quiet: bool = False) -> KernelBuild:
-    """Builds the kernel, or finds it built.
+
+@dataclass(frozen=True)
+class Module:
+    """A person's scheduler, compiled for one kernel: its name, and the file NAME.ko.
+
+    `digest` names what it was made from, the kernel included.
+    """
+
+    name: str
+    digest: str
+    path: Path
+
+
+def build(source: Path | None = None, *, variant: str = "lab", quiet: bool = False) -> KernelBuild:
+    """Builds the kernel in one of VARIANTS, or finds it built.
 
     `source` is an archive or a directory with a 6.12 kernel. When it built, it is remembered for
     later calls without one, here and in `current`; Debian's own archive ends that. `quiet`
     suppresses the progress on standard error.
 
-    Raises InputError for a source that cannot be used, MachineError for what the machine lacks,
-    MptcplabError when the build fails.
+    Raises InputError for a source that cannot be used or a variant that is none, MachineError for
+    what the machine lacks, MptcplabError when the build fails.
     """
-    try:
+    if variant not in VARIANTS:
+        accepted = f"accepted is one of {', '.join(VARIANTS)}"
+        raise InputError([Problem("--variant", "", variant, f"no kernel variant; {accepted}")])
+    with _told_as_failure():
         chosen = _Source.at(source.absolute()) if source else _Source.chosen()
-        inputs = _Inputs.read(chosen)
-        finished = _finished(inputs.id)
+        inputs = _Inputs.read(chosen, variant)
+        finished = _finished(inputs)
         if finished is None:
             doctor.require(*doctor.BUILD_CHECKS)
             with Told(quiet) as progress, _terminated_by_exception(), _locked(progress) as lock:
-                finished = _finished(inputs.id) or _build(inputs, progress, lock)
+                finished = _finished(inputs) or _build(inputs, progress, lock)
         if source:
             _remember(chosen)
-    except OSError as error:  # a full disk, a cache that cannot be written
-        raise MptcplabError(f"mptcplab: the kernel build failed: {error}") from error
     return finished
 
 
-def current() -> KernelBuild | None:
+def current(variant: str = "lab") -> KernelBuild | None:
     """The kernel for the present inputs if it is built already, else None.
 
     None also when the source or the compiler is missing: then no build can be the present one.
     """
     try:
-        return _finished(_Inputs.read(_Source.chosen()).id)
+        return _finished(_Inputs.read(_Source.chosen(), variant))
     except MptcplabError:
         return None
+
+
+def module(build: KernelBuild, source_file: Path, *, quiet: bool = False) -> Module:
+    """Compiles the scheduler in `source_file` for a finished kernel, or finds it compiled.
+
+    The scheduler's name is the file's, without `.c`. Warnings of the compiler go to standard
+    error. `quiet` suppresses them, and the progress.
+
+    Raises InputError for a file that is no scheduler, MptcplabError with the compiler's own words
+    when it does not compile, and when `build` is not the kernel of the present inputs.
+    """
+    source = kernel_module.read(source_file, taken=schedulers())
+    found = _compiled_module(build, source)
+    if found.path.exists():
+        return found
+    with _told_as_failure():
+        doctor.require(*doctor.BUILD_CHECKS)
+        with Told(quiet) as progress, _terminated_by_exception(), _locked(progress) as lock:
+            if not found.path.exists():
+                inputs = _Inputs.read(_Source.chosen(), build.variant)
+                if inputs.id != build.id:
+                    raise MptcplabError(
+                        f"mptcplab: {source_file} cannot be compiled for kernel {build.id}: what"
+                        " it was made from has changed since\n"
+                        f"  to mend it: mptcplab kernel build --variant {build.variant}"
+                    )
+                make = _objects_of(inputs, progress, lock)
+                progress.step("compile", str(source_file))
+                warnings = kernel_module.compile(make, source, found.path)
+                progress.say(warnings)
+    return found
 
 
 def schedulers() -> tuple[str, ...]:
@@ -105,18 +172,21 @@ def _names(directory: str) -> list[str]:
     return sorted(path.stem for path in (KERNEL_DIR / "mptcp" / directory).glob("*.c"))
 
 
-def _config_file() -> Path:
-    return KERNEL_DIR / "lab.config"
-
-
 def _cache() -> Path:
     return doctor.cache_dir() / "kernel"
 
 
-def _finished(build_id: str) -> KernelBuild | None:
-    directory = _cache() / build_id
-    found = KernelBuild(build_id, directory / "linux", directory / "config")
+def _finished(inputs: _Inputs) -> KernelBuild | None:
+    directory = _cache() / inputs.id
+    found = KernelBuild(inputs.id, inputs.variant, directory / "linux", directory / "config")
     return found if found.image.exists() else None
+
+
+def _compiled_module(build: KernelBuild, source: Scheduler) -> Module:
+    """Where the module is, or will be."""
+    text = f"{build.id}\0{source.name}\0".encode() + source.text
+    key = hashlib.sha256(text).hexdigest()[:12]
+    return Module(source.name, key, _cache() / "modules" / key / f"{source.name}.ko")
 
 
 # --- what decides the build id
@@ -154,43 +224,54 @@ class _Source:
             return cls(path, _archive_digest(path))
         raise bad_source(path, "neither a file nor a directory")
 
-    @property
-    def tree(self) -> Path:
-        """Where it is unpacked. By its place, so that a newer one there replaces the older."""
-        key = hashlib.sha256(os.fsencode(self.path)).hexdigest()[:12]
-        return _cache() / "trees" / key
-
 
 @dataclass(frozen=True)
 class _Inputs:
     """Everything that goes into a build, read once: files may change while a build waits."""
 
+    variant: str
     source: _Source
-    config: bytes
+    fragments: Mapping[str, bytes]  # of the configuration: by name, in the order of precedence
     patches: Mapping[str, bytes]  # by name, in the order of the names
     own_files: Mapping[str, bytes]  # by path below kernel/mptcp
     precompiled: Mapping[str, bytes]  # headers.h and names.h
     compiler: str  # its version line
 
     @classmethod
-    def read(cls, source: _Source) -> Self:
-        config = _config_file()
-        if not config.exists():
-            raise MptcplabError(
-                f"mptcplab: {config} is missing; mptcplab works from a clone of its repository"
-            )
+    def read(cls, source: _Source, variant: str) -> Self:
+        fragments = [KERNEL_DIR / f"{name}.config" for name in ("lab", *VARIANTS[variant])]
+        for path in fragments:
+            if not path.exists():
+                raise MptcplabError(
+                    f"mptcplab: {path} is missing; mptcplab works from a clone of its repository"
+                )
         patches = sorted((KERNEL_DIR / "patches").glob("*.patch"))
         own = KERNEL_DIR / "mptcp"
         files = sorted(path for path in own.rglob("*") if _is_own_file(path))
         precompiled = sorted((KERNEL_DIR / "precompiled").glob("*.h"))
+        own_files = {str(path.relative_to(own)): path.read_bytes() for path in files}
+        if not _has_framework(variant):
+            patches = [path for path in patches if _FRAMEWORK_PATCHES not in path.name]
+            own_files = {
+                name: text
+                for name, text in own_files.items()
+                if not name.startswith(_FRAMEWORK_FILES)
+            }
         return cls(
+            variant=variant,
             source=source,
-            config=config.read_bytes(),
+            fragments={path.name: path.read_bytes() for path in fragments},
             patches={path.name: path.read_bytes() for path in patches},
-            own_files={str(path.relative_to(own)): path.read_bytes() for path in files},
+            own_files=own_files,
             precompiled={path.name: path.read_bytes() for path in precompiled},
             compiler=compiler_version(),
         )
+
+    @property
+    def tree(self) -> Path:
+        """Where the source is unpacked. By its place: a newer one there replaces the older."""
+        key = hashlib.sha256(os.fsencode(self.source.path)).hexdigest()[:12]
+        return _cache() / "trees" / (key if _has_framework(self.variant) else f"{key}-upstream")
 
     @property
     def id(self) -> str:
@@ -201,7 +282,7 @@ class _Inputs:
         """What build.json says of a kernel: a digest of each input."""
         return {
             "source": self.source.digest,
-            "config": digest(self.config),
+            "config": digests(self.fragments),
             "patches": digests(self.patches),
             "own_files": digests(self.own_files),
             "precompiled": digests(self.precompiled),
@@ -210,13 +291,17 @@ class _Inputs:
         }
 
     def beside_config(self) -> dict[str, Any]:
-        """What decides the configuration, and the headers, besides lab.config and headers.h."""
+        """What decides the configuration, and the headers, besides the fragments and headers.h."""
         kconfig = {name: text for name, text in self.own_files.items() if "Kconfig" in name}
         return {
             "kconfig": digests(kconfig),
             "patches": digests(self.patches),
             "compiler": self.compiler,
         }
+
+
+def _has_framework(variant: str) -> bool:
+    return "upstream" not in VARIANTS[variant]
 
 
 def _is_own_file(path: Path) -> bool:
@@ -258,43 +343,69 @@ def _remember(source: _Source) -> None:
 
 
 def _build(inputs: _Inputs, progress: Told, lock: int) -> KernelBuild:
-    source, tree = inputs.source, inputs.source.tree
+    make = _objects_of(inputs, progress, lock)
+    progress.step("install")
+    _install(inputs, make.obj)
+    finished = _finished(inputs)
+    assert finished is not None
+    progress.step("done", f"kernel {inputs.id}")
+    return finished
+
+
+def _objects_of(inputs: _Inputs, progress: Told, lock: int) -> Make:
+    """Brings the source and the objects to the state of the inputs: what did not change, stays."""
+    source, tree = inputs.source, inputs.tree
     if not is_unpacked(tree, source.digest):
         doctor.require_disk()
         progress.step("unpack", str(source.path))
         unpack(source.path, source.digest, tree)
-    make = Make(tree, lock)
+    make = Make(tree / "src", tree / inputs.variant, lock)
+    note = make.directory / "built"
     if make.was_killed():
         make.discard_objects()
-    progress.step("patch", f"{len(inputs.patches)} patches")
+        note.unlink(missing_ok=True)
+    built = note.exists() and note.read_text() == inputs.id
+    if not built:
+        note.unlink(missing_ok=True)
+        progress.step("patch", f"{len(inputs.patches)} patches")
+    # In any case: the source is shared, and another variant may have brought it to other inputs.
     patch(tree, inputs.patches)
     synchronise(tree / "src" / OWN_DIRECTORY, inputs.own_files)
-    progress.step("configure")
-    configure(make, inputs.config, inputs.precompiled, inputs.beside_config())
-    progress.step("compile")
-    make.compile(progress)
-    progress.step("install")
-    _install(inputs, tree / "obj")
-    finished = _finished(inputs.id)
-    assert finished is not None
-    progress.step("done", f"kernel {inputs.id}")
-    return finished
+    if not built:
+        progress.step("configure")
+        configure(make, inputs.fragments, inputs.precompiled, inputs.beside_config())
+        progress.step("compile")
+        make.compile(progress)
+        note.write_text(inputs.id)
+    return make
 
 
 def _install(inputs: _Inputs, obj: Path) -> None:
     target = _cache() / inputs.id
     part = _cache() / f"{inputs.id}.part"
     shutil.rmtree(part, ignore_errors=True)
-    part.mkdir()
+    (part / "modules").mkdir(parents=True)
     shutil.copyfile(obj / "linux", part / "linux")
     (part / "linux").chmod(0o755)
+    for name in (obj / "modules.order").read_text().split():
+        path = (obj / name).with_suffix(".ko")
+        shutil.copyfile(path, part / "modules" / path.name)
     shutil.copyfile(obj / ".config", part / "config")
     write_json(part / "build.json", {"id": inputs.id, **inputs.provenance()})
     shutil.rmtree(target, ignore_errors=True)  # one whose image somebody removed
     part.rename(target)
 
 
-# --- one build at a time, and its end by a signal
+# --- one build at a time, and how it ends
+
+
+@contextmanager
+def _told_as_failure() -> Iterator[None]:
+    """What the machine refuses: a full disk, a cache that cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise MptcplabError(f"mptcplab: the kernel build failed: {error}") from error
 
 
 @contextmanager

@@ -51,35 +51,41 @@ PRECOMPILED = (
     "CFLAGS_sort.o=-DLAB_WITHOUT_HEADERS",
     "CFLAGS_sys_call_table_64.o=-DLAB_WITHOUT_HEADERS",
 )
-# Any object will do whose flags are those of most.
-_PLAIN_OBJECT = "init/init_task.o"
+# The headers are compiled twice, with the flags of most objects of the kernel and with those of
+# modules; of each, any object will do. The compiler takes the one that fits.
+_PLAIN_OBJECTS = {"kernel": "init/init_task.o", "module": "lib/kunit/assert.o"}
 
 # Objects of a whole build, for the progress bar of the first; later ones know the number.
 _OBJECTS_GUESS = 600
 _LOG_LINES_SHOWN = 12
 
 
-def configure(make: Make, config: bytes, headers: Mapping[str, bytes], other: object) -> None:
-    """Makes `.config` of the fragment `config`, checks that it took effect, and compiles `headers`.
+def configure(
+    make: Make, fragments: Mapping[str, bytes], headers: Mapping[str, bytes], other: object
+) -> None:
+    """Makes `.config` of `fragments`, checks that they took effect, and compiles `headers`.
 
-    Nothing is done when these, and what `other` says of everything else that decides the
-    configuration, are what they were. Raises MptcplabError when an option took no effect.
+    Of an option that stands in several fragments, the last counts. Nothing is done when all these,
+    and what `other` says of everything else that decides the configuration, are what they were.
+    Raises MptcplabError when an option took no effect.
     """
-    fragment, result = make.obj / "lab.config", make.obj / ".config"
+    merged, result = make.obj / "merged.config", make.obj / ".config"
+    config = b"\n".join(fragments.values())
     stamp = json.dumps([digests({"config": config, **headers}), other], indent=1)
     note = make.obj / "configured"
     if not (result.exists() and note.exists() and note.read_text() == stamp):
         make.obj.mkdir(parents=True, exist_ok=True)
         note.unlink(missing_ok=True)
-        fragment.write_bytes(config)
-        make.run("allnoconfig", f"KCONFIG_ALLCONFIG={fragment}")
+        merged.write_bytes(config)
+        make.run("allnoconfig", f"KCONFIG_ALLCONFIG={merged}")
     lost = options_without_effect(config.decode(), result.read_text())
     if lost:
         count = "1 option" if len(lost) == 1 else f"{len(lost)} options"
+        names = " and ".join(f"kernel/{name}" for name in fragments)
         raise MptcplabError(
             "\n  ".join(
                 [
-                    f"mptcplab: {count} of kernel/lab.config took no effect: this"
+                    f"mptcplab: {count} of {names} took no effect: this"
                     " kernel does not know it, or it needs or excludes another",
                     *lost,
                 ]
@@ -97,36 +103,42 @@ def _precompile(make: Make, headers: Mapping[str, bytes]) -> None:
     object, so that objects are made anew when, and only when, it changes.
     """
     make.precompiled_note.unlink(missing_ok=True)
-    make.run("prepare", _PLAIN_OBJECT)
-    gcc = _plain_command(make.obj)
+    make.run("prepare", *_PLAIN_OBJECTS.values())
+    commands = {kind: _plain_command(make.obj, name) for kind, name in _PLAIN_OBJECTS.items()}
     scratch = make.obj / "precompiled.part"
     shutil.rmtree(scratch, ignore_errors=True)
     synchronise(scratch, headers)
-    files = _gcc(make, [*gcc, "-M", str(scratch / "headers.h")]).replace("\\\n", " ").split()[1:]
-    digest = hashlib.sha256(shlex.join(gcc).encode())
-    for name in (*files, str(scratch / "names.h")):
-        digest.update((make.obj / name).read_bytes())
+    digest = hashlib.sha256((scratch / "names.h").read_bytes())
+    for gcc in commands.values():
+        digest.update(shlex.join(gcc).encode())
+        words = _gcc(make, [*gcc, "-M", str(scratch / "headers.h")]).replace("\\\n", " ").split()
+        for name in words[1:]:
+            digest.update((make.obj / name).read_bytes())
     directory = make.obj / f"precompiled-{digest.hexdigest()[:12]}"
     if not directory.exists():
         for old in make.obj.glob("precompiled-*"):
             shutil.rmtree(old)
         scratch.rename(directory)
     header = str(directory / "headers.h")
-    _gcc(make, [*gcc, "-x", "c-header", header, "-o", f"{header}.gch"])
-    trial = [*gcc, "-Werror=invalid-pch", "-include", header, "-x", "c", "/dev/null", "-c"]
-    try:
-        _gcc(make, [*trial, "-o", str(directory / "trial.o")])
-    except MptcplabError:
-        # This compiler cannot load what it made. It would read the text instead, all of it for
-        # each object, which takes longer than without.
-        make.precompiled_note.write_text("")
-    else:
-        make.precompiled_note.write_text(str(directory))
+    (directory / "headers.h.gch").mkdir(exist_ok=True)
+    for kind, gcc in commands.items():
+        _gcc(make, [*gcc, "-x", "c-header", header, "-o", f"{header}.gch/{kind}"])
+    # Where this compiler cannot load what it made, it would read the text instead, all of it for
+    # each object, which takes longer than without.
+    usable = all(_loads_precompiled(make, gcc, header) for gcc in commands.values())
+    make.precompiled_note.write_text(str(directory) if usable else "")
 
 
-def _plain_command(obj: Path) -> list[str]:
-    """The compiler and its flags for any object, from what make noted for one."""
-    note = obj / _PLAIN_OBJECT
+def _loads_precompiled(make: Make, gcc: Sequence[str], header: str) -> bool:
+    command = [*gcc, "-H", "-include", header, "-x", "c", "/dev/null", "-c", "-o", "/dev/null"]
+    done = subprocess.run(command, cwd=make.obj, capture_output=True, text=True, check=False)
+    # -H marks with "!" the precompiled header that was loaded.
+    return done.returncode == 0 and f"! {header}.gch" in done.stderr
+
+
+def _plain_command(obj: Path, name: str) -> list[str]:
+    """The compiler and its flags for objects like that one, from what make noted for it."""
+    note = obj / name
     command = (note.parent / f".{note.name}.cmd").read_text().partition("\n")[0]
     words = iter(shlex.split(command.partition(" := ")[2])[:-1])  # the last is the file
     kept = []
@@ -142,7 +154,7 @@ def _gcc(make: Make, command: Sequence[str]) -> str:
     done = subprocess.run(command, cwd=make.obj, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         make.log.write_text(done.stderr)
-        raise _build_failed(done.stderr, make)
+        raise MakeFailedError(done.stderr, make)
     return done.stdout
 
 
@@ -165,19 +177,21 @@ def _options(config: str) -> dict[str, str]:
 
 
 class Make:
-    """make in a tree's object directory: its output goes to build.log, its end is always awaited.
+    """make with an object directory: its output goes to build.log, its end is always awaited.
 
-    While it works, a marker file says so. One that is left over means that a build was killed;
-    then a half-written object could look finished, and all are made anew.
+    `directory` is for one configuration of the sources in `source`. While make works, a marker file
+    in it says so. One that is left over means that a build was killed; then a half-written object
+    could look finished, and all are made anew.
     """
 
-    def __init__(self, tree: Path, lock: int) -> None:
-        self.obj = tree / "obj"
-        self.log = tree / "build.log"
-        self.source = tree / "src"
-        self._marker = tree / "building"
-        self._objects_note = tree / "objects"
+    def __init__(self, source: Path, directory: Path, lock: int) -> None:
+        self.source = source
+        self.directory = directory
+        self.obj = directory / "obj"
+        self.log = directory / "build.log"
         self.precompiled_note = self.obj / "precompiled"
+        self._marker = directory / "building"
+        self._objects_note = directory / "objects"
         self._lock = lock
 
     def was_killed(self) -> bool:
@@ -188,7 +202,7 @@ class Make:
         self._marker.unlink(missing_ok=True)
 
     def compile(self, progress: Told) -> None:
-        """Makes the kernel image `linux`."""
+        """Makes the kernel image `linux` and its modules."""
         first = not self._objects_note.exists()
         total = _OBJECTS_GUESS if first else int(self._objects_note.read_text())
         if (self.obj / "linux").exists():
@@ -203,11 +217,18 @@ class Make:
             elif re.match(r"\s+LD\s+vmlinux$", line):
                 progress.step("link")
 
-        directory = self.precompiled_note.read_text()
-        words = PRECOMPILED if directory else ()
-        self.run("linux", *(word.format(directory=directory) for word in words), watch=watch)
+        self.run("linux", "modules", *self._precompiled(), watch=watch)
         if total and done > total // 2:
             self._objects_note.write_text(str(done))
+
+    def module(self, directory: Path) -> str:
+        """Makes the module that the Makefile in `directory` describes; returns make's output."""
+        self.run("modules", f"M={directory}", *self._precompiled())
+        return self.log.read_text(errors="replace")
+
+    def _precompiled(self) -> list[str]:
+        directory = self.precompiled_note.read_text()
+        return [word.format(directory=directory) for word in PRECOMPILED] if directory else []
 
     def run(self, *arguments: str, watch: Callable[[str], None] | None = None) -> None:
         """Runs make; `watch` gets each line. Raises MptcplabError with the first error of make."""
@@ -219,6 +240,7 @@ class Make:
         environment = {
             name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ
         }
+        self.directory.mkdir(parents=True, exist_ok=True)
         self._marker.touch()
         with (
             self.log.open("w") as log,
@@ -248,14 +270,18 @@ class Make:
                 raise
         self._marker.unlink()
         if make.returncode != 0:
-            raise _build_failed(self.log.read_text(errors="replace"), self)
+            raise MakeFailedError(self.log.read_text(errors="replace"), self)
 
 
-def _build_failed(log: str, make: Make) -> MptcplabError:
-    lines = first_error(log, make.source)
-    return MptcplabError(
-        "\n  ".join(["mptcplab: the kernel build failed", *lines, f"log: {make.log}"])
-    )
+class MakeFailedError(MptcplabError):
+    """make failed; `log` is all that it said."""
+
+    def __init__(self, log: str, make: Make) -> None:
+        self.log = log
+        lines = first_error(log, make.source)
+        super().__init__(
+            "\n  ".join(["mptcplab: the kernel build failed", *lines, f"log: {make.log}"])
+        )
 
 
 def _terminate(make: subprocess.Popen[str]) -> bool:
@@ -338,6 +364,12 @@ class Told(AbstractContextManager["Told"]):
             self._bar.update(self._task, description=name, detail=detail, total=None, completed=0)
         elif not self._quiet:
             print(f"kernel: {name}" + (f": {detail}" if detail else ""), file=sys.stderr)
+
+    def say(self, lines: Sequence[str]) -> None:
+        """Lines that stay."""
+        if not self._quiet:
+            for line in lines:
+                print(line, file=sys.stderr)
 
     def advance(self, done: int, total: int) -> None:
         """`done` objects of about `total`, 0 if that is not known."""

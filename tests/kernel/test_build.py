@@ -49,7 +49,7 @@ def build_in_a_process(directory: Path) -> subprocess.Popen[str]:
 
 
 def log_of_the_last_build() -> str:
-    logs = (doctor.cache_dir() / "kernel").glob("trees/*/build.log")
+    logs = (doctor.cache_dir() / "kernel").glob("trees/*/*/build.log")
     return max(logs, key=lambda log: log.stat().st_mtime).read_text()
 
 

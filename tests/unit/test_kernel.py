@@ -20,7 +20,8 @@ from mptcplab.errors import InputError, MptcplabError
 MAKEFILE = "# SPDX\nVERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 3\nEXTRAVERSION =\n"
 
 # Does what the kernel's own Makefile does, as far as kernel.py can see it. The image holds the
-# patched file and our files. A file `slow.c` among ours makes it take for ever, `broken.c` fail.
+# patched file, our files and the configuration. A file `slow.c` among ours makes it take for ever,
+# `broken.c` fail. A module of a person's own is compiled without any flags.
 FAKE_MAKE = """#!/bin/bash
 for word; do
     case $word in
@@ -28,17 +29,25 @@ for word; do
         --directory=*) source=${word#*=} ;;
         O=*) obj=${word#*=} ;;
         KCONFIG_ALLCONFIG=*) fragment=${word#*=} ;;
-        allnoconfig | prepare | linux) target=$word ;;
+        M=*) external=${word#*=} ;;
+        allnoconfig | prepare | linux | modules) target=${target:-$word} ;;
     esac
 done
+if [ "$external" ]; then
+    file=$external/$(sed -n 's/^obj-m := //p' "$external/Makefile")
+    gcc -c -o "${file%.o}.ko" "${file%.o}.c"
+    exit
+fi
 echo "$target" >>"$obj/../calls"
 lab=$source/net/mptcp/lab
 case $target in
     allnoconfig) grep -v UNKNOWN "$fragment" >"$obj/.config" ;;
     prepare)
-        mkdir -p "$obj/init"
+        mkdir -p "$obj/init" "$obj/lib/kunit"
         echo "savedcmd_init/init_task.o := gcc -O2 -c -o init/init_task.o i.c" \\
             >"$obj/init/.init_task.o.cmd"
+        echo "savedcmd_lib/kunit/assert.o := gcc -O2 -DMODULE -c -o lib/kunit/assert.o a.c" \\
+            >"$obj/lib/kunit/.assert.o.cmd"
         ;;
     linux)
         echo "  CC      net/mptcp/protocol.o"
@@ -55,6 +64,8 @@ case $target in
             exit 2
         fi
         cat "$source/net/mptcp/protocol.c" "$lab"/*.c >"$obj/linux"
+        echo module >"$obj/lib/kunit/kunit.ko"
+        echo lib/kunit/kunit.o >"$obj/modules.order"
         ;;
 esac
 """
@@ -84,6 +95,8 @@ class Repository:
         self.write(
             "kernel/lab.config", "CONFIG_NET=y\nCONFIG_TCP_CONG_BBR=y\n# CONFIG_X is not set\n"
         )
+        self.write("kernel/debug.config", "CONFIG_KASAN=y\n")
+        self.write("kernel/upstream.config", "CONFIG_TCP_CONG_BBR=n\n")
         self.write("kernel/mptcp/probe.c", "probe\n")
         self.write("kernel/mptcp/sched/roundrobin.c", "roundrobin\n")
         self.write("kernel/patches/0001-an-example.patch", PATCH)
@@ -100,17 +113,17 @@ class Repository:
         path.write_text(text)
         return path
 
-    def build(self) -> kernel.KernelBuild:
-        return kernel.build(self.source, quiet=True)
+    def build(self, variant: str = "lab") -> kernel.KernelBuild:
+        return kernel.build(self.source, variant=variant, quiet=True)
 
     @property
     def tree(self) -> Path:
         (tree,) = (self.cache / "trees").iterdir()
         return tree
 
-    def calls(self) -> list[str]:
+    def calls(self, variant: str = "lab") -> list[str]:
         """What make was called for so far."""
-        return (self.tree / "calls").read_text().split()
+        return (self.tree / variant / "calls").read_text().split()
 
     def finished(self) -> list[Path]:
         """Everything in the cache that looks like a finished kernel."""
@@ -134,8 +147,8 @@ class Repository:
         """A build that is compiling, for ever; and the process ids of its make and compiler."""
         self.write("kernel/mptcp/slow.c", "slow\n")
         process = self.start()
-        wait_until(lambda: bool(list(self.cache.glob("trees/*/pids"))))
-        pids = self.tree / "pids"
+        wait_until(lambda: bool(list(self.cache.glob("trees/*/lab/pids"))))
+        pids = self.tree / "lab/pids"
         wait_until(lambda: pids.read_text().endswith("\n"))
         return process, [int(pid) for pid in pids.read_text().split()]
 
@@ -301,6 +314,188 @@ def test_the_schedulers_are_those_of_our_tree(repository: Repository) -> None:
     assert kernel.schedulers() == ("default", "first", "roundrobin")
 
 
+def test_the_modules_that_were_built_with_a_kernel_lie_beside_it(repository: Repository) -> None:
+    built = repository.build()
+    assert [path.name for path in built.modules.iterdir()] == ["kunit.ko"]
+
+
+# --- variants
+
+
+SCHEDULER_PATCH = PATCH.replace("TWO", "SCHED").replace("-two", "-TWO")
+
+
+def test_each_variant_has_its_fragments_on_top_of_the_labs(repository: Repository) -> None:
+    repository.write("kernel/debug.config", "CONFIG_KASAN=y\nCONFIG_TCP_CONG_BBR=n\n")
+    config = repository.build("debug").config.read_text()
+    assert kernel_make.options_without_effect(config, config) == []
+    options = ("CONFIG_NET=y", "CONFIG_KASAN=y", "CONFIG_TCP_CONG_BBR=n")
+    assert kernel_make.options_without_effect("\n".join(options), config) == []
+
+
+def test_a_fragment_counts_for_its_own_variants_only(repository: Repository) -> None:
+    before = repository.build(), repository.build("debug")
+    repository.write("kernel/debug.config", "CONFIG_KASAN=y\nCONFIG_MORE=y\n")
+    assert repository.build() == before[0]
+    assert repository.build("debug").id != before[1].id
+
+
+def test_the_upstream_kernel_is_without_our_schedulers_and_their_patch(
+    repository: Repository,
+) -> None:
+    repository.write("kernel/patches/0002-mptcp-sched-carry.patch", SCHEDULER_PATCH)
+    lab = repository.build()
+    upstream = repository.build("upstream")
+    assert lab.image.read_text().startswith("one\nSCHED\n")
+    assert upstream.image.read_text().startswith("one\nTWO\n")
+    repository.write("kernel/mptcp/sched/roundrobin.c", "another\n")
+    repository.write("kernel/mptcp/tests/roundrobin_test.c", "test\n")
+    assert repository.build("upstream") == upstream
+    assert repository.build() != lab
+
+
+def test_switching_between_variants_builds_nothing_again(repository: Repository) -> None:
+    variants = ("lab", "debug", "upstream")
+    first = [repository.build(variant) for variant in variants]
+    assert len({build.id for build in first}) == len(variants)
+    calls = {path: path.read_text() for path in repository.cache.glob("trees/*/*/calls")}
+    assert len(calls) == len(variants)
+    assert [repository.build(variant) for variant in variants] == first
+    assert [kernel.current(variant) for variant in variants] == first
+    assert {path: path.read_text() for path in calls} == calls
+
+
+def test_a_variant_that_is_none_is_refused_with_those_that_are(repository: Repository) -> None:
+    with pytest.raises(InputError, match="fast: no kernel variant; accepted is one of lab, debug"):
+        repository.build("fast")
+
+
+def test_an_option_without_effect_is_told_with_the_fragments(repository: Repository) -> None:
+    repository.write("kernel/debug.config", "CONFIG_UNKNOWN_THING=y\n")
+    with pytest.raises(MptcplabError, match=r"of kernel/lab\.config and kernel/debug\.config took"):
+        repository.build("debug")
+
+
+# --- a scheduler of a person's own
+
+SCHEDULER = """\
+extern int mps_register(void);
+struct { const char *name; } ops = { .name = "mine" };
+int start(void) { return mps_register(); }
+"""
+
+
+def test_a_scheduler_is_compiled_to_a_module_of_its_name(repository: Repository) -> None:
+    built = repository.build()
+    made = kernel.module(built, repository.write("mine.c", SCHEDULER), quiet=True)
+    assert made.name == "mine"
+    assert made.path.name == "mine.ko"
+    assert made.path.read_bytes().startswith(b"\x7fELF")
+
+
+def test_a_scheduler_is_compiled_once_for_its_content_and_each_kernel(
+    repository: Repository,
+) -> None:
+    built = repository.build()
+    file = repository.write("mine.c", SCHEDULER)
+    made = kernel.module(built, file, quiet=True)
+    stamp = made.path.stat().st_mtime_ns
+    file.touch()
+    elsewhere = repository.write("elsewhere/mine.c", SCHEDULER)
+    assert kernel.module(built, elsewhere, quiet=True) == made
+    assert made.path.stat().st_mtime_ns == stamp
+    repository.write("mine.c", SCHEDULER + "int x;\n")
+    assert kernel.module(built, file, quiet=True).digest != made.digest
+    other = kernel.module(repository.build("debug"), elsewhere, quiet=True)
+    assert other.digest != made.digest
+
+
+def test_objects_that_are_at_another_kernel_are_brought_back_first(repository: Repository) -> None:
+    first = repository.build()
+    probe = repository.own / "probe.c"
+    before = probe.read_text()
+    probe.write_text("another\n")
+    repository.build()
+    probe.write_text(before)
+    assert repository.build() == first
+    calls = repository.calls().count("linux")
+    kernel.module(first, repository.write("mine.c", SCHEDULER), quiet=True)
+    assert repository.calls().count("linux") == calls + 1
+    assert (repository.tree / "src" / kernel_tree.OWN_DIRECTORY / "probe.c").read_text() == before
+
+
+def test_a_kernel_whose_files_have_changed_takes_no_new_module(repository: Repository) -> None:
+    built = repository.build()
+    repository.write("kernel/mptcp/probe.c", "another\n")
+    with pytest.raises(MptcplabError, match=r"has changed since\n.*kernel build --variant lab"):
+        kernel.module(built, repository.write("mine.c", SCHEDULER), quiet=True)
+
+
+def test_a_compile_error_is_told_with_the_persons_own_file_and_line(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = repository.build()
+    repository.write("mine.c", SCHEDULER + "int f(void) { return missing; }\n")
+    monkeypatch.chdir(repository.root)
+    with pytest.raises(MptcplabError) as failure:
+        kernel.module(built, Path("mine.c"), quiet=True)
+    lines = str(failure.value).splitlines()
+    assert lines[0] == "mptcplab: mine.c does not compile"
+    assert lines[2].startswith("  mine.c:4:22: error: ")
+    assert "return missing" in lines[3]
+    assert not list(repository.cache.glob("modules/*/*"))
+
+
+def test_the_compilers_warnings_are_shown(
+    repository: Repository, capfd: pytest.CaptureFixture[str]
+) -> None:
+    built = repository.build()
+    file = repository.write("mine.c", "#warning look here\n" + SCHEDULER)
+    kernel.module(built, file)
+    assert f"{file}:1:2: warning: #warning look here" in capfd.readouterr().err
+
+
+def test_a_module_that_registers_no_scheduler_is_refused(repository: Repository) -> None:
+    built = repository.build()
+    file = repository.write("mine.c", "int f(void) { return 0; }\n")
+    with pytest.raises(MptcplabError, match=r"mine\.c registers no scheduler"):
+        kernel.module(built, file, quiet=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("mine.h", "not a C source; accepted is a file NAME.c"),
+        ("Mine.c", "'Mine' cannot be the name of a scheduler; accepted are at most 15 of a-z"),
+        ("a-b.c", "'a-b' cannot be the name"),
+        ("1st.c", "'1st' cannot be the name"),
+        ("a234567890123456.c", "'a234567890123456' cannot be the name"),
+        ("roundrobin.c", "the kernel has a scheduler roundrobin already"),
+        ("default.c", "the kernel has a scheduler default already"),
+        ("other.c", 'line 2: .name = "mine" must be the name of the file, "other"'),
+    ],
+)
+def test_a_file_that_can_be_no_scheduler_is_refused(
+    repository: Repository, name: str, told: str
+) -> None:
+    built = repository.build()
+    file = repository.write(name, SCHEDULER)
+    with pytest.raises(InputError) as failure:
+        kernel.module(built, file, quiet=True)
+    assert f"{file}: {told}" in str(failure.value)
+
+
+def test_a_scheduler_of_fifteen_characters_is_accepted(repository: Repository) -> None:
+    file = repository.write("a23456789012345.c", SCHEDULER.replace("mine", "a23456789012345"))
+    assert kernel.module(repository.build(), file, quiet=True).name == "a23456789012345"
+
+
+def test_a_scheduler_that_is_not_there_is_named(repository: Repository) -> None:
+    built = repository.build()
+    with pytest.raises(InputError, match=r"mine\.c: cannot be read: No such file or directory"):
+        kernel.module(built, repository.root / "mine.c", quiet=True)
+
+
 # --- the source
 
 
@@ -382,7 +577,7 @@ def test_a_failed_build_tells_the_first_error_and_leaves_no_kernel(repository: R
         "  kernel/mptcp/broken.c:3:5: error: 'x' undeclared",
         "      3 |     x = 1;",
     ]
-    assert f"log: {repository.tree / 'build.log'}" in str(failure.value)
+    assert f"log: {repository.tree / 'lab/build.log'}" in str(failure.value)
     assert repository.finished() == []
     repository.mend()
     assert repository.build().image.exists()
@@ -452,7 +647,7 @@ def test_an_interrupted_build_ends_make_and_leaves_nothing_finished(
 
 def test_objects_of_a_build_that_was_killed_are_not_trusted(repository: Repository) -> None:
     process, pids = repository.start_and_hang()
-    half_written = repository.tree / "obj/half-written.o"
+    half_written = repository.tree / "lab/obj/half-written.o"
     half_written.touch()
     process.kill()
     process.communicate()

@@ -1,110 +1,120 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* roundrobin: every subflow in turn, one segment each.
+/* roundrobin: every subflow in turn, num_segments at a time.
  *
- * Segment by segment the next subflow, in order of creation, that can send at
- * once gets the head of the send queue. A subflow whose congestion window is
- * full is skipped, so no capacity is left idle while there is data
- * (work-conserving): with bulk data the order is in the end dictated by the
- * ACKs. When none can send, it waits for the next ACK.
+ * In each round, every subflow gets num_segments segments in a row, in the
+ * order of creation. With cwnd_limited, a subflow whose congestion window is
+ * full is passed over, so that no capacity is left idle while there is data:
+ * with bulk data the ACKs dictate the order in the end. Without, everything
+ * waits for the subflow whose turn it is.
  *
- * Source: the num_segments = 1, cwnd_limited = Y setting of the scheduler
- * "roundrobin" of the out-of-tree MPTCP kernels (v0.9x); described in Paasch
- * et al., "Experimental Evaluation of Multipath TCP Schedulers", CSWS 2014.
+ * Source: mptcp_rr.c of the out-of-tree MPTCP kernels (v0.9x); Paasch, Ferlin,
+ * Alay, Bonaventure, "Experimental Evaluation of Multipath TCP Schedulers",
+ * CSWS 2014.
  *
- * Works well where the paths are alike. Fails where their round-trip times
- * differ and the data is not bulk: segments sent on the slow path block those
- * that went over the fast one, and the out-of-order queue of the receiver is
- * the largest of all schedulers.
+ * Works where the paths are alike. Fails where their round-trip times differ
+ * and the data is not bulk: what was sent on the slow path holds up what came
+ * over the fast one. Without cwnd_limited the slowest path dictates the rate,
+ * and one that fails stops everything until its retransmission timeout.
  *
- * Differs from the source: retransmissions at the connection level go where
- * the default scheduler of Linux would send them; a backup subflow is used
- * only if there is no other.
+ * Differs from the source:
+ * - Where several subflows wait for their turn, the first one has it. In the
+ *   source the last one overwrites the others.
+ * - What was sent is counted, not what would have been without the limit: no
+ *   subflow misses its quota by going beyond it.
+ * - A round ends for all, also for those that were passed over.
+ * - A backup subflow is used only if no other is usable. The source does not
+ *   look at the flag.
+ * - A reinjection goes where the default scheduler of v0.9x would send it, not
+ *   on the last subflow that can. If that one is full, new data does not wait.
  */
 
-#include <net/tcp.h>
-#include <net/mptcp.h>
-#include "../../protocol.h"
+#include "mpsched.h"
 
-/* Can this subflow put one more segment on the wire now? Segments that wait
- * in its queue count against the congestion window, as in v0.9x: without that
- * a subflow is handed data up to its send buffer, long before it can send it.
- */
-static bool rr_can_send(const struct sock *ssk)
-{
-	const struct tcp_sock *tp = tcp_sk(ssk);
-	u32 cwnd = tcp_snd_cwnd(tp);
-	u32 in_flight = tcp_packets_in_flight(tp);
-	u32 unsent = tp->write_seq - tp->snd_nxt;
+enum { NUM_SEGMENTS, CWND_LIMITED };
 
-	/* after a timeout only what was lost may leave */
-	if (inet_csk(ssk)->icsk_ca_state == TCP_CA_Loss)
-		return false;
-	if (in_flight >= cwnd)
-		return false;
-	return unsent < (u64)(cwnd - in_flight) * tp->mss_cache;
-}
-
-static int rr_get_subflow(struct mptcp_sock *msk, struct mptcp_sched_data *data)
-{
-	struct mptcp_subflow_context *subflow, *next = NULL;
-	u32 distance, next_distance = 0;
-	bool next_backup = true;
-
-	if (data->reinject) {
-		struct sock *ssk = mptcp_subflow_get_retrans(msk);
-
-		if (!ssk)
-			return -EINVAL;
-		mptcp_subflow_set_scheduled(mptcp_subflow_ctx(ssk), true);
-		return 0;
-	}
-
-	mptcp_for_each_subflow(msk, subflow) {
-		bool backup = subflow->backup || subflow->request_bkup;
-
-		if (!mptcp_subflow_active(subflow))
-			continue;
-
-		/* a usable regular subflow, even if it is full, keeps the
-		 * backup ones out
-		 */
-		if (next_backup && !backup) {
-			next = NULL;
-			next_backup = false;
-		}
-		if (backup != next_backup ||
-		    !rr_can_send(mptcp_subflow_tcp_sock(subflow)))
-			continue;
-
-		/* 0 is the one right after the last, which itself is the
-		 * farthest: unsigned wrap-around makes the circle
-		 */
-		distance = subflow->subflow_id - msk->last_subflow_id - 1;
-		if (!next || distance < next_distance) {
-			next = subflow;
-			next_distance = distance;
-		}
-	}
-
-	if (!next)
-		return -EINVAL;
-
-	/* used up by any segment: per_segment brings the next decision */
-	msk->snd_burst = 1;
-	mptcp_subflow_set_scheduled(next, true);
-	return 0;
-}
-
-static struct mptcp_sched_ops roundrobin = {
-	.get_subflow	= rr_get_subflow,
-	.per_segment	= true,
-	.name		= "roundrobin",
-	.owner		= THIS_MODULE,
+static const struct mps_param roundrobin_params[] = {
+	[NUM_SEGMENTS] = MPS_UINT("num_segments", 1, 255, 1, "segments",
+				  "segments in a row on one subflow"),
+	[CWND_LIMITED] = MPS_BOOL("cwnd_limited", 1,
+				  "pass over a subflow whose congestion window is full"),
 };
 
-static int __init rr_init(void)
+struct roundrobin_subflow {
+	u32	sent;		/* new segments in this round */
+};
+
+static struct roundrobin_subflow *state_of(struct mps_subflow *subflow)
 {
-	return mptcp_register_scheduler(&roundrobin);
+	return mps_subflow_priv(subflow);
 }
 
-late_initcall(rr_init);
+static bool takes_part(const struct mps_conn *conn, const struct mps_subflow *subflow,
+		       bool backups)
+{
+	if (!subflow->usable || mps_in_loss(subflow) || (subflow->backup && !backups))
+		return false;
+	return !mps_param(conn, CWND_LIMITED) || mps_has_room(subflow);
+}
+
+static struct mps_subflow *whose_turn(struct mps_conn *conn)
+{
+	struct mps_subflow *subflow, *next = NULL, *first = NULL;
+	u32 quota = mps_param(conn, NUM_SEGMENTS);
+	bool backups = mps_only_backups(conn);
+
+	mps_for_each_subflow(conn, subflow) {
+		u32 sent = state_of(subflow)->sent;
+
+		if (!takes_part(conn, subflow, backups))
+			continue;
+		if (sent && sent < quota)
+			return subflow;
+		if (!sent && !next)
+			next = subflow;
+		if (!first)
+			first = subflow;
+	}
+	if (next || !first)
+		return next;
+
+	/* all had their turn */
+	mps_for_each_subflow(conn, subflow)
+		state_of(subflow)->sent = 0;
+	return first;
+}
+
+static bool roundrobin_next_segment(struct mps_conn *conn, struct mps_pick *pick)
+{
+	struct mps_segment *head = mps_head(conn);
+	struct mps_subflow *subflow;
+
+	if (mps_reinject(conn, pick))
+		return true;
+	if (!head)
+		return false;
+	subflow = whose_turn(conn);
+	if (!subflow || !mps_has_room(subflow))
+		return false;
+	return mps_pick_new(pick, conn, subflow, head);
+}
+
+static void roundrobin_on_sent(struct mps_conn *conn, const struct mps_pick *pick, u32 bytes)
+{
+	if (pick->kind == MPS_NEW)
+		state_of(pick->subflow)->sent++;
+}
+
+static struct mps_ops roundrobin_ops = {
+	.next_segment	= roundrobin_next_segment,
+	.on_sent	= roundrobin_on_sent,
+	.name		= "roundrobin",
+	.owner		= THIS_MODULE,
+	.subflow_size	= sizeof(struct roundrobin_subflow),
+	.params		= roundrobin_params,
+	.num_params	= ARRAY_SIZE(roundrobin_params),
+};
+
+mps_scheduler(roundrobin_ops);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("MPTCP scheduler: every subflow in turn");

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* /proc/net/mptcp_decisions: what the schedulers of a network namespace decide.
+ *
+ * From the moment a "1" is written to it, until a "0" is, read() gives a record
+ * (struct probe_decision of probe.h) for each decision of each connection. It
+ * listens to the tracepoint mps_decision, which others may use, too.
+ */
+
+#include <linux/proc_fs.h>
+#include <linux/sock_diag.h>
+#include <linux/xarray.h>
+#include <net/net_namespace.h>
+
+#include "framework.h"
+#include "probe.h"
+#include "stream.h"
+#include "trace.h"
+
+struct decisions {
+	struct record_stream	stream;
+	struct net		*net;
+	struct mutex		lock;		/* of started */
+	spinlock_t		write_lock;	/* of the stream's writing end, and ids */
+	struct xarray		ids;		/* socket cookie -> connection number */
+	u32			connections;
+	bool			started;
+};
+
+static u32 decisions_connection(struct decisions *decisions, struct sock *sk)
+{
+	u64 cookie = __sock_gen_cookie(sk);
+	void *known = xa_load(&decisions->ids, cookie);
+
+	if (known)
+		return xa_to_value(known);
+	decisions->connections++;
+	xa_store(&decisions->ids, cookie, xa_mk_value(decisions->connections), GFP_ATOMIC);
+	return decisions->connections;
+}
+
+static void decisions_record(void *data, const struct mps_conn *conn,
+			     const struct mps_subflow *subflow,
+			     const struct mps_decision *decision)
+{
+	struct sock *sk = (struct sock *)conn->msk;
+	struct decisions *decisions = data;
+	struct probe_decision record;
+
+	if (!net_eq(sock_net(sk), decisions->net))
+		return;
+	record = (struct probe_decision) {
+		.time_ns	= cpu_to_le64(decision->time_ns),
+		.seq		= cpu_to_le64(decision->seq),
+		.length		= cpu_to_le32(decision->length),
+		.subflow	= cpu_to_le32(subflow ? subflow->id : 0),
+		.kind		= decision->kind,
+		.unsent_bytes	= cpu_to_le32(conn->unsent_bytes),
+		.in_flight	= cpu_to_le32(subflow ? subflow->in_flight_pkts : 0),
+		.cwnd		= cpu_to_le32(subflow ? mps_cwnd(subflow) : 0),
+	};
+	spin_lock_bh(&decisions->write_lock);
+	record.connection = cpu_to_le32(decisions_connection(decisions, sk));
+	stream_put(&decisions->stream, &record, sizeof(record));
+	spin_unlock_bh(&decisions->write_lock);
+	stream_wake(&decisions->stream);
+}
+
+static int decisions_open(struct inode *inode, struct file *file)
+{
+	struct decisions *decisions = kzalloc(sizeof(*decisions), GFP_KERNEL);
+	int err;
+
+	if (!decisions)
+		return -ENOMEM;
+	err = stream_init(&decisions->stream, sizeof(struct probe_decision));
+	if (err) {
+		kfree(decisions);
+		return err;
+	}
+	decisions->net = get_net(pde_data(inode));
+	mutex_init(&decisions->lock);
+	spin_lock_init(&decisions->write_lock);
+	xa_init(&decisions->ids);
+	file->private_data = decisions;
+	return nonseekable_open(inode, file);
+}
+
+static void decisions_stop(struct decisions *decisions)
+{
+	if (!decisions->started)
+		return;
+	unregister_trace_mps_decision(decisions_record, decisions);
+	tracepoint_synchronize_unregister();
+	decisions->started = false;
+	stream_end(&decisions->stream);
+}
+
+static ssize_t decisions_write(struct file *file, const char __user *from, size_t len,
+			       loff_t *pos)
+{
+	struct decisions *decisions = file->private_data;
+	bool start;
+	int err;
+
+	err = kstrtobool_from_user(from, len, &start);
+	if (err)
+		return err;
+	guard(mutex)(&decisions->lock);
+	if (!start) {
+		decisions_stop(decisions);
+		return len;
+	}
+	if (decisions->started)
+		return -EBUSY;
+	err = register_trace_mps_decision(decisions_record, decisions);
+	if (err)
+		return err;
+	decisions->started = true;
+	return len;
+}
+
+static ssize_t decisions_read(struct file *file, char __user *to, size_t len, loff_t *pos)
+{
+	struct decisions *decisions = file->private_data;
+
+	return stream_read(&decisions->stream, file, to, len);
+}
+
+static __poll_t decisions_poll(struct file *file, poll_table *wait)
+{
+	struct decisions *decisions = file->private_data;
+
+	return stream_poll(&decisions->stream, file, wait);
+}
+
+static int decisions_release(struct inode *inode, struct file *file)
+{
+	struct decisions *decisions = file->private_data;
+
+	decisions_stop(decisions);
+	xa_destroy(&decisions->ids);
+	stream_free(&decisions->stream);
+	put_net(decisions->net);
+	kfree(decisions);
+	return 0;
+}
+
+static const struct proc_ops decisions_proc_ops = {
+	.proc_open	= decisions_open,
+	.proc_write	= decisions_write,
+	.proc_read	= decisions_read,
+	.proc_poll	= decisions_poll,
+	.proc_release	= decisions_release,
+};
+
+static int __net_init decisions_net_init(struct net *net)
+{
+	if (!proc_create_data("mptcp_decisions", 0600, net->proc_net, &decisions_proc_ops, net))
+		return -ENOMEM;
+	return 0;
+}
+
+static void __net_exit decisions_net_exit(struct net *net)
+{
+	remove_proc_entry("mptcp_decisions", net->proc_net);
+}
+
+static struct pernet_operations decisions_net_ops = {
+	.init = decisions_net_init,
+	.exit = decisions_net_exit,
+};
+
+static int __init decisions_init(void)
+{
+	return register_pernet_subsys(&decisions_net_ops);
+}
+
+late_initcall(decisions_init);

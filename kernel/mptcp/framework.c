@@ -1,0 +1,1072 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The framework between net/mptcp and the schedulers of mpsched.h.
+ *
+ * A connection whose scheduler is one of these has msk->mps. Its data
+ * fragments are segments (struct mps_segment), and mps_push() and
+ * mps_push_bh() take the place of upstream's push functions: they bring what
+ * the scheduler sees up to date, tell it what happened, and carry out what it
+ * picks. Upstream's cursor, msk->first_pending, is kept as the first segment
+ * that is not wholly sent; msk->snd_nxt is the end of the farthest one sent.
+ *
+ * Locking. Everything here belongs to the owner of the connection: a process
+ * that holds lock_sock(msk), or softirq that holds the spinlock
+ * (mptcp_data_lock) while no process owns it. In softirq only the subflow that
+ * brought the ACK is locked, too. A pick for another one is handed over: it
+ * waits in conn->handoff until that subflow's delegated action, or a process,
+ * carries it out. Three things are written without owning the connection,
+ * under the spinlock alone: subflow->silent, subflow->timed_out and msk->mps.
+ */
+
+#include <net/pkt_sched.h>
+#include <net/tcp.h>
+
+#include "../mib.h"
+#include "framework.h"
+
+#define CREATE_TRACE_POINTS
+#include "trace.h"
+
+/* DSS option with a 64-bit mapping and a 32-bit acknowledgment */
+#define MPS_DSS_BYTES		24
+
+static struct sock *mps_sk(const struct mps_conn *conn)
+{
+	return (struct sock *)conn->msk;
+}
+
+/* --- segments */
+
+static void mps_refresh(struct mps_conn *conn);
+
+#define mps_first(_list, _node) \
+	(list_empty(_list) ? NULL : list_entry((_list)->next, struct mps_segment, _node))
+#define mps_next(_list, _seg, _node) \
+	(list_is_last(&(_seg)->_node, _list) ? NULL : \
+	 list_entry((_seg)->_node.next, struct mps_segment, _node))
+
+static u32 mps_unsent_part(const struct mps_segment *seg)
+{
+	return seg->frag.data_len - seg->frag.already_sent;
+}
+
+static bool mps_sent(const struct mps_segment *seg)
+{
+	return seg->frag.already_sent;
+}
+
+u64 mps_seq(const struct mps_conn *conn, const struct mps_segment *seg)
+{
+	return seg->frag.data_seq - conn->base_seq;
+}
+EXPORT_SYMBOL_GPL(mps_seq);
+
+u32 mps_len(const struct mps_segment *seg)
+{
+	return seg->frag.data_len;
+}
+EXPORT_SYMBOL_GPL(mps_len);
+
+bool mps_carried_by(const struct mps_segment *seg, const struct mps_subflow *subflow)
+{
+	return seg->carried & BIT(subflow->slot);
+}
+EXPORT_SYMBOL_GPL(mps_carried_by);
+
+bool mps_carried(const struct mps_segment *seg)
+{
+	return seg->carried;
+}
+EXPORT_SYMBOL_GPL(mps_carried);
+
+struct mps_segment *mps_head(const struct mps_conn *conn)
+{
+	return mps_first(&conn->unsent, unsent);
+}
+EXPORT_SYMBOL_GPL(mps_head);
+
+struct mps_segment *mps_next_unsent(const struct mps_conn *conn, const struct mps_segment *seg)
+{
+	return mps_next(&conn->unsent, seg, unsent);
+}
+EXPORT_SYMBOL_GPL(mps_next_unsent);
+
+struct mps_segment *mps_reinjection(const struct mps_conn *conn)
+{
+	return mps_first(&conn->reinject, reinject);
+}
+EXPORT_SYMBOL_GPL(mps_reinjection);
+
+struct mps_segment *mps_next_reinjection(const struct mps_conn *conn,
+					 const struct mps_segment *seg)
+{
+	return mps_next(&conn->reinject, seg, reinject);
+}
+EXPORT_SYMBOL_GPL(mps_next_reinjection);
+
+/* from seg on, itself included, the first that was sent */
+static struct mps_segment *mps_skip_unsent(const struct mps_conn *conn, struct mps_segment *seg)
+{
+	while (seg && !mps_sent(seg))
+		seg = mps_next(&conn->msk->rtx_queue, seg, frag.list);
+	return seg;
+}
+
+struct mps_segment *mps_oldest_unacked(const struct mps_conn *conn)
+{
+	if (conn->una_seq == conn->nxt_seq)
+		return NULL;
+	return mps_skip_unsent(conn, mps_first(&conn->msk->rtx_queue, frag.list));
+}
+EXPORT_SYMBOL_GPL(mps_oldest_unacked);
+
+struct mps_segment *mps_next_unacked(const struct mps_conn *conn, const struct mps_segment *seg)
+{
+	return mps_skip_unsent(conn, mps_next(&conn->msk->rtx_queue, seg, frag.list));
+}
+EXPORT_SYMBOL_GPL(mps_next_unacked);
+
+struct mps_segment *mps_oldest_missing(struct mps_conn *conn, struct mps_subflow *subflow)
+{
+	struct list_head *queue = &conn->msk->rtx_queue;
+	struct mps_segment *seg;
+
+	seg = subflow->cursor ? mps_next(queue, subflow->cursor, frag.list) :
+				mps_first(queue, frag.list);
+	for (; seg && mps_sent(seg); seg = mps_next(queue, seg, frag.list)) {
+		if (!mps_carried_by(seg, subflow))
+			return seg;
+		subflow->cursor = seg;
+	}
+	return NULL;
+}
+EXPORT_SYMBOL_GPL(mps_oldest_missing);
+
+bool mps_fits_window(const struct mps_conn *conn, const struct mps_segment *seg)
+{
+	return mps_seq(conn, seg) + seg->frag.data_len <= conn->window_end_seq;
+}
+EXPORT_SYMBOL_GPL(mps_fits_window);
+
+static void mps_update_first_pending(struct mps_conn *conn)
+{
+	struct mps_segment *head = mps_head(conn);
+
+	conn->msk->first_pending = head ? &head->frag : NULL;
+}
+
+size_t mps_segment_overhead(void)
+{
+	return sizeof(struct mps_segment);
+}
+
+/* What fits into a segment. The connection is owned by a process. */
+u16 mps_segment_room(const struct mptcp_sock *msk)
+{
+	if (list_empty(&msk->mps->subflows))
+		mps_refresh(msk->mps);
+	return msk->mps->segment_bytes;
+}
+
+/* The last segment, if more data can be written into it. */
+struct mptcp_data_frag *mps_segment_tail(const struct mptcp_sock *msk)
+{
+	struct mptcp_data_frag *tail;
+
+	if (list_empty(&msk->mps->unsent))
+		return NULL;
+	tail = list_last_entry(&msk->rtx_queue, struct mptcp_data_frag, list);
+	if (tail->already_sent || tail->data_len >= msk->mps->segment_bytes)
+		return NULL;
+	return tail;
+}
+
+/* The application has written into a segment, which may be a new one. */
+void mps_segment_written(struct mptcp_sock *msk, struct mptcp_data_frag *dfrag, u32 bytes,
+			 bool is_new)
+{
+	struct mps_segment *seg = mps_segment(dfrag);
+	struct mps_conn *conn = msk->mps;
+
+	if (!conn->started) {
+		conn->started = true;
+		conn->base_seq = dfrag->data_seq;
+		conn->small_end = dfrag->data_seq;
+	}
+	if (is_new) {
+		seg->carried = 0;
+		INIT_LIST_HEAD(&seg->reinject);
+		list_add_tail(&seg->unsent, &conn->unsent);
+	}
+	conn->unsent_bytes += bytes;
+}
+
+/* The segment is about to be freed: acknowledged, or dropped at the end. */
+void mps_segment_gone(struct mptcp_sock *msk, struct mptcp_data_frag *dfrag)
+{
+	struct mps_segment *seg = mps_segment(dfrag);
+	struct mps_conn *conn = msk->mps;
+	struct mps_subflow *subflow;
+
+	if (!list_empty(&seg->unsent)) {
+		conn->unsent_bytes -= mps_unsent_part(seg);
+		list_del(&seg->unsent);
+		mps_update_first_pending(conn);
+	}
+	list_del(&seg->reinject);
+	mps_for_each_subflow(conn, subflow)
+		if (subflow->cursor == seg)
+			subflow->cursor = NULL;
+}
+
+/* How far an acknowledgment can be believed: a peer may claim more than the
+ * segments that were sent without a gap.
+ */
+u64 mps_acked_limit(const struct mptcp_sock *msk, u64 snd_una)
+{
+	const struct mptcp_data_frag *head = msk->first_pending;
+	u64 limit = head ? head->data_seq + head->already_sent : msk->snd_nxt;
+
+	return after64(snd_una, limit) ? limit : snd_una;
+}
+
+/* --- subflows */
+
+static struct mptcp_subflow_context *mps_ctx(const struct mps_subflow *subflow)
+{
+	return mptcp_subflow_ctx(subflow->ssk);
+}
+
+u64 mps_delivery_rate(const struct mps_subflow *subflow)
+{
+	const struct tcp_sock *tp = tcp_sk(subflow->ssk);
+	u32 us = READ_ONCE(tp->rate_interval_us);
+
+	if (!us || !READ_ONCE(tp->rate_delivered))
+		return 0;
+	return div_u64((u64)tp->rate_delivered * tp->mss_cache * USEC_PER_SEC, us);
+}
+EXPORT_SYMBOL_GPL(mps_delivery_rate);
+
+u32 mps_device_queue_bytes(const struct mps_subflow *subflow)
+{
+	const struct netdev_queue *queue;
+	const struct dst_entry *dst;
+	u32 bytes = 0;
+
+	rcu_read_lock();
+	dst = __sk_dst_get(subflow->ssk);
+	if (dst && dst->dev) {
+		queue = netdev_get_tx_queue(dst->dev, 0);
+		bytes = READ_ONCE(rcu_dereference(queue->qdisc)->qstats.backlog);
+	}
+	rcu_read_unlock();
+	return bytes;
+}
+EXPORT_SYMBOL_GPL(mps_device_queue_bytes);
+
+static void mps_update_limit(struct mps_subflow *subflow)
+{
+	subflow->limit_pkts = min(subflow->penalty_pkts, subflow->set_limit_pkts);
+}
+
+void mps_penalise(struct mps_subflow *subflow)
+{
+	subflow->penalty_pkts = max(mps_cwnd(subflow) / 2, 1U);
+	mps_update_limit(subflow);
+}
+EXPORT_SYMBOL_GPL(mps_penalise);
+
+void mps_set_limit(struct mps_subflow *subflow, u32 pkts)
+{
+	subflow->set_limit_pkts = max(pkts, 1U);
+	mps_update_limit(subflow);
+}
+EXPORT_SYMBOL_GPL(mps_set_limit);
+
+/* As slow start does: a segment more for each one acknowledged. */
+static void mps_shrink_penalty(struct mps_subflow *subflow, u64 acked_bytes)
+{
+	u64 pkts = div_u64(acked_bytes, max(subflow->mss_bytes, 1U)) + 1;
+
+	if (subflow->penalty_pkts == U32_MAX)
+		return;
+	if (subflow->penalty_pkts + pkts >= subflow->cwnd_pkts)
+		subflow->penalty_pkts = U32_MAX;
+	else
+		subflow->penalty_pkts += pkts;
+	mps_update_limit(subflow);
+}
+
+static void mps_attach(struct mps_conn *conn, struct mptcp_subflow_context *ctx)
+{
+	struct mps_subflow *subflow;
+	int slot;
+
+	for (slot = 0; slot < ARRAY_SIZE(conn->slots); slot++)
+		if (!conn->slots[slot] || !conn->slots[slot]->ssk)
+			break;
+	if (slot == ARRAY_SIZE(conn->slots))
+		return;
+
+	/* a slot is never freed before the connection: a scheduler that kept a
+	 * pointer to a subflow that is gone must do no harm
+	 */
+	subflow = conn->slots[slot];
+	if (!subflow) {
+		subflow = kmalloc(struct_size(subflow, priv, 0) + conn->ops->subflow_size,
+				  GFP_ATOMIC);
+		if (!subflow)
+			return;
+		conn->slots[slot] = subflow;
+	}
+	/* a connection that begins, perhaps anew after disconnect() */
+	if (list_empty(&conn->subflows) && list_empty(&conn->msk->rtx_queue))
+		conn->started = false;
+	memset(subflow, 0, struct_size(subflow, priv, 0) + conn->ops->subflow_size);
+	subflow->id = ctx->subflow_id;
+	subflow->slot = slot;
+	subflow->conn = conn;
+	subflow->ssk = mptcp_subflow_tcp_sock(ctx);
+	subflow->penalty_pkts = U32_MAX;
+	subflow->set_limit_pkts = U32_MAX;
+	subflow->limit_pkts = U32_MAX;
+	subflow->mss_bytes = tcp_sk(subflow->ssk)->mss_cache - MPS_DSS_BYTES;
+	list_add_tail(&subflow->node, &conn->subflows);
+	/* for mps_packet_received() and mptcp_subflow_timeout() */
+	smp_store_release(&ctx->mps, subflow);
+}
+
+static void mps_detach(struct mps_conn *conn, struct mps_subflow *subflow)
+{
+	if (conn->ops->release_subflow && subflow->established)
+		conn->ops->release_subflow(conn, subflow);
+	if (conn->has_handoff && conn->handoff.subflow == subflow)
+		conn->has_handoff = false;
+	conn->usable_mask &= ~BIT(subflow->slot);
+	list_del(&subflow->node);
+	mps_ctx(subflow)->mps = NULL;
+	subflow->usable = false;
+	subflow->ssk = NULL;
+}
+
+/* A subflow is being closed. Called with the connection owned by a process. */
+void mps_subflow_gone(struct mptcp_sock *msk, struct mptcp_subflow_context *ctx)
+{
+	struct sock *sk = (struct sock *)msk;
+	struct mps_subflow *subflow;
+	struct mps_segment *seg;
+
+	mptcp_data_lock(sk);
+	subflow = ctx->mps;
+	if (subflow)
+		mps_detach(msk->mps, subflow);
+	mptcp_data_unlock(sk);
+	if (!subflow)
+		return;
+	/* another subflow may have the slot later */
+	list_for_each_entry(seg, &msk->rtx_queue, frag.list)
+		seg->carried &= ~BIT(subflow->slot);
+}
+
+static void mps_snapshot(struct mps_subflow *subflow)
+{
+	const struct sock *ssk = subflow->ssk;
+	const struct tcp_sock *tp = tcp_sk(ssk);
+	u32 snd_una = READ_ONCE(tp->snd_una);
+	u32 write_seq = READ_ONCE(tp->write_seq);
+	unsigned long pacing = READ_ONCE(ssk->sk_pacing_rate);
+
+	subflow->ca_state = inet_csk(ssk)->icsk_ca_state;
+	subflow->srtt_us = tp->srtt_us >> 3;
+	/* not tp->rttvar_us, which is never less than 50 ms */
+	subflow->rttvar_us = tp->mdev_us >> 2;
+	subflow->min_rtt_us = tcp_min_rtt(tp);
+	subflow->last_rtt_us = tp->rack.rtt_us;
+	subflow->cwnd_pkts = tcp_snd_cwnd(tp);
+	subflow->ssthresh_pkts = tp->snd_ssthresh;
+	subflow->in_flight_pkts = tcp_packets_in_flight(tp);
+	subflow->unsent_bytes = write_seq - READ_ONCE(tp->snd_nxt);
+	subflow->outstanding_bytes = write_seq - snd_una;
+	subflow->window_bytes = max_t(s32, snd_una + READ_ONCE(tp->snd_wnd) - write_seq, 0);
+	subflow->pacing_rate = pacing == ~0UL ? U64_MAX : pacing;
+}
+
+/* Brings one subflow up to date and tells the scheduler what happened to it. */
+static void mps_refresh_subflow(struct mps_conn *conn, struct mps_subflow *subflow)
+{
+	struct mptcp_subflow_context *ctx = mps_ctx(subflow);
+	u64 acked = tcp_sk(subflow->ssk)->bytes_acked;
+	bool usable, backup, was_loss, changed;
+	const struct mps_ops *ops = conn->ops;
+	u8 ca_state = subflow->ca_state;
+
+	mps_snapshot(subflow);
+	backup = ctx->backup || ctx->request_bkup;
+	usable = !READ_ONCE(subflow->silent) && !ctx->closing && mptcp_subflow_active(ctx);
+	changed = usable != subflow->usable || backup != subflow->backup;
+	subflow->usable = usable;
+	subflow->backup = backup;
+
+	if (!subflow->established) {
+		if (!usable)
+			return;
+		subflow->established = true;
+		subflow->acked_seen = acked;
+		if (ops->init_subflow)
+			ops->init_subflow(conn, subflow);
+	}
+	if (changed && ops->on_subflow_state)
+		ops->on_subflow_state(conn, subflow);
+	if (acked != subflow->acked_seen) {
+		u64 bytes = acked - subflow->acked_seen;
+
+		subflow->acked_seen = acked;
+		mps_shrink_penalty(subflow, bytes);
+		if (ops->on_ack)
+			ops->on_ack(conn, subflow, bytes);
+	}
+	was_loss = ca_state == TCP_CA_Loss || ca_state == TCP_CA_Recovery;
+	if (!was_loss && subflow->ca_state == TCP_CA_Recovery && ops->on_loss)
+		ops->on_loss(conn, subflow);
+	if (READ_ONCE(subflow->timed_out)) {
+		WRITE_ONCE(subflow->timed_out, false);
+		if (ops->on_rto)
+			ops->on_rto(conn, subflow);
+	}
+}
+
+/* Segments that were sent, but on no subflow that is usable now, are to be
+ * sent on another one. If there is none, TCP's own repetition is all there is;
+ * and it is enough where a subflow has come back.
+ */
+void mps_recover(struct mps_conn *conn)
+{
+	struct list_head *after = &conn->reinject;
+	struct mps_segment *seg;
+
+	if (!conn->usable_mask)
+		return;
+	list_for_each_entry(seg, &conn->msk->rtx_queue, frag.list) {
+		bool orphan = mps_sent(seg) && !(seg->carried & conn->usable_mask);
+
+		if (!orphan)
+			list_del_init(&seg->reinject);
+		else if (list_empty(&seg->reinject))
+			list_add(&seg->reinject, after);
+		if (orphan)
+			after = &seg->reinject;
+	}
+}
+EXPORT_SYMBOL_GPL(mps_recover);
+
+static void mps_refresh(struct mps_conn *conn)
+{
+	struct mptcp_sock *msk = conn->msk;
+	struct mptcp_subflow_context *ctx;
+	u32 mask = 0, usable = 0, mss = 0;
+	struct mps_subflow *subflow;
+	struct socket *socket;
+	u64 una, end;
+
+	mptcp_for_each_subflow(msk, ctx)
+		if (!ctx->mps && !ctx->closing && mptcp_subflow_active(ctx))
+			mps_attach(conn, ctx);
+
+	/* the peer's view may move on while a process owns the connection */
+	una = READ_ONCE(msk->snd_una);
+	end = READ_ONCE(msk->wnd_end);
+	conn->una_seq = una - conn->base_seq;
+	conn->nxt_seq = msk->snd_nxt - conn->base_seq;
+	conn->window_end_seq = end - conn->base_seq;
+	conn->window_bytes = after64(end, una) ? min_t(u64, end - una, U32_MAX) : 0;
+	socket = mps_sk(conn)->sk_socket;
+	conn->sndbuf_full = socket && test_bit(SOCK_NOSPACE, &socket->flags) &&
+			    !sk_stream_memory_free(mps_sk(conn));
+	conn->closing = READ_ONCE(msk->snd_data_fin_enable);
+
+	mps_for_each_subflow(conn, subflow) {
+		mps_refresh_subflow(conn, subflow);
+		if (!subflow->usable)
+			continue;
+		usable++;
+		mask |= BIT(subflow->slot);
+		mss = mss ? min(mss, subflow->mss_bytes) : subflow->mss_bytes;
+	}
+	conn->subflows_usable = usable;
+	if (mss)
+		conn->segment_bytes = mss;
+	if (mask != conn->usable_mask) {
+		conn->usable_mask = mask;
+		mps_recover(conn);
+	}
+}
+
+/* A subflow has been closed or found stale: is there anything to be sent on
+ * the others?
+ */
+bool mps_subflow_lost(struct mptcp_sock *msk)
+{
+	mps_refresh(msk->mps);
+	mps_recover(msk->mps);
+	return !list_empty(&msk->rtx_queue);
+}
+
+/* --- decisions */
+
+static struct mps_segment *mps_find_segment(struct mps_conn *conn, const struct mps_pick *pick)
+{
+	struct mps_segment *seg;
+
+	switch (pick->kind) {
+	case MPS_NEW:
+		list_for_each_entry(seg, &conn->unsent, unsent)
+			if (mps_seq(conn, seg) == pick->seq)
+				return seg;
+		break;
+	case MPS_REINJECTION:
+		list_for_each_entry(seg, &conn->reinject, reinject)
+			if (mps_seq(conn, seg) == pick->seq)
+				return seg;
+		break;
+	case MPS_DUPLICATE:
+		/* the one that redundant schedulers pick may be far from the first */
+		seg = mps_oldest_missing(conn, pick->subflow);
+		if (seg && mps_seq(conn, seg) == pick->seq)
+			return seg;
+		list_for_each_entry(seg, &conn->msk->rtx_queue, frag.list)
+			if (mps_seq(conn, seg) == pick->seq)
+				return seg;
+		break;
+	}
+	return NULL;
+}
+
+/* Why a pick is refused; NULL: it is good, and of *seg. */
+const char *mps_check_pick(struct mps_conn *conn, const struct mps_pick *pick,
+			   struct mps_segment **seg)
+{
+	struct mps_subflow *subflow = pick->subflow;
+
+	if (!subflow || subflow->conn != conn)
+		return "no subflow of this connection";
+	if (!subflow->ssk || !subflow->usable)
+		return "the subflow is not usable";
+	*seg = mps_find_segment(conn, pick);
+	if (!*seg)
+		return "no such segment";
+	if (pick->kind == MPS_DUPLICATE &&
+	    (!mps_sent(*seg) || mps_carried_by(*seg, subflow)))
+		return "never sent, or sent on this subflow";
+	return NULL;
+}
+EXPORT_SYMBOL_GPL(mps_check_pick);
+
+static void mps_trace(const struct mps_conn *conn, const struct mps_subflow *subflow, u8 kind,
+		      u64 seq, u32 length)
+{
+	if (trace_mps_decision_enabled()) {
+		struct mps_decision decision = {
+			.time_ns = mps_clock_ns(),
+			.seq	 = seq,
+			.length	 = length,
+			.kind	 = kind,
+		};
+
+		trace_mps_decision(conn, subflow, &decision);
+	}
+}
+
+/* May this be sent now? Not outside the receive window; not a small part that
+ * happens to fit into it (RFC 1122, section 4.2.3.4) nor a short last segment
+ * while a short one is on its way (Minshall's form of Nagle's rule, as in
+ * TCP), unless nothing is in flight that would bring another occasion.
+ */
+static bool mps_may_leave(const struct mps_conn *conn, const struct mps_segment *seg, u8 kind)
+{
+	const struct mptcp_sock *msk = conn->msk;
+	u64 idle = conn->una_seq == conn->nxt_seq;
+
+	if (kind != MPS_NEW)
+		return true;
+	if (mps_seq(conn, seg) + seg->frag.already_sent >= conn->window_end_seq)
+		return false;
+	if (!mps_fits_window(conn, seg))
+		return idle;
+	if (seg->frag.data_len >= conn->segment_bytes || msk->nodelay || conn->closing ||
+	    !list_is_last(&seg->unsent, &conn->unsent))
+		return true;
+	return !after64(conn->small_end, conn->base_seq + conn->una_seq);
+}
+
+/* What is done when the scheduler's answer is no help. */
+static bool mps_default_pick(struct mps_conn *conn, struct mps_pick *pick)
+{
+	struct mps_segment *head = mps_head(conn);
+	struct mps_subflow *subflow;
+
+	if (mps_reinject(conn, pick))
+		return true;
+	subflow = head ? mps_lowest_rtt(conn, NULL) : NULL;
+	return subflow && mps_pick_new(pick, conn, subflow, head);
+}
+
+/* The retransmission timer fired, nothing is in flight, and the scheduler
+ * waits: for what? Also the way of a probe of a closed window.
+ */
+static bool mps_forced_pick(struct mps_conn *conn, struct mps_pick *pick)
+{
+	struct mps_subflow *subflow, *best = NULL;
+
+	if (!conn->alarm || conn->una_seq != conn->nxt_seq || !mps_head(conn) ||
+	    hrtimer_active(&conn->timer))
+		return false;
+	conn->alarm = false;
+	mps_for_each_subflow(conn, subflow)
+		if (subflow->usable &&
+		    (!best || best->backup > subflow->backup ||
+		     (best->backup == subflow->backup && subflow->srtt_us < best->srtt_us)))
+			best = subflow;
+	return best && mps_pick_new(pick, conn, best, mps_head(conn));
+}
+
+/* After a fallback to TCP there is one subflow and one order. */
+static bool mps_fallback_pick(struct mps_conn *conn, struct mps_pick *pick)
+{
+	struct sock *first = conn->msk->first;
+	struct mps_segment *head = mps_head(conn);
+	struct mps_subflow *subflow;
+
+	if (!head || !first || !__tcp_can_send(first) || !sk_stream_memory_free(first))
+		return false;
+	subflow = mptcp_subflow_ctx(first)->mps;
+	return subflow && mps_pick_new(pick, conn, subflow, head);
+}
+
+/* The next pick to carry out, and its segment. False: wait. */
+static bool mps_decide(struct mps_conn *conn, struct mps_pick *pick, struct mps_segment **seg)
+{
+	bool forced = false;
+	const char *why;
+
+	if (__mptcp_check_fallback(conn->msk))
+		return mps_fallback_pick(conn, pick) && (*seg = mps_head(conn));
+
+	if (conn->has_handoff) {
+		conn->has_handoff = false;
+		*pick = (struct mps_pick) {
+			.subflow	= conn->handoff.subflow,
+			.seq		= conn->handoff.seq,
+			.limit_bytes	= conn->handoff.limit_bytes,
+			.kind		= conn->handoff.kind,
+		};
+		/* acknowledged, or its subflow lost, in the meantime */
+		if (!mps_check_pick(conn, pick, seg) &&
+		    mps_may_leave(conn, *seg, pick->kind))
+			return true;
+	}
+
+	if (list_empty(&conn->msk->rtx_queue) || !conn->usable_mask)
+		return false;
+
+	*pick = (struct mps_pick) {};
+	conn->decisions++;
+	if (!conn->ops->next_segment(conn, pick)) {
+		if (!mps_forced_pick(conn, pick)) {
+			conn->waits++;
+			mps_trace(conn, NULL, DECISION_WAIT, 0, 0);
+			return false;
+		}
+		forced = true;
+	}
+	why = mps_check_pick(conn, pick, seg);
+	if (why) {
+		conn->refused++;
+		mps_trace(conn, NULL, DECISION_REFUSED, pick->seq, 0);
+		pr_debug("mptcp: %s: pick refused: %s\n", conn->ops->name, why);
+		if (!mps_default_pick(conn, pick) || mps_check_pick(conn, pick, seg))
+			return false;
+	}
+	if (forced) {
+		conn->forced++;
+		mps_trace(conn, pick->subflow, DECISION_FORCED, pick->seq, mps_len(*seg));
+		return true;
+	}
+	if (!mps_may_leave(conn, *seg, pick->kind)) {
+		if (!mps_forced_pick(conn, pick))
+			return false;
+		*seg = mps_head(conn);
+	}
+	return true;
+}
+
+/* --- carrying out */
+
+/* Queues the pick on its subflow, which is locked. Returns the bytes queued, 0
+ * or an error when there was no room.
+ */
+static int mps_transmit(struct mps_conn *conn, const struct mps_pick *pick,
+			struct mps_segment *seg, struct mptcp_sendmsg_info *info)
+{
+	struct mps_subflow *subflow = pick->subflow;
+	struct mptcp_data_frag *dfrag = &seg->frag;
+	struct mptcp_sock *msk = conn->msk;
+	struct sock *sk = mps_sk(conn);
+	int copied = 0, ret = 0;
+	bool in_order;
+
+	info->sent = pick->kind == MPS_NEW ? dfrag->already_sent : 0;
+	info->limit = pick->kind == MPS_NEW ? dfrag->data_len : dfrag->already_sent;
+	if (pick->limit_bytes)
+		info->limit = min_t(u32, info->limit, info->sent + pick->limit_bytes);
+
+	/* what is not in order rules out a later fallback to TCP, and the other
+	 * way round
+	 */
+	in_order = pick->kind == MPS_NEW && dfrag->data_seq + info->sent == msk->snd_nxt;
+	if (!in_order) {
+		spin_lock_bh(&msk->fallback_lock);
+		if (!msk->allow_subflows) {
+			spin_unlock_bh(&msk->fallback_lock);
+			return -EAGAIN;
+		}
+		info->data_lock_held = true;
+	}
+	while (info->sent < info->limit) {
+		ret = mptcp_sendmsg_frag(sk, subflow->ssk, dfrag, info);
+		if (ret <= 0)
+			break;
+		info->sent += ret;
+		copied += ret;
+	}
+	if (!in_order) {
+		if (copied)
+			msk->allow_infinite_fallback = false;
+		spin_unlock_bh(&msk->fallback_lock);
+	}
+	if (info->mss_now)
+		subflow->mss_bytes = info->mss_now;
+	if (!copied)
+		return ret;
+
+	mps_trace(conn, subflow, pick->kind, pick->seq, copied);
+	seg->carried |= BIT(subflow->slot);
+	switch (pick->kind) {
+	case MPS_NEW:
+		dfrag->already_sent += copied;
+		conn->unsent_bytes -= copied;
+		msk->bytes_sent += copied;
+		if (after64(dfrag->data_seq + dfrag->already_sent, msk->snd_nxt))
+			WRITE_ONCE(msk->snd_nxt, dfrag->data_seq + dfrag->already_sent);
+		if (dfrag->data_len < conn->segment_bytes)
+			conn->small_end = dfrag->data_seq + dfrag->data_len;
+		if (!mps_unsent_part(seg)) {
+			list_del_init(&seg->unsent);
+			mps_update_first_pending(conn);
+		}
+		subflow->new_segments++;
+		break;
+	case MPS_REINJECTION:
+		if (info->sent == info->limit)
+			list_del_init(&seg->reinject);
+		subflow->reinjections++;
+		goto repeated;
+	case MPS_DUPLICATE:
+		subflow->duplicates++;
+repeated:
+		msk->bytes_retrans += copied;
+		MPTCP_INC_STATS(sock_net(sk), MPTCP_MIB_RETRANSSEGS);
+		break;
+	}
+	conn->nxt_seq = msk->snd_nxt - conn->base_seq;
+	msk->last_data_sent = tcp_jiffies32;
+	mps_snapshot(subflow);
+	if (conn->ops->on_sent)
+		conn->ops->on_sent(conn, pick, copied);
+	return copied;
+}
+
+/* The retransmission timer looks after whatever is neither acknowledged nor
+ * sent, also while a scheduler waits.
+ */
+static void mps_arm_timer(struct mps_conn *conn)
+{
+	struct sock *sk = mps_sk(conn);
+
+	conn->alarm = false;
+	mptcp_set_timeout(sk);
+	if (!list_empty(&conn->msk->rtx_queue) && !mptcp_rtx_timer_pending(sk))
+		mptcp_reset_rtx_timer(sk);
+}
+
+/* Short segments leave at once: whether they may was decided above. And TCP
+ * must not hold back what fits into its window in order to fill a larger
+ * packet: there will be no more, and it would take the subflow for one that is
+ * limited by the application, whose congestion window does not grow.
+ */
+static void mps_flush(struct sock *ssk, const struct mptcp_sendmsg_info *info)
+{
+	struct sk_buff *tail = tcp_write_queue_tail(ssk);
+
+	if (!info->mss_now || !tail)
+		return;
+	if (mptcp_check_fallback(ssk)) {
+		tcp_push(ssk, 0, info->mss_now, tcp_sk(ssk)->nonagle, info->size_goal);
+		return;
+	}
+	TCP_SKB_CB(tail)->eor = 1;
+	__tcp_push_pending_frames(ssk, info->mss_now, TCP_NAGLE_PUSH);
+}
+
+/* A subflow took nothing: no room, which its next ACK will mend, or it can send
+ * no more. Then the others may.
+ */
+static bool mps_has_ended(struct mps_conn *conn, const struct mps_subflow *subflow)
+{
+	mps_refresh(conn);
+	return !subflow->usable;
+}
+
+/* Sends whatever may be sent. A process owns the connection; no subflow is
+ * locked.
+ */
+void mps_push(struct mptcp_sock *msk, unsigned int flags)
+{
+	struct mptcp_sendmsg_info info = { .flags = flags };
+	struct mps_conn *conn = msk->mps;
+	struct sock *sk = mps_sk(conn);
+	struct mps_segment *seg;
+	struct sock *ssk = NULL;
+	struct mps_pick pick;
+	bool copied = false;
+
+	/* what was acknowledged while the process owned the connection */
+	mptcp_data_lock(sk);
+	if (test_bit(MPTCP_CLEAN_UNA, &msk->cb_flags))
+		__mptcp_clean_una(sk);
+	mptcp_data_unlock(sk);
+
+	mps_refresh(conn);
+	while (mps_decide(conn, &pick, &seg)) {
+		if (pick.subflow->ssk != ssk) {
+			if (ssk) {
+				mps_flush(ssk, &info);
+				release_sock(ssk);
+			}
+			ssk = pick.subflow->ssk;
+			info.mss_now = 0;
+			lock_sock(ssk);
+		}
+		info.data_lock_held = false;
+		if (mps_transmit(conn, &pick, seg, &info) > 0)
+			copied = true;
+		else if (!mps_has_ended(conn, pick.subflow))
+			break;
+	}
+	if (ssk) {
+		mps_flush(ssk, &info);
+		release_sock(ssk);
+	}
+	mps_arm_timer(conn);
+	if (copied)
+		mptcp_check_send_data_fin(sk);
+}
+
+/* The same in softirq: the connection's spinlock is held and no process owns
+ * it; ssk is locked, the others are not. NULL: none is.
+ */
+void mps_push_bh(struct mptcp_sock *msk, struct sock *ssk)
+{
+	struct mptcp_sendmsg_info info = { .data_lock_held = true };
+	struct mps_conn *conn = msk->mps;
+	struct mps_segment *seg;
+	struct mps_pick pick;
+	bool copied = false;
+
+	mps_refresh(conn);
+	while (mps_decide(conn, &pick, &seg)) {
+		if (pick.subflow->ssk != ssk) {
+			conn->handoff = (struct mps_handoff) {
+				.subflow	= pick.subflow,
+				.seq		= pick.seq,
+				.limit_bytes	= pick.limit_bytes,
+				.kind		= pick.kind,
+			};
+			conn->has_handoff = true;
+			mptcp_subflow_delegate(mps_ctx(pick.subflow), MPTCP_DELEGATE_SEND);
+			break;
+		}
+		if (mps_transmit(conn, &pick, seg, &info) > 0)
+			copied = true;
+		else if (!mps_has_ended(conn, pick.subflow))
+			break;
+	}
+	if (copied)
+		mps_flush(ssk, &info);
+	mps_arm_timer(conn);
+	if (copied && msk->snd_data_fin_enable && msk->snd_nxt + 1 == msk->write_seq)
+		mptcp_schedule_work(mps_sk(conn));
+}
+
+/* --- events */
+
+/* A packet came in on a subflow. The spinlock is held. */
+void mps_packet_received(struct mptcp_subflow_context *ctx)
+{
+	/* pairs with mps_attach() */
+	struct mps_subflow *subflow = smp_load_acquire(&ctx->mps);
+
+	if (subflow)
+		WRITE_ONCE(subflow->silent, false);
+}
+
+/* A subflow had a retransmission timeout; it is locked. */
+void mptcp_subflow_timeout(struct sock *ssk)
+{
+	struct mptcp_subflow_context *ctx = mptcp_subflow_ctx(ssk);
+	struct mps_subflow *subflow;
+	struct sock *sk = ctx->conn;
+
+	if (!sk)
+		return;
+	mptcp_data_lock(sk);
+	/* pairs with mps_attach() */
+	subflow = smp_load_acquire(&ctx->mps);
+	if (subflow) {
+		WRITE_ONCE(subflow->silent, true);
+		WRITE_ONCE(subflow->timed_out, true);
+		__mptcp_check_push(sk, ssk);
+	}
+	mptcp_data_unlock(sk);
+}
+
+/* Asked by net/mptcp when the connection's retransmission timer has fired:
+ * marks the subflow that the oldest segment is to be sent on again.
+ */
+int mps_get_subflow(struct mptcp_sock *msk, struct mptcp_sched_data *data)
+{
+	struct mptcp_subflow_context *ctx;
+	struct mps_conn *conn = msk->mps;
+	struct mps_subflow *subflow;
+	struct mps_segment *head;
+	struct sock *ssk;
+
+	if (!conn) {
+		/* no memory when the connection was made */
+		ssk = data->reinject ? mptcp_subflow_get_retrans(msk) :
+				       mptcp_subflow_get_send(msk);
+		if (!ssk)
+			return -EINVAL;
+		mptcp_subflow_set_scheduled(mptcp_subflow_ctx(ssk), true);
+		return 0;
+	}
+
+	mptcp_for_each_subflow(msk, ctx) {
+		ssk = mptcp_subflow_tcp_sock(ctx);
+		if (__mptcp_subflow_active(ctx) && !tcp_rtx_and_write_queues_empty(ssk))
+			mptcp_pm_subflow_chk_stale(msk, ssk);
+	}
+	conn->alarm = true;
+	mps_refresh(conn);
+	head = mps_first(&msk->rtx_queue, frag.list);
+	if (!head || !mps_sent(head))
+		return -EINVAL;
+	subflow = conn->ops->get_subflow ? conn->ops->get_subflow(conn, head) :
+					   mps_lowest_rtt(conn, head);
+	if (!subflow || subflow->conn != conn || !subflow->usable)
+		return -EINVAL;
+	/* there TCP repeats it, unless it believes that it has arrived */
+	if (mps_carried_by(head, subflow) && subflow->outstanding_bytes)
+		return -EINVAL;
+	head->carried |= BIT(subflow->slot);
+	list_del_init(&head->reinject);
+	subflow->reinjections++;
+	mptcp_subflow_set_scheduled(mps_ctx(subflow), true);
+	return 0;
+}
+
+/* --- time */
+
+u64 mps_clock_ns(void)
+{
+	unsigned long flags;
+	u64 now;
+
+	/* in virtual time, reading the clock moves it while interrupts are on */
+	local_irq_save(flags);
+	now = ktime_get_ns();
+	local_irq_restore(flags);
+	return now;
+}
+EXPORT_SYMBOL_GPL(mps_clock_ns);
+
+void mps_wake_at(struct mps_conn *conn, u64 ns)
+{
+	if (ns)
+		hrtimer_start(&conn->timer, ns_to_ktime(ns), HRTIMER_MODE_ABS_SOFT);
+	else
+		hrtimer_try_to_cancel(&conn->timer);
+}
+EXPORT_SYMBOL_GPL(mps_wake_at);
+
+static enum hrtimer_restart mps_wake(struct hrtimer *timer)
+{
+	struct mps_conn *conn = container_of(timer, struct mps_conn, timer);
+	struct sock *sk = mps_sk(conn);
+
+	mptcp_data_lock(sk);
+	if (!sock_owned_by_user(sk))
+		mps_push_bh(conn->msk, NULL);
+	else
+		__set_bit(MPTCP_PUSH_PENDING, &conn->msk->cb_flags);
+	mptcp_data_unlock(sk);
+	return HRTIMER_NORESTART;
+}
+
+/* --- connections */
+
+void mps_conn_init(struct mptcp_sock *msk)
+{
+	const struct mps_ops *ops = container_of(msk->sched, struct mps_ops, sched);
+	struct mps_conn *conn;
+
+	conn = kzalloc(struct_size(conn, priv, 0) + ops->conn_size, GFP_ATOMIC);
+	if (!conn)
+		return;
+	conn->msk = msk;
+	conn->ops = ops;
+	conn->segment_bytes = TCP_MSS_DEFAULT;
+	INIT_LIST_HEAD(&conn->subflows);
+	INIT_LIST_HEAD(&conn->unsent);
+	INIT_LIST_HEAD(&conn->reinject);
+	hrtimer_init(&conn->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	conn->timer.function = mps_wake;
+	mps_params_get(ops, sock_net(mps_sk(conn)), conn->params);
+	if (ops->init)
+		ops->init(conn);
+	msk->mps = conn;
+}
+
+/* At the end of the connection; what is still queued is freed later, as
+ * ordinary data fragments.
+ */
+void mps_conn_release(struct mptcp_sock *msk)
+{
+	struct mps_subflow *subflow, *next;
+	struct mps_conn *conn = msk->mps;
+	int slot;
+
+	if (!conn)
+		return;
+	mptcp_data_lock((struct sock *)msk);
+	list_for_each_entry_safe(subflow, next, &conn->subflows, node)
+		mps_detach(conn, subflow);
+	msk->mps = NULL;
+	mptcp_data_unlock((struct sock *)msk);
+
+	hrtimer_cancel(&conn->timer);
+	if (conn->ops->release)
+		conn->ops->release(conn);
+	for (slot = 0; slot < ARRAY_SIZE(conn->slots); slot++)
+		kfree(conn->slots[slot]);
+	kfree(conn);
+}

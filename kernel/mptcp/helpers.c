@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What several schedulers have in common: the choice of the lowest RTT, and
+ * opportunistic retransmission with penalisation.
+ */
+
+#include "mpsched.h"
+
+/* 4 x RTT and cwnd <= 4: mptcp_rcv_buf_optimization() of v0.9x */
+#define RP_RTT_RATIO		4
+#define RP_SMALL_CWND_PKTS	4
+
+bool mps_only_backups(const struct mps_conn *conn)
+{
+	const struct mps_subflow *subflow;
+
+	mps_for_each_subflow(conn, subflow)
+		if (subflow->usable && !subflow->backup)
+			return false;
+	return true;
+}
+EXPORT_SYMBOL_GPL(mps_only_backups);
+
+/* One pass over the regular or the backup subflows. *blocked: one that did not
+ * carry the segment is only full, or in loss recovery after a timeout.
+ */
+static struct mps_subflow *lowest_rtt_of(struct mps_conn *conn, const struct mps_segment *seg,
+					 bool backup, bool carried, bool *blocked)
+{
+	struct mps_subflow *subflow, *best = NULL;
+
+	mps_for_each_subflow(conn, subflow) {
+		if (!subflow->usable || subflow->backup != backup ||
+		    (seg && mps_carried_by(seg, subflow)) != carried)
+			continue;
+		if (!mps_available(subflow))
+			*blocked = true;
+		else if (!best || subflow->srtt_us < best->srtt_us)
+			best = subflow;
+	}
+	return best;
+}
+
+struct mps_subflow *mps_lowest_rtt(struct mps_conn *conn, const struct mps_segment *seg)
+{
+	struct mps_subflow *best;
+	bool blocked = false;
+	int backup;
+
+	/* first those that did not carry it: while one of them is only full,
+	 * neither a backup nor the same path again is any better
+	 */
+	for (backup = 0; backup <= 1; backup++) {
+		best = lowest_rtt_of(conn, seg, backup, false, &blocked);
+		if (best || blocked)
+			return best;
+	}
+	/* all carried it */
+	for (backup = 0; seg && backup <= 1; backup++) {
+		best = lowest_rtt_of(conn, seg, backup, true, &blocked);
+		if (best || blocked)
+			return best;
+	}
+	return NULL;
+}
+EXPORT_SYMBOL_GPL(mps_lowest_rtt);
+
+struct mps_subflow *mps_faster_but_full(struct mps_conn *conn, const struct mps_subflow *slow)
+{
+	struct mps_subflow *subflow, *fastest = NULL;
+
+	mps_for_each_subflow(conn, subflow) {
+		if (!subflow->usable || subflow->backup > slow->backup ||
+		    subflow->srtt_us >= slow->srtt_us || mps_in_loss(subflow) ||
+		    mps_has_room(subflow) || !subflow->in_flight_pkts)
+			continue;
+		if (!fastest || subflow->srtt_us < fastest->srtt_us)
+			fastest = subflow;
+	}
+	return fastest;
+}
+EXPORT_SYMBOL_GPL(mps_faster_but_full);
+
+bool mps_reinject(struct mps_conn *conn, struct mps_pick *pick)
+{
+	struct mps_segment *seg = mps_reinjection(conn);
+	struct mps_subflow *subflow;
+
+	if (!seg)
+		return false;
+	subflow = mps_lowest_rtt(conn, seg);
+	return subflow && mps_pick_reinjection(pick, conn, subflow, seg);
+}
+EXPORT_SYMBOL_GPL(mps_reinject);
+
+bool mps_opportunistic(struct mps_conn *conn, struct mps_subflow *fast, struct mps_pick *pick)
+{
+	struct mps_segment *seg = mps_oldest_unacked(conn);
+	u64 now = mps_clock_ns();
+	struct mps_subflow *slow;
+	bool worth = false;
+
+	if (!seg)
+		return false;
+
+	if (now - fast->penalised_ns >= (u64)fast->srtt_us * NSEC_PER_USEC) {
+		mps_for_each_subflow(conn, slow) {
+			if (slow == fast || !mps_carried_by(seg, slow) ||
+			    slow->srtt_us <= fast->srtt_us ||
+			    slow->ca_state != TCP_CA_Open)
+				continue;
+			mps_penalise(slow);
+			fast->penalised_ns = now;
+		}
+	}
+
+	if (mps_carried_by(seg, fast) || !mps_available(fast))
+		return false;
+	/* a path that is not that much slower will have it there soon */
+	mps_for_each_subflow(conn, slow) {
+		if (slow == fast || !mps_carried_by(seg, slow))
+			continue;
+		if (mps_cwnd(slow) <= RP_SMALL_CWND_PKTS) {
+			worth = true;
+			break;
+		}
+		if ((u64)RP_RTT_RATIO * fast->srtt_us >= slow->srtt_us)
+			return false;
+		worth = true;
+	}
+	return worth && mps_pick_duplicate(pick, conn, fast, seg);
+}
+EXPORT_SYMBOL_GPL(mps_opportunistic);

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The interface of MPTCP packet schedulers: the one header that a scheduler
+ * includes.
+ *
+ * What the application writes is cut into segments, each of at most one
+ * packet. Whenever something might be sent - after any ACK on any subflow, a
+ * window update, a write, a subflow that comes, goes or changes, a timer of
+ * the scheduler - the framework asks next_segment(): which segment on which
+ * subflow? It sends what was picked and asks again, until the answer is to
+ * wait. Any segment may be picked: the first that was never sent or one behind
+ * it, one of the reinjection queue, or a copy of one that is on its way.
+ *
+ * A scheduler decides, it does not act: it reads what is below, returns a pick
+ * and writes nothing but its own state. Whatever it picks, the byte stream
+ * stays whole: a pick that makes no sense is refused and counted, and one that
+ * never comes is replaced when nothing is in flight any more.
+ *
+ * All hooks run in the connection's context, one at a time: it is locked by
+ * its owner or, in softirq, by its spinlock. They may not sleep.
+ */
+#ifndef _MPSCHED_H
+#define _MPSCHED_H
+
+#include <linux/hrtimer.h>
+#include <linux/list.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/module.h>
+#include <net/mptcp.h>
+#include <net/tcp.h>
+
+#define MPS_PARAMS_MAX		16
+
+struct mps_ops;
+struct mps_segment;
+
+/* A subflow, as it was when the scheduler was asked. */
+struct mps_subflow {
+	u32	id;			/* 1, 2, ... in the order of creation */
+	bool	usable;			/* may carry data: established, and neither closing
+					 * nor silent since its last timeout
+					 */
+	bool	backup;			/* the one or the other end wants it used last */
+	u8	ca_state;		/* TCP_CA_Open ... TCP_CA_Loss */
+
+	u32	mss_bytes;		/* of data in one packet, all options counted */
+	u32	srtt_us;		/* smoothed round-trip time; 0: no sample yet */
+	u32	rttvar_us;		/* its mean deviation */
+	u32	min_rtt_us;		/* least sample of the last minutes; ~0: none yet */
+	u32	last_rtt_us;		/* latest sample; 0: none yet */
+
+	u32	cwnd_pkts;
+	u32	ssthresh_pkts;		/* TCP_INFINITE_SSTHRESH before the first loss */
+	u32	in_flight_pkts;
+	u32	limit_pkts;		/* beside cwnd, set by mps_set_limit() and
+					 * mps_penalise(); ~0: none
+					 */
+	u32	unsent_bytes;		/* in its queue, never sent */
+	u32	outstanding_bytes;	/* in its queue or sent, and not acknowledged */
+	u32	window_bytes;		/* left of the receive window as this subflow knows it */
+	u64	pacing_rate;		/* bytes per second; ~0: not paced */
+
+	/* private: to the framework */
+	struct list_head	node;		/* mps_conn.subflows */
+	struct mps_conn		*conn;
+	struct sock		*ssk;		/* NULL: gone, the slot is free */
+	struct mps_segment	*cursor;	/* all sent segments up to it were carried */
+	u8			slot;		/* bit in mps_segment.carried */
+	bool			established;	/* init_subflow() was called */
+	bool			timed_out;	/* an RTO that was not dealt with yet */
+	bool			silent;		/* nothing came back since the RTO */
+	u64			acked_seen;
+	u64			penalised_ns;
+	u32			penalty_pkts;	/* ~0: none */
+	u32			set_limit_pkts;	/* ~0: none */
+	u32			new_segments;
+	u32			duplicates;
+	u32			reinjections;
+	u64			priv[] __aligned(8);
+};
+
+/* A connection. Sequence numbers count bytes since its first one. */
+struct mps_conn {
+	u64	una_seq;		/* all before it is acknowledged */
+	u64	nxt_seq;		/* end of the farthest segment ever sent */
+	u64	window_end_seq;		/* the receiver takes data before it */
+	u32	window_bytes;		/* of the whole receive window, from una_seq on */
+	u32	unsent_bytes;		/* written by the application, never sent */
+	u32	subflows_usable;
+	u32	segment_bytes;		/* size of a full segment */
+	bool	sndbuf_full;		/* a writer waits for room in the send buffer */
+	bool	closing;		/* the application will write no more */
+
+	/* private: to the framework */
+	struct mptcp_sock	*msk;
+	const struct mps_ops	*ops;
+	struct list_head	subflows;	/* in the order of creation */
+	struct list_head	unsent;		/* mps_segment.unsent, in order */
+	struct list_head	reinject;	/* mps_segment.reinject, in order */
+	struct mps_subflow	*slots[32];
+	u64			base_seq;	/* data sequence number of byte 0 */
+	u64			small_end;	/* end of the latest short segment */
+	u32			usable_mask;	/* of slots */
+	bool			started;	/* base_seq is known */
+	bool			has_handoff;
+	bool			alarm;		/* the retransmission timer fired */
+	struct mps_handoff {
+		struct mps_subflow	*subflow;
+		u64			seq;
+		u32			limit_bytes;
+		u8			kind;
+	} handoff;				/* a pick for a subflow that was not locked */
+	struct hrtimer		timer;
+	u64			decisions;
+	u64			waits;
+	u64			refused;
+	u64			forced;
+	u32			params[MPS_PARAMS_MAX];
+	u64			priv[] __aligned(8);
+};
+
+/* --- the answer of next_segment() */
+
+enum mps_kind {
+	MPS_NEW = 1,		/* (the rest of) a segment never sent before */
+	MPS_REINJECTION,	/* one of the reinjection queue; leaves it */
+	MPS_DUPLICATE,		/* one on its way elsewhere, once more */
+};
+
+struct mps_pick {
+	struct mps_subflow	*subflow;
+	u64			seq;		/* mps_seq() of the segment */
+	u32			limit_bytes;	/* send no more than this of it; 0: all */
+	u8			kind;		/* enum mps_kind */
+};
+
+/* --- a scheduler */
+
+/* A parameter: the sysctl net.mptcp.SCHEDULER.NAME of each network namespace.
+ * A connection has the values of the time of its creation.
+ */
+struct mps_param {
+	const char	*name;
+	u32		min;
+	u32		max;
+	u32		def;
+	const char	*unit;
+	const char	*meaning;
+};
+
+#define MPS_BOOL(_name, _def, _meaning) \
+	{ .name = (_name), .max = 1, .def = (_def), .unit = "", .meaning = (_meaning) }
+#define MPS_UINT(_name, _min, _max, _def, _unit, _meaning) \
+	{ .name = (_name), .min = (_min), .max = (_max), .def = (_def), .unit = (_unit), \
+	  .meaning = (_meaning) }
+
+struct mps_ops {
+	/* Required. True: send what *pick says; false: wait. */
+	bool (*next_segment)(struct mps_conn *conn, struct mps_pick *pick);
+
+	/* All others are optional. */
+
+	/* Where the oldest segment is sent again when the connection's
+	 * retransmission timer has expired; NULL: nowhere now. Default:
+	 * mps_lowest_rtt().
+	 */
+	struct mps_subflow *(*get_subflow)(struct mps_conn *conn, const struct mps_segment *seg);
+
+	/* Private state is zeroed before init. release_subflow() is called for
+	 * each subflow before release().
+	 */
+	void (*init)(struct mps_conn *conn);
+	void (*release)(struct mps_conn *conn);
+	void (*init_subflow)(struct mps_conn *conn, struct mps_subflow *subflow);
+	void (*release_subflow)(struct mps_conn *conn, struct mps_subflow *subflow);
+
+	/* What happened since the scheduler was last asked, before it is asked
+	 * again: bytes were acknowledged on a subflow; it entered recovery
+	 * because of a loss; it had a retransmission timeout; usable or backup
+	 * changed.
+	 */
+	void (*on_ack)(struct mps_conn *conn, struct mps_subflow *subflow, u64 acked_bytes);
+	void (*on_loss)(struct mps_conn *conn, struct mps_subflow *subflow);
+	void (*on_rto)(struct mps_conn *conn, struct mps_subflow *subflow);
+	void (*on_subflow_state)(struct mps_conn *conn, struct mps_subflow *subflow);
+
+	/* A pick was carried out, with so many bytes. */
+	void (*on_sent)(struct mps_conn *conn, const struct mps_pick *pick, u32 bytes);
+
+	char			name[MPTCP_SCHED_NAME_MAX];
+	struct module		*owner;
+	size_t			conn_size;	/* of the private state per connection */
+	size_t			subflow_size;	/* and per subflow */
+	const struct mps_param	*params;
+	unsigned int		num_params;
+
+	/* private: to the framework */
+	struct mptcp_sched_ops	sched;
+	struct list_head	list;
+};
+
+/* Registration refuses a scheduler without a name or next_segment() (-EINVAL),
+ * with parameters that make no sense (-EINVAL), and a name that is taken
+ * (-EEXIST).
+ */
+int mps_register(struct mps_ops *ops);
+void mps_unregister(struct mps_ops *ops);
+
+#define mps_scheduler(_ops) \
+	static int __init _ops##_register(void) \
+	{ \
+		return mps_register(&(_ops)); \
+	} \
+	module_init(_ops##_register); \
+	static void __exit _ops##_unregister(void) \
+	{ \
+		mps_unregister(&(_ops)); \
+	} \
+	module_exit(_ops##_unregister)
+
+/* --- subflows and private state */
+
+#define mps_for_each_subflow(_conn, _subflow) \
+	list_for_each_entry(_subflow, &(_conn)->subflows, node)
+
+static inline void *mps_conn_priv(struct mps_conn *conn)
+{
+	return conn->priv;
+}
+
+static inline void *mps_subflow_priv(struct mps_subflow *subflow)
+{
+	return subflow->priv;
+}
+
+static inline u32 mps_param(const struct mps_conn *conn, unsigned int index)
+{
+	return conn->params[index];
+}
+
+/* The rate of delivery that TCP measured last, bytes per second; 0: none yet. */
+u64 mps_delivery_rate(const struct mps_subflow *subflow);
+
+/* What waits in the queue of the local device that the subflow leaves by. */
+u32 mps_device_queue_bytes(const struct mps_subflow *subflow);
+
+/* --- segments; NULL ends a list */
+
+u64 mps_seq(const struct mps_conn *conn, const struct mps_segment *seg);
+u32 mps_len(const struct mps_segment *seg);
+
+/* Was it sent on this subflow; on any? */
+bool mps_carried_by(const struct mps_segment *seg, const struct mps_subflow *subflow);
+bool mps_carried(const struct mps_segment *seg);
+
+/* Never sent (or not all of it), in order. */
+struct mps_segment *mps_head(const struct mps_conn *conn);
+struct mps_segment *mps_next_unsent(const struct mps_conn *conn, const struct mps_segment *seg);
+
+/* Of subflows in trouble, to be sent on others, in order. */
+struct mps_segment *mps_reinjection(const struct mps_conn *conn);
+struct mps_segment *mps_next_reinjection(const struct mps_conn *conn,
+					 const struct mps_segment *seg);
+
+/* Sent and not acknowledged, in order. */
+struct mps_segment *mps_oldest_unacked(const struct mps_conn *conn);
+struct mps_segment *mps_next_unacked(const struct mps_conn *conn, const struct mps_segment *seg);
+
+/* The oldest of these, up to the first unsent segment, that the subflow did
+ * not carry. Cheap: it goes on where it stood the last time.
+ */
+struct mps_segment *mps_oldest_missing(struct mps_conn *conn, struct mps_subflow *subflow);
+
+/* Does the receive window have room for the segment? */
+bool mps_fits_window(const struct mps_conn *conn, const struct mps_segment *seg);
+
+/* --- picks; each returns true, so that next_segment() can return it */
+
+static inline bool __mps_pick(struct mps_pick *pick, struct mps_conn *conn,
+			      struct mps_subflow *subflow, const struct mps_segment *seg,
+			      enum mps_kind kind)
+{
+	*pick = (struct mps_pick) {
+		.subflow = subflow,
+		.seq	 = mps_seq(conn, seg),
+		.kind	 = kind,
+	};
+	return true;
+}
+
+static inline bool mps_pick_new(struct mps_pick *pick, struct mps_conn *conn,
+				struct mps_subflow *subflow, const struct mps_segment *seg)
+{
+	return __mps_pick(pick, conn, subflow, seg, MPS_NEW);
+}
+
+static inline bool mps_pick_reinjection(struct mps_pick *pick, struct mps_conn *conn,
+					struct mps_subflow *subflow,
+					const struct mps_segment *seg)
+{
+	return __mps_pick(pick, conn, subflow, seg, MPS_REINJECTION);
+}
+
+/* Refused on a subflow that carried the segment: TCP repeats it there. */
+static inline bool mps_pick_duplicate(struct mps_pick *pick, struct mps_conn *conn,
+				      struct mps_subflow *subflow,
+				      const struct mps_segment *seg)
+{
+	return __mps_pick(pick, conn, subflow, seg, MPS_DUPLICATE);
+}
+
+/* --- availability, as in the out-of-tree kernels (v0.9x), and its parts */
+
+/* After a timeout only what was lost may leave. */
+static inline bool mps_in_loss(const struct mps_subflow *subflow)
+{
+	return subflow->ca_state == TCP_CA_Loss;
+}
+
+/* cwnd, or the limit beside it */
+static inline u32 mps_cwnd(const struct mps_subflow *subflow)
+{
+	return min(subflow->cwnd_pkts, subflow->limit_pkts);
+}
+
+/* Room for one more segment? What waits in the subflow's queue counts against
+ * the congestion window.
+ */
+static inline bool mps_has_room(const struct mps_subflow *subflow)
+{
+	u32 cwnd = mps_cwnd(subflow);
+
+	if (subflow->in_flight_pkts >= cwnd)
+		return false;
+	return subflow->unsent_bytes < (u64)(cwnd - subflow->in_flight_pkts) * subflow->mss_bytes;
+}
+
+/* Would the subflow put a segment on the wire at once? */
+static inline bool mps_available(const struct mps_subflow *subflow)
+{
+	return subflow->usable && !mps_in_loss(subflow) && mps_has_room(subflow);
+}
+
+/* May backup subflows be used: is there no other usable one? */
+bool mps_only_backups(const struct mps_conn *conn);
+
+/* --- what several schedulers have in common */
+
+/* The choice of the default scheduler of v0.9x: the available subflow with the
+ * lowest smoothed RTT, the first one in a tie. A subflow that did not carry
+ * the segment comes before those that did; NULL stands for new data. Backup
+ * subflows are for new data when no other is usable, and for a segment that
+ * all others carried. NULL: wait.
+ */
+struct mps_subflow *mps_lowest_rtt(struct mps_conn *conn, const struct mps_segment *seg);
+
+/* The subflow to wait for instead of using `slow`: the lowest RTT of those that
+ * are faster, of no lower priority, and surely there again soon: nothing is
+ * wrong with them but a full window, and what fills it is in flight, so that
+ * an acknowledgment or, at worst, a timeout follows. NULL: there is none.
+ */
+struct mps_subflow *mps_faster_but_full(struct mps_conn *conn, const struct mps_subflow *slow);
+
+/* Puts the head of the reinjection queue on the subflow that mps_lowest_rtt()
+ * chooses. False if the queue is empty, or none is available.
+ */
+bool mps_reinject(struct mps_conn *conn, struct mps_pick *pick);
+
+/* Opportunistic retransmission and penalisation (Raiciu et al., NSDI 2012,
+ * section 4.2), for when data that is on its way over a slower subflow keeps
+ * the faster one from sending: either new data does not fit the receive window
+ * or the send buffer is exhausted. The subflows that carry the oldest segment
+ * and are slower than `fast` are penalised, at most once in an RTT of `fast`,
+ * and the segment is sent on `fast`, too. False: there is nothing to send.
+ */
+bool mps_opportunistic(struct mps_conn *conn, struct mps_subflow *fast, struct mps_pick *pick);
+
+/* Halves what the subflow may have in flight: a limit beside its congestion
+ * window, of which the congestion control knows nothing. It grows again as in
+ * slow start, until it is no less than the window: the window stays the measure
+ * of the path, and the penalty lasts as long as its reason recurs.
+ */
+void mps_penalise(struct mps_subflow *subflow);
+
+/* Sets another such limit, in segments; ~0: none. The smaller one counts. */
+void mps_set_limit(struct mps_subflow *subflow, u32 pkts);
+
+/* --- time */
+
+/* Nanoseconds since boot. Reading it takes no virtual time. */
+u64 mps_clock_ns(void);
+
+/* next_segment() will be asked at this time, if not before. One time per
+ * connection: a later call replaces an earlier one; 0: none.
+ */
+void mps_wake_at(struct mps_conn *conn, u64 ns);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A stream of records from the kernel to a process that reads a file. */
+#ifndef _MPTCP_LAB_STREAM_H
+#define _MPTCP_LAB_STREAM_H
+
+#include <linux/fs.h>
+#include <linux/kfifo.h>
+#include <linux/mutex.h>
+#include <linux/poll.h>
+#include <linux/wait.h>
+
+struct record_stream {
+	struct kfifo		fifo;
+	struct mutex		lock;		/* of the reading end */
+	wait_queue_head_t	wait;
+	size_t			record_bytes;
+	bool			overflow;	/* the reader was too slow: records are missing */
+	bool			ended;
+};
+
+int stream_init(struct record_stream *stream, size_t record_bytes);
+void stream_free(struct record_stream *stream);
+
+/* Whole records; the caller sees to it that there is one writer at a time. */
+void stream_put(struct record_stream *stream, const void *records, size_t bytes);
+/* Wakes the reader if there is enough to read. */
+void stream_wake(struct record_stream *stream);
+/* There will be no more: the reader gets what is left, then end-of-file. */
+void stream_end(struct record_stream *stream);
+
+/* read() and poll() of the file. -ENOBUFS after an overflow. */
+ssize_t stream_read(struct record_stream *stream, const struct file *file, char __user *to,
+		    size_t len);
+__poll_t stream_poll(struct record_stream *stream, struct file *file, poll_table *wait);
+
+#endif

@@ -1,0 +1,746 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What the framework promises to schedulers: registration, picks that are
+ * refused, the lists of segments, and what several schedulers have in common.
+ */
+
+#include "vocabulary.h"
+
+static bool always_wait(struct mps_conn *conn, struct mps_pick *pick)
+{
+	return false;
+}
+
+static const struct mps_ops waits = {
+	.next_segment	= always_wait,
+	.name		= "test_waits",
+};
+
+/* --- registration */
+
+static int register_for_a_moment(const struct mps_ops *description)
+{
+	struct mps_ops ops = *description;
+	int err;
+
+	ops.owner = THIS_MODULE;
+	err = mps_register(&ops);
+	if (!err)
+		mps_unregister(&ops);
+	return err;
+}
+
+static void a_scheduler_is_found_while_it_is_registered(struct kunit *test)
+{
+	static struct mps_ops ops;
+
+	ops = waits;
+	ops.owner = THIS_MODULE;
+	KUNIT_ASSERT_EQ(test, mps_register(&ops), 0);
+	KUNIT_EXPECT_PTR_EQ(test, mps_find("test_waits"), (const struct mps_ops *)&ops);
+	mps_unregister(&ops);
+	KUNIT_EXPECT_NULL(test, mps_find("test_waits"));
+}
+
+static void the_default_scheduler_of_linux_is_none_of_ours(struct kunit *test)
+{
+	KUNIT_EXPECT_NULL(test, mps_find("default"));
+}
+
+static void registration_refuses_a_scheduler_without_next_segment(struct kunit *test)
+{
+	static const struct mps_ops ops = { .name = "test_none" };
+
+	KUNIT_EXPECT_EQ(test, register_for_a_moment(&ops), -EINVAL);
+}
+
+static void registration_refuses_a_scheduler_without_a_name(struct kunit *test)
+{
+	struct mps_ops ops = waits;
+
+	ops.name[0] = '\0';
+	KUNIT_EXPECT_EQ(test, register_for_a_moment(&ops), -EINVAL);
+	memset(ops.name, 'x', sizeof(ops.name));
+	KUNIT_EXPECT_EQ(test, register_for_a_moment(&ops), -EINVAL);
+}
+
+static void registration_refuses_a_name_that_is_taken(struct kunit *test)
+{
+	struct mps_ops ops = waits;
+
+	strscpy(ops.name, "roundrobin");
+	KUNIT_EXPECT_EQ(test, register_for_a_moment(&ops), -EEXIST);
+	strscpy(ops.name, "default");
+	KUNIT_EXPECT_EQ(test, register_for_a_moment(&ops), -EEXIST);
+}
+
+static void registration_refuses_parameters_that_make_no_sense(struct kunit *test)
+{
+	static const struct mps_param good = MPS_UINT("good", 2, 4, 3, "things", "a number");
+	struct mps_param params[MPS_PARAMS_MAX + 1];
+	struct mps_ops ops = waits;
+
+	ops.params = params;
+	ops.num_params = 1;
+	params[0] = good;
+	KUNIT_EXPECT_EQ(test, register_for_a_moment(&ops), 0);
+	params[0].def = 1;
+	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "below the least");
+	params[0].def = 5;
+	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "above the greatest");
+	params[0] = good;
+	params[0].name = NULL;
+	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "without a name");
+	params[0] = good;
+	params[1] = good;
+	params[1].def = 0;
+	ops.num_params = 2;
+	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "the second one");
+	ops.num_params = ARRAY_SIZE(params);
+	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "too many");
+}
+
+/* --- picks */
+
+static const char *refused(struct mps_conn *conn, enum mps_kind kind,
+			   struct mps_subflow *subflow, u64 seq)
+{
+	struct mps_pick pick = { .subflow = subflow, .seq = seq, .kind = kind };
+	struct mps_segment *seg;
+
+	return mps_check_pick(conn, &pick, &seg);
+}
+
+#define EXPECT_GOOD(_test, ...)		KUNIT_EXPECT_NULL(_test, refused(__VA_ARGS__))
+#define EXPECT_REFUSED(_test, ...)	KUNIT_EXPECT_NOT_NULL(_test, refused(__VA_ARGS__))
+
+static void picks_that_make_sense_are_good(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_subflow *two = mps_test_subflow(conn);
+	struct mps_segment *sent = mps_test_in_flight(conn, MSS, one);
+	struct mps_segment *head = mps_test_unsent(conn, MSS);
+	struct mps_segment *behind = mps_test_unsent(conn, MSS);
+
+	mps_test_reinject(conn, sent);
+	EXPECT_GOOD(test, conn, MPS_NEW, one, mps_seq(conn, head));
+	EXPECT_GOOD(test, conn, MPS_NEW, two, mps_seq(conn, behind));
+	EXPECT_GOOD(test, conn, MPS_REINJECTION, two, mps_seq(conn, sent));
+	EXPECT_GOOD(test, conn, MPS_DUPLICATE, two, mps_seq(conn, sent));
+	/* a full window is the scheduler's affair, and TCP keeps to it */
+	mps_test_fill(two);
+	EXPECT_GOOD(test, conn, MPS_NEW, two, mps_seq(conn, head));
+}
+
+static void picks_of_a_subflow_that_cannot_carry_data_are_refused(struct kunit *test)
+{
+	struct mps_conn *other = mps_test_conn_of(test, &waits);
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_subflow *closed = mps_test_subflow(conn);
+	u64 seq = mps_seq(conn, mps_test_unsent(conn, MSS));
+
+	mps_test_close(closed);
+	EXPECT_REFUSED(test, conn, MPS_NEW, NULL, seq);
+	EXPECT_REFUSED(test, conn, MPS_NEW, closed, seq);
+	EXPECT_REFUSED(test, conn, MPS_NEW, mps_test_subflow(other), seq);
+	EXPECT_GOOD(test, conn, MPS_NEW, one, seq);
+	mps_test_usable(one, false);
+	EXPECT_REFUSED(test, conn, MPS_NEW, one, seq);
+}
+
+static void picks_of_a_segment_that_is_not_there_are_refused(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_subflow *two = mps_test_subflow(conn);
+	struct mps_segment *acked = mps_test_in_flight(conn, MSS, one);
+	struct mps_segment *sent = mps_test_in_flight(conn, MSS, one);
+	struct mps_segment *head = mps_test_unsent(conn, MSS);
+	u64 acked_seq = mps_seq(conn, acked);
+	int kind;
+
+	mps_test_acked(conn, acked);
+	for (kind = MPS_NEW; kind <= MPS_DUPLICATE; kind++) {
+		EXPECT_REFUSED(test, conn, kind, two, acked_seq);
+		EXPECT_REFUSED(test, conn, kind, two, mps_seq(conn, head) + 1);
+		EXPECT_REFUSED(test, conn, kind, two, mps_seq(conn, head) + MSS);
+	}
+	EXPECT_REFUSED(test, conn, MPS_NEW, two, mps_seq(conn, sent));
+	EXPECT_REFUSED(test, conn, MPS_REINJECTION, two, mps_seq(conn, sent));
+	EXPECT_REFUSED(test, conn, MPS_REINJECTION, two, mps_seq(conn, head));
+	EXPECT_REFUSED(test, conn, MPS_DUPLICATE, two, mps_seq(conn, head));
+}
+
+static void duplicates_on_a_subflow_that_carried_the_segment_are_refused(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_subflow *two = mps_test_subflow(conn);
+	struct mps_segment *sent = mps_test_in_flight(conn, MSS, one);
+
+	EXPECT_REFUSED(test, conn, MPS_DUPLICATE, one, mps_seq(conn, sent));
+	EXPECT_GOOD(test, conn, MPS_DUPLICATE, two, mps_seq(conn, sent));
+	mps_test_sent(conn, sent, two);
+	EXPECT_REFUSED(test, conn, MPS_DUPLICATE, two, mps_seq(conn, sent));
+}
+
+static void picks_of_no_kind_are_refused(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	u64 seq = mps_seq(conn, mps_test_unsent(conn, MSS));
+
+	EXPECT_REFUSED(test, conn, 0, one, seq);
+	EXPECT_REFUSED(test, conn, MPS_DUPLICATE + 1, one, seq);
+}
+
+/* --- segments */
+
+static void unsent_segments_are_listed_in_order(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_segment *a = mps_test_unsent(conn, MSS);
+	struct mps_segment *b = mps_test_unsent(conn, 10);
+	struct mps_segment *c = mps_test_unsent(conn, MSS);
+
+	KUNIT_EXPECT_PTR_EQ(test, mps_head(conn), a);
+	KUNIT_EXPECT_PTR_EQ(test, mps_next_unsent(conn, a), b);
+	/* sent before its turn */
+	mps_test_sent(conn, b, one);
+	KUNIT_EXPECT_PTR_EQ(test, mps_head(conn), a);
+	KUNIT_EXPECT_PTR_EQ(test, mps_next_unsent(conn, a), c);
+	KUNIT_EXPECT_NULL(test, mps_next_unsent(conn, c));
+	KUNIT_EXPECT_EQ(test, mps_seq(conn, c), (u64)MSS + 10);
+	KUNIT_EXPECT_EQ(test, mps_len(b), 10U);
+}
+
+static void sent_segments_are_listed_in_order_without_the_gaps(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_segment *a = mps_test_unsent(conn, MSS);
+	struct mps_segment *b = mps_test_unsent(conn, MSS);
+	struct mps_segment *c = mps_test_unsent(conn, MSS);
+	struct mps_segment *d = mps_test_unsent(conn, MSS);
+
+	KUNIT_EXPECT_NULL(test, mps_oldest_unacked(conn));
+	mps_test_sent(conn, d, one);
+	mps_test_sent(conn, b, one);
+	KUNIT_EXPECT_PTR_EQ(test, mps_oldest_unacked(conn), b);
+	KUNIT_EXPECT_PTR_EQ(test, mps_next_unacked(conn, b), d);
+	KUNIT_EXPECT_NULL(test, mps_next_unacked(conn, d));
+	KUNIT_EXPECT_TRUE(test, mps_carried(b) && mps_carried_by(b, one));
+	KUNIT_EXPECT_FALSE(test, mps_carried(c));
+	mps_test_sent(conn, a, one);
+	mps_test_acked(conn, b);
+	KUNIT_EXPECT_PTR_EQ(test, mps_oldest_unacked(conn), d);
+}
+
+static void the_oldest_missing_segment_moves_with_what_is_sent_and_acknowledged(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_subflow *two = mps_test_subflow(conn);
+	struct mps_segment *a = mps_test_in_flight(conn, MSS, one);
+	struct mps_segment *b = mps_test_in_flight(conn, MSS, two);
+	struct mps_segment *c = mps_test_in_flight(conn, MSS, one);
+	struct mps_segment *d = mps_test_unsent(conn, MSS);
+
+	KUNIT_EXPECT_PTR_EQ(test, mps_oldest_missing(conn, one), b);
+	KUNIT_EXPECT_PTR_EQ(test, mps_oldest_missing(conn, two), a);
+	mps_test_sent(conn, a, two);
+	KUNIT_EXPECT_PTR_EQ(test, mps_oldest_missing(conn, two), c);
+	mps_test_sent(conn, b, one);
+	KUNIT_EXPECT_NULL(test, mps_oldest_missing(conn, one));
+	/* both stand in what goes now */
+	mps_test_acked(conn, b);
+	KUNIT_EXPECT_PTR_EQ(test, mps_oldest_missing(conn, two), c);
+	KUNIT_EXPECT_NULL(test, mps_oldest_missing(conn, one));
+	mps_test_sent(conn, d, two);
+	KUNIT_EXPECT_PTR_EQ(test, mps_oldest_missing(conn, one), d);
+	KUNIT_EXPECT_PTR_EQ(test, mps_oldest_missing(conn, two), c);
+}
+
+static void a_segment_fits_the_window_up_to_its_last_byte(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_segment *a = mps_test_unsent(conn, MSS);
+	struct mps_segment *b = mps_test_unsent(conn, MSS);
+
+	conn->window_bytes = 2 * MSS - 1;
+	mps_test_update(conn);
+	KUNIT_EXPECT_TRUE(test, mps_fits_window(conn, a));
+	KUNIT_EXPECT_FALSE(test, mps_fits_window(conn, b));
+	conn->window_bytes = 2 * MSS;
+	mps_test_update(conn);
+	KUNIT_EXPECT_TRUE(test, mps_fits_window(conn, b));
+}
+
+/* --- reinjection */
+
+static void what_no_usable_subflow_carries_is_reinjected_in_order(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_subflow *two = mps_test_subflow(conn);
+	struct mps_subflow *three = mps_test_subflow(conn);
+	struct mps_segment *a = mps_test_in_flight(conn, MSS, one);
+	struct mps_segment *b = mps_test_in_flight(conn, MSS, two);
+	struct mps_segment *c = mps_test_in_flight(conn, MSS, one);
+	struct mps_segment *d = mps_test_in_flight(conn, MSS, two);
+	struct mps_segment *both = mps_test_in_flight(conn, MSS, one);
+
+	mps_test_sent(conn, both, three);
+	mps_test_unsent(conn, MSS);
+	mps_test_rto(two);
+	KUNIT_EXPECT_PTR_EQ(test, mps_reinjection(conn), b);
+	KUNIT_EXPECT_PTR_EQ(test, mps_next_reinjection(conn, b), d);
+	KUNIT_EXPECT_NULL(test, mps_next_reinjection(conn, d));
+	mps_test_close(one);
+	KUNIT_EXPECT_PTR_EQ(test, mps_reinjection(conn), a);
+	KUNIT_EXPECT_PTR_EQ(test, mps_next_reinjection(conn, a), b);
+	KUNIT_EXPECT_PTR_EQ(test, mps_next_reinjection(conn, b), c);
+	KUNIT_EXPECT_PTR_EQ(test, mps_next_reinjection(conn, c), d);
+	KUNIT_EXPECT_NULL(test, mps_next_reinjection(conn, d));
+}
+
+static void nothing_is_reinjected_while_no_subflow_could_take_it(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_subflow *two = mps_test_subflow(conn);
+	struct mps_segment *a = mps_test_in_flight(conn, MSS, one);
+
+	mps_test_usable(two, false);
+	mps_test_rto(one);
+	KUNIT_EXPECT_NULL(test, mps_reinjection(conn));
+	mps_test_usable(two, true);
+	KUNIT_EXPECT_PTR_EQ(test, mps_reinjection(conn), a);
+}
+
+static void reinjections_leave_in_order_on_the_lowest_rtt(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *gone = mps_test_subflow(conn, .srtt_us = 1000);
+	struct mps_subflow *near = mps_test_subflow(conn, .srtt_us = 10000);
+	struct mps_subflow *far = mps_test_subflow(conn, .srtt_us = 50000);
+	struct mps_segment *a = mps_test_in_flight(conn, MSS, gone);
+	struct mps_pick pick;
+
+	KUNIT_EXPECT_FALSE(test, mps_reinject(conn, &pick));
+	mps_test_in_flight(conn, MSS, gone);
+	mps_test_rto(gone);
+	KUNIT_EXPECT_TRUE(test, mps_reinject(conn, &pick));
+	KUNIT_EXPECT_PTR_EQ(test, pick.subflow, near);
+	KUNIT_EXPECT_EQ(test, pick.seq, mps_seq(conn, a));
+	KUNIT_EXPECT_EQ(test, (u32)pick.kind, (u32)MPS_REINJECTION);
+	mps_test_fill(near);
+	KUNIT_EXPECT_TRUE(test, mps_reinject(conn, &pick));
+	KUNIT_EXPECT_PTR_EQ(test, pick.subflow, far);
+	mps_test_fill(far);
+	KUNIT_EXPECT_FALSE(test, mps_reinject(conn, &pick));
+}
+
+/* --- availability */
+
+static void only_a_timeout_makes_a_congestion_state_unavailable(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *subflow = mps_test_subflow(conn);
+	u8 state;
+
+	for (state = TCP_CA_Open; state <= TCP_CA_Loss; state++) {
+		subflow->ca_state = state;
+		KUNIT_EXPECT_EQ(test, mps_available(subflow), state != TCP_CA_Loss);
+		KUNIT_EXPECT_EQ(test, mps_in_loss(subflow), state == TCP_CA_Loss);
+	}
+	subflow->ca_state = TCP_CA_Open;
+	subflow->usable = false;
+	KUNIT_EXPECT_FALSE(test, mps_available(subflow));
+}
+
+/* Section 1.2 of v0.9x, in its newer form: a queue that fills the window
+ * exactly leaves no room.
+ */
+static void what_is_queued_counts_against_the_congestion_window(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *subflow = mps_test_subflow(conn, .cwnd_pkts = 10);
+
+	subflow->in_flight_pkts = 9;
+	KUNIT_EXPECT_TRUE(test, mps_has_room(subflow));
+	subflow->in_flight_pkts = 10;
+	KUNIT_EXPECT_FALSE(test, mps_has_room(subflow));
+	/* more than the window, after it was reduced */
+	subflow->in_flight_pkts = 11;
+	KUNIT_EXPECT_FALSE(test, mps_has_room(subflow));
+	subflow->in_flight_pkts = 8;
+	subflow->unsent_bytes = 2 * MSS - 1;
+	KUNIT_EXPECT_TRUE(test, mps_has_room(subflow));
+	subflow->unsent_bytes = 2 * MSS;
+	KUNIT_EXPECT_FALSE(test, mps_has_room(subflow));
+}
+
+static void a_huge_congestion_window_does_not_overflow(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	/* 2^29 x 1448 bytes are more than 2^32, and a multiple of it */
+	struct mps_subflow *subflow = mps_test_subflow(conn, .cwnd_pkts = 1U << 29);
+
+	subflow->unsent_bytes = 1;
+	KUNIT_EXPECT_TRUE(test, mps_has_room(subflow));
+}
+
+static void limits_beside_the_congestion_window_are_kept(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *subflow = mps_test_subflow(conn, .cwnd_pkts = 10,
+						       .in_flight_pkts = 4);
+
+	mps_set_limit(subflow, 4);
+	KUNIT_EXPECT_EQ(test, mps_cwnd(subflow), 4U);
+	KUNIT_EXPECT_FALSE(test, mps_available(subflow));
+	mps_set_limit(subflow, 5);
+	KUNIT_EXPECT_TRUE(test, mps_available(subflow));
+	/* never to a standstill */
+	mps_set_limit(subflow, 0);
+	KUNIT_EXPECT_EQ(test, mps_cwnd(subflow), 1U);
+	mps_set_limit(subflow, ~0);
+	KUNIT_EXPECT_EQ(test, mps_cwnd(subflow), 10U);
+}
+
+static void a_penalty_halves_what_may_be_in_flight(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *subflow = mps_test_subflow(conn, .cwnd_pkts = 20);
+
+	mps_penalise(subflow);
+	KUNIT_EXPECT_EQ(test, mps_cwnd(subflow), 10U);
+	mps_penalise(subflow);
+	KUNIT_EXPECT_EQ(test, mps_cwnd(subflow), 5U);
+	KUNIT_EXPECT_EQ(test, subflow->cwnd_pkts, 20U);
+	/* the smaller one of both limits counts, and each stays */
+	mps_set_limit(subflow, 3);
+	KUNIT_EXPECT_EQ(test, mps_cwnd(subflow), 3U);
+	mps_set_limit(subflow, ~0);
+	KUNIT_EXPECT_EQ(test, mps_cwnd(subflow), 5U);
+	mps_penalise(subflow);
+	mps_penalise(subflow);
+	mps_penalise(subflow);
+	KUNIT_EXPECT_EQ(test, mps_cwnd(subflow), 1U);
+}
+
+static void backups_are_on_their_own_when_no_other_is_usable(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *regular, *backup;
+
+	KUNIT_EXPECT_TRUE(test, mps_only_backups(conn));
+	backup = mps_test_subflow(conn, .backup = true);
+	KUNIT_EXPECT_TRUE(test, mps_only_backups(conn));
+	regular = mps_test_subflow(conn);
+	mps_test_fill(regular);
+	KUNIT_EXPECT_FALSE(test, mps_only_backups(conn));
+	mps_test_usable(regular, false);
+	KUNIT_EXPECT_TRUE(test, mps_only_backups(conn));
+	mps_test_backup(backup, false);
+	KUNIT_EXPECT_FALSE(test, mps_only_backups(conn));
+}
+
+static void the_delivery_rate_is_what_tcp_measured(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *subflow = mps_test_subflow(conn);
+	struct tcp_sock *tp = tcp_sk(subflow->ssk);
+
+	KUNIT_EXPECT_EQ(test, mps_delivery_rate(subflow), 0ULL);
+	/* 10 packets of 1448 bytes in 5 ms */
+	tp->mss_cache = 1448;
+	tp->rate_delivered = 10;
+	tp->rate_interval_us = 5000;
+	KUNIT_EXPECT_EQ(test, mps_delivery_rate(subflow), 2896000ULL);
+}
+
+/* --- the lowest round-trip time */
+
+static void the_lowest_rtt_of_those_that_are_available_is_chosen(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *middle = mps_test_subflow(conn, .srtt_us = 20000);
+	struct mps_subflow *low = mps_test_subflow(conn, .srtt_us = 19999);
+	struct mps_subflow *high = mps_test_subflow(conn, .srtt_us = 20001);
+
+	KUNIT_EXPECT_PTR_EQ(test, mps_lowest_rtt(conn, NULL), low);
+	mps_test_fill(low);
+	KUNIT_EXPECT_PTR_EQ(test, mps_lowest_rtt(conn, NULL), middle);
+	middle->ca_state = TCP_CA_Loss;
+	KUNIT_EXPECT_PTR_EQ(test, mps_lowest_rtt(conn, NULL), high);
+	mps_test_usable(high, false);
+	KUNIT_EXPECT_NULL(test, mps_lowest_rtt(conn, NULL));
+}
+
+static void the_first_of_equal_rtts_is_chosen(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *first = mps_test_subflow(conn);
+	struct mps_subflow *second = mps_test_subflow(conn);
+
+	KUNIT_EXPECT_PTR_EQ(test, mps_lowest_rtt(conn, NULL), first);
+	mps_test_fill(first);
+	KUNIT_EXPECT_PTR_EQ(test, mps_lowest_rtt(conn, NULL), second);
+}
+
+static void a_full_subflow_keeps_new_data_from_the_backups(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *backup = mps_test_subflow(conn, .backup = true, .srtt_us = 1000);
+	struct mps_subflow *regular = mps_test_subflow(conn, .srtt_us = 90000);
+
+	KUNIT_EXPECT_PTR_EQ(test, mps_lowest_rtt(conn, NULL), regular);
+	mps_test_fill(regular);
+	KUNIT_EXPECT_NULL(test, mps_lowest_rtt(conn, NULL));
+	regular->ca_state = TCP_CA_Loss;
+	KUNIT_EXPECT_NULL(test, mps_lowest_rtt(conn, NULL));
+	mps_test_usable(regular, false);
+	KUNIT_EXPECT_PTR_EQ(test, mps_lowest_rtt(conn, NULL), backup);
+}
+
+static void a_segment_goes_where_it_was_not(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *near = mps_test_subflow(conn, .srtt_us = 10000);
+	struct mps_subflow *far = mps_test_subflow(conn, .srtt_us = 50000);
+	struct mps_segment *seg = mps_test_in_flight(conn, MSS, near);
+
+	KUNIT_EXPECT_PTR_EQ(test, mps_lowest_rtt(conn, seg), far);
+	/* v0.9x sends it on the near one again, then; it is on its way there */
+	mps_test_fill(far);
+	KUNIT_EXPECT_NULL(test, mps_lowest_rtt(conn, seg));
+	far->in_flight_pkts = 0;
+	mps_test_sent(conn, seg, far);
+	KUNIT_EXPECT_PTR_EQ(test, mps_lowest_rtt(conn, seg), near);
+}
+
+static void a_segment_that_all_others_carried_goes_on_a_backup(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *near = mps_test_subflow(conn, .srtt_us = 10000);
+	struct mps_subflow *far = mps_test_subflow(conn, .srtt_us = 50000);
+	struct mps_subflow *backup = mps_test_subflow(conn, .backup = true);
+	struct mps_segment *seg = mps_test_in_flight(conn, MSS, near);
+
+	/* v0.9x takes the backup, then, while one of the others would do */
+	mps_test_fill(far);
+	KUNIT_EXPECT_NULL(test, mps_lowest_rtt(conn, seg));
+	far->in_flight_pkts = 0;
+	mps_test_sent(conn, seg, far);
+	KUNIT_EXPECT_PTR_EQ(test, mps_lowest_rtt(conn, seg), backup);
+	mps_test_sent(conn, seg, backup);
+	KUNIT_EXPECT_PTR_EQ(test, mps_lowest_rtt(conn, seg), near);
+}
+
+static void a_subflow_is_worth_waiting_for_if_it_is_faster_and_only_full(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *fast = mps_test_subflow(conn, .srtt_us = 10000);
+	struct mps_subflow *slow = mps_test_subflow(conn, .srtt_us = 50000);
+
+	KUNIT_EXPECT_NULL_MSG(test, mps_faster_but_full(conn, slow), "it has room");
+	mps_test_fill(fast);
+	KUNIT_EXPECT_PTR_EQ(test, mps_faster_but_full(conn, slow), fast);
+	KUNIT_EXPECT_NULL_MSG(test, mps_faster_but_full(conn, fast), "none is faster");
+	fast->ca_state = TCP_CA_Loss;
+	KUNIT_EXPECT_NULL_MSG(test, mps_faster_but_full(conn, slow), "in loss recovery");
+	fast->ca_state = TCP_CA_Open;
+	mps_test_backup(fast, true);
+	KUNIT_EXPECT_NULL_MSG(test, mps_faster_but_full(conn, slow), "a backup");
+	mps_test_backup(fast, false);
+	mps_test_usable(fast, false);
+	KUNIT_EXPECT_NULL_MSG(test, mps_faster_but_full(conn, slow), "lost");
+}
+
+/* --- opportunistic retransmission and penalisation */
+
+/* Its last penalties are `us` ago. */
+static void penalised_ago(struct mps_subflow *fast, u64 us)
+{
+	fast->penalised_ns = mps_clock_ns() - us * NSEC_PER_USEC;
+}
+
+static void the_oldest_segment_is_sent_on_the_fast_subflow_too(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *fast = mps_test_subflow(conn, .srtt_us = 10000);
+	struct mps_subflow *slow = mps_test_subflow(conn, .srtt_us = 100000);
+	struct mps_segment *oldest = mps_test_in_flight(conn, MSS, slow);
+	struct mps_pick pick;
+
+	mps_test_in_flight(conn, MSS, slow);
+	KUNIT_EXPECT_TRUE(test, mps_opportunistic(conn, fast, &pick));
+	KUNIT_EXPECT_PTR_EQ(test, pick.subflow, fast);
+	KUNIT_EXPECT_EQ(test, pick.seq, mps_seq(conn, oldest));
+	KUNIT_EXPECT_EQ(test, (u32)pick.kind, (u32)MPS_DUPLICATE);
+	/* once */
+	mps_test_sent(conn, oldest, fast);
+	KUNIT_EXPECT_FALSE(test, mps_opportunistic(conn, fast, &pick));
+}
+
+static void nothing_is_sent_again_when_nothing_is_on_its_way(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *fast = mps_test_subflow(conn, .srtt_us = 10000);
+	struct mps_pick pick;
+
+	mps_test_subflow(conn, .srtt_us = 100000);
+	mps_test_unsent(conn, MSS);
+	KUNIT_EXPECT_FALSE(test, mps_opportunistic(conn, fast, &pick));
+}
+
+/* Section 3, step 4: not when 4 x RTT of the fast one is no less than that of
+ * the slow one, unless that has a window of 4 or less.
+ */
+static void what_is_not_much_slower_is_waited_for(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *fast = mps_test_subflow(conn, .srtt_us = 25000);
+	struct mps_subflow *slow = mps_test_subflow(conn, .srtt_us = 100000, .cwnd_pkts = 5);
+	struct mps_pick pick;
+
+	mps_test_in_flight(conn, MSS, slow);
+	/* so that no penalty makes its window smaller */
+	penalised_ago(fast, 0);
+	KUNIT_EXPECT_FALSE(test, mps_opportunistic(conn, fast, &pick));
+	slow->srtt_us = 100001;
+	KUNIT_EXPECT_TRUE(test, mps_opportunistic(conn, fast, &pick));
+	slow->srtt_us = 100000;
+	slow->cwnd_pkts = 4;
+	KUNIT_EXPECT_TRUE(test, mps_opportunistic(conn, fast, &pick));
+	mps_test_fill(fast);
+	KUNIT_EXPECT_FALSE(test, mps_opportunistic(conn, fast, &pick));
+}
+
+static void those_that_carry_the_oldest_segment_and_are_slower_are_penalised(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *fast = mps_test_subflow(conn, .srtt_us = 10000, .cwnd_pkts = 20);
+	struct mps_subflow *slow = mps_test_subflow(conn, .srtt_us = 50000, .cwnd_pkts = 20);
+	struct mps_subflow *slower = mps_test_subflow(conn, .srtt_us = 90000, .cwnd_pkts = 20);
+	struct mps_subflow *equal = mps_test_subflow(conn, .srtt_us = 10000, .cwnd_pkts = 20);
+	struct mps_subflow *losing = mps_test_subflow(conn, .srtt_us = 60000, .cwnd_pkts = 20,
+						      .ca_state = TCP_CA_Recovery);
+	struct mps_subflow *other = mps_test_subflow(conn, .srtt_us = 70000, .cwnd_pkts = 20);
+	struct mps_segment *oldest = mps_test_in_flight(conn, MSS, slow);
+	struct mps_pick pick;
+
+	mps_test_sent(conn, oldest, slower);
+	mps_test_sent(conn, oldest, equal);
+	mps_test_sent(conn, oldest, losing);
+	mps_test_in_flight(conn, MSS, other);
+	penalised_ago(fast, 10000);
+	mps_opportunistic(conn, fast, &pick);
+	KUNIT_EXPECT_EQ(test, mps_cwnd(slow), 10U);
+	KUNIT_EXPECT_EQ(test, mps_cwnd(slower), 10U);
+	KUNIT_EXPECT_EQ(test, mps_cwnd(equal), 20U);
+	KUNIT_EXPECT_EQ(test, mps_cwnd(losing), 20U);
+	KUNIT_EXPECT_EQ(test, mps_cwnd(other), 20U);
+	KUNIT_EXPECT_EQ(test, mps_cwnd(fast), 20U);
+}
+
+static void penalties_are_an_rtt_of_the_fast_subflow_apart(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	/* no test takes a minute */
+	struct mps_subflow *fast = mps_test_subflow(conn, .srtt_us = 60 * USEC_PER_SEC);
+	struct mps_subflow *slow = mps_test_subflow(conn, .srtt_us = 300 * USEC_PER_SEC,
+						    .cwnd_pkts = 20);
+	struct mps_pick pick;
+
+	mps_test_in_flight(conn, MSS, slow);
+	penalised_ago(fast, 60 * USEC_PER_SEC);
+	mps_opportunistic(conn, fast, &pick);
+	KUNIT_EXPECT_EQ(test, mps_cwnd(slow), 10U);
+	mps_opportunistic(conn, fast, &pick);
+	KUNIT_EXPECT_EQ(test, mps_cwnd(slow), 10U);
+	penalised_ago(fast, 60 * USEC_PER_SEC);
+	mps_opportunistic(conn, fast, &pick);
+	KUNIT_EXPECT_EQ(test, mps_cwnd(slow), 5U);
+}
+
+/* --- time */
+
+static void the_clock_stands_still_while_the_kernel_computes(struct kunit *test)
+{
+	u64 start = mps_clock_ns();
+	int i;
+
+	for (i = 0; i < 1000; i++)
+		KUNIT_ASSERT_EQ(test, mps_clock_ns(), start);
+}
+
+static void a_later_time_to_wake_replaces_an_earlier_one(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	u64 hour = mps_clock_ns() + 3600 * NSEC_PER_SEC;
+
+	KUNIT_EXPECT_EQ(test, mps_test_wake_time(conn), 0ULL);
+	mps_wake_at(conn, hour);
+	KUNIT_EXPECT_EQ(test, mps_test_wake_time(conn), hour);
+	mps_wake_at(conn, hour + 1);
+	KUNIT_EXPECT_EQ(test, mps_test_wake_time(conn), hour + 1);
+	mps_wake_at(conn, 0);
+	KUNIT_EXPECT_EQ(test, mps_test_wake_time(conn), 0ULL);
+}
+
+static struct kunit_case framework_cases[] = {
+	KUNIT_CASE(a_scheduler_is_found_while_it_is_registered),
+	KUNIT_CASE(the_default_scheduler_of_linux_is_none_of_ours),
+	KUNIT_CASE(registration_refuses_a_scheduler_without_next_segment),
+	KUNIT_CASE(registration_refuses_a_scheduler_without_a_name),
+	KUNIT_CASE(registration_refuses_a_name_that_is_taken),
+	KUNIT_CASE(registration_refuses_parameters_that_make_no_sense),
+	KUNIT_CASE(picks_that_make_sense_are_good),
+	KUNIT_CASE(picks_of_a_subflow_that_cannot_carry_data_are_refused),
+	KUNIT_CASE(picks_of_a_segment_that_is_not_there_are_refused),
+	KUNIT_CASE(duplicates_on_a_subflow_that_carried_the_segment_are_refused),
+	KUNIT_CASE(picks_of_no_kind_are_refused),
+	KUNIT_CASE(unsent_segments_are_listed_in_order),
+	KUNIT_CASE(sent_segments_are_listed_in_order_without_the_gaps),
+	KUNIT_CASE(the_oldest_missing_segment_moves_with_what_is_sent_and_acknowledged),
+	KUNIT_CASE(a_segment_fits_the_window_up_to_its_last_byte),
+	KUNIT_CASE(what_no_usable_subflow_carries_is_reinjected_in_order),
+	KUNIT_CASE(nothing_is_reinjected_while_no_subflow_could_take_it),
+	KUNIT_CASE(reinjections_leave_in_order_on_the_lowest_rtt),
+	KUNIT_CASE(only_a_timeout_makes_a_congestion_state_unavailable),
+	KUNIT_CASE(what_is_queued_counts_against_the_congestion_window),
+	KUNIT_CASE(a_huge_congestion_window_does_not_overflow),
+	KUNIT_CASE(limits_beside_the_congestion_window_are_kept),
+	KUNIT_CASE(a_penalty_halves_what_may_be_in_flight),
+	KUNIT_CASE(backups_are_on_their_own_when_no_other_is_usable),
+	KUNIT_CASE(the_delivery_rate_is_what_tcp_measured),
+	KUNIT_CASE(the_lowest_rtt_of_those_that_are_available_is_chosen),
+	KUNIT_CASE(the_first_of_equal_rtts_is_chosen),
+	KUNIT_CASE(a_full_subflow_keeps_new_data_from_the_backups),
+	KUNIT_CASE(a_segment_goes_where_it_was_not),
+	KUNIT_CASE(a_segment_that_all_others_carried_goes_on_a_backup),
+	KUNIT_CASE(a_subflow_is_worth_waiting_for_if_it_is_faster_and_only_full),
+	KUNIT_CASE(the_oldest_segment_is_sent_on_the_fast_subflow_too),
+	KUNIT_CASE(nothing_is_sent_again_when_nothing_is_on_its_way),
+	KUNIT_CASE(what_is_not_much_slower_is_waited_for),
+	KUNIT_CASE(those_that_carry_the_oldest_segment_and_are_slower_are_penalised),
+	KUNIT_CASE(penalties_are_an_rtt_of_the_fast_subflow_apart),
+	KUNIT_CASE(the_clock_stands_still_while_the_kernel_computes),
+	KUNIT_CASE(a_later_time_to_wake_replaces_an_earlier_one),
+	{}
+};
+
+static struct kunit_suite framework_suite = {
+	.name		= "mptcp-framework",
+	.test_cases	= framework_cases,
+};
+
+kunit_test_suite(framework_suite);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("KUnit tests of the framework of MPTCP schedulers");

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* minrtt: new data on the fastest subflow with room, opportunistic
+ * retransmission and penalisation, bufferbloat mitigation.
+ */
+
+#include "vocabulary.h"
+
+static void minrtt_gives_new_data_to_the_lowest_rtt(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "minrtt");
+	struct mps_subflow *far = mps_test_subflow(conn, .srtt_us = 100000);
+	struct mps_subflow *near = mps_test_subflow(conn, .srtt_us = 20000);
+	struct mps_segment *seg = mps_test_unsent(conn, MSS);
+
+	EXPECT_SENT(test, conn, MPS_NEW, near, seg);
+	mps_test_fill(near);
+	seg = mps_test_unsent(conn, MSS);
+	EXPECT_SENT(test, conn, MPS_NEW, far, seg);
+	mps_test_fill(far);
+	mps_test_unsent(conn, MSS);
+	EXPECT_WAIT(test, conn);
+}
+
+static void minrtt_keeps_to_the_first_of_equals(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "minrtt");
+	struct mps_subflow *first = mps_test_subflow(conn, .srtt_us = 20000);
+	struct mps_segment *seg;
+
+	mps_test_subflow(conn, .srtt_us = 20000);
+	seg = mps_test_unsent(conn, MSS);
+	EXPECT_PICK(test, conn, MPS_NEW, first, seg);
+}
+
+static void minrtt_waits_for_an_active_subflow_rather_than_using_a_backup(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "minrtt");
+	struct mps_subflow *active = mps_test_subflow(conn, .srtt_us = 100000);
+	struct mps_subflow *backup = mps_test_subflow(conn, .srtt_us = 20000, .backup = true);
+	struct mps_segment *seg = mps_test_unsent(conn, MSS);
+
+	EXPECT_PICK(test, conn, MPS_NEW, active, seg);
+	mps_test_fill(active);
+	EXPECT_WAIT(test, conn);
+	mps_test_usable(active, false);
+	EXPECT_PICK(test, conn, MPS_NEW, backup, seg);
+}
+
+static void minrtt_serves_the_reinjection_queue_first(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "minrtt");
+	struct mps_subflow *near = mps_test_subflow(conn, .srtt_us = 20000);
+	struct mps_subflow *far = mps_test_subflow(conn, .srtt_us = 100000);
+	struct mps_segment *lost = mps_test_in_flight(conn, MSS, near);
+
+	mps_test_unsent(conn, MSS);
+	mps_test_rto(near);
+	EXPECT_PICK(test, conn, MPS_REINJECTION, far, lost);
+	/* while it has no place, new data has none either */
+	mps_test_fill(far);
+	EXPECT_WAIT(test, conn);
+}
+
+/* A full window: two segments of it are on their way, the first over the slow
+ * subflow, and the third does not fit.
+ */
+static struct mps_conn *window_limited(struct kunit *test, u32 rp, struct mps_subflow **fast,
+				       struct mps_subflow **slow, u32 slow_srtt_us)
+{
+	struct mps_conn *conn = mps_test_conn(test, "minrtt");
+
+	mps_test_param(conn, "rp", rp);
+	conn->window_bytes = 2 * MSS;
+	*fast = mps_test_subflow(conn, .srtt_us = 20000);
+	*slow = mps_test_subflow(conn, .srtt_us = slow_srtt_us);
+	mps_test_in_flight(conn, MSS, *slow);
+	mps_test_in_flight(conn, MSS, *fast);
+	mps_test_unsent(conn, MSS);
+	/* longer ago than any RTT */
+	(*fast)->penalised_ns = mps_clock_ns() - NSEC_PER_SEC;
+	return conn;
+}
+
+static void minrtt_repeats_what_blocks_the_window_on_the_fast_subflow(struct kunit *test)
+{
+	struct mps_subflow *fast, *slow;
+	struct mps_conn *conn = window_limited(test, 1, &fast, &slow, 100000);
+
+	EXPECT_SENT(test, conn, MPS_DUPLICATE, fast, mps_oldest_unacked(conn));
+	/* of 10 segments 5 are left to it; the window of its own is not touched */
+	KUNIT_EXPECT_EQ(test, slow->limit_pkts, 5U);
+	KUNIT_EXPECT_EQ(test, slow->cwnd_pkts, 10U);
+	KUNIT_EXPECT_EQ(test, slow->ssthresh_pkts, (u32)TCP_INFINITE_SSTHRESH);
+}
+
+static void minrtt_penalises_once_in_an_rtt_of_the_fast_subflow(struct kunit *test)
+{
+	struct mps_subflow *fast, *slow;
+	struct mps_conn *conn = window_limited(test, 1, &fast, &slow, 100000);
+	struct mps_pick pick = {};
+
+	conn->ops->next_segment(conn, &pick);
+	conn->ops->next_segment(conn, &pick);
+	KUNIT_EXPECT_EQ(test, slow->limit_pkts, 5U);
+	fast->penalised_ns -= 20 * NSEC_PER_MSEC;
+	conn->ops->next_segment(conn, &pick);
+	KUNIT_EXPECT_EQ(test, slow->limit_pkts, 2U);
+}
+
+static void minrtt_does_not_repeat_what_will_soon_be_there(struct kunit *test)
+{
+	struct mps_subflow *fast, *slow;
+	/* 4 x 20 ms is no less than 80 ms */
+	struct mps_conn *conn = window_limited(test, 1, &fast, &slow, 80000);
+	struct mps_pick pick = {};
+
+	KUNIT_EXPECT_TRUE(test, conn->ops->next_segment(conn, &pick));
+	KUNIT_EXPECT_EQ(test, pick.kind, MPS_NEW);	/* which the window holds back */
+	/* but it does if the slow one can hardly send */
+	slow->cwnd_pkts = 4;
+	slow->in_flight_pkts = 1;
+	KUNIT_EXPECT_TRUE(test, conn->ops->next_segment(conn, &pick));
+	KUNIT_EXPECT_EQ(test, pick.kind, MPS_DUPLICATE);
+}
+
+static void minrtt_without_rp_leaves_a_full_window_alone(struct kunit *test)
+{
+	struct mps_subflow *fast, *slow;
+	struct mps_conn *conn = window_limited(test, 0, &fast, &slow, 100000);
+	struct mps_pick pick = {};
+
+	KUNIT_EXPECT_TRUE(test, conn->ops->next_segment(conn, &pick));
+	KUNIT_EXPECT_EQ(test, pick.kind, MPS_NEW);
+	KUNIT_EXPECT_EQ(test, slow->limit_pkts, (u32)~0);
+}
+
+static void minrtt_repeats_when_the_send_buffer_is_exhausted(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "minrtt");
+	struct mps_subflow *fast = mps_test_subflow(conn, .srtt_us = 20000);
+	struct mps_subflow *slow = mps_test_subflow(conn, .srtt_us = 100000);
+	struct mps_segment *seg = mps_test_in_flight(conn, MSS, slow);
+
+	EXPECT_WAIT(test, conn);
+	conn->sndbuf_full = true;
+	EXPECT_PICK(test, conn, MPS_DUPLICATE, fast, seg);
+}
+
+static void minrtt_limits_what_a_bloated_path_has_in_flight(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "minrtt");
+	struct mps_subflow *subflow;
+
+	mps_test_param(conn, "bm", 1);
+	subflow = mps_test_subflow(conn, .srtt_us = 50000, .cwnd_pkts = 100);
+	mps_test_ack(subflow, 1);
+	KUNIT_EXPECT_EQ(test, subflow->limit_pkts, (u32)~0);
+	/* lambda 3: up to 150 ms there is no limit, at 300 ms it is 100 x 3 x 50 / 300 */
+	subflow->srtt_us = 150000;
+	mps_test_ack(subflow, 1);
+	KUNIT_EXPECT_EQ(test, subflow->limit_pkts, (u32)~0);
+	subflow->srtt_us = 300000;
+	mps_test_ack(subflow, 1);
+	KUNIT_EXPECT_EQ(test, subflow->limit_pkts, 50U);
+	/* never less than two */
+	subflow->cwnd_pkts = 3;
+	mps_test_ack(subflow, 1);
+	KUNIT_EXPECT_EQ(test, subflow->limit_pkts, 2U);
+}
+
+static struct kunit_case minrtt_cases[] = {
+	KUNIT_CASE(minrtt_gives_new_data_to_the_lowest_rtt),
+	KUNIT_CASE(minrtt_keeps_to_the_first_of_equals),
+	KUNIT_CASE(minrtt_waits_for_an_active_subflow_rather_than_using_a_backup),
+	KUNIT_CASE(minrtt_serves_the_reinjection_queue_first),
+	KUNIT_CASE(minrtt_repeats_what_blocks_the_window_on_the_fast_subflow),
+	KUNIT_CASE(minrtt_penalises_once_in_an_rtt_of_the_fast_subflow),
+	KUNIT_CASE(minrtt_does_not_repeat_what_will_soon_be_there),
+	KUNIT_CASE(minrtt_without_rp_leaves_a_full_window_alone),
+	KUNIT_CASE(minrtt_repeats_when_the_send_buffer_is_exhausted),
+	KUNIT_CASE(minrtt_limits_what_a_bloated_path_has_in_flight),
+	{}
+};
+
+static struct kunit_suite minrtt_suite = {
+	.name		= "minrtt",
+	.test_cases	= minrtt_cases,
+};
+
+kunit_test_suite(minrtt_suite);
+
+MODULE_DESCRIPTION("KUnit tests of the MPTCP scheduler minrtt");
+MODULE_LICENSE("GPL");

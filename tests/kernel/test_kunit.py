@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The kernel's own unit tests: every KUnit case of kernel/mptcp/tests/ is a test here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from mptcplab import engine, kernel
+from mptcplab.engine import Limits
+from mptcplab.errors import RunError
+from mptcplab.guest import Guest
+from mptcplab.kernel import KernelBuild
+from tests import ktap
+from tests.vocabulary import scenario_of
+
+pytestmark = pytest.mark.kernel
+
+SOURCES = sorted((kernel.KERNEL_DIR / "mptcp" / "tests").glob("*_test.c"))
+
+
+def cases(source: Path) -> list[tuple[str, str]]:
+    """The suite and the name of every case in a source file."""
+    text = source.read_text()
+    suites = re.findall(r'struct kunit_suite \w+ = {[^}]*?\.name\s*= "([^"]+)"', text)
+    assert len(suites) == 1, f"one suite is expected in {source}"
+    return [(suites[0], name) for name in re.findall(r"\bKUNIT_CASE\w*\((\w+)", text)]
+
+
+ALL = [(source.stem, *case) for source in SOURCES for case in cases(source)]
+
+#: What a module of tests found: the result of each case, and why its run failed ("" if it did not).
+Results = tuple[Mapping[tuple[str, str], ktap.Case], str]
+
+
+@pytest.fixture(scope="session")
+def results_of(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Results]:
+    """Load a module of tests into a guest of its own; done once for each."""
+
+    @cache
+    def run(module: str) -> Results:
+        directory = tmp_path_factory.mktemp(module)
+        modules = {name: lab_kernel.modules / f"{name}.ko" for name in ("kunit", module)}
+        plan = f"sysctl -qw kernel.printk=7\ninsmod kunit.ko\ninsmod {module}.ko\n"
+        failure = ""
+        try:
+            engine.run(
+                scenario_of("p:10mbit,1ms"),
+                plan,
+                lab_kernel,
+                lab_guest,
+                directory,
+                modules=modules,
+                limits=Limits(wall_s=120.0, stall_cpu_s=5.0),
+            )
+        except RunError as error:
+            failure = str(error)
+        console = (directory / engine.CONSOLE).read_text(errors="replace")
+        return ktap.results(console.replace("\r", "")), failure
+
+    return run
+
+
+@pytest.mark.parametrize(("module", "suite", "case"), ALL)
+def test_kunit(results_of: Callable[[str], Results], module: str, suite: str, case: str) -> None:
+    results, failure = results_of(module)
+    assert (suite, case) in results, failure or "it did not run"
+    result = results[suite, case]
+    if result.skipped:
+        pytest.skip(result.skipped)
+    if not result.passed:
+        pytest.fail("\n".join(result.lines), pytrace=False)
+
+
+@pytest.mark.parametrize("module", [source.stem for source in SOURCES])
+def test_every_case_that_runs_is_in_the_list(
+    results_of: Callable[[str], Results], module: str
+) -> None:
+    results, failure = results_of(module)
+    assert not failure
+    assert {(module, *case) for case in results} == {each for each in ALL if each[0] == module}

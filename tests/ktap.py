@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Reads the results of KUnit: KTAP lines, as a kernel writes them on its console."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+_RESULT = re.compile(r"(?P<indent> *)(?P<not>not )?ok \d+ (?P<name>\S+)(?: # (?P<note>.*))?")
+_SUBTEST = re.compile(r"(?P<indent> *)# Subtest: (?P<name>\S+)")
+
+
+@dataclass
+class Case:
+    """The result of a test case, and the lines about it; `skipped` says why it was skipped."""
+
+    passed: bool
+    skipped: str = ""
+    lines: list[str] = field(default_factory=list)
+
+
+def results(console: str) -> Mapping[tuple[str, str], Case]:
+    """The result of each case, by suite and name. A case with parameters is one case."""
+    found: dict[tuple[str, str], Case] = {}
+    suite, suite_indent = "", 0
+    lines: list[str] = []
+    for line in console.splitlines():
+        lines.append(line)
+        subtest, result = _SUBTEST.match(line), _RESULT.fullmatch(line.rstrip())
+        if subtest and (not suite or len(subtest["indent"]) <= suite_indent):
+            suite, suite_indent = subtest["name"], len(subtest["indent"])
+            lines = []
+        elif result and suite and len(result["indent"]) == suite_indent:
+            note = result["note"] or ""
+            skipped = note.removeprefix("SKIP").strip() or "SKIP" if "SKIP" in note else ""
+            found[suite, result["name"]] = Case(not result["not"], skipped, lines)
+            lines = []
+        elif result and len(result["indent"]) < suite_indent:
+            suite = ""  # the result of the suite as a whole
+    return found

@@ -1,22 +1,55 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The program that runs inside: init carries out the plan and watches over the
- * traffic processes, which are forks of itself.
+/* The program that runs inside: init carries out the plan and watches over
+ * its children, which are forks of itself: traffic, captures and events.
+ *
+ * Whatever fails ends the guest, with the reason in its outcome.
  */
 #ifndef GUEST_H
 #define GUEST_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define NS_PER_SEC	1000000000ull
+/* the working directory of the kernel's process on the host */
+#define RUN_DIR		"/run/lab"
 
-/* plan.c: carry out the plan's commands up to the first traffic line, whose
- * text is returned; NULL when there is none. Ends the guest on any failure.
+/* init.c: say why on the console and in the outcome, and end the guest. A
+ * child ends itself, and init ends the guest with what the child said.
  */
-char *plan_run(char *text);
+void __attribute__((noreturn, format(printf, 1, 2))) give_up(const char *format, ...);
+
+/* init.c: fork a child that is not traffic; 0 in the child */
+pid_t child_fork(void);
+/* init.c: has it ended (wait: wait for that)? Gives up if it has failed. */
+bool child_has_ended(pid_t pid, const char *what, bool wait);
+
+/* plan.c: carry out the plan's commands up to its traffic; false: it has none */
+bool plan_run(char *text);
+/* plan.c: the next line that is no comment, and its number; NULL at the end */
+char *plan_next(int *number);
+
+/* plan.c: lines of the plan that are carried out together. command_add() gives
+ * last if the line can join it, else a new one. Starting a command takes time,
+ * running it then takes none: its program only reads what to do.
+ */
+struct command;
+struct command *command_add(struct command *last, char *text, int line);
+void command_start(struct command *command);
+void command_run(struct command *command);
 
 /* plan.c: move this process into a network namespace; NULL: the first one */
 void enter_namespace(const char *name);
+
+/* events.c: what the plan's "at" lines ask for, at their times after start_ns */
+void events_prepare(void);
+void events_start(uint64_t start_ns);
+void events_end(void);
+
+/* capture.c: write what passes a device into RUN_DIR/file, until captures_end() */
+void capture_start(const char *ns, const char *device, const char *file, int line);
+void captures_end(void);
 
 /* traffic.c: run one traffic process; its exit status is its verdict. It
  * reports to init through the pipe, one message at a time.
@@ -42,6 +75,7 @@ struct message {
 struct traffic {
 	bool is_sink;
 	bool tcp;
+	bool trace;		/* the scheduler's decisions */
 	char peer[16];
 	uint16_t port;
 	unsigned int paths;
@@ -53,7 +87,7 @@ struct traffic {
 
 void __attribute__((noreturn)) traffic_run(const struct traffic *t, int report_fd);
 
-/* init.c: say why on the console and in the outcome, and end the guest */
-void __attribute__((noreturn, format(printf, 1, 2))) give_up(const char *format, ...);
+/* traffic.c: sleep until some nanoseconds since boot */
+void sleep_until(uint64_t ns);
 
 #endif

@@ -3,9 +3,10 @@
  * what the probes sample, writes the outcome, and switches the guest off.
  *
  * The run directory, which is the working directory of the kernel's process on
- * the host, is mounted at /run/lab. Read: plan.txt. Written:
- * client.samples, server.samples (records of the probe), guest.json (the
- * outcome; whatever ends without one has failed).
+ * the host, is mounted at RUN_DIR. Read: plan.txt, modules. Written:
+ * client.samples, server.samples (records of the probe), client.decisions (of
+ * the scheduler), captures, guest.json (the outcome; whatever ends without one
+ * has failed). A plan without traffic ends after its commands.
  */
 
 #define _GNU_SOURCE
@@ -13,11 +14,13 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -25,7 +28,6 @@
 
 #include "guest.h"
 
-#define RUN_DIR		"/run/lab"
 #define PLAN_BYTES	(1 << 20)
 #define PROBE_BYTES	(1 << 16)
 
@@ -34,16 +36,32 @@ enum { SERVER, CLIENT, ENDS };
 
 static struct {
 	const char *ns;
-	const char *samples;
 	struct traffic traffic;
 	pid_t pid;
 	int report_fd;		/* messages of the traffic process; -1: it has ended */
-	int probe_fd;		/* -1: not sampling */
-	int samples_fd;
 } ends[ENDS] = {
-	[SERVER] = { .ns = "server", .samples = RUN_DIR "/server.samples" },
-	[CLIENT] = { .ns = "client", .samples = RUN_DIR "/client.samples" },
+	[SERVER] = { .ns = "server", .report_fd = -1 },
+	[CLIENT] = { .ns = "client", .report_fd = -1 },
 };
+
+/* What the kernel records, each into a file. */
+enum { SERVER_SAMPLES, CLIENT_SAMPLES, CLIENT_DECISIONS, STREAMS };
+
+static struct {
+	int end;
+	const char *source;	/* below /proc/net of that end */
+	const char *stop;	/* what it is told at the end */
+	const char *file;
+	int source_fd;		/* -1: not recording */
+	int file_fd;
+} streams[STREAMS] = {
+	[SERVER_SAMPLES] = { SERVER, "mptcp_probe", "stop", "server.samples", -1, -1 },
+	[CLIENT_SAMPLES] = { CLIENT, "mptcp_probe", "stop", "client.samples", -1, -1 },
+	[CLIENT_DECISIONS] = { CLIENT, "mptcp_decisions", "0", "client.decisions", -1, -1 },
+};
+
+/* Children that are not traffic say here why they failed, as struct message. */
+static int complaints[2];
 
 static struct {
 	uint64_t start_ns, end_ns, complete_ns;
@@ -84,20 +102,31 @@ static void json_escape(char *to, size_t room, const char *from)
 	to[n] = '\0';
 }
 
+static void __attribute__((noreturn)) finish_failed(const char *reason)
+{
+	char escaped[1100], json[1200];
+
+	json_escape(escaped, sizeof(escaped), reason);
+	snprintf(json, sizeof(json), "{\"status\":\"failed\",\"reason\":\"%s\"}\n", escaped);
+	finish(json);
+}
+
 void give_up(const char *format, ...)
 {
-	char reason[512], escaped[1100], json[1200];
+	struct message m = { .kind = MESSAGE_ERROR };
+	char reason[512];
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(reason, sizeof(reason), format, args);
 	va_end(args);
 	dprintf(2, "mptcplab: %s\n", reason);
-	if (getpid() != 1)
-		_exit(1);
-	json_escape(escaped, sizeof(escaped), reason);
-	snprintf(json, sizeof(json), "{\"status\":\"failed\",\"reason\":\"%s\"}\n", escaped);
-	finish(json);
+	if (getpid() == 1)
+		finish_failed(reason);
+	snprintf(m.text, sizeof(m.text), "%.*s", (int)sizeof(m.text) - 1, reason);
+	if (write(complaints[1], &m, sizeof(m)) != sizeof(m))
+		dprintf(2, "mptcplab: init does not hear\n");
+	_exit(1);
 }
 
 static void give_up_missing(uint64_t mask, const char *why)
@@ -112,6 +141,41 @@ static void give_up_missing(uint64_t mask, const char *why)
 	snprintf(json, sizeof(json),
 		 "{\"status\":\"failed\",\"reason\":\"%s\",\"missing_paths\":[%s]}\n", why, list);
 	finish(json);
+}
+
+static void __attribute__((noreturn)) repeat_complaint(void)
+{
+	struct message m;
+
+	if (read(complaints[0], &m, sizeof(m)) != sizeof(m))
+		give_up("a child failed and does not say why");
+	finish_failed(m.text);
+}
+
+pid_t child_fork(void)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		give_up("fork: %s", strerror(errno));
+	return pid;
+}
+
+bool child_has_ended(pid_t pid, const char *what, bool wait)
+{
+	struct pollfd heard = { complaints[0], POLLIN, 0 };
+	int status;
+	pid_t ended = waitpid(pid, &status, wait ? 0 : WNOHANG);
+
+	if (ended < 0)
+		give_up("waitpid: %s", strerror(errno));
+	if (!ended)
+		return false;
+	if (status && poll(&heard, 1, 0) == 1)
+		repeat_complaint();
+	if (status)
+		give_up("%s died of signal %d", what, WTERMSIG(status));
+	return true;
 }
 
 static void mount_or_die(const char *type, const char *where, const char *options)
@@ -148,22 +212,25 @@ static uint64_t parse_number(const char *name, const char *value)
 }
 
 /* ip netns exec NS traffic sink|source --NAME VALUE ... */
-static void parse_traffic(char *line)
+static void parse_traffic(void)
 {
 	struct traffic t = { .sample_interval_ns = 10000000 };
-	char *word, *value, *save;
-	int end;
+	char *word, *value, *save, *line;
+	int end, number;
 
-	word = strtok_r(line, "\n ", &save);
+	line = plan_next(&number);
+	if (!line)
+		give_up("plan.txt: the sink and the source are expected at its end");
+	word = strtok_r(line, " ", &save);
 	for (int i = 0; word && i < 5; i++)
-		word = strtok_r(NULL, "\n ", &save);
+		word = strtok_r(NULL, " ", &save);
 	if (!word || (strcmp(word, "sink") && strcmp(word, "source")))
 		give_up("traffic: neither sink nor source");
 	t.is_sink = !strcmp(word, "sink");
 	end = t.is_sink ? SERVER : CLIENT;
 
-	while ((word = strtok_r(NULL, "\n ", &save))) {
-		value = strtok_r(NULL, "\n ", &save);
+	while ((word = strtok_r(NULL, " ", &save))) {
+		value = strtok_r(NULL, " ", &save);
 		if (strncmp(word, "--", 2) || !value)
 			give_up("traffic %s: a name and a value are expected", word);
 		word += 2;
@@ -183,6 +250,8 @@ static void parse_traffic(char *line)
 			t.sample_interval_ns = parse_number(word, value);
 		else if (!strcmp(word, "seed"))
 			t.seed = parse_number(word, value);
+		else if (!strcmp(word, "trace"))
+			t.trace = parse_number(word, value);
 		else
 			give_up("traffic --%s: not known", word);
 	}
@@ -207,55 +276,77 @@ static void start_traffic(int end)
 	ends[end].report_fd = fd[0];
 }
 
-static void start_probe(int end, uint64_t start_ns, uint64_t stop_ns)
+static void open_stream(int i, const char *command)
 {
-	char text[96];
-	int len;
+	const char *ns = ends[streams[i].end].ns;
+	ssize_t len = strlen(command);
+	char path[64];
 
-	enter_namespace(ends[end].ns);
-	ends[end].probe_fd = open("/proc/thread-self/net/mptcp_probe", O_RDWR | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/thread-self/net/%s", streams[i].source);
+	enter_namespace(ns);
+	streams[i].source_fd = open(path, O_RDWR | O_CLOEXEC);
 	enter_namespace(NULL);
-	len = snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 " %" PRIu64 "%s", start_ns,
-		       ends[CLIENT].traffic.sample_interval_ns, stop_ns,
-		       ends[end].traffic.tcp ? " tcp" : "");
-	if (ends[end].probe_fd < 0 || write(ends[end].probe_fd, text, len) != len)
-		give_up("probe of %s: %s", ends[end].ns, strerror(errno));
-	ends[end].samples_fd = open(ends[end].samples, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-	if (ends[end].samples_fd < 0)
-		give_up("%s: %s", ends[end].samples, strerror(errno));
+	if (streams[i].source_fd < 0 || write(streams[i].source_fd, command, len) != len)
+		give_up("%s of %s: %s", streams[i].source, ns, strerror(errno));
+	snprintf(path, sizeof(path), RUN_DIR "/%s", streams[i].file);
+	streams[i].file_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (streams[i].file_fd < 0)
+		give_up("%s: %s", streams[i].file, strerror(errno));
 }
 
-/* Moves what the probe has into the file; at the end of it, closes both. */
-static void store_samples(int end)
+/* The client's end knows what is to be recorded. */
+static void start_streams(uint64_t start_ns, uint64_t stop_ns)
+{
+	const struct traffic *t = &ends[CLIENT].traffic;
+	char probe[96];
+
+	snprintf(probe, sizeof(probe), "%" PRIu64 " %" PRIu64 " %" PRIu64 "%s", start_ns,
+		 t->sample_interval_ns, stop_ns, t->tcp ? " tcp" : "");
+	open_stream(SERVER_SAMPLES, probe);
+	open_stream(CLIENT_SAMPLES, probe);
+	if (t->trace)
+		open_stream(CLIENT_DECISIONS, "1");
+}
+
+/* Moves what the kernel has into the file; at the end of it, closes both. */
+static void store_records(int i)
 {
 	static char records[PROBE_BYTES];
-	ssize_t len = read(ends[end].probe_fd, records, sizeof(records));
-	int fd = ends[end].samples_fd;
+	ssize_t len = read(streams[i].source_fd, records, sizeof(records));
+	int fd = streams[i].file_fd;
 
 	if (len < 0)
-		give_up("probe of %s: %s", ends[end].ns, strerror(errno));
+		give_up("%s of %s: %s", streams[i].source, ends[streams[i].end].ns,
+			strerror(errno));
 	if (len) {
 		ssize_t done = write(fd, records, len);
 
 		if (done != len)
-			give_up("%s: %s", ends[end].samples,
+			give_up("%s: %s", streams[i].file,
 				done < 0 ? strerror(errno) : "No space left on device");
 		return;
 	}
 	if (fsync(fd) || close(fd))
-		give_up("%s: %s", ends[end].samples, strerror(errno));
-	close(ends[end].probe_fd);
-	ends[end].probe_fd = -1;
+		give_up("%s: %s", streams[i].file, strerror(errno));
+	close(streams[i].source_fd);
+	streams[i].source_fd = -1;
 }
 
-static void stop_probe(int end)
+static void stop_streams(void)
 {
-	if (ends[end].probe_fd < 0)
-		return;
-	if (write(ends[end].probe_fd, "stop", 4) != 4)
-		give_up("probe of %s: %s", ends[end].ns, strerror(errno));
-	while (ends[end].probe_fd >= 0)
-		store_samples(end);
+	int i;
+
+	for (i = 0; i < STREAMS; i++) {
+		ssize_t len = strlen(streams[i].stop);
+
+		if (streams[i].source_fd < 0)
+			continue;
+		if (write(streams[i].source_fd, streams[i].stop, len) != len)
+			give_up("%s of %s: %s", streams[i].source, ends[streams[i].end].ns,
+				strerror(errno));
+		while (streams[i].source_fd >= 0)
+			store_records(i);
+	}
 }
 
 static void reap(int end)
@@ -292,8 +383,8 @@ static void handle_message(int end)
 		break;
 	case MESSAGE_START:
 		outcome.start_ns = m.a;
-		start_probe(SERVER, m.a, m.b);
-		start_probe(CLIENT, m.a, m.b);
+		start_streams(m.a, m.b);
+		events_start(m.a);
 		break;
 	case MESSAGE_END:
 		outcome.end_ns = m.a;
@@ -316,29 +407,46 @@ static void handle_message(int end)
 
 static void watch(void)
 {
-	struct pollfd fds[2 * ENDS];
-	int end;
+	struct pollfd fds[ENDS + STREAMS + 1];
+	int i;
 
 	while (ends[SERVER].report_fd >= 0 || ends[CLIENT].report_fd >= 0) {
-		for (end = 0; end < ENDS; end++) {
-			fds[end] = (struct pollfd) { ends[end].report_fd, POLLIN, 0 };
-			fds[ENDS + end] = (struct pollfd) { ends[end].probe_fd, POLLIN, 0 };
-		}
-		if (poll(fds, 2 * ENDS, -1) < 0)
+		for (i = 0; i < ENDS; i++)
+			fds[i] = (struct pollfd) { ends[i].report_fd, POLLIN, 0 };
+		for (i = 0; i < STREAMS; i++)
+			fds[ENDS + i] = (struct pollfd) { streams[i].source_fd, POLLIN, 0 };
+		fds[ENDS + STREAMS] = (struct pollfd) { complaints[0], POLLIN, 0 };
+		if (poll(fds, ENDS + STREAMS + 1, -1) < 0)
 			give_up("poll: %s", strerror(errno));
-		for (end = 0; end < ENDS; end++) {
-			if (fds[ENDS + end].revents)
-				store_samples(end);
-			if (fds[end].revents)
-				handle_message(end);
-		}
+		if (fds[ENDS + STREAMS].revents)
+			repeat_complaint();
+		for (i = 0; i < STREAMS; i++)
+			if (fds[ENDS + i].revents)
+				store_records(i);
+		for (i = 0; i < ENDS; i++)
+			if (fds[i].revents)
+				handle_message(i);
 	}
+}
+
+static void run_traffic(void)
+{
+	parse_traffic();
+	parse_traffic();
+	events_prepare();
+	start_traffic(SERVER);
+	watch();
+	events_end();
+	stop_streams();
+	captures_end();
+	if (outcome.bytes_received != outcome.bytes_written)
+		give_up("%" PRIu64 " bytes were written, but %" PRIu64 " received",
+			outcome.bytes_written, outcome.bytes_received);
 }
 
 int main(void)
 {
-	char json[512], *traffic;
-	int end;
+	char json[512];
 
 	if (getpid() != 1) {
 		dprintf(2, "this program is process 1 of an mptcplab guest\n");
@@ -353,30 +461,14 @@ int main(void)
 	mount_or_die("hostfs", RUN_DIR, "/proc/self/cwd");
 	setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
 	setenv("LC_ALL", "C", 1);
+	/* for all processes: a sleep ends when it should, not up to 50 us later */
+	prctl(PR_SET_TIMERSLACK, 1);
+	signal(SIGPIPE, SIG_IGN);
+	if (pipe2(complaints, O_CLOEXEC))
+		give_up("pipe: %s", strerror(errno));
 
-	traffic = plan_run(read_plan());
-	if (!traffic)
-		give_up("plan.txt has no traffic");
-	for (end = 0; end < ENDS; end++) {
-		char *next = strchr(traffic, '\n');
-
-		if (!next)
-			give_up("plan.txt: the sink and the source are expected at its end");
-		*next = '\0';
-		parse_traffic(traffic);
-		traffic = next + 1;
-		ends[end].report_fd = -1;
-		ends[end].probe_fd = -1;
-	}
-
-	start_traffic(SERVER);
-	watch();
-	for (end = 0; end < ENDS; end++)
-		stop_probe(end);
-	if (outcome.bytes_received != outcome.bytes_written)
-		give_up("%" PRIu64 " bytes were written, but %" PRIu64 " received",
-			outcome.bytes_written, outcome.bytes_received);
-
+	if (plan_run(read_plan()))
+		run_traffic();
 	snprintf(json, sizeof(json),
 		 "{\"status\":\"ok\",\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64
 		 ",\"complete_ns\":%" PRIu64 ",\"bytes_written\":%" PRIu64

@@ -4,10 +4,12 @@
  *	ip REST | ip -n NS REST | tc -n NS REST
  *	[ip netns exec NS] sysctl -qw KEY=VALUE ...
  *	ip netns exec NS ethtool -K DEV FEATURE on|off ...
+ *	insmod FILE
+ *	ip netns exec NS capture DEV FILE
  *
  * A process costs more than all its work, so lines of the same tool and
- * namespace that follow each other become one batch of that tool, and sysctl
- * and ethtool are done here.
+ * namespace that follow each other become one batch of that tool, and sysctl,
+ * ethtool and insmod are done here. Captures are in capture.c.
  */
 
 #define _GNU_SOURCE
@@ -21,7 +23,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/klog.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,14 +33,29 @@
 
 #define WORDS_MAX	32
 #define BATCH_BYTES	32768	/* fits into a pipe */
+#define BATCH_LINES	512
+#define SAID_BYTES	8192	/* a usage message is some 2 KB */
+/* of syslog(2); the C library does not name them */
+#define SYSLOG_ACTION_READ_ALL	3
+#define SYSLOG_ACTION_CLEAR	5
 
-static struct {
-	char tool[4];
+struct command {
+	char tool[4];		/* ip or tc, which get text; "": done here */
 	char ns[32];
 	char text[BATCH_BYTES];
 	size_t len;
-	int first_line;
-} batch;
+	int lines[BATCH_LINES];	/* their numbers in the plan */
+	int count;
+	pid_t pid;		/* of the tool; 0: not started */
+	int text_fd;
+	int said_fd;
+};
+
+/* what is still to be done of the plan */
+static struct {
+	char *text;
+	int line;
+} rest;
 
 void enter_namespace(const char *name)
 {
@@ -55,57 +74,6 @@ void enter_namespace(const char *name)
 		give_up("namespace %s: %s", name ? name : "", strerror(errno));
 	if (fd != first_ns)
 		close(fd);
-}
-
-static void flush_batch(void)
-{
-	int pipe_fd[2], status;
-	pid_t pid;
-
-	if (!batch.len)
-		return;
-	if (pipe(pipe_fd))
-		give_up("pipe: %s", strerror(errno));
-	if (write(pipe_fd[1], batch.text, batch.len) != (ssize_t)batch.len)
-		give_up("plan line %d: the batch does not fit into a pipe", batch.first_line);
-	close(pipe_fd[1]);
-
-	/* not fork(): to copy this process costs as much as to start the tool */
-	pid = vfork();
-	if (pid < 0)
-		give_up("vfork: %s", strerror(errno));
-	if (!pid) {
-		enter_namespace(batch.ns);
-		dup2(pipe_fd[0], 0);
-		execlp(batch.tool, batch.tool, "-batch", "-", (char *)NULL);
-		_exit(127);
-	}
-	close(pipe_fd[0]);
-	if (waitpid(pid, &status, 0) != pid)
-		give_up("waitpid: %s", strerror(errno));
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-		give_up("cannot run %s", batch.tool);
-	if (status)
-		give_up("plan: %s failed in namespace \"%s\", in the batch from line %d on",
-			batch.tool, batch.ns, batch.first_line);
-	batch.len = 0;
-}
-
-static void add_to_batch(const char *tool, const char *ns, const char *rest, int line)
-{
-	int len;
-
-	if (batch.len && (strcmp(tool, batch.tool) || strcmp(ns, batch.ns)))
-		flush_batch();
-	if (!batch.len) {
-		snprintf(batch.tool, sizeof(batch.tool), "%s", tool);
-		snprintf(batch.ns, sizeof(batch.ns), "%s", ns);
-		batch.first_line = line;
-	}
-	len = snprintf(batch.text + batch.len, sizeof(batch.text) - batch.len, "%s\n", rest);
-	if (len < 0 || (size_t)len >= sizeof(batch.text) - batch.len)
-		give_up("plan line %d: too long a batch", line);
-	batch.len += len;
 }
 
 /* Splits at blanks; '...' holds a word together. Returns the number of words. */
@@ -181,17 +149,17 @@ static void set_offload(const char *dev, const char *feature, const char *state,
 	close(fd);
 }
 
-/* sysctl or ethtool, in a namespace */
-static void run_here(const char *ns, char *command, int line)
+/* sysctl or ethtool, in the namespace of the command */
+static void run_here(struct command *command)
 {
+	int line = command->lines[0];
 	char *words[WORDS_MAX];
-	int n = split(command, words), i;
+	int n = split(command->text, words), i;
 
 	if (n < 1)
 		give_up("plan line %d: cannot be read", line);
 
-	flush_batch();
-	enter_namespace(ns);
+	enter_namespace(command->ns);
 	if (n >= 3 && !strcmp(words[0], "sysctl") && !strcmp(words[1], "-qw")) {
 		for (i = 2; i < n; i++)
 			set_sysctl(words[i], line);
@@ -204,45 +172,234 @@ static void run_here(const char *ns, char *command, int line)
 	enter_namespace(NULL);
 }
 
-static void run_line(char *text, int line)
+/* The last thing that the kernel said since its log was cleared, or "". */
+static const char *kernel_reason(void)
 {
-	char ns[32] = "", tool[4] = "";
-	int skip = 0;
+	static char log[4096];
+	int len = klogctl(SYSLOG_ACTION_READ_ALL, log, sizeof(log) - 1);
+	char *last;
 
-	if (!strncmp(text, "sysctl ", 7) ||
-	    (sscanf(text, "ip netns exec %31s %n", ns, &skip) == 1 && skip)) {
-		run_here(ns, text + skip, line);
-		return;
-	}
-	if (sscanf(text, "%3[ipct] -n %31s %n", tool, ns, &skip) != 2 || !skip) {
-		*ns = '\0';
-		skip = 0;
-		if (sscanf(text, "%3[ipct] %n", tool, &skip) != 1 || !skip)
-			give_up("plan line %d: neither ip nor tc: %s", line, text);
-	}
-	add_to_batch(tool, ns, text + skip, line);
+	if (len <= 0)
+		return "";
+	log[len] = '\0';
+	if (log[len - 1] == '\n')
+		log[len - 1] = '\0';
+	last = strrchr(log, '\n');
+	last = last ? last + 1 : log;
+	/* <4>[    1.234567] what it said */
+	return strstr(last, "] ") ? strstr(last, "] ") + 2 : last;
 }
 
-char *plan_run(char *text)
+static void load_module(const char *file, int line)
 {
-	int line = 1;
-	char *end;
+	char path[256];
+	int fd;
+
+	if (strchr(file, '/'))
+		give_up("plan line %d: insmod %s: a file of the run directory is expected", line,
+			file);
+	snprintf(path, sizeof(path), RUN_DIR "/%s", file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		give_up("plan line %d: insmod %s: %s", line, file, strerror(errno));
+	klogctl(SYSLOG_ACTION_CLEAR, NULL, 0);
+	if (syscall(SYS_finit_module, fd, "", 0)) {
+		int error = errno;
+		const char *reason = kernel_reason();
+
+		give_up("plan line %d: insmod %s: %s%s%s", line, file, strerror(error),
+			*reason ? ": " : "", reason);
+	}
+	close(fd);
+}
+
+static bool add_text(struct command *command, const char *text, int line)
+{
+	size_t room = sizeof(command->text) - command->len;
+	int len;
+
+	if (command->count == BATCH_LINES)
+		return false;
+	len = snprintf(command->text + command->len, room, "%s\n", text);
+	if ((size_t)len >= room)
+		return false;
+	command->len += len;
+	command->lines[command->count++] = line;
+	return true;
+}
+
+struct command *command_add(struct command *last, char *text, int line)
+{
+	char ns[32] = "", tool[4] = "";
+	struct command *command;
+	int skip = 0;
+
+	if (strncmp(text, "sysctl ", 7) &&
+	    (sscanf(text, "ip netns exec %31s %n", ns, &skip) != 1 || !skip)) {
+		skip = 0;
+		if (sscanf(text, "%3[ipct] -n %31s %n", tool, ns, &skip) != 2 || !skip) {
+			*ns = '\0';
+			skip = 0;
+			if (sscanf(text, "%3[ipct] %n", tool, &skip) != 1)
+				*tool = '\0';
+		}
+		if (!skip || (strcmp(tool, "ip") && strcmp(tool, "tc")))
+			give_up("plan line %d: not a command that the guest knows: %s", line, text);
+	}
+	text += skip;
+	if (last && *tool && !strcmp(tool, last->tool) && !strcmp(ns, last->ns) &&
+	    add_text(last, text, line))
+		return last;
+
+	command = calloc(1, sizeof(*command));
+	if (!command)
+		give_up("plan line %d: %s", line, strerror(errno));
+	memcpy(command->tool, tool, sizeof(tool));
+	memcpy(command->ns, ns, sizeof(ns));
+	if (!add_text(command, text, line))
+		give_up("plan line %d: too long", line);
+	if (!*tool)
+		command->text[command->len - 1] = '\0';
+	return command;
+}
+
+void command_start(struct command *command)
+{
+	int text[2], said[2];
+
+	if (!*command->tool)
+		return;
+	if (pipe2(text, O_CLOEXEC) || pipe2(said, O_CLOEXEC))
+		give_up("pipe: %s", strerror(errno));
+
+	/* not fork(): to copy this process costs as much as to start the tool */
+	command->pid = vfork();
+	if (command->pid < 0)
+		give_up("vfork: %s", strerror(errno));
+	if (!command->pid) {
+		enter_namespace(command->ns);
+		dup2(text[0], 0);
+		dup2(said[1], 2);
+		execlp(command->tool, command->tool, "-batch", "-", (char *)NULL);
+		_exit(127);
+	}
+	close(text[0]);
+	close(said[1]);
+	command->text_fd = text[1];
+	command->said_fd = said[0];
+}
+
+/* Shows what the tool says on the console, and keeps the beginning of it. */
+static void hear(int fd, char *said, size_t room)
+{
+	size_t kept = 0;
+	char piece[1024];
+	ssize_t got;
+
+	while ((got = read(fd, piece, sizeof(piece))) > 0) {
+		size_t fits = (size_t)got < room - 1 - kept ? (size_t)got : room - 1 - kept;
+
+		dprintf(2, "%.*s", (int)got, piece);
+		memcpy(said + kept, piece, fits);
+		kept += fits;
+	}
+	said[kept] = '\0';
+}
+
+static void run_tool(struct command *command)
+{
+	static char said[SAID_BYTES];
+	int status, line = 1;
+	char *where;
+
+	/* it fits into the pipe; a tool that is gone says so below */
+	if (write(command->text_fd, command->text, command->len) < 0 && errno != EPIPE)
+		give_up("plan line %d: %s: %s", command->lines[0], command->tool, strerror(errno));
+	close(command->text_fd);
+	hear(command->said_fd, said, sizeof(said));
+	close(command->said_fd);
+	if (waitpid(command->pid, &status, 0) != command->pid)
+		give_up("waitpid: %s", strerror(errno));
+	if (!status)
+		return;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+		give_up("cannot run %s", command->tool);
+	/* "Command failed -:7": line 7 of the batch */
+	where = strstr(said, "Command failed -:");
+	if (!where || sscanf(where, "Command failed -:%d", &line) != 1 || line < 1 ||
+	    line > command->count)
+		line = 1;
+	said[strcspn(said, "\n")] = '\0';
+	give_up("plan line %d: %s failed in namespace \"%s\": %s", command->lines[line - 1],
+		command->tool, command->ns, said);
+}
+
+void command_run(struct command *command)
+{
+	if (*command->tool)
+		run_tool(command);
+	else
+		run_here(command);
+	free(command);
+}
+
+static struct command *start_and_run(struct command *command)
+{
+	if (command) {
+		command_start(command);
+		command_run(command);
+	}
+	return NULL;
+}
+
+char *plan_next(int *number)
+{
+	while (*rest.text) {
+		char *text = rest.text, *end = strchrnul(text, '\n');
+
+		rest.text = *end ? end + 1 : end;
+		*end = '\0';
+		*number = ++rest.line;
+		if (*text && *text != '#')
+			return text;
+	}
+	return NULL;
+}
+
+bool plan_run(char *text)
+{
+	struct command *last = NULL;
+	int line;
 
 	enter_namespace(NULL);	/* remember it before anything leaves it */
-	for (; *text; text = end, line++) {
-		end = strchrnul(text, '\n');
-		if (*end)
-			*end++ = '\0';
-		if (!*text || *text == '#')
-			continue;
+	rest.text = text;
+	while ((text = plan_next(&line))) {
+		char ns[32], device[32], file[64], more;
+
 		if (strstr(text, " traffic ")) {
-			flush_batch();
-			if (*end)
-				end[-1] = '\n';
-			return text;
+			start_and_run(last);
+			/* make it the next line again */
+			if (rest.text > text + strlen(text))
+				rest.text[-1] = '\n';
+			rest.text = text;
+			rest.line = line - 1;
+			return true;
 		}
-		run_line(text, line);
+		if (!strncmp(text, "insmod ", 7)) {
+			last = start_and_run(last);
+			load_module(text + 7, line);
+		} else if (sscanf(text, "ip netns exec %31s capture %31s %63s %c", ns, device, file,
+				  &more) == 3) {
+			last = start_and_run(last);
+			capture_start(ns, device, file, line);
+		} else {
+			struct command *command = command_add(last, text, line);
+
+			if (command != last)
+				start_and_run(last);
+			last = command;
+		}
 	}
-	flush_batch();
-	return NULL;
+	start_and_run(last);
+	return false;
 }

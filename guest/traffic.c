@@ -68,7 +68,7 @@ static struct timespec to_timespec(uint64_t ns)
 	return (struct timespec) { ns / NS_PER_SEC, ns % NS_PER_SEC };
 }
 
-static void sleep_until(uint64_t ns)
+void sleep_until(uint64_t ns)
 {
 	struct timespec t = to_timespec(ns);
 
@@ -299,6 +299,10 @@ static void run_source(const struct traffic *t)
 
 	if (inet_pton(AF_INET, t->peer, &peer.sin_addr) != 1)
 		fail("%s: not an address", t->peer);
+	/* From a whole second on, nothing hangs on how long the set-up took, with
+	 * all that may be in a plan beside what the run is.
+	 */
+	sleep_until((now_ns() / NS_PER_SEC + 1) * NS_PER_SEC);
 	report(MESSAGE_CONNECTING, 0, 0, "");
 	if (connect(fd, (struct sockaddr *)&peer, sizeof(peer))) {
 		report(MESSAGE_MISSING, 1, 0, strerror(errno));

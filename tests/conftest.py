@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,14 +13,23 @@ from mptcplab import guest as guest_module
 from mptcplab.engine import Limits
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
-from tests.vocabulary import Run, RunScenario, scenario_of
+from tests.vocabulary import Run, RunScenario, request_of
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--kernel-variant",
+        choices=sorted(kernel.VARIANTS),
+        default="lab",
+        help="the kernel that runs are made with (default: lab)",
+    )
 
 
 @pytest.fixture(scope="session")
-def lab_kernel() -> KernelBuild:
-    """The lab kernel, built if it is not in the cache."""
+def lab_kernel(request: pytest.FixtureRequest) -> KernelBuild:
+    """The lab kernel, or the variant that was asked for, built if it is not in the cache."""
     doctor.require(*doctor.RUN_CHECKS)
-    return kernel.build()
+    return kernel.build(variant=request.config.getoption("--kernel-variant"))
 
 
 @pytest.fixture(scope="session")
@@ -29,17 +39,25 @@ def lab_guest() -> Guest:
 
 @pytest.fixture
 def run_scenario(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> RunScenario:
-    """Run the scenario of some flags (see scenario.Flags) on the real kernel."""
+    """Run the scenario of some flags (see scenario.Flags) on the real kernel.
+
+    The scheduler may be a C file, which is compiled.
+    """
     count = 0
 
-    def run(*paths: str, limits: Limits | None = None, **flags: str) -> Run:
+    def run(*paths: str, limits: Limits | None = None, **flags: Any) -> Run:
         nonlocal count
         count += 1
         directory = tmp_path / f"run{count}"
         directory.mkdir()
-        scenario = scenario_of(*paths, **flags)
+        request = request_of(*paths, **flags)
+        (scenario,) = request.runs()
+        modules = {
+            name: kernel.module(lab_kernel, file, quiet=True).path
+            for name, file in request.sources.items()
+        }
         outcome, figures = experiment.measure(
-            scenario, lab_kernel, lab_guest, directory, limits=limits
+            scenario, lab_kernel, lab_guest, directory, modules=modules, limits=limits
         )
         client = records.read_samples(directory / engine.CLIENT_SAMPLES)
         server = records.read_samples(directory / engine.SERVER_SAMPLES)

@@ -5,12 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from mptcplab import kernel
+import numpy as np
+
+from mptcplab import engine, plan, records
 from mptcplab.engine import Outcome
 from mptcplab.metrics import RunMetrics
-from mptcplab.records import Samples
-from mptcplab.scenario import Flags, Scenario, from_flags
+from mptcplab.records import Records, Samples
+from mptcplab.scenario import Flags, Request, Scenario, from_flags
+from tests import pcapng
+from tests.pcapng import Capture
 
 
 @dataclass(frozen=True)
@@ -29,11 +34,37 @@ class Run:
         assert value is not None
         return float(value)
 
+    @property
+    def start_ns(self) -> int:
+        """T0: when measuring started."""
+        return int(self.outcome.guest["start_ns"])
+
+    def received_bytes(self, path: str, after_s: float) -> int:
+        """What the server had received over a path some time after the start."""
+        numbers = [each.name for each in self.scenario.paths]
+        subflow = self.server.subflow
+        mine = subflow[records.path_indices(subflow) == numbers.index(path)]
+        last = np.searchsorted(mine["time_ns"], self.start_ns + int(after_s * 1e9), side="right")
+        return int(mine["received_bytes"][last - 1]) if last else 0
+
+    def capture(self, path: str) -> Capture:
+        """What was captured on a path."""
+        return pcapng.read(self.outcome.directory / plan.capture_file(path))
+
+    def decisions(self) -> Records:
+        """The scheduler's decisions, of a run that was traced."""
+        return records.read_decisions(self.outcome.directory / engine.CLIENT_DECISIONS)
+
 
 #: The fixture run_scenario: paths as in --path, flags as in scenario.Flags.
 RunScenario = Callable[..., Run]
 
 
-def scenario_of(*paths: str, **flags: str) -> Scenario:
+def request_of(*paths: str, **flags: Any) -> Request:
+    """What these flags ask for, which must be one run."""
+    return from_flags(Flags(path=paths, **flags), single=True)
+
+
+def scenario_of(*paths: str, **flags: Any) -> Scenario:
     """The one run that these flags describe."""
-    return from_flags(Flags(path=paths, **flags), kernel.schedulers(), single=True).runs()[0]
+    return request_of(*paths, **flags).runs()[0]

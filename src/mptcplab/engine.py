@@ -19,7 +19,7 @@ import struct
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,8 +32,10 @@ from mptcplab.kernel import KernelBuild
 from mptcplab.scenario import Scenario
 
 #: Memory of the guest. The host gives only what is touched: some 30 MiB in a run with two paths.
-#: It is the same for all scenarios because the kernel sizes its hash tables by it.
+#: It is the same for all scenarios because the kernel sizes its hash tables by it. A kernel with
+#: KASAN surrounds every object with memory that nobody may touch, and keeps freed ones for a while.
 MEMORY_MIB = 512
+MEMORY_WITH_KASAN_MIB = 1024
 #: Simulated wall clock at boot: 2001-09-09 01:46:40 UTC. Any fixed date would do.
 START_OF_TIME_NS = 10**18
 
@@ -41,6 +43,7 @@ PLAN = "plan.txt"
 CONSOLE = "console.txt"
 CLIENT_SAMPLES = "client.samples"
 SERVER_SAMPLES = "server.samples"
+CLIENT_DECISIONS = "client.decisions"
 GUEST_OUTCOME = "guest.json"
 _CLOCK = "clock"
 _INIT = "init"
@@ -50,14 +53,18 @@ _POLL_S = 0.02
 _START_POLL_S = 0.002
 _CONNECTING = b"mptcplab: connecting"
 _TAIL_LINES = 30
+# A report of the kernel is shown from its beginning; one of KASAN has some 80 lines.
+_REPORT_LINES = 100
+# How long a kernel that spins may take to say where it is.
+_LAST_WORDS_S = 10.0
 
 
 @dataclass(frozen=True)
 class Limits:
     """When a run is ended from outside.
 
-    `wall_s` limits its wall-clock time. A run has stalled if the virtual time has not moved while
-    it used `stall_cpu_s` of CPU time (a guest program or a scheduler that spins), or for
+    `wall_s` limits its wall-clock time. A run has stalled if it has not come to its next event
+    while it used `stall_cpu_s` of CPU time (a guest program or a scheduler that spins), or for
     `stall_wall_s` without using any (it waits for something that cannot come). CPU time, since on
     a loaded machine a healthy run may have to wait for its turn.
     """
@@ -112,22 +119,27 @@ def run(
     guest: Guest,
     directory: Path,
     *,
+    modules: Mapping[str, Path] | None = None,
     cpu: int | None = None,
     limits: Limits | None = None,
     watch: Watch | None = None,
 ) -> Outcome:
     """Run `plan` and leave its records in `directory`, which must exist and be empty.
 
-    `cpu` is the CPU that all its processes share: they take turns, and on two CPUs they would
-    wait for each other. Raises RunError (with the reason and the tail of the console) and
-    RunCancelledError. What a run needs of the machine is doctor.RUN_CHECKS.
+    `modules` are the files that the plan loads as NAME.ko, by NAME. `cpu` is the CPU that all its
+    processes share: they take turns, and on two CPUs they would wait for each other. Raises
+    RunError (with the reason and the tail of the console) and RunCancelledError. What a run needs
+    of the machine is doctor.RUN_CHECKS.
     """
     limits = limits or Limits()
     watch = watch or Watch()
+    links = {_INIT: guest.program}
+    links |= {f"{name}.ko": file.absolute() for name, file in (modules or {}).items()}
     try:
         (directory / PLAN).write_text(plan)
         (directory / _CLOCK).write_bytes(bytes(mmap.PAGESIZE))
-        (directory / _INIT).symlink_to(guest.program)
+        for name, file in links.items():
+            (directory / name).symlink_to(file)
     except OSError as error:
         raise RunError(f"cannot write to {directory}: {error.strerror}") from error
 
@@ -150,19 +162,19 @@ def run(
             start_new_session=True,
         )
     try:
-        killed_for, start_s = _follow(process, directory, started, limits, watch)
+        ended_for, start_s = _follow(process, directory, started, limits, watch)
         usage = _reap(process)
     finally:
         _kill_session(process)
     wall_s = time.monotonic() - started
-    if killed_for == "cancelled":
+    if ended_for == "cancelled":
         raise RunCancelledError
     virtual_s = _Clock(directory / _CLOCK).read_ns() / 1e9
-    outcome = _outcome_or_reason(scenario, process.returncode, killed_for, directory)
+    outcome = _outcome_or_reason(scenario, process.returncode, ended_for, directory)
     if isinstance(outcome, str):
         raise RunError(outcome, _console_tail(directory))
-    (directory / _CLOCK).unlink()
-    (directory / _INIT).unlink()
+    for name in (_CLOCK, *links):
+        (directory / name).unlink()
     shutil.rmtree(directory / _UML_DIR, ignore_errors=True)
     return Outcome(
         directory=directory,
@@ -192,7 +204,7 @@ def _command(scenario: Scenario, kernel: KernelBuild, cpu: int | None) -> list[s
     return [
         *command,
         str(kernel.image),
-        f"mem={MEMORY_MIB}M",
+        f"mem={_memory_mib(kernel)}M",
         f"seed={scenario.seed}",
         "root=/dev/root",
         "rootfstype=hostfs",
@@ -213,8 +225,17 @@ def _command(scenario: Scenario, kernel: KernelBuild, cpu: int | None) -> list[s
     ]
 
 
+def _memory_mib(kernel: KernelBuild) -> int:
+    with_kasan = "CONFIG_KASAN=y" in kernel.config.read_text().splitlines()
+    return MEMORY_WITH_KASAN_MIB if with_kasan else MEMORY_MIB
+
+
 class _Clock:
-    """The guest's virtual time, which its kernel writes into a page that is shared."""
+    """The guest's virtual time, which its kernel writes into a page that is shared.
+
+    It writes it when there is nothing left to do and the time moves to the next event, and not
+    when a process reads the clock, which moves the time, too, but also while it spins.
+    """
 
     def __init__(self, file: Path) -> None:
         with file.open("rb") as page:
@@ -239,7 +260,8 @@ def _follow(
     """
     clock = _Clock(directory / _CLOCK)
     start_s = 0.0
-    moved_ns, moved_at, moved_cpu_s = -1, started, 0.0
+    moved_ns, moved_at = -1, started
+    moved_cpu_s: dict[int, float] = {}
     with _end_of(process.pid) as has_ended:
         # short steps until the first packet leaves, to see when that is
         while not has_ended(_POLL_S if start_s else _START_POLL_S):
@@ -249,24 +271,47 @@ def _follow(
             if watch.cancel.is_set():
                 return "cancelled", start_s
             if now - started > limits.wall_s:
+                _ask_where_it_is(process, has_ended)
                 return f"it took more than the wall-clock limit of {limits.wall_s:g} s", start_s
 
             ns = clock.read_ns()
             watch.progress(ns / 1e9)
             if ns != moved_ns:
-                moved_ns, moved_at, moved_cpu_s = ns, now, -1.0
+                moved_ns, moved_at = ns, now
+                moved_cpu_s = {}
             elif now - moved_at > min(limits.stall_wall_s, limits.stall_cpu_s) / 4:
                 cpu_s = _session_cpu_s(process.pid)
-                if moved_cpu_s < 0:
-                    moved_cpu_s = cpu_s
-                spins = cpu_s - moved_cpu_s > limits.stall_cpu_s
-                if spins or now - moved_at > limits.stall_wall_s:
-                    doing = "while it kept a CPU busy" if spins else "and it did nothing"
-                    return (
-                        f"its virtual time stood still at {ns / 1e9:.6f} s {doing}: "
-                        "something in the guest spins or waits for ever"
-                    ), start_s
+                moved_cpu_s = moved_cpu_s or cpu_s
+                used_s = {pid: used - moved_cpu_s.get(pid, 0.0) for pid, used in cpu_s.items()}
+                spins = sum(used_s.values()) > limits.stall_cpu_s
+                if not spins and now - moved_at <= limits.stall_wall_s:
+                    continue
+                stood = f"its virtual time stood still at {ns / 1e9:.6f} s"
+                if not spins:
+                    _ask_where_it_is(process, has_ended)
+                    return f"{stood} and it did nothing: it waits for what cannot come", start_s
+                # a program that spins may do so by system calls: then both use it
+                in_kernel = used_s[process.pid] > 0.9 * sum(used_s.values())
+                _ask_where_it_is(process, has_ended)
+                where = _where_it_was(directory, in_kernel=in_kernel)
+                return f"{stood} while it kept a CPU busy in {where}", start_s
     return "", start_s
+
+
+def _ask_where_it_is(process: subprocess.Popen[bytes], has_ended: Callable[[float], bool]) -> None:
+    """Have a kernel that must be ended panic, with a backtrace of what it was doing."""
+    process.send_signal(signal.SIGUSR2)
+    has_ended(_LAST_WORDS_S)
+
+
+def _where_it_was(directory: Path, *, in_kernel: bool) -> str:
+    """The function, or the program of the guest, that a run that spun was found in."""
+    console = (directory / CONSOLE).read_text(errors="replace")
+    found = re.search(r"Interrupted in (.*), process (.*) \(\d+\)", console)
+    if not found:
+        return "an unknown place"
+    function, program = found.groups()
+    return _without_offset(function) if in_kernel else f"the program {program}"
 
 
 @contextmanager
@@ -304,17 +349,12 @@ def _kill_session(process: subprocess.Popen[bytes]) -> None:
 
 def _session(leader: int) -> list[int]:
     """The processes of a session. Each run is a session of its own."""
-    return [pid for pid, stat in _process_stats() if int(stat[3]) == leader]
+    return list(_session_cpu_s(leader))
 
 
-def _session_cpu_s(leader: int) -> float:
-    ticks = sum(int(s[11]) + int(s[12]) for _, s in _process_stats() if int(s[3]) == leader)
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def _process_stats() -> Sequence[tuple[int, list[str]]]:
-    """Every process and the fields of its /proc/PID/stat from the state (index 0) on."""
-    found = []
+def _session_cpu_s(leader: int) -> dict[int, float]:
+    """The CPU time in seconds that each process of a session has used."""
+    found = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -322,20 +362,21 @@ def _process_stats() -> Sequence[tuple[int, list[str]]]:
             text = (entry / "stat").read_text(errors="replace")
         except OSError:
             continue
-        found.append((int(entry.name), text[text.rindex(")") + 2 :].split()))
+        stat = text[text.rindex(")") + 2 :].split()  # from the state (index 0) on
+        if int(stat[3]) == leader:
+            ticks = int(stat[11]) + int(stat[12])
+            found[int(entry.name)] = ticks / os.sysconf("SC_CLK_TCK")
     return found
 
 
 def _outcome_or_reason(
-    scenario: Scenario, returncode: int, killed_for: str, directory: Path
+    scenario: Scenario, returncode: int, ended_for: str, directory: Path
 ) -> dict[str, Any] | str:
     """What the guest reported if the run succeeded, else the reason why it failed."""
-    if killed_for:
-        return killed_for
     console = (directory / CONSOLE).read_text(errors="replace")
-    panic = _panic_reason(console)
-    if panic:
-        return panic
+    reason = ended_for or _kernel_reason(console)
+    if reason:
+        return reason + _suspect(scenario, console, reason)
     try:
         guest = json.loads((directory / GUEST_OUTCOME).read_bytes())
     except (OSError, ValueError):
@@ -349,20 +390,38 @@ def _outcome_or_reason(
     return reason
 
 
-def _panic_reason(console: str) -> str:
-    """What a kernel that panicked died of, in words; "" if it did not."""
+def _kernel_reason(console: str) -> str:
+    """What the kernel died of, or reported of itself, in words; "" if nothing."""
     panic = re.search(r"Kernel panic - not syncing: (.*)", console)
-    if not panic:
-        return ""
-    text = panic[1].strip()
-    if "panic_on_warn" in text:
-        warning = re.search(r"WARNING: (.*)", console)
-        return f"the guest's kernel warned: {warning[1].strip() if warning else text}"
+    text = panic[1].strip() if panic else ""
     if "Attempted to kill init" in text:
         return f"the guest's first process died ({text})"
-    if text.startswith(("Kernel mode fault", "Segfault with no mm", "Fatal exception")):
+    if text.startswith(("Kernel mode fault", "Segfault with no mm", "Kernel tried to access")):
+        text = _without_offset(text).replace(", ip ", " in ")
         return f"the guest's kernel crashed (oops): {text}"
-    return f"the guest's kernel panicked: {text}"
+    if panic and "panic_on_warn" not in text and text != "BUG!":
+        return f"the guest's kernel panicked: {text}"
+    # also where there was no panic: lockdep, for example, does not heed panic_on_warn
+    report = re.search(rf"^{_REPORT}.*", console, re.MULTILINE)
+    if report and report[0].startswith("WARNING: "):
+        return f"the guest's kernel warned: {report[0].strip().removeprefix('WARNING: ')}"
+    if report:
+        return f"the guest's kernel reported {report[0].strip()}"
+    return f"the guest's kernel panicked: {text}" if panic else ""
+
+
+def _suspect(scenario: Scenario, console: str, reason: str) -> str:
+    """The first function on the stack that is of the scheduler, or of any module, unless told."""
+    own = rf"{re.escape(scenario.scheduler.name)}_\w+|\w+(?=\+\S+ \[\w+\])"
+    found = re.search(rf"^ \[<[0-9a-f]+>\] (?:\? )?((?:{own})\+.*)", console, re.MULTILINE)
+    if not found or found[1].split("+")[0] in reason:
+        return ""
+    return f" (in the backtrace: {_without_offset(found[1].strip())})"
+
+
+def _without_offset(text: str) -> str:
+    """A text of the kernel's without the places within its functions: f+0x1a/0x2b [module]."""
+    return re.sub(r"\+0x[0-9a-f]+/0x[0-9a-f]+", "", text)
 
 
 def _reason_without_outcome(returncode: int, console: str, directory: Path) -> str:
@@ -379,7 +438,19 @@ def _reason_without_outcome(returncode: int, console: str, directory: Path) -> s
 
 
 def _console_tail(directory: Path) -> str:
-    """The last lines of the console that say something."""
+    """The last lines of the console that say something, and a report of the kernel as a whole."""
     text = (directory / CONSOLE).read_text(errors="replace").replace("\r", "")
-    lines = [line for line in text.splitlines() if line.strip() and "epollctl" not in line]
-    return "\n".join(lines[-_TAIL_LINES:])
+    lines = [line for line in text.splitlines() if line.strip() and not _NOISE.match(line)]
+    reports = [number for number, line in enumerate(lines) if _REPORT_BEGINS.match(line)]
+    first = max(len(lines) - _TAIL_LINES, 0)
+    if reports and reports[0] < first:
+        return "\n".join(lines[reports[0] :][:_REPORT_LINES])
+    return "\n".join(lines[first:])
+
+
+# What User-Mode Linux says at every start, and the words on the stack before they are decoded.
+_NOISE = re.compile(r"epollctl|Stack:$|(?: [0-9a-f]{8,16})+$")
+# How the kernel begins to tell of a mistake in itself. The lab kernel says nothing of this kind
+# without one, the debug kernel finds more of them.
+_REPORT = r"(?:BUG: |WARNING: |INFO: (?:possible|suspicious|trying)|UBSAN: |ODEBUG: |unreferenced)"
+_REPORT_BEGINS = re.compile(rf"-+\[ cut here|={{10,}}$|Kernel panic|{_REPORT}")

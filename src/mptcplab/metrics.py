@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mptcplab import scheduler
 from mptcplab.errors import RunError
 from mptcplab.records import Records, Samples, path_indices, select
 from mptcplab.scenario import Scenario
@@ -166,6 +167,51 @@ METRICS = (
         "number of different n",
         "subflow at the sender",
     ),
+    Metric(
+        "duplicate_segments",
+        "run",
+        "",
+        "Segments that the scheduler sent again, at once, while they were on their way over "
+        "another path. Whole run, warm-up included. Missing, as the next four, for a scheduler "
+        "that is not asked segment by segment: upstream's default, and plain TCP.",
+        "sum over subflows of duplicates at the last sample",
+        "subflow at the sender",
+    ),
+    Metric(
+        "reinjected_segments",
+        "run",
+        "",
+        "Segments of a path in trouble (a timeout, a lost address) that the scheduler sent again "
+        "over another. Whole run, warm-up included.",
+        "sum over subflows of reinjections at the last sample",
+        "subflow at the sender",
+    ),
+    Metric(
+        "waits",
+        "run",
+        "",
+        "How often the scheduler was asked and chose to send nothing. Whole run, warm-up included.",
+        "waits at the last sample",
+        "connection at the sender",
+    ),
+    Metric(
+        "refused_picks",
+        "run",
+        "",
+        "How often the scheduler picked what makes no sense, such as a closed subflow or an "
+        "acknowledged segment: a mistake in it. Whole run, warm-up included.",
+        "refused at the last sample",
+        "connection at the sender",
+    ),
+    Metric(
+        "forced_picks",
+        "run",
+        "",
+        "How often the scheduler waited with nothing in flight that could end the waiting, and a "
+        "segment was sent for it: a mistake in it, too. Whole run, warm-up included.",
+        "forced at the last sample",
+        "connection at the sender",
+    ),
     Metric("name", "path", "", "Name of the path, as in the scenario.", "", "scenario"),
     Metric(
         "goodput_bps",
@@ -219,6 +265,33 @@ METRICS = (
         "packets",
         "Packets sent again on this path. Whole run, warm-up included.",
         "retransmitted_packets at the last sample",
+        "subflow at the sender",
+    ),
+    Metric(
+        "new_segments",
+        "path",
+        "",
+        "Segments that the scheduler sent over this path for the first time. Whole run, warm-up "
+        "included. Missing, as the next two, for a scheduler that is not asked segment by segment.",
+        "new_segments at the last sample",
+        "subflow at the sender",
+    ),
+    Metric(
+        "duplicate_segments",
+        "path",
+        "",
+        "Segments that the scheduler sent over this path while they were on their way over "
+        "another. Whole run, warm-up included.",
+        "duplicates at the last sample",
+        "subflow at the sender",
+    ),
+    Metric(
+        "reinjected_segments",
+        "path",
+        "",
+        "Segments of another path in trouble that the scheduler sent again over this one. Whole "
+        "run, warm-up included.",
+        "reinjections at the last sample",
         "subflow at the sender",
     ),
     Metric(
@@ -290,6 +363,7 @@ def run_metrics(
     interval = _measured_interval(scenario, server, guest)
     sender, receiver = client.connection, server.connection
     ofo = receiver["ofo_bytes"][_within(receiver, interval)]
+    asked = _is_asked(scenario)
     metrics: dict[str, Value] = {
         "goodput_bps": _bps(
             scenario.workload.size_bytes or _increase(receiver, "delivered_bytes", interval),
@@ -311,6 +385,11 @@ def run_metrics(
         if scenario.workload.size_bytes is None
         else (interval.end_ns - interval.begin_ns) / _NS_PER_S,
         "subflows": len(sending),
+        "duplicate_segments": _last_sum(sending, "duplicates") if asked else None,
+        "reinjected_segments": _last_sum(sending, "reinjections") if asked else None,
+        "waits": int(sender["waits"][-1]) if asked else None,
+        "refused_picks": int(sender["refused"][-1]) if asked else None,
+        "forced_picks": int(sender["forced"][-1]) if asked else None,
     }
     return RunMetrics(metrics, _path_metrics(scenario, sending, receiving, interval))
 
@@ -355,6 +434,11 @@ def goodput_series(scenario: Scenario, server: Samples, bin_ns: int = 100 * 1_00
         paths=paths,
         total=rate(server.connection, "delivered_bytes"),
     )
+
+
+def _is_asked(scenario: Scenario) -> bool:
+    """Whether the scheduler decides for each segment, so that its decisions are counted."""
+    return scenario.transport == "mptcp" and scenario.scheduler.name != scheduler.DEFAULT
 
 
 def _subflows(scenario: Scenario, side: str, samples: Samples) -> list[_Subflow]:
@@ -417,6 +501,7 @@ def _path_metrics(
     receiving: Sequence[_Subflow],
     interval: _Interval,
 ) -> list[dict[str, Value | str]]:
+    asked = _is_asked(scenario)
     received = [0] * len(scenario.paths)
     for subflow in receiving:
         received[subflow.path] += _increase(subflow.records, "received_bytes", interval)
@@ -434,6 +519,9 @@ def _path_metrics(
                 "cwnd_mean": _mean_of_all(subflows, "cwnd", interval),
                 "in_flight_mean": _mean_of_all(subflows, "in_flight", interval),
                 "retransmitted_packets": _last_sum(subflows, "retransmitted_packets"),
+                "new_segments": _last_sum(subflows, "new_segments") if asked else None,
+                "duplicate_segments": _last_sum(subflows, "duplicates") if asked else None,
+                "reinjected_segments": _last_sum(subflows, "reinjections") if asked else None,
                 "utilisation": goodput_bps / path.up.rate_bps,
             }
         )

@@ -2,8 +2,8 @@
 """The record files of a run: one table of fields, from which the reader and docs/records.md come.
 
 The kernel probe samples every connection and every subflow of a namespace at fixed instants of
-virtual time and writes one fixed-size record for each. `python -m mptcplab.records` prints
-docs/records.md.
+virtual time and writes one fixed-size record for each. If it was asked for, there is one more for
+each decision of the scheduler. `python -m mptcplab.records` prints docs/records.md.
 """
 
 from __future__ import annotations
@@ -22,8 +22,13 @@ RECORD_BYTES = 128
 CONNECTION = 1
 SUBFLOW = 2
 
+DECISION_BYTES = 48
+#: The kinds of decisions, by their number.
+DECISIONS = ("wait", "new", "reinjection", "duplicate", "refused", "forced")
+
 _NUMPY_TYPES: dict[str, tuple[str, tuple[int, ...]]] = {
     "u8": ("u1", ()),
+    "u8[3]": ("u1", (3,)),
     "u16": ("<u2", ()),
     "u32": ("<u4", ()),
     "u64": ("<u8", ()),
@@ -35,7 +40,7 @@ Records = npt.NDArray[np.void]
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a record; `type` is u8, u16, u32, u64 (little-endian) or ipv4 (4 bytes)."""
+    """One field; `type` is u8, u16, u32, u64 (little-endian), ipv4 (4 bytes) or u8[3]."""
 
     name: str
     type: str
@@ -98,6 +103,21 @@ CONNECTION_FIELDS = (
     Field("ofo_packets", "u32", "packets", "number of buffers in the out-of-order queue"),
     Field("reserved", "u32", "", "0"),
     Field("reinjected_bytes", "u64", "bytes", "sent again on the connection level"),
+    Field(
+        "waits",
+        "u64",
+        "",
+        "the scheduler was asked and chose to send nothing; this and the next two are 0 for "
+        "upstream's default, which is not asked segment by segment",
+    ),
+    Field("refused", "u64", "", "the scheduler picked what makes no sense; nothing was sent"),
+    Field(
+        "forced",
+        "u64",
+        "",
+        "the scheduler waited though nothing was in flight that could end the waiting: the oldest "
+        "segment was sent for it",
+    ),
 )
 
 SUBFLOW_FIELDS = (
@@ -124,6 +144,47 @@ SUBFLOW_FIELDS = (
     Field("tcp_state", "u8", "", "TCP_*: 1 established, 2 SYN sent, ... as in the kernel"),
     Field("backup", "u8", "", "1: the subflow is a backup"),
     Field("reserved", "u8", "", "0"),
+    Field(
+        "new_segments",
+        "u32",
+        "",
+        "picks of the scheduler of data never sent before; this and the next two are 0 for "
+        "upstream's default",
+    ),
+    Field("duplicates", "u32", "", "picks of segments that are on their way elsewhere"),
+    Field("reinjections", "u32", "", "picks of segments of subflows in trouble"),
+    Field("reserved2", "u32", "", "0"),
+)
+
+DECISION_FIELDS = (
+    Field("time_ns", "u64", "ns", "virtual CLOCK_MONOTONIC of the decision"),
+    Field(
+        "seq",
+        "u64",
+        "bytes",
+        "where the segment begins in the byte stream of the connection, whose first 8 bytes are "
+        "the greeting of the traffic program",
+    ),
+    Field("connection", "u32", "", "number of the connection, from 1 in the order of first sight"),
+    Field("length", "u32", "bytes", "length of what was picked"),
+    Field(
+        "subflow",
+        "u32",
+        "",
+        "number of the subflow, from 1 in the order of creation: `n` of the samples and one; 0 "
+        "for a wait",
+    ),
+    Field(
+        "kind",
+        "u8",
+        "",
+        ", ".join(f"{number}: {name}" for number, name in enumerate(DECISIONS)),
+    ),
+    Field("reserved", "u8[3]", "", "0"),
+    Field("unsent_bytes", "u32", "bytes", "written by the application and not sent yet"),
+    Field("in_flight", "u32", "packets", "in flight on the subflow"),
+    Field("cwnd", "u32", "packets", "congestion window of the subflow, or the limit beside it"),
+    Field("reserved2", "u32", "", "0"),
 )
 
 GUEST_FIELDS = (
@@ -137,10 +198,10 @@ GUEST_FIELDS = (
 )
 
 
-def _dtype(fields: Sequence[Field]) -> np.dtype[np.void]:
-    """The NumPy type of one record: the head, `fields`, padding to RECORD_BYTES."""
+def _dtype(fields: Sequence[Field], size: int) -> np.dtype[np.void]:
+    """The NumPy type of one record: `fields`, padding to `size` bytes."""
     names, formats, offsets, offset = [], [], [], 0
-    for field in (*HEAD, *fields):
+    for field in fields:
         form = np.dtype(_NUMPY_TYPES[field.type])
         names.append(field.name)
         formats.append(form)
@@ -150,15 +211,15 @@ def _dtype(fields: Sequence[Field]) -> np.dtype[np.void]:
         "names": names,
         "formats": formats,
         "offsets": offsets,
-        "itemsize": RECORD_BYTES,
+        "itemsize": size,
     }
     dtype: np.dtype[np.void] = np.dtype(layout)
     return dtype
 
 
-_WHOLE = np.dtype((np.void, RECORD_BYTES))
-CONNECTION_DTYPE = _dtype(CONNECTION_FIELDS)
-SUBFLOW_DTYPE = _dtype(SUBFLOW_FIELDS)
+CONNECTION_DTYPE = _dtype((*HEAD, *CONNECTION_FIELDS), RECORD_BYTES)
+SUBFLOW_DTYPE = _dtype((*HEAD, *SUBFLOW_FIELDS), RECORD_BYTES)
+DECISION_DTYPE = _dtype(DECISION_FIELDS, DECISION_BYTES)
 
 
 @dataclass(frozen=True)
@@ -175,16 +236,7 @@ def read_samples(path: Path) -> Samples:
     Raises MptcplabError, naming the file and the offset, when it cannot be read, when it ends
     within a record, holds a record of unknown kind, or goes back in time.
     """
-    try:
-        content = np.fromfile(path, dtype=np.uint8)
-    except OSError as error:
-        raise MptcplabError(f"{path}: cannot be read: {error.strerror}") from error
-    whole = len(content) // RECORD_BYTES * RECORD_BYTES
-    if whole != len(content):
-        raise MptcplabError(
-            f"{path}: the record at offset {whole} is cut off: {len(content) - whole} of "
-            f"{RECORD_BYTES} bytes"
-        )
+    content = _whole_records(path, RECORD_BYTES)
     heads = content.view(CONNECTION_DTYPE)
     kinds = heads["kind"]
     unknown = np.flatnonzero((kinds != CONNECTION) & (kinds != SUBFLOW))
@@ -194,22 +246,57 @@ def read_samples(path: Path) -> Samples:
             f"{unknown[0] * RECORD_BYTES}; known are {CONNECTION} (connection) and "
             f"{SUBFLOW} (subflow)"
         )
-    times = heads["time_ns"]
-    backwards = np.flatnonzero(times[1:] < times[:-1])
-    if len(backwards):
-        raise MptcplabError(
-            f"{path}: the record at offset {(backwards[0] + 1) * RECORD_BYTES} is earlier than "
-            "the one before it; records are in the order of time"
-        )
+    _refuse_backwards(path, heads)
     return Samples(
         connection=select(heads, kinds == CONNECTION),
         subflow=select(content.view(SUBFLOW_DTYPE), kinds == SUBFLOW),
     )
 
 
+def read_decisions(path: Path) -> Records:
+    """Read client.decisions: an array of DECISION_DTYPE, in time order.
+
+    Raises MptcplabError as `read_samples` does.
+    """
+    decisions: Records = _whole_records(path, DECISION_BYTES).view(DECISION_DTYPE)
+    unknown = np.flatnonzero(decisions["kind"] >= len(DECISIONS))
+    if len(unknown):
+        raise MptcplabError(
+            f"{path}: unknown kind {decisions['kind'][unknown[0]]} of a decision at offset "
+            f"{unknown[0] * DECISION_BYTES}; known are 0 to {len(DECISIONS) - 1}"
+        )
+    _refuse_backwards(path, decisions)
+    return decisions
+
+
+def _whole_records(path: Path, size: int) -> npt.NDArray[np.uint8]:
+    try:
+        content = np.fromfile(path, dtype=np.uint8)
+    except OSError as error:
+        raise MptcplabError(f"{path}: cannot be read: {error.strerror}") from error
+    whole = len(content) // size * size
+    if whole != len(content):
+        raise MptcplabError(
+            f"{path}: the record at offset {whole} is cut off: {len(content) - whole} of "
+            f"{size} bytes"
+        )
+    return content
+
+
+def _refuse_backwards(path: Path, records: Records) -> None:
+    times = records["time_ns"]
+    backwards = np.flatnonzero(times[1:] < times[:-1])
+    if len(backwards):
+        raise MptcplabError(
+            f"{path}: the record at offset {(backwards[0] + 1) * records.itemsize} is earlier "
+            "than the one before it; records are in the order of time"
+        )
+
+
 def select(records: Records, mask: npt.NDArray[np.bool_]) -> Records:
     """`records[mask]`, ten times faster: NumPy would copy field by field."""
-    chosen: Records = records.view(_WHOLE)[mask].view(records.dtype)
+    whole = np.dtype((np.void, records.itemsize))
+    chosen: Records = records.view(whole)[mask].view(records.dtype)
     return chosen
 
 
@@ -246,6 +333,9 @@ def markdown() -> str:
             "|---|---|",
             "| `client.samples` | the probe in the client's namespace (the sender) |",
             "| `server.samples` | the probe in the server's namespace (the receiver) |",
+            "| `client.decisions` | the scheduler's framework in the client's namespace, if the "
+            "run was traced |",
+            "| `PATH.pcapng` | a process that captures path PATH, if that was asked for |",
             "| `guest.json` | the programs inside the guest |",
             "",
             f"A `.samples` file is a sequence of {RECORD_BYTES}-byte little-endian records in "
@@ -268,6 +358,24 @@ def markdown() -> str:
             "",
             *_field_table(SUBFLOW_FIELDS, _size(HEAD)),
             "",
+            "## Decision record",
+            "",
+            f"`client.decisions` is a sequence of {DECISION_BYTES}-byte little-endian records, one "
+            "for each decision of the scheduler from T0 on, in the order of time. A refused pick "
+            "makes no sense (a closed subflow, an acknowledged segment) and is not carried out. A "
+            "forced one was made for a scheduler that waited for nothing. Upstream's default is "
+            "not traced.",
+            "",
+            *_field_table(DECISION_FIELDS, 0),
+            "",
+            "## Captures",
+            "",
+            "`PATH.pcapng` has the first 128 bytes of every packet that passes the router of that "
+            "path on the side of the client, from before the connection is made until after it has "
+            "ended: packets to the server (inbound) before the link delays or drops them, packets "
+            "to the client (outbound) after. Timestamps are virtual CLOCK_MONOTONIC in "
+            "nanoseconds, as in the records. A capture that would miss a packet fails the run.",
+            "",
             "## guest.json",
             "",
             "One JSON object; the times are virtual CLOCK_MONOTONIC, as in the records.",
@@ -280,10 +388,12 @@ def markdown() -> str:
             "",
             "```python",
             "from pathlib import Path",
-            "from mptcplab.records import read_samples",
+            "from mptcplab.records import read_decisions, read_samples",
             "",
             'server = read_samples(Path("server.samples"))',
             'server.connection["ofo_bytes"].max()  # NumPy arrays, one entry per sample',
+            'decisions = read_decisions(Path("client.decisions"))',
+            '(decisions["kind"] == 0).sum()  # how often the scheduler waited',
             "```",
             "",
         ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -76,23 +77,23 @@ def directory(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left_behind() -> Iterator[None]:
+def nothing_is_left_behind(tmp_path: Path) -> Iterator[None]:
     """No process of a run may outlive it."""
-    before = kernel_processes()
     yield
-    assert kernel_processes() <= before
+    assert not kernel_processes(tmp_path)
 
 
-def kernel_processes() -> set[int]:
-    """The processes that run a lab kernel, or are processes of its guest."""
+def kernel_processes(below: Path) -> set[int]:
+    """The processes that run a lab kernel, or are processes of its guest, of runs in a folder."""
     found = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 arguments = (entry / "cmdline").read_bytes().split(b"\0")
+                works_in = (entry / "cwd").readlink()
             except OSError:
                 continue
-            if b"time-travel=inf-cpu" in arguments:
+            if b"time-travel=inf-cpu" in arguments and works_in.is_relative_to(below):
                 found.add(int(entry.name))
     return found
 
@@ -116,7 +117,7 @@ def failure(
     ("what", "reason"),
     [
         ("panic", "the guest's kernel panicked: asked for by mptcplab_fault"),
-        ("oops", "the guest's kernel crashed (oops): Kernel mode fault at addr 0x0"),
+        ("oops", "the guest's kernel crashed (oops): Kernel mode fault at addr 0x0 in fault_write"),
         ("warn", "the guest's kernel warned: "),
     ],
 )
@@ -130,6 +131,8 @@ def test_a_fault_of_the_kernel_is_told_as_what_it_is(
     error = failure(lab_kernel, guest_of(f'fault("{what}"); reboot(RB_POWER_OFF);'), directory)
     assert error.reason.startswith(reason)
     assert "provoking a fault" in error.console_tail
+    # what called it, by name
+    assert re.search(r"Call Trace:\n( \[<.*\n)* \[<.*\bvfs_write\+", error.console_tail)
 
 
 def test_a_warning_names_the_place_in_the_kernel(
@@ -154,22 +157,34 @@ def test_a_guest_that_ends_without_an_outcome_has_failed(
 
 
 @pytest.mark.parametrize(
-    ("body", "what"),
+    ("body", "where", "backtrace"),
     [
-        ("for (;;) ;", "a program that spins"),
-        ('fault("spin");', "a kernel that spins"),
+        ("for (;;) ;", "the program init", "userspace"),
+        # to read the clock moves the time, but leads nowhere
+        (
+            "for (;;) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); }",
+            "the program init",
+            "userspace",
+        ),
+        # it calls the one in a loop inside the other
+        ('fault("spin");', "(fault_write|sysfs_streq)", "vfs_write"),
     ],
+    ids=["a program", "a program that reads the clock", "the kernel"],
 )
-def test_virtual_time_that_stands_still_ends_the_run(
+def test_virtual_time_that_stands_still_ends_the_run_and_tells_what_spins(
     lab_kernel: KernelBuild,
     guest_of: Callable[[str], Guest],
     directory: Path,
     body: str,
-    what: str,
+    where: str,
+    backtrace: str,
 ) -> None:
     error = failure(lab_kernel, guest_of(body), directory, Limits(stall_cpu_s=1.0))
-    assert "virtual time stood still" in error.reason, what
-    assert "kept a CPU busy" in error.reason
+    assert re.fullmatch(
+        rf"its virtual time stood still at 0\.\d+ s while it kept a CPU busy in {where}",
+        error.reason,
+    )
+    assert f" {backtrace}+" in error.console_tail
 
 
 def test_the_wall_clock_limit_ends_a_run(
@@ -195,8 +210,41 @@ def test_a_wrong_plan_is_told_with_its_line(
 ) -> None:
     text = plan.render(SCENARIO).replace("netem limit", "netem limitt", 1)
     error = failure(lab_kernel, lab_guest, directory, text=text)
-    assert 'tc failed in namespace "router1"' in error.reason
-    assert "limitt" in error.console_tail
+    number = 1 + text[: text.index("limitt")].count("\n")
+    assert error.reason == (
+        f'plan line {number}: tc failed in namespace "router1": What is "limitt"?'
+    )
+    assert "Usage: ... netem" in error.console_tail
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("insmod nosuch.ko", "insmod nosuch.ko: No such file or directory"),
+        ("insmod ../x.ko", "insmod ../x.ko: a file of the run directory is expected"),
+        # the kernel's own words after the error
+        ("insmod plan.txt", "insmod plan.txt: Exec format error"),
+        ("ip netns exec client capture c9 c9.pcapng", "capture: no device c9"),
+        ("ip netns exec client capture c1 /c1", "capture: /c1: a name without / is expected"),
+        ("ip netns exec client rm -r /", "rm: not a command that the guest knows"),
+        ("rm -r /", "not a command that the guest knows: rm -r /"),
+    ],
+)
+def test_a_line_that_cannot_be_carried_out_is_told_with_its_number(
+    lab_kernel: KernelBuild, lab_guest: Guest, directory: Path, line: str, reason: str
+) -> None:
+    text = plan.render(SCENARIO).replace("# traffic", f"{line}\n# traffic")
+    number = 1 + text[: text.index(line)].count("\n")
+    error = failure(lab_kernel, lab_guest, directory, text=text)
+    assert error.reason.startswith(f"plan line {number}: {reason}")
+
+
+def test_a_plan_without_traffic_ends_after_its_commands(
+    lab_kernel: KernelBuild, lab_guest: Guest, directory: Path
+) -> None:
+    outcome = engine.run(SCENARIO, "ip link show\n", lab_kernel, lab_guest, directory, cpu=0)
+    assert outcome.guest["status"] == "ok"
+    assert "LOOPBACK" in (directory / engine.CONSOLE).read_text()
 
 
 def test_a_subflow_that_does_not_come_up_is_told_with_its_path(
@@ -221,14 +269,13 @@ def test_a_kernel_process_that_is_killed_is_told(
 ) -> None:
     body = "for (;;) { struct timespec t = { 0, 1000 }; nanosleep(&t, NULL); }"
     guest = guest_of(body)
-    before = kernel_processes()
 
     def kill_it() -> None:
         for _ in range(500):
             time.sleep(0.01)
-            new = kernel_processes() - before
-            if new:
-                os.kill(min(new), signal.SIGKILL)
+            running = kernel_processes(directory)
+            if running:
+                os.kill(min(running), signal.SIGKILL)
                 return
 
     killer = threading.Thread(target=kill_it)
@@ -322,7 +369,6 @@ def test_a_killed_starter_takes_its_runs_along(
     lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
 ) -> None:
     del lab_kernel, lab_guest  # built by now
-    before = kernel_processes()
     command = [sys.executable, "-m", "mptcplab", "run", "--path", "a:100mbit,10ms"]
     process = subprocess.Popen(
         [*command, "--duration", "3600s", "--out", str(tmp_path / "out")],
@@ -330,17 +376,17 @@ def test_a_killed_starter_takes_its_runs_along(
         stderr=subprocess.DEVNULL,
     )
     for _ in range(1000):
-        if kernel_processes() - before:
+        if kernel_processes(tmp_path):
             break
         time.sleep(0.02)
-    assert kernel_processes() - before
+    assert kernel_processes(tmp_path)
     process.kill()
     process.wait()
     for _ in range(500):
-        if not kernel_processes() - before:
+        if not kernel_processes(tmp_path):
             break
         time.sleep(0.02)
-    assert not kernel_processes() - before
+    assert not kernel_processes(tmp_path)
 
 
 def test_a_guest_can_neither_write_to_the_host_nor_see_its_network(

@@ -44,8 +44,15 @@ def test_every_path_gets_one_subflow_and_carries_data(
     paths = [f"p{i}:10mbit,{5 * i}ms" for i in range(1, count + 1)]
     run = run_scenario(*paths, scheduler="roundrobin", duration="5s")
     assert run.figures.metrics["subflows"] == count
-    # what waited out of order when measuring began is delivered later: some packets of thousands
-    assert run.goodput_bps <= 1.001 * ideal_goodput_bps(run.scenario)
+    # what waited out of order when measuring began, after a warm-up of 0.5 s, is delivered in the
+    # 4.5 s that are measured; so may be one packet per path that was almost there
+    begin_ns = run.start_ns + 500_000_000
+    waiting = sum(
+        int(records["ofo_bytes"][records["time_ns"] == begin_ns].sum())
+        for records in (run.server.connection, run.server.subflow)
+    )
+    early_bps = 8 * (waiting + 1448 * count) / 4.5
+    assert run.goodput_bps <= ideal_goodput_bps(run.scenario) + early_bps
     for path in run.figures.paths:
         # each path is used, though not all are filled: they block each other at the receiver
         assert float(path["goodput_bps"] or 0) > 1e6

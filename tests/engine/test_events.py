@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Paths that go down, come back, and close while the traffic runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mptcplab import engine, plan
+from mptcplab.engine import Limits
+from mptcplab.errors import RunError
+from mptcplab.guest import Guest
+from mptcplab.kernel import KernelBuild
+from tests import pcapng
+from tests.vocabulary import RunScenario, scenario_of
+
+PATHS = ("a:20mbit,10ms", "b:10mbit,30ms")
+SCENARIO = scenario_of(*PATHS, duration="2s")
+
+
+def run_with(
+    lines: str, kernel: KernelBuild, guest: Guest, directory: Path, *, before: str = ""
+) -> engine.Outcome:
+    """Run SCENARIO with more lines at the end of its plan, and others before its traffic."""
+    text = plan.render(SCENARIO).replace("# traffic", f"{before}# traffic") + lines
+    return engine.run(SCENARIO, text, kernel, guest, directory, limits=Limits(wall_s=60.0))
+
+
+def test_nothing_gets_through_while_a_path_is_down(run_scenario: RunScenario) -> None:
+    # What was on its way at 3 s still arrives: 58 packets of queue (its default here) leave a link
+    # of 10 Mbit/s within 58 x 1514 x 8 / 10^7 = 70 ms, and take 30 ms more.
+    run = run_scenario(*PATHS, event=("3s:b:down", "6s:b:up"), duration="15s", warmup="0s")
+    assert run.received_bytes("b", 2.9) > run.received_bytes("b", 2.0) > 0
+    assert run.received_bytes("b", 6.0) == run.received_bytes("b", 3.1)
+    # The path is tried again when its retransmission timer expires, which doubles each time: from
+    # 0.4 s at most (60 ms of delay, 70 ms of queue, 200 ms) at 3.5, 4.3, 5.9 and 9.1 s.
+    assert run.received_bytes("b", 15.0) > run.received_bytes("b", 9.5)
+    # every byte is verified by the sink, and the other path does not stand still
+    assert run.received_bytes("a", 6.0) > run.received_bytes("a", 5.0)
+
+
+@pytest.mark.parametrize("path", ["a", "b"])
+def test_a_transfer_completes_when_a_subflow_closes(run_scenario: RunScenario, path: str) -> None:
+    # 10 MB take less than 4 s over both paths, and 8.6 s over the slower one alone after the first
+    # second, when the other closes: (10 MB - 1 s x 20 Mbit/s) x 8 / (10 Mbit/s x 1424 / 1514).
+    run = run_scenario(*PATHS, event=(f"1s:{path}:close",), size="10MB")
+    assert run.outcome.guest["bytes_received"] == 10_000_000
+    late = run.received_bytes(path, 20.0)
+    # what had been sent by then still arrives, within the time that a queue and a link take
+    assert late == run.received_bytes(path, 1.2) > 0
+    other = "ab".replace(path, "")
+    assert run.received_bytes(other, 20.0) > run.received_bytes(other, 1.2)
+
+
+def test_the_same_events_give_the_same_bytes(run_scenario: RunScenario) -> None:
+    events = ("1s:b:down", "2s:b:up", "2500ms:a:close")
+    runs = [run_scenario(*PATHS, event=events, size="4MB") for _ in range(2)]
+    for name in (engine.CLIENT_SAMPLES, engine.SERVER_SAMPLES, engine.GUEST_OUTCOME):
+        one, same = ((run.outcome.directory / name).read_bytes() for run in runs)
+        assert one == same
+
+
+def test_an_event_happens_at_its_time(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    """A new endpoint of the client joins at once: its SYN leaves when the event happens."""
+    outcome = run_with(
+        "at 1s ip -n client mptcp limits set subflow 4 add_addr_accepted 4\n"
+        "at 1s ip -n client mptcp endpoint add 10.0.2.1 dev c2 subflow\n",
+        lab_kernel,
+        lab_guest,
+        tmp_path,
+        before="ip netns exec router2 capture rc2 b.pcapng\n",
+    )
+    capture = pcapng.read(tmp_path / "b.pcapng")
+    due = outcome.guest["start_ns"] + 10**9
+    # to 10.1.1.1, which is not on this path, and with the SYN flag
+    joins = [
+        int(time_ns) - due
+        for time_ns, header in zip(capture.time_ns, capture.headers, strict=True)
+        if header[30:34] == bytes([10, 1, 1, 1]) and header[47] & 2
+    ]
+    # a process that reads the clock moves it by 256 ns; two commands read it a few times
+    assert 0 <= joins[0] < 20 * 256
+
+
+def test_events_after_the_end_of_the_traffic_do_not_happen(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    lines = "at 100s tc -n router1 qdisc change dev nosuch root netem loss 1%\n"
+    run_with(lines, lab_kernel, lab_guest, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        (
+            "tc -n router1 qdisc change dev nosuch root netem loss 1%",
+            r'tc failed in namespace "router1": Cannot find device "nosuch"',
+        ),
+        (
+            "ip netns exec client sysctl -qw net.mptcp.nosuch=1",
+            r"sysctl net/mptcp/nosuch=1: No such file or directory",
+        ),
+    ],
+)
+def test_an_event_that_fails_ends_the_run_with_its_line(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, command: str, reason: str
+) -> None:
+    number = plan.render(SCENARIO).count("\n") + 2
+    with pytest.raises(RunError) as failed:
+        run_with(f"# events\nat 1s {command}\n", lab_kernel, lab_guest, tmp_path)
+    assert failed.value.reason == f"plan line {number}: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ("at noon ip -n client link show\n", "at noon: a time such as 3s or 1500ms is expected"),
+        ("at 1s\n", "after the traffic, at TIME COMMAND is expected"),
+        ("sync\n", "after the traffic, at TIME COMMAND is expected"),
+        ("at 1s rm -r /\n", "not a command that the guest knows: rm -r /"),
+        ("at 1s insmod x.ko\n", "not a command that the guest knows: insmod x.ko"),
+    ],
+)
+def test_an_event_that_cannot_be_read_ends_the_run_with_its_line(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, lines: str, reason: str
+) -> None:
+    number = plan.render(SCENARIO).count("\n") + 1
+    with pytest.raises(RunError) as failed:
+        run_with(lines, lab_kernel, lab_guest, tmp_path)
+    assert failed.value.reason == f"plan line {number}: {reason}"
+
+
+def test_events_out_of_order_end_the_run_with_the_line(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    lines = "at 2s ip -n client link show\nat 1999ms ip -n client link show\n"
+    with pytest.raises(RunError, match="at 1999ms is earlier than the line before"):
+        run_with(lines, lab_kernel, lab_guest, tmp_path)

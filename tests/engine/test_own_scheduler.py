@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Whatever a person's own scheduler does wrong, the run ends and names it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mptcplab import engine, kernel, plan
+from mptcplab.engine import Limits, Outcome
+from mptcplab.errors import RunError
+from mptcplab.guest import Guest
+from mptcplab.kernel import KernelBuild
+from tests.vocabulary import scenario_of
+
+SCHEDULER = """\
+// SPDX-License-Identifier: GPL-2.0-only
+#include "mpsched.h"
+
+static bool faulty_next_segment(struct mps_conn *conn, struct mps_pick *pick)
+{{
+	struct mps_segment *seg = mps_head(conn);
+	struct mps_subflow *subflow;
+
+	{body}
+	mps_for_each_subflow(conn, subflow)
+		if (seg && mps_available(subflow))
+			return mps_pick_new(pick, conn, subflow, seg);
+	return false;
+}}
+
+static struct mps_ops ops = {{
+	.next_segment = {hook},
+	.name = "faulty",
+	.owner = THIS_MODULE,
+}};
+mps_scheduler(ops);
+
+MODULE_LICENSE("GPL");
+"""
+
+#: Run a scheduler whose next_segment() begins with some lines.
+RunFaulty = Callable[..., Outcome]
+
+
+@pytest.fixture
+def run_faulty(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> RunFaulty:
+    def run(body: str = "", hook: str = "faulty_next_segment") -> Outcome:
+        file, directory = tmp_path / "faulty.c", tmp_path / "run"
+        file.write_text(SCHEDULER.format(body=body, hook=hook))
+        directory.mkdir()
+        module = kernel.module(lab_kernel, file, quiet=True)
+        scenario = scenario_of("a:10mbit,10ms", "b:10mbit,10ms", duration="1s", scheduler=str(file))
+        return engine.run(
+            scenario,
+            plan.render(scenario),
+            lab_kernel,
+            lab_guest,
+            directory,
+            modules={"faulty": module.path},
+            limits=Limits(wall_s=120.0, stall_cpu_s=1.0),
+        )
+
+    return run
+
+
+def failure(run: Callable[[], Outcome]) -> RunError:
+    with pytest.raises(RunError) as failed:
+        run()
+    return failed.value
+
+
+def test_a_scheduler_without_a_fault_runs(run_faulty: RunFaulty) -> None:
+    outcome = run_faulty()
+    assert outcome.guest["bytes_received"] > 0
+    # what was put there for the run is gone again
+    assert not (outcome.directory / "faulty.ko").exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (
+            "WRITE_ONCE(*(int *)16, 1);",
+            r"the guest's kernel crashed \(oops\): .* in faulty_next_segment \[faulty\]",
+        ),
+        (
+            "memset((void *)16, 0, conn->unsent_bytes);",
+            r"the guest's kernel crashed \(oops\): .* in memset\w*"
+            r" \(in the backtrace: faulty_next_segment \[faulty\]\)",
+        ),
+        (
+            'WARN(1, "so it does\\n");',
+            r"the guest's kernel warned: .* faulty_next_segment.* \[faulty\]",
+        ),
+        (
+            "BUG();",
+            r"the guest's kernel reported BUG: failure at faulty\.c:9/faulty_next_segment\(\)!",
+        ),
+        (
+            "for (;;)\n\t\tbarrier();",
+            r"its virtual time stood still at 1\.\d+ s while it kept a CPU busy"
+            r" in faulty_next_segment \[faulty\]",
+        ),
+        (
+            "for (;;)\n\t\tcpu_relax();",
+            r"its virtual time stood still at 1\.\d+ s while it kept a CPU busy in .*"
+            r"faulty_next_segment \[faulty\]\)?",
+        ),
+        (
+            "while (!mps_seq(conn, seg) || mps_seq(conn, seg))\n\t\tbarrier();",
+            r"its virtual time stood still at 1\.\d+ s while it kept a CPU busy"
+            r" in (mps_seq \(in the backtrace: )?faulty_next_segment \[faulty\]\)?",
+        ),
+    ],
+    ids=[
+        "a crash",
+        "a crash in what it calls",
+        "a warning",
+        "a bug",
+        "a loop",
+        "a loop that moves the time",
+        "a loop that calls",
+    ],
+)
+def test_a_fault_ends_the_run_with_its_name_and_the_way_there(
+    run_faulty: RunFaulty, body: str, reason: str
+) -> None:
+    error = failure(lambda: run_faulty(body))
+    assert re.fullmatch(reason, error.reason)
+    # decoded, down to the system call or the packet that it was asked for
+    assert re.search(r"Call Trace:\n( \[<.*\n)* \[<.*(mptcp_\w+|mps_\w+)\+", error.console_tail)
+
+
+def test_a_scheduler_that_is_refused_is_told_with_the_reason(run_faulty: RunFaulty) -> None:
+    error = failure(lambda: run_faulty("(void)faulty_next_segment;", hook="NULL"))
+    assert re.fullmatch(r"plan line \d+: insmod faulty\.ko: Invalid argument.*", error.reason)

@@ -85,7 +85,7 @@ class _Runner:
 
 def _scenario(flags: Flags, **changed: Any) -> Scenario:
     values = {**vars(flags), **changed}
-    return from_flags(Flags(**values), _SCHEDULERS, single=True).runs()[0]
+    return from_flags(Flags(**values), single=True).runs()[0]
 
 
 def _speed(runner: _Runner, repeat: int, say: Callable[[str], None]) -> dict[str, float]:

@@ -24,15 +24,27 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from mptcplab import __version__, bench, doctor, experiment, guest, kernel, plan, report, scenario
+from mptcplab import (
+    __version__,
+    bench,
+    doctor,
+    experiment,
+    guest,
+    kernel,
+    plan,
+    report,
+    scenario,
+    scheduler,
+)
 from mptcplab.engine import Limits, RunCancelledError
-from mptcplab.errors import MptcplabError
+from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.report import Document, Entry
 from mptcplab.scenario import Flags, Request, Scenario
 from mptcplab.store import Store, write_json
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_SPEC = "NAME[:PARAM=VALUE...]"
 #: The document of the latest comparison in an output directory.
 DOCUMENT = "comparison.json"
 _SHARE_THAT_TELLS = 0.02
@@ -57,6 +69,13 @@ def _scenario_options(command: F) -> F:
             metavar="NAME:RATE,DELAY[,KEY=VALUE...]",
             help="A path, with its rate and one-way delay; keys: queue, loss, jitter, and any of "
             "them for one direction (up.rate, down.delay, ...). Up to 8.",
+        ),
+        click.option(
+            "--event",
+            "-e",
+            multiple=True,
+            metavar="TIME:PATH:ACTION",
+            help="What happens to a path on the way, e.g. 3s:lte:down; down, up or close.",
         ),
         click.option("--cc", help="Congestion control: cubic, reno, bbr or vegas.  [cubic]"),
         click.option("--transport", help="mptcp, or tcp over one path.  [mptcp]"),
@@ -107,8 +126,15 @@ def _scenario_options(command: F) -> F:
 
 @cli.command()
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-@click.option("--scheduler", "-s", help="Packet scheduler.  [default]")
+@click.option(
+    "--scheduler",
+    "-s",
+    metavar=_SPEC,
+    help="Packet scheduler; ./NAME.c is one of your own.  [default]",
+)
 @_scenario_options
+@click.option("--capture", is_flag=True, help="Keep the headers of all packets, as PATH.pcapng.")
+@click.option("--trace", is_flag=True, help="Keep the scheduler's decisions.")
 def run(file: Path | None, **options: Any) -> None:
     """Run one scenario, from a FILE, from flags, or from a file with flags that override it."""
     request = _request(file, options, single=True)
@@ -117,7 +143,12 @@ def run(file: Path | None, **options: Any) -> None:
 
 @cli.command()
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-@click.option("--scheduler", "-s", help="Packet schedulers, with commas.  [default]")
+@click.option(
+    "--scheduler",
+    "-s",
+    metavar=f"{_SPEC},...",
+    help="Packet schedulers; ./NAME.c is one of your own.  [default]",
+)
 @click.option(
     "--baseline/--no-baseline",
     default=True,
@@ -147,15 +178,64 @@ def kernel_group() -> None:
     help="Archive or directory of a Linux 6.12 source; remembered for later builds.  "
     "[Debian's package linux-source-6.12]",
 )
-def kernel_build(source: Path | None) -> None:
+@click.option(
+    "--variant",
+    type=click.Choice(list(kernel.VARIANTS)),
+    default="lab",
+    show_default=True,
+    help="With checks of everything (debug), for the kernel's own tests (selftest), or without "
+    "the schedulers' framework (upstream).",
+)
+def kernel_build(source: Path | None, variant: str) -> None:
     """Build the kernel into the cache, or only what has changed since."""
     started = time.monotonic()
-    known = kernel.current()
-    built = kernel.build(source)
+    known = kernel.current(variant)
+    built = kernel.build(source, variant=variant)
     if known == built:
         click.echo(f"kernel {built.id} is up to date")
     else:
         click.echo(f"kernel {built.id} built in {time.monotonic() - started:.0f} s")
+
+
+@cli.group("scheduler")
+def scheduler_group() -> None:
+    """Packet schedulers: those of the lab, and your own."""
+
+
+@scheduler_group.command("list")
+def scheduler_list() -> None:
+    """List the schedulers of the lab."""
+    Console().print(report.scheduler_table(scheduler.known().values()))
+    click.echo("\nmptcplab scheduler show NAME says more, mptcplab scheduler new NAME begins one.")
+
+
+@scheduler_group.command("show")
+@click.argument("name")
+def scheduler_show(name: str) -> None:
+    """Show what a scheduler does, where it is from, and its parameters.
+
+    NAME is one of mptcplab scheduler list, or the file of your own, ./NAME.c.
+    """
+    try:
+        _, found = scheduler.choose(name, scheduler.known(), Path())
+    except scheduler.SpecError as error:
+        problems = [Problem("scheduler show", "", name, text) for text in error.messages]
+        raise InputError(problems) from None
+    click.echo(found.description or f"{found.name}: its file begins with no comment")
+    if found.parameters:
+        click.echo()
+        Console().print(report.parameter_table(found.parameters))
+    if found.file:
+        click.echo(f"\nfile: {found.file}")
+
+
+@scheduler_group.command("new")
+@click.argument("name")
+def scheduler_new(name: str) -> None:
+    """Write a scheduler to begin with, NAME.c, and its test, NAME_test.py, here."""
+    for file in scheduler.new(name, Path(), scheduler.known()):
+        click.echo(f"written: {file}")
+    click.echo(f"compare it: mptcplab compare ... --scheduler default,./{name}.c")
 
 
 @cli.command("doctor")
@@ -196,8 +276,8 @@ def _request(file: Path | None, options: dict[str, Any], *, single: bool) -> Req
     names = Flags.__dataclass_fields__
     flags = Flags(**{name: value for name, value in options.items() if name in names})
     if file is None:
-        return scenario.from_flags(flags, kernel.schedulers(), single=single)
-    return scenario.load_file(file, kernel.schedulers(), flags, single=single)
+        return scenario.from_flags(flags, single=single)
+    return scenario.load_file(file, flags, single=single)
 
 
 def _execute(request: Request, baselines: list[Scenario], options: dict[str, Any]) -> None:
@@ -210,6 +290,7 @@ def _execute(request: Request, baselines: list[Scenario], options: dict[str, Any
         return
 
     lab_kernel, lab_guest = _builds()
+    modules = _modules(request, lab_kernel)
     out: Path = options["out"]
     store = Store(out)
     everything = [*baselines, *runs]
@@ -219,6 +300,7 @@ def _execute(request: Request, baselines: list[Scenario], options: dict[str, Any
             lab_kernel,
             lab_guest,
             store,
+            modules=modules,
             jobs=options["jobs"],
             limits=Limits(wall_s=options["wall_limit"]),
             progress=progress,
@@ -248,6 +330,8 @@ def _show(document: Document, pictures: list[Path], out: Path, *, as_json: bool)
     for picture in pictures[:1]:
         click.echo(f"picture:  {picture}")
     click.echo(f"document: {out / DOCUMENT}")
+    if len(document["runs"]) == 1 and document["runs"][0]["directory"]:
+        click.echo(f"run:      {out / document['runs'][0]['directory']}")
 
 
 def _builds() -> tuple[kernel.KernelBuild, guest.Guest]:
@@ -259,8 +343,22 @@ def _builds() -> tuple[kernel.KernelBuild, guest.Guest]:
     return kernel.build(), guest.build()
 
 
+def _modules(request: Request, lab_kernel: kernel.KernelBuild) -> dict[str, Path]:
+    """A person's own schedulers, compiled: module files by the name of the scheduler.
+
+    Raises MptcplabError with the compiler's words, or if a file was changed after it was read.
+    """
+    modules = {}
+    digests = {choice.name: choice.digest for choice in request.schedulers}
+    for name, file in request.sources.items():
+        modules[name] = kernel.module(lab_kernel, file).path
+        if scheduler.read(file, {}).digest != digests[name]:
+            raise MptcplabError(f"mptcplab: {file} was changed meanwhile; run it once more")
+    return modules
+
+
 def _title(item: Scenario) -> str:
-    what = f"tcp {item.paths[0].name}" if item.transport == "tcp" else item.scheduler
+    what = f"tcp {item.paths[0].name}" if item.transport == "tcp" else item.scheduler.label
     return f"{what}, seed {item.seed}"
 
 

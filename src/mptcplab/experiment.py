@@ -7,7 +7,7 @@ import contextlib
 import fcntl
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
@@ -37,15 +37,16 @@ def cpus() -> list[int]:
 def baselines(request: Request) -> list[Scenario]:
     """Plain TCP over each path alone, for each seed: what the aggregation benefit refers to.
 
-    A comparison of plain TCP, or over a single path, has none.
+    A comparison of plain TCP, or over a single path, has none; nor has a path that an event
+    closes or leaves down, over which TCP alone would never come to an end.
     """
     if request.base.transport == "tcp" or len(request.base.paths) < 2:
         return []
     seeds = dict.fromkeys(scenario.seed for scenario in request.runs())
     return [
-        request.base.with_(seed=seed).single_path(path.name)
+        request.base.with_(seed=seed).single_path(name)
         for seed in seeds
-        for path in request.base.paths
+        for name in request.base.lasting_paths()
     ]
 
 
@@ -55,6 +56,7 @@ def run_all(
     guest: Guest,
     out: Store,
     *,
+    modules: Mapping[str, Path] | None = None,
     jobs: int,
     limits: Limits | None = None,
     progress: Progress = lambda _share: None,
@@ -63,10 +65,12 @@ def run_all(
 ) -> list[Entry]:
     """Run every scenario and give an entry of the document for each, in the order given.
 
-    A run that fails is an entry that says why, and the others go on. Setting `cancel` ends the
-    runs under way, keeps those that have ended, and raises RunCancelledError.
+    `modules` has the module of each scheduler that is a person's own, by name. A run that fails is
+    an entry that says why, and the others go on. Setting `cancel` ends the runs under way, keeps
+    those that have ended, and raises RunCancelledError.
     """
     cancel = cancel or threading.Event()
+    modules = modules or {}
     virtual_s = [0.0] * len(scenarios)
     expected_s = [_expected_virtual_s(scenario) for scenario in scenarios]
 
@@ -75,7 +79,7 @@ def run_all(
             virtual_s[index] = min(now_s, expected_s[index])
 
         watch = Watch(moved, cancel)
-        entry = _run_one(scenarios[index], kernel, guest, out, limits or Limits(), watch)
+        entry = _run_one(scenarios[index], kernel, guest, out, modules, limits or Limits(), watch)
         virtual_s[index] = expected_s[index]
         return entry
 
@@ -103,10 +107,18 @@ def measure(
     guest: Guest,
     directory: Path,
     *,
+    modules: Mapping[str, Path] | None = None,
     limits: Limits | None = None,
     watch: Watch | None = None,
 ) -> tuple[Outcome, RunMetrics]:
-    """One run on a CPU of its own, with its files in `directory`, and its figures."""
+    """One run on a CPU of its own, with its files in `directory`, and its figures.
+
+    `modules` must have that of the scenario's scheduler, by name, if it is a person's own.
+    """
+    own = {}
+    if scenario.scheduler.digest is not None:
+        name = scenario.scheduler.name
+        own = {name: (modules or {})[name]}
     with own_cpu() as cpu:
         outcome = engine.run(
             scenario,
@@ -114,6 +126,7 @@ def measure(
             kernel,
             guest,
             directory,
+            modules=own,
             cpu=cpu,
             limits=limits,
             watch=watch,
@@ -132,6 +145,7 @@ def _run_one(
     kernel: KernelBuild,
     guest: Guest,
     out: Store,
+    modules: Mapping[str, Path],
     limits: Limits,
     watch: Watch,
 ) -> Entry:
@@ -141,7 +155,7 @@ def _run_one(
     try:
         with out.new_run(key) as directory:
             outcome, figures = measure(
-                scenario, kernel, guest, directory, limits=limits, watch=watch
+                scenario, kernel, guest, directory, modules=modules, limits=limits, watch=watch
             )
             entry = report.run_entry(
                 scenario,

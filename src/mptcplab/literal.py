@@ -23,7 +23,9 @@ from mptcplab.mistakes import Mistakes, Place, one_of, suggestion
 CONGESTION_CONTROLS = ("cubic", "reno", "bbr", "vegas")
 TRANSPORTS = ("mptcp", "tcp")
 WORKLOADS = ("bulk",)
+ACTIONS = ("down", "up", "close")
 MAX_PATHS = 8
+MAX_EVENTS = 32
 MAX_SEED = 2**32 - 1
 MAX_REPEAT = 10_000
 MAX_QUEUE_PACKETS = 1_000_000
@@ -130,7 +132,8 @@ def _read_schedulers(value: object) -> tuple[str, ...]:
     names = value if isinstance(value, list) else [value]
     if not names or not all(isinstance(name, str) for name in names):
         raise ValueError(
-            'a scheduler is a name, or a list of names, e.g. ["default", "roundrobin"]'
+            'a scheduler is a name, or a list of names, e.g. ["default", "roundrobin"]; parameters '
+            'follow the name, e.g. "roundrobin:num_segments=2"'
         )
     return tuple(names)
 
@@ -144,12 +147,16 @@ def _table(example: str) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-def _tables(value: object) -> object:
-    if isinstance(value, dict):
-        raise ValueError("a single table; each path is a table of its own, headed [[path]]")
-    if not isinstance(value, list):
-        raise ValueError(f"{_kind(value)}; each path is a table of its own, headed [[path]]")
-    return value
+def _tables(key: str) -> BeforeValidator:
+    form = f"each {key} is a table of its own, headed [[{key}]]"
+
+    def check(value: object) -> object:
+        if not isinstance(value, list):
+            what = "a single table" if isinstance(value, dict) else _kind(value)
+            raise ValueError(f"{what}; {form}")
+        return value
+
+    return BeforeValidator(check)
 
 
 def _text(value: object, accepted: str) -> str:
@@ -241,6 +248,24 @@ class LiteralPath(LiteralDirection):
     )
 
 
+class LiteralEvent(_Literal):
+    """Something that happens to a path while data is sent."""
+
+    model_config = ConfigDict(json_schema_extra={"required": ["at", "path", "action"]})
+
+    at: Annotated[int | None, _time("the time of an event", "0s", "86400s")] = _key(
+        "When it happens, counted from the start of the workload.", ["3s"]
+    )
+    path: Annotated[str | None, _Reads(_read_name, _pattern(f"^{_NAME_PATTERN}$"))] = _key(
+        "Name of the path that it happens to.", ["lte"]
+    )
+    action: Annotated[str | None, _choice("an action", ACTIONS)] = _key(
+        "down: the path loses every packet, both ways; up: it is again as it was; close: the "
+        "server gives up its address on the path, and the subflow ends.",
+        ["down"],
+    )
+
+
 class LiteralWorkload(_Literal):
     """What the connection carries, from client to server."""
 
@@ -283,7 +308,12 @@ class LiteralScenario(_Literal):
                 ]
             },
         ),
-    ] = _key("Scheduler, or a list of them to compare.", ["default", ["default"]], "default")
+    ] = _key(
+        "Scheduler, or a list of them to compare: NAME or, for a file of your own, NAME.c, each "
+        "with any :PARAM=VALUE.",
+        ["default", ["minrtt", "minrtt:rp=off", "./mine.c"]],
+        "default",
+    )
     cc: Annotated[str | None, _choice("cc (congestion control)", CONGESTION_CONTROLS)] = _key(
         "Congestion control of every subflow.", ["bbr"], "cubic"
     )
@@ -306,11 +336,18 @@ class LiteralScenario(_Literal):
         "Virtual time between two samples of the connection.", ["10ms", "1ms"], "10ms"
     )
     path: Annotated[
-        tuple[Annotated[LiteralPath, _table("name, rate and delay")], ...], BeforeValidator(_tables)
+        tuple[Annotated[LiteralPath, _table("name, rate and delay")], ...], _tables("path")
     ] = Field(
         default=(),
         description="The paths, 1 to 8, each a table headed [[path]].",
         json_schema_extra={"minItems": 1, "maxItems": MAX_PATHS},
+    )
+    event: Annotated[
+        tuple[Annotated[LiteralEvent, _table("at, path and action")], ...], _tables("event")
+    ] = Field(
+        default=(),
+        description="What happens to paths on the way, each a table headed [[event]].",
+        json_schema_extra={"maxItems": MAX_EVENTS},
     )
     workload: Annotated[LiteralWorkload, _table("keys such as duration")] = Field(
         default=LiteralWorkload(), description="What the connection carries."
@@ -374,6 +411,7 @@ _TABLES: Mapping[str, type[BaseModel]] = {
     "path": LiteralPath,
     "path.up": LiteralDirection,
     "path.down": LiteralDirection,
+    "event": LiteralEvent,
     "workload": LiteralWorkload,
 }
 # What other tools call it.
@@ -387,7 +425,10 @@ def _unknown_key(place: Place, mistakes: Mistakes) -> str:
     # In TOML every key after a [table] belongs to that table: the commonest slip of all.
     home = next((name for name, model in _TABLES.items() if word in model.model_fields), None)
     if home is not None and not mistakes.flag(place):
-        where = {"": "at the top of the file, before the first table", "path": "in [[path]]"}
+        where = {
+            "": "at the top of the file, before the first table",
+            **{name: f"in [[{name}]]" for name in ("path", "event")},
+        }
         return f"unknown key here; {word} goes {where.get(home, f'in [{home}]')}"
     words = {**{key: key for key in known}, **{w: k for w, k in _OTHER_WORDS.items() if k in known}}
     hint = suggestion(word, words)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The plan of a run: the commands that build its testbed and start its traffic, as text.
 
-Every line is one that a person could type as root. The guest's init executes the same lines; it
-runs neighbouring `ip` or `tc` lines of one namespace as one batch, and each batch costs a process,
-so the lines are ordered to leave few groups. The plan depends on the scenario alone.
+Every line is one that a person could type as root, but for `traffic` and `capture`, which are parts
+of the guest program, and `at`, which names a time before a command. The guest's init executes the
+same lines; it runs neighbouring `ip` or `tc` lines of one namespace as one batch, and each batch
+costs a process, so the lines are ordered to leave few groups. The plan depends on the scenario
+alone.
 
                   10.0.i.0/24              10.1.i.0/24
     client  ci ---------------- rci  router i  rsi ---------------- si  server
@@ -15,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from mptcplab import units
-from mptcplab.scenario import Direction, Scenario
+from mptcplab.scenario import Direction, Event, Path, Scenario
 
 PORT = 5001
 
@@ -41,14 +43,35 @@ def render(scenario: Scenario) -> str:
     for i, path in zip(numbers, scenario.paths, strict=True):
         sections.append((f"path {i}, {path.name}: router", _router(i)))
     for i, path in zip(numbers, scenario.paths, strict=True):
-        shaping = [_netem(i, f"rs{i}", path.up), _netem(i, f"rc{i}", path.down)]
+        shaping = _netem(i, path, "add")
         sections.append((f"path {i}, {path.name}: client to server, server to client", shaping))
+    if scenario.scheduler.digest is not None:
+        insmod = [f"insmod {module_file(scenario.scheduler.name)}"]
+        sections.append((f"scheduler, its file {scenario.scheduler.digest}", insmod))
     sections += [
         ("kernel parameters", _sysctls(scenario, numbers)),
         ("offloads off: queues hold packets of MTU size", _offloads(numbers)),
-        ("traffic: the sink, and beside it the source", _traffic(scenario)),
     ]
+    if scenario.capture:
+        captures = [
+            f"ip netns exec router{i} capture rc{i} {capture_file(path.name)}"
+            for i, path in zip(numbers, scenario.paths, strict=True)
+        ]
+        sections.append(("captures: at each router, on the side of the client", captures))
+    sections.append(("traffic: the sink, and beside it the source", _traffic(scenario)))
+    if scenario.events:
+        sections.append(("events: times after the start of measuring", _events(scenario)))
     return "\n\n".join("\n".join([f"# {title}", *lines]) for title, lines in sections) + "\n"
+
+
+def module_file(scheduler: str) -> str:
+    """The name, in the directory of the run, of the module with a person's own scheduler."""
+    return f"{scheduler}.ko"
+
+
+def capture_file(path: str) -> str:
+    """The name, in the directory of the run, of what was captured on a path."""
+    return f"{path}.pcapng"
 
 
 def _topology(numbers: range) -> Iterator[str]:
@@ -72,7 +95,7 @@ def _server(scenario: Scenario, numbers: range) -> Iterator[str]:
     # One subflow per path: the client joins each address that the server announces, and leaves by
     # the address of that path. Any further endpoint would make further subflows.
     for i in numbers[1:]:
-        yield f"ip -n server mptcp endpoint add 10.1.{i}.1 dev s{i} signal"
+        yield f"ip -n server mptcp endpoint add 10.1.{i}.1 id {i} dev s{i} signal"
 
 
 def _host(name: str, device: str, table: int, *, near: str, far: str) -> Iterator[str]:
@@ -97,13 +120,22 @@ def _router(i: int) -> Iterator[str]:
         yield f"ip -n router{i} link set {device} up"
 
 
-def _netem(i: int, device: str, link: Direction) -> str:
-    jitter = f" {units.format_time(link.jitter_ns)}" if link.jitter_ns else ""
-    loss = f" loss {units.format_fraction(link.loss)}" if link.loss else ""
+def _netem(i: int, path: Path, verb: str, *, loss: float | None = None) -> list[str]:
+    """Both directions of a path, as the scenario has them, or with another loss."""
+    ends = ((f"rs{i}", path.up), (f"rc{i}", path.down))
+    return [
+        f"tc -n router{i} qdisc {verb} dev {device} root netem {_link(link, loss)}"
+        for device, link in ends
+    ]
+
+
+def _link(link: Direction, loss: float | None) -> str:
+    loss = link.loss if loss is None else loss
     return (
-        f"tc -n router{i} qdisc add dev {device} root netem limit {link.queue_packets}"
-        f" rate {units.format_rate(link.rate_bps)}"
-        f" delay {units.format_time(link.delay_ns)}{jitter}{loss}"
+        f"limit {link.queue_packets} rate {units.format_rate(link.rate_bps)}"
+        f" delay {units.format_time(link.delay_ns)}"
+        + (f" {units.format_time(link.jitter_ns)}" if link.jitter_ns else "")
+        + (f" loss {units.format_fraction(loss)}" if loss else "")
     )
 
 
@@ -124,9 +156,11 @@ def _sysctls(scenario: Scenario, numbers: range) -> Iterator[str]:
     }
     common = [f"net.ipv4.tcp_congestion_control={scenario.cc}"]
     if scenario.transport == "mptcp":
+        chosen = scenario.scheduler
         common = [
             "net.mptcp.enabled=1",
-            f"net.mptcp.scheduler={scenario.scheduler}",
+            f"net.mptcp.scheduler={chosen.name}",
+            *(f"net.mptcp.{chosen.name}.{set_.name}={set_.value}" for set_ in chosen.changed),
             f"net.mptcp.add_addr_timeout={_ADD_ADDR_TIMEOUT_S}",
             *common,
         ]
@@ -155,5 +189,21 @@ def _traffic(scenario: Scenario) -> Iterator[str]:
     yield f"ip netns exec server traffic sink {common}"
     yield (
         f"ip netns exec client traffic source {common} --connect 10.1.1.1"
-        f" --paths {len(scenario.paths)} {amount}"
+        f" --paths {len(scenario.paths)} {amount}{' --trace 1' if scenario.trace else ''}"
     )
+
+
+def _events(scenario: Scenario) -> Iterator[str]:
+    numbered = {path.name: (i, path) for i, path in enumerate(scenario.paths, 1)}
+    for event in scenario.events:
+        for command in _action(*numbered[event.path], event):
+            yield f"at {units.format_time(event.at_ns)} {command}"
+
+
+def _action(i: int, path: Path, event: Event) -> list[str]:
+    if event.action == "close":
+        # The address of the first path was not announced: no endpoint, and its id is 0.
+        what = f"id {i}" if i > 1 else f"id 0 10.1.{i}.1"
+        return [f"ip -n server mptcp endpoint delete {what}"]
+    # A change without a loss would leave none: netem takes over all of these values at once.
+    return _netem(i, path, "change", loss=1.0 if event.action == "down" else None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ from mptcplab.metrics import (
 )
 from mptcplab.records import read_samples
 from mptcplab.scenario import Scenario
+from mptcplab.scheduler import Parameter, Scheduler
 from mptcplab.units import format_time
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def run_entry(
                 for path in scenario.paths
             ],
         )
-    entry: Entry = {"scheduler": scenario.scheduler, "seed": scenario.seed}
+    entry: Entry = {"scheduler": scenario.scheduler.label, "seed": scenario.seed}
     if scenario.transport == "tcp":
         entry |= {"transport": "tcp", "path": scenario.paths[0].name}
     entry["status"] = status
@@ -167,6 +168,35 @@ def comparison_table(document: Document) -> Group:
         )
         table.add_row()
     return Group(table, *(Text(note) for note in _notes(document)))
+
+
+def scheduler_table(schedulers: Iterable[Scheduler]) -> Table:
+    """A line per scheduler: its name and what it does."""
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for scheduler in schedulers:
+        table.add_row(Text(scheduler.name), Text(scheduler.summary))
+    return table
+
+
+def parameter_table(parameters: Iterable[Parameter]) -> Table:
+    """A line per parameter of a scheduler: what it may be, is by default, and means."""
+    table = Table(box=_RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("Parameter", no_wrap=True)
+    table.add_column("Range", no_wrap=True)
+    table.add_column("Default", no_wrap=True)
+    table.add_column("Unit", no_wrap=True)
+    table.add_column("Meaning", overflow="fold")
+    for parameter in parameters:
+        table.add_row(
+            parameter.name,
+            "off, on" if parameter.kind == "bool" else f"{parameter.minimum}..{parameter.maximum}",
+            parameter.text(parameter.default),
+            Text(parameter.unit),
+            Text(parameter.meaning),
+        )
+    return table
 
 
 def _notes(document: Document) -> list[str]:

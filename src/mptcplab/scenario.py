@@ -12,28 +12,32 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path as FilePath
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from mptcplab import units
+from mptcplab import scheduler, units
 from mptcplab.literal import (
+    MAX_EVENTS,
     MAX_PATHS,
     MAX_QUEUE_PACKETS,
     MAX_SEED,
     LiteralDirection,
+    LiteralEvent,
     LiteralPath,
     LiteralWorkload,
     json_schema,
     validate,
 )
 from mptcplab.mistakes import Mistakes, Place, printable, shown, suggestion
+from mptcplab.scheduler import Choice, Scheduler, SpecError
 
 __all__ = [
     "Direction",
+    "Event",
     "Flags",
     "Path",
     "Request",
@@ -42,6 +46,7 @@ __all__ = [
     "from_flags",
     "json_schema",
     "load_file",
+    "parse_event_flag",
     "parse_path_flag",
 ]
 
@@ -82,6 +87,18 @@ class Path(_Resolved):
     down: Direction
 
 
+class Event(_Resolved):
+    """What happens to a path, `at_ns` after the start of the workload.
+
+    down: it loses every packet, both ways; up: it is again as it was; close: the server gives up
+    its address there, and the subflow ends.
+    """
+
+    at_ns: int
+    path: str
+    action: Literal["down", "up", "close"]
+
+
 class Workload(_Resolved):
     """What the connection carries: `duration_ns` or `size_bytes`, the other is None."""
 
@@ -92,23 +109,30 @@ class Workload(_Resolved):
 
 
 class Scenario(_Resolved):
-    """One run, completely: together with the kernel and guest builds it fixes every byte."""
+    """One run, completely: together with the kernel and guest builds it fixes every byte.
+
+    `events` are in the order of time. `capture` and `trace` add files to what the run leaves: a
+    capture per path, and the scheduler's decisions. They change nothing else.
+    """
 
     paths: tuple[Path, ...]
+    events: tuple[Event, ...]
     transport: Literal["mptcp", "tcp"]
-    scheduler: str
+    scheduler: Choice
     cc: str
     send_buffer_bytes: int | None
     receive_buffer_bytes: int | None
     sample_interval_ns: int
     workload: Workload
+    capture: bool
+    trace: bool
     seed: int
 
     def key_text(self) -> str:
         """Canonical JSON, equal for equal scenarios; `Scenario.model_validate_json` reads it."""
         return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
 
-    def with_(self, *, scheduler: str | None = None, seed: int | None = None) -> Scenario:
+    def with_(self, *, scheduler: Choice | None = None, seed: int | None = None) -> Scenario:
         """The same scenario with another scheduler, another seed, or both."""
         return self.model_copy(
             update={
@@ -118,21 +142,41 @@ class Scenario(_Resolved):
         )
 
     def single_path(self, name: str) -> Scenario:
-        """The baseline: plain TCP over the path of that name alone, all else the same."""
+        """The baseline: plain TCP over the path of that name alone, all else the same.
+
+        Raises ValueError if there is no such path, or if it does not last.
+        """
         paths = tuple(path for path in self.paths if path.name == name)
         if not paths:
             raise ValueError(f"no path is named {name!r}")
-        changes = {"paths": paths, "transport": "tcp", "scheduler": "default"}
+        if name not in self.lasting_paths():
+            raise ValueError(f"path {name!r} does not last to the end")
+        changes = {
+            "paths": paths,
+            "events": tuple(event for event in self.events if event.path == name),
+            "transport": "tcp",
+            "scheduler": Choice(name=scheduler.DEFAULT),
+            "trace": False,
+        }
         return self.model_copy(update=changes)
+
+    def lasting_paths(self) -> list[str]:
+        """The names of the paths that are up and open at the end."""
+        last = {event.path: event.action for event in self.events}
+        return [path.name for path in self.paths if last.get(path.name, "up") == "up"]
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a person asks for: a scenario, run with each scheduler and each of `repeat` seeds."""
+    """What a person asks for: a scenario, run with each scheduler and each of `repeat` seeds.
+
+    `sources` has the C files of those schedulers that are a person's own, by name.
+    """
 
     base: Scenario
-    schedulers: tuple[str, ...]
+    schedulers: tuple[Choice, ...]
     repeat: int
+    sources: Mapping[str, FilePath]
 
     def runs(self) -> list[Scenario]:
         """Every run: scheduler by scheduler, seeds ascending from the scenario's own."""
@@ -148,12 +192,14 @@ class Request:
 class Flags:
     """Command-line flags, each as written; None (no flag) leaves the file or the default be.
 
-    `path` holds one text per --path; if there is any, the file's paths are replaced. `scheduler`
-    is a name or several, with commas. A --duration replaces the file's size, and a --size its
-    duration and warm-up.
+    `path` holds one text per --path; if there is any, the file's paths are replaced; `event` is
+    the same for --event. `scheduler` is one or several, with commas. A --duration replaces the
+    file's size, and a --size its duration and warm-up. `capture` and `trace` are flags alone: they
+    say what is kept of a run, not what it is.
     """
 
     path: Sequence[str] = ()
+    event: Sequence[str] = ()
     scheduler: str | None = None
     cc: str | None = None
     transport: str | None = None
@@ -165,28 +211,33 @@ class Flags:
     duration: str | None = None
     size: str | None = None
     warmup: str | None = None
+    capture: bool = False
+    trace: bool = False
 
 
 def load_file(
     file: FilePath | str,
-    known_schedulers: Collection[str],
     flags: Flags | None = None,
     *,
+    known: Mapping[str, Scheduler] | None = None,
     single: bool = False,
 ) -> Request:
     """The request of a scenario file, with what the flags override.
 
-    `single`: one scheduler only, as `mptcplab run` takes it. Raises InputError with every mistake
-    in the file and the flags.
+    `known` are the schedulers that there are, by default those of the lab kernel. A scheduler's C
+    file that the scenario file names is looked for beside it. `single`: one scheduler only, as
+    `mptcplab run` takes it. Raises InputError with every mistake in the file and the flags.
     """
     mistakes = Mistakes(printable(str(file)))
     mistakes.data = _read_toml(FilePath(file), mistakes)
-    return _request(flags or Flags(), mistakes, known_schedulers, single)
+    return _request(flags or Flags(), mistakes, known, single, FilePath(file).parent)
 
 
-def from_flags(flags: Flags, known_schedulers: Collection[str], *, single: bool = False) -> Request:
+def from_flags(
+    flags: Flags, *, known: Mapping[str, Scheduler] | None = None, single: bool = False
+) -> Request:
     """The request of flags alone; see `load_file`."""
-    return _request(flags, Mistakes("the command line"), known_schedulers, single)
+    return _request(flags, Mistakes("the command line"), known, single, FilePath())
 
 
 def parse_path_flag(text: str) -> dict[str, Any]:
@@ -218,6 +269,17 @@ def parse_path_flag(text: str) -> dict[str, Any]:
             raise ValueError(f"{shown(key)} is given twice; {form}")
         table[key] = value
     return path
+
+
+def parse_event_flag(text: str) -> dict[str, Any]:
+    """The literal event of an --event flag: TIME:PATH:ACTION, as in "3s:lte:down".
+
+    Raises ValueError if the text has not this form.
+    """
+    parts = [part.strip() for part in text.split(":")]
+    if len(parts) != 3:
+        raise ValueError("an event is TIME:PATH:ACTION, e.g. 3s:lte:down")
+    return dict(zip(("at", "path", "action"), parts, strict=True))
 
 
 def _read_toml(file: FilePath, mistakes: Mistakes) -> dict[str, Any]:
@@ -263,11 +325,18 @@ def _syntax_message(text: str, error: str) -> str:
 
 
 _WORKLOAD_KEYS = tuple(LiteralWorkload.model_fields)
+_LIST_FLAGS = {"path": parse_path_flag, "event": parse_event_flag}
+_BARE_FLAGS = ("capture", "trace")
 
 
 def _request(
-    flags: Flags, mistakes: Mistakes, known_schedulers: Collection[str], single: bool
+    flags: Flags,
+    mistakes: Mistakes,
+    known: Mapping[str, Scheduler] | None,
+    single: bool,
+    folder: FilePath,
 ) -> Request:
+    """`folder` is that of the scenario file, in which its schedulers' files are looked for."""
     _merge(flags, mistakes)
     literal = validate(mistakes)
     if not literal.path:
@@ -277,18 +346,28 @@ def _request(
         mistakes.add(("path",), f"{len(literal.path)} paths; at most {MAX_PATHS} are possible")
     paths = _paths(literal.path, mistakes)
     workload = _workload(literal.workload, mistakes)
-    schedulers = literal.scheduler or ("default",)
-    _check_schedulers(schedulers, known_schedulers, mistakes)
-    if single and len(schedulers) > 1:
-        message = f"{len(schedulers)} schedulers, where one is run; to compare: mptcplab compare"
+    if mistakes.flag(("scheduler",)):
+        folder = FilePath()
+    specs = literal.scheduler or (scheduler.DEFAULT,)
+    known = scheduler.known() if known is None else known
+    schedulers, sources = _schedulers(specs, known, folder, mistakes)
+    if single and len(specs) > 1:
+        message = f"{len(specs)} schedulers, where one is run; to compare: mptcplab compare"
         mistakes.add(("scheduler",), message)
     transport: Any = literal.transport or "mptcp"
     if transport == "tcp":
         if len(literal.path) > 1:
             message = f"plain TCP runs over exactly one path, not over {len(literal.path)}"
             mistakes.add(("transport",), message)
-        if literal.scheduler and schedulers != ("default",):
+        if literal.scheduler and specs != (scheduler.DEFAULT,):
             mistakes.add(("scheduler",), "plain TCP has no scheduler; leave it out")
+        if flags.trace:
+            mistakes.add(("trace",), "plain TCP has no scheduler, whose decisions could be kept")
+    elif flags.trace and scheduler.DEFAULT in [choice.name for choice in schedulers]:
+        message = "the decisions of default, which is upstream's, are not recorded; choose another"
+        mistakes.add(("trace",), message)
+    names = [path.name for path in literal.path if path.name is not None]
+    events = _events(literal.event, names, transport, workload, mistakes)
     sample_interval_ns = literal.sample_interval or DEFAULT_SAMPLE_INTERVAL_NS
     if workload and sample_interval_ns > (workload.duration_ns or sample_interval_ns):
         mistakes.add(("sample_interval",), "longer than the duration; nothing would be sampled")
@@ -301,6 +380,7 @@ def _request(
     assert workload, "a workload without mistakes is resolved"
     base = Scenario(
         paths=paths,
+        events=events,
         transport=transport,
         scheduler=schedulers[0],
         cc=literal.cc or "cubic",
@@ -308,15 +388,18 @@ def _request(
         receive_buffer_bytes=literal.receive_buffer,
         sample_interval_ns=sample_interval_ns,
         workload=workload,
+        capture=flags.capture,
+        trace=flags.trace,
         seed=seed,
     )
-    return Request(base, schedulers, repeat)
+    return Request(base, schedulers, repeat, sources)
 
 
 def _merge(flags: Flags, mistakes: Mistakes) -> None:
     """Put what the flags say over what the file says, and note which is which."""
     data = mistakes.data
-    given = {f.name: getattr(flags, f.name) for f in fields(flags) if f.name != "path"}
+    valued = [f.name for f in fields(flags) if f.name not in (*_LIST_FLAGS, *_BARE_FLAGS)]
+    given = {name: getattr(flags, name) for name in valued}
     given = {key: value for key, value in given.items() if value is not None}
     workload = data.setdefault("workload", {})
     if isinstance(workload, dict):
@@ -333,27 +416,105 @@ def _merge(flags: Flags, mistakes: Mistakes) -> None:
         table = workload if key in _WORKLOAD_KEYS else data
         if isinstance(table, dict):
             table[key] = value
-    if flags.path:
-        data["path"] = []
-        mistakes.flags["path",] = "--path"
-        for index, text in enumerate(flags.path):
+    for key, parse in _LIST_FLAGS.items():
+        texts = getattr(flags, key)
+        if not texts:
+            continue
+        data[key] = []
+        mistakes.flags[key,] = f"--{key}"
+        for index, text in enumerate(texts):
             try:
-                data["path"].append(parse_path_flag(text))
+                data[key].append(parse(text))
             except ValueError as error:
-                data["path"].append({})
-                mistakes.add(("path", index), str(error), text)
+                data[key].append({})
+                mistakes.add((key, index), str(error), text)
+    for key in _BARE_FLAGS:
+        if getattr(flags, key):
+            mistakes.flags[key,] = f"--{key}"
 
 
-def _check_schedulers(
-    schedulers: Sequence[str], known: Collection[str], mistakes: Mistakes
+def _schedulers(
+    specs: Sequence[str],
+    known: Mapping[str, Scheduler],
+    folder: FilePath,
+    mistakes: Mistakes,
+) -> tuple[tuple[Choice, ...], dict[str, FilePath]]:
+    """The schedulers that can be resolved, and the files of those that are a person's own."""
+    place = ("scheduler",)
+    choices: list[Choice] = []
+    sources: dict[str, FilePath] = {}
+    for spec in specs:
+        try:
+            choice, found = scheduler.choose(spec, known, folder)
+        except SpecError as error:
+            for message in error.messages:
+                mistakes.add(place, message, spec)
+            continue
+        if found.digest is not None and found.file is not None:
+            source = sources.setdefault(found.name, found.file)
+            if source.resolve() != found.file.resolve():
+                message = f"{source} is another scheduler of the same name; rename one of them"
+                mistakes.add(place, message, spec)
+        if choice in choices:
+            mistakes.add(place, "named twice", spec)
+        choices.append(choice)
+    return tuple(choices), sources
+
+
+def _events(
+    literals: Sequence[LiteralEvent],
+    paths: Sequence[str],
+    transport: str,
+    workload: Workload | None,
+    mistakes: Mistakes,
+) -> tuple[Event, ...]:
+    """The events in the order of time; for what cannot happen, mistakes are noted."""
+    if len(literals) > MAX_EVENTS:
+        mistakes.add(("event",), f"{len(literals)} events; at most {MAX_EVENTS} are possible")
+    duration_ns = workload.duration_ns if workload else None
+    found: list[tuple[int, Event]] = []
+    for index, literal in enumerate(literals):
+        place: Place = ("event", index)
+        for key, example in (("at", "3s"), ("path", "lte"), ("action", "down")):
+            if getattr(literal, key) is None:
+                mistakes.missing((*place, key), f'every event has {key}, e.g. "{example}"')
+        if duration_ns is not None and (literal.at or 0) >= duration_ns:
+            message = f"not before the end of the workload, at {units.format_time(duration_ns)}"
+            mistakes.add((*place, "at"), message)
+        if literal.path is not None and literal.path not in paths:
+            hint = suggestion(literal.path, paths) or ";"
+            known = f" the paths are {', '.join(paths)}" if paths else " there are no paths"
+            mistakes.add((*place, "path"), f"unknown path{hint}{known}")
+        elif transport == "tcp" and literal.action == "close":
+            message = "plain TCP cannot lose an address; a path of it goes down or up"
+            mistakes.add((*place, "action"), message)
+        elif literal.at is not None and literal.path is not None and literal.action is not None:
+            action: Any = literal.action
+            found.append((index, Event(at_ns=literal.at, path=literal.path, action=action)))
+    found.sort(key=lambda item: item[1].at_ns)
+    _check_order(found, paths, mistakes)
+    return tuple(event for _, event in found)
+
+
+def _check_order(
+    events: Sequence[tuple[int, Event]], paths: Sequence[str], mistakes: Mistakes
 ) -> None:
-    for index, name in enumerate(schedulers):
-        if name not in known:
-            hint = suggestion(name, known) or ";"
-            message = f"unknown scheduler{hint} known: {', '.join(sorted(known))}"
-            mistakes.add(("scheduler",), message, name)
-        elif name in schedulers[:index]:
-            mistakes.add(("scheduler",), "named twice", name)
+    """Note events, each given with its number, that do not follow from those before them."""
+    last: dict[str, Event] = {}
+    for index, event in events:
+        before = last.get(event.path)
+        state = before.action if before else "up"
+        since = f" since {units.format_time(before.at_ns)}" if before else ""
+        if state == "close":
+            mistakes.add(("event", index, "action"), f"path {event.path} is closed{since}")
+        elif event.action == state:
+            message = f"path {event.path} is {state} already{since}"
+            mistakes.add(("event", index, "action"), message)
+        else:
+            last[event.path] = event
+    if events and all(name in last and last[name].action != "up" for name in paths):
+        message = "no path is left that is up and open, and data could never arrive"
+        mistakes.add(("event", events[-1][0], "action"), message)
 
 
 def _paths(literals: Sequence[LiteralPath], mistakes: Mistakes) -> tuple[Path, ...]:

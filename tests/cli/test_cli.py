@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from mptcplab import kernel
 from mptcplab.kernel import KernelBuild
 
 PATHS = ("--path", "wifi:20mbit,10ms", "--path", "lte:10mbit,30ms,loss=0.1%")
@@ -133,6 +135,15 @@ def test_the_schema_is_one(tmp_path: Path) -> None:
         (["run", *PATHS, "--wall-limit", "-1"], "--wall-limit"),
         (["run", *PATHS, "--no-such-flag"], "--no-such-flag"),
         (["no-such-command"], "no-such-command"),
+        (["run", *PATHS, "--event", "1s:lte:dwon"], 'did you mean "down"?'),
+        (["run", *PATHS, "--trace"], "--trace"),
+        (["run", *PATHS, "--scheduler", "roundrobin:num_segments=0"], "from 1 to 255"),
+        (["run", *PATHS, "--scheduler", "./none.c"], "there is no such file"),
+        (["scheduler", "show", "rondrobin"], 'did you mean "roundrobin"?'),
+        (["scheduler", "show", "./none.c"], "there is no such file"),
+        (["scheduler", "new", "default"], "a scheduler of the lab kernel has this name"),
+        (["scheduler", "new", "My-Own"], "a scheduler's name is a letter"),
+        (["kernel", "build", "--variant", "none"], "--variant"),
     ],
 )
 def test_bad_input_is_told_in_words_with_status_2(arguments: list[str], expected: str) -> None:
@@ -185,7 +196,169 @@ def test_doctor_says_what_there_is(lab_kernel: KernelBuild) -> None:
     assert lab_kernel.id in done.stdout
 
 
-@pytest.mark.parametrize("command", [[], ["run"], ["compare"], ["kernel"], ["doctor"], ["bench"]])
+def test_the_list_of_schedulers_has_a_line_for_each() -> None:
+    done = mptcplab("scheduler", "list")
+    assert done.returncode == 0
+    names = [line.split()[0] for line in done.stdout.partition("\n\n")[0].splitlines()]
+    assert names == list(kernel.schedulers())
+
+
+def test_show_has_the_whole_header_and_every_parameter() -> None:
+    done = mptcplab("scheduler", "show", "roundrobin")
+    assert done.returncode == 0
+    assert done.stdout.startswith("roundrobin: ")
+    assert "Source: " in done.stdout
+    row = next(line for line in done.stdout.splitlines() if line.startswith("num_segments"))
+    assert row.split()[:4] == ["num_segments", "1..255", "1", "segments"]
+    assert "kernel/mptcp/sched/roundrobin.c" in done.stdout
+
+
+def test_new_writes_two_files_and_never_over_others(tmp_path: Path) -> None:
+    done = mptcplab("scheduler", "new", "mine", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert {file.name for file in tmp_path.iterdir()} == {"mine.c", "mine_test.py"}
+    again = mptcplab("scheduler", "new", "mine", cwd=tmp_path)
+    assert again.returncode == 2
+    assert "mine.c: there is a file of this name" in again.stderr
+    shown = mptcplab("scheduler", "show", "./mine.c", cwd=tmp_path)
+    assert shown.stdout.startswith("mine: ")
+
+
+def test_parameters_make_rows_of_their_own(lab_kernel: KernelBuild, tmp_path: Path) -> None:
+    del lab_kernel
+    done = mptcplab(
+        *("compare", *PATHS, "--duration", "1s", "--no-baseline", "--out", str(tmp_path)),
+        *("-s", "roundrobin,roundrobin:num_segments=100", "--json"),
+    )
+    assert done.returncode == 0, done.stderr
+    one, many = json.loads(done.stdout)["runs"]
+    assert (one["scheduler"], many["scheduler"]) == ("roundrobin", "roundrobin:num_segments=100")
+    # it is another run, and has other figures
+    assert one["directory"] != many["directory"]
+    assert one["metrics"] != many["metrics"]
+
+
+def test_trace_and_capture_keep_files_and_change_no_figure(
+    lab_kernel: KernelBuild, tmp_path: Path
+) -> None:
+    del lab_kernel
+    command = ("run", *PATHS, "--duration", "1s", "-s", "roundrobin", "--json", "--out")
+    bare = mptcplab(*command, str(tmp_path / "bare"))
+    kept = mptcplab(*command, str(tmp_path / "kept"), "--trace", "--capture")
+    assert (bare.returncode, kept.returncode) == (0, 0), bare.stderr + kept.stderr
+    (one,), (other,) = json.loads(bare.stdout)["runs"], json.loads(kept.stdout)["runs"]
+    assert one["metrics"] == other["metrics"]
+    assert one["directory"] != other["directory"]
+    files = [{f.name for f in (tmp_path / d / run["directory"]).iterdir()}
+             for d, run in (("bare", one), ("kept", other))]  # fmt: skip
+    assert files[1] - files[0] == {"client.decisions", "wifi.pcapng", "lte.pcapng"}
+    for name in ("client.samples", "server.samples"):
+        first = (tmp_path / "bare" / one["directory"] / name).read_bytes()
+        assert first == (tmp_path / "kept" / other["directory"] / name).read_bytes()
+
+
+def test_an_event_takes_a_path_away_and_brings_it_back(
+    lab_kernel: KernelBuild, tmp_path: Path
+) -> None:
+    del lab_kernel
+    done = mptcplab(
+        *("compare", *PATHS, "--duration", "4s", "-s", "roundrobin", "--json", "-o", str(tmp_path)),
+        *("--event", "1s:wifi:down", "--event", "2s:wifi:up", "--event", "3s:lte:close"),
+    )
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["runs"][0]["status"] == "ok"
+    # plain TCP cannot be closed over one path
+    assert [each["path"] for each in document["baselines"]] == ["wifi"]
+    assert [event["path"] for event in document["scenario"]["events"]] == ["wifi", "wifi", "lte"]
+
+
+# A scheduler of one's own
+
+
+def own_scheduler(folder: Path, old: str = "", new: str = "") -> Path:
+    """The file that `scheduler new` writes, changed."""
+    file = folder / "mine.c"
+    if not file.exists():
+        assert mptcplab("scheduler", "new", "mine", cwd=folder).returncode == 0
+    source = file.read_text()
+    assert source.count(old) == 1 or not old
+    file.write_text(source.replace(old, new) if old else source)
+    return file
+
+
+def test_a_scheduler_of_one_s_own_runs_from_wherever_it_lies(
+    lab_kernel: KernelBuild, tmp_path: Path
+) -> None:
+    del lab_kernel
+    (tmp_path / "here").mkdir()
+    own_scheduler(tmp_path / "here")
+    scenario = tmp_path / "here" / "scenario.toml"
+    scenario.write_text(
+        'scheduler = ["mine.c", "mine.c:in_a_row=100"]\n'
+        '[[path]]\nname = "a"\nrate = "20mbit"\ndelay = "5ms"\n'
+        '[[path]]\nname = "b"\nrate = "10mbit"\ndelay = "20ms"\n'
+        '[workload]\nduration = "1s"\n'
+    )
+    done = mptcplab("compare", str(scenario), "--no-baseline", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    one, many = json.loads(done.stdout)["runs"]
+    assert (one["scheduler"], many["scheduler"]) == ("mine", "mine:in_a_row=100")
+    assert one["metrics"] != many["metrics"]
+    # 1 s of 30 Mbit/s in frames of which 1424 of 1514 bytes are data, a tenth of it warm-up
+    assert one["metrics"]["goodput_bps"] > 0.5 * 30e6 * 1424 / 1514
+
+
+def test_what_the_compiler_says_is_shown_with_file_and_line(
+    lab_kernel: KernelBuild, tmp_path: Path
+) -> None:
+    del lab_kernel
+    file = own_scheduler(tmp_path, "if (!head)", "if (!haed)")
+    line = file.read_text().split("if (!haed)")[0].count("\n") + 1
+    done = mptcplab("run", *QUICK, "-s", "./mine.c", cwd=tmp_path)
+    assert done.returncode == 1
+    assert f"mine.c:{line}:" in done.stderr
+    assert "error: 'haed' undeclared" in done.stderr.replace("\u2018", "'").replace("\u2019", "'")
+    assert "Traceback" not in done.stderr
+    # nothing was run or stored
+    assert not (tmp_path / "mptcplab-out").exists()
+
+
+@pytest.mark.parametrize(
+    ("what", "told"),
+    [
+        ("*(volatile int *)8 = 0;", "crashed (oops)"),
+        ("BUG();", "mine_next_segment"),
+        ("WARN_ON(1);", "the guest's kernel warned"),
+        ("for (;;) cpu_relax();", "its virtual time stood still"),
+    ],
+)
+def test_a_scheduler_that_fails_ends_its_run_with_its_name_and_a_backtrace(
+    lab_kernel: KernelBuild, tmp_path: Path, what: str, told: str
+) -> None:
+    del lab_kernel
+    own_scheduler(
+        tmp_path, "\tif (!head)\n", f"\tif (conn->una_seq > 20000)\n\t\t{what}\n\tif (!head)\n"
+    )
+    done = mptcplab("run", *QUICK, "-s", "./mine.c", "--json", cwd=tmp_path)
+    assert done.returncode == 1, done.stdout
+    (run,) = json.loads(done.stdout)["runs"]
+    assert run["status"] == "failed"
+    assert told in run["reason"]
+    # the name, in the first line and decoded in the backtrace below it
+    reason, _, below = run["reason"].partition("\n")
+    assert "mine_next_segment" in reason
+    assert re.search(r"mine_next_segment\+0x\w+/0x\w+ \[mine\]", below)
+    assert "mine, seed 1: failed: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *([], ["run"], ["compare"], ["kernel"], ["doctor"], ["bench"]),
+        *(["scheduler"], ["scheduler", "list"], ["scheduler", "show"], ["scheduler", "new"]),
+    ],
+)
 def test_every_command_has_help(command: list[str]) -> None:
     done = mptcplab(*command, "--help")
     assert done.returncode == 0

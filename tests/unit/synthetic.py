@@ -18,6 +18,7 @@ from mptcplab import records
 from mptcplab.records import Samples
 from mptcplab.scenario import Direction, Scenario, Workload
 from mptcplab.scenario import Path as NetworkPath
+from mptcplab.scheduler import Choice
 
 MS = 1_000_000
 SECOND = 1000 * MS
@@ -34,6 +35,8 @@ class Flow:
     cwnd: int = 10
     in_flight: int = 8
     retransmitted_packets: int = 0
+    duplicates: int = 0
+    reinjections: int = 0
     path: int = 1  # i of 10.0.i.1
 
 
@@ -62,7 +65,7 @@ def scenario(
             for name, direction in zip(names, directions, strict=True)
         ),
         transport=fields.pop("transport", "mptcp"),
-        scheduler=fields.pop("scheduler", "default"),
+        scheduler=Choice(name=fields.pop("scheduler", "default")),
         cc="cubic",
         send_buffer_bytes=None,
         receive_buffer_bytes=None,
@@ -73,6 +76,9 @@ def scenario(
             size_bytes=size_bytes,
             warmup_ns=0 if size_bytes else warmup_ns,
         ),
+        events=(),
+        capture=False,
+        trace=False,
         seed=fields.pop("seed", 1),
         **fields,
     )
@@ -122,6 +128,8 @@ def run(
         sent["data_packets_out"] = carried(flow.bytes_per_ms) // MSS + flow.retransmitted_packets
         sent["retransmitted_packets"] = flow.retransmitted_packets
         sent["retransmitted_bytes"] = flow.retransmitted_packets * MSS
+        sent["new_segments"] = carried(flow.bytes_per_ms) // MSS
+        sent["duplicates"], sent["reinjections"] = flow.duplicates, flow.reinjections
         received["received_bytes"] = carried(flow.bytes_per_ms)
     return Samples(sender, _in_time_order(sides[0])), Samples(receiver, _in_time_order(sides[1]))
 

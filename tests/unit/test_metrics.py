@@ -111,7 +111,8 @@ def test_a_path_without_traffic_has_share_0_and_no_round_trip() -> None:
     _, slow = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).paths
     assert slow == {
         "name": "slow", "goodput_bps": 0.0, "share": 0.0, "srtt_ms_mean": None, "cwnd_mean": None,
-        "in_flight_mean": None, "retransmitted_packets": 0, "utilisation": 0.0,
+        "in_flight_mean": None, "retransmitted_packets": 0, "new_segments": None,
+        "duplicate_segments": None, "reinjected_segments": None, "utilisation": 0.0,
     }  # fmt: skip
 
 
@@ -189,6 +190,34 @@ def test_duplicates_are_what_the_paths_carried_twice() -> None:
     metrics = figures(FAST, SLOW, duplicate_bytes_per_ms=200, ofo_bytes=9000)
     assert metrics["duplicate_bytes"] == 200 * 10_000
     assert metrics["goodput_bps"] == 4800 * 8 * 1000
+
+
+def test_what_the_scheduler_decided_is_counted_over_the_whole_run() -> None:
+    fast = replace(FAST, duplicates=3)
+    slow = replace(SLOW, duplicates=4, reinjections=5)
+    client, server = synthetic.run(fast, slow)
+    client.connection["waits"], client.connection["refused"] = 11, 12
+    client.connection["forced"] = 13
+    scenario = synthetic.scenario(scheduler="roundrobin")
+    result = run_metrics(scenario, client, server, synthetic.guest())
+    assert (result.metrics["duplicate_segments"], result.metrics["reinjected_segments"]) == (7, 5)
+    names = ("waits", "refused_picks", "forced_picks")
+    assert [result.metrics[name] for name in names] == [11, 12, 13]
+    # 10,000 ms x 4000 and 1000 bytes in segments of 1000
+    assert [path["new_segments"] for path in result.paths] == [40_000, 10_000]
+    assert [path["duplicate_segments"] for path in result.paths] == [3, 4]
+    assert [path["reinjected_segments"] for path in result.paths] == [0, 5]
+
+
+@pytest.mark.parametrize(("transport", "scheduler"), [("mptcp", "default"), ("tcp", "default")])
+def test_who_is_not_asked_segment_by_segment_has_decided_nothing(
+    transport: str, scheduler: str
+) -> None:
+    client, server = synthetic.run(FAST, SLOW)
+    scenario = synthetic.scenario(transport=transport, scheduler=scheduler)
+    result = run_metrics(scenario, client, server, synthetic.guest())
+    assert result.metrics["waits"] is result.metrics["duplicate_segments"] is None
+    assert [path["new_segments"] for path in result.paths] == [None, None]
 
 
 def test_there_are_no_duplicates_without_reinjection() -> None:

@@ -14,9 +14,19 @@ from hypothesis import strategies as st
 
 from mptcplab import plan
 from mptcplab.scenario import Flags, Scenario, from_flags
+from mptcplab.scheduler import Parameter, Scheduler
 
 PLANS = Path(__file__).parent / "plans"
-KNOWN = ("default", "roundrobin")
+KNOWN = {
+    name: Scheduler(name, "", parameters)
+    for name, parameters in {
+        "default": (),
+        "roundrobin": (
+            Parameter("num_segments", "uint", 1, 255, 1, "segments", ""),
+            Parameter("cwnd_limited", "bool", 0, 1, 1, "", ""),
+        ),
+    }.items()
+}
 
 # No test may fail because the machine is busy, and a failure must come again.
 PROPERTY = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -30,6 +40,16 @@ SCENARIOS = {
     "eight-paths": Flags(path=[f"p{i}:{i}mbit,{i}ms" for i in range(1, 9)]),
     "tcp": Flags(path=[LTE], transport="tcp"),
     "fixed-buffers": Flags(path=[WIFI, LTE], send_buffer="256KiB", receive_buffer="177KB"),
+    "events": Flags(
+        path=[WIFI, LTE, "dsl:16mbit,30ms,jitter=1ms"],
+        event=["12s:wifi:close", "3s:lte:down", "4.5s:lte:up", "6s:dsl:close"],
+    ),
+    "own-scheduler": Flags(
+        path=[WIFI], scheduler=f"{PLANS / 'mine.c'}:hold=on", capture=True, trace=True
+    ),
+    "parameters": Flags(
+        path=[WIFI, LTE], scheduler="roundrobin:num_segments=10:cwnd_limited=on", trace=True
+    ),
     "asymmetric": Flags(
         path=["dsl:16mbit,12.5ms,jitter=1ms,up.rate=1.5mbit,up.queue=30,down.loss=1%"],
         sample_interval="1ms",
@@ -38,7 +58,7 @@ SCENARIOS = {
 
 
 def scenario(name: str) -> Scenario:
-    return from_flags(SCENARIOS[name], KNOWN).base
+    return from_flags(SCENARIOS[name], known=KNOWN).base
 
 
 def commands(text: str) -> list[str]:
@@ -56,16 +76,69 @@ FORMS = re.compile(
     r"|tc -n router\d \S.*"
     r"|(ip netns exec \w+ )?sysctl -qw \S+=.+"
     r"|ip netns exec \w+ ethtool -K \w+ tso off gso off gro off"
-    r"|ip netns exec (server traffic sink|client traffic source)( --[a-z-]+ [\w.]+)+"
+    r"|insmod \w+\.ko"
+    r"|ip netns exec router\d capture rc\d [\w-]+\.pcapng"
 )
+TRAFFIC = (
+    r"ip netns exec server traffic sink( --[a-z-]+ [\w.]+)+",
+    r"ip netns exec client traffic source( --[a-z-]+ [\w.]+)+",
+)
+EVENTS = re.compile(r"at \d+(ns|us|ms|s) (ip -n server|tc -n router\d) \S.*")
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_only_the_forms_that_the_guest_accepts_occur(name: str) -> None:
     lines = commands(plan.render(scenario(name)))
-    assert [line for line in lines if not FORMS.fullmatch(line)] == []
-    assert " traffic sink " in lines[-2]
-    assert " traffic source " in lines[-1]
+    events = len([line for line in lines if EVENTS.fullmatch(line)])
+    ahead, traffic = lines[: -2 - events], lines[-2 - events : len(lines) - events]
+    assert [line for line in ahead if not FORMS.fullmatch(line)] == []
+    assert all(map(re.fullmatch, TRAFFIC, traffic))
+    assert [line for line in lines[len(lines) - events :] if not EVENTS.fullmatch(line)] == []
+
+
+def test_a_module_is_there_before_its_settings_are() -> None:
+    lines = commands(plan.render(scenario("own-scheduler")))
+    setting = next(i for i, line in enumerate(lines) if "net.mptcp.mine.hold=1" in line)
+    assert lines.index("insmod mine.ko") < setting
+
+
+def test_only_parameters_that_are_not_as_by_default_are_set_at_both_ends() -> None:
+    text = plan.render(scenario("parameters"))
+    assert text.count("net.mptcp.scheduler=roundrobin net.mptcp.roundrobin.num_segments=10 ") == 2
+    assert "cwnd_limited" not in text
+
+
+def test_events_are_in_the_order_of_time_and_a_path_comes_back_as_it_was() -> None:
+    lines = commands(plan.render(scenario("events")))
+    at = [line.split()[1] for line in lines if line.startswith("at ")]
+    assert at == ["3s", "3s", "4500ms", "4500ms", "6s", "12s"]
+    for device in ("rs2", "rc2"):
+        (link,) = (x.split("netem")[1] for x in lines if x.startswith("tc") and f" {device} " in x)
+        (back,) = (
+            x.split("netem")[1]
+            for x in lines
+            if f"at 4500ms tc -n router2 qdisc change dev {device} " in x
+        )
+        assert back == link
+
+
+def test_the_address_of_the_first_path_has_no_endpoint_and_the_id_0() -> None:
+    text = plan.render(scenario("events"))
+    assert "at 12s ip -n server mptcp endpoint delete id 0 10.1.1.1\n" in text
+    assert "at 6s ip -n server mptcp endpoint delete id 3\n" in text
+
+
+def test_a_baseline_has_the_events_of_its_path_alone() -> None:
+    base = scenario("events")
+    alone = base.single_path("lte")
+    assert [(event.path, event.action) for event in alone.events] == [
+        ("lte", "down"),
+        ("lte", "up"),
+    ]
+    assert "at 3s tc -n router1 qdisc change dev rs1 " in plan.render(alone)
+    assert base.lasting_paths() == ["lte"]
+    with pytest.raises(ValueError, match="path 'wifi' does not last to the end"):
+        base.single_path("wifi")
 
 
 def test_neighbouring_lines_make_one_batch_per_namespace_and_program() -> None:
@@ -82,8 +155,8 @@ def test_neighbouring_lines_make_one_batch_per_namespace_and_program() -> None:
 
 def test_every_further_path_has_one_endpoint_at_the_server_and_nothing_else() -> None:
     text = plan.render(scenario("eight-paths"))
-    endpoints = re.findall(r"mptcp endpoint add (\S+) dev (\S+) signal", text)
-    assert endpoints == [(f"10.1.{i}.1", f"s{i}") for i in range(2, 9)]
+    endpoints = re.findall(r"mptcp endpoint add (\S+) id (\d) dev (\S+) signal", text)
+    assert endpoints == [(f"10.1.{i}.1", str(i), f"s{i}") for i in range(2, 9)]
     assert text.count("endpoint") == 7
     assert text.count("mptcp limits set subflow 7 add_addr_accepted 7") == 2
 
@@ -94,7 +167,7 @@ def test_plain_tcp_and_one_path_need_no_mptcp_path_manager() -> None:
 
 
 def test_the_baseline_of_a_path_is_the_plan_of_plain_tcp_over_it() -> None:
-    alone = from_flags(Flags(path=[LTE], transport="tcp"), KNOWN).base
+    alone = from_flags(Flags(path=[LTE], transport="tcp"), known=KNOWN).base
     assert plan.render(scenario("two-paths").with_(seed=1).single_path("lte")) == plan.render(alone)
 
 
@@ -110,7 +183,7 @@ def test_a_shell_reads_each_setting_as_one_word() -> None:
 @given(st.integers(1, 8), st.integers(0, 2**32 - 1))
 def test_the_same_scenario_gives_the_same_text(paths: int, seed: int) -> None:
     flags = Flags(path=[f"p{i}:{i}mbit,{i}ms" for i in range(1, paths + 1)], seed=str(seed))
-    base = from_flags(flags, KNOWN).base
+    base = from_flags(flags, known=KNOWN).base
     again = Scenario.model_validate_json(base.key_text())
     assert again == base
     assert plan.render(again) == plan.render(base)

@@ -16,19 +16,24 @@ from tests.unit.synthetic import FAST, SLOW
 # The layout as the probe writes it, spelled out by hand: a field of the table that moves, or
 # changes its width, must fail here before it misreads a file.
 HEAD = "<QIBBH"
-CONNECTION = HEAD + "6Q4IQIIQ"
-SUBFLOW = HEAD + "4s4s8I4Q5I4B"
+CONNECTION = HEAD + "6Q4IQIIQ3Q"
+SUBFLOW = HEAD + "4s4s8I4Q5I4B4I"
+DECISION = "<QQIIIB3sIIII"
 
 
 def connection_record(time_ns: int) -> bytes:
     values = [time_ns, 1, 1, 2, 0, 11, 12, 13, 14, 15, 16, 21, 22, 23, 24, 31, 41, 0, 51]
-    return struct.pack(CONNECTION, *values).ljust(128, b"\0")
+    return struct.pack(CONNECTION, *values, 61, 62, 63).ljust(128, b"\0")
 
 
 def subflow_record(time_ns: int) -> bytes:
     addresses = [bytes([10, 0, 2, 1]), bytes([10, 1, 2, 1])]
     values = [time_ns, 1, 2, 1, 0, *addresses, *range(31, 39), *range(41, 45), *range(51, 60)]
-    return struct.pack(SUBFLOW, *values).ljust(128, b"\0")
+    return struct.pack(SUBFLOW, *values, 61, 62, 63, 0).ljust(128, b"\0")
+
+
+def decision_record(time_ns: int, kind: int = 3) -> bytes:
+    return struct.pack(DECISION, time_ns, 11, 12, 13, 14, kind, b"\0\0\0", 15, 16, 17, 0)
 
 
 def test_every_field_of_a_connection_record_is_read_from_its_place(tmp_path: Path) -> None:
@@ -40,7 +45,7 @@ def test_every_field_of_a_connection_record_is_read_from_its_place(tmp_path: Pat
         "delivered_bytes": 11, "read_bytes": 12, "ofo_bytes": 13, "written_bytes": 14,
         "sent_bytes": 15, "acked_bytes": 16, "sndbuf_used": 21, "sndbuf": 22, "rcvbuf_used": 23,
         "rcvbuf": 24, "window_bytes": 31, "ofo_packets": 41, "reserved": 0,
-        "reinjected_bytes": 51,
+        "reinjected_bytes": 51, "waits": 61, "refused": 62, "forced": 63,
     }  # fmt: skip
 
 
@@ -58,7 +63,39 @@ def test_every_field_of_a_subflow_record_is_read_from_its_place(tmp_path: Path) 
         "received_bytes": 43, "retransmitted_bytes": 44, "retransmitted_packets": 51,
         "data_packets_out": 52, "data_packets_in": 53, "window_bytes": 54, "ofo_bytes": 55,
         "ca_state": 56, "tcp_state": 57, "backup": 58, "reserved": 59,
+        "new_segments": 61, "duplicates": 62, "reinjections": 63, "reserved2": 0,
     }  # fmt: skip
+
+
+def test_every_field_of_a_decision_is_read_from_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "client.decisions"
+    path.write_bytes(decision_record(5))
+    record = records.read_decisions(path)[0]
+    assert record["reserved"].tolist() == [0, 0, 0]
+    assert {n: int(record[n]) for n in record.dtype.names if n != "reserved"} == {
+        "time_ns": 5, "seq": 11, "connection": 12, "length": 13, "subflow": 14, "kind": 3,
+        "unsent_bytes": 15, "in_flight": 16, "cwnd": 17, "reserved2": 0,
+    }  # fmt: skip
+    assert records.DECISIONS[record["kind"]] == "duplicate"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (decision_record(5) + b"\0" * 40, "offset 48 is cut off: 40 of 48 bytes"),
+        (decision_record(5) + decision_record(5, 6), "unknown kind 6 of a decision at offset 48"),
+        (decision_record(5) + decision_record(4), "offset 48 is earlier than the one before"),
+    ],
+    ids=["cut off", "unknown kind", "back in time"],
+)
+def test_a_damaged_trace_is_refused_with_its_name_and_the_offset(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    path = tmp_path / "client.decisions"
+    path.write_bytes(content)
+    with pytest.raises(MptcplabError, match=re.escape(message)) as raised:
+        records.read_decisions(path)
+    assert str(path) in str(raised.value)
 
 
 def test_kinds_are_told_apart_in_a_mixed_file(tmp_path: Path) -> None:
@@ -143,13 +180,14 @@ C_TYPES = {"__le64": "u64", "__le32": "u32", "__le16": "u16", "__be32": "ipv4", 
         ("probe_head", records.HEAD),
         ("probe_connection", records.CONNECTION_FIELDS),
         ("probe_subflow", records.SUBFLOW_FIELDS),
+        ("probe_decision", records.DECISION_FIELDS),
     ],
 )
 def test_the_kernel_writes_the_fields_that_are_read(
     struct: str, fields: tuple[records.Field, ...]
 ) -> None:
     body = HEADER.read_text().split(f"struct {struct} {{")[1].split("};")[0]
-    declared = re.findall(r"^\t(\w+)\t+(\w+);", body, re.MULTILINE)
-    assert [(name, C_TYPES[kind]) for kind, name in declared] == [
-        (field.name, field.type) for field in fields
-    ]
+    declared = re.findall(r"^\t(\w+)\t+(\w+)(\[\d+\])?;", body, re.MULTILINE)
+    assert [
+        (name, C_TYPES[kind] + count) for kind, name, count in declared if name != "padding"
+    ] == [(field.name, field.type) for field in fields]

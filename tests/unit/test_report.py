@@ -23,6 +23,7 @@ from mptcplab.errors import MptcplabError
 from mptcplab.metrics import run_metrics
 from mptcplab.records import Samples
 from mptcplab.scenario import Scenario
+from mptcplab.scheduler import Choice, Parameter, Setting
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, SECOND, SLOW, Flow
 
@@ -32,7 +33,7 @@ BUILD = {"kernel": "6.12", "guest": "1", "mptcplab": "0"}
 def ok(scenario: Scenario, *flows: Flow, out_dir: Path | None = None, **options: Any) -> Any:
     """The entry of a run that ended well; its records are written under `out_dir`, if given."""
     client, server = synthetic.run(*flows, **options)
-    directory = f"runs/{scenario.scheduler}-{scenario.seed}"
+    directory = f"runs/{scenario.scheduler.label}-{scenario.seed}"
     if out_dir:
         (out_dir / directory).mkdir(parents=True)
         synthetic.write(server, out_dir / directory / "server.samples")
@@ -168,6 +169,27 @@ def test_the_table_of_one_seed_has_no_ranges() -> None:
 def test_the_table_has_a_row_per_scheduler_in_the_order_of_the_runs() -> None:
     text = table(document(mptcp(scheduler="roundrobin") + mptcp(scheduler="default")))
     assert text.index("roundrobin") < text.index("default")
+
+
+def test_a_scheduler_with_other_parameters_is_another_row() -> None:
+    rp = Setting(name="rp", kind="bool", value=0, default=1)
+    off = Choice(name="minrtt", settings=(rp,))
+    on = Choice(name="minrtt", settings=(rp.model_copy(update={"value": 1}),))
+    runs = [ok(synthetic.scenario().with_(scheduler=each), FAST, SLOW) for each in (on, off)]
+    rows = [line.split()[0] for line in table(document(runs)).splitlines() if "minrtt" in line]
+    assert rows == ["minrtt", "minrtt:rp=off"]
+
+
+def test_parameters_are_shown_with_all_that_is_known_of_them() -> None:
+    parameters = [
+        Parameter("rp", "bool", 0, 1, 1, "", "does [this]"),
+        Parameter("num", "uint", 1, 255, 2, "segments", "in a row"),
+    ]
+    console = Console(file=io.StringIO(), width=80)
+    console.print(report.parameter_table(parameters))
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert lines[2].split() == ["rp", "off,", "on", "on", "does", "[this]"]
+    assert lines[3].split() == ["num", "1..255", "2", "segments", "in", "a", "row"]
 
 
 def test_the_table_shows_queue_and_retransmissions_in_their_units() -> None:

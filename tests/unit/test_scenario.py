@@ -5,6 +5,7 @@ import copy
 import datetime
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,19 @@ from mptcplab import scenario as sc
 from mptcplab.errors import InputError, Problem
 from mptcplab.mistakes import Mistakes
 from mptcplab.scenario import Flags, Request, from_flags, json_schema, load_file, parse_path_flag
+from mptcplab.scheduler import Choice, Parameter, Scheduler
 
-KNOWN = ("default", "roundrobin", "redundant")
+KNOWN = {
+    name: Scheduler(name, "", parameters)
+    for name, parameters in {
+        "default": (),
+        "redundant": (),
+        "roundrobin": (
+            Parameter("num_segments", "uint", 1, 255, 1, "segments", ""),
+            Parameter("cwnd_limited", "bool", 0, 1, 1, "", ""),
+        ),
+    }.items()
+}
 ROOT = Path(__file__).parents[2]
 
 WIFI = '[[path]]\nname = "wifi"\nrate = "50mbit"\ndelay = "10ms"\n'
@@ -38,7 +50,7 @@ def file(tmp_path: Path) -> Path:
 
 def load(file: Path, text: str, flags: Flags | None = None, *, single: bool = False) -> Request:
     file.write_text(text, encoding="utf-8")
-    return load_file(file, KNOWN, flags, single=single)
+    return load_file(file, flags, known=KNOWN, single=single)
 
 
 def problems(file: Path, text: str, flags: Flags | None = None, **options: bool) -> list[Problem]:
@@ -57,7 +69,7 @@ def problem(file: Path, text: str, flags: Flags | None = None, **options: bool) 
 
 def flag_problems(flags: Flags, **options: bool) -> list[str]:
     with pytest.raises(InputError) as caught:
-        from_flags(flags, KNOWN, **options)
+        from_flags(flags, known=KNOWN, **options)
     return [f"{problem.where}: {problem}" for problem in caught.value.problems]
 
 
@@ -65,25 +77,31 @@ def flag_problems(flags: Flags, **options: bool) -> list[str]:
 
 
 def test_the_example_loads_and_means_what_its_comments_say() -> None:
-    request = load_file(ROOT / "examples" / "two-paths.toml", KNOWN, single=True)
+    request = load_file(ROOT / "examples" / "two-paths.toml", known=KNOWN, single=True)
     wifi, lte = request.base.paths
     assert (wifi.name, wifi.up.rate_bps, wifi.up.delay_ns) == ("wifi", 50_000_000, 10 * MS)
     assert (wifi.up.queue_packets, wifi.up) == (83, wifi.down)
     assert (lte.name, lte.up.queue_packets, lte.down.loss) == ("lte", 200, 0.001)
     assert request.base.workload.duration_ns == 20 * SECOND
     assert request.base.workload.warmup_ns == 2 * SECOND
-    assert request.schedulers == ("default",)
+    assert [choice.name for choice in request.schedulers] == ["default"]
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "examples").glob("*.toml")), ids=lambda f: f.stem)
+def test_every_example_loads_with_the_schedulers_that_there_are(file: Path) -> None:
+    assert load_file(file, single=True).runs()
 
 
 def test_what_is_not_given_has_its_default(file: Path) -> None:
     request = load(file, WIFI)
     base = request.base
-    assert (base.transport, base.scheduler, base.cc, base.seed) == ("mptcp", "default", "cubic", 1)
+    assert (base.transport, base.cc, base.seed) == ("mptcp", "cubic", 1)
     assert (base.send_buffer_bytes, base.receive_buffer_bytes) == (None, None)
     assert base.sample_interval_ns == 10 * MS
     assert base.workload.duration_ns == 20 * SECOND
     assert (base.paths[0].up.jitter_ns, base.paths[0].up.loss) == (0, 0.0)
-    assert (request.schedulers, request.repeat) == (("default",), 1)
+    assert (base.events, base.capture, base.trace) == ((), False, False)
+    assert (request.schedulers, request.repeat) == ((Choice(name="default"),), 1)
 
 
 def test_the_default_queue_is_one_bandwidth_delay_product_rounded_up(file: Path) -> None:
@@ -138,7 +156,7 @@ def test_buffers_are_auto_or_a_size(file: Path) -> None:
 def test_a_request_runs_every_scheduler_with_every_seed(file: Path) -> None:
     text = f'scheduler = ["default", "roundrobin"]\nseed = 5\nrepeat = 2\n{WIFI}'
     runs = load(file, text).runs()
-    assert [(run.scheduler, run.seed) for run in runs] == [
+    assert [(run.scheduler.name, run.seed) for run in runs] == [
         ("default", 5),
         ("default", 6),
         ("roundrobin", 5),
@@ -164,7 +182,7 @@ def test_flags_say_the_same_as_a_file(file: Path) -> None:
         f'{WIFI}{LTE}queue = 200\nloss = "0.1%"\n[path.down]\nrate = "10mbit"\n'
         '[workload]\nduration = "5s"\nwarmup = "1s"\n'
     )
-    assert from_flags(flags, KNOWN) == load(file, text)
+    assert from_flags(flags, known=KNOWN) == load(file, text)
 
 
 def test_flags_override_the_file(file: Path) -> None:
@@ -203,17 +221,78 @@ def test_the_key_text_is_canonical_and_can_be_read_back(file: Path) -> None:
 def test_with_changes_what_it_is_told_to_and_nothing_else(file: Path) -> None:
     base = load(file, WIFI).base
     assert base.with_() == base
-    changed = base.with_(scheduler="roundrobin", seed=0)
-    assert (changed.scheduler, changed.seed, changed.paths) == ("roundrobin", 0, base.paths)
+    changed = base.with_(scheduler=Choice(name="roundrobin"), seed=0)
+    assert (changed.scheduler.name, changed.seed) == ("roundrobin", 0)
+    assert changed.paths == base.paths
 
 
 def test_a_baseline_is_plain_tcp_over_one_path(file: Path) -> None:
     base = load(file, f'scheduler = "roundrobin"\n{WIFI}{LTE}').base
     baseline = base.single_path("lte")
     assert baseline.paths == base.paths[1:]
-    assert (baseline.transport, baseline.scheduler) == ("tcp", "default")
+    assert (baseline.transport, baseline.scheduler.name) == ("tcp", "default")
     with pytest.raises(ValueError, match="no path is named 'dsl'"):
         base.single_path("dsl")
+
+
+EVENT = '[[event]]\nat = "3s"\npath = "wifi"\naction = "down"\n'
+
+
+def test_events_are_resolved_in_the_order_of_time(file: Path) -> None:
+    later = EVENT.replace("down", "up").replace("3s", "4.5s")
+    assert load(file, WIFI + LTE + later + EVENT).base.events == (
+        sc.Event(at_ns=3 * SECOND, path="wifi", action="down"),
+        sc.Event(at_ns=4500 * MS, path="wifi", action="up"),
+    )
+
+
+def test_event_flags_replace_the_events_of_the_file(file: Path) -> None:
+    flags = Flags(event=["1s:lte:close"])
+    assert [e.path for e in load(file, WIFI + LTE + EVENT, flags).base.events] == ["lte"]
+
+
+def test_a_sized_workload_takes_events_at_any_time(file: Path) -> None:
+    workload = '[workload]\nsize = "1GB"'
+    assert load(file, WIFI + LTE + EVENT.replace("3s", "80000s") + workload).base.events
+
+
+def test_the_event_flag_is_the_table_that_the_file_would_hold() -> None:
+    assert sc.parse_event_flag(" 3s : lte:down") == {"at": "3s", "path": "lte", "action": "down"}
+
+
+def test_what_is_kept_is_part_of_the_run_and_not_of_its_baseline() -> None:
+    flags = Flags(path=["a:1mbit,1ms"], scheduler="redundant", capture=True, trace=True)
+    base = from_flags(flags, known=KNOWN).base
+    assert (base.capture, base.trace) == (True, True)
+    alone = base.single_path("a")
+    assert (alone.capture, alone.trace) == (True, False)
+
+
+def test_schedulers_have_parameters_and_come_from_files(file: Path) -> None:
+    mine = file.with_name("mine.c")
+    mine.write_text('static struct mps_ops ops = { .name = "mine" };')
+    text = f'scheduler = ["roundrobin:num_segments=2", "roundrobin", "mine.c"]\n{WIFI}'
+    request = load(file, text)
+    assert [choice.label for choice in request.schedulers] == [
+        *("roundrobin:num_segments=2", "roundrobin", "mine")
+    ]
+    assert dict(request.sources) == {"mine": mine}
+
+
+def test_the_key_has_every_parameter_and_what_a_file_holds_but_not_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = []
+    for folder, text in (("a", ""), ("b", ""), ("c", "/* changed */")):
+        (tmp_path / folder).mkdir()
+        monkeypatch.chdir(tmp_path / folder)
+        Path("mine.c").write_text(f'static struct mps_ops ops = {{ .name = "mine" }};{text}')
+        base = from_flags(Flags(path=["p:1mbit,1ms"], scheduler="./mine.c"), known=KNOWN).base
+        keys.append(base.key_text())
+        assert sc.Scenario.model_validate_json(keys[-1]) == base
+    assert keys[0] == keys[1] != keys[2]
+    base = from_flags(Flags(path=["p:1mbit,1ms"], scheduler="roundrobin"), known=KNOWN).base
+    assert '"cwnd_limited"' in base.key_text()
 
 
 # Mistakes. Each is one line; the whole message is looked at in the test after them.
@@ -230,10 +309,23 @@ def test_a_baseline_is_plain_tcp_over_one_path(file: Path) -> None:
         (
             'scheduler = "roundrobbin"',
             'scheduler = "roundrobbin": unknown scheduler; did you mean "roundrobin"? '
-            "known: default, redundant, roundrobin",
+            "known: default, redundant, roundrobin; a file of your own ends in .c, e.g. ./mine.c",
         ),
         ('scheduler = "x"', 'scheduler = "x": unknown scheduler; known: default, redundant'),
         ('scheduler = ["default", "default"]', 'scheduler = "default": named twice'),
+        (
+            'scheduler = ["roundrobin", "roundrobin:num_segments=1"]',
+            'scheduler = "roundrobin:num_segments=1": named twice',
+        ),
+        (
+            'scheduler = "roundrobin:num_segments=0"',
+            'scheduler = "roundrobin:num_segments=0": "0": num_segments is a whole number from 1',
+        ),
+        ('scheduler = "./none.c"', 'scheduler = "./none.c": there is no such file'),
+        # events
+        ("event = 3", "event = 3: a number; each event is a table of its own, headed [[event]]"),
+        ("event = {}", "event = {}: a single table; each event is a table of its own, headed"),
+        ("event = [3]", "event[1] = 3: a number, where a table is needed, with at, path and act"),
         ("scheduler = []", "scheduler = []: a scheduler is a name, or a list of names"),
         ("scheduler = [1]", "scheduler = [1]: a scheduler is a name, or a list of names"),
         # choices
@@ -369,6 +461,88 @@ def test_a_mistake_in_the_number_of_paths_is_named(file: Path, text: str, line: 
     assert problem(file, text).startswith(line)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ('at = "3s"\n', "", 'event[1].at: missing; every event has at, e.g. "3s"'),
+        ('path = "wifi"\n', "", 'event[1].path: missing; every event has path, e.g. "lte"'),
+        ('"down"', '"off"', 'event[1].action = "off": an action is down, up or close'),
+        ('"down"', '"dwon"', 'event[1].action = "dwon": an action is down, up or close; did you'),
+        ('"wifi"', '"wify"', 'event[1].path = "wify": unknown path; did you mean "wifi"? the pat'),
+        ('"wifi"', "3", "event[1].path = 3: a name is 1 to 32"),
+        ('"3s"', '"20s"', 'event[1].at = "20s": not before the end of the workload, at 20s'),
+        ('"3s"', '"-1s"', 'event[1].at = "-1s": negative; the time of an event is'),
+        ('"3s"', "3", "event[1].at = 3: no unit; the time of an event"),
+        ('"3s"', '"3s"\nrate = "1mbit"', 'event[1].rate = "1mbit": unknown key here; rate goes'),
+        ('"3s"', '"3s"\nacton = "up"', 'event[1].acton = "up": unknown key; did you mean "actio'),
+        ('"down"', '"up"', 'event[1].action = "up": path wifi is up already'),
+    ],
+)
+def test_a_mistake_in_an_event_is_named(file: Path, old: str, new: str, line: str) -> None:
+    assert problem(file, WIFI + LTE + EVENT.replace(old, new)).startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("events", "line"),
+    [
+        (["3s:a:down", "1s:a:down"], 'event[1].action = "down": path a is down already since 1s'),
+        (["1s:a:down", "2s:a:up", "3s:a:up"], 'event[3].action = "up": path a is up already sin'),
+        (["1s:a:close", "2s:a:close"], 'event[2].action = "close": path a is closed since 1s'),
+        (["1s:a:close", "2s:a:up"], 'event[2].action = "up": path a is closed since 1s'),
+        (["1s:a:close", "2s:b:down"], 'event[2].action = "down": no path is left that is up and'),
+        (["1s:a:down", "2s:b:down"], 'event[2].action = "down": no path is left that is up and'),
+        (["3s:a"], 'event[1] = "3s:a": an event is TIME:PATH:ACTION, e.g. 3s:lte:down'),
+        (["3s:a:down:x"], 'event[1] = "3s:a:down:x": an event is TIME:PATH:ACTION'),
+        (["5:a:down"], 'event[1].at = "5": no unit'),
+        (
+            [f"{i}ms:a:{'up' if i % 2 else 'down'}" for i in range(34)],
+            "event = [{...}, {...}, {...}, ...]: 34 events; at most 32 are possible",
+        ),
+    ],
+)
+def test_events_that_cannot_follow_each_other_are_named(events: list[str], line: str) -> None:
+    (found,) = flag_problems(Flags(path=["a:1mbit,1ms", "b:1mbit,1ms"], event=events))
+    assert found.startswith(f"--event: {line}")
+
+
+def test_paths_may_all_be_down_for_a_while() -> None:
+    events = ["1s:a:down", "2s:b:down", "3s:a:up"]
+    flags = Flags(path=["a:1mbit,1ms", "b:1mbit,1ms"], event=events)
+    assert len(from_flags(flags, known=KNOWN).base.events) == 3
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        (
+            Flags(event=["1s:a:close"]),
+            '--event: event[1].action = "close": plain TCP cannot lose an address; a path of it',
+        ),
+        (Flags(event=["1s:a:down"]), '--event: event[1].action = "down": no path is left that'),
+        (Flags(trace=True), "--trace: plain TCP has no scheduler, whose decisions could be kept"),
+    ],
+)
+def test_what_plain_tcp_cannot_is_named(flags: Flags, line: str) -> None:
+    changed = replace(flags, path=["a:1mbit,1ms"], transport="tcp")
+    (found,) = flag_problems(changed)
+    assert found.startswith(line)
+
+
+def test_decisions_of_upstream_s_scheduler_are_not_recorded() -> None:
+    (found,) = flag_problems(Flags(path=["a:1mbit,1ms"], trace=True))
+    assert found.startswith("--trace: the decisions of default, which is upstream's, are not rec")
+
+
+def test_two_files_of_one_name_are_two_schedulers(tmp_path: Path) -> None:
+    specs = []
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "mine.c").write_text('struct mps_ops o = { .name = "mine" };')
+        specs.append(str(tmp_path / folder / "mine.c"))
+    found = flag_problems(Flags(path=["a:1mbit,1ms"], scheduler=",".join(specs)))
+    assert "is another scheduler of the same name; rename one of them" in found[0]
+
+
 def test_a_wrong_delay_is_not_compared_with_the_jitter(file: Path) -> None:
     line = problem(file, f'{WIFI}[path.up]\ndelay = "30"\njitter = "20ms"')
     assert line.startswith('path[1].up.delay = "30": no unit')
@@ -385,7 +559,7 @@ def test_all_mistakes_are_told_together_each_where_it_was_made(tmp_path: Path) -
     text = f'cc = "qubic"\nsped = 1\n{WIFI}{LTE}'.replace("wifi", "lte").replace("40ms", "-4ms")
     file.write_text(text)
     with pytest.raises(InputError) as caught:
-        load_file(file, KNOWN, Flags(seed="x", duration="5", scheduler="nope"))
+        load_file(file, Flags(seed="x", duration="5", scheduler="nope"), known=KNOWN)
     text = str(caught.value)
     assert text.replace(str(file), "bad.toml") == (
         "mptcplab: 4 mistakes in bad.toml\n"
@@ -393,14 +567,15 @@ def test_all_mistakes_are_told_together_each_where_it_was_made(tmp_path: Path) -
         '"cubic"?\n'
         '  path[2].delay = "-4ms": negative; a delay is a number with ns, us, ms or s, e.g. 10ms\n'
         '  sped = 1: unknown key; did you mean "seed"? accepted here: scheduler, cc, transport, '
-        "seed, repeat, send_buffer, receive_buffer, sample_interval, path, workload\n"
+        "seed, repeat, send_buffer, receive_buffer, sample_interval, path, event, workload\n"
         '  path[2].name = "lte": also the name of path[1]; names are unique\n'
         "mptcplab: 1 mistake in --seed\n"
         '  "x": a seed is a whole number from 0 to 4294967295\n'
         "mptcplab: 1 mistake in --duration\n"
         '  "5": no unit; a duration is a number with ns, us, ms or s, e.g. 10ms\n'
         "mptcplab: 1 mistake in --scheduler\n"
-        '  "nope": unknown scheduler; known: default, redundant, roundrobin'
+        '  "nope": unknown scheduler; known: default, redundant, roundrobin; '
+        "a file of your own ends in .c, e.g. ./mine.c"
     )
 
 
@@ -473,7 +648,7 @@ def test_a_mistake_in_the_file_is_masked_by_the_flag_that_replaces_it(file: Path
 def test_a_file_that_is_no_toml_is_told_with_the_line(file: Path, text: str, line: str) -> None:
     file.write_bytes(text.encode())
     with pytest.raises(InputError) as caught:
-        load_file(file, KNOWN)
+        load_file(file, known=KNOWN)
     (found,) = caught.value.problems
     assert found.where == str(file)
     assert str(found).startswith(line)
@@ -482,7 +657,7 @@ def test_a_file_that_is_no_toml_is_told_with_the_line(file: Path, text: str, lin
 def test_a_file_that_is_not_utf_8_is_told_with_the_line(file: Path) -> None:
     file.write_bytes(b'# M\xc3\xbcnchen\nname = "M\xfcnchen"\n')
     with pytest.raises(InputError, match=r"line 2: not UTF-8 text \(byte 0xfc\)"):
-        load_file(file, KNOWN)
+        load_file(file, known=KNOWN)
 
 
 def test_a_byte_order_mark_is_no_mistake(file: Path) -> None:
@@ -491,16 +666,16 @@ def test_a_byte_order_mark_is_no_mistake(file: Path) -> None:
 
 def test_a_missing_file_and_a_directory_are_told_as_such(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no such file"):
-        load_file(tmp_path / "none.toml", KNOWN)
+        load_file(tmp_path / "none.toml", known=KNOWN)
     with pytest.raises(InputError, match="this is a directory; a scenario is a TOML file"):
-        load_file(tmp_path, KNOWN)
+        load_file(tmp_path, known=KNOWN)
     with pytest.raises(InputError, match="cannot be read: Not a directory"):
-        load_file(Path(__file__) / "x.toml", KNOWN)
+        load_file(Path(__file__) / "x.toml", known=KNOWN)
 
 
 def test_flags_are_checked_also_when_the_file_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
-        load_file(tmp_path / "none.toml", KNOWN, Flags(path=["wifi:1mbit"], seed="x"))
+        load_file(tmp_path / "none.toml", Flags(path=["wifi:1mbit"], seed="x"), known=KNOWN)
     assert [found.where for found in caught.value.problems][1:] == ["--seed", "--path"]
 
 
@@ -545,7 +720,8 @@ SEVERAL = st.one_of(
     st.sampled_from(
         [
             *("50mbit", "1kbit", "0", "10ms", "0ms", "1.5s", "0.0", "5", "300p", "64KiB", "1%"),
-            *("auto", "default", "roundrobin", "cubic", "tcp", "bulk", "wifi"),
+            *("auto", "default", "roundrobin", "cubic", "tcp", "bulk", "wifi", "up", "x.c"),
+            *("roundrobin:num_segments=2", "roundrobin:x", ":"),
             *("-5ms", "10", "nan", "50mbps", "1e3", "x", ""),
         ]
     ),
@@ -566,17 +742,26 @@ DIRECTION = st.dictionaries(KEYS, SEVERAL, max_size=3)
 PATH = st.dictionaries(KEYS, st.one_of(SEVERAL, DIRECTION), max_size=4).map(
     lambda odd: {"name": "wifi", "rate": "50mbit", "delay": "10ms"} | odd
 )
+EVENTS = st.dictionaries(st.sampled_from(["at", "path", "action", "x"]), SEVERAL, max_size=2).map(
+    lambda odd: {"at": "1s", "path": "wifi", "action": "down"} | odd
+)
 WORKLOAD = st.dictionaries(
     st.sampled_from(["kind", "duration", "size", "warmup", "x"]), SEVERAL, max_size=2
 )
 FILES = st.builds(
-    lambda top, path, workload: {**top, "path": path, "workload": workload},
+    lambda top, path, event, workload: {
+        **top,
+        "path": path,
+        "event": event,
+        "workload": workload,
+    },
     st.dictionaries(
         TOP_KEYS,
         st.one_of(SEVERAL, st.lists(SEVERAL, max_size=2)),
         max_size=2,
     ),
     st.one_of(SEVERAL, st.lists(st.one_of(PATH, SEVERAL), max_size=2), st.lists(PATH, max_size=1)),
+    st.one_of(SEVERAL, st.lists(st.one_of(EVENTS, SEVERAL), max_size=2), st.just([])),
     st.one_of(WORKLOAD, SEVERAL, st.just({})),
 )
 
@@ -593,7 +778,7 @@ def test_any_file_is_either_a_scenario_or_a_list_of_mistakes_in_our_words(
     mistakes = Mistakes("scenario.toml")
     mistakes.data = copy.deepcopy(data)
     try:
-        request = sc._request(Flags(), mistakes, KNOWN, False)
+        request = sc._request(Flags(), mistakes, KNOWN, False, Path())
     except InputError as error:
         told = str(error)
     else:

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a kernel selftest printed: the verdict on each of its tests, and how two runs differ.
+
+The scripts end with TAP version 13 in the kernel's dialect (Documentation/dev-tools/ktap.rst).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Verdict = Literal["pass", "fail", "skip"]
+
+_RESULT = re.compile(r"^(not )?ok \d+ - [^\s:]+: *(.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Result:
+    """The verdicts of a script by the names of its tests, in their order.
+
+    `remarks` are the lines that say what failed or was skipped, and why. `error` says why the
+    script did not come to its end, "" if it did.
+    """
+
+    verdicts: Mapping[str, Verdict]
+    remarks: tuple[str, ...] = ()
+    error: str = ""
+
+
+def parse(output: str, status: int) -> Result:
+    """Reads what a script printed that ended with exit status `status`.
+
+    A test whose name occurs again is called `NAME (2)`. A script has not come to its end when it
+    gave no results or not as many as it announced, or failed although none of its tests did.
+    """
+    told, _, results = output.rpartition("\nTAP version 13\n")
+    announced = re.match(r"1\.\.(\d+)$", results, re.MULTILINE)
+    seen: Counter[str] = Counter()
+    verdicts: dict[str, Verdict] = {}
+    for failed, rest in _RESULT.findall(results):
+        title, _, directive = rest.partition(" # ")
+        name = " ".join(title.split())
+        seen[name] += 1
+        if seen[name] > 1:
+            name = f"{name} ({seen[name]})"
+        skipped = directive.upper().startswith("SKIP")
+        verdicts[name] = "fail" if failed else "skip" if skipped else "pass"
+    error = ""
+    if announced is None:
+        error = f"it ended with status {status} and without results"
+    elif int(announced[1]) != len(verdicts):
+        error = f"it announced {announced[1]} results and gave {len(verdicts)}"
+    elif status and "fail" not in verdicts.values():
+        error = f"it ended with status {status} although no test failed"
+    return Result(verdicts, tuple(_remarks(told or output)), error)
+
+
+def _remarks(text: str) -> Iterator[str]:
+    """Each line with [FAIL] or [SKIP], behind the title of its test if that is in a line above."""
+    title = ""
+    for line in text.splitlines():
+        words = " ".join(line.split())
+        begins = re.match(r"\d{2,3} \S", words) is not None
+        if begins:
+            title = words
+        if "[FAIL]" in words or "[SKIP]" in words:
+            yield words if begins or not title else f"{title}: {words}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Names of tests in two runs of a script, by what has become of them.
+
+    `lost`: passed before and do not now, or are new and fail. `failed`: failed before and do not
+    pass now. `skipped`: skipped both times. `won`: pass now and did not before.
+    """
+
+    lost: tuple[str, ...]
+    failed: tuple[str, ...]
+    skipped: tuple[str, ...]
+    won: tuple[str, ...]
+
+
+def compare(before: Result, after: Result) -> Comparison:
+    """What has become of each test. One that is missing, or skipped, does not pass."""
+    lost, failed, skipped, won = [], [], [], []
+    for name in dict.fromkeys([*before.verdicts, *after.verdicts]):
+        match before.verdicts.get(name), after.verdicts.get(name):
+            case "pass", "pass":
+                pass
+            case ("pass", _) | ("skip" | None, "fail") | ("skip", None):
+                lost.append(name)
+            case "fail", "fail" | "skip" | None:
+                failed.append(name)
+            case _, "skip":
+                skipped.append(name)
+            case _:
+                won.append(name)
+    return Comparison(tuple(lost), tuple(failed), tuple(skipped), tuple(won))

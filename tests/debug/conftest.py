@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What is here needs the debug kernel: it is left out of `make test`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    return config.getoption("--kernel-variant") != "debug" or None

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the framework does with schedulers that do the strangest things."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.vocabulary import RunScenario
+
+STRANGE = Path(__file__).parent / "schedulers"
+TWINS = ("a:20mbit,10ms", "b:20mbit,10ms")
+
+
+def strange(name: str) -> str:
+    return str(STRANGE / f"{name}.c")
+
+
+@pytest.mark.parametrize("loss", ["0%", "1%"])
+@pytest.mark.parametrize("event", [(), ("2s:b:down", "4s:b:up"), ("2s:b:close",)])
+def test_segments_in_any_order_arrive_whole(
+    run_scenario: RunScenario, loss: str, event: tuple[str, ...]
+) -> None:
+    # Sent from the end of the window backwards, what arrives has to wait for the very first: the
+    # out-of-order queue holds the better part of the send buffer, 200 KB of data at most.
+    paths = [f"{path},loss={loss}" for path in TWINS]
+    run = run_scenario(
+        *paths, scheduler=strange("backwards"), duration="6s", send_buffer="256KiB", event=event
+    )
+    assert run.outcome.guest["bytes_received"] == run.outcome.guest["bytes_written"]
+    assert run.server.connection["ofo_bytes"].max() > 64 * 1024
+    assert run.figures.metrics["refused_picks"] == 0
+
+
+@pytest.mark.parametrize("event", [(), ("2s:b:close",)])
+def test_picks_that_make_no_sense_are_refused_and_counted(
+    run_scenario: RunScenario, event: tuple[str, ...]
+) -> None:
+    # Each refusal is followed by what minrtt without rp would do; of eight picks, one may be a copy
+    # that makes sense.
+    run = run_scenario(*TWINS, scheduler=strange("nonsense"), duration="5s", event=event)
+    minrtt = run_scenario(*TWINS, scheduler="minrtt:rp=off", duration="5s", event=event)
+    assert run.goodput_bps >= 0.97 * 7 / 8 * minrtt.goodput_bps
+    segments = run.outcome.guest["bytes_written"] // 1424
+    assert run.figures.metrics["refused_picks"] >= segments
+
+
+def test_a_scheduler_that_only_waits_does_not_stop_the_connection(
+    run_scenario: RunScenario,
+) -> None:
+    # One segment whenever the retransmission timer fires, after 200 ms or more: 20 KB in 3 s
+    run = run_scenario(*TWINS, scheduler=strange("sleepy"), size="20KB")
+    assert run.outcome.guest["bytes_received"] == 20_000
+    # the greeting, and 20,000 bytes in segments of 1424
+    forced = run.figures.metrics["forced_picks"]
+    assert forced is not None
+    assert 14 <= forced <= 16
+
+
+def test_a_scheduler_is_asked_at_the_time_it_asks_for(run_scenario: RunScenario) -> None:
+    # One segment of 1424 bytes every 10 ms, although ACKs and writes come at other times.
+    run = run_scenario(*TWINS, scheduler=strange("clockwork"), duration="5s", send_buffer="64KiB")
+    assert run.goodput_bps == pytest.approx(1424 * 8 / 0.010, rel=0.01)

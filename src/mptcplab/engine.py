@@ -53,8 +53,10 @@ _POLL_S = 0.02
 _START_POLL_S = 0.002
 _CONNECTING = b"mptcplab: connecting"
 _TAIL_LINES = 30
-# A report of the kernel is shown from its beginning; one of KASAN has some 80 lines.
+# A report of the kernel is shown from its beginning; one of KASAN has some 80 lines. The longer a
+# backtrace, the more it is of what was left on the stack from earlier calls.
 _REPORT_LINES = 100
+_TRACE_LINES = 24
 # How long a kernel that spins may take to say where it is.
 _LAST_WORDS_S = 10.0
 
@@ -412,16 +414,17 @@ def _kernel_reason(console: str) -> str:
 
 def _suspect(scenario: Scenario, console: str, reason: str) -> str:
     """The first function on the stack that is of the scheduler, or of any module, unless told."""
-    own = rf"{re.escape(scenario.scheduler.name)}_\w+|\w+(?=\+\S+ \[\w+\])"
-    found = re.search(rf"^ \[<[0-9a-f]+>\] (?:\? )?((?:{own})\+.*)", console, re.MULTILINE)
-    if not found or found[1].split("+")[0] in reason:
-        return ""
-    return f" (in the backtrace: {_without_offset(found[1].strip())})"
+    for function, module in _FRAME.findall(console):
+        if module or function.startswith(f"{scenario.scheduler.name}_"):
+            if function in reason:
+                return ""
+            return f" (in the backtrace: {function}{module})"
+    return ""
 
 
 def _without_offset(text: str) -> str:
     """A text of the kernel's without the places within its functions: f+0x1a/0x2b [module]."""
-    return re.sub(r"\+0x[0-9a-f]+/0x[0-9a-f]+", "", text)
+    return re.sub(r"(?:\.\w+)*\+0x[0-9a-f]+/0x[0-9a-f]+", "", text)
 
 
 def _reason_without_outcome(returncode: int, console: str, directory: Path) -> str:
@@ -440,7 +443,11 @@ def _reason_without_outcome(returncode: int, console: str, directory: Path) -> s
 def _console_tail(directory: Path) -> str:
     """The last lines of the console that say something, and a report of the kernel as a whole."""
     text = (directory / CONSOLE).read_text(errors="replace").replace("\r", "")
-    lines = [line for line in text.splitlines() if line.strip() and not _NOISE.match(line)]
+    lines, frames = [], 0
+    for line in text.splitlines():
+        frames = frames + 1 if _FRAME.match(line) else 0
+        if line.strip() and not _NOISE.match(line) and frames <= _TRACE_LINES:
+            lines.append(line)
     reports = [number for number, line in enumerate(lines) if _REPORT_BEGINS.match(line)]
     first = max(len(lines) - _TAIL_LINES, 0)
     if reports and reports[0] < first:
@@ -450,6 +457,8 @@ def _console_tail(directory: Path) -> str:
 
 # What User-Mode Linux says at every start, and the words on the stack before they are decoded.
 _NOISE = re.compile(r"epollctl|Stack:$|(?: [0-9a-f]{8,16})+$")
+# A function in a backtrace, and the module that it is in.
+_FRAME = re.compile(r"^ \[<[0-9a-f]+>\] (?:\? )?(\w+)(?:\.\w+)*\+\S+( \[\w+\])?$", re.MULTILINE)
 # How the kernel begins to tell of a mistake in itself. The lab kernel says nothing of this kind
 # without one, the debug kernel finds more of them.
 _REPORT = r"(?:BUG: |WARNING: |INFO: (?:possible|suspicious|trying)|UBSAN: |ODEBUG: |unreferenced)"

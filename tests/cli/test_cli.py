@@ -348,7 +348,7 @@ def test_a_scheduler_that_fails_ends_its_run_with_its_name_and_a_backtrace(
     # the name, in the first line and decoded in the backtrace below it
     reason, _, below = run["reason"].partition("\n")
     assert "mine_next_segment" in reason
-    assert re.search(r"mine_next_segment\+0x\w+/0x\w+ \[mine\]", below)
+    assert re.search(r"mine_next_segment(\.cold)?\+0x\w+/0x\w+ \[mine\]", below)
     assert "mine, seed 1: failed: " in done.stderr
 
 

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+def pytest_ignore_collect(config: pytest.Config) -> bool | None:
     return config.getoption("--kernel-variant") != "debug" or None

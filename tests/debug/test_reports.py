@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The debug kernel finds in a scheduler what the lab kernel lets pass, and the run fails with it."""
+"""The debug kernel finds in a scheduler what the lab kernel lets pass, and the run fails of it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ MODULE_LICENSE("GPL");
 """
 
 FAULTS = {
-    "nothing": ("spin_lock(&one); spin_unlock(&one); spin_lock(&other); spin_unlock(&other);", ""),
+    "nothing": ("", ""),
     "memory that was freed": (
         "u8 *p = kmalloc(64, GFP_ATOMIC); kfree(p); (void)faulty_read(p, 8);",
         "KASAN: slab-use-after-free in faulty_read",
@@ -72,13 +72,13 @@ FAULTS = {
         "BUG: sleeping function called from invalid context",
     ),
     "locks in two orders": (
-        "spin_lock(&one); spin_lock(&other); spin_unlock(&other); spin_unlock(&one);"
-        "spin_lock(&other); spin_lock(&one); spin_unlock(&one); spin_unlock(&other);",
+        "spin_lock_bh(&one); spin_lock(&other); spin_unlock(&other); spin_unlock_bh(&one);"
+        "spin_lock_bh(&other); spin_lock(&one); spin_unlock(&one); spin_unlock_bh(&other);",
         "possible circular locking dependency detected",
     ),
-    "a lock that is still held": (
-        "spin_lock_bh(&one);",
-        "possible recursive locking detected",
+    "a lock that an interrupt takes, too": (
+        "spin_lock(&one); spin_unlock(&one);",
+        "inconsistent lock state",
     ),
 }
 

@@ -219,6 +219,7 @@ static void no_figure_makes_it_fail(struct kunit *test)
 		}
 		/* nothing is sooner than 1 us */
 		p.fast->srtt_us = 1;
+		p.fast->rttvar_us = 0;
 		expect_wait(test, p);
 	}
 }

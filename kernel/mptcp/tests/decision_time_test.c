@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* How long a decision takes: of upstream's default scheduler, and of ours.
+ *
+ * Two subflows with room, much to send. It tells cycles, the fewest of many
+ * rounds, and asserts nothing of them: `mptcplab bench` shows their ratio.
+ */
+
+#include "vocabulary.h"
+
+#define ROUNDS			200
+#define DECISIONS		100
+
+static const char * const schedulers[] = { "first", "minrtt", "roundrobin", "redundant",
+					   "blest", "ecf" };
+
+/* The virtual clock stands still meanwhile. */
+static u64 cycles(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+
+static void default_takes_time(struct kunit *test)
+{
+	struct mptcp_sock *msk = kunit_kzalloc(test, sizeof(*msk), GFP_KERNEL);
+	u64 least = U64_MAX, start;
+	int i, round;
+
+	KUNIT_ASSERT_NOT_NULL(test, msk);
+	INIT_LIST_HEAD(&msk->conn_list);
+	msk->wnd_end = SZ_1G;
+	for (i = 0; i < 2; i++) {
+		struct mptcp_subflow_context *ctx;
+		struct tcp_sock *tp;
+
+		ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
+		tp = kunit_kzalloc(test, sizeof(*tp), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, ctx);
+		KUNIT_ASSERT_NOT_NULL(test, tp);
+		ctx->tcp_sock = (struct sock *)tp;
+		ctx->tcp_sock->sk_state = TCP_ESTABLISHED;
+		ctx->tcp_sock->sk_prot = &tcp_prot;
+		ctx->tcp_sock->sk_pacing_rate = 12500000;
+		ctx->tcp_sock->sk_sndbuf = SZ_1M;
+		rcu_assign_pointer(inet_csk(ctx->tcp_sock)->icsk_ulp_data, ctx);
+		sock_net_set(ctx->tcp_sock, &init_net);
+		list_add_tail(&ctx->node, &msk->conn_list);
+	}
+	for (round = 0; round < ROUNDS; round++) {
+		start = cycles();
+		for (i = 0; i < DECISIONS; i++)
+			KUNIT_ASSERT_NOT_NULL(test, mptcp_subflow_get_send(msk));
+		least = min(least, cycles() - start);
+	}
+	kunit_info(test, "decision_time: default %llu\n", least / DECISIONS);
+}
+
+static void ours_take_time(struct kunit *test)
+{
+	u64 least, start;
+	int i, round, n;
+
+	for (n = 0; n < ARRAY_SIZE(schedulers); n++) {
+		struct mps_conn *conn = mps_test_conn(test, schedulers[n]);
+		struct mps_segment *seg;
+
+		mps_test_subflow(conn, .srtt_us = 20000);
+		mps_test_subflow(conn, .srtt_us = 40000);
+		mps_test_unsent_pkts(conn, 100);
+		least = U64_MAX;
+		for (round = 0; round < ROUNDS; round++) {
+			start = cycles();
+			for (i = 0; i < DECISIONS; i++) {
+				struct mps_pick pick = {};
+
+				KUNIT_ASSERT_TRUE(test, conn->ops->next_segment(conn, &pick));
+				KUNIT_ASSERT_NULL(test, mps_check_pick(conn, &pick, &seg));
+			}
+			least = min(least, cycles() - start);
+		}
+		kunit_info(test, "decision_time: %s %llu\n", schedulers[n], least / DECISIONS);
+	}
+}
+
+static struct kunit_case decision_time_cases[] = {
+	KUNIT_CASE(default_takes_time),
+	KUNIT_CASE(ours_take_time),
+	{}
+};
+
+static struct kunit_suite decision_time_suite = {
+	.name		= "decision_time",
+	.test_cases	= decision_time_cases,
+};
+
+kunit_test_suite(decision_time_suite);
+
+MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);
+MODULE_DESCRIPTION("KUnit: the time of a decision");
+MODULE_LICENSE("GPL");

@@ -194,6 +194,7 @@ void mps_segment_written(struct mptcp_sock *msk, struct mptcp_data_frag *dfrag, 
 	}
 	if (is_new) {
 		seg->carried = 0;
+		seg->split = false;
 		INIT_LIST_HEAD(&seg->reinject);
 		list_add_tail(&seg->unsent, &conn->unsent);
 	}
@@ -363,9 +364,14 @@ void mps_subflow_gone(struct mptcp_sock *msk, struct mptcp_subflow_context *ctx)
 	mptcp_data_unlock(sk);
 	if (!subflow)
 		return;
-	/* another subflow may have the slot later */
-	list_for_each_entry(seg, &msk->rtx_queue, frag.list)
+	/* another subflow may have the slot later; and of what was sent in
+	 * pieces, the others may not have the one that it carried
+	 */
+	list_for_each_entry(seg, &msk->rtx_queue, frag.list) {
+		if (seg->split && (seg->carried & BIT(subflow->slot)))
+			seg->carried = 0;
 		seg->carried &= ~BIT(subflow->slot);
+	}
 }
 
 static void mps_snapshot(struct mps_subflow *subflow)
@@ -447,7 +453,10 @@ void mps_recover(struct mps_conn *conn)
 	if (!conn->usable_mask)
 		return;
 	list_for_each_entry(seg, &conn->msk->rtx_queue, frag.list) {
-		bool orphan = mps_sent(seg) && !(seg->carried & conn->usable_mask);
+		u32 alive = seg->carried & conn->usable_mask;
+		/* one that was sent in pieces needs all of them */
+		bool orphan = mps_sent(seg) && (seg->split ? alive != seg->carried || !alive :
+							      !alive);
 
 		if (!orphan)
 			list_del_init(&seg->reinject);
@@ -752,6 +761,7 @@ static int mps_transmit(struct mps_conn *conn, const struct mps_pick *pick,
 	seg->carried |= BIT(subflow->slot);
 	switch (pick->kind) {
 	case MPS_NEW:
+		seg->split |= dfrag->already_sent || copied < dfrag->data_len;
 		dfrag->already_sent += copied;
 		conn->unsent_bytes -= copied;
 		msk->bytes_sent += copied;
@@ -766,16 +776,17 @@ static int mps_transmit(struct mps_conn *conn, const struct mps_pick *pick,
 		subflow->new_segments++;
 		break;
 	case MPS_REINJECTION:
-		if (info->sent == info->limit)
-			list_del_init(&seg->reinject);
 		subflow->reinjections++;
-		goto repeated;
+		break;
 	case MPS_DUPLICATE:
 		subflow->duplicates++;
-repeated:
+		break;
+	}
+	if (pick->kind != MPS_NEW) {
+		if (info->sent == info->limit)
+			list_del_init(&seg->reinject);
 		msk->bytes_retrans += copied;
 		MPTCP_INC_STATS(sock_net(sk), MPTCP_MIB_RETRANSSEGS);
-		break;
 	}
 	conn->nxt_seq = msk->snd_nxt - conn->base_seq;
 	msk->last_data_sent = tcp_jiffies32;
@@ -798,23 +809,31 @@ static void mps_arm_timer(struct mps_conn *conn)
 		mptcp_reset_rtx_timer(sk);
 }
 
-/* Short segments leave at once: whether they may was decided above. And TCP
- * must not hold back what fits into its window in order to fill a larger
- * packet: there will be no more, and it would take the subflow for one that is
- * limited by the application, whose congestion window does not grow.
+/* Short segments leave at once: whether they may was decided above. TCP may
+ * keep back what fits into its window for a moment, in order to fill a larger
+ * packet, and then takes the subflow for one that the application limits,
+ * whose congestion window does not grow. If what it has fills the window,
+ * that is wrong: tcp_cwnd_validate() again, for all that it has.
  */
 static void mps_flush(struct sock *ssk, const struct mptcp_sendmsg_info *info)
 {
-	struct sk_buff *tail = tcp_write_queue_tail(ssk);
+	struct tcp_sock *tp = tcp_sk(ssk);
+	u32 unsent_pkts;
 
-	if (!info->mss_now || !tail)
+	if (!info->mss_now || !tcp_send_head(ssk))
 		return;
 	if (mptcp_check_fallback(ssk)) {
-		tcp_push(ssk, 0, info->mss_now, tcp_sk(ssk)->nonagle, info->size_goal);
+		tcp_push(ssk, 0, info->mss_now, tp->nonagle, info->size_goal);
 		return;
 	}
-	TCP_SKB_CB(tail)->eor = 1;
 	__tcp_push_pending_frames(ssk, info->mss_now, TCP_NAGLE_PUSH);
+
+	unsent_pkts = DIV_ROUND_UP(tp->write_seq - tp->snd_nxt, info->mss_now);
+	if (unsent_pkts && tcp_packets_in_flight(tp) + unsent_pkts >= tcp_snd_cwnd(tp)) {
+		tp->is_cwnd_limited = true;
+		tp->max_packets_out = tp->packets_out;
+		tp->cwnd_usage_seq = tp->snd_nxt;
+	}
 }
 
 /* A subflow took nothing: no room, which its next ACK will mend, or it can send

@@ -16,6 +16,7 @@ struct mps_segment {
 	struct list_head	unsent;		/* on mps_conn.unsent, or empty */
 	struct list_head	reinject;	/* on mps_conn.reinject, or empty */
 	u32			carried;	/* by these slots; cleared when one goes */
+	bool			split;		/* it left in pieces, perhaps on several */
 };
 
 static inline struct mps_segment *mps_segment(const struct mptcp_data_frag *dfrag)

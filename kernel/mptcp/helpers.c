@@ -20,46 +20,30 @@ bool mps_only_backups(const struct mps_conn *conn)
 }
 EXPORT_SYMBOL_GPL(mps_only_backups);
 
-/* One pass over the regular or the backup subflows. *blocked: one that did not
- * carry the segment is only full, or in loss recovery after a timeout.
- */
-static struct mps_subflow *lowest_rtt_of(struct mps_conn *conn, const struct mps_segment *seg,
-					 bool backup, bool carried, bool *blocked)
-{
-	struct mps_subflow *subflow, *best = NULL;
-
-	mps_for_each_subflow(conn, subflow) {
-		if (!subflow->usable || subflow->backup != backup ||
-		    (seg && mps_carried_by(seg, subflow)) != carried)
-			continue;
-		if (!mps_available(subflow))
-			*blocked = true;
-		else if (!best || subflow->srtt_us < best->srtt_us)
-			best = subflow;
-	}
-	return best;
-}
-
 struct mps_subflow *mps_lowest_rtt(struct mps_conn *conn, const struct mps_segment *seg)
 {
-	struct mps_subflow *best;
-	bool blocked = false;
-	int backup;
-
-	/* first those that did not carry it: while one of them is only full,
-	 * neither a backup nor the same path again is any better
+	/* by class: regular ones that did not carry it, backups that did not,
+	 * regular ones that did, backups that did
 	 */
-	for (backup = 0; backup <= 1; backup++) {
-		best = lowest_rtt_of(conn, seg, backup, false, &blocked);
-		if (best || blocked)
-			return best;
+	struct mps_subflow *best[4] = {}, *subflow;
+	bool exists[4] = {};
+	int class;
+
+	mps_for_each_subflow(conn, subflow) {
+		if (!subflow->usable)
+			continue;
+		class = subflow->backup + (seg && mps_carried_by(seg, subflow) ? 2 : 0);
+		exists[class] = true;
+		if (mps_available(subflow) &&
+		    (!best[class] || subflow->srtt_us < best[class]->srtt_us))
+			best[class] = subflow;
 	}
-	/* all carried it */
-	for (backup = 0; seg && backup <= 1; backup++) {
-		best = lowest_rtt_of(conn, seg, backup, true, &blocked);
-		if (best || blocked)
-			return best;
-	}
+	/* While one of a class is only full, or repeats what it lost, the next
+	 * class is no better: neither a backup nor the same path again.
+	 */
+	for (class = 0; class < ARRAY_SIZE(best); class++)
+		if (exists[class])
+			return best[class];
 	return NULL;
 }
 EXPORT_SYMBOL_GPL(mps_lowest_rtt);
@@ -71,7 +55,8 @@ struct mps_subflow *mps_faster_but_full(struct mps_conn *conn, const struct mps_
 	mps_for_each_subflow(conn, subflow) {
 		if (!subflow->usable || subflow->backup > slow->backup ||
 		    subflow->srtt_us >= slow->srtt_us || mps_in_loss(subflow) ||
-		    mps_has_room(subflow) || !subflow->in_flight_pkts)
+		    mps_has_room(subflow) ||
+		    !(subflow->in_flight_pkts || subflow->unsent_bytes))
 			continue;
 		if (!fastest || subflow->srtt_us < fastest->srtt_us)
 			fastest = subflow;

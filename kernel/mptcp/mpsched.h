@@ -356,8 +356,8 @@ struct mps_subflow *mps_lowest_rtt(struct mps_conn *conn, const struct mps_segme
 
 /* The subflow to wait for instead of using `slow`: the lowest RTT of those that
  * are faster, of no lower priority, and surely there again soon: nothing is
- * wrong with them but a full window, and what fills it is in flight, so that
- * an acknowledgment or, at worst, a timeout follows. NULL: there is none.
+ * wrong with them but a full window, and what fills it is in flight or about to
+ * be, so that an acknowledgment or, at worst, a timeout follows. NULL: none.
  */
 struct mps_subflow *mps_faster_but_full(struct mps_conn *conn, const struct mps_subflow *slow);
 

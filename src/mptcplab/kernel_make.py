@@ -56,7 +56,7 @@ PRECOMPILED = (
 _PLAIN_OBJECTS = {"kernel": "init/init_task.o", "module": "lib/kunit/assert.o"}
 
 # Objects of a whole build, for the progress bar of the first; later ones know the number.
-_OBJECTS_GUESS = 600
+_OBJECTS_GUESS = 690
 _LOG_LINES_SHOWN = 12
 
 

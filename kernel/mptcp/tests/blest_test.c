@@ -244,12 +244,22 @@ static void does_not_wait_for_a_backup(struct kunit *test)
 	expect_slow(test, p);
 }
 
-static void does_not_wait_when_nothing_is_in_flight(struct kunit *test)
+/* What was queued just now is not sent yet. */
+static void waits_for_what_is_about_to_be_in_flight(struct kunit *test)
 {
 	struct two_paths p = two_paths(test, false);
 
 	p.fast->in_flight_pkts = 0;
 	p.fast->unsent_bytes = 10 * MSS;
+	expect_wait(test, p);
+}
+
+static void does_not_wait_when_nothing_is_in_flight(struct kunit *test)
+{
+	struct two_paths p = two_paths(test, false);
+
+	p.fast->in_flight_pkts = 0;
+	p.fast->cwnd_pkts = 0;
 	expect_slow(test, p);
 }
 
@@ -399,6 +409,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(does_not_wait_for_a_path_that_is_gone),
 	KUNIT_CASE(does_not_wait_for_a_path_after_a_timeout),
 	KUNIT_CASE(does_not_wait_for_a_backup),
+	KUNIT_CASE(waits_for_what_is_about_to_be_in_flight),
 	KUNIT_CASE(does_not_wait_when_nothing_is_in_flight),
 	KUNIT_CASE(does_not_wait_for_an_equal_path),
 	KUNIT_CASE(waits_for_a_path_in_fast_recovery),

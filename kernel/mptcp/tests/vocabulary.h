@@ -190,6 +190,7 @@ static inline struct mps_subflow *__mps_test_subflow(struct mps_conn *conn,
 		subflow->last_rtt_us = subflow->srtt_us;
 	subflow->conn = conn;
 	subflow->ssk = (struct sock *)tp;
+	subflow->ssk->sk_protocol = IPPROTO_TCP;
 	subflow->slot = t->last_id++;
 	subflow->id = t->last_id;
 	subflow->established = true;

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs with minrtt: the fast path first, and what its two extras are for."""
+
+from __future__ import annotations
+
+from tests.vocabulary import Run, RunScenario
+
+# Together in flight: 4 Mbit/s for 10 and 200 ms, 5 and 100 KB. Of 200 KB receive buffer half is
+# window, so the far path alone takes all of it, and the near one waits for its head of line.
+LIMITED = ("near:4mbit,5ms", "far:4mbit,100ms")
+
+
+def test_what_fits_the_fast_path_takes_the_fast_path(run_scenario: RunScenario) -> None:
+    # a 64 KB send buffer, overhead counted, is less than the 4 MB/s x 20 ms in flight on near
+    run = run_scenario(
+        "far:50mbit,50ms", "near:50mbit,10ms", scheduler="minrtt", duration="10s", send_buffer="32KB"
+    )
+    assert [path["share"] >= 0.99 for path in run.figures.paths] == [False, True]
+
+
+def test_opportunistic_retransmission_pays_where_the_receive_window_limits(
+    run_scenario: RunScenario,
+) -> None:
+    flags = {"receive_buffer": "200KB", "duration": "40s"}
+    with_rp = run_scenario(*LIMITED, scheduler="minrtt", **flags)
+    without = run_scenario(*LIMITED, scheduler="minrtt:rp=off", **flags)
+    # TCP over the near path alone has 3.76 Mbit/s: without rp, the second path is worth nothing
+    near_alone = 4e6 * 1424 / 1514
+    assert without.goodput_bps <= 1.1 * near_alone
+    assert with_rp.goodput_bps >= 1.25 * without.goodput_bps
+    copies = [path["duplicate_segments"] for path in with_rp.figures.paths]
+    assert copies[0] > 0
+    assert copies[1] == 0
+    assert [path["duplicate_segments"] for path in without.figures.paths] == [0, 0]
+
+
+def test_bufferbloat_mitigation_bounds_the_round_trip_time(run_scenario: RunScenario) -> None:
+    # 300 packets of 1514 bytes wait 363 ms at 10 Mbit/s, of which 12 are in the delay line. With
+    # lambda 2, RTT x in flight = 2 x 20 ms x cwnd: it settles where the queue makes 40 ms of the
+    # RTT's 20, give or take the smoothing of the estimate.
+    paths = ("a:10mbit,10ms,queue=300", "b:10mbit,10ms,queue=300")
+    without = run_scenario(*paths, scheduler="minrtt:rp=off", duration="20s")
+    with_bm = run_scenario(*paths, scheduler="minrtt:rp=off:bm=on:bm_lambda=20", duration="20s")
+
+    def late_srtt_us(run: Run) -> float:
+        subflow = run.client.subflow
+        return float(subflow["srtt_us"][len(subflow) // 2 :].mean())
+
+    assert late_srtt_us(without) >= 200_000
+    assert late_srtt_us(with_bm) <= 100_000
+    assert with_bm.goodput_bps >= 0.97 * without.goodput_bps

@@ -9,8 +9,9 @@ MPTCPLAB := $(BIN)/mptcplab
 DEMO_OUT ?= demo-out
 PYTEST_ARGS ?=
 SELFTESTS_ARGS ?=
-# What is run in the debug kernel: every scheduler, with every fault.
-DEBUG_TESTS := tests/debug tests/scenario tests/kernel/test_kunit.py
+# What is run in the debug kernel: every scheduler, with every trouble. Not what needs much data.
+DEBUG_TESTS := tests/debug tests/kernel/test_kunit.py tests/scenario/test_framework.py \
+    tests/scenario/test_every_scheduler.py::test_every_byte_arrives
 
 # Where the tarball of Debian's kernel source lies; checkpatch.pl is taken from it.
 KERNEL_SOURCE ?= /usr/src/linux-source-6.12.tar.xz

@@ -83,6 +83,7 @@ struct traffic {
 	uint64_t size_bytes;
 	uint64_t sample_interval_ns;
 	uint64_t seed;
+	char scheduler[16];	/* for this connection alone; "": that of the namespace */
 };
 
 void __attribute__((noreturn)) traffic_run(const struct traffic *t, int report_fd);

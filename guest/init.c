@@ -250,6 +250,8 @@ static void parse_traffic(void)
 			t.sample_interval_ns = parse_number(word, value);
 		else if (!strcmp(word, "seed"))
 			t.seed = parse_number(word, value);
+		else if (!strcmp(word, "socket-scheduler"))
+			snprintf(t.scheduler, sizeof(t.scheduler), "%s", value);
 		else if (!strcmp(word, "trace"))
 			t.trace = parse_number(word, value);
 		else

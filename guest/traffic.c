@@ -25,6 +25,10 @@
 
 #include "guest.h"
 
+/* the lab kernel's option that chooses the scheduler of one connection */
+#define SOL_MPTCP		284
+#define MPTCP_SCHEDULER		100
+
 #ifndef IPPROTO_MPTCP
 #define IPPROTO_MPTCP	262
 #endif
@@ -288,6 +292,17 @@ static uint64_t phase_ns(uint64_t seed)
 	return (z ^ (z >> 31)) % NS_PER_SEC;
 }
 
+static void choose_scheduler(int fd, const char *name)
+{
+	char chosen[16] = "";
+	socklen_t len = sizeof(chosen);
+
+	if (setsockopt(fd, SOL_MPTCP, MPTCP_SCHEDULER, name, strlen(name)))
+		fail("scheduler %s: %s", name, strerror(errno));
+	if (getsockopt(fd, SOL_MPTCP, MPTCP_SCHEDULER, chosen, &len) || strcmp(chosen, name))
+		fail("scheduler %s: the socket has %s", name, chosen);
+}
+
 static void run_source(const struct traffic *t)
 {
 	static uint64_t buffer[CHUNK_WORDS];
@@ -303,6 +318,8 @@ static void run_source(const struct traffic *t)
 	 * all that may be in a plan beside what the run is.
 	 */
 	sleep_until((now_ns() / NS_PER_SEC + 1) * NS_PER_SEC);
+	if (*t->scheduler)
+		choose_scheduler(fd, t->scheduler);
 	report(MESSAGE_CONNECTING, 0, 0, "");
 	if (connect(fd, (struct sockaddr *)&peer, sizeof(peer))) {
 		report(MESSAGE_MISSING, 1, 0, strerror(errno));
@@ -312,6 +329,9 @@ static void run_source(const struct traffic *t)
 		fail("greeting: %s", strerror(errno));
 	if (!t->tcp)
 		wait_for_subflows(fd, t);
+	if (*t->scheduler && (!setsockopt(fd, SOL_MPTCP, MPTCP_SCHEDULER, "default", 7) ||
+			      errno != EISCONN))
+		fail("the scheduler of a connection that is made could be changed");
 
 	start = now_ns() + START_DELAY_NS + phase_ns(t->seed);
 	if (t->duration_ns)

@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.vocabulary import RunScenario
+from mptcplab import engine, plan, records
+from mptcplab.errors import RunError
+from mptcplab.guest import Guest
+from mptcplab.kernel import KernelBuild
+from tests.vocabulary import RunScenario, scenario_of
 
 STRANGE = Path(__file__).parent / "schedulers"
 TWINS = ("a:20mbit,10ms", "b:20mbit,10ms")
@@ -62,3 +67,29 @@ def test_a_scheduler_is_asked_at_the_time_it_asks_for(run_scenario: RunScenario)
     # One segment of 1424 bytes every 10 ms, although ACKs and writes come at other times.
     run = run_scenario(*TWINS, scheduler=strange("clockwork"), duration="5s", send_buffer="64KiB")
     assert run.goodput_bps == pytest.approx(1424 * 8 / 0.010, rel=0.01)
+
+
+def plan_with(options: str) -> str:
+    """The plan of a run of the default scheduler, with more options for the source."""
+    scenario = scenario_of(*TWINS, duration="2s")
+    return re.sub(r"(traffic source .*)", rf"\1 {options}", plan.render(scenario))
+
+
+def test_a_socket_option_chooses_the_scheduler_of_one_connection(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    # The source reads it back, and finds that it cannot be changed after connecting.
+    text = plan_with("--socket-scheduler first")
+    engine.run(scenario_of(*TWINS, duration="2s"), text, lab_kernel, lab_guest, tmp_path)
+    subflow = records.read_samples(tmp_path / engine.CLIENT_SAMPLES).subflow
+    first, second = (subflow[subflow["n"] == n] for n in (0, 1))
+    assert first["new_segments"][-1] > 0
+    assert second["sent_bytes"][-1] == second["sent_bytes"][0]
+
+
+def test_a_scheduler_that_is_not_there_cannot_be_chosen(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    text = plan_with("--socket-scheduler nobody")
+    with pytest.raises(RunError, match="scheduler nobody: No such file or directory"):
+        engine.run(scenario_of(*TWINS, duration="2s"), text, lab_kernel, lab_guest, tmp_path)

@@ -26,8 +26,9 @@
  *   that can come back here, or the connection stalls: see
  *   mps_faster_but_full(). Equal RTTs are no reason to wait.
  * - Reinjections do not wait: they are what blocks the receiver.
- * - The spread of the RTT is twice its mean deviation, as in the module; the
- *   paper does not say how to take it.
+ * - The spread of an RTT is its mean deviation, which RFC 6298 calls variation,
+ *   as the paper does; with v095 twice that, as in the module, where it was
+ *   never less than 100 ms, however.
  */
 
 #include "mpsched.h"
@@ -42,7 +43,7 @@ static const struct mps_param ecf_params[] = {
 	[BETA] = MPS_UINT("beta_permille", 0, 10000, 250, "1/1000",
 			  "hysteresis: a path not waited for must be better by this"),
 	[V095] = MPS_BOOL("v095", 0,
-			  "count at least a congestion window of data, as the module of v0.95"),
+			  "take k and the spread of the RTT as the kernel module of v0.95 does"),
 	[RP]   = MPS_BOOL("rp", 1, "opportunistic retransmission and penalisation"),
 };
 
@@ -67,10 +68,12 @@ static u64 ecf_rounds_1000(const struct mps_conn *conn, const struct mps_subflow
 static bool ecf_waits(struct mps_conn *conn, const struct mps_subflow *fast,
 		      const struct mps_subflow *slow)
 {
-	u64 spread_us = 2ULL * max(fast->rttvar_us, slow->rttvar_us);
+	u64 spread_us = max(fast->rttvar_us, slow->rttvar_us);
 	struct ecf_conn *state = mps_conn_priv(conn);
 	u64 margin_1000 = ECF_SCALE;
 
+	if (mps_param(conn, V095))
+		spread_us *= 2;
 	if (state->waiting)
 		margin_1000 += mps_param(conn, BETA);
 

@@ -102,7 +102,7 @@ static void agrees_with_v095(struct kunit *test)
 	expect_slow(test, waiting(test, true, 53));
 }
 
-/* 2 x 10 ms: (1 + k / 10) x 20 < 120 up to k = 49; k / 10 x 100 >= 60 from 6 on */
+/* (1 + k / 10) x 20 < 120 up to k = 49; k / 10 x 100 >= 60 from 6 on */
 static void the_larger_spread_of_the_rtt_counts_for_both(struct kunit *test)
 {
 	static const u32 sends[] = { 5, 50 }, waits[] = { 6, 49 };
@@ -112,13 +112,25 @@ static void the_larger_spread_of_the_rtt_counts_for_both(struct kunit *test)
 	for (side = 0; side <= 1; side++) {
 		for (i = 0; i < 2; i++) {
 			p = two_paths(test, false, sends[i]);
-			(side ? p.fast : p.slow)->rttvar_us = 10 * MSEC_US;
+			(side ? p.fast : p.slow)->rttvar_us = 20 * MSEC_US;
 			expect_slow(test, p);
 			p = two_paths(test, false, waits[i]);
-			(side ? p.fast : p.slow)->rttvar_us = 10 * MSEC_US;
+			(side ? p.fast : p.slow)->rttvar_us = 20 * MSEC_US;
 			expect_wait(test, p);
 		}
 	}
+}
+
+/* ... and 2 x 10 ms are the same to the module */
+static void v095_takes_twice_the_mean_deviation(struct kunit *test)
+{
+	struct two_paths p = two_paths(test, true, 49);
+
+	p.slow->rttvar_us = 10 * MSEC_US;
+	expect_wait(test, p);
+	p = two_paths(test, true, 50);
+	p.slow->rttvar_us = 10 * MSEC_US;
+	expect_slow(test, p);
 }
 
 /* Half the window, twice the rounds: (1 + k / 5) x 20 < 125 up to k = 26. */
@@ -318,6 +330,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(having_waited_it_waits_for_more),
 	KUNIT_CASE(agrees_with_v095),
 	KUNIT_CASE(the_larger_spread_of_the_rtt_counts_for_both),
+	KUNIT_CASE(v095_takes_twice_the_mean_deviation),
 	KUNIT_CASE(a_penalty_counts_as_a_smaller_window),
 	KUNIT_CASE(does_not_wait_for_a_path_that_is_gone),
 	KUNIT_CASE(does_not_wait_for_a_path_after_a_timeout),

@@ -46,10 +46,11 @@ PRECOMPILED = (
     "modfile_flags=-DLAB_MODFILE=$(call stringify,$(modfile))",
     "modname_flags=-DLAB_MODNAME=$(call name-fix,$(modname))"
     " -DLAB_KMODNAME=kmod_$(call name-fix-token,$(modname))",
-    # These declare what headers that they do not include declare otherwise: a function `swap`, and
-    # all system calls.
+    # These declare what headers that they do not include declare otherwise: a function `swap`, all
+    # system calls, and, with IPv6, a variable `rcv_saddr`.
     "CFLAGS_sort.o=-DLAB_WITHOUT_HEADERS",
     "CFLAGS_sys_call_table_64.o=-DLAB_WITHOUT_HEADERS",
+    "CFLAGS_ping.o=-DLAB_WITHOUT_HEADERS",
 )
 # The headers are compiled twice, with the flags of most objects of the kernel and with those of
 # modules; of each, any object will do. The compiler takes the one that fits.

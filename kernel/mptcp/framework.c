@@ -36,7 +36,7 @@ static struct sock *mps_sk(const struct mps_conn *conn)
 
 /* --- segments */
 
-static void mps_refresh(struct mps_conn *conn);
+static void mps_refresh(struct mps_conn *conn, const struct sock *ssk);
 
 #define mps_first(_list, _node) \
 	(list_empty(_list) ? NULL : list_entry((_list)->next, struct mps_segment, _node))
@@ -136,6 +136,7 @@ struct mps_segment *mps_oldest_missing(struct mps_conn *conn, struct mps_subflow
 		if (!mps_carried_by(seg, subflow))
 			return seg;
 		subflow->cursor = seg;
+		conn->has_cursors = true;
 	}
 	return NULL;
 }
@@ -163,7 +164,7 @@ size_t mps_segment_overhead(void)
 u16 mps_segment_room(const struct mptcp_sock *msk)
 {
 	if (list_empty(&msk->mps->subflows))
-		mps_refresh(msk->mps);
+		mps_refresh(msk->mps, NULL);
 	return msk->mps->segment_bytes;
 }
 
@@ -214,6 +215,8 @@ void mps_segment_gone(struct mptcp_sock *msk, struct mptcp_data_frag *dfrag)
 		mps_update_first_pending(conn);
 	}
 	list_del(&seg->reinject);
+	if (!conn->has_cursors)
+		return;
 	mps_for_each_subflow(conn, subflow)
 		if (subflow->cursor == seg)
 			subflow->cursor = NULL;
@@ -225,8 +228,11 @@ void mps_segment_gone(struct mptcp_sock *msk, struct mptcp_data_frag *dfrag)
 u64 mps_acked_limit(const struct mptcp_sock *msk, u64 snd_una)
 {
 	const struct mptcp_data_frag *head = msk->first_pending;
-	u64 limit = head ? head->data_seq + head->already_sent : msk->snd_nxt;
+	u64 limit;
 
+	if (!msk->mps->has_gaps)
+		return snd_una;
+	limit = head ? head->data_seq + head->already_sent : msk->snd_nxt;
 	return after64(snd_una, limit) ? limit : snd_una;
 }
 
@@ -397,16 +403,20 @@ static void mps_snapshot(struct mps_subflow *subflow)
 	subflow->pacing_rate = pacing == ~0UL ? U64_MAX : pacing;
 }
 
-/* Brings one subflow up to date and tells the scheduler what happened to it. */
-static void mps_refresh_subflow(struct mps_conn *conn, struct mps_subflow *subflow)
+/* Brings one subflow up to date and tells the scheduler what happened to it.
+ * `heard`: it may have had an ACK or a timeout; all but its priority and its
+ * usability is as it was, if not.
+ */
+static void mps_refresh_subflow(struct mps_conn *conn, struct mps_subflow *subflow, bool heard)
 {
 	struct mptcp_subflow_context *ctx = mps_ctx(subflow);
-	u64 acked = tcp_sk(subflow->ssk)->bytes_acked;
-	bool usable, backup, was_loss, changed;
 	const struct mps_ops *ops = conn->ops;
 	u8 ca_state = subflow->ca_state;
+	bool usable, backup, changed;
+	u64 acked;
 
-	mps_snapshot(subflow);
+	if (heard)
+		mps_snapshot(subflow);
 	backup = ctx->backup || ctx->request_bkup;
 	usable = !READ_ONCE(subflow->silent) && !ctx->closing && mptcp_subflow_active(ctx);
 	changed = usable != subflow->usable || backup != subflow->backup;
@@ -416,13 +426,17 @@ static void mps_refresh_subflow(struct mps_conn *conn, struct mps_subflow *subfl
 	if (!subflow->established) {
 		if (!usable)
 			return;
+		mps_snapshot(subflow);
 		subflow->established = true;
-		subflow->acked_seen = acked;
+		subflow->acked_seen = tcp_sk(subflow->ssk)->bytes_acked;
 		if (ops->init_subflow)
 			ops->init_subflow(conn, subflow);
 	}
 	if (changed && ops->on_subflow_state)
 		ops->on_subflow_state(conn, subflow);
+	if (!heard)
+		return;
+	acked = tcp_sk(subflow->ssk)->bytes_acked;
 	if (acked != subflow->acked_seen) {
 		u64 bytes = acked - subflow->acked_seen;
 
@@ -431,8 +445,7 @@ static void mps_refresh_subflow(struct mps_conn *conn, struct mps_subflow *subfl
 		if (ops->on_ack)
 			ops->on_ack(conn, subflow, bytes);
 	}
-	was_loss = ca_state == TCP_CA_Loss || ca_state == TCP_CA_Recovery;
-	if (!was_loss && subflow->ca_state == TCP_CA_Recovery && ops->on_loss)
+	if (ca_state < TCP_CA_Recovery && subflow->ca_state == TCP_CA_Recovery && ops->on_loss)
 		ops->on_loss(conn, subflow);
 	if (READ_ONCE(subflow->timed_out)) {
 		WRITE_ONCE(subflow->timed_out, false);
@@ -468,7 +481,10 @@ void mps_recover(struct mps_conn *conn)
 }
 EXPORT_SYMBOL_GPL(mps_recover);
 
-static void mps_refresh(struct mps_conn *conn)
+/* ssk: the only subflow that had an ACK or a timeout since the last time; NULL:
+ * any may have had.
+ */
+static void mps_refresh(struct mps_conn *conn, const struct sock *ssk)
 {
 	struct mptcp_sock *msk = conn->msk;
 	struct mptcp_subflow_context *ctx;
@@ -494,7 +510,7 @@ static void mps_refresh(struct mps_conn *conn)
 	conn->closing = READ_ONCE(msk->snd_data_fin_enable);
 
 	mps_for_each_subflow(conn, subflow) {
-		mps_refresh_subflow(conn, subflow);
+		mps_refresh_subflow(conn, subflow, !ssk || subflow->ssk == ssk);
 		if (!subflow->usable)
 			continue;
 		usable++;
@@ -515,7 +531,7 @@ static void mps_refresh(struct mps_conn *conn)
  */
 bool mps_subflow_lost(struct mptcp_sock *msk)
 {
-	mps_refresh(msk->mps);
+	mps_refresh(msk->mps, NULL);
 	mps_recover(msk->mps);
 	return !list_empty(&msk->rtx_queue);
 }
@@ -765,6 +781,8 @@ static int mps_transmit(struct mps_conn *conn, const struct mps_pick *pick,
 		dfrag->already_sent += copied;
 		conn->unsent_bytes -= copied;
 		msk->bytes_sent += copied;
+		if (!in_order)
+			conn->has_gaps = true;
 		if (after64(dfrag->data_seq + dfrag->already_sent, msk->snd_nxt))
 			WRITE_ONCE(msk->snd_nxt, dfrag->data_seq + dfrag->already_sent);
 		if (dfrag->data_len < conn->segment_bytes)
@@ -841,7 +859,7 @@ static void mps_flush(struct sock *ssk, const struct mptcp_sendmsg_info *info)
  */
 static bool mps_has_ended(struct mps_conn *conn, const struct mps_subflow *subflow)
 {
-	mps_refresh(conn);
+	mps_refresh(conn, NULL);
 	return !subflow->usable;
 }
 
@@ -864,7 +882,7 @@ void mps_push(struct mptcp_sock *msk, unsigned int flags)
 		__mptcp_clean_una(sk);
 	mptcp_data_unlock(sk);
 
-	mps_refresh(conn);
+	mps_refresh(conn, NULL);
 	while (mps_decide(conn, &pick, &seg)) {
 		if (pick.subflow->ssk != ssk) {
 			if (ssk) {
@@ -901,7 +919,7 @@ void mps_push_bh(struct mptcp_sock *msk, struct sock *ssk)
 	struct mps_pick pick;
 	bool copied = false;
 
-	mps_refresh(conn);
+	mps_refresh(conn, ssk);
 	while (mps_decide(conn, &pick, &seg)) {
 		if (pick.subflow->ssk != ssk) {
 			conn->handoff = (struct mps_handoff) {
@@ -985,7 +1003,7 @@ int mps_get_subflow(struct mptcp_sock *msk, struct mptcp_sched_data *data)
 			mptcp_pm_subflow_chk_stale(msk, ssk);
 	}
 	conn->alarm = true;
-	mps_refresh(conn);
+	mps_refresh(conn, NULL);
 	head = mps_first(&msk->rtx_queue, frag.list);
 	if (!head || !mps_sent(head))
 		return -EINVAL;

@@ -102,6 +102,8 @@ struct mps_conn {
 	u64			small_end;	/* end of the latest short segment */
 	u32			usable_mask;	/* of slots */
 	bool			started;	/* base_seq is known */
+	bool			has_gaps;	/* something was sent out of order */
+	bool			has_cursors;	/* mps_oldest_missing() is used */
 	bool			has_handoff;
 	bool			alarm;		/* the retransmission timer fired */
 	struct mps_handoff {

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.vocabulary import Run, RunScenario
 
-# The far path alone fills 4 Mbit/s x 200 ms = 100 KB, and half of 200 KB of receive buffer is window:
-# what is on its way there leaves the near path none.
+# The far path alone fills 4 Mbit/s x 200 ms = 100 KB, and half of 200 KB of receive buffer is
+# window: what is on its way there leaves the near path none.
 LIMITED = ("near:4mbit,5ms", "far:4mbit,100ms")
 
 
 def test_what_fits_the_fast_path_takes_the_fast_path(run_scenario: RunScenario) -> None:
-    # a 64 KB send buffer, overhead counted, is less than the 4 MB/s x 20 ms in flight on near
+    # Of 32 KB send buffer, overhead counted, at most 22 segments are data; the window of the near
+    # path, which begins with 10, has room for all of them after two round trips.
     run = run_scenario(
         "far:50mbit,50ms",
         "near:50mbit,10ms",
@@ -19,7 +22,7 @@ def test_what_fits_the_fast_path_takes_the_fast_path(run_scenario: RunScenario) 
         duration="10s",
         send_buffer="32KB",
     )
-    assert [path["share"] >= 0.99 for path in run.figures.paths] == [False, True]
+    assert [path["share"] for path in run.figures.paths] == pytest.approx([0, 1], abs=0.01)
 
 
 def test_opportunistic_retransmission_pays_where_the_receive_window_limits(
@@ -29,9 +32,9 @@ def test_opportunistic_retransmission_pays_where_the_receive_window_limits(
     with_rp = run_scenario(*LIMITED, scheduler="minrtt", **flags)
     without = run_scenario(*LIMITED, scheduler="minrtt:rp=off", **flags)
     assert with_rp.goodput_bps >= 1.1 * without.goodput_bps
-    copies = [path["duplicate_segments"] for path in with_rp.figures.paths]
-    assert copies[0] > 0
-    assert copies[1] == 0
+    # the oldest segment is repeated on the faster path, never the other way round
+    near, far = (path["duplicate_segments"] for path in with_rp.figures.paths)
+    assert (near != 0, far) == (True, 0)
     assert [path["duplicate_segments"] for path in without.figures.paths] == [0, 0]
 
 

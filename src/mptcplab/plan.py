@@ -133,7 +133,8 @@ def _link(link: Direction, loss: float | None) -> str:
     loss = link.loss if loss is None else loss
     return (
         f"limit {link.queue_packets} rate {units.format_rate(link.rate_bps)}"
-        f" delay {units.format_time(link.delay_ns)}"
+        # tc does not take a 0 without a unit
+        f" delay {units.format_time(link.delay_ns) if link.delay_ns else '0ms'}"
         + (f" {units.format_time(link.jitter_ns)}" if link.jitter_ns else "")
         + (f" loss {units.format_fraction(loss)}" if loss else "")
     )

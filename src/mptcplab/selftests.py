@@ -441,6 +441,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="of all randomness (default 1)")
     parser.add_argument("--only", default="", help="scripts whose name contains this")
     options = parser.parse_args(arguments)
+    if not any(options.only in str(script) for script in SCRIPTS):
+        scripts = ", ".join(dict.fromkeys(script.name for script in SCRIPTS))
+        parser.error(
+            f"--only {options.only}: in no name of a script; accepted is part of {scripts}"
+        )
     console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
     campaign = Campaign()
     try:
@@ -454,6 +459,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MptcplabError as error:
         print(error, file=sys.stderr)
         return error.exit_status
+    except KeyboardInterrupt:
+        print("mptcplab: cancelled; what has ended need not run again", file=sys.stderr)
+        return 130
     show(campaign, console)
     results = _cache() / "results.txt"
     results.write_text("".join(f"{line}\n" for line in campaign.lines()))

@@ -187,3 +187,10 @@ def test_the_same_scenario_gives_the_same_text(paths: int, seed: int) -> None:
     again = Scenario.model_validate_json(base.key_text())
     assert again == base
     assert plan.render(again) == plan.render(base)
+
+
+def test_no_delay_is_written_with_a_unit() -> None:
+    """Without, tc refuses it."""
+    flags = Flags(path=("only:10mbit,0ms",), transport="tcp")
+    text = plan.render(from_flags(flags, single=True).runs()[0])
+    assert text.count(" rate 10mbit delay 0ms") == 2

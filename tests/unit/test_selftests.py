@@ -135,3 +135,10 @@ def test_each_test_has_a_line_with_both_verdicts() -> None:
         "diag.sh\tc\tnone\tpass",
         "diag.sh, ecf\ta\t\tpass",
     ]
+
+
+def test_a_script_that_there_is_not_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        selftests.main(["--only", "userspace"])
+    assert ended.value.code == 2
+    assert "--only userspace: in no name of a script" in capsys.readouterr().err

@@ -134,13 +134,14 @@ def run(
     """
     limits = limits or Limits()
     watch = watch or Watch()
-    links = {_INIT: guest.program}
-    links |= {f"{name}.ko": file.absolute() for name, file in (modules or {}).items()}
+    # Copies: the guest has a /tmp of its own, and a link to a file in the host's would lead nowhere.
+    copies = {f"{name}.ko": file for name, file in (modules or {}).items()}
     try:
         (directory / PLAN).write_text(plan)
         (directory / _CLOCK).write_bytes(bytes(mmap.PAGESIZE))
-        for name, file in links.items():
-            (directory / name).symlink_to(file)
+        (directory / _INIT).symlink_to(guest.program)
+        for name, file in copies.items():
+            shutil.copyfile(file, directory / name)
     except OSError as error:
         raise RunError(f"cannot write to {directory}: {error.strerror}") from error
 
@@ -174,7 +175,7 @@ def run(
     outcome = _outcome_or_reason(scenario, process.returncode, ended_for, directory)
     if isinstance(outcome, str):
         raise RunError(outcome, _console_tail(directory))
-    for name in (_CLOCK, *links):
+    for name in (_CLOCK, _INIT, *copies):
         (directory / name).unlink()
     shutil.rmtree(directory / _UML_DIR, ignore_errors=True)
     return Outcome(

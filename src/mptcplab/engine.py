@@ -134,7 +134,7 @@ def run(
     """
     limits = limits or Limits()
     watch = watch or Watch()
-    # Copies: the guest has a /tmp of its own, and a link to a file in the host's would lead nowhere.
+    # Copies: the guest has a /tmp of its own, where a link to a file in the host's leads nowhere.
     copies = {f"{name}.ko": file for name, file in (modules or {}).items()}
     try:
         (directory / PLAN).write_text(plan)

@@ -773,6 +773,13 @@ static int mps_transmit(struct mps_conn *conn, const struct mps_pick *pick,
 	if (!copied)
 		return ret;
 
+	/* A segment is a packet. Nothing is added to it: queues on the way would
+	 * hold more than they say, and TCP would hold back what fits into its
+	 * window until the packet is large, and take the subflow for one that
+	 * the application limits, whose congestion window does not grow.
+	 */
+	if (!__mptcp_check_fallback(msk))
+		TCP_SKB_CB(tcp_write_queue_tail(subflow->ssk))->eor = 1;
 	mps_trace(conn, subflow, pick->kind, pick->seq, copied);
 	seg->carried |= BIT(subflow->slot);
 	switch (pick->kind) {
@@ -827,31 +834,15 @@ static void mps_arm_timer(struct mps_conn *conn)
 		mptcp_reset_rtx_timer(sk);
 }
 
-/* Short segments leave at once: whether they may was decided above. TCP may
- * keep back what fits into its window for a moment, in order to fill a larger
- * packet, and then takes the subflow for one that the application limits,
- * whose congestion window does not grow. If what it has fills the window,
- * that is wrong: tcp_cwnd_validate() again, for all that it has.
- */
+/* Short segments leave at once: whether they may was decided above. */
 static void mps_flush(struct sock *ssk, const struct mptcp_sendmsg_info *info)
 {
-	struct tcp_sock *tp = tcp_sk(ssk);
-	u32 unsent_pkts;
-
 	if (!info->mss_now || !tcp_send_head(ssk))
 		return;
-	if (mptcp_check_fallback(ssk)) {
-		tcp_push(ssk, 0, info->mss_now, tp->nonagle, info->size_goal);
-		return;
-	}
-	__tcp_push_pending_frames(ssk, info->mss_now, TCP_NAGLE_PUSH);
-
-	unsent_pkts = DIV_ROUND_UP(tp->write_seq - tp->snd_nxt, info->mss_now);
-	if (unsent_pkts && tcp_packets_in_flight(tp) + unsent_pkts >= tcp_snd_cwnd(tp)) {
-		tp->is_cwnd_limited = true;
-		tp->max_packets_out = tp->packets_out;
-		tp->cwnd_usage_seq = tp->snd_nxt;
-	}
+	if (mptcp_check_fallback(ssk))
+		tcp_push(ssk, 0, info->mss_now, tcp_sk(ssk)->nonagle, info->size_goal);
+	else
+		__tcp_push_pending_frames(ssk, info->mss_now, TCP_NAGLE_PUSH);
 }
 
 /* A subflow took nothing: no room, which its next ACK will mend, or it can send

@@ -446,7 +446,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(
             f"--only {options.only}: in no name of a script; accepted is part of {scripts}"
         )
-    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+    width = None if sys.stdout.isatty() else 120
+    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True, width=width)
     campaign = Campaign()
     try:
         upstream, ours = kernel.build(variant=UPSTREAM), kernel.build(variant=OURS)

@@ -17,6 +17,7 @@
  * under the spinlock alone: subflow->silent, subflow->timed_out and msk->mps.
  */
 
+#include <linux/prefetch.h>
 #include <net/pkt_sched.h>
 #include <net/tcp.h>
 
@@ -78,15 +79,34 @@ bool mps_carried(const struct mps_segment *seg)
 }
 EXPORT_SYMBOL_GPL(mps_carried);
 
-struct mps_segment *mps_head(const struct mps_conn *conn)
+static struct mps_segment *mps_first_unsent(const struct mps_conn *conn)
 {
 	return mps_first(&conn->unsent, unsent);
+}
+
+/* A short last segment waits for more data while a short one is on its way
+ * (Minshall's form of Nagle's rule, as in TCP).
+ */
+static bool mps_is_held(const struct mps_conn *conn, const struct mps_segment *seg)
+{
+	return seg->frag.data_len < conn->segment_bytes && !conn->msk->nodelay && !conn->closing &&
+	       list_is_last(&seg->unsent, &conn->unsent) &&
+	       after64(conn->small_end, conn->base_seq + conn->una_seq);
+}
+
+struct mps_segment *mps_head(const struct mps_conn *conn)
+{
+	struct mps_segment *seg = mps_first_unsent(conn);
+
+	return seg && !mps_is_held(conn, seg) ? seg : NULL;
 }
 EXPORT_SYMBOL_GPL(mps_head);
 
 struct mps_segment *mps_next_unsent(const struct mps_conn *conn, const struct mps_segment *seg)
 {
-	return mps_next(&conn->unsent, seg, unsent);
+	struct mps_segment *next = mps_next(&conn->unsent, seg, unsent);
+
+	return next && !mps_is_held(conn, next) ? next : NULL;
 }
 EXPORT_SYMBOL_GPL(mps_next_unsent);
 
@@ -150,9 +170,9 @@ EXPORT_SYMBOL_GPL(mps_fits_window);
 
 static void mps_update_first_pending(struct mps_conn *conn)
 {
-	struct mps_segment *head = mps_head(conn);
+	struct mps_segment *seg = mps_first_unsent(conn);
 
-	conn->msk->first_pending = head ? &head->frag : NULL;
+	conn->msk->first_pending = seg ? &seg->frag : NULL;
 }
 
 size_t mps_segment_overhead(void)
@@ -407,9 +427,10 @@ static void mps_snapshot(struct mps_subflow *subflow)
  * `heard`: it may have had an ACK or a timeout; all but its priority and its
  * usability is as it was, if not.
  */
-static void mps_refresh_subflow(struct mps_conn *conn, struct mps_subflow *subflow, bool heard)
+static void mps_refresh_subflow(struct mps_conn *conn, struct mptcp_subflow_context *ctx,
+				bool heard)
 {
-	struct mptcp_subflow_context *ctx = mps_ctx(subflow);
+	struct mps_subflow *subflow = ctx->mps;
 	const struct mps_ops *ops = conn->ops;
 	u8 ca_state = subflow->ca_state;
 	bool usable, backup, changed;
@@ -490,12 +511,7 @@ static void mps_refresh(struct mps_conn *conn, const struct sock *ssk)
 	struct mptcp_subflow_context *ctx;
 	u32 mask = 0, usable = 0, mss = 0;
 	struct mps_subflow *subflow;
-	struct socket *socket;
 	u64 una, end;
-
-	mptcp_for_each_subflow(msk, ctx)
-		if (!ctx->mps && !ctx->closing && mptcp_subflow_active(ctx))
-			mps_attach(conn, ctx);
 
 	/* the peer's view may move on while a process owns the connection */
 	una = READ_ONCE(msk->snd_una);
@@ -504,13 +520,15 @@ static void mps_refresh(struct mps_conn *conn, const struct sock *ssk)
 	conn->nxt_seq = msk->snd_nxt - conn->base_seq;
 	conn->window_end_seq = end - conn->base_seq;
 	conn->window_bytes = after64(end, una) ? min_t(u64, end - una, U32_MAX) : 0;
-	socket = mps_sk(conn)->sk_socket;
-	conn->sndbuf_full = socket && test_bit(SOCK_NOSPACE, &socket->flags) &&
-			    !sk_stream_memory_free(mps_sk(conn));
 	conn->closing = READ_ONCE(msk->snd_data_fin_enable);
 
-	mps_for_each_subflow(conn, subflow) {
-		mps_refresh_subflow(conn, subflow, !ssk || subflow->ssk == ssk);
+	mptcp_for_each_subflow(msk, ctx) {
+		if (!ctx->mps && !ctx->closing && mptcp_subflow_active(ctx))
+			mps_attach(conn, ctx);
+		subflow = ctx->mps;
+		if (!subflow)
+			continue;
+		mps_refresh_subflow(conn, ctx, !ssk || subflow->ssk == ssk);
 		if (!subflow->usable)
 			continue;
 		usable++;
@@ -602,25 +620,18 @@ static void mps_trace(const struct mps_conn *conn, const struct mps_subflow *sub
 }
 
 /* May this be sent now? Not outside the receive window; not a small part that
- * happens to fit into it (RFC 1122, section 4.2.3.4) nor a short last segment
- * while a short one is on its way (Minshall's form of Nagle's rule, as in
- * TCP), unless nothing is in flight that would bring another occasion.
+ * happens to fit into it (RFC 1122, section 4.2.3.4), unless nothing is in
+ * flight that would bring another occasion.
  */
 static bool mps_may_leave(const struct mps_conn *conn, const struct mps_segment *seg, u8 kind)
 {
-	const struct mptcp_sock *msk = conn->msk;
-	u64 idle = conn->una_seq == conn->nxt_seq;
-
 	if (kind != MPS_NEW)
 		return true;
 	if (mps_seq(conn, seg) + seg->frag.already_sent >= conn->window_end_seq)
 		return false;
 	if (!mps_fits_window(conn, seg))
-		return idle;
-	if (seg->frag.data_len >= conn->segment_bytes || msk->nodelay || conn->closing ||
-	    !list_is_last(&seg->unsent, &conn->unsent))
-		return true;
-	return !after64(conn->small_end, conn->base_seq + conn->una_seq);
+		return conn->una_seq == conn->nxt_seq;
+	return !mps_is_held(conn, seg);
 }
 
 /* What is done when the scheduler's answer is no help. */
@@ -642,8 +653,7 @@ static bool mps_forced_pick(struct mps_conn *conn, struct mps_pick *pick)
 {
 	struct mps_subflow *subflow, *best = NULL;
 
-	if (!conn->alarm || conn->una_seq != conn->nxt_seq || !mps_head(conn) ||
-	    hrtimer_active(&conn->timer))
+	if (conn->una_seq != conn->nxt_seq || !mps_head(conn) || hrtimer_active(&conn->timer))
 		return false;
 	conn->alarm = false;
 	mps_for_each_subflow(conn, subflow)
@@ -657,14 +667,26 @@ static bool mps_forced_pick(struct mps_conn *conn, struct mps_pick *pick)
 /* After a fallback to TCP there is one subflow and one order. */
 static bool mps_fallback_pick(struct mps_conn *conn, struct mps_pick *pick)
 {
+	struct mps_segment *head = mps_first_unsent(conn);
 	struct sock *first = conn->msk->first;
-	struct mps_segment *head = mps_head(conn);
 	struct mps_subflow *subflow;
 
 	if (!head || !first || !__tcp_can_send(first) || !sk_stream_memory_free(first))
 		return false;
 	subflow = mptcp_subflow_ctx(first)->mps;
 	return subflow && mps_pick_new(pick, conn, subflow, head);
+}
+
+/* Is it the send buffer that keeps the application from writing more? */
+static void mps_look_for_writer(struct mps_conn *conn)
+{
+	const struct sock *sk = mps_sk(conn);
+	const struct socket *socket = sk->sk_socket;
+
+	conn->writer_waits = !mps_head(conn) && socket &&
+			     test_bit(SOCK_NOSPACE, &socket->flags) &&
+			     sk_stream_wspace(sk) < sk_stream_min_wspace(sk);
+	conn->sndbuf_full = conn->writer_waits && !sk_stream_memory_free(sk);
 }
 
 /* The next pick to carry out, and its segment. False: wait. */
@@ -674,7 +696,7 @@ static bool mps_decide(struct mps_conn *conn, struct mps_pick *pick, struct mps_
 	const char *why;
 
 	if (__mptcp_check_fallback(conn->msk))
-		return mps_fallback_pick(conn, pick) && (*seg = mps_head(conn));
+		return mps_fallback_pick(conn, pick) && (*seg = mps_first_unsent(conn));
 
 	if (conn->has_handoff) {
 		conn->has_handoff = false;
@@ -695,8 +717,9 @@ static bool mps_decide(struct mps_conn *conn, struct mps_pick *pick, struct mps_
 
 	*pick = (struct mps_pick) {};
 	conn->decisions++;
+	mps_look_for_writer(conn);
 	if (!conn->ops->next_segment(conn, pick)) {
-		if (!mps_forced_pick(conn, pick)) {
+		if (!conn->alarm || !mps_forced_pick(conn, pick)) {
 			conn->waits++;
 			mps_trace(conn, NULL, DECISION_WAIT, 0, 0);
 			return false;
@@ -717,7 +740,7 @@ static bool mps_decide(struct mps_conn *conn, struct mps_pick *pick, struct mps_
 		return true;
 	}
 	if (!mps_may_leave(conn, *seg, pick->kind)) {
-		if (!mps_forced_pick(conn, pick))
+		if (!conn->alarm || !mps_forced_pick(conn, pick))
 			return false;
 		*seg = mps_head(conn);
 	}
@@ -737,7 +760,13 @@ static int mps_transmit(struct mps_conn *conn, const struct mps_pick *pick,
 	struct mptcp_sock *msk = conn->msk;
 	struct sock *sk = mps_sk(conn);
 	int copied = 0, ret = 0;
+	struct mps_segment *next;
 	bool in_order;
+
+	/* likely the next one: written long ago, and no longer in any cache */
+	next = list_next_entry(seg, unsent);
+	prefetchw(&next->frag);
+	prefetchw(&next->carried);
 
 	info->sent = pick->kind == MPS_NEW ? dfrag->already_sent : 0;
 	info->limit = pick->kind == MPS_NEW ? dfrag->data_len : dfrag->already_sent;
@@ -815,6 +844,7 @@ static int mps_transmit(struct mps_conn *conn, const struct mps_pick *pick,
 	}
 	conn->nxt_seq = msk->snd_nxt - conn->base_seq;
 	msk->last_data_sent = tcp_jiffies32;
+	/* after a pause, TCP has made the congestion window smaller by now */
 	mps_snapshot(subflow);
 	if (conn->ops->on_sent)
 		conn->ops->on_sent(conn, pick, copied);

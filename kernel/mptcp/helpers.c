@@ -25,26 +25,26 @@ struct mps_subflow *mps_lowest_rtt(struct mps_conn *conn, const struct mps_segme
 	/* by class: regular ones that did not carry it, backups that did not,
 	 * regular ones that did, backups that did
 	 */
-	struct mps_subflow *best[4] = {}, *subflow;
-	bool exists[4] = {};
-	int class;
+	struct mps_subflow *subflow, *best = NULL;
+	int class, best_class = INT_MAX;
 
 	mps_for_each_subflow(conn, subflow) {
 		if (!subflow->usable)
 			continue;
 		class = subflow->backup + (seg && mps_carried_by(seg, subflow) ? 2 : 0);
-		exists[class] = true;
-		if (mps_available(subflow) &&
-		    (!best[class] || subflow->srtt_us < best[class]->srtt_us))
-			best[class] = subflow;
+		if (class > best_class)
+			continue;
+		/* While one of a class is only full, or repeats what it lost,
+		 * the next class is no better: neither a backup nor the same
+		 * path again.
+		 */
+		if (class < best_class)
+			best = NULL;
+		best_class = class;
+		if (mps_available(subflow) && (!best || subflow->srtt_us < best->srtt_us))
+			best = subflow;
 	}
-	/* While one of a class is only full, or repeats what it lost, the next
-	 * class is no better: neither a backup nor the same path again.
-	 */
-	for (class = 0; class < ARRAY_SIZE(best); class++)
-		if (exists[class])
-			return best[class];
-	return NULL;
+	return best;
 }
 EXPORT_SYMBOL_GPL(mps_lowest_rtt);
 
@@ -87,7 +87,8 @@ bool mps_opportunistic(struct mps_conn *conn, struct mps_subflow *fast, struct m
 	if (!seg)
 		return false;
 
-	if (now - fast->penalised_ns >= (u64)fast->srtt_us * NSEC_PER_USEC) {
+	if ((mps_head(conn) || conn->sndbuf_full) &&
+	    now - fast->penalised_ns >= (u64)fast->srtt_us * NSEC_PER_USEC) {
 		mps_for_each_subflow(conn, slow) {
 			if (slow == fast || !mps_carried_by(seg, slow) ||
 			    slow->srtt_us <= fast->srtt_us ||

@@ -88,7 +88,10 @@ struct mps_conn {
 	u32	unsent_bytes;		/* written by the application, never sent */
 	u32	subflows_usable;
 	u32	segment_bytes;		/* size of a full segment */
-	bool	sndbuf_full;		/* a writer waits for room in the send buffer */
+	bool	writer_waits;		/* there is nothing to send, since the application
+					 * waits until a third of the send buffer is free
+					 */
+	bool	sndbuf_full;		/* and none of it is free now */
 	bool	closing;		/* the application will write no more */
 
 	/* private: to the framework */
@@ -255,7 +258,9 @@ u32 mps_len(const struct mps_segment *seg);
 bool mps_carried_by(const struct mps_segment *seg, const struct mps_subflow *subflow);
 bool mps_carried(const struct mps_segment *seg);
 
-/* Never sent (or not all of it), in order. */
+/* Never sent (or not all of it), in order; but not a short last one that waits
+ * for more data of the application while a short one is on its way.
+ */
 struct mps_segment *mps_head(const struct mps_conn *conn);
 struct mps_segment *mps_next_unsent(const struct mps_conn *conn, const struct mps_segment *seg);
 
@@ -371,9 +376,10 @@ bool mps_reinject(struct mps_conn *conn, struct mps_pick *pick);
 /* Opportunistic retransmission and penalisation (Raiciu et al., NSDI 2012,
  * section 4.2), for when data that is on its way over a slower subflow keeps
  * the faster one from sending: either new data does not fit the receive window
- * or the send buffer is exhausted. The subflows that carry the oldest segment
- * and are slower than `fast` are penalised, at most once in an RTT of `fast`,
- * and the segment is sent on `fast`, too. False: there is nothing to send.
+ * or nothing is left to send while a writer waits for room in the send buffer.
+ * The oldest segment is sent on `fast`, too. The slower subflows that carry it
+ * are penalised, at most once in an RTT of `fast`; but not while the receive
+ * window and the send buffer have room. False: there is nothing to send.
  */
 bool mps_opportunistic(struct mps_conn *conn, struct mps_subflow *fast, struct mps_pick *pick);
 

@@ -179,7 +179,7 @@ static bool blest_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 	blest_note_rtts(conn);
 	if (mps_reinjection(conn))
 		return mps_reinject(conn, pick);
-	if (!head && !conn->sndbuf_full)
+	if (!head && !conn->writer_waits)
 		return false;
 
 	best = mps_lowest_rtt(conn, NULL);

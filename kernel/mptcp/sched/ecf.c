@@ -97,7 +97,7 @@ static bool ecf_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 
 	if (mps_reinjection(conn))
 		return mps_reinject(conn, pick);
-	if (!head && !conn->sndbuf_full)
+	if (!head && !conn->writer_waits)
 		return false;
 
 	best = mps_lowest_rtt(conn, NULL);

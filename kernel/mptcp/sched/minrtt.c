@@ -88,7 +88,7 @@ static bool minrtt_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 	if (!fast)
 		return false;
 	if (mps_param(conn, RP) &&
-	    (head ? !mps_fits_window(conn, head) : conn->sndbuf_full) &&
+	    (head ? !mps_fits_window(conn, head) : conn->writer_waits) &&
 	    mps_opportunistic(conn, fast, pick))
 		return true;
 	return head && mps_pick_new(pick, conn, fast, head);

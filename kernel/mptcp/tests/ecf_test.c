@@ -290,7 +290,7 @@ static void repeats_it_when_the_send_buffer_is_full(struct kunit *test)
 	struct two_paths p = blocked_window(test, true);
 
 	EXPECT_WAIT(test, p.conn);
-	p.conn->sndbuf_full = true;
+	p.conn->writer_waits = true;
 	EXPECT_PICK(test, p.conn, MPS_DUPLICATE, p.fast, p.head);
 }
 
@@ -298,7 +298,7 @@ static void repeats_nothing_without_rp(struct kunit *test)
 {
 	struct two_paths p = blocked_window(test, false);
 
-	p.conn->sndbuf_full = true;
+	p.conn->writer_waits = true;
 	EXPECT_WAIT(test, p.conn);
 	KUNIT_EXPECT_EQ(test, mps_cwnd(p.slow), 10U);
 }
@@ -318,7 +318,7 @@ static void waits_when_there_is_nothing_to_send(struct kunit *test)
 
 	EXPECT_WAIT(test, conn);
 	mps_test_subflow(conn, .srtt_us = 0);
-	conn->sndbuf_full = true;
+	conn->writer_waits = true;
 	EXPECT_WAIT(test, conn);
 }
 

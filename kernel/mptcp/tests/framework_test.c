@@ -216,6 +216,38 @@ static void unsent_segments_are_listed_in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mps_len(b), 10U);
 }
 
+static void a_short_last_segment_waits_while_a_short_one_is_on_its_way(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_segment *full = mps_test_unsent(conn, MSS);
+	struct mps_segment *last = mps_test_unsent(conn, 20);
+
+	KUNIT_EXPECT_PTR_EQ(test, mps_next_unsent(conn, full), last);
+	/* as if the last byte before them had ended a short one */
+	conn->small_end = conn->base_seq + 1;
+	KUNIT_EXPECT_PTR_EQ(test, mps_head(conn), full);
+	KUNIT_EXPECT_NULL(test, mps_next_unsent(conn, full));
+	mps_test_sent(conn, full, one);
+	KUNIT_EXPECT_NULL(test, mps_head(conn));
+
+	conn->msk->nodelay = true;
+	KUNIT_EXPECT_PTR_EQ(test, mps_head(conn), last);
+	conn->msk->nodelay = false;
+	conn->closing = true;
+	KUNIT_EXPECT_PTR_EQ(test, mps_head(conn), last);
+	conn->closing = false;
+	KUNIT_EXPECT_NULL(test, mps_head(conn));
+	/* there is more */
+	mps_test_unsent(conn, 10);
+	KUNIT_EXPECT_PTR_EQ(test, mps_head(conn), last);
+	/* the short one has arrived */
+	mps_test_sent(conn, last, one);
+	KUNIT_EXPECT_NULL(test, mps_head(conn));
+	mps_test_acked(conn, full);
+	KUNIT_EXPECT_NOT_NULL(test, mps_head(conn));
+}
+
 static void sent_segments_are_listed_in_order_without_the_gaps(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn_of(test, &waits);
@@ -638,6 +670,7 @@ static void those_that_carry_the_oldest_segment_and_are_slower_are_penalised(str
 	mps_test_sent(conn, oldest, equal);
 	mps_test_sent(conn, oldest, losing);
 	mps_test_in_flight(conn, MSS, other);
+	conn->sndbuf_full = true;
 	penalised_ago(fast, 10000);
 	mps_opportunistic(conn, fast, &pick);
 	KUNIT_EXPECT_EQ(test, mps_cwnd(slow), 10U);
@@ -658,7 +691,11 @@ static void penalties_are_an_rtt_of_the_fast_subflow_apart(struct kunit *test)
 	struct mps_pick pick;
 
 	mps_test_in_flight(conn, MSS, slow);
+	/* for want of new data: not while there is room for it */
 	penalised_ago(fast, 60 * USEC_PER_SEC);
+	mps_opportunistic(conn, fast, &pick);
+	KUNIT_EXPECT_EQ(test, mps_cwnd(slow), 20U);
+	conn->sndbuf_full = true;
 	mps_opportunistic(conn, fast, &pick);
 	KUNIT_EXPECT_EQ(test, mps_cwnd(slow), 10U);
 	mps_opportunistic(conn, fast, &pick);
@@ -706,6 +743,7 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(duplicates_on_a_subflow_that_carried_the_segment_are_refused),
 	KUNIT_CASE(picks_of_no_kind_are_refused),
 	KUNIT_CASE(unsent_segments_are_listed_in_order),
+	KUNIT_CASE(a_short_last_segment_waits_while_a_short_one_is_on_its_way),
 	KUNIT_CASE(sent_segments_are_listed_in_order_without_the_gaps),
 	KUNIT_CASE(the_oldest_missing_segment_moves_with_what_is_sent_and_acknowledged),
 	KUNIT_CASE(a_segment_fits_the_window_up_to_its_last_byte),

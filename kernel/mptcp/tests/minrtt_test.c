@@ -142,7 +142,7 @@ static void minrtt_repeats_when_the_send_buffer_is_exhausted(struct kunit *test)
 	struct mps_segment *seg = mps_test_in_flight(conn, MSS, slow);
 
 	EXPECT_WAIT(test, conn);
-	conn->sndbuf_full = true;
+	conn->writer_waits = true;
 	EXPECT_PICK(test, conn, MPS_DUPLICATE, fast, seg);
 }
 

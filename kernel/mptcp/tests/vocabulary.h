@@ -85,6 +85,7 @@ static inline struct mps_conn *mps_test_conn_of(struct kunit *test, const struct
 	INIT_LIST_HEAD(&conn->unsent);
 	INIT_LIST_HEAD(&conn->reinject);
 	conn->base_seq = MPS_TEST_BASE_SEQ;
+	conn->small_end = MPS_TEST_BASE_SEQ;
 	conn->started = true;
 	conn->segment_bytes = MSS;
 	conn->window_bytes = SZ_1G;

@@ -30,14 +30,19 @@ bool plan_run(char *text);
 /* plan.c: the next line that is no comment, and its number; NULL at the end */
 char *plan_next(int *number);
 
-/* plan.c: lines of the plan that are carried out together. command_add() gives
- * last if the line can join it, else a new one. Starting a command takes time,
- * running it then takes none: its program only reads what to do.
+/* plan.c: a tool, ip or tc, that reads lines and carries out each as it comes.
+ * command_new() makes the one that a line is for, command_is_for() asks whether
+ * one is, and both leave in *text what it is to read. command_end() waits for
+ * its end: 0, or which of its lines failed and what it said.
  */
 struct command;
-struct command *command_add(struct command *last, char *text, int line);
+struct command *command_new(char **text, int line);
+bool command_is_for(const struct command *command, char **text, int line);
 void command_start(struct command *command);
-void command_run(struct command *command);
+void command_say(struct command *command, const char *text);
+int command_end(struct command *command, const char **said);
+void __attribute__((noreturn)) command_failed(const struct command *command, int line,
+					      const char *said);
 
 /* plan.c: move this process into a network namespace; NULL: the first one */
 void enter_namespace(const char *name);

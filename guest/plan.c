@@ -228,12 +228,15 @@ static bool add_text(struct command *command, const char *text, int line)
 	return true;
 }
 
-struct command *command_add(struct command *last, char *text, int line)
+/* Which tool a line is for ("": none, it is done here), and in which namespace;
+ * returns what the tool is to read.
+ */
+static char *parse(char *text, char tool[4], char ns[32], int line)
 {
-	char ns[32] = "", tool[4] = "";
-	struct command *command;
 	int skip = 0;
 
+	*tool = '\0';
+	*ns = '\0';
 	if (strncmp(text, "sysctl ", 7) &&
 	    (sscanf(text, "ip netns exec %31s %n", ns, &skip) != 1 || !skip)) {
 		skip = 0;
@@ -246,16 +249,32 @@ struct command *command_add(struct command *last, char *text, int line)
 		if (!skip || (strcmp(tool, "ip") && strcmp(tool, "tc")))
 			give_up("plan line %d: not a command that the guest knows: %s", line, text);
 	}
-	text += skip;
+	return text + skip;
+}
+
+static struct command *command_alloc(const char tool[4], const char ns[32], int line)
+{
+	struct command *command = calloc(1, sizeof(*command));
+
+	if (!command)
+		give_up("plan line %d: %s", line, strerror(errno));
+	memcpy(command->tool, tool, sizeof(command->tool));
+	memcpy(command->ns, ns, sizeof(command->ns));
+	return command;
+}
+
+/* The line joins the last command, or becomes a new one. */
+static struct command *command_add(struct command *last, char *text, int line)
+{
+	struct command *command;
+	char tool[4], ns[32];
+
+	text = parse(text, tool, ns, line);
 	if (last && *tool && !strcmp(tool, last->tool) && !strcmp(ns, last->ns) &&
 	    add_text(last, text, line))
 		return last;
 
-	command = calloc(1, sizeof(*command));
-	if (!command)
-		give_up("plan line %d: %s", line, strerror(errno));
-	memcpy(command->tool, tool, sizeof(tool));
-	memcpy(command->ns, ns, sizeof(ns));
+	command = command_alloc(tool, ns, line);
 	if (!add_text(command, text, line))
 		give_up("plan line %d: too long", line);
 	if (!*tool)
@@ -263,12 +282,31 @@ struct command *command_add(struct command *last, char *text, int line)
 	return command;
 }
 
+struct command *command_new(char **text, int line)
+{
+	char tool[4], ns[32];
+
+	*text = parse(*text, tool, ns, line);
+	if (!*tool)
+		give_up("plan line %d: only ip and tc can be run at a time", line);
+	return command_alloc(tool, ns, line);
+}
+
+bool command_is_for(const struct command *command, char **text, int line)
+{
+	char tool[4], ns[32];
+	char *rest = parse(*text, tool, ns, line);
+
+	if (strcmp(tool, command->tool) || strcmp(ns, command->ns))
+		return false;
+	*text = rest;
+	return true;
+}
+
 void command_start(struct command *command)
 {
 	int text[2], said[2];
 
-	if (!*command->tool)
-		return;
 	if (pipe2(text, O_CLOEXEC) || pipe2(said, O_CLOEXEC))
 		give_up("pipe: %s", strerror(errno));
 
@@ -306,49 +344,66 @@ static void hear(int fd, char *said, size_t room)
 	said[kept] = '\0';
 }
 
-static void run_tool(struct command *command)
+void command_say(struct command *command, const char *text)
+{
+	dprintf(command->text_fd, "%s\n", text);
+}
+
+int command_end(struct command *command, const char **said_out)
 {
 	static char said[SAID_BYTES];
 	int status, line = 1;
 	char *where;
 
-	/* it fits into the pipe; a tool that is gone says so below */
-	if (write(command->text_fd, command->text, command->len) < 0 && errno != EPIPE)
-		give_up("plan line %d: %s: %s", command->lines[0], command->tool, strerror(errno));
 	close(command->text_fd);
 	hear(command->said_fd, said, sizeof(said));
 	close(command->said_fd);
 	if (waitpid(command->pid, &status, 0) != command->pid)
 		give_up("waitpid: %s", strerror(errno));
 	if (!status)
-		return;
+		return 0;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
 		give_up("cannot run %s", command->tool);
 	/* "Command failed -:7": line 7 of the batch */
 	where = strstr(said, "Command failed -:");
-	if (!where || sscanf(where, "Command failed -:%d", &line) != 1 || line < 1 ||
-	    line > command->count)
+	if (!where || sscanf(where, "Command failed -:%d", &line) != 1 || line < 1)
 		line = 1;
 	said[strcspn(said, "\n")] = '\0';
-	give_up("plan line %d: %s failed in namespace \"%s\": %s", command->lines[line - 1],
-		command->tool, command->ns, said);
+	*said_out = said;
+	return line;
 }
 
-void command_run(struct command *command)
+void command_failed(const struct command *command, int line, const char *said)
 {
-	if (*command->tool)
-		run_tool(command);
-	else
-		run_here(command);
-	free(command);
+	give_up("plan line %d: %s failed in namespace \"%s\": %s", line, command->tool,
+		command->ns, said);
+}
+
+static void run_tool(struct command *command)
+{
+	const char *said;
+	int failed;
+
+	/* it fits into the pipe; a tool that is gone says so below */
+	if (write(command->text_fd, command->text, command->len) < 0 && errno != EPIPE)
+		give_up("plan line %d: %s: %s", command->lines[0], command->tool, strerror(errno));
+	failed = command_end(command, &said);
+	if (failed)
+		command_failed(command, command->lines[failed > command->count ? 0 : failed - 1],
+			       said);
 }
 
 static struct command *start_and_run(struct command *command)
 {
-	if (command) {
+	if (!command)
+		return NULL;
+	if (*command->tool) {
 		command_start(command);
-		command_run(command);
+		run_tool(command);
+	} else {
+		run_here(command);
 	}
+	free(command);
 	return NULL;
 }
 

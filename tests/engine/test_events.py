@@ -92,25 +92,17 @@ def test_events_after_the_end_of_the_traffic_do_not_happen(
     run_with(lines, lab_kernel, lab_guest, tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("command", "reason"),
-    [
-        (
-            "tc -n router1 qdisc change dev nosuch root netem loss 1%",
-            r'tc failed in namespace "router1": Cannot find device "nosuch"',
-        ),
-        (
-            "ip netns exec client sysctl -qw net.mptcp.nosuch=1",
-            r"sysctl net/mptcp/nosuch=1: No such file or directory",
-        ),
-    ],
-)
+@pytest.mark.parametrize("good", [0, 3])
 def test_an_event_that_fails_ends_the_run_with_its_line(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, command: str, reason: str
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, good: int
 ) -> None:
-    number = plan.render(SCENARIO).count("\n") + 2
+    before = "at 1s tc -n router1 qdisc change dev rs1 root netem loss 1%\n" * good
+    before += "at 1s tc -n router2 qdisc change dev rs2 root netem loss 1%\n"
+    number = plan.render(SCENARIO).count("\n") + before.count("\n") + 2
+    wrong = "at 2s tc -n router1 qdisc change dev nosuch root netem loss 1%\n"
     with pytest.raises(RunError) as failed:
-        run_with(f"# events\nat 1s {command}\n", lab_kernel, lab_guest, tmp_path)
+        run_with(f"# events\n{before}{wrong}", lab_kernel, lab_guest, tmp_path)
+    reason = 'tc failed in namespace "router1": Cannot find device "nosuch"'
     assert failed.value.reason == f"plan line {number}: {reason}"
 
 
@@ -122,6 +114,7 @@ def test_an_event_that_fails_ends_the_run_with_its_line(
         ("sync\n", "after the traffic, at TIME COMMAND is expected"),
         ("at 1s rm -r /\n", "not a command that the guest knows: rm -r /"),
         ("at 1s insmod x.ko\n", "not a command that the guest knows: insmod x.ko"),
+        ("at 1s sysctl -qw a=1\n", "only ip and tc can be run at a time"),
     ],
 )
 def test_an_event_that_cannot_be_read_ends_the_run_with_its_line(

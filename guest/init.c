@@ -28,7 +28,6 @@
 
 #include "guest.h"
 
-#define PLAN_BYTES	(1 << 20)
 #define PROBE_BYTES	(1 << 16)
 
 /* The two ends; the sink is started first. */
@@ -186,18 +185,22 @@ static void mount_or_die(const char *type, const char *where, const char *option
 
 static char *read_plan(void)
 {
-	char *text = malloc(PLAN_BYTES);
-	ssize_t got, len = 0;
 	int fd = open(RUN_DIR "/plan.txt", O_RDONLY | O_CLOEXEC);
+	ssize_t got, len = 0;
+	struct stat plan;
+	char *text;
 
-	if (fd < 0 || !text)
+	if (fd < 0 || fstat(fd, &plan))
 		give_up("plan.txt: %s", strerror(errno));
-	while ((got = read(fd, text + len, PLAN_BYTES - 1 - len)) > 0)
+	text = malloc(plan.st_size + 1);
+	if (!text)
+		give_up("plan.txt: %s", strerror(errno));
+	while ((got = read(fd, text + len, plan.st_size - len)) > 0)
 		len += got;
-	if (got < 0 || len == PLAN_BYTES - 1)
-		give_up("plan.txt cannot be read, or is too long");
-	close(fd);
+	if (len != plan.st_size)
+		give_up("plan.txt cannot be read");
 	text[len] = '\0';
+	close(fd);
 	return text;
 }
 

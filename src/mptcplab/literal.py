@@ -23,15 +23,17 @@ from mptcplab.mistakes import Mistakes, Place, one_of, suggestion
 CONGESTION_CONTROLS = ("cubic", "reno", "bbr", "vegas")
 TRANSPORTS = ("mptcp", "tcp")
 WORKLOADS = ("bulk",)
-ACTIONS = ("down", "up", "close")
+ACTIONS = ("down", "up", "close", "change", "handover", "backup", "regular")
 MAX_PATHS = 8
 MAX_EVENTS = 32
+MAX_FACTOR = 1000
 MAX_SEED = 2**32 - 1
 MAX_REPEAT = 10_000
 MAX_QUEUE_PACKETS = 1_000_000
 MAX_LOSS = 1 - 1e-9  # the last step before 1, see units.parse_fraction
 
 _NAME_PATTERN = "[A-Za-z0-9_-]{1,32}"
+_FACTOR_PATTERN = r"x[0-9]{1,9}(?:\.[0-9]{1,9})?"
 
 # Readers: a value as it stands in TOML becomes a number in base units, or ValueError
 
@@ -113,6 +115,31 @@ def _whole(what: str, low: int, high: int) -> _Reads:
     return _Reads(read, {"type": "integer", "minimum": low, "maximum": high})
 
 
+class Factor(float):
+    """What a value is multiplied by, written x0.1 or x3."""
+
+
+def _or_factor(reads: _Reads) -> _Reads:
+    def read(value: object) -> Any:
+        if isinstance(value, str) and re.fullmatch(_FACTOR_PATTERN, value.strip()):
+            factor = Factor(value.strip()[1:])
+            if not 1 / MAX_FACTOR <= factor <= MAX_FACTOR:
+                raise ValueError(f"out of range; a factor is x{1 / MAX_FACTOR} to x{MAX_FACTOR}")
+            return factor
+        try:
+            return reads.read(value)
+        except ValueError as error:
+            raise ValueError(f"{error}; or a factor, e.g. x0.1") from None
+
+    return _Reads(read, {"anyOf": [reads.schema, _pattern(f"^\\s*{_FACTOR_PATTERN}\\s*$")]})
+
+
+def _read_flag(value: object) -> bool:
+    if value not in (True, False, "true", "false", "on", "off"):
+        raise ValueError("true or false is expected")
+    return value in (True, "true", "on")
+
+
 def _choice(what: str, choices: Sequence[str]) -> _Reads:
     def read(value: object) -> str:
         if value not in choices:
@@ -179,8 +206,10 @@ def _kind(value: object) -> str:
 
 # The keys
 
-_Rate = Annotated[int | None, _rate("a rate", "1kbit", "100gbit")]
-_Delay = Annotated[int | None, _time("a delay", "0s", "10s")]
+_RATE = _rate("a rate", "1kbit", "100gbit")
+_DELAY = _time("a delay", "0s", "10s")
+_Rate = Annotated[int | None, _RATE]
+_Delay = Annotated[int | None, _DELAY]
 _Jitter = Annotated[int | None, _time("a jitter", "0s", "10s")]
 _Loss = Annotated[
     float | None,
@@ -248,21 +277,54 @@ class LiteralPath(LiteralDirection):
     )
 
 
-class LiteralEvent(_Literal):
-    """Something that happens to a path while data is sent."""
+class LiteralChange(_Literal):
+    """What an event changes in one direction of its path: new values, or factors of the old."""
+
+    rate: Annotated[int | float | None, _or_factor(_RATE)] = _key(
+        "The new rate, or a factor of what it was.", ["5mbit", "x0.1"]
+    )
+    delay: Annotated[int | float | None, _or_factor(_DELAY)] = _key(
+        "The new one-way delay, or a factor of what it was.", ["100ms", "x3"]
+    )
+    jitter: _Jitter = _key("The new jitter.", ["5ms"])
+    loss: _Loss = _key("The new loss.", ["2%"])
+
+
+class LiteralEvent(LiteralChange):
+    """Something that happens to a path while data is sent, once or again and again."""
 
     model_config = ConfigDict(json_schema_extra={"required": ["at", "path", "action"]})
 
     at: Annotated[int | None, _time("the time of an event", "0s", "86400s")] = _key(
-        "When it happens, counted from the start of the workload.", ["3s"]
+        "When it happens first, counted from the start of the workload.", ["3s"]
     )
     path: Annotated[str | None, _Reads(_read_name, _pattern(f"^{_NAME_PATTERN}$"))] = _key(
         "Name of the path that it happens to.", ["lte"]
     )
     action: Annotated[str | None, _choice("an action", ACTIONS)] = _key(
-        "down: the path loses every packet, both ways; up: it is again as it was; close: the "
-        "server gives up its address on the path, and the subflow ends.",
+        "down: the path loses every packet, both ways; up: it no longer does; close: the server "
+        "gives up its address on the path, and the subflow ends; change: the rate, delay, jitter "
+        "or loss given here; handover: a tenth of the rate and three times the delay, for a while; "
+        "backup, regular: the subflow is used last, or again as the others.",
         ["down"],
+    )
+    lasts: Annotated[int | None, _time("how long an event lasts", "1us", "86400s")] = _key(
+        "How long it lasts, and then is undone; without it, it stays. A handover that is not given "
+        "one draws it: 85 of 100 take less than 100 ms, the others seconds.",
+        ["2s"],
+    )
+    every: Annotated[int | None, _time("the period of an event", "1ms", "86400s")] = _key(
+        "It happens again and again with this period, until the end.", ["15s"]
+    )
+    random: Annotated[bool | None, _Reads(_read_flag, {"type": "boolean"})] = _key(
+        "The time between two is drawn from the seed, exponentially, and `every` is its mean.",
+        [True],
+    )
+    up: Annotated[LiteralChange, _table("keys such as up.rate")] = Field(
+        default=LiteralChange(), description="What differs from client to server."
+    )
+    down: Annotated[LiteralChange, _table("keys such as down.rate")] = Field(
+        default=LiteralChange(), description="What differs from server to client."
     )
 
 
@@ -411,6 +473,8 @@ _TABLES: Mapping[str, type[BaseModel]] = {
     "path": LiteralPath,
     "path.up": LiteralDirection,
     "path.down": LiteralDirection,
+    "event.up": LiteralChange,
+    "event.down": LiteralChange,
     "event": LiteralEvent,
     "workload": LiteralWorkload,
 }

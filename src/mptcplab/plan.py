@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from mptcplab import units
-from mptcplab.scenario import Direction, Event, Path, Scenario
+from mptcplab import timeline, units
+from mptcplab.scenario import Direction, Scenario
+from mptcplab.timeline import Instant
 
 PORT = 5001
 
@@ -43,7 +44,7 @@ def render(scenario: Scenario) -> str:
     for i, path in zip(numbers, scenario.paths, strict=True):
         sections.append((f"path {i}, {path.name}: router", _router(i)))
     for i, path in zip(numbers, scenario.paths, strict=True):
-        shaping = _netem(i, path, "add")
+        shaping = [_netem(i, "up", path.up, "add"), _netem(i, "down", path.down, "add")]
         sections.append((f"path {i}, {path.name}: client to server, server to client", shaping))
     if scenario.scheduler.digest is not None:
         insmod = [f"insmod {module_file(scenario.scheduler.name)}"]
@@ -86,6 +87,11 @@ def _client(scenario: Scenario, numbers: range) -> Iterator[str]:
     for i in numbers:
         yield from _host("client", f"c{i}", i, near=f"10.0.{i}", far=f"10.1.{i}")
     yield from _limits("client", scenario)
+    # An endpoint without flags makes no subflow; it is what can be told to be a backup.
+    changing = {e.path for e in scenario.events if e.action in ("backup", "regular")}
+    for i, path in zip(numbers, scenario.paths, strict=True):
+        if path.name in changing:
+            yield f"ip -n client mptcp endpoint add 10.0.{i}.1 dev c{i}"
 
 
 def _server(scenario: Scenario, numbers: range) -> Iterator[str]:
@@ -120,23 +126,16 @@ def _router(i: int) -> Iterator[str]:
         yield f"ip -n router{i} link set {device} up"
 
 
-def _netem(i: int, path: Path, verb: str, *, loss: float | None = None) -> list[str]:
-    """Both directions of a path, as the scenario has them, or with another loss."""
-    ends = ((f"rs{i}", path.up), (f"rc{i}", path.down))
-    return [
-        f"tc -n router{i} qdisc {verb} dev {device} root netem {_link(link, loss)}"
-        for device, link in ends
-    ]
-
-
-def _link(link: Direction, loss: float | None) -> str:
-    loss = link.loss if loss is None else loss
+def _netem(i: int, side: str, link: Direction, verb: str) -> str:
+    """One direction of a path, as it is shaped where it leaves the router."""
+    device = f"rs{i}" if side == "up" else f"rc{i}"
     return (
-        f"limit {link.queue_packets} rate {units.format_rate(link.rate_bps)}"
+        f"tc -n router{i} qdisc {verb} dev {device} root netem"
+        f" limit {link.queue_packets} rate {units.format_rate(link.rate_bps)}"
         # tc does not take a 0 without a unit
         f" delay {units.format_time(link.delay_ns) if link.delay_ns else '0ms'}"
         + (f" {units.format_time(link.jitter_ns)}" if link.jitter_ns else "")
-        + (f" loss {units.format_fraction(loss)}" if loss else "")
+        + (f" loss {units.format_fraction(link.loss)}" if link.loss else "")
     )
 
 
@@ -195,16 +194,22 @@ def _traffic(scenario: Scenario) -> Iterator[str]:
 
 
 def _events(scenario: Scenario) -> Iterator[str]:
-    numbered = {path.name: (i, path) for i, path in enumerate(scenario.paths, 1)}
-    for event in scenario.events:
-        for command in _action(*numbered[event.path], event):
-            yield f"at {units.format_time(event.at_ns)} {command}"
+    numbers = {path.name: i for i, path in enumerate(scenario.paths, 1)}
+    for instant in timeline.instants(scenario):
+        for command in _commands(numbers[instant.path], instant):
+            yield f"at {units.format_time(instant.at_ns)} {command}"
 
 
-def _action(i: int, path: Path, event: Event) -> list[str]:
-    if event.action == "close":
+def _commands(i: int, instant: Instant) -> Iterator[str]:
+    # netem takes over all values at once: what is not given would be none
+    if instant.up:
+        yield _netem(i, "up", instant.up, "change")
+    if instant.down:
+        yield _netem(i, "down", instant.down, "change")
+    if instant.act == "close":
         # The address of the first path was not announced: no endpoint, and its id is 0.
         what = f"id {i}" if i > 1 else f"id 0 10.1.{i}.1"
-        return [f"ip -n server mptcp endpoint delete {what}"]
-    # A change without a loss would leave none: netem takes over all of these values at once.
-    return _netem(i, path, "change", loss=1.0 if event.action == "down" else None)
+        yield f"ip -n server mptcp endpoint delete {what}"
+    elif instant.act:
+        flag = "backup" if instant.act == "backup" else "nobackup"
+        yield f"ip -n client mptcp endpoint change 10.0.{i}.1 {flag}"

@@ -25,6 +25,8 @@ from mptcplab.literal import (
     MAX_PATHS,
     MAX_QUEUE_PACKETS,
     MAX_SEED,
+    Factor,
+    LiteralChange,
     LiteralDirection,
     LiteralEvent,
     LiteralPath,
@@ -36,6 +38,7 @@ from mptcplab.mistakes import Mistakes, Place, printable, shown, suggestion
 from mptcplab.scheduler import Choice, Scheduler, SpecError
 
 __all__ = [
+    "Change",
     "Direction",
     "Event",
     "Flags",
@@ -60,6 +63,15 @@ DEFAULT_SAMPLE_INTERVAL_NS = 10 * 10**6
 MAX_DEFAULT_WARMUP_NS = 5 * 10**9
 
 _MAX_FILE_BYTES = 1 << 20
+
+#: The actions after which a path is there or not.
+_UP_OR_NOT = ("down", "up", "close")
+_CHANGING = ("change", "handover")
+_PRIORITY = ("backup", "regular")
+# What a handover does to its path if it is not told otherwise, as measured at high speeds: a tenth
+# of the throughput, three times the round trip (Cech 2020, section 5).
+_HANDOVER_RATE = Factor(0.1)
+_HANDOVER_DELAY = Factor(3)
 
 
 # Resolved: one run, every default filled in
@@ -87,16 +99,39 @@ class Path(_Resolved):
     down: Direction
 
 
-class Event(_Resolved):
-    """What happens to a path, `at_ns` after the start of the workload.
+class Change(_Resolved):
+    """What becomes different in one direction of a path; None: it stays.
 
-    down: it loses every packet, both ways; up: it is again as it was; close: the server gives up
-    its address there, and the subflow ends.
+    A factor multiplies what the value was when the event happened.
+    """
+
+    rate_bps: int | None = None
+    rate_factor: float | None = None
+    delay_ns: int | None = None
+    delay_factor: float | None = None
+    jitter_ns: int | None = None
+    loss: float | None = None
+
+
+class Event(_Resolved):
+    """What happens to a path, `at_ns` after the start of the workload, and every `every_ns` then.
+
+    down: it loses every packet, both ways; up: it no longer does; close: the server gives up its
+    address there, and the subflow ends; change, handover: its directions are as `up` and `down`
+    say; backup, regular: the client asks that the subflow be used last, or as the others.
+
+    With `random`, `every_ns` is the mean of exponential gaps. After `lasts_ns` it is undone; None:
+    it stays, but a handover, which then draws how long it lasts. Module `timeline` spells it out.
     """
 
     at_ns: int
     path: str
-    action: Literal["down", "up", "close"]
+    action: Literal["down", "up", "close", "change", "handover", "backup", "regular"]
+    lasts_ns: int | None = None
+    every_ns: int | None = None
+    random: bool = False
+    up: Change = Change()
+    down: Change = Change()
 
 
 class Workload(_Resolved):
@@ -153,7 +188,11 @@ class Scenario(_Resolved):
             raise ValueError(f"path {name!r} does not last to the end")
         changes = {
             "paths": paths,
-            "events": tuple(event for event in self.events if event.path == name),
+            "events": tuple(
+                event
+                for event in self.events
+                if event.path == name and event.action not in _PRIORITY
+            ),
             "transport": "tcp",
             "scheduler": Choice(name=scheduler.DEFAULT),
             "trace": False,
@@ -162,7 +201,7 @@ class Scenario(_Resolved):
 
     def lasting_paths(self) -> list[str]:
         """The names of the paths that are up and open at the end."""
-        last = {event.path: event.action for event in self.events}
+        last = {e.path: e.action for e in self.events if e.action in _UP_OR_NOT and not e.lasts_ns}
         return [path.name for path in self.paths if last.get(path.name, "up") == "up"]
 
 
@@ -260,26 +299,41 @@ def parse_path_flag(text: str) -> dict[str, Any]:
                 raise ValueError(f"{shown(value)} is not KEY=VALUE; {form}")
         if not value:
             raise ValueError(f"nothing after {shown(key)}; {form}")
-        side, dot, inner = key.partition(".")
-        table = path
-        if dot and side in ("up", "down"):
-            table = path.setdefault(side, {})
-            key = inner
-        if not isinstance(table, dict) or key in table:
-            raise ValueError(f"{shown(key)} is given twice; {form}")
-        table[key] = value
+        _put(path, key, value, form)
     return path
 
 
 def parse_event_flag(text: str) -> dict[str, Any]:
-    """The literal event of an --event flag: TIME:PATH:ACTION, as in "3s:lte:down".
+    """The literal event of an --event flag: TIME:PATH:ACTION and then any KEY=VALUE.
 
-    Raises ValueError if the text has not this form.
+    "3s:lte:down", or "15s:lte:change,rate=x0.1,lasts=2s". Raises ValueError if the text has not
+    this form.
     """
-    parts = [part.strip() for part in text.split(":")]
+    form = "an event is TIME:PATH:ACTION[,KEY=VALUE...], e.g. 3s:lte:down"
+    parts = [part.strip() for part in text.split(":", 2)]
     if len(parts) != 3:
-        raise ValueError("an event is TIME:PATH:ACTION, e.g. 3s:lte:down")
-    return dict(zip(("at", "path", "action"), parts, strict=True))
+        raise ValueError(form)
+    action, *items = (item.strip() for item in parts[2].split(","))
+    event: dict[str, Any] = {"at": parts[0], "path": parts[1], "action": action}
+    for item in items:
+        key, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or not value:
+            raise ValueError(f"{shown(item)} is not KEY=VALUE; {form}")
+        _put(event, key, value, form)
+    return event
+
+
+def _put(table: dict[str, Any], key: str, value: str, form: str) -> None:
+    """Set `key`, which may be one of a direction (up.rate), of a literal table."""
+    side, dot, inner = key.partition(".")
+    home: Any = table
+    if dot and side in ("up", "down"):
+        home = table.setdefault(side, {})
+    else:
+        inner = key
+    if not isinstance(home, dict) or inner in home:
+        raise ValueError(f"{shown(key)} is given twice; {form}")
+    home[inner] = value
 
 
 def _read_toml(file: FilePath, mistakes: Mistakes) -> dict[str, Any]:
@@ -481,19 +535,87 @@ def _events(
         if duration_ns is not None and (literal.at or 0) >= duration_ns:
             message = f"not before the end of the workload, at {units.format_time(duration_ns)}"
             mistakes.add((*place, "at"), message)
+        if literal.action is not None:
+            _check_event(literal, place, mistakes)
         if literal.path is not None and literal.path not in paths:
             hint = suggestion(literal.path, paths) or ";"
             known = f" the paths are {', '.join(paths)}" if paths else " there are no paths"
             mistakes.add((*place, "path"), f"unknown path{hint}{known}")
-        elif transport == "tcp" and literal.action == "close":
-            message = "plain TCP cannot lose an address; a path of it goes down or up"
+        elif transport == "tcp" and literal.action in ("close", *_PRIORITY):
+            message = "plain TCP has one path, with one address; it can go down and up, and change"
             mistakes.add((*place, "action"), message)
         elif literal.at is not None and literal.path is not None and literal.action is not None:
-            action: Any = literal.action
-            found.append((index, Event(at_ns=literal.at, path=literal.path, action=action)))
+            found.append((index, _event(literal)))
     found.sort(key=lambda item: item[1].at_ns)
     _check_order(found, paths, mistakes)
     return tuple(event for _, event in found)
+
+
+def _check_event(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> None:
+    """Note what does not go together in one event."""
+    action = literal.action
+    given = [
+        (*place, *side, key)
+        for side, table in (((), literal), (("up",), literal.up), (("down",), literal.down))
+        for key in LiteralChange.model_fields
+        if getattr(table, key) is not None
+    ]
+    spoiled = any(
+        mistakes.spoiled((*place, *side, key))
+        for side in ((), ("up",), ("down",))
+        for key in LiteralChange.model_fields
+    )
+    if action == "change" and not given and not spoiled:
+        mistakes.missing((*place, "rate"), "a change has a new rate, delay, jitter or loss")
+    if action not in _CHANGING:
+        for key in given:
+            mistakes.add(key, f"{action} changes no value; an event that does is a change")
+    if literal.lasts is not None and action in ("up", "close"):
+        mistakes.add((*place, "lasts"), f"{action} cannot be undone; leave it out")
+    if literal.random and literal.every is None:
+        mistakes.add((*place, "random"), "nothing repeats here; the mean time between is every")
+    if literal.every is None:
+        return
+    if action in ("up", "close"):
+        mistakes.add((*place, "every"), f"{action} happens once; leave it out")
+    elif literal.lasts is None and action != "handover":
+        message = "it would still be so when it happens again; say how long it lasts"
+        mistakes.add((*place, "every"), message)
+    elif literal.lasts is not None and literal.lasts >= literal.every and not literal.random:
+        message = f"not longer than it lasts, which is {units.format_time(literal.lasts)}"
+        mistakes.add((*place, "every"), message)
+
+
+def _event(literal: LiteralEvent) -> Event:
+    action: Any = literal.action
+    sides = {"up": literal.up, "down": literal.down} if action in _CHANGING else {}
+    return Event(
+        at_ns=literal.at or 0,
+        path=literal.path or "",
+        action=action,
+        lasts_ns=literal.lasts,
+        every_ns=literal.every,
+        random=bool(literal.random),
+        **{side: _change(literal, own) for side, own in sides.items()},
+    )
+
+
+def _change(event: LiteralEvent, own: LiteralChange) -> Change:
+    """What is given for one direction before what is given for both."""
+    values = {
+        key: getattr(event, key) if getattr(own, key) is None else getattr(own, key)
+        for key in LiteralChange.model_fields
+    }
+    if event.action == "handover":
+        for key, factor in (("rate", _HANDOVER_RATE), ("delay", _HANDOVER_DELAY)):
+            values[key] = factor if values[key] is None else values[key]
+    rate, delay = values["rate"], values["delay"]
+    return Change(
+        **{"rate_factor" if isinstance(rate, Factor) else "rate_bps": rate},
+        **{"delay_factor" if isinstance(delay, Factor) else "delay_ns": delay},
+        jitter_ns=values["jitter"],
+        loss=values["loss"],
+    )
 
 
 def _check_order(
@@ -502,6 +624,8 @@ def _check_order(
     """Note events, each given with its number, that do not follow from those before them."""
     last: dict[str, Event] = {}
     for index, event in events:
+        if event.action not in _UP_OR_NOT or event.lasts_ns:
+            continue
         before = last.get(event.path)
         state = before.action if before else "up"
         since = f" since {units.format_time(before.at_ns)}" if before else ""

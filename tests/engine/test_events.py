@@ -53,8 +53,52 @@ def test_a_transfer_completes_when_a_subflow_closes(run_scenario: RunScenario, p
     assert run.received_bytes(other, 20.0) > run.received_bytes(other, 1.2)
 
 
+def test_a_path_has_the_rate_that_it_changes_to(run_scenario: RunScenario) -> None:
+    """Plain TCP over a path whose rate is halved, and is as before after 4 s."""
+    run = run_scenario(
+        "a:20mbit,10ms,queue=40",
+        transport="tcp",
+        event=("4s:a:change,rate=x0.5,lasts=4s",),
+        duration="12s",
+        warmup="0s",
+    )
+
+    def mbps(since: float, until: float) -> float:
+        delivered = run.received_bytes("a", until) - run.received_bytes("a", since)
+        return delivered * 8 / (until - since) / 1e6
+
+    # 1448 of the 1514 bytes of a packet are data. What was queued when the rate fell, 40 packets,
+    # leaves in 24 ms, and 10 ms later it has arrived; a queue of 40 is enough for a full link, but
+    # for one recovery: 1 % of the time.
+    full = 1448 / 1514
+    assert mbps(2.0, 4.0) == pytest.approx(20 * full, rel=0.01)
+    assert mbps(4.1, 8.0) == pytest.approx(10 * full, rel=0.01)
+    assert mbps(10.0, 12.0) == pytest.approx(20 * full, rel=0.02)
+
+
+@pytest.mark.parametrize("scheduler", ["minrtt", "default"])
+@pytest.mark.parametrize("path", ["a", "b"])
+def test_a_backup_carries_nothing_while_the_other_path_is_there(
+    run_scenario: RunScenario, path: str, scheduler: str
+) -> None:
+    run = run_scenario(
+        *PATHS,
+        scheduler=scheduler,
+        event=(f"2s:{path}:backup,lasts=3s",),
+        duration="8s",
+        warmup="0s",
+    )
+    # what was queued when the client was told, in the socket (1 MB at most, 0.8 s on the slower
+    # path) and at the router, still arrives
+    assert run.received_bytes(path, 2.0) > run.received_bytes(path, 1.0) > 0
+    assert run.received_bytes(path, 5.0) == run.received_bytes(path, 3.2)
+    assert run.received_bytes(path, 8.0) > run.received_bytes(path, 5.5)
+    other = "ab".replace(path, "")
+    assert run.received_bytes(other, 5.0) > run.received_bytes(other, 3.2)
+
+
 def test_the_same_events_give_the_same_bytes(run_scenario: RunScenario) -> None:
-    events = ("1s:b:down", "2s:b:up", "2500ms:a:close")
+    events = ("1s:b:down", "2s:b:up", "2500ms:a:close", "0s:b:handover,every=300ms,random=true")
     runs = [run_scenario(*PATHS, event=events, size="4MB") for _ in range(2)]
     for name in (engine.CLIENT_SAMPLES, engine.SERVER_SAMPLES, engine.GUEST_OUTCOME):
         one, same = ((run.outcome.directory / name).read_bytes() for run in runs)

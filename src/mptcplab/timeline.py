@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""When which path is how: the events of a scenario, spelled out as instants.
+
+An event that repeats, or whose times are drawn from the seed, stands for many. Each occurrence
+begins at some time and lasts until another, or for good. What a path is like at a time follows from
+all that have begun and not ended, in the order in which they began.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from mptcplab.scenario import Change, Direction, Event, Path, Scenario
+
+# 85 of 100 handovers are over in less than 100 ms, the others take more than one or even several
+# seconds (Cech 2020, section 5). How they are spread within these bounds is not published.
+_QUICK_SHARE = 0.85
+_QUICK_NS = (20 * 10**6, 100 * 10**6)
+_SLOW_NS = (10**9, 5 * 10**9)
+
+_MIN_RATE_BPS = 1000
+_MAX_RATE_BPS = 100 * 10**9
+_MAX_DELAY_NS = 10 * 10**9
+
+#: A scenario without a duration ends when its data has arrived; events repeat until then, and at
+#: most so long.
+LONGEST_NS = 600 * 10**9
+#: Of all events of a scenario together.
+MAX_OCCURRENCES = 100_000
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """An event that happens, from `begin_ns` until `end_ns` (None: for good)."""
+
+    begin_ns: int
+    end_ns: int | None
+    event: Event
+
+
+@dataclass(frozen=True)
+class Instant:
+    """What is different about a path from a time on.
+
+    `up` and `down` are how its directions are then, None if as before. `act` is what else happens.
+    """
+
+    at_ns: int
+    path: str
+    up: Direction | None = None
+    down: Direction | None = None
+    act: Literal["close", "backup", "regular"] | None = None
+
+
+class TooManyError(ValueError):
+    """More occurrences than MAX_OCCURRENCES."""
+
+
+def occurrences(scenario: Scenario) -> list[Occurrence]:
+    """All that happens, in the order of its beginning. Raises TooManyError."""
+    end_ns = scenario.workload.duration_ns or LONGEST_NS
+    found: list[Occurrence] = []
+    for number, event in enumerate(scenario.events):
+        # a stream of its own for each event: another one added changes nothing here
+        random = np.random.Generator(np.random.PCG64([scenario.seed, number]))
+        for begin_ns in _times(event, end_ns, random):
+            lasts_ns = event.lasts_ns
+            if event.action == "handover" and lasts_ns is None:
+                lasts_ns = _handover_ns(random)
+            found.append(
+                Occurrence(begin_ns, None if lasts_ns is None else begin_ns + lasts_ns, event)
+            )
+            if len(found) > MAX_OCCURRENCES:
+                raise TooManyError(f"the events happen more than {MAX_OCCURRENCES} times")
+    return sorted(found, key=lambda occurrence: occurrence.begin_ns)
+
+
+def instants(scenario: Scenario) -> list[Instant]:
+    """What changes on the paths, in the order of time. Raises TooManyError."""
+    all_ = occurrences(scenario)
+    found = [
+        instant
+        for path in scenario.paths
+        for instant in _of_path(path, [o for o in all_ if o.event.path == path.name])
+    ]
+    return sorted(found, key=lambda instant: instant.at_ns)
+
+
+def _times(event: Event, end_ns: int, random: np.random.Generator) -> Iterator[int]:
+    at_ns = event.at_ns
+    while at_ns < end_ns:
+        yield at_ns
+        if event.every_ns is None:
+            return
+        gap_ns = event.every_ns
+        if event.random:
+            gap_ns = max(int(random.exponential(event.every_ns)), 1)
+        at_ns += gap_ns
+
+
+def _handover_ns(random: np.random.Generator) -> int:
+    low, high = _QUICK_NS if random.random() < _QUICK_SHARE else _SLOW_NS
+    return int(random.integers(low, high))
+
+
+@dataclass(frozen=True)
+class _State:
+    up: Direction
+    down: Direction
+    backup: bool = False
+
+    def after(self, event: Event) -> _State:
+        match event.action:
+            case "down":
+                return _State(_lossy(self.up), _lossy(self.down), self.backup)
+            case "change" | "handover":
+                return _State(
+                    _changed(self.up, event.up), _changed(self.down, event.down), self.backup
+                )
+            case "backup" | "regular":
+                return _State(self.up, self.down, event.action == "backup")
+            case _:
+                return self
+
+
+def _of_path(path: Path, occurrences: Sequence[Occurrence]) -> Iterator[Instant]:
+    """`occurrences` are those of this path, by their beginning."""
+    waiting = deque(occurrences)
+    base = before = _State(path.up, path.down)
+    active: list[Occurrence] = []
+    ends = {o.end_ns for o in occurrences if o.end_ns is not None}
+    for at_ns in sorted({o.begin_ns for o in occurrences} | ends):
+        active = [o for o in active if o.end_ns is None or o.end_ns > at_ns]
+        closes = False
+        while waiting and waiting[0].begin_ns == at_ns:
+            occurrence = waiting.popleft()
+            closes |= occurrence.event.action == "close"
+            if occurrence.event.action == "up":
+                active = [o for o in active if o.event.action != "down" or o.end_ns is not None]
+            active.append(occurrence)
+        # what nothing can undo any more
+        while active and active[0].end_ns is None and active[0].event.action != "down":
+            base = base.after(active.pop(0).event)
+        state = base
+        for occurrence in active:
+            state = state.after(occurrence.event)
+        up = state.up if state.up != before.up else None
+        down = state.down if state.down != before.down else None
+        if up or down:
+            yield Instant(at_ns, path.name, up=up, down=down)
+        if state.backup != before.backup:
+            yield Instant(at_ns, path.name, act="backup" if state.backup else "regular")
+        before = state
+        if closes:
+            yield Instant(at_ns, path.name, act="close")
+            return
+
+
+def _lossy(link: Direction) -> Direction:
+    return link.model_copy(update={"loss": 1.0})
+
+
+def _changed(link: Direction, change: Change) -> Direction:
+    rate_bps = link.rate_bps if change.rate_bps is None else change.rate_bps
+    delay_ns = link.delay_ns if change.delay_ns is None else change.delay_ns
+    if change.rate_factor is not None:
+        rate_bps = round(rate_bps * change.rate_factor)
+    if change.delay_factor is not None:
+        delay_ns = round(delay_ns * change.delay_factor)
+    delay_ns = min(delay_ns, _MAX_DELAY_NS)
+    jitter_ns = link.jitter_ns if change.jitter_ns is None else change.jitter_ns
+    return link.model_copy(
+        update={
+            "rate_bps": min(max(rate_bps, _MIN_RATE_BPS), _MAX_RATE_BPS),
+            "delay_ns": delay_ns,
+            "jitter_ns": min(jitter_ns, delay_ns),
+            "loss": link.loss if change.loss is None or link.loss == 1.0 else change.loss,
+        }
+    )

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What events stand for: occurrences, and the instants at which paths change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mptcplab import timeline
+from mptcplab.scenario import Flags, Scenario, from_flags
+
+MS, S = 10**6, 10**9
+A, B = "a:10mbit,10ms", "b:4mbit,40ms,loss=1%"
+
+
+def scenario(*events: str, **flags: Any) -> Scenario:
+    values = {"path": (A, B), "event": events, "duration": "60s", **flags}
+    return from_flags(Flags(**values)).runs()[0]
+
+
+def told(*events: str, **flags: Any) -> list[tuple[Any, ...]]:
+    """Each instant as (ms, path, what is different): rate, delay or loss of up, or the act."""
+    found: list[tuple[Any, ...]] = []
+    for i in timeline.instants(scenario(*events, **flags)):
+        link = (i.up.rate_bps / 1e6, i.up.delay_ns / 1e6, i.up.loss) if i.up else i.act
+        found.append((i.at_ns / MS, i.path, link))
+    return found
+
+
+def test_a_path_that_goes_and_comes() -> None:
+    expected = [(3000, "b", (4, 40, 1.0)), (6000, "b", (4, 40, 0.01))]
+    assert told("3s:b:down", "6s:b:up") == expected
+    assert told("3s:b:down,lasts=3s") == expected
+
+
+def test_new_values_stay_or_last() -> None:
+    assert told("1s:a:change,rate=2mbit") == [(1000, "a", (2, 10, 0))]
+    assert told("1s:a:change,delay=x3,loss=2%,lasts=1s") == [
+        (1000, "a", (10, 30, 0.02)),
+        (2000, "a", (10, 10, 0)),
+    ]
+
+
+def test_one_direction_may_change_alone() -> None:
+    (instant,) = timeline.instants(scenario("1s:a:change,down.rate=2mbit"))
+    assert instant.up is None
+    assert instant.down is not None
+    assert instant.down.rate_bps == 2_000_000
+
+
+def test_a_handover_is_a_tenth_of_the_rate_and_three_times_the_delay() -> None:
+    assert told("15s:a:handover,lasts=2s") == [
+        (15000, "a", (1, 30, 0)),
+        (17000, "a", (10, 10, 0)),
+    ]
+    assert told("15s:a:handover,rate=x0.5,lasts=2s")[0] == (15000, "a", (5, 30, 0))
+
+
+def test_events_that_overlap_are_applied_to_what_is_left_by_those_before() -> None:
+    assert told("1s:a:change,rate=x0.5,lasts=4s", "2s:a:change,rate=x0.5,lasts=1s") == [
+        (1000, "a", (5, 10, 0)),
+        (2000, "a", (2.5, 10, 0)),
+        (3000, "a", (5, 10, 0)),
+        (5000, "a", (10, 10, 0)),
+    ]
+    # the one that began first ends first
+    assert told("1s:a:change,rate=1mbit,lasts=2s", "2s:a:change,delay=x2,lasts=3s") == [
+        (1000, "a", (1, 10, 0)),
+        (2000, "a", (1, 20, 0)),
+        (3000, "a", (10, 20, 0)),
+        (5000, "a", (10, 10, 0)),
+    ]
+
+
+def test_a_path_that_is_down_stays_down_whatever_else_changes() -> None:
+    assert told("1s:a:down", "2s:a:change,loss=5%", "3s:a:up") == [
+        (1000, "a", (10, 10, 1.0)),
+        (3000, "a", (10, 10, 0.05)),
+    ]
+
+
+def test_up_ends_no_outage_that_has_an_end_of_its_own() -> None:
+    assert told("1s:a:down,lasts=9s", "2s:a:change,rate=5mbit", "3s:a:change,rate=10mbit") == [
+        (1000, "a", (10, 10, 1.0)),
+        (2000, "a", (5, 10, 1.0)),
+        (3000, "a", (10, 10, 1.0)),
+        (10000, "a", (10, 10, 0)),
+    ]
+
+
+def test_what_changes_nothing_is_left_out() -> None:
+    assert told("1s:a:change,rate=10mbit") == []
+
+
+def test_an_event_repeats_until_the_end() -> None:
+    times = [at for at, *_ in told("15s:a:handover,every=15s,lasts=2s")]
+    assert times == [15000, 17000, 30000, 32000, 45000, 47000]
+
+
+def test_priorities_and_the_end_of_a_subflow() -> None:
+    assert told("1s:a:backup,lasts=1s", "3s:b:close", "4s:a:backup") == [
+        (1000, "a", "backup"),
+        (2000, "a", "regular"),
+        (3000, "b", "close"),
+        (4000, "a", "backup"),
+    ]
+
+
+def test_nothing_happens_to_a_path_that_is_closed() -> None:
+    assert told("1s:b:close", "0s:b:change,rate=1mbit,every=900ms,lasts=100ms") == [
+        (0, "b", (1, 40, 0.01)),
+        (100, "b", (4, 40, 0.01)),
+        (900, "b", (1, 40, 0.01)),
+        (1000, "b", (4, 40, 0.01)),
+        (1000, "b", "close"),
+    ]
+
+
+def test_random_times_hang_on_the_seed_and_the_event_alone() -> None:
+    event = "0s:a:down,every=100ms,random=true,lasts=1ms"
+    times = [o.begin_ns for o in timeline.occurrences(scenario(event))]
+    assert (
+        times
+        == [o.begin_ns for o in timeline.occurrences(scenario(event, "5s:b:down"))][: len(times)]
+        or sorted(times) == times
+    )
+    again = [o for o in timeline.occurrences(scenario(event, "5s:b:down")) if o.event.path == "a"]
+    assert [o.begin_ns for o in again] == times
+    other = [o.begin_ns for o in timeline.occurrences(scenario(event, seed=2))]
+    assert other != times
+    # 600 exponential gaps of 100 ms: their number is Poisson, of deviation sqrt(600) = 24.5;
+    # 5 deviations
+    assert 478 <= len(times) <= 722
+
+
+def test_handovers_are_mostly_short_and_sometimes_take_seconds() -> None:
+    events = timeline.occurrences(scenario("0s:a:handover,every=10ms"))
+    lasted = [(o.end_ns or 0) - o.begin_ns for o in events]
+    quick = [ns for ns in lasted if ns < 100 * MS]
+    # 6000 of them, 85 % quick: deviation sqrt(6000 x 0.85 x 0.15) = 27.7; 5 deviations
+    assert len(lasted) == 6000
+    assert abs(len(quick) - 5100) <= 139
+    assert min(quick) >= 20 * MS
+    assert all(1 * S <= ns < 5 * S for ns in lasted if ns >= 100 * MS)
+
+
+def test_too_many_are_refused() -> None:
+    with pytest.raises(timeline.TooManyError, match="more than 100000 times"):
+        timeline.occurrences(scenario("0s:a:handover,every=1ms", duration="101s"))
+
+
+def test_values_stay_within_what_a_link_can_be() -> None:
+    (instant,) = timeline.instants(scenario("1s:a:change,rate=x0.001,delay=x1000"))
+    slower = timeline.instants(
+        scenario("1s:a:change,rate=x0.001", "2s:a:change,rate=x0.001", path=(A,), transport="tcp")
+    )
+    assert instant.up is not None
+    assert (instant.up.rate_bps, instant.up.delay_ns) == (10_000, 10 * S)
+    assert slower[-1].up is not None
+    assert slower[-1].up.rate_bps == 1000

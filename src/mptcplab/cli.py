@@ -32,6 +32,7 @@ from mptcplab import (
     guest,
     kernel,
     plan,
+    presets,
     report,
     scenario,
     scheduler,
@@ -68,7 +69,8 @@ def _scenario_options(command: F) -> F:
             multiple=True,
             metavar="NAME:RATE,DELAY[,KEY=VALUE...]",
             help="A path, with its rate and one-way delay; keys: queue, loss, jitter, and any of "
-            "them for one direction (up.rate, down.delay, ...). Up to 8.",
+            "them for one direction (up.rate, down.delay, ...); preset, for a kind of link. "
+            "PRESET[:KEY=VALUE,...] is short for one so named. Up to 8.",
         ),
         click.option(
             "--event",
@@ -256,6 +258,16 @@ def scenario_group() -> None:
 def scenario_schema() -> None:
     """Print the JSON Schema of a scenario file."""
     click.echo(json.dumps(scenario.json_schema(), indent=2))
+
+
+@scenario_group.command("presets")
+def scenario_presets() -> None:
+    """List the presets of paths, with their numbers and where they are from."""
+    Console().print(report.preset_table(presets.PRESETS.values()))
+    click.echo()
+    for label, source in presets.SOURCES.items():
+        click.echo(f"{label}: {source.title} {source.address}")
+    click.echo("\ndocs/presets.md has the reason for each number.")
 
 
 @cli.command("bench")

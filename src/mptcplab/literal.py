@@ -19,6 +19,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from mptcplab import units
 from mptcplab.mistakes import Mistakes, Place, one_of, suggestion
+from mptcplab.presets import PRESETS
 
 CONGESTION_CONTROLS = ("cubic", "reno", "bbr", "vegas")
 TRANSPORTS = ("mptcp", "tcp")
@@ -264,10 +265,18 @@ class LiteralDirection(_Literal):
 class LiteralPath(LiteralDirection):
     """A path between client and server, through a router of its own."""
 
-    model_config = ConfigDict(json_schema_extra={"required": ["name", "rate", "delay"]})
+    model_config = ConfigDict(
+        json_schema_extra={
+            "required": ["name"],
+            "anyOf": [{"required": ["rate", "delay"]}, {"required": ["preset"]}],
+        }
+    )
 
     name: Annotated[str | None, _Reads(_read_name, _pattern(f"^{_NAME_PATTERN}$"))] = _key(
         "Name of the path, unique in the scenario.", ["wifi"]
+    )
+    preset: Annotated[str | None, _choice("a preset", tuple(PRESETS))] = _key(
+        "Kind of link, whose values hold where none is given.", ["lte"]
     )
     up: Annotated[LiteralDirection, _table("keys such as up.rate")] = Field(
         default=LiteralDirection(), description="What differs from client to server."

@@ -28,6 +28,7 @@ from mptcplab.metrics import (
     aggregation_benefit,
     goodput_series,
 )
+from mptcplab.presets import Preset
 from mptcplab.records import read_samples
 from mptcplab.scenario import Scenario
 from mptcplab.scheduler import Parameter, Scheduler
@@ -41,6 +42,8 @@ Entry = dict[str, Any]
 Document = dict[str, Any]
 
 _MBIT, _KIB = 1e6, 1024.0
+# The columns of the presets' table that both directions share.
+_SHARED_KEYS = ("delay", "loss", "queue")
 
 # A rule under the head and nothing else; ASCII, so that it is the same in every terminal.
 _RULE = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
@@ -177,6 +180,22 @@ def scheduler_table(schedulers: Iterable[Scheduler]) -> Table:
     table.add_column(overflow="fold")
     for scheduler in schedulers:
         table.add_row(Text(scheduler.name), Text(scheduler.summary))
+    return table
+
+
+def preset_table(presets: Iterable[Preset]) -> Table:
+    """A line per preset of a path: its numbers (up/down if they differ), and their sources."""
+    table = Table(box=_RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("Preset", no_wrap=True)
+    for column in ("Up", "Down", "Delay", "Loss", "Queue"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("Sources", overflow="fold")
+    for preset in presets:
+        numbers = preset.numbers()
+        sides = [(numbers[f"up.{key}"], numbers[f"down.{key}"]) for key in _SHARED_KEYS]
+        shared = [up if up == down else f"{up}/{down}" for up, down in sides]
+        sources = Text(", ".join(preset.sources()))
+        table.add_row(preset.name, numbers["up.rate"], numbers["down.rate"], *shared, sources)
     return table
 
 

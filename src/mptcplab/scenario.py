@@ -34,7 +34,8 @@ from mptcplab.literal import (
     json_schema,
     validate,
 )
-from mptcplab.mistakes import Mistakes, Place, printable, shown, suggestion
+from mptcplab.mistakes import Mistakes, Place, one_of, printable, shown, suggestion
+from mptcplab.presets import PRESETS
 from mptcplab.scheduler import Choice, Scheduler, SpecError
 
 __all__ = [
@@ -283,23 +284,33 @@ def parse_path_flag(text: str) -> dict[str, Any]:
     """The literal path of a --path flag: NAME:RATE,DELAY and then any KEY=VALUE.
 
     "lte:20mbit,40ms,loss=0.1%,down.rate=10mbit" gives the table that a [[path]] of the file would
-    be; its values are not looked at yet. Raises ValueError if the text has not this form.
+    be; its values are not looked at yet. The name of a preset asks for that preset, unless the
+    text gives a rate or a delay by its position, or both by their keys: then it means what it
+    says, as with any other name. Raises ValueError if the text has not this form.
     """
     name, colon, rest = text.partition(":")
     form = "a path is NAME:RATE,DELAY[,KEY=VALUE...], e.g. wifi:50mbit,10ms,queue=200"
-    if not colon:
-        raise ValueError(f"no colon after the name; {form}")
     path: dict[str, Any] = {"name": name.strip()}
+    if not colon and path["name"] not in PRESETS:
+        hint = suggestion(path["name"], PRESETS.keys()) or ";"
+        raise ValueError(
+            f"no colon after the name, which is not that of a preset{hint} "
+            f"presets: {', '.join(PRESETS)}; {form}"
+        )
+    by_name = path["name"] in PRESETS
     positional = dict(enumerate(("rate", "delay")))
     for index, item in enumerate(rest.split(",") if rest.strip() else ()):
         key, equals, value = (part.strip() for part in item.partition("="))
         if not equals:
             key, value = positional.get(index, ""), key
+            by_name = False
             if not key:
                 raise ValueError(f"{shown(value)} is not KEY=VALUE; {form}")
         if not value:
             raise ValueError(f"nothing after {shown(key)}; {form}")
         _put(path, key, value, form)
+    if by_name and not {"rate", "delay"} <= path.keys():
+        path.setdefault("preset", path["name"])
     return path
 
 
@@ -647,9 +658,13 @@ def _paths(literals: Sequence[LiteralPath], mistakes: Mistakes) -> tuple[Path, .
     numbers: dict[str, int] = {}
     for index, literal in enumerate(literals):
         place: Place = ("path", index)
-        for key, example in (("name", "wifi"), ("rate", "50mbit"), ("delay", "10ms")):
-            if getattr(literal, key) is None:
-                mistakes.missing((*place, key), f'every path has a {key}, e.g. "{example}"')
+        if literal.name is None:
+            mistakes.missing((*place, "name"), 'every path has a name, e.g. "wifi"')
+        for key, example in (("rate", "50mbit"), ("delay", "10ms")):
+            given = literal.preset or mistakes.spoiled((*place, "preset"))
+            if getattr(literal, key) is None and not given:
+                hint = f"or a preset, which is {one_of(tuple(PRESETS))}"
+                mistakes.missing((*place, key), f'every path has a {key}, e.g. "{example}", {hint}')
         if literal.name is not None:
             if literal.name in numbers:
                 message = f"also the name of path[{numbers[literal.name]}]; names are unique"
@@ -662,8 +677,9 @@ def _paths(literals: Sequence[LiteralPath], mistakes: Mistakes) -> tuple[Path, .
 
 
 def _path(literal: LiteralPath, place: Place, mistakes: Mistakes) -> Path | None:
-    up = _overridden(literal, literal.up)
-    down = _overridden(literal, literal.down)
+    preset = LiteralPath.model_validate(PRESETS[literal.preset].path if literal.preset else {})
+    up = _overridden(literal.up, literal, preset.up, preset)
+    down = _overridden(literal.down, literal, preset.down, preset)
     for side, values, own in (("up", up, literal.up), ("down", down, literal.down)):
         jitter_ns, delay_ns = values["jitter"] or 0, values["delay"]
         if mistakes.spoiled((*place, side, "delay")):
@@ -684,10 +700,13 @@ def _path(literal: LiteralPath, place: Place, mistakes: Mistakes) -> Path | None
     )
 
 
-def _overridden(path: LiteralPath, own: LiteralDirection) -> dict[str, Any]:
-    """The values of one direction, its own before the path's."""
-    values = {key: getattr(own, key) for key in LiteralDirection.model_fields}
-    return {key: getattr(path, key) if v is None else v for key, v in values.items()}
+def _overridden(*levels: LiteralDirection) -> dict[str, Any]:
+    """The values of one direction, each from the first level that gives it."""
+    values: dict[str, Any] = {}
+    for key in LiteralDirection.model_fields:
+        given = (getattr(level, key) for level in levels)
+        values[key] = next((value for value in given if value is not None), None)
+    return values
 
 
 def _direction(values: Mapping[str, Any], round_trip_ns: int) -> Direction:

@@ -15,6 +15,7 @@ import pytest
 
 from mptcplab import kernel
 from mptcplab.kernel import KernelBuild
+from mptcplab.presets import PRESETS, SOURCES
 
 PATHS = ("--path", "wifi:20mbit,10ms", "--path", "lte:10mbit,30ms,loss=0.1%")
 QUICK = (*PATHS, "--duration", "2s")
@@ -121,11 +122,30 @@ def test_the_schema_is_one(tmp_path: Path) -> None:
     jsonschema.Draft202012Validator.check_schema(json.loads(done.stdout))
 
 
+def test_the_presets_are_listed_with_their_numbers_and_sources() -> None:
+    done = mptcplab("scenario", "presets")
+    assert done.returncode == 0
+    table, _, sources = done.stdout.partition("\n\n")
+    rows = [line.split() for line in table.splitlines()]
+    rows = [row for row in rows if row[0] in PRESETS]
+    assert [row[0] for row in rows] == list(PRESETS)
+    assert rows[1][:6] == ["lte", "7.6mbit", "29.5mbit", "10.5ms", "0.0001%", "190/730"]
+    for label, source in SOURCES.items():
+        assert label in table
+        assert f"{label}: {source.title} {source.address}\n" in sources
+
+
+def test_a_preset_is_planned_with_its_numbers() -> None:
+    done = mptcplab("run", "--path", "lte:delay=60ms", "--path", "home:preset=wifi", "--plan")
+    assert done.returncode == 0, done.stderr
+    assert "netem limit 190 rate 7600kbit delay 60ms loss 0.0001%" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
         (["run"], "path"),
-        (["run", "--path", "wifi"], "--path"),
+        (["run", "--path", "wfi"], 'did you mean "wifi"?'),
         (["run", "--path", "wifi:50mbit,-10ms"], "negative"),
         (["run", "--path", "wifi:50,10ms"], "rate"),
         (["compare", *PATHS, "--scheduler", "rondrobin"], "roundrobin"),

@@ -605,7 +605,7 @@ def test_all_mistakes_are_told_together_each_where_it_was_made(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("path", "line"),
     [
-        ("wifi", '"wifi": no colon after the name; a path is NAME:RATE,DELAY[,KEY=VALUE...]'),
+        ("home", '"home": no colon after the name, which is not that of a preset; presets: wifi'),
         ("wifi:1mbit,1ms,9", '"wifi:1mbit,1ms,9": "9" is not KEY=VALUE; a path is'),
         ("wifi:1mbit,1ms,", '"wifi:1mbit,1ms,": "" is not KEY=VALUE'),
         ("wifi:1mbit,1ms,queue=", '"wifi:1mbit,1ms,queue=": nothing after "queue"'),
@@ -750,7 +750,7 @@ SEVERAL = st.one_of(
     st.just(datetime.date(2024, 1, 1)),
 )
 KEYS = st.sampled_from(
-    ["rate", "delay", "jitter", "loss", "queue", "name", "up", "down", "seed", "dely"]
+    ["rate", "delay", "jitter", "loss", "queue", "name", "preset", "up", "down", "seed", "dely"]
 )
 TOP_KEYS = st.sampled_from(
     [

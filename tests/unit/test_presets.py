@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Presets of paths: what they hold, how they are asked for, and what goes before them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path as FilePath
+from typing import Any
+
+import jsonschema
+import pytest
+
+from mptcplab.errors import InputError
+from mptcplab.presets import NO_SOURCE, PRESETS, SOURCES, Preset, markdown
+from mptcplab.scenario import (
+    PACKET_BYTES,
+    Direction,
+    Flags,
+    Path,
+    from_flags,
+    json_schema,
+    load_file,
+    parse_path_flag,
+)
+from mptcplab.scheduler import Scheduler
+from mptcplab.units import parse_queue, parse_rate, parse_time
+
+KNOWN = {"default": Scheduler("default", "", ())}
+ALL = ", ".join(PRESETS)
+MS = 10**6
+
+LTE_UP = Direction(
+    rate_bps=7_600_000, delay_ns=10_500_000, jitter_ns=0, loss=1e-6, queue_packets=190
+)
+LTE_DOWN = LTE_UP.model_copy(update={"rate_bps": 29_500_000, "queue_packets": 730})
+
+each_preset = pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
+
+
+def flag(text: str) -> Path:
+    (path,) = from_flags(Flags(path=[text]), known=KNOWN).base.paths
+    return path
+
+
+def in_file(folder: FilePath, text: str) -> Path:
+    file = folder / "scenario.toml"
+    file.write_text(f"[[path]]\n{text}\n", encoding="utf-8")
+    (path,) = load_file(file, known=KNOWN).base.paths
+    return path
+
+
+def flag_mistakes(text: str) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        from_flags(Flags(path=[text]), known=KNOWN)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def file_mistakes(folder: FilePath, text: str) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        in_file(folder, text)
+    return [str(problem) for problem in caught.value.problems]
+
+
+# What they hold
+
+
+def test_the_presets_are_those_of_the_page_on_scenarios() -> None:
+    assert list(PRESETS) == [
+        *("wifi", "lte", "5g-sub6", "5g-mmwave", "starlink", "dsl", "fibre", "ethernet")
+    ]
+
+
+@each_preset
+def test_every_preset_is_a_path_by_itself(preset: Preset) -> None:
+    path = flag(preset.name)
+    assert path.name == preset.name
+    for direction in (path.up, path.down):
+        # In netem jitter lets packets overtake each other, which none of these links does.
+        assert direction.jitter_ns == 0
+    assert path.up.rate_bps <= path.down.rate_bps
+
+
+@each_preset
+def test_every_number_has_a_source_or_the_words_that_it_has_none(preset: Preset) -> None:
+    assert set(preset.reasons) == set(preset.numbers())
+    for key, reason in preset.reasons.items():
+        cited = re.findall(r"\[([^\]]+)\]", reason)
+        assert cited or reason.startswith(NO_SOURCE), key
+        assert set(cited) <= set(SOURCES), key
+
+
+@each_preset
+def test_both_directions_have_every_number_but_the_jitter(preset: Preset) -> None:
+    keys = {"rate", "delay", "loss", "queue"}
+    for side in ("up", "down"):
+        assert {key.removeprefix(f"{side}.") for key in preset.numbers()} >= keys, side
+
+
+def test_every_source_is_cited_and_has_an_address() -> None:
+    text = " ".join(reason for preset in PRESETS.values() for reason in preset.reasons.values())
+    for label, source in SOURCES.items():
+        assert f"[{label}]" in text
+        assert source.title.endswith(".")
+        assert re.match(r"https?://|Linux", source.address)
+
+
+@pytest.mark.parametrize(
+    ("name", "longest_ms"),
+    [
+        *(("lte", 300), ("5g-sub6", 300), ("5g-mmwave", 300)),
+        *(("starlink", 75), ("wifi", 100), ("dsl", 100), ("fibre", 100)),
+    ],
+)
+def test_a_full_queue_lasts_as_long_as_the_reason_says(name: str, longest_ms: int) -> None:
+    # netem counts the packets in the delay too, so the limit over the rate is the whole stay
+    for side in ("up", "down"):
+        table = PRESETS[name].path
+        values = {key: table[key] for key in ("delay",) if key in table} | table[side]
+        bits = 8 * PACKET_BYTES * parse_queue(str(values["queue"]))
+        assert bits / parse_rate(values["rate"]) == pytest.approx(longest_ms / 1000, rel=0.03)
+        assert parse_time(values["delay"]) < longest_ms * MS
+
+
+def test_the_page_on_presets_is_current() -> None:
+    page = FilePath(__file__).parents[2] / "docs" / "presets.md"
+    assert page.read_text() == markdown(), "write it with python -m mptcplab.presets"
+
+
+# Precedence
+
+
+def test_a_file_asks_for_a_preset_by_its_key(tmp_path: FilePath) -> None:
+    path = in_file(tmp_path, 'name = "mobile"\npreset = "lte"')
+    assert path == Path(name="mobile", up=LTE_UP, down=LTE_DOWN)
+
+
+def test_a_name_alone_asks_for_nothing_in_a_file(tmp_path: FilePath) -> None:
+    path = in_file(tmp_path, 'name = "lte"\nrate = "1mbit"\ndelay = "5ms"')
+    assert (path.up.queue_packets, path.up.loss) == (20, 0.0)
+
+
+def test_a_key_of_the_path_goes_before_the_preset_in_both_directions(tmp_path: FilePath) -> None:
+    path = in_file(tmp_path, 'name = "lte"\npreset = "lte"\nrate = "9mbit"')
+    rate = {"rate_bps": 9_000_000}
+    assert path.up == LTE_UP.model_copy(update=rate)
+    assert path.down == LTE_DOWN.model_copy(update=rate)
+
+
+def test_a_key_of_a_direction_goes_before_both(tmp_path: FilePath) -> None:
+    text = 'name = "lte"\npreset = "lte"\nrate = "9mbit"\n[path.up]\nrate = "2mbit"\nqueue = 50'
+    path = in_file(tmp_path, text)
+    assert path.up == LTE_UP.model_copy(update={"rate_bps": 2_000_000, "queue_packets": 50})
+    assert path.down == LTE_DOWN.model_copy(update={"rate_bps": 9_000_000})
+
+
+def test_a_zero_goes_before_a_preset_too() -> None:
+    assert flag("lte:loss=0").up == LTE_UP.model_copy(update={"loss": 0.0})
+
+
+@pytest.mark.parametrize(
+    ("text", "changes"),
+    [
+        ("lte", {}),
+        ("lte:", {}),
+        ("lte:delay=60ms,loss=0.1%", {"delay_ns": 60 * MS, "loss": 0.001}),
+        ("lte:rate=30mbit", {"rate_bps": 30_000_000}),
+        ("lte:preset=lte,rate=30mbit,delay=1ms", {"rate_bps": 30_000_000, "delay_ns": MS}),
+        ("home:preset=lte,queue=99", {"queue_packets": 99}),
+        ("home:3mbit,1ms,preset=lte", {"rate_bps": 3_000_000, "delay_ns": MS}),
+        ("wifi:preset=lte", {}),
+    ],
+)
+def test_a_flag_takes_the_preset_and_what_it_changes(text: str, changes: dict[str, Any]) -> None:
+    path = flag(text)
+    assert path.name == text.partition(":")[0]
+    assert path.up == LTE_UP.model_copy(update=changes)
+    assert path.down == LTE_DOWN.model_copy(update=changes)
+
+
+@pytest.mark.parametrize(
+    "text", ["lte:3mbit,1ms", "lte:rate=3mbit,delay=1ms", "lte:3mbit,delay=1ms"]
+)
+def test_a_flag_that_gives_rate_and_delay_takes_no_preset(text: str) -> None:
+    assert "preset" not in parse_path_flag(text)
+    assert flag(text).up == Direction(
+        rate_bps=3_000_000, delay_ns=MS, jitter_ns=0, loss=0.0, queue_packets=20
+    )
+
+
+def test_a_flag_is_the_table_that_the_file_would_hold() -> None:
+    assert parse_path_flag("lte") == {"name": "lte", "preset": "lte"}
+    assert parse_path_flag("lte:up.rate=1mbit") == {
+        "name": "lte",
+        "preset": "lte",
+        "up": {"rate": "1mbit"},
+    }
+
+
+def test_a_preset_leaves_no_trace_in_the_key_of_a_run() -> None:
+    spelt = ",".join(f"{key}={value}" for key, value in PRESETS["lte"].numbers().items())
+    paths = [[text] for text in ("lte", f"lte:1mbit,1ms,{spelt}")]
+    keys = {from_flags(Flags(path=path), known=KNOWN).base.key_text() for path in paths}
+    assert len(keys) == 1
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            "lt",
+            '"lt": no colon after the name, which is not that of a preset; did you mean "lte"? '
+            f"presets: {ALL}; a path is NAME:RATE,DELAY[,KEY=VALUE...], e.g. wifi:50mbit,10ms,",
+        ),
+        ("zzz", f'"zzz": no colon after the name, which is not that of a preset; presets: {ALL};'),
+        (
+            "lte:1mbit",
+            'path[1].delay: missing; every path has a delay, e.g. "10ms", or a preset, which is '
+            "wifi, lte,",
+        ),
+        ("home:delay=1ms", "path[1].rate: missing; every path has a rate, e.g."),
+        ("lte:dely=1ms", 'path[1].dely = "1ms": unknown key; did you mean "delay"? accepted'),
+        ("lte:jitter=11ms", 'path[1].jitter = "11ms": more than the delay of 10500us;'),
+        ("lte:rate=1", 'path[1].rate = "1": no unit; a rate is'),
+    ],
+)
+def test_a_mistake_in_a_flag_is_named(text: str, line: str) -> None:
+    (found,) = flag_mistakes(text)
+    found = re.sub(r"^path\[1\] = ", "", found)
+    assert found.startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("value", "line"),
+    [
+        (
+            '"starlnik"',
+            'path[1].preset = "starlnik": a preset is wifi, lte, 5g-sub6, 5g-mmwave, starlink, '
+            'dsl, fibre or ethernet; did you mean "starlink"?',
+        ),
+        ('"LTE"', 'path[1].preset = "LTE": a preset is wifi,'),
+        ("3", "path[1].preset = 3: a preset is wifi,"),
+        ('["lte"]', 'path[1].preset = ["lte"]: a preset is wifi,'),
+    ],
+)
+def test_an_unknown_preset_is_the_only_mistake(tmp_path: FilePath, value: str, line: str) -> None:
+    (found,) = file_mistakes(tmp_path, f'name = "mobile"\npreset = {value}')
+    assert found.startswith(line)
+
+
+def test_a_preset_is_not_a_key_of_a_direction(tmp_path: FilePath) -> None:
+    (found,) = file_mistakes(tmp_path, 'name = "a"\npreset = "lte"\n[path.up]\npreset = "dsl"')
+    assert found == 'path[1].up.preset = "dsl": unknown key here; preset goes in [[path]]'
+
+
+# The schema
+
+
+@pytest.mark.parametrize(
+    ("path", "accepted"),
+    [
+        ({"name": "a", "preset": "lte"}, True),
+        ({"name": "a", "rate": "1mbit", "delay": "1ms"}, True),
+        ({"name": "a", "preset": "lte", "up": {"rate": "1mbit"}}, True),
+        ({"name": "a", "rate": "1mbit"}, False),
+        ({"name": "a", "preset": "isdn"}, False),
+        ({"preset": "lte"}, False),
+    ],
+)
+def test_the_schema_wants_a_preset_or_rate_and_delay(path: dict[str, Any], accepted: bool) -> None:
+    validator = jsonschema.Draft202012Validator(json_schema())
+    assert validator.is_valid({"path": [path]}) == accepted

@@ -54,26 +54,29 @@ def test_a_transfer_completes_when_a_subflow_closes(run_scenario: RunScenario, p
 
 
 def test_a_path_has_the_rate_that_it_changes_to(run_scenario: RunScenario) -> None:
-    """Plain TCP over a path whose rate is halved, and is as before after 4 s."""
+    """At once, also for what waits: a link of 10 Mbit/s has a tenth of that from 4 to 5 s."""
+    # The receive buffer holds what is in flight to some 70 packets: enough to fill the link, which
+    # takes 17, and too little for the queue, so that nothing is lost.
     run = run_scenario(
-        "a:20mbit,10ms,queue=40",
+        "a:10mbit,10ms,queue=200",
         transport="tcp",
-        event=("4s:a:change,rate=x0.5,lasts=4s",),
-        duration="12s",
+        event=("4s:a:change,rate=x0.1,lasts=1s",),
+        receive_buffer="200KB",
+        duration="7s",
         warmup="0s",
     )
 
-    def mbps(since: float, until: float) -> float:
-        delivered = run.received_bytes("a", until) - run.received_bytes("a", since)
-        return delivered * 8 / (until - since) / 1e6
+    def received(since: float, until: float) -> int:
+        return run.received_bytes("a", until) - run.received_bytes("a", since)
 
-    # 1448 of the 1514 bytes of a packet are data. What was queued when the rate fell, 40 packets,
-    # leaves in 24 ms, and 10 ms later it has arrived; a queue of 40 is enough for a full link, but
-    # for one recovery: 1 % of the time.
-    full = 1448 / 1514
-    assert mbps(2.0, 4.0) == pytest.approx(20 * full, rel=0.01)
-    assert mbps(4.1, 8.0) == pytest.approx(10 * full, rel=0.01)
-    assert mbps(10.0, 12.0) == pytest.approx(20 * full, rel=0.02)
+    # 1448 of the 1514 bytes of a packet are data; one packet more or less fits between two samples
+    data_bps = 1448 / 1514 / 8
+    assert received(2.0, 3.9) == pytest.approx(1.9 * 10e6 * data_bps, abs=1448)
+    # what waits, 50 packets at least, would leave within 60 ms at the old rate
+    assert received(4.01, 4.99) == pytest.approx(0.98 * 1e6 * data_bps, abs=1448)
+    # and what waits then, within 0.6 s
+    assert received(5.01, 5.06) == pytest.approx(0.05 * 10e6 * data_bps, abs=1448)
+    assert received(6.0, 6.9) == pytest.approx(0.9 * 10e6 * data_bps, abs=1448)
 
 
 @pytest.mark.parametrize("scheduler", ["minrtt", "default"])

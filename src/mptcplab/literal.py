@@ -28,6 +28,7 @@ ACTIONS = ("down", "up", "close", "change", "handover", "backup", "regular")
 MAX_PATHS = 8
 MAX_EVENTS = 32
 MAX_FACTOR = 1000
+TRACE_COLUMNS = ("time", "rate", "delay", "loss")
 MAX_SEED = 2**32 - 1
 MAX_REPEAT = 10_000
 MAX_QUEUE_PACKETS = 1_000_000
@@ -156,6 +157,12 @@ def _read_name(value: object) -> str:
     return value
 
 
+def _read_file(value: object) -> str:
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise ValueError("the name of a file is expected")
+    return value
+
+
 def _read_schedulers(value: object) -> tuple[str, ...]:
     names = value if isinstance(value, list) else [value]
     if not names or not all(isinstance(name, str) for name in names):
@@ -247,6 +254,53 @@ class _Literal(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+def _trace_table(value: object) -> object:
+    return {"file": value} if isinstance(value, str) else value
+
+
+def _read_columns(value: object) -> dict[str, str]:
+    if (
+        not isinstance(value, dict)
+        or not value
+        or not all(key in TRACE_COLUMNS and isinstance(name, str) for key, name in value.items())
+    ):
+        raise ValueError(
+            f"a table of the columns to take is expected, with {one_of(TRACE_COLUMNS)}, e.g. "
+            '{ rate = "DL_bitrate [kbit]" }'
+        )
+    return value
+
+
+class LiteralTrace(_Literal):
+    """A trace of a link, and how it is read and played."""
+
+    file: Annotated[str | None, _Reads(_read_file, {"type": "string"})] = _key(
+        "The file, of Mahimahi or CSV; a relative one is beside the scenario file.", ["lte.down"]
+    )
+    columns: Annotated[
+        dict[str, str] | None,
+        _Reads(_read_columns, {"type": "object", "additionalProperties": {"type": "string"}}),
+    ] = _key(
+        "Of a CSV file: which of its columns are time, rate, delay and loss, each with its unit.",
+        [{"rate": "DL_bitrate [kbit]"}],
+    )
+    interval: Annotated[int | None, _time("the time of a row", "1ns", "86400s")] = _key(
+        "Of a CSV file whose time is not to be read: how long each row holds.", ["1s"]
+    )
+    skip_empty: Annotated[bool | None, _Reads(_read_flag, {"type": "boolean"})] = _key(
+        "Leave out rows of a CSV file that have no value.", [True], False
+    )
+    offset: Annotated[int | None, _time("an offset", "0s", "86400s")] = _key(
+        "Where in the trace the workload starts.", ["30s"], "0s"
+    )
+    repeat: Annotated[bool | None, _Reads(_read_flag, {"type": "boolean"})] = _key(
+        "Begin anew at its end; otherwise the last values stay.", [False], True
+    )
+    resolution: Annotated[int | None, _time("a resolution", "1ms", "60s")] = _key(
+        "The shortest time between two changes; what is shorter is averaged.", ["100ms"], "10ms"
+    )
+
+
 class LiteralDirection(_Literal):
     """What differs in one direction of a path."""
 
@@ -259,6 +313,14 @@ class LiteralDirection(_Literal):
     queue: _Queue = _key(
         "Queue limit in packets; by default one bandwidth-delay product, at least 20.",
         [300, "300p"],
+    )
+    trace: Annotated[
+        LiteralTrace | None, _table("a file, or keys such as file"), BeforeValidator(_trace_table)
+    ] = Field(
+        default=None,
+        description="A trace, a file or a table, whose rate, delay and loss go before those given.",
+        examples=["lte.down", {"file": "5g.csv", "interval": "1s"}],
+        json_schema_extra=lambda schema: schema["anyOf"].insert(0, {"type": "string"}),  # type: ignore[union-attr]
     )
 
 
@@ -482,6 +544,9 @@ _TABLES: Mapping[str, type[BaseModel]] = {
     "path": LiteralPath,
     "path.up": LiteralDirection,
     "path.down": LiteralDirection,
+    "path.trace": LiteralTrace,
+    "path.up.trace": LiteralTrace,
+    "path.down.trace": LiteralTrace,
     "event.up": LiteralChange,
     "event.down": LiteralChange,
     "event": LiteralEvent,

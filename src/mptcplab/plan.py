@@ -29,6 +29,9 @@ _AUTO_SEND_BUFFER = "4096 16384 4194304"
 # For the same reason, what all sockets may use, in pages: as with 8 GiB of memory.
 _TCP_MEMORY = "98304 131072 196608"
 
+# The least that netem knows; a rate of 0 would be none at all to it.
+_OUTAGE_BPS = 8
+
 # A lost ADD_ADDR is sent again after 1 s; the kernel's default of 120 s outlasts most runs.
 _ADD_ADDR_TIMEOUT_S = 1
 
@@ -60,8 +63,9 @@ def render(scenario: Scenario) -> str:
         ]
         sections.append(("captures: at each router, on the side of the client", captures))
     sections.append(("traffic: the sink, and beside it the source", _traffic(scenario)))
-    if scenario.events:
-        sections.append(("events: times after the start of measuring", _events(scenario)))
+    events = list(_events(scenario))
+    if events:
+        sections.append(("events and traces: times after the start of measuring", events))
     return "\n\n".join("\n".join([f"# {title}", *lines]) for title, lines in sections) + "\n"
 
 
@@ -131,7 +135,7 @@ def _netem(i: int, side: str, link: Direction, verb: str) -> str:
     device = f"rs{i}" if side == "up" else f"rc{i}"
     return (
         f"tc -n router{i} qdisc {verb} dev {device} root netem"
-        f" limit {link.queue_packets} rate {units.format_rate(link.rate_bps)}"
+        f" limit {link.queue_packets} rate {units.format_rate(max(link.rate_bps, _OUTAGE_BPS))}"
         # tc does not take a 0 without a unit
         f" delay {units.format_time(link.delay_ns) if link.delay_ns else '0ms'}"
         + (f" {units.format_time(link.jitter_ns)}" if link.jitter_ns else "")

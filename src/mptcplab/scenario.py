@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from mptcplab import scheduler, units
+from mptcplab import scheduler, trace, units
 from mptcplab.literal import (
     MAX_EVENTS,
     MAX_PATHS,
@@ -30,6 +30,7 @@ from mptcplab.literal import (
     LiteralDirection,
     LiteralEvent,
     LiteralPath,
+    LiteralTrace,
     LiteralWorkload,
     json_schema,
     validate,
@@ -37,6 +38,7 @@ from mptcplab.literal import (
 from mptcplab.mistakes import Mistakes, Place, one_of, printable, shown, suggestion
 from mptcplab.presets import PRESETS
 from mptcplab.scheduler import Choice, Scheduler, SpecError
+from mptcplab.trace import Step
 
 __all__ = [
     "Change",
@@ -60,6 +62,10 @@ PACKET_BYTES = 1514
 MIN_DEFAULT_QUEUE_PACKETS = 20
 
 DEFAULT_DURATION_NS = 20 * 10**9
+DEFAULT_RESOLUTION_NS = 10**7
+#: A scenario without a duration ends when its data has arrived; events repeat and traces are played
+#: until then, and at most so long.
+LONGEST_NS = 600 * 10**9
 DEFAULT_SAMPLE_INTERVAL_NS = 10 * 10**6
 MAX_DEFAULT_WARMUP_NS = 5 * 10**9
 
@@ -82,14 +88,22 @@ class _Resolved(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
+#: At how many ns after the start of the workload which rate, delay and loss begin; None: as before.
+TraceStep = tuple[int, int | None, int | None, float | None]
+
+
 class Direction(_Resolved):
-    """One direction of a path, as its router shapes it: up is client to server, down the other."""
+    """One direction of a path, as its router shapes it: up is client to server, down the other.
+
+    A rate of 0 is an outage: what comes waits. `steps` are those of a trace after its first.
+    """
 
     rate_bps: int
     delay_ns: int
     jitter_ns: int
     loss: float
     queue_packets: int
+    steps: tuple[TraceStep, ...] = ()
 
 
 class Path(_Resolved):
@@ -409,8 +423,9 @@ def _request(
         mistakes.missing(("path",), f"1 to {MAX_PATHS} paths are needed, {form}")
     if len(literal.path) > MAX_PATHS:
         mistakes.add(("path",), f"{len(literal.path)} paths; at most {MAX_PATHS} are possible")
-    paths = _paths(literal.path, mistakes)
     workload = _workload(literal.workload, mistakes)
+    traces = _Traces(FilePath() if mistakes.flag(("path",)) else folder, workload, mistakes)
+    paths = _paths(literal.path, traces, mistakes)
     if mistakes.flag(("scheduler",)):
         folder = FilePath()
     specs = literal.scheduler or (scheduler.DEFAULT,)
@@ -652,7 +667,53 @@ def _check_order(
         mistakes.add(("event", events[-1][0], "action"), message)
 
 
-def _paths(literals: Sequence[LiteralPath], mistakes: Mistakes) -> tuple[Path, ...]:
+class _Traces:
+    """Reads the traces of paths, each file once; relative ones are in `folder`."""
+
+    def __init__(self, folder: FilePath, workload: Workload | None, mistakes: Mistakes) -> None:
+        self._folder, self._mistakes = folder, mistakes
+        self.duration_ns = (workload and workload.duration_ns) or LONGEST_NS
+        self._read: dict[str, Sequence[Step] | None] = {}
+
+    def steps(self, literal: LiteralTrace | None, place: Place) -> Sequence[Step] | None:
+        """What is to be played; None, with a mistake noted, if it cannot be."""
+        if literal is None:
+            return ()
+        if literal.file is None:
+            self._mistakes.missing((*place, "file"), 'every trace has a file, e.g. "lte.down"')
+            return None
+        key = literal.model_dump_json()
+        if key not in self._read:
+            self._read[key] = self._load(literal, literal.file, place)
+        return self._read[key]
+
+    def _load(self, literal: LiteralTrace, file: str, place: Place) -> Sequence[Step] | None:
+        try:
+            found = trace.read(
+                self._folder / file,
+                columns=literal.columns,
+                interval_ns=literal.interval,
+                skip_empty=bool(literal.skip_empty),
+            )
+        except trace.TraceError as error:
+            self._mistakes.add(place, str(error), file)
+            return None
+        steps = trace.steps(
+            found,
+            duration_ns=self.duration_ns,
+            offset_ns=literal.offset or 0,
+            repeat=literal.repeat is not False,
+            resolution_ns=literal.resolution or DEFAULT_RESOLUTION_NS,
+        )
+        if steps[-1].rate_bps == 0 and literal.repeat is False:
+            message = "it ends without a rate, and is not repeated: data would never arrive"
+            self._mistakes.add(place, message, file)
+        return steps
+
+
+def _paths(
+    literals: Sequence[LiteralPath], traces: _Traces, mistakes: Mistakes
+) -> tuple[Path, ...]:
     """The paths that can be resolved; for each of the others a mistake is noted."""
     paths = []
     numbers: dict[str, int] = {}
@@ -661,8 +722,10 @@ def _paths(literals: Sequence[LiteralPath], mistakes: Mistakes) -> tuple[Path, .
         if literal.name is None:
             mistakes.missing((*place, "name"), 'every path has a name, e.g. "wifi"')
         for key, example in (("rate", "50mbit"), ("delay", "10ms")):
-            given = literal.preset or mistakes.spoiled((*place, "preset"))
-            if getattr(literal, key) is None and not given:
+            tables = (literal, literal.up, literal.down)
+            given = literal.preset or any(table.trace for table in tables)
+            spoiled = any(mistakes.spoiled((*place, other)) for other in ("preset", "trace"))
+            if getattr(literal, key) is None and not given and not spoiled:
                 hint = f"or a preset, which is {one_of(tuple(PRESETS))}"
                 mistakes.missing((*place, key), f'every path has a {key}, e.g. "{example}", {hint}')
         if literal.name is not None:
@@ -670,17 +733,28 @@ def _paths(literals: Sequence[LiteralPath], mistakes: Mistakes) -> tuple[Path, .
                 message = f"also the name of path[{numbers[literal.name]}]; names are unique"
                 mistakes.add((*place, "name"), message)
             numbers.setdefault(literal.name, index + 1)
-        path = _path(literal, place, mistakes)
+        path = _path(literal, place, traces, mistakes)
         if path:
             paths.append(path)
     return tuple(paths)
 
 
-def _path(literal: LiteralPath, place: Place, mistakes: Mistakes) -> Path | None:
+def _path(literal: LiteralPath, place: Place, traces: _Traces, mistakes: Mistakes) -> Path | None:
     preset = LiteralPath.model_validate(PRESETS[literal.preset].path if literal.preset else {})
-    up = _overridden(literal.up, literal, preset.up, preset)
-    down = _overridden(literal.down, literal, preset.down, preset)
-    for side, values, own in (("up", up, literal.up), ("down", down, literal.down)):
+    sides = {
+        "up": _overridden(literal.up, literal, preset.up, preset),
+        "down": _overridden(literal.down, literal, preset.down, preset),
+    }
+    complete = literal.name is not None
+    for side, values in sides.items():
+        own = getattr(literal, side)
+        given = (*place, "trace") if own.trace is None else (*place, side, "trace")
+        values["steps"] = traces.steps(values["trace"], given)
+        if values["steps"] is None:
+            return None
+        if values["steps"]:
+            _take_first(values, given, traces.duration_ns, mistakes)
+        complete &= None not in (values["rate"], values["delay"])
         jitter_ns, delay_ns = values["jitter"] or 0, values["delay"]
         if mistakes.spoiled((*place, side, "delay")):
             continue
@@ -690,14 +764,33 @@ def _path(literal: LiteralPath, place: Place, mistakes: Mistakes) -> Path | None
                 f"more than the delay of {units.format_time(delay_ns)}; jitter is at most that"
             )
             mistakes.add(blamed, message)
-    if None in (literal.name, up["rate"], up["delay"], down["rate"], down["delay"]):
+    if not complete:
         return None
-    round_trip_ns = up["delay"] + down["delay"]
+    round_trip_ns = sum(values["delay"] for values in sides.values())
     return Path(
         name=literal.name or "",
-        up=_direction(up, round_trip_ns),
-        down=_direction(down, round_trip_ns),
+        up=_direction(sides["up"], round_trip_ns),
+        down=_direction(sides["down"], round_trip_ns),
     )
+
+
+def _take_first(values: dict[str, Any], given: Place, duration_ns: int, mistakes: Mistakes) -> None:
+    """Let a direction begin as its trace does; its default queue is for the mean rate."""
+    steps: Sequence[Step] = values["steps"]
+    first = steps[0]
+    if first.rate_bps is not None:
+        ends = [*(step.at_ns for step in steps[1:]), duration_ns]
+        carried = ((s.rate_bps or 0) * (end - s.at_ns) for s, end in zip(steps, ends, strict=True))
+        values["rate"] = first.rate_bps
+        values["mean_rate"] = sum(carried) // duration_ns
+    if first.delay_ns is not None:
+        values["delay"] = first.delay_ns
+    if first.loss is not None:
+        values["loss"] = first.loss
+    for key, example in (("rate", "50mbit"), ("delay", "10ms")):
+        if values[key] is None:
+            message = f'the trace has no {key}, and the path has none, e.g. {key} = "{example}"'
+            mistakes.add(given, message)
 
 
 def _overridden(*levels: LiteralDirection) -> dict[str, Any]:
@@ -715,7 +808,9 @@ def _direction(values: Mapping[str, Any], round_trip_ns: int) -> Direction:
         delay_ns=values["delay"],
         jitter_ns=values["jitter"] or 0,
         loss=values["loss"] or 0.0,
-        queue_packets=values["queue"] or default_queue_packets(values["rate"], round_trip_ns),
+        queue_packets=values["queue"]
+        or default_queue_packets(values.get("mean_rate", values["rate"]), round_trip_ns),
+        steps=tuple((s.at_ns, s.rate_bps, s.delay_ns, s.loss) for s in values["steps"][1:]),
     )
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from mptcplab.scenario import Change, Direction, Event, Path, Scenario
+from mptcplab.scenario import LONGEST_NS, Change, Direction, Event, Path, Scenario, TraceStep
 
 # 85 of 100 handovers are over in less than 100 ms, the others take more than one or even several
 # seconds (Cech 2020, section 5). How they are spread within these bounds is not published.
@@ -27,9 +27,6 @@ _MIN_RATE_BPS = 1000
 _MAX_RATE_BPS = 100 * 10**9
 _MAX_DELAY_NS = 10 * 10**9
 
-#: A scenario without a duration ends when its data has arrived; events repeat until then, and at
-#: most so long.
-LONGEST_NS = 600 * 10**9
 #: Of all events of a scenario together.
 MAX_OCCURRENCES = 100_000
 
@@ -131,10 +128,14 @@ class _State:
 def _of_path(path: Path, occurrences: Sequence[Occurrence]) -> Iterator[Instant]:
     """`occurrences` are those of this path, by their beginning."""
     waiting = deque(occurrences)
-    base = before = _State(path.up, path.down)
+    traces = {"up": deque(path.up.steps), "down": deque(path.down.steps)}
+    plain = {"steps": ()}
+    base = before = _State(path.up.model_copy(update=plain), path.down.model_copy(update=plain))
     active: list[Occurrence] = []
-    ends = {o.end_ns for o in occurrences if o.end_ns is not None}
-    for at_ns in sorted({o.begin_ns for o in occurrences} | ends):
+    times = {o.begin_ns for o in occurrences} | {step[0] for t in traces.values() for step in t}
+    times |= {o.end_ns for o in occurrences if o.end_ns is not None}
+    can_fold = not any(traces.values())
+    for at_ns in sorted(times):
         active = [o for o in active if o.end_ns is None or o.end_ns > at_ns]
         closes = False
         while waiting and waiting[0].begin_ns == at_ns:
@@ -143,8 +144,13 @@ def _of_path(path: Path, occurrences: Sequence[Occurrence]) -> Iterator[Instant]
             if occurrence.event.action == "up":
                 active = [o for o in active if o.event.action != "down" or o.end_ns is not None]
             active.append(occurrence)
-        # what nothing can undo any more
-        while active and active[0].end_ns is None and active[0].event.action != "down":
+        base = replace(
+            base,
+            up=_stepped(base.up, traces["up"], at_ns),
+            down=_stepped(base.down, traces["down"], at_ns),
+        )
+        # what nothing can undo any more, and no trace goes beneath
+        while can_fold and active and active[0].end_ns is None and active[0].event.action != "down":
             base = base.after(active.pop(0).event)
         state = base
         for occurrence in active:
@@ -159,6 +165,20 @@ def _of_path(path: Path, occurrences: Sequence[Occurrence]) -> Iterator[Instant]
         if closes:
             yield Instant(at_ns, path.name, act="close")
             return
+
+
+def _stepped(link: Direction, steps: deque[TraceStep], at_ns: int) -> Direction:
+    """As the trace has it from `at_ns` on, if it changes then; that step is taken off."""
+    if not steps or steps[0][0] != at_ns:
+        return link
+    _, rate_bps, delay_ns, loss = steps.popleft()
+    return link.model_copy(
+        update={
+            "rate_bps": link.rate_bps if rate_bps is None else rate_bps,
+            "delay_ns": link.delay_ns if delay_ns is None else delay_ns,
+            "loss": link.loss if loss is None else loss,
+        }
+    )
 
 
 def _lossy(link: Direction) -> Direction:
@@ -176,7 +196,8 @@ def _changed(link: Direction, change: Change) -> Direction:
     jitter_ns = link.jitter_ns if change.jitter_ns is None else change.jitter_ns
     return link.model_copy(
         update={
-            "rate_bps": min(max(rate_bps, _MIN_RATE_BPS), _MAX_RATE_BPS),
+            # an outage stays one, whatever it is multiplied by
+            "rate_bps": rate_bps and min(max(rate_bps, _MIN_RATE_BPS), _MAX_RATE_BPS),
             "delay_ns": delay_ns,
             "jitter_ns": min(jitter_ns, delay_ns),
             "loss": link.loss if change.loss is None or link.loss == 1.0 else change.loss,

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mptcplab import timeline
-from mptcplab.scenario import Flags, Scenario, from_flags
+from mptcplab.errors import InputError
+from mptcplab.scenario import Flags, Scenario, default_queue_packets, from_flags, load_file
 
 MS, S = 10**6, 10**9
 A, B = "a:10mbit,10ms", "b:4mbit,40ms,loss=1%"
@@ -159,3 +161,88 @@ def test_values_stay_within_what_a_link_can_be() -> None:
     assert (instant.up.rate_bps, instant.up.delay_ns) == (10_000, 10 * S)
     assert slower[-1].up is not None
     assert slower[-1].up.rate_bps == 1000
+
+
+# --- traces
+
+
+@pytest.fixture
+def two_steps(tmp_path: Path) -> Path:
+    """10 Mbit/s for 2 s, an outage of 1 s, 20 Mbit/s with 30 ms for 2 s."""
+    file = tmp_path / "link.csv"
+    file.write_text("time_s,rate_mbit,delay_ms\n0,10,10\n2,0,10\n3,20,30\n5,20,30\n")
+    return file
+
+
+def test_a_path_changes_as_its_trace_does(two_steps: Path) -> None:
+    path = (f"a:trace={two_steps}", "b:4mbit,40ms")
+    # 7 s, of which the last row has as many as the one before it, 2
+    assert told(path=path, duration="10s") == [
+        (2000, "a", (0, 10, 0)),
+        (3000, "a", (20, 30, 0)),
+        (7000, "a", (10, 10, 0)),
+        (9000, "a", (0, 10, 0)),
+    ]
+
+
+def test_a_trace_may_begin_in_the_middle_and_stay_at_its_end(two_steps: Path) -> None:
+    file = two_steps.with_suffix(".toml")
+    file.write_text(
+        '[[path]]\nname = "a"\n[path.up.trace]\nfile = "link.csv"\noffset = "2500ms"\n'
+        'repeat = false\n[path.down]\nrate = "1mbit"\ndelay = "5ms"\n'
+    )
+    (base,) = load_file(file).runs()
+    assert (base.paths[0].up.rate_bps, base.paths[0].up.delay_ns) == (0, 10 * MS)
+    assert base.paths[0].down.steps == ()
+    (instant,) = timeline.instants(base)
+    assert instant.at_ns == 500 * MS
+    assert instant.up is not None
+    assert instant.up.rate_bps == 20_000_000
+
+
+def test_an_event_changes_what_the_trace_has_made(two_steps: Path) -> None:
+    path = (f"a:trace={two_steps}", "b:4mbit,40ms")
+    events = ("1s:a:change,rate=x0.5,lasts=3s", "2500ms:a:down,lasts=1s")
+    assert told(*events, path=path, duration="6s") == [
+        (1000, "a", (5, 10, 0)),
+        (2000, "a", (0, 10, 0)),
+        (2500, "a", (0, 10, 1.0)),
+        (3000, "a", (10, 30, 1.0)),
+        (3500, "a", (10, 30, 0)),
+        (4000, "a", (20, 30, 0)),
+    ]
+
+
+def test_the_default_queue_is_for_the_mean_rate(two_steps: Path) -> None:
+    (path, _) = scenario(path=(f"a:trace={two_steps}", B), duration="7s").paths
+    # (2 s x 10 + 4 s x 20 Mbit/s) / 7 s = 14.2857 Mbit/s; a round trip of 20 ms at the start
+    assert path.up.queue_packets == default_queue_packets(14_285_714, 20 * MS) == 24
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("a:trace=nosuch.csv,delay=1ms", 'path[1].trace = "nosuch.csv": '),
+        ("a:trace={},rate=1mbit,up.trace=x", 'path[1].up.trace = "x": '),
+        (
+            "a:trace={}",
+            "path[1].trace = {...}: the trace has no delay, and the path has none, e.g.",
+        ),
+    ],
+)
+def test_a_trace_that_cannot_be_played_is_named(tmp_path: Path, path: str, message: str) -> None:
+    file = tmp_path / "rates.csv"
+    file.write_text("time_s,rate_mbit\n0,10\n1,20\n")
+    with pytest.raises(InputError) as error:
+        scenario(path=(path.format(file), B))
+    assert any(message in str(problem) for problem in error.value.problems), error.value
+
+
+def test_a_trace_that_ends_in_an_outage_and_stays_there_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "end.csv").write_text("time_s,rate_mbit\n0,10\n1,0\n")
+    file = tmp_path / "scenario.toml"
+    file.write_text(
+        '[[path]]\nname = "a"\ndelay = "1ms"\ntrace = { file = "end.csv", repeat = false }\n'
+    )
+    with pytest.raises(InputError, match="ends without a rate, and is not repeated"):
+        load_file(file)

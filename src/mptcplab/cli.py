@@ -31,8 +31,10 @@ from mptcplab import (
     experiment,
     guest,
     kernel,
+    literal,
     plan,
     presets,
+    radio,
     report,
     scenario,
     scheduler,
@@ -268,6 +270,21 @@ def scenario_presets() -> None:
     for label, source in presets.SOURCES.items():
         click.echo(f"{label}: {source.title} {source.address}")
     click.echo("\ndocs/presets.md has the reason for each number.")
+
+
+@scenario_group.command("drive")
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option("--seed", type=click.IntRange(0, literal.MAX_SEED), default=1, show_default=True)
+def scenario_drive(directory: Path, seed: int) -> None:
+    """Write a drive past a 5G and an LTE cell into DIRECTORY.
+
+    A car passes a mast with both at 60 km/h, and for a while there is a house between them
+    (docs/radio.md). A trace of each cell, with rate, delay and SINR, and drive.toml, a scenario
+    whose paths are these. The seed is that of the shadowing.
+    """
+    for file in radio.write_scenario(radio.Drive(), seed, directory):
+        click.echo(f"written: {file}")
+    click.echo(f"compare with it: mptcplab compare {directory}/drive.toml --scheduler ...")
 
 
 @cli.command("bench")

@@ -136,11 +136,18 @@ def _netem(i: int, side: str, link: Direction, verb: str) -> str:
     return (
         f"tc -n router{i} qdisc {verb} dev {device} root netem"
         f" limit {link.queue_packets} rate {units.format_rate(max(link.rate_bps, _OUTAGE_BPS))}"
-        # tc does not take a 0 without a unit
-        f" delay {units.format_time(link.delay_ns) if link.delay_ns else '0ms'}"
-        + (f" {units.format_time(link.jitter_ns)}" if link.jitter_ns else "")
+        f" delay {_tc_time(link.delay_ns)}"
+        + (f" {_tc_time(link.jitter_ns)}" if link.jitter_ns else "")
         + (f" loss {units.format_fraction(link.loss)}" if link.loss else "")
     )
+
+
+def _tc_time(ns: int) -> str:
+    """A time as tc takes it: not a 0 without a unit, and no ns."""
+    if ns % 1000 == 0:
+        return units.format_time(ns) if ns else "0ms"
+    # it computes in floating point and cuts off: the half keeps the last digit what it is
+    return f"{ns // 1000}.{ns % 1000:03}5us"
 
 
 def _sysctls(scenario: Scenario, numbers: range) -> Iterator[str]:

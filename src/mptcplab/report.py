@@ -20,6 +20,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from mptcplab import timeline
 from mptcplab.metrics import (
     PATH_METRICS,
     RUN_METRICS,
@@ -30,7 +31,7 @@ from mptcplab.metrics import (
 )
 from mptcplab.presets import Preset
 from mptcplab.records import read_samples
-from mptcplab.scenario import Scenario
+from mptcplab.scenario import LONGEST_NS, Scenario
 from mptcplab.scheduler import Parameter, Scheduler
 from mptcplab.units import format_time
 
@@ -382,14 +383,11 @@ def _goodput_figure(
 
 
 def _draw_panel(axis: Axes, scenario: Scenario, goodput: Goodput) -> None:
-    capacity_bps = sum(path.up.rate_bps for path in scenario.paths)
-    axis.axhline(
-        capacity_bps / _MBIT,
-        color=_TOTAL_COLOUR,
-        linestyle="--",
-        linewidth=0.8,
-        label=f"dashed: link rates (together {capacity_bps / _MBIT:g} Mbit/s)",
-    )
+    rates = timeline.rates(scenario)
+    constant = all(len(each) == 1 for each in rates.values())
+    capacity_mbps = sum(path.up.rate_bps for path in scenario.paths) / _MBIT
+    together = f" (together {capacity_mbps:g} Mbit/s)" if constant else ""
+    _draw_rate(axis, _sum(list(rates.values())), _TOTAL_COLOUR, label=f"dashed: links{together}")
     axis.plot(
         goodput.time_s,
         goodput.total / _MBIT,
@@ -398,21 +396,55 @@ def _draw_panel(axis: Axes, scenario: Scenario, goodput: Goodput) -> None:
         label="connection, in order",
     )
     for path, colour in zip(scenario.paths, _PATH_COLOURS, strict=False):
+        mine = rates[path.name]
+        link = f", link {path.up.rate_bps / _MBIT:g} Mbit/s" if len(mine) == 1 else ""
         axis.plot(
             goodput.time_s,
             goodput.paths[path.name] / _MBIT,
             color=colour,
             linewidth=1.2,
-            label=f"{path.name}, link {path.up.rate_bps / _MBIT:g} Mbit/s",
+            label=f"{path.name}{link}",
         )
         if len(scenario.paths) <= _MAX_PATH_RATES:
-            axis.axhline(path.up.rate_bps / _MBIT, color=colour, linestyle="--", linewidth=0.8)
+            _draw_rate(axis, mine, colour)
     if scenario.workload.warmup_ns:
         axis.axvspan(
             0, scenario.workload.warmup_ns / 1e9, color="#eeeeee", zorder=0, label="warm-up"
         )
     axis.grid(axis="y", color="#dddddd", linewidth=0.5)
     axis.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_rate(axis: Axes, rates: Sequence[tuple[int, int]], colour: str, label: str = "") -> None:
+    """A dashed line: from when on, in ns, which rate, in bit/s."""
+    times_s = [at_ns / 1e9 for at_ns, _ in rates]
+    mbps = [rate_bps / _MBIT for _, rate_bps in rates]
+    # beyond the end of the axis
+    times_s.append(times_s[-1] + LONGEST_NS / 1e9)
+    mbps.append(mbps[-1])
+    axis.step(
+        times_s,
+        mbps,
+        where="post",
+        color=colour,
+        linestyle="--",
+        linewidth=0.8,
+        label=label or None,
+    )
+
+
+def _sum(rates: Sequence[Sequence[tuple[int, int]]]) -> list[tuple[int, int]]:
+    """The sum of rates that change at different times."""
+    changes = [
+        (at_ns, rate_bps - before)
+        for each in rates
+        for (at_ns, rate_bps), before in zip(each, [0, *(r for _, r in each)], strict=False)
+    ]
+    total, found = 0, dict[int, int]()
+    for at_ns, change in sorted(changes):
+        total += change
+        found[at_ns] = total
+    return list(found.items())
 
 
 def _matplotlib() -> ModuleType:

@@ -88,6 +88,21 @@ def instants(scenario: Scenario) -> list[Instant]:
     return sorted(found, key=lambda instant: instant.at_ns)
 
 
+def rates(scenario: Scenario) -> dict[str, list[tuple[int, int]]]:
+    """Of each path, from client to server: from when on, in ns, it has which rate, in bit/s.
+
+    A path that loses every packet, or is closed, has none. Raises TooManyError.
+    """
+    found = {path.name: [(0, path.up.rate_bps)] for path in scenario.paths}
+    for instant in instants(scenario):
+        if instant.up:
+            rate_bps = 0 if instant.up.loss == 1.0 else instant.up.rate_bps
+            found[instant.path].append((instant.at_ns, rate_bps))
+        elif instant.act == "close":
+            found[instant.path].append((instant.at_ns, 0))
+    return found
+
+
 def _times(event: Event, end_ns: int, random: np.random.Generator) -> Iterator[int]:
     at_ns = event.at_ns
     while at_ns < end_ns:

@@ -135,6 +135,21 @@ def test_the_presets_are_listed_with_their_numbers_and_sources() -> None:
         assert f"{label}: {source.title} {source.address}\n" in sources
 
 
+def test_a_drive_is_written_as_a_scenario_that_can_be_planned(tmp_path: Path) -> None:
+    drive = tmp_path / "drive"
+    done = mptcplab("scenario", "drive", str(drive), "--seed", "3")
+    assert done.returncode == 0, done.stderr
+    names = ["5g-mmwave.csv", "lte.csv", "drive.toml"]
+    assert done.stdout.splitlines()[:3] == [f"written: {drive / name}" for name in names]
+    planned = mptcplab("run", str(drive / "drive.toml"), "--plan")
+    assert planned.returncode == 0, planned.stderr
+    changes = [line for line in planned.stdout.splitlines() if line.startswith("at ")]
+    assert {line.split()[4] for line in changes} == {"router1", "router2"}
+    again = mptcplab("scenario", "drive", str(drive))
+    assert again.returncode == 2
+    assert "drive.toml: exists already; nothing was written" in again.stderr
+
+
 def test_a_preset_is_planned_with_its_numbers() -> None:
     done = mptcplab("run", "--path", "lte:delay=60ms", "--path", "home:preset=wifi", "--plan")
     assert done.returncode == 0, done.stderr

@@ -194,3 +194,12 @@ def test_no_delay_is_written_with_a_unit() -> None:
     flags = Flags(path=("only:10mbit,0ms",), transport="tcp")
     text = plan.render(from_flags(flags, single=True).runs()[0])
     assert text.count(" rate 10mbit delay 0ms") == 2
+
+
+def test_a_delay_of_odd_nanoseconds_is_one_that_tc_takes() -> None:
+    """It knows no ns, computes in floating point, and cuts off what is less than a whole ns."""
+    flags = Flags(path=("only:10mbit,15000024ns,jitter=999ns",), transport="tcp")
+    text = plan.render(from_flags(flags, single=True).runs()[0])
+    assert text.count(" delay 15000.0245us 0.9995us") == 2
+    assert int(15000.0245 * 1000) == 15000024
+    assert int(0.9995 * 1000) == 999

@@ -163,6 +163,17 @@ def test_values_stay_within_what_a_link_can_be() -> None:
     assert slower[-1].up.rate_bps == 1000
 
 
+def test_the_rates_of_a_path_over_time() -> None:
+    found = timeline.rates(
+        scenario("1s:a:down,lasts=1s", "3s:a:change,rate=5mbit", "2s:b:close", "4s:a:backup")
+    )
+    mbit = 10**6
+    assert found == {
+        "a": [(0, 10 * mbit), (1 * S, 0), (2 * S, 10 * mbit), (3 * S, 5 * mbit)],
+        "b": [(0, 4 * mbit), (2 * S, 0)],
+    }
+
+
 # --- traces
 
 

@@ -70,6 +70,17 @@ def _pattern(regex: str) -> dict[str, Any]:
     return {"type": "string", "pattern": regex}
 
 
+def _count(what: str, low: int, high: int) -> _Reads:
+    """A whole number, also as text, which is what a flag gives."""
+    whole = _whole(what, low, high)
+
+    def read(value: object) -> Any:
+        digits = isinstance(value, str) and re.fullmatch("[0-9]{1,18}", value.strip())
+        return whole.read(int(str(value)) if digits else value)
+
+    return _Reads(read, {"anyOf": [whole.schema, _pattern("^[0-9]{1,18}$")]})
+
+
 def _rate(what: str, low: str, high: str) -> _Reads:
     low_bps, high_bps = units.parse_rate(low), units.parse_rate(high)
     parse = functools.partial(units.parse_rate, name=what)
@@ -307,9 +318,13 @@ class LiteralDirection(_Literal):
     rate: _Rate = _key("Rate of the link, in bits per second.", ["50mbit", "0.5gbit"])
     delay: _Delay = _key("One-way delay.", ["10ms", "250us"])
     jitter: _Jitter = _key(
-        "Spread of the delay, at most the delay; packets may overtake each other.", ["2ms"], "0ms"
+        "Spread of the delay, at most the delay; packets keep their order.", ["2ms"], "0ms"
     )
     loss: _Loss = _key("Part of the packets lost at random.", ["0.1%"], "0%")
+    loss_burst: Annotated[int | None, _count("a loss_burst", 1, 10_000)] = _key(
+        "Mean number of packets lost in a row (Gilbert's model); by default each by itself.", [5]
+    )
+    duplicate: _Loss = _key("Part of the packets that arrive twice.", ["0.1%"], "0%")
     queue: _Queue = _key(
         "Queue limit in packets; by default one bandwidth-delay product, at least 20.",
         [300, "300p"],

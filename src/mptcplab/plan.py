@@ -138,8 +138,21 @@ def _netem(i: int, side: str, link: Direction, verb: str) -> str:
         f" limit {link.queue_packets} rate {units.format_rate(max(link.rate_bps, _OUTAGE_BPS))}"
         f" delay {_tc_time(link.delay_ns)}"
         + (f" {_tc_time(link.jitter_ns)}" if link.jitter_ns else "")
-        + (f" loss {units.format_fraction(link.loss)}" if link.loss else "")
+        + _loss(link)
+        + (f" duplicate {units.format_fraction(link.duplicate)}" if link.duplicate else "")
     )
+
+
+def _loss(link: Direction) -> str:
+    if not link.loss:
+        return ""
+    if link.loss_burst is None or link.loss == 1.0:
+        return f" loss {units.format_fraction(link.loss)}"
+    # Gilbert 1960, as netem has it (Salsano et al. 2009): from the state without loss to that with
+    # it with p, back with r. A row is 1 / r packets long, and of all p / (p + r) are lost.
+    r = 1 / link.loss_burst
+    p = link.loss * r / (1 - link.loss)
+    return f" loss gemodel {min(p, 1) * 100:.7f}% {r * 100:.7f}%"
 
 
 def _tc_time(ns: int) -> str:

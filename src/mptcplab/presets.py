@@ -322,8 +322,7 @@ def markdown() -> str:
             "directions apart.",
             "- Rates are what speed tests reach, not what the link is sold as. They are taken as "
             "rates of the link, headers included.",
-            "- No preset has jitter. The delay of radio links does vary, but they deliver in "
-            "order, and `netem` would let packets overtake each other.",
+            "- No preset has jitter: how much delays vary was in none of the sources.",
             "- A queue is in packets and stays as it is if the rate is changed: give both.",
             "",
             "## Where the numbers are from",

@@ -95,13 +95,16 @@ TraceStep = tuple[int, int | None, int | None, float | None]
 class Direction(_Resolved):
     """One direction of a path, as its router shapes it: up is client to server, down the other.
 
-    A rate of 0 is an outage: what comes waits. `steps` are those of a trace after its first.
+    A rate of 0 is an outage: what comes waits. `loss` is the mean; with a `loss_burst` packets are
+    lost in rows of that mean length. `steps` are those of a trace after its first.
     """
 
     rate_bps: int
     delay_ns: int
     jitter_ns: int
     loss: float
+    loss_burst: int | None = None
+    duplicate: float = 0.0
     queue_packets: int
     steps: tuple[TraceStep, ...] = ()
 
@@ -808,6 +811,8 @@ def _direction(values: Mapping[str, Any], round_trip_ns: int) -> Direction:
         delay_ns=values["delay"],
         jitter_ns=values["jitter"] or 0,
         loss=values["loss"] or 0.0,
+        loss_burst=values["loss_burst"],
+        duplicate=values["duplicate"] or 0.0,
         queue_packets=values["queue"]
         or default_queue_packets(values.get("mean_rate", values["rate"]), round_trip_ns),
         steps=tuple((s.at_ns, s.rate_bps, s.delay_ns, s.loss) for s in values["steps"][1:]),

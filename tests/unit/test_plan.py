@@ -203,3 +203,21 @@ def test_a_delay_of_odd_nanoseconds_is_one_that_tc_takes() -> None:
     assert text.count(" delay 15000.0245us 0.9995us") == 2
     assert int(15000.0245 * 1000) == 15000024
     assert int(0.9995 * 1000) == 999
+
+
+def test_losses_in_rows_are_gilbert_s() -> None:
+    """Rows of 5: r = 1/5; p = 2 % x r / (1 - 2 %) = 0.4081633 %, so that p / (p + r) = 2 %."""
+    flags = Flags(path=("only:10mbit,1ms,loss=2%,loss_burst=5",), transport="tcp")
+    text = plan.render(from_flags(flags, single=True).runs()[0])
+    assert text.count(" loss gemodel 0.4081633% 20.0000000%\n") == 2
+
+
+def test_a_path_that_is_down_loses_everything_whatever_the_model() -> None:
+    event = ("1s:a:down",)
+    flags = Flags(path=("a:10mbit,1ms,loss=2%,loss_burst=5", "b:1mbit,1ms"), event=event)
+    lines = plan.render(from_flags(flags, single=True).runs()[0]).splitlines()
+    assert [line for line in lines if line.startswith("at")] == [
+        f"at 1s tc -n router1 qdisc change dev {dev}1 root netem limit 20 rate 10mbit delay 1ms"
+        " loss 100%"
+        for dev in ("rs", "rc")
+    ]

@@ -27,6 +27,7 @@ WORKLOADS = ("bulk",)
 ACTIONS = ("down", "up", "close", "change", "handover", "backup", "regular")
 MAX_PATHS = 8
 MAX_EVENTS = 32
+MAX_OCCURRENCES = 50_000  # of all events together
 MAX_FACTOR = 1000
 TRACE_COLUMNS = ("time", "rate", "delay", "loss")
 MAX_SEED = 2**32 - 1

@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict
 from mptcplab import scheduler, trace, units
 from mptcplab.literal import (
     MAX_EVENTS,
+    MAX_OCCURRENCES,
     MAX_PATHS,
     MAX_QUEUE_PACKETS,
     MAX_SEED,
@@ -575,6 +576,12 @@ def _events(
             mistakes.add((*place, "action"), message)
         elif literal.at is not None and literal.path is not None and literal.action is not None:
             found.append((index, _event(literal)))
+    times = sum(
+        (duration_ns or LONGEST_NS) // event.every_ns for _, event in found if event.every_ns
+    )
+    if times > MAX_OCCURRENCES:
+        message = f"they happen {times} times in all; at most {MAX_OCCURRENCES} are possible"
+        mistakes.add(("event",), message)
     found.sort(key=lambda item: item[1].at_ns)
     _check_order(found, paths, mistakes)
     return tuple(event for _, event in found)

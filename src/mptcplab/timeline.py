@@ -27,9 +27,6 @@ _MIN_RATE_BPS = 1000
 _MAX_RATE_BPS = 100 * 10**9
 _MAX_DELAY_NS = 10 * 10**9
 
-#: Of all events of a scenario together.
-MAX_OCCURRENCES = 100_000
-
 
 @dataclass(frozen=True)
 class Occurrence:
@@ -54,12 +51,8 @@ class Instant:
     act: Literal["close", "backup", "regular"] | None = None
 
 
-class TooManyError(ValueError):
-    """More occurrences than MAX_OCCURRENCES."""
-
-
 def occurrences(scenario: Scenario) -> list[Occurrence]:
-    """All that happens, in the order of its beginning. Raises TooManyError."""
+    """All that happens, in the order of its beginning."""
     end_ns = scenario.workload.duration_ns or LONGEST_NS
     found: list[Occurrence] = []
     for number, event in enumerate(scenario.events):
@@ -72,13 +65,11 @@ def occurrences(scenario: Scenario) -> list[Occurrence]:
             found.append(
                 Occurrence(begin_ns, None if lasts_ns is None else begin_ns + lasts_ns, event)
             )
-            if len(found) > MAX_OCCURRENCES:
-                raise TooManyError(f"the events happen more than {MAX_OCCURRENCES} times")
     return sorted(found, key=lambda occurrence: occurrence.begin_ns)
 
 
 def instants(scenario: Scenario) -> list[Instant]:
-    """What changes on the paths, in the order of time. Raises TooManyError."""
+    """What changes on the paths, in the order of time."""
     all_ = occurrences(scenario)
     found = [
         instant
@@ -91,7 +82,7 @@ def instants(scenario: Scenario) -> list[Instant]:
 def rates(scenario: Scenario) -> dict[str, list[tuple[int, int]]]:
     """Of each path, from client to server: from when on, in ns, it has which rate, in bit/s.
 
-    A path that loses every packet, or is closed, has none. Raises TooManyError.
+    A path that loses every packet, or is closed, has none.
     """
     found = {path.name: [(0, path.up.rate_bps)] for path in scenario.paths}
     for instant in instants(scenario):

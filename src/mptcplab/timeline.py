@@ -58,13 +58,17 @@ def occurrences(scenario: Scenario) -> list[Occurrence]:
     for number, event in enumerate(scenario.events):
         # a stream of its own for each event: another one added changes nothing here
         random = np.random.Generator(np.random.PCG64([scenario.seed, number]))
+        free_ns = 0
         for begin_ns in _times(event, end_ns, random):
+            # one that would begin while the last one lasts is left out
+            if begin_ns < free_ns:
+                continue
             lasts_ns = event.lasts_ns
             if event.action == "handover" and lasts_ns is None:
                 lasts_ns = _handover_ns(random)
-            found.append(
-                Occurrence(begin_ns, None if lasts_ns is None else begin_ns + lasts_ns, event)
-            )
+            until_ns = None if lasts_ns is None else begin_ns + lasts_ns
+            found.append(Occurrence(begin_ns, until_ns, event))
+            free_ns = until_ns or 0
     return sorted(found, key=lambda occurrence: occurrence.begin_ns)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,14 @@ def test_nothing_happens_to_a_path_that_is_closed() -> None:
     ]
 
 
+def test_an_event_does_not_begin_again_while_it_lasts() -> None:
+    events = timeline.occurrences(scenario("0s:a:handover,every=500ms", duration="600s"))
+    for one, after in pairwise(events):
+        assert one.end_ns is not None
+        assert one.end_ns <= after.begin_ns
+    assert max((e.end_ns or 0) - e.begin_ns for e in events) > S
+
+
 def test_random_times_hang_on_the_seed_and_the_event_alone() -> None:
     event = "0s:a:down,every=100ms,random=true,lasts=1ms"
     times = [o.begin_ns for o in timeline.occurrences(scenario(event))]
@@ -137,7 +146,7 @@ def test_random_times_hang_on_the_seed_and_the_event_alone() -> None:
 
 
 def test_handovers_are_mostly_short_and_sometimes_take_seconds() -> None:
-    events = timeline.occurrences(scenario("0s:a:handover,every=10ms"))
+    events = timeline.occurrences(scenario("0s:a:handover,every=6s", duration="36000s"))
     lasted = [(o.end_ns or 0) - o.begin_ns for o in events]
     quick = [ns for ns in lasted if ns < 100 * MS]
     # 6000 of them, 85 % quick: deviation sqrt(6000 x 0.85 x 0.15) = 27.7; 5 deviations

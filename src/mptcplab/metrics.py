@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mptcplab import scheduler
+from mptcplab import scheduler, timeline
 from mptcplab.errors import RunError
 from mptcplab.records import Records, Samples, path_indices, select
 from mptcplab.scenario import Scenario
@@ -300,8 +300,9 @@ METRICS = (
         "",
         "Payload that arrived, as a part of what the link carries. Headers take capacity too: with "
         "full-sized packets of 1514 bytes a full link shows about 0.94 with MPTCP and 0.96 with "
-        "plain TCP.",
-        "goodput_bps of the path / rate of the path in the direction of the data",
+        "plain TCP. Null if the link carried nothing in all that time.",
+        "goodput_bps of the path / rate of the path in the direction of the data, mean over t0 to "
+        "t1",
         "subflow at the receiver; scenario",
     ),
 )
@@ -391,7 +392,8 @@ def run_metrics(
         "refused_picks": int(sender["refused"][-1]) if asked else None,
         "forced_picks": int(sender["forced"][-1]) if asked else None,
     }
-    return RunMetrics(metrics, _path_metrics(scenario, sending, receiving, interval))
+    start_ns = int(guest["start_ns"])
+    return RunMetrics(metrics, _path_metrics(scenario, sending, receiving, interval, start_ns))
 
 
 def aggregation_benefit(goodput: float, single_path_goodputs: Sequence[float]) -> float | None:
@@ -500,8 +502,10 @@ def _path_metrics(
     sending: Sequence[_Subflow],
     receiving: Sequence[_Subflow],
     interval: _Interval,
+    start_ns: int,
 ) -> list[dict[str, Value | str]]:
     asked = _is_asked(scenario)
+    rates = timeline.rates(scenario)
     received = [0] * len(scenario.paths)
     for subflow in receiving:
         received[subflow.path] += _increase(subflow.records, "received_bytes", interval)
@@ -510,6 +514,8 @@ def _path_metrics(
         subflows = [subflow for subflow in sending if subflow.path == index]
         srtt_us = _mean_of_all(subflows, "srtt_us", interval)
         goodput_bps = _bps(received[index], interval)
+        begin_ns, end_ns = (at_ns - start_ns for at_ns in interval)
+        link_bps = timeline.mean_rate_bps(rates[path.name], begin_ns, end_ns)
         paths.append(
             {
                 "name": path.name,
@@ -522,7 +528,7 @@ def _path_metrics(
                 "new_segments": _last_sum(subflows, "new_segments") if asked else None,
                 "duplicate_segments": _last_sum(subflows, "duplicates") if asked else None,
                 "reinjected_segments": _last_sum(subflows, "reinjections") if asked else None,
-                "utilisation": goodput_bps / path.up.rate_bps,
+                "utilisation": goodput_bps / link_bps if link_bps else None,
             }
         )
     return paths

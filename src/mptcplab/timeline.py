@@ -98,6 +98,16 @@ def rates(scenario: Scenario) -> dict[str, list[tuple[int, int]]]:
     return found
 
 
+def mean_rate_bps(rates: Sequence[tuple[int, int]], begin_ns: int, end_ns: int) -> float:
+    """The mean over an interval, which is longer than 0, of what `rates` has of a path."""
+    ends = [*(at_ns for at_ns, _ in rates[1:]), max(end_ns, rates[-1][0])]
+    bits = sum(
+        rate_bps * max(min(until_ns, end_ns) - max(at_ns, begin_ns), 0)
+        for (at_ns, rate_bps), until_ns in zip(rates, ends, strict=True)
+    )
+    return bits / (end_ns - begin_ns)
+
+
 def _times(event: Event, end_ns: int, random: np.random.Generator) -> Iterator[int]:
     at_ns = event.at_ns
     while at_ns < end_ns:

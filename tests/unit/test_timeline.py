@@ -183,6 +183,15 @@ def test_the_rates_of_a_path_over_time() -> None:
     }
 
 
+def test_the_mean_rate_of_an_interval() -> None:
+    rates = [(0, 10), (1 * S, 0), (2 * S, 40)]
+    assert timeline.mean_rate_bps(rates, 0, 1 * S) == 10
+    # half a second each of 10, of 40, and a second of nothing
+    assert timeline.mean_rate_bps(rates, S // 2, 5 * S // 2) == 12.5
+    assert timeline.mean_rate_bps(rates, 3 * S, 4 * S) == 40
+    assert timeline.mean_rate_bps([(0, 7)], 3 * S, 4 * S) == 7
+
+
 # --- traces
 
 

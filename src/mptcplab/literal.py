@@ -20,6 +20,7 @@ from pydantic_core import CoreSchema, core_schema
 from mptcplab import units
 from mptcplab.mistakes import Mistakes, Place, one_of, suggestion
 from mptcplab.presets import PRESETS
+from mptcplab.trace import COLUMNS
 
 CONGESTION_CONTROLS = ("cubic", "reno", "bbr", "vegas")
 TRANSPORTS = ("mptcp", "tcp")
@@ -29,7 +30,6 @@ MAX_PATHS = 8
 MAX_EVENTS = 32
 MAX_OCCURRENCES = 50_000  # of all events together
 MAX_FACTOR = 1000
-TRACE_COLUMNS = ("time", "rate", "delay", "loss")
 MAX_SEED = 2**32 - 1
 MAX_REPEAT = 10_000
 MAX_QUEUE_PACKETS = 1_000_000
@@ -274,10 +274,10 @@ def _read_columns(value: object) -> dict[str, str]:
     if (
         not isinstance(value, dict)
         or not value
-        or not all(key in TRACE_COLUMNS and isinstance(name, str) for key, name in value.items())
+        or not all(key in COLUMNS and isinstance(name, str) for key, name in value.items())
     ):
         raise ValueError(
-            f"a table of the columns to take is expected, with {one_of(TRACE_COLUMNS)}, e.g. "
+            f"a table of the columns to take is expected, with {one_of(COLUMNS)}, e.g. "
             '{ rate = "DL_bitrate [kbit]" }'
         )
     return value

@@ -368,9 +368,10 @@ def _goodput_figure(
     legend_rows = -(-(len(scenario.paths) + 3) // _LEGEND_COLUMNS)
     height = _FRAME_HEIGHT + _PANEL_HEIGHT * len(panels) + _LEGEND_ROW_HEIGHT * legend_rows
     figure = Figure(figsize=(_CHART_WIDTH, height), layout="constrained")
+    rates = timeline.rates(scenario)
     axes = figure.subplots(len(panels), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
     for axis, (title, goodput) in zip(axes, panels.items(), strict=True):
-        _draw_panel(axis, scenario, goodput)
+        _draw_panel(axis, scenario, rates, goodput)
         axis.set_title(title, loc="left", fontsize="medium", fontweight="bold")
         axis.set_ylabel("Goodput (Mbit/s)")
     axes[-1].set_xlabel("Time since the start of the workload (s)")
@@ -382,8 +383,12 @@ def _goodput_figure(
     return figure
 
 
-def _draw_panel(axis: Axes, scenario: Scenario, goodput: Goodput) -> None:
-    rates = timeline.rates(scenario)
+def _draw_panel(
+    axis: Axes,
+    scenario: Scenario,
+    rates: Mapping[str, Sequence[tuple[int, int]]],
+    goodput: Goodput,
+) -> None:
     constant = all(len(each) == 1 for each in rates.values())
     capacity_mbps = sum(path.up.rate_bps for path in scenario.paths) / _MBIT
     together = f" (together {capacity_mbps:g} Mbit/s)" if constant else ""

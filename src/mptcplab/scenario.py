@@ -590,18 +590,13 @@ def _events(
 def _check_event(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> None:
     """Note what does not go together in one event."""
     action = literal.action
-    given = [
-        (*place, *side, key)
+    values = {
+        (*place, *side, key): getattr(table, key)
         for side, table in (((), literal), (("up",), literal.up), (("down",), literal.down))
         for key in LiteralChange.model_fields
-        if getattr(table, key) is not None
-    ]
-    spoiled = any(
-        mistakes.spoiled((*place, *side, key))
-        for side in ((), ("up",), ("down",))
-        for key in LiteralChange.model_fields
-    )
-    if action == "change" and not given and not spoiled:
+    }
+    given = [key for key, value in values.items() if value is not None]
+    if action == "change" and not given and not any(map(mistakes.spoiled, values)):
         mistakes.missing((*place, "rate"), "a change has a new rate, delay, jitter or loss")
     if action not in _CHANGING:
         for key in given:
@@ -789,10 +784,9 @@ def _take_first(values: dict[str, Any], given: Place, duration_ns: int, mistakes
     steps: Sequence[Step] = values["steps"]
     first = steps[0]
     if first.rate_bps is not None:
-        ends = [*(step.at_ns for step in steps[1:]), duration_ns]
-        carried = ((s.rate_bps or 0) * (end - s.at_ns) for s, end in zip(steps, ends, strict=True))
+        rates = [(step.at_ns, step.rate_bps or 0) for step in steps]
         values["rate"] = first.rate_bps
-        values["mean_rate"] = sum(carried) // duration_ns
+        values["mean_rate"] = trace.carried(rates, 0, duration_ns) // duration_ns
     if first.delay_ns is not None:
         values["delay"] = first.delay_ns
     if first.loss is not None:

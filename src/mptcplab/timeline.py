@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 
+from mptcplab import trace
 from mptcplab.scenario import LONGEST_NS, Change, Direction, Event, Path, Scenario, TraceStep
 
 # 85 of 100 handovers are over in less than 100 ms, the others take more than one or even several
@@ -22,10 +23,6 @@ from mptcplab.scenario import LONGEST_NS, Change, Direction, Event, Path, Scenar
 _QUICK_SHARE = 0.85
 _QUICK_NS = (20 * 10**6, 100 * 10**6)
 _SLOW_NS = (10**9, 5 * 10**9)
-
-_MIN_RATE_BPS = 1000
-_MAX_RATE_BPS = 100 * 10**9
-_MAX_DELAY_NS = 10 * 10**9
 
 
 @dataclass(frozen=True)
@@ -100,12 +97,7 @@ def rates(scenario: Scenario) -> dict[str, list[tuple[int, int]]]:
 
 def mean_rate_bps(rates: Sequence[tuple[int, int]], begin_ns: int, end_ns: int) -> float:
     """The mean over an interval, which is longer than 0, of what `rates` has of a path."""
-    ends = [*(at_ns for at_ns, _ in rates[1:]), max(end_ns, rates[-1][0])]
-    bits = sum(
-        rate_bps * max(min(until_ns, end_ns) - max(at_ns, begin_ns), 0)
-        for (at_ns, rate_bps), until_ns in zip(rates, ends, strict=True)
-    )
-    return bits / (end_ns - begin_ns)
+    return trace.carried(rates, begin_ns, end_ns) / (end_ns - begin_ns)
 
 
 def _times(event: Event, end_ns: int, random: np.random.Generator) -> Iterator[int]:
@@ -212,12 +204,12 @@ def _changed(link: Direction, change: Change) -> Direction:
         rate_bps = round(rate_bps * change.rate_factor)
     if change.delay_factor is not None:
         delay_ns = round(delay_ns * change.delay_factor)
-    delay_ns = min(delay_ns, _MAX_DELAY_NS)
+    delay_ns = min(delay_ns, trace.MAX_DELAY_NS)
     jitter_ns = link.jitter_ns if change.jitter_ns is None else change.jitter_ns
     return link.model_copy(
         update={
             # an outage stays one, whatever it is multiplied by
-            "rate_bps": rate_bps and min(max(rate_bps, _MIN_RATE_BPS), _MAX_RATE_BPS),
+            "rate_bps": rate_bps and min(max(rate_bps, trace.MIN_RATE_BPS), trace.MAX_RATE_BPS),
             "delay_ns": delay_ns,
             "jitter_ns": min(jitter_ns, delay_ns),
             "loss": link.loss if change.loss is None or link.loss == 1.0 else change.loss,

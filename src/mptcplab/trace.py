@@ -116,6 +116,18 @@ def read(
     return _read_csv(text, columns, interval_ns, skip_empty)
 
 
+def carried(rates: Sequence[tuple[int, int]], begin_ns: int, end_ns: int) -> int:
+    """What a link carries from `begin_ns` to `end_ns`, in bit/s x ns.
+
+    `rates` has from when on, in ns, its rate is which, in bit/s: at least one, in order of time.
+    """
+    ends = [*(at_ns for at_ns, _ in rates[1:]), end_ns]
+    return sum(
+        rate_bps * max(min(until_ns, end_ns) - max(at_ns, begin_ns), 0)
+        for (at_ns, rate_bps), until_ns in zip(rates, ends, strict=True)
+    )
+
+
 def steps(
     trace: Trace,
     *,
@@ -367,6 +379,9 @@ _KINDS = {
         high=_LOSS_STEPS,
     ),
 }
+#: What a column of a CSV file can be.
+COLUMNS = tuple(_KINDS)
+
 # No more digits than a quantity can need: they bound the work on senseless input.
 _NUMBER = re.compile(
     r"\s*\+?(?:[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20})(?:[eE][-+]?[0-9]{1,2})?\s*"

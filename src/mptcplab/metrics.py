@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,27 +18,11 @@ from mptcplab import scheduler, timeline
 from mptcplab.errors import RunError
 from mptcplab.records import Records, Samples, path_indices, select
 from mptcplab.scenario import Scenario
+from mptcplab.schema import Metric, Value
 from mptcplab.units import format_time
-
-Value = float | int | None
 
 _NS_PER_S = 1_000_000_000
 _BITS_PER_BYTE = 8
-
-
-@dataclass(frozen=True)
-class Metric:
-    """One figure: what it is called, what it means and how it comes about.
-
-    `scope` says whether there is one per run or one per path; `source` names the record fields.
-    """
-
-    name: str
-    scope: Literal["run", "path"]
-    unit: str
-    meaning: str
-    formula: str
-    source: str
 
 
 METRICS = (

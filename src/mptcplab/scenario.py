@@ -154,9 +154,13 @@ class Event(_Resolved):
 
 
 class Workload(_Resolved):
-    """What the connection carries: `duration_ns` or `size_bytes`, the other is None."""
+    """What the connection carries: `duration_ns` or `size_bytes`, the other is None.
+
+    `direction` is that of the data: up is client to server.
+    """
 
     kind: Literal["bulk"]
+    direction: Literal["up", "down", "both"] = "up"
     duration_ns: int | None
     size_bytes: int | None
     warmup_ns: int

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a metric is: the form in which every figure is defined, once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+#: A figure; None if it does not exist for a run.
+Value = float | int | None
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One figure: what it is called, what it means and how it comes about.
+
+    `scope` says whether there is one per run or one per path; `source` names the record fields.
+    """
+
+    name: str
+    scope: Literal["run", "path"]
+    unit: str
+    meaning: str
+    formula: str
+    source: str

@@ -8,6 +8,7 @@ each decision of the scheduler. `python -m mptcplab.records` prints docs/records
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,10 @@ SUBFLOW = 2
 DECISION_BYTES = 48
 #: The kinds of decisions, by their number.
 DECISIONS = ("wait", "new", "reinjection", "duplicate", "refused", "forced")
+
+MESSAGE_BYTES = 64
+#: The directions of messages, by their number.
+DIRECTIONS = ("up", "down")
 
 _NUMPY_TYPES: dict[str, tuple[str, tuple[int, ...]]] = {
     "u8": ("u1", ()),
@@ -187,14 +192,33 @@ DECISION_FIELDS = (
     Field("reserved2", "u32", "", "0"),
 )
 
+MESSAGE_FIELDS = (
+    Field("connection", "u32", "", "number of the connection that carries it, as in the plan"),
+    Field(
+        "direction",
+        "u8",
+        "",
+        "0: up, from client to server, 1: down",
+    ),
+    Field("choice", "u8", "", "which of its sizes the player picked, from 0; 0 if it has one"),
+    Field("reserved", "u16", "", "0"),
+    Field("bytes", "u64", "bytes", "written of it"),
+    Field("due_ns", "u64", "ns", "from when on it was to be written"),
+    Field("begin_ns", "u64", "ns", "its first byte was handed to the socket"),
+    Field("written_ns", "u64", "ns", "its last byte was handed to the socket"),
+    Field("first_ns", "u64", "ns", "its first byte was read at the other side"),
+    Field("complete_ns", "u64", "ns", "its last byte was read there"),
+    Field("reserved2", "u64", "", "0"),
+)
+
 GUEST_FIELDS = (
     Field("status", "text", "", '"ok", or what went wrong'),
     Field("start_ns", "int", "ns", "T0: the workload starts and the first sample is taken"),
-    Field("end_ns", "int", "ns", "the source has written its last byte"),
-    Field("complete_ns", "int", "ns", "the sink has seen the end of the byte stream"),
-    Field("bytes_written", "int", "bytes", "written by the source"),
-    Field("bytes_received", "int", "bytes", "read and verified by the sink"),
-    Field("system_calls", "int", "", "made by source and sink to move the data"),
+    Field("end_ns", "int", "ns", "the last byte of all messages was written"),
+    Field("complete_ns", "int", "ns", "every message was received"),
+    Field("bytes_written", "int", "bytes", "of all messages"),
+    Field("bytes_received", "int", "bytes", "of all messages, read and verified"),
+    Field("system_calls", "int", "", "made by client and server to move the data"),
 )
 
 
@@ -220,6 +244,7 @@ def _dtype(fields: Sequence[Field], size: int) -> np.dtype[np.void]:
 CONNECTION_DTYPE = _dtype((*HEAD, *CONNECTION_FIELDS), RECORD_BYTES)
 SUBFLOW_DTYPE = _dtype((*HEAD, *SUBFLOW_FIELDS), RECORD_BYTES)
 DECISION_DTYPE = _dtype(DECISION_FIELDS, DECISION_BYTES)
+MESSAGE_DTYPE = _dtype(MESSAGE_FIELDS, MESSAGE_BYTES)
 
 
 @dataclass(frozen=True)
@@ -267,6 +292,37 @@ def read_decisions(path: Path) -> Records:
         )
     _refuse_backwards(path, decisions)
     return decisions
+
+
+def read_messages(path: Path) -> Records:
+    """Read messages.records: an array of MESSAGE_DTYPE, in the order of the plan.
+
+    Raises MptcplabError, naming the file and the offset, when it cannot be read, ends within a
+    record, or holds one that cannot be: of no known direction, or with times out of order.
+    """
+    messages: Records = _whole_records(path, MESSAGE_BYTES).view(MESSAGE_DTYPE)
+    unknown = np.flatnonzero(messages["direction"] >= len(DIRECTIONS))
+    if len(unknown):
+        raise MptcplabError(
+            f"{path}: unknown direction {messages['direction'][unknown[0]]} of a message at offset "
+            f"{unknown[0] * MESSAGE_BYTES}; known are 0 (up) and 1 (down)"
+        )
+    for order in (
+        ("due_ns", "begin_ns", "written_ns"),
+        ("due_ns", "begin_ns", "first_ns", "complete_ns"),
+    ):
+        for before, after in itertools.pairwise(order):
+            happened = messages[after] > 0
+            wrong = np.flatnonzero(
+                happened & ((messages[before] == 0) | (messages[after] < messages[before]))
+            )
+            if len(wrong):
+                raise MptcplabError(
+                    f"{path}: {after} of the message at offset {wrong[0] * MESSAGE_BYTES} is "
+                    f"{messages[after][wrong[0]]}, before its {before}, "
+                    f"{messages[before][wrong[0]]}"
+                )
+    return messages
 
 
 def _whole_records(path: Path, size: int) -> npt.NDArray[np.uint8]:
@@ -335,6 +391,8 @@ def markdown() -> str:
             "| `server.samples` | the probe in the server's namespace (the receiver) |",
             "| `client.decisions` | the scheduler's framework in the client's namespace, if the "
             "run was traced |",
+            "| `messages.records` | the programs inside the guest, of each message of the "
+            "workload |",
             "| `PATH.pcapng` | a process that captures path PATH, if that was asked for |",
             "| `guest.json` | the programs inside the guest |",
             "",
@@ -367,6 +425,15 @@ def markdown() -> str:
             "not traced.",
             "",
             *_field_table(DECISION_FIELDS, 0),
+            "",
+            "## Message record",
+            "",
+            f"`messages.records` is a sequence of {MESSAGE_BYTES}-byte little-endian records, one "
+            "for each `message` line of the plan, in that order ([workloads](workloads.md) says "
+            "what the messages of a workload are). The times are virtual CLOCK_MONOTONIC; 0 is "
+            "what did not happen.",
+            "",
+            *_field_table(MESSAGE_FIELDS, 0),
             "",
             "## Captures",
             "",

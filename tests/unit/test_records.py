@@ -191,3 +191,71 @@ def test_the_kernel_writes_the_fields_that_are_read(
     assert [
         (name, C_TYPES[kind] + count) for kind, name, count in declared if name != "padding"
     ] == [(field.name, field.type) for field in fields]
+
+
+# Messages
+
+MESSAGE = "<IBBH7Q"
+
+
+def message_record(**values: int) -> bytes:
+    fields = {
+        **{"connection": 3, "direction": 1, "choice": 2, "reserved": 0, "bytes": 100},
+        **{"due_ns": 10, "begin_ns": 11, "written_ns": 14, "first_ns": 12, "complete_ns": 15},
+        "reserved2": 0,
+    }
+    return struct.pack(MESSAGE, *(fields | values).values())
+
+
+def test_every_field_of_a_message_is_read_from_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "messages.records"
+    path.write_bytes(message_record())
+    (record,) = records.read_messages(path)
+    assert {name: int(record[name]) for name in record.dtype.names} == {
+        "connection": 3, "direction": 1, "choice": 2, "reserved": 0, "bytes": 100,
+        "due_ns": 10, "begin_ns": 11, "written_ns": 14, "first_ns": 12, "complete_ns": 15,
+        "reserved2": 0,
+    }  # fmt: skip
+    assert records.DIRECTIONS[record["direction"]] == "down"
+
+
+def test_what_did_not_happen_to_a_message_is_0(tmp_path: Path) -> None:
+    path = tmp_path / "messages.records"
+    path.write_bytes(
+        message_record(complete_ns=0)
+        + message_record(begin_ns=0, written_ns=0, first_ns=0, complete_ns=0)
+    )
+    assert records.read_messages(path)["complete_ns"].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (message_record() + b"\0" * 60, "offset 64 is cut off: 60 of 64 bytes"),
+        (
+            message_record() + message_record(direction=2),
+            "unknown direction 2 of a message at offset 64; known are 0 (up) and 1 (down)",
+        ),
+        (
+            message_record() + message_record(complete_ns=11),
+            "complete_ns of the message at offset 64 is 11, before its first_ns, 12",
+        ),
+        (
+            message_record(begin_ns=9),
+            "begin_ns of the message at offset 0 is 9, before its due_ns, 10",
+        ),
+        (
+            message_record(begin_ns=0),
+            "written_ns of the message at offset 0 is 14, before its begin_ns, 0",
+        ),
+    ],
+    ids=["cut off", "direction", "complete before first", "begun early", "written, not begun"],
+)
+def test_damaged_messages_are_refused_with_the_name_and_the_offset(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    path = tmp_path / "messages.records"
+    path.write_bytes(content)
+    with pytest.raises(MptcplabError, match=re.escape(message)) as raised:
+        records.read_messages(path)
+    assert str(path) in str(raised.value)

@@ -83,6 +83,14 @@ def _scenario_options(command: F) -> F:
         ),
         click.option("--cc", help="Congestion control: cubic, reno, bbr or vegas.  [cubic]"),
         click.option("--transport", help="mptcp, or tcp over one path.  [mptcp]"),
+        click.option(
+            "--workload",
+            "-w",
+            metavar="KIND[:KEY=VALUE,...]",
+            help="What is sent: bulk, transfers, cbr, requests, web, video or frames, e.g. "
+            "cbr:size=8KB,rate=500kbit; docs/workloads.md.  [bulk]",
+        ),
+        click.option("--direction", help="Of the data: up, down or both.  [up]"),
         click.option("--duration", help="How long data is sent, e.g. 20s.  [20s]"),
         click.option("--size", help="How much is sent instead, e.g. 10MB or 64KiB."),
         click.option(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
-from mptcplab import doctor, engine, plan, records, report, store
+from mptcplab import doctor, engine, plan, records, report, store, workload
 from mptcplab.engine import Limits, Outcome, RunCancelledError, Watch
 from mptcplab.errors import MptcplabError
 from mptcplab.guest import Guest
@@ -190,11 +190,10 @@ def _run_one(
 
 def _expected_virtual_s(scenario: Scenario) -> float:
     """A guess of how long a run takes in virtual time; only for progress."""
-    workload = scenario.workload
-    if workload.duration_ns is not None:
-        return 2 + workload.duration_ns / 1e9
-    assert workload.size_bytes is not None
-    return 2 + workload.size_bytes * 8 / sum(path.up.rate_bps for path in scenario.paths)
+    up_bps = sum(path.up.rate_bps for path in scenario.paths)
+    down_bps = sum(path.down.rate_bps for path in scenario.paths)
+    expected_ns = workload.expected_ns(scenario.workload, scenario.seed, up_bps, down_bps)
+    return 2 + expected_ns / 1e9
 
 
 @contextlib.contextmanager

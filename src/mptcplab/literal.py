@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,8 @@ from mptcplab.trace import COLUMNS
 
 CONGESTION_CONTROLS = ("cubic", "reno", "bbr", "vegas")
 TRANSPORTS = ("mptcp", "tcp")
-WORKLOADS = ("bulk",)
+WORKLOADS = ("bulk", "transfers", "cbr", "requests", "web", "video", "frames")
+DIRECTIONS = ("up", "down", "both")
 ACTIONS = ("down", "up", "close", "change", "handover", "backup", "regular")
 MAX_PATHS = 8
 MAX_EVENTS = 32
@@ -33,8 +35,10 @@ MAX_FACTOR = 1000
 MAX_SEED = 2**32 - 1
 MAX_REPEAT = 10_000
 MAX_QUEUE_PACKETS = 1_000_000
+MAX_BITRATES = 32
 MAX_LOSS = 1 - 1e-9  # the last step before 1, see units.parse_fraction
 
+_LIST_SEPARATOR = "/"  # of lists in flags, where a comma ends the value
 _NAME_PATTERN = "[A-Za-z0-9_-]{1,32}"
 _FACTOR_PATTERN = r"x[0-9]{1,9}(?:\.[0-9]{1,9})?"
 
@@ -185,6 +189,37 @@ def _read_schedulers(value: object) -> tuple[str, ...]:
     return tuple(names)
 
 
+def _read_bitrates(value: object) -> tuple[int, ...]:
+    values = value.split(_LIST_SEPARATOR) if isinstance(value, str) else value
+    if not isinstance(values, list) or not 2 <= len(values) <= MAX_BITRATES:
+        raise ValueError(
+            f'a list of 2 to {MAX_BITRATES} rates is expected, e.g. ["1mbit", "3mbit"], or '
+            '"1mbit/3mbit"'
+        )
+    bitrates = tuple(_BITRATE.read(each) for each in values)
+    if any(low >= high for low, high in itertools.pairwise(bitrates)):
+        raise ValueError("bitrates rise from one to the next")
+    return bitrates
+
+
+def _read_gop(value: object) -> str:
+    if not isinstance(value, str) or not re.fullmatch(_GOP_PATTERN, value):
+        raise ValueError(
+            "a group of pictures is an I and up to 599 P or B, in the order of sending, "
+            "e.g. IPBBPBB"
+        )
+    return value
+
+
+def _read_ratio(value: object) -> tuple[int, int, int]:
+    found = re.fullmatch(_RATIO_PATTERN, value) if isinstance(value, str) else None
+    if not found:
+        raise ValueError(
+            "the sizes of I, P and B frames are three whole numbers from 1 to 9999, e.g. 14:5:2"
+        )
+    return int(found[1]), int(found[2]), int(found[3])
+
+
 def _table(example: str) -> BeforeValidator:
     def check(value: object) -> object:
         if not isinstance(value, dict):
@@ -226,6 +261,9 @@ def _kind(value: object) -> str:
 
 # The keys
 
+_GOP_PATTERN = "I[PB]{0,599}"
+_RATIO_PATTERN = "([1-9][0-9]{0,3}):([1-9][0-9]{0,3}):([1-9][0-9]{0,3})"
+_BITRATE = _rate("a bitrate", "1kbit", "1gbit")
 _RATE = _rate("a rate", "1kbit", "100gbit")
 _DELAY = _time("a delay", "0s", "10s")
 _Rate = Annotated[int | None, _RATE]
@@ -416,23 +454,125 @@ class LiteralEvent(LiteralChange):
 
 
 class LiteralWorkload(_Literal):
-    """What the connection carries, from client to server."""
+    """What the connections carry. Each kind has some of these keys (module `workload`)."""
 
-    model_config = ConfigDict(json_schema_extra={"not": {"required": ["duration", "size"]}})
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [{"required": ["kind"]}, {"not": {"required": ["duration", "size"]}}],
+        }
+    )
 
     kind: Annotated[str | None, _choice("the kind of a workload", WORKLOADS)] = _key(
-        "bulk: the client sends as fast as the connection takes it.", ["bulk"], "bulk"
+        "bulk: as much as the connection takes; transfers: of a size, one after the other; cbr: "
+        "blocks at a constant rate; requests: small ones, and their responses; web: a page; "
+        "video: segments for a player with a buffer; frames: of a live video, with deadlines.",
+        ["cbr"],
+        "bulk",
+    )
+    direction: Annotated[str | None, _choice("a direction", DIRECTIONS)] = _key(
+        "up: from client to server; down: the other way; both: both at once. Of bulk, transfers, "
+        "cbr, frames.",
+        ["down"],
+        "up",
     )
     duration: Annotated[int | None, _time("a duration", "100ms", "86400s")] = _key(
-        "How long to send; 20s if no size is given.", ["20s"]
+        "How long to send, 20s if no size is given; of video, how long it plays, 120s. Of bulk, "
+        "cbr, requests, video, frames.",
+        ["20s"],
     )
     size: Annotated[int | None, _size("a size", "1B", "1TB")] = _key(
-        "How much to send, instead of a duration.", ["10MB", "64KiB", 1448]
+        "Of bulk, how much to send, instead of a duration; of transfers, each, 1250KB; of cbr, a "
+        "block, 8KB.",
+        ["10MB", "64KiB", 1448],
     )
     warmup: Annotated[int | None, _time("a warm-up", "0s", "86400s")] = _key(
         "Left out of the measurement; shorter than the duration. By default a tenth of it, at most "
-        "5s; none with a size.",
+        "5s; none without a duration. Of bulk, cbr, requests, frames.",
         ["2s"],
+    )
+    count: Annotated[int | None, _count("a count", 1, 50_000)] = _key(
+        "How many transfers, 20; of requests that have a think time, how many, 100.", [50]
+    )
+    interval: Annotated[int | None, _time("an interval", "1us", "86400s")] = _key(
+        "From one to the next. Transfers: without it, one after the other; cbr: instead of a "
+        "rate; requests: 100ms.",
+        ["500ms"],
+    )
+    rate: _Rate = _key(
+        "Of cbr, of the blocks, 500kbit; of frames, the mean, 4mbit.", ["500kbit", "4mbit"]
+    )
+    fresh: Annotated[bool | None, _Reads(_read_flag, {"type": "boolean"})] = _key(
+        "Connections are opened when they are needed, and that takes its time; of transfers, each "
+        "has its own. False for transfers, true for web.",
+        [True],
+    )
+    request: Annotated[int | None, _size("a request", "1B", "1GB")] = _key(
+        "Size of a request. 100B for requests, 500B for web and video.", ["500B"]
+    )
+    response: Annotated[int | None, _size("a response", "1B", "1GB")] = _key(
+        "Size of a response, of requests.", ["10KB"], "1KB"
+    )
+    random: Annotated[bool | None, _Reads(_read_flag, {"type": "boolean"})] = _key(
+        "The time between two requests is drawn from the seed, exponentially, and `interval` is "
+        "its mean.",
+        [True],
+        False,
+    )
+    think: Annotated[int | None, _time("a think time", "0s", "3600s")] = _key(
+        "The next request is sent so long after the response to the last, instead of at an "
+        "interval.",
+        ["200ms"],
+    )
+    page: Annotated[str | None, _Reads(_read_file, {"type": "string"})] = _key(
+        "Of web: a TOML or JSON file of what the page consists of; a relative one is beside the "
+        "scenario file. By default a page of median size.",
+        ["page.toml"],
+    )
+    connections: Annotated[int | None, _count("the number of connections", 1, 256)] = _key(
+        "Of web: over how many connections the page is loaded.", [1], 6
+    )
+    bitrates: Annotated[
+        tuple[int, ...] | None,
+        _Reads(
+            _read_bitrates,
+            {
+                "anyOf": [
+                    {"type": "string"},
+                    {"type": "array", "minItems": 2, "maxItems": MAX_BITRATES},
+                ]
+            },
+        ),
+    ] = _key(
+        "Of video: the rates in which it is there, rising. By default 235kbit to 5800kbit.",
+        [["1mbit", "3mbit"], "1mbit/3mbit"],
+    )
+    segment: Annotated[int | None, _time("a segment", "100ms", "60s")] = _key(
+        "Of video: how long a segment plays.", ["2s"], "4s"
+    )
+    buffer: Annotated[int | None, _time("a playback buffer", "200ms", "3600s")] = _key(
+        "Of video: how much the player holds; at least two segments.", ["30s"], "40s"
+    )
+    reservoir: Annotated[int | None, _time("a reservoir", "0s", "3600s")] = _key(
+        "Of video: with no more than this in the buffer, the lowest bitrate; 3/8 of the buffer.",
+        ["10s"],
+    )
+    cushion: Annotated[int | None, _time("a cushion", "1ms", "3600s")] = _key(
+        "Of video: with so much more than the reservoir, the highest bitrate; 21/40 of the buffer.",
+        ["15s"],
+    )
+    fps: Annotated[int | None, _count("fps (frames per second)", 1, 240)] = _key(
+        "Of frames: how many per second.", [30], 25
+    )
+    gop: Annotated[str | None, _Reads(_read_gop, _pattern(f"^{_GOP_PATTERN}$"))] = _key(
+        "Of frames: the group of pictures that is repeated, in the order of sending.",
+        ["IPPPPP"],
+        "IBBPBBPBBPBB",
+    )
+    ratio: Annotated[
+        tuple[int, int, int] | None, _Reads(_read_ratio, _pattern(f"^{_RATIO_PATTERN}$"))
+    ] = _key("Of frames: how the sizes of I, P and B frames relate.", ["6:3:1"], "14:5:2")
+    deadline: Annotated[int | None, _time("a deadline", "1ms", "60s")] = _key(
+        "Of frames: in time is what has arrived so long after it was to be sent.", ["50ms"], "150ms"
     )
 
 
@@ -476,10 +616,10 @@ class LiteralScenario(_Literal):
         "Number of runs per scheduler, each with the next seed.", [5], 1
     )
     send_buffer: Annotated[int | None, _buffer("a send buffer")] = _key(
-        "Send buffer of the client; auto is the kernel's autotuning.", ["auto", "256KiB"], "auto"
+        "Send buffer of both ends; auto is the kernel's autotuning.", ["auto", "256KiB"], "auto"
     )
     receive_buffer: Annotated[int | None, _buffer("a receive buffer")] = _key(
-        "Receive buffer of the server; auto is the kernel's autotuning.", ["auto", "64KiB"], "auto"
+        "Receive buffer of both ends; auto is the kernel's autotuning.", ["auto", "64KiB"], "auto"
     )
     sample_interval: Annotated[int | None, _time("a sample interval", "100us", "60s")] = _key(
         "Virtual time between two samples of the connection.", ["10ms", "1ms"], "10ms"
@@ -498,8 +638,8 @@ class LiteralScenario(_Literal):
         description="What happens to paths on the way, each a table headed [[event]].",
         json_schema_extra={"maxItems": MAX_EVENTS},
     )
-    workload: Annotated[LiteralWorkload, _table("keys such as duration")] = Field(
-        default=LiteralWorkload(), description="What the connection carries."
+    workload: Annotated[LiteralWorkload, _table("keys such as kind and duration")] = Field(
+        default=LiteralWorkload(), description="What the connections carry."
     )
 
 

@@ -31,7 +31,8 @@ class Mistakes:
         """Something is wrong with what stands at `place`, or with `value` there."""
         self._bad.add(place)
         flag = self.flag(place)
-        key = "" if flag and place[0] not in ("path", "event") else _shown_place(place)
+        own = place in self.flags and place[0] not in ("path", "event")
+        key = "" if own else _shown_place(place)
         text = shown(self._value(place) if value is ABSENT else value)
         problem = Problem(flag or self.source, key, text, message)
         if problem not in self._problems:

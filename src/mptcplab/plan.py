@@ -2,10 +2,10 @@
 """The plan of a run: the commands that build its testbed and start its traffic, as text.
 
 Every line is one that a person could type as root, but for `traffic` and `capture`, which are parts
-of the guest program, and `at`, which names a time before a command. The guest's init executes the
-same lines; it runs neighbouring `ip` or `tc` lines of one namespace as one batch, and each batch
-costs a process, so the lines are ordered to leave few groups. The plan depends on the scenario
-alone.
+of the guest program, `message`, which says what client and server send, and `at`, which names a
+time before a command. The guest's init executes the same lines; it runs neighbouring `ip` or `tc`
+lines of one namespace as one batch, and each batch costs a process, so the lines are ordered to
+leave few groups. The plan depends on the scenario alone.
 
                   10.0.i.0/24              10.1.i.0/24
     client  ci ---------------- rci  router i  rsi ---------------- si  server
@@ -16,9 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from mptcplab import timeline, units
+from mptcplab import timeline, units, workload
 from mptcplab.scenario import Direction, Scenario
 from mptcplab.timeline import Instant
+from mptcplab.workload import Message, Video
 
 PORT = 5001
 
@@ -62,7 +63,8 @@ def render(scenario: Scenario) -> str:
             for i, path in zip(numbers, scenario.paths, strict=True)
         ]
         sections.append(("captures: at each router, on the side of the client", captures))
-    sections.append(("traffic: the sink, and beside it the source", _traffic(scenario)))
+    sections.append(("traffic: the server, and beside it the client", _traffic(scenario)))
+    sections.append(("messages: times after the start of measuring", _messages(scenario)))
     events = list(_events(scenario))
     if events:
         sections.append(("events and traces: times after the start of measuring", events))
@@ -169,15 +171,10 @@ def _sysctls(scenario: Scenario, numbers: range) -> Iterator[str]:
     yield f"sysctl -qw 'net.ipv4.tcp_mem={_TCP_MEMORY}' {allowed}"
     for i in numbers:
         yield f"ip netns exec router{i} sysctl -qw net.ipv4.ip_forward=1"
-    # The client sends and the server receives, so a fixed buffer is the one's or the other's.
+    # Data may flow both ways: a fixed buffer is that of both ends.
     send, receive = scenario.send_buffer_bytes, scenario.receive_buffer_bytes
-    buffers = {
-        "client": (_AUTO_RECEIVE_BUFFER, f"4096 {send} {send}" if send else _AUTO_SEND_BUFFER),
-        "server": (
-            f"4096 {receive} {receive}" if receive else _AUTO_RECEIVE_BUFFER,
-            _AUTO_SEND_BUFFER,
-        ),
-    }
+    rmem = f"4096 {receive} {receive}" if receive else _AUTO_RECEIVE_BUFFER
+    wmem = f"4096 {send} {send}" if send else _AUTO_SEND_BUFFER
     common = [f"net.ipv4.tcp_congestion_control={scenario.cc}"]
     if scenario.transport == "mptcp":
         chosen = scenario.scheduler
@@ -188,8 +185,8 @@ def _sysctls(scenario: Scenario, numbers: range) -> Iterator[str]:
             f"net.mptcp.add_addr_timeout={_ADD_ADDR_TIMEOUT_S}",
             *common,
         ]
-    for name, (rmem, wmem) in buffers.items():
-        settings = [*common, f"'net.ipv4.tcp_rmem={rmem}'", f"'net.ipv4.tcp_wmem={wmem}'"]
+    settings = [*common, f"'net.ipv4.tcp_rmem={rmem}'", f"'net.ipv4.tcp_wmem={wmem}'"]
+    for name in ("client", "server"):
         yield f"ip netns exec {name} sysctl -qw {' '.join(settings)}"
 
 
@@ -201,20 +198,38 @@ def _offloads(numbers: range) -> Iterator[str]:
 
 
 def _traffic(scenario: Scenario) -> Iterator[str]:
-    workload = scenario.workload
-    if workload.duration_ns is not None:
-        amount = f"--duration-ns {workload.duration_ns}"
-    else:
-        amount = f"--size-bytes {workload.size_bytes}"
+    load = scenario.workload
     common = (
         f"--transport {scenario.transport} --port {PORT} --seed {scenario.seed}"
         f" --sample-interval-ns {scenario.sample_interval_ns}"
     )
-    yield f"ip netns exec server traffic sink {common}"
-    yield (
-        f"ip netns exec client traffic source {common} --connect 10.1.1.1"
-        f" --paths {len(scenario.paths)} {amount}{' --trace 1' if scenario.trace else ''}"
-    )
+    client = f" --connect 10.1.1.1 --paths {len(scenario.paths)}"
+    if load.kind == "bulk" and load.duration_ns is not None:
+        client += f" --duration-ns {load.duration_ns}"
+    if workload.opens_connections(load):
+        client += " --fresh 1"
+    if scenario.trace:
+        client += " --trace 1"
+    if isinstance(load, Video):
+        client += (
+            f" --segment-ns {load.segment_ns} --buffer-ns {load.buffer_ns}"
+            f" --reservoir-ns {load.reservoir_ns} --cushion-ns {load.cushion_ns}"
+        )
+    yield f"ip netns exec server traffic server {common}"
+    yield f"ip netns exec client traffic client {common}{client}"
+
+
+def _messages(scenario: Scenario) -> Iterator[str]:
+    for message in workload.messages(scenario.workload, scenario.seed):
+        yield _message(message)
+
+
+def _message(message: Message) -> str:
+    size = "|".join(map(str, message.sizes)) or "*"
+    due = f"at {units.format_time(message.at_ns)}"
+    if message.after is not None:
+        due = f"after {message.after} {units.format_time(message.delay_ns)}"
+    return f"message {message.connection} {message.direction} {size} {due}"
 
 
 def _events(scenario: Scenario) -> Iterator[str]:

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from mptcplab import scheduler, trace, units
+from mptcplab import scheduler, trace, units, workload
 from mptcplab.literal import (
     MAX_EVENTS,
     MAX_OCCURRENCES,
@@ -40,6 +40,7 @@ from mptcplab.mistakes import Mistakes, Place, one_of, printable, shown, suggest
 from mptcplab.presets import PRESETS
 from mptcplab.scheduler import Choice, Scheduler, SpecError
 from mptcplab.trace import Step
+from mptcplab.workload import AnyWorkload, Workload
 
 __all__ = [
     "Change",
@@ -55,6 +56,7 @@ __all__ = [
     "load_file",
     "parse_event_flag",
     "parse_path_flag",
+    "parse_workload_flag",
 ]
 
 # The default queue is one bandwidth-delay product in packets of an Ethernet frame without its
@@ -62,13 +64,11 @@ __all__ = [
 PACKET_BYTES = 1514
 MIN_DEFAULT_QUEUE_PACKETS = 20
 
-DEFAULT_DURATION_NS = 20 * 10**9
 DEFAULT_RESOLUTION_NS = 10**7
 #: A scenario without a duration ends when its data has arrived; events repeat and traces are played
 #: until then, and at most so long.
 LONGEST_NS = 600 * 10**9
 DEFAULT_SAMPLE_INTERVAL_NS = 10 * 10**6
-MAX_DEFAULT_WARMUP_NS = 5 * 10**9
 
 _MAX_FILE_BYTES = 1 << 20
 
@@ -153,19 +153,6 @@ class Event(_Resolved):
     down: Change = Change()
 
 
-class Workload(_Resolved):
-    """What the connection carries: `duration_ns` or `size_bytes`, the other is None.
-
-    `direction` is that of the data: up is client to server.
-    """
-
-    kind: Literal["bulk"]
-    direction: Literal["up", "down", "both"] = "up"
-    duration_ns: int | None
-    size_bytes: int | None
-    warmup_ns: int
-
-
 class Scenario(_Resolved):
     """One run, completely: together with the kernel and guest builds it fixes every byte.
 
@@ -181,7 +168,7 @@ class Scenario(_Resolved):
     send_buffer_bytes: int | None
     receive_buffer_bytes: int | None
     sample_interval_ns: int
-    workload: Workload
+    workload: AnyWorkload
     capture: bool
     trace: bool
     seed: int
@@ -255,8 +242,9 @@ class Flags:
     """Command-line flags, each as written; None (no flag) leaves the file or the default be.
 
     `path` holds one text per --path; if there is any, the file's paths are replaced; `event` is
-    the same for --event. `scheduler` is one or several, with commas. A --duration replaces the
-    file's size, and a --size its duration and warm-up. `capture` and `trace` are flags alone: they
+    the same for --event. `scheduler` is one or several, with commas. `workload` replaces that of
+    the file, and what further flags say of it goes before it. Of bulk, a --duration replaces the
+    size, and a --size the duration and the warm-up. `capture` and `trace` are flags alone: they
     say what is kept of a run, not what it is.
     """
 
@@ -270,6 +258,8 @@ class Flags:
     send_buffer: str | None = None
     receive_buffer: str | None = None
     sample_interval: str | None = None
+    workload: str | None = None
+    direction: str | None = None
     duration: str | None = None
     size: str | None = None
     warmup: str | None = None
@@ -356,6 +346,25 @@ def parse_event_flag(text: str) -> dict[str, Any]:
     return event
 
 
+def parse_workload_flag(text: str) -> dict[str, Any]:
+    """The literal workload of a --workload flag: KIND and then any KEY=VALUE.
+
+    "cbr:size=8KB,rate=500kbit" gives the table that [workload] of the file would be. Raises
+    ValueError if the text has not this form.
+    """
+    form = "a workload is KIND[:KEY=VALUE,...], e.g. cbr:size=8KB,rate=500kbit"
+    kind, colon, rest = text.partition(":")
+    workload: dict[str, Any] = {"kind": kind.strip()}
+    for item in rest.split(",") if colon else ():
+        key, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or not value:
+            raise ValueError(f"{shown(item.strip())} is not KEY=VALUE; {form}")
+        if key in workload:
+            raise ValueError(f"{shown(key)} is given twice; {form}")
+        workload[key] = value
+    return workload
+
+
 def _put(table: dict[str, Any], key: str, value: str, form: str) -> None:
     """Set `key`, which may be one of a direction (up.rate), of a literal table."""
     side, dot, inner = key.partition(".")
@@ -431,8 +440,9 @@ def _request(
         mistakes.missing(("path",), f"1 to {MAX_PATHS} paths are needed, {form}")
     if len(literal.path) > MAX_PATHS:
         mistakes.add(("path",), f"{len(literal.path)} paths; at most {MAX_PATHS} are possible")
-    workload = _workload(literal.workload, mistakes)
-    traces = _Traces(FilePath() if mistakes.flag(("path",)) else folder, workload, mistakes)
+    page_folder = FilePath() if mistakes.flag(("workload", "page")) else folder
+    load = workload.resolve(literal.workload, page_folder, mistakes)
+    traces = _Traces(FilePath() if mistakes.flag(("path",)) else folder, load, mistakes)
     paths = _paths(literal.path, traces, mistakes)
     if mistakes.flag(("scheduler",)):
         folder = FilePath()
@@ -455,9 +465,9 @@ def _request(
         message = "the decisions of default, which is upstream's, are not recorded; choose another"
         mistakes.add(("trace",), message)
     names = [path.name for path in literal.path if path.name is not None]
-    events = _events(literal.event, names, transport, workload, mistakes)
+    events = _events(literal.event, names, transport, load, mistakes)
     sample_interval_ns = literal.sample_interval or DEFAULT_SAMPLE_INTERVAL_NS
-    if workload and sample_interval_ns > (workload.duration_ns or sample_interval_ns):
+    if load and sample_interval_ns > (load.duration_ns or sample_interval_ns):
         mistakes.add(("sample_interval",), "longer than the duration; nothing would be sampled")
     seed = 1 if literal.seed is None else literal.seed
     repeat = literal.repeat or 1
@@ -465,7 +475,7 @@ def _request(
         message = f"the last seed would be {seed + repeat - 1}; the largest is {MAX_SEED}"
         mistakes.add(("repeat",), message)
     mistakes.stop_if_any()
-    assert workload, "a workload without mistakes is resolved"
+    assert load, "a workload without mistakes is resolved"
     base = Scenario(
         paths=paths,
         events=events,
@@ -475,7 +485,7 @@ def _request(
         send_buffer_bytes=literal.send_buffer,
         receive_buffer_bytes=literal.receive_buffer,
         sample_interval_ns=sample_interval_ns,
-        workload=workload,
+        workload=load,
         capture=flags.capture,
         trace=flags.trace,
         seed=seed,
@@ -486,11 +496,15 @@ def _request(
 def _merge(flags: Flags, mistakes: Mistakes) -> None:
     """Put what the flags say over what the file says, and note which is which."""
     data = mistakes.data
-    valued = [f.name for f in fields(flags) if f.name not in (*_LIST_FLAGS, *_BARE_FLAGS)]
+    valued = [
+        f.name for f in fields(flags) if f.name not in (*_LIST_FLAGS, *_BARE_FLAGS, "workload")
+    ]
     given = {name: getattr(flags, name) for name in valued}
     given = {key: value for key, value in given.items() if value is not None}
+    if flags.workload is not None:
+        _merge_workload(flags.workload, mistakes)
     workload = data.setdefault("workload", {})
-    if isinstance(workload, dict):
+    if isinstance(workload, dict) and workload.get("kind", "bulk") == "bulk":
         replaced = {"duration": ["size"], "size": ["duration", "warmup"]}
         for key in [old for new, olds in replaced.items() if new in given for old in olds]:
             workload.pop(key, None)
@@ -519,6 +533,16 @@ def _merge(flags: Flags, mistakes: Mistakes) -> None:
     for key in _BARE_FLAGS:
         if getattr(flags, key):
             mistakes.flags[key,] = f"--{key}"
+
+
+def _merge_workload(text: str, mistakes: Mistakes) -> None:
+    """Put a --workload flag in the place of what the file says."""
+    mistakes.flags["workload",] = "--workload"
+    try:
+        mistakes.data["workload"] = parse_workload_flag(text)
+    except ValueError as error:
+        mistakes.data["workload"] = {}
+        mistakes.add(("workload",), str(error), text)
 
 
 def _schedulers(
@@ -828,24 +852,3 @@ def default_queue_packets(rate_bps: int, round_trip_ns: int) -> int:
     """One bandwidth-delay product in whole packets, rounded up, within the limits of a queue."""
     product = -(-rate_bps * round_trip_ns // (8 * 10**9 * PACKET_BYTES))
     return min(max(product, MIN_DEFAULT_QUEUE_PACKETS), MAX_QUEUE_PACKETS)
-
-
-def _workload(literal: LiteralWorkload, mistakes: Mistakes) -> Workload | None:
-    duration_ns, size_bytes, warmup_ns = literal.duration, literal.size, literal.warmup
-    if duration_ns is not None and size_bytes is not None:
-        mistakes.add(("workload", "size"), "duration and size are both given; give one of them")
-        return None
-    if mistakes.spoiled(("workload", "duration")) or mistakes.spoiled(("workload", "size")):
-        return None
-    if size_bytes is not None:
-        if warmup_ns:
-            message = "a workload of a given size has no warm-up; leave it out"
-            mistakes.add(("workload", "warmup"), message)
-        return Workload(kind="bulk", duration_ns=None, size_bytes=size_bytes, warmup_ns=0)
-    duration_ns = DEFAULT_DURATION_NS if duration_ns is None else duration_ns
-    if warmup_ns is None:
-        warmup_ns = min(MAX_DEFAULT_WARMUP_NS, duration_ns // 10)
-    if warmup_ns >= duration_ns:
-        message = f"not shorter than the duration, which is {units.format_time(duration_ns)}"
-        mistakes.add(("workload", "warmup"), message)
-    return Workload(kind="bulk", duration_ns=duration_ns, size_bytes=None, warmup_ns=warmup_ns)

@@ -16,9 +16,10 @@ import numpy as np
 
 from mptcplab import records
 from mptcplab.records import Samples
-from mptcplab.scenario import Direction, Scenario, Workload
+from mptcplab.scenario import Direction, Scenario
 from mptcplab.scenario import Path as NetworkPath
 from mptcplab.scheduler import Choice
+from mptcplab.workload import AnyWorkload, Bulk
 
 MS = 1_000_000
 SECOND = 1000 * MS
@@ -52,6 +53,7 @@ def scenario(
     size_bytes: int | None = None,
     warmup_ns: int = 1 * SECOND,
     sample_interval_ns: int = 10 * MS,
+    workload: AnyWorkload | None = None,
     **fields: Any,
 ) -> Scenario:
     """A resolved scenario; by default a 40 and a 10 Mbit/s path for 10 s, 1 s of it warm-up."""
@@ -70,8 +72,8 @@ def scenario(
         send_buffer_bytes=None,
         receive_buffer_bytes=None,
         sample_interval_ns=sample_interval_ns,
-        workload=Workload(
-            kind="bulk",
+        workload=workload
+        or Bulk(
             duration_ns=None if size_bytes else duration_ns,
             size_bytes=size_bytes,
             warmup_ns=0 if size_bytes else warmup_ns,

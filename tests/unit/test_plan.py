@@ -50,6 +50,14 @@ SCENARIOS = {
     "parameters": Flags(
         path=[WIFI, LTE], scheduler="roundrobin:num_segments=10:cwnd_limited=on", trace=True
     ),
+    "download": Flags(path=[WIFI], workload="bulk:direction=down,duration=5s"),
+    "video": Flags(
+        path=[WIFI],
+        workload="video:duration=8s,segment=2s,bitrates=1mbit/2mbit/4mbit,buffer=10s",
+    ),
+    "fresh-transfers": Flags(
+        path=[WIFI], workload="transfers:size=100KB,count=2,direction=both,fresh=true"
+    ),
     "asymmetric": Flags(
         path=["dsl:16mbit,12.5ms,jitter=1ms,up.rate=1.5mbit,up.queue=30,down.loss=1%"],
         sample_interval="1ms",
@@ -80,9 +88,11 @@ FORMS = re.compile(
     r"|ip netns exec router\d capture rc\d [\w-]+\.pcapng"
 )
 TRAFFIC = (
-    r"ip netns exec server traffic sink( --[a-z-]+ [\w.]+)+",
-    r"ip netns exec client traffic source( --[a-z-]+ [\w.]+)+",
+    r"ip netns exec server traffic server( --[a-z-]+ [\w.]+)+",
+    r"ip netns exec client traffic client( --[a-z-]+ [\w.]+)+",
 )
+_TIME = r"\d+(ns|us|ms|s)"
+MESSAGES = re.compile(rf"message \d+ (up|down) (\*|\d+(\|\d+)*) (at {_TIME}|after \d+ {_TIME})")
 EVENTS = re.compile(r"at \d+(ns|us|ms|s) (ip -n server|tc -n router\d) \S.*")
 
 
@@ -90,10 +100,14 @@ EVENTS = re.compile(r"at \d+(ns|us|ms|s) (ip -n server|tc -n router\d) \S.*")
 def test_only_the_forms_that_the_guest_accepts_occur(name: str) -> None:
     lines = commands(plan.render(scenario(name)))
     events = len([line for line in lines if EVENTS.fullmatch(line)])
-    ahead, traffic = lines[: -2 - events], lines[-2 - events : len(lines) - events]
-    assert [line for line in ahead if not FORMS.fullmatch(line)] == []
-    assert all(map(re.fullmatch, TRAFFIC, traffic))
-    assert [line for line in lines[len(lines) - events :] if not EVENTS.fullmatch(line)] == []
+    lines, last = lines[: len(lines) - events], lines[len(lines) - events :]
+    messages = len([line for line in lines if MESSAGES.fullmatch(line)])
+    lines, played = lines[: len(lines) - messages], lines[len(lines) - messages :]
+    assert [line for line in lines[:-2] if not FORMS.fullmatch(line)] == []
+    assert all(map(re.fullmatch, TRAFFIC, lines[-2:]))
+    assert played
+    assert [line for line in played if not MESSAGES.fullmatch(line)] == []
+    assert [line for line in last if not EVENTS.fullmatch(line)] == []
 
 
 def test_a_module_is_there_before_its_settings_are() -> None:
@@ -145,7 +159,7 @@ def test_neighbouring_lines_make_one_batch_per_namespace_and_program() -> None:
     lines = [
         line
         for line in commands(plan.render(scenario("eight-paths")))
-        if " exec " not in line and not line.startswith("sysctl ")
+        if " exec " not in line and not line.startswith(("sysctl ", "message "))
     ]
     namespaces = [re.sub(r"^(\w+)( -n \w+)?.*", r"\1\2", line) for line in lines]
     batches = [namespace for namespace, _ in itertools.groupby(namespaces)]
@@ -176,7 +190,12 @@ def test_a_shell_reads_each_setting_as_one_word() -> None:
         x for x in commands(plan.render(scenario("fixed-buffers"))) if "exec server sy" in x
     )
     assert "net.ipv4.tcp_rmem=4096 177000 177000" in shlex.split(line)
-    assert "net.ipv4.tcp_wmem=4096 16384 4194304" in shlex.split(line)
+    assert "net.ipv4.tcp_wmem=4096 262144 262144" in shlex.split(line)
+
+
+def test_a_fixed_buffer_is_that_of_both_ends() -> None:
+    text = plan.render(scenario("fixed-buffers"))
+    assert text.count("tcp_rmem=4096 177000 177000' 'net.ipv4.tcp_wmem=4096 262144 262144'") == 2
 
 
 @PROPERTY

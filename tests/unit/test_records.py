@@ -200,8 +200,16 @@ MESSAGE = "<IBBH7Q"
 
 def message_record(**values: int) -> bytes:
     fields = {
-        **{"connection": 3, "direction": 1, "choice": 2, "reserved": 0, "bytes": 100},
-        **{"due_ns": 10, "begin_ns": 11, "written_ns": 14, "first_ns": 12, "complete_ns": 15},
+        "connection": 3,
+        "direction": 1,
+        "choice": 2,
+        "reserved": 0,
+        "bytes": 100,
+        "due_ns": 10,
+        "begin_ns": 11,
+        "written_ns": 14,
+        "first_ns": 12,
+        "complete_ns": 15,
         "reserved2": 0,
     }
     return struct.pack(MESSAGE, *(fields | values).values())

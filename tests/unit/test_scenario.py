@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from mptcplab import scenario as sc
 from mptcplab.errors import InputError, Problem
+from mptcplab.literal import LiteralWorkload
 from mptcplab.mistakes import Mistakes
 from mptcplab.scenario import Flags, Request, from_flags, json_schema, load_file, parse_path_flag
 from mptcplab.scheduler import Choice, Parameter, Scheduler
@@ -358,7 +359,7 @@ def test_the_key_has_every_parameter_and_what_a_file_holds_but_not_where(
         ),
         # workload
         ("workload = 3", "workload = 3: a number, where a table is needed, with keys such as"),
-        ('workload.kind = "web"', 'workload.kind = "web": the kind of a workload is bulk'),
+        ('workload.kind = "x"', 'workload.kind = "x": the kind of a workload is bulk'),
         ('workload.duration = "1ms"', 'workload.duration = "1ms": out of range; a duration is 100'),
         (
             'workload.duration = "5min"',
@@ -740,7 +741,19 @@ SEVERAL = st.one_of(
     st.sampled_from(
         [
             *("50mbit", "1kbit", "0", "10ms", "0ms", "1.5s", "0.0", "5", "300p", "64KiB", "1%"),
-            *("auto", "default", "roundrobin", "cubic", "tcp", "bulk", "wifi", "up", "x.c"),
+            *(
+                "auto",
+                "default",
+                "roundrobin",
+                "cubic",
+                "tcp",
+                "bulk",
+                "cbr",
+                "video",
+                "wifi",
+                "up",
+                "x.c",
+            ),
             *("roundrobin:num_segments=2", "roundrobin:x", ":"),
             *("-5ms", "10", "nan", "50mbps", "1e3", "x", ""),
         ]
@@ -766,7 +779,7 @@ EVENTS = st.dictionaries(st.sampled_from(["at", "path", "action", "x"]), SEVERAL
     lambda odd: {"at": "1s", "path": "wifi", "action": "down"} | odd
 )
 WORKLOAD = st.dictionaries(
-    st.sampled_from(["kind", "duration", "size", "warmup", "x"]), SEVERAL, max_size=2
+    st.sampled_from([*LiteralWorkload.model_fields, "x"]), SEVERAL, max_size=3
 )
 FILES = st.builds(
     lambda top, path, event, workload: {

@@ -1,0 +1,469 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Workloads as messages, and what is wrong with them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mptcplab import page, workload
+from mptcplab.errors import InputError
+from mptcplab.literal import WORKLOADS, LiteralWorkload
+from mptcplab.scenario import Flags, Scenario, from_flags, load_file, parse_workload_flag
+from mptcplab.workload import (
+    Bulk,
+    Cbr,
+    Frames,
+    Message,
+    Requests,
+    Transfers,
+    Video,
+    Web,
+    messages,
+)
+
+MS = 10**6
+SECOND = 10**9
+
+
+def scenario(text: str, **flags: Any) -> Scenario:
+    """The scenario with a --workload flag."""
+    return from_flags(Flags(path=["a:10mbit,10ms"], workload=text, **flags)).base
+
+
+def played(text: str, seed: int = 1) -> list[Message]:
+    return messages(scenario(text).workload, seed)
+
+
+def problem(text: str, **flags: Any) -> str:
+    with pytest.raises(InputError) as caught:
+        scenario(text, **flags)
+    (found,) = caught.value.problems
+    return f"{found.where}: {found}"
+
+
+def lines(text: str) -> list[str]:
+    """A short form of the messages: connection, direction, sizes, when."""
+    found = []
+    for m in played(text):
+        due = f"at {m.at_ns}" if m.after is None else f"after {m.after} {m.delay_ns}"
+        sizes = "|".join(map(str, m.sizes)) or "*"
+        found.append(f"{m.connection} {m.direction} {sizes} {due}")
+    return found
+
+
+# Of any kind
+
+SHORT = {
+    "bulk": "bulk:duration=1s",
+    "transfers": "transfers:count=3",
+    "cbr": "cbr:duration=1s",
+    "requests": "requests:duration=1s,random=true",
+    "web": "web",
+    "video": "video:duration=20s",
+    "frames": "frames:duration=1s",
+}
+
+
+def test_every_kind_has_its_keys_and_every_key_a_kind() -> None:
+    assert set(workload.KEYS) == set(WORKLOADS) == set(SHORT)
+    keys = {key for keys in workload.KEYS.values() for key in keys}
+    assert keys | {"kind"} == set(LiteralWorkload.model_fields)
+
+
+@pytest.mark.parametrize("text", SHORT.values(), ids=SHORT)
+def test_what_a_message_waits_for_comes_before_it(text: str) -> None:
+    found = played(text)
+    for number, message in enumerate(found, 1):
+        assert message.after is None or 1 <= message.after < number
+        assert message.delay_ns >= 0
+        assert message.at_ns >= 0
+    connections = {message.connection for message in found}
+    assert connections == set(range(1, len(connections) + 1))
+
+
+@pytest.mark.parametrize("text", SHORT.values(), ids=SHORT)
+def test_a_scenario_with_it_can_be_read_back_and_gives_the_same_messages(text: str) -> None:
+    base = scenario(text)
+    again = Scenario.model_validate_json(base.key_text())
+    assert again == base
+    assert messages(again.workload, 7) == messages(base.workload, 7)
+
+
+@pytest.mark.parametrize("text", SHORT.values(), ids=SHORT)
+def test_it_runs_over_plain_tcp_too(text: str) -> None:
+    base = from_flags(Flags(path=["a:10mbit,10ms", "b:1mbit,1ms"], workload=text)).base
+    assert base.single_path("b").workload == base.workload
+
+
+@pytest.mark.parametrize("text", SHORT.values(), ids=SHORT)
+def test_it_is_guessed_to_take_no_less_than_its_messages(text: str) -> None:
+    base = scenario(text)
+    load = base.workload
+    found = workload.expected_ns(load, 1, 10**7, 10**7)
+    assert found >= max(m.at_ns for m in messages(load, 1))
+    for side in ("up", "down"):
+        sent = sum(m.sizes[0] for m in messages(load, 1) if m.direction == side and m.sizes)
+        assert found >= sent * 8 * SECOND // 10**7 - len(messages(load, 1))
+
+
+def test_the_guess_of_a_chain_is_the_sum_of_its_parts() -> None:
+    """3 transfers of 1,250,000 bytes at 10 Mbit/s take 1 s each, 2 replies of 1 byte 800 ns."""
+    load = scenario("transfers:count=3").workload
+    assert workload.expected_ns(load, 1, 10**7, 10**7) == 3 * SECOND + 3 * 800
+    video = scenario("video:duration=120s").workload
+    # the last request waits until the buffer of 40 s has room
+    assert workload.expected_ns(video, 1, 10**9, 10**9) == 80 * SECOND
+
+
+# Bulk
+
+
+def test_bulk_is_one_message_in_each_direction() -> None:
+    assert lines("bulk") == ["1 up * at 0"]
+    assert lines("bulk:size=5,direction=down") == ["1 down 5 at 0"]
+    assert lines("bulk:duration=5s,direction=both") == ["1 up * at 0", "1 down * at 0"]
+
+
+def test_the_short_flags_say_what_the_workload_is_too() -> None:
+    base = from_flags(Flags(path=["a:1mbit,1ms"], direction="down", size="1MB")).base
+    assert base.workload == Bulk(direction="down", size_bytes=10**6)
+    base = scenario("cbr:rate=1mbit", size="1KB", duration="2s")
+    assert isinstance(base.workload, Cbr)
+    assert (base.workload.block_bytes, base.workload.duration_ns) == (1000, 2 * SECOND)
+
+
+def test_a_workload_flag_replaces_that_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "s.toml"
+    path = '[[path]]\nname = "a"\nrate = "1mbit"\ndelay = "1ms"\n'
+    file.write_text(f'{path}[workload]\nkind = "frames"\nfps = 30\n')
+    flags = Flags(workload="transfers", size="5KB")
+    assert load_file(file, flags).base.workload == Transfers(
+        transfer_bytes=5000, count=20, interval_ns=None, fresh=False
+    )
+    assert isinstance(load_file(file, Flags(duration="5s")).base.workload, Frames)
+
+
+# Transfers
+
+
+def test_transfers_up_wait_for_the_reply_to_the_last() -> None:
+    assert lines("transfers:size=9,count=2") == [
+        *("1 up 9 at 0", "1 down 1 after 1 0"),
+        *("1 up 9 after 2 0", "1 down 1 after 3 0"),
+    ]
+
+
+def test_transfers_down_are_asked_for() -> None:
+    assert lines("transfers:size=9,count=2,direction=down,fresh=on") == [
+        *("1 up 1 at 0", "1 down 9 after 1 0"),
+        *("2 up 1 after 2 0", "2 down 9 after 3 0"),
+    ]
+
+
+def test_transfers_at_an_interval_need_no_reply() -> None:
+    assert lines("transfers:size=9,count=2,interval=1s,fresh=on") == [
+        *("1 up 9 at 0", "2 up 9 at 1000000000"),
+    ]
+
+
+def test_transfers_both_ways_do_not_share_a_connection() -> None:
+    for fresh, connections in (("off", [[1], [2]]), ("on", [[1, 3, 5], [2, 4, 6]])):
+        found = played(f"transfers:size=9,count=3,direction=both,fresh={fresh}")
+        for side, expected in zip(("up", "down"), connections, strict=True):
+            data = [m for m in found if m.label == "transfer" and m.direction == side]
+            assert sorted({m.connection for m in data}) == expected
+
+
+# Constant rate
+
+
+def test_blocks_come_at_their_rate_until_the_end() -> None:
+    """8000 bytes at 500 kbit/s: every 128 ms; the eighth would be due at 1.024 s."""
+    found = played("cbr:duration=1s")
+    assert [m.at_ns for m in found] == [i * 128 * MS for i in range(8)]
+    assert {m.sizes for m in found} == {(8000,)}
+
+
+def test_the_rate_does_not_drift_when_the_interval_is_no_whole_number() -> None:
+    """1000 bytes at 3 Mbit/s: 8/3 ms; the block after three seconds is due exactly then."""
+    found = played("cbr:size=1KB,rate=3mbit,duration=10s")
+    assert found[1].at_ns == 2_666_666
+    assert found[1125].at_ns == 3 * SECOND
+
+
+def test_an_interval_may_be_given_instead() -> None:
+    assert lines("cbr:size=5,interval=100ms,duration=200ms,direction=both") == [
+        *("1 up 5 at 0", "1 down 5 at 0", "1 up 5 at 100000000", "1 down 5 at 100000000"),
+    ]
+
+
+# Requests
+
+
+def test_each_request_has_a_response() -> None:
+    assert lines("requests:interval=100ms,duration=150ms,request=7,response=9") == [
+        *("1 up 7 at 0", "1 down 9 after 1 0"),
+        *("1 up 7 at 100000000", "1 down 9 after 3 0"),
+    ]
+
+
+def test_a_closed_loop_thinks_before_the_next() -> None:
+    assert lines("requests:think=5ms,count=2,request=7,response=9") == [
+        *("1 up 7 at 0", "1 down 9 after 1 0", "1 up 7 after 2 5000000", "1 down 9 after 3 0"),
+    ]
+
+
+def test_random_requests_are_exponential_and_follow_from_the_seed() -> None:
+    """10,000 gaps with a mean of 1 ms.
+
+    Mean and standard deviation of an exponential are equal; that of the mean of n is 1/100 of it,
+    so that 4 % are four of them. e^-1 = 36.8 % of the gaps are longer than the mean, with a
+    standard deviation of 0.5 %.
+    """
+    text = "requests:interval=1ms,random=true,duration=10s"
+    times = [m.at_ns for m in played(text) if m.label == "request"]
+    gaps = [b - a for a, b in itertools.pairwise(times)]
+    assert abs(len(times) - 10_000) < 400
+    assert abs(sum(gaps) / len(gaps) / MS - 1) < 0.04
+    deviation = (sum((gap - MS) ** 2 for gap in gaps) / len(gaps)) ** 0.5
+    assert abs(deviation / MS - 1) < 0.08
+    assert abs(sum(gap > MS for gap in gaps) / len(gaps) - 0.368) < 0.02
+    assert played(text) == played(text)
+    assert played(text, seed=2) != played(text)
+
+
+def test_the_first_random_requests_stay_what_they_are() -> None:
+    """They are drawn from whole numbers: another machine, or another release, has the same."""
+    found = played("requests:interval=100ms,random=true,duration=1s")
+    assert [m.at_ns for m in found if m.label == "request"][:4] == [
+        *(0, 72229052, 75971211, 299582137),
+    ]
+
+
+# Web
+
+
+def test_the_page_of_median_size_has_what_its_source_says() -> None:
+    total: dict[str, list[int]] = {}
+    for item in page.MEDIAN:
+        total.setdefault(item.name.split("-")[0], []).append(item.size_bytes)
+    assert {kind: (len(sizes), sum(sizes) / 1024) for kind, sizes in total.items()} == {
+        "html": (1, 18), "css": (8, 78), "js": (24, 613), "font": (4, 131), "image": (18, 1054),
+    }  # fmt: skip
+
+
+def test_objects_are_asked_for_when_what_names_them_has_arrived(tmp_path: Path) -> None:
+    file = tmp_path / "page.toml"
+    file.write_text(
+        '[[object]]\nname = "a"\nsize = 1000\n'
+        '[[object]]\nname = "b"\nsize = 10\ndepends = "a"\ndelay = "5ms"\n'
+        '[[object]]\nname = "c"\nsize = 20\ndepends = "b"\n'
+        '[[object]]\nname = "d"\nsize = 2000\ndelay = "1ms"\n'
+    )
+    assert lines(f"web:page={file},connections=2,request=50B") == [
+        *("1 up 50 at 0", "1 down 1000 after 1 0"),
+        *("2 up 50 after 2 5000000", "2 down 10 after 3 0"),
+        *("2 up 50 after 4 0", "2 down 20 after 5 0"),
+        *("2 up 50 at 1000000", "2 down 2000 after 7 0"),
+    ]
+    as_json = tmp_path / "page.json"
+    objects = [
+        {"name": "a", "size": "1KB"},
+        {"name": "b", "size": 10, "depends": "a", "delay": "5ms"},
+        {"name": "c", "size": 20, "depends": "b"},
+        {"name": "d", "size": "2KB", "delay": "1ms"},
+    ]
+    as_json.write_text(json.dumps({"object": objects}))
+    assert page.read(as_json) == page.read(file)
+
+
+def test_connections_of_a_page_carry_about_as_much() -> None:
+    """No connection has more than the mean and an object more: 1894 / 6 + 58.6 KiB."""
+    load = dict.fromkeys(range(1, 7), 0)
+    for message in played("web"):
+        load[message.connection] += message.sizes[0] if message.direction == "down" else 0
+    assert sum(load.values()) == 1894 * 1024
+    assert max(load.values()) <= (1894 / 6 + 58.6) * 1024
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "a page has 1 to 5000 objects, each headed [[object]]"),
+        ("x = 1", 'unknown key "x"; a page has objects, each an [[object]]'),
+        ("object = 1", "a page has 1 to 5000 objects"),
+        ("object = [1]", "object[1]: a table is expected, with name, size, depends, delay"),
+        ("[[object]]\nsize = 1", "object[1]: every object has a name, of 1 to 100 printable"),
+        ('[[object]]\nname = "a"', 'object[1]: "a" has no size, e.g. size = "10KB"'),
+        (
+            '[[object]]\nname = "a"\nsize = "1K"',
+            "object[1]: size = \"1K\": unknown unit 'K' (neither KB nor KiB); the size is a num",
+        ),
+        ('[[object]]\nname = "a"\nsize = 0', "object[1]: size = 0: out of range; 1B to"),
+        ('[[object]]\nname = "a"\nsize = true', "object[1]: size = true: a number with its unit"),
+        (
+            '[[object]]\nname = "a"\nsize = 1\ndepends = "b"',
+            'object[1]: depends = "b": not the name of an object before this one',
+        ),
+        (
+            '[[object]]\nname = "a"\nsize = 1\n' * 2,
+            'object[2]: name = "a": also that of object[1]',
+        ),
+        (
+            '[[object]]\nname = "a"\nsiz = 1',
+            'object[1]: unknown key "siz"; did you mean "size"? accepted here: name, size',
+        ),
+        ('[[object]]\nname = "a"\nsize = 1\ndelay = "5"', 'object[1]: delay = "5": no unit'),
+        ("[[object]", "not valid TOML: "),
+    ],
+)
+def test_a_mistake_in_a_page_is_named(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "page.toml"
+    file.write_text(text)
+    found = problem(f"web:page={file}")
+    assert found.startswith("--workload: workload.page = ")
+    assert message in found
+
+
+def test_a_page_that_is_no_json_and_one_that_is_not_there_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "page.json"
+    file.write_text("[")
+    assert "not valid JSON: " in problem(f"web:page={file}")
+    file.write_text("[]")
+    assert "a page in JSON is" in problem(f"web:page={file}")
+    assert "cannot be read: Is a directory" in problem(f"web:page={tmp_path}")
+    assert "cannot be read: No such file" in problem("web:page=none.toml")
+
+
+def test_a_page_of_a_scenario_file_lies_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "page.toml").write_text('[[object]]\nname = "a"\nsize = 5\n')
+    file = tmp_path / "s.toml"
+    path = '[[path]]\nname = "a"\nrate = "1mbit"\ndelay = "1ms"\n'
+    file.write_text(f'{path}[workload]\nkind = "web"\npage = "page.toml"\n')
+    load = load_file(file).base.workload
+    assert isinstance(load, Web)
+    assert [item.name for item in load.objects] == ["a"]
+
+
+# Video
+
+
+def test_segments_are_there_in_every_bitrate() -> None:
+    """1 and 3 Mbit/s for 2 s: 250,000 and 750,000 bytes; 5 s of video are three segments."""
+    sizes = "250000|750000"
+    assert lines("video:bitrates=1mbit/3mbit,segment=2s,duration=5s,request=9B") == [
+        *("1 up 9 at 0", f"1 down {sizes} after 1 0"),
+        *("1 up 9 after 2 0", f"1 down {sizes} after 3 0"),
+        *("1 up 9 after 4 0", f"1 down {sizes} after 5 0"),
+    ]
+
+
+def test_reservoir_and_cushion_are_the_parts_of_the_buffer_that_they_are_in_the_paper() -> None:
+    load = scenario("video").workload
+    assert isinstance(load, Video)
+    # 90 and 126 of 240 s
+    assert (load.buffer_ns, load.reservoir_ns, load.cushion_ns) == (
+        *(40 * SECOND, 15 * SECOND, 21 * SECOND),
+    )
+    small = scenario("video:buffer=20s").workload
+    assert isinstance(small, Video)
+    # room for 16 s beside the segment that is asked for
+    assert (small.reservoir_ns, small.cushion_ns) == (7500 * MS, 8500 * MS)
+
+
+# Frames
+
+
+def test_frames_of_a_group_have_the_mean_rate_in_the_ratio() -> None:
+    """4 Mbit/s at 25 fps are 240,000 bytes for 12 frames, in 14 + 3 x 5 + 8 x 2 = 45 parts."""
+    found = played("frames:duration=1s")
+    assert len(found) == 25
+    assert [m.at_ns for m in found[:3]] == [0, 40 * MS, 80 * MS]
+    assert "".join(m.label[-1] for m in found[:12]) == "IBBPBBPBBPBB"
+    assert [m.sizes[0] for m in found[:4]] == [74_666, 10_666, 10_666, 26_666]
+    assert 239_980 <= sum(m.sizes[0] for m in found[:12]) <= 240_000
+    assert {m.deadline_ns for m in found} == {150 * MS}
+
+
+def test_thirds_of_a_second_do_not_add_up_to_a_drift() -> None:
+    found = played("frames:fps=30,duration=2s")
+    assert len(found) == 60
+    assert found[30].at_ns == SECOND
+    assert found[1].at_ns == 33_333_333
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("bulkk", 'workload.kind = "bulkk": the kind of a workload is bulk, transfers, cbr, req'),
+        ("cbr:size", '"cbr:size": "size" is not KEY=VALUE; a workload is KIND[:KEY=VALUE,...]'),
+        ("cbr:size=1,size=2", '"cbr:size=1,size=2": "size" is given twice'),
+        (
+            "web:rate=1mbit",
+            'workload.rate = "1mbit": the workload is web, which has page, request, connections, '
+            "fresh; a workload with rate is cbr or frames",
+        ),
+        ("cbr:siz=1", 'workload.siz = "1": unknown key; did you mean "size"?'),
+        ("cbr:queue=1", 'workload.queue = "1": unknown key; accepted here: kind, direction'),
+        ("cbr:rate=1mbit,interval=1s", 'workload.interval = "1s": rate and interval are both'),
+        ("cbr:interval=1us", 'workload.interval = "1us": 20000001 messages; at most 100000'),
+        ("cbr:rate=1gbit", "workload.duration: 312501 messages; at most 100000 are possible"),
+        ("frames:fps=240,duration=1000s", 'workload.duration = "1000s": 240001 messages; at'),
+        ("transfers:count=0", 'workload.count = "0": a count is a whole number from 1 to 50000'),
+        ("transfers:count=200,direction=both,fresh=on", 'workload.count = "200": 400 connec'),
+        ("transfers:count=50000,direction=both", 'workload.count = "50000": 200000 messages'),
+        ("transfers:fresh=maybe", 'workload.fresh = "maybe": true or false is expected'),
+        ("requests:count=5", 'workload.count = "5": requests at an interval are sent for a du'),
+        ("requests:think=1s,interval=1s", 'workload.interval = "1s": with a think time, a requ'),
+        (
+            "requests:interval=1ms,duration=50s,random=on",
+            'workload.interval = "1ms": 50001 requests on average; at most 49000 are possible',
+        ),
+        ("web:connections=257", 'workload.connections = "257": the number of connections is a'),
+        ("video:bitrates=1mbit", 'workload.bitrates = "1mbit": a list of 2 to 32 rates is exp'),
+        ("video:bitrates=2mbit/1mbit", 'workload.bitrates = "2mbit/1mbit": bitrates rise from'),
+        ("video:bitrates=2mbit/x", 'workload.bitrates = "2mbit/x": not a number; a bitrate is'),
+        (
+            "video:bitrates=1000bit/1001bit,segment=1s",
+            'workload.bitrates = "1000bit/1001bit": segments of two of them have the same size',
+        ),
+        ("video:buffer=7s", 'workload.buffer = "7s": less than two segments, which are 8s'),
+        ("video:cushion=30s", 'workload.cushion = "30s": reservoir and cushion are more than'),
+        ("video:reservoir=36s", 'workload.reservoir = "36s": reservoir and cushion are more'),
+        ("frames:gop=PBB", 'workload.gop = "PBB": a group of pictures is an I and up to 599'),
+        ("frames:ratio=1:2", 'workload.ratio = "1:2": the sizes of I, P and B frames are th'),
+        ("frames:deadline=0s", 'workload.deadline = "0s": out of range; a deadline is 1ms to'),
+        ("frames:warmup=20s", 'workload.warmup = "20s": not shorter than the duration, which'),
+    ],
+)
+def test_a_mistake_in_a_workload_is_named(text: str, line: str) -> None:
+    assert problem(text).startswith(f"--workload: {line}")
+
+
+def test_a_flag_that_the_kind_has_no_use_for_is_named_as_such() -> None:
+    found = problem("web", size="1MB")
+    assert found.startswith('--size: "1MB": the workload is web, which has')
+    assert problem("video", direction="up").startswith('--direction: "up": the workload is video')
+
+
+def test_the_workload_flag_is_the_table_that_the_file_would_hold() -> None:
+    assert parse_workload_flag("cbr:size=8KB, rate=500kbit") == {
+        "kind": "cbr",
+        "size": "8KB",
+        "rate": "500kbit",
+    }
+    assert parse_workload_flag("web") == {"kind": "web"}
+
+
+def test_the_kinds_are_what_they_are_named() -> None:
+    kinds = [Bulk, Transfers, Cbr, Requests, Web, Video, Frames]
+    for text, kind in zip(SHORT.values(), kinds, strict=True):
+        assert type(scenario(text).workload) is kind

@@ -43,25 +43,6 @@ static struct {
 static sigjmp_buf out_of_wait;
 static sig_atomic_t waiting, ended;
 
-static uint64_t parse_time(const char *text, int line)
-{
-	static const struct {
-		const char *name;
-		uint64_t ns;
-	} units[] = {
-		{ "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", NS_PER_SEC },
-	};
-	char unit[4] = "", rest;
-	uint64_t n;
-	size_t i;
-
-	if (sscanf(text, "%" SCNu64 "%3[a-z]%c", &n, unit, &rest) == 2)
-		for (i = 0; i < sizeof(units) / sizeof(*units); i++)
-			if (!strcmp(unit, units[i].name))
-				return n * units[i].ns;
-	give_up("plan line %d: at %s: a time such as 3s or 1500ms is expected", line, text);
-}
-
 /* The tool that is to read the line, of which *text becomes what it reads. */
 static struct command *tool_for(char **text, int line)
 {
@@ -140,36 +121,34 @@ static void __attribute__((noreturn)) play(void)
 	_exit(0);
 }
 
+void event_add(char *text, int line)
+{
+	char *rest = strncmp(text, "at ", 3) ? NULL : strchr(text + 3, ' ');
+	static uint64_t before_ns;
+	static int room;
+	struct event *event;
+
+	if (!rest)
+		give_up("plan line %d: after the traffic, at TIME COMMAND is expected", line);
+	*rest++ = '\0';
+	if (events.count == room) {
+		room = room ? 2 * room : 64;
+		events.list = realloc(events.list, room * sizeof(*events.list));
+		if (!events.list)
+			give_up("events: %s", strerror(errno));
+	}
+	event = &events.list[events.count++];
+	event->at_ns = parse_time(text + 3, line);
+	event->text = rest;
+	event->line = line;
+	event->tool = tool_for(&event->text, line);
+	if (event->at_ns < before_ns)
+		give_up("plan line %d: at %s is earlier than the line before", line, text + 3);
+	before_ns = event->at_ns;
+}
+
 void events_prepare(void)
 {
-	uint64_t before_ns = 0;
-	char *text, *rest;
-	int line, room = 0;
-
-	while ((text = plan_next(&line))) {
-		struct event *event;
-
-		rest = strncmp(text, "at ", 3) ? NULL : strchr(text + 3, ' ');
-		if (!rest)
-			give_up("plan line %d: after the traffic, at TIME COMMAND is expected",
-				line);
-		*rest++ = '\0';
-		if (events.count == room) {
-			room = room ? 2 * room : 64;
-			events.list = realloc(events.list, room * sizeof(*events.list));
-			if (!events.list)
-				give_up("events: %s", strerror(errno));
-		}
-		event = &events.list[events.count++];
-		event->at_ns = parse_time(text + 3, line);
-		event->text = rest;
-		event->line = line;
-		event->tool = tool_for(&event->text, line);
-		if (event->at_ns < before_ns)
-			give_up("plan line %d: at %s is earlier than the line before", line,
-				text + 3);
-		before_ns = event->at_ns;
-	}
 	if (!events.count)
 		return;
 	if (pipe(events.start_pipe))

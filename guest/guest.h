@@ -47,7 +47,11 @@ void __attribute__((noreturn)) command_failed(const struct command *command, int
 /* plan.c: move this process into a network namespace; NULL: the first one */
 void enter_namespace(const char *name);
 
+/* plan.c: a time such as 3s or 1500ms, in ns */
+uint64_t parse_time(const char *text, int line);
+
 /* events.c: what the plan's "at" lines ask for, at their times after start_ns */
+void event_add(char *text, int line);
 void events_prepare(void);
 void events_start(uint64_t start_ns);
 void events_end(void);
@@ -56,41 +60,95 @@ void events_end(void);
 void capture_start(const char *ns, const char *device, const char *file, int line);
 void captures_end(void);
 
-/* traffic.c: run one traffic process; its exit status is its verdict. It
- * reports to init through the pipe, one message at a time.
+/* traffic.c, messages.c and player.c: the traffic, whose two ends are processes
+ * of their own. They report to init through a pipe, one report at a time.
  */
-enum message_kind {
-	MESSAGE_LISTENING,	/* sink: a connection can be made */
-	MESSAGE_CONNECTING,	/* source: the first packet is about to leave */
-	MESSAGE_START,		/* source: measuring starts at a, ends at b (0: open) */
-	MESSAGE_END,		/* source: at a, had written b bytes, in calls system calls */
-	MESSAGE_COMPLETE,	/* sink: at a, had verified b bytes, in calls system calls */
-	MESSAGE_MISSING,	/* source: no subflow on the paths of bit mask a */
-	MESSAGE_ERROR,		/* either: text says why */
+enum report_kind {
+	REPORT_LISTENING,	/* server: a connection can be made */
+	REPORT_CONNECTING,	/* client: the first packet is about to leave */
+	REPORT_START,		/* client: measuring starts at a, ends at b (0: open) */
+	REPORT_DONE,		/* either: has written a bytes, has verified b bytes */
+	REPORT_MISSING,		/* client: no subflow on the paths of bit mask a */
+	REPORT_ERROR,		/* either: text says why */
 };
 
-struct message {
+struct report {
 	uint32_t kind;
-	uint32_t calls;
+	uint32_t calls;		/* system calls to move data */
 	uint64_t a;
 	uint64_t b;
 	char text[232];
 };
 
+/* One end. */
 struct traffic {
-	bool is_sink;
+	bool is_server;
 	bool tcp;
 	bool trace;		/* the scheduler's decisions */
+	bool fresh;		/* connections are made when their first message is due */
+	bool no_delay;		/* small messages do not wait for an ACK (Nagle) */
 	char peer[16];
 	uint16_t port;
 	unsigned int paths;
-	uint64_t duration_ns;	/* 0: size_bytes counts */
-	uint64_t size_bytes;
+	uint64_t duration_ns;	/* of messages without a size */
 	uint64_t sample_interval_ns;
 	uint64_t seed;
-	char scheduler[16];	/* for this connection alone; "": that of the namespace */
+	char scheduler[16];	/* for the connections; "": that of the namespace */
+	/* the player's, see player.c */
+	uint64_t segment_ns;
+	uint64_t buffer_ns;
+	uint64_t reservoir_ns;
+	uint64_t cushion_ns;
 };
 
+/* What one end sends to the other, by itself or after another message. */
+struct traffic_message {
+	unsigned int connection;	/* from 0 */
+	bool down;		/* from the server to the client */
+	const uint64_t *sizes;	/* one of these; NULL: as much as goes */
+	unsigned int size_count;
+	int after;		/* its number, from 0; -1: START */
+	uint64_t delay_ns;	/* after that */
+};
+
+/* What happened to it, as docs/records.md has it: 0: not. Each field has one
+ * end that writes it.
+ */
+struct message_record {
+	uint32_t connection;	/* from 1 */
+	uint8_t down;
+	uint8_t choice;		/* which of its sizes; the client's */
+	uint16_t reserved;
+	uint64_t bytes;
+	uint64_t due_ns;
+	uint64_t begin_ns;
+	uint64_t written_ns;
+	uint64_t first_ns;
+	uint64_t complete_ns;
+	uint64_t reserved2;
+};
+
+extern struct messages {
+	struct traffic_message *list;
+	struct message_record *records;	/* shared by all processes */
+	int count;
+	unsigned int connections;
+} messages;
+
+/* messages.c: add that of a line, share the records of all, and store them */
+void message_add(char *text, int line);
+void messages_share(void);
+void messages_write(void);
+
+/* player.c: when a message of the client is due that could be sent at ns, and,
+ * of one that asks for a segment, which size that has
+ */
+void player_prepare(const struct traffic *t);
+uint64_t player_due_ns(int request, uint64_t ns);
+void player_choose(int request, uint64_t due_ns);
+
+/* traffic.c: before the ends are forked; one of them, which does not return */
+void traffic_prepare(void);
 void __attribute__((noreturn)) traffic_run(const struct traffic *t, int report_fd);
 
 /* traffic.c: sleep until some nanoseconds since boot */

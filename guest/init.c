@@ -30,21 +30,21 @@
 
 #define PROBE_BYTES	(1 << 16)
 
-/* The two ends; the sink is started first. */
+/* The two ends; the server is started first. */
 enum { SERVER, CLIENT, ENDS };
 
 static struct {
 	const char *ns;
 	struct traffic traffic;
 	pid_t pid;
-	int report_fd;		/* messages of the traffic process; -1: it has ended */
+	int report_fd;		/* what it reports; -1: it has ended */
 } ends[ENDS] = {
 	[SERVER] = { .ns = "server", .report_fd = -1 },
 	[CLIENT] = { .ns = "client", .report_fd = -1 },
 };
 
 /* What the kernel records, each into a file. */
-enum { SERVER_SAMPLES, CLIENT_SAMPLES, CLIENT_DECISIONS, STREAMS };
+enum { SERVER_SAMPLES, CLIENT_SAMPLES, SERVER_DECISIONS, CLIENT_DECISIONS, STREAMS };
 
 static struct {
 	int end;
@@ -56,10 +56,11 @@ static struct {
 } streams[STREAMS] = {
 	[SERVER_SAMPLES] = { SERVER, "mptcp_probe", "stop", "server.samples", -1, -1 },
 	[CLIENT_SAMPLES] = { CLIENT, "mptcp_probe", "stop", "client.samples", -1, -1 },
+	[SERVER_DECISIONS] = { SERVER, "mptcp_decisions", "0", "server.decisions", -1, -1 },
 	[CLIENT_DECISIONS] = { CLIENT, "mptcp_decisions", "0", "client.decisions", -1, -1 },
 };
 
-/* Children that are not traffic say here why they failed, as struct message. */
+/* Children that are not traffic say here why they failed, as struct report. */
 static int complaints[2];
 
 static struct {
@@ -112,7 +113,7 @@ static void __attribute__((noreturn)) finish_failed(const char *reason)
 
 void give_up(const char *format, ...)
 {
-	struct message m = { .kind = MESSAGE_ERROR };
+	struct report m = { .kind = REPORT_ERROR };
 	char reason[512];
 	va_list args;
 
@@ -144,7 +145,7 @@ static void give_up_missing(uint64_t mask, const char *why)
 
 static void __attribute__((noreturn)) repeat_complaint(void)
 {
-	struct message m;
+	struct report m;
 
 	if (read(complaints[0], &m, sizeof(m)) != sizeof(m))
 		give_up("a child failed and does not say why");
@@ -214,30 +215,61 @@ static uint64_t parse_number(const char *name, const char *value)
 	return n;
 }
 
-/* ip netns exec NS traffic sink|source --NAME VALUE ... */
+/* ip netns exec NS traffic server|client --NAME VALUE ... */
 static void parse_traffic(void)
 {
 	struct traffic t = { .sample_interval_ns = 10000000 };
 	char *word, *value, *save, *line;
-	int end, number;
+	const struct {
+		const char *name;
+		uint64_t *number;
+	} numbers[] = {
+		{ "duration-ns", &t.duration_ns },
+		{ "sample-interval-ns", &t.sample_interval_ns },
+		{ "seed", &t.seed },
+		{ "segment-ns", &t.segment_ns },
+		{ "buffer-ns", &t.buffer_ns },
+		{ "reservoir-ns", &t.reservoir_ns },
+		{ "cushion-ns", &t.cushion_ns },
+	};
+	const struct {
+		const char *name;
+		bool *flag;
+	} flags[] = {
+		{ "trace", &t.trace }, { "fresh", &t.fresh }, { "no-delay", &t.no_delay },
+	};
+	int number;
 
 	line = plan_next(&number);
 	if (!line)
-		give_up("plan.txt: the sink and the source are expected at its end");
+		give_up("plan.txt: the two ends of the traffic are expected");
 	word = strtok_r(line, " ", &save);
 	for (int i = 0; word && i < 5; i++)
 		word = strtok_r(NULL, " ", &save);
-	if (!word || (strcmp(word, "sink") && strcmp(word, "source")))
-		give_up("traffic: neither sink nor source");
-	t.is_sink = !strcmp(word, "sink");
-	end = t.is_sink ? SERVER : CLIENT;
+	if (!word || (strcmp(word, "server") && strcmp(word, "client")))
+		give_up("plan line %d: traffic: neither server nor client", number);
+	t.is_server = !strcmp(word, "server");
 
 	while ((word = strtok_r(NULL, " ", &save))) {
+		size_t i;
+
 		value = strtok_r(NULL, " ", &save);
 		if (strncmp(word, "--", 2) || !value)
 			give_up("traffic %s: a name and a value are expected", word);
 		word += 2;
-		if (!strcmp(word, "transport"))
+		for (i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+			if (!strcmp(word, numbers[i].name))
+				break;
+		if (i < sizeof(numbers) / sizeof(*numbers)) {
+			*numbers[i].number = parse_number(word, value);
+			continue;
+		}
+		for (i = 0; i < sizeof(flags) / sizeof(*flags); i++)
+			if (!strcmp(word, flags[i].name))
+				break;
+		if (i < sizeof(flags) / sizeof(*flags))
+			*flags[i].flag = parse_number(word, value);
+		else if (!strcmp(word, "transport"))
 			t.tcp = !strcmp(value, "tcp");
 		else if (!strcmp(word, "connect"))
 			snprintf(t.peer, sizeof(t.peer), "%s", value);
@@ -245,22 +277,28 @@ static void parse_traffic(void)
 			t.port = parse_number(word, value);
 		else if (!strcmp(word, "paths"))
 			t.paths = parse_number(word, value);
-		else if (!strcmp(word, "duration-ns"))
-			t.duration_ns = parse_number(word, value);
-		else if (!strcmp(word, "size-bytes"))
-			t.size_bytes = parse_number(word, value);
-		else if (!strcmp(word, "sample-interval-ns"))
-			t.sample_interval_ns = parse_number(word, value);
-		else if (!strcmp(word, "seed"))
-			t.seed = parse_number(word, value);
 		else if (!strcmp(word, "socket-scheduler"))
 			snprintf(t.scheduler, sizeof(t.scheduler), "%s", value);
-		else if (!strcmp(word, "trace"))
-			t.trace = parse_number(word, value);
 		else
 			give_up("traffic --%s: not known", word);
 	}
-	ends[end].traffic = t;
+	ends[t.is_server ? SERVER : CLIENT].traffic = t;
+}
+
+/* What follows the two ends: their messages, and then the events. */
+static void parse_rest(void)
+{
+	char *text;
+	int line;
+
+	while ((text = plan_next(&line))) {
+		if (!strncmp(text, "message ", 8))
+			message_add(text, line);
+		else
+			event_add(text, line);
+	}
+	if (!messages.count)
+		give_up("plan.txt: the traffic has no messages");
 }
 
 static void start_traffic(int end)
@@ -309,6 +347,8 @@ static void start_streams(uint64_t start_ns, uint64_t stop_ns)
 		 t->sample_interval_ns, stop_ns, t->tcp ? " tcp" : "");
 	open_stream(SERVER_SAMPLES, probe);
 	open_stream(CLIENT_SAMPLES, probe);
+	if (ends[SERVER].traffic.trace)
+		open_stream(SERVER_DECISIONS, "1");
 	if (t->trace)
 		open_stream(CLIENT_DECISIONS, "1");
 }
@@ -356,7 +396,7 @@ static void stop_streams(void)
 
 static void reap(int end)
 {
-	const char *name = ends[end].traffic.is_sink ? "sink" : "source";
+	const char *name = ends[end].ns;
 	int status;
 
 	close(ends[end].report_fd);
@@ -370,9 +410,9 @@ static void reap(int end)
 		give_up("the %s ended with status %d", name, WEXITSTATUS(status));
 }
 
-static void handle_message(int end)
+static void handle_report(int end)
 {
-	struct message m;
+	struct report m;
 	ssize_t len = read(ends[end].report_fd, &m, sizeof(m));
 
 	if (len != sizeof(m)) {
@@ -380,33 +420,28 @@ static void handle_message(int end)
 		return;
 	}
 	switch (m.kind) {
-	case MESSAGE_LISTENING:
+	case REPORT_LISTENING:
 		start_traffic(CLIENT);
 		break;
-	case MESSAGE_CONNECTING:
+	case REPORT_CONNECTING:
 		dprintf(2, "mptcplab: connecting\n");
 		break;
-	case MESSAGE_START:
+	case REPORT_START:
 		outcome.start_ns = m.a;
 		start_streams(m.a, m.b);
 		events_start(m.a);
 		break;
-	case MESSAGE_END:
-		outcome.end_ns = m.a;
-		outcome.bytes_written = m.b;
+	case REPORT_DONE:
+		outcome.bytes_written += m.a;
+		outcome.bytes_received += m.b;
 		outcome.system_calls += m.calls;
 		break;
-	case MESSAGE_COMPLETE:
-		outcome.complete_ns = m.a;
-		outcome.bytes_received = m.b;
-		outcome.system_calls += m.calls;
-		break;
-	case MESSAGE_MISSING:
+	case REPORT_MISSING:
 		give_up_missing(m.a, m.text);
 		break;
 	default:
 		m.text[sizeof(m.text) - 1] = '\0';
-		give_up("%s: %s", ends[end].traffic.is_sink ? "sink" : "source", m.text);
+		give_up("%s: %s", ends[end].ns, m.text);
 	}
 }
 
@@ -430,15 +465,19 @@ static void watch(void)
 				store_records(i);
 		for (i = 0; i < ENDS; i++)
 			if (fds[i].revents)
-				handle_message(i);
+				handle_report(i);
 	}
 }
 
 static void run_traffic(void)
 {
+	int i;
+
 	parse_traffic();
 	parse_traffic();
+	parse_rest();
 	events_prepare();
+	traffic_prepare();
 	start_traffic(SERVER);
 	watch();
 	events_end();
@@ -447,6 +486,15 @@ static void run_traffic(void)
 	if (outcome.bytes_received != outcome.bytes_written)
 		give_up("%" PRIu64 " bytes were written, but %" PRIu64 " received",
 			outcome.bytes_written, outcome.bytes_received);
+	messages_write();
+	for (i = 0; i < messages.count; i++) {
+		const struct message_record *record = &messages.records[i];
+
+		if (record->written_ns > outcome.end_ns)
+			outcome.end_ns = record->written_ns;
+		if (record->complete_ns > outcome.complete_ns)
+			outcome.complete_ns = record->complete_ns;
+	}
 }
 
 int main(void)

@@ -15,6 +15,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <net/if.h>
@@ -74,6 +75,25 @@ void enter_namespace(const char *name)
 		give_up("namespace %s: %s", name ? name : "", strerror(errno));
 	if (fd != first_ns)
 		close(fd);
+}
+
+uint64_t parse_time(const char *text, int line)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {
+		{ "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", NS_PER_SEC },
+	};
+	char unit[4] = "", rest;
+	uint64_t n;
+	size_t i;
+
+	if (sscanf(text, "%" SCNu64 "%3[a-z]%c", &n, unit, &rest) == 2)
+		for (i = 0; i < sizeof(units) / sizeof(*units); i++)
+			if (!strcmp(unit, units[i].name))
+				return n * units[i].ns;
+	give_up("plan line %d: at %s: a time such as 3s or 1500ms is expected", line, text);
 }
 
 /* Splits at blanks; '...' holds a word together. Returns the number of words. */

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The traffic: a source that writes a pattern, a sink that verifies it.
+/* The traffic: two ends that send messages to each other over connections, and
+ * verify what they receive.
  *
- * Every eight bytes of the stream are a function of their position and the
- * seed, so that a byte that is lost, repeated, changed or out of place is
- * seen. A system call costs as much as three packets here, so both move large
- * pieces; the sink still behaves as one that reads at once (see set_mark()).
+ * Every eight bytes of a byte stream are a function of their position, the
+ * connection and the seed, so that a byte that is lost, repeated, changed or
+ * out of place is seen. A system call costs as much as three packets here, so
+ * both ends move large pieces; a receiver still behaves as one that reads at
+ * once (see set_mark()).
  */
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <linux/mptcp.h>
 #include <linux/tcp.h>
@@ -20,14 +23,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "guest.h"
-
-/* the lab kernel's option that chooses the scheduler of one connection */
-#define SOL_MPTCP		284
-#define MPTCP_SCHEDULER		100
 
 #ifndef IPPROTO_MPTCP
 #define IPPROTO_MPTCP	262
@@ -35,10 +35,13 @@
 #ifndef SOL_MPTCP
 #define SOL_MPTCP	284
 #endif
+/* the lab kernel's option that chooses the scheduler of one connection */
+#define MPTCP_SCHEDULER		100
 
 #define CHUNK_WORDS	(32 * 1024)
 #define CHUNK_BYTES	(8 * CHUNK_WORDS)
 #define SUBFLOWS_MAX	8
+#define NEVER		UINT64_MAX
 /* TCP_ESTABLISHED; its header does not go with linux/tcp.h */
 #define STATE_ESTABLISHED	1
 /* Simulated time for all subflows to come up: lost SYNs are repeated after 1,
@@ -48,21 +51,66 @@
 /* for init to start the probes */
 #define START_DELAY_NS	(NS_PER_SEC / 100)
 #define ESTABLISH_POLL_NS	(NS_PER_SEC / 1000)
+#define DISCARD_PORT	9
+#define RESOLVE_TRIES	4
+#define RESOLVE_MS	1000
 
 /* The first bytes of a connection, before those that are measured: only data
  * makes both ends sure of MPTCP, and lets the server announce its addresses.
  */
-static const char greeting[8] = "mptcplab";
+struct greeting {
+	char magic[4];
+	uint32_t connection;
+};
 
-static int report_fd;
-/* system calls of moving the data: what a run must not spend its time on */
-static uint32_t calls;
+static const char magic[4] = "lab:";
+
+/* One direction of a connection. */
+struct flow {
+	int *numbers;		/* of its messages, in order */
+	int count;
+	int next;		/* the message under way */
+	uint64_t done;		/* bytes of it */
+	uint64_t position;	/* in the byte stream */
+	bool ended;		/* no more bytes will come */
+};
+
+struct connection {
+	int fd;			/* -1: not open */
+	bool connecting;
+	bool closed;
+	struct flow out, in;
+	uint64_t close_ns;	/* when it may be shut down; 0: not known yet */
+	uint64_t *chunk;	/* of the stream: what is being sent */
+	size_t chunk_bytes, sent;
+	int mark, usual_mark, reads;
+	short events;		/* to wait for */
+};
+
+static struct {
+	const struct traffic *t;
+	int report_fd;
+	int timer;
+	int listener;		/* of the server */
+	struct connection *list;
+	int count;
+	/* of the server: accepted, and not known yet which they are */
+	int *strangers;
+	int stranger_count;
+	uint64_t start_ns, stop_ns;
+	/* system calls of moving the data: what a run must not spend its time on */
+	uint32_t calls;
+	uint64_t written, received;
+} end;
+
+/* The client tells the server when it starts. */
+static int start_pipe[2];
 
 static uint64_t now_ns(void)
 {
 	struct timespec t;
 
-	calls++;
+	end.calls++;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return t.tv_sec * NS_PER_SEC + t.tv_nsec;
 }
@@ -80,60 +128,53 @@ void sleep_until(uint64_t ns)
 		;
 }
 
-static void report(enum message_kind kind, uint64_t a, uint64_t b, const char *text)
+static void tell(enum report_kind kind, uint64_t a, uint64_t b, const char *text)
 {
-	struct message m = { .kind = kind, .calls = calls, .a = a, .b = b };
+	struct report m = { .kind = kind, .calls = end.calls, .a = a, .b = b };
 
 	snprintf(m.text, sizeof(m.text), "%s", text);
-	if (write(report_fd, &m, sizeof(m)) != sizeof(m))
+	if (write(end.report_fd, &m, sizeof(m)) != sizeof(m))
 		_exit(1);
 }
 
 static void __attribute__((noreturn, format(printf, 1, 2))) fail(const char *format, ...)
 {
-	char text[sizeof(((struct message *)NULL)->text)];
+	char text[sizeof(((struct report *)NULL)->text)];
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	report(MESSAGE_ERROR, 0, 0, text);
+	tell(REPORT_ERROR, 0, 0, text);
 	_exit(1);
 }
 
-/* Word i of the stream. Odd multipliers let every byte hang on position and seed. */
+static void *allocate(size_t count, size_t size)
+{
+	void *memory = calloc(count, size);
+
+	if (!memory)
+		fail("%s", strerror(ENOMEM));
+	return memory;
+}
+
+static unsigned int number_of(const struct connection *c)
+{
+	return c - end.list + 1;
+}
+
+/* THE BYTES */
+
+/* What the words of a stream hang on beside their position. */
+static uint64_t stream_seed(const struct connection *c, bool down)
+{
+	return end.t->seed + ((c - end.list) * 2ull + down) * 0x9fb21c651e98df25ull;
+}
+
+/* Word i of a stream. Odd multipliers let every byte hang on position and seed. */
 static inline uint64_t pattern(uint64_t i, uint64_t seed)
 {
 	return (i + seed * 0xd1342543de82ef95ull) * 0x9e3779b97f4a7c15ull;
-}
-
-static int open_socket(const struct traffic *t)
-{
-	int fd = socket(AF_INET, SOCK_STREAM, t->tcp ? IPPROTO_TCP : IPPROTO_MPTCP);
-
-	if (fd < 0)
-		fail("socket: %s", strerror(errno));
-	return fd;
-}
-
-/* SINK */
-
-/* Wake up for no less than a sixteenth of the receive buffer. Data that waits
- * to be read takes up receive window, so the mark must stay small against the
- * buffer, also while the kernel lets that grow: otherwise this program would be
- * measured and not the scheduler.
- */
-static void set_mark(int fd)
-{
-	socklen_t len = sizeof(int);
-	int buffer, mark;
-
-	calls += 2;
-	if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, &len))
-		fail("SO_RCVBUF: %s", strerror(errno));
-	mark = buffer / 16 < CHUNK_BYTES ? buffer / 16 : CHUNK_BYTES;
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof(mark)))
-		fail("SO_RCVLOWAT: %s", strerror(errno));
 }
 
 static void verify_bytes(const unsigned char *bytes, uint64_t pos, size_t len, uint64_t seed)
@@ -149,14 +190,14 @@ static void verify_bytes(const unsigned char *bytes, uint64_t pos, size_t len, u
 	}
 }
 
-/* Verifies a piece of the stream that begins at pos and lies in a buffer which
- * is aligned as the stream is: whole words at once, the bytes around them singly.
+/* Verifies a piece of a stream that begins at pos and lies in a buffer which is
+ * aligned as the stream is: whole words at once, the bytes around them singly.
  */
 static void verify(const uint64_t *buffer, uint64_t pos, size_t len, uint64_t seed)
 {
 	const unsigned char *bytes = (const unsigned char *)buffer;
-	size_t begin = pos % 8, end = begin + len;
-	size_t first = (begin + 7) / 8, last = end / 8, i;
+	size_t begin = pos % 8, limit = begin + len;
+	size_t first = (begin + 7) / 8, last = limit / 8, i;
 	uint64_t origin = pos / 8, wrong = 0;
 
 	for (i = first; i < last; i++)
@@ -166,48 +207,86 @@ static void verify(const uint64_t *buffer, uint64_t pos, size_t len, uint64_t se
 		return;
 	}
 	verify_bytes(bytes + begin, pos, 8 * first - begin, seed);
-	verify_bytes(bytes + 8 * last, 8 * (origin + last), end - 8 * last, seed);
+	verify_bytes(bytes + 8 * last, 8 * (origin + last), limit - 8 * last, seed);
 }
 
-static void run_sink(const struct traffic *t)
+/* WHEN */
+
+static const struct traffic_message *message_of(const struct flow *flow)
 {
-	static uint64_t buffer[CHUNK_WORDS + 1];
-	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(t->port) };
-	int listener = open_socket(t), fd, reads;
-	const int on = 1;
-	uint64_t pos = 0;
-	ssize_t got;
-
-	if (setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
-	    bind(listener, (struct sockaddr *)&any, sizeof(any)) || listen(listener, 1))
-		fail("port %u: %s", t->port, strerror(errno));
-	report(MESSAGE_LISTENING, 0, 0, "");
-	fd = accept(listener, NULL, NULL);
-	if (fd < 0)
-		fail("accept: %s", strerror(errno));
-	/* the listener stays: it is what answers the joins of further subflows */
-	if (recv(fd, buffer, sizeof(greeting), MSG_WAITALL) != sizeof(greeting) ||
-	    memcmp(buffer, greeting, sizeof(greeting)))
-		fail("the connection does not begin with the greeting");
-
-	for (reads = 0;; reads++) {
-		if (reads % 16 == 0)
-			set_mark(fd);
-		calls++;
-		got = read(fd, (char *)buffer + pos % 8, CHUNK_BYTES);
-		if (got <= 0)
-			break;
-		verify(buffer, pos, got, t->seed);
-		pos += got;
-	}
-	if (got < 0)
-		fail("after %" PRIu64 " bytes: %s", pos, strerror(errno));
-	report(MESSAGE_COMPLETE, now_ns(), pos, "");
-	/* one more sample shows the connection as it is now */
-	sleep_until(now_ns() + t->sample_interval_ns);
+	return &messages.list[flow->numbers[flow->next]];
 }
 
-/* SOURCE */
+static struct message_record *record_of(const struct flow *flow)
+{
+	return &messages.records[flow->numbers[flow->next]];
+}
+
+static bool all_done(const struct flow *flow)
+{
+	return flow->next == flow->count;
+}
+
+/* When a message of this end may be sent, or, of a connection's first, arrives
+ * at the earliest; NEVER: what it waits for has not happened yet. Of what both
+ * ends share, each uses only what it knows itself.
+ */
+static uint64_t due_ns(int number)
+{
+	const struct traffic_message *message = &messages.list[number], *before;
+	const struct message_record *record;
+	uint64_t at;
+
+	if (!end.start_ns)
+		return NEVER;
+	if (message->after < 0)
+		return end.start_ns + message->delay_ns;
+	before = &messages.list[message->after];
+	record = &messages.records[message->after];
+	at = before->down == end.t->is_server ? record->written_ns : record->complete_ns;
+	if (!at)
+		return NEVER;
+	return player_due_ns(number, at + message->delay_ns);
+}
+
+/* Where between two seconds the traffic starts, from the seed. On lossless
+ * paths nothing else is random, and runs that differ only in their phase
+ * against the kernel's timers show how far a result hangs on it.
+ */
+static uint64_t phase_ns(uint64_t seed)
+{
+	uint64_t z = seed + 0x9e3779b97f4a7c15ull;
+
+	/* the mixing steps of splitmix64 (Steele, Lea and Flood, OOPSLA 2014) */
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return (z ^ (z >> 31)) % NS_PER_SEC;
+}
+
+/* CONNECTIONS */
+
+static int open_socket(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, end.t->tcp ? IPPROTO_TCP : IPPROTO_MPTCP);
+	const int on = 1;
+
+	if (fd < 0)
+		fail("socket: %s", strerror(errno));
+	if (end.t->no_delay && setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)))
+		fail("TCP_NODELAY: %s", strerror(errno));
+	return fd;
+}
+
+static void choose_scheduler(int fd, const char *name)
+{
+	char chosen[16] = "";
+	socklen_t len = sizeof(chosen);
+
+	if (setsockopt(fd, SOL_MPTCP, MPTCP_SCHEDULER, name, strlen(name)))
+		fail("scheduler %s: %s", name, strerror(errno));
+	if (getsockopt(fd, SOL_MPTCP, MPTCP_SCHEDULER, chosen, &len) || strcmp(chosen, name))
+		fail("scheduler %s: the socket has %s", name, chosen);
+}
 
 /* What the kernel says of the subflows: which paths have an established one,
  * as a bit mask, and the largest smoothed round-trip time.
@@ -258,15 +337,15 @@ static uint64_t established_paths(int fd, uint64_t *srtt_us)
 }
 
 /* Returns when there is one subflow per path, and data may be sent on each. */
-static void wait_for_subflows(int fd, const struct traffic *t)
+static void wait_for_subflows(int fd)
 {
-	uint64_t wanted = (1ull << t->paths) - 1, have, srtt_us, at = now_ns();
+	uint64_t wanted = (1ull << end.t->paths) - 1, have, srtt_us, at = now_ns();
 	uint64_t limit = at + ESTABLISH_NS;
 
 	while ((have = established_paths(fd, &srtt_us)) != wanted) {
 		if (at > limit) {
-			report(MESSAGE_MISSING, wanted & ~have, 0,
-			       "no subflow came up within 60 s of simulated time");
+			tell(REPORT_MISSING, wanted & ~have, 0,
+			     "no subflow came up within 60 s of simulated time");
 			_exit(1);
 		}
 		at += ESTABLISH_POLL_NS;
@@ -278,115 +357,610 @@ static void wait_for_subflows(int fd, const struct traffic *t)
 	sleep_until(at + 2 * srtt_us * 1000);
 }
 
-/* Where between two seconds the traffic starts, from the seed. On lossless
- * paths nothing else is random, and runs that differ only in their phase
- * against the kernel's timers show how far a result hangs on it.
+/* Has both ends and the routers know each other's link-layer addresses, as the
+ * handshakes of connections made before START do: an answer to a packet that
+ * nobody expects comes back from each path, if the path lets it.
  */
-static uint64_t phase_ns(uint64_t seed)
+static void resolve_addresses(void)
 {
-	uint64_t z = seed + 0x9e3779b97f4a7c15ull;
+	struct sockaddr_in near = { .sin_family = AF_INET };
+	struct sockaddr_in far = { .sin_family = AF_INET, .sin_port = htons(DISCARD_PORT) };
+	unsigned int path;
+	int tries;
 
-	/* the mixing steps of splitmix64 (Steele, Lea and Flood, OOPSLA 2014) */
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return (z ^ (z >> 31)) % NS_PER_SEC;
+	for (path = 1; path <= end.t->paths; path++) {
+		struct pollfd refused = { socket(AF_INET, SOCK_DGRAM, 0), POLLIN, 0 };
+
+		/* path p joins 10.0.p.1 and 10.1.p.1 */
+		near.sin_addr.s_addr = htonl(0x0a000001 + (path << 8));
+		far.sin_addr.s_addr = htonl(0x0a010001 + (path << 8));
+		if (refused.fd < 0 || bind(refused.fd, (struct sockaddr *)&near, sizeof(near)) ||
+		    connect(refused.fd, (struct sockaddr *)&far, sizeof(far)))
+			fail("path %u: %s", path, strerror(errno));
+		for (tries = 0; tries < RESOLVE_TRIES && !refused.revents; tries++) {
+			/* what came back for the one before is an error here */
+			if (send(refused.fd, "", 1, 0) < 0 && errno == ECONNREFUSED)
+				break;
+			if (poll(&refused, 1, RESOLVE_MS) < 0)
+				fail("path %u: %s", path, strerror(errno));
+		}
+		close(refused.fd);
+	}
 }
 
-static void choose_scheduler(int fd, const char *name)
+/* flags: MSG_MORE if a message follows at once */
+static void send_greeting(struct connection *c, int flags)
 {
-	char chosen[16] = "";
-	socklen_t len = sizeof(chosen);
+	struct greeting greeting = { .connection = number_of(c) };
 
-	if (setsockopt(fd, SOL_MPTCP, MPTCP_SCHEDULER, name, strlen(name)))
-		fail("scheduler %s: %s", name, strerror(errno));
-	if (getsockopt(fd, SOL_MPTCP, MPTCP_SCHEDULER, chosen, &len) || strcmp(chosen, name))
-		fail("scheduler %s: the socket has %s", name, chosen);
+	memcpy(greeting.magic, magic, sizeof(magic));
+	if (send(c->fd, &greeting, sizeof(greeting), MSG_NOSIGNAL | flags) != sizeof(greeting))
+		fail("greeting of connection %u: %s", number_of(c), strerror(errno));
 }
 
-static void run_source(const struct traffic *t)
+/* flags: SOCK_NONBLOCK, or 0. */
+static void start_connecting(struct connection *c, int flags)
 {
-	static uint64_t buffer[CHUNK_WORDS];
-	struct sockaddr_in peer = { .sin_family = AF_INET, .sin_port = htons(t->port) };
-	uint64_t start, stop = 0, pos = 0, i;
-	size_t filled = 0, sent = 0;
-	int fd = open_socket(t);
-	ssize_t n;
+	struct sockaddr_in peer = { .sin_family = AF_INET, .sin_port = htons(end.t->port) };
 
-	if (inet_pton(AF_INET, t->peer, &peer.sin_addr) != 1)
-		fail("%s: not an address", t->peer);
+	if (inet_pton(AF_INET, end.t->peer, &peer.sin_addr) != 1)
+		fail("%s: not an address", end.t->peer);
+	c->fd = open_socket();
+	if (*end.t->scheduler)
+		choose_scheduler(c->fd, end.t->scheduler);
+	if (flags && fcntl(c->fd, F_SETFL, O_NONBLOCK))
+		fail("connection %u: %s", number_of(c), strerror(errno));
+	if (!connect(c->fd, (struct sockaddr *)&peer, sizeof(peer)))
+		return;
+	if (errno != EINPROGRESS) {
+		tell(REPORT_MISSING, 1, 0, strerror(errno));
+		_exit(1);
+	}
+	c->connecting = true;
+}
+
+/* A connection that is opened when its first message is due. */
+static void finish_connecting(struct connection *c)
+{
+	socklen_t len = sizeof(int);
+	int error;
+
+	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len))
+		error = errno;
+	if (error)
+		fail("connection %u: %s", number_of(c), strerror(error));
+	c->connecting = false;
+	send_greeting(c, c->out.count && due_ns(c->out.numbers[0]) != NEVER ? MSG_MORE : 0);
+}
+
+static void accept_stranger(void)
+{
+	const int whole = sizeof(struct greeting);
+	int fd = accept4(end.listener, NULL, NULL, SOCK_NONBLOCK);
+
+	if (fd < 0 && errno == EAGAIN)
+		return;
+	if (fd < 0 || end.stranger_count == end.count)
+		fail("accept: %s", fd < 0 ? strerror(errno) : "more connections than expected");
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &whole, sizeof(whole)))
+		fail("SO_RCVLOWAT: %s", strerror(errno));
+	end.strangers[end.stranger_count++] = fd;
+}
+
+/* The greeting says which connection a stranger is. */
+static void meet_stranger(int i)
+{
+	struct greeting greeting;
+	struct connection *c;
+	int fd = end.strangers[i];
+	const int on = 1;
+
+	if (recv(fd, &greeting, sizeof(greeting), 0) != sizeof(greeting) ||
+	    memcmp(greeting.magic, magic, sizeof(magic)) || !greeting.connection ||
+	    greeting.connection > (unsigned int)end.count)
+		fail("a connection does not begin with the greeting");
+	c = &end.list[greeting.connection - 1];
+	if (c->fd >= 0)
+		fail("connection %u came twice", greeting.connection);
+	if (end.t->no_delay && setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)))
+		fail("TCP_NODELAY: %s", strerror(errno));
+	c->fd = fd;
+	end.strangers[i] = end.strangers[--end.stranger_count];
+}
+
+/* SENDING */
+
+/* As many bytes as the message under way has; NEVER: until the time is over. */
+static uint64_t size_of(const struct flow *flow)
+{
+	const struct traffic_message *message = message_of(flow);
+
+	return message->sizes ? message->sizes[record_of(flow)->choice] : NEVER;
+}
+
+/* All that a flow may have to send, or a chunk if that is less. */
+static size_t chunk_bytes_of(const struct flow *flow)
+{
+	uint64_t sum = 0;
+	int i;
+
+	for (i = 0; i < flow->count && sum < CHUNK_BYTES; i++) {
+		const struct traffic_message *message = &messages.list[flow->numbers[i]];
+		unsigned int k;
+		uint64_t most = 0;
+
+		if (!message->sizes)
+			return CHUNK_BYTES;
+		for (k = 0; k < message->size_count; k++)
+			if (message->sizes[k] > most)
+				most = message->sizes[k];
+		sum += most;
+	}
+	return sum < CHUNK_BYTES ? (sum + 7) / 8 * 8 : CHUNK_BYTES;
+}
+
+static void prepare_chunk(struct connection *c)
+{
+	uint64_t seed = stream_seed(c, end.t->is_server), origin = c->out.position / 8, i;
+
+	if (!c->chunk) {
+		c->chunk_bytes = chunk_bytes_of(&c->out);
+		c->chunk = allocate(c->chunk_bytes, 1);
+	}
+	for (i = 0; i < c->chunk_bytes / 8; i++)
+		c->chunk[i] = pattern(origin + i, seed);
+	c->sent = 0;
+}
+
+static void begin_message(struct flow *out, uint64_t due, uint64_t now)
+{
+	struct message_record *record = record_of(out);
+
+	record->due_ns = due;
+	record->begin_ns = now;
+	if (!end.t->is_server)
+		player_choose(out->numbers[out->next], due);
+	record->bytes = message_of(out)->sizes ? size_of(out) : 0;
+}
+
+static void finish_message(struct flow *out)
+{
+	struct message_record *record = record_of(out);
+
+	record->bytes = out->done;
+	record->written_ns = now_ns();
+	out->done = 0;
+	out->next++;
+}
+
+/* Sends what is due and has room. Returns when there is more to do without
+ * anything that happens before; *blocked: there is no room.
+ */
+static uint64_t send_messages(struct connection *c, bool *blocked)
+{
+	struct flow *out = &c->out;
+
+	while (!all_done(out)) {
+		bool open_ended = !message_of(out)->sizes;
+		uint64_t now, due, left;
+		ssize_t n;
+
+		if (!record_of(out)->begin_ns) {
+			due = due_ns(out->numbers[out->next]);
+			if (due == NEVER)
+				return NEVER;
+			now = now_ns();
+			if (due > now)
+				return due;
+			begin_message(out, due, now);
+		}
+		left = size_of(out) - out->done;
+		if (!c->chunk || c->sent == c->chunk_bytes)
+			prepare_chunk(c);
+		if (left > c->chunk_bytes - c->sent)
+			left = c->chunk_bytes - c->sent;
+		end.calls++;
+		n = send(c->fd, (char *)c->chunk + c->sent, left, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n > 0) {
+			c->sent += n;
+			out->position += n;
+			out->done += n;
+			if (out->done == size_of(out))
+				finish_message(out);
+		} else if (n < 0 && errno == EAGAIN) {
+			*blocked = true;
+			if (!open_ended)
+				return NEVER;
+			if (now_ns() < end.stop_ns)
+				return end.stop_ns;
+			finish_message(out);
+		} else {
+			fail("connection %u, after %" PRIu64 " bytes: %s", number_of(c),
+			     out->position, strerror(errno));
+		}
+	}
+	return NEVER;
+}
+
+/* RECEIVING */
+
+/* Wake up for no less than a sixteenth of the receive buffer, and for the end of
+ * a message. Data that waits to be read takes up receive window, so the mark
+ * must stay small against the buffer, also while the kernel lets that grow:
+ * otherwise this program would be measured and not the scheduler.
+ */
+static void set_mark(struct connection *c)
+{
+	static const int often = 16;
+	socklen_t len = sizeof(int);
+	uint64_t left;
+	int buffer, mark = c->mark;
+
+	if (c->reads++ % often == 0) {
+		end.calls++;
+		if (getsockopt(c->fd, SOL_SOCKET, SO_RCVBUF, &buffer, &len))
+			fail("SO_RCVBUF: %s", strerror(errno));
+		mark = buffer / 16 < CHUNK_BYTES ? buffer / 16 : CHUNK_BYTES;
+		c->usual_mark = mark;
+	}
+	mark = c->usual_mark;
+	if (!all_done(&c->in) && message_of(&c->in)->sizes) {
+		/* which of several sizes it has is not known before it begins */
+		left = message_of(&c->in)->size_count > 1 && !c->in.done ? 1 :
+		       size_of(&c->in) - c->in.done;
+		if (left < (uint64_t)mark)
+			mark = left;
+	}
+	if (mark == c->mark)
+		return;
+	end.calls++;
+	if (setsockopt(c->fd, SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof(mark)))
+		fail("SO_RCVLOWAT: %s", strerror(errno));
+	c->mark = mark;
+}
+
+static void count_received(struct connection *c, uint64_t got, uint64_t now)
+{
+	struct flow *in = &c->in;
+
+	in->position += got;
+	while (got) {
+		struct message_record *record;
+		uint64_t left;
+
+		if (all_done(in))
+			fail("connection %u: %" PRIu64 " bytes more than its messages have",
+			     number_of(c), got);
+		record = record_of(in);
+		if (!in->done)
+			record->first_ns = now;
+		left = size_of(in) - in->done;
+		if (left > got)
+			left = got;
+		in->done += left;
+		got -= left;
+		if (in->done == size_of(in)) {
+			record->complete_ns = now;
+			in->done = 0;
+			in->next++;
+		}
+	}
+}
+
+static void receive_end(struct connection *c)
+{
+	struct flow *in = &c->in;
+
+	in->ended = true;
+	if (!all_done(in) && !message_of(in)->sizes) {
+		record_of(in)->complete_ns = now_ns();
+		in->next++;
+	}
+	if (!all_done(in))
+		fail("connection %u ended after %" PRIu64 " bytes, within message %d",
+		     number_of(c), in->position, in->numbers[in->next] + 1);
+}
+
+static void receive(struct connection *c)
+{
+	static uint64_t buffer[CHUNK_WORDS + 1];
+	uint64_t position = c->in.position;
+	ssize_t got;
+
+	end.calls++;
+	got = recv(c->fd, (char *)buffer + position % 8, CHUNK_BYTES, MSG_DONTWAIT);
+	if (got < 0 && errno == EAGAIN)
+		return;
+	if (got < 0)
+		fail("connection %u, after %" PRIu64 " bytes: %s", number_of(c), position,
+		     strerror(errno));
+	if (!got) {
+		receive_end(c);
+		return;
+	}
+	verify(buffer, position, got, stream_seed(c, !end.t->is_server));
+	count_received(c, got, now_ns());
+	set_mark(c);
+}
+
+/* ENDING */
+
+static uint64_t last_complete_ns(const struct flow *flow)
+{
+	return flow->count ? messages.records[flow->numbers[flow->count - 1]].complete_ns : 0;
+}
+
+/* Ends this direction as soon as it may be, and closes when both have ended.
+ * The other end of a connection that carries data one way waits for a sample
+ * that shows it as it was; if data goes both ways, the client does, before it
+ * ends its own. Returns when it has to be looked at again.
+ */
+static uint64_t end_connection(struct connection *c, uint64_t now)
+{
+	struct flow *out = &c->out, *in = &c->in;
+	bool at_once = out->count && (!in->count ||
+				      !messages.list[out->numbers[out->count - 1]].sizes);
+
+	if (!all_done(out) || !end.start_ns)
+		return NEVER;
+	if (!out->ended && !at_once) {
+		uint64_t complete = last_complete_ns(out);
+
+		if (!in->ended && (end.t->is_server || !out->count || !all_done(in)))
+			return NEVER;
+		if (!c->close_ns)
+			c->close_ns = now + end.t->sample_interval_ns;
+		while (c->close_ns <= now && !in->ended &&
+		       (!complete || c->close_ns < complete + end.t->sample_interval_ns))
+			c->close_ns += end.t->sample_interval_ns;
+		if (c->close_ns > now)
+			return c->close_ns;
+	}
+	if (!out->ended && shutdown(c->fd, SHUT_WR))
+		fail("connection %u: shutdown: %s", number_of(c), strerror(errno));
+	out->ended = true;
+	if (in->ended) {
+		end.written += out->position;
+		end.received += in->position;
+		close(c->fd);
+		c->fd = -1;
+		c->closed = true;
+	}
+	return NEVER;
+}
+
+/* THE TWO ENDS */
+
+static void sort_messages(void)
+{
+	int i;
+
+	end.count = messages.connections;
+	end.list = allocate(end.count, sizeof(*end.list));
+	end.strangers = allocate(end.count, sizeof(*end.strangers));
+	for (i = 0; i < messages.count; i++) {
+		struct connection *c = &end.list[messages.list[i].connection];
+
+		messages.list[i].down == end.t->is_server ? c->out.count++ : c->in.count++;
+	}
+	for (i = 0; i < end.count; i++) {
+		struct connection *c = &end.list[i];
+
+		c->fd = -1;
+		c->out.numbers = allocate(c->out.count, sizeof(int));
+		c->in.numbers = allocate(c->in.count, sizeof(int));
+		c->out.count = 0;
+		c->in.count = 0;
+	}
+	for (i = 0; i < messages.count; i++) {
+		struct connection *c = &end.list[messages.list[i].connection];
+		struct flow *flow = messages.list[i].down == end.t->is_server ? &c->out : &c->in;
+
+		flow->numbers[flow->count++] = i;
+	}
+}
+
+/* The first message of a connection, whichever way it goes. */
+static int first_message(const struct connection *c)
+{
+	if (!c->in.count || (c->out.count && c->out.numbers[0] < c->in.numbers[0]))
+		return c->out.numbers[0];
+	return c->in.numbers[0];
+}
+
+static void listen_for_client(void)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(end.t->port) };
+	const int on = 1;
+
+	end.listener = open_socket();
+	if (setsockopt(end.listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
+	    bind(end.listener, (struct sockaddr *)&any, sizeof(any)) ||
+	    listen(end.listener, end.count) || fcntl(end.listener, F_SETFL, O_NONBLOCK))
+		fail("port %u: %s", end.t->port, strerror(errno));
+	tell(REPORT_LISTENING, 0, 0, "");
+}
+
+static void connect_to_server(void)
+{
+	int i;
+
 	/* From a whole second on, nothing hangs on how long the set-up took, with
 	 * all that may be in a plan beside what the run is.
 	 */
 	sleep_until((now_ns() / NS_PER_SEC + 1) * NS_PER_SEC);
-	if (*t->scheduler)
-		choose_scheduler(fd, t->scheduler);
-	report(MESSAGE_CONNECTING, 0, 0, "");
-	if (connect(fd, (struct sockaddr *)&peer, sizeof(peer))) {
-		report(MESSAGE_MISSING, 1, 0, strerror(errno));
-		_exit(1);
+	tell(REPORT_CONNECTING, 0, 0, "");
+	if (end.t->fresh)
+		resolve_addresses();
+	for (i = 0; i < end.count && !end.t->fresh; i++) {
+		struct connection *c = &end.list[i];
+
+		start_connecting(c, 0);
+		send_greeting(c, 0);
+		if (!end.t->tcp)
+			wait_for_subflows(c->fd);
+		if (*end.t->scheduler &&
+		    (!setsockopt(c->fd, SOL_MPTCP, MPTCP_SCHEDULER, "default", 7) ||
+		     errno != EISCONN))
+			fail("the scheduler of a connection that is made could be changed");
 	}
-	if (send(fd, greeting, sizeof(greeting), MSG_NOSIGNAL) != sizeof(greeting))
-		fail("greeting: %s", strerror(errno));
-	if (!t->tcp)
-		wait_for_subflows(fd, t);
-	if (*t->scheduler && (!setsockopt(fd, SOL_MPTCP, MPTCP_SCHEDULER, "default", 7) ||
-			      errno != EISCONN))
-		fail("the scheduler of a connection that is made could be changed");
-
-	start = now_ns() + START_DELAY_NS + phase_ns(t->seed);
-	if (t->duration_ns)
-		stop = start + t->duration_ns;
-	report(MESSAGE_START, start, stop, "");
-	sleep_until(start);
-
-	while (!t->size_bytes || pos < t->size_bytes) {
-		if (sent == filled) {
-			for (i = 0; i < CHUNK_WORDS; i++)
-				buffer[i] = pattern(pos / 8 + i, t->seed);
-			sent = 0;
-			filled = CHUNK_BYTES;
-			if (t->size_bytes && t->size_bytes - pos < filled)
-				filled = t->size_bytes - pos;
-		}
-		calls++;
-		n = send(fd, (char *)buffer + sent, filled - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
-		if (n > 0) {
-			sent += n;
-			pos += n;
-		} else if (n < 0 && errno == EAGAIN) {
-			struct pollfd writable = { fd, POLLOUT, 0 };
-			uint64_t now = now_ns();
-			struct timespec left;
-
-			if (stop && now >= stop)
-				break;
-			left = to_timespec(stop - now);
-			calls++;
-			if (ppoll(&writable, 1, stop ? &left : NULL, NULL) < 0)
-				fail("poll: %s", strerror(errno));
-		} else {
-			fail("after %" PRIu64 " bytes: %s", pos, strerror(errno));
-		}
-	}
-	report(MESSAGE_END, now_ns(), pos, "");
-
-	/* Stay until the peer has everything: a closed socket with unsent data
-	 * is given up after a minute.
-	 */
-	if (shutdown(fd, SHUT_WR))
-		fail("shutdown: %s", strerror(errno));
-	while ((n = read(fd, buffer, sizeof(buffer))) > 0)
-		;
-	if (n < 0)
-		fail("at the end: %s", strerror(errno));
+	end.start_ns = now_ns() + START_DELAY_NS + phase_ns(end.t->seed);
+	end.stop_ns = end.t->duration_ns ? end.start_ns + end.t->duration_ns : 0;
+	if (write(start_pipe[1], &end.start_ns, sizeof(end.start_ns)) != sizeof(end.start_ns))
+		fail("start: %s", strerror(errno));
+	tell(REPORT_START, end.start_ns, end.stop_ns, "");
+	sleep_until(end.start_ns);
 }
 
-void traffic_run(const struct traffic *t, int fd)
+static void hear_start(void)
 {
-	report_fd = fd;
-	if (t->is_sink)
-		run_sink(t);
+	if (read(start_pipe[0], &end.start_ns, sizeof(end.start_ns)) != sizeof(end.start_ns))
+		fail("start: %s", strerror(errno));
+	end.stop_ns = end.t->duration_ns ? end.start_ns + end.t->duration_ns : 0;
+}
+
+/* Does what can be done of a connection now. Returns when there is more to do
+ * in any case, and in *events what else it waits for.
+ */
+static uint64_t work(struct connection *c, short *events)
+{
+	bool blocked = false;
+	uint64_t wake, due;
+
+	if (c->closed)
+		return NEVER;
+	if (c->fd < 0 && !end.t->is_server) {
+		due = due_ns(first_message(c));
+		if (due == NEVER || due > now_ns())
+			return due;
+		start_connecting(c, SOCK_NONBLOCK);
+		if (!c->connecting)
+			finish_connecting(c);
+	}
+	if (c->fd < 0)
+		return NEVER;
+	if (c->connecting) {
+		*events = POLLOUT;
+		return NEVER;
+	}
+	if (!c->reads)
+		set_mark(c);
+	wake = send_messages(c, &blocked);
+	due = all_done(&c->out) ? end_connection(c, now_ns()) : NEVER;
+	*events = (c->in.ended ? 0 : POLLIN) | (blocked && !all_done(&c->out) ? POLLOUT : 0);
+	return wake < due ? wake : due;
+}
+
+/* Waits for what one of fds waits for, or until some time. A timeout of poll()
+ * may be late by a thousandth of it, a timer is not; fds[0] is for that.
+ */
+static void wait_for(struct pollfd *fds, int count, uint64_t wake)
+{
+	/* not 0, which would be no time at all */
+	const struct itimerspec at = { .it_value = to_timespec(wake ? wake : 1) };
+
+	fds[0] = (struct pollfd) { wake == NEVER ? -1 : end.timer, POLLIN, 0 };
+	end.calls += 2;
+	if ((wake != NEVER && timerfd_settime(end.timer, TFD_TIMER_ABSTIME, &at, NULL)) ||
+	    poll(fds, count, -1) < 0)
+		fail("poll: %s", strerror(errno));
+}
+
+/* What may be heard beside the connections: START and strangers at the server. */
+static int expect_strangers(struct pollfd *fds)
+{
+	int i, count = 0;
+
+	if (!end.t->is_server)
+		return 0;
+	if (!end.start_ns)
+		fds[count++] = (struct pollfd) { start_pipe[0], POLLIN, 0 };
+	fds[count++] = (struct pollfd) { end.listener, POLLIN, 0 };
+	for (i = 0; i < end.stranger_count; i++)
+		fds[count++] = (struct pollfd) { end.strangers[i], POLLIN, 0 };
+	return count;
+}
+
+static void hear_strangers(const struct pollfd *fds)
+{
+	bool started = !end.start_ns;
+	int i;
+
+	if (!end.t->is_server)
+		return;
+	if (started && fds[0].revents)
+		hear_start();
+	/* backwards: one that is met leaves its place to the last one */
+	for (i = end.stranger_count - 1; i >= 0; i--)
+		if (fds[started + 1 + i].revents)
+			meet_stranger(i);
+	if (fds[started].revents)
+		accept_stranger();
+}
+
+static void play_messages(void)
+{
+	struct pollfd *fds = allocate(2 * end.count + 3, sizeof(*fds));
+
+	for (;;) {
+		struct pollfd *own;
+		uint64_t wake = NEVER;
+		int i, others, closed = 0;
+
+		for (i = 0; i < end.count; i++) {
+			struct connection *c = &end.list[i];
+			uint64_t due;
+
+			c->events = 0;
+			due = work(c, &c->events);
+			if (due < wake)
+				wake = due;
+			closed += c->closed;
+		}
+		if (closed == end.count)
+			break;
+		others = expect_strangers(fds + 1);
+		own = fds + 1 + others;
+		for (i = 0; i < end.count; i++)
+			own[i] = (struct pollfd) { end.list[i].events ? end.list[i].fd : -1,
+						   end.list[i].events, 0 };
+		wait_for(fds, 1 + others + end.count, wake);
+		for (i = 0; i < end.count; i++) {
+			struct connection *c = &end.list[i];
+
+			if (!own[i].revents)
+				continue;
+			if (c->connecting)
+				finish_connecting(c);
+			else if (own[i].revents & ~POLLOUT)
+				receive(c);
+		}
+		hear_strangers(fds + 1);
+	}
+	free(fds);
+}
+
+void traffic_prepare(void)
+{
+	messages_share();
+	if (pipe2(start_pipe, O_CLOEXEC))
+		give_up("pipe: %s", strerror(errno));
+}
+
+void traffic_run(const struct traffic *t, int report_fd)
+{
+	end.t = t;
+	end.report_fd = report_fd;
+	player_prepare(t);
+	sort_messages();
+	end.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	if (end.timer < 0)
+		fail("timerfd: %s", strerror(errno));
+	if (t->is_server)
+		listen_for_client();
 	else
-		run_source(t);
+		connect_to_server();
+	play_messages();
+	tell(REPORT_DONE, end.written, end.received, "");
 	_exit(0);
 }

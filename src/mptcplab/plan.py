@@ -203,19 +203,24 @@ def _traffic(scenario: Scenario) -> Iterator[str]:
         f"--transport {scenario.transport} --port {PORT} --seed {scenario.seed}"
         f" --sample-interval-ns {scenario.sample_interval_ns}"
     )
-    client = f" --connect 10.1.1.1 --paths {len(scenario.paths)}"
-    if load.kind == "bulk" and load.duration_ns is not None:
-        client += f" --duration-ns {load.duration_ns}"
+    if load.kind != "bulk":
+        # as applications do whose messages are small: none waits for an ACK (Nagle)
+        common += " --no-delay 1"
+    elif load.duration_ns is not None:
+        common += f" --duration-ns {load.duration_ns}"
+    server, client = "", f" --connect 10.1.1.1 --paths {len(scenario.paths)}"
     if workload.opens_connections(load):
         client += " --fresh 1"
-    if scenario.trace:
+    if scenario.trace and load.direction != "down":
         client += " --trace 1"
+    if scenario.trace and load.direction != "up":
+        server += " --trace 1"
     if isinstance(load, Video):
         client += (
             f" --segment-ns {load.segment_ns} --buffer-ns {load.buffer_ns}"
             f" --reservoir-ns {load.reservoir_ns} --cushion-ns {load.cushion_ns}"
         )
-    yield f"ip netns exec server traffic server {common}"
+    yield f"ip netns exec server traffic server {common}{server}"
     yield f"ip netns exec client traffic client {common}{client}"
 
 

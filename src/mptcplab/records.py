@@ -279,7 +279,7 @@ def read_samples(path: Path) -> Samples:
 
 
 def read_decisions(path: Path) -> Records:
-    """Read client.decisions: an array of DECISION_DTYPE, in time order.
+    """Read client.decisions or server.decisions: an array of DECISION_DTYPE, in time order.
 
     Raises MptcplabError as `read_samples` does.
     """
@@ -389,8 +389,8 @@ def markdown() -> str:
             "|---|---|",
             "| `client.samples` | the probe in the client's namespace (the sender) |",
             "| `server.samples` | the probe in the server's namespace (the receiver) |",
-            "| `client.decisions` | the scheduler's framework in the client's namespace, if the "
-            "run was traced |",
+            "| `client.decisions`, `server.decisions` | the scheduler's framework in the namespace "
+            "of an end that sends data, if the run was traced |",
             "| `messages.records` | the programs inside the guest, of each message of the "
             "workload |",
             "| `PATH.pcapng` | a process that captures path PATH, if that was asked for |",
@@ -418,7 +418,7 @@ def markdown() -> str:
             "",
             "## Decision record",
             "",
-            f"`client.decisions` is a sequence of {DECISION_BYTES}-byte little-endian records, one "
+            f"A `.decisions` file is a sequence of {DECISION_BYTES}-byte little-endian records, one "
             "for each decision of the scheduler from T0 on, in the order of time. A refused pick "
             "makes no sense (a closed subflow, an acknowledged segment) and is not carried out. A "
             "forced one was made for a scheduler that waited for nothing. Upstream's default is "

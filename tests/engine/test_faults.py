@@ -262,10 +262,10 @@ def test_a_subflow_that_does_not_come_up_is_told_with_its_path(
 def test_a_byte_that_is_wrong_fails_the_run(
     lab_kernel: KernelBuild, lab_guest: Guest, directory: Path
 ) -> None:
-    # the sink expects the pattern of another seed
+    # the server expects the pattern of another seed
     text = plan.render(SCENARIO).replace("--seed 1", "--seed 2", 1)
     error = failure(lab_kernel, lab_guest, directory, text=text)
-    assert error.reason.startswith("sink: byte ")
+    assert error.reason.startswith("server: byte ")
 
 
 def test_a_kernel_process_that_is_killed_is_told(

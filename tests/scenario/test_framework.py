@@ -72,7 +72,7 @@ def test_a_scheduler_is_asked_at_the_time_it_asks_for(run_scenario: RunScenario)
 def plan_with(options: str) -> str:
     """The plan of a run of the default scheduler, with more options for the source."""
     scenario = scenario_of(*TWINS, duration="2s")
-    return re.sub(r"(traffic source .*)", rf"\1 {options}", plan.render(scenario))
+    return re.sub(r"(traffic client .*)", rf"\1 {options}", plan.render(scenario))
 
 
 def test_a_socket_option_chooses_the_scheduler_of_one_connection(

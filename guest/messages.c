@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The messages that the traffic is made of, as the plan has them:
+ *
+ *	message CONNECTION up|down SIZE at TIME
+ *	message CONNECTION up|down SIZE after NUMBER TIME
+ *
+ * TIME after START, or after message NUMBER (from 1, in the order of the plan).
+ * SIZE is in bytes, * for as much as goes until the traffic has lasted long
+ * enough, or several with | between them, of which one is chosen on the way.
+ *
+ * What happened to each is in a record that both ends share with init.
+ */
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "guest.h"
+
+struct messages messages;
+
+static void *grow(void *list, size_t count, size_t size)
+{
+	/* at the powers of two */
+	if (count & (count - 1))
+		return list;
+	list = realloc(list, 2 * (count ? count : 1) * size);
+	if (!list)
+		give_up("messages: %s", strerror(errno));
+	return list;
+}
+
+static void parse_sizes(struct traffic_message *message, char *text, int line)
+{
+	uint64_t *sizes = NULL;
+	char *word, *save, *end;
+
+	if (!strcmp(text, "*"))
+		return;
+	for (word = strtok_r(text, "|", &save); word; word = strtok_r(NULL, "|", &save)) {
+		sizes = grow(sizes, message->size_count, sizeof(*sizes));
+		sizes[message->size_count] = strtoull(word, &end, 10);
+		if (*end || !sizes[message->size_count] || ++message->size_count > UINT8_MAX)
+			give_up("plan line %d: message: %s: not a size", line, word);
+	}
+	message->sizes = sizes;
+}
+
+void message_add(char *text, int line)
+{
+	char direction[5], size[512], when[6], first[24], second[24] = "";
+	struct traffic_message message = { .after = -1 };
+	int words, number = messages.count + 1;
+
+	words = sscanf(text, "message %u %4s %511s %5s %23s %23s", &message.connection, direction,
+		       size, when, first, second);
+	message.down = words > 1 && !strcmp(direction, "down");
+	if (words < 5 || !message.connection || (!message.down && strcmp(direction, "up")))
+		give_up("plan line %d: message CONNECTION up|down SIZE at TIME is expected", line);
+	if (words == 5 && !strcmp(when, "at")) {
+		message.delay_ns = parse_time(first, line);
+	} else if (words == 6 && !strcmp(when, "after")) {
+		message.after = atoi(first) - 1;
+		message.delay_ns = parse_time(second, line);
+		if (message.after < 0 || message.after >= number - 1)
+			give_up("plan line %d: message: after %s: not one before it", line, first);
+	} else {
+		give_up("plan line %d: message: at TIME or after NUMBER TIME is expected", line);
+	}
+	parse_sizes(&message, size, line);
+	if (message.connection > messages.connections)
+		messages.connections = message.connection;
+	message.connection--;
+	messages.list = grow(messages.list, messages.count, sizeof(*messages.list));
+	messages.list[messages.count++] = message;
+}
+
+void messages_share(void)
+{
+	int i;
+
+	messages.records = mmap(NULL, (messages.count + 1) * sizeof(*messages.records),
+				PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (messages.records == MAP_FAILED)
+		give_up("messages: %s", strerror(errno));
+	for (i = 0; i < messages.count; i++) {
+		messages.records[i].connection = messages.list[i].connection + 1;
+		messages.records[i].down = messages.list[i].down;
+	}
+}
+
+void messages_write(void)
+{
+	ssize_t len = messages.count * sizeof(*messages.records);
+	int fd = open(RUN_DIR "/messages.records", O_WRONLY | O_CREAT | O_TRUNC, 0666);
+	ssize_t done;
+
+	if (fd < 0)
+		give_up("messages.records: %s", strerror(errno));
+	done = write(fd, messages.records, len);
+	if (done != len)
+		give_up("messages.records: %s",
+			done < 0 ? strerror(errno) : "No space left on device");
+	if (fsync(fd) || close(fd))
+		give_up("messages.records: %s", strerror(errno));
+}

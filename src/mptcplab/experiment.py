@@ -9,9 +9,11 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from pathlib import Path
 
 from mptcplab import doctor, engine, plan, records, report, store, workload
+from mptcplab.application import application_figures
 from mptcplab.engine import Limits, Outcome, RunCancelledError, Watch
 from mptcplab.errors import MptcplabError
 from mptcplab.guest import Guest
@@ -137,7 +139,10 @@ def measure(
         records.read_samples(directory / engine.SERVER_SAMPLES),
         outcome.guest,
     )
-    return outcome, figures
+    file = directory / engine.MESSAGES
+    messages = records.read_messages(file) if file.exists() else None
+    seen = application_figures(scenario, messages, int(outcome.guest["start_ns"]))
+    return outcome, replace(figures, metrics=figures.metrics | seen)
 
 
 def _run_one(

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mptcplab import scheduler, timeline
+from mptcplab.application import APPLICATION_METRICS
 from mptcplab.errors import RunError
 from mptcplab.records import Records, Samples, path_indices, select
 from mptcplab.scenario import Scenario
@@ -459,7 +460,9 @@ def _measured_interval(scenario: Scenario, server: Samples, guest: Mapping[str, 
     if workload.duration_ns is None:
         begin, end = start, int(guest["complete_ns"])
     else:
-        begin, end = start + workload.warmup_ns, start + workload.duration_ns
+        # what is sent at times of its own may all have arrived before the end
+        end = min(start + workload.duration_ns, int(guest["complete_ns"]))
+        begin = start + workload.warmup_ns
     times = server.connection["time_ns"]
     first = int(np.searchsorted(times, begin, side="left"))
     last = int(np.searchsorted(times, end, side="right")) - 1
@@ -572,9 +575,9 @@ def markdown() -> str:
             "in `guest.json`) is when the workload starts; every subflow is established by then, "
             "so that goodput and completion times have no handshake in them.",
             "- **The measured interval [t0, t1]**: for a workload with a duration, t0 = T0 + "
-            "warmup and t1 = T0 + duration, both moved inwards to the nearest sample. For a "
-            "workload with a size, t0 = T0 and t1 = `complete_ns`: slow start is part of a "
-            "completion time, so there is no warm-up.",
+            "warmup and t1 = T0 + duration, or `complete_ns` if that is earlier, both moved inwards "
+            "to the nearest sample. For any other, t0 = T0 and t1 = `complete_ns`: slow start is "
+            "part of a completion time, so there is no warm-up.",
             "- **Warm-up** leaves slow start out of the figures: by default a tenth of the "
             "duration, at most 5 s. Counts of whole runs (retransmissions, duplicates, packets) "
             "include it, and say so below.",
@@ -593,6 +596,15 @@ def markdown() -> str:
             "## Of each path",
             "",
             *_metric_table(PATH_METRICS),
+            "",
+            "## Of the applications",
+            "",
+            "What the applications saw of a [workload](workloads.md) other than bulk, from when "
+            "each of its messages was due, and when its last byte was read at the other end. Of "
+            "a workload with a duration, what is due in the warm-up is left out; what is due later "
+            "counts, also if it arrives after the end. They stand beside those of the run.",
+            "",
+            *_metric_table(APPLICATION_METRICS),
             "",
         ]
     )

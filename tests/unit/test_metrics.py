@@ -26,6 +26,7 @@ from mptcplab.metrics import (
     run_metrics,
 )
 from mptcplab.records import Samples
+from mptcplab.scenario import Flags, from_flags
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0
 
@@ -339,3 +340,15 @@ def test_every_metric_says_what_it_is_and_where_it_comes_from() -> None:
 def test_the_page_on_metrics_is_current() -> None:
     page = Path(__file__).parents[2] / "docs" / "metrics.md"
     assert page.read_text() == markdown(), "write it with python -m mptcplab.metrics"
+
+
+def test_a_workload_whose_messages_have_all_arrived_is_measured_until_then() -> None:
+    """Blocks until 10 s, the last of which arrived at 9.9 s, when sampling ends."""
+    flags = Flags(path=["a:1mbit,1ms"], workload="cbr:duration=10s,warmup=1s")
+    scenario = synthetic.scenario(workload=from_flags(flags).base.workload)
+    client, server = synthetic.run(FAST, SLOW, duration_ns=9900 * MS)
+    guest = synthetic.guest(9900 * MS)
+    found = run_metrics(scenario, client, server, guest).metrics
+    # 4000 + 1000 bytes per ms
+    assert found["goodput_bps"] == 40_000_000
+    assert found["completion_s"] is None

@@ -410,8 +410,8 @@ def _progress(total: int) -> Iterator[tuple[experiment.Progress, experiment.Ende
 
     def line(count: int, item: Scenario, entry: Entry) -> None:
         if entry["status"] == "ok":
-            goodput = entry["metrics"]["goodput_bps"] / 1e6
-            _say(f"[{count}/{total}] {_title(item)}: {goodput:.2f} Mbit/s")
+            text = report.headline(item.workload.kind, entry)
+            _say(f"[{count}/{total}] {_title(item)}: {text}")
         else:
             _say(f"[{count}/{total}] {_title(item)}: failed: {entry['reason'].splitlines()[0]}")
 

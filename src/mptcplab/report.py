@@ -11,6 +11,7 @@ import json
 import os
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mptcplab import timeline
+from mptcplab.application import APPLICATION_METRICS
 from mptcplab.metrics import (
     PATH_METRICS,
     RUN_METRICS,
@@ -33,6 +35,7 @@ from mptcplab.presets import Preset
 from mptcplab.records import read_samples
 from mptcplab.scenario import LONGEST_NS, Scenario
 from mptcplab.scheduler import Parameter, Scheduler
+from mptcplab.schema import Value
 from mptcplab.units import format_time
 
 if TYPE_CHECKING:
@@ -83,9 +86,10 @@ def run_entry(
     run, relative to the directory of the report. All that a failed run has no figure for is
     None. A run of plain TCP says so, and over which path.
     """
+    none: dict[str, Value] = {metric.name: None for metric in (*RUN_METRICS, *APPLICATION_METRICS)}
     if run_metrics is None:
         run_metrics = RunMetrics(
-            metrics={metric.name: None for metric in RUN_METRICS},
+            metrics={},
             paths=[
                 {**dict.fromkeys(metric.name for metric in PATH_METRICS), "name": path.name}
                 for path in scenario.paths
@@ -100,8 +104,8 @@ def run_entry(
     return entry | {
         "virtual_s": virtual_s,
         "wall_s": wall_s,
-        "data_packets": run_metrics.metrics["data_packets"],
-        "metrics": dict(run_metrics.metrics),
+        "data_packets": run_metrics.metrics.get("data_packets"),
+        "metrics": none | run_metrics.metrics,
         "paths": [dict(path) for path in run_metrics.paths],
         "directory": directory,
     }
@@ -112,8 +116,9 @@ def document(
 ) -> Document:
     """The JSON document of a comparison, runs and baselines in the order they are given in.
 
-    Fills in the aggregation benefit of each run that has, with its own seed, a baseline over each
-    path of `scenario`. Only `wall_s` may differ between two documents of the same scenario.
+    Fills in the aggregation benefit of each run of bulk data that has, with its own seed, a
+    baseline over each path of `scenario`. Only `wall_s` may differ between two documents of the
+    same scenario.
     """
     return {
         "runs": [_with_benefit(run, baselines, scenario) for run in runs],
@@ -130,11 +135,130 @@ def _with_benefit(run: Entry, baselines: Sequence[Entry], scenario: Scenario) ->
         if baseline["seed"] == run["seed"] and baseline["status"] == "ok"
     }
     benefit = None
-    if run["status"] == "ok" and all(path.name in alone for path in scenario.paths):
+    bulk = scenario.workload.kind == "bulk"
+    if bulk and run["status"] == "ok" and all(path.name in alone for path in scenario.paths):
         benefit = aggregation_benefit(
             run["metrics"]["goodput_bps"], [alone[path.name] for path in scenario.paths]
         )
     return run | {"metrics": run["metrics"] | {"aggregation_benefit": benefit}}
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of the table: its head, and a metric in some unit, with significant digits."""
+
+    head: str
+    metric: str
+    unit: float
+    digits: int
+
+
+@dataclass(frozen=True)
+class _View:
+    """What is shown of a kind of workload: columns to the left and right of the paths' shares.
+
+    The first one is what the kind is about, and `text` how it reads in a line.
+    """
+
+    left: tuple[_Column, ...]
+    right: tuple[_Column, ...]
+    notes: tuple[str, ...]
+    text: str
+
+
+_GOODPUT = _Column("Goodput\n\nMbit/s", "goodput_bps", _MBIT, 4)
+_RETRANSMITTED = _Column("Retrans-\nmitted\npackets", "retransmitted_packets", 1, 1)
+_OFO_MEAN = _Column("Out of\norder\nmean KiB", "ofo_bytes_mean", _KIB, 3)
+_OFO_P99 = _Column("Out of\norder\np99 KiB", "ofo_bytes_p99", _KIB, 3)
+_OFO_NOTES = (
+    "Out of order: data waiting at the receiver for an earlier byte, mean and 99th",
+    "percentile over time. docs/metrics.md defines every figure.",
+)
+_DEFINED = "docs/metrics.md defines every figure."
+
+
+def _completion(what: str, note: str) -> _View:
+    def column(name: str, metric: str) -> _Column:
+        return _Column(f"{what}\n{name}\nms", f"completion_ms_{metric}", 1, 4)
+
+    return _View(
+        left=(column("median", "median"), column("p99", "p99"), column("longest", "max")),
+        right=(_OFO_MEAN, _RETRANSMITTED),
+        notes=(note, "mean over time of what waits at the receiver for an earlier byte.", _DEFINED),
+        text="median ms",
+    )
+
+
+_DELAYS = (
+    _Column("Delay\nmean\nms", "delay_ms_mean", 1, 4),
+    _Column("Delay\nst. dev.\nms", "delay_ms_sd", 1, 3),
+    _Column("Delay\np99\nms", "delay_ms_p99", 1, 4),
+)
+_VIEWS = {
+    "bulk": _View(
+        left=(_GOODPUT, _Column("Aggre-\ngation\nbenefit", "aggregation_benefit", 1, 3)),
+        right=(_OFO_MEAN, _OFO_P99, _RETRANSMITTED),
+        notes=_OFO_NOTES,
+        text="Mbit/s",
+    ),
+    "transfers": _completion(
+        "Transfer",
+        "Transfer: time until its last byte has arrived, from when it was due. Out of order:",
+    ),
+    "requests": _completion(
+        "Response", "Response: time from when the request was due until it is there. Out of order:"
+    ),
+    "cbr": _View(
+        left=(*_DELAYS, _Column("Delay\nhighest\nms", "delay_ms_max", 1, 4)),
+        right=(_RETRANSMITTED,),
+        notes=("Delay: of a block, from when it is due until it has arrived.", _DEFINED),
+        text="ms mean delay",
+    ),
+    "web": _View(
+        left=(
+            _Column("Page\nload\ns", "page_load_s", 1, 4),
+            _Column("Object\nmedian\nms", "completion_ms_median", 1, 4),
+            _Column("Object\np99\nms", "completion_ms_p99", 1, 4),
+        ),
+        right=(_RETRANSMITTED,),
+        notes=(
+            "Page load: until the last object has arrived. Object: from its request on.",
+            _DEFINED,
+        ),
+        text="s page load",
+    ),
+    "video": _View(
+        left=(
+            _Column("Start-\nup\ns", "startup_s", 1, 3),
+            _Column("Stalls", "stalls", 1, 1),
+            _Column("Stalled\n\ns", "stall_s", 1, 3),
+            _Column("Bitrate\nmean\nMbit/s", "bitrate_bps", _MBIT, 3),
+            _Column("Switch-\nes", "switches", 1, 1),
+        ),
+        right=(_RETRANSMITTED,),
+        notes=(
+            "Stalls: how often, and for how long, the player had nothing to play after it began.",
+            f"Switches: changes of the bitrate. {_DEFINED}",
+        ),
+        text="s start-up",
+    ),
+    "frames": _View(
+        left=(_Column("Frames\nin time\n%", "in_time", 0.01, 4), *_DELAYS),
+        right=(_RETRANSMITTED,),
+        notes=(
+            "In time: arrived before the deadline. Delay: of a frame, from when it is due until it",
+            f"has arrived. {_DEFINED}",
+        ),
+        text="% in time",
+    ),
+}
+
+
+def headline(kind: str, entry: Entry) -> str:
+    """What a run that ended well is about, in two words."""
+    first = _VIEWS[kind].left[0]
+    value = entry["metrics"][first.metric]
+    return f"{'-' if value is None else f'{value / first.unit:.2f}'} {_VIEWS[kind].text}"
 
 
 def comparison_table(document: Document) -> Group:
@@ -142,36 +266,30 @@ def comparison_table(document: Document) -> Group:
 
     Plain ASCII; fits 80 columns whatever the number of paths is.
     """
+    view = _VIEWS[document["scenario"]["workload"]["kind"]]
     table = Table(box=_RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("Scheduler", overflow="fold")
-    table.add_column("Goodput\n\nMbit/s", justify="right", no_wrap=True)
-    table.add_column("Aggre-\ngation\nbenefit", justify="right", no_wrap=True)
+    for column in view.left:
+        table.add_column(column.head, justify="right", no_wrap=True)
     table.add_column("Share of\neach path\n%", overflow="fold")
-    table.add_column("Out of\norder\nmean KiB", justify="right", no_wrap=True)
-    table.add_column("Out of\norder\np99 KiB", justify="right", no_wrap=True)
-    table.add_column("Retrans-\nmitted\npackets", justify="right", no_wrap=True)
+    for column in view.right:
+        table.add_column(column.head, justify="right", no_wrap=True)
     for scheduler, runs in _by_scheduler(document["runs"]).items():
         ended_well = _ok(runs)
         name = scheduler
         if len(ended_well) < len(runs):
             name += f"\n{len(ended_well)} of {len(runs)} ok"
 
-        def of_run(
-            metric: str, unit: float, digits: int, runs: Sequence[Entry] = ended_well
-        ) -> str:
-            return _spread([run["metrics"][metric] for run in runs], unit, digits)
+        def shown(columns: Sequence[_Column], runs: Sequence[Entry] = ended_well) -> list[str]:
+            return [_of_runs(runs, column) for column in columns]
 
-        table.add_row(
-            name,
-            of_run("goodput_bps", _MBIT, 4),
-            of_run("aggregation_benefit", 1, 3),
-            _shares(ended_well),
-            of_run("ofo_bytes_mean", _KIB, 3),
-            of_run("ofo_bytes_p99", _KIB, 3),
-            of_run("retransmitted_packets", 1, 1),
-        )
+        table.add_row(name, *shown(view.left), _shares(ended_well), *shown(view.right))
         table.add_row()
-    return Group(table, *(Text(note) for note in _notes(document)))
+    return Group(table, *(Text(note) for note in _notes(document, view)))
+
+
+def _of_runs(runs: Sequence[Entry], column: _Column) -> str:
+    return _spread([run["metrics"][column.metric] for run in runs], column.unit, column.digits)
 
 
 def scheduler_table(schedulers: Iterable[Scheduler]) -> Table:
@@ -219,7 +337,7 @@ def parameter_table(parameters: Iterable[Parameter]) -> Table:
     return table
 
 
-def _notes(document: Document) -> list[str]:
+def _notes(document: Document, view: _View) -> list[str]:
     """What a first-time reader of the table must know, what is compared with, and what failed."""
     runs, baselines = document["runs"], document["baselines"]
     seeds = sorted({run["seed"] for run in runs})
@@ -228,26 +346,29 @@ def _notes(document: Document) -> list[str]:
     else:
         numbers = f"One run each, seed {seeds[0]}." if seeds else "No runs."
     warmup_ns = document["scenario"]["workload"]["warmup_ns"]
-    after = f" after {format_time(warmup_ns)} of warm-up" if warmup_ns else ""
-    benefit = "1 = all paths used in full, 0 = as good as the best alone."
-    if all(run["metrics"]["aggregation_benefit"] is None for run in runs):
-        benefit = "not measured (needs plain TCP over each of 2+ paths)."
-    notes = [
-        numbers,
-        f"Goodput: application data that arrived in order{after}.",
-        f"Aggregation benefit: {benefit}",
-        "Out of order: data waiting at the receiver for an earlier byte, mean and 99th",
-        "percentile over time. docs/metrics.md defines every figure.",
-    ]
+    notes = [numbers]
+    if document["scenario"]["workload"]["kind"] == "bulk":
+        after = f" after {format_time(warmup_ns)} of warm-up" if warmup_ns else ""
+        benefit = "1 = all paths used in full, 0 = as good as the best alone."
+        if all(run["metrics"]["aggregation_benefit"] is None for run in runs):
+            benefit = "not measured (needs plain TCP over each of 2+ paths)."
+        notes += [
+            f"Goodput: application data that arrived in order{after}.",
+            f"Aggregation benefit: {benefit}",
+        ]
+    elif warmup_ns:
+        notes.append(f"The first {format_time(warmup_ns)} are warm-up, and not measured.")
+    notes += view.notes
     alone = []
+    first = view.left[0]
     for path in document["scenario"]["paths"]:
         entries = [entry for entry in _ok(baselines) if entry["path"] == path["name"]]
         if entries:
-            goodputs = [entry["metrics"]["goodput_bps"] for entry in entries]
-            spread = _spread(goodputs, _MBIT, 4, between=" (", after=")")
+            values = [entry["metrics"][first.metric] for entry in entries]
+            spread = _spread(values, first.unit, first.digits, between=" (", after=")")
             alone.append(f"\n  {path['name']} {spread}")
     if alone:
-        notes.append(f"Plain TCP over one path alone, Mbit/s: {''.join(alone)}")
+        notes.append(f"Plain TCP over one path alone, {view.text}: {''.join(alone)}")
     return [*notes, *_failures(runs, "scheduler", ""), *_failures(baselines, "path", "plain TCP, ")]
 
 

@@ -19,10 +19,11 @@ import pytest
 from rich.console import Console
 
 from mptcplab import report
+from mptcplab.application import APPLICATION_METRICS
 from mptcplab.errors import MptcplabError
-from mptcplab.metrics import run_metrics
+from mptcplab.metrics import RUN_METRICS, run_metrics
 from mptcplab.records import Samples
-from mptcplab.scenario import Scenario
+from mptcplab.scenario import Flags, Scenario, from_flags
 from mptcplab.scheduler import Choice, Parameter, Setting
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, SECOND, SLOW, Flow
@@ -257,6 +258,70 @@ def test_the_table_is_ascii_and_fits_80_columns(paths: int) -> None:
     assert max(len(line) for line in figures.splitlines()) <= 80
     # 5 to 7 MiB, none of its digits lost at the edge of a column
     assert "5907..6931" in figures
+
+
+# Other workloads than bulk
+
+WORKLOADS = {
+    "transfers": ("completion_ms_median", "Transfer", "45.30"),
+    "cbr": ("delay_ms_mean", "Delay", "45.30"),
+    "requests": ("completion_ms_median", "Response", "45.30"),
+    "web": ("page_load_s", "Page", "45.30"),
+    "video": ("startup_s", "Start-", "45.3"),
+    "frames": ("in_time", "in time", "4530"),
+}
+
+
+def of_kind(kind: str, **figures: Any) -> Any:
+    load = from_flags(Flags(path=["a:1mbit,1ms"], workload=kind)).base.workload
+    scenario = synthetic.scenario(workload=load)
+    runs = [failed(scenario.with_(seed=seed), "") | {"status": "ok"} for seed in (1, 2, 3)]
+    for run, factor in zip(runs, (0.5, 1, 2), strict=True):
+        run["metrics"] = run["metrics"] | {name: factor * v for name, v in figures.items()}
+    return report.document(runs, [], BUILD, scenario)
+
+
+@pytest.mark.parametrize("kind", WORKLOADS)
+def test_the_table_shows_what_the_workload_is_about(kind: str) -> None:
+    metric, head, median = WORKLOADS[kind]
+    made = of_kind(kind, **{metric: 45.3})
+    text = table(made)
+    text.encode("ascii")
+    assert max(len(line) for line in text.splitlines()) <= 80
+    assert head in text
+    assert median in text
+    assert "Aggregation benefit" not in text
+    assert "docs/metrics.md defines every figure." in text
+    assert report.headline(kind, made["runs"][1]).startswith(f"{float(median):.2f} ")
+
+
+@pytest.mark.parametrize("kind", WORKLOADS)
+def test_every_column_is_a_metric_and_fits_with_the_widest_numbers(kind: str) -> None:
+    names = {metric.name for metric in (*RUN_METRICS, *APPLICATION_METRICS)}
+    made = of_kind(kind, **dict.fromkeys(names, 12345.678))
+    text = table(made)
+    assert max(len(line) for line in text[: text.index("Median of")].splitlines()) <= 80
+    assert "6173..24691" in text
+
+
+def test_a_baseline_is_compared_in_what_the_workload_is_about() -> None:
+    made = of_kind("transfers", completion_ms_median=20.0)
+    baseline = made["runs"][0] | {"path": "slow", "transport": "tcp"}
+    text = table(made | {"baselines": [baseline]})
+    assert "Plain TCP over one path alone, median ms:" in text
+    assert "slow 10.00" in text
+
+
+def test_the_benefit_of_aggregation_is_that_of_bulk_data() -> None:
+    load = from_flags(Flags(path=["a:1mbit,1ms"], workload="web")).base.workload
+    base = synthetic.scenario(workload=load)
+    runs = mptcp()
+    baselines = [alone(synthetic.scenario(), name, 1000) for name in ("fast", "slow")]
+    assert report.document(runs, baselines, BUILD, synthetic.scenario())["runs"][0]["metrics"][
+        "aggregation_benefit"
+    ]
+    made = report.document(runs, baselines, BUILD, base)
+    assert made["runs"][0]["metrics"]["aggregation_benefit"] is None
 
 
 # The chart

@@ -3,8 +3,8 @@
 
 Each kind is a class here, the resolved form of a [workload] table, and a function that makes of it
 a list of messages. The guest only plays messages (docs/workloads.md): messages of one connection
-and direction are written in the order of the list, each from when it is due. What it becomes of
-them is in messages.records, from which module `application` takes the figures.
+and direction are written in the order of the list, each from when it is due. What becomes of them
+is in messages.records, from which module `application` takes the figures.
 
 All times and sizes are whole numbers, and what is drawn comes from comparing integers of the
 generator, so that the messages are the same on every machine.
@@ -64,7 +64,7 @@ _RESERVOIR = (90, 240)
 _CUSHION = (126, 240)
 DEFAULT_FPS = 25
 DEFAULT_FRAMES_RATE_BPS = 4_000_000
-#: 12 frames, every third an I or P: a group that MPEG encoders have as their default.
+#: 12 frames, every third an I or P, a common one of MPEG.
 DEFAULT_GOP = "IBBPBBPBBPBB"
 #: From the compression that is commonly given for I, P and B frames, 1:7, 1:20 and 1:50.
 DEFAULT_RATIO = (14, 5, 2)

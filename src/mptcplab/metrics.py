@@ -576,8 +576,8 @@ def markdown() -> str:
             "so that goodput and completion times have no handshake in them.",
             "- **The measured interval [t0, t1]**: for a workload with a duration, t0 = T0 + "
             "warmup and t1 = T0 + duration, or `complete_ns` if that is earlier, both moved "
-            "inwards to the nearest sample. For any other, t0 = T0 and t1 = `complete_ns`: slow start is "
-            "part of a completion time, so there is no warm-up.",
+            "inwards to the nearest sample. For any other, t0 = T0 and t1 = `complete_ns`: slow "
+            "start is part of a completion time, so there is no warm-up.",
             "- **Warm-up** leaves slow start out of the figures: by default a tenth of the "
             "duration, at most 5 s. Counts of whole runs (retransmissions, duplicates, packets) "
             "include it, and say so below.",

@@ -530,10 +530,10 @@ def _resolve_cbr(literal: LiteralWorkload, _folder: Path, mistakes: Mistakes) ->
     timed = _timed(literal, mistakes)
     size = _or(literal.size, DEFAULT_BLOCK_BYTES)
     if literal.interval is not None:
-        blocks = timed["duration_ns"] // literal.interval + 1
+        blocks = -(-timed["duration_ns"] // literal.interval)
     else:
         assert rate_bps is not None
-        blocks = timed["duration_ns"] * rate_bps // (size * 8 * 10**9) + 1
+        blocks = -(-timed["duration_ns"] * rate_bps // (size * 8 * 10**9))
     sides = 2 if literal.direction == "both" else 1
     blamed = "duration" if literal.interval is None else "interval"
     if not _few_enough(blocks * sides, blamed, mistakes):
@@ -569,7 +569,7 @@ def _resolve_requests(
         return None
     interval_ns = _or(literal.interval, DEFAULT_REQUEST_INTERVAL_NS)
     timed = _timed(literal, mistakes)
-    number = timed["duration_ns"] // interval_ns + 1
+    number = -(-timed["duration_ns"] // interval_ns)
     if literal.random and number > _MAX_RANDOM_REQUESTS:
         message = f"{number} requests on average; at most {_MAX_RANDOM_REQUESTS} are possible"
         _wrong(mistakes, "interval", message)
@@ -641,7 +641,7 @@ def _resolve_frames(literal: LiteralWorkload, _folder: Path, mistakes: Mistakes)
     timed = _timed(literal, mistakes)
     fps = _or(literal.fps, DEFAULT_FPS)
     sides = 2 if literal.direction == "both" else 1
-    if not _few_enough((timed["duration_ns"] * fps // 10**9 + 1) * sides, "duration", mistakes):
+    if not _few_enough(-(-timed["duration_ns"] * fps // 10**9) * sides, "duration", mistakes):
         return None
     return Frames(
         **_directed(literal),

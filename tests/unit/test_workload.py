@@ -196,6 +196,25 @@ def test_the_rate_does_not_drift_when_the_interval_is_no_whole_number() -> None:
     assert found[1125].at_ns == 3 * SECOND
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cbr:interval=1ms,duration=100s",
+        "cbr:size=125B,rate=1mbit,duration=100s",
+        "requests:interval=1ms,duration=50s",
+        "frames:fps=200,duration=500s",
+        "transfers:count=50000",
+        "transfers:count=50000,interval=1ms,direction=down",
+    ],
+)
+def test_the_most_messages_are_possible_and_one_more_is_not(text: str) -> None:
+    assert len(played(text)) == workload.MAX_MESSAGES
+    if "duration=" in text:
+        key, _, value = text.rpartition("duration=")
+        longer = f"{key}duration={float(value[:-1]) + 0.1}s"
+        assert "messages; at most 100000 are possible" in problem(longer)
+
+
 def test_an_interval_may_be_given_instead() -> None:
     assert lines("cbr:size=5,interval=100ms,duration=200ms,direction=both") == [
         *("1 up 5 at 0", "1 down 5 at 0", "1 up 5 at 100000000", "1 down 5 at 100000000"),
@@ -414,9 +433,9 @@ def test_thirds_of_a_second_do_not_add_up_to_a_drift() -> None:
         ("cbr:siz=1", 'workload.siz = "1": unknown key; did you mean "size"?'),
         ("cbr:queue=1", 'workload.queue = "1": unknown key; accepted here: kind, direction'),
         ("cbr:rate=1mbit,interval=1s", 'workload.interval = "1s": rate and interval are both'),
-        ("cbr:interval=1us", 'workload.interval = "1us": 20000001 messages; at most 100000'),
-        ("cbr:rate=1gbit", "workload.duration: 312501 messages; at most 100000 are possible"),
-        ("frames:fps=240,duration=1000s", 'workload.duration = "1000s": 240001 messages; at'),
+        ("cbr:interval=1us", 'workload.interval = "1us": 20000000 messages; at most 100000'),
+        ("cbr:rate=1gbit", "workload.duration: 312500 messages; at most 100000 are possible"),
+        ("frames:fps=240,duration=1000s", 'workload.duration = "1000s": 240000 messages; at'),
         ("transfers:count=0", 'workload.count = "0": a count is a whole number from 1 to 50000'),
         ("transfers:count=200,direction=both,fresh=on", 'workload.count = "200": 400 connec'),
         ("transfers:count=50000,direction=both", 'workload.count = "50000": 200000 messages'),
@@ -425,7 +444,7 @@ def test_thirds_of_a_second_do_not_add_up_to_a_drift() -> None:
         ("requests:think=1s,interval=1s", 'workload.interval = "1s": with a think time, a requ'),
         (
             "requests:interval=1ms,duration=50s,random=on",
-            'workload.interval = "1ms": 50001 requests on average; at most 49000 are possible',
+            'workload.interval = "1ms": 50000 requests on average; at most 49000 are possible',
         ),
         ("web:connections=257", 'workload.connections = "257": the number of connections is a'),
         ("video:bitrates=1mbit", 'workload.bitrates = "1mbit": a list of 2 to 32 rates is exp'),

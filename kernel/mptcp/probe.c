@@ -299,7 +299,10 @@ static int probe_thread(void *arg)
 
 	for (due = probe->start_ns; !probe->stop_ns || due <= probe->stop_ns;
 	     due += probe->interval_ns) {
-		ktime_t at = ns_to_ktime(due);
+		/* before all else that happens at that time, in whatever order
+		 * its timers were started
+		 */
+		ktime_t at = ns_to_ktime(due - 1);
 
 		set_current_state(TASK_INTERRUPTIBLE);
 		if (kthread_should_stop()) {

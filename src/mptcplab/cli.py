@@ -27,6 +27,7 @@ from rich.progress import (
 from mptcplab import (
     __version__,
     bench,
+    chart,
     doctor,
     experiment,
     guest,
@@ -351,7 +352,7 @@ def _execute(request: Request, baselines: list[Scenario], options: dict[str, Any
         request.base,
     )
     write_json(out / DOCUMENT, document)
-    pictures = report.write_chart(document, out)
+    pictures = chart.write_chart(document, out)
     _show(document, pictures, out, as_json=options["as_json"])
     if any(entry["status"] != "ok" for entry in entries):
         sys.exit(MptcplabError.exit_status)

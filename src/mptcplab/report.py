@@ -1,46 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The report on some runs: a JSON document, and the table and chart that are made from it.
+"""The report on some runs: a JSON document, and the table that is made from it.
 
-Table and chart take the document and the record files it points to, never a live run, so that
-they can be made again from what is stored.
+The table takes the document, never a live run, so that it can be made again from what is stored.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.box import Box
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from mptcplab import timeline
 from mptcplab.application import APPLICATION_METRICS
-from mptcplab.metrics import (
-    PATH_METRICS,
-    RUN_METRICS,
-    Goodput,
-    RunMetrics,
-    aggregation_benefit,
-    goodput_series,
-)
+from mptcplab.metrics import PATH_METRICS, RUN_METRICS, RunMetrics, aggregation_benefit
 from mptcplab.presets import Preset
-from mptcplab.records import read_samples
-from mptcplab.scenario import LONGEST_NS, Scenario
+from mptcplab.scenario import Scenario
 from mptcplab.scheduler import Parameter, Scheduler
 from mptcplab.schema import Value
 from mptcplab.units import format_time
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Entry = dict[str, Any]
 Document = dict[str, Any]
@@ -51,23 +33,6 @@ _SHARED_KEYS = ("delay", "loss", "queue")
 
 # A rule under the head and nothing else; ASCII, so that it is the same in every terminal.
 _RULE = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
-
-# Okabe & Ito, "Color Universal Design" (2008); black is kept for the total. Yellow comes last
-# because it is faint on white.
-_PATH_COLOURS = (
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#999999", "#F0E442",
-)  # fmt: skip
-_TOTAL_COLOUR = "#000000"
-
-_DOTS_PER_INCH = 150
-_CHART_WIDTH = 8.0  # inches: 1200 pixels
-_PANEL_HEIGHT = 2.1
-_FRAME_HEIGHT = 1.0  # title and the label of the time axis
-_LEGEND_COLUMNS = 3
-_LEGEND_ROW_HEIGHT = 0.2
-_MAX_PATH_RATES = 3  # with more paths a dashed line for each would hide the curves
-_BINS = 200  # wanted in a chart: more would be narrower than a few pixels
-_SHORTEST_BIN_NS = 100_000_000  # a shorter one shows packets and round trips, not goodput
 
 
 def run_entry(
@@ -274,16 +239,16 @@ def comparison_table(document: Document) -> Group:
     table.add_column("Share of\neach path\n%", overflow="fold")
     for column in view.right:
         table.add_column(column.head, justify="right", no_wrap=True)
-    for scheduler, runs in _by_scheduler(document["runs"]).items():
-        ended_well = _ok(runs)
+    for scheduler, runs in by_scheduler(document["runs"]).items():
+        good = ended_well(runs)
         name = scheduler
-        if len(ended_well) < len(runs):
-            name += f"\n{len(ended_well)} of {len(runs)} ok"
+        if len(good) < len(runs):
+            name += f"\n{len(good)} of {len(runs)} ok"
 
-        def shown(columns: Sequence[_Column], runs: Sequence[Entry] = ended_well) -> list[str]:
+        def shown(columns: Sequence[_Column], runs: Sequence[Entry] = good) -> list[str]:
             return [_of_runs(runs, column) for column in columns]
 
-        table.add_row(name, *shown(view.left), _shares(ended_well), *shown(view.right))
+        table.add_row(name, *shown(view.left), _shares(good), *shown(view.right))
         table.add_row()
     return Group(table, *(Text(note) for note in _notes(document, view)))
 
@@ -362,7 +327,7 @@ def _notes(document: Document, view: _View) -> list[str]:
     alone = []
     first = view.left[0]
     for path in document["scenario"]["paths"]:
-        entries = [entry for entry in _ok(baselines) if entry["path"] == path["name"]]
+        entries = [entry for entry in ended_well(baselines) if entry["path"] == path["name"]]
         if entries:
             values = [entry["metrics"][first.metric] for entry in entries]
             spread = _spread(values, first.unit, first.digits, between=" (", after=")")
@@ -387,7 +352,7 @@ def _failures(entries: Sequence[Entry], by: str, kind: str) -> list[str]:
     ]
 
 
-def _by_scheduler(runs: Sequence[Entry]) -> dict[str, list[Entry]]:
+def by_scheduler(runs: Sequence[Entry]) -> dict[str, list[Entry]]:
     """The runs of each scheduler, schedulers in the order of their first run."""
     schedulers: dict[str, list[Entry]] = {}
     for run in runs:
@@ -395,7 +360,8 @@ def _by_scheduler(runs: Sequence[Entry]) -> dict[str, list[Entry]]:
     return schedulers
 
 
-def _ok(entries: Sequence[Entry]) -> list[Entry]:
+def ended_well(entries: Sequence[Entry]) -> list[Entry]:
+    """The entries of the runs that did not fail."""
     return [entry for entry in entries if entry["status"] == "ok"]
 
 
@@ -433,151 +399,3 @@ def _spread(
     if len(known) > 1:
         text += f"{between}{min(known):.{decimals}f}..{max(known):.{decimals}f}{after}"
     return text
-
-
-def write_chart(document: Document, out_dir: Path) -> list[Path]:
-    """Draw goodput over time, a panel per scheduler, as goodput.png and goodput.svg in `out_dir`.
-
-    Shows the first seed that ended well, and reads its records from the run's `directory` under
-    `out_dir`. Returns the files, or nothing when no run ended well. The same document gives the
-    same bytes. Raises MptcplabError when records cannot be read.
-    """
-    shown = {
-        scheduler: min(_ok(runs), key=lambda run: int(run["seed"]))
-        for scheduler, runs in _by_scheduler(document["runs"]).items()
-        if _ok(runs)
-    }
-    if not shown:
-        return []
-    scenario = Scenario.model_validate_json(json.dumps(document["scenario"]))
-    samples = {
-        scheduler: read_samples(out_dir / run["directory"] / "server.samples")
-        for scheduler, run in shown.items()
-    }
-    span_ns = max(
-        int(side.connection["time_ns"][-1]) - int(side.connection["time_ns"][0])
-        for side in samples.values()
-    )
-    bin_ns = _bin_ns(span_ns, scenario.sample_interval_ns)
-    panels = {
-        f"{scheduler}, seed {shown[scheduler]['seed']}": goodput_series(scenario, side, bin_ns)
-        for scheduler, side in samples.items()
-    }
-    matplotlib = _matplotlib()
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        # Without the salt the ids in an SVG file are random.
-        matplotlib.rcParams.update({"svg.hashsalt": "mptcplab", "font.size": 9})
-        figure = _goodput_figure(scenario, panels, bin_ns, span_ns)
-        png, svg = out_dir / "goodput.png", out_dir / "goodput.svg"
-        figure.savefig(png, dpi=_DOTS_PER_INCH, metadata={"Software": None})
-        figure.savefig(svg, metadata={"Date": None, "Creator": None})
-    return [png, svg]
-
-
-def _bin_ns(span_ns: int, sample_interval_ns: int) -> int:
-    """Width of a bin for a chart of `span_ns`: a whole number of sample intervals."""
-    wanted = max(span_ns // _BINS, min(_SHORTEST_BIN_NS, span_ns // 20))
-    return max(1, -(-wanted // sample_interval_ns)) * sample_interval_ns
-
-
-def _goodput_figure(
-    scenario: Scenario, panels: Mapping[str, Goodput], bin_ns: int, span_ns: int
-) -> Figure:
-    from matplotlib.figure import Figure
-
-    legend_rows = -(-(len(scenario.paths) + 3) // _LEGEND_COLUMNS)
-    height = _FRAME_HEIGHT + _PANEL_HEIGHT * len(panels) + _LEGEND_ROW_HEIGHT * legend_rows
-    figure = Figure(figsize=(_CHART_WIDTH, height), layout="constrained")
-    rates = timeline.rates(scenario)
-    axes = figure.subplots(len(panels), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
-    for axis, (title, goodput) in zip(axes, panels.items(), strict=True):
-        _draw_panel(axis, scenario, rates, goodput)
-        axis.set_title(title, loc="left", fontsize="medium", fontweight="bold")
-        axis.set_ylabel("Goodput (Mbit/s)")
-    axes[-1].set_xlabel("Time since the start of the workload (s)")
-    axes[-1].set_xlim(0, max(span_ns, bin_ns) / 1e9)
-    axes[-1].set_ylim(bottom=0)
-    figure.suptitle(f"Goodput over time, mean of each {format_time(bin_ns)}")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=_LEGEND_COLUMNS, frameon=False)
-    return figure
-
-
-def _draw_panel(
-    axis: Axes,
-    scenario: Scenario,
-    rates: Mapping[str, Sequence[tuple[int, int]]],
-    goodput: Goodput,
-) -> None:
-    constant = all(len(each) == 1 for each in rates.values())
-    capacity_mbps = sum(path.up.rate_bps for path in scenario.paths) / _MBIT
-    together = f" (together {capacity_mbps:g} Mbit/s)" if constant else ""
-    _draw_rate(axis, _sum(list(rates.values())), _TOTAL_COLOUR, label=f"dashed: links{together}")
-    axis.plot(
-        goodput.time_s,
-        goodput.total / _MBIT,
-        color=_TOTAL_COLOUR,
-        linewidth=1.0,
-        label="connection, in order",
-    )
-    for path, colour in zip(scenario.paths, _PATH_COLOURS, strict=False):
-        mine = rates[path.name]
-        link = f", link {path.up.rate_bps / _MBIT:g} Mbit/s" if len(mine) == 1 else ""
-        axis.plot(
-            goodput.time_s,
-            goodput.paths[path.name] / _MBIT,
-            color=colour,
-            linewidth=1.2,
-            label=f"{path.name}{link}",
-        )
-        if len(scenario.paths) <= _MAX_PATH_RATES:
-            _draw_rate(axis, mine, colour)
-    if scenario.workload.warmup_ns:
-        axis.axvspan(
-            0, scenario.workload.warmup_ns / 1e9, color="#eeeeee", zorder=0, label="warm-up"
-        )
-    axis.grid(axis="y", color="#dddddd", linewidth=0.5)
-    axis.spines[["top", "right"]].set_visible(False)
-
-
-def _draw_rate(axis: Axes, rates: Sequence[tuple[int, int]], colour: str, label: str = "") -> None:
-    """A dashed line: from when on, in ns, which rate, in bit/s."""
-    times_s = [at_ns / 1e9 for at_ns, _ in rates]
-    mbps = [rate_bps / _MBIT for _, rate_bps in rates]
-    # beyond the end of the axis
-    times_s.append(times_s[-1] + LONGEST_NS / 1e9)
-    mbps.append(mbps[-1])
-    axis.step(
-        times_s,
-        mbps,
-        where="post",
-        color=colour,
-        linestyle="--",
-        linewidth=0.8,
-        label=label or None,
-    )
-
-
-def _sum(rates: Sequence[Sequence[tuple[int, int]]]) -> list[tuple[int, int]]:
-    """The sum of rates that change at different times."""
-    changes = [
-        (at_ns, rate_bps - before)
-        for each in rates
-        for (at_ns, rate_bps), before in zip(each, [0, *(r for _, r in each)], strict=False)
-    ]
-    total, found = 0, dict[int, int]()
-    for at_ns, change in sorted(changes):
-        total += change
-        found[at_ns] = total
-    return list(found.items())
-
-
-def _matplotlib() -> ModuleType:
-    """Import matplotlib, which takes a second; its font cache goes into the cache of mptcplab."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    os.environ.setdefault("MPLCONFIGDIR", str(cache / "mptcplab" / "matplotlib"))
-    import matplotlib as module
-
-    module.use("agg")
-    return module

@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Documents, tables and charts of synthetic runs; the figures are those of test_metrics.py."""
+"""Documents and tables of synthetic runs; the figures are those of test_metrics.py."""
 
 from __future__ import annotations
 
 import copy
 import io
 import json
-import os
-import struct
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,13 +16,11 @@ from rich.console import Console
 
 from mptcplab import report
 from mptcplab.application import APPLICATION_METRICS
-from mptcplab.errors import MptcplabError
 from mptcplab.metrics import RUN_METRICS, run_metrics
-from mptcplab.records import Samples
 from mptcplab.scenario import Flags, Scenario, from_flags
 from mptcplab.scheduler import Choice, Parameter, Setting
 from tests.unit import synthetic
-from tests.unit.synthetic import FAST, SECOND, SLOW, Flow
+from tests.unit.synthetic import FAST, SLOW, Flow
 
 BUILD = {"kernel": "6.12", "guest": "1", "mptcplab": "0"}
 
@@ -322,105 +316,3 @@ def test_the_benefit_of_aggregation_is_that_of_bulk_data() -> None:
     ]
     made = report.document(runs, baselines, BUILD, base)
     assert made["runs"][0]["metrics"]["aggregation_benefit"] is None
-
-
-# The chart
-
-
-def charted(out_dir: Path, seeds: Sequence[int] = (1,)) -> Any:
-    scenarios = [
-        synthetic.scenario(scheduler=scheduler, seed=seed, duration_ns=10 * SECOND)
-        for scheduler in ("default", "roundrobin")
-        for seed in seeds
-    ]
-    return document([ok(scenario, FAST, SLOW, out_dir=out_dir) for scenario in scenarios])
-
-
-def test_the_chart_is_a_png_of_1200_pixels_and_an_svg(tmp_path: Path) -> None:
-    png, svg = report.write_chart(charted(tmp_path), tmp_path)
-    assert (png, svg) == (tmp_path / "goodput.png", tmp_path / "goodput.svg")
-    # PNG: 8 bytes of signature, then length and type of the first chunk, then width and height
-    assert png.read_bytes()[1:4] == b"PNG"
-    assert struct.unpack(">I", png.read_bytes()[16:20]) == (1200,)
-    assert "<svg" in svg.read_text()
-
-
-def test_the_chart_has_a_panel_per_scheduler_with_the_first_seed(tmp_path: Path) -> None:
-    _, svg = report.write_chart(charted(tmp_path, seeds=(3, 2)), tmp_path)
-    # matplotlib writes each text as a comment beside its outlines
-    texts = svg.read_text()
-    for text in (
-        "default, seed 2",
-        "roundrobin, seed 2",
-        "fast, link 40 Mbit/s",
-        "slow, link 10 Mbit/s",
-        "Goodput (Mbit/s)",
-        "Time since the start of the workload (s)",
-    ):
-        assert f"<!-- {text} -->" in texts
-    assert "seed 3" not in texts
-
-
-def test_the_chart_skips_a_scheduler_without_a_run_that_ended_well(tmp_path: Path) -> None:
-    made = charted(tmp_path)
-    made["runs"][1] |= {"status": "failed", "reason": "WARN", "directory": None}
-    _, svg = report.write_chart(made, tmp_path)
-    assert "default" in svg.read_text()
-    assert "roundrobin" not in svg.read_text()
-
-
-def test_a_run_shorter_than_a_sample_interval_has_a_chart(tmp_path: Path) -> None:
-    scenario = synthetic.scenario()
-    made = document([ok(scenario, FAST, SLOW)])
-    _, server = synthetic.run(FAST, SLOW, duration_ns=synthetic.MS)
-    at_start = Samples(server.connection[:1], server.subflow[:2])  # one sample of each
-    (tmp_path / "runs" / "default-1").mkdir(parents=True)
-    synthetic.write(at_start, tmp_path / "runs" / "default-1" / "server.samples")
-    assert len(report.write_chart(made, tmp_path)) == 2
-
-
-def test_there_is_no_chart_when_no_run_ended_well(tmp_path: Path) -> None:
-    made = document([failed(synthetic.scenario(), "WARN")])
-    assert report.write_chart(made, tmp_path) == []
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_same_document_gives_the_same_chart_byte_for_byte(tmp_path: Path) -> None:
-    made = charted(tmp_path)
-    first = [path.read_bytes() for path in report.write_chart(made, tmp_path)]
-    again = [path.read_bytes() for path in report.write_chart(made, tmp_path)]
-    assert first == again
-    png, svg = first
-    assert b"tEXt" not in png  # where versions and dates would stand
-    assert b"dc:date" not in svg
-
-
-def test_missing_records_are_named(tmp_path: Path) -> None:
-    made = charted(tmp_path)
-    missing = tmp_path / "runs" / "default-1" / "server.samples"
-    missing.unlink()
-    with pytest.raises(MptcplabError, match="cannot be read") as raised:
-        report.write_chart(made, tmp_path)
-    assert str(missing) in str(raised.value)
-
-
-def test_the_font_cache_goes_into_our_own_cache(tmp_path: Path) -> None:
-    made, home = tmp_path / "document.json", tmp_path / "home"
-    home.mkdir()
-    made.write_text(json.dumps(charted(tmp_path)))
-    script = (
-        "import json, pathlib, sys; from mptcplab import report; "
-        "assert 'matplotlib' not in sys.modules, 'it is slow to import'; "
-        "made = pathlib.Path(sys.argv[1]); "
-        "report.write_chart(json.loads(made.read_text()), made.parent)"
-    )
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("XDG_", "MPL"))}
-    subprocess.run(
-        [sys.executable, "-c", script, str(made)], env=kept | {"HOME": str(home)}, check=True
-    )
-    assert (tmp_path / "goodput.png").exists()
-    # fc-list, which matplotlib asks for the fonts of the system, may keep a cache of its own.
-    files = [path.relative_to(home) for path in home.rglob("*") if path.is_file()]
-    files = [path for path in files if "fontconfig" not in path.parts]
-    assert files
-    assert {path.parts[:3] for path in files} == {(".cache", "mptcplab", "matplotlib")}

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
 
-from mptcplab import doctor, engine, plan, records, report, store, workload
+from mptcplab import doctor, engine, plan, records, report, store, trace, workload
 from mptcplab.application import application_figures
 from mptcplab.engine import Limits, Outcome, RunCancelledError, Watch
 from mptcplab.errors import MptcplabError
@@ -59,6 +59,7 @@ def run_all(
     out: Store,
     *,
     modules: Mapping[str, Path] | None = None,
+    traces: Mapping[tuple[str, str], trace.Source] | None = None,
     jobs: int,
     limits: Limits | None = None,
     progress: Progress = lambda _share: None,
@@ -67,9 +68,10 @@ def run_all(
 ) -> list[Entry]:
     """Run every scenario and give an entry of the document for each, in the order given.
 
-    `modules` has the module of each scheduler that is a person's own, by name. A run that fails is
-    an entry that says why, and the others go on. Setting `cancel` ends the runs under way, keeps
-    those that have ended, and raises RunCancelledError.
+    `modules` has the module of each scheduler that is a person's own, by name, and `traces` what is
+    played on which path and is kept with its runs. A run that fails is an entry that says why, and
+    the others go on. Setting `cancel` ends the runs under way, keeps those that have ended, and
+    raises RunCancelledError.
     """
     cancel = cancel or threading.Event()
     modules = modules or {}
@@ -81,7 +83,10 @@ def run_all(
             virtual_s[index] = min(now_s, expected_s[index])
 
         watch = Watch(moved, cancel)
-        entry = _run_one(scenarios[index], kernel, guest, out, modules, limits or Limits(), watch)
+        entry = _run_one(
+            *(scenarios[index], kernel, guest, out),
+            *(modules, traces or {}, limits or Limits(), watch),
+        )
         virtual_s[index] = expected_s[index]
         return entry
 
@@ -151,6 +156,7 @@ def _run_one(
     guest: Guest,
     out: Store,
     modules: Mapping[str, Path],
+    traces: Mapping[tuple[str, str], trace.Source],
     limits: Limits,
     watch: Watch,
 ) -> Entry:
@@ -170,6 +176,7 @@ def _run_one(
                 run_metrics=figures,
                 directory=str(out.directory(key).relative_to(out.out)),
             )
+            store.keep_traces(directory, scenario, traces)
             store.write_json(directory / store.SCENARIO, scenario.model_dump(mode="json"))
             result = {name: value for name, value in entry.items() if name != "wall_s"}
             store.write_json(directory / store.RESULT, result)

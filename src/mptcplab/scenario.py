@@ -219,13 +219,15 @@ class Scenario(_Resolved):
 class Request:
     """What a person asks for: a scenario, run with each scheduler and each of `repeat` seeds.
 
-    `sources` has the C files of those schedulers that are a person's own, by name.
+    `sources` has the C files of those schedulers that are a person's own, by name; `traces` what
+    is played on a path, by its name and "up" or "down".
     """
 
     base: Scenario
     schedulers: tuple[Choice, ...]
     repeat: int
     sources: Mapping[str, FilePath]
+    traces: Mapping[tuple[str, str], trace.Source]
 
     def runs(self) -> list[Scenario]:
         """Every run: scheduler by scheduler, seeds ascending from the scenario's own."""
@@ -490,7 +492,7 @@ def _request(
         trace=flags.trace,
         seed=seed,
     )
-    return Request(base, schedulers, repeat, sources)
+    return Request(base, schedulers, repeat, sources, traces.sources)
 
 
 def _merge(flags: Flags, mistakes: Mistakes) -> None:
@@ -706,10 +708,14 @@ class _Traces:
     def __init__(self, folder: FilePath, workload: Workload | None, mistakes: Mistakes) -> None:
         self._folder, self._mistakes = folder, mistakes
         self.duration_ns = (workload and workload.duration_ns) or LONGEST_NS
-        self._read: dict[str, Sequence[Step] | None] = {}
+        #: What is played, by the name of its path and "up" or "down".
+        self.sources: dict[tuple[str, str], trace.Source] = {}
+        self._read: dict[str, tuple[Sequence[Step], trace.Source] | None] = {}
 
-    def steps(self, literal: LiteralTrace | None, place: Place) -> Sequence[Step] | None:
-        """What is to be played; None, with a mistake noted, if it cannot be."""
+    def steps(
+        self, literal: LiteralTrace | None, path: str, side: str, place: Place
+    ) -> Sequence[Step] | None:
+        """What is to be played on a path; None, with a mistake noted, if it cannot be."""
         if literal is None:
             return ()
         if literal.file is None:
@@ -717,31 +723,46 @@ class _Traces:
             return None
         key = literal.model_dump_json()
         if key not in self._read:
-            self._read[key] = self._load(literal, literal.file, place)
-        return self._read[key]
+            self._read[key] = self._load(literal, self._folder / literal.file, place)
+        read = self._read[key]
+        if read is None:
+            return None
+        steps, self.sources[path, side] = read
+        return steps
 
-    def _load(self, literal: LiteralTrace, file: str, place: Place) -> Sequence[Step] | None:
+    def _load(
+        self, literal: LiteralTrace, file: FilePath, place: Place
+    ) -> tuple[Sequence[Step], trace.Source] | None:
         try:
             found = trace.read(
-                self._folder / file,
+                file,
                 columns=literal.columns,
                 interval_ns=literal.interval,
                 skip_empty=bool(literal.skip_empty),
             )
-        except trace.TraceError as error:
-            self._mistakes.add(place, str(error), file)
+            source = trace.Source(
+                file,
+                trace.digest(file.read_bytes()),
+                columns=literal.columns,
+                interval_ns=literal.interval,
+                skip_empty=bool(literal.skip_empty),
+                offset_ns=literal.offset or 0,
+                repeat=literal.repeat is not False,
+            )
+        except (trace.TraceError, OSError) as error:
+            self._mistakes.add(place, str(error), literal.file)
             return None
         steps = trace.steps(
             found,
             duration_ns=self.duration_ns,
-            offset_ns=literal.offset or 0,
-            repeat=literal.repeat is not False,
+            offset_ns=source.offset_ns,
+            repeat=source.repeat,
             resolution_ns=literal.resolution or DEFAULT_RESOLUTION_NS,
         )
         if steps[-1].rate_bps == 0 and literal.repeat is False:
             message = "it ends without a rate, and is not repeated: data would never arrive"
-            self._mistakes.add(place, message, file)
-        return steps
+            self._mistakes.add(place, message, literal.file)
+        return steps, source
 
 
 def _paths(
@@ -782,7 +803,7 @@ def _path(literal: LiteralPath, place: Place, traces: _Traces, mistakes: Mistake
     for side, values in sides.items():
         own = getattr(literal, side)
         given = (*place, "trace") if own.trace is None else (*place, side, "trace")
-        values["steps"] = traces.steps(values["trace"], given)
+        values["steps"] = traces.steps(values["trace"], literal.name or "", side, given)
         if values["steps"] is None:
             return None
         if values["steps"]:

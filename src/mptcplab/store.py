@@ -3,7 +3,8 @@
 
 The key is a hash of everything that a run depends on: the resolved scenario with its seed, and
 the builds of kernel and guest. `result.json` and the records of a key are always the same bytes;
-`cost.json` has what is wall-clock.
+`cost.json` has what is wall-clock. The traces that were played lie in `traces/`, and `traces.json`
+says which was played where, and how.
 """
 
 from __future__ import annotations
@@ -14,19 +15,37 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
+from mptcplab import records, trace
+from mptcplab.engine import CLIENT_SAMPLES, SERVER_SAMPLES
 from mptcplab.errors import MptcplabError
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
+from mptcplab.records import Samples
 from mptcplab.scenario import Scenario
 
 RESULT = "result.json"
 COST = "cost.json"
 SCENARIO = "scenario.json"
+TRACES = "traces.json"
+#: The document of the latest comparison in an output directory.
+DOCUMENT = "comparison.json"
 
 _PARTIAL = ".partial-"
+
+
+def make_directory(directory: Path) -> None:
+    """Make a directory to write to; raises MptcplabError if it cannot be made or written to."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=directory).close()
+    except OSError as error:
+        raise MptcplabError(f"mptcplab: cannot write to {directory}: {error.strerror}") from error
 
 
 def run_key(scenario: Scenario, kernel: KernelBuild, guest: Guest) -> str:
@@ -42,11 +61,7 @@ class Store:
         """Raises MptcplabError if `out` cannot be made or written to."""
         self.out = out
         self._runs = out / "runs"
-        try:
-            self._runs.mkdir(parents=True, exist_ok=True)
-            tempfile.TemporaryFile(dir=self._runs).close()
-        except OSError as error:
-            raise MptcplabError(f"mptcplab: cannot write to {out}: {error.strerror}") from error
+        make_directory(self._runs)
 
     def directory(self, key: str) -> Path:
         return self._runs / key
@@ -74,13 +89,127 @@ class Store:
         shutil.rmtree(old, ignore_errors=True)
 
 
+def keep_traces(
+    directory: Path, scenario: Scenario, traces: Mapping[tuple[str, str], trace.Source]
+) -> None:
+    """Copy the traces that are played on the paths of a run, each once, into its directory.
+
+    Raises MptcplabError if one was changed after it was read.
+    """
+    paths = [path.name for path in scenario.paths]
+    kept: dict[str, str] = {}
+    index: dict[str, dict[str, Any]] = {}
+    for (path, side), source in traces.items():
+        if path not in paths:
+            continue
+        if source.digest not in kept:
+            content = source.file.read_bytes()
+            if trace.digest(content) != source.digest:
+                raise MptcplabError(
+                    f"mptcplab: {source.file} was changed meanwhile; run it once more"
+                )
+            name = f"traces/{source.file.name}"
+            if name in kept.values():
+                name = f"traces/{len(kept) + 1}-{source.file.name}"
+            (directory / "traces").mkdir(exist_ok=True)
+            (directory / name).write_bytes(content)
+            kept[source.digest] = name
+        index.setdefault(path, {})[side] = asdict(source) | {"file": kept[source.digest]}
+    if index:
+        write_json(directory / TRACES, index)
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run as it is kept; `traces` are by the name of their path and "up" or "down"."""
+
+    directory: Path
+    scenario: Scenario
+    client: Samples
+    server: Samples
+    traces: Mapping[tuple[str, str], trace.Source]
+
+
+def find_runs(place: Path) -> list[Path]:
+    """The directories of runs that `place` stands for: itself, or all runs of a comparison.
+
+    Of a comparison these are its runs that ended well, in the order of its document, without the
+    baselines. Raises MptcplabError if there are none.
+    """
+    if (place / SCENARIO).exists():
+        return [place]
+    if not (place / DOCUMENT).exists():
+        what = "there is no such directory"
+        if place.exists():
+            what = f"no run: it has neither {SCENARIO}, as a run has, nor {DOCUMENT}"
+        raise MptcplabError(
+            f"mptcplab: {place}: {what}; accepted is the directory of a run, OUT/runs/KEY, or that "
+            "of a comparison, OUT"
+        )
+    try:
+        runs = _read_json(place / DOCUMENT)["runs"]
+        found = [place / run["directory"] for run in runs if run["status"] == "ok"]
+    except (KeyError, TypeError):
+        raise MptcplabError(f"mptcplab: {place / DOCUMENT}: not that of a comparison") from None
+    if not found:
+        raise MptcplabError(f"mptcplab: {place / DOCUMENT}: none of its runs ended well")
+    return found
+
+
+def read_run(directory: Path) -> StoredRun:
+    """Read a run that was stored. Raises MptcplabError, naming the file, if it cannot be."""
+    try:
+        content = _read_json(directory / SCENARIO)
+        scenario = Scenario.model_validate_json(json.dumps(content))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(step) for step in first["loc"])
+        raise MptcplabError(
+            f"mptcplab: {directory / SCENARIO}: {where}: {first['msg']}; it was written by another "
+            "version, or changed: run it once more"
+        ) from None
+    traces = {}
+    if (directory / TRACES).exists():
+        try:
+            for path, sides in _read_json(directory / TRACES).items():
+                for side, source in sides.items():
+                    file = directory / source["file"]
+                    traces[path, side] = trace.Source(**source | {"file": file})
+        except (AttributeError, KeyError, TypeError):
+            raise MptcplabError(
+                f"mptcplab: {directory / TRACES}: not what a run keeps of its traces"
+            ) from None
+    return StoredRun(
+        directory,
+        scenario,
+        records.read_samples(directory / CLIENT_SAMPLES),
+        records.read_samples(directory / SERVER_SAMPLES),
+        traces,
+    )
+
+
+def _read_json(file: Path) -> Any:
+    try:
+        return json.loads(file.read_bytes())
+    except OSError as error:
+        raise MptcplabError(f"mptcplab: {file}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise MptcplabError(f"mptcplab: {file}: not JSON: {error}") from None
+
+
 def write_json(file: Path, content: Mapping[str, Any]) -> None:
     """Write a document for people and programs: indented, in the order of its keys, whole."""
+    write(file, (json.dumps(content, indent=1) + "\n").encode())
+
+
+def write(file: Path, content: bytes) -> None:
+    """Write a file as a whole, or not at all; raises MptcplabError if that cannot be."""
     partial = file.with_name(f"{_PARTIAL}{file.name}")
     try:
-        partial.write_text(json.dumps(content, indent=1) + "\n")
+        partial.write_bytes(content)
         partial.replace(file)
     except OSError as error:
         raise MptcplabError(f"mptcplab: cannot write {file}: {error.strerror}") from error
     finally:
-        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)

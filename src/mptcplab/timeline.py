@@ -80,15 +80,18 @@ def instants(scenario: Scenario) -> list[Instant]:
     return sorted(found, key=lambda instant: instant.at_ns)
 
 
-def rates(scenario: Scenario) -> dict[str, list[tuple[int, int]]]:
+def rates(
+    scenario: Scenario, side: Literal["up", "down"] = "up"
+) -> dict[str, list[tuple[int, int]]]:
     """Of each path, from client to server: from when on, in ns, it has which rate, in bit/s.
 
-    A path that loses every packet, or is closed, has none.
+    With `side` down, from server to client. A path that loses every packet, or is closed, has none.
     """
-    found = {path.name: [(0, path.up.rate_bps)] for path in scenario.paths}
+    found = {path.name: [(0, getattr(path, side).rate_bps)] for path in scenario.paths}
     for instant in instants(scenario):
-        if instant.up:
-            rate_bps = 0 if instant.up.loss == 1.0 else instant.up.rate_bps
+        link: Direction | None = getattr(instant, side)
+        if link:
+            rate_bps = 0 if link.loss == 1.0 else link.rate_bps
             found[instant.path].append((instant.at_ns, rate_bps))
         elif instant.act == "close":
             found[instant.path].append((instant.at_ns, 0))

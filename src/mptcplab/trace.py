@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import bisect
 import csv
+import hashlib
 import io
 import itertools
 import re
@@ -58,7 +59,8 @@ class Trace:
 
     `time_ns` int64[n]: when they begin, the first at 0, strictly rising; `length_ns` is later than
     the last. `rate_bps` and `delay_ns` int64[n], `loss` float64[n] from 0 to 1; None is what the
-    trace says nothing about, and at least one is not None.
+    trace says nothing about, and at least one is not None. `sinr_db` float64[n] is for the reader:
+    it is not played.
     """
 
     time_ns: Int64s
@@ -66,6 +68,7 @@ class Trace:
     rate_bps: Int64s | None = None
     delay_ns: Int64s | None = None
     loss: Floats | None = None
+    sinr_db: Floats | None = None
 
     def __post_init__(self) -> None:
         values = [v for v in (self.rate_bps, self.delay_ns, self.loss) if v is not None]
@@ -75,6 +78,23 @@ class Trace:
         assert self.time_ns[0] == 0
         assert np.all(np.diff(self.time_ns) > 0)
         assert self.length_ns > self.time_ns[-1]
+        assert self.sinr_db is None or self.sinr_db.shape == self.time_ns.shape
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a trace is from, and how it is read (see `read`) and played (see `steps`).
+
+    `digest` is that of the file's content, in hexadecimal digits.
+    """
+
+    file: Path
+    digest: str
+    columns: Mapping[str, str] | None = None
+    interval_ns: int | None = None
+    skip_empty: bool = False
+    offset_ns: int = 0
+    repeat: bool = True
 
 
 @dataclass(frozen=True)
@@ -96,6 +116,7 @@ def read(
     columns: Mapping[str, str] | None = None,
     interval_ns: int | None = None,
     skip_empty: bool = False,
+    sinr: bool = False,
 ) -> Trace:
     """The trace in a file, of Mahimahi or CSV; with `columns` or `interval_ns` it is CSV.
 
@@ -103,7 +124,8 @@ def read(
     header and the unit in brackets, e.g. {"rate": "DL_bitrate [kbit]"}; the unit of a time may be
     the format of a date, as for strptime: "Timestamp [%Y-%m-%d %H:%M:%S]". With `interval_ns` no
     column is a time, and each row holds that long. With `skip_empty` rows are left out in which a
-    cell that is taken is empty, "-" or "nan". Raises TraceError.
+    cell that is taken is empty, "-" or "nan". With `sinr` a column sinr_db is read as well, if
+    there is one. Raises TraceError.
     """
     if interval_ns is not None and not 0 < interval_ns <= MAX_LENGTH_NS:
         raise TraceError(f"interval {interval_ns} ns: out of range; it is 1ns to 366 days")
@@ -113,7 +135,21 @@ def read(
         raise TraceError(f"no rows; {_ACCEPTED}")
     if columns is None and interval_ns is None and re.fullmatch(r"[-+]?[0-9.]+", first):
         return _read_mahimahi(text)
-    return _read_csv(text, columns, interval_ns, skip_empty)
+    return _read_csv(text, columns, interval_ns, skip_empty, sinr)
+
+
+def digest(content: bytes) -> str:
+    """What tells the content of a file from any other."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def at(trace: Trace, time_ns: Int64s, *, offset_ns: int = 0, repeat: bool = True) -> Int64s:
+    """Which step of the trace is played at each time, as `steps` has it: int64[n], from 0."""
+    within_ns = time_ns + offset_ns
+    if repeat:
+        within_ns = within_ns % trace.length_ns
+    index: Int64s = np.searchsorted(trace.time_ns, within_ns, side="right").astype(np.int64) - 1
+    return index
 
 
 def carried(rates: Sequence[tuple[int, int]], begin_ns: int, end_ns: int) -> int:
@@ -381,6 +417,9 @@ _KINDS = {
 }
 #: What a column of a CSV file can be.
 COLUMNS = tuple(_KINDS)
+#: The name of a column that is not played: signal to noise and interference, in dB.
+SINR = "sinr_db"
+_SINR_STEPS = 1000
 
 # No more digits than a quantity can need: they bound the work on senseless input.
 _NUMBER = re.compile(
@@ -410,13 +449,20 @@ class _Column:
 
 
 def _read_csv(
-    text: str, columns: Mapping[str, str] | None, interval_ns: int | None, skip_empty: bool
+    text: str,
+    columns: Mapping[str, str] | None,
+    interval_ns: int | None,
+    skip_empty: bool,
+    sinr: bool,
 ) -> Trace:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         rows = ((reader.line_num, row) for row in reader if row)
         line, header = next(rows, (1, []))
-        wanted = _columns([name.strip() for name in header], columns, interval_ns, line)
+        header = [name.strip() for name in header]
+        wanted = _columns(header, columns, interval_ns, line)
+        if sinr and SINR in header:
+            wanted.append(_Column("sinr", header.index(SINR), SINR, 0, _parse_sinr))
         found = _rows(rows, wanted, len(header), skip_empty)
     except csv.Error as error:
         message = f"line {reader.line_num}: {printable(str(error))}; {_CSV_ACCEPTED}"
@@ -447,7 +493,8 @@ def _read_csv(
     if loss is not None and loss.min() == 1:
         name = next(column.name for column in wanted if column.kind == "loss")
         raise TraceError(f"column {shown(name)}: all is lost for ever; less than 100% is accepted")
-    return Trace(time_ns, length_ns, rate_bps, found.get("delay"), loss)
+    sinr_db = found["sinr"] / _SINR_STEPS if "sinr" in found else None
+    return Trace(time_ns, length_ns, rate_bps, found.get("delay"), loss, sinr_db)
 
 
 def _rows(
@@ -649,6 +696,16 @@ def _complaint(cell: str, wanted: str = "number") -> str:
     if not cell:
         return "empty"
     return "negative" if re.match("[-\N{MINUS SIGN}][0-9.]", cell) else f"not a {wanted}"
+
+
+def _parse_sinr(cell: str) -> int:
+    """Thousandths of a dB."""
+    negative = cell.strip().startswith("-")
+    digits = cell.strip()[1:] if negative else cell
+    steps = round(Decimal(digits.strip()) * _SINR_STEPS) if _NUMBER.fullmatch(digits) else None
+    if steps is None or steps > 1000 * _SINR_STEPS:
+        raise ValueError("a SINR is a number from -1000 to 1000")
+    return -steps if negative else steps
 
 
 def _date_parser(form: str) -> Callable[[str], int]:

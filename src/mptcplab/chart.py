@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The chart of a comparison, made from its document and the record files it points to."""
+"""The chart of a comparison, made from its document and the record files it points to.
+
+What charts have in common, colours and size, is here as well.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mptcplab import timeline
 from mptcplab.metrics import Goodput, goodput_series
@@ -25,20 +29,37 @@ _MBIT = 1e6
 
 # Okabe & Ito, "Color Universal Design" (2008); black is kept for the total. Yellow comes last
 # because it is faint on white.
-_PATH_COLOURS = (
+PATH_COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#999999", "#F0E442",
 )  # fmt: skip
-_TOTAL_COLOUR = "#000000"
+TOTAL_COLOUR = "#000000"
 
-_DOTS_PER_INCH = 150
-_CHART_WIDTH = 8.0  # inches: 1200 pixels
+DOTS_PER_INCH = 150
+WIDTH = 8.0  # inches: 1200 pixels
+LEGEND_ROW_HEIGHT = 0.2
+#: What keeps dates and versions out of files, by their format.
+NO_DATE: Mapping[str, dict[str, Any]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
 _PANEL_HEIGHT = 2.1
 _FRAME_HEIGHT = 1.0  # title and the label of the time axis
 _LEGEND_COLUMNS = 3
-_LEGEND_ROW_HEIGHT = 0.2
 _MAX_PATH_RATES = 3  # with more paths a dashed line for each would hide the curves
 _BINS = 200  # wanted in a chart: more would be narrower than a few pixels
 _SHORTEST_BIN_NS = 100_000_000  # a shorter one shows packets and round trips, not goodput
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Everything that is drawn within looks the same on every machine, and needs no screen."""
+    matplotlib = _matplotlib()
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        # Without the salt the ids in an SVG file are random.
+        matplotlib.rcParams.update({"svg.hashsalt": "mptcplab", "font.size": 9})
+        yield
 
 
 def write_chart(document: Document, out_dir: Path) -> list[Path]:
@@ -69,15 +90,11 @@ def write_chart(document: Document, out_dir: Path) -> list[Path]:
         f"{scheduler}, seed {shown[scheduler]['seed']}": goodput_series(scenario, side, bin_ns)
         for scheduler, side in samples.items()
     }
-    matplotlib = _matplotlib()
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        # Without the salt the ids in an SVG file are random.
-        matplotlib.rcParams.update({"svg.hashsalt": "mptcplab", "font.size": 9})
+    with drawing():
         figure = _goodput_figure(scenario, panels, bin_ns, span_ns)
         png, svg = out_dir / "goodput.png", out_dir / "goodput.svg"
-        figure.savefig(png, dpi=_DOTS_PER_INCH, metadata={"Software": None})
-        figure.savefig(svg, metadata={"Date": None, "Creator": None})
+        figure.savefig(png, dpi=DOTS_PER_INCH, metadata=NO_DATE["png"])
+        figure.savefig(svg, metadata=NO_DATE["svg"])
     return [png, svg]
 
 
@@ -93,8 +110,8 @@ def _goodput_figure(
     from matplotlib.figure import Figure
 
     legend_rows = -(-(len(scenario.paths) + 3) // _LEGEND_COLUMNS)
-    height = _FRAME_HEIGHT + _PANEL_HEIGHT * len(panels) + _LEGEND_ROW_HEIGHT * legend_rows
-    figure = Figure(figsize=(_CHART_WIDTH, height), layout="constrained")
+    height = _FRAME_HEIGHT + _PANEL_HEIGHT * len(panels) + LEGEND_ROW_HEIGHT * legend_rows
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
     rates = timeline.rates(scenario)
     axes = figure.subplots(len(panels), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
     for axis, (title, goodput) in zip(axes, panels.items(), strict=True):
@@ -119,15 +136,15 @@ def _draw_panel(
     constant = all(len(each) == 1 for each in rates.values())
     capacity_mbps = sum(path.up.rate_bps for path in scenario.paths) / _MBIT
     together = f" (together {capacity_mbps:g} Mbit/s)" if constant else ""
-    _draw_rate(axis, _sum(list(rates.values())), _TOTAL_COLOUR, label=f"dashed: links{together}")
+    _draw_rate(axis, _sum(list(rates.values())), TOTAL_COLOUR, label=f"dashed: links{together}")
     axis.plot(
         goodput.time_s,
         goodput.total / _MBIT,
-        color=_TOTAL_COLOUR,
+        color=TOTAL_COLOUR,
         linewidth=1.0,
         label="connection, in order",
     )
-    for path, colour in zip(scenario.paths, _PATH_COLOURS, strict=False):
+    for path, colour in zip(scenario.paths, PATH_COLOURS, strict=False):
         mine = rates[path.name]
         link = f", link {path.up.rate_bps / _MBIT:g} Mbit/s" if len(mine) == 1 else ""
         axis.plot(

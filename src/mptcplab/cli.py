@@ -37,20 +37,23 @@ from mptcplab import (
     presets,
     radio,
     report,
+    run_chart,
     scenario,
     scheduler,
+    series,
+    store,
 )
 from mptcplab.engine import Limits, RunCancelledError
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.report import Document, Entry
 from mptcplab.scenario import Flags, Request, Scenario
-from mptcplab.store import Store, write_json
+from mptcplab.store import DOCUMENT, Store, write_json
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+#: Where runs are kept if nothing else is said.
+DEFAULT_OUT = Path("mptcplab-out")
 _SPEC = "NAME[:PARAM=VALUE...]"
-#: The document of the latest comparison in an output directory.
-DOCUMENT = "comparison.json"
 _SHARE_THAT_TELLS = 0.02
 
 
@@ -114,7 +117,7 @@ def _scenario_options(command: F) -> F:
             "--out",
             "-o",
             type=click.Path(path_type=Path, file_okay=False),
-            default=Path("mptcplab-out"),
+            default=DEFAULT_OUT,
             show_default=True,
             help="Directory for runs, pictures and the document.",
         ),
@@ -177,6 +180,53 @@ def compare(file: Path | None, baseline: bool, **options: Any) -> None:
     """
     request = _request(file, options, single=False)
     _execute(request, experiment.baselines(request) if baseline else [], options)
+
+
+@cli.command()
+@click.argument(
+    "places", metavar="[RUN]...", nargs=-1, type=click.Path(path_type=Path), required=False
+)
+@click.option(
+    "--format",
+    "-f",
+    "formats",
+    metavar=f"{'|'.join(run_chart.FORMATS)}",
+    multiple=True,
+    type=click.Choice(run_chart.FORMATS),
+    help="Of the picture; may be given several times.  [png]",
+)
+@click.option("--data", is_flag=True, help="Also write the series that are drawn, as CSV.")
+@click.option(
+    "--out",
+    "-o",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Directory for the pictures, as KEY.png.  [run.png in the directory of each run]",
+)
+def show(places: tuple[Path, ...], formats: tuple[str, ...], data: bool, out: Path | None) -> None:
+    """Draw a run: goodput, round-trip times, windows, queues and buffers over time.
+
+    RUN is the directory of a run, OUT/runs/KEY, or that of a comparison, OUT, for a picture of
+    each of its runs that ended well.  [mptcplab-out]
+    """
+    directories = [
+        directory for place in places or (DEFAULT_OUT,) for directory in store.find_runs(place)
+    ]
+    if out is not None:
+        store.make_directory(out)
+    for directory in dict.fromkeys(directories):
+        stored = store.read_run(directory)
+        try:
+            drawn = series.run_series(stored.scenario, stored.client, stored.server, stored.traces)
+        except MptcplabError as error:
+            text = str(error).removeprefix("mptcplab: ")
+            raise MptcplabError(f"mptcplab: {directory}: {text}") from error
+        file = directory / "run" if out is None else out / directory.resolve().name
+        written = run_chart.write(stored.scenario, drawn, file, tuple(formats) or ("png",))
+        if data:
+            written.append(file.with_name(f"{file.name}.csv"))
+            store.write(written[-1], series.csv_text(drawn).encode())
+        for each in written:
+            click.echo(f"{_title(stored.scenario)}: {each}")
 
 
 @cli.group("kernel")
@@ -330,15 +380,16 @@ def _execute(request: Request, baselines: list[Scenario], options: dict[str, Any
     lab_kernel, lab_guest = _builds()
     modules = _modules(request, lab_kernel)
     out: Path = options["out"]
-    store = Store(out)
+    runs_store = Store(out)
     everything = [*baselines, *runs]
     with _interruptible() as cancel, _progress(len(everything)) as (progress, ended):
         entries = experiment.run_all(
             everything,
             lab_kernel,
             lab_guest,
-            store,
+            runs_store,
             modules=modules,
+            traces=request.traces,
             jobs=options["jobs"],
             limits=Limits(wall_s=options["wall_limit"]),
             progress=progress,

@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from mptcplab import records, trace
 from mptcplab.engine import CLIENT_SAMPLES, SERVER_SAMPLES
-from mptcplab.errors import MptcplabError
+from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
 from mptcplab.records import Samples
@@ -134,7 +134,7 @@ def find_runs(place: Path) -> list[Path]:
     """The directories of runs that `place` stands for: itself, or all runs of a comparison.
 
     Of a comparison these are its runs that ended well, in the order of its document, without the
-    baselines. Raises MptcplabError if there are none.
+    baselines. Raises InputError if it is neither, and MptcplabError if there are none.
     """
     if (place / SCENARIO).exists():
         return [place]
@@ -142,10 +142,8 @@ def find_runs(place: Path) -> list[Path]:
         what = "there is no such directory"
         if place.exists():
             what = f"no run: it has neither {SCENARIO}, as a run has, nor {DOCUMENT}"
-        raise MptcplabError(
-            f"mptcplab: {place}: {what}; accepted is the directory of a run, OUT/runs/KEY, or that "
-            "of a comparison, OUT"
-        )
+        accepted = "accepted is the directory of a run, OUT/runs/KEY, or of a comparison, OUT"
+        raise InputError([Problem(str(place), "", "", f"{what}; {accepted}")])
     try:
         runs = _read_json(place / DOCUMENT)["runs"]
         found = [place / run["directory"] for run in runs if run["status"] == "ok"]

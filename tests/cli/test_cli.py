@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import subprocess
@@ -150,6 +151,56 @@ def test_a_drive_is_written_as_a_scenario_that_can_be_planned(tmp_path: Path) ->
     assert "drive.toml: exists already; nothing was written" in again.stderr
 
 
+def test_show_draws_a_run_with_its_trace_and_writes_its_data(
+    lab_kernel: KernelBuild, tmp_path: Path
+) -> None:
+    del lab_kernel
+    drive, out, pictures = tmp_path / "drive", tmp_path / "out", tmp_path / "pictures"
+    assert mptcplab("scenario", "drive", str(drive)).returncode == 0
+    done = mptcplab(
+        *("compare", str(drive / "drive.toml"), "-s", "default,minrtt", "--no-baseline"),
+        *("--duration", "2s", "--event", "1s:lte:down,lasts=300ms", "--out", str(out)),
+    )
+    assert done.returncode == 0, done.stderr
+    runs = json.loads((out / "comparison.json").read_text())["runs"]
+    first, second = (out / run["directory"] for run in runs)
+    kept = (first / "traces" / "lte.csv").read_bytes()
+    assert kept == (drive / "lte.csv").read_bytes()
+
+    one = mptcplab("show", str(first), "--data")
+    assert one.returncode == 0, one.stderr
+    assert one.stdout.splitlines() == [
+        f"default, seed 1: {first / 'run.png'}",
+        f"default, seed 1: {first / 'run.csv'}",
+    ]
+    picture = (first / "run.png").read_bytes()
+    assert picture.startswith(PNG)
+    assert int.from_bytes(picture[16:20], "big") == 1200
+    with (first / "run.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    # 2 s in bins of 20 ms; the trace's rows are of 100 ms, and the link is down from 1 s to 1.3 s
+    assert len(rows) == 100
+    traced = (drive / "lte.csv").read_text().splitlines()[1].split(",")
+    assert float(rows[0]["sinr_db.lte"]) == float(traced[3])
+    assert float(rows[0]["link_bps.lte"]) == pytest.approx(float(traced[1]))
+    assert float(rows[55]["link_bps.lte"]) == 0
+    received = sum(float(row["goodput_bps"]) for row in rows) * 0.02 / 2
+    assert received == pytest.approx(runs[0]["metrics"]["goodput_bps"], rel=1e-3)
+
+    every = mptcplab("show", str(out), "-f", "svg", "--out", str(pictures))
+    assert every.returncode == 0, every.stderr
+    names = [f"{first.name}.svg", f"{second.name}.svg"]
+    assert sorted(each.name for each in pictures.iterdir()) == sorted(names)
+    drawn = (pictures / names[1]).read_text()
+    for text in ("minrtt, seed 1: bulk up 2s, cubic", "down", "dB", "Mbit/s", "5g-mmwave"):
+        assert f"<!-- {text}" in drawn
+
+    (first / "client.samples").unlink()
+    gone = mptcplab("show", str(first))
+    assert gone.returncode == 1
+    assert f"{first / 'client.samples'}: cannot be read" in gone.stderr
+
+
 def test_a_preset_is_planned_with_its_numbers() -> None:
     done = mptcplab("run", "--path", "lte:delay=60ms", "--path", "home:preset=wifi", "--plan")
     assert done.returncode == 0, done.stderr
@@ -179,6 +230,9 @@ def test_a_preset_is_planned_with_its_numbers() -> None:
         (["scheduler", "new", "default"], "a scheduler of the lab kernel has this name"),
         (["scheduler", "new", "My-Own"], "a scheduler's name is a letter"),
         (["kernel", "build", "--variant", "none"], "--variant"),
+        (["show", "no-such-run"], "there is no such directory; accepted is"),
+        (["show", "."], "neither scenario.json, as a run has, nor comparison.json"),
+        (["show", ".", "--format", "gif"], "--format"),
     ],
 )
 def test_bad_input_is_told_in_words_with_status_2(arguments: list[str], expected: str) -> None:
@@ -390,7 +444,8 @@ def test_a_scheduler_that_fails_ends_its_run_with_its_name_and_a_backtrace(
 @pytest.mark.parametrize(
     "command",
     [
-        *([], ["run"], ["compare"], ["kernel"], ["doctor"], ["bench"]),
+        *([], ["run"], ["compare"], ["show"], ["kernel"], ["doctor"], ["bench"]),
+        *(["scenario"], ["scenario", "drive"]),
         *(["scheduler"], ["scheduler", "list"], ["scheduler", "show"], ["scheduler", "new"]),
     ],
 )

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Stored runs are read back; what is none is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mptcplab import scenario, store, trace
+from mptcplab.errors import MptcplabError
+from mptcplab.scenario import Flags
+from tests.unit import synthetic
+from tests.unit.synthetic import FAST, SLOW
+
+TRACE = "time_s,rate_mbit,sinr_db\n0,10,-3\n1,5,2.5\n"
+
+
+def stored(directory: Path) -> Path:
+    """A run as experiment.py leaves it."""
+    directory.mkdir(parents=True, exist_ok=True)
+    client, server = synthetic.run(FAST, SLOW)
+    store.write_json(directory / "scenario.json", synthetic.scenario().model_dump(mode="json"))
+    synthetic.write(client, directory / "client.samples")
+    synthetic.write(server, directory / "server.samples")
+    return directory
+
+
+def comparison(out: Path, *statuses: str) -> None:
+    runs = [{"directory": f"runs/{n}", "status": status} for n, status in enumerate(statuses)]
+    store.write_json(out / "comparison.json", {"runs": runs})
+
+
+def test_a_run_is_read_as_it_was_stored(tmp_path: Path) -> None:
+    run = store.read_run(stored(tmp_path / "run"))
+    assert run.scenario == synthetic.scenario()
+    assert len(run.client.connection) == len(run.server.connection) == 1001
+    assert run.traces == {}
+
+
+def test_a_run_stands_for_itself_and_a_comparison_for_its_runs(tmp_path: Path) -> None:
+    run = stored(tmp_path / "runs" / "0")
+    assert store.find_runs(run) == [run]
+    comparison(tmp_path, "ok", "failed", "ok")
+    assert store.find_runs(tmp_path) == [run, tmp_path / "runs" / "2"]
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (None, "neither scenario.json, as a run has, nor comparison.json; accepted is"),
+        ("{", "comparison.json: not JSON"),
+        ("[]", "comparison.json: not that of a comparison"),
+        ('{"runs": [{"status": "failed"}]}', "none of its runs ended well"),
+    ],
+)
+def test_what_is_no_run_is_told(tmp_path: Path, document: str | None, message: str) -> None:
+    if document is not None:
+        (tmp_path / "comparison.json").write_text(document)
+    with pytest.raises(MptcplabError, match=message):
+        store.find_runs(tmp_path)
+    with pytest.raises(MptcplabError, match="there is no such directory"):
+        store.find_runs(tmp_path / "none")
+
+
+def test_files_that_are_missing_or_cut_off_are_named(tmp_path: Path) -> None:
+    run = stored(tmp_path / "run")
+    samples = run / "client.samples"
+    samples.write_bytes(samples.read_bytes()[:-1])
+    with pytest.raises(MptcplabError, match=r"client.samples: the record at offset \d+ is cut off"):
+        store.read_run(run)
+    samples.unlink()
+    with pytest.raises(MptcplabError, match=r"client.samples: cannot be read"):
+        store.read_run(run)
+    resolved = json.loads((run / "scenario.json").read_text())
+    del resolved["seed"]
+    store.write_json(run / "scenario.json", resolved)
+    with pytest.raises(MptcplabError, match=r"scenario.json: seed: Field required.*run it once"):
+        store.read_run(run)
+    (run / "scenario.json").write_text("{")
+    with pytest.raises(MptcplabError, match=r"scenario.json: not JSON"):
+        store.read_run(run)
+
+
+def request(tmp_path: Path) -> scenario.Request:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    (tmp_path / "one" / "t.csv").write_text(TRACE)
+    (tmp_path / "two" / "t.csv").write_text(TRACE.replace("10", "20"))
+    file = tmp_path / "scenario.toml"
+    file.write_text(
+        '[[path]]\nname = "a"\ndelay = "5ms"\ntrace = "one/t.csv"\n'
+        '[[path]]\nname = "b"\ndelay = "5ms"\nrate = "1mbit"\n'
+        '[path.up.trace]\nfile = "two/t.csv"\noffset = "1s"\nrepeat = false\n'
+    )
+    return scenario.load_file(file, Flags())
+
+
+def test_each_trace_is_kept_once_with_how_it_was_played(tmp_path: Path) -> None:
+    asked = request(tmp_path)
+    run = stored(tmp_path / "run")
+    store.keep_traces(run, asked.base, asked.traces)
+    assert sorted(file.name for file in (run / "traces").iterdir()) == ["2-t.csv", "t.csv"]
+    found = store.read_run(run).traces
+    assert list(found) == [("a", "up"), ("a", "down"), ("b", "up")]
+    assert found["a", "up"] == found["a", "down"]
+    kept = found["b", "up"]
+    assert (kept.file, kept.offset_ns, kept.repeat) == (run / "traces/2-t.csv", 10**9, False)
+    assert kept.file.read_bytes() == (tmp_path / "two" / "t.csv").read_bytes()
+
+
+def test_a_baseline_keeps_the_traces_of_its_path(tmp_path: Path) -> None:
+    asked = request(tmp_path)
+    run = stored(tmp_path / "run")
+    store.keep_traces(run, asked.base.single_path("b"), asked.traces)
+    assert list(store.read_run(run).traces) == [("b", "up")]
+
+
+def test_a_trace_that_changes_meanwhile_is_refused(tmp_path: Path) -> None:
+    asked = request(tmp_path)
+    (tmp_path / "one" / "t.csv").write_text(TRACE.replace("5", "6"))
+    with pytest.raises(MptcplabError, match=r"t.csv was changed meanwhile; run it once more"):
+        store.keep_traces(stored(tmp_path / "run"), asked.base, asked.traces)
+
+
+def test_traces_json_of_something_else_is_told(tmp_path: Path) -> None:
+    run = stored(tmp_path / "run")
+    for content in ("[]", '{"a": {"up": {}}}', '{"a": {"up": {"file": "x", "mode": 1}}}'):
+        (run / "traces.json").write_text(content)
+        with pytest.raises(MptcplabError, match="not what a run keeps of its traces"):
+            store.read_run(run)
+
+
+def test_a_sinr_is_read_if_it_is_wanted_and_there(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text(TRACE)
+    wanted, not_wanted = trace.read(file, sinr=True), trace.read(file)
+    assert wanted.sinr_db is not None
+    assert wanted.sinr_db.tolist() == [-3, 2.5]
+    assert not_wanted.sinr_db is None
+    file.write_text(TRACE.replace("-3", "loud"))
+    assert trace.read(file).rate_bps is not None
+    with pytest.raises(trace.TraceError, match='line 2, column "sinr_db": "loud"'):
+        trace.read(file, sinr=True)

@@ -29,6 +29,7 @@ from mptcplab import (
     bench,
     chart,
     doctor,
+    drive_settings,
     experiment,
     guest,
     kernel,
@@ -331,17 +332,41 @@ def scenario_presets() -> None:
     click.echo("\ndocs/presets.md has the reason for each number.")
 
 
+def _list_settings(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if not wanted:
+        return
+    click.echo(drive_settings.listing(radio.Drive()))
+    click.echo("\nbuilding=none takes the building away. docs/radio.md has the sources at length.")
+    context.exit()
+
+
 @scenario_group.command("drive")
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.option("--seed", type=click.IntRange(0, literal.MAX_SEED), default=1, show_default=True)
-def scenario_drive(directory: Path, seed: int) -> None:
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a parameter, e.g. lte.power=40dBm or building=none.",
+)
+@click.option(
+    "--list",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_list_settings,
+    help="List the parameters with defaults, ranges and sources, and stop.",
+)
+def scenario_drive(directory: Path, seed: int, settings: tuple[str, ...]) -> None:
     """Write a drive past a 5G and an LTE cell into DIRECTORY.
 
     A car passes a mast with both at 60 km/h, and for a while there is a house between them
     (docs/radio.md). A trace of each cell, with rate, delay and SINR, and drive.toml, a scenario
     whose paths are these. The seed is that of the shadowing.
     """
-    for file in radio.write_scenario(radio.Drive(), seed, directory):
+    drive = drive_settings.apply(radio.Drive(), settings)
+    for file in radio.write_scenario(drive, seed, directory, settings):
         click.echo(f"written: {file}")
     click.echo(f"compare with it: mptcplab compare {directory}/drive.toml --scheduler ...")
 

@@ -18,16 +18,17 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from mptcplab import units
 from mptcplab.errors import InputError, Problem
+from mptcplab.trace import MAX_DELAY_NS, MIN_RATE_BPS
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -86,6 +87,11 @@ def _within(name: str, value: float, low: float, high: float) -> None:
         raise ValueError(f"{name} is {value}; it is from {low:g} to {high:g}")
 
 
+def _within_limits(thing: Drive | Building | Cell) -> None:
+    for name, (low, high) in thing.LIMITS.items():
+        _within(name, getattr(thing, name), low, high)
+
+
 @dataclass(frozen=True)
 class Building:
     """A box with vertical walls, parallel to the axes, on the ground.
@@ -102,12 +108,16 @@ class Building:
     walls: int = 2
     materials: tuple[tuple[str, float], ...] = (("glass", 0.3), ("plywood", 0.7))
 
+    LIMITS: ClassVar[Mapping[str, tuple[float, float]]] = {
+        "height_m": (0.0, 1000.0),
+        "walls": (0, 100),
+    }
+
     def __post_init__(self) -> None:
         for name, (low, high) in (("x_m", self.x_m), ("y_m", self.y_m)):
             if not -math.inf < low < high < math.inf:
                 raise ValueError(f"{name} is {(low, high)}; it is the lower end and a higher one")
-        _within("height_m", self.height_m, 0.0, 1000.0)
-        _within("walls", self.walls, 0, 100)
+        _within_limits(self)
         wall_loss(1e9, self.materials)
 
 
@@ -143,6 +153,22 @@ class Cell:
     height_m: float = 10.0
     environment: Literal["umi", "uma"] = "umi"
 
+    LIMITS: ClassVar[Mapping[str, tuple[float, float]]] = {
+        "height_m": (1.5, 1000.0),
+        "frequency_hz": (0.5e9, 100e9),
+        "bandwidth_hz": (1.0, 10e9),
+        "power_dbm": (-200.0, 200.0),
+        "gain_bs_dbi": (-200.0, 200.0),
+        "gain_ut_dbi": (-200.0, 200.0),
+        "noise_figure_db": (-200.0, 200.0),
+        "share": (0.0, 1.0),
+        "slot_ns": (1, _NS_PER_S),
+        "harq_slots": (1, 100),
+        "harq_retransmissions": (0, 100),
+        "recovery_ns": (0, 3600 * _NS_PER_S),
+        "radio_delay_ns": (0, 3600 * _NS_PER_S),
+    }
+
     def __post_init__(self) -> None:
         if not self.name:
             raise ValueError("name is empty; a cell has one")
@@ -152,16 +178,7 @@ class Cell:
             raise ValueError(f"blockage is {self.blockage!r}; it is nlos or through")
         if self.link not in ("cqi", "shannon"):
             raise ValueError(f"link is {self.link!r}; it is cqi or shannon")
-        _within("frequency_hz", self.frequency_hz, 0.5e9, 100e9)
-        _within("bandwidth_hz", self.bandwidth_hz, 1.0, 10e9)
-        for name in ("power_dbm", "gain_bs_dbi", "gain_ut_dbi", "noise_figure_db"):
-            _within(name, getattr(self, name), -200.0, 200.0)
-        _within("share", self.share, 0.0, 1.0)
-        _within("slot_ns", self.slot_ns, 1, _NS_PER_S)
-        _within("harq_slots", self.harq_slots, 1, 100)
-        _within("harq_retransmissions", self.harq_retransmissions, 0, 100)
-        _within("recovery_ns", self.recovery_ns, 0, 3600 * _NS_PER_S)
-        _within("radio_delay_ns", self.radio_delay_ns, 0, 3600 * _NS_PER_S)
+        _within_limits(self)
 
 
 # The paper gives the technology (mmWave module of ns-3.33) and no number. docs/radio.md has the
@@ -221,6 +238,13 @@ class Drive:
     step_ns: int = 100 * _NS_PER_MS  # ours: 1.67 m, a sixth of the shortest correlation distance
     wire_delay_ns: int = 5 * _NS_PER_MS  # ours
 
+    LIMITS: ClassVar[Mapping[str, tuple[float, float]]] = {
+        "height_ut_m": (1.5, 22.5),  # TR 38.901, table 7.4.1-1
+        "duration_ns": (1, 24 * 3600 * _NS_PER_S),
+        "step_ns": (1, 3600 * _NS_PER_S),
+        "wire_delay_ns": (0, 3600 * _NS_PER_S),
+    }
+
     def __post_init__(self) -> None:
         names = [cell.name for cell in self.cells]
         if len(set(names)) != len(names):
@@ -228,13 +252,11 @@ class Drive:
         for name in ("start_m", "velocity_mps"):
             if not all(math.isfinite(value) for value in getattr(self, name)):
                 raise ValueError(f"{name} is {getattr(self, name)}; it is two finite numbers")
-        _within("step_ns", self.step_ns, 1, 3600 * _NS_PER_S)
-        _within("duration_ns", self.duration_ns, self.step_ns, 24 * 3600 * _NS_PER_S)
+        _within_limits(self)
         if self.duration_ns % self.step_ns:
             raise ValueError(
                 f"duration_ns is {self.duration_ns}; it is a multiple of step_ns, {self.step_ns}"
             )
-        _within("wire_delay_ns", self.wire_delay_ns, 0, 3600 * _NS_PER_S)
 
 
 @dataclass(frozen=True)
@@ -320,13 +342,33 @@ def write_csv(trace: RadioTrace, path: Path) -> None:
     path.write_text("\n".join(rows) + "\n", encoding="ascii")
 
 
-def write_scenario(drive_: Drive, seed: int, directory: Path) -> list[Path]:
+def write_scenario(
+    drive_: Drive, seed: int, directory: Path, settings: Sequence[str] = ()
+) -> list[Path]:
     """Writes a drive as NAME.csv per cell, and drive.toml, a scenario with a path for each.
 
-    Returns the files. Raises InputError, and writes nothing, if one of them exists already or the
-    directory cannot be made.
+    `settings` are named there, as what made the drive. Returns the files. Raises InputError, and
+    writes nothing, if one of them exists already, the directory cannot be made, or a cell is none
+    that a path can be made of.
     """
-    traces = drive(drive_, seed)
+    try:
+        traces = drive(drive_, seed)
+    except ValueError as error:
+        message = f"path loss is not defined all along this way: {error}"
+        raise InputError([Problem("scenario drive", "", "", message)]) from None
+    unusable = []
+    for name, trace in traces.items():
+        if trace.rate_bps.max() < MIN_RATE_BPS:
+            low, high = trace.sinr_db.min(), trace.sinr_db.max()
+            message = f"the car is out of its reach all the time: its SINR is {low:.0f} to "
+            unusable.append(Problem("scenario drive", "", name, f"{message}{high:.0f} dB"))
+        if trace.delay_ns.max() > MAX_DELAY_NS:
+            longest = units.format_time(int(trace.delay_ns.max()))
+            message = f"its delay is up to {longest}; a path has at most "
+            most = units.format_time(MAX_DELAY_NS)
+            unusable.append(Problem("scenario drive", "", name, message + most))
+    if unusable:
+        raise InputError(unusable)
     toml = directory / "drive.toml"
     files = {name: directory / f"{name}.csv" for name in traces}
     try:
@@ -342,7 +384,9 @@ def write_scenario(drive_: Drive, seed: int, directory: Path) -> list[Path]:
         write_csv(trace, files[name])
     paths = "".join(f'[[path]]\nname = "{name}"\ntrace = "{name}.csv"\n\n' for name in traces)
     toml.write_text(
-        f"# A drive past {len(traces)} cells, with the shadowing of seed {seed}.\n\n{paths}"
+        f"# A drive past {len(traces)} cells, with the shadowing of seed {seed}.\n"
+        + "".join(f"# --set {setting}\n" for setting in settings)
+        + f"\n{paths}"
         f'[workload]\nduration = "{units.format_time(drive_.duration_ns)}"\nwarmup = "0s"\n',
         encoding="ascii",
     )

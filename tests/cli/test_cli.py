@@ -151,15 +151,32 @@ def test_a_drive_is_written_as_a_scenario_that_can_be_planned(tmp_path: Path) ->
     assert "drive.toml: exists already; nothing was written" in again.stderr
 
 
+def test_a_drive_is_written_with_what_was_set(tmp_path: Path) -> None:
+    command = ("scenario", "drive", str(tmp_path / "drive"))
+    listed = mptcplab("scenario", "drive", "--list")
+    assert listed.returncode == 0, listed.stderr
+    assert "\nlte.power=30dBm  (-200dBm to 200dBm)\n" in listed.stdout
+    bad = mptcplab(*command, "--set", "lte.power=40", "--set", "speed.east=fast")
+    assert bad.returncode == 2
+    assert "mptcplab: 2 mistakes in --set" in bad.stderr
+    assert not (tmp_path / "drive").exists()
+    # without a building the sight line is there all the time, and the table's top rate with it
+    done = mptcplab(*command, "--set", "building=none", "--set", "5g-mmwave.power=60dBm")
+    assert done.returncode == 0, done.stderr
+    rows = (tmp_path / "drive" / "5g-mmwave.csv").read_text().splitlines()[1:]
+    assert {row.split(",")[1] for row in rows} == {"649339986"}
+
+
 def test_show_draws_a_run_with_its_trace_and_writes_its_data(
     lab_kernel: KernelBuild, tmp_path: Path
 ) -> None:
     del lab_kernel
     drive, out, pictures = tmp_path / "drive", tmp_path / "out", tmp_path / "pictures"
-    assert mptcplab("scenario", "drive", str(drive)).returncode == 0
+    slow = ("--set", "5g-mmwave.share=2%", "--set", "duration=2s")
+    assert mptcplab("scenario", "drive", str(drive), *slow).returncode == 0
     done = mptcplab(
         *("compare", str(drive / "drive.toml"), "-s", "default,minrtt", "--no-baseline"),
-        *("--duration", "2s", "--event", "1s:lte:down,lasts=300ms", "--out", str(out)),
+        *("--event", "1s:lte:down,lasts=300ms", "--out", str(out)),
     )
     assert done.returncode == 0, done.stderr
     runs = json.loads((out / "comparison.json").read_text())["runs"]
@@ -233,6 +250,7 @@ def test_a_preset_is_planned_with_its_numbers() -> None:
         (["show", "no-such-run"], "there is no such directory; accepted is"),
         (["show", "."], "neither scenario.json, as a run has, nor comparison.json"),
         (["show", ".", "--format", "gif"], "--format"),
+        (["scenario", "drive", "x", "--set", "lte.powr=1dBm"], 'did you mean "lte.power"?'),
     ],
 )
 def test_bad_input_is_told_in_words_with_status_2(arguments: list[str], expected: str) -> None:

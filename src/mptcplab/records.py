@@ -418,11 +418,11 @@ def markdown() -> str:
             "",
             "## Decision record",
             "",
-            f"A `.decisions` file is a sequence of {DECISION_BYTES}-byte little-endian records, one "
-            "for each decision of the scheduler from T0 on, in the order of time. A refused pick "
-            "makes no sense (a closed subflow, an acknowledged segment) and is not carried out. A "
-            "forced one was made for a scheduler that waited for nothing. Upstream's default is "
-            "not traced.",
+            f"A `.decisions` file is a sequence of {DECISION_BYTES}-byte little-endian records, "
+            "one for each decision of the scheduler from T0 on, in the order of time. A refused "
+            "pick makes no sense (a closed subflow, an acknowledged segment) and is not carried "
+            "out. A forced one was made for a scheduler that waited for nothing. Upstream's "
+            "default is not traced.",
             "",
             *_field_table(DECISION_FIELDS, 0),
             "",

@@ -2,8 +2,9 @@
 """Every kind of workload on the real kernel, with times that follow from the paths.
 
 A packet has 90 bytes of headers: Ethernet's 14, IP's and TCP's 20 each, 12 of timestamps and 24 of
-DSS. So 1424 bytes of a message fit into one of 1514. A message arrives within 2 us of what follows
-from delay and rate: each time that an end looks at the clock moves it by 256 ns.
+DSS, or 28 if both ends send data. So 1424 bytes of a message fit into one of 1514. A message arrives
+within 2 us of what follows from delay and rate, since each time that an end looks at the clock moves
+it by 256 ns; or behind one more packet without data, such as an acknowledgment of an address.
 """
 
 from __future__ import annotations
@@ -17,8 +18,7 @@ from mptcplab.records import Records
 from tests.vocabulary import Run, RunScenario
 
 HEADER_BYTES, DATA_BYTES = 90, 1424
-# SYN and SYN/ACK carry MP_CAPABLE, and no DSS; the ACK of a new connection has a key more.
-SLACK_NS = 2_000
+CLOCK_NS = 2_000
 
 
 def messages(run: Run) -> Records:
@@ -27,6 +27,11 @@ def messages(run: Run) -> Records:
 
 def on_wire_bytes(data_bytes: int) -> int:
     return data_bytes + math.ceil(data_bytes / DATA_BYTES) * HEADER_BYTES
+
+
+def slack_ns(rate_bps: int) -> int:
+    """How much later a message of up to 10 packets may be, as said above."""
+    return CLOCK_NS + (94 + 10 * 4) * 8 * 10**9 // rate_bps
 
 
 def wire_ns(data_bytes: int, rate_bps: int) -> int:
@@ -39,14 +44,14 @@ def test_a_block_takes_the_delay_and_its_time_on_the_wire(run_scenario: RunScena
     blocks = messages(run)
     # 8000 bytes each 128 ms, until 5 s have passed
     assert len(blocks) == math.ceil(5000 / 128)
-    assert (blocks["due_ns"] == run.start_ns + 128_000_000 * range(len(blocks))).all()
+    assert list(blocks["due_ns"]) == [run.start_ns + 128_000_000 * i for i in range(len(blocks))]
     expected_ns = 10_000_000 + wire_ns(8000, 50_000_000)
     delays = blocks["complete_ns"] - blocks["due_ns"]
     assert delays.min() >= expected_ns
-    assert delays.max() <= expected_ns + SLACK_NS
+    assert delays.max() <= expected_ns + slack_ns(50_000_000)
     figures = run.figures.metrics
-    assert figures["delay_ms_mean"] == pytest.approx(expected_ns / 1e6, abs=SLACK_NS / 1e6)
-    assert figures["delay_ms_sd"] == pytest.approx(0, abs=SLACK_NS / 1e6)
+    assert figures["delay_ms_mean"] == pytest.approx(expected_ns / 1e6, abs=0.01)
+    assert figures["delay_ms_sd"] == pytest.approx(0, abs=0.01)
 
 
 def test_a_response_takes_a_round_trip(run_scenario: RunScenario) -> None:
@@ -58,7 +63,7 @@ def test_a_response_takes_a_round_trip(run_scenario: RunScenario) -> None:
     expected_ns = 20_000_000 + wire_ns(100, 10_000_000) + wire_ns(1000, 20_000_000)
     times = responses["complete_ns"] - requests["due_ns"]
     assert times.min() >= expected_ns
-    assert times.max() <= expected_ns + 2 * SLACK_NS
+    assert times.max() <= expected_ns + slack_ns(10_000_000) + slack_ns(20_000_000)
     assert run.figures.metrics["completed"] == 27  # without a tenth of warm-up
 
 
@@ -81,7 +86,9 @@ def test_transfers_follow_each_other(run_scenario: RunScenario, direction: str) 
     assert (data["begin_ns"][1:] >= data["complete_ns"][:-1]).all()
     # no sooner than both paths together carry it
     least_ms = on_wire_bytes(1_000_000) * 8 / 30e6 * 1000
-    assert figures["completion_ms_median"] > least_ms
+    median_ms = figures["completion_ms_median"]
+    assert isinstance(median_ms, float)
+    assert median_ms > least_ms
 
 
 def test_a_connection_of_its_own_begins_with_a_handshake(run_scenario: RunScenario) -> None:

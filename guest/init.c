@@ -4,9 +4,10 @@
  *
  * The run directory, which is the working directory of the kernel's process on
  * the host, is mounted at RUN_DIR. Read: plan.txt, modules. Written:
- * client.samples, server.samples (records of the probe), client.decisions (of
- * the scheduler), captures, guest.json (the outcome; whatever ends without one
- * has failed). A plan without traffic ends after its commands.
+ * client.samples, server.samples, links.samples (records of the probe),
+ * client.decisions (of the scheduler), captures, guest.json (the outcome;
+ * whatever ends without one has failed). A plan without traffic ends after its
+ * commands.
  */
 
 #define _GNU_SOURCE
@@ -44,20 +45,23 @@ static struct {
 };
 
 /* What the kernel records, each into a file. */
-enum { SERVER_SAMPLES, CLIENT_SAMPLES, SERVER_DECISIONS, CLIENT_DECISIONS, STREAMS };
+enum {
+	SERVER_SAMPLES, CLIENT_SAMPLES, LINKS_SAMPLES, SERVER_DECISIONS, CLIENT_DECISIONS, STREAMS
+};
 
 static struct {
-	int end;
-	const char *source;	/* below /proc/net of that end */
+	const char *ns;		/* NULL: the first one */
+	const char *source;	/* below its /proc/net */
 	const char *stop;	/* what it is told at the end */
 	const char *file;
 	int source_fd;		/* -1: not recording */
 	int file_fd;
 } streams[STREAMS] = {
-	[SERVER_SAMPLES] = { SERVER, "mptcp_probe", "stop", "server.samples", -1, -1 },
-	[CLIENT_SAMPLES] = { CLIENT, "mptcp_probe", "stop", "client.samples", -1, -1 },
-	[SERVER_DECISIONS] = { SERVER, "mptcp_decisions", "0", "server.decisions", -1, -1 },
-	[CLIENT_DECISIONS] = { CLIENT, "mptcp_decisions", "0", "client.decisions", -1, -1 },
+	[SERVER_SAMPLES] = { "server", "mptcp_probe", "stop", "server.samples", -1, -1 },
+	[CLIENT_SAMPLES] = { "client", "mptcp_probe", "stop", "client.samples", -1, -1 },
+	[LINKS_SAMPLES] = { NULL, "mptcp_probe", "stop", "links.samples", -1, -1 },
+	[SERVER_DECISIONS] = { "server", "mptcp_decisions", "0", "server.decisions", -1, -1 },
+	[CLIENT_DECISIONS] = { "client", "mptcp_decisions", "0", "client.decisions", -1, -1 },
 };
 
 /* Children that are not traffic say here why they failed, as struct report. */
@@ -321,16 +325,15 @@ static void start_traffic(int end)
 
 static void open_stream(int i, const char *command)
 {
-	const char *ns = ends[streams[i].end].ns;
 	ssize_t len = strlen(command);
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/thread-self/net/%s", streams[i].source);
-	enter_namespace(ns);
+	enter_namespace(streams[i].ns);
 	streams[i].source_fd = open(path, O_RDWR | O_CLOEXEC);
 	enter_namespace(NULL);
 	if (streams[i].source_fd < 0 || write(streams[i].source_fd, command, len) != len)
-		give_up("%s of %s: %s", streams[i].source, ns, strerror(errno));
+		give_up("%s: %s: %s", streams[i].file, streams[i].source, strerror(errno));
 	snprintf(path, sizeof(path), RUN_DIR "/%s", streams[i].file);
 	streams[i].file_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (streams[i].file_fd < 0)
@@ -341,12 +344,15 @@ static void open_stream(int i, const char *command)
 static void start_streams(uint64_t start_ns, uint64_t stop_ns)
 {
 	const struct traffic *t = &ends[CLIENT].traffic;
-	char probe[96];
+	char times[64], probe[96];
 
-	snprintf(probe, sizeof(probe), "%" PRIu64 " %" PRIu64 " %" PRIu64 "%s", start_ns,
-		 t->sample_interval_ns, stop_ns, t->tcp ? " tcp" : "");
+	snprintf(times, sizeof(times), "%" PRIu64 " %" PRIu64 " %" PRIu64, start_ns,
+		 t->sample_interval_ns, stop_ns);
+	snprintf(probe, sizeof(probe), "%s%s", times, t->tcp ? " tcp" : "");
 	open_stream(SERVER_SAMPLES, probe);
 	open_stream(CLIENT_SAMPLES, probe);
+	snprintf(probe, sizeof(probe), "%s links", times);
+	open_stream(LINKS_SAMPLES, probe);
 	if (ends[SERVER].traffic.trace)
 		open_stream(SERVER_DECISIONS, "1");
 	if (t->trace)
@@ -361,8 +367,7 @@ static void store_records(int i)
 	int fd = streams[i].file_fd;
 
 	if (len < 0)
-		give_up("%s of %s: %s", streams[i].source, ends[streams[i].end].ns,
-			strerror(errno));
+		give_up("%s: %s: %s", streams[i].file, streams[i].source, strerror(errno));
 	if (len) {
 		ssize_t done = write(fd, records, len);
 
@@ -387,7 +392,7 @@ static void stop_streams(void)
 		if (streams[i].source_fd < 0)
 			continue;
 		if (write(streams[i].source_fd, streams[i].stop, len) != len)
-			give_up("%s of %s: %s", streams[i].source, ends[streams[i].end].ns,
+			give_up("%s: %s: %s", streams[i].file, streams[i].source,
 				strerror(errno));
 		while (streams[i].source_fd >= 0)
 			store_records(i);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A probe that samples the connections of a network namespace.
+/* A probe that samples the connections of a network namespace, or all links.
  *
  * /proc/net/mptcp_probe, opened in a namespace and told
  *
- *	START INTERVAL STOP [tcp]
+ *	START INTERVAL STOP [tcp | links]
  *
  * (nanoseconds since boot; STOP 0: until it is told "stop") takes a sample of
- * every MPTCP connection, or of every plain TCP one, at START, START + INTERVAL,
- * ... up to and including STOP. read() gives the records of probe.h, sleeps
+ * every MPTCP connection, or of every plain TCP one, or of every device in any
+ * namespace that queues by a discipline, at START, START + INTERVAL, ... up to
+ * and including STOP. read() gives the records of probe.h, sleeps
  * while there is little to give, and returns 0 after the last one.
  *
  * It must not change what it looks at. A kernel thread takes the samples, so
@@ -25,6 +26,7 @@
 #include <linux/xarray.h>
 #include <net/inet_hashtables.h>
 #include <net/net_namespace.h>
+#include <net/pkt_sched.h>
 #include <net/tcp.h>
 
 #include "../protocol.h"
@@ -37,6 +39,14 @@
 /* a connection with eight subflows */
 #define PROBE_RECORDS_MAX	9
 
+struct probe;
+
+/* What is sampled. */
+struct probe_mode {
+	const char	*name;
+	void		(*sample)(struct probe *probe, u64 now);
+};
+
 struct probe {
 	struct net		*net;
 	struct mutex		lock;		/* of thread */
@@ -47,7 +57,7 @@ struct probe {
 	u64			start_ns;
 	u64			interval_ns;
 	u64			stop_ns;
-	bool			tcp;
+	const struct probe_mode	*mode;
 };
 
 static u32 probe_connection_number(struct probe *probe, struct sock *sk)
@@ -70,6 +80,16 @@ static struct probe_head probe_head(u64 now, u32 connection, u8 kind, u8 n)
 		.kind		= kind,
 		.n		= n,
 	};
+}
+
+/* The application waits, or asks poll() to tell it. Under the lock of the socket,
+ * which keeps sk_socket.
+ */
+static __le16 probe_flags(const struct sock *sk)
+{
+	if (sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags))
+		return cpu_to_le16(PROBE_NO_SPACE);
+	return 0;
 }
 
 static u32 probe_tcp_ofo_bytes(const struct tcp_sock *tp)
@@ -112,11 +132,28 @@ static void probe_fill_subflow(struct probe_subflow *rec, struct sock *ssk,
 		.ca_state		= inet_csk(ssk)->icsk_ca_state,
 		.tcp_state		= ssk->sk_state,
 		.backup			= backup,
+		.local_port		= cpu_to_le16(inet_sk(ssk)->inet_num),
+		.remote_port		= cpu_to_le16(ntohs(inet_sk(ssk)->inet_dport)),
+		.pacing_rate		= cpu_to_le64(ssk->sk_pacing_rate),
+		.rto_us			= cpu_to_le32(jiffies_to_usecs(inet_csk(ssk)->icsk_rto)),
+		.timeouts		= cpu_to_le32(tp->total_rto),
 	};
 	unlock_sock_fast(ssk, slow);
 }
 
 #ifdef CONFIG_MPTCP_LAB_SCHED
+/* Under the data lock. What waits has done so until now. */
+static void probe_add_blocking(struct probe_connection *rec, const struct mptcp_sock *msk,
+			       u64 now)
+{
+	u64 blocked_us = msk->blocked_us, now_us = div_u64(now, NSEC_PER_USEC);
+
+	if (msk->blocked_since_us && now_us > msk->blocked_since_us)
+		blocked_us += now_us - msk->blocked_since_us;
+	rec->blocked_us = cpu_to_le64(blocked_us);
+	rec->blocks = cpu_to_le32(msk->blocks);
+}
+
 static void probe_add_scheduling(struct probe_connection *rec, const struct mptcp_sock *msk)
 {
 	if (!msk->mps)
@@ -129,6 +166,7 @@ static void probe_add_scheduling(struct probe_connection *rec, const struct mptc
 static void probe_add_subflow_scheduling(struct probe_subflow *rec,
 					 const struct mptcp_subflow_context *subflow)
 {
+	rec->blocking_us = cpu_to_le64(subflow->blocking_us);
 	if (!subflow->mps)
 		return;
 	rec->new_segments = cpu_to_le32(subflow->mps->new_segments);
@@ -136,6 +174,11 @@ static void probe_add_subflow_scheduling(struct probe_subflow *rec,
 	rec->reinjections = cpu_to_le32(subflow->mps->reinjections);
 }
 #else
+static void probe_add_blocking(struct probe_connection *rec, const struct mptcp_sock *msk,
+			       u64 now)
+{
+}
+
 static void probe_add_scheduling(struct probe_connection *rec, const struct mptcp_sock *msk)
 {
 }
@@ -193,7 +236,9 @@ static void probe_sample_mptcp_connection(struct probe *probe, struct mptcp_sock
 		.delivered_bytes = cpu_to_le64(msk->bytes_received),
 		.read_bytes	 = cpu_to_le64(msk->bytes_consumed),
 		.ofo_bytes	 = cpu_to_le64(ofo_bytes),
-		.written_bytes	 = cpu_to_le64(msk->bytes_acked + msk->write_seq - msk->snd_una),
+		/* the end of the stream has a number, too */
+		.written_bytes	 = cpu_to_le64(msk->bytes_acked + msk->write_seq - msk->snd_una -
+					       msk->snd_data_fin_enable),
 		.sent_bytes	 = cpu_to_le64(msk->bytes_sent),
 		.acked_bytes	 = cpu_to_le64(msk->bytes_acked),
 		.sndbuf_used	 = cpu_to_le32(sk->sk_wmem_queued),
@@ -204,6 +249,8 @@ static void probe_sample_mptcp_connection(struct probe *probe, struct mptcp_sock
 		.ofo_packets	 = cpu_to_le32(ofo_packets),
 		.reinjected_bytes = cpu_to_le64(msk->bytes_retrans),
 	};
+	rec->connection.head.flags = probe_flags(sk);
+	probe_add_blocking(&rec->connection, msk, now);
 	probe_add_scheduling(&rec->connection, msk);
 	mptcp_data_unlock(sk);
 
@@ -252,6 +299,7 @@ static void probe_sample_tcp_connection(struct probe *probe, struct sock *sk, u6
 		.rcvbuf		 = cpu_to_le32(sk->sk_rcvbuf),
 		.window_bytes	 = cpu_to_le64(tcp_wnd_end(tp) - tp->snd_nxt),
 	};
+	rec.connection.head.flags = probe_flags(sk);
 	unlock_sock_fast(sk, slow);
 	stream_put(&probe->stream, &rec, sizeof(rec));
 }
@@ -292,6 +340,88 @@ static void probe_sample_tcp(struct probe *probe, u64 now)
 	}
 }
 
+/* Under the root lock. Those below a root are in its numbers, but for what a
+ * netem only delays: it may be the root or any of them.
+ */
+static void probe_fill_link(struct probe_link *rec, struct net_device *dev, struct Qdisc *root,
+			    u64 now)
+{
+	struct netem_state netem, all = {};
+	struct gnet_stats_basic_sync sent;
+	struct gnet_stats_queue queue = {};
+	struct Qdisc *child;
+	u32 packets;
+	int bucket;
+
+	gnet_stats_basic_sync_init(&sent);
+	gnet_stats_add_basic(&sent, root->cpu_bstats, &root->bstats, false);
+	gnet_stats_add_queue(&queue, root->cpu_qstats, &root->qstats);
+	packets = qdisc_qlen_sum(root);
+	if (netem_get_state(root, now, &netem))
+		all = netem;
+	hash_for_each_rcu(dev->qdisc_hash, bucket, child, hash) {
+		if (child == root || !netem_get_state(child, now, &netem))
+			continue;
+		all.lost_packets += netem.lost_packets;
+		all.delayed_packets += netem.delayed_packets;
+		all.delayed_bytes += netem.delayed_bytes;
+	}
+	*rec = (struct probe_link) {
+		.head			= probe_head(now, 0, PROBE_LINK, 0),
+		.sent_bytes		= cpu_to_le64(u64_stats_read(&sent.bytes)),
+		.sent_packets		= cpu_to_le64(u64_stats_read(&sent.packets)),
+		.dropped_packets	= cpu_to_le64(queue.drops),
+		.lost_packets		= cpu_to_le64(all.lost_packets),
+		.queue_packets		= cpu_to_le32(packets - all.delayed_packets),
+		.queue_bytes		= cpu_to_le32(queue.backlog - all.delayed_bytes),
+		.delayed_packets	= cpu_to_le32(all.delayed_packets),
+		.delayed_bytes		= cpu_to_le32(all.delayed_bytes),
+	};
+	strscpy(rec->device, dev->name, sizeof(rec->device));
+	strscpy(rec->qdisc, root->ops->id, sizeof(rec->qdisc));
+}
+
+/* Devices do not come and go while the links are measured, and their disciplines
+ * are freed by RCU.
+ */
+static void probe_sample_links(struct probe *probe, u64 now)
+{
+	struct net_device *dev;
+	struct probe_link rec;
+	struct Qdisc *root;
+	struct net *net;
+
+	guard(rcu)();
+	for_each_net_rcu(net) {
+		for_each_netdev_rcu(net, dev) {
+			root = rcu_dereference(dev->qdisc);
+			/* noqueue, or a device that is down */
+			if (!root->enqueue || root == &noop_qdisc)
+				continue;
+			spin_lock_bh(qdisc_lock(root));
+			probe_fill_link(&rec, dev, root, now);
+			spin_unlock_bh(qdisc_lock(root));
+			stream_put(&probe->stream, &rec, sizeof(rec));
+		}
+	}
+}
+
+static const struct probe_mode probe_modes[] = {
+	{ "", probe_sample_mptcp },
+	{ "tcp", probe_sample_tcp },
+	{ "links", probe_sample_links },
+};
+
+static const struct probe_mode *probe_mode(const char *name)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(probe_modes); i++)
+		if (!strcmp(probe_modes[i].name, name))
+			return &probe_modes[i];
+	return NULL;
+}
+
 static int probe_thread(void *arg)
 {
 	struct probe *probe = arg;
@@ -312,10 +442,7 @@ static int probe_thread(void *arg)
 		schedule_hrtimeout(&at, HRTIMER_MODE_ABS);
 		if (kthread_should_stop())
 			break;
-		if (probe->tcp)
-			probe_sample_tcp(probe, due);
-		else
-			probe_sample_mptcp(probe, due);
+		probe->mode->sample(probe, due);
 		stream_wake(&probe->stream);
 	}
 	stream_end(&probe->stream);
@@ -363,7 +490,7 @@ static ssize_t probe_write(struct file *file, const char __user *from, size_t le
 {
 	struct probe *probe = file->private_data;
 	struct task_struct *thread;
-	char text[96], mode[8] = "";
+	char text[96], name[8] = "";
 	int fields;
 
 	if (len >= sizeof(text))
@@ -380,10 +507,10 @@ static ssize_t probe_write(struct file *file, const char __user *from, size_t le
 	if (probe->thread)
 		return -EBUSY;
 	fields = sscanf(text, "%llu %llu %llu %7s", &probe->start_ns,
-			&probe->interval_ns, &probe->stop_ns, mode);
-	if (fields < 3 || !probe->interval_ns || (*mode && strcmp(mode, "tcp")))
+			&probe->interval_ns, &probe->stop_ns, name);
+	probe->mode = probe_mode(name);
+	if (fields < 3 || !probe->interval_ns || !probe->mode)
 		return -EINVAL;
-	probe->tcp = *mode;
 
 	thread = kthread_run(probe_thread, probe, "mptcp_probe");
 	if (IS_ERR(thread))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the probe writes: 128-byte little-endian records of two kinds, mixed,
- * in the order of time. Counters start with the connection or the subflow.
+/* What the probe writes: 192-byte little-endian records of three kinds, mixed,
+ * in the order of time. Counters start with the connection, the subflow or the
+ * queueing discipline.
  * The trace of decisions has records of its own, of 48 bytes.
  * The reader of these records is src/mptcplab/records.py.
  */
@@ -12,14 +13,18 @@
 enum probe_kind {
 	PROBE_CONNECTION = 1,
 	PROBE_SUBFLOW = 2,
+	PROBE_LINK = 3,
 };
+
+/* of a connection: the application waits for room in the send buffer */
+#define PROBE_NO_SPACE	BIT(0)
 
 struct probe_head {
 	__le64	time_ns;	/* simulated time since boot */
-	__le32	connection;	/* 1, 2, ... in the order of first sight */
+	__le32	connection;	/* 1, 2, ... in the order of first sight; 0: a link */
 	u8	kind;
 	u8	n;		/* subflows of the connection; or which one, from 0 */
-	__le16	flags;		/* 0 */
+	__le16	flags;		/* PROBE_... of a connection */
 };
 
 struct probe_connection {
@@ -41,6 +46,9 @@ struct probe_connection {
 	__le64	waits;			/* the scheduler was asked, and waited */
 	__le64	refused;		/* it picked what makes no sense */
 	__le64	forced;			/* it waited with nothing in flight */
+	__le64	blocked_us;		/* the out-of-order queue was not empty */
+	__le32	blocks;			/* how often that began */
+	u8	padding[52];
 };
 
 struct probe_subflow {
@@ -71,7 +79,29 @@ struct probe_subflow {
 	__le32	new_segments;		/* picked by the scheduler, as new data */
 	__le32	duplicates;		/* as copies of segments on their way elsewhere */
 	__le32	reinjections;		/* of segments of subflows in trouble */
-	__le32	reserved2;
+	__le16	local_port;
+	__le16	remote_port;
+	__le64	blocking_us;		/* others' data waited for what it brought */
+	__le64	pacing_rate;		/* bytes/s; all ones: not paced */
+	__le32	rto_us;
+	__le32	timeouts;		/* how often it expired */
+	u8	padding[40];
+};
+
+/* The root queueing discipline of a device that has one. */
+struct probe_link {
+	struct probe_head head;
+	u8	device[16];
+	u8	qdisc[16];		/* its kind */
+	__le64	sent_bytes;		/* link headers counted */
+	__le64	sent_packets;
+	__le64	dropped_packets;	/* for whatever reason */
+	__le64	lost_packets;		/* of these, by the loss model of a netem */
+	__le32	queue_packets;		/* waiting, or being sent */
+	__le32	queue_bytes;
+	__le32	delayed_packets;	/* by a netem: on their way */
+	__le32	delayed_bytes;
+	u8	padding[96];
 };
 
 /* One decision of a scheduler. */
@@ -91,8 +121,9 @@ struct probe_decision {
 	__le32	reserved2;
 };
 
-static_assert(sizeof(struct probe_connection) == 128);
-static_assert(sizeof(struct probe_subflow) == 128);
+static_assert(sizeof(struct probe_connection) == 192);
+static_assert(sizeof(struct probe_subflow) == 192);
+static_assert(sizeof(struct probe_link) == 192);
 static_assert(sizeof(struct probe_decision) == 48);
 
 #endif

@@ -3,7 +3,8 @@
 
 #include "stream.h"
 
-#define STREAM_BYTES		SZ_256K
+/* a sample of a thousand connections with two subflows fits */
+#define STREAM_BYTES		SZ_1M
 /* wake the reader for no less than this: a system call is expensive here */
 #define STREAM_WAKE_BYTES	SZ_64K
 

@@ -9,7 +9,7 @@ each decision of the scheduler. `python -m mptcplab.records` prints docs/records
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,12 @@ import numpy.typing as npt
 
 from mptcplab.errors import MptcplabError
 
-RECORD_BYTES = 128
+RECORD_BYTES = 192
 CONNECTION = 1
 SUBFLOW = 2
+LINK = 3
+#: In the flags of a connection record.
+NO_SPACE = 1
 
 DECISION_BYTES = 48
 #: The kinds of decisions, by their number.
@@ -34,6 +37,7 @@ DIRECTIONS = ("up", "down")
 _NUMPY_TYPES: dict[str, tuple[str, tuple[int, ...]]] = {
     "u8": ("u1", ()),
     "u8[3]": ("u1", (3,)),
+    "u8[16]": ("S16", ()),
     "u16": ("<u2", ()),
     "u32": ("<u4", ()),
     "u64": ("<u8", ()),
@@ -45,7 +49,10 @@ Records = npt.NDArray[np.void]
 
 @dataclass(frozen=True)
 class Field:
-    """One field; `type` is u8, u16, u32, u64 (little-endian), ipv4 (4 bytes) or u8[3]."""
+    """One field; `type` is u8, u16, u32, u64 (little-endian), ipv4 (4 bytes), u8[3], or u8[16].
+
+    The last is text that ends at the first zero.
+    """
 
     name: str
     type: str
@@ -59,17 +66,29 @@ HEAD = (
         "connection",
         "u32",
         "",
-        "number of the connection within its namespace, from 1 in the order of first sight",
+        "number of the connection within its namespace, from 1 in the order of first sight, which "
+        "the other side may see in another order (its ports tell); 0 in a link record",
     ),
-    Field("kind", "u8", "", f"{CONNECTION}: connection record, {SUBFLOW}: subflow record"),
+    Field(
+        "kind",
+        "u8",
+        "",
+        f"{CONNECTION}: connection record, {SUBFLOW}: subflow record, {LINK}: link record",
+    ),
     Field(
         "n",
         "u8",
         "",
         "connection record: number of subflows; subflow record: index of the subflow, from 0 in "
-        "the order of creation (0 is the initial subflow)",
+        "the order of creation (0 is the initial subflow); link record: 0",
     ),
-    Field("flags", "u16", "", "reserved, 0"),
+    Field(
+        "flags",
+        "u16",
+        "",
+        f"connection record, bit 0 ({NO_SPACE}): the application waits for room in the send "
+        "buffer; the others are 0",
+    ),
 )
 
 CONNECTION_FIELDS = (
@@ -91,7 +110,7 @@ CONNECTION_FIELDS = (
         "sent_bytes",
         "u64",
         "bytes",
-        "end of the highest byte that was handed to a subflow; a reinjection does not move it",
+        "handed to a subflow for the first time; a reinjection or a duplicate does not count",
     ),
     Field("acked_bytes", "u64", "bytes", "acknowledged by the peer on the connection level"),
     Field("sndbuf_used", "u32", "bytes", "memory in the send buffer, kernel overhead included"),
@@ -123,6 +142,14 @@ CONNECTION_FIELDS = (
         "the scheduler waited though nothing was in flight that could end the waiting: the oldest "
         "segment was sent for it",
     ),
+    Field(
+        "blocked_us",
+        "u64",
+        "us",
+        "how long the out-of-order queue of the connection was not empty, until now (head-of-line "
+        "blocking); 0 for plain TCP",
+    ),
+    Field("blocks", "u32", "", "how often it became not empty"),
 )
 
 SUBFLOW_FIELDS = (
@@ -158,7 +185,42 @@ SUBFLOW_FIELDS = (
     ),
     Field("duplicates", "u32", "", "picks of segments that are on their way elsewhere"),
     Field("reinjections", "u32", "", "picks of segments of subflows in trouble"),
-    Field("reserved2", "u32", "", "0"),
+    Field("local_port", "u16", "", "port of this side"),
+    Field("remote_port", "u16", "", "port of the peer"),
+    Field(
+        "blocking_us",
+        "u64",
+        "us",
+        "how long the out-of-order queue of the connection waited for what then came by this "
+        "subflow: the part of blocked_us that it caused; 0 for plain TCP",
+    ),
+    Field("pacing_rate", "u64", "bytes/s", "limit of the sending rate; 2^64 - 1: none"),
+    Field("rto_us", "u32", "us", "retransmission timeout"),
+    Field("timeouts", "u32", "", "how often it expired"),
+)
+
+LINK_FIELDS = (
+    Field("device", "u8[16]", "", "name of the device, ended by a zero; see below"),
+    Field("qdisc", "u8[16]", "", "kind of its root queueing discipline, such as netem"),
+    Field("sent_bytes", "u64", "bytes", "that left the discipline, link headers included"),
+    Field("sent_packets", "u64", "packets", "that left the discipline"),
+    Field("dropped_packets", "u64", "packets", "that it dropped, for whatever reason"),
+    Field("lost_packets", "u64", "packets", "of these, by the loss model of a netem"),
+    Field(
+        "queue_packets",
+        "u32",
+        "packets",
+        "that wait, or are being sent; those that a netem only delays are not in it",
+    ),
+    Field("queue_bytes", "u32", "bytes", "of these, link headers included"),
+    Field(
+        "delayed_packets",
+        "u32",
+        "packets",
+        "that a netem delays. It does so before it sends them at its rate: first come those on "
+        "their way, then those in the queue",
+    ),
+    Field("delayed_bytes", "u32", "bytes", "of these, link headers included"),
 )
 
 DECISION_FIELDS = (
@@ -243,6 +305,7 @@ def _dtype(fields: Sequence[Field], size: int) -> np.dtype[np.void]:
 
 CONNECTION_DTYPE = _dtype((*HEAD, *CONNECTION_FIELDS), RECORD_BYTES)
 SUBFLOW_DTYPE = _dtype((*HEAD, *SUBFLOW_FIELDS), RECORD_BYTES)
+LINK_DTYPE = _dtype((*HEAD, *LINK_FIELDS), RECORD_BYTES)
 DECISION_DTYPE = _dtype(DECISION_FIELDS, DECISION_BYTES)
 MESSAGE_DTYPE = _dtype(MESSAGE_FIELDS, MESSAGE_BYTES)
 
@@ -264,18 +327,23 @@ def read_samples(path: Path) -> Samples:
     content = _whole_records(path, RECORD_BYTES)
     heads = content.view(CONNECTION_DTYPE)
     kinds = heads["kind"]
-    unknown = np.flatnonzero((kinds != CONNECTION) & (kinds != SUBFLOW))
-    if len(unknown):
-        raise MptcplabError(
-            f"{path}: unknown record kind {kinds[unknown[0]]} at offset "
-            f"{unknown[0] * RECORD_BYTES}; known are {CONNECTION} (connection) and "
-            f"{SUBFLOW} (subflow)"
-        )
+    _refuse_other_kinds(path, heads, {CONNECTION: "connection", SUBFLOW: "subflow"})
     _refuse_backwards(path, heads)
     return Samples(
         connection=select(heads, kinds == CONNECTION),
         subflow=select(content.view(SUBFLOW_DTYPE), kinds == SUBFLOW),
     )
+
+
+def read_links(path: Path) -> Records:
+    """Read links.samples: an array of LINK_DTYPE, in time order.
+
+    Raises MptcplabError as `read_samples` does.
+    """
+    links: Records = _whole_records(path, RECORD_BYTES).view(LINK_DTYPE)
+    _refuse_other_kinds(path, links, {LINK: "link"})
+    _refuse_backwards(path, links)
+    return links
 
 
 def read_decisions(path: Path) -> Records:
@@ -339,6 +407,17 @@ def _whole_records(path: Path, size: int) -> npt.NDArray[np.uint8]:
     return content
 
 
+def _refuse_other_kinds(path: Path, records: Records, known: Mapping[int, str]) -> None:
+    kinds = records["kind"]
+    unknown = np.flatnonzero(~np.isin(kinds, list(known)))
+    if len(unknown):
+        raise MptcplabError(
+            f"{path}: unknown record kind {kinds[unknown[0]]} at offset "
+            f"{unknown[0] * RECORD_BYTES}; known are "
+            + " and ".join(f"{number} ({name})" for number, name in known.items())
+        )
+
+
 def _refuse_backwards(path: Path, records: Records) -> None:
     times = records["time_ns"]
     backwards = np.flatnonzero(times[1:] < times[:-1])
@@ -349,10 +428,10 @@ def _refuse_backwards(path: Path, records: Records) -> None:
         )
 
 
-def select(records: Records, mask: npt.NDArray[np.bool_]) -> Records:
-    """`records[mask]`, ten times faster: NumPy would copy field by field."""
+def select(records: Records, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> Records:
+    """`records[which]`, ten times faster: NumPy would copy field by field."""
     whole = np.dtype((np.void, records.itemsize))
-    chosen: Records = records.view(whole)[mask].view(records.dtype)
+    chosen: Records = records.view(whole)[which].view(records.dtype)
     return chosen
 
 
@@ -380,7 +459,7 @@ def markdown() -> str:
             "# Records of a run",
             "",
             "A probe in the kernel samples each connection and each subflow of the client and of "
-            "the server at fixed instants of virtual time: first at T0 (`start_ns` of "
+            "the server, and each link, at fixed instants of virtual time: first at T0 (`start_ns` of "
             "`guest.json`), then at every sample interval, and last at the end of the workload. "
             "Nothing is averaged between two samples: counters are exact at the instant, a "
             "momentary value such as `cwnd` is what it was at that instant.",
@@ -389,6 +468,7 @@ def markdown() -> str:
             "|---|---|",
             "| `client.samples` | the probe in the client's namespace (the sender) |",
             "| `server.samples` | the probe in the server's namespace (the receiver) |",
+            "| `links.samples` | the probe, of all devices that have a queueing discipline |",
             "| `client.decisions`, `server.decisions` | the scheduler's framework in the namespace "
             "of an end that sends data, if the run was traced |",
             "| `messages.records` | the programs inside the guest, of each message of the "
@@ -398,8 +478,9 @@ def markdown() -> str:
             "",
             f"A `.samples` file is a sequence of {RECORD_BYTES}-byte little-endian records in "
             "the order of time, kinds mixed, with no header. Every record starts with the same "
-            f"{_size(HEAD)} bytes and is padded with zeros. Counters start with the connection "
-            "or the subflow, not with T0.",
+            f"{_size(HEAD)} bytes and is padded with zeros. Counters start with the connection, "
+            "the subflow or the queueing discipline, not with T0. A connection that is closed "
+            "between two samples is last seen at the first of them.",
             "",
             "## Head of every record",
             "",
@@ -415,6 +496,15 @@ def markdown() -> str:
             "joins 10.0.i.x (client) and 10.1.i.x (server).",
             "",
             *_field_table(SUBFLOW_FIELDS, _size(HEAD)),
+            "",
+            f"## Link record (kind {LINK})",
+            "",
+            "What path i, counted from 1, carries to the server leaves the device `rsi` of its "
+            "router, and what it carries to the client leaves `rci`; so `rs2` has the queue in "
+            "front of the second path. Devices of client and server (`ci`, `si`) are there if they "
+            "have a queueing discipline of their own.",
+            "",
+            *_field_table(LINK_FIELDS, _size(HEAD)),
             "",
             "## Decision record",
             "",
@@ -455,10 +545,12 @@ def markdown() -> str:
             "",
             "```python",
             "from pathlib import Path",
-            "from mptcplab.records import read_decisions, read_samples",
+            "from mptcplab.records import read_decisions, read_links, read_samples",
             "",
             'server = read_samples(Path("server.samples"))',
             'server.connection["ofo_bytes"].max()  # NumPy arrays, one entry per sample',
+            'links = read_links(Path("links.samples"))',
+            'links["queue_packets"][links["device"] == b"rs1"].max()  # in front of the first path',
             'decisions = read_decisions(Path("client.decisions"))',
             '(decisions["kind"] == 0).sum()  # how often the scheduler waited',
             "```",

@@ -16,20 +16,26 @@ from tests.unit.synthetic import FAST, SLOW
 # The layout as the probe writes it, spelled out by hand: a field of the table that moves, or
 # changes its width, must fail here before it misreads a file.
 HEAD = "<QIBBH"
-CONNECTION = HEAD + "6Q4IQIIQ3Q"
-SUBFLOW = HEAD + "4s4s8I4Q5I4B4I"
+CONNECTION = HEAD + "6Q4IQIIQ3QQI"
+SUBFLOW = HEAD + "4s4s8I4Q5I4B3I2H2Q2I"
+LINK = HEAD + "16s16s4Q4I"
 DECISION = "<QQIIIB3sIIII"
 
 
 def connection_record(time_ns: int) -> bytes:
     values = [time_ns, 1, 1, 2, 0, 11, 12, 13, 14, 15, 16, 21, 22, 23, 24, 31, 41, 0, 51]
-    return struct.pack(CONNECTION, *values, 61, 62, 63).ljust(128, b"\0")
+    return struct.pack(CONNECTION, *values, 61, 62, 63, 71, 72).ljust(192, b"\0")
 
 
 def subflow_record(time_ns: int) -> bytes:
     addresses = [bytes([10, 0, 2, 1]), bytes([10, 1, 2, 1])]
     values = [time_ns, 1, 2, 1, 0, *addresses, *range(31, 39), *range(41, 45), *range(51, 60)]
-    return struct.pack(SUBFLOW, *values, 61, 62, 63, 0).ljust(128, b"\0")
+    return struct.pack(SUBFLOW, *values, 61, 62, 63, *range(71, 77)).ljust(192, b"\0")
+
+
+def link_record(time_ns: int) -> bytes:
+    values = [time_ns, 0, 3, 0, 0, b"rs1", b"netem", *range(11, 15), *range(21, 25)]
+    return struct.pack(LINK, *values).ljust(192, b"\0")
 
 
 def decision_record(time_ns: int, kind: int = 3) -> bytes:
@@ -46,6 +52,7 @@ def test_every_field_of_a_connection_record_is_read_from_its_place(tmp_path: Pat
         "sent_bytes": 15, "acked_bytes": 16, "sndbuf_used": 21, "sndbuf": 22, "rcvbuf_used": 23,
         "rcvbuf": 24, "window_bytes": 31, "ofo_packets": 41, "reserved": 0,
         "reinjected_bytes": 51, "waits": 61, "refused": 62, "forced": 63,
+        "blocked_us": 71, "blocks": 72,
     }  # fmt: skip
 
 
@@ -63,8 +70,30 @@ def test_every_field_of_a_subflow_record_is_read_from_its_place(tmp_path: Path) 
         "received_bytes": 43, "retransmitted_bytes": 44, "retransmitted_packets": 51,
         "data_packets_out": 52, "data_packets_in": 53, "window_bytes": 54, "ofo_bytes": 55,
         "ca_state": 56, "tcp_state": 57, "backup": 58, "reserved": 59,
-        "new_segments": 61, "duplicates": 62, "reinjections": 63, "reserved2": 0,
+        "new_segments": 61, "duplicates": 62, "reinjections": 63,
+        "local_port": 71, "remote_port": 72, "blocking_us": 73, "pacing_rate": 74, "rto_us": 75,
+        "timeouts": 76,
     }  # fmt: skip
+
+
+def test_every_field_of_a_link_record_is_read_from_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "links.samples"
+    path.write_bytes(link_record(5))
+    record = records.read_links(path)[0]
+    assert (record["device"], record["qdisc"]) == (b"rs1", b"netem")
+    numbers = {n: int(record[n]) for n in record.dtype.names if n not in ("device", "qdisc")}
+    assert numbers == {
+        "time_ns": 5, "connection": 0, "kind": 3, "n": 0, "flags": 0,
+        "sent_bytes": 11, "sent_packets": 12, "dropped_packets": 13, "lost_packets": 14,
+        "queue_packets": 21, "queue_bytes": 22, "delayed_packets": 23, "delayed_bytes": 24,
+    }  # fmt: skip
+
+
+def test_samples_of_connections_are_no_links(tmp_path: Path) -> None:
+    path = tmp_path / "links.samples"
+    path.write_bytes(link_record(5) + subflow_record(5))
+    with pytest.raises(MptcplabError, match=r"record kind 2 at offset 192; known are 3 \(link\)"):
+        records.read_links(path)
 
 
 def test_every_field_of_a_decision_is_read_from_its_place(tmp_path: Path) -> None:
@@ -125,9 +154,9 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (connection_record(5) + b"\0" * 100, "offset 128 is cut off: 100 of 128 bytes"),
-        (connection_record(5) + b"\0" * 128, "unknown record kind 0 at offset 128"),
-        (connection_record(5) + subflow_record(4), "offset 128 is earlier than the one before"),
+        (connection_record(5) + b"\0" * 100, "offset 192 is cut off: 100 of 192 bytes"),
+        (connection_record(5) + b"\0" * 192, "unknown record kind 0 at offset 192"),
+        (connection_record(5) + subflow_record(4), "offset 192 is earlier than the one before"),
     ],
     ids=["cut off", "unknown kind", "back in time"],
 )
@@ -180,6 +209,7 @@ C_TYPES = {"__le64": "u64", "__le32": "u32", "__le16": "u16", "__be32": "ipv4", 
         ("probe_head", records.HEAD),
         ("probe_connection", records.CONNECTION_FIELDS),
         ("probe_subflow", records.SUBFLOW_FIELDS),
+        ("probe_link", records.LINK_FIELDS),
         ("probe_decision", records.DECISION_FIELDS),
     ],
 )

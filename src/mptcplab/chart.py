@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from mptcplab import timeline
+from mptcplab.flows import measured_way
 from mptcplab.metrics import Goodput, goodput_series
 from mptcplab.records import read_samples
 from mptcplab.report import Document, by_scheduler, ended_well
@@ -77,8 +78,9 @@ def write_chart(document: Document, out_dir: Path) -> list[Path]:
     if not shown:
         return []
     scenario = Scenario.model_validate_json(json.dumps(document["scenario"]))
+    receiver = "server" if measured_way(scenario) == "up" else "client"
     samples = {
-        scheduler: read_samples(out_dir / run["directory"] / "server.samples")
+        scheduler: read_samples(out_dir / run["directory"] / f"{receiver}.samples")
         for scheduler, run in shown.items()
     }
     span_ns = max(
@@ -112,7 +114,7 @@ def _goodput_figure(
     legend_rows = -(-(len(scenario.paths) + 3) // _LEGEND_COLUMNS)
     height = _FRAME_HEIGHT + _PANEL_HEIGHT * len(panels) + LEGEND_ROW_HEIGHT * legend_rows
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
-    rates = timeline.rates(scenario)
+    rates = timeline.rates(scenario, measured_way(scenario))
     axes = figure.subplots(len(panels), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
     for axis, (title, goodput) in zip(axes, panels.items(), strict=True):
         _draw_panel(axis, scenario, rates, goodput)

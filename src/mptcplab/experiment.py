@@ -143,6 +143,7 @@ def measure(
         records.read_samples(directory / engine.CLIENT_SAMPLES),
         records.read_samples(directory / engine.SERVER_SAMPLES),
         outcome.guest,
+        records.read_links(directory / engine.LINKS_SAMPLES),
     )
     file = directory / engine.MESSAGES
     messages = records.read_messages(file) if file.exists() else None

@@ -459,8 +459,8 @@ def markdown() -> str:
             "# Records of a run",
             "",
             "A probe in the kernel samples each connection and each subflow of the client and of "
-            "the server, and each link, at fixed instants of virtual time: first at T0 (`start_ns` of "
-            "`guest.json`), then at every sample interval, and last at the end of the workload. "
+            "the server, and each link, at fixed instants of virtual time: first at T0 (`start_ns` "
+            "of `guest.json`), then at every sample interval, and last at the end of the workload. "
             "Nothing is averaged between two samples: counters are exact at the instant, a "
             "momentary value such as `cwnd` is what it was at that instant.",
             "",

@@ -25,6 +25,10 @@ _QUICK_NS = (20 * 10**6, 100 * 10**6)
 _SLOW_NS = (10**9, 5 * 10**9)
 
 
+#: Of each path: from when on, in ns, it has which rate, in bit/s.
+Rates = dict[str, list[tuple[int, int]]]
+
+
 @dataclass(frozen=True)
 class Occurrence:
     """An event that happens, from `begin_ns` until `end_ns` (None: for good)."""
@@ -80,16 +84,14 @@ def instants(scenario: Scenario) -> list[Instant]:
     return sorted(found, key=lambda instant: instant.at_ns)
 
 
-def rates(
-    scenario: Scenario, side: Literal["up", "down"] = "up"
-) -> dict[str, list[tuple[int, int]]]:
-    """Of each path, from client to server: from when on, in ns, it has which rate, in bit/s.
+def rates(scenario: Scenario, way: Literal["up", "down"] = "up") -> Rates:
+    """Of each path, in one direction: from when on, in ns, it has which rate, in bit/s.
 
     With `side` down, from server to client. A path that loses every packet, or is closed, has none.
     """
-    found = {path.name: [(0, getattr(path, side).rate_bps)] for path in scenario.paths}
+    found = {path.name: [(0, getattr(path, way).rate_bps)] for path in scenario.paths}
     for instant in instants(scenario):
-        link: Direction | None = getattr(instant, side)
+        link: Direction | None = getattr(instant, way)
         if link:
             rate_bps = 0 if link.loss == 1.0 else link.rate_bps
             found[instant.path].append((instant.at_ns, rate_bps))

@@ -25,6 +25,7 @@ SAME = (
     engine.PLAN,
     engine.CLIENT_SAMPLES,
     engine.SERVER_SAMPLES,
+    engine.LINKS_SAMPLES,
     engine.GUEST_OUTCOME,
 )
 

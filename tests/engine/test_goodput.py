@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mptcplab import engine, records
 from mptcplab.bench import ideal_goodput_bps
 from mptcplab.literal import CONGESTION_CONTROLS
 from tests.vocabulary import RunScenario
@@ -137,3 +138,7 @@ def test_sampling_does_not_change_the_run(run_scenario: RunScenario) -> None:
             dense, sparse = getattr(one, kind), getattr(other, kind)
             seen_by_both = dense[np.isin(dense["time_ns"], sparse["time_ns"])]
             assert np.array_equal(seen_by_both, sparse)
+    dense, sparse = (
+        records.read_links(run.outcome.directory / engine.LINKS_SAMPLES) for run in (often, seldom)
+    )
+    assert np.array_equal(dense[np.isin(dense["time_ns"], sparse["time_ns"])], sparse)

@@ -25,6 +25,7 @@ MS = 1_000_000
 SECOND = 1000 * MS
 T0 = 3 * SECOND
 MSS = 1000
+ESTABLISHED = 1
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,9 @@ def run(
     sender = _connection(times, len(flows))
     sender["sndbuf_used"] = sndbuf_used
     sender["window_bytes"] = window_bytes
+    sender["sent_bytes"] = carried(sum(flow.bytes_per_ms for flow in flows))
+    sender["sent_bytes"] -= carried(duplicate_bytes_per_ms)
+    sender["written_bytes"] = sender["sent_bytes"]
     receiver = _connection(times, len(flows))
     receiver["ofo_bytes"] = ofo_bytes
     receiver["rcvbuf_used"] = rcvbuf_used
@@ -124,9 +128,13 @@ def run(
             subflow["time_ns"], subflow["connection"] = times, 1
             subflow["kind"], subflow["n"] = records.SUBFLOW, n
             subflow["local_addr"], subflow["remote_addr"] = local, remote
+            subflow["tcp_state"], subflow["mss"] = ESTABLISHED, MSS
+            subflow["window_bytes"] = 2**30
             side.append(subflow)
         sent, received = sides[0][-1], sides[1][-1]
         sent["srtt_us"], sent["cwnd"], sent["in_flight"] = flow.srtt_us, flow.cwnd, flow.in_flight
+        sent["sent_bytes"] = carried(flow.bytes_per_ms) + flow.retransmitted_packets * MSS
+        sent["acked_bytes"] = carried(flow.bytes_per_ms)
         sent["data_packets_out"] = carried(flow.bytes_per_ms) // MSS + flow.retransmitted_packets
         sent["retransmitted_packets"] = flow.retransmitted_packets
         sent["retransmitted_bytes"] = flow.retransmitted_packets * MSS
@@ -134,6 +142,24 @@ def run(
         sent["duplicates"], sent["reinjections"] = flow.duplicates, flow.reinjections
         received["received_bytes"] = carried(flow.bytes_per_ms)
     return Samples(sender, _in_time_order(sides[0])), Samples(receiver, _in_time_order(sides[1]))
+
+
+def links(
+    *flows: Flow, duration_ns: int = 10 * SECOND, interval_ns: int = 10 * MS, queue_packets: int = 0
+) -> records.Records:
+    """The link records of the same run: packets of 1000 bytes, the same queue in front of all."""
+    times = np.arange(T0, T0 + duration_ns + 1, interval_ns, dtype=np.uint64)
+    parts = []
+    for flow in flows:
+        link = np.zeros(len(times), records.LINK_DTYPE)
+        link["time_ns"], link["kind"] = times, records.LINK
+        link["device"], link["qdisc"] = f"rs{flow.path}".encode(), b"netem"
+        link["sent_bytes"] = (times - np.uint64(T0)) * np.uint64(flow.bytes_per_ms) // np.uint64(MS)
+        link["sent_packets"] = link["sent_bytes"] // MSS
+        link["queue_packets"], link["queue_bytes"] = queue_packets, queue_packets * MSS
+        parts.append(link)
+    together: records.Records = _in_time_order(parts, records.LINK_DTYPE)
+    return together
 
 
 def guest(duration_ns: int = 10 * SECOND) -> dict[str, Any]:
@@ -158,6 +184,6 @@ def _connection(times: Any, subflows: int) -> Any:
     return connection
 
 
-def _in_time_order(subflows: list[Any]) -> Any:
-    together = np.concatenate(subflows).astype(records.SUBFLOW_DTYPE)  # it drops the padding
+def _in_time_order(parts: list[Any], dtype: Any = records.SUBFLOW_DTYPE) -> Any:
+    together = np.concatenate(parts).astype(dtype)  # it drops the padding
     return together[np.argsort(together["time_ns"], kind="stable")]

@@ -15,18 +15,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mptcplab.definitions import markdown
 from mptcplab.errors import RunError
 from mptcplab.metrics import (
     METRICS,
     PATH_METRICS,
     RUN_METRICS,
+    STATE_METRICS,
     aggregation_benefit,
     goodput_series,
-    markdown,
     run_metrics,
 )
 from mptcplab.records import Samples
-from mptcplab.scenario import Flags, from_flags
+from mptcplab.scenario import Flags, Scenario, from_flags
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0
 
@@ -110,10 +111,13 @@ def test_paths_are_told_by_address_and_not_by_the_order_of_subflows() -> None:
 def test_a_path_without_traffic_has_share_0_and_no_round_trip() -> None:
     client, server = synthetic.run(FAST)
     _, slow = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).paths
-    assert slow == {
-        "name": "slow", "goodput_bps": 0.0, "share": 0.0, "srtt_ms_mean": None, "cwnd_mean": None,
-        "in_flight_mean": None, "retransmitted_packets": 0, "new_segments": None,
-        "duplicate_segments": None, "reinjected_segments": None, "utilisation": 0.0,
+    there = {name: value for name, value in slow.items() if value is not None}
+    assert there == {
+        "name": "slow", "goodput_bps": 0.0, "share": 0.0, "retransmitted_packets": 0,
+        "utilisation": 0.0, "ofo_bytes_mean": 0.0, "ofo_bytes_p99": 0, "blocking_share": 0.0,
+        "limited_by_cwnd": 0.0, "limited_by_pacing": 0.0, "limited_by_window": 0.0,
+        "limited_by_scheduler": 0.0, "limited_by_send_buffer": 0.0,
+        "limited_by_application": 0.0, "absent": 1.0,
     }  # fmt: skip
 
 
@@ -254,11 +258,188 @@ def test_a_side_without_a_connection_fails_the_run() -> None:
         run_metrics(synthetic.scenario(), client, server, synthetic.guest())
 
 
-def test_a_second_connection_fails_the_run() -> None:
+def second_connection(samples: Samples) -> Samples:
+    """The same once more, as connection 2."""
+    parts = []
+    for part in (samples.connection, samples.subflow):
+        other = part.copy()
+        other["connection"] = 2
+        both = np.concatenate([part, other]).astype(part.dtype)
+        parts.append(both[np.argsort(both["time_ns"], kind="stable")])
+    return Samples(*parts)
+
+
+def test_connections_are_summed_over() -> None:
+    # two connections that each carry half: 2000 + 500 bytes per ms
+    half = [replace(FAST, bytes_per_ms=2000), replace(SLOW, bytes_per_ms=500)]
+    client, server = synthetic.run(*half, sndbuf_used=3000, ofo_bytes=700)
+    client, server = second_connection(client), second_connection(server)
+    result = run_metrics(synthetic.scenario(), client, server, synthetic.guest())
+    metrics = result.metrics
+    assert metrics["goodput_bps"] == 40e6
+    assert metrics["send_buffer_bytes_mean"] == 6000
+    assert (metrics["ofo_bytes_mean"], metrics["ofo_bytes_p50"]) == (1400, 1400)
+    assert metrics["data_packets"] == 50_000
+    assert metrics["duplicate_bytes"] == 0
+    assert metrics["subflows"] == 4
+    assert metrics["fairness"] == 1
+    assert [path["goodput_bps"] for path in result.paths] == [32e6, 8e6]
+    assert [path["cwnd_mean"] for path in result.paths] == [10, 10]
+    total = goodput_series(synthetic.scenario(), server).total
+    # in the first bin, what waits out of order is missing
+    assert total[1:] == pytest.approx(np.full(99, 40e6))
+
+
+def test_a_connection_that_ends_early_counts_until_then() -> None:
+    client, server = synthetic.run(FAST, SLOW, ofo_bytes=700)
+    client, server = second_connection(client), second_connection(server)
+    early = server.connection["time_ns"] <= T0 + 5500 * MS
+    first = server.connection["connection"] == 1
+    server = Samples(server.connection[early | first], server.subflow)
+    metrics = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).metrics
+    # 9 s of the one and, from 1 s to 5.5 s, 4.5 s of the other, in 9 s
+    assert metrics["goodput_bps"] == 60e6
+    # (9 x 40)^2 ... as rates over the measured time, 40 and 20: 60^2 / (2 x (40^2 + 20^2))
+    assert metrics["fairness"] == pytest.approx(0.9)
+    # 901 samples of the one, 451 of the other
+    assert metrics["ofo_bytes_mean"] == 700 * (901 + 451) / 901
+
+
+def test_data_to_the_client_is_measured_there() -> None:
     client, server = synthetic.run(FAST, SLOW)
-    client.connection["connection"][1::2] = 2
-    with pytest.raises(RunError, match="records of the client have 2 connections"):
-        run_metrics(synthetic.scenario(), client, server, synthetic.guest())
+    scenario = directed("down", synthetic.scenario())
+    # the sides swap; the addresses do not matter to a side
+    result = run_metrics(scenario, server, client, synthetic.guest())
+    assert result.metrics["goodput_bps"] == 40e6
+    assert result.metrics["goodput_down_bps"] is None
+    assert [path["goodput_bps"] for path in result.paths] == [32e6, 8e6]
+    # both at once: the client's figures are those of data to the server
+    client.connection["delivered_bytes"] = server.connection["delivered_bytes"] // 2
+    both = run_metrics(directed("both", scenario), client, server, synthetic.guest()).metrics
+    assert (both["goodput_bps"], both["goodput_down_bps"]) == (40e6, 20e6)
+
+
+def directed(direction: str, scenario: Scenario) -> Scenario:
+    workload = scenario.workload.model_copy(update={"direction": direction})
+    return scenario.model_copy(update={"workload": workload})
+
+
+def test_blocking_is_told_in_total_and_of_its_path() -> None:
+    client, server = synthetic.run(FAST, SLOW)
+    # 10 us per ms, all of it for the slow path
+    elapsed_ms = (server.connection["time_ns"] - T0) // MS
+    server.connection["blocked_us"] = 10 * elapsed_ms
+    server.connection["blocks"] = elapsed_ms // 1000
+    slow = server.subflow["n"] == 1
+    server.subflow["blocking_us"][slow] = 10 * ((server.subflow["time_ns"][slow] - T0) // MS)
+    result = run_metrics(synthetic.scenario(), client, server, synthetic.guest())
+    assert result.metrics["blocked_share"] == 0.01
+    assert result.metrics["blocks"] == 9
+    assert [path["blocking_share"] for path in result.paths] == [0, 0.01]
+
+
+def test_what_is_sent_beyond_one_copy_is_wasted() -> None:
+    # 7 retransmissions of 1000 bytes, and 200 bytes per ms given to two subflows
+    client, server = synthetic.run(
+        replace(FAST, retransmitted_packets=7), SLOW, duplicate_bytes_per_ms=200
+    )
+    client.subflow["unsent_bytes"] = 500  # of each subflow: it is as good as sent
+    client.connection["sent_bytes"] += 1000
+    metrics = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).metrics
+    assert metrics["wasted_bytes"] == 7000 + 200 * 10_000
+
+
+def states_of(**fields: Any) -> dict[str, float]:
+    """The shares of the fast path when its sender's records have these values, by `side.field`."""
+    client, server = synthetic.run(replace(FAST, cwnd=10, in_flight=8), window_bytes=2**20)
+    for name, value in fields.items():
+        part, _, field = name.partition("_")
+        records = client.connection if part == "connection" else client.subflow
+        records[field][:] = value if field != "written_bytes" else records["sent_bytes"] + value
+    result = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).paths[0]
+    names = [*STATE_METRICS.values()]
+    assert sum(float(result[name] or 0) for name in names) == 1
+    return {name: float(result[name] or 0) for name in names if result[name]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "state"),
+    [
+        ({"subflow_in_flight": 10}, "limited_by_cwnd"),
+        # also with a closed window: more could not be sent anyway
+        ({"subflow_in_flight": 10, "connection_window_bytes": 0}, "limited_by_cwnd"),
+        # TCP waits for a third of the window: 8 of 10 are in flight
+        ({"subflow_unsent_bytes": 5000}, "limited_by_cwnd"),
+        ({"subflow_unsent_bytes": 5000, "subflow_in_flight": 6}, "limited_by_pacing"),
+        # less than a segment waits for more
+        ({"subflow_unsent_bytes": 999, "connection_flags": 1}, "limited_by_send_buffer"),
+        ({"subflow_unsent_bytes": 5000, "subflow_window_bytes": 999}, "limited_by_window"),
+        # a segment has 1000 bytes; 999 of window are none
+        (
+            {"connection_written_bytes": 5000, "connection_window_bytes": 999},
+            "limited_by_window",
+        ),
+        (
+            {"connection_written_bytes": 5000, "connection_window_bytes": 1000},
+            "limited_by_scheduler",
+        ),
+        ({"connection_written_bytes": 500, "connection_window_bytes": 500}, "limited_by_scheduler"),
+        ({"connection_flags": 1}, "limited_by_send_buffer"),
+        ({}, "limited_by_application"),
+        # FIN_WAIT1 still sends, FIN_WAIT2 no more
+        ({"subflow_tcp_state": 4}, "limited_by_application"),
+        ({"subflow_tcp_state": 5}, "absent"),
+    ],
+)
+def test_a_path_is_in_one_state_at_a_time(fields: dict[str, int], state: str) -> None:
+    assert states_of(**fields) == {state: 1}
+
+
+def test_the_time_in_a_state_is_a_part_of_the_samples() -> None:
+    # 901 measured samples, the last 90 without a subflow
+    client, server = synthetic.run(replace(FAST, in_flight=10))
+    late = client.subflow["time_ns"] > T0 + 9100 * MS
+    client = Samples(client.connection, client.subflow[~late])
+    fast = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).paths[0]
+    assert fast["limited_by_cwnd"] == 811 / 901
+    assert fast["absent"] == 90 / 901
+
+
+def test_the_window_limits_a_connection_that_has_data() -> None:
+    client, server = synthetic.run(FAST, SLOW, window_bytes=100)
+    client.connection["written_bytes"] += 5000
+    idle = client.connection["time_ns"] >= T0 + 6 * SECOND
+    client.connection["written_bytes"][idle] -= 5000
+    metrics = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).metrics
+    # the samples of 1 s to 6 s, without the last
+    assert metrics["limited_by_window"] == 500 / 901
+
+
+def test_queues_have_a_length_and_the_delay_that_follows() -> None:
+    client, server = synthetic.run(FAST, SLOW)
+    links = synthetic.links(FAST, SLOW, queue_packets=20)
+    links["dropped_packets"], links["lost_packets"] = 12, 5
+    links["dropped_packets"][:2] = links["lost_packets"][:2] = 0
+    fast, slow = run_metrics(synthetic.scenario(), client, server, synthetic.guest(), links).paths
+    assert (fast["queue_packets_mean"], fast["queue_packets_max"]) == (20, 20)
+    # 20 packets of 1000 bytes leave at 4000 and at 1000 bytes per ms
+    assert (fast["queue_delay_ms_mean"], slow["queue_delay_ms_mean"]) == (5, 20)
+    assert (fast["queue_dropped_packets"], fast["lost_packets"]) == (7, 5)
+
+
+def test_without_records_of_links_queues_are_missing() -> None:
+    client, server = synthetic.run(FAST, SLOW)
+    fast = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).paths[0]
+    assert fast["queue_packets_mean"] is fast["queue_delay_ms_mean"] is fast["lost_packets"] is None
+
+
+def test_decisions_are_counted_per_second() -> None:
+    client, server = synthetic.run(FAST, SLOW)
+    client.connection["waits"] = 11
+    scenario = synthetic.scenario(scheduler="roundrobin")
+    metrics = run_metrics(scenario, client, server, synthetic.guest()).metrics
+    # 40,000 and 10,000 segments, in 10 s
+    assert metrics["decisions_per_s"] == (50_000 + 11) / 10
 
 
 def test_a_subflow_across_two_paths_fails_the_run() -> None:
@@ -339,7 +520,7 @@ def test_every_metric_says_what_it_is_and_where_it_comes_from() -> None:
 
 def test_the_page_on_metrics_is_current() -> None:
     page = Path(__file__).parents[2] / "docs" / "metrics.md"
-    assert page.read_text() == markdown(), "write it with python -m mptcplab.metrics"
+    assert page.read_text() == markdown(), "write it with python -m mptcplab.definitions"
 
 
 def test_a_workload_whose_messages_have_all_arrived_is_measured_until_then() -> None:

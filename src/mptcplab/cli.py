@@ -31,6 +31,7 @@ from mptcplab import (
     doctor,
     drive_settings,
     experiment,
+    explain,
     guest,
     kernel,
     literal,
@@ -228,6 +229,27 @@ def show(places: tuple[Path, ...], formats: tuple[str, ...], data: bool, out: Pa
             store.write(written[-1], series.csv_text(drawn).encode())
         for each in written:
             click.echo(f"{_title(stored.scenario)}: {each}")
+
+
+@cli.command("explain")
+@click.argument("runs", metavar="RUN...", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document, nothing else.")
+def explain_command(runs: tuple[Path, ...], as_json: bool) -> None:
+    """Say why runs did not reach the sum of their paths.
+
+    RUN is the directory of a run, OUT/runs/KEY, or the output directory OUT of a single one.
+    docs/explain.md says how to read it.
+    """
+    found = [explain.find_run(run) for run in runs]
+    explanations = [explain.explain(directory) for directory in found]
+    if as_json:
+        documents = [
+            {"directory": str(directory), **each.document()}
+            for directory, each in zip(found, explanations, strict=True)
+        ]
+        click.echo(json.dumps(documents, indent=1))
+    else:
+        click.echo("\n\n".join(each.text() for each in explanations))
 
 
 @cli.group("kernel")

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mptcplab import timeline, trace
-from mptcplab.scenario import Scenario
 from mptcplab.flows import Flow, Subflow, Way, counted
+from mptcplab.scenario import Scenario
 
 #: What a sender may send more than the link carries, and has noticed nevertheless.
 DETECTED_AT = 1.1

@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from mptcplab import flows, handover, scheduler, states, timeline
 from mptcplab.definitions import METRICS, PATH_METRICS, RUN_METRICS
+from mptcplab.flows import Flow, Interval, Subflow, increase, measured, summed
 from mptcplab.records import Records, Samples
 from mptcplab.scenario import Scenario
 from mptcplab.schema import Value
-from mptcplab.flows import Flow, Interval, Subflow, increase, measured, summed
 from mptcplab.states import State
 
 __all__ = [

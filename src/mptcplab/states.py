@@ -12,9 +12,9 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
+from mptcplab.flows import Flow, at, within
 from mptcplab.records import NO_SPACE, Records
 from mptcplab.scenario import Scenario
-from mptcplab.flows import Flow, at, within
 
 # The states of TCP in which data can be sent: established, FIN_WAIT1, CLOSE_WAIT, CLOSING and
 # LAST_ACK.

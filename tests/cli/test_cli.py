@@ -84,6 +84,39 @@ def test_json_is_one_document_and_the_same_each_time(
     assert (tmp_path / "one" / run["directory"] / "plan.txt").exists()
 
 
+@pytest.mark.usefixtures("lab_kernel")
+def test_explain_tells_why_a_run_is_not_faster(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = mptcplab("run", *QUICK, "-s", "first", "--out", str(out), "--json")
+    assert done.returncode == 0, done.stderr
+    run = json.loads(done.stdout)["runs"][0]
+    told = mptcplab("explain", str(out))
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.startswith("first, seed 1: ")
+    reason = (
+        "path lte was idle 100.0 % of the time because the scheduler first sent nothing over it"
+    )
+    assert reason in told.stdout.splitlines()[2]
+    # the same by its own directory, twice, as a document
+    directory = str(out / run["directory"])
+    both = json.loads(mptcplab("explain", directory, str(out), "--json").stdout)
+    assert [each["directory"] for each in both] == [directory] * 2
+    assert both[0]["goodput_bps"] == run["metrics"]["goodput_bps"]
+    assert both[0]["capacity_bps"] == 30e6
+    assert (both[0]["reasons"][0]["kind"], both[0]["reasons"][0]["path"]) == ("scheduler", "lte")
+
+
+@pytest.mark.usefixtures("lab_kernel")
+def test_explain_lists_the_runs_of_a_comparison(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    mptcplab("compare", *QUICK, "-s", "first,default", "--no-baseline", "--out", str(out))
+    told = mptcplab("explain", str(out))
+    assert told.returncode == 2
+    assert "has 2 runs; give one or several of them: " in told.stderr
+    assert "(first, seed 1)" in told.stderr
+    assert "(default, seed 1)" in told.stderr
+
+
 def test_run_takes_a_file_and_flags_that_override_it(
     lab_kernel: KernelBuild, tmp_path: Path
 ) -> None:
@@ -251,6 +284,8 @@ def test_a_preset_is_planned_with_its_numbers() -> None:
         (["show", "."], "neither scenario.json, as a run has, nor comparison.json"),
         (["show", ".", "--format", "gif"], "--format"),
         (["scenario", "drive", "x", "--set", "lte.powr=1dBm"], 'did you mean "lte.power"?'),
+        (["explain"], "RUN"),
+        (["explain", "no-such-run"], "no-such-run: there is no such directory"),
     ],
 )
 def test_bad_input_is_told_in_words_with_status_2(arguments: list[str], expected: str) -> None:
@@ -462,7 +497,7 @@ def test_a_scheduler_that_fails_ends_its_run_with_its_name_and_a_backtrace(
 @pytest.mark.parametrize(
     "command",
     [
-        *([], ["run"], ["compare"], ["show"], ["kernel"], ["doctor"], ["bench"]),
+        *([], ["run"], ["compare"], ["show"], ["explain"], ["kernel"], ["doctor"], ["bench"]),
         *(["scenario"], ["scenario", "drive"]),
         *(["scheduler"], ["scheduler", "list"], ["scheduler", "show"], ["scheduler", "new"]),
     ],

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mptcplab import handover, series
+from mptcplab import flows, handover
 from mptcplab.handover import Reaction
 from mptcplab.scenario import Event, Scenario
 from tests.unit import synthetic

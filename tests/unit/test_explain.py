@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a person means by a run, and explanations of synthetic ones."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mptcplab import engine, explain, store
+from mptcplab.errors import InputError, MptcplabError
+from mptcplab.explain import Explanation
+from mptcplab.metrics import run_metrics
+from tests.unit import synthetic
+from tests.unit.synthetic import FAST, SLOW, T0
+
+
+def explained(
+    *flows: synthetic.Flow, unsent_bytes: int = 0, window_bytes: int = 2**20
+) -> Explanation:
+    """Of a run of these flows whose sender has so many bytes left and so much receive window."""
+    client, server = synthetic.run(*flows, window_bytes=window_bytes)
+    client.connection["written_bytes"] += unsent_bytes
+    links = synthetic.links(*flows)
+    scenario, guest = synthetic.scenario(), synthetic.guest()
+    figures = run_metrics(scenario, client, server, guest, links)
+    flow = flows.flow(scenario, client, server, links, guest, "up")
+    return explain.of_run(scenario, flow, figures, T0)
+
+
+def test_an_idle_link_is_charged_to_what_its_sender_was_in() -> None:
+    # 32 of 40 and 8 of 10 Mbit/s; packets have no headers here
+    full, none_left = replace(FAST, in_flight=10), SLOW
+    found = explained(full, none_left)
+    assert [(r.kind, r.path, r.bps, r.idle) for r in found.reasons] == [
+        ("growth", "fast", 8e6, 0.2),
+        ("application", "slow", 2e6, 0.2),
+    ]
+    assert (found.goodput_bps, found.capacity_bps, found.not_explained_bps) == (40e6, 50e6, 0)
+
+
+def test_a_closed_window_and_a_scheduler_that_waits_are_told_apart() -> None:
+    # the sender has 5000 bytes more than it sent, and no window or some
+    found = explained(FAST, SLOW, unsent_bytes=5000)
+    assert {(r.kind, r.path) for r in found.reasons} == {
+        ("scheduler", "fast"),
+        ("scheduler", "slow"),
+    }
+    found = explained(FAST, SLOW, unsent_bytes=5000, window_bytes=0)
+    assert {r.kind for r in found.reasons} == {"window"}
+
+
+def test_the_text_has_the_sum_the_reasons_and_the_rest() -> None:
+    lines = explained(replace(FAST, in_flight=10), SLOW).text().splitlines()
+    assert lines[0] == (
+        "default, seed 1: 40.00 Mbit/s of the 50.00 Mbit/s that its paths can carry (80.0 %)."
+    )
+    assert lines[1] == "Of the 10.00 Mbit/s missing:"
+    assert lines[2].startswith("  8.00 Mbit/s: path fast was idle 20.0 % of the time because")
+    assert lines[3].startswith("  2.00 Mbit/s: path slow was idle 20.0 % of the time because")
+    assert "  0.00 Mbit/s: not explained" in lines
+
+
+def test_the_document_is_ready_for_json() -> None:
+    document = explained(FAST, SLOW).document()
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
+
+
+def test_a_run_is_found_by_its_directory_or_as_the_only_one_of_an_output(tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "0123"
+    run.mkdir(parents=True)
+    (run / store.SCENARIO).touch()
+    assert explain.find_run(run) == run
+    assert explain.find_run(tmp_path) == run
+
+
+def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nothing: there is no such directory"):
+        explain.find_run(tmp_path / "nothing")
+    with pytest.raises(InputError, match="is neither a run nor has one: a run is OUT/runs/KEY"):
+        explain.find_run(tmp_path)
+    for key in ("0123", "4567"):
+        (tmp_path / "runs" / key).mkdir(parents=True)
+        (tmp_path / "runs" / key / store.SCENARIO).touch()
+    with pytest.raises(InputError, match=r"has 2 runs; give one .*runs/0123, .*runs/4567"):
+        explain.find_run(tmp_path)
+
+
+def test_a_run_that_cannot_be_read_is_told_with_the_file(tmp_path: Path) -> None:
+    scenario = tmp_path / store.SCENARIO
+    scenario.write_text('{"paths": 1}')
+    with pytest.raises(MptcplabError, match=r"scenario.json: not what this version of mptcplab"):
+        explain.explain(tmp_path)
+    store.write_json(scenario, synthetic.scenario().model_dump(mode="json"))
+    with pytest.raises(MptcplabError, match=r"guest.json: cannot be read: No such file"):
+        explain.explain(tmp_path)
+    (tmp_path / engine.GUEST_OUTCOME).write_text(json.dumps(synthetic.guest()))
+    with pytest.raises(MptcplabError, match=r"client.samples: cannot be read: No such file"):
+        explain.explain(tmp_path)

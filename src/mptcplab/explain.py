@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
-from mptcplab import engine, flows, handover, records, store, timeline, trace
+from mptcplab import engine, flows, handover, records, store, timeline
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.flows import Flow, increase, within
 from mptcplab.metrics import RunMetrics, run_metrics
@@ -228,13 +228,7 @@ def _idle(
     last = min(int(np.searchsorted(queue["time_ns"], edges[-1])), len(queue) - 1)
     sent[-1] = queue["sent_bytes"][last]
     carried = np.diff(sent) * _BITS_PER_BYTE * _NS_PER_S
-    could = np.array(
-        [
-            trace.carried(rates, int(begin), int(end))
-            for begin, end in zip(edges[:-1] - start_ns, edges[1:] - start_ns, strict=True)
-        ],
-        np.float64,
-    )
+    could = np.diff(_carried(rates, edges - start_ns))
     delay_ns = getattr(scenario.paths[path], flow.way).delay_ns
     then = np.searchsorted(flow.times, edges[:-1] - delay_ns, side="right") - 1
     causes = causes[np.maximum(then, 0)]
@@ -352,6 +346,18 @@ def _rates_at(
     values = np.array([rate_bps for _, rate_bps in rates], np.int64)
     found: npt.NDArray[np.int64] = values[np.searchsorted(since_ns, at_ns, side="right") - 1]
     return found
+
+
+def _carried(
+    rates: Sequence[tuple[int, int]], at_ns: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
+    """What a link could have carried from T0 until these times, in bit/s x ns."""
+    since_ns = np.array([since for since, _ in rates], np.float64)
+    values = np.array([rate_bps for _, rate_bps in rates], np.float64)
+    before = np.concatenate([[0.0], np.cumsum(np.diff(since_ns) * values[:-1])])
+    which = np.searchsorted(since_ns, at_ns, side="right") - 1
+    carried: npt.NDArray[np.float64] = before[which] + values[which] * (at_ns - since_ns[which])
+    return carried
 
 
 def _held_up_by(

@@ -24,6 +24,8 @@ DETECTION_BIN_NS = 50 * 10**6
 RECOVERY_BIN_NS = 100 * 10**6
 BEFORE_NS = 10**9
 
+_LOWERING = ("down", "change", "handover")
+
 _NS_PER_S = 1_000_000_000
 _BITS_PER_BYTE = 8
 
@@ -53,6 +55,8 @@ class Reaction:
 
 def dips(scenario: Scenario, way: Way) -> list[Dip]:
     """All that begin while the workload runs, in the order of time."""
+    if not any(event.action in _LOWERING for event in scenario.events):
+        return []
     rates = timeline.rates(scenario, way)
     everything = timeline.occurrences(scenario)
     found = []
@@ -67,7 +71,7 @@ def dips(scenario: Scenario, way: Way) -> list[Dip]:
                 ),
                 None,
             )
-        if end_ns is None or event.action not in ("down", "change", "handover"):
+        if end_ns is None or event.action not in _LOWERING:
             continue
         mine = rates[event.path]
         if _rate_at(mine, begin_ns) < _rate_at(mine, begin_ns - 1):

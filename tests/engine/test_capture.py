@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mptcplab import engine, plan
+from mptcplab import engine, plan, records
 from tests.pcapng import Capture
 from tests.vocabulary import Run, RunScenario
 
@@ -15,10 +15,14 @@ TCP_FIN, TCP_SYN = 1, 2
 
 
 def records_of(run: Run) -> list[bytes]:
-    return [
-        (run.outcome.directory / name).read_bytes()
-        for name in (engine.CLIENT_SAMPLES, engine.SERVER_SAMPLES)
-    ]
+    """All but the ports: that of a further subflow is a random number, and a process that is
+    started before, such as a capture, has drawn some."""
+    parts = [records.read_links(run.outcome.directory / engine.LINKS_SAMPLES)]
+    for samples in (run.client, run.server):
+        subflow = samples.subflow.copy()
+        subflow["local_port"] = subflow["remote_port"] = 0
+        parts += [samples.connection, subflow]
+    return [part.tobytes() for part in parts]
 
 
 def captures_of(run: Run) -> list[bytes]:

@@ -146,7 +146,8 @@ def test_a_handover_is_noticed_and_overcome(run_scenario: RunScenario) -> None:
     untouched, path = run.figures.paths
     assert untouched["detection_s_mean"] is untouched["recovery_s_mean"] is None
     # It sends as ACKs come, a tenth of before, once those of what had left the link are through:
-    # within a round trip of 40 ms, that is, in the second bin of 50 ms.
-    assert path["detection_s_max"] == pytest.approx(0.05)
+    # within a round trip of 40 ms, that is, in the second bin of 50 ms; or in the third, since a
+    # bin has 8 packets then, and 2 more may leave with one ACK.
+    assert path["detection_s_max"] in (pytest.approx(0.05), pytest.approx(0.1))
     # And when the link is as fast as before, it empties its queue at once.
     assert 0 <= float(path["recovery_s_max"] or 0) < 2

@@ -2,9 +2,10 @@
 """Every kind of workload on the real kernel, with times that follow from the paths.
 
 A packet has 90 bytes of headers: Ethernet's 14, IP's and TCP's 20 each, 12 of timestamps and 24 of
-DSS, or 28 if both ends send data. So 1424 bytes of a message fit into one of 1514. A message arrives
-within 2 us of what follows from delay and rate, since each time that an end looks at the clock moves
-it by 256 ns; or behind one more packet without data, such as an acknowledgment of an address.
+DSS, or 28 if both ends send data. So 1424 bytes of a message fit into one of 1514. A message
+arrives within 2 us of what follows from delay and rate, since each time that an end looks at the
+clock moves it by 256 ns; or behind one more packet without data, such as an acknowledgment of an
+address.
 """
 
 from __future__ import annotations

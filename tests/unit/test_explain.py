@@ -12,6 +12,7 @@ import pytest
 from mptcplab import engine, explain, store
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.explain import Explanation
+from mptcplab.flows import flow as recorded_flow
 from mptcplab.metrics import run_metrics
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, SLOW, T0
@@ -26,7 +27,7 @@ def explained(
     links = synthetic.links(*flows)
     scenario, guest = synthetic.scenario(), synthetic.guest()
     figures = run_metrics(scenario, client, server, guest, links)
-    flow = flows.flow(scenario, client, server, links, guest, "up")
+    flow = recorded_flow(scenario, client, server, links, guest, "up")
     return explain.of_run(scenario, flow, figures, T0)
 
 

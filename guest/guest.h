@@ -60,6 +60,12 @@ void events_end(void);
 void capture_start(const char *ns, const char *device, const char *file, int line);
 void captures_end(void);
 
+/* drop.c: in a namespace, lose packets: "DEVICE data|acks 5,17,100-120". They
+ * are counted from drops_start() on.
+ */
+void drop_prepare(const char *ns, const char *what, int line);
+void drops_start(void);
+
 /* traffic.c, messages.c and player.c: the traffic, whose two ends are processes
  * of their own. They report to init through a pipe, one report at a time.
  */

@@ -434,6 +434,7 @@ static void handle_report(int end)
 	case REPORT_START:
 		outcome.start_ns = m.a;
 		start_streams(m.a, m.b);
+		drops_start();
 		events_start(m.a);
 		break;
 	case REPORT_DONE:

@@ -6,10 +6,11 @@
  *	ip netns exec NS ethtool -K DEV FEATURE on|off ...
  *	insmod FILE
  *	ip netns exec NS capture DEV FILE
+ *	ip netns exec NS drop DEV data|acks NUMBERS
  *
  * A process costs more than all its work, so lines of the same tool and
  * namespace that follow each other become one batch of that tool, and sysctl,
- * ethtool and insmod are done here. Captures are in capture.c.
+ * ethtool and insmod are done here. The others are in files of their names.
  */
 
 #define _GNU_SOURCE
@@ -450,6 +451,7 @@ bool plan_run(char *text)
 	rest.text = text;
 	while ((text = plan_next(&line))) {
 		char ns[32], device[32], file[64], more;
+		int rest_of_line = 0;
 
 		if (strstr(text, " traffic ")) {
 			start_and_run(last);
@@ -467,6 +469,10 @@ bool plan_run(char *text)
 				  &more) == 3) {
 			last = start_and_run(last);
 			capture_start(ns, device, file, line);
+		} else if (sscanf(text, "ip netns exec %31s drop %n", ns, &rest_of_line) == 1 &&
+			   rest_of_line) {
+			last = start_and_run(last);
+			drop_prepare(ns, text + rest_of_line, line);
 		} else {
 			struct command *command = command_add(last, text, line);
 

@@ -36,6 +36,12 @@ MAX_SEED = 2**32 - 1
 MAX_REPEAT = 10_000
 MAX_QUEUE_PACKETS = 1_000_000
 MAX_BITRATES = 32
+# The frames that a queue holds: Ethernet's header and 1500 bytes.
+PACKET_BYTES = 1514
+DISCIPLINES = ("netem", "droptail", "codel", "fq_codel", "red", "pie")
+BOTTLENECKS = ("router", "host")
+MAX_DROPS = 128  # with their numbers they fit into a page of the kernel
+MAX_DROP_NUMBER = 10**9
 MAX_LOSS = 1 - 1e-9  # the last step before 1, see units.parse_fraction
 
 _LIST_SEPARATOR = "/"  # of lists in flags, where a comma ends the value
@@ -280,17 +286,92 @@ _Loss = Annotated[
         {"type": "number", "minimum": 0, "exclusiveMaximum": 1},
     ),
 ]
-_Queue = Annotated[
-    int | None,
+_Part = Annotated[
+    float | None,
     _quantity(
-        units.parse_queue,
+        units.parse_fraction,
+        0,
         1,
-        MAX_QUEUE_PACKETS,
-        f"a queue is 1 to {MAX_QUEUE_PACKETS} packets",
-        _pattern(units.QUEUE_PATTERN),
-        {"type": "integer", "minimum": 1, "maximum": MAX_QUEUE_PACKETS},
+        "0% to 100% (1% is 0.01)",
+        _pattern(units.FRACTION_PATTERN),
+        {"type": "number", "minimum": 0, "maximum": 1},
     ),
 ]
+_PACKETS = _quantity(
+    units.parse_queue,
+    1,
+    MAX_QUEUE_PACKETS,
+    f"a queue is 1 to {MAX_QUEUE_PACKETS} packets",
+    _pattern(units.QUEUE_PATTERN),
+    {"type": "integer", "minimum": 1, "maximum": MAX_QUEUE_PACKETS},
+)
+_BYTES = _size("a queue", f"{PACKET_BYTES}B", "1GB")
+
+
+class Bytes(int):
+    """A queue that was given as a size."""
+
+
+def _read_queue(value: object) -> Any:
+    if isinstance(value, str) and re.fullmatch(r"\s*[0-9.]+\s*[kmgtKMGT]?i?[bB]\s*", value):
+        return Bytes(_BYTES.read(value))
+    return _PACKETS.read(value)
+
+
+_QUEUE_SCHEMA = {"anyOf": [_BYTES.schema["anyOf"][0], *_PACKETS.schema["anyOf"]]}
+_DROPS = re.compile("[0-9]{1,10}(?:-[0-9]{1,10})?")
+
+
+def _read_drops(value: object) -> tuple[tuple[int, int], ...]:
+    form = (
+        "the numbers of packets are expected, from 1, and ranges of them, e.g. "
+        '[5, 17, "100-120"], or 5+17+100-120'
+    )
+    items = value.split("+") if isinstance(value, str) else value
+    if not isinstance(items, list) or not items:
+        raise ValueError(form)
+    if len(items) > MAX_DROPS:
+        raise ValueError(f"{len(items)} numbers and ranges; at most {MAX_DROPS} are possible")
+    ranges = []
+    for item in items:
+        if isinstance(item, bool) or not _DROPS.fullmatch(str(item).strip()):
+            raise ValueError(form)
+        first, _, last = str(item).strip().partition("-")
+        ranges.append((int(first), int(last or first)))
+        if not 1 <= ranges[-1][0] <= ranges[-1][1] <= MAX_DROP_NUMBER:
+            raise ValueError(f"{item}: not 1 to {MAX_DROP_NUMBER}, the smaller number first")
+    ranges.sort()
+    for before, after in itertools.pairwise(ranges):
+        if after[0] <= before[1]:
+            raise ValueError(f"packet {after[0]} is named twice")
+    return tuple(ranges)
+
+
+_Drops = Annotated[
+    tuple[tuple[int, int], ...] | None,
+    _Reads(
+        _read_drops,
+        {
+            "anyOf": [
+                _pattern(
+                    r"^\s*[0-9]{1,10}(-[0-9]{1,10})?\s*(\+\s*[0-9]{1,10}(-[0-9]{1,10})?\s*)*$"
+                ),
+                {
+                    "type": "array",
+                    "minItems": 1,
+                    "maxItems": MAX_DROPS,
+                    "items": {
+                        "anyOf": [
+                            {"type": "integer", "minimum": 1, "maximum": MAX_DROP_NUMBER},
+                            _pattern(r"^\s*[0-9]{1,10}(-[0-9]{1,10})?\s*$"),
+                        ]
+                    },
+                },
+            ]
+        },
+    ),
+]
+_Queue = Annotated[int | None, _Reads(_read_queue, _QUEUE_SCHEMA)]
 
 
 def _key(description: str, examples: Sequence[object], default: object = None) -> Any:
@@ -361,12 +442,47 @@ class LiteralDirection(_Literal):
     )
     loss: _Loss = _key("Part of the packets lost at random.", ["0.1%"], "0%")
     loss_burst: Annotated[int | None, _count("a loss_burst", 1, 10_000)] = _key(
-        "Mean number of packets lost in a row (Gilbert's model); by default each by itself.", [5]
+        "Mean number of packets lost in a row: that the bad state of Gilbert's and Elliott's model "
+        "lasts. By default each is lost by itself.",
+        [5],
     )
+    loss_bad: _Part = _key(
+        "Part of the packets lost in the bad state; with loss_burst.", ["50%"], "100%"
+    )
+    loss_good: _Part = _key(
+        "Part of the packets lost in the good state; with loss_burst.", ["0.01%"], "0%"
+    )
+    loss_correlation: _Part = _key(
+        "How far the random number of a packet hangs on that of the one before, netem's way: less "
+        "is lost then than loss says.",
+        ["25%"],
+        "0%",
+    )
+    drop: _Drops = _key(
+        "Exactly these packets with data are lost, counted from 1 from the start of the workload.",
+        [[5, 17, "100-120"], "5+17+100-120"],
+    )
+    drop_acks: _Drops = _key("The same for packets without data.", [[1, 2]])
     duplicate: _Loss = _key("Part of the packets that arrive twice.", ["0.1%"], "0%")
+    reorder: _Loss = _key("Part of the packets that overtake those before them.", ["1%"], "0%")
+    reorder_by: _Delay = _key("How much earlier they arrive; by default the whole delay.", ["2ms"])
     queue: _Queue = _key(
-        "Queue limit in packets; by default one bandwidth-delay product, at least 20.",
-        [300, "300p"],
+        "Queue limit in packets, or a size; by default one bandwidth-delay product, at least 20 "
+        "packets, or what the discipline has by default.",
+        [300, "300p", "300KB"],
+    )
+    queue_discipline: Annotated[str | None, _choice("a queue_discipline", DISCIPLINES)] = _key(
+        "How the queue is kept: netem, one limit in packets for what waits and what is on its way; "
+        "droptail, what waits alone; or as the kernel's codel, fq_codel, red or pie. A queue given "
+        "as a size is droptail.",
+        ["codel"],
+        "netem",
+    )
+    bottleneck: Annotated[str | None, _choice("a bottleneck", BOTTLENECKS)] = _key(
+        "Where the rate and the queue are: at the router, or at the interface of the host that "
+        "sends.",
+        ["host"],
+        "router",
     )
     trace: Annotated[
         LiteralTrace | None, _table("a file, or keys such as file"), BeforeValidator(_trace_table)

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from mptcplab import timeline, units, workload
-from mptcplab.scenario import Direction, Scenario
+from mptcplab import links, timeline, units, workload
+from mptcplab.links import Qdisc, Side
+from mptcplab.scenario import Direction, Path, Scenario
 from mptcplab.timeline import Instant
 from mptcplab.workload import Message, Video
 
@@ -30,45 +31,59 @@ _AUTO_SEND_BUFFER = "4096 16384 4194304"
 # For the same reason, what all sockets may use, in pages: as with 8 GiB of memory.
 _TCP_MEMORY = "98304 131072 196608"
 
-# The least that netem knows; a rate of 0 would be none at all to it.
-_OUTAGE_BPS = 8
-
 # A lost ADD_ADDR is sent again after 1 s; the kernel's default of 120 s outlasts most runs.
 _ADD_ADDR_TIMEOUT_S = 1
 
 
+Section = tuple[str, Iterable[str]]
+
+
 def render(scenario: Scenario) -> str:
     """The plan of one run, a command or a `#` comment per line."""
-    numbers = range(1, len(scenario.paths) + 1)
-    sections: list[tuple[str, Iterable[str]]] = [
-        ("client, server and a router per path, wired up", _topology(numbers)),
-        ("client: addresses, and a route per source address", _client(scenario, numbers)),
-        ("server: the same", _server(scenario, numbers)),
-    ]
-    for i, path in zip(numbers, scenario.paths, strict=True):
-        sections.append((f"path {i}, {path.name}: router", _router(i)))
-    for i, path in zip(numbers, scenario.paths, strict=True):
-        shaping = [_netem(i, "up", path.up, "add"), _netem(i, "down", path.down, "add")]
-        sections.append((f"path {i}, {path.name}: client to server, server to client", shaping))
-    if scenario.scheduler.digest is not None:
-        insmod = [f"insmod {module_file(scenario.scheduler.name)}"]
-        sections.append((f"scheduler, its file {scenario.scheduler.digest}", insmod))
-    sections += [
-        ("kernel parameters", _sysctls(scenario, numbers)),
-        ("offloads off: queues hold packets of MTU size", _offloads(numbers)),
-    ]
+    sections = list(_testbed(scenario))
+    paths = list(enumerate(scenario.paths, 1))
     if scenario.capture:
         captures = [
-            f"ip netns exec router{i} capture rc{i} {capture_file(path.name)}"
-            for i, path in zip(numbers, scenario.paths, strict=True)
+            f"ip netns exec router{i} capture rc{i} {capture_file(path.name)}" for i, path in paths
         ]
         sections.append(("captures: at each router, on the side of the client", captures))
+    losses = [
+        line
+        for i, path in paths
+        for side, link in _sides(path)
+        for line in links.exact_losses(i, side, link)
+    ]
+    if losses:
+        sections.append(("packets that are lost, counted from the start of measuring", losses))
     sections.append(("traffic: the server, and beside it the client", _traffic(scenario)))
     sections.append(("messages: times after the start of measuring", _messages(scenario)))
     events = list(_events(scenario))
     if events:
         sections.append(("events and traces: times after the start of measuring", events))
+    return _text(sections)
+
+
+def _text(sections: Iterable[Section]) -> str:
     return "\n\n".join("\n".join([f"# {title}", *lines]) for title, lines in sections) + "\n"
+
+
+def _testbed(scenario: Scenario) -> Iterator[Section]:
+    """All that is there before the traffic is."""
+    numbers = range(1, len(scenario.paths) + 1)
+    yield "client, server and a router per path, wired up", _topology(numbers)
+    yield "client: addresses, and a route per source address", _client(scenario, numbers)
+    yield "server: the same", _server(scenario, numbers)
+    for i, path in zip(numbers, scenario.paths, strict=True):
+        yield f"path {i}, {path.name}: router", _router(i)
+    for i, path in zip(numbers, scenario.paths, strict=True):
+        stands = [qdisc for side, link in _sides(path) for qdisc in links.shaping(i, side, link)]
+        shaping = [qdisc.command("add") for qdisc in stands]
+        yield f"path {i}, {path.name}: client to server, server to client", shaping
+    if scenario.scheduler.digest is not None:
+        insmod = [f"insmod {module_file(scenario.scheduler.name)}"]
+        yield f"scheduler, its file {scenario.scheduler.digest}", insmod
+    yield "kernel parameters", _sysctls(scenario, numbers)
+    yield "offloads off: queues hold packets of MTU size", _offloads(numbers)
 
 
 def module_file(scheduler: str) -> str:
@@ -90,8 +105,9 @@ def _topology(numbers: range) -> Iterator[str]:
 
 
 def _client(scenario: Scenario, numbers: range) -> Iterator[str]:
-    for i in numbers:
+    for i, path in zip(numbers, scenario.paths, strict=True):
         yield from _host("client", f"c{i}", i, near=f"10.0.{i}", far=f"10.1.{i}")
+        yield from _single_packets("client", f"c{i}", path.up)
     yield from _limits("client", scenario)
     # An endpoint without flags makes no subflow; it is what can be told to be a backup.
     changing = {e.path for e in scenario.events if e.action in ("backup", "regular")}
@@ -101,8 +117,9 @@ def _client(scenario: Scenario, numbers: range) -> Iterator[str]:
 
 
 def _server(scenario: Scenario, numbers: range) -> Iterator[str]:
-    for i in numbers:
+    for i, path in zip(numbers, scenario.paths, strict=True):
         yield from _host("server", f"s{i}", i, near=f"10.1.{i}", far=f"10.0.{i}")
+        yield from _single_packets("server", f"s{i}", path.down)
     yield from _limits("server", scenario)
     # One subflow per path: the client joins each address that the server announces, and leaves by
     # the address of that path. Any further endpoint would make further subflows.
@@ -120,6 +137,16 @@ def _host(name: str, device: str, table: int, *, near: str, far: str) -> Iterato
     yield f"{ip} route add {far}.0/24 via {near}.254 dev {device}"
 
 
+def _single_packets(name: str, device: str, link: Direction) -> Iterator[str]:
+    """TCP makes larger ones also without offloads, which the queue of the host would hold."""
+    if link.bottleneck == "host":
+        yield f"ip -n {name} link set {device} gso_max_segs 1"
+
+
+def _sides(path: Path) -> tuple[tuple[Side, Direction], tuple[Side, Direction]]:
+    return ("up", path.up), ("down", path.down)
+
+
 def _limits(name: str, scenario: Scenario) -> Iterator[str]:
     further = len(scenario.paths) - 1
     if further:
@@ -130,39 +157,6 @@ def _router(i: int) -> Iterator[str]:
     for device, network in ((f"rc{i}", f"10.0.{i}"), (f"rs{i}", f"10.1.{i}")):
         yield f"ip -n router{i} addr add {network}.254/24 dev {device}"
         yield f"ip -n router{i} link set {device} up"
-
-
-def _netem(i: int, side: str, link: Direction, verb: str) -> str:
-    """One direction of a path, as it is shaped where it leaves the router."""
-    device = f"rs{i}" if side == "up" else f"rc{i}"
-    return (
-        f"tc -n router{i} qdisc {verb} dev {device} root netem"
-        f" limit {link.queue_packets} rate {units.format_rate(max(link.rate_bps, _OUTAGE_BPS))}"
-        f" delay {_tc_time(link.delay_ns)}"
-        + (f" {_tc_time(link.jitter_ns)}" if link.jitter_ns else "")
-        + _loss(link)
-        + (f" duplicate {units.format_fraction(link.duplicate)}" if link.duplicate else "")
-    )
-
-
-def _loss(link: Direction) -> str:
-    if not link.loss:
-        return ""
-    if link.loss_burst is None or link.loss == 1.0:
-        return f" loss {units.format_fraction(link.loss)}"
-    # Gilbert 1960, as netem has it (Salsano et al. 2009): from the state without loss to that with
-    # it with p, back with r. A row is 1 / r packets long, and of all p / (p + r) are lost.
-    r = 1 / link.loss_burst
-    p = link.loss * r / (1 - link.loss)
-    return f" loss gemodel {min(p, 1) * 100:.7f}% {r * 100:.7f}%"
-
-
-def _tc_time(ns: int) -> str:
-    """A time as tc takes it: not a 0 without a unit, and no ns."""
-    if ns % 1000 == 0:
-        return units.format_time(ns) if ns else "0ms"
-    # it computes in floating point and cuts off: the half keeps the last digit what it is
-    return f"{ns // 1000}.{ns % 1000:03}5us"
 
 
 def _sysctls(scenario: Scenario, numbers: range) -> Iterator[str]:
@@ -239,17 +233,33 @@ def _message(message: Message) -> str:
 
 def _events(scenario: Scenario) -> Iterator[str]:
     numbers = {path.name: i for i, path in enumerate(scenario.paths, 1)}
+    stands = {
+        (path.name, side): links.shaping(numbers[path.name], side, link)
+        for path in scenario.paths
+        for side, link in _sides(path)
+    }
     for instant in timeline.instants(scenario):
-        for command in _commands(numbers[instant.path], instant):
+        for command in _commands(numbers[instant.path], instant, stands):
             yield f"at {units.format_time(instant.at_ns)} {command}"
 
 
-def _commands(i: int, instant: Instant) -> Iterator[str]:
-    # netem takes over all values at once: what is not given would be none
-    if instant.up:
-        yield _netem(i, "up", instant.up, "change")
-    if instant.down:
-        yield _netem(i, "down", instant.down, "change")
+def _commands(
+    i: int, instant: Instant, stands: dict[tuple[str, Side], list[Qdisc]]
+) -> Iterator[str]:
+    """`stands` is how each direction of a path is shaped, and then how it is after this."""
+    changed: tuple[tuple[Side, Direction | None], ...] = (
+        ("up", instant.up),
+        ("down", instant.down),
+    )
+    for side, link in changed:
+        if link is None:
+            continue
+        before = stands[instant.path, side]
+        stands[instant.path, side] = now = links.shaping(i, side, link)
+        # each takes over all its values at once: what is not given would be none
+        for old, new in zip(before, now, strict=True):
+            if new != old and new.kind != "red":
+                yield new.command("change")
     if instant.act == "close":
         # The address of the first path was not announced: no endpoint, and its id is 0.
         what = f"id {i}" if i > 1 else f"id 0 10.1.{i}.1"

@@ -9,10 +9,11 @@ them are told at once.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path as FilePath
 from typing import Any, Literal
@@ -26,6 +27,8 @@ from mptcplab.literal import (
     MAX_PATHS,
     MAX_QUEUE_PACKETS,
     MAX_SEED,
+    PACKET_BYTES,
+    Bytes,
     Factor,
     LiteralChange,
     LiteralDirection,
@@ -43,6 +46,7 @@ from mptcplab.trace import Step
 from mptcplab.workload import AnyWorkload, Workload
 
 __all__ = [
+    "PACKET_BYTES",
     "Change",
     "Direction",
     "Event",
@@ -61,8 +65,14 @@ __all__ = [
 
 # The default queue is one bandwidth-delay product in packets of an Ethernet frame without its
 # checksum, which is what netem counts on a veth of MTU 1500; 20 keeps slow links usable.
-PACKET_BYTES = 1514
 MIN_DEFAULT_QUEUE_PACKETS = 20
+# Of a queue that is kept by other means than its limit, the limit is what the kernel has by default
+# (sch_codel.c, sch_fq_codel.c, sch_pie.c). red has none: tc-red(8) lets random losses begin at a
+# twelfth of the limit, and at a quarter, here one bandwidth-delay product, all is lost.
+_DEFAULT_LIMITS = {"codel": 1000, "fq_codel": 10_240, "pie": 1000}
+_RED_PRODUCTS = 4
+# With less, no packet or two are between its thresholds, and tc refuses the average.
+_MIN_RED_PACKETS = 24
 
 DEFAULT_RESOLUTION_NS = 10**7
 #: A scenario without a duration ends when its data has arrived; events repeat and traces are played
@@ -94,10 +104,12 @@ TraceStep = tuple[int, int | None, int | None, float | None]
 
 
 class Direction(_Resolved):
-    """One direction of a path, as its router shapes it: up is client to server, down the other.
+    """One direction of a path, as it is shaped on the way: up is client to server, down the other.
 
-    A rate of 0 is an outage: what comes waits. `loss` is the mean; with a `loss_burst` packets are
-    lost in rows of that mean length. `steps` are those of a trace after its first.
+    A rate of 0 is an outage: what comes waits. `loss` is the mean; with a `loss_burst` that of two
+    states, of which the bad one lasts for so many packets. `drop` and `drop_acks` are the
+    packets, with data and without, that are lost, from which number to which. The queue is limited
+    by packets or by bytes; the other is None. `steps` are those of a trace after its first.
     """
 
     rate_bps: int
@@ -105,8 +117,18 @@ class Direction(_Resolved):
     jitter_ns: int
     loss: float
     loss_burst: int | None = None
+    loss_bad: float = 1.0
+    loss_good: float = 0.0
+    loss_correlation: float = 0.0
+    drop: tuple[tuple[int, int], ...] = ()
+    drop_acks: tuple[tuple[int, int], ...] = ()
     duplicate: float = 0.0
-    queue_packets: int
+    reorder: float = 0.0
+    reorder_by_ns: int | None = None
+    queue_packets: int | None
+    queue_bytes: int | None = None
+    queue_discipline: Literal["netem", "droptail", "codel", "fq_codel", "red", "pie"] = "netem"
+    bottleneck: Literal["router", "host"] = "router"
     steps: tuple[TraceStep, ...] = ()
 
 
@@ -468,6 +490,7 @@ def _request(
         mistakes.add(("trace",), message)
     names = [path.name for path in literal.path if path.name is not None]
     events = _events(literal.event, names, transport, load, mistakes)
+    _check_event_losses(literal.event, paths, mistakes)
     sample_interval_ns = literal.sample_interval or DEFAULT_SAMPLE_INTERVAL_NS
     if load and sample_interval_ns > (load.duration_ns or sample_interval_ns):
         mistakes.add(("sample_interval",), "longer than the duration; nothing would be sampled")
@@ -647,6 +670,24 @@ def _check_event(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> Non
         mistakes.add((*place, "every"), message)
 
 
+def _check_event_losses(
+    literals: Sequence[LiteralEvent], paths: Sequence[Path], mistakes: Mistakes
+) -> None:
+    """Note a new loss that the two states of its path cannot have."""
+    by_name = {path.name: path for path in paths}
+    for index, literal in enumerate(literals):
+        path = by_name.get(literal.path or "")
+        if path is None:
+            continue
+        for side, link, own in (("up", path.up, literal.up), ("down", path.down, literal.down)):
+            loss = literal.loss if own.loss is None else own.loss
+            key = ("loss",) if own.loss is None else (side, "loss")
+            if loss is not None:
+                message = _loss_mistake(loss, link.loss_burst, link.loss_good, link.loss_bad)
+                if message:
+                    mistakes.add(("event", index, *key), message)
+
+
 def _event(literal: LiteralEvent) -> Event:
     action: Any = literal.action
     sides = {"up": literal.up, "down": literal.down} if action in _CHANGING else {}
@@ -809,15 +850,10 @@ def _path(literal: LiteralPath, place: Place, traces: _Traces, mistakes: Mistake
         if values["steps"]:
             _take_first(values, given, traces.duration_ns, mistakes)
         complete &= None not in (values["rate"], values["delay"])
-        jitter_ns, delay_ns = values["jitter"] or 0, values["delay"]
-        if mistakes.spoiled((*place, side, "delay")):
-            continue
-        if delay_ns is not None and jitter_ns > delay_ns:
-            blamed = (*place, "jitter") if own.jitter is None else (*place, side, "jitter")
-            message = (
-                f"more than the delay of {units.format_time(delay_ns)}; jitter is at most that"
-            )
-            mistakes.add(blamed, message)
+        if not mistakes.spoiled((*place, side, "delay")):
+            _check_delays(values, functools.partial(_given, own, place, side), mistakes)
+        _check_losses(values, functools.partial(_given, own, place, side), mistakes)
+        _check_queue(values, functools.partial(_given, own, place, side), mistakes)
     if not complete:
         return None
     round_trip_ns = sum(values["delay"] for values in sides.values())
@@ -826,6 +862,98 @@ def _path(literal: LiteralPath, place: Place, traces: _Traces, mistakes: Mistake
         up=_direction(sides["up"], round_trip_ns),
         down=_direction(sides["down"], round_trip_ns),
     )
+
+
+def _given(own: LiteralDirection, place: Place, side: str, key: str) -> Place:
+    """Where a value of a direction was given: for it alone, or for the path."""
+    return (*place, side, key) if getattr(own, key) is not None else (*place, key)
+
+
+_Where = Callable[[str], Place]
+
+
+def _check_delays(values: Mapping[str, Any], where: _Where, mistakes: Mistakes) -> None:
+    delay_ns, jitter_ns, earlier_ns = values["delay"], values["jitter"] or 0, values["reorder_by"]
+    if earlier_ns is not None and not values["reorder"]:
+        message = "no packet overtakes others; how many do is reorder, e.g. 1%"
+        mistakes.add(where("reorder_by"), message)
+    if delay_ns is None:
+        return
+    text = units.format_time(delay_ns)
+    if jitter_ns > delay_ns:
+        message = f"more than the delay of {text}; jitter is at most that"
+        mistakes.add(where("jitter"), message)
+    if not values["reorder"]:
+        return
+    if not delay_ns:
+        mistakes.add(where("reorder"), "without a delay nothing can be overtaken")
+    elif earlier_ns == 0 or (earlier_ns or 0) > delay_ns:
+        message = f"reorder_by is more than 0 and at most the delay, which is {text}"
+        mistakes.add(where("reorder_by"), message)
+    elif jitter_ns > delay_ns - (earlier_ns or delay_ns):
+        message = (
+            f"jitter and reorder_by, which is {units.format_time(earlier_ns or delay_ns)}, are "
+            f"together at most the delay of {text}"
+        )
+        mistakes.add(where("jitter"), message)
+
+
+def _check_losses(values: Mapping[str, Any], where: _Where, mistakes: Mistakes) -> None:
+    if values["loss_correlation"] and values["loss_burst"]:
+        message = "loss_burst is another model; give one of the two"
+        mistakes.add(where("loss_correlation"), message)
+    if values["loss_correlation"] == 1.0:
+        message = "each packet would fare as the first one did; less than 100% is expected"
+        mistakes.add(where("loss_correlation"), message)
+    good, bad = _states(values)
+    if not values["loss_burst"]:
+        for key in ("loss_good", "loss_bad"):
+            if values[key] is not None:
+                message = "there are no two states without a loss_burst, e.g. 5"
+                mistakes.add(where(key), message)
+        return
+    if good >= bad:
+        worse = "loss_good" if values["loss_good"] is not None else "loss_bad"
+        mistakes.add(where(worse), "loss_good is less than loss_bad")
+        return
+    for loss in {values["loss"] or 0.0, *(step.loss for step in values["steps"])} - {None}:
+        message = _loss_mistake(loss, values["loss_burst"], good, bad)
+        if message:
+            key = "trace" if values["steps"] else "loss"
+            mistakes.add(where(key), message)
+
+
+def _states(values: Mapping[str, Any]) -> tuple[float, float]:
+    """The loss in the good state and in the bad one."""
+    bad = 1.0 if values["loss_bad"] is None else values["loss_bad"]
+    return values["loss_good"] or 0.0, bad
+
+
+def _loss_mistake(loss: float, burst: int | None, good: float, bad: float) -> str:
+    """What is wrong with a mean loss of two states, "" if nothing is."""
+    if burst is None:
+        return ""
+    # At most burst of burst + 1 packets are in the bad state: the good one lasts for one at least.
+    most = (good + burst * bad) / (burst + 1)
+    if good <= loss <= most:
+        return ""
+    low, high = units.format_fraction(good), units.format_fraction(most)
+    return (
+        f"a mean loss of {units.format_fraction(loss)} cannot be: with this loss_burst, loss_good "
+        f"and loss_bad it is {low} to {high}"
+    )
+
+
+def _check_queue(values: Mapping[str, Any], where: _Where, mistakes: Mistakes) -> None:
+    queue, discipline = values["queue"], values["queue_discipline"]
+    if isinstance(queue, Bytes) and discipline not in (None, "droptail", "red"):
+        message = f"{discipline} counts packets; a size goes with droptail and red"
+        mistakes.add(where("queue"), message)
+    elif queue is not None and discipline == "red":
+        least = _MIN_RED_PACKETS * (PACKET_BYTES if isinstance(queue, Bytes) else 1)
+        if queue < least:
+            message = f"red needs at least {_MIN_RED_PACKETS} packets of {PACKET_BYTES} bytes"
+            mistakes.add(where("queue"), message)
 
 
 def _take_first(values: dict[str, Any], given: Place, duration_ns: int, mistakes: Mistakes) -> None:
@@ -856,17 +984,41 @@ def _overridden(*levels: LiteralDirection) -> dict[str, Any]:
 
 
 def _direction(values: Mapping[str, Any], round_trip_ns: int) -> Direction:
+    queue = values["queue"]
+    discipline: Any = values["queue_discipline"] or (
+        "droptail" if isinstance(queue, Bytes) else "netem"
+    )
+    good, bad = _states(values)
+    if queue is None:
+        rate_bps = values.get("mean_rate", values["rate"])
+        queue = _default_queue(discipline, default_queue_packets(rate_bps, round_trip_ns))
+    is_size = isinstance(queue, Bytes)
     return Direction(
         rate_bps=values["rate"],
         delay_ns=values["delay"],
         jitter_ns=values["jitter"] or 0,
         loss=values["loss"] or 0.0,
         loss_burst=values["loss_burst"],
+        loss_bad=bad,
+        loss_good=good,
+        loss_correlation=values["loss_correlation"] or 0.0,
+        drop=values["drop"] or (),
+        drop_acks=values["drop_acks"] or (),
         duplicate=values["duplicate"] or 0.0,
-        queue_packets=values["queue"]
-        or default_queue_packets(values.get("mean_rate", values["rate"]), round_trip_ns),
+        reorder=values["reorder"] or 0.0,
+        reorder_by_ns=values["reorder_by"],
+        queue_packets=None if is_size else queue,
+        queue_bytes=int(queue) if is_size else None,
+        queue_discipline=discipline,
+        bottleneck=values["bottleneck"] or "router",
         steps=tuple((s.at_ns, s.rate_bps, s.delay_ns, s.loss) for s in values["steps"][1:]),
     )
+
+
+def _default_queue(discipline: str, product_packets: int) -> int:
+    if discipline == "red":
+        return min(_RED_PRODUCTS * product_packets, MAX_QUEUE_PACKETS)
+    return _DEFAULT_LIMITS.get(discipline, product_packets)
 
 
 def default_queue_packets(rate_bps: int, round_trip_ns: int) -> int:

@@ -99,7 +99,7 @@ SIZE = Quantity(
 _FRACTION_ACCEPTED = "it is a percentage, e.g. 0.1%"
 # netem keeps a probability in 32 bits (steps of 2.3e-10): a billionth is the finest kept here.
 _FRACTION_STEPS = 10**9
-_QUEUE_ACCEPTED = "a queue is a whole number of packets, e.g. 300 or 300p"
+_QUEUE_ACCEPTED = "a queue is a whole number of packets, e.g. 300 or 300p, or a size, e.g. 300KB"
 
 FRACTION_PATTERN = rf"^\s*({_NUMBER}\s*%|0+(\.0*)?)\s*$"
 QUEUE_PATTERN = r"^\s*[0-9]{1,20}\s*[pP]?\s*$"

@@ -62,6 +62,13 @@ SCENARIOS = {
         path=["dsl:16mbit,12.5ms,jitter=1ms,up.rate=1.5mbit,up.queue=30,down.loss=1%"],
         sample_interval="1ms",
     ),
+    "queues": Flags(
+        path=[
+            "wifi:50mbit,10ms,queue_discipline=fq_codel,up.bottleneck=host,reorder=1%,reorder_by=2ms",
+            "lte:20mbit,40ms,queue=300KB,up.drop=5+17+100-120,loss=1%,loss_burst=10,loss_bad=50%",
+        ],
+        event=["3s:wifi:change,rate=x0.1,lasts=1s", "5s:lte:down,lasts=1s"],
+    ),
 }
 
 
@@ -81,7 +88,8 @@ def test_the_plan_is_the_golden_one(name: str) -> None:
 FORMS = re.compile(
     r"ip (netns|link) add \S.*"
     r"|ip -n \w+ \S.*"
-    r"|tc -n router\d \S.*"
+    r"|tc -n (router\d|client|server) \S.*"
+    r"|ip netns exec router\d drop r[cs]\d (data|acks) [\d,-]+"
     r"|(ip netns exec \w+ )?sysctl -qw \S+=.+"
     r"|ip netns exec \w+ ethtool -K \w+ tso off gso off gro off"
     r"|insmod \w+\.ko"
@@ -93,7 +101,7 @@ TRAFFIC = (
 )
 _TIME = r"\d+(ns|us|ms|s)"
 MESSAGES = re.compile(rf"message \d+ (up|down) (\*|\d+(\|\d+)*) (at {_TIME}|after \d+ {_TIME})")
-EVENTS = re.compile(r"at \d+(ns|us|ms|s) (ip -n server|tc -n router\d) \S.*")
+EVENTS = re.compile(r"at \d+(ns|us|ms|s) (ip -n server|tc -n (router\d|client|server)) \S.*")
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -417,7 +417,11 @@ def test_a_mistake_is_named_with_key_value_and_what_is_accepted(
         ),
         ('"10ms"', '"10ms"\nloss = "200%"', 'path[1].loss = "200%": more than all; it is a perc'),
         ('"10ms"', '"10ms"\nqueue = 0', "path[1].queue = 0: out of range; a queue is 1 to 1000"),
-        ('"10ms"', '"10ms"\nqueue = "9KB"', "path[1].queue = \"9KB\": unknown unit 'KB'; a queue"),
+        (
+            '"10ms"',
+            '"10ms"\nqueue = "1KB"',
+            'path[1].queue = "1KB": out of range; a queue is 1514B',
+        ),
         ('"10ms"', '"10ms"\njitter = "11ms"', 'path[1].jitter = "11ms": more than the delay of 1'),
         ('"10ms"', '"10ms"\nup = 3', "path[1].up = 3: a number, where a table is needed, with k"),
         ('"10ms"', '"10ms"\nup.rte = 3', 'path[1].up.rte = 3: unknown key; did you mean "rate"?'),
@@ -432,6 +436,117 @@ def test_a_mistake_is_named_with_key_value_and_what_is_accepted(
 )
 def test_a_mistake_in_a_path_is_named(file: Path, old: str, new: str, line: str) -> None:
     assert problem(file, WIFI.replace(old, new)).startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("keys", "line"),
+    [
+        ('queue = "1KB"', 'path[1].queue = "1KB": out of range; a queue is 1514B to 1GB'),
+        ('queue = "9K"', "path[1].queue = \"9K\": unknown unit 'K'; a queue is a whole number of"),
+        (
+            'queue = "30KB"\nqueue_discipline = "codel"',
+            'path[1].queue = "30KB": codel counts packets; a size goes with droptail and red',
+        ),
+        (
+            'queue = "30KB"\nqueue_discipline = "netem"',
+            'path[1].queue = "30KB": netem counts packets; a size goes with',
+        ),
+        (
+            'queue = 20\nqueue_discipline = "red"',
+            "path[1].queue = 20: red needs at least 24 packets of 1514 bytes",
+        ),
+        (
+            'queue_discipline = "fqcodel"',
+            'path[1].queue_discipline = "fqcodel": a queue_discipline is netem, droptail, codel, '
+            'fq_codel, red or pie; did you mean "fq_codel"?',
+        ),
+        (
+            'bottleneck = "client"',
+            'path[1].bottleneck = "client": a bottleneck is router or host',
+        ),
+        (
+            'loss = "1%"\nloss_burst = 5\nloss_correlation = "25%"',
+            'path[1].loss_correlation = "25%": loss_burst is another model; give one of the two',
+        ),
+        (
+            'loss = "1%"\nloss_correlation = "100%"',
+            'path[1].loss_correlation = "100%": each packet would fare as the first one did',
+        ),
+        (
+            'loss = "1%"\nloss_bad = "50%"',
+            'path[1].loss_bad = "50%": there are no two states without a loss_burst, e.g. 5',
+        ),
+        (
+            'loss = "1%"\nloss_burst = 5\nloss_good = "2%"\nloss_bad = "2%"',
+            'path[1].loss_good = "2%": loss_good is less than loss_bad',
+        ),
+        (
+            # at most 5 of 6 packets are in the bad state
+            'loss = "50%"\nloss_burst = 5\nloss_bad = "30%"',
+            'path[1].loss = "50%": a mean loss of 50% cannot be: with this loss_burst, loss_good '
+            "and loss_bad it is 0% to 25%",
+        ),
+        (
+            'loss_burst = 5\nup.loss_good = "1%"',
+            "path[1].loss: a mean loss of 0% cannot be: with this loss_burst, loss_good and "
+            "loss_bad it is 1% to 83.5%",
+        ),
+        ('reorder_by = "1ms"', 'path[1].reorder_by = "1ms": no packet overtakes others'),
+        (
+            'reorder = "1%"\nreorder_by = "11ms"',
+            'path[1].reorder_by = "11ms": reorder_by is more than 0 and at most the delay, which',
+        ),
+        (
+            'reorder = "1%"\nup.delay = 0',
+            'path[1].reorder = "1%": without a delay nothing can be overtaken',
+        ),
+        (
+            'reorder = "1%"\njitter = "5ms"\nreorder_by = "6ms"',
+            'path[1].jitter = "5ms": jitter and reorder_by, which is 6ms, are together at most the '
+            "delay of 10ms",
+        ),
+        ("drop = []", "path[1].drop = []: the numbers of packets are expected, from 1, and ranges"),
+        ('drop = ["x"]', 'path[1].drop = ["x"]: the numbers of packets are expected'),
+        ("drop = [0]", "path[1].drop = [0]: 0: not 1 to 1000000000, the smaller number first"),
+        ('drop = "9-7"', 'path[1].drop = "9-7": 9-7: not 1 to 1000000000, the smaller number'),
+        ('drop = [5, "3-6"]', 'path[1].drop = [5, "3-6"]: packet 5 is named twice'),
+        (
+            f"drop = {list(range(1, 130))}",
+            "path[1].drop = [1, 2, 3, ...]: 129 numbers and ranges; at most 128 are possible",
+        ),
+    ],
+)
+def test_what_does_not_go_together_on_a_link_is_named(file: Path, keys: str, line: str) -> None:
+    assert problem(file, f"{WIFI}{keys}\n").startswith(line)
+
+
+def test_a_loss_that_two_states_cannot_have_is_refused_of_an_event_too(file: Path) -> None:
+    event = '[[event]]\nat = "1s"\npath = "wifi"\naction = "change"\ndown.loss = "60%"\n'
+    line = problem(file, f"{WIFI}loss_burst = 1\n{event}")
+    assert line.startswith('event[1].down.loss = "60%": a mean loss of 60% cannot be')
+
+
+def test_queues_have_the_limits_of_their_disciplines(file: Path) -> None:
+    def queue(keys: str) -> tuple[str, int | None, int | None]:
+        link = load(file, f"{WIFI}{keys}\n").base.paths[0].up
+        return link.queue_discipline, link.queue_packets, link.queue_bytes
+
+    assert queue("") == ("netem", 83, None)
+    assert queue('queue = "300KB"') == ("droptail", None, 300_000)
+    assert queue('queue = "300KB"\nqueue_discipline = "red"') == ("red", None, 300_000)
+    assert queue('queue_discipline = "droptail"') == ("droptail", 83, None)
+    assert queue('queue_discipline = "codel"') == ("codel", 1000, None)
+    assert queue('queue_discipline = "fq_codel"') == ("fq_codel", 10_240, None)
+    assert queue('queue_discipline = "pie"\nqueue = 50') == ("pie", 50, None)
+    assert queue('queue_discipline = "red"') == ("red", 4 * 83, None)
+
+
+def test_packets_to_be_lost_are_a_list_or_a_text(file: Path) -> None:
+    listed = load(file, f'{WIFI}drop = [17, "100-120", 5]\nup.drop_acks = [1]\n').base.paths[0]
+    assert listed.up.drop == ((5, 5), (17, 17), (100, 120))
+    assert (listed.up.drop_acks, listed.down.drop_acks) == (((1, 1),), ())
+    flags = from_flags(Flags(path=["wifi:50mbit,10ms,drop=17+100-120+5"]), known=KNOWN)
+    assert flags.base.paths[0].down.drop == listed.up.drop
 
 
 @pytest.mark.parametrize(
@@ -755,15 +870,34 @@ SEVERAL = st.one_of(
                 "x.c",
             ),
             *("roundrobin:num_segments=2", "roundrobin:x", ":"),
+            *("5+17+9-10", "3-1", "30KB", "codel", "droptail", "red", "host", "100%"),
             *("-5ms", "10", "nan", "50mbps", "1e3", "x", ""),
         ]
     ),
     st.integers(-1, 70_000),
-    st.sampled_from([0.0, 0.01, 0.5, 1.0, float("nan"), float("inf"), 2**70, True, False, [], {}]),
+    st.sampled_from(
+        [0.0, 0.01, 0.5, 1.0, float("nan"), float("inf"), 2**70, True, False, [], {}, [5, "7-9"]]
+    ),
     st.just(datetime.date(2024, 1, 1)),
 )
 KEYS = st.sampled_from(
-    ["rate", "delay", "jitter", "loss", "queue", "name", "preset", "up", "down", "seed", "dely"]
+    [
+        *(
+            "rate",
+            "delay",
+            "jitter",
+            "loss",
+            "queue",
+            "name",
+            "preset",
+            "up",
+            "down",
+            "seed",
+            "dely",
+        ),
+        *("loss_burst", "loss_bad", "loss_good", "loss_correlation", "duplicate", "reorder"),
+        *("reorder_by", "drop", "drop_acks", "queue_discipline", "bottleneck"),
+    ]
 )
 TOP_KEYS = st.sampled_from(
     [

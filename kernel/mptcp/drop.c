@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* /proc/net/mptcp_drop: lose exactly those packets that a test names.
+ *
+ * Written to it, in a network namespace, in a single write each:
+ *
+ *	DEVICE data|acks 5,17,100-120	of what DEVICE receives, lose these
+ *	start				on every device of the namespace, count from now
+ *
+ * TCP segments over IPv4 with payload are counted apart from those without,
+ * each from 1. The numbers ascend, and each list is given once. Nothing else is
+ * counted or lost. A packet is lost as it comes, before it is queued.
+ */
+
+#define pr_fmt(fmt) "mptcp_drop: " fmt
+
+#include <linux/etherdevice.h>
+#include <linux/ip.h>
+#include <linux/netdevice.h>
+#include <linux/proc_fs.h>
+#include <linux/rtnetlink.h>
+#include <linux/seq_file.h>
+#include <linux/seq_file_net.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/tcp.h>
+#include <net/net_namespace.h>
+
+enum { DROP_DATA, DROP_ACKS, DROP_KINDS };
+
+static const char * const drop_names[DROP_KINDS] = { "data", "acks" };
+
+struct drop_range {
+	u32 first;
+	u32 last;
+};
+
+struct drop_list {
+	struct drop_range	*ranges;
+	u32			count;
+	u32			next;		/* the first range that is not past */
+	u32			seen;		/* packets since the start */
+};
+
+/* of a device: its rx_handler_data */
+struct drop {
+	spinlock_t		lock;		/* of all below; softirq takes it, too */
+	bool			started;
+	struct drop_list	lists[DROP_KINDS];
+};
+
+/* Which list a packet counts in; DROP_KINDS: none. */
+static int drop_kind(const struct sk_buff *skb)
+{
+	const struct tcphdr *th;
+	const struct iphdr *ih;
+	struct iphdr ip_copy;
+	struct tcphdr tcp_copy;
+	unsigned int headers;
+
+	if (skb->protocol != htons(ETH_P_IP))
+		return DROP_KINDS;
+	ih = skb_header_pointer(skb, 0, sizeof(ip_copy), &ip_copy);
+	if (!ih || ih->protocol != IPPROTO_TCP || (ih->frag_off & htons(IP_OFFSET)))
+		return DROP_KINDS;
+	th = skb_header_pointer(skb, 4 * ih->ihl, sizeof(tcp_copy), &tcp_copy);
+	if (!th)
+		return DROP_KINDS;
+	headers = 4 * ih->ihl + 4 * th->doff;
+	return ntohs(ih->tot_len) > headers ? DROP_DATA : DROP_ACKS;
+}
+
+static bool drop_is_next(struct drop_list *list)
+{
+	list->seen++;
+	while (list->next < list->count && list->ranges[list->next].last < list->seen)
+		list->next++;
+	return list->next < list->count && list->ranges[list->next].first <= list->seen;
+}
+
+static rx_handler_result_t drop_receive(struct sk_buff **pskb)
+{
+	struct drop *drop = rcu_dereference((*pskb)->dev->rx_handler_data);
+	int kind = drop_kind(*pskb);
+	bool lost;
+
+	if (kind == DROP_KINDS)
+		return RX_HANDLER_PASS;
+	spin_lock(&drop->lock);
+	lost = drop->started && drop_is_next(&drop->lists[kind]);
+	spin_unlock(&drop->lock);
+	if (!lost)
+		return RX_HANDLER_PASS;
+	kfree_skb(*pskb);
+	return RX_HANDLER_CONSUMED;
+}
+
+static struct drop *drop_of(struct net_device *dev)
+{
+	ASSERT_RTNL();
+	if (rtnl_dereference(dev->rx_handler) != drop_receive)
+		return NULL;
+	return rtnl_dereference(dev->rx_handler_data);
+}
+
+static struct drop *drop_add(struct net_device *dev)
+{
+	struct drop *drop = kzalloc(sizeof(*drop), GFP_KERNEL);
+	int err;
+
+	if (!drop)
+		return ERR_PTR(-ENOMEM);
+	spin_lock_init(&drop->lock);
+	err = netdev_rx_handler_register(dev, drop_receive, drop);
+	if (err) {
+		kfree(drop);
+		return ERR_PTR(err);
+	}
+	return drop;
+}
+
+/* "5,17,100-120", which is taken apart. 0 or an error. */
+static int drop_parse(char *text, struct drop_list *list)
+{
+	u32 count = 1, end = 0;
+	char *item, *c;
+
+	for (c = text; *c; c++)
+		count += *c == ',';
+	list->ranges = kcalloc(count, sizeof(*list->ranges), GFP_KERNEL);
+	if (!list->ranges)
+		return -ENOMEM;
+	while ((item = strsep(&text, ","))) {
+		struct drop_range *range = &list->ranges[list->count++];
+		char *last = strchr(item, '-');
+
+		if (last)
+			*last++ = '\0';
+		if (kstrtou32(item, 10, &range->first) ||
+		    kstrtou32(last ?: item, 10, &range->last) ||
+		    range->first <= end || range->last < range->first)
+			return -EINVAL;
+		end = range->last;
+	}
+	return 0;
+}
+
+static int drop_set(struct net *net, const char *name, const char *kind_name, char *numbers)
+{
+	struct drop_list list = {};
+	struct net_device *dev;
+	struct drop *drop;
+	int kind, err;
+
+	kind = match_string(drop_names, DROP_KINDS, kind_name);
+	if (kind < 0)
+		return kind;
+	err = drop_parse(numbers, &list);
+	if (err)
+		goto free_list;
+
+	rtnl_lock();
+	err = -ENODEV;
+	dev = __dev_get_by_name(net, name);
+	if (!dev)
+		goto unlock;
+	drop = drop_of(dev) ?: drop_add(dev);
+	if (IS_ERR(drop)) {
+		err = PTR_ERR(drop);
+		goto unlock;
+	}
+	err = -EEXIST;
+	spin_lock_bh(&drop->lock);
+	if (!drop->lists[kind].ranges) {
+		drop->lists[kind] = list;
+		list.ranges = NULL;
+		err = 0;
+	}
+	spin_unlock_bh(&drop->lock);
+unlock:
+	rtnl_unlock();
+free_list:
+	kfree(list.ranges);
+	return err;
+}
+
+static void drop_start(struct net *net)
+{
+	struct net_device *dev;
+	struct drop *drop;
+
+	rtnl_lock();
+	for_each_netdev(net, dev) {
+		drop = drop_of(dev);
+		if (!drop)
+			continue;
+		spin_lock_bh(&drop->lock);
+		drop->started = true;
+		spin_unlock_bh(&drop->lock);
+	}
+	rtnl_unlock();
+}
+
+static int drop_write(struct file *file, char *text, size_t len)
+{
+	struct net *net = seq_file_single_net(file->private_data);
+	char *device, *kind;
+
+	text = strim(text);
+	if (!strcmp(text, "start")) {
+		drop_start(net);
+		return 0;
+	}
+	device = strsep(&text, " ");
+	kind = strsep(&text, " ");
+	return text ? drop_set(net, device, kind, text) : -EINVAL;
+}
+
+/* nothing to read: how proc files of a namespace can be written */
+static int drop_show(struct seq_file *seq, void *unused)
+{
+	return 0;
+}
+
+static int drop_device_event(struct notifier_block *block, unsigned long event, void *info)
+{
+	struct net_device *dev = netdev_notifier_info_to_dev(info);
+	struct drop *drop;
+	int kind;
+
+	if (event != NETDEV_UNREGISTER)
+		return NOTIFY_DONE;
+	drop = drop_of(dev);
+	if (drop) {
+		/* waits until nobody uses it */
+		netdev_rx_handler_unregister(dev);
+		for (kind = 0; kind < DROP_KINDS; kind++)
+			kfree(drop->lists[kind].ranges);
+		kfree(drop);
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block drop_notifier = { .notifier_call = drop_device_event };
+
+static int __net_init drop_net_init(struct net *net)
+{
+	return proc_create_net_single_write("mptcp_drop", 0600, net->proc_net, drop_show,
+					    drop_write, NULL) ? 0 : -ENOMEM;
+}
+
+static void __net_exit drop_net_exit(struct net *net)
+{
+	remove_proc_entry("mptcp_drop", net->proc_net);
+}
+
+static struct pernet_operations drop_net_ops = {
+	.init = drop_net_init,
+	.exit = drop_net_exit,
+};
+
+static int __init drop_init(void)
+{
+	int err = register_netdevice_notifier(&drop_notifier);
+
+	return err ?: register_pernet_subsys(&drop_net_ops);
+}
+
+late_initcall(drop_init);

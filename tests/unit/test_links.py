@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Which queueing disciplines a direction of a path is made of, and where they stand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mptcplab import links, plan
+from mptcplab.scenario import Direction
+from tests.vocabulary import scenario_of
+
+
+def up(keys: str) -> Direction:
+    """The direction to the server of a path of 10 Mbit/s and 10 ms with these keys."""
+    return scenario_of(f"a:10mbit,10ms{keys}").paths[0].up
+
+
+def commands(keys: str, side: links.Side = "up") -> list[str]:
+    return [qdisc.command("add") for qdisc in links.shaping(1, side, up(keys))]
+
+
+LINE = "tc -n router1 qdisc add dev rs1 root handle 1: netem limit 1000000 rate 1000tbit"
+TBF = "tbf rate 10mbit burst 15140 limit"
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        (
+            ",queue=200",
+            ["tc -n router1 qdisc add dev rs1 root netem limit 200 rate 10mbit delay 10ms"],
+        ),
+        (
+            ",queue=200,queue_discipline=droptail",
+            [
+                f"{LINE} delay 10ms",
+                f"tc -n router1 qdisc add dev rs1 parent 1:1 handle 2: {TBF} 200",
+                "tc -n router1 qdisc add dev rs1 parent 2:1 handle 3: pfifo limit 200",
+            ],
+        ),
+        (
+            ",queue=30KB,loss=1%",
+            [
+                f"{LINE} delay 10ms loss 1%",
+                f"tc -n router1 qdisc add dev rs1 parent 1:1 handle 2: {TBF} 30000",
+            ],
+        ),
+        (
+            ",reorder=1%,reorder_by=2ms,queue_discipline=pie",
+            [
+                f"{LINE} delay 8ms",
+                "tc -n router1 qdisc add dev rs1 parent 1:1 handle 2: netem limit 1000000 delay 2ms"
+                " reorder 1%",
+                f"tc -n router1 qdisc add dev rs1 parent 2:1 handle 3: {TBF} 1000",
+                "tc -n router1 qdisc add dev rs1 parent 3:1 handle 4: pie limit 1000",
+            ],
+        ),
+        (
+            ",reorder=1%,queue=200",
+            [
+                "tc -n router1 qdisc add dev rs1 root handle 1: netem limit 200 rate 10mbit"
+                " delay 0ms",
+                "tc -n router1 qdisc add dev rs1 parent 1:1 handle 2: netem limit 1000000"
+                " delay 10ms reorder 1%",
+            ],
+        ),
+        (
+            ",queue=200,bottleneck=host",
+            [
+                "tc -n client qdisc add dev c1 root netem limit 200 rate 10mbit",
+                "tc -n router1 qdisc add dev rs1 root netem limit 1000000 rate 1000tbit delay 10ms",
+            ],
+        ),
+        (
+            ",queue=80,bottleneck=host,queue_discipline=red,jitter=1ms",
+            [
+                f"tc -n client qdisc add dev c1 root handle 1: {TBF} 80",
+                # 80 x 1514 bytes; a quarter, a twelfth; (2 x 10093 + 30280) / (3 x 1514) = 11.1
+                "tc -n client qdisc add dev c1 parent 1:1 handle 2: red limit 121120 min 10093"
+                " max 30280 avpkt 1514 burst 12 probability 0.02 bandwidth 10mbit",
+                "tc -n router1 qdisc add dev rs1 root netem limit 1000000 rate 1000tbit delay 10ms"
+                " 1ms",
+            ],
+        ),
+    ],
+)
+def test_a_direction_is_made_of_these_commands(keys: str, expected: list[str]) -> None:
+    assert commands(keys) == expected
+
+
+def test_the_other_direction_is_shaped_at_the_other_devices() -> None:
+    (host, line) = commands(",queue=200,bottleneck=host", "down")
+    assert host.startswith("tc -n server qdisc add dev s1 root netem limit 200")
+    assert line.startswith("tc -n router1 qdisc add dev rc1 root netem")
+
+
+@pytest.mark.parametrize(
+    ("keys", "where", "kind"),
+    [
+        ("", ("router1", "rs1"), "netem"),
+        (",reorder=1%", ("router1", "rs1"), "netem"),
+        (",queue_discipline=droptail", ("router1", "rs1"), "pfifo"),
+        (",queue=30KB", ("router1", "rs1"), "tbf"),
+        (",queue_discipline=codel,reorder=1%", ("router1", "rs1"), "codel"),
+        (",bottleneck=host", ("client", "c1"), "netem"),
+        (",queue_discipline=fq_codel,bottleneck=host", ("client", "c1"), "fq_codel"),
+    ],
+)
+def test_the_bottleneck_is_the_one_that_holds_the_queue(
+    keys: str, where: tuple[str, str], kind: str
+) -> None:
+    found = links.bottleneck(1, "up", up(keys))
+    assert ((found.namespace, found.device), found.kind) == (where, kind)
+    assert found in links.shaping(1, "up", up(keys))
+
+
+@pytest.mark.parametrize(
+    ("loss", "burst", "good", "bad"),
+    [(0.01, 4, 0.0, 1.0), (0.02, 20, 0.001, 0.5), (0.05, 50, 0.01, 0.3), (0.5, 1, 0.0, 1.0)],
+)
+def test_the_two_states_have_the_mean_loss(
+    loss: float, burst: int, good: float, bad: float
+) -> None:
+    p, r = links.gilbert(loss, burst, good=good, bad=bad)
+    assert 1 / r == burst
+    assert 0 < p <= 1
+    # in the long run the states hold for r / (p + r) and p / (p + r)
+    assert (r * good + p * bad) / (p + r) == pytest.approx(loss)
+
+
+def test_two_states_are_told_to_netem_with_their_losses() -> None:
+    (command,) = commands(",loss=2%,loss_burst=20,loss_bad=50%,loss_good=0.1%")
+    # share (2 - 0.1) / (50 - 0.1) = 3.81 %, p = 0.05 x 0.0381 / 0.9619
+    assert command.endswith(" loss gemodel 0.1979167% 5.0000000% 50.0000000% 0.1000000%")
+
+
+def test_correlated_losses_are_netems() -> None:
+    assert commands(",loss=2%,loss_correlation=25%")[0].endswith(" loss 2% 25%")
+
+
+def test_packets_to_be_lost_are_named_where_they_come_to_the_router() -> None:
+    path = scenario_of("a:1mbit,1ms,up.drop=17+5+100-120,down.drop_acks=1").paths[0]
+    assert [*links.exact_losses(1, "up", path.up), *links.exact_losses(1, "down", path.down)] == [
+        "ip netns exec router1 drop rc1 data 5,17,100-120",
+        "ip netns exec router1 drop rs1 acks 1",
+    ]
+
+
+def lines_at(keys: str, event: str, **flags: Any) -> list[str]:
+    text = plan.render(scenario_of(f"a:10mbit,10ms{keys}", event=[event], **flags))
+    return [line for line in text.splitlines() if line.startswith("at ")]
+
+
+def test_an_event_changes_only_what_is_different() -> None:
+    keys = ",up.queue_discipline=codel"
+    rate = lines_at(keys, "3s:a:change,up.rate=x0.5")
+    assert rate == [
+        "at 3s tc -n router1 qdisc change dev rs1 parent 1:1 handle 2: tbf rate 5mbit burst 15140"
+        " limit 1000"
+    ]
+    delay = lines_at(keys, "3s:a:change,up.delay=50ms")
+    assert delay == [
+        "at 3s tc -n router1 qdisc change dev rs1 root handle 1: netem limit 1000000 rate 1000tbit"
+        " delay 50ms"
+    ]
+
+
+def test_a_delay_that_becomes_shorter_than_reorder_by_is_all_that_is_overtaken() -> None:
+    first, second = lines_at(",up.reorder=1%,up.reorder_by=5ms", "3s:a:change,up.delay=2ms")
+    assert " handle 1: " in first
+    assert first.endswith(" delay 0ms")
+    assert second.endswith(" delay 2ms reorder 1%")
+
+
+def test_larger_packets_than_the_mtu_are_not_made_where_the_bottleneck_is_the_host() -> None:
+    text = plan.render(scenario_of("a:1mbit,1ms,up.bottleneck=host", "b:1mbit,1ms"))
+    assert "ip -n client link set c1 gso_max_segs 1" in text
+    assert text.count("gso_max_segs") == 1

@@ -29,7 +29,7 @@ SHELL_FILES = $(shell find scripts guest -name '*.sh' 2>/dev/null) .ci/run
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-selftests venv venv-dev kernel demo test debug-test selftests lint checkpatch shellcheck lock clean
+.PHONY: help setup setup-lint setup-selftests venv venv-dev kernel demo test accuracy debug-test selftests lint checkpatch shellcheck lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ demo: setup venv kernel ## set up everything and compare two schedulers on two p
 
 test: setup venv-dev kernel ## set up everything and run all tests
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+accuracy: setup venv kernel ## measure what links do against what they are asked for; into docs/limitations.md
+	$(BIN)/python -m mptcplab.accuracy --docs docs/limitations.md
 
 debug-test: setup venv-dev ## run the tests of runs in a kernel that looks after itself (slow)
 	@$(MPTCPLAB) kernel build --variant debug

@@ -66,6 +66,11 @@ void captures_end(void);
 void drop_prepare(const char *ns, const char *what, int line);
 void drops_start(void);
 
+/* meter.c: send packets from one namespace to another, and write when each left
+ * and arrived into RUN_DIR/file
+ */
+void meter_run(const char *ns, char *arguments, int line);
+
 /* traffic.c, messages.c and player.c: the traffic, whose two ends are processes
  * of their own. They report to init through a pipe, one report at a time.
  */

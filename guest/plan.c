@@ -7,6 +7,7 @@
  *	insmod FILE
  *	ip netns exec NS capture DEV FILE
  *	ip netns exec NS drop DEV data|acks NUMBERS
+ *	ip netns exec NS meter TO_NS ADDRESS COUNT BYTES INTERVAL_NS FILE
  *
  * A process costs more than all its work, so lines of the same tool and
  * namespace that follow each other become one batch of that tool, and sysctl,
@@ -473,6 +474,10 @@ bool plan_run(char *text)
 			   rest_of_line) {
 			last = start_and_run(last);
 			drop_prepare(ns, text + rest_of_line, line);
+		} else if (sscanf(text, "ip netns exec %31s meter %n", ns, &rest_of_line) == 1 &&
+			   rest_of_line) {
+			last = start_and_run(last);
+			meter_run(ns, text + rest_of_line, line);
 		} else {
 			struct command *command = command_add(last, text, line);
 

@@ -63,6 +63,11 @@ def render(scenario: Scenario) -> str:
     return _text(sections)
 
 
+def render_measurements(scenario: Scenario, measurements: Iterable[str]) -> str:
+    """The paths of a scenario without its traffic, and these lines instead."""
+    return _text([*_testbed(scenario), ("measurements", measurements)])
+
+
 def _text(sections: Iterable[Section]) -> str:
     return "\n\n".join("\n".join([f"# {title}", *lines]) for title, lines in sections) + "\n"
 

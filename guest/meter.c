@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Measures a direction of a path: UDP packets go from one namespace to another,
+ * and a file tells of each when it left and when it arrived.
+ *
+ *	ip netns exec NS meter TO_NS ADDRESS COUNT BYTES INTERVAL_NS FILE
+ *
+ * COUNT frames of BYTES, with Ethernet's header and without its checksum, as
+ * netem counts them, are sent one every INTERVAL_NS, or all at once if that is
+ * 0. Both times are the kernel's own, so it does not matter when this process
+ * looks: the one at which a frame enters the first queue, and the one at which
+ * it comes to the last device.
+ */
+
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/errqueue.h>
+#include <linux/net_tstamp.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "guest.h"
+
+#define PORT		5002
+#define HEADER_BYTES	42	/* Ethernet, IP, UDP */
+#define FRAME_BYTES_MAX	1514
+#define FRAME_BYTES_MIN	(HEADER_BYTES + 4)
+#define COUNT_MAX	1000000
+/* more than a run of this sends between two looks */
+#define BUFFER_BYTES	(128 << 20)
+#define LOOK_EVERY	64
+/* When nothing has come for so long, nothing will: delays are at most 10 s. */
+#define QUIET_MS	11000
+
+struct record {
+	uint32_t number;
+	uint32_t copies;	/* that arrived */
+	uint64_t sent_ns;	/* since boot */
+	uint64_t received_ns;	/* the first copy */
+};
+
+static struct {
+	struct record *records;
+	uint32_t count;
+	uint64_t offset_ns;	/* from the time of day to that since boot */
+	int line;
+} meter;
+
+static int open_socket(const char *ns, int option, int flags)
+{
+	const int buffer = BUFFER_BYTES / 2;	/* the kernel doubles it */
+	int fd;
+
+	enter_namespace(ns);
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	enter_namespace(NULL);
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, option, &flags, sizeof(flags)) ||
+	    setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof(buffer)) ||
+	    setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &buffer, sizeof(buffer)))
+		give_up("plan line %d: meter: %s", meter.line, strerror(errno));
+	return fd;
+}
+
+static uint64_t in_ns(const struct timespec *t)
+{
+	return t->tv_sec * NS_PER_SEC + t->tv_nsec;
+}
+
+/* The coarse clocks are those of the last tick: to read them moves no time. */
+static uint64_t clock_offset_ns(void)
+{
+	struct timespec real, boot;
+
+	clock_gettime(CLOCK_REALTIME_COARSE, &real);
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &boot);
+	return in_ns(&real) - in_ns(&boot);
+}
+
+static struct record *record_of(uint32_t number)
+{
+	if (number >= meter.count)
+		give_up("plan line %d: meter: packet %" PRIu32 " was never sent", meter.line,
+			number);
+	return &meter.records[number];
+}
+
+/* One message, with what the kernel says about it; false: there is none. */
+static bool receive(int fd, int flags, void *data, size_t len, struct msghdr *message)
+{
+	static union {
+		struct cmsghdr align;
+		char bytes[512];
+	} control;
+	struct iovec part = { data, len };
+
+	*message = (struct msghdr) {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control),
+	};
+	if (recvmsg(fd, message, flags | MSG_DONTWAIT) >= 0)
+		return true;
+	if (errno != EAGAIN)
+		give_up("plan line %d: meter: %s", meter.line, strerror(errno));
+	return false;
+}
+
+static void look_at_sent(int fd)
+{
+	struct msghdr message;
+	struct cmsghdr *c;
+
+	while (receive(fd, MSG_ERRQUEUE, NULL, 0, &message)) {
+		uint64_t at_ns = 0;
+		int64_t number = -1;
+
+		for (c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
+			if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_TIMESTAMPING)
+				at_ns = in_ns((struct timespec *)CMSG_DATA(c));
+			else if (c->cmsg_level == SOL_IP && c->cmsg_type == IP_RECVERR)
+				number = ((struct sock_extended_err *)CMSG_DATA(c))->ee_data;
+		}
+		if (!at_ns || number < 0)
+			give_up("plan line %d: meter: a packet left at no time", meter.line);
+		record_of(number)->sent_ns = at_ns - meter.offset_ns;
+	}
+}
+
+static void look_at_received(int fd)
+{
+	struct msghdr message;
+	uint32_t number;
+
+	while (receive(fd, 0, &number, sizeof(number), &message)) {
+		struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+		struct record *record = record_of(number);
+
+		if (!c || c->cmsg_type != SO_TIMESTAMPNS)
+			give_up("plan line %d: meter: a packet came at no time", meter.line);
+		if (!record->copies++)
+			record->received_ns = in_ns((struct timespec *)CMSG_DATA(c)) -
+					      meter.offset_ns;
+	}
+}
+
+static void store(const char *file)
+{
+	size_t len = meter.count * sizeof(*meter.records), done = 0;
+	char path[96];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), RUN_DIR "/%s", file);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0)
+		give_up("%s: %s", file, strerror(errno));
+	while (done < len) {
+		n = write(fd, (char *)meter.records + done, len - done);
+		if (n <= 0)
+			give_up("%s: %s", file, n ? strerror(errno) : "No space left on device");
+		done += n;
+	}
+	if (fsync(fd) || close(fd))
+		give_up("%s: %s", file, strerror(errno));
+}
+
+static void measure(int from, int to, size_t payload_bytes, uint64_t interval_ns)
+{
+	static char payload[FRAME_BYTES_MAX];
+	struct pollfd more = { to, POLLIN, 0 };
+	struct timespec now;
+	uint32_t i;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	for (i = 0; i < meter.count; i++) {
+		meter.records[i].number = i;
+		memcpy(payload, &i, sizeof(i));
+		if (interval_ns)
+			sleep_until(in_ns(&now) + (i + 1) * interval_ns);
+		/* what the device of this end itself has lost is lost, too */
+		if (send(from, payload, payload_bytes, 0) < 0 && errno != ENOBUFS)
+			give_up("plan line %d: meter: %s", meter.line, strerror(errno));
+		if (i % LOOK_EVERY == 0) {
+			look_at_sent(from);
+			look_at_received(to);
+		}
+	}
+	look_at_sent(from);
+	do
+		look_at_received(to);
+	while (poll(&more, 1, QUIET_MS) > 0);
+}
+
+void meter_run(const char *ns, char *arguments, int line)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(PORT) }, peer = any;
+	const int stamps = SOF_TIMESTAMPING_TX_SCHED | SOF_TIMESTAMPING_SOFTWARE |
+			   SOF_TIMESTAMPING_OPT_ID | SOF_TIMESTAMPING_OPT_TSONLY;
+	char to_ns[32], address[16], file[64], more;
+	unsigned int bytes;
+	uint64_t interval_ns;
+	int from, to;
+
+	meter.line = line;
+	if (sscanf(arguments, "%31s %15s %" SCNu32 " %u %" SCNu64 " %63s %c", to_ns, address,
+		   &meter.count, &bytes, &interval_ns, file, &more) != 6 ||
+	    inet_pton(AF_INET, address, &peer.sin_addr) != 1 || strchr(file, '/') ||
+	    !meter.count || meter.count > COUNT_MAX || bytes < FRAME_BYTES_MIN ||
+	    bytes > FRAME_BYTES_MAX)
+		give_up("plan line %d: meter: TO_NS ADDRESS COUNT BYTES INTERVAL_NS FILE expected",
+			line);
+	meter.records = calloc(meter.count, sizeof(*meter.records));
+	if (!meter.records)
+		give_up("plan line %d: meter: %s", line, strerror(errno));
+	meter.offset_ns = clock_offset_ns();
+
+	from = open_socket(ns, SO_TIMESTAMPING, stamps);
+	to = open_socket(to_ns, SO_TIMESTAMPNS, 1);
+	if (bind(to, (struct sockaddr *)&any, sizeof(any)) ||
+	    connect(from, (struct sockaddr *)&peer, sizeof(peer)))
+		give_up("plan line %d: meter: %s", line, strerror(errno));
+	measure(from, to, bytes - HEADER_BYTES, interval_ns);
+	store(file);
+	close(from);
+	close(to);
+	free(meter.records);
+}

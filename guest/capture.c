@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Captures: a process per device writes the beginning of every packet that
- * passes it, both ways, into a pcapng file.
+/* Captures: a process per namespace writes the beginning of every packet that
+ * passes its devices, both ways, into a pcapng file.
  *
- * The kernel puts packets into a ring that the process shares, and wakes it
- * for a whole block of them: a capture costs no system call per packet, and
- * no virtual time. Timestamps are the virtual time since boot, as in all other
+ * One ring hears all of them, so that the file is in the order of time. The
+ * kernel puts packets into it, which the process shares, and wakes it for a
+ * whole block of them: a capture costs no system call per packet, and no
+ * virtual time. Timestamps are the virtual time since boot, as in all other
  * records of a run.
  */
 
@@ -27,10 +28,9 @@
 #include "guest.h"
 
 #define CAPTURES_MAX	16
-/* Ethernet, IP and TCP headers with all their options are at most 134 bytes,
- * those that MPTCP's packets have at most 114.
- */
-#define SNAP_BYTES	128
+#define DEVICES_MAX	16
+/* Ethernet 14, IP without options 20, TCP with all that fit 60: 94. */
+#define SNAP_BYTES	96
 /* 500 packets and more in a block. A block is all that can be missed without
  * loss: the process runs before the virtual time moves on.
  */
@@ -76,7 +76,13 @@ static struct {
 	int count;
 } captures;
 
-/* of the one device of this process */
+/* of the one namespace of this process; their order is that of the file */
+static struct {
+	int index;
+	char name[IF_NAMESIZE];
+} devices[DEVICES_MAX];
+static unsigned int device_count;
+
 static struct {
 	const char *file;
 	int fd;
@@ -104,11 +110,17 @@ static void put(const void *bytes, size_t len)
 	out.len += len + -len % 4;
 }
 
-static void put_file_header(const char *device)
+static void put_section(void)
 {
 	const uint32_t section[] = {
 		BLOCK_SECTION, 28, BYTE_ORDER_MAGIC, 1 /* 1.0 */, -1u, -1u /* no length */, 28,
 	};
+
+	put(section, sizeof(section));
+}
+
+static void put_interface(const char *device)
+{
 	const uint8_t nanoseconds = 9;
 	uint32_t name_len = strlen(device), length = 20 + 4 + (name_len + 3) / 4 * 4 + 8 + 4;
 	const uint32_t interface[] = { BLOCK_INTERFACE, length, LINK_ETHERNET, SNAP_BYTES };
@@ -116,7 +128,6 @@ static void put_file_header(const char *device)
 	const uint16_t resolution[] = { OPTION_IF_TSRESOL, 1 };
 	const uint32_t end[] = { 0, length };
 
-	put(section, sizeof(section));
 	put(interface, sizeof(interface));
 	put(name, sizeof(name));
 	put(device, name_len);
@@ -137,6 +148,16 @@ static uint64_t clock_offset_ns(void)
 	return (real.tv_sec - boot.tv_sec) * NS_PER_SEC + real.tv_nsec - boot.tv_nsec;
 }
 
+static uint32_t interface_of(int index)
+{
+	unsigned int i;
+
+	for (i = 0; i < device_count; i++)
+		if (devices[i].index == index)
+			return i;
+	give_up("%s: a packet of a device that was not there at first", out.file);
+}
+
 static void put_packet(const struct tpacket3_hdr *packet, uint64_t offset_ns)
 {
 	const struct sockaddr_ll *from = (void *)((uint8_t *)packet +
@@ -146,6 +167,7 @@ static void put_packet(const struct tpacket3_hdr *packet, uint64_t offset_ns)
 		.type = BLOCK_PACKET,
 		.length = sizeof(block) + (packet->tp_snaplen + 3) / 4 * 4 +
 			  sizeof(struct packet_block_end),
+		.interface = interface_of(from->sll_ifindex),
 		.time_high = time_ns >> 32,
 		.time_low = time_ns,
 		.captured = packet->tp_snaplen,
@@ -187,7 +209,7 @@ static void store_blocks(uint8_t *ring, uint64_t offset_ns)
 		flush();
 }
 
-static void __attribute__((noreturn)) run_capture(int fd, const char *device, const char *file)
+static void __attribute__((noreturn)) run_capture(int fd, const char *file)
 {
 	struct pollfd fds[] = { { fd, POLLIN, 0 }, { captures.stop_pipe[0], POLLIN, 0 } };
 	const struct timespec last_block = { 0, 2 * RETIRE_MS * NS_PER_MS };
@@ -195,40 +217,63 @@ static void __attribute__((noreturn)) run_capture(int fd, const char *device, co
 	socklen_t len = sizeof(stats);
 	uint64_t offset_ns = clock_offset_ns();
 	uint8_t *ring;
+	unsigned int i;
 	char path[96], stop;
 
 	ring = mmap(NULL, BLOCKS * BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (ring == MAP_FAILED)
-		give_up("capture of %s: mmap: %s", device, strerror(errno));
+		give_up("%s: mmap: %s", file, strerror(errno));
 	snprintf(path, sizeof(path), RUN_DIR "/%s", file);
 	out.file = file;
 	out.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (out.fd < 0)
 		give_up("%s: %s", file, strerror(errno));
-	put_file_header(device);
+	put_section();
+	for (i = 0; i < device_count; i++)
+		put_interface(devices[i].name);
 
 	while (!fds[1].revents) {
 		if (poll(fds, 2, -1) < 0)
-			give_up("capture of %s: poll: %s", device, strerror(errno));
+			give_up("%s: poll: %s", file, strerror(errno));
 		store_blocks(ring, offset_ns);
 	}
 	if (read(captures.stop_pipe[0], &stop, 1) != 1)
-		give_up("capture of %s: %s", device, strerror(errno));
+		give_up("%s: %s", file, strerror(errno));
 	nanosleep(&last_block, NULL);
 	store_blocks(ring, offset_ns);
 
 	if (getsockopt(fd, SOL_PACKET, PACKET_STATISTICS, &stats, &len))
-		give_up("capture of %s: %s", device, strerror(errno));
+		give_up("%s: %s", file, strerror(errno));
 	if (stats.tp_drops)
-		give_up("capture of %s: %u packets of %u were lost", device, stats.tp_drops,
-			stats.tp_packets);
+		give_up("%s: %u packets of %u were lost", file, stats.tp_drops, stats.tp_packets);
 	if (fsync(out.fd) || close(out.fd))
 		give_up("%s: %s", file, strerror(errno));
 	_exit(0);
 }
 
-/* A socket that has a ring, in the namespace of this process, and hears all of device. */
-static int open_ring(const char *device, int line)
+/* The devices of the namespace of this process, but for its loopback, which is down. */
+static void find_devices(const char *file, int line)
+{
+	struct if_nameindex *found = if_nameindex(), *device;
+
+	if (!found)
+		give_up("plan line %d: capture: %s", line, strerror(errno));
+	device_count = 0;
+	for (device = found; device->if_index; device++) {
+		if (!strcmp(device->if_name, "lo"))
+			continue;
+		if (device_count == DEVICES_MAX)
+			give_up("plan line %d: capture: more than %d devices", line, DEVICES_MAX);
+		devices[device_count].index = device->if_index;
+		strcpy(devices[device_count++].name, device->if_name);
+	}
+	if_freenameindex(found);
+	if (!device_count)
+		give_up("plan line %d: capture: there is no device for %s", line, file);
+}
+
+/* A socket that has a ring, and hears all of the namespace of this process. */
+static int open_ring(const char *file, int line)
 {
 	struct sock_filter snap = BPF_STMT(BPF_RET | BPF_K, SNAP_BYTES);
 	const struct sock_fprog filter = { 1, &snap };
@@ -243,24 +288,21 @@ static int open_ring(const char *device, int line)
 	struct sockaddr_ll all = {
 		.sll_family = AF_PACKET,
 		.sll_protocol = htons(ETH_P_ALL),
-		.sll_ifindex = if_nametoindex(device),
 	};
 	const int version = TPACKET_V3;
 	/* protocol 0: it hears nothing before it is bound */
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 
-	if (!all.sll_ifindex)
-		give_up("plan line %d: capture: no device %s", line, device);
 	if (fd < 0 ||
 	    setsockopt(fd, SOL_PACKET, PACKET_VERSION, &version, sizeof(version)) ||
 	    setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) ||
 	    setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &ring, sizeof(ring)) ||
 	    bind(fd, (struct sockaddr *)&all, sizeof(all)))
-		give_up("plan line %d: capture of %s: %s", line, device, strerror(errno));
+		give_up("plan line %d: capture, %s: %s", line, file, strerror(errno));
 	return fd;
 }
 
-void capture_start(const char *ns, const char *device, const char *file, int line)
+void capture_start(const char *ns, const char *file, int line)
 {
 	int fd;
 	pid_t pid;
@@ -272,11 +314,12 @@ void capture_start(const char *ns, const char *device, const char *file, int lin
 	if (!captures.count && pipe2(captures.stop_pipe, O_CLOEXEC))
 		give_up("pipe: %s", strerror(errno));
 	enter_namespace(ns);
-	fd = open_ring(device, line);
+	find_devices(file, line);
+	fd = open_ring(file, line);
 	enter_namespace(NULL);
 	pid = child_fork();
 	if (!pid)
-		run_capture(fd, device, file);
+		run_capture(fd, file);
 	close(fd);
 	captures.pids[captures.count++] = pid;
 }

@@ -56,8 +56,8 @@ void events_prepare(void);
 void events_start(uint64_t start_ns);
 void events_end(void);
 
-/* capture.c: write what passes a device into RUN_DIR/file, until captures_end() */
-void capture_start(const char *ns, const char *device, const char *file, int line);
+/* capture.c: write what passes the devices of ns into RUN_DIR/file, until captures_end() */
+void capture_start(const char *ns, const char *file, int line);
 void captures_end(void);
 
 /* drop.c: in a namespace, lose packets: "DEVICE data|acks 5,17,100-120". They

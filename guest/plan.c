@@ -5,7 +5,7 @@
  *	[ip netns exec NS] sysctl -qw KEY=VALUE ...
  *	ip netns exec NS ethtool -K DEV FEATURE on|off ...
  *	insmod FILE
- *	ip netns exec NS capture DEV FILE
+ *	ip netns exec NS capture FILE
  *	ip netns exec NS drop DEV data|acks NUMBERS
  *	ip netns exec NS meter TO_NS ADDRESS COUNT BYTES INTERVAL_NS FILE
  *
@@ -451,7 +451,7 @@ bool plan_run(char *text)
 	enter_namespace(NULL);	/* remember it before anything leaves it */
 	rest.text = text;
 	while ((text = plan_next(&line))) {
-		char ns[32], device[32], file[64], more;
+		char ns[32], file[64], more;
 		int rest_of_line = 0;
 
 		if (strstr(text, " traffic ")) {
@@ -466,10 +466,9 @@ bool plan_run(char *text)
 		if (!strncmp(text, "insmod ", 7)) {
 			last = start_and_run(last);
 			load_module(text + 7, line);
-		} else if (sscanf(text, "ip netns exec %31s capture %31s %63s %c", ns, device, file,
-				  &more) == 3) {
+		} else if (sscanf(text, "ip netns exec %31s capture %63s %c", ns, file, &more) == 2) {
 			last = start_and_run(last);
-			capture_start(ns, device, file, line);
+			capture_start(ns, file, line);
 		} else if (sscanf(text, "ip netns exec %31s drop %n", ns, &rest_of_line) == 1 &&
 			   rest_of_line) {
 			last = start_and_run(last);

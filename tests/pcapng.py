@@ -39,10 +39,11 @@ class Capture:
         return np.array([_payload(frame) for frame in self.headers], np.int64)
 
 
-def read(path: Path) -> Capture:
-    """Reads one file; whatever the guest would not write is an AssertionError."""
+def read(path: Path) -> dict[str, Capture]:
+    """Reads one file, by device; whatever the guest would not write is an AssertionError."""
     content = path.read_bytes()
-    device, packets = "", []
+    devices: list[str] = []
+    packets: list[list[tuple[int, int, bool, bytes]]] = []
     offset = 0
     while offset < len(content):
         kind, length = struct.unpack_from("<II", content, offset)
@@ -54,13 +55,19 @@ def read(path: Path) -> Capture:
             assert block[8:12] == bytes.fromhex("4d3c2b1a"), "little-endian"
         elif kind == _INTERFACE:
             options = _options(block[16:-4])
-            device = options[_IF_NAME].decode()
+            devices.append(options[_IF_NAME].decode())
+            packets.append([])
             assert options[_IF_TSRESOL] == b"\x09", "nanoseconds"
         else:
             assert kind == _PACKET, f"{path}: block of kind {kind} at {offset}"
-            packets.append(_packet(block))
+            interface, packet = _packet(block)
+            packets[interface].append(packet)
         offset += length
-    assert device, f"{path}: no interface"
+    assert devices, f"{path}: no interface"
+    return {name: _capture(name, found) for name, found in zip(devices, packets, strict=True)}
+
+
+def _capture(device: str, packets: list[tuple[int, int, bool, bytes]]) -> Capture:
     columns: list[Any] = list(zip(*packets, strict=True)) if packets else [[]] * 4
     return Capture(
         device,
@@ -71,13 +78,12 @@ def read(path: Path) -> Capture:
     )
 
 
-def _packet(block: bytes) -> tuple[int, int, bool, bytes]:
+def _packet(block: bytes) -> tuple[int, tuple[int, int, bool, bytes]]:
     _, _, interface, high, low, captured, original = _PACKET_HEAD.unpack_from(block)
-    assert interface == 0
     begin = _PACKET_HEAD.size
     header = block[begin : begin + captured]
     (flags,) = struct.unpack("<I", _options(block[begin + -(-captured // 4) * 4 : -4])[2])
-    return high << 32 | low, original, flags == _OUTBOUND, header
+    return interface, (high << 32 | low, original, flags == _OUTBOUND, header)
 
 
 def _options(text: bytes) -> dict[int, bytes]:

@@ -48,8 +48,9 @@ class Run:
         return int(mine["received_bytes"][last - 1]) if last else 0
 
     def capture(self, path: str) -> Capture:
-        """What was captured on a path."""
-        return pcapng.read(self.outcome.directory / plan.capture_file(path))
+        """What was captured at the router of a path, on the side of the client."""
+        number = [each.name for each in self.scenario.paths].index(path) + 1
+        return pcapng.read(self.outcome.directory / plan.router_capture(path))[f"rc{number}"]
 
     def decisions(self) -> Records:
         """The scheduler's decisions, of a run that was traced."""

@@ -151,7 +151,7 @@ def _scenario_options(command: F) -> F:
     help="Packet scheduler; ./NAME.c is one of your own.  [default]",
 )
 @_scenario_options
-@click.option("--capture", is_flag=True, help="Keep the headers of all packets, as PATH.pcapng.")
+@click.option("--pcap", is_flag=True, help="Keep the headers of all packets, as pcapng files.")
 @click.option("--trace", is_flag=True, help="Keep the scheduler's decisions.")
 def run(file: Path | None, **options: Any) -> None:
     """Run one scenario, from a FILE, from flags, or from a file with flags that override it."""

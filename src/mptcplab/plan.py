@@ -24,6 +24,9 @@ from mptcplab.workload import Message, Video
 
 PORT = 5001
 
+CLIENT_CAPTURE = "client.pcapng"
+SERVER_CAPTURE = "server.pcapng"
+
 # The kernel's own limits on a machine with 1 GiB of memory or more. They are set explicitly so
 # that autotuning, and with it every result, does not depend on the memory of the guest.
 _AUTO_RECEIVE_BUFFER = "4096 131072 6291456"
@@ -42,11 +45,13 @@ def render(scenario: Scenario) -> str:
     """The plan of one run, a command or a `#` comment per line."""
     sections = list(_testbed(scenario))
     paths = list(enumerate(scenario.paths, 1))
-    if scenario.capture:
+    if scenario.pcap:
+        places = ["client", "server", *(f"router{i}" for i, _ in paths)]
         captures = [
-            f"ip netns exec router{i} capture rc{i} {capture_file(path.name)}" for i, path in paths
+            f"ip netns exec {place} capture {file}"
+            for place, file in zip(places, capture_files(scenario), strict=True)
         ]
-        sections.append(("captures: at each router, on the side of the client", captures))
+        sections.append(("captures: at all devices of the client, the server, a router", captures))
     losses = [
         line
         for i, path in paths
@@ -96,9 +101,15 @@ def module_file(scheduler: str) -> str:
     return f"{scheduler}.ko"
 
 
-def capture_file(path: str) -> str:
-    """The name, in the directory of the run, of what was captured on a path."""
-    return f"{path}.pcapng"
+def capture_files(scenario: Scenario) -> list[str]:
+    """The names, in the directory of the run, of what is captured: client, server, routers."""
+    return [CLIENT_CAPTURE, SERVER_CAPTURE, *(router_capture(path.name) for path in scenario.paths)]
+
+
+def router_capture(path: str) -> str:
+    """The name, in the directory of the run, of what is captured at the router of a path."""
+    # not PATH alone: a path may be called client
+    return f"router-{path}.pcapng"
 
 
 def _topology(numbers: range) -> Iterator[str]:

@@ -473,7 +473,8 @@ def markdown() -> str:
             "of an end that sends data, if the run was traced |",
             "| `messages.records` | the programs inside the guest, of each message of the "
             "workload |",
-            "| `PATH.pcapng` | a process that captures path PATH, if that was asked for |",
+            "| `client.pcapng`, `server.pcapng`, `router-PATH.pcapng` | a process that captures at "
+            "the client, the server, the router of path PATH, if that was asked for |",
             "| `guest.json` | the programs inside the guest |",
             "",
             f"A `.samples` file is a sequence of {RECORD_BYTES}-byte little-endian records in "
@@ -527,11 +528,14 @@ def markdown() -> str:
             "",
             "## Captures",
             "",
-            "`PATH.pcapng` has the first 128 bytes of every packet that passes the router of that "
-            "path on the side of the client, from before the connection is made until after it has "
-            "ended: packets to the server (inbound) before the link delays or drops them, packets "
-            "to the client (outbound) after. Timestamps are virtual CLOCK_MONOTONIC in "
-            "nanoseconds, as in the records. A capture that would miss a packet fails the run.",
+            "`client.pcapng`, `server.pcapng` and `router-PATH.pcapng` have the first 96 bytes of "
+            "every packet that passes a device there, from before the connection is made until "
+            "after it has ended; each device is an interface of the file. At a router, `rcI` is "
+            "that towards the client and `rsI` that towards the server: what comes in by one has "
+            "not been delayed or dropped by the link yet, what goes out by the other has. "
+            "Timestamps are virtual CLOCK_MONOTONIC in nanoseconds, as in the records. A capture "
+            "that would miss a packet fails the run. `mptcplab analyze` computes figures from "
+            "these files alone ([analyze](analyze.md)); Wireshark and tshark show them.",
             "",
             "## guest.json",
             "",

@@ -178,8 +178,8 @@ class Event(_Resolved):
 class Scenario(_Resolved):
     """One run, completely: together with the kernel and guest builds it fixes every byte.
 
-    `events` are in the order of time. `capture` and `trace` add files to what the run leaves: a
-    capture per path, and the scheduler's decisions. They change nothing else.
+    `events` are in the order of time. `pcap` and `trace` add files to what the run leaves:
+    captures at all hosts, and the scheduler's decisions. They change nothing else.
     """
 
     paths: tuple[Path, ...]
@@ -191,7 +191,7 @@ class Scenario(_Resolved):
     receive_buffer_bytes: int | None
     sample_interval_ns: int
     workload: AnyWorkload
-    capture: bool
+    pcap: bool
     trace: bool
     seed: int
 
@@ -268,8 +268,8 @@ class Flags:
     `path` holds one text per --path; if there is any, the file's paths are replaced; `event` is
     the same for --event. `scheduler` is one or several, with commas. `workload` replaces that of
     the file, and what further flags say of it goes before it. Of bulk, a --duration replaces the
-    size, and a --size the duration and the warm-up. `capture` and `trace` are flags alone: they
-    say what is kept of a run, not what it is.
+    size, and a --size the duration and the warm-up. `pcap` and `trace` are flags alone: they say
+    what is kept of a run, not what it is.
     """
 
     path: Sequence[str] = ()
@@ -287,7 +287,7 @@ class Flags:
     duration: str | None = None
     size: str | None = None
     warmup: str | None = None
-    capture: bool = False
+    pcap: bool = False
     trace: bool = False
 
 
@@ -446,7 +446,7 @@ def _syntax_message(text: str, error: str) -> str:
 
 _WORKLOAD_KEYS = tuple(LiteralWorkload.model_fields)
 _LIST_FLAGS = {"path": parse_path_flag, "event": parse_event_flag}
-_BARE_FLAGS = ("capture", "trace")
+_BARE_FLAGS = ("pcap", "trace")
 
 
 def _request(
@@ -511,7 +511,7 @@ def _request(
         receive_buffer_bytes=literal.receive_buffer,
         sample_interval_ns=sample_interval_ns,
         workload=load,
-        capture=flags.capture,
+        pcap=flags.pcap,
         trace=flags.trace,
         seed=seed,
     )

@@ -380,20 +380,21 @@ def test_parameters_make_rows_of_their_own(lab_kernel: KernelBuild, tmp_path: Pa
     assert one["metrics"] != many["metrics"]
 
 
-def test_trace_and_capture_keep_files_and_change_no_figure(
+def test_trace_and_pcap_keep_files_and_change_no_figure(
     lab_kernel: KernelBuild, tmp_path: Path
 ) -> None:
     del lab_kernel
     command = ("run", *PATHS, "--duration", "1s", "-s", "roundrobin", "--json", "--out")
     bare = mptcplab(*command, str(tmp_path / "bare"))
-    kept = mptcplab(*command, str(tmp_path / "kept"), "--trace", "--capture")
+    kept = mptcplab(*command, str(tmp_path / "kept"), "--trace", "--pcap")
     assert (bare.returncode, kept.returncode) == (0, 0), bare.stderr + kept.stderr
     (one,), (other,) = json.loads(bare.stdout)["runs"], json.loads(kept.stdout)["runs"]
     assert one["metrics"] == other["metrics"]
     assert one["directory"] != other["directory"]
     files = [{f.name for f in (tmp_path / d / run["directory"]).iterdir()}
              for d, run in (("bare", one), ("kept", other))]  # fmt: skip
-    assert files[1] - files[0] == {"client.decisions", "wifi.pcapng", "lte.pcapng"}
+    captures = {"client.pcapng", "server.pcapng", "router-wifi.pcapng", "router-lte.pcapng"}
+    assert files[1] - files[0] == {"client.decisions", *captures}
     for name in ("client.samples", "server.samples"):
         first = (tmp_path / "bare" / one["directory"] / name).read_bytes()
         assert first == (tmp_path / "kept" / other["directory"] / name).read_bytes()

@@ -44,14 +44,16 @@ def test_the_same_packets_leave_at_the_same_times_as_without_the_framework(
     tmp_path: Path,
 ) -> None:
     flags = dict(SCENARIOS[name])
-    scenario = scenario_of(*flags.pop("path"), scheduler="default", capture=True, **flags)
+    scenario = scenario_of(*flags.pop("path"), scheduler="default", pcap=True, **flags)
     captures = {}
     for build in (lab_kernel, upstream_kernel):
         directory = tmp_path / build.id
         directory.mkdir()
         experiment.measure(scenario, build, lab_guest, directory)
         captures[build.id] = [
-            pcapng.read(directory / plan.capture_file(path.name)) for path in scenario.paths
+            capture
+            for file in plan.capture_files(scenario)
+            for capture in pcapng.read(directory / file).values()
         ]
     assert lab_kernel.id != upstream_kernel.id
     for ours, theirs in zip(*captures.values(), strict=True):

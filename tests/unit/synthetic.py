@@ -80,7 +80,7 @@ def scenario(
             warmup_ns=0 if size_bytes else warmup_ns,
         ),
         events=(),
-        capture=False,
+        pcap=False,
         trace=False,
         seed=fields.pop("seed", 1),
         **fields,

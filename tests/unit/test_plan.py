@@ -45,7 +45,7 @@ SCENARIOS = {
         event=["12s:wifi:close", "3s:lte:down", "4.5s:lte:up", "6s:dsl:close"],
     ),
     "own-scheduler": Flags(
-        path=[WIFI], scheduler=f"{PLANS / 'mine.c'}:hold=on", capture=True, trace=True
+        path=[WIFI], scheduler=f"{PLANS / 'mine.c'}:hold=on", pcap=True, trace=True
     ),
     "parameters": Flags(
         path=[WIFI, LTE], scheduler="roundrobin:num_segments=10:cwnd_limited=on", trace=True
@@ -93,7 +93,7 @@ FORMS = re.compile(
     r"|(ip netns exec \w+ )?sysctl -qw \S+=.+"
     r"|ip netns exec \w+ ethtool -K \w+ tso off gso off gro off"
     r"|insmod \w+\.ko"
-    r"|ip netns exec router\d capture rc\d [\w-]+\.pcapng"
+    r"|ip netns exec (client|server|router\d) capture [\w-]+\.pcapng"
 )
 TRAFFIC = (
     r"ip netns exec server traffic server( --[a-z-]+ [\w.]+)+",

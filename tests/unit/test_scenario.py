@@ -101,7 +101,7 @@ def test_what_is_not_given_has_its_default(file: Path) -> None:
     assert base.sample_interval_ns == 10 * MS
     assert base.workload.duration_ns == 20 * SECOND
     assert (base.paths[0].up.jitter_ns, base.paths[0].up.loss) == (0, 0.0)
-    assert (base.events, base.capture, base.trace) == ((), False, False)
+    assert (base.events, base.pcap, base.trace) == ((), False, False)
     assert (request.schedulers, request.repeat) == ((Choice(name="default"),), 1)
 
 
@@ -262,11 +262,11 @@ def test_the_event_flag_is_the_table_that_the_file_would_hold() -> None:
 
 
 def test_what_is_kept_is_part_of_the_run_and_not_of_its_baseline() -> None:
-    flags = Flags(path=["a:1mbit,1ms"], scheduler="redundant", capture=True, trace=True)
+    flags = Flags(path=["a:1mbit,1ms"], scheduler="redundant", pcap=True, trace=True)
     base = from_flags(flags, known=KNOWN).base
-    assert (base.capture, base.trace) == (True, True)
+    assert (base.pcap, base.trace) == (True, True)
     alone = base.single_path("a")
-    assert (alone.capture, alone.trace) == (True, False)
+    assert (alone.pcap, alone.trace) == (True, False)
 
 
 def test_schedulers_have_parameters_and_come_from_files(file: Path) -> None:

@@ -29,7 +29,7 @@ SHELL_FILES = $(shell find scripts guest -name '*.sh' 2>/dev/null) .ci/run
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-selftests venv venv-dev kernel demo test accuracy debug-test selftests lint checkpatch shellcheck lock clean
+.PHONY: help setup setup-lint setup-test setup-selftests venv venv-dev kernel demo test accuracy debug-test selftests lint checkpatch shellcheck lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,7 +38,7 @@ demo: setup venv kernel ## set up everything and compare two schedulers on two p
 	$(MPTCPLAB) compare --path wifi:50mbit,10ms --path lte:20mbit,40ms,queue=200,loss=0.1% \
 	    --scheduler default,roundrobin --duration 20s --repeat 3 --out $(DEMO_OUT)
 
-test: setup venv-dev kernel ## set up everything and run all tests
+test: setup-test venv-dev kernel ## set up everything and run all tests
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 accuracy: setup venv kernel ## measure what links do against what they are asked for; into docs/limitations.md
@@ -58,6 +58,9 @@ lint: setup-lint venv-dev checkpatch shellcheck ## ruff, mypy --strict, checkpat
 
 setup: ## install the Debian packages that are missing (says which; needs root or sudo then)
 	@scripts/setup.sh
+
+setup-test:
+	@scripts/setup.sh --test
 
 setup-lint:
 	@scripts/setup.sh --lint

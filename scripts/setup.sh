@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Installs the Debian packages that are missing, and says which before it does.
-# Silent and without root when nothing is missing. `--lint` adds what `make lint` needs,
-# `--selftests` what the kernel's MPTCP selftests use.
+# Silent and without root when nothing is missing. `--lint` adds what `make lint` needs, `--test`
+# what tests use beside, `--selftests` what the kernel's MPTCP selftests use.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # An ordinary user's PATH lacks the directory where Debian keeps tc.
@@ -24,6 +24,9 @@ fi
 if [[ ${1-} == --lint ]]; then
 	need_command shellcheck shellcheck
 	need_command prove perl # checkpatch.pl uses modules that are not in perl-base
+fi
+if [[ ${1-} == --test ]]; then
+	need_command tshark tshark
 fi
 if [[ ${1-} == --selftests ]]; then
 	need_command ethtool ethtool

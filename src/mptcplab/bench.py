@@ -20,7 +20,7 @@ from typing import Any
 from rich.console import Group
 from rich.table import Table
 
-from mptcplab import engine, experiment
+from mptcplab import analyze, engine, experiment, plan
 from mptcplab.engine import Outcome, Watch
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
@@ -70,6 +70,7 @@ def run(
             "minrtt": _minrtt(runner, repeat, say),
             "decisions": runner.decisions(say),
             "sampling": _sampling(runner, repeat, say),
+            "captures": _captures(runner, repeat, say),
             "side_by_side": _side_by_side(runner, repeat, say),
             "filling": _filling(runner, say),
             "build": {"kernel": kernel.id, "guest": guest.id},
@@ -144,6 +145,29 @@ def _sampling(runner: _Runner, repeat: int, say: Callable[[str], None]) -> dict[
     return {"cost": median(cpu_s(often) / cpu_s(never) for _ in range(repeat)) - 1}
 
 
+def _captures(runner: _Runner, repeat: int, say: Callable[[str], None]) -> dict[str, float]:
+    """CPU time with captures at all places against none, in turn; and the speed of analyze."""
+    say(f"captures: {repeat} x with and without, and analyze")
+    costs, speeds, packets = [], [], 0
+    for _ in range(repeat):
+        (with_captures, _), (without, _) = (
+            runner(_scenario(BENCH, pcap=pcap)) for pcap in (True, False)
+        )
+        cpu_s = [each.user_s + each.system_s for each in (with_captures, without)]
+        costs.append(cpu_s[0] / cpu_s[1])
+        files = [with_captures.directory / name for name in plan.capture_files(_scenario(BENCH))]
+        started = time.process_time()
+        packets = analyze.analyse(files).packets
+        speeds.append(packets / (time.process_time() - started))
+        for file in files:
+            file.unlink()
+    return {
+        "cost": median(costs),
+        "analyze_packets": packets,
+        "analyze_packets_per_cpu_s": median(speeds),
+    }
+
+
 def _minrtt(runner: _Runner, repeat: int, say: Callable[[str], None]) -> dict[str, float]:
     """Packets per second of CPU time with minrtt against default, in turn."""
     say(f"speed with minrtt: {repeat} x against default")
@@ -202,7 +226,7 @@ def _describe(flags: Flags) -> str:
 def table(results: dict[str, Any]) -> Group:
     """The figures, each with what it should at least or at most be."""
     speed, side = results["speed"], results["side_by_side"]
-    decisions = results["decisions"]
+    decisions, captures = results["decisions"], results["captures"]
     rows = [
         ("virtual / wall time", f"{speed['times_real_time']:.1f} x", ">= 20 x"),
         (
@@ -215,6 +239,12 @@ def table(results: dict[str, Any]) -> Group:
         ("start to first packet", f"{speed['start_s'] * 1e3:.0f} ms", "<= 200 ms"),
         ("peak memory", f"{speed['memory_bytes'] / 2**20:.0f} MiB", "<= 160 MiB"),
         ("cost of sampling", f"{results['sampling']['cost'] * 100:+.1f} %", "<= 5 %"),
+        ("captures at all places", f"{captures['cost']:.2f} x without", "<= 2 x"),
+        (
+            f"analyze, of {captures['analyze_packets'] / 1e6:.1f} M packets, per CPU second",
+            f"{captures['analyze_packets_per_cpu_s'] / 1e3:.0f} k",
+            ">= 500 k",
+        ),
         ("speed with minrtt, of default", f"{results['minrtt']['speed'] * 100:.0f} %", ">= 85 %"),
     ]
     rows += [

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from mptcplab import timeline
-from mptcplab.flows import measured_way
+from mptcplab.recorded import measured_way
 from mptcplab.metrics import Goodput, goodput_series
 from mptcplab.records import read_samples
 from mptcplab.report import Document, by_scheduler, ended_well

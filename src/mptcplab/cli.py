@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -26,8 +26,11 @@ from rich.progress import (
 
 from mptcplab import (
     __version__,
+    analyze,
+    analyze_report,
     bench,
     chart,
+    dissect,
     doctor,
     drive_settings,
     experiment,
@@ -324,6 +327,34 @@ def scheduler_new(name: str) -> None:
     click.echo(f"compare it: mptcplab compare ... --scheduler default,./{name}.c")
 
 
+@cli.command("analyze")
+@click.argument(
+    "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
+)
+@click.option(
+    "--out",
+    "-o",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Directory for the picture and the document; without it, only the table is shown.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document, nothing else.")
+def analyze_command(files: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
+    """Compute figures from captures alone: FILE.pcapng or .pcap, of the lab or anybody's.
+
+    Several files of the same time, such as one of each end, are taken together: which side each is
+    from is found out, and no packet is counted twice.
+    """
+    with _reading(files) as progress:
+        analysis = analyze.analyse(files, progress)
+    written = analyze_report.write(analysis, out) if out else []
+    if as_json:
+        click.echo(json.dumps(analyze_report.document(analysis), indent=1))
+        return
+    Console().print(analyze_report.tables(analysis))
+    for file in written:
+        click.echo(f"written: {file}")
+
+
 @cli.command("doctor")
 def doctor_command() -> None:
     """Say what this machine lacks, and the command that mends it."""
@@ -540,6 +571,18 @@ def _progress(total: int) -> Iterator[tuple[experiment.Progress, experiment.Ende
                 bar.update(task, completed=share)
 
         yield moved, ended
+
+
+@contextmanager
+def _reading(files: Sequence[Path]) -> Iterator[dissect.Progress]:
+    """A bar on a terminal, of how much of some files was read."""
+    console = Console(stderr=True)
+    total = sum(file.stat().st_size for file in files if file.is_file())
+    columns = (TextColumn("reading"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    hidden = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+        task = bar.add_task("reading", total=total)
+        yield lambda done: bar.update(task, completed=done)
 
 
 @contextmanager

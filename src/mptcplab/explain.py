@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
-from mptcplab import engine, flows, handover, records, store, timeline
+from mptcplab import engine, recorded, handover, records, store, timeline
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.flows import Flow, increase, within
+from mptcplab.recorded import Flow, increase, within
 from mptcplab.metrics import RunMetrics, run_metrics
 from mptcplab.scenario import Scenario
 from mptcplab.states import State, path_states
@@ -128,7 +128,7 @@ def explain(directory: Path) -> Explanation:
     server = records.read_samples(directory / engine.SERVER_SAMPLES)
     links = records.read_links(directory / engine.LINKS_SAMPLES)
     figures = run_metrics(scenario, client, server, guest, links)
-    flow = flows.flow(scenario, client, server, links, guest, flows.measured_way(scenario))
+    flow = recorded.flow(scenario, client, server, links, guest, recorded.measured_way(scenario))
     return of_run(scenario, flow, figures, int(guest["start_ns"]))
 
 
@@ -224,7 +224,7 @@ def _idle(
     queue = flow.queues[path]
     # a workload with a size completes between two samples: what the link carried by the next one
     edges = np.unique(np.append(flow.times, flow.interval.end_ns))
-    sent = flows.counted(queue, "sent_bytes", edges)
+    sent = recorded.counted(queue, "sent_bytes", edges)
     last = min(int(np.searchsorted(queue["time_ns"], edges[-1])), len(queue) - 1)
     sent[-1] = queue["sent_bytes"][last]
     carried = np.diff(sent) * _BITS_PER_BYTE * _NS_PER_S
@@ -258,7 +258,7 @@ def _causes(scenario: Scenario, flow: Flow, path: int) -> npt.NDArray[np.str_]:
             ["timeout", "losses", "losses"],
             "growth",
         )
-        times = flows.at(flow, inside)
+        times = recorded.at(flow, inside)
         found[times] = np.where(found[times] == "cwnd", small, found[times])
     return found
 
@@ -303,7 +303,7 @@ def _blocking_paths(scenario: Scenario, flow: Flow) -> npt.NDArray[np.int64]:
     ended = np.array(
         [
             sum(
-                np.diff(flows.counted(s.records, "blocking_us", flow.times), append=np.inf)
+                np.diff(recorded.counted(s.records, "blocking_us", flow.times), append=np.inf)
                 for s in flow.receiver.on_path(index)
             )
             if flow.receiver.on_path(index)
@@ -318,7 +318,7 @@ def _blocking_paths(scenario: Scenario, flow: Flow) -> npt.NDArray[np.int64]:
     known = following < len(times)
     found = np.full(len(times), -1, np.int64)
     found[known] = ended.argmax(axis=0)[following[known]]
-    found[flows.summed(flow.receiver.connections, "ofo_bytes", flow) == 0] = -1
+    found[recorded.summed(flow.receiver.connections, "ofo_bytes", flow) == 0] = -1
     return found
 
 
@@ -400,7 +400,7 @@ def _copies_bytes(flow: Flow) -> int:
 
 
 def _ofo_growth(connection: records.Records, flow: Flow) -> int:
-    values = flows.measured(connection, "ofo_bytes", flow.interval)
+    values = recorded.measured(connection, "ofo_bytes", flow.interval)
     return int(values[-1]) - int(values[0]) if len(values) else 0
 
 
@@ -463,7 +463,7 @@ def _mean_bps(count_bytes: int, flow: Flow) -> float:
 
 
 def _mean_kib(connections: Sequence[records.Records], field: str, flow: Flow) -> str:
-    values = np.concatenate([flows.measured(c, field, flow.interval) for c in connections])
+    values = np.concatenate([recorded.measured(c, field, flow.interval) for c in connections])
     return f"{float(values.mean()) / 1024:.0f}"
 
 

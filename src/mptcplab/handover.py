@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mptcplab import timeline, trace
-from mptcplab.flows import Flow, Subflow, Way, counted
+from mptcplab.recorded import Flow, Subflow, Way, counted
 from mptcplab.scenario import Scenario
 
 #: What a sender may send more than the link carries, and has noticed nevertheless.

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mptcplab import flows, handover, scheduler, states, timeline
+from mptcplab import recorded, handover, scheduler, states, timeline
 from mptcplab.definitions import METRICS, PATH_METRICS, RUN_METRICS
-from mptcplab.flows import Flow, Interval, Subflow, increase, measured, summed
+from mptcplab.recorded import Flow, Interval, Subflow, increase, measured, summed
 from mptcplab.records import Records, Samples
 from mptcplab.scenario import Scenario
 from mptcplab.schema import Value
@@ -87,7 +87,7 @@ def run_metrics(
     RunError when the records do not cover the measured interval, when a side has no connection, or
     when a subflow belongs to no path.
     """
-    flow = flows.flow(scenario, client, server, links, guest, flows.measured_way(scenario))
+    flow = recorded.flow(scenario, client, server, links, guest, recorded.measured_way(scenario))
     interval, sender, receiver = flow.interval, flow.sender, flow.receiver
     goodputs = [
         _bps(increase(c, "delivered_bytes", interval), interval) for c in receiver.connections
@@ -131,7 +131,7 @@ def run_metrics(
         "decisions_per_s": decisions and decisions.per_s(),
     }
     if scenario.workload.direction == "both":
-        other = flows.flow(scenario, client, server, links, guest, "down")
+        other = recorded.flow(scenario, client, server, links, guest, "down")
         metrics["goodput_down_bps"] = _goodput_bps(scenario, other)
     return RunMetrics(metrics, _path_metrics(scenario, flow, int(guest["start_ns"])))
 
@@ -157,14 +157,14 @@ def goodput_series(scenario: Scenario, receiver: Samples, bin_ns: int = 100 * 1_
     Counters are interpolated linearly where a bin does not end at a sample. A bin that is not
     complete at the end is left out. Raises RunError as run_metrics does.
     """
-    name = "server" if flows.measured_way(scenario) == "up" else "client"
-    side = flows.side(scenario, name, receiver)
+    name = "server" if recorded.measured_way(scenario) == "up" else "client"
+    side = recorded.side(scenario, name, receiver)
     times = receiver.connection["time_ns"].astype(np.int64)
     begin = int(times[0])
     edges = np.arange(begin, int(times[-1]) + 1, bin_ns, dtype=np.int64)
 
     def rate(records: Records, counter: str) -> npt.NDArray[np.float64]:
-        counts = flows.counted(records, counter, edges)
+        counts = recorded.counted(records, counter, edges)
         rates: npt.NDArray[np.float64] = np.diff(counts) * (_BITS_PER_BYTE * _NS_PER_S / bin_ns)
         return rates
 

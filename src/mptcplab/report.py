@@ -32,7 +32,7 @@ _MBIT, _KIB = 1e6, 1024.0
 _SHARED_KEYS = ("delay", "loss", "queue")
 
 # A rule under the head and nothing else; ASCII, so that it is the same in every terminal.
-_RULE = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
+RULE = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 
 
 def run_entry(
@@ -232,7 +232,7 @@ def comparison_table(document: Document) -> Group:
     Plain ASCII; fits 80 columns whatever the number of paths is.
     """
     view = _VIEWS[document["scenario"]["workload"]["kind"]]
-    table = Table(box=_RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table = Table(box=RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("Scheduler", overflow="fold")
     for column in view.left:
         table.add_column(column.head, justify="right", no_wrap=True)
@@ -269,7 +269,7 @@ def scheduler_table(schedulers: Iterable[Scheduler]) -> Table:
 
 def preset_table(presets: Iterable[Preset]) -> Table:
     """A line per preset of a path: its numbers (up/down if they differ), and their sources."""
-    table = Table(box=_RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table = Table(box=RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("Preset", no_wrap=True)
     for column in ("Up", "Down", "Delay", "Loss", "Queue"):
         table.add_column(column, justify="right", no_wrap=True)
@@ -285,7 +285,7 @@ def preset_table(presets: Iterable[Preset]) -> Table:
 
 def parameter_table(parameters: Iterable[Parameter]) -> Table:
     """A line per parameter of a scheduler: what it may be, is by default, and means."""
-    table = Table(box=_RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table = Table(box=RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("Parameter", no_wrap=True)
     table.add_column("Range", no_wrap=True)
     table.add_column("Default", no_wrap=True)

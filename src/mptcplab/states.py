@@ -12,7 +12,7 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from mptcplab.flows import Flow, at, within
+from mptcplab.recorded import Flow, at, within
 from mptcplab.records import NO_SPACE, Records
 from mptcplab.scenario import Scenario
 

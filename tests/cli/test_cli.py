@@ -498,8 +498,8 @@ def test_a_scheduler_that_fails_ends_its_run_with_its_name_and_a_backtrace(
 @pytest.mark.parametrize(
     "command",
     [
-        *([], ["run"], ["compare"], ["show"], ["explain"], ["kernel"], ["doctor"], ["bench"]),
-        *(["scenario"], ["scenario", "drive"]),
+        *([], ["run"], ["compare"], ["show"], ["explain"], ["analyze"], ["kernel"], ["doctor"]),
+        *(["bench"], ["scenario"], ["scenario", "drive"]),
         *(["scheduler"], ["scheduler", "list"], ["scheduler", "show"], ["scheduler", "new"]),
     ],
 )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mptcplab import flows, handover
+from mptcplab import recorded, handover
 from mptcplab.handover import Reaction
 from mptcplab.scenario import Event, Scenario
 from tests.unit import synthetic
@@ -38,7 +38,7 @@ def reactions(scenario: Scenario, sent: Any = None, received: Any = None) -> lis
         elapsed_ms = ((samples.subflow["time_ns"][fast] - T0) // MS).astype(np.int64)
         per_ms = np.array([changed(ms) for ms in range(10_000)])
         samples.subflow[field][fast] = np.concatenate([[0], np.cumsum(per_ms)])[elapsed_ms]
-    flow = flows.flow(scenario, client, server, None, synthetic.guest(), "up")
+    flow = recorded.flow(scenario, client, server, None, synthetic.guest(), "up")
     return handover.reactions(scenario, flow, T0)
 
 

@@ -1,0 +1,516 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Reads capture files (pcap, pcapng) into columns: a NumPy array per field of the TCP headers.
+
+libpcap, the library that tcpdump and Wireshark read captures with, splits a file into packets
+whatever its form is, and writes them one behind the other into memory; NumPy then takes a field of
+all packets at a time. Nothing is done per packet in Python but handing it on.
+
+Of a packet only the headers are looked at, so that captures of the first bytes of each are as good.
+What is no TCP, or not there in full, is counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mptcplab.errors import InputError, Problem
+
+Array = npt.NDArray[Any]
+#: Told how much was read of all files, in bytes.
+Progress = Callable[[int], None]
+
+FIN, SYN, RST, ACK = 1, 2, 4, 16
+
+# MPTCP's option and the kinds of it, RFC 8684 section 8.1
+OPTION_TIMESTAMPS, OPTION_MPTCP = 8, 30
+MP_CAPABLE, MP_JOIN, DSS, ADD_ADDR, REMOVE_ADDR, MP_PRIO, MP_FAIL, MP_FASTCLOSE, MP_TCPRST = range(
+    9
+)
+
+# What a packet has: bits of the column `has`. The lowest five are DSS's own, section 3.3.
+HAS_DATA_ACK, DATA_ACK_8, HAS_MAPPING, DSN_8, DATA_FIN = 1, 2, 4, 8, 16
+HAS_TIMESTAMPS, HAS_DSS, CUT = 32, 64, 128
+
+# link-layer header types, of tcpdump.org
+_ETHERNET, _RAW_OLD, _RAW_BSD, _RAW, _COOKED, _IPV4, _IPV6, _COOKED_2, _NULL, _LOOP = (
+    1, 12, 14, 101, 113, 228, 229, 276, 0, 108,
+)  # fmt: skip
+_LINKS = "Ethernet, Linux cooked (v1, v2), raw IP, and BSD loopback"
+_VLAN_TAGS = (0x8100, 0x88A8)
+_ETHERTYPE_IPV4, _ETHERTYPE_IPV6 = 0x0800, 0x86DD
+_TCP = 6
+
+# How many packets are dissected at a time: all that is done to them stays in the CPU's cache.
+_AT_A_TIME = 1 << 16
+_RECORD_BYTES = 16  # before each packet in a classic capture: seconds, nanoseconds, two lengths
+_FILE_HEADER_BYTES = 24
+_NS_PER_S = 10**9
+
+_COLUMNS = {
+    "time_ns": np.int64,
+    "track": np.int32,
+    "forward": np.bool_,
+    "seq": np.uint32,
+    "ack": np.uint32,
+    "flags": np.uint8,
+    "ttl": np.uint8,
+    "payload": np.int32,
+    "has": np.uint8,
+    "ts_val": np.uint32,
+    "ts_ecr": np.uint32,
+    "data_ack": np.uint32,
+    "dsn": np.uint32,
+    "ssn": np.uint32,
+    "mapped": np.uint16,
+}
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    address: str
+    port: int
+
+    def __str__(self) -> str:
+        return (
+            f"[{self.address}]:{self.port}"
+            if ":" in self.address
+            else f"{self.address}:{self.port}"
+        )
+
+
+@dataclass(frozen=True)
+class Track:
+    """The packets between two endpoints as they passed one place of one file.
+
+    `a` sent the first of them. A router's capture has two places: the link on each side.
+    """
+
+    file: int
+    place: int
+    a: Endpoint
+    b: Endpoint
+
+
+@dataclass(frozen=True)
+class Option:
+    """An MPTCP option other than DSS: of which packet, and its bytes."""
+
+    packet: int
+    kind: int
+    content: bytes
+
+
+@dataclass
+class Packets:
+    """All TCP packets of some files, in the order of the files; an array per field.
+
+    `time_ns` is what the file says, `track` an index of `tracks`, `forward` whether `a` sent it,
+    `payload` its bytes of data as sent (not as captured), `ttl` the time to live or hop limit.
+    `has` tells what else there is: the lower 32 bits of the data ACK and, of a mapping, the lower
+    32 bits of the data sequence number, the subflow sequence number and its length.
+    """
+
+    files: tuple[Path, ...]
+    tracks: list[Track]
+    options: list[Option]
+    columns: dict[str, Array]
+    others: int = 0  # packets that are no TCP
+    warnings: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.columns["time_ns"])
+
+    def __getattr__(self, name: str) -> Array:
+        try:
+            return self.__dict__["columns"][name]  # type: ignore[no-any-return]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+def read(files: Sequence[Path], progress: Progress = lambda _bytes: None) -> Packets:
+    """Read capture files.
+
+    What is cut off at its end gives what is before that, and a warning. Raises InputError for what
+    is no capture, or of a link that is not known.
+    """
+    reader = _Reader()
+    problems = []
+    done = 0
+    for number, file in enumerate(files):
+        try:
+            reader.read(number, file, lambda at, done=done: progress(done + at))  # type: ignore[misc]
+        except _NoCaptureError as error:
+            problems.append(Problem(str(file), "", "", str(error)))
+        else:
+            done += file.stat().st_size
+    if problems:
+        raise InputError(problems)
+    return reader.packets(tuple(files))
+
+
+class _NoCaptureError(Exception):
+    pass
+
+
+class _Reader:
+    """Puts together what is found in one file after the other."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, list[Array]] = {name: [] for name in _COLUMNS}
+        self._count = self._others = 0
+        self._options: list[Option] = []
+        self._tracks: list[Track] = []
+        self._keys = np.empty(0, np.uint64)  # of the tracks, sorted, and which track is which
+        self._key_tracks = np.empty(0, np.int32)
+        self._sources = np.empty(0, np.uint64)  # by track: the key of endpoint a
+        self._warnings: list[str] = []
+
+    def packets(self, files: tuple[Path, ...]) -> Packets:
+        columns = {
+            name: np.concatenate([np.empty(0, kind), *self._parts[name]])
+            for name, kind in _COLUMNS.items()
+        }
+        return Packets(files, self._tracks, self._options, columns, self._others, self._warnings)
+
+    def read(self, number: int, file: Path, progress: Progress) -> None:
+        import cypcap
+
+        if file.is_dir():
+            raise _NoCaptureError("a directory; a capture file is expected (pcap or pcapng)")
+        try:
+            size = file.stat().st_size
+        except OSError as error:
+            raise _NoCaptureError(f"cannot be read: {error.strerror}") from None
+        if not os.access(file, os.R_OK):
+            raise _NoCaptureError("cannot be read: Permission denied")
+        before = self._count + self._others
+        try:
+            capture = cypcap.open_offline(os.fspath(file), precision=cypcap.TstampPrecision.NANO)
+        except cypcap.Error as error:
+            raise _NoCaptureError(f"not a capture (pcap or pcapng): {_words(error)}") from None
+        with capture:
+            link = int(capture.datalink())
+            if link not in _HEADERS:
+                raise _NoCaptureError(f"its link type {link} is not known; known are {_LINKS}")
+            done = 0
+            try:
+                for content, lengths in _split(capture, cypcap):
+                    self._dissect(number, link, content, lengths)
+                    # about: libpcap does not tell where it is in the file
+                    done += int(lengths.sum()) + 2 * _RECORD_BYTES * len(lengths)
+                    progress(min(size, done))
+            except cypcap.Error as error:
+                found = self._count + self._others - before
+                self._warnings.append(
+                    f"{file} ends early: {_words(error)}; its first {found} packets are used"
+                )
+        progress(size)
+
+    def _dissect(self, number: int, link: int, content: Array, lengths: Array) -> None:
+        """Take the packets that lie in `content`, each after the head of its record."""
+        begin = np.cumsum(lengths + _RECORD_BYTES) - lengths + _FILE_HEADER_BYTES
+        end = begin + lengths
+        u8, u16, u32 = content, _unaligned(content, ">u2"), _unaligned(content, ">u4")
+        ip, family, place = _HEADERS[link](begin, end, u8, u16, u32)
+
+        # IP: only what is there in full up to the ports, and no later fragment of a packet
+        four = (family == 4) & (end >= ip + 40)
+        six = (family == 6) & (end >= ip + 60)
+        head_bytes = (u8[np.where(four, ip, 0)] & 15).astype(np.int64) * 4
+        four &= (u8[np.where(four, ip + 9, 0)] == _TCP) & (
+            u16[np.where(four, ip + 6, 0)] & 0x1FFF == 0
+        )
+        six &= u8[np.where(six, ip + 6, 0)] == _TCP
+        keep = np.flatnonzero(four | six)
+        self._others += len(ip) - len(keep)
+        if not len(keep):
+            return
+        begin, end, ip, place, four, head_bytes = (
+            each[keep] for each in (begin, end, ip, place, four, head_bytes)
+        )
+        source: Array
+        target: Array
+        ip_total: Array
+        if four.all():
+            source, target = u32[ip + 12].astype(np.uint64), u32[ip + 16].astype(np.uint64)
+            ip_total = u16[ip + 2].astype(np.int64)
+            ttl = u8[ip + 8]
+        else:
+            head_bytes = np.where(four, head_bytes, 40)
+            source = np.where(four, u32[ip + 12], _fold(u32, np.where(four, 0, ip + 8)))
+            target = np.where(four, u32[ip + 16], _fold(u32, np.where(four, 0, ip + 24)))
+            ip_total = np.where(four, u16[ip + 2], u16[ip + 4].astype(np.int64) + 40)
+            ttl = np.where(four, u8[ip + 8], u8[ip + 7])
+        tcp = ip + head_bytes
+        # options of IP can push TCP's header out of what was captured; and both have a least size
+        whole = (end >= tcp + 20) & (head_bytes >= 20)
+        whole &= u8[np.where(whole, tcp + 12, 0)] >= 5 << 4
+        if not whole.all():
+            self._others += int((~whole).sum())
+            begin, end, ip, place, four, source, target, ip_total, ttl, tcp, head_bytes = (
+                each[whole]
+                for each in (
+                    begin, end, ip, place, four, source, target, ip_total, ttl, tcp, head_bytes
+                )
+            )  # fmt: skip
+        # 0: the network card was to cut it into packets, or it is longer than IP can say
+        on_wire = _unaligned(content, "<u4")[begin - 4].astype(np.int64) - (ip - begin)
+        ip_total = np.where(ip_total <= 40 * ~four, on_wire, ip_total)
+        tcp_bytes = (u8[tcp + 12] >> 4).astype(np.int64) * 4
+        native = _unaligned(content, "=u4")
+        columns: dict[str, Array] = {
+            "time_ns": native[begin - 16].astype(np.int64) * _NS_PER_S + native[begin - 12],
+            "seq": u32[tcp + 4].astype(np.uint32),
+            "ack": u32[tcp + 8].astype(np.uint32),
+            "flags": u8[tcp + 13],
+            "ttl": ttl,
+            "payload": np.maximum(ip_total - head_bytes - tcp_bytes, 0),
+        }
+        source = source << np.uint64(16) | u16[tcp]
+        target = target << np.uint64(16) | u16[tcp + 2]
+        columns["track"] = self._track(number, place, source, target, content, ip, four, tcp)
+        columns["forward"] = source == self._sources[columns["track"]]
+        columns |= self._walk_options(tcp + 20, tcp + tcp_bytes, end, u8, u16, u32)
+        for name, kind in _COLUMNS.items():
+            self._parts[name].append(columns[name].astype(kind, copy=False))
+        self._count += len(tcp)
+
+    def _track(
+        self,
+        number: int,
+        place: Array,
+        source: Array,
+        target: Array,
+        content: Array,
+        ip: Array,
+        four: Array,
+        tcp: Array,
+    ) -> Array:
+        """Which track each packet is of; new ones are made."""
+        low, high = np.minimum(source, target), np.maximum(source, target)
+        key = _mix(_mix(low) ^ high) ^ _mix(place.astype(np.uint64) + np.uint64(number << 50))
+        at = np.minimum(np.searchsorted(self._keys, key), max(len(self._keys) - 1, 0))
+        known = self._keys[at] == key if len(self._keys) else np.zeros(len(key), np.bool_)
+        if not known.all():
+            unknown = np.flatnonzero(~known)
+            _, first = np.unique(key[unknown], return_index=True)
+            for packet in unknown[np.sort(first)]:
+                ends = _endpoints(content, int(ip[packet]), bool(four[packet]), int(tcp[packet]))
+                self._tracks.append(Track(number, int(place[packet]), *ends))
+                self._sources = np.append(self._sources, source[packet])
+                self._keys = np.append(self._keys, key[packet])
+                self._key_tracks = np.append(self._key_tracks, np.int32(len(self._tracks) - 1))
+            order = np.argsort(self._keys)
+            self._keys, self._key_tracks = self._keys[order], self._key_tracks[order]
+            at = np.searchsorted(self._keys, key)
+        return self._key_tracks[at]
+
+    def _walk_options(
+        self, at: Array, head_end: Array, end: Array, u8: Array, u16: Array, u32: Array
+    ) -> dict[str, Array]:
+        """TCP's options: one of every packet at a time, until none has any left."""
+        count = len(at)
+        found: dict[str, Array] = {
+            name: np.zeros(count, _COLUMNS[name])
+            for name in ("has", "ts_val", "ts_ecr", "data_ack", "dsn", "ssn", "mapped")
+        }
+        has = found["has"]
+        has[head_end > end] |= CUT
+        stop = np.minimum(head_end, end)
+        of = np.arange(count)
+        while True:
+            # two bytes of padding in front of an option are what most packets have
+            more = at + 1 < stop
+            at, stop, of = at[more], stop[more], of[more]
+            if not len(of):
+                return found
+            head = u16[at]
+            kind, length = head >> 8, (head & 255).astype(np.int64)
+            padding = kind == 1
+            if padding.any():
+                length = np.where(padding, np.where(length == 1, 2, 1), length)
+            # no option is shorter than two bytes; an end of options ends this, too
+            good = ((length >= 2) | padding) & (kind != 0) & (at + length <= stop)
+            if not good.all():
+                lost = ~good & (kind == OPTION_MPTCP) & (length >= 2)
+                has[of[lost]] |= CUT
+                at, stop, of, kind, length = (each[good] for each in (at, stop, of, kind, length))
+            stamps = np.flatnonzero((kind == OPTION_TIMESTAMPS) & (length == 10))
+            if len(stamps):
+                which, where = of[stamps], at[stamps]
+                has[which] |= HAS_TIMESTAMPS
+                found["ts_val"][which], found["ts_ecr"][which] = u32[where + 2], u32[where + 6]
+            ours = np.flatnonzero((kind == OPTION_MPTCP) & (length >= 3))
+            if len(ours):
+                subtype = u8[at[ours] + 2] >> 4
+                signal = ours[subtype == DSS]
+                _read_dss(found, of[signal], at[signal], length[signal], u8, u16, u32)
+                for each in ours[subtype != DSS]:
+                    option = u8[at[each] : at[each] + length[each]].tobytes()
+                    packet = self._count + int(of[each])
+                    self._options.append(Option(packet, option[2] >> 4, option))
+            at = at + length
+
+
+def _read_dss(
+    found: dict[str, Array], of: Array, at: Array, length: Array, u8: Array, u16: Array, u32: Array
+) -> None:
+    """A data sequence signal: RFC 8684, figure 9."""
+    whole = length >= 4
+    of, at, length = of[whole], at[whole], length[whole]
+    bits = u8[at + 3] & 31
+    ack_bytes = np.where(bits & HAS_DATA_ACK, np.where(bits & DATA_ACK_8, 8, 4), 0)
+    dsn_bytes = np.where(bits & HAS_MAPPING, np.where(bits & DSN_8, 8, 4), 0)
+    needed = 4 + ack_bytes + dsn_bytes + np.where(bits & HAS_MAPPING, 6, 0)
+    good = length >= needed
+    found["has"][of[~good]] |= CUT
+    of, at, bits, ack_bytes, dsn_bytes = (
+        each[good] for each in (of, at, bits, ack_bytes, dsn_bytes)
+    )
+    found["has"][of] |= bits | HAS_DSS
+    acks = np.flatnonzero(ack_bytes)
+    found["data_ack"][of[acks]] = u32[at[acks] + ack_bytes[acks]]
+    maps = np.flatnonzero(dsn_bytes)
+    after = at[maps] + 4 + ack_bytes[maps] + dsn_bytes[maps]
+    found["dsn"][of[maps]] = u32[after - 4]
+    found["ssn"][of[maps]] = u32[after]
+    found["mapped"][of[maps]] = u16[after + 4]
+
+
+def _split(capture: Any, cypcap: Any) -> Iterator[tuple[Array, Array]]:
+    """The packets of a capture, some at a time: as records of a classic capture, and lengths.
+
+    What was read before an error comes before the error.
+    """
+    packets = iter(capture)
+    failed: Exception | None = None
+    while failed is None:
+        with _memory_file() as memory:
+            lengths: list[int] = []
+            with capture.dump_open(f"/proc/self/fd/{memory}") as dumper:
+                dump, append = dumper.dump, lengths.append
+                try:
+                    for head, data in islice(packets, _AT_A_TIME):
+                        dump(head, data)
+                        append(len(data))
+                except cypcap.Error as error:
+                    failed = error
+                dumper.flush()
+                # so much beyond the last packet that a field of it can be taken unseen
+                size = os.fstat(memory).st_size
+                content = np.frombuffer(os.pread(memory, size, 0) + bytes(128), np.uint8)
+        if not lengths:
+            break
+        yield content, np.array(lengths, np.int64)
+    if failed:
+        raise failed
+
+
+@contextlib.contextmanager
+def _memory_file() -> Iterator[int]:
+    memory = os.memfd_create("mptcplab-packets", os.MFD_CLOEXEC)
+    try:
+        yield memory
+    finally:
+        os.close(memory)
+
+
+def _words(error: Exception) -> str:
+    """What libpcap says, without what cypcap puts around it."""
+    return str(error.args[-1] if error.args else error).strip()
+
+
+def _unaligned(content: Array, kind: str) -> Array:
+    """A number of this kind at every offset."""
+    size = np.dtype(kind).itemsize
+    return np.ndarray((len(content) - size + 1,), kind, content, strides=(1,))
+
+
+def _mix(key: Array) -> Array:
+    """A hash of 64-bit numbers (the finaliser of SplitMix64)."""
+    key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: Array = key ^ (key >> np.uint64(31))
+    return mixed
+
+
+def _fold(u32: Array, at: Array) -> Array:
+    """An IPv6 address as a number of 48 bits: beside those of IPv4, which have 32."""
+    key = np.zeros(len(at), np.uint64)
+    for word in range(4):
+        key = _mix(key ^ u32[at + 4 * word])
+    return key >> np.uint64(16) | np.uint64(1 << 40)
+
+
+def _endpoints(content: Array, ip: int, four: bool, tcp: int) -> tuple[Endpoint, Endpoint]:
+    size, first = (4, ip + 12) if four else (16, ip + 8)
+    addresses = [
+        str(ipaddress.ip_address(content[at : at + size].tobytes())) for at in (first, first + size)
+    ]
+    ports = [int.from_bytes(content[at : at + 2].tobytes(), "big") for at in (tcp, tcp + 2)]
+    return Endpoint(addresses[0], ports[0]), Endpoint(addresses[1], ports[1])
+
+
+# The header of a link: where IP begins, its version (0: none) and the place, which is the same for
+# both directions of a link and differs between two links that a packet passes.
+_Header = tuple[Array, Array, Array]
+
+
+def _family(ethertype: Array) -> Array:
+    return np.where(ethertype == _ETHERTYPE_IPV4, 4, np.where(ethertype == _ETHERTYPE_IPV6, 6, 0))
+
+
+def _ethernet(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _Header:
+    del u8
+    ip = begin + 14
+    kind = u16[begin + 12]
+    for _ in range(2):
+        tagged = (kind == _VLAN_TAGS[0]) | (kind == _VLAN_TAGS[1])
+        if not tagged.any():
+            break
+        ip = np.where(tagged, ip + 4, ip)
+        kind = u16[np.minimum(ip - 2, end)]
+    to = u32[begin].astype(np.uint64) << np.uint64(16) | u16[begin + 4]
+    from_ = u32[begin + 6].astype(np.uint64) << np.uint64(16) | u16[begin + 10]
+    # the product is the same both ways, and hardly ever that of two other addresses
+    return ip, _family(kind), to * from_
+
+
+def _cooked(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _Header:
+    del end, u8, u32
+    return begin + 16, _family(u16[begin + 14]), np.zeros(len(begin), np.uint64)
+
+
+def _cooked_2(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _Header:
+    del end, u8
+    return begin + 20, _family(u16[begin]), u32[begin + 4].astype(np.uint64)
+
+
+def _raw(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _Header:
+    del u16, u32
+    there = end > begin
+    return begin, np.where(there, u8[begin] >> 4, 0), np.zeros(len(begin), np.uint64)
+
+
+def _loopback(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _Header:
+    """The 4 bytes before IP are an address family, a different number in every system."""
+    return _raw(begin + 4, end, u8, u16, u32)
+
+
+_HEADERS: dict[int, Callable[[Array, Array, Array, Array, Array], _Header]] = {
+    _ETHERNET: _ethernet,
+    _COOKED: _cooked,
+    _COOKED_2: _cooked_2,
+    **dict.fromkeys((_RAW_OLD, _RAW_BSD, _RAW, _IPV4, _IPV6), _raw),
+    **dict.fromkeys((_NULL, _LOOP), _loopback),
+}

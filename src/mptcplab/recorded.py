@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The records of a run, put in order: who sends, over which path, and what a field was when.
+
+Data flows from one side to the other, in one or several connections. What both sides and the links
+recorded of it is brought together here, for the metrics and for what explains them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mptcplab.errors import RunError
+from mptcplab.records import Records, Samples, path_indices, select
+from mptcplab.scenario import Scenario
+from mptcplab.units import format_time
+
+Way = Literal["up", "down"]
+Times = npt.NDArray[np.int64]
+
+
+class Interval(NamedTuple):
+    """The measured interval, t0 to t1: virtual times in ns, both ends belong to it."""
+
+    begin_ns: int
+    end_ns: int
+
+    @property
+    def length_ns(self) -> int:
+        return self.end_ns - self.begin_ns
+
+
+class Subflow(NamedTuple):
+    """The records of one subflow on one side, and the index of its path in the scenario."""
+
+    connection: int
+    path: int
+    records: Records
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one side recorded: of each of its connections, and of each of their subflows."""
+
+    connections: list[Records]
+    subflows: list[Subflow]
+
+    def on_path(self, path: int) -> list[Subflow]:
+        return [subflow for subflow in self.subflows if subflow.path == path]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The data that flows one way, and the time in which it is measured.
+
+    `times` are the samples in `interval`, `queues` has the records of the queue in front of each
+    path, by its index, as far as there are any.
+    """
+
+    way: Way
+    sender: Side
+    receiver: Side
+    queues: Mapping[int, Records]
+    interval: Interval
+    times: Times
+
+
+def measured_way(scenario: Scenario) -> Way:
+    """The way of the data that the metrics are about: of a workload in both directions, up."""
+    return "down" if scenario.workload.direction == "down" else "up"
+
+
+def flow(
+    scenario: Scenario,
+    client: Samples,
+    server: Samples,
+    links: Records | None,
+    guest: Mapping[str, Any],
+    way: Way,
+) -> Flow:
+    """What was recorded of the data that flows `way`; `guest` is the content of guest.json.
+
+    Raises RunError when the records do not cover the measured interval, when a side has no
+    connection, or when a subflow belongs to no path.
+    """
+    sides = [side(scenario, "client", client), side(scenario, "server", server)]
+    sender, receiver = sides if way == "up" else reversed(sides)
+    recorded = [client.connection, server.connection, *([] if links is None else [links])]
+    times = np.unique(np.concatenate([part["time_ns"] for part in recorded])).astype(np.int64)
+    interval = _measured_interval(scenario, "server" if way == "up" else "client", times, guest)
+    return Flow(
+        way=way,
+        sender=sender,
+        receiver=receiver,
+        queues={} if links is None else dict(_queues(scenario, links, way)),
+        interval=interval,
+        times=times[within(times, interval)],
+    )
+
+
+def side(scenario: Scenario, name: str, samples: Samples) -> Side:
+    """The records of each connection and subflow of a side.
+
+    Refuses what would give wrong figures without being noticed.
+    """
+    connections = list(_parts(samples.connection, samples.connection["connection"]))
+    if not connections and scenario.workload.kind == "bulk":
+        raise RunError(f"the records of the {name} have 0 connections; the workload has some")
+    numbers = samples.subflow["connection"].astype(np.int64) << 8 | samples.subflow["n"]
+    subflows = []
+    for records in _parts(samples.subflow, numbers):
+        path = int(path_indices(records[:1])[0])
+        if not 0 <= path < len(scenario.paths):
+            local, remote = (
+                ".".join(str(octet) for octet in records[field][0])
+                for field in ("local_addr", "remote_addr")
+            )
+            raise RunError(
+                f"the {name} has a subflow from {local} to {remote}, which is no path of the "
+                "scenario"
+            )
+        subflows.append(Subflow(int(records["connection"][0]), path, records))
+    return Side(connections, subflows)
+
+
+def within(times: npt.NDArray[Any], interval: Interval) -> slice:
+    """The samples in the interval; they are in the order of time."""
+    return slice(
+        int(np.searchsorted(times, interval.begin_ns, side="left")),
+        int(np.searchsorted(times, interval.end_ns, side="right")),
+    )
+
+
+def measured(records: Records, field: str, interval: Interval) -> npt.NDArray[Any]:
+    """The samples of a field in the interval."""
+    values: npt.NDArray[Any] = records[field][within(records["time_ns"], interval)]
+    return values
+
+
+def increase(records: Records, counter: str, interval: Interval) -> int:
+    """Growth of a counter over the interval.
+
+    Before its first sample a subflow had carried nothing. The end counts up to the first sample
+    at or after it: a workload with a size completes between two samples.
+    """
+    times = records["time_ns"]
+    begin = int(np.searchsorted(times, interval.begin_ns, side="right")) - 1
+    end = min(int(np.searchsorted(times, interval.end_ns, side="left")), len(times) - 1)
+    return int(records[counter][end]) - (int(records[counter][begin]) if begin >= 0 else 0)
+
+
+def summed(parts: Sequence[Records], field: str, flow: Flow) -> npt.NDArray[np.int64]:
+    """The sum over connections or subflows at each of the flow's times; who is not there has 0."""
+    total = np.zeros(len(flow.times), np.int64)
+    for records in parts:
+        inside = within(records["time_ns"], flow.interval)
+        total[at(flow, records[inside])] += records[field][inside].astype(np.int64)
+    return total
+
+
+def at(flow: Flow, records: Records) -> npt.NDArray[np.int64]:
+    """Which of the flow's times each of these records, which are within them, is of."""
+    return np.searchsorted(flow.times, records["time_ns"].astype(np.int64)).astype(np.int64)
+
+
+def counted(records: Records, counter: str, times: Times) -> npt.NDArray[np.float64]:
+    """A counter at any times: linear between two samples, 0 before the first."""
+    # Differences first: below 2^53 they are exact as floats.
+    begin = int(times[0]) if len(times) else 0
+    at_ns = (records["time_ns"].astype(np.int64) - begin).astype(np.float64)
+    counts: npt.NDArray[np.float64] = np.interp(
+        (times - begin).astype(np.float64), at_ns, records[counter], left=0.0
+    )
+    return counts
+
+
+def _parts(records: Records, numbers: npt.NDArray[Any]) -> Iterator[Records]:
+    """The records of each number, in the order of the numbers."""
+    known, which = np.unique(numbers, return_inverse=True)
+    order = np.argsort(which, kind="stable")
+    ends = np.cumsum(np.bincount(which, minlength=len(known)))
+    for begin, end in zip([0, *ends[:-1]], ends, strict=False):
+        yield select(records, order[begin:end])
+
+
+def _queues(scenario: Scenario, links: Records, way: Way) -> Iterator[tuple[int, Records]]:
+    side = "rs" if way == "up" else "rc"
+    for index in range(len(scenario.paths)):
+        found = select(links, links["device"] == f"{side}{index + 1}".encode())
+        if len(found):
+            yield index, found
+
+
+def _measured_interval(
+    scenario: Scenario, receiver: str, times: Times, guest: Mapping[str, Any]
+) -> Interval:
+    """t0 and t1; for a workload with a duration moved inwards to samples, so that counters fit."""
+    start = int(guest["start_ns"])
+    workload = scenario.workload
+    if workload.duration_ns is None:
+        begin, end = start, int(guest["complete_ns"])
+    else:
+        # what is sent at times of its own may all have arrived before the end
+        end = min(start + workload.duration_ns, int(guest["complete_ns"]))
+        begin = start + workload.warmup_ns
+    first = int(np.searchsorted(times, begin, side="left"))
+    last = int(np.searchsorted(times, end, side="right")) - 1
+    if last < 0 or end - int(times[last]) >= scenario.sample_interval_ns:
+        seen = max(int(times[-1]) - start, 0) if len(times) else 0
+        raise RunError(
+            f"the records of the {receiver} end {format_time(seen)} after the start of the "
+            f"workload, which ended after {format_time(end - start)}"
+        )
+    if workload.duration_ns is None:
+        return Interval(begin, end)
+    if last <= first:
+        raise RunError(
+            f"fewer than two samples between the end of the warm-up "
+            f"({format_time(workload.warmup_ns)}) and the end of the workload "
+            f"({format_time(workload.duration_ns)}); choose a sample_interval shorter than "
+            f"{format_time(scenario.sample_interval_ns)}"
+        )
+    return Interval(int(times[first]), int(times[last]))

@@ -1,0 +1,564 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Figures of conversations that are built packet by packet, each worked out by hand."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from mptcplab import analyze, analyze_report
+from mptcplab.analyze import Analysis, Connection
+from mptcplab.errors import InputError
+from mptcplab.flows import TO_CLIENT, TO_SERVER
+from tests.packets import (
+    ACK,
+    FIN,
+    MS,
+    RST,
+    SYN,
+    Packet,
+    add_addr,
+    dss,
+    mp_capable,
+    mp_join,
+    write_pcap,
+    write_pcapng,
+)
+
+CLIENT_KEY, SERVER_KEY = b"client k", b"server k"
+DOCS = Path(__file__).parents[2] / "docs" / "analyze.md"
+
+
+def token(key: bytes) -> bytes:
+    return hashlib.sha256(key).digest()[:4]
+
+
+def first_dsn(key: bytes) -> int:
+    return int.from_bytes(hashlib.sha256(key).digest()[-8:], "big") + 1
+
+
+class Talk:
+    """A conversation as one place sees it; times in ms, positions from 0 on in the streams."""
+
+    def __init__(self, *, isn: int = 1000, server_isn: int = 5000) -> None:
+        self.packets: list[Packet] = []
+        self.isn, self.server_isn = isn, server_isn
+        self.base = first_dsn(CLIENT_KEY)
+
+    def ends(self, path: int) -> tuple[tuple[str, int], tuple[str, int]]:
+        return (f"10.0.{path}.1", 40000 + path), (f"10.1.{path}.1", 5001)
+
+    def handshake(
+        self, path: int = 1, at: float = 0, *, to_server: float = 10, to_client: float = 0
+    ) -> Talk:
+        """The round-trip times from this place to both ends."""
+        client, server = self.ends(path)
+        if path == 1:
+            options = (mp_capable(), mp_capable(SERVER_KEY), mp_capable(CLIENT_KEY, SERVER_KEY))
+        else:
+            join = mp_join(token(SERVER_KEY))
+            options = join, bytes([30, 16, 16, 0]) + bytes(12), bytes([30, 24, 16, 0]) + bytes(20)
+        times = (at, at + to_server, at + to_server + to_client)
+        syn, answer, done = (int(time * MS) for time in times)
+        self.packets += [
+            Packet(syn, client, server, self.isn, 0, SYN, 0, options[0]),
+            Packet(answer, server, client, self.server_isn, self.isn + 1, SYN | ACK, 0, options[1]),
+            Packet(done, client, server, self.isn + 1, self.server_isn + 1, ACK, 0, options[2]),
+        ]
+        return self
+
+    def data(
+        self,
+        at: float,
+        path: int,
+        position: int,
+        length: int,
+        data: int,
+        *,
+        mapping: tuple[int, int, int] | None = None,
+        **signal: Any,
+    ) -> Talk:
+        """The client sends bytes from a position of the subflow, with those from `data` on.
+
+        `mapping`: other than of this packet alone, its position, data position and length.
+        """
+        client, server = self.ends(path)
+        own, number, mapped = mapping or (position, data, length)
+        options = dss(dsn=self.base + number, ssn=own + 1, length=mapped, **signal)
+        self.packets.append(
+            Packet(
+                int(at * MS),
+                client,
+                server,
+                self.isn + 1 + position,
+                self.server_isn + 1,
+                payload=length,
+                options=options if mapped else b"",
+            )
+        )
+        return self
+
+    def ack(self, at: float, path: int, position: int, data: int | None = None) -> Talk:
+        client, server = self.ends(path)
+        options = b"" if data is None else dss(data_ack=self.base + data)
+        self.packets.append(
+            Packet(
+                int(at * MS),
+                server,
+                client,
+                self.server_isn + 1,
+                self.isn + 1 + position,
+                options=options,
+            )
+        )
+        return self
+
+    def elsewhere(self, delay_ms: float, *, lost: tuple[int, ...] = (), ttl: int = 63) -> Talk:
+        """What a place nearer to the server sees: the client's packets later, the others before."""
+        talk = Talk(isn=self.isn, server_isn=self.server_isn)
+        for number, packet in enumerate(self.packets):
+            if number not in lost:
+                later = delay_ms if packet.target[1] == 5001 else -delay_ms
+                talk.packets.append(packet.at(packet.time_ns + int(later * MS), ttl))
+        talk.packets.sort(key=lambda packet: packet.time_ns)
+        return talk
+
+
+def analysed(tmp_path: Path, *talks: Talk, snap: int = 96) -> Analysis:
+    files = [
+        write_pcap(tmp_path / f"{number}.pcap", talk.packets, link_id=number, snap=snap)
+        for number, talk in enumerate(talks)
+    ]
+    return analyze.analyse(files)
+
+
+def one(analysis: Analysis) -> Connection:
+    (connection,) = analysis.connections
+    return connection
+
+
+def two_subflows() -> Talk:
+    """200 bytes on each of two subflows, in turn."""
+    talk = Talk().handshake(1).handshake(2, 20, to_server=40)
+    talk.data(100, 1, 0, 100, 0).data(101, 2, 0, 100, 100)
+    return talk.data(102, 1, 100, 100, 200).data(103, 2, 100, 100, 300)
+
+
+def test_tokens_join_subflows(tmp_path: Path) -> None:
+    analysis = analysed(tmp_path, two_subflows())
+    connection = one(analysis)
+    assert analysis.warnings == []
+    assert connection.token_client == token(CLIENT_KEY).hex()
+    assert connection.token_server == token(SERVER_KEY).hex()
+    assert (connection.version, connection.complete, connection.fallback) == (1, True, False)
+    assert [(s.number, s.client, s.server, s.began_with) for s in connection.subflows] == [
+        (1, "10.0.1.1:40001", "10.1.1.1:5001", "MP_CAPABLE"),
+        (2, "10.0.2.1:40002", "10.1.2.1:5001", "MP_JOIN"),
+    ]
+    assert [s.handshake_rtt_ms for s in connection.subflows] == [10, 40]
+    assert [s.seen_at for s in connection.subflows] == [["the client (0.pcap)"]] * 2
+
+
+def test_goodput_is_of_what_arrived_from_the_first_to_the_last_data(tmp_path: Path) -> None:
+    connection = one(analysed(tmp_path, two_subflows()))
+    # 400 bytes in 3 ms, half of them on each subflow
+    assert connection.directions[TO_SERVER].goodput_bps == pytest.approx(400 * 8 / 3e-3)
+    goodputs = [s.ways[TO_SERVER].goodput_bps for s in connection.subflows]
+    assert goodputs == [pytest.approx(200 * 8 / 3e-3)] * 2
+    assert connection.directions[TO_SERVER].first_s == pytest.approx(0.1)
+    assert connection.directions[TO_CLIENT].goodput_bps is None
+
+
+def test_bytes_that_tcp_saw_before_are_retransmitted(tmp_path: Path) -> None:
+    talk = two_subflows().data(120, 1, 100, 100, 200).data(121, 1, 150, 100, 250)
+    way = one(analysed(tmp_path, talk)).subflows[0].ways[TO_SERVER]
+    # all of the one, and half of the other
+    assert (way.retransmitted_packets, way.retransmitted_bytes) == (2, 150)
+    assert (way.data_packets, way.data_bytes) == (4, 400)
+    assert (way.arrived_bytes, way.duplicate_packets) == (250, 1)
+    # the new half of the last packet is what subflow 2 has carried: 300 to 350
+    assert (way.reinjected_packets, way.reinjected_bytes) == (1, 50)
+
+
+def test_data_that_another_subflow_carried_is_reinjected(tmp_path: Path) -> None:
+    # bytes 100 to 200 of the connection were on subflow 2; 50 of the next packet are new
+    talk = two_subflows().data(120, 1, 200, 100, 100).data(121, 1, 300, 100, 350)
+    connection = one(analysed(tmp_path, talk))
+    ways = [subflow.ways[TO_SERVER] for subflow in connection.subflows]
+    assert [(w.reinjected_packets, w.reinjected_bytes) for w in ways] == [(2, 150), (0, 0)]
+    assert [w.retransmitted_bytes for w in ways] == [0, 0]
+    to_server = connection.directions[TO_SERVER]
+    assert (to_server.reinjected_bytes, to_server.duplicate_bytes) == (150, 150)
+    assert to_server.delivered_bytes == 450
+
+
+def test_the_out_of_order_queue_is_what_waits_for_an_earlier_byte(tmp_path: Path) -> None:
+    talk = Talk().handshake(1).handshake(2, 20)
+    # 100 waits alone from 100 to 110 ms, with another 100 until 130 ms, then all is in order
+    talk.data(100, 2, 0, 100, 200).data(110, 2, 100, 100, 100).data(130, 1, 0, 100, 0)
+    talk.data(200, 1, 100, 100, 300)
+    connection = one(analysed(tmp_path, talk))
+    to_server = connection.directions[TO_SERVER]
+    assert to_server.ofo_bytes_mean == pytest.approx((100 * 10 + 200 * 20) / 100)
+    assert (to_server.ofo_bytes_p99, to_server.ofo_bytes_max) == (200, 200)
+    series = connection.series[TO_SERVER]
+    assert (series.queue_ns // MS).tolist() == [100, 110, 130]
+    assert series.queue_bytes.tolist() == [100, 200, 0]
+
+
+def test_what_waits_on_a_subflow_is_not_in_the_queue_of_the_connection(tmp_path: Path) -> None:
+    talk = Talk().handshake(1).handshake(2, 20)
+    # 100 to 200 of subflow 1 come first and cannot be handed on before 0 to 100 are there
+    talk.data(100, 1, 100, 100, 100).data(150, 1, 0, 100, 0).data(200, 1, 200, 100, 200)
+    to_server = one(analysed(tmp_path, talk)).directions[TO_SERVER]
+    assert to_server.ofo_bytes_max == 0
+    # but it was reordered on its way
+    assert to_server.reordered_packets == 1
+
+
+def test_reordering_counts_who_comes_behind_a_later_one(tmp_path: Path) -> None:
+    talk = Talk().handshake(1).handshake(2, 20)
+    # arrivals, by data: 0 3 1 4 2
+    talk.data(100, 1, 0, 100, 0).data(101, 2, 0, 100, 300).data(102, 1, 100, 100, 100)
+    talk.data(103, 2, 100, 100, 400).data(104, 1, 200, 100, 200)
+    to_server = one(analysed(tmp_path, talk)).directions[TO_SERVER]
+    assert (to_server.data_packets, to_server.reordered_packets) == (5, 2)
+    assert to_server.reordered_share == 0.4
+    # both behind packet 3, which came 1 and 3 packets before them; by 300 and 300 bytes
+    assert to_server.reordering_extent_packets_mean == 2
+    assert to_server.reordering_extent_packets_max == 3
+    assert to_server.reordering_behind_bytes_mean == 300
+    # places 0 3 1 4 2 instead of 0 1 2 3 4
+    assert to_server.displacement_packets_mean == pytest.approx((0 + 2 + 1 + 1 + 2) / 5)
+
+
+def test_a_mapping_may_span_packets_and_a_packet_mappings(tmp_path: Path) -> None:
+    talk = Talk().handshake(1).handshake(2, 20)
+    # one mapping of 300 bytes, only in its first packet; then a packet with the end of it and all
+    # of the next one, which a packet announced that came before it
+    talk.data(100, 1, 0, 100, 0, mapping=(0, 0, 300))
+    talk.data(101, 1, 100, 100, 0, mapping=(0, 0, 0))
+    talk.data(102, 1, 200, 150, 0, mapping=(300, 1000, 50))
+    talk.data(103, 2, 0, 700, 300)
+    to_server = one(analysed(tmp_path, talk)).directions[TO_SERVER]
+    assert to_server.unmapped_bytes == 0
+    assert to_server.delivered_bytes == 1050
+    assert to_server.ofo_bytes_max == 50
+
+
+def test_bytes_without_a_mapping_are_told(tmp_path: Path) -> None:
+    talk = two_subflows().data(104, 1, 200, 70, 0, mapping=(0, 0, 0))
+    analysis = analysed(tmp_path, talk)
+    assert one(analysis).directions[TO_SERVER].unmapped_bytes == 70
+    assert analysis.warnings == [
+        "connection 1, client to server: 70 bytes have no mapping in the captures and are in no "
+        "figure of the connection"
+    ]
+
+
+@pytest.mark.parametrize("long", [True, False])
+def test_sequence_numbers_wrap_on_both_levels(tmp_path: Path, long: bool) -> None:
+    talk = Talk(isn=2**32 - 151, server_isn=2**32 - 1).handshake(1).handshake(2, 20)
+    # the data wrap within the second packet
+    talk.base = first_dsn(CLIENT_KEY)
+    distance = 2**32 - talk.base % 2**32 - 150
+    for step in range(distance // 2**30 + 1):
+        talk.data(100 + step, 2, step, 1, step * 2**30, long=long)
+    talk.data(110, 1, 0, 100, distance, long=long).data(111, 1, 100, 100, distance + 100, long=long)
+    talk.data(112, 1, 200, 100, distance + 200, long=long)
+    connection = one(analysed(tmp_path, talk))
+    way = connection.subflows[0].ways[TO_SERVER]
+    assert (way.data_bytes, way.arrived_bytes, way.retransmitted_bytes) == (300, 300, 0)
+    to_server = connection.directions[TO_SERVER]
+    assert to_server.arrived_bytes == 300 + distance // 2**30 + 1
+    assert to_server.reordered_packets == 0
+
+
+def test_round_trips_are_from_data_to_its_acknowledgment(tmp_path: Path) -> None:
+    talk = Talk().handshake(1)
+    talk.data(100, 1, 0, 100, 0).data(101, 1, 100, 100, 100).data(102, 1, 200, 100, 200)
+    # one at a time, and two together: from the later one, that is
+    talk.ack(110, 1, 100).ack(122, 1, 300)
+    # the retransmission is acknowledged: of which of the two is not known
+    talk.data(200, 1, 300, 100, 300).data(260, 1, 300, 100, 300).ack(270, 1, 400)
+    rtt = one(analysed(tmp_path, talk)).subflows[0].ways[TO_SERVER].rtt
+    assert (rtt.samples, rtt.min_ms, rtt.median_ms) == (2, 10, 15)
+    assert rtt.p95_ms == pytest.approx(19.5)
+
+
+def lossy_pair() -> tuple[Talk, Talk]:
+    """At the client and, 5 ms away, at the server; a packet is lost and sent again."""
+    near = Talk().handshake(1, to_server=10, to_client=0).handshake(2, 20, to_server=10)
+    near.data(100, 1, 0, 100, 0).data(101, 1, 100, 100, 100).data(102, 1, 200, 100, 200)
+    near.data(150, 1, 100, 100, 100)
+    return near, near.elsewhere(5, lost=(7,))
+
+
+@pytest.mark.parametrize("far_first", [False, True])
+def test_both_ends_are_told_apart_and_no_packet_counts_twice(
+    tmp_path: Path, far_first: bool
+) -> None:
+    pair = lossy_pair()
+    connection = one(analysed(tmp_path, *(reversed(pair) if far_first else pair)))
+    names = ("1.pcap", "0.pcap") if far_first else ("0.pcap", "1.pcap")
+    way = connection.subflows[0].ways[TO_SERVER]
+    seen = [f"the client ({names[0]})", f"the server ({names[1]})"]
+    assert connection.subflows[0].seen_at == seen
+    assert (way.data_packets, way.arrived_packets, way.lost_packets) == (4, 3, 1)
+    assert (way.retransmitted_packets, way.delivered_bytes) == (1, 300)
+    assert connection.directions[TO_SERVER].ofo_seen_at == "the server"
+
+
+def test_one_end_alone_does_not_know_what_was_lost(tmp_path: Path) -> None:
+    near, far = lossy_pair()
+    at_client, at_server = (one(analysed(tmp_path, talk)) for talk in (near, far))
+    ways = [each.subflows[0].ways[TO_SERVER] for each in (at_client, at_server)]
+    assert [way.lost_packets for way in ways] == [None, None]
+    assert [way.retransmitted_packets for way in ways] == [1, 0]
+    assert at_server.subflows[0].seen_at == ["the server (0.pcap)"]
+
+
+def test_without_the_handshake_routers_on_the_way_tell_the_side(tmp_path: Path) -> None:
+    near, far = lossy_pair()
+    for number, talk in enumerate((near, far)):
+        kept = [packet for packet in talk.packets if packet.payload or packet.time_ns > 50 * MS]
+        answer = Talk().ack(120 + number, 1, 100).packets[0]
+        talk.packets = [*kept, replace(answer, ttl=63 + number)]
+    near.packets = [replace(packet, ttl=64 if packet.payload else 63) for packet in near.packets]
+    connection = one(analysed(tmp_path, far, near))
+    way = connection.subflows[0].ways[TO_SERVER]
+    assert (way.data_packets, way.arrived_packets, way.lost_packets) == (4, 3, 1)
+
+
+def test_the_two_links_of_a_router_count_once(tmp_path: Path) -> None:
+    near, far = lossy_pair()
+    files = [
+        write_pcap(tmp_path / f"{number}.pcap", talk.packets, link_id=number)
+        for number, talk in enumerate((near, far))
+    ]
+    both = tmp_path / "router.pcap"
+    both.write_bytes(files[0].read_bytes() + files[1].read_bytes()[24:])
+    way = one(analyze.analyse([both])).subflows[0].ways[TO_SERVER]
+    assert (way.data_packets, way.arrived_packets) == (4, 3)
+
+
+def test_a_client_that_moves_to_another_link_is_one_flow(tmp_path: Path) -> None:
+    talk = two_subflows()
+    files = [
+        write_pcap(tmp_path / f"{number}.pcap", part, link_id=number)
+        for number, part in enumerate((talk.packets[:8], talk.packets[8:]))
+    ]
+    both = tmp_path / "client.pcap"
+    both.write_bytes(files[0].read_bytes() + files[1].read_bytes()[24:])
+    connection = one(analyze.analyse([both]))
+    assert [s.ways[TO_SERVER].data_bytes for s in connection.subflows] == [200, 200]
+
+
+def test_ports_that_are_used_again_are_another_connection(tmp_path: Path) -> None:
+    again = Talk(isn=77_000).handshake(1, 500)
+    again.data(600, 1, 0, 50, 0)
+    talk = two_subflows()
+    talk.packets += again.packets
+    # the same keys, which never happens, would be the same connection: other ones
+    other = {CLIENT_KEY: b"another1", SERVER_KEY: b"another2"}
+    talk.packets = [
+        *talk.packets[:-4],
+        *(
+            replace(
+                packet,
+                options=packet.options.replace(CLIENT_KEY, other[CLIENT_KEY]).replace(
+                    SERVER_KEY, other[SERVER_KEY]
+                ),
+            )
+            for packet in talk.packets[-4:]
+        ),
+    ]
+    analysis = analysed(tmp_path, talk)
+    bytes_ = [[s.ways[0].data_bytes for s in c.subflows] for c in analysis.connections]
+    assert bytes_ == [[200, 200], [50]]
+
+
+def test_data_of_the_server_counts_in_its_own_direction(tmp_path: Path) -> None:
+    talk = two_subflows()
+    client, server = talk.ends(1)
+    options = dss(dsn=first_dsn(SERVER_KEY), ssn=1, length=30)
+    talk.packets.append(
+        Packet(140 * MS, server, client, 5001, 1201, payload=30, options=options, ttl=60)
+    )
+    connection = one(analysed(tmp_path, talk))
+    assert connection.directions[TO_CLIENT].delivered_bytes == 30
+    assert connection.subflows[0].ways[TO_CLIENT].data_packets == 1
+    assert connection.directions[TO_SERVER].delivered_bytes == 400
+
+
+def test_first_data_may_have_its_mapping_in_mp_capable(tmp_path: Path) -> None:
+    talk = Talk().handshake(1)
+    client, server = talk.ends(1)
+    options = mp_capable(CLIENT_KEY, SERVER_KEY, length=8)
+    talk.packets.append(Packet(50 * MS, client, server, 1001, 5001, payload=8, options=options))
+    talk.data(60, 1, 8, 100, 8)
+    to_server = one(analysed(tmp_path, talk)).directions[TO_SERVER]
+    assert (to_server.unmapped_bytes, to_server.delivered_bytes) == (0, 108)
+
+
+def test_the_first_version_of_mptcp_has_its_tokens_by_sha_1(tmp_path: Path) -> None:
+    talk = Talk()
+    client, server = talk.ends(1)
+    exchange = [
+        (client, server, SYN, mp_capable(CLIENT_KEY, version=0)),
+        (server, client, SYN | ACK, mp_capable(SERVER_KEY, version=0)),
+        (client, server, ACK, mp_capable(CLIENT_KEY, SERVER_KEY, version=0)),
+    ]
+    for at, (source, target, flags, options) in enumerate(exchange):
+        talk.packets.append(Packet(at * MS, source, target, flags=flags, options=options))
+    connection = one(analysed(tmp_path, talk))
+    assert connection.version == 0
+    assert connection.token_server == hashlib.sha1(SERVER_KEY).hexdigest()[:8]
+
+
+def test_a_connection_whose_beginning_is_missing_is_analysed_and_told(tmp_path: Path) -> None:
+    talk = two_subflows()
+    talk.packets = [packet for packet in talk.packets if packet.payload]
+    analysis = analysed(tmp_path, talk)
+    assert [len(c.subflows) for c in analysis.connections] == [1, 1]
+    assert [c.complete for c in analysis.connections] == [False, False]
+    ways = [c.subflows[0].ways[TO_SERVER] for c in analysis.connections]
+    assert [way.delivered_bytes for way in ways] == [200, 200]
+    assert analysis.warnings[0] == (
+        "connection 1: the beginning of its one subflow 10.0.1.1:40001 - 10.1.1.1:5001 is not in "
+        "the captures: it is not known which connection it is of"
+    )
+
+
+def test_subflows_that_join_what_is_not_there_are_one_connection(tmp_path: Path) -> None:
+    talk = Talk().handshake(2).handshake(3, 5).data(100, 2, 0, 100, 0).data(110, 3, 0, 100, 100)
+    analysis = analysed(tmp_path, talk)
+    connection = one(analysis)
+    assert connection.token_server == token(SERVER_KEY).hex()
+    assert connection.directions[TO_SERVER].delivered_bytes == 200
+    assert analysis.warnings == [
+        "connection 1: its beginning is not in the captures, only the MP_JOIN of 2 subflow(s) with "
+        f"token {token(SERVER_KEY).hex()}"
+    ]
+
+
+def test_a_server_that_does_not_know_mptcp_makes_it_tcp(tmp_path: Path) -> None:
+    talk = Talk()
+    client, server = talk.ends(1)
+    talk.packets = [
+        Packet(0, client, server, 1000, 0, SYN, 0, mp_capable()),
+        Packet(10 * MS, server, client, 5000, 1001, SYN | ACK),
+        Packet(10 * MS, client, server, 1001, 5001),
+        Packet(11 * MS, client, server, 1001, 5001, payload=500),
+        Packet(12 * MS, client, server, 1501, 5001, payload=500),
+    ]
+    analysis = analysed(tmp_path, talk)
+    connection = one(analysis)
+    assert connection.fallback
+    assert connection.directions[TO_SERVER].delivered_bytes == 1000
+    assert analysis.warnings == []
+
+
+def test_options_and_ends_are_counted(tmp_path: Path) -> None:
+    talk = two_subflows()
+    client, server = talk.ends(1)
+    talk.packets += [
+        Packet(150 * MS, server, client, 5001, 1201, options=add_addr()),
+        Packet(151 * MS, client, server, 1201, 5001, options=bytes([30, 3, 5 << 4 | 1])),
+        Packet(152 * MS, client, server, 1201, 5001, options=bytes([30, 4, 4 << 4, 2])),
+        Packet(153 * MS, client, server, 1201, 5001, options=bytes([30, 12, 7 << 4]) + bytes(9)),
+        Packet(154 * MS, client, server, 1201, 5001, FIN | ACK, options=dss(dsn=9, fin=True)),
+        Packet(155 * MS, server, client, 5001, 1202, FIN | ACK),
+        Packet(
+            156 * MS,
+            talk.ends(2)[1],
+            talk.ends(2)[0],
+            seq=5001,
+            flags=RST,
+            options=bytes([30, 4, 128, 1]),
+        ),
+    ]
+    connection = one(analysed(tmp_path, talk))
+    ways = connection.subflows[0].ways
+    expected = {"DATA_FIN": 1, "MP_FASTCLOSE": 1, "MP_PRIO": 1, "REMOVE_ADDR": 1}
+    assert ways[TO_SERVER].options == expected
+    assert ways[TO_CLIENT].options == {"ADD_ADDR": 1}
+    assert connection.subflows[1].ways[TO_CLIENT].options == {"MP_TCPRST": 1}
+    assert [subflow.closed_by for subflow in connection.subflows] == ["FIN", "RST"]
+    assert connection.directions[TO_SERVER].data_fin
+
+
+def plain_tcp() -> list[Packet]:
+    ends = ("10.9.9.9", 50000), ("10.8.8.8", 80)
+    return [Packet(0, *ends, 1, 0, SYN), Packet(5 * MS, *ends, 2, 1, payload=100)]
+
+
+def test_plain_tcp_is_left_out_and_told(tmp_path: Path) -> None:
+    talk = two_subflows()
+    talk.packets = plain_tcp() + talk.packets
+    analysis = analysed(tmp_path, talk)
+    assert len(one(analysis).subflows) == 2
+    assert analysis.warnings == ["1 TCP connections without MPTCP are left out"]
+
+
+@pytest.mark.parametrize("packets", [plain_tcp(), []], ids=["plain TCP", "empty"])
+def test_a_capture_without_mptcp_is_an_error(tmp_path: Path, packets: list[Packet]) -> None:
+    file = write_pcapng(tmp_path / "x.pcapng", packets)
+    with pytest.raises(InputError) as error:
+        analyze.analyse([file])
+    found = "2 TCP packets" if packets else "no TCP packet"
+    assert f"in {file}\n  no MPTCP in it ({found} in all); nothing to analyse" in str(error.value)
+
+
+def test_cut_headers_are_told(tmp_path: Path) -> None:
+    analysis = analysed(tmp_path, two_subflows(), snap=70)
+    assert "TCP headers are not there in full" in analysis.warnings[0]
+
+
+def shown(analysis: Analysis) -> str:
+    console = Console(width=80)
+    with console.capture() as capture:
+        console.print(analyze_report.tables(analysis))
+    return capture.get()
+
+
+def test_the_table_says_what_was_found(tmp_path: Path) -> None:
+    near, far = lossy_pair()
+    text = shown(analysed(tmp_path, near, far))
+    assert f"Connection 1: token {token(SERVER_KEY).hex()}, MPTCP version 1" in text
+    assert "seen at the client (0.pcap)" in text
+    row = next(line for line in text.splitlines() if line.startswith("1 "))
+    # goodput of 300 bytes in 50 ms, packets, retransmitted, reinjected, lost
+    assert row.split()[:6] == ["1", "0.05", "4", "1", "0", "1"]
+    assert "300 bytes in order" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_document_and_picture_are_written(tmp_path: Path) -> None:
+    analysis = analysed(tmp_path, two_subflows())
+    files = analyze_report.write(analysis, tmp_path / "out")
+    assert [file.name for file in files] == ["analysis.json", "analysis.png"]
+    document = json.loads(files[0].read_text())
+    assert document == analyze_report.document(analysis)
+    assert document["connections"][0]["subflows"][1]["client"] == "10.0.2.1:40002"
+    assert files[1].read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_figure_is_defined(tmp_path: Path) -> None:
+    text = DOCS.read_text()
+
+    def names(value: Any) -> set[str]:
+        if isinstance(value, list):
+            return set().union(*map(names, value))
+        if isinstance(value, dict):
+            return set(value).union(*map(names, value.values()))
+        return set()
+
+    document = analyze_report.document(analysed(tmp_path, two_subflows()))
+    assert [name for name in sorted(names(document)) if f"`{name}`" not in text] == []

@@ -225,7 +225,7 @@ class _Connecting:
             )
         elif not complete and not group.fallback:
             warnings.append(
-                f"{name}: the beginning of its one subflow {self._flows[0].client} - "
+                f"{name}: the whole handshake of its one subflow {self._flows[0].client} - "
                 f"{self._flows[0].server} is not in the captures: it is not known which "
                 "connection it is of"
             )

@@ -32,6 +32,7 @@ _LEGEND_COLUMNS = 3
 _WIDTH, _PANEL_HEIGHT, _FRAME_HEIGHT = 8.0, 2.1, 0.9  # inches
 # With more connections a picture of all would be too long to look at: the largest are shown.
 _MAX_CONNECTIONS = 4
+_MAX_WARNINGS = 20
 _LONGEST_STEPS = 4000  # in the curve of a queue: as many as there are dots, and more
 
 
@@ -175,10 +176,13 @@ def _direction_lines(direction: Direction) -> list[Text]:
 def _notes(analysis: Analysis) -> list[str]:
     span = analysis.ended_s - analysis.began_s
     files = "1 file" if len(analysis.files) == 1 else f"{len(analysis.files)} files"
+    warnings = [f"Warning: {warning}" for warning in analysis.warnings[:_MAX_WARNINGS]]
+    if len(analysis.warnings) > _MAX_WARNINGS:
+        warnings.append(f"{len(analysis.warnings) - _MAX_WARNINGS} more warnings: see --json")
     return [
         f"{analysis.packets} TCP packets in {files}, {span:.3f} s. Times count from the first one.",
         "Lost packets need captures on both sides. docs/analyze.md defines every figure.",
-        *(f"Warning: {warning}" for warning in analysis.warnings),
+        *warnings,
     ]
 
 

@@ -304,12 +304,14 @@ class _Reader:
         if not known.all():
             unknown = np.flatnonzero(~known)
             _, first = np.unique(key[unknown], return_index=True)
-            for packet in unknown[np.sort(first)]:
+            new = unknown[np.sort(first)]
+            for packet in new:
                 ends = _endpoints(content, int(ip[packet]), bool(four[packet]), int(tcp[packet]))
                 self._tracks.append(Track(number, int(place[packet]), *ends))
-                self._sources = np.append(self._sources, source[packet])
-                self._keys = np.append(self._keys, key[packet])
-                self._key_tracks = np.append(self._key_tracks, np.int32(len(self._tracks) - 1))
+            self._sources = np.append(self._sources, source[new])
+            self._keys = np.append(self._keys, key[new])
+            numbers = np.arange(len(self._sources) - len(new), len(self._sources))
+            self._key_tracks = np.append(self._key_tracks, numbers.astype(np.int32))
             order = np.argsort(self._keys)
             self._keys, self._key_tracks = self._keys[order], self._key_tracks[order]
             at = np.searchsorted(self._keys, key)

@@ -66,17 +66,20 @@ class Flow:
 def find_flows(packets: Packets) -> list[Flow]:
     """All flows, in the order in which they are first seen."""
     by_track = np.argsort(packets.track.astype(_small(len(packets.tracks))), kind="stable")
-    ends = np.cumsum(np.bincount(packets.track, minlength=len(packets.tracks)))
+    stops = np.cumsum(np.bincount(packets.track, minlength=len(packets.tracks)))
     found: dict[tuple[frozenset[Endpoint], int | None], list[_Piece]] = {}
-    for number, mine in enumerate(np.split(by_track, ends[:-1])):
+    for number, mine in enumerate(np.split(by_track, stops[:-1])):
         for piece in _generations(packets, number, mine):
             key = (frozenset((piece.client, piece.server)), piece.isn[TO_SERVER])
             found.setdefault(key, []).append(piece)
     # what has no SYN is of the flow that has the same endpoints and one, if there is one alone
-    for ends_, isn in list(found):
-        with_syn = [key for key in found if key[0] == ends_ and key[1] is not None]
-        if isn is None and len(with_syn) == 1:
-            found[with_syn[0]] += found.pop((ends_, None))
+    numbers: dict[frozenset[Endpoint], list[int | None]] = {}
+    for ends, isn in found:
+        numbers.setdefault(ends, []).append(isn)
+    for ends, known in numbers.items():
+        if None in known and len(known) == 2:
+            (isn,) = (isn for isn in known if isn is not None)
+            found[ends, isn] += found.pop((ends, None))
     sizes = Counter(file for pieces in found.values() for file in {p.file for p in pieces})
     options: dict[int, list[Option]] = {}
     for option in packets.options:
@@ -332,10 +335,15 @@ def find_connections(packets: Packets, flows: Sequence[Flow]) -> list[Group]:
     """Flows by connection: by their keys and tokens."""
     groups = []
     by_token: dict[bytes, Group] = {}
+    # the first data of version 1, which has its mapping in MP_CAPABLE, at all places
+    first_data: dict[bytes, list[int]] = {}
+    for option in packets.options:
+        if option.kind == dissect.MP_CAPABLE and len(option.content) >= 22:
+            first_data.setdefault(option.content, []).append(option.packet)
     for flow in flows:
         if any(option.kind == dissect.MP_CAPABLE for option, _ in flow.options):
             group = Group([flow])
-            _read_keys(packets, flow, group)
+            _read_keys(packets, flow, group, first_data)
             groups.append(group)
             for way in (TO_SERVER, TO_CLIENT):
                 token = group.token(way)
@@ -356,7 +364,9 @@ def find_connections(packets: Packets, flows: Sequence[Flow]) -> list[Group]:
     return groups
 
 
-def _read_keys(packets: Packets, flow: Flow, group: Group) -> None:
+def _read_keys(
+    packets: Packets, flow: Flow, group: Group, first_data: dict[bytes, list[int]]
+) -> None:
     """The keys of an MP_CAPABLE handshake, RFC 8684 section 3.1 (and RFC 6824), and its mapping."""
     for option, way in flow.options:
         if option.kind != dissect.MP_CAPABLE or len(option.content) < 4:
@@ -371,21 +381,15 @@ def _read_keys(packets: Packets, flow: Flow, group: Group) -> None:
     if group.keys[TO_CLIENT] is None and flow.isn[TO_CLIENT] is not None:
         # the server answered the SYN and did not agree to MPTCP
         group.fallback = True
-    # The first data of version 1 has its mapping in this option.
     first = group.first_dsn(TO_SERVER)
     if first is None:
         return
-    long = {
-        option.content: int.from_bytes(option.content[20:22], "big")
-        for option, way in flow.options
-        if option.kind == dissect.MP_CAPABLE and len(option.content) >= 22 and way == TO_SERVER
-    }
-    for option in packets.options:
-        if option.content in long:
-            packet = option.packet
-            packets.has[packet] |= dissect.HAS_MAPPING
-            packets.dsn[packet], packets.ssn[packet] = first, 1
-            packets.mapped[packet] = long[option.content]
+    for option, way in flow.options:
+        if option.kind == dissect.MP_CAPABLE and len(option.content) >= 22 and way == TO_SERVER:
+            seen = first_data[option.content]
+            packets.has[seen] |= dissect.HAS_MAPPING
+            packets.dsn[seen], packets.ssn[seen] = first, 1
+            packets.mapped[seen] = int.from_bytes(option.content[20:22], "big")
 
 
 def _join_token(flow: Flow) -> bytes | None:

@@ -431,8 +431,8 @@ def test_a_connection_whose_beginning_is_missing_is_analysed_and_told(tmp_path: 
     ways = [c.subflows[0].ways[TO_SERVER] for c in analysis.connections]
     assert [way.delivered_bytes for way in ways] == [200, 200]
     assert analysis.warnings[0] == (
-        "connection 1: the whole handshake of its one subflow 10.0.1.1:40001 - 10.1.1.1:5001 is not "
-        "in the captures: it is not known which connection it is of"
+        "connection 1: the whole handshake of its one subflow 10.0.1.1:40001 - 10.1.1.1:5001 is "
+        "not in the captures: it is not known which connection it is of"
     )
 
 

@@ -265,7 +265,7 @@ static void find_devices(const char *file, int line)
 		if (device_count == DEVICES_MAX)
 			give_up("plan line %d: capture: more than %d devices", line, DEVICES_MAX);
 		devices[device_count].index = device->if_index;
-		strcpy(devices[device_count++].name, device->if_name);
+		snprintf(devices[device_count++].name, IF_NAMESIZE, "%s", device->if_name);
 	}
 	if_freenameindex(found);
 	if (!device_count)

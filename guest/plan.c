@@ -466,7 +466,8 @@ bool plan_run(char *text)
 		if (!strncmp(text, "insmod ", 7)) {
 			last = start_and_run(last);
 			load_module(text + 7, line);
-		} else if (sscanf(text, "ip netns exec %31s capture %63s %c", ns, file, &more) == 2) {
+		} else if (sscanf(text, "ip netns exec %31s capture %63s %c", ns, file,
+				  &more) == 2) {
 			last = start_and_run(last);
 			capture_start(ns, file, line);
 		} else if (sscanf(text, "ip netns exec %31s drop %n", ns, &rest_of_line) == 1 &&

@@ -27,9 +27,8 @@ DOCUMENT, PICTURE = "analysis.json", "analysis.png"
 _MBIT, _KIB = 1e6, 1024.0
 _BINS = 200
 _SHORTEST_BIN_S = 0.02
-_DOTS_PER_INCH = 150
 _LEGEND_COLUMNS = 3
-_WIDTH, _PANEL_HEIGHT, _FRAME_HEIGHT = 8.0, 2.1, 0.9  # inches
+_PANEL_HEIGHT, _FRAME_HEIGHT = 2.1, 0.9  # inches
 # With more connections a picture of all would be too long to look at: the largest are shown.
 _MAX_CONNECTIONS = 4
 _MAX_WARNINGS = 20

@@ -15,8 +15,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from mptcplab import timeline
-from mptcplab.recorded import measured_way
 from mptcplab.metrics import Goodput, goodput_series
+from mptcplab.recorded import measured_way
 from mptcplab.records import read_samples
 from mptcplab.report import Document, by_scheduler, ended_well
 from mptcplab.scenario import LONGEST_NS, Scenario

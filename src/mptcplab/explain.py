@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
-from mptcplab import engine, recorded, handover, records, store, timeline
+from mptcplab import engine, handover, recorded, records, store, timeline
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.recorded import Flow, increase, within
 from mptcplab.metrics import RunMetrics, run_metrics
+from mptcplab.recorded import Flow, increase, within
 from mptcplab.scenario import Scenario
 from mptcplab.states import State, path_states
 from mptcplab.units import format_time

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mptcplab import recorded, handover, scheduler, states, timeline
+from mptcplab import handover, recorded, scheduler, states, timeline
 from mptcplab.definitions import METRICS, PATH_METRICS, RUN_METRICS
 from mptcplab.recorded import Flow, Interval, Subflow, increase, measured, summed
 from mptcplab.records import Records, Samples

@@ -12,8 +12,8 @@ import pytest
 from mptcplab import engine, explain, store
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.explain import Explanation
-from mptcplab.recorded import flow as recorded_flow
 from mptcplab.metrics import run_metrics
+from mptcplab.recorded import flow as recorded_flow
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, SLOW, T0
 

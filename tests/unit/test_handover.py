@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mptcplab import recorded, handover
+from mptcplab import handover, recorded
 from mptcplab.handover import Reaction
 from mptcplab.scenario import Event, Scenario
 from tests.unit import synthetic

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The program that runs inside: init carries out the plan and watches over
- * its children, which are forks of itself: traffic, captures and events.
+ * its children, which are forks of itself: traffic or programs, captures and
+ * events.
  *
  * Whatever fails ends the guest, with the reason in its outcome.
  */
@@ -25,10 +26,14 @@ pid_t child_fork(void);
 /* init.c: has it ended (wait: wait for that)? Gives up if it has failed. */
 bool child_has_ended(pid_t pid, const char *what, bool wait);
 
-/* plan.c: carry out the plan's commands up to its traffic; false: it has none */
+/* plan.c: carry out the plan's commands up to its traffic or programs; false: it
+ * has none
+ */
 bool plan_run(char *text);
 /* plan.c: the next line that is no comment, and its number; NULL at the end */
 char *plan_next(int *number);
+/* plan.c: let the line that plan_next() gave be the next one again */
+void plan_unread(char *line);
 
 /* plan.c: a tool, ip or tc, that reads lines and carries out each as it comes.
  * command_new() makes the one that a line is for, command_is_for() asks whether
@@ -79,6 +84,8 @@ enum report_kind {
 	REPORT_CONNECTING,	/* client: the first packet is about to leave */
 	REPORT_START,		/* client: measuring starts at a, ends at b (0: open) */
 	REPORT_DONE,		/* either: has written a bytes, has verified b bytes */
+	REPORT_ENDED,		/* programs: the client's has ended, at a */
+	REPORT_STATUS,		/* programs: a and b are the client's and the server's status */
 	REPORT_MISSING,		/* client: no subflow on the paths of bit mask a */
 	REPORT_ERROR,		/* either: text says why */
 };
@@ -164,5 +171,15 @@ void __attribute__((noreturn)) traffic_run(const struct traffic *t, int report_f
 
 /* traffic.c: sleep until some nanoseconds since boot */
 void sleep_until(uint64_t ns);
+/* traffic.c: where between two seconds what is measured starts, from the seed */
+uint64_t phase_ns(uint64_t seed);
+
+/* program.c: take the plan's programs, if it has them instead of traffic, with
+ * what of them is to be recorded (tcp, trace, seed, sample_interval_ns; with an
+ * interval of 0 nothing is)
+ */
+bool programs_parse(struct traffic *t);
+/* program.c: run them; reports to init as traffic_run() does */
+void __attribute__((noreturn)) programs_run(const struct traffic *t, int report_fd);
 
 #endif

@@ -67,10 +67,16 @@ static struct {
 /* Children that are not traffic say here why they failed, as struct report. */
 static int complaints[2];
 
+/* not in its children, of which one is process 1, too, of a namespace of its own */
+static bool is_init = true;
+/* the plan has programs instead of traffic */
+static bool programs;
+
 static struct {
 	uint64_t start_ns, end_ns, complete_ns;
 	uint64_t bytes_written, bytes_received;
 	uint64_t system_calls;
+	uint64_t client_status, server_status;	/* of programs */
 } outcome;
 
 static void __attribute__((noreturn)) power_off(void)
@@ -125,7 +131,7 @@ void give_up(const char *format, ...)
 	vsnprintf(reason, sizeof(reason), format, args);
 	va_end(args);
 	dprintf(2, "mptcplab: %s\n", reason);
-	if (getpid() == 1)
+	if (is_init)
 		finish_failed(reason);
 	snprintf(m.text, sizeof(m.text), "%.*s", (int)sizeof(m.text) - 1, reason);
 	if (write(complaints[1], &m, sizeof(m)) != sizeof(m))
@@ -162,6 +168,7 @@ pid_t child_fork(void)
 
 	if (pid < 0)
 		give_up("fork: %s", strerror(errno));
+	is_init = pid;
 	return pid;
 }
 
@@ -301,7 +308,7 @@ static void parse_rest(void)
 		else
 			event_add(text, line);
 	}
-	if (!messages.count)
+	if (!messages.count && !programs)
 		give_up("plan.txt: the traffic has no messages");
 }
 
@@ -315,7 +322,10 @@ static void start_traffic(int end)
 	if (ends[end].pid < 0)
 		give_up("fork: %s", strerror(errno));
 	if (!ends[end].pid) {
+		is_init = false;
 		close(fd[0]);
+		if (programs)
+			programs_run(&ends[end].traffic, fd[1]);
 		enter_namespace(ends[end].ns);
 		traffic_run(&ends[end].traffic, fd[1]);
 	}
@@ -399,9 +409,16 @@ static void stop_streams(void)
 	}
 }
 
+static const char *end_name(int end)
+{
+	if (programs)
+		return "process of the programs";
+	return ends[end].ns;
+}
+
 static void reap(int end)
 {
-	const char *name = ends[end].ns;
+	const char *name = end_name(end);
 	int status;
 
 	close(ends[end].report_fd);
@@ -433,7 +450,8 @@ static void handle_report(int end)
 		break;
 	case REPORT_START:
 		outcome.start_ns = m.a;
-		start_streams(m.a, m.b);
+		if (ends[CLIENT].traffic.sample_interval_ns)
+			start_streams(m.a, m.b);
 		drops_start();
 		events_start(m.a);
 		break;
@@ -442,12 +460,20 @@ static void handle_report(int end)
 		outcome.bytes_received += m.b;
 		outcome.system_calls += m.calls;
 		break;
+	case REPORT_ENDED:
+		outcome.end_ns = m.a;
+		outcome.complete_ns = m.a;
+		break;
+	case REPORT_STATUS:
+		outcome.client_status = m.a;
+		outcome.server_status = m.b;
+		break;
 	case REPORT_MISSING:
 		give_up_missing(m.a, m.text);
 		break;
 	default:
 		m.text[sizeof(m.text) - 1] = '\0';
-		give_up("%s: %s", ends[end].ns, m.text);
+		give_up("%s: %s", end_name(end), m.text);
 	}
 }
 
@@ -479,12 +505,16 @@ static void run_traffic(void)
 {
 	int i;
 
-	parse_traffic();
-	parse_traffic();
+	programs = programs_parse(&ends[CLIENT].traffic);
+	if (!programs) {
+		parse_traffic();
+		parse_traffic();
+	}
 	parse_rest();
 	events_prepare();
 	traffic_prepare();
-	start_traffic(SERVER);
+	/* the server, which then has the client started */
+	start_traffic(programs ? CLIENT : SERVER);
 	watch();
 	events_end();
 	stop_streams();
@@ -492,6 +522,8 @@ static void run_traffic(void)
 	if (outcome.bytes_received != outcome.bytes_written)
 		give_up("%" PRIu64 " bytes were written, but %" PRIu64 " received",
 			outcome.bytes_written, outcome.bytes_received);
+	if (programs)
+		return;
 	messages_write();
 	for (i = 0; i < messages.count; i++) {
 		const struct message_record *record = &messages.records[i];
@@ -505,7 +537,7 @@ static void run_traffic(void)
 
 int main(void)
 {
-	char json[512];
+	char json[512], status[96] = "";
 
 	if (getpid() != 1) {
 		dprintf(2, "this program is process 1 of an mptcplab guest\n");
@@ -528,11 +560,15 @@ int main(void)
 
 	if (plan_run(read_plan()))
 		run_traffic();
+	if (programs)
+		snprintf(status, sizeof(status),
+			 ",\"client_status\":%" PRIu64 ",\"server_status\":%" PRIu64,
+			 outcome.client_status, outcome.server_status);
 	snprintf(json, sizeof(json),
 		 "{\"status\":\"ok\",\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64
 		 ",\"complete_ns\":%" PRIu64 ",\"bytes_written\":%" PRIu64
-		 ",\"bytes_received\":%" PRIu64 ",\"system_calls\":%" PRIu64 "}\n",
+		 ",\"bytes_received\":%" PRIu64 ",\"system_calls\":%" PRIu64 "%s}\n",
 		 outcome.start_ns, outcome.end_ns, outcome.complete_ns,
-		 outcome.bytes_written, outcome.bytes_received, outcome.system_calls);
+		 outcome.bytes_written, outcome.bytes_received, outcome.system_calls, status);
 	finish(json);
 }

@@ -443,6 +443,24 @@ char *plan_next(int *number)
 	return NULL;
 }
 
+void plan_unread(char *line)
+{
+	size_t len = strlen(line);
+
+	if (rest.text > line + len)
+		line[len] = '\n';
+	rest.text = line;
+	rest.line--;
+}
+
+static bool is_workload(const char *text)
+{
+	char word[8];
+
+	return sscanf(text, "ip netns exec %*s %7s", word) == 1 &&
+	       (!strcmp(word, "traffic") || !strcmp(word, "program"));
+}
+
 bool plan_run(char *text)
 {
 	struct command *last = NULL;
@@ -454,13 +472,9 @@ bool plan_run(char *text)
 		char ns[32], file[64], more;
 		int rest_of_line = 0;
 
-		if (strstr(text, " traffic ")) {
+		if (is_workload(text)) {
 			start_and_run(last);
-			/* make it the next line again */
-			if (rest.text > text + strlen(text))
-				rest.text[-1] = '\n';
-			rest.text = text;
-			rest.line = line - 1;
+			plan_unread(text);
 			return true;
 		}
 		if (!strncmp(text, "insmod ", 7)) {

@@ -253,7 +253,7 @@ static uint64_t due_ns(int number)
  * paths nothing else is random, and runs that differ only in their phase
  * against the kernel's timers show how far a result hangs on it.
  */
-static uint64_t phase_ns(uint64_t seed)
+uint64_t phase_ns(uint64_t seed)
 {
 	uint64_t z = seed + 0x9e3779b97f4a7c15ull;
 

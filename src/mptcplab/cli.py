@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -33,6 +35,7 @@ from mptcplab import (
     dissect,
     doctor,
     drive_settings,
+    engine,
     experiment,
     explain,
     guest,
@@ -40,6 +43,7 @@ from mptcplab import (
     literal,
     plan,
     presets,
+    program,
     radio,
     report,
     run_chart,
@@ -48,7 +52,7 @@ from mptcplab import (
     series,
     store,
 )
-from mptcplab.engine import Limits, RunCancelledError
+from mptcplab.engine import Limits, RunCancelledError, Watch
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.report import Document, Entry
 from mptcplab.scenario import Flags, Request, Scenario
@@ -60,6 +64,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_OUT = Path("mptcplab-out")
 _SPEC = "NAME[:PARAM=VALUE...]"
 _SHARE_THAT_TELLS = 0.02
+_PROGRAM = "mptcplab.program"
+# Of the scenario's options, those that hold also where a program is the workload.
+_TESTBED = (
+    *("path", "event", "cc", "transport", "send_buffer", "receive_buffer", "sample_interval"),
+    *("seed", "out", "wall_limit", "only_plan"),
+)
 
 
 @click.group(
@@ -253,6 +263,145 @@ def explain_command(runs: tuple[Path, ...], as_json: bool) -> None:
         click.echo(json.dumps(documents, indent=1))
     else:
         click.echo("\n\n".join(each.text() for each in explanations))
+
+
+class _ProgramCommand(click.Command):
+    """A command whose last part, after --, is that of a program: in meta, under _PROGRAM."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        at = args.index("--") if "--" in args else len(args)
+        ctx.meta[_PROGRAM] = args[at + 1 :]
+        return super().parse_args(ctx, args[:at])
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return [*super().collect_usage_pieces(ctx), "-- COMMAND..."]
+
+
+def _testbed_options(command: F) -> F:
+    """Those of the scenario's options that hold whatever runs on it."""
+    holder: Any = command
+    own = list(getattr(holder, "__click_params__", ()))
+    _scenario_options(command)
+    shared = holder.__click_params__[len(own) :]
+    holder.__click_params__ = [*own, *(option for option in shared if option.name in _TESTBED)]
+    return command
+
+
+_scheduler_option = click.option(
+    "--scheduler",
+    "-s",
+    metavar=_SPEC,
+    help="Packet scheduler; ./NAME.c is one of your own.  [default]",
+)
+_server_option = click.option(
+    "--server", default="", metavar="COMMAND", help="Run this program at the server, first."
+)
+_time_limit_option = click.option(
+    "--time-limit", help="End it then, in virtual time, e.g. 30s.  [600s]"
+)
+
+
+@cli.command("exec", cls=_ProgramCommand)
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+@_server_option
+@_time_limit_option
+@_scheduler_option
+@_testbed_options
+@click.option("--pcap", is_flag=True, help="Keep the headers of all packets, as pcapng files.")
+@click.option("--trace", is_flag=True, help="Keep the scheduler's decisions.")
+def exec_command(file: Path | None, server: str, time_limit: str | None, **options: Any) -> None:
+    """Run a program of this machine at the client, over MPTCP, in virtual time.
+
+    Its output is shown, and kept in the directory of the run; the table goes to standard error.
+    The exit status is the program's.
+
+    \b
+    mptcplab exec --path wifi:50mbit,10ms --path lte:20mbit,40ms \\
+        --server 'iperf3 -s' -- iperf3 -c server -t 10
+    """
+    words = click.get_current_context().meta[_PROGRAM]
+    if not words:
+        raise click.UsageError("no command; it goes after --, e.g. -- curl http://server:8080/")
+    wanted = scenario.Program(
+        client=program.find(words),
+        server=program.split(server, "--server"),
+        directory=program.directory(),
+        time_limit_ns=program.time_limit_ns(time_limit),
+    )
+    request = _request(file, {**options, "program": wanted}, single=True)
+    item = request.runs()[0]
+    if options["only_plan"]:
+        click.echo(plan.render(item))
+        return
+
+    lab_kernel, lab_guest = _builds()
+    modules = _modules(request, lab_kernel)
+    out: Path = options["out"]
+    with _outputs() as (outputs, cancel):
+        (entry,) = experiment.run_all(
+            [item],
+            lab_kernel,
+            lab_guest,
+            Store(out),
+            modules=modules,
+            jobs=1,
+            limits=Limits(wall_s=options["wall_limit"]),
+            look=outputs.look,
+            cancel=cancel,
+        )
+    sys.exit(_show_program(entry, request, words[0], out))
+
+
+@cli.command("shell")
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+@_server_option
+@_time_limit_option
+@_scheduler_option
+@_testbed_options
+def shell_command(file: Path | None, server: str, time_limit: str | None, **options: Any) -> None:
+    """A prompt at the client, where ss, nstat, tc, tcpdump and any other program work.
+
+    In real time, if a terminal is there to type on; the commands of a script on standard input run
+    in virtual time. Nothing of it is kept.
+
+    \b
+    echo 'ping -c 3 server; ss -M' | mptcplab shell --path wifi:50mbit,10ms
+    """
+    typed = sys.stdin.isatty()
+    wanted = scenario.Program(
+        client=program.find(["bash", "-i"] if typed else ["bash"]),
+        server=program.split(server, "--server"),
+        directory=program.directory(),
+        time_limit_ns=None if typed else program.time_limit_ns(time_limit),
+        input="terminal" if typed else "file",
+        term=os.environ.get("TERM", "linux") if typed else None,
+        records=False,
+    )
+    request = _request(file, {**options, "program": wanted}, single=True)
+    item = request.runs()[0]
+    if options["only_plan"]:
+        click.echo(plan.render(item))
+        return
+
+    lab_kernel, lab_guest = _builds()
+    modules = _modules(request, lab_kernel)
+    with tempfile.TemporaryDirectory(prefix="mptcplab-shell-") as name, _outputs() as shown:
+        outputs, cancel = shown
+        directory = Path(name)
+        if typed:
+            _say(program.greeting(item))
+        else:
+            (directory / engine.CLIENT_INPUT).write_bytes(sys.stdin.buffer.read())
+        outcome = experiment.run(
+            item,
+            lab_kernel,
+            lab_guest,
+            directory,
+            modules=modules,
+            limits=Limits(wall_s=options["wall_limit"]),
+            watch=Watch(look=outputs.look, cancel=cancel),
+        )
+    sys.exit(outcome.guest["client_status"])
 
 
 @cli.group("kernel")
@@ -499,6 +648,39 @@ def _show(document: Document, pictures: list[Path], out: Path, *, as_json: bool)
     click.echo(f"document: {out / DOCUMENT}")
     if len(document["runs"]) == 1 and document["runs"][0]["directory"]:
         click.echo(f"run:      {out / document['runs'][0]['directory']}")
+
+
+@contextmanager
+def _outputs() -> Iterator[tuple[program.Outputs, threading.Event]]:
+    """What shows the programs' output, and the event that ends them; if nobody reads, it does."""
+    outputs = program.Outputs(sys.stdout.buffer, sys.stderr.buffer)
+    with _interruptible() as cancel:
+        outputs.on_broken = cancel.set
+        try:
+            yield outputs, cancel
+        except RunCancelledError:
+            if outputs.broken:
+                raise BrokenPipeError from None
+            raise
+
+
+def _show_program(entry: Entry, request: Request, name: str, out: Path) -> int:
+    """The figures of a program's run, on standard error; gives the exit status."""
+    if entry["status"] != "ok":
+        _say(f"mptcplab: the run failed: {entry['reason'].removeprefix('the run failed: ')}")
+        return MptcplabError.exit_status
+    if "no_figures" in entry:
+        _say(f"no figures: {entry['no_figures']}")
+    else:
+        document = report.document([entry], [], {}, request.base)
+        Console(stderr=True).print(report.comparison_table(document))
+    _say(f"run: {out / entry['directory']}")
+    if entry["server_status"]:
+        status = entry["server_status"]
+        _say(f"mptcplab: the server's program ended with status {status} before the client's")
+    if entry["client_status"]:
+        _say(f"mptcplab: {name} ended with status {entry['client_status']}")
+    return int(entry["client_status"])
 
 
 def _builds() -> tuple[kernel.KernelBuild, guest.Guest]:

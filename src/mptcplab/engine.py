@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """One run: a User-Mode Linux process in virtual time, watched from outside until it has ended.
 
+With a terminal as input of its program it is in real time: whoever types there is.
+
 A run ends in exactly one of three ways: it succeeded, it failed for a reason that is told, or it
 was cancelled. In each of them no process of it is left.
 """
@@ -17,6 +19,8 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -30,6 +34,7 @@ from mptcplab.errors import MptcplabError, RunError
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
 from mptcplab.scenario import Scenario
+from mptcplab.workload import Program
 
 #: Memory of the guest. The host gives only what is touched: some 30 MiB in a run with two paths.
 #: It is the same for all scenarios and kernels because the kernel sizes its hash tables by it. The
@@ -46,6 +51,12 @@ LINKS_SAMPLES = "links.samples"
 CLIENT_DECISIONS = "client.decisions"
 MESSAGES = "messages.records"
 GUEST_OUTCOME = "guest.json"
+#: What programs read and write, in a run that has them instead of traffic.
+CLIENT_INPUT = "client.in"
+CLIENT_OUTPUT = "client.out"
+CLIENT_ERRORS = "client.err"
+SERVER_OUTPUT = "server.out"
+SERVER_ERRORS = "server.err"
 _CLOCK = "clock"
 _INIT = "init"
 _UML_DIR = "uml"
@@ -108,10 +119,12 @@ class RunCancelledError(MptcplabError):
 class Watch:
     """How the starter of a run follows it: progress comes out, cancelling goes in.
 
-    `progress` is called with the virtual time in seconds some fifty times a second.
+    `progress` is called with the virtual time in seconds some fifty times a second, and `look`
+    with the directory of the run, in which files grow; once more when it has ended.
     """
 
     progress: Callable[[float], None] = lambda _virtual_s: None
+    look: Callable[[Path], None] = lambda _directory: None
     cancel: threading.Event = field(default_factory=threading.Event)
 
 
@@ -139,7 +152,7 @@ def run(
     # Copies: the guest has a /tmp of its own, where a link to a file in the host's leads nowhere.
     copies = {f"{name}.ko": file for name, file in (modules or {}).items()}
     try:
-        (directory / PLAN).write_text(plan)
+        (directory / PLAN).write_text(plan, encoding="utf-8")
         (directory / _CLOCK).write_bytes(bytes(mmap.PAGESIZE))
         (directory / _INIT).symlink_to(guest.program)
         for name, file in copies.items():
@@ -147,7 +160,8 @@ def run(
     except OSError as error:
         raise RunError(f"cannot write to {directory}: {error.strerror}") from error
 
-    command = _command(scenario, kernel, cpu)
+    terminal = _terminal(scenario)
+    command = _command(scenario, kernel, cpu, real_time=terminal is not None)
     environment = {
         "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
         "HOME": str(directory),
@@ -158,7 +172,7 @@ def run(
     with (directory / CONSOLE).open("wb") as console:
         process = subprocess.Popen(
             command,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL if terminal is None else terminal,
             stdout=console,
             stderr=console,
             env=environment,
@@ -166,10 +180,15 @@ def run(
             start_new_session=True,
         )
     try:
-        ended_for, start_s = _follow(process, directory, started, limits, watch)
-        usage = _reap(process)
+        with _restored(terminal):
+            if terminal is None:
+                ended_for, start_s = _follow(process, directory, started, limits, watch)
+            else:
+                ended_for, start_s = _wait(process, watch), 0.0
+            usage = _reap(process)
     finally:
         _kill_session(process)
+    watch.look(directory)
     wall_s = time.monotonic() - started
     if ended_for == "cancelled":
         raise RunCancelledError
@@ -192,7 +211,27 @@ def run(
     )
 
 
-def _command(scenario: Scenario, kernel: KernelBuild, cpu: int | None) -> list[str]:
+def _terminal(scenario: Scenario) -> int | None:
+    """The terminal of a program that is typed to: standard input."""
+    load = scenario.workload
+    typed = isinstance(load, Program) and load.input == "terminal"
+    return sys.stdin.fileno() if typed else None
+
+
+@contextmanager
+def _restored(terminal: int | None) -> Iterator[None]:
+    """Leave the terminal as it was; a kernel that is killed does not."""
+    before = None if terminal is None else termios.tcgetattr(terminal)
+    try:
+        yield
+    finally:
+        if terminal is not None and before is not None:
+            termios.tcsetattr(terminal, termios.TCSANOW, before)
+
+
+def _command(
+    scenario: Scenario, kernel: KernelBuild, cpu: int | None, *, real_time: bool
+) -> list[str]:
     """The kernel's command line, behind util-linux tools that prepare its process.
 
     The kernel stirs its arguments into its random numbers, all but the seed, which it takes out
@@ -205,6 +244,11 @@ def _command(scenario: Scenario, kernel: KernelBuild, cpu: int | None) -> list[s
         command += ["taskset", "--cpu-list", str(cpu)]
     if doctor.passes("address layout"):
         command += ["setarch", "--addr-no-randomize"]
+    clock = ["time-travel=inf-cpu", f"time-travel-start={START_OF_TIME_NS}"]
+    clock += [f"time-travel-clock={_CLOCK}"]
+    if real_time:
+        # whoever types needs a terminal: the guest's tty1
+        clock = ["con1=fd:0,fd:0"]
     return [
         *command,
         str(kernel.image),
@@ -223,9 +267,7 @@ def _command(scenario: Scenario, kernel: KernelBuild, cpu: int | None) -> list[s
         "loglevel=5",
         "norandmaps",
         "panic_on_warn=1",
-        "time-travel=inf-cpu",
-        f"time-travel-start={START_OF_TIME_NS}",
-        f"time-travel-clock={_CLOCK}",
+        *clock,
     ]
 
 
@@ -275,6 +317,7 @@ def _follow(
 
             ns = clock.read_ns()
             watch.progress(ns / 1e9)
+            watch.look(directory)
             if ns != moved_ns:
                 moved_ns, moved_at = ns, now
                 moved_cpu_s = {}
@@ -295,6 +338,15 @@ def _follow(
                 where = _where_it_was(directory, in_kernel=in_kernel)
                 return f"{stood} while it kept a CPU busy in {where}", start_s
     return "", start_s
+
+
+def _wait(process: subprocess.Popen[bytes], watch: Watch) -> str:
+    """Wait for a run in real time, which may last as long as the person likes."""
+    with _end_of(process.pid) as has_ended:
+        while not has_ended(_POLL_S):
+            if watch.cancel.is_set():
+                return "cancelled"
+    return ""
 
 
 def _ask_where_it_is(process: subprocess.Popen[bytes], has_ended: Callable[[float], bool]) -> None:

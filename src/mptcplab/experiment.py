@@ -11,17 +11,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from mptcplab import doctor, engine, plan, records, report, store, trace, workload
 from mptcplab.application import application_figures
 from mptcplab.engine import Limits, Outcome, RunCancelledError, Watch
-from mptcplab.errors import MptcplabError
+from mptcplab.errors import MptcplabError, RunError
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
 from mptcplab.metrics import RunMetrics, run_metrics
 from mptcplab.report import Entry
 from mptcplab.scenario import Request, Scenario
 from mptcplab.store import Store
+from mptcplab.workload import Program
 
 _TICK_S = 0.1
 
@@ -29,6 +31,8 @@ _TICK_S = 0.1
 Ended = Callable[[int, Scenario, Entry], None]
 #: Told ten times a second how much of the work is done, from 0 to 1.
 Progress = Callable[[float], None]
+#: Shown the directory of a run, again and again: see Watch.
+Look = Callable[[Path], None]
 
 
 def cpus() -> list[int]:
@@ -64,6 +68,7 @@ def run_all(
     limits: Limits | None = None,
     progress: Progress = lambda _share: None,
     ended: Ended = lambda _count, _scenario, _entry: None,
+    look: Look = lambda _directory: None,
     cancel: threading.Event | None = None,
 ) -> list[Entry]:
     """Run every scenario and give an entry of the document for each, in the order given.
@@ -82,7 +87,7 @@ def run_all(
         def moved(now_s: float) -> None:
             virtual_s[index] = min(now_s, expected_s[index])
 
-        watch = Watch(moved, cancel)
+        watch = Watch(moved, look, cancel)
         entry = _run_one(
             *(scenarios[index], kernel, guest, out),
             *(modules, traces or {}, limits or Limits(), watch),
@@ -122,12 +127,27 @@ def measure(
 
     `modules` must have that of the scenario's scheduler, by name, if it is a person's own.
     """
+    outcome = run(scenario, kernel, guest, directory, modules=modules, limits=limits, watch=watch)
+    return outcome, figures(scenario, outcome)
+
+
+def run(
+    scenario: Scenario,
+    kernel: KernelBuild,
+    guest: Guest,
+    directory: Path,
+    *,
+    modules: Mapping[str, Path] | None = None,
+    limits: Limits | None = None,
+    watch: Watch | None = None,
+) -> Outcome:
+    """One run, as `measure` makes it."""
     own = {}
     if scenario.scheduler.digest is not None:
         name = scenario.scheduler.name
         own = {name: (modules or {})[name]}
     with own_cpu() as cpu:
-        outcome = engine.run(
+        return engine.run(
             scenario,
             plan.render(scenario),
             kernel,
@@ -138,17 +158,21 @@ def measure(
             limits=limits,
             watch=watch,
         )
-    figures = run_metrics(
+
+
+def figures(scenario: Scenario, outcome: Outcome) -> RunMetrics:
+    """The figures of a run that has ended well."""
+    found = run_metrics(
         scenario,
-        records.read_samples(directory / engine.CLIENT_SAMPLES),
-        records.read_samples(directory / engine.SERVER_SAMPLES),
+        records.read_samples(outcome.directory / engine.CLIENT_SAMPLES),
+        records.read_samples(outcome.directory / engine.SERVER_SAMPLES),
         outcome.guest,
-        records.read_links(directory / engine.LINKS_SAMPLES),
+        records.read_links(outcome.directory / engine.LINKS_SAMPLES),
     )
-    file = directory / engine.MESSAGES
+    file = outcome.directory / engine.MESSAGES
     messages = records.read_messages(file) if file.exists() else None
     seen = application_figures(scenario, messages, int(outcome.guest["start_ns"]))
-    return outcome, replace(figures, metrics=figures.metrics | seen)
+    return replace(found, metrics=found.metrics | seen)
 
 
 def _run_one(
@@ -166,18 +190,20 @@ def _run_one(
     key = store.run_key(scenario, kernel, guest)
     try:
         with out.new_run(key) as directory:
-            outcome, figures = measure(
+            outcome = run(
                 scenario, kernel, guest, directory, modules=modules, limits=limits, watch=watch
             )
+            measured, about = _program_figures(scenario, outcome)
             entry = report.run_entry(
                 scenario,
                 status="ok",
                 virtual_s=outcome.virtual_s,
                 wall_s=outcome.wall_s,
-                run_metrics=figures,
+                run_metrics=measured,
                 directory=str(out.directory(key).relative_to(out.out)),
             )
             store.keep_traces(directory, scenario, traces)
+            entry |= about
             store.write_json(directory / store.SCENARIO, scenario.model_dump(mode="json"))
             result = {name: value for name, value in entry.items() if name != "wall_s"}
             store.write_json(directory / store.RESULT, result)
@@ -199,6 +225,22 @@ def _run_one(
             directory=None,
         )
     return entry
+
+
+def _program_figures(
+    scenario: Scenario, outcome: Outcome
+) -> tuple[RunMetrics | None, dict[str, Any]]:
+    """The figures of a run, and what its entry says besides of programs.
+
+    A program may make no connection, or what has no figures: it has still run.
+    """
+    if not isinstance(scenario.workload, Program):
+        return figures(scenario, outcome), {}
+    about = {name: outcome.guest[name] for name in ("client_status", "server_status")}
+    try:
+        return figures(scenario, outcome), about
+    except RunError as error:
+        return None, {**about, "no_figures": error.reason}
 
 
 def _expected_virtual_s(scenario: Scenario) -> float:

@@ -128,7 +128,8 @@ def explain(directory: Path) -> Explanation:
     server = records.read_samples(directory / engine.SERVER_SAMPLES)
     links = records.read_links(directory / engine.LINKS_SAMPLES)
     figures = run_metrics(scenario, client, server, guest, links)
-    flow = recorded.flow(scenario, client, server, links, guest, recorded.measured_way(scenario))
+    way = recorded.measured_way(scenario, client)
+    flow = recorded.flow(scenario, client, server, links, guest, way)
     return of_run(scenario, flow, figures, int(guest["start_ns"]))
 
 

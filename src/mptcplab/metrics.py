@@ -87,7 +87,8 @@ def run_metrics(
     RunError when the records do not cover the measured interval, when a side has no connection, or
     when a subflow belongs to no path.
     """
-    flow = recorded.flow(scenario, client, server, links, guest, recorded.measured_way(scenario))
+    way = recorded.measured_way(scenario, client)
+    flow = recorded.flow(scenario, client, server, links, guest, way)
     interval, sender, receiver = flow.interval, flow.sender, flow.receiver
     goodputs = [
         _bps(increase(c, "delivered_bytes", interval), interval) for c in receiver.connections

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The plan of a run: the commands that build its testbed and start its traffic, as text.
 
-Every line is one that a person could type as root, but for `traffic` and `capture`, which are parts
-of the guest program, `message`, which says what client and server send, and `at`, which names a
-time before a command. The guest's init executes the same lines; it runs neighbouring `ip` or `tc`
-lines of one namespace as one batch, and each batch costs a process, so the lines are ordered to
-leave few groups. The plan depends on the scenario alone.
+Every line is one that a person could type as root, but for `traffic`, `program` and `capture`,
+which are parts of the guest program, `message`, which says what client and server send, and `at`,
+which names a time before a command. The guest's init executes the same lines; it runs neighbouring
+`ip` or `tc` lines of one namespace as one batch, and each batch costs a process, so the lines are
+ordered to leave few groups. The plan depends on the scenario alone.
 
                   10.0.i.0/24              10.1.i.0/24
     client  ci ---------------- rci  router i  rsi ---------------- si  server
@@ -14,13 +14,14 @@ leave few groups. The plan depends on the scenario alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from mptcplab import links, timeline, units, workload
 from mptcplab.links import Qdisc, Side
 from mptcplab.scenario import Direction, Path, Scenario
 from mptcplab.timeline import Instant
-from mptcplab.workload import Message, Video
+from mptcplab.workload import Message, Program, Video
 
 PORT = 5001
 
@@ -60,8 +61,12 @@ def render(scenario: Scenario) -> str:
     ]
     if losses:
         sections.append(("packets that are lost, counted from the start of measuring", losses))
-    sections.append(("traffic: the server, and beside it the client", _traffic(scenario)))
-    sections.append(("messages: times after the start of measuring", _messages(scenario)))
+    if isinstance(scenario.workload, Program):
+        title = "programs: the server's, and when it listens the client's"
+        sections.append((title, _programs(scenario, scenario.workload)))
+    else:
+        sections.append(("traffic: the server, and beside it the client", _traffic(scenario)))
+        sections.append(("messages: times after the start of measuring", _messages(scenario)))
     events = list(_events(scenario))
     if events:
         sections.append(("events and traces: times after the start of measuring", events))
@@ -110,6 +115,17 @@ def router_capture(path: str) -> str:
     """The name, in the directory of the run, of what is captured at the router of a path."""
     # not PATH alone: a path may be called client
     return f"router-{path}.pcapng"
+
+
+def quoted(word: str) -> str:
+    """A word of a command as bash takes it, on one line."""
+    if re.fullmatch(r"[\w%+,./:=@^-]+", word, re.ASCII):
+        return word
+    if word.isprintable() and "'" not in word:
+        return f"'{word}'"
+    special = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\\": "\\\\", "'": "\\'"}
+    plain = (special.get(c) or (f"\\x{ord(c):02x}" if c < " " else c) for c in word)
+    return f"$'{''.join(plain)}'"
 
 
 def _topology(numbers: range) -> Iterator[str]:
@@ -164,6 +180,9 @@ def _sides(path: Path) -> tuple[tuple[Side, Direction], tuple[Side, Direction]]:
 
 
 def _limits(name: str, scenario: Scenario) -> Iterator[str]:
+    if isinstance(scenario.workload, Program):
+        # programs take it for granted that 127.0.0.1 is there
+        yield f"ip -n {name} link set lo up"
     further = len(scenario.paths) - 1
     if further:
         yield f"ip -n {name} mptcp limits set subflow {further} add_addr_accepted {further}"
@@ -195,6 +214,9 @@ def _sysctls(scenario: Scenario, numbers: range) -> Iterator[str]:
             f"net.mptcp.add_addr_timeout={_ADD_ADDR_TIMEOUT_S}",
             *common,
         ]
+    if scenario.transport == "mptcp" and isinstance(scenario.workload, Program):
+        # programs that know of TCP alone make MPTCP connections
+        common.insert(1, "net.mptcp.mptcpize=1")
     settings = [*common, f"'net.ipv4.tcp_rmem={rmem}'", f"'net.ipv4.tcp_wmem={wmem}'"]
     for name in ("client", "server"):
         yield f"ip netns exec {name} sysctl -qw {' '.join(settings)}"
@@ -245,6 +267,24 @@ def _message(message: Message) -> str:
     if message.after is not None:
         due = f"after {message.after} {units.format_time(message.delay_ns)}"
     return f"message {message.connection} {message.direction} {size} {due}"
+
+
+def _programs(scenario: Scenario, program: Program) -> Iterator[str]:
+    common = f"--directory {quoted(program.directory)}"
+    if program.server:
+        yield (f"ip netns exec server program {common} -- {' '.join(map(quoted, program.server))}")
+    settings = {
+        "transport": scenario.transport,
+        "seed": scenario.seed,
+        "sample-interval-ns": scenario.sample_interval_ns if program.records else 0,
+        "time-limit-ns": program.time_limit_ns,
+        "input": program.input if program.input != "none" else None,
+        "term": quoted(program.term) if program.term else None,
+        "trace": 1 if scenario.trace else None,
+    }
+    given = " ".join(f"--{key} {value}" for key, value in settings.items() if value is not None)
+    command = " ".join(map(quoted, program.client))
+    yield f"ip netns exec client program {common} {given} -- {command}"
 
 
 def _events(scenario: Scenario) -> Iterator[str]:

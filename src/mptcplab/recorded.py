@@ -18,6 +18,7 @@ from mptcplab.errors import RunError
 from mptcplab.records import Records, Samples, path_indices, select
 from mptcplab.scenario import Scenario
 from mptcplab.units import format_time
+from mptcplab.workload import Program
 
 Way = Literal["up", "down"]
 Times = npt.NDArray[np.int64]
@@ -69,8 +70,17 @@ class Flow:
     times: Times
 
 
-def measured_way(scenario: Scenario) -> Way:
-    """The way of the data that the metrics are about: of a workload in both directions, up."""
+def measured_way(scenario: Scenario, client: Samples | None = None) -> Way:
+    """The way of the data that the metrics are about: of a workload in both directions, up.
+
+    Of a program it is that in which more has arrived, by what the client recorded.
+    """
+    if isinstance(scenario.workload, Program) and client is not None:
+        sent = received = 0
+        for records in _parts(client.connection, client.connection["connection"]):
+            sent += int(records["acked_bytes"][-1])
+            received += int(records["delivered_bytes"][-1])
+        return "down" if received > sent else "up"
     return "down" if scenario.workload.direction == "down" else "up"
 
 

@@ -166,6 +166,15 @@ _VIEWS = {
         notes=_OFO_NOTES,
         text="Mbit/s",
     ),
+    "program": _View(
+        left=(_GOODPUT,),
+        right=(_OFO_MEAN, _OFO_P99, _RETRANSMITTED),
+        notes=(
+            "Goodput: what arrived in order, over the time of the client's program.",
+            *_OFO_NOTES,
+        ),
+        text="Mbit/s",
+    ),
     "transfers": _completion(
         "Transfer",
         "Transfer: time until its last byte has arrived, from when it was due. Out of order:",

@@ -43,7 +43,7 @@ from mptcplab.mistakes import Mistakes, Place, one_of, printable, shown, suggest
 from mptcplab.presets import PRESETS
 from mptcplab.scheduler import Choice, Scheduler, SpecError
 from mptcplab.trace import Step
-from mptcplab.workload import AnyWorkload, Workload
+from mptcplab.workload import AnyWorkload, Program, Workload
 
 __all__ = [
     "PACKET_BYTES",
@@ -52,6 +52,7 @@ __all__ = [
     "Event",
     "Flags",
     "Path",
+    "Program",
     "Request",
     "Scenario",
     "Workload",
@@ -269,7 +270,7 @@ class Flags:
     the same for --event. `scheduler` is one or several, with commas. `workload` replaces that of
     the file, and what further flags say of it goes before it. Of bulk, a --duration replaces the
     size, and a --size the duration and the warm-up. `pcap` and `trace` are flags alone: they say
-    what is kept of a run, not what it is.
+    what is kept of a run, not what it is. A `program` replaces the file's workload.
     """
 
     path: Sequence[str] = ()
@@ -289,6 +290,7 @@ class Flags:
     warmup: str | None = None
     pcap: bool = False
     trace: bool = False
+    program: Program | None = None
 
 
 def load_file(
@@ -446,7 +448,7 @@ def _syntax_message(text: str, error: str) -> str:
 
 _WORKLOAD_KEYS = tuple(LiteralWorkload.model_fields)
 _LIST_FLAGS = {"path": parse_path_flag, "event": parse_event_flag}
-_BARE_FLAGS = ("pcap", "trace")
+_BARE_FLAGS = ("pcap", "trace", "program")
 
 
 def _request(
@@ -464,8 +466,10 @@ def _request(
         mistakes.missing(("path",), f"1 to {MAX_PATHS} paths are needed, {form}")
     if len(literal.path) > MAX_PATHS:
         mistakes.add(("path",), f"{len(literal.path)} paths; at most {MAX_PATHS} are possible")
-    page_folder = FilePath() if mistakes.flag(("workload", "page")) else folder
-    load = workload.resolve(literal.workload, page_folder, mistakes)
+    load: AnyWorkload | None = flags.program
+    if load is None:
+        page_folder = FilePath() if mistakes.flag(("workload", "page")) else folder
+        load = workload.resolve(literal.workload, page_folder, mistakes)
     traces = _Traces(FilePath() if mistakes.flag(("path",)) else folder, load, mistakes)
     paths = _paths(literal.path, traces, mistakes)
     if mistakes.flag(("scheduler",)):

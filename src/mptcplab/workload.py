@@ -195,8 +195,28 @@ class Frames(Workload):
         return max(1, group_bits * weights[kind] // total)
 
 
+class Program(Workload):
+    """Programs of the host that are run: the words of the client's command, and of the server's.
+
+    The server's may be missing. `directory` is where both start. The client's reads nothing, the
+    file `client.in` of the run, or the terminal, which runs in real time and without a limit;
+    `term` is its kind. With `records` false no samples are taken. It has no messages, and which way
+    its data flows is seen from what was recorded.
+    """
+
+    kind: Literal["program"] = "program"
+    client: tuple[str, ...]
+    server: tuple[str, ...] = ()
+    directory: str
+    time_limit_ns: int | None
+    input: Literal["none", "file", "terminal"] = "none"
+    term: str | None = None
+    records: bool = True
+
+
 AnyWorkload = Annotated[
-    Bulk | Transfers | Cbr | Requests | Web | Video | Frames, Field(discriminator="kind")
+    Bulk | Transfers | Cbr | Requests | Web | Video | Frames | Program,
+    Field(discriminator="kind"),
 ]
 
 
@@ -241,6 +261,8 @@ def messages(workload: AnyWorkload, seed: int) -> list[Message]:
             found = _video(workload)
         case Frames():
             found = _frames(workload)
+        case Program():
+            found = []
     assert len(found) <= MAX_MESSAGES, "the limits of each kind hold it below"
     return found
 
@@ -264,6 +286,8 @@ def expected_ns(workload: AnyWorkload, seed: int, up_bps: int, down_bps: int) ->
         free_ns[side] = max(due_ns, free_ns[side]) + size * 8 * 10**9 // rates_bps[side]
         complete.append(free_ns[side])
     least_ns = workload.duration_ns or 0
+    if isinstance(workload, Program):
+        least_ns = workload.time_limit_ns or 0
     if isinstance(workload, Video):
         least_ns = workload.segments * workload.segment_ns - workload.buffer_ns
     return max([least_ns, *complete])

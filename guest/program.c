@@ -1,0 +1,584 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Programs of the host in place of the traffic:
+ *
+ *	ip netns exec server program --directory DIR -- COMMAND ...
+ *	ip netns exec client program --NAME VALUE ... -- COMMAND ...
+ *
+ * The server's is first, and need not be there. When it listens on a TCP port,
+ * the client's is started, at T0; when that ends, all that is left is ended.
+ *
+ * They run as processes of their own (a PID namespace) in a world that is
+ * thrown away: the host's files, read-only, with a tmpfs over them that takes
+ * what they write, and /dev, /proc, /sys and /run of their own. It keeps them
+ * from changing the host by accident.
+ *
+ * One process, the first one of theirs, makes the world, starts and ends them,
+ * and reports to init as a process of the traffic does.
+ */
+
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "guest.h"
+
+#define WORDS_MAX	4096
+/* The world is put together here, in the guest's own /tmp. */
+#define WORLD		"/tmp/world"
+/* Of the world: a home without a person's settings, and commands named as the
+ * namespaces are, which run others in them.
+ */
+#define HOME		"/run/home"
+#define BIN		"/run/bin"
+/* What a process may write into one file, its output for one: who writes without
+ * end would fill the host's disk.
+ */
+#define FILE_BYTES_MAX	(1ull << 30)
+/* Simulated time for the server's program to listen, and for what is left to
+ * end when it is asked to.
+ */
+#define LISTEN_NS	(60 * NS_PER_SEC)
+#define LISTEN_POLL_NS	(NS_PER_SEC / 1000)
+#define TERMINATE_NS	(5 * NS_PER_SEC)
+/* for init to start the probes */
+#define START_DELAY_NS	(NS_PER_SEC / 100)
+/* of /proc/net/tcp */
+#define STATE_LISTEN	0x0a
+
+static const char bashrc[] =
+	"PS1='$(ip netns identify):\\w\\$ '\n"
+	"alias ls='ls --color=auto'\n";
+
+enum { SERVER, CLIENT, ENDS };
+
+static struct program {
+	const char *ns;
+	const char *out, *err;	/* in the run directory */
+	char *directory;
+	char *words[WORDS_MAX + 1];	/* none: there is no such program */
+	bool has_ended;
+	pid_t pid;
+	int status;		/* as a shell has it */
+} programs[ENDS] = {
+	[SERVER] = { .ns = "server", .out = "server.out", .err = "server.err" },
+	[CLIENT] = { .ns = "client", .out = "client.out", .err = "client.err" },
+};
+
+static struct {
+	uint64_t time_limit_ns;		/* 0: none */
+	char *input;			/* of the client's program: none, file, terminal */
+	char *term;
+} options;
+
+static int run_dir, report_fd;
+
+/* THE PLAN */
+
+/* The character that \X or \xXX in $'...' stands for. */
+static char *read_escape(char *text, char *to)
+{
+	static const char names[] = "ntr\\'", meant[] = "\n\t\r\\'";
+	const char *found = strchr(names, *text);
+	unsigned int code;
+	int len = 0;
+
+	if (*text && found) {
+		*to = meant[found - names];
+		return text + 1;
+	}
+	if (sscanf(text, "x%2x%n", &code, &len) != 1)
+		return NULL;
+	*to = code;
+	return text + len;
+}
+
+/* Takes the next word off the line, as a shell would that knows '...', $'...'
+ * and characters that need neither; NULL at its end.
+ */
+static char *next_word(char **line, int number)
+{
+	char *text = *line + strspn(*line, " "), *word = text, *to = text;
+
+	if (!*text)
+		return NULL;
+	while (text && *text && *text != ' ') {
+		bool escapes = *text == '$' && text[1] == '\'';
+
+		if (!escapes && *text != '\'') {
+			*to++ = *text++;
+			continue;
+		}
+		text += escapes ? 2 : 1;
+		while (text && *text && *text != '\'') {
+			if (escapes && *text == '\\')
+				text = read_escape(text + 1, to++);
+			else
+				*to++ = *text++;
+		}
+		if (!text || !*text++)
+			give_up("plan line %d: what is in quotes cannot be read", number);
+	}
+	*line = *text ? text + 1 : text;
+	*to = '\0';
+	return word;
+}
+
+static uint64_t parse_number(const char *name, const char *value)
+{
+	char *end;
+	uint64_t n = strtoull(value, &end, 10);
+
+	if (end == value || *end)
+		give_up("program --%s %s: not a number", name, value);
+	return n;
+}
+
+static void parse_program(struct program *program, char *line, int number, struct traffic *t)
+{
+	char *word, *value;
+	int n = 0;
+
+	while ((word = next_word(&line, number)) && strcmp(word, "--")) {
+		value = next_word(&line, number);
+		if (strncmp(word, "--", 2) || !value)
+			give_up("program %s: a name and a value are expected", word);
+		word += 2;
+		if (!strcmp(word, "directory"))
+			program->directory = value;
+		else if (!strcmp(word, "transport"))
+			t->tcp = !strcmp(value, "tcp");
+		else if (!strcmp(word, "seed"))
+			t->seed = parse_number(word, value);
+		else if (!strcmp(word, "sample-interval-ns"))
+			t->sample_interval_ns = parse_number(word, value);
+		else if (!strcmp(word, "trace"))
+			t->trace = parse_number(word, value);
+		else if (!strcmp(word, "time-limit-ns"))
+			options.time_limit_ns = parse_number(word, value);
+		else if (!strcmp(word, "input"))
+			options.input = value;
+		else if (!strcmp(word, "term"))
+			options.term = value;
+		else
+			give_up("program --%s: not known", word);
+	}
+	while ((word = next_word(&line, number))) {
+		if (n == WORDS_MAX)
+			give_up("plan line %d: more than %d words", number, WORDS_MAX);
+		program->words[n++] = word;
+	}
+	if (!n || !program->directory)
+		give_up("plan line %d: a program needs a directory and a command", number);
+}
+
+bool programs_parse(struct traffic *t)
+{
+	int number, skip = 0;
+	char *line, ns[32];
+
+	while ((line = plan_next(&number))) {
+		if (sscanf(line, "ip netns exec %31s program %n", ns, &skip) != 1 || !skip) {
+			plan_unread(line);
+			break;
+		}
+		parse_program(&programs[strcmp(ns, "server") ? CLIENT : SERVER], line + skip,
+			      number, t);
+		skip = 0;
+	}
+	return programs[CLIENT].words[0];
+}
+
+/* THE WORLD */
+
+static void mount_there(const char *type, const char *where, const char *options)
+{
+	if (mount(type, where, type, 0, options))
+		give_up("the programs' world: %s on %s: %s", type, where, strerror(errno));
+}
+
+static void make_directory(const char *path, mode_t mode)
+{
+	if (mkdir(path, mode) || chmod(path, mode))
+		give_up("the programs' world: %s: %s", path, strerror(errno));
+}
+
+static void make_file(const char *path, mode_t mode, const char *text)
+{
+	ssize_t len = strlen(text);
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+
+	if (fd < 0 || write(fd, text, len) != len || fchmod(fd, mode))
+		give_up("the programs' world: %s: %s", path, strerror(errno));
+	close(fd);
+}
+
+static void make_dev(const char *dev)
+{
+	static const struct {
+		const char *name;
+		int major, minor;
+	} nodes[] = {
+		{ "null", 1, 3 }, { "zero", 1, 5 }, { "full", 1, 7 }, { "random", 1, 8 },
+		{ "urandom", 1, 9 }, { "tty", 5, 0 }, { "tty1", 4, 1 },
+	};
+	static const struct {
+		const char *name, *to;
+	} links[] = {
+		{ "fd", "/proc/self/fd" }, { "stdin", "/proc/self/fd/0" },
+		{ "stdout", "/proc/self/fd/1" }, { "stderr", "/proc/self/fd/2" },
+		{ "ptmx", "pts/ptmx" },
+	};
+	char path[64];
+	size_t i;
+
+	for (i = 0; i < sizeof(nodes) / sizeof(*nodes); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dev, nodes[i].name);
+		if (mknod(path, S_IFCHR, makedev(nodes[i].major, nodes[i].minor)) ||
+		    chmod(path, 0666))
+			give_up("the programs' world: %s: %s", path, strerror(errno));
+	}
+	for (i = 0; i < sizeof(links) / sizeof(*links); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dev, links[i].name);
+		if (symlink(links[i].to, path))
+			give_up("the programs' world: %s: %s", path, strerror(errno));
+	}
+	snprintf(path, sizeof(path), "%s/pts", dev);
+	make_directory(path, 0755);
+	mount_there("devpts", path, "newinstance,ptmxmode=0666,mode=0620");
+	snprintf(path, sizeof(path), "%s/shm", dev);
+	make_directory(path, 01777);
+	mount_there("tmpfs", path, "mode=1777");
+}
+
+/* NAME COMMAND ... runs it in the namespace of that name. */
+static void make_commands(void)
+{
+	DIR *names = opendir("/run/netns");
+	char path[300], text[400];
+	struct dirent *entry;
+
+	if (!names)
+		give_up("/run/netns: %s", strerror(errno));
+	while ((entry = readdir(names))) {
+		if (*entry->d_name == '.')
+			continue;
+		snprintf(path, sizeof(path), BIN "/%s", entry->d_name);
+		snprintf(text, sizeof(text), "#!/bin/sh\nexec ip netns exec %s \"$@\"\n",
+			 entry->d_name);
+		make_file(path, 0755, text);
+	}
+	closedir(names);
+}
+
+static void make_world(void)
+{
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		give_up("the programs' world: %s", strerror(errno));
+	make_directory("/tmp/upper", 0755);
+	make_directory("/tmp/work", 0755);
+	make_directory(WORLD, 0755);
+	mount_there("overlay", WORLD, "lowerdir=/,upperdir=/tmp/upper,workdir=/tmp/work,"
+		    "xino=off,index=off,redirect_dir=off");
+	mount_there("proc", WORLD "/proc", NULL);
+	mount_there("tmpfs", WORLD "/dev", "mode=755");
+	make_dev(WORLD "/dev");
+	mount_there("tmpfs", WORLD "/run", "mode=755");
+	make_directory(WORLD "/run/netns", 0755);
+	if (mount("/run/netns", WORLD "/run/netns", NULL, MS_BIND | MS_REC, NULL))
+		give_up("the programs' world: /run/netns: %s", strerror(errno));
+
+	/* from here on it is all that there is */
+	if (chdir(WORLD) || syscall(SYS_pivot_root, ".", ".") || umount2(".", MNT_DETACH) ||
+	    chdir("/"))
+		give_up("the programs' world: %s", strerror(errno));
+	make_directory("/run/lock", 01777);
+	make_directory(HOME, 0700);
+	make_directory(BIN, 0755);
+	make_commands();
+	make_file("/etc/hosts", 0644,
+		  "127.0.0.1 localhost\n10.0.1.1 client\n10.1.1.1 server\n");
+	make_file("/etc/bash.bashrc", 0644, bashrc);
+}
+
+/* THE PROGRAMS */
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * NS_PER_SEC + t.tv_nsec;
+}
+
+static void tell(enum report_kind kind, uint64_t a, uint64_t b)
+{
+	struct report m = { .kind = kind, .a = a, .b = b };
+
+	if (write(report_fd, &m, sizeof(m)) != sizeof(m))
+		_exit(1);
+}
+
+static void open_as(int fd, int directory, const char *path, int flags)
+{
+	int opened = openat(directory, path, flags, 0666);
+
+	if (opened < 0 || dup2(opened, fd) != fd)
+		give_up("%s: %s", path, strerror(errno));
+	if (opened != fd)
+		close(opened);
+}
+
+static void open_streams(const struct program *program)
+{
+	const int written = O_WRONLY | O_CREAT | O_APPEND;
+	bool client = program == &programs[CLIENT];
+
+	if (client && !strcmp(options.input, "terminal")) {
+		open_as(0, AT_FDCWD, "/dev/tty1", O_RDWR);
+		dup2(0, 1);
+		dup2(0, 2);
+		if (ioctl(0, TIOCSCTTY, 0))
+			give_up("the terminal: %s", strerror(errno));
+		return;
+	}
+	if (client && !strcmp(options.input, "file"))
+		open_as(0, run_dir, "client.in", O_RDONLY);
+	else
+		open_as(0, AT_FDCWD, "/dev/null", O_RDONLY);
+	open_as(1, run_dir, program->out, written);
+	open_as(2, run_dir, program->err, written);
+}
+
+static void set_environment(const struct program *program)
+{
+	clearenv();
+	setenv("PATH", BIN ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
+	setenv("HOME", HOME, 1);
+	setenv("PWD", program->directory, 1);
+	setenv("USER", "root", 1);
+	setenv("LOGNAME", "root", 1);
+	setenv("SHELL", "/bin/bash", 1);
+	setenv("LC_ALL", "C.UTF-8", 1);
+	/* else nstat looks into the /tmp of the host for what was before */
+	setenv("NSTAT_HISTORY", HOME "/.nstat", 1);
+	if (options.term)
+		setenv("TERM", options.term, 1);
+}
+
+static void __attribute__((noreturn)) become(struct program *program)
+{
+	struct rlimit file_size = { FILE_BYTES_MAX, FILE_BYTES_MAX }, core = { 0, 0 };
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	setsid();
+	/* as `ip netns exec` does: /sys shows the devices of the namespace */
+	enter_namespace(program->ns);
+	if (unshare(CLONE_NEWNS | CLONE_NEWUTS) ||
+	    sethostname(program->ns, strlen(program->ns)))
+		give_up("%s: %s", program->ns, strerror(errno));
+	mount_there("sysfs", "/sys", NULL);
+	if (chdir(program->directory))
+		give_up("%s: %s", program->directory, strerror(errno));
+	open_streams(program);
+	setrlimit(RLIMIT_FSIZE, &file_size);
+	setrlimit(RLIMIT_CORE, &core);
+	set_environment(program);
+	execvp(program->words[0], program->words);
+	give_up("%s: %s", program->words[0], strerror(errno));
+}
+
+static void start(struct program *program)
+{
+	program->pid = fork();
+	if (program->pid < 0)
+		give_up("fork: %s", strerror(errno));
+	if (!program->pid)
+		become(program);
+}
+
+/* Takes note of all processes that have ended; false: there are no more. */
+static bool reap(void)
+{
+	int status, i;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		for (i = 0; i < ENDS; i++) {
+			if (programs[i].pid != pid)
+				continue;
+			programs[i].has_ended = true;
+			programs[i].status = WIFEXITED(status) ? WEXITSTATUS(status) :
+						128 + WTERMSIG(status);
+		}
+	}
+	return !pid;
+}
+
+/* Waits for a child to end; 0: until that time. False: none did. */
+static bool wait_for_child(uint64_t until_ns)
+{
+	uint64_t now = until_ns ? now_ns() : 0, left;
+	struct timespec timeout;
+	sigset_t child;
+
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	if (!until_ns)
+		return sigwaitinfo(&child, NULL) > 0;
+	left = now < until_ns ? until_ns - now : 0;
+	timeout = (struct timespec) { left / NS_PER_SEC, left % NS_PER_SEC };
+	return sigtimedwait(&child, NULL, &timeout) > 0;
+}
+
+static bool somebody_listens(int sockets)
+{
+	static char text[1 << 16];
+	ssize_t len = pread(sockets, text, sizeof(text) - 1, 0);
+	char *line, *save;
+	unsigned int state;
+
+	/* sockets that listen come first */
+	text[len > 0 ? len : 0] = '\0';
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		if (sscanf(line, "%*d: %*x:%*x %*x:%*x %x", &state) == 1 &&
+		    state == STATE_LISTEN)
+			return true;
+	return false;
+}
+
+/* Starts the server's program, and waits until it, or what it has started, listens. */
+static void start_server(void)
+{
+	struct program *server = &programs[SERVER];
+	uint64_t at, limit;
+	int sockets;
+
+	enter_namespace(server->ns);
+	sockets = open("/proc/thread-self/net/tcp", O_RDONLY | O_CLOEXEC);
+	enter_namespace(NULL);
+	if (sockets < 0)
+		give_up("/proc/net/tcp: %s", strerror(errno));
+	start(server);
+	at = now_ns();
+	for (limit = at + LISTEN_NS; !somebody_listens(sockets); at += LISTEN_POLL_NS) {
+		bool others = reap();
+
+		if (server->has_ended && (server->status || !others))
+			give_up("the server's program, %s, ended with status %d before it listened on a TCP port",
+				server->words[0], server->status);
+		if (at >= limit)
+			give_up("the server's program, %s, did not listen on a TCP port within 60 s of simulated time",
+				server->words[0]);
+		sleep_until(at + LISTEN_POLL_NS);
+	}
+	close(sockets);
+}
+
+static void run_client(uint64_t start_ns)
+{
+	struct program *client = &programs[CLIENT], *server = &programs[SERVER];
+	uint64_t limit_ns = options.time_limit_ns ? start_ns + options.time_limit_ns : 0;
+	char server_end[64] = "";
+
+	sleep_until(start_ns);
+	start(client);
+	while (reap() && !client->has_ended) {
+		if (wait_for_child(limit_ns))
+			continue;
+		if (server->has_ended)
+			snprintf(server_end, sizeof(server_end),
+				 "; that of the server had ended with status %d", server->status);
+		give_up("the client's program, %s, is still running after %g s of simulated time%s",
+			client->words[0], (double)options.time_limit_ns / NS_PER_SEC, server_end);
+	}
+}
+
+/* All that is left: the server's program, and what any of them has left behind. */
+static void end_all(void)
+{
+	uint64_t limit_ns = now_ns() + TERMINATE_NS;
+
+	kill(-1, SIGTERM);
+	while (reap() && wait_for_child(limit_ns))
+		;
+	kill(-1, SIGKILL);
+	while (reap() && wait_for_child(0))
+		;
+}
+
+static void __attribute__((noreturn)) direct(const struct traffic *t)
+{
+	bool records = t->sample_interval_ns;
+	uint64_t start_ns, end_ns;
+	bool server_had_ended;
+	sigset_t child;
+
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &child, NULL);
+	make_world();
+	if (programs[SERVER].words[0])
+		start_server();
+
+	/* as the traffic does: from a whole second on, at a phase from the seed */
+	start_ns = now_ns();
+	if (records) {
+		start_ns = (start_ns / NS_PER_SEC + 1) * NS_PER_SEC;
+		sleep_until(start_ns);
+		start_ns += START_DELAY_NS + phase_ns(t->seed);
+	}
+	tell(REPORT_CONNECTING, 0, 0);
+	tell(REPORT_START, start_ns, 0);
+	run_client(start_ns);
+	end_ns = now_ns();
+	server_had_ended = programs[SERVER].has_ended;
+	/* one more sample shows the connections as they are now */
+	if (records)
+		sleep_until(end_ns + t->sample_interval_ns);
+	end_all();
+	tell(REPORT_ENDED, end_ns, 0);
+	tell(REPORT_STATUS, programs[CLIENT].status,
+	       server_had_ended ? programs[SERVER].status : 0);
+	_exit(0);
+}
+
+void programs_run(const struct traffic *t, int fd)
+{
+	int status;
+	pid_t pid;
+
+	report_fd = fd;
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	if (!options.input)
+		options.input = "none";
+	run_dir = open(RUN_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (run_dir < 0 || unshare(CLONE_NEWNS | CLONE_NEWPID))
+		give_up("the programs' world: %s", strerror(errno));
+	pid = fork();
+	if (pid < 0)
+		give_up("fork: %s", strerror(errno));
+	if (!pid)
+		direct(t);
+	if (waitpid(pid, &status, 0) != pid)
+		give_up("waitpid: %s", strerror(errno));
+	_exit(status ? 1 : 0);
+}

@@ -65,6 +65,9 @@ setup-test:
 setup-lint:
 	@scripts/setup.sh --lint
 
+setup-test:
+	@scripts/setup.sh --test
+
 setup-selftests:
 	@scripts/setup.sh --selftests
 

@@ -293,8 +293,7 @@ static void make_world(void)
 	make_directory("/tmp/upper", 0755);
 	make_directory("/tmp/work", 0755);
 	make_directory(WORLD, 0755);
-	mount_there("overlay", WORLD, "lowerdir=/,upperdir=/tmp/upper,workdir=/tmp/work,"
-		    "xino=off,index=off,redirect_dir=off");
+	mount_there("overlay", WORLD, "lowerdir=/,upperdir=/tmp/upper,workdir=/tmp/work");
 	mount_there("proc", WORLD "/proc", NULL);
 	mount_there("tmpfs", WORLD "/dev", "mode=755");
 	make_dev(WORLD "/dev");
@@ -482,12 +481,12 @@ static void start_server(void)
 	for (limit = at + LISTEN_NS; !somebody_listens(sockets); at += LISTEN_POLL_NS) {
 		bool others = reap();
 
-		if (server->has_ended && (server->status || !others))
-			give_up("the server's program, %s, ended with status %d before it listened on a TCP port",
-				server->words[0], server->status);
 		if (at >= limit)
-			give_up("the server's program, %s, did not listen on a TCP port within 60 s of simulated time",
-				server->words[0]);
+			give_up("%s, the server's program, did not listen on a TCP port in %s",
+				server->words[0], "60 s of simulated time");
+		if (server->has_ended && (server->status || !others))
+			give_up("%s, the server's program, %s %d before it listened on a TCP port",
+				server->words[0], "ended with status", server->status);
 		sleep_until(at + LISTEN_POLL_NS);
 	}
 	close(sockets);
@@ -507,7 +506,7 @@ static void run_client(uint64_t start_ns)
 		if (server->has_ended)
 			snprintf(server_end, sizeof(server_end),
 				 "; that of the server had ended with status %d", server->status);
-		give_up("the client's program, %s, is still running after %g s of simulated time%s",
+		give_up("%s, the client's program, is still running after %g s of simulated time%s",
 			client->words[0], (double)options.time_limit_ns / NS_PER_SEC, server_end);
 	}
 }

@@ -26,6 +26,11 @@ if [[ ${1-} == --lint ]]; then
 	need_command prove perl # checkpatch.pl uses modules that are not in perl-base
 fi
 if [[ ${1-} == --test ]]; then
+	need_command curl curl
+	need_command iperf3 iperf3
+	need_command nginx nginx-light
+	need_command ping iputils-ping
+	need_command tcpdump tcpdump
 	need_command tshark tshark
 fi
 if [[ ${1-} == --selftests ]]; then

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Programs of the host: how they are found, quoted in the plan, and shown."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mptcplab import engine, plan, program
+from mptcplab.errors import InputError
+from mptcplab.program import CommandError, Outputs
+from mptcplab.scenario import Flags, Program, Scenario, from_flags
+
+PATHS = ("wifi:50mbit,10ms", "lte:20mbit,40ms,queue=200,loss=0.1%")
+WORD = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
+
+
+def scenario_with(wanted: Program, seed: str = "1") -> Scenario:
+    return from_flags(Flags(path=PATHS, program=wanted, seed=seed)).base
+
+
+@pytest.fixture
+def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program in the working directory, and in PATH."""
+    file = tmp_path / "tool"
+    file.write_text("#!/bin/sh\n")
+    file.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return file
+
+
+def test_a_program_is_found_as_a_shell_finds_it(tool: Path) -> None:
+    assert program.find(["tool", "-x", ""]) == (str(tool), "-x", "")
+    assert program.find(["./tool"]) == (str(tool),)
+    assert program.split("tool 'a b'", "--server") == (str(tool), "a b")
+    assert program.split("", "--server") == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "message"),
+    [
+        ("toool", 127, "mptcplab: toool: not found in PATH"),
+        ("./toool", 127, "mptcplab: ./toool: there is no such file"),
+        ("./text", 126, "mptcplab: ./text is there, but is no program that can be executed"),
+        ("", 127, "mptcplab: : not found in PATH"),
+    ],
+)
+def test_a_program_that_is_not_there(tool: Path, name: str, status: int, message: str) -> None:
+    tool.with_name("text").write_text("")
+    with pytest.raises(CommandError) as caught:
+        program.find([name])
+    assert (caught.value.exit_status, str(caught.value)) == (status, message)
+
+
+@pytest.mark.usefixtures("tool")
+def test_a_command_must_be_text_in_whole_quotes() -> None:
+    with pytest.raises(InputError, match=r"no closing quotation; a command as for a shell"):
+        program.split("tool 'a", "--server")
+    with pytest.raises(InputError, match=r"'\\udcff': not UTF-8 text"):
+        program.find(["tool", "\udcff"])
+
+
+@pytest.mark.parametrize("where", ["/proc", "/dev/shm"])
+def test_programs_do_not_start_where_the_host_is_not_seen(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(where)
+    with pytest.raises(InputError, match=f"{where}: programs have a .* of their own"):
+        program.directory()
+
+
+@pytest.mark.parametrize(("text", "ns"), [(None, 600 * 10**9), ("30s", 30 * 10**9)])
+def test_a_time_limit(text: str | None, ns: int) -> None:
+    assert program.time_limit_ns(text) == ns
+
+
+@pytest.mark.parametrize("text", ["", "0s", "10", "soon", "90000s", "1us"])
+def test_a_time_limit_that_is_none(text: str) -> None:
+    with pytest.raises(InputError, match=r"a time of 1ms to 86400s is expected, e\.g\. 600s"):
+        program.time_limit_ns(text)
+
+
+@given(st.lists(WORD, max_size=5))
+@settings(max_examples=50, deadline=None, derandomize=True)
+def test_bash_reads_quoted_words_as_they_were(words: list[str]) -> None:
+    line = " ".join(map(plan.quoted, words))
+    assert "\n" not in line
+    script = f"printf '%s\\0' x {line}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, check=True)
+    assert done.stdout.decode().split("\0") == ["x", *words, ""]
+
+
+def test_the_plan_has_programs_instead_of_traffic() -> None:
+    wanted = Program(
+        client=("/usr/bin/curl", "-H", "A: it's", "http://server/"),
+        server=("/usr/sbin/nginx", "-g", "daemon off;"),
+        directory="/home/me/a b",
+        time_limit_ns=10**9,
+    )
+    lines = plan.render(scenario_with(wanted, seed="3")).splitlines()
+    assert lines[-2:] == [
+        "ip netns exec server program --directory '/home/me/a b' -- "
+        "/usr/sbin/nginx -g 'daemon off;'",
+        "ip netns exec client program --directory '/home/me/a b' --transport mptcp --seed 3"
+        " --sample-interval-ns 10000000 --time-limit-ns 1000000000 -- "
+        "/usr/bin/curl -H $'A: it\\'s' http://server/",
+    ]
+    text = "\n".join(lines)
+    assert " traffic " not in text
+    assert len(re.findall(r"exec (?:client|server) sysctl .*net\.mptcp\.mptcpize=1 ", text)) == 2
+    assert {"ip -n client link set lo up", "ip -n server link set lo up"} <= set(lines)
+
+
+def test_plain_tcp_is_not_made_mptcp() -> None:
+    wanted = Program(client=("/bin/true",), directory="/", time_limit_ns=None)
+    flags = Flags(path=PATHS[:1], program=wanted, transport="tcp")
+    assert "mptcp" not in plan.render(from_flags(flags).base).replace("--transport", "")
+
+
+def test_events_may_come_until_the_longest_run_ends() -> None:
+    wanted = Program(client=("/bin/true",), directory="/", time_limit_ns=None)
+    flags = Flags(path=PATHS, program=wanted, event=("100s:lte:down",))
+    assert "at 100s tc " in plan.render(from_flags(flags).base)
+
+
+def test_output_is_shown_as_it_comes(tmp_path: Path) -> None:
+    output, errors = io.BytesIO(), io.BytesIO()
+    outputs = Outputs(output, errors)
+    outputs.look(tmp_path)
+    (tmp_path / engine.CLIENT_OUTPUT).write_bytes(b"one\ntw")
+    (tmp_path / engine.SERVER_ERRORS).write_bytes(b"first\nsec")
+    outputs.look(tmp_path)
+    assert (output.getvalue(), errors.getvalue()) == (b"one\ntw", b"server: first\n")
+    (tmp_path / engine.CLIENT_OUTPUT).write_bytes(b"one\ntwo\xff")
+    (tmp_path / engine.CLIENT_ERRORS).write_bytes(b"warning\n")
+    (tmp_path / engine.SERVER_ERRORS).write_bytes(b"first\nsecond\nthird\n")
+    outputs.look(tmp_path)
+    outputs.look(tmp_path)
+    assert output.getvalue() == b"one\ntwo\xff"
+    assert errors.getvalue() == (b"server: first\nwarning\nserver: second\nserver: third\n")
+
+
+def test_that_nobody_reads_is_told_once(tmp_path: Path) -> None:
+    class Broken(io.BytesIO):
+        def write(self, _bytes: object) -> int:
+            raise BrokenPipeError
+
+    outputs = Outputs(Broken(), io.BytesIO())
+    told: list[bool] = []
+    outputs.on_broken = lambda: told.append(outputs.broken)
+    for text in (b"a", b"ab"):
+        (tmp_path / engine.CLIENT_OUTPUT).write_bytes(text)
+        outputs.look(tmp_path)
+    assert told == [True]
+
+
+def test_the_greeting_names_hosts_addresses_and_links() -> None:
+    wanted = Program(client=("/bin/bash",), directory="/", time_limit_ns=None)
+    text = program.greeting(scenario_with(wanted))
+    assert "  server   s1 10.1.1.1, s2 10.1.2.1\n" in text
+    assert "  router2  rc2 10.0.2.254, rs2 10.1.2.254\n" in text
+    assert "  lte: to the server 20mbit, 40ms, queue 200, loss 0.1% (rs2), to the client " in text

@@ -504,8 +504,11 @@ def _console_tail(directory: Path) -> str:
     return "\n".join(lines[first:])
 
 
-# What User-Mode Linux says at every start, and the words on the stack before they are decoded.
-_NOISE = re.compile(r"epollctl|Stack:$|(?: [0-9a-f]{8,16})+$")
+# What User-Mode Linux says at each start and end, and the words on the stack before decoding.
+_NOISE = re.compile(
+    r"epollctl|0\.00 BogoMIPS|This architecture does not have|reboot: Power down"
+    r"|Stack:$|(?: [0-9a-f]{8,16})+$"
+)
 # A function in a backtrace, and the module that it is in.
 _FRAME = re.compile(r"^ \[<[0-9a-f]+>\] (?:\? )?(\w+)(?:\.\w+)*\+\S+( \[\w+\])?$", re.MULTILINE)
 # How the kernel begins to tell of a mistake in itself. The lab kernel says nothing of this kind

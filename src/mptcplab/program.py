@@ -20,6 +20,7 @@ _MAX_TIME_LIMIT_NS = 86400 * 10**9
 
 # What programs find there is not the host's.
 _OWN_DIRECTORIES = ("/dev", "/proc", "/run", "/sys")
+_ROOTS_PATH = "/usr/local/sbin:/usr/sbin:/sbin"
 _SERVER_MARK = b"server: "
 
 
@@ -40,11 +41,12 @@ def find(words: Sequence[str]) -> tuple[str, ...]:
     for word in words:
         _require_text(word)
     name = words[0]
-    found = shutil.which(name)
+    # an ordinary user's PATH lacks the directory where Debian keeps nginx; inside all are root
+    found = shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:{_ROOTS_PATH}")
     if found is None:
         if "/" in name and Path(name).exists():
             raise CommandError(f"{name} is there, but is no program that can be executed", 126)
-        where = "there is no such file" if "/" in name else "not found in PATH"
+        where = "there is no such file" if "/" in name else f"not in PATH, nor in {_ROOTS_PATH}"
         raise CommandError(f"{name}: {where}", 127)
     path = str(Path(found).absolute())
     if _is_own(path):

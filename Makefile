@@ -59,9 +59,6 @@ lint: setup-lint venv-dev checkpatch shellcheck ## ruff, mypy --strict, checkpat
 setup: ## install the Debian packages that are missing (says which; needs root or sudo then)
 	@scripts/setup.sh
 
-setup-test:
-	@scripts/setup.sh --test
-
 setup-lint:
 	@scripts/setup.sh --lint
 

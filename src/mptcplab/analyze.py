@@ -34,6 +34,8 @@ _OPTION_NAMES = {
     dissect.MP_TCPRST: "MP_TCPRST",
 }
 _MS = 1e6
+# An acknowledgment that is on its way when data come does not have them yet.
+_DELAYED_NS = 1_000_000
 
 
 @dataclass
@@ -305,6 +307,7 @@ class _Connecting:
         """All figures of one direction: of the connection, over time, of each subflow."""
         packets = self._packets
         near, far = (0, -1) if way == TO_SERVER else (-1, 0)
+        answer_ns = self._answer_ns(way)
         sent, arrived, in_order, ways = [], [], [], []
         for flow, bases in zip(self._flows, self._bases, strict=True):
             first, last = flow.views[near], flow.views[far]
@@ -314,7 +317,7 @@ class _Connecting:
             seen = acked if first is last else acknowledged(packets, last, way, bases[way])
             sent.append(out)
             arrived.append(in_)
-            in_order.append(in_.in_order(seen))
+            in_order.append(in_.in_order(seen, answer_ns))
             figures = _way(packets, flow, way, first, out, in_)
             figures.delivered_bytes = in_order[-1].bytes
             figures.rtt = _rtt(out, acked)
@@ -422,9 +425,10 @@ class _Connecting:
         order = np.argsort(time_ns, kind="stable")
         time_ns = time_ns[order]
         cells = Cells.of(np.concatenate(begin)[order], np.concatenate(end)[order])
-        done = cells.whole_from(time_ns, self._data_acknowledged(way, base))
+        acked = self._data_acknowledged(way, base)
+        came, done = cells.whole_from(time_ns, acked, self._answer_ns(way))
         owned = np.flatnonzero(cells.first < len(time_ns))
-        came, left, width = time_ns[cells.first[owned]], done[owned], np.diff(cells.bounds)[owned]
+        came, left, width = came[owned], done[owned], np.diff(cells.bounds)[owned]
         delivered = int(width[left < NEVER].sum())
         waited = left > came
         came, left, width = came[waited], np.minimum(left[waited], last), width[waited]
@@ -435,8 +439,18 @@ class _Connecting:
         latest = np.append(at[1:] != at[:-1], True) if len(at) else np.empty(0, np.bool_)
         return delivered, (at[latest], length[latest])
 
+    def _answer_ns(self, way: int) -> int | None:
+        """How long the receiver takes to answer, as seen where arrivals are; None if not known."""
+        longest = _DELAYED_NS
+        for flow in self._flows:
+            reach_ns = flow.views[-1 if way == TO_SERVER else 0].reach_ns[way]
+            if reach_ns is None:
+                return None
+            longest = max(longest, 2 * reach_ns)
+        return longest
+
     def _data_acknowledged(self, way: int, base: int) -> tuple[Array, Array]:
-        """Up to where the stream of the connection was acknowledged, and when."""
+        """Up to where the stream of the connection is acknowledged by each packet, and when."""
         packets = self._packets
         back = []
         for flow in self._flows:
@@ -444,7 +458,7 @@ class _Connecting:
             back.append(mine[packets.has[mine] & dissect.HAS_DATA_ACK != 0])
         merged = np.concatenate(back)
         merged = merged[np.argsort(packets.time_ns[merged], kind="stable")]
-        return rising(unwrapped(packets.data_ack[merged], base), packets.time_ns[merged])
+        return unwrapped(packets.data_ack[merged], base), packets.time_ns[merged]
 
 
 def _way(packets: Packets, flow: Flow, way: int, first: View, out: Sent, in_: Sent) -> Way:
@@ -462,13 +476,23 @@ def _way(packets: Packets, flow: Flow, way: int, first: View, out: Sent, in_: Se
         packets=len(first.ways[way]),
         data_packets=_count(out.packet),
         data_bytes=int(out.length.sum()),
-        retransmitted_packets=_count(out.packet[again > 0]),
+        retransmitted_packets=_count(out.packet[again > 0]) + _control_again(packets, first, way),
         retransmitted_bytes=int(again.sum()),
         arrived_packets=_count(in_.packet),
         arrived_bytes=int(in_.cells.fresh.sum()),
         duplicate_packets=_count(in_.packet[in_.cells.fresh == 0]),
         options=dict(sorted(options.items())),
     )
+
+
+def _control_again(packets: Packets, view: View, way: int) -> int:
+    """Packets without payload that were sent again: those with SYN or FIN."""
+    mine = view.ways[way]
+    again = 0
+    for flag in (dissect.SYN, dissect.FIN):
+        flagged = mine[packets.flags[mine] & flag != 0]
+        again += int(np.count_nonzero(packets.payload[flagged[1:]] == 0))
+    return again
 
 
 def _count(packets: Array) -> int:
@@ -551,7 +575,7 @@ def _rtt(sent: Sent, acked: tuple[Array, Array]) -> Rtt:
     Not if a retransmission is among what is acknowledged (Karn and Partridge 1987): then it is not
     known what was answered, nor what waited for it.
     """
-    values, when = acked
+    values, when = rising(*acked)
     fresh = sent.cells.fresh == sent.length
     ends, times = sent.end[fresh], sent.time_ns[fresh]
     if not len(ends) or not len(values):

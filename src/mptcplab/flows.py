@@ -39,6 +39,7 @@ class View:
     file: int
     ways: tuple[Array, Array]
     place: str = ""  # "the client", "the server", "between them" or "an unknown place"
+    reach_ns: tuple[int | None, int | None] = (None, None)  # round-trip times to server and client
 
 
 @dataclass
@@ -254,6 +255,7 @@ def _order(packets: Packets, flow: Flow, sizes_of_files: Counter[int]) -> None:
     )
     for view, (there, back) in zip(flow.views, reach, strict=True):
         view.place = "an unknown place"
+        view.reach_ns = (there, back)
         if there is not None and back is not None and there + back > 0:
             share = back / (there + back)
             view.place = (

@@ -39,10 +39,13 @@ class Sent:
     data_begin: Array
     cells: Cells
 
-    def in_order(self, acked: tuple[Array, Array]) -> InOrder:
-        """What the subflow hands on to the connection, and when: all before it must be there."""
+    def in_order(self, acked: tuple[Array, Array], answer_ns: int | None) -> InOrder:
+        """What the subflow hands on to the connection, and when: all before it must be there.
+
+        `acked` and `answer_ns` as in Cells.whole_from.
+        """
         owned = np.flatnonzero(self.cells.first < len(self.begin))
-        ready = self.cells.whole_from(self.time_ns, acked)[owned]
+        ready = self.cells.whole_from(self.time_ns, acked, answer_ns)[1][owned]
         owned, ready = owned[ready < NEVER], ready[ready < NEVER]
         low, high = self.cells.bounds[owned], self.cells.bounds[owned + 1]
         return InOrder(ready, self.cells.first[owned], low, high)
@@ -113,21 +116,37 @@ class Cells:
         )
         return cls(bounds, first, fresh.astype(np.int64))
 
-    def whole_from(self, time_ns: Array, holes: tuple[Array, Array]) -> Array:
-        """When each cell was there and all before it, given when the ranges came.
+    def whole_from(
+        self, time_ns: Array, acked: tuple[Array, Array], answer_ns: int | None
+    ) -> tuple[Array, Array]:
+        """When each cell came, and when it and all before it were there; NEVER if not.
 
-        `holes`, of what the receiver acknowledged: up to where, and when; ascending. What nobody
-        carried was there by then: the capture missed it. NEVER if it never was.
+        `time_ns`: when the ranges came. `acked`: up to where the receiver acknowledged, and when it
+        was seen to. What nobody carried was there by then: the capture missed it. And what was
+        there must be in every acknowledgment that is sent later, `answer_ns` at most after it came
+        (None: it is not known how long that takes). If it is not, the receiver had no room, and
+        dropped something: then it was not in order until the acknowledgment that has it, and if it
+        is the very next, it had not come either.
         """
-        known = np.append(time_ns, NEVER)
-        there = known[self.first]
-        missing = np.flatnonzero(self.first == len(time_ns))
-        if len(missing):
-            acked, when = holes
-            at = np.searchsorted(acked, self.bounds[missing + 1])
-            there[missing] = np.append(when, NEVER)[at]
-        whole: Array = np.maximum.accumulate(there)
-        return whole
+        came = np.append(time_ns, NEVER)[self.first]
+        values, when = acked
+        if not len(values) or not len(came):
+            return came, np.maximum.accumulate(came) if len(came) else came
+        peak = np.maximum.accumulate(values)
+        at = np.searchsorted(peak, self.bounds[1:])
+        acked_ns = np.append(when, NEVER)[at]
+        there = np.where(self.first == len(time_ns), acked_ns, came)
+        done: Array = np.maximum.accumulate(there)
+        if answer_ns is None:
+            return came, done
+        before = np.maximum(at - 1, 0)
+        # what no acknowledgment has may be of the end, when none is sent any more
+        wrong = (at > 0) & (at < len(peak)) & (done < NEVER) & (when[before] - answer_ns > done)
+        if wrong.any():
+            dropped = wrong & (self.bounds[:-1] <= peak[before])
+            came = np.where(dropped, acked_ns, came)
+            done = np.maximum.accumulate(np.where(wrong, acked_ns, done))
+        return came, done
 
 
 def _sorted_unique(values: Array) -> Array:
@@ -239,10 +258,10 @@ def _by_mapping(
 
 
 def acknowledged(packets: Packets, view: View, way: int, base: int) -> tuple[Array, Array]:
-    """Up to where the stream of a direction was acknowledged on the subflow, and when."""
+    """Up to where each packet acknowledged the stream of a direction on the subflow, and when."""
     back = view.ways[1 - way]
     back = back[packets.flags[back] & dissect.ACK != 0]
-    return rising(unwrapped(packets.ack[back], base), packets.time_ns[back])
+    return unwrapped(packets.ack[back], base), packets.time_ns[back]
 
 
 def rising(values: Array, time_ns: Array) -> tuple[Array, Array]:

@@ -186,6 +186,15 @@ def test_bytes_that_tcp_saw_before_are_retransmitted(tmp_path: Path) -> None:
     assert (way.reinjected_packets, way.reinjected_bytes) == (1, 50)
 
 
+def test_a_syn_and_a_fin_that_are_sent_again_count(tmp_path: Path) -> None:
+    talk = two_subflows()
+    client, server = talk.ends(1)
+    fin = Packet(200 * MS, client, server, 1201, 5001, FIN | ACK)
+    talk.packets = [talk.packets[0], *talk.packets, fin, fin.at(300 * MS), fin.at(400 * MS)]
+    way = one(analysed(tmp_path, talk)).subflows[0].ways[TO_SERVER]
+    assert (way.retransmitted_packets, way.retransmitted_bytes) == (3, 0)
+
+
 def test_data_that_another_subflow_carried_is_reinjected(tmp_path: Path) -> None:
     # bytes 100 to 200 of the connection were on subflow 2; 50 of the next packet are new
     talk = two_subflows().data(120, 1, 200, 100, 100).data(121, 1, 300, 100, 350)
@@ -220,6 +229,20 @@ def test_what_waits_on_a_subflow_is_not_in_the_queue_of_the_connection(tmp_path:
     assert to_server.ofo_bytes_max == 0
     # but it was reordered on its way
     assert to_server.reordered_packets == 1
+
+
+def test_what_the_receiver_dropped_is_not_in_order_until_it_acknowledges_it(tmp_path: Path) -> None:
+    talk = (
+        Talk().handshake(1, to_server=0, to_client=20).handshake(2, 20, to_server=0, to_client=20)
+    )
+    # 0 to 100 came and was dropped: what comes behind it waits, as the data ACKs tell, for a copy
+    talk.data(100, 1, 0, 100, 0).ack(100, 1, 100, 0).data(110, 2, 0, 100, 100)
+    talk.ack(110, 2, 100, 0).ack(150, 2, 100, 0).data(160, 2, 100, 100, 0).ack(160, 2, 200, 200)
+    talk.data(200, 1, 100, 100, 200).ack(200, 1, 200, 300)
+    connection = one(analysed(tmp_path, talk))
+    assert connection.directions[TO_SERVER].ofo_bytes_mean == pytest.approx(100 * 50 / 100)
+    assert connection.directions[TO_SERVER].reinjected_bytes == 100
+    assert connection.directions[TO_SERVER].delivered_bytes == 300
 
 
 def test_reordering_counts_who_comes_behind_a_later_one(tmp_path: Path) -> None:

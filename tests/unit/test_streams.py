@@ -37,7 +37,7 @@ def test_a_cell_is_whole_when_all_bytes_before_it_are_there(ranges: list[tuple[i
     times = np.arange(len(ranges)) * 10
     cells = Cells.of(begin, end)
     nothing = np.empty(0, np.int64)
-    whole = cells.whole_from(times, (nothing, nothing))
+    _, whole = cells.whole_from(times, (nothing, nothing), None)
     came: dict[int, int] = {}
     for low, high, time in zip(begin, end, times, strict=True):
         for byte in range(low, high):
@@ -50,7 +50,20 @@ def test_a_cell_is_whole_when_all_bytes_before_it_are_there(ranges: list[tuple[i
 def test_what_the_capture_missed_was_there_when_it_was_acknowledged() -> None:
     cells = Cells.of(np.array([1, 101]), np.array([51, 151]))
     acked = np.array([51, 151, 201]), np.array([5, 40, 50])
-    assert cells.whole_from(np.array([3, 20]), acked).tolist() == [3, 40, 40]
+    came, whole = cells.whole_from(np.array([3, 20]), acked, None)
+    assert came.tolist() == [3, NEVER, 20]
+    assert whole.tolist() == [3, 40, 40]
+
+
+def test_what_later_acknowledgments_lack_was_dropped() -> None:
+    # 0 to 10 came at 1 and is not in what was sent at 30: it came again, by the time of 50
+    cells = Cells.of(np.array([0, 10]), np.array([10, 20]))
+    acked = np.array([0, 0, 20]), np.array([2, 30, 50])
+    came, whole = cells.whole_from(np.array([1, 2]), acked, 5)
+    assert (came.tolist(), whole.tolist()) == ([50, 2], [50, 50])
+    # unless the receiver may take so long to answer
+    came, whole = cells.whole_from(np.array([1, 2]), acked, 29)
+    assert (came.tolist(), whole.tolist()) == ([1, 2], [1, 2])
 
 
 @pytest.mark.parametrize("base", [0, 5, 2**31, 2**32 - 3])

@@ -556,7 +556,7 @@ static void __attribute__((noreturn)) direct(const struct traffic *t)
 	end_all();
 	tell(REPORT_ENDED, end_ns, 0);
 	tell(REPORT_STATUS, programs[CLIENT].status,
-	       server_had_ended ? programs[SERVER].status : 0);
+	     server_had_ended ? programs[SERVER].status : 0);
 	_exit(0);
 }
 

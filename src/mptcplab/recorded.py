@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mptcplab import links
 from mptcplab.errors import RunError
 from mptcplab.records import Records, Samples, path_indices, select
 from mptcplab.scenario import Scenario
@@ -88,7 +89,7 @@ def flow(
     scenario: Scenario,
     client: Samples,
     server: Samples,
-    links: Records | None,
+    queues: Records | None,
     guest: Mapping[str, Any],
     way: Way,
 ) -> Flow:
@@ -99,14 +100,14 @@ def flow(
     """
     sides = [side(scenario, "client", client), side(scenario, "server", server)]
     sender, receiver = sides if way == "up" else reversed(sides)
-    recorded = [client.connection, server.connection, *([] if links is None else [links])]
+    recorded = [client.connection, server.connection, *([] if queues is None else [queues])]
     times = np.unique(np.concatenate([part["time_ns"] for part in recorded])).astype(np.int64)
     interval = _measured_interval(scenario, "server" if way == "up" else "client", times, guest)
     return Flow(
         way=way,
         sender=sender,
         receiver=receiver,
-        queues={} if links is None else dict(_queues(scenario, links, way)),
+        queues={} if queues is None else dict(_queues(scenario, queues, way)),
         interval=interval,
         times=times[within(times, interval)],
     )
@@ -197,10 +198,10 @@ def _parts(records: Records, numbers: npt.NDArray[Any]) -> Iterator[Records]:
         yield select(records, order[begin:end])
 
 
-def _queues(scenario: Scenario, links: Records, way: Way) -> Iterator[tuple[int, Records]]:
-    side = "rs" if way == "up" else "rc"
-    for index in range(len(scenario.paths)):
-        found = select(links, links["device"] == f"{side}{index + 1}".encode())
+def _queues(scenario: Scenario, recorded: Records, way: Way) -> Iterator[tuple[int, Records]]:
+    for index, path in enumerate(scenario.paths):
+        device = links.bottleneck(index + 1, way, getattr(path, way)).device
+        found = select(recorded, recorded["device"] == device.encode())
         if len(found):
             yield index, found
 

@@ -90,7 +90,7 @@ def _scenario_options(command: F) -> F:
             multiple=True,
             metavar="NAME:RATE,DELAY[,KEY=VALUE...]",
             help="A path, with its rate and one-way delay; keys: queue, loss, jitter, and any of "
-            "them for one direction (up.rate, down.delay, ...); preset, for a kind of link. "
+            "them for one direction (up.rate, down.delay, ...); docs/scenario.md has all. "
             "PRESET[:KEY=VALUE,...] is short for one so named. Up to 8.",
         ),
         click.option(
@@ -98,7 +98,8 @@ def _scenario_options(command: F) -> F:
             "-e",
             multiple=True,
             metavar="TIME:PATH:ACTION",
-            help="What happens to a path on the way, e.g. 3s:lte:down; down, up or close.",
+            help="What happens to a path on the way, e.g. 3s:lte:down: down, up, close, change, "
+            "handover, backup or regular, and keys such as lasts and every; docs/scenario.md.",
         ),
         click.option("--cc", help="Congestion control: cubic, reno, bbr or vegas.  [cubic]"),
         click.option("--transport", help="mptcp, or tcp over one path.  [mptcp]"),

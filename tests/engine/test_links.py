@@ -103,7 +103,7 @@ def test_exactly_those_packets_are_lost_that_are_named(run_scenario: RunScenario
         "a:10mbit,10ms,queue=2000,up.drop=5+17+100",
         transport="tcp",
         size="1MB",
-        capture=True,
+        pcap=True,
     )
     assert run.client.subflow["retransmitted_packets"][-1] == 3
     capture = run.capture("a")
@@ -125,7 +125,7 @@ def test_acks_are_lost_by_their_number(run_scenario: RunScenario) -> None:
 
     def first_acknowledged(keys: str) -> int:
         run = run_scenario(
-            f"a:10mbit,10ms,queue=2000{keys}", transport="tcp", size="1MB", capture=True
+            f"a:10mbit,10ms,queue=2000{keys}", transport="tcp", size="1MB", pcap=True
         )
         sent, received = packets(run)
         assert sent == received

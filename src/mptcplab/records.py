@@ -61,7 +61,12 @@ class Field:
 
 
 HEAD = (
-    Field("time_ns", "u64", "ns", "virtual CLOCK_MONOTONIC at which the sample was taken"),
+    Field(
+        "time_ns",
+        "u64",
+        "ns",
+        "virtual CLOCK_MONOTONIC of the sample, which is taken before all else of that time",
+    ),
     Field(
         "connection",
         "u32",

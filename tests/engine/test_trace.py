@@ -19,8 +19,8 @@ def kind(decisions: Records, name: str) -> Records:
 
 
 def until(decisions: Records, times: Records) -> np.ndarray:
-    """How many decisions there were at each of these times."""
-    return np.searchsorted(decisions["time_ns"], times, side="right")
+    """How many decisions there were before each of these times, at which samples come first."""
+    return np.searchsorted(decisions["time_ns"], times, side="left")
 
 
 def samples_of(run: Run) -> list[bytes]:

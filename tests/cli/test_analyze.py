@@ -96,8 +96,15 @@ def test_an_interrupt_ends_it(tmp_path: Path) -> None:
     content = write_pcap(tmp_path / "x.pcap", conversation()).read_bytes()
     out = tmp_path / "out"
     command = [sys.executable, "-m", "mptcplab", "analyze", str(pipe), "--out", str(out)]
+
+    def heed_interrupts() -> None:
+        # who starts the tests in the background has them ignored
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
     with (
-        subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running,
+        subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
+        ) as running,
         pipe.open("wb") as to,  # waits until it is read
     ):
         to.write(content)

@@ -78,8 +78,8 @@ def test_nothing_is_blocked_on_one_path_alone(run_scenario: RunScenario) -> None
 def test_every_packet_has_arrived_is_on_its_way_waits_or_was_dropped(
     run_scenario: RunScenario,
 ) -> None:
-    # a random loss each 2.4 s; in between the window of some 30 packets grows by one each round trip
-    # of up to 50 ms until the queue is full
+    # a random loss each 2.4 s; in between the window of some 30 packets grows by one each round
+    # trip of up to 50 ms until the queue is full
     run = run_scenario("a:10mbit,10ms,queue=30,loss=0.05%", transport="tcp", duration="20s")
     last = link(run, "rs1")[-1]
     sent = int(run.client.subflow["data_packets_out"][-1])

@@ -119,7 +119,7 @@ def side(scenario: Scenario, name: str, samples: Samples) -> Side:
     Refuses what would give wrong figures without being noticed.
     """
     connections = list(_parts(samples.connection, samples.connection["connection"]))
-    if not connections and scenario.workload.kind == "bulk":
+    if not connections and scenario.workload.kind in ("bulk", "program"):
         raise RunError(f"the records of the {name} have 0 connections; the workload has some")
     numbers = samples.subflow["connection"].astype(np.int64) << 8 | samples.subflow["n"]
     subflows = []

@@ -59,7 +59,9 @@ def test_every_command_of_the_page_works(lab_kernel: KernelBuild, tmp_path: Path
     assert ran >= 8
     (traced,) = tmp_path.glob("mptcplab-out/runs/*/client.decisions")
     assert traced.stat().st_size > 0
-    assert {file.name for file in traced.parent.glob("*.pcapng")} == {"wifi.pcapng", "lte.pcapng"}
+    assert {file.name for file in traced.parent.glob("*.pcapng")} == {
+        *("client.pcapng", "server.pcapng", "router-wifi.pcapng", "router-lte.pcapng")
+    }
 
 
 def test_the_names_of_the_page_are_those_of_the_template() -> None:

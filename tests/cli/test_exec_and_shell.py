@@ -7,6 +7,7 @@ import fcntl
 import os
 import pty
 import re
+import select
 import signal
 import struct
 import subprocess
@@ -163,6 +164,10 @@ def test_a_script_in_the_shell(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+#: Many times what a busy machine takes for what is waited for.
+LONGEST_S = 300
+
+
 class Terminal:
     """A terminal on which somebody types."""
 
@@ -174,9 +179,15 @@ class Terminal:
         os.write(self._side, text.encode())
 
     def wait_for(self, pattern: str) -> re.Match[str]:
-        """What is shown from here on up to the pattern; fails when the program ends before."""
+        """What is shown from here on up to the pattern; fails when the program ends before.
+
+        It also fails if nothing is shown for so long that nothing will be.
+        """
         shown = ""
         while not (found := re.search(pattern, shown)):
+            if not select.select([self._side], [], [], LONGEST_S)[0]:
+                self._process.kill()
+                pytest.fail(f"it waits, having shown {shown!r}")
             try:
                 shown += os.read(self._side, 4096).decode()
             except OSError:  # the other side is closed
@@ -227,8 +238,9 @@ def test_a_shell_on_a_terminal(terminal: Callable[..., Terminal], tmp_path: Path
         reply = shell.wait_for(r"time=([0-9.]+) ms")
         assert float(reply[1]) >= 20
         shell.wait_for("# ")
-        shell.type("sleep 1000\n")
-        shell.wait_for("\n")
+        # not before it runs: the shell would take it for input
+        shell.type("sh -c 'echo begun; exec sleep 1000'\n")
+        shell.wait_for("\nbegun")
         shell.type("\x03")
         shell.wait_for("# ")
         shell.type("server bash\n")

@@ -14,7 +14,8 @@
  * brought the ACK is locked, too. A pick for another one is handed over: it
  * waits in conn->handoff until that subflow's delegated action, or a process,
  * carries it out. Three things are written without owning the connection,
- * under the spinlock alone: subflow->silent, subflow->timed_out and msk->mps.
+ * under the spinlock alone: subflow->silent, subflow->timed_out and msk->mps;
+ * subflow->linear is read so.
  */
 
 #include <linux/prefetch.h>
@@ -144,6 +145,18 @@ struct mps_segment *mps_next_unacked(const struct mps_conn *conn, const struct m
 	return mps_skip_unsent(conn, mps_next(&conn->msk->rtx_queue, seg, frag.list));
 }
 EXPORT_SYMBOL_GPL(mps_next_unacked);
+
+struct mps_segment *mps_latest_sent(const struct mps_conn *conn)
+{
+	struct list_head *queue = &conn->msk->rtx_queue, *last = queue->prev;
+	struct mps_segment *unsent = mps_first_unsent(conn);
+
+	/* of the first unsent one, a part may have left */
+	if (unsent)
+		last = mps_sent(unsent) ? &unsent->frag.list : unsent->frag.list.prev;
+	return last == queue ? NULL : list_entry(last, struct mps_segment, frag.list);
+}
+EXPORT_SYMBOL_GPL(mps_latest_sent);
 
 struct mps_segment *mps_oldest_missing(struct mps_conn *conn, struct mps_subflow *subflow)
 {
@@ -421,14 +434,31 @@ static void mps_snapshot(struct mps_subflow *subflow)
 	subflow->outstanding_bytes = write_seq - snd_una;
 	subflow->window_bytes = max_t(s32, snd_una + READ_ONCE(tp->snd_wnd) - write_seq, 0);
 	subflow->pacing_rate = pacing == ~0UL ? U64_MAX : pacing;
+	subflow->delivered_pkts = tp->delivered;
+	subflow->delivered_ns = tp->delivered_mstamp * NSEC_PER_USEC;
+	subflow->delivered_sent_ns = tp->rack.mstamp * NSEC_PER_USEC;
+}
+
+/* The oldest packet in flight. The subflow is locked: otherwise an ACK may free
+ * it. TCP keeps its packets in the order in which they were sent, without those
+ * that arrived or were found lost; after a timeout, all are.
+ */
+static void mps_snapshot_oldest(struct mps_subflow *subflow)
+{
+	const struct tcp_sock *tp = tcp_sk(subflow->ssk);
+	const struct sk_buff *skb;
+
+	skb = list_first_entry_or_null(&tp->tsorted_sent_queue, struct sk_buff,
+				       tcp_tsorted_anchor);
+	subflow->oldest_sent_ns = skb ? skb->skb_mstamp_ns : 0;
 }
 
 /* Brings one subflow up to date and tells the scheduler what happened to it.
  * `heard`: it may have had an ACK or a timeout; all but its priority and its
- * usability is as it was, if not.
+ * usability is as it was, if not. `locked`: it is.
  */
 static void mps_refresh_subflow(struct mps_conn *conn, struct mptcp_subflow_context *ctx,
-				bool heard)
+				bool heard, bool locked)
 {
 	struct mps_subflow *subflow = ctx->mps;
 	const struct mps_ops *ops = conn->ops;
@@ -438,6 +468,8 @@ static void mps_refresh_subflow(struct mps_conn *conn, struct mptcp_subflow_cont
 
 	if (heard)
 		mps_snapshot(subflow);
+	if (locked)
+		mps_snapshot_oldest(subflow);
 	backup = ctx->backup || ctx->request_bkup;
 	usable = !READ_ONCE(subflow->silent) && !ctx->closing && mptcp_subflow_active(ctx);
 	changed = usable != subflow->usable || backup != subflow->backup;
@@ -475,19 +507,32 @@ static void mps_refresh_subflow(struct mps_conn *conn, struct mptcp_subflow_cont
 	}
 }
 
-/* Segments that were sent, but on no subflow that is usable now, are to be
- * sent on another one. If there is none, TCP's own repetition is all there is;
- * and it is enough where a subflow has come back.
+/* The usable subflows that are not distrusted; all of them, if there is none. */
+static u32 mps_trusted_mask(const struct mps_conn *conn)
+{
+	const struct mps_subflow *subflow;
+	u32 mask = conn->usable_mask;
+
+	mps_for_each_subflow(conn, subflow)
+		if (subflow->distrusted)
+			mask &= ~BIT(subflow->slot);
+	return mask ?: conn->usable_mask;
+}
+
+/* Segments that were sent, but on no subflow that is usable now and trusted, are
+ * to be sent on another one. If there is none, TCP's own repetition is all there
+ * is; and it is enough where a subflow has come back.
  */
 void mps_recover(struct mps_conn *conn)
 {
+	u32 trusted = mps_trusted_mask(conn);
 	struct list_head *after = &conn->reinject;
 	struct mps_segment *seg;
 
-	if (!conn->usable_mask)
+	if (!trusted)
 		return;
 	list_for_each_entry(seg, &conn->msk->rtx_queue, frag.list) {
-		u32 alive = seg->carried & conn->usable_mask;
+		u32 alive = seg->carried & trusted;
 		/* one that was sent in pieces needs all of them */
 		bool orphan = mps_sent(seg) && (seg->split ? alive != seg->carried || !alive :
 							      !alive);
@@ -502,8 +547,42 @@ void mps_recover(struct mps_conn *conn)
 }
 EXPORT_SYMBOL_GPL(mps_recover);
 
-/* ssk: the only subflow that had an ACK or a timeout since the last time; NULL:
- * any may have had.
+void mps_distrust(struct mps_subflow *subflow, bool distrust)
+{
+	if (subflow->distrusted == distrust)
+		return;
+	subflow->distrusted = distrust;
+	mps_recover(subflow->conn);
+}
+EXPORT_SYMBOL_GPL(mps_distrust);
+
+/* A segment was sent on a subflow that is perhaps distrusted: then it is to be
+ * sent on another one, too.
+ */
+void mps_doubt(struct mps_conn *conn, const struct mps_subflow *subflow,
+	       struct mps_segment *seg)
+{
+	struct mps_segment *before;
+
+	if (!subflow->distrusted || !list_empty(&seg->reinject) ||
+	    (seg->carried & mps_trusted_mask(conn)))
+		return;
+	/* mostly it is the last one */
+	list_for_each_entry_reverse(before, &conn->reinject, reinject)
+		if (before64(before->frag.data_seq, seg->frag.data_seq))
+			break;
+	list_add(&seg->reinject, &before->reinject);
+}
+EXPORT_SYMBOL_GPL(mps_doubt);
+
+void mps_set_linear_timeouts(struct mps_subflow *subflow, bool linear)
+{
+	WRITE_ONCE(subflow->linear, linear);
+}
+EXPORT_SYMBOL_GPL(mps_set_linear_timeouts);
+
+/* ssk: the only subflow that had an ACK or a timeout since the last time, locked;
+ * NULL: any may have had.
  */
 static void mps_refresh(struct mps_conn *conn, const struct sock *ssk)
 {
@@ -528,7 +607,8 @@ static void mps_refresh(struct mps_conn *conn, const struct sock *ssk)
 		subflow = ctx->mps;
 		if (!subflow)
 			continue;
-		mps_refresh_subflow(conn, ctx, !ssk || subflow->ssk == ssk);
+		mps_refresh_subflow(conn, ctx, !ssk || subflow->ssk == ssk,
+				    subflow->ssk == ssk);
 		if (!subflow->usable)
 			continue;
 		usable++;
@@ -574,6 +654,9 @@ static struct mps_segment *mps_find_segment(struct mps_conn *conn, const struct 
 	case MPS_DUPLICATE:
 		/* the one that redundant schedulers pick may be far from the first */
 		seg = mps_oldest_missing(conn, pick->subflow);
+		if (seg && mps_seq(conn, seg) == pick->seq)
+			return seg;
+		seg = mps_latest_sent(conn);
 		if (seg && mps_seq(conn, seg) == pick->seq)
 			return seg;
 		list_for_each_entry(seg, &conn->msk->rtx_queue, frag.list)
@@ -747,6 +830,12 @@ static bool mps_decide(struct mps_conn *conn, struct mps_pick *pick, struct mps_
 	return true;
 }
 
+void mps_event(const struct mps_conn *conn, const struct mps_subflow *subflow, u32 number)
+{
+	mps_trace(conn, subflow, DECISION_EVENT, 0, number);
+}
+EXPORT_SYMBOL_GPL(mps_event);
+
 /* --- carrying out */
 
 /* Queues the pick on its subflow, which is locked. Returns the bytes queued, 0
@@ -844,8 +933,10 @@ static int mps_transmit(struct mps_conn *conn, const struct mps_pick *pick,
 	}
 	conn->nxt_seq = msk->snd_nxt - conn->base_seq;
 	msk->last_data_sent = tcp_jiffies32;
+	mps_doubt(conn, subflow, seg);
 	/* after a pause, TCP has made the congestion window smaller by now */
 	mps_snapshot(subflow);
+	mps_snapshot_oldest(subflow);
 	if (conn->ops->on_sent)
 		conn->ops->on_sent(conn, pick, copied);
 	return copied;
@@ -977,15 +1068,18 @@ void mps_packet_received(struct mptcp_subflow_context *ctx)
 		WRITE_ONCE(subflow->silent, false);
 }
 
-/* A subflow had a retransmission timeout; it is locked. */
-void mptcp_subflow_timeout(struct sock *ssk)
+/* A subflow had a retransmission timeout; it is locked. Is the next one not to
+ * be twice as long?
+ */
+bool mptcp_subflow_timeout(struct sock *ssk)
 {
 	struct mptcp_subflow_context *ctx = mptcp_subflow_ctx(ssk);
 	struct mps_subflow *subflow;
 	struct sock *sk = ctx->conn;
+	bool linear = false;
 
 	if (!sk)
-		return;
+		return false;
 	mptcp_data_lock(sk);
 	/* pairs with mps_attach() */
 	subflow = smp_load_acquire(&ctx->mps);
@@ -993,8 +1087,10 @@ void mptcp_subflow_timeout(struct sock *ssk)
 		WRITE_ONCE(subflow->silent, true);
 		WRITE_ONCE(subflow->timed_out, true);
 		__mptcp_check_push(sk, ssk);
+		linear = READ_ONCE(subflow->linear);
 	}
 	mptcp_data_unlock(sk);
+	return linear;
 }
 
 /* Asked by net/mptcp when the connection's retransmission timer has fired:

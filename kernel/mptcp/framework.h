@@ -39,5 +39,7 @@ int mps_get_subflow(struct mptcp_sock *msk, struct mptcp_sched_data *data);
 const char *mps_check_pick(struct mps_conn *conn, const struct mps_pick *pick,
 			   struct mps_segment **seg);
 void mps_recover(struct mps_conn *conn);
+void mps_doubt(struct mps_conn *conn, const struct mps_subflow *subflow,
+	       struct mps_segment *seg);
 
 #endif

@@ -9,6 +9,17 @@
 #define RP_RTT_RATIO		4
 #define RP_SMALL_CWND_PKTS	4
 
+/* Is there a usable subflow that is not distrusted? */
+static bool mps_any_trusted(const struct mps_conn *conn)
+{
+	const struct mps_subflow *subflow;
+
+	mps_for_each_subflow(conn, subflow)
+		if (subflow->usable && !subflow->distrusted)
+			return true;
+	return false;
+}
+
 bool mps_only_backups(const struct mps_conn *conn)
 {
 	const struct mps_subflow *subflow;
@@ -26,10 +37,11 @@ struct mps_subflow *mps_lowest_rtt(struct mps_conn *conn, const struct mps_segme
 	 * regular ones that did, backups that did
 	 */
 	struct mps_subflow *subflow, *best = NULL;
+	bool any_trusted = mps_any_trusted(conn);
 	int class, best_class = INT_MAX;
 
 	mps_for_each_subflow(conn, subflow) {
-		if (!subflow->usable)
+		if (!subflow->usable || (subflow->distrusted && any_trusted))
 			continue;
 		class = subflow->backup + (seg && mps_carried_by(seg, subflow) ? 2 : 0);
 		if (class > best_class)

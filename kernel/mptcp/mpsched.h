@@ -29,7 +29,7 @@
 #include <net/mptcp.h>
 #include <net/tcp.h>
 
-#define MPS_PARAMS_MAX		16
+#define MPS_PARAMS_MAX		32
 
 struct mps_ops;
 struct mps_segment;
@@ -60,6 +60,14 @@ struct mps_subflow {
 	u32	window_bytes;		/* left of the receive window as this subflow knows it */
 	u64	pacing_rate;		/* bytes per second; ~0: not paced */
 
+	/* what its acknowledgments say, selective ones counted; times as of
+	 * mps_clock_ns(), 0: there is none
+	 */
+	u32	delivered_pkts;		/* since its beginning */
+	u64	delivered_ns;		/* when the latest acknowledgment came */
+	u64	delivered_sent_ns;	/* when what it acknowledged was sent */
+	u64	oldest_sent_ns;		/* when the oldest packet in flight was sent */
+
 	/* private: to the framework */
 	struct list_head	node;		/* mps_conn.subflows */
 	struct mps_conn		*conn;
@@ -69,6 +77,8 @@ struct mps_subflow {
 	bool			established;	/* init_subflow() was called */
 	bool			timed_out;	/* an RTO that was not dealt with yet */
 	bool			silent;		/* nothing came back since the RTO */
+	bool			distrusted;	/* mps_distrust() */
+	bool			linear;		/* mps_set_linear_timeouts() */
 	u64			acked_seen;
 	u64			penalised_ns;
 	u32			penalty_pkts;	/* ~0: none */
@@ -273,6 +283,9 @@ struct mps_segment *mps_next_reinjection(const struct mps_conn *conn,
 struct mps_segment *mps_oldest_unacked(const struct mps_conn *conn);
 struct mps_segment *mps_next_unacked(const struct mps_conn *conn, const struct mps_segment *seg);
 
+/* The last of these before the first unsent segment. */
+struct mps_segment *mps_latest_sent(const struct mps_conn *conn);
+
 /* The oldest of these, up to the first unsent segment, that the subflow did
  * not carry. Cheap: it goes on where it stood the last time.
  */
@@ -354,10 +367,10 @@ bool mps_only_backups(const struct mps_conn *conn);
 /* --- what several schedulers have in common */
 
 /* The choice of the default scheduler of v0.9x: the available subflow with the
- * lowest smoothed RTT, the first one in a tie. A subflow that did not carry
- * the segment comes before those that did; NULL stands for new data. Backup
- * subflows are for new data when no other is usable, and for a segment that
- * all others carried. NULL: wait.
+ * lowest smoothed RTT, the first one in a tie; a distrusted one only if all are.
+ * A subflow that did not carry the segment comes before those that did; NULL
+ * stands for new data. Backup subflows are for new data when no other is usable,
+ * and for a segment that all others carried. NULL: wait.
  */
 struct mps_subflow *mps_lowest_rtt(struct mps_conn *conn, const struct mps_segment *seg);
 
@@ -393,6 +406,21 @@ void mps_penalise(struct mps_subflow *subflow);
 /* Sets another such limit, in segments; ~0: none. The smaller one counts. */
 void mps_set_limit(struct mps_subflow *subflow, u32 pkts);
 
+/* --- subflows in trouble that TCP knows nothing of yet */
+
+/* What is, or will be, on its way over this subflow alone waits in the
+ * reinjection queue, as after a timeout; the subflow may be picked all the same.
+ * Undone with false: what is still queued is left to the subflow again. Does
+ * nothing while no other subflow can be trusted.
+ */
+void mps_distrust(struct mps_subflow *subflow, bool distrust);
+
+/* From its next retransmission timeout on, the timer of the subflow does not
+ * double: it tries with a packet in each timeout whether its path is there. To
+ * be asked for only while others carry the data. Undone with false.
+ */
+void mps_set_linear_timeouts(struct mps_subflow *subflow, bool linear);
+
 /* --- time */
 
 /* Nanoseconds since boot. Reading it takes no virtual time. */
@@ -402,5 +430,12 @@ u64 mps_clock_ns(void);
  * connection: a later call replaces an earlier one; 0: none.
  */
 void mps_wake_at(struct mps_conn *conn, u64 ns);
+
+/* --- for those who watch */
+
+/* Puts an event of the scheduler's own into the trace of its decisions. What
+ * the number means is the scheduler's.
+ */
+void mps_event(const struct mps_conn *conn, const struct mps_subflow *subflow, u32 number);
 
 #endif

@@ -14,6 +14,7 @@
 #define DECISION_WAIT		0
 #define DECISION_REFUSED	4
 #define DECISION_FORCED		5
+#define DECISION_EVENT		6	/* length: the number of mps_event() */
 
 struct mps_decision {
 	u64	time_ns;
@@ -56,7 +57,8 @@ TRACE_EVENT(mps_decision,
 				   { MPS_REINJECTION, "reinjection" },
 				   { MPS_DUPLICATE, "duplicate" },
 				   { DECISION_REFUSED, "refused" },
-				   { DECISION_FORCED, "forced" }),
+				   { DECISION_FORCED, "forced" },
+				   { DECISION_EVENT, "event" }),
 		  __entry->subflow, __entry->seq, __entry->length)
 );
 

@@ -28,7 +28,7 @@ NO_SPACE = 1
 
 DECISION_BYTES = 48
 #: The kinds of decisions, by their number.
-DECISIONS = ("wait", "new", "reinjection", "duplicate", "refused", "forced")
+DECISIONS = ("wait", "new", "reinjection", "duplicate", "refused", "forced", "event")
 
 MESSAGE_BYTES = 64
 #: The directions of messages, by their number.
@@ -238,7 +238,12 @@ DECISION_FIELDS = (
         "the greeting of the traffic program",
     ),
     Field("connection", "u32", "", "number of the connection, from 1 in the order of first sight"),
-    Field("length", "u32", "bytes", "length of what was picked"),
+    Field(
+        "length",
+        "u32",
+        "bytes",
+        "length of what was picked; of an event its number, which the scheduler's page explains",
+    ),
     Field(
         "subflow",
         "u32",

@@ -352,6 +352,83 @@ static void nothing_is_reinjected_while_no_subflow_could_take_it(struct kunit *t
 	KUNIT_EXPECT_PTR_EQ(test, mps_reinjection(conn), a);
 }
 
+static void what_only_a_distrusted_subflow_carries_is_reinjected(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_subflow *two = mps_test_subflow(conn, .srtt_us = 50000);
+	struct mps_segment *a = mps_test_in_flight(conn, MSS, one);
+	struct mps_segment *both = mps_test_in_flight(conn, MSS, one);
+	struct mps_segment *other = mps_test_in_flight(conn, MSS, two);
+
+	mps_test_sent(conn, both, two);
+	mps_distrust(one, true);
+	KUNIT_EXPECT_PTR_EQ(test, mps_reinjection(conn), a);
+	KUNIT_EXPECT_NULL(test, mps_next_reinjection(conn, a));
+	KUNIT_EXPECT_PTR_EQ(test, mps_lowest_rtt(conn, NULL), two);
+	EXPECT_GOOD(test, conn, MPS_DUPLICATE, one, mps_seq(conn, other));
+
+	mps_distrust(one, false);
+	KUNIT_EXPECT_NULL(test, mps_reinjection(conn));
+	KUNIT_EXPECT_PTR_EQ(test, mps_lowest_rtt(conn, NULL), one);
+}
+
+static void what_is_sent_on_a_distrusted_subflow_is_reinjected_in_order(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_subflow *two = mps_test_subflow(conn);
+	struct mps_segment *a, *b, *c;
+
+	mps_distrust(one, true);
+	a = mps_test_in_flight(conn, MSS, one);
+	b = mps_test_in_flight(conn, MSS, one);
+	c = mps_test_in_flight(conn, MSS, one);
+	mps_doubt(conn, one, c);
+	mps_doubt(conn, one, a);
+	mps_doubt(conn, one, b);
+	mps_doubt(conn, two, mps_test_in_flight(conn, MSS, two));
+	KUNIT_EXPECT_PTR_EQ(test, mps_reinjection(conn), a);
+	KUNIT_EXPECT_PTR_EQ(test, mps_next_reinjection(conn, a), b);
+	KUNIT_EXPECT_PTR_EQ(test, mps_next_reinjection(conn, b), c);
+	KUNIT_EXPECT_NULL(test, mps_next_reinjection(conn, c));
+}
+
+static void a_distrusted_subflow_that_is_alone_is_used(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_subflow *two = mps_test_subflow(conn);
+	struct mps_segment *lost = mps_test_in_flight(conn, MSS, two);
+
+	mps_test_in_flight(conn, MSS, one);
+	mps_distrust(one, true);
+	mps_test_usable(two, false);
+	KUNIT_EXPECT_PTR_EQ(test, mps_lowest_rtt(conn, NULL), one);
+	KUNIT_EXPECT_PTR_EQ(test, mps_reinjection(conn), lost);
+	KUNIT_EXPECT_NULL(test, mps_next_reinjection(conn, lost));
+}
+
+static void the_latest_sent_segment_is_the_last_before_the_first_unsent_one(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_segment *sent, *part;
+
+	KUNIT_EXPECT_NULL(test, mps_latest_sent(conn));
+	mps_test_in_flight(conn, MSS, one);
+	sent = mps_test_in_flight(conn, MSS, one);
+	KUNIT_EXPECT_PTR_EQ(test, mps_latest_sent(conn), sent);
+	part = mps_test_unsent(conn, MSS);
+	KUNIT_EXPECT_PTR_EQ(test, mps_latest_sent(conn), sent);
+	__mps_test_sent(conn, part, one, 100);
+	KUNIT_EXPECT_PTR_EQ(test, mps_latest_sent(conn), part);
+	__mps_test_sent(conn, part, one, MSS - 100);
+	mps_test_acked(conn, part);
+	mps_test_unsent(conn, MSS);
+	KUNIT_EXPECT_NULL(test, mps_latest_sent(conn));
+}
+
 static void reinjections_leave_in_order_on_the_lowest_rtt(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn_of(test, &waits);
@@ -749,6 +826,10 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(a_segment_fits_the_window_up_to_its_last_byte),
 	KUNIT_CASE(what_no_usable_subflow_carries_is_reinjected_in_order),
 	KUNIT_CASE(nothing_is_reinjected_while_no_subflow_could_take_it),
+	KUNIT_CASE(what_only_a_distrusted_subflow_carries_is_reinjected),
+	KUNIT_CASE(what_is_sent_on_a_distrusted_subflow_is_reinjected_in_order),
+	KUNIT_CASE(a_distrusted_subflow_that_is_alone_is_used),
+	KUNIT_CASE(the_latest_sent_segment_is_the_last_before_the_first_unsent_one),
 	KUNIT_CASE(reinjections_leave_in_order_on_the_lowest_rtt),
 	KUNIT_CASE(only_a_timeout_makes_a_congestion_state_unavailable),
 	KUNIT_CASE(what_is_queued_counts_against_the_congestion_window),

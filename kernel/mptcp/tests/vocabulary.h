@@ -371,6 +371,7 @@ static inline void mps_test_ack(struct mps_subflow *subflow, u32 pkts)
 
 	subflow->in_flight_pkts -= min(pkts, subflow->in_flight_pkts);
 	subflow->outstanding_bytes -= min(bytes, subflow->outstanding_bytes);
+	subflow->delivered_pkts += pkts;
 	if (conn->ops->on_ack)
 		conn->ops->on_ack(conn, subflow, bytes);
 }
@@ -466,6 +467,7 @@ static inline struct mps_pick mps_test_send(struct mps_conn *conn)
 	if (pick.kind == MPS_REINJECTION)
 		list_del_init(&seg->reinject);
 	__mps_test_sent(conn, seg, pick.subflow, bytes);
+	mps_doubt(conn, pick.subflow, seg);
 	if (conn->ops->on_sent)
 		conn->ops->on_sent(conn, &pick, bytes);
 	return pick;

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* lte: lowest RTT first, and away from a path during its LTE handover.
+ *
+ * As minrtt, as long as nothing happens. A subflow whose acknowledgments come
+ * too slowly is disabled: it gets no new data, and what is on its way there
+ * alone is sent again on others at once, so that the receiver does not wait for
+ * it. Two packets at a time try whether the path is back. When it is, the
+ * subflow is stale until its smoothed RTT can be trusted: it gets a few
+ * packets, each of which is sent on another subflow, too.
+ *
+ * A handover is seen by the time between acknowledgments (inter-ack), which is
+ * compared with the time between the sending of what they acknowledge
+ * (inter-send). In steady state the two are equal. For each acknowledgment of n
+ * packets, and for the silence since the last one, with n = 2,
+ *
+ *	late = max(0, late + inter-ack - max(inter-send, slowdown x n x usual))
+ *
+ * where `usual` is the smoothed time per packet while late is 0. The subflow is
+ * disabled when late exceeds the greatest of late_ms, a quarter of the smoothed
+ * RTT, and four times the RTT's mean deviation, the latter two as they were when
+ * late was 0; 50 ms are more than the 40 ms by which Linux delays most
+ * acknowledgments. A retransmission timeout disables it, too.
+ * A queue that fills lengthens each RTT, but lets acknowledgments come at the
+ * rate of the path: late stays 0. An application that pauses lengthens the
+ * inter-send time as well. A lone packet does not count, since the receiver may
+ * delay its acknowledgment.
+ *
+ * Back: a packet that was sent since has an RTT of at most 3/2 of the smoothed
+ * one before the handover; or any, after longest_ms: then the path is another
+ * one now. Trusted: the smoothed RTT is within a quarter of the latest, after
+ * at least 8 packets.
+ *
+ * Source: Cech, guided research, TUM 2020, section 5 and figure 8, where the
+ * detection is not worked out.
+ *
+ * Works where paths have handovers or outages of their own, one at a time.
+ * Fails where a path is alone: then there is nowhere to go, and nothing is done.
+ * A handover that is over before it is seen, in about late_ms, costs some round
+ * trips of the path more than if it had been ignored.
+ *
+ * Differs from the source: the words above, which say when; and the timer of a
+ * disabled subflow does not double (linear_timeouts), or after an outage of
+ * seconds the path would be found again only as many seconds later.
+ */
+
+#include "mpsched.h"
+
+/* what a stale subflow may have in flight: TCP's initial window (RFC 6928) */
+#define STALE_PKTS		10
+/* that a smoothed RTT stands on: of each, an eighth is new */
+#define TRUSTED_PKTS		8
+/* to try a path with: a lone one might not be acknowledged at once */
+#define PROBE_PKTS		2
+/* bounds that no path reaches: all products below fit into 64 bits */
+#define MAX_PKTS		BIT_ULL(16)
+#define MAX_NS			(3600ULL * NSEC_PER_SEC)
+
+enum { LATE_MS, SLOWDOWN, LONGEST_MS, LINEAR, RP };
+
+static const struct mps_param lte_params[] = {
+	[LATE_MS]    = MPS_UINT("late_ms", 10, 10000, 50, "ms",
+				"so late acknowledgments mean a handover; more than their delay"),
+	[SLOWDOWN]   = MPS_UINT("slowdown", 2, 100, 3, "",
+				"they may be this many times slower than usual"),
+	[LONGEST_MS] = MPS_UINT("longest_ms", 100, 60000, 5000, "ms",
+				"a longer RTT that has lasted for this is no handover's"),
+	[LINEAR]     = MPS_BOOL("linear_timeouts", 1,
+				"the timer of a disabled subflow does not double"),
+	[RP]         = MPS_BOOL("rp", 1, "opportunistic retransmission and penalisation"),
+};
+
+/* the numbers of mps_event() */
+enum { EVENT_LATE = 1, EVENT_TIMEOUT, EVENT_STALE, EVENT_NORMAL };
+
+enum lte_state { NORMAL, DISABLED, STALE };
+
+struct lte_conn {
+	u64	wake_ns;	/* for when the timer is set */
+};
+
+struct lte_subflow {
+	u64	since_ns;	/* begin of the state */
+	u64	late_ns;	/* by what has been acknowledged */
+	u64	usual_ns;	/* per packet; 0: not known yet */
+	u64	limit_ns;	/* of late_ns */
+	u64	acked_ns;	/* of the last acknowledgment: when it came, */
+	u64	sent_ns;	/* when what it acknowledged was sent, */
+	u32	acked_pkts;	/* and how many that makes */
+	u32	srtt_us;	/* when nothing was late */
+	u32	stale_pkts;	/* acked_pkts when it became stale */
+	u64	probe_ns;	/* when the last try began, */
+	u32	probe_acked;	/* acked_pkts then, */
+	u32	probe_pkts;	/* and how many packets it has so far */
+	u8	state;		/* enum lte_state */
+};
+
+static struct lte_subflow *state_of(struct mps_subflow *subflow)
+{
+	return mps_subflow_priv(subflow);
+}
+
+static u64 between_ns(u64 from, u64 to)
+{
+	return to > from ? min(to - from, MAX_NS) : 0;
+}
+
+/* Is there another subflow that could carry everything? */
+static bool lte_has_another(struct mps_conn *conn, const struct mps_subflow *but)
+{
+	struct mps_subflow *subflow;
+
+	mps_for_each_subflow(conn, subflow)
+		if (subflow != but && subflow->usable && !mps_in_loss(subflow) &&
+		    state_of(subflow)->state == NORMAL)
+			return true;
+	return false;
+}
+
+static void lte_enter(struct mps_conn *conn, struct mps_subflow *subflow, enum lte_state state,
+		      u32 event)
+{
+	struct lte_subflow *lte = state_of(subflow);
+
+	lte->state = state;
+	lte->since_ns = mps_clock_ns();
+	lte->late_ns = 0;
+	lte->stale_pkts = lte->acked_pkts;
+	lte->probe_ns = lte->since_ns;
+	lte->probe_acked = lte->acked_pkts;
+	lte->probe_pkts = PROBE_PKTS;
+	if (state == STALE)
+		lte->usual_ns = 0;
+	mps_set_limit(subflow, state == STALE ? STALE_PKTS : ~0);
+	mps_set_linear_timeouts(subflow, state == DISABLED && mps_param(conn, LINEAR));
+	mps_distrust(subflow, state != NORMAL);
+	mps_event(conn, subflow, event);
+}
+
+/* What inter-ack time is no reason to worry. */
+static u64 lte_allowed_ns(const struct mps_conn *conn, const struct lte_subflow *lte,
+			  u64 inter_send_ns, u64 pkts)
+{
+	return max(inter_send_ns,
+		   mps_param(conn, SLOWDOWN) * min(pkts, MAX_PKTS) * lte->usual_ns);
+}
+
+static u64 lte_later_ns(u64 late_ns, u64 inter_ack_ns, u64 allowed_ns)
+{
+	return between_ns(allowed_ns, late_ns + inter_ack_ns);
+}
+
+/* Takes in the acknowledgments that came since the last time. */
+static void lte_note_acks(struct mps_conn *conn, struct mps_subflow *subflow)
+{
+	struct lte_subflow *lte = state_of(subflow);
+	u32 pkts = subflow->delivered_pkts - lte->acked_pkts;
+	u64 inter_send_ns = between_ns(lte->sent_ns, subflow->delivered_sent_ns);
+	u64 inter_ack_ns = between_ns(lte->acked_ns, subflow->delivered_ns);
+
+	if (!pkts)
+		return;
+	/* the acknowledgment of a lone packet may have been delayed */
+	if (lte->acked_ns && (pkts > 1 || subflow->in_flight_pkts)) {
+		u64 allowed_ns = lte_allowed_ns(conn, lte, inter_send_ns, pkts);
+		u64 pkt_ns = div_u64(inter_ack_ns, pkts);
+
+		if (lte->usual_ns && lte->state == NORMAL)
+			lte->late_ns = lte_later_ns(lte->late_ns, inter_ack_ns, allowed_ns);
+		/* a pause of the sender is no measure of the path */
+		if (!lte->late_ns && pkt_ns <= subflow->srtt_us * (NSEC_PER_USEC / 2))
+			lte->usual_ns += lte->usual_ns ? div_s64((s64)(pkt_ns - lte->usual_ns), 8) :
+							 max(pkt_ns, 1ULL);
+	}
+	if (!subflow->in_flight_pkts)
+		lte->late_ns = 0;
+	if (!lte->late_ns && lte->state == NORMAL) {
+		u64 limit_us = max3(mps_param(conn, LATE_MS) * (u64)USEC_PER_MSEC,
+				    subflow->srtt_us / 4ULL, 4ULL * subflow->rttvar_us);
+
+		lte->limit_ns = limit_us * NSEC_PER_USEC;
+		lte->srtt_us = subflow->srtt_us;
+	}
+	lte->acked_pkts = subflow->delivered_pkts;
+	lte->acked_ns = subflow->delivered_ns;
+	lte->sent_ns = subflow->delivered_sent_ns;
+}
+
+/* When the subflow will be found late if it remains silent; 0: never. */
+static u64 lte_deadline_ns(struct mps_conn *conn, struct mps_subflow *subflow)
+{
+	struct lte_subflow *lte = state_of(subflow);
+	u64 allowed_ns;
+
+	if (!subflow->usable || mps_in_loss(subflow) || lte->state != NORMAL || !lte->usual_ns ||
+	    !subflow->oldest_sent_ns || subflow->in_flight_pkts < 2 ||
+	    subflow->outstanding_bytes < subflow->unsent_bytes + 2ULL * subflow->mss_bytes)
+		return 0;
+	allowed_ns = lte_allowed_ns(conn, lte,
+				    between_ns(lte->sent_ns, subflow->oldest_sent_ns), 2);
+	return lte->acked_ns + allowed_ns + between_ns(lte->late_ns, lte->limit_ns) + 1;
+}
+
+/* Did a packet that was sent in this state arrive in good time? */
+static bool lte_is_back(struct mps_conn *conn, struct mps_subflow *subflow, u64 now)
+{
+	struct lte_subflow *lte = state_of(subflow);
+
+	if (!subflow->usable || subflow->delivered_sent_ns <= lte->since_ns)
+		return false;
+	return subflow->last_rtt_us * 2ULL <= lte->srtt_us * 3ULL ||
+	       between_ns(lte->since_ns, now) > mps_param(conn, LONGEST_MS) * (u64)NSEC_PER_MSEC;
+}
+
+static bool lte_is_trusted(struct mps_conn *conn, struct mps_subflow *subflow, u64 now)
+{
+	struct lte_subflow *lte = state_of(subflow);
+	u64 srtt_us = subflow->srtt_us;
+
+	if (subflow->delivered_pkts - lte->stale_pkts >= TRUSTED_PKTS &&
+	    abs_diff(srtt_us, (u64)subflow->last_rtt_us) * 4 <= srtt_us)
+		return true;
+	return between_ns(lte->since_ns, now) > mps_param(conn, LONGEST_MS) * (u64)NSEC_PER_MSEC;
+}
+
+/* Brings the states of all subflows up to date. */
+static void lte_watch(struct mps_conn *conn)
+{
+	struct lte_conn *state = mps_conn_priv(conn);
+	u64 now = mps_clock_ns(), wake_ns = 0;
+	struct mps_subflow *subflow;
+
+	mps_for_each_subflow(conn, subflow) {
+		struct lte_subflow *lte = state_of(subflow);
+		u64 deadline_ns;
+
+		lte_note_acks(conn, subflow);
+		if (lte->state != NORMAL && !lte_has_another(conn, subflow)) {
+			lte_enter(conn, subflow, NORMAL, EVENT_NORMAL);
+			continue;
+		}
+		if (lte->state == DISABLED && lte_is_back(conn, subflow, now))
+			lte_enter(conn, subflow, STALE, EVENT_STALE);
+		else if (lte->state == STALE && lte_is_trusted(conn, subflow, now))
+			lte_enter(conn, subflow, NORMAL, EVENT_NORMAL);
+
+		deadline_ns = lte_deadline_ns(conn, subflow);
+		/* late already by what came, or by the silence */
+		if (lte->late_ns > lte->limit_ns || (deadline_ns && deadline_ns <= now)) {
+			if (lte_has_another(conn, subflow))
+				lte_enter(conn, subflow, DISABLED, EVENT_LATE);
+		} else if (deadline_ns && (!wake_ns || deadline_ns < wake_ns)) {
+			wake_ns = deadline_ns;
+		}
+	}
+	/* one that comes too early does no harm, and is cheaper than a new one */
+	if (wake_ns && (state->wake_ns <= now || wake_ns < state->wake_ns)) {
+		state->wake_ns = wake_ns;
+		mps_wake_at(conn, wake_ns);
+	}
+}
+
+static void lte_on_rto(struct mps_conn *conn, struct mps_subflow *subflow)
+{
+	if (state_of(subflow)->state != DISABLED && lte_has_another(conn, subflow))
+		lte_enter(conn, subflow, DISABLED, EVENT_TIMEOUT);
+}
+
+/* May a disabled subflow carry one more packet, to try its path? If nothing is
+ * on its way there; or, once in a round trip, if something came back since the
+ * last try: after an outage, TCP finds out what was lost by what comes later.
+ */
+static bool lte_may_probe(struct mps_subflow *subflow)
+{
+	struct lte_subflow *lte = state_of(subflow);
+	u64 now = mps_clock_ns();
+
+	if (lte->probe_pkts >= PROBE_PKTS) {
+		if (subflow->outstanding_bytes &&
+		    (lte->probe_acked == lte->acked_pkts ||
+		     between_ns(lte->probe_ns, now) < lte->srtt_us * (u64)NSEC_PER_USEC))
+			return false;
+		lte->probe_ns = now;
+		lte->probe_acked = lte->acked_pkts;
+		lte->probe_pkts = 0;
+	}
+	return true;
+}
+
+/* What a subflow that is not as it should be gets: new data, which is queued
+ * for the others by that, or else a copy.
+ */
+static bool lte_try(struct mps_conn *conn, struct mps_subflow *subflow, struct mps_pick *pick)
+{
+	struct mps_segment *head = mps_head(conn);
+	struct mps_segment *seg;
+
+	if (!mps_available(subflow) || subflow->backup)
+		return false;
+	if (state_of(subflow)->state == DISABLED && !lte_may_probe(subflow))
+		return false;
+	if (head && mps_fits_window(conn, head))
+		return mps_pick_new(pick, conn, subflow, head);
+	seg = mps_oldest_missing(conn, subflow);
+	return seg && mps_pick_duplicate(pick, conn, subflow, seg);
+}
+
+static void lte_on_sent(struct mps_conn *conn, const struct mps_pick *pick, u32 bytes)
+{
+	state_of(pick->subflow)->probe_pkts++;
+}
+
+static bool lte_next_segment(struct mps_conn *conn, struct mps_pick *pick)
+{
+	struct mps_subflow *subflow, *fast;
+	struct mps_segment *head;
+
+	lte_watch(conn);
+	if (mps_reinject(conn, pick))
+		return true;
+	mps_for_each_subflow(conn, subflow)
+		if (state_of(subflow)->state != NORMAL && lte_try(conn, subflow, pick))
+			return true;
+	if (mps_reinjection(conn))
+		return false;
+
+	head = mps_head(conn);
+	fast = mps_lowest_rtt(conn, NULL);
+	if (!fast)
+		return false;
+	if (mps_param(conn, RP) &&
+	    (head ? !mps_fits_window(conn, head) : conn->writer_waits) &&
+	    mps_opportunistic(conn, fast, pick))
+		return true;
+	return head && mps_pick_new(pick, conn, fast, head);
+}
+
+static struct mps_ops lte_ops = {
+	.next_segment	= lte_next_segment,
+	.on_rto		= lte_on_rto,
+	.on_sent	= lte_on_sent,
+	.name		= "lte",
+	.owner		= THIS_MODULE,
+	.conn_size	= sizeof(struct lte_conn),
+	.subflow_size	= sizeof(struct lte_subflow),
+	.params		= lte_params,
+	.num_params	= ARRAY_SIZE(lte_params),
+};
+
+mps_scheduler(lte_ops);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("MPTCP scheduler: lowest RTT first, away from LTE handovers");

@@ -11,7 +11,7 @@
 #define DECISIONS		100
 
 static const char * const schedulers[] = { "first", "minrtt", "roundrobin", "redundant",
-					   "blest", "ecf" };
+					   "blest", "ecf", "lte", "weighted" };
 
 /* The virtual clock stands still meanwhile. */
 static u64 cycles(void)

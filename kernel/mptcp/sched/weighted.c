@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* weighted: shares, costs and caps of paths.
+ *
+ * Path 1 is that of the first subflow, path 2 that of the second, and so on to
+ * 8. Of the paths that are usable, the cheapest carry the data (costN). They
+ * divide it by their shares (shareN), counted in bytes: each segment goes to the
+ * path that is farthest behind its share, of those that have room. With strict,
+ * it waits for that path: the shares hold, and the slowest path dictates the
+ * rate. Dearer paths are used when the cheaper ones cannot keep up: after some
+ * data has waited without a break for patience_ms, until none waits. A path that
+ * has carried its cap (capN_mb) is used only when no other is usable, like a
+ * path of share 0 and a backup.
+ *
+ * Source: none; asked for by people whose LTE is metered. Shares are kept as in
+ * deficit round robin (Shreedhar, Varghese, SIGCOMM 1995), by bytes and not by
+ * turns: what a path has carried, divided by its share.
+ *
+ * Works where a path costs money or is to carry a part, and the data is known to
+ * fit. Fails to look at round-trip times: among paths of one cost that differ
+ * much, what was sent on the slow one holds up the rest, as with roundrobin.
+ * Without strict, shares hold only as long as every path has room for its own;
+ * with bulk data the ACKs dictate them.
+ *
+ * A path that had no room, or was not usable, does not make up for more than
+ * 64 KiB of its share (and with strict for all, while it is usable). What is sent
+ * again on another path counts there; what TCP repeats is not counted.
+ */
+
+#include "mpsched.h"
+
+#define PATHS			8
+/* of its share that a path can catch up with: a window of TCP without scaling */
+#define CATCH_UP_BYTES		SZ_64K
+/* of bytes per share */
+#define SCALE			1000ULL
+
+/* where each group of parameters begins */
+enum { SHARE = 0, COST = 8, CAP_MB = 16, STRICT = 24, PATIENCE_MS };
+
+static const struct mps_param weighted_params[] = {
+	MPS_UINT("share1", 0, 1000, 1, "", "part of path 1; 0: only if no other is usable"),
+	MPS_UINT("share2", 0, 1000, 1, "", "part of path 2"),
+	MPS_UINT("share3", 0, 1000, 1, "", "part of path 3"),
+	MPS_UINT("share4", 0, 1000, 1, "", "part of path 4"),
+	MPS_UINT("share5", 0, 1000, 1, "", "part of path 5"),
+	MPS_UINT("share6", 0, 1000, 1, "", "part of path 6"),
+	MPS_UINT("share7", 0, 1000, 1, "", "part of path 7"),
+	MPS_UINT("share8", 0, 1000, 1, "", "part of path 8"),
+	MPS_UINT("cost1", 0, 1000, 0, "", "of path 1: the cheapest carry what they can"),
+	MPS_UINT("cost2", 0, 1000, 0, "", "of path 2"),
+	MPS_UINT("cost3", 0, 1000, 0, "", "of path 3"),
+	MPS_UINT("cost4", 0, 1000, 0, "", "of path 4"),
+	MPS_UINT("cost5", 0, 1000, 0, "", "of path 5"),
+	MPS_UINT("cost6", 0, 1000, 0, "", "of path 6"),
+	MPS_UINT("cost7", 0, 1000, 0, "", "of path 7"),
+	MPS_UINT("cost8", 0, 1000, 0, "", "of path 8"),
+	MPS_UINT("cap1_mb", 0, U32_MAX, 0, "MB", "that path 1 carries of a connection; 0: no cap"),
+	MPS_UINT("cap2_mb", 0, U32_MAX, 0, "MB", "that path 2 carries"),
+	MPS_UINT("cap3_mb", 0, U32_MAX, 0, "MB", "that path 3 carries"),
+	MPS_UINT("cap4_mb", 0, U32_MAX, 0, "MB", "that path 4 carries"),
+	MPS_UINT("cap5_mb", 0, U32_MAX, 0, "MB", "that path 5 carries"),
+	MPS_UINT("cap6_mb", 0, U32_MAX, 0, "MB", "that path 6 carries"),
+	MPS_UINT("cap7_mb", 0, U32_MAX, 0, "MB", "that path 7 carries"),
+	MPS_UINT("cap8_mb", 0, U32_MAX, 0, "MB", "that path 8 carries"),
+	MPS_BOOL("strict", 0, "wait for the path that is behind its share"),
+	MPS_UINT("patience_ms", 0, 60000, 100, "ms",
+		 "that data waits for the cheaper paths before a dearer one is used"),
+};
+
+/* What the paths are to each other, from the best to the last. */
+enum { REGULAR, RESERVED, BACKUP };
+
+struct weighted_conn {
+	u64	waiting_ns;	/* since when data has waited; 0: none waits */
+	u64	timer_ns;	/* the waiting_ns that the timer is set for */
+};
+
+struct weighted_subflow {
+	u64	bytes;		/* carried */
+	u64	turn;		/* carried per share, with what was forgone */
+};
+
+static struct weighted_subflow *state_of(struct mps_subflow *subflow)
+{
+	return mps_subflow_priv(subflow);
+}
+
+/* More than 8 paths are as the 8th. */
+static u32 path_param(const struct mps_conn *conn, const struct mps_subflow *subflow, u32 group)
+{
+	return mps_param(conn, group + clamp(subflow->id, 1U, (u32)PATHS) - 1);
+}
+
+static u32 class_of(const struct mps_conn *conn, struct mps_subflow *subflow)
+{
+	u64 cap_bytes = path_param(conn, subflow, CAP_MB) * 1000000ULL;
+
+	if (subflow->backup)
+		return BACKUP;
+	if (!path_param(conn, subflow, SHARE) ||
+	    (cap_bytes && state_of(subflow)->bytes >= cap_bytes))
+		return RESERVED;
+	return REGULAR;
+}
+
+static u64 per_share(const struct mps_conn *conn, const struct mps_subflow *subflow, u32 bytes)
+{
+	return div_u64(bytes * SCALE, max(path_param(conn, subflow, SHARE), 1U));
+}
+
+/* One path comes before another: it is behind its share, or is the first. */
+static bool is_behind(struct mps_subflow *subflow, struct mps_subflow *other)
+{
+	return !other || state_of(subflow)->turn < state_of(other)->turn;
+}
+
+/* The path for the segment, among those of a class and a cost; NULL: wait.
+ * *usable: is there one that would take it, if it had room?
+ */
+static struct mps_subflow *among(struct mps_conn *conn, const struct mps_segment *seg, u32 class,
+				 u32 cost, bool *usable)
+{
+	struct mps_subflow *subflow, *behind = NULL, *with_room = NULL;
+
+	mps_for_each_subflow(conn, subflow) {
+		if (!subflow->usable || class_of(conn, subflow) != class ||
+		    path_param(conn, subflow, COST) != cost ||
+		    (seg && mps_carried_by(seg, subflow)))
+			continue;
+		if (is_behind(subflow, behind))
+			behind = subflow;
+		if (mps_available(subflow) && is_behind(subflow, with_room))
+			with_room = subflow;
+	}
+	*usable = behind;
+	return mps_param(conn, STRICT) && behind != with_room ? NULL : with_room;
+}
+
+/* The least cost, beyond that of *cost, of a usable path of the class. */
+static bool next_cost(struct mps_conn *conn, u32 class, s64 *cost)
+{
+	struct mps_subflow *subflow;
+	s64 next = S64_MAX;
+
+	mps_for_each_subflow(conn, subflow) {
+		u32 mine = path_param(conn, subflow, COST);
+
+		if (subflow->usable && class_of(conn, subflow) == class && mine > *cost)
+			next = min_t(s64, next, mine);
+	}
+	*cost = next;
+	return next != S64_MAX;
+}
+
+/* The path for a segment that those of `seg` have not carried; NULL as seg: for
+ * new data. Dearer paths only if `impatient`, or if no cheaper one would take it.
+ */
+static struct mps_subflow *choose(struct mps_conn *conn, const struct mps_segment *seg,
+				  bool impatient)
+{
+	struct mps_subflow *subflow;
+	bool usable;
+	u32 class;
+	s64 cost;
+
+	for (class = REGULAR; class <= BACKUP; class++) {
+		bool any = false;
+
+		for (cost = -1; next_cost(conn, class, &cost);) {
+			subflow = among(conn, seg, class, cost, &usable);
+			if (subflow)
+				return subflow;
+			any |= usable;
+			if (any && !impatient)
+				return NULL;
+		}
+		if (any)
+			return NULL;
+	}
+	return NULL;
+}
+
+/* Since when has data waited, without a break? */
+static bool is_impatient(struct mps_conn *conn)
+{
+	u64 patience_ns = (u64)mps_param(conn, PATIENCE_MS) * NSEC_PER_MSEC;
+	struct weighted_conn *state = mps_conn_priv(conn);
+	u64 now = mps_clock_ns();
+
+	if (!state->waiting_ns)
+		state->waiting_ns = now;
+	return now >= state->waiting_ns + patience_ns;
+}
+
+static bool weighted_next_segment(struct mps_conn *conn, struct mps_pick *pick)
+{
+	struct weighted_conn *state = mps_conn_priv(conn);
+	struct mps_segment *seg = mps_reinjection(conn);
+	struct mps_segment *head = mps_head(conn);
+	struct mps_subflow *subflow;
+
+	if (seg) {
+		subflow = choose(conn, seg, false) ?: choose(conn, NULL, false);
+		if (subflow)
+			return mps_pick_reinjection(pick, conn, subflow, seg);
+	}
+	if (!head) {
+		state->waiting_ns = 0;
+		return false;
+	}
+	subflow = choose(conn, NULL, false);
+	if (subflow)
+		return mps_pick_new(pick, conn, subflow, head);
+	/* a full receive window is nothing that another path could mend */
+	if (!mps_fits_window(conn, head)) {
+		state->waiting_ns = 0;
+		return false;
+	}
+	if (is_impatient(conn)) {
+		subflow = choose(conn, NULL, true);
+		return subflow && mps_pick_new(pick, conn, subflow, head);
+	}
+	if (state->timer_ns != state->waiting_ns) {
+		state->timer_ns = state->waiting_ns;
+		mps_wake_at(conn, state->waiting_ns +
+			    (u64)mps_param(conn, PATIENCE_MS) * NSEC_PER_MSEC);
+	}
+	return false;
+}
+
+/* The others do not fall behind by more than they may catch up with; with
+ * strict, only those that cannot send.
+ */
+static void weighted_on_sent(struct mps_conn *conn, const struct mps_pick *pick, u32 bytes)
+{
+	struct weighted_subflow *sent = state_of(pick->subflow);
+	struct mps_subflow *subflow;
+
+	sent->bytes += bytes;
+	sent->turn += per_share(conn, pick->subflow, bytes);
+	mps_for_each_subflow(conn, subflow) {
+		u64 behind = per_share(conn, subflow, CATCH_UP_BYTES);
+
+		if (subflow == pick->subflow || (mps_param(conn, STRICT) && subflow->usable))
+			continue;
+		if (state_of(subflow)->turn + behind < sent->turn)
+			state_of(subflow)->turn = sent->turn - behind;
+	}
+}
+
+/* A new path begins where the others are. */
+static void weighted_init_subflow(struct mps_conn *conn, struct mps_subflow *subflow)
+{
+	struct mps_subflow *other;
+
+	mps_for_each_subflow(conn, other)
+		state_of(subflow)->turn = max(state_of(subflow)->turn, state_of(other)->turn);
+}
+
+static struct mps_subflow *weighted_get_subflow(struct mps_conn *conn,
+						const struct mps_segment *seg)
+{
+	return choose(conn, seg, false) ?: choose(conn, NULL, false);
+}
+
+static struct mps_ops weighted_ops = {
+	.next_segment	= weighted_next_segment,
+	.get_subflow	= weighted_get_subflow,
+	.init_subflow	= weighted_init_subflow,
+	.on_sent	= weighted_on_sent,
+	.name		= "weighted",
+	.owner		= THIS_MODULE,
+	.conn_size	= sizeof(struct weighted_conn),
+	.subflow_size	= sizeof(struct weighted_subflow),
+	.params		= weighted_params,
+	.num_params	= ARRAY_SIZE(weighted_params),
+};
+
+mps_scheduler(weighted_ops);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("MPTCP scheduler: shares, costs and caps of paths");

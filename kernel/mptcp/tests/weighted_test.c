@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Decisions of the scheduler `weighted` on constructed states. */
+
+#include <linux/delay.h>
+
+#include "vocabulary.h"
+
+/* So many segments leave; how many of them on each subflow, by its id. */
+static void send(struct kunit *test, struct mps_conn *conn, u32 pkts, u32 *sent)
+{
+	mps_test_unsent_pkts(conn, pkts);
+	memset(sent, 0, 9 * sizeof(*sent));
+	while (pkts--) {
+		u32 id = mps_test_send_on(conn);
+
+		KUNIT_ASSERT_NE(test, id, 0U);
+		sent[id]++;
+	}
+}
+
+static void weighted_divides_by_shares(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "weighted");
+	u32 sent[9];
+
+	mps_test_param(conn, "share1", 3);
+	mps_test_param(conn, "share2", 1);
+	mps_test_param(conn, "share3", 6);
+	mps_test_subflow(conn, .cwnd_pkts = 1000);
+	mps_test_subflow(conn, .cwnd_pkts = 1000);
+	mps_test_subflow(conn, .cwnd_pkts = 1000);
+	send(test, conn, 100, sent);
+	KUNIT_EXPECT_EQ(test, sent[1], 30U);
+	KUNIT_EXPECT_EQ(test, sent[2], 10U);
+	KUNIT_EXPECT_EQ(test, sent[3], 60U);
+}
+
+static void weighted_counts_bytes_and_not_segments(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "weighted");
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_subflow *two = mps_test_subflow(conn);
+
+	EXPECT_SENT(test, conn, MPS_NEW, one, mps_test_unsent(conn, 1000));
+	EXPECT_SENT(test, conn, MPS_NEW, two, mps_test_unsent(conn, 300));
+	EXPECT_SENT(test, conn, MPS_NEW, two, mps_test_unsent(conn, 300));
+	EXPECT_SENT(test, conn, MPS_NEW, two, mps_test_unsent(conn, 500));
+	EXPECT_SENT(test, conn, MPS_NEW, one, mps_test_unsent(conn, 300));
+}
+
+static void weighted_passes_over_a_full_path_unless_strict(struct kunit *test)
+{
+	u32 strict;
+
+	for (strict = 0; strict <= 1; strict++) {
+		struct mps_conn *conn = mps_test_conn(test, "weighted");
+		struct mps_subflow *one, *two;
+		struct mps_segment *seg;
+
+		mps_test_param(conn, "strict", strict);
+		one = mps_test_subflow(conn);
+		two = mps_test_subflow(conn);
+		EXPECT_SENT(test, conn, MPS_NEW, one, mps_test_unsent(conn, MSS));
+		mps_test_fill(two);
+		seg = mps_test_unsent(conn, MSS);
+		if (strict)
+			EXPECT_WAIT(test, conn);
+		else
+			EXPECT_PICK(test, conn, MPS_NEW, one, seg);
+		mps_test_usable(two, false);
+		EXPECT_SENT(test, conn, MPS_NEW, one, seg);
+	}
+}
+
+/* 64 KiB are 45.3 segments: after 100 that went elsewhere, the path gets 46 in a
+ * row, and one that was forgone with it.
+ */
+static void weighted_lets_a_path_catch_up_with_a_window_at_most(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "weighted");
+	struct mps_subflow *two;
+	u32 sent[9], row = 0;
+
+	mps_test_subflow(conn, .cwnd_pkts = 1000);
+	two = mps_test_subflow(conn, .cwnd_pkts = 1000, .in_flight_pkts = 1000);
+	send(test, conn, 100, sent);
+	KUNIT_EXPECT_EQ(test, sent[1], 100U);
+	two->in_flight_pkts = 0;
+	mps_test_unsent_pkts(conn, 100);
+	while (mps_test_send_on(conn) == 2)
+		row++;
+	KUNIT_EXPECT_EQ(test, row, 46U);
+}
+
+static void weighted_uses_the_dear_path_when_patience_ends(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "weighted");
+	struct mps_subflow *cheap, *dear;
+	struct mps_segment *a, *b;
+	u64 now = mps_clock_ns();
+
+	mps_test_param(conn, "cost1", 5);
+	mps_test_param(conn, "patience_ms", 30);
+	dear = mps_test_subflow(conn, .srtt_us = 1000);
+	cheap = mps_test_subflow(conn, .srtt_us = 50000);
+	a = mps_test_unsent(conn, MSS);
+	EXPECT_SENT(test, conn, MPS_NEW, cheap, a);
+	mps_test_fill(cheap);
+	b = mps_test_unsent(conn, MSS);
+	EXPECT_WAIT(test, conn);
+	KUNIT_EXPECT_GE(test, mps_test_wake_time(conn), now + 30 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_LE(test, mps_test_wake_time(conn), now + 31 * NSEC_PER_MSEC);
+	msleep(31);
+	EXPECT_SENT(test, conn, MPS_NEW, dear, b);
+	/* nothing waits: patience begins anew */
+	EXPECT_WAIT(test, conn);
+	b = mps_test_unsent(conn, MSS);
+	EXPECT_WAIT(test, conn);
+	mps_test_ack(cheap, 1);
+	EXPECT_SENT(test, conn, MPS_NEW, cheap, b);
+}
+
+static void weighted_has_no_patience_with_a_path_that_is_not_usable(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "weighted");
+	struct mps_subflow *cheap, *dear;
+	struct mps_segment *a, *b;
+
+	mps_test_param(conn, "cost2", 5);
+	cheap = mps_test_subflow(conn);
+	dear = mps_test_subflow(conn);
+	a = mps_test_in_flight(conn, MSS, cheap);
+	b = mps_test_unsent(conn, MSS);
+	mps_test_rto(cheap);
+	EXPECT_SENT(test, conn, MPS_REINJECTION, dear, a);
+	EXPECT_SENT(test, conn, MPS_NEW, dear, b);
+}
+
+static void weighted_keeps_a_full_window_from_the_dear_path(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "weighted");
+	struct mps_subflow *cheap;
+
+	mps_test_param(conn, "cost2", 5);
+	mps_test_param(conn, "patience_ms", 0);
+	cheap = mps_test_subflow(conn);
+	mps_test_subflow(conn);
+	mps_test_in_flight(conn, MSS, cheap);
+	mps_test_unsent(conn, MSS);
+	mps_test_fill(cheap);
+	conn->window_bytes = MSS;
+	EXPECT_WAIT(test, conn);
+	conn->window_bytes = 2 * MSS;
+	KUNIT_EXPECT_EQ(test, mps_test_send_on(conn), 2U);
+}
+
+/* 1 MB is 690.6 segments of 1448 bytes. */
+static void weighted_keeps_a_cap(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "weighted");
+	struct mps_subflow *one, *two;
+	u32 sent[9];
+
+	mps_test_param(conn, "cap1_mb", 1);
+	one = mps_test_subflow(conn, .cwnd_pkts = 10000);
+	two = mps_test_subflow(conn, .cwnd_pkts = 10000);
+	send(test, conn, 2000, sent);
+	KUNIT_EXPECT_EQ(test, sent[1], 691U);
+	KUNIT_EXPECT_EQ(test, sent[2], 1309U);
+	mps_test_fill(two);
+	mps_test_unsent(conn, MSS);
+	EXPECT_WAIT(test, conn);
+	mps_test_usable(two, false);
+	KUNIT_EXPECT_EQ(test, mps_test_decide(conn).subflow->id, one->id);
+}
+
+static void weighted_keeps_shares_of_0_and_backups_for_the_worst(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "weighted");
+	struct mps_subflow *regular, *none, *backup;
+	struct mps_segment *seg;
+
+	mps_test_param(conn, "share2", 0);
+	mps_test_param(conn, "patience_ms", 0);
+	backup = mps_test_subflow(conn, .backup = true);
+	none = mps_test_subflow(conn);
+	regular = mps_test_subflow(conn);
+	seg = mps_test_unsent(conn, MSS);
+	EXPECT_PICK(test, conn, MPS_NEW, regular, seg);
+	mps_test_fill(regular);
+	EXPECT_WAIT(test, conn);
+	mps_test_usable(regular, false);
+	EXPECT_PICK(test, conn, MPS_NEW, none, seg);
+	mps_test_usable(none, false);
+	EXPECT_PICK(test, conn, MPS_NEW, backup, seg);
+}
+
+static struct kunit_case weighted_cases[] = {
+	KUNIT_CASE(weighted_divides_by_shares),
+	KUNIT_CASE(weighted_counts_bytes_and_not_segments),
+	KUNIT_CASE(weighted_passes_over_a_full_path_unless_strict),
+	KUNIT_CASE(weighted_lets_a_path_catch_up_with_a_window_at_most),
+	KUNIT_CASE(weighted_uses_the_dear_path_when_patience_ends),
+	KUNIT_CASE(weighted_has_no_patience_with_a_path_that_is_not_usable),
+	KUNIT_CASE(weighted_keeps_a_full_window_from_the_dear_path),
+	KUNIT_CASE(weighted_keeps_a_cap),
+	KUNIT_CASE(weighted_keeps_shares_of_0_and_backups_for_the_worst),
+	{}
+};
+
+static struct kunit_suite weighted_suite = {
+	.name		= "mptcp-weighted",
+	.test_cases	= weighted_cases,
+};
+
+kunit_test_suite(weighted_suite);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("KUnit tests of the MPTCP scheduler weighted");

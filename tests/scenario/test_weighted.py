@@ -64,7 +64,7 @@ def test_the_dear_path_is_used_when_it_does_not(run_scenario: RunScenario) -> No
 
 
 def test_the_dear_path_is_used_while_the_cheap_one_is_down(run_scenario: RunScenario) -> None:
-    # 3 s at up to 13 Mbit/s, less what the timeout costs; and some before, in which the join is made
+    # 3 s at up to 13 Mbit/s, less what the timeout costs
     event = ("3s:cheap:down,lasts=3s",)
     run = run_scenario(*TWINS, scheduler="weighted:cost2=1", event=event, **LITTLE)
     assert run.received_bytes("dear", 3) == 0

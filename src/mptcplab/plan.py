@@ -132,8 +132,23 @@ def _topology(numbers: range) -> Iterator[str]:
     for name in ["client", "server", *(f"router{i}" for i in numbers)]:
         yield f"ip netns add {name}"
     for i in numbers:
-        for end, router_end in ((f"c{i} netns client", "rc"), (f"s{i} netns server", "rs")):
-            yield f"ip link add {end} type veth peer name {router_end}{i} netns router{i}"
+        for device, host, near in (("c", "client", f"10.0.{i}"), ("s", "server", f"10.1.{i}")):
+            yield (
+                f"ip link add {device}{i} netns {host} address {_mac(f'{near}.1')} type veth"
+                f" peer name r{device}{i} netns router{i} address {_mac(f'{near}.254')}"
+            )
+
+
+def _mac(address: str) -> str:
+    """The Ethernet address of the device that has this IP address."""
+    return ":".join(f"{int(byte):02x}" for byte in ("2", "0", *address.split(".")))
+
+
+def _neighbour(netns: str, address: str, device: str) -> str:
+    """Known, not asked for: the answer would come through netem, and the first round-trip time of
+    each path, which schedulers have nothing but at first, would be twice the true one.
+    """
+    return f"ip -n {netns} neigh add {address} lladdr {_mac(address)} dev {device}"
 
 
 def _client(scenario: Scenario, numbers: range) -> Iterator[str]:
@@ -164,6 +179,7 @@ def _host(name: str, device: str, table: int, *, near: str, far: str) -> Iterato
     ip = f"ip -n {name}"
     yield f"{ip} addr add {near}.1/24 dev {device}"
     yield f"{ip} link set {device} up"
+    yield _neighbour(name, f"{near}.254", device)
     yield f"{ip} rule add from {near}.1 table {table}"
     yield f"{ip} route add default via {near}.254 dev {device} table {table}"
     yield f"{ip} route add {far}.0/24 via {near}.254 dev {device}"
@@ -192,6 +208,7 @@ def _router(i: int) -> Iterator[str]:
     for device, network in ((f"rc{i}", f"10.0.{i}"), (f"rs{i}", f"10.1.{i}")):
         yield f"ip -n router{i} addr add {network}.254/24 dev {device}"
         yield f"ip -n router{i} link set {device} up"
+        yield _neighbour(f"router{i}", f"{network}.1", device)
 
 
 def _sysctls(scenario: Scenario, numbers: range) -> Iterator[str]:

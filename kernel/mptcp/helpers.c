@@ -31,6 +31,23 @@ bool mps_only_backups(const struct mps_conn *conn)
 }
 EXPORT_SYMBOL_GPL(mps_only_backups);
 
+bool mps_has_room_soon(const struct mps_subflow *subflow)
+{
+	return subflow->usable && !mps_in_loss(subflow) &&
+	       (mps_has_room(subflow) || subflow->in_flight_pkts || subflow->unsent_bytes);
+}
+EXPORT_SYMBOL_GPL(mps_has_room_soon);
+
+struct mps_segment *mps_nth_unsent(const struct mps_conn *conn, u32 n)
+{
+	struct mps_segment *seg = mps_head(conn);
+
+	while (seg && n--)
+		seg = mps_next_unsent(conn, seg);
+	return seg;
+}
+EXPORT_SYMBOL_GPL(mps_nth_unsent);
+
 struct mps_subflow *mps_lowest_rtt(struct mps_conn *conn, const struct mps_segment *seg)
 {
 	/* by class: regular ones that did not carry it, backups that did not,
@@ -65,10 +82,8 @@ struct mps_subflow *mps_faster_but_full(struct mps_conn *conn, const struct mps_
 	struct mps_subflow *subflow, *fastest = NULL;
 
 	mps_for_each_subflow(conn, subflow) {
-		if (!subflow->usable || subflow->backup > slow->backup ||
-		    subflow->srtt_us >= slow->srtt_us || mps_in_loss(subflow) ||
-		    mps_has_room(subflow) ||
-		    !(subflow->in_flight_pkts || subflow->unsent_bytes))
+		if (subflow->backup > slow->backup || subflow->srtt_us >= slow->srtt_us ||
+		    mps_has_room(subflow) || !mps_has_room_soon(subflow))
 			continue;
 		if (!fastest || subflow->srtt_us < fastest->srtt_us)
 			fastest = subflow;

@@ -274,6 +274,9 @@ bool mps_carried(const struct mps_segment *seg);
 struct mps_segment *mps_head(const struct mps_conn *conn);
 struct mps_segment *mps_next_unsent(const struct mps_conn *conn, const struct mps_segment *seg);
 
+/* The same, so many segments behind the first; it takes as many steps. */
+struct mps_segment *mps_nth_unsent(const struct mps_conn *conn, u32 n);
+
 /* Of subflows in trouble, to be sent on others, in order. */
 struct mps_segment *mps_reinjection(const struct mps_conn *conn);
 struct mps_segment *mps_next_reinjection(const struct mps_conn *conn,
@@ -364,6 +367,12 @@ static inline bool mps_available(const struct mps_subflow *subflow)
 /* May backup subflows be used: is there no other usable one? */
 bool mps_only_backups(const struct mps_conn *conn);
 
+/* Has it room, or will it surely have: is nothing wrong with it but a full
+ * window, and what fills that is in flight or about to be, so that an
+ * acknowledgment or, at worst, a timeout follows?
+ */
+bool mps_has_room_soon(const struct mps_subflow *subflow);
+
 /* --- what several schedulers have in common */
 
 /* The choice of the default scheduler of v0.9x: the available subflow with the
@@ -375,9 +384,8 @@ bool mps_only_backups(const struct mps_conn *conn);
 struct mps_subflow *mps_lowest_rtt(struct mps_conn *conn, const struct mps_segment *seg);
 
 /* The subflow to wait for instead of using `slow`: the lowest RTT of those that
- * are faster, of no lower priority, and surely there again soon: nothing is
- * wrong with them but a full window, and what fills it is in flight or about to
- * be, so that an acknowledgment or, at worst, a timeout follows. NULL: none.
+ * are faster, of no lower priority, full, and surely there again soon. NULL:
+ * none.
  */
 struct mps_subflow *mps_faster_but_full(struct mps_conn *conn, const struct mps_subflow *slow);
 

@@ -61,6 +61,13 @@ class Run:
 RunScenario = Callable[..., Run]
 
 
+def ofo_bytes(run: Run) -> float:
+    """What waited at the receiver for an earlier byte, on average over time."""
+    value = run.figures.metrics["ofo_bytes_mean"]
+    assert value is not None
+    return float(value)
+
+
 def request_of(*paths: str, **flags: Any) -> Request:
     """What these flags ask for, which must be one run."""
     return from_flags(Flags(path=paths, **flags), single=True)

@@ -51,9 +51,6 @@
 /* for init to start the probes */
 #define START_DELAY_NS	(NS_PER_SEC / 100)
 #define ESTABLISH_POLL_NS	(NS_PER_SEC / 1000)
-#define DISCARD_PORT	9
-#define RESOLVE_TRIES	4
-#define RESOLVE_MS	1000
 
 /* The first bytes of a connection, before those that are measured: only data
  * makes both ends sure of MPTCP, and lets the server announce its addresses.
@@ -355,37 +352,6 @@ static void wait_for_subflows(int fd)
 	 * handshake (RFC 8684, section 3.2), a round trip later
 	 */
 	sleep_until(at + 2 * srtt_us * 1000);
-}
-
-/* Has both ends and the routers know each other's link-layer addresses, as the
- * handshakes of connections made before START do: an answer to a packet that
- * nobody expects comes back from each path, if the path lets it.
- */
-static void resolve_addresses(void)
-{
-	struct sockaddr_in near = { .sin_family = AF_INET };
-	struct sockaddr_in far = { .sin_family = AF_INET, .sin_port = htons(DISCARD_PORT) };
-	unsigned int path;
-	int tries;
-
-	for (path = 1; path <= end.t->paths; path++) {
-		struct pollfd refused = { socket(AF_INET, SOCK_DGRAM, 0), POLLIN, 0 };
-
-		/* path p joins 10.0.p.1 and 10.1.p.1 */
-		near.sin_addr.s_addr = htonl(0x0a000001 + (path << 8));
-		far.sin_addr.s_addr = htonl(0x0a010001 + (path << 8));
-		if (refused.fd < 0 || bind(refused.fd, (struct sockaddr *)&near, sizeof(near)) ||
-		    connect(refused.fd, (struct sockaddr *)&far, sizeof(far)))
-			fail("path %u: %s", path, strerror(errno));
-		for (tries = 0; tries < RESOLVE_TRIES && !refused.revents; tries++) {
-			/* what came back for the one before is an error here */
-			if (send(refused.fd, "", 1, 0) < 0 && errno == ECONNREFUSED)
-				break;
-			if (poll(&refused, 1, RESOLVE_MS) < 0)
-				fail("path %u: %s", path, strerror(errno));
-		}
-		close(refused.fd);
-	}
 }
 
 /* flags: MSG_MORE if a message follows at once */
@@ -790,8 +756,6 @@ static void connect_to_server(void)
 	 */
 	sleep_until((now_ns() / NS_PER_SEC + 1) * NS_PER_SEC);
 	tell(REPORT_CONNECTING, 0, 0, "");
-	if (end.t->fresh)
-		resolve_addresses();
 	for (i = 0; i < end.count && !end.t->fresh; i++) {
 		struct connection *c = &end.list[i];
 

@@ -11,7 +11,8 @@
 #define DECISIONS		100
 
 static const char * const schedulers[] = { "first", "minrtt", "roundrobin", "redundant",
-					   "blest", "ecf", "lte", "weighted" };
+					   "blest", "ecf", "otias", "daps", "sttf", "lte",
+					   "weighted" };
 
 /* The virtual clock stands still meanwhile. */
 static u64 cycles(void)

@@ -165,7 +165,7 @@ def test_a_script_in_the_shell(tmp_path: Path) -> None:
 
 
 #: Many times what a busy machine takes for what is waited for.
-LONGEST_S = 300
+LONGEST_S = 60
 
 
 class Terminal:

@@ -116,7 +116,6 @@ STEADY: dict[str, dict[str, Any]] = {
         "path": ("first:20mbit,20ms,queue=1000", "second:5mbit,20ms,queue=1000")
     },
     "slow paths": {"path": ("first:1mbit,20ms", "second:2mbit,50ms")},
-    "jitter": {"path": ("first:20mbit,20ms,jitter=10ms", "second:20mbit,30ms,jitter=15ms")},
     "a small receive buffer": {"receive_buffer": "64KiB"},
 }
 

@@ -278,7 +278,7 @@ def test_a_kernel_process_that_is_killed_is_told(
     guest = guest_of(body)
 
     def kill_it() -> None:
-        for _ in range(6000):
+        for _ in range(500):
             time.sleep(0.01)
             running = kernel_processes(directory)
             if running:
@@ -382,14 +382,14 @@ def test_a_killed_starter_takes_its_runs_along(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    for _ in range(6000):
+    for _ in range(1000):
         if kernel_processes(tmp_path):
             break
         time.sleep(0.02)
     assert kernel_processes(tmp_path)
     process.kill()
     process.wait()
-    for _ in range(6000):
+    for _ in range(500):
         if not kernel_processes(tmp_path):
             break
         time.sleep(0.02)

@@ -15,7 +15,8 @@
  * waits in conn->handoff until that subflow's delegated action, or a process,
  * carries it out. Three things are written without owning the connection,
  * under the spinlock alone: subflow->silent, subflow->timed_out and msk->mps;
- * subflow->linear is read so.
+ * subflow->linear is read so. What a subflow's timestamps say is written with
+ * the spinlock held and the subflow locked.
  */
 
 #include <linux/prefetch.h>
@@ -337,6 +338,119 @@ static void mps_shrink_penalty(struct mps_subflow *subflow, u64 acked_bytes)
 	mps_update_limit(subflow);
 }
 
+/* --- one-way delays */
+
+/* Clocks are read in whole ms: two readings differ by less than 1 ms more, and by
+ * less than 1 ms less, than the times they stand for; so with two of them there
+ * is no delay of less than 0, and 0 can say that there is none.
+ */
+#define MPS_CLOCK_MARGIN_MS	2
+/* 35 minutes, so that it fits into 31 bits */
+#define MPS_OWD_MAX_MS		(S32_MAX / USEC_PER_MSEC)
+
+/* From the peer's clock minus ours, with a delay in it. */
+static u32 mps_owd_us(const struct mps_conn *conn, u32 clock_ms)
+{
+	s32 ms = clock_ms - conn->clock_zero_ms;
+
+	ms = clamp_t(s32, ms, -MPS_CLOCK_MARGIN_MS, MPS_OWD_MAX_MS - MPS_CLOCK_MARGIN_MS);
+	return max((ms + MPS_CLOCK_MARGIN_MS) * USEC_PER_MSEC, 1L);
+}
+
+/* A packet has come that may acknowledge something. The subflow is locked, and
+ * so is the spinlock.
+ */
+void mps_read_timestamps(struct mps_subflow *subflow)
+{
+	const struct tcp_sock *tp = tcp_sk(subflow->ssk);
+	u32 theirs_ms = tp->rx_opt.rcv_tsval;
+	struct mps_conn *conn = subflow->conn;
+	u32 sent_ms;
+
+	if (!subflow->has_timestamps || !tp->rx_opt.saw_tstamp)
+		return;
+	/* Not by the time that it echoes, which is that of the first packet it
+	 * acknowledges, but by that of the last one: that is the one which did
+	 * not wait for another before it was acknowledged.
+	 */
+	if (tp->rack.mstamp != subflow->newest_acked_us) {
+		subflow->newest_acked_us = tp->rack.mstamp;
+		sent_ms = div_u64(tp->rack.mstamp, USEC_PER_MSEC);
+		/* The ACK left the peer before it came here, and the packet left
+		 * us before it came there.
+		 */
+		WRITE_ONCE(subflow->clock_least_ms, theirs_ms - tcp_time_stamp_ms(tp));
+		WRITE_ONCE(subflow->clock_most_ms, theirs_ms - sent_ms);
+		if (!conn->clock_known) {
+			conn->clock_zero_ms = subflow->clock_least_ms;
+			conn->clock_known = true;
+		}
+		WRITE_ONCE(subflow->clock_known, true);
+		WRITE_ONCE(subflow->owd_sample_us, mps_owd_us(conn, subflow->clock_most_ms));
+	}
+	if (subflow->timing && conn->clock_known && !before(tp->snd_una, subflow->timed_end)) {
+		s32 old_us = subflow->commd_sample_us, sample_us;
+
+		sent_ms = div_u64(subflow->timed_us, USEC_PER_MSEC);
+		sample_us = mps_owd_us(conn, theirs_ms - sent_ms);
+		/* smoothed as the RTT is */
+		WRITE_ONCE(subflow->commd_sample_us,
+			   old_us ? old_us + (sample_us - old_us) / 8 : sample_us);
+		subflow->timing = false;
+	}
+}
+EXPORT_SYMBOL_GPL(mps_read_timestamps);
+
+/* The subflow, which is locked, has just sent up to snd_nxt for the first time:
+ * one segment at a time is timed until it arrives.
+ */
+static void mps_time_segment(struct mps_subflow *subflow)
+{
+	const struct tcp_sock *tp = tcp_sk(subflow->ssk);
+
+	if (subflow->timing || !subflow->has_timestamps)
+		return;
+	subflow->timing = true;
+	subflow->timed_end = tp->snd_nxt;
+	subflow->timed_us = tp->tcp_mstamp;
+}
+
+bool mps_delays_comparable(const struct mps_conn *conn)
+{
+	const struct mps_subflow *subflow;
+	u32 least = 0, most = 0;
+	bool known = false;
+
+	mps_for_each_subflow(conn, subflow) {
+		u32 its_least = READ_ONCE(subflow->clock_least_ms);
+		u32 its_most = READ_ONCE(subflow->clock_most_ms);
+
+		if (!subflow->usable)
+			continue;
+		if (!subflow->has_timestamps)
+			return false;
+		if (!READ_ONCE(subflow->clock_known))
+			continue;
+		if (!known) {
+			least = its_least;
+			most = its_most;
+			known = true;
+			continue;
+		}
+		if ((s32)(its_least - most) > MPS_CLOCK_MARGIN_MS ||
+		    (s32)(least - its_most) > MPS_CLOCK_MARGIN_MS)
+			return false;
+		if ((s32)(its_least - least) > 0)
+			least = its_least;
+		if ((s32)(its_most - most) < 0)
+			most = its_most;
+	}
+	return true;
+}
+EXPORT_SYMBOL_GPL(mps_delays_comparable);
+
+/* --- subflows come and go */
+
 static void mps_attach(struct mps_conn *conn, struct mptcp_subflow_context *ctx)
 {
 	struct mps_subflow *subflow;
@@ -371,6 +485,9 @@ static void mps_attach(struct mps_conn *conn, struct mptcp_subflow_context *ctx)
 	subflow->set_limit_pkts = U32_MAX;
 	subflow->limit_pkts = U32_MAX;
 	subflow->mss_bytes = tcp_sk(subflow->ssk)->mss_cache - MPS_DSS_BYTES;
+	subflow->has_timestamps = tcp_sk(subflow->ssk)->rx_opt.tstamp_ok &&
+				  !tcp_sk(subflow->ssk)->tcp_usec_ts;
+	subflow->newest_acked_us = tcp_sk(subflow->ssk)->rack.mstamp;
 	list_add_tail(&subflow->node, &conn->subflows);
 	/* for mps_packet_received() and mptcp_subflow_timeout() */
 	smp_store_release(&ctx->mps, subflow);
@@ -437,6 +554,8 @@ static void mps_snapshot(struct mps_subflow *subflow)
 	subflow->delivered_pkts = tp->delivered;
 	subflow->delivered_ns = tp->delivered_mstamp * NSEC_PER_USEC;
 	subflow->delivered_sent_ns = tp->rack.mstamp * NSEC_PER_USEC;
+	subflow->owd_us = READ_ONCE(subflow->owd_sample_us);
+	subflow->commd_us = READ_ONCE(subflow->commd_sample_us);
 }
 
 /* The oldest packet in flight. The subflow is locked: otherwise an ACK may free
@@ -958,12 +1077,17 @@ static void mps_arm_timer(struct mps_conn *conn)
 /* Short segments leave at once: whether they may was decided above. */
 static void mps_flush(struct sock *ssk, const struct mptcp_sendmsg_info *info)
 {
+	struct mps_subflow *subflow = mptcp_subflow_ctx(ssk)->mps;
+	u32 nxt = tcp_sk(ssk)->snd_nxt;
+
 	if (!info->mss_now || !tcp_send_head(ssk))
 		return;
 	if (mptcp_check_fallback(ssk))
 		tcp_push(ssk, 0, info->mss_now, tcp_sk(ssk)->nonagle, info->size_goal);
 	else
 		__tcp_push_pending_frames(ssk, info->mss_now, TCP_NAGLE_PUSH);
+	if (subflow && tcp_sk(ssk)->snd_nxt != nxt)
+		mps_time_segment(subflow);
 }
 
 /* A subflow took nothing: no room, which its next ACK will mend, or it can send
@@ -1058,14 +1182,16 @@ void mps_push_bh(struct mptcp_sock *msk, struct sock *ssk)
 
 /* --- events */
 
-/* A packet came in on a subflow. The spinlock is held. */
+/* A packet came in on a subflow, which is locked. The spinlock is held. */
 void mps_packet_received(struct mptcp_subflow_context *ctx)
 {
 	/* pairs with mps_attach() */
 	struct mps_subflow *subflow = smp_load_acquire(&ctx->mps);
 
-	if (subflow)
-		WRITE_ONCE(subflow->silent, false);
+	if (!subflow)
+		return;
+	WRITE_ONCE(subflow->silent, false);
+	mps_read_timestamps(subflow);
 }
 
 /* A subflow had a retransmission timeout; it is locked. Is the next one not to

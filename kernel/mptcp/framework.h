@@ -41,5 +41,6 @@ const char *mps_check_pick(struct mps_conn *conn, const struct mps_pick *pick,
 void mps_recover(struct mps_conn *conn);
 void mps_doubt(struct mps_conn *conn, const struct mps_subflow *subflow,
 	       struct mps_segment *seg);
+void mps_read_timestamps(struct mps_subflow *subflow);
 
 #endif

@@ -67,6 +67,11 @@ struct mps_subflow {
 	u64	delivered_ns;		/* when the latest acknowledgment came */
 	u64	delivered_sent_ns;	/* when what it acknowledged was sent */
 	u64	oldest_sent_ns;		/* when the oldest packet in flight was sent */
+	/* One-way, to the peer. What they mean, and whether those of two
+	 * subflows can be compared, says mps_delays_comparable(). 0: none yet.
+	 */
+	u32	owd_us;			/* latest sample, of a packet */
+	u32	commd_us;		/* smoothed, of a segment and its repetitions */
 
 	/* private: to the framework */
 	struct list_head	node;		/* mps_conn.subflows */
@@ -86,6 +91,18 @@ struct mps_subflow {
 	u32			new_segments;
 	u32			duplicates;
 	u32			reinjections;
+
+	/* the timestamps of the peer, under the lock of the subflow */
+	bool			has_timestamps;	/* of 1 ms, in every packet */
+	bool			clock_known;
+	u32			clock_least_ms;	/* the peer's clock minus ours is no less */
+	u32			clock_most_ms;	/* and no more, says its latest ACK */
+	u64			newest_acked_us;	/* when that packet was sent */
+	bool			timing;		/* a segment is timed for commd_us */
+	u32			timed_end;	/* of its last byte, a number of TCP's */
+	u64			timed_us;	/* when it was sent first */
+	u32			owd_sample_us;	/* 0: none yet */
+	u32			commd_sample_us;	/* smoothed; 0: none yet */
 	u64			priv[] __aligned(8);
 };
 
@@ -119,6 +136,8 @@ struct mps_conn {
 	bool			has_cursors;	/* mps_oldest_missing() is used */
 	bool			has_handoff;
 	bool			alarm;		/* the retransmission timer fired */
+	bool			clock_known;	/* clock_zero_ms is */
+	u32			clock_zero_ms;	/* subtracted from the peer's clock minus ours */
 	struct mps_handoff {
 		struct mps_subflow	*subflow;
 		u64			seq;
@@ -130,6 +149,7 @@ struct mps_conn {
 	u64			waits;
 	u64			refused;
 	u64			forced;
+	u32			fallbacks;
 	u32			params[MPS_PARAMS_MAX];
 	u64			priv[] __aligned(8);
 };
@@ -258,6 +278,34 @@ u64 mps_delivery_rate(const struct mps_subflow *subflow);
 
 /* What waits in the queue of the local device that the subflow leaves by. */
 u32 mps_device_queue_bytes(const struct mps_subflow *subflow);
+
+/* --- one-way delays */
+
+/* The peer puts its time in whole ms into every ACK (RFC 7323). Until then from
+ * when what it acknowledges was sent, that is the one-way delay, but for what both
+ * clocks differ by: owd_us and commd_us have an unknown constant in them. It is
+ * the same for all subflows of a connection if the peer's timestamps have no
+ * offset of their own on each subflow, which in Linux they have unless
+ * net.ipv4.tcp_timestamps is 2 there. Then the delays of two subflows can be
+ * compared, to 1 ms; nothing else can be done with them.
+ *
+ * owd_us is the delay of the packet that was acknowledged last. commd_us is the
+ * one-way communication delay of Yang and Amer: from when a segment was first
+ * sent until it has arrived with all before it on its subflow, repetitions
+ * included. Both have in them what the peer delays its ACK by, 40 ms at times.
+ *
+ * True: no two usable subflows disagree about the clocks, which each ACK gives
+ * bounds for; and all have timestamps. Some may be without a sample yet.
+ */
+bool mps_delays_comparable(const struct mps_conn *conn);
+
+/* To be called for each decision that is made without what the scheduler is made
+ * to look at, because that cannot be had: the counter `fallbacks` of a run.
+ */
+static inline void mps_count_fallback(struct mps_conn *conn)
+{
+	conn->fallbacks++;
+}
 
 /* --- segments; NULL ends a list */
 

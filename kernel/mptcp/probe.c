@@ -161,6 +161,7 @@ static void probe_add_scheduling(struct probe_connection *rec, const struct mptc
 	rec->waits = cpu_to_le64(msk->mps->waits);
 	rec->refused = cpu_to_le64(msk->mps->refused);
 	rec->forced = cpu_to_le64(msk->mps->forced);
+	rec->fallbacks = cpu_to_le32(msk->mps->fallbacks);
 }
 
 static void probe_add_subflow_scheduling(struct probe_subflow *rec,

@@ -48,7 +48,8 @@ struct probe_connection {
 	__le64	forced;			/* it waited with nothing in flight */
 	__le64	blocked_us;		/* the out-of-order queue was not empty */
 	__le32	blocks;			/* how often that began */
-	u8	padding[52];
+	__le32	fallbacks;		/* decisions without what the scheduler looks at */
+	u8	padding[48];
 };
 
 struct probe_subflow {

@@ -226,7 +226,7 @@ METRICS = (
         "run",
         "",
         "Segments that the scheduler sent again, at once, while they were on their way over "
-        "another path. Whole run, warm-up included. Missing, as the next five, for a scheduler "
+        "another path. Whole run, warm-up included. Missing, as the next six, for a scheduler "
         "that is not asked segment by segment: upstream's default, and plain TCP.",
         "sum over subflows of duplicates at the last sample",
         "subflow at the sender",
@@ -264,6 +264,16 @@ METRICS = (
         "How often the scheduler waited with nothing in flight that could end the waiting, and a "
         "segment was sent for it: a mistake in it, too. Whole run, warm-up included.",
         "forced at the last sample",
+        "connection at the sender",
+    ),
+    Metric(
+        "fallbacks",
+        "run",
+        "",
+        "How often the scheduler decided without what it is made to look at, because that could "
+        "not be had, such as one-way delays that cannot be compared; its page says what it does "
+        "then. Whole run, warm-up included.",
+        "fallbacks at the last sample",
         "connection at the sender",
     ),
     Metric(

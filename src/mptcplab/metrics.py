@@ -129,6 +129,7 @@ def run_metrics(
         "waits": decisions and decisions.waits,
         "refused_picks": decisions and decisions.refused,
         "forced_picks": decisions and decisions.forced,
+        "fallbacks": decisions and decisions.fallbacks,
         "decisions_per_s": decisions and decisions.per_s(),
     }
     if scenario.workload.direction == "both":
@@ -191,6 +192,7 @@ class _Decisions(NamedTuple):
     waits: int
     refused: int
     forced: int
+    fallbacks: int
     length_ns: int
 
     def per_s(self) -> float | None:
@@ -212,6 +214,7 @@ def _decisions(scenario: Scenario, flow: Flow) -> _Decisions | None:
         waits=_last_total(sender.connections, "waits"),
         refused=_last_total(sender.connections, "refused"),
         forced=_last_total(sender.connections, "forced"),
+        fallbacks=_last_total(sender.connections, "fallbacks"),
         length_ns=max(ends, default=0) - min(begins, default=0),
     )
 

@@ -221,7 +221,9 @@ def _sysctls(scenario: Scenario, numbers: range) -> Iterator[str]:
     send, receive = scenario.send_buffer_bytes, scenario.receive_buffer_bytes
     rmem = f"4096 {receive} {receive}" if receive else _AUTO_RECEIVE_BUFFER
     wmem = f"4096 {send} {send}" if send else _AUTO_SEND_BUFFER
-    common = [f"net.ipv4.tcp_congestion_control={scenario.cc}"]
+    # Linux adds a random offset to the timestamps of each pair of addresses; without it, schedulers
+    # can compare one-way delays. It changes no packet's time or size.
+    common = [f"net.ipv4.tcp_congestion_control={scenario.cc}", "net.ipv4.tcp_timestamps=2"]
     if scenario.transport == "mptcp":
         chosen = scenario.scheduler
         common = [

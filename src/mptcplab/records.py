@@ -155,6 +155,12 @@ CONNECTION_FIELDS = (
         "blocking); 0 for plain TCP",
     ),
     Field("blocks", "u32", "", "how often it became not empty"),
+    Field(
+        "fallbacks",
+        "u32",
+        "",
+        "the scheduler decided without what it is made to look at, because that could not be had",
+    ),
 )
 
 SUBFLOW_FIELDS = (

@@ -202,12 +202,12 @@ def test_what_the_scheduler_decided_is_counted_over_the_whole_run() -> None:
     slow = replace(SLOW, duplicates=4, reinjections=5)
     client, server = synthetic.run(fast, slow)
     client.connection["waits"], client.connection["refused"] = 11, 12
-    client.connection["forced"] = 13
+    client.connection["forced"], client.connection["fallbacks"] = 13, 14
     scenario = synthetic.scenario(scheduler="roundrobin")
     result = run_metrics(scenario, client, server, synthetic.guest())
     assert (result.metrics["duplicate_segments"], result.metrics["reinjected_segments"]) == (7, 5)
-    names = ("waits", "refused_picks", "forced_picks")
-    assert [result.metrics[name] for name in names] == [11, 12, 13]
+    names = ("waits", "refused_picks", "forced_picks", "fallbacks")
+    assert [result.metrics[name] for name in names] == [11, 12, 13, 14]
     # 10,000 ms x 4000 and 1000 bytes in segments of 1000
     assert [path["new_segments"] for path in result.paths] == [40_000, 10_000]
     assert [path["duplicate_segments"] for path in result.paths] == [3, 4]

@@ -16,7 +16,7 @@ from tests.unit.synthetic import FAST, SLOW
 # The layout as the probe writes it, spelled out by hand: a field of the table that moves, or
 # changes its width, must fail here before it misreads a file.
 HEAD = "<QIBBH"
-CONNECTION = HEAD + "6Q4IQIIQ3QQI"
+CONNECTION = HEAD + "6Q4IQIIQ3QQII"
 SUBFLOW = HEAD + "4s4s8I4Q5I4B3I2H2Q2I"
 LINK = HEAD + "16s16s4Q4I"
 DECISION = "<QQIIIB3sIIII"
@@ -24,7 +24,7 @@ DECISION = "<QQIIIB3sIIII"
 
 def connection_record(time_ns: int) -> bytes:
     values = [time_ns, 1, 1, 2, 0, 11, 12, 13, 14, 15, 16, 21, 22, 23, 24, 31, 41, 0, 51]
-    return struct.pack(CONNECTION, *values, 61, 62, 63, 71, 72).ljust(192, b"\0")
+    return struct.pack(CONNECTION, *values, 61, 62, 63, 71, 72, 73).ljust(192, b"\0")
 
 
 def subflow_record(time_ns: int) -> bytes:
@@ -52,7 +52,7 @@ def test_every_field_of_a_connection_record_is_read_from_its_place(tmp_path: Pat
         "sent_bytes": 15, "acked_bytes": 16, "sndbuf_used": 21, "sndbuf": 22, "rcvbuf_used": 23,
         "rcvbuf": 24, "window_bytes": 31, "ofo_packets": 41, "reserved": 0,
         "reinjected_bytes": 51, "waits": 61, "refused": 62, "forced": 63,
-        "blocked_us": 71, "blocks": 72,
+        "blocked_us": 71, "blocks": 72, "fallbacks": 73,
     }  # fmt: skip
 
 

@@ -312,6 +312,123 @@ static void a_segment_fits_the_window_up_to_its_last_byte(struct kunit *test)
 
 /* --- reinjection */
 
+/* --- one-way delays */
+
+/* An ACK of all up to `una` comes now, which left the peer at `theirs_ms` of its
+ * clock; the last that it acknowledges was sent at `sent_ms` of ours.
+ */
+static void acked(struct mps_subflow *subflow, u32 una, u32 now_ms, u32 theirs_ms, u32 sent_ms)
+{
+	struct tcp_sock *tp = tcp_sk(subflow->ssk);
+
+	tp->snd_una = una;
+	tp->tcp_mstamp = (u64)now_ms * USEC_PER_MSEC;
+	tp->rx_opt.saw_tstamp = 1;
+	tp->rx_opt.rcv_tsval = theirs_ms;
+	tp->rack.mstamp = (u64)sent_ms * USEC_PER_MSEC;
+	mps_read_timestamps(subflow);
+}
+
+static void one_way_delays_differ_as_those_of_the_paths_do(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *near = mps_test_subflow(conn);
+	struct mps_subflow *far = mps_test_subflow(conn);
+	/* the peer's clock is ahead, and about to wrap around */
+	u32 ahead = U32_MAX - 1020;
+
+	/* there in 10 ms and back in 30; there in 25 and back in 5 */
+	acked(near, 1, 1040, ahead + 1010, 1000);
+	acked(far, 1, 1032, ahead + 1027, 1002);
+	KUNIT_EXPECT_EQ(test, far->owd_sample_us - near->owd_sample_us, 15000U);
+	/* what is counted from is that it came back in no time: 30 ms more */
+	KUNIT_EXPECT_EQ(test, near->owd_sample_us, 30000U + 10000U + 2000U);
+	KUNIT_EXPECT_TRUE(test, mps_delays_comparable(conn));
+}
+
+static void an_ack_of_nothing_new_is_no_sample(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *subflow = mps_test_subflow(conn);
+
+	acked(subflow, 1, 1040, 5010, 1000);
+	acked(subflow, 1, 2040, 6010, 1000);
+	KUNIT_EXPECT_EQ(test, subflow->clock_most_ms, 4010U);
+	/* and one without a timestamp none either */
+	tcp_sk(subflow->ssk)->rx_opt.saw_tstamp = 0;
+	tcp_sk(subflow->ssk)->rack.mstamp += USEC_PER_SEC;
+	mps_read_timestamps(subflow);
+	KUNIT_EXPECT_EQ(test, subflow->clock_most_ms, 4010U);
+}
+
+static void impossible_timestamps_make_no_impossible_delay(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *subflow = mps_test_subflow(conn);
+
+	acked(subflow, 1, 1000, 1000, 1000);
+	/* it is there before it was sent; it takes 24 days */
+	acked(subflow, 2, 1000, 1000, 9000);
+	KUNIT_EXPECT_EQ(test, subflow->owd_sample_us, 1U);
+	acked(subflow, 3, 1000, S32_MAX, 0);
+	KUNIT_EXPECT_EQ(test, subflow->owd_sample_us, S32_MAX / 1000U * 1000U);
+}
+
+static void communication_delays_begin_with_the_first_time_that_it_is_sent(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *subflow = mps_test_subflow(conn);
+
+	acked(subflow, 100, 1040, 1010, 1000);
+	/* sent at 2000, lost, sent again at 2200, there at 2210 */
+	subflow->timing = true;
+	subflow->timed_end = 300;
+	subflow->timed_us = 2000 * USEC_PER_MSEC;
+	acked(subflow, 200, 2040, 2010, 2000);
+	KUNIT_EXPECT_EQ(test, subflow->commd_sample_us, 0U);
+	acked(subflow, 300, 2240, 2210, 2200);
+	/* 210 ms, and the 30 ms back of the first ACK, and the margin; a packet took 10 */
+	KUNIT_EXPECT_EQ(test, subflow->commd_sample_us, 242000U);
+	KUNIT_EXPECT_EQ(test, subflow->owd_sample_us, 42000U);
+	KUNIT_EXPECT_FALSE(test, subflow->timing);
+	/* the next takes 10 ms: an eighth of the difference */
+	subflow->timing = true;
+	subflow->timed_end = 400;
+	subflow->timed_us = 3000 * USEC_PER_MSEC;
+	acked(subflow, 400, 3040, 3010, 3000);
+	KUNIT_EXPECT_EQ(test, subflow->commd_sample_us, 242000U - 200000U / 8);
+}
+
+static void clocks_that_differ_by_more_than_round_trips_are_not_compared(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_subflow *two = mps_test_subflow(conn);
+
+	KUNIT_EXPECT_TRUE_MSG(test, mps_delays_comparable(conn), "no sample yet");
+	mps_test_clock(one, 1000, 1040);
+	KUNIT_EXPECT_TRUE_MSG(test, mps_delays_comparable(conn), "of one");
+	mps_test_clock(two, 1030, 1200);
+	KUNIT_EXPECT_TRUE_MSG(test, mps_delays_comparable(conn), "10 ms are in both");
+	/* whole ms: 1 each may be wrong */
+	mps_test_clock(two, 1042, 1200);
+	KUNIT_EXPECT_TRUE(test, mps_delays_comparable(conn));
+	mps_test_clock(two, 1043, 1200);
+	KUNIT_EXPECT_FALSE(test, mps_delays_comparable(conn));
+	mps_test_clock(two, 900, 997);
+	KUNIT_EXPECT_FALSE(test, mps_delays_comparable(conn));
+	mps_test_clock(two, 1000 + BIT(31), 1040 + BIT(31));
+	KUNIT_EXPECT_FALSE_MSG(test, mps_delays_comparable(conn), "24 days");
+	mps_test_usable(two, false);
+	KUNIT_EXPECT_TRUE_MSG(test, mps_delays_comparable(conn), "that one is not used");
+	mps_test_clock(one, -20, 20);
+	mps_test_clock(two, 10, 30);
+	mps_test_usable(two, true);
+	KUNIT_EXPECT_TRUE_MSG(test, mps_delays_comparable(conn), "around 0");
+	two->has_timestamps = false;
+	KUNIT_EXPECT_FALSE_MSG(test, mps_delays_comparable(conn), "without timestamps");
+}
+
 static void what_no_usable_subflow_carries_is_reinjected_in_order(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn_of(test, &waits);
@@ -824,6 +941,11 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(sent_segments_are_listed_in_order_without_the_gaps),
 	KUNIT_CASE(the_oldest_missing_segment_moves_with_what_is_sent_and_acknowledged),
 	KUNIT_CASE(a_segment_fits_the_window_up_to_its_last_byte),
+	KUNIT_CASE(one_way_delays_differ_as_those_of_the_paths_do),
+	KUNIT_CASE(an_ack_of_nothing_new_is_no_sample),
+	KUNIT_CASE(impossible_timestamps_make_no_impossible_delay),
+	KUNIT_CASE(communication_delays_begin_with_the_first_time_that_it_is_sent),
+	KUNIT_CASE(clocks_that_differ_by_more_than_round_trips_are_not_compared),
 	KUNIT_CASE(what_no_usable_subflow_carries_is_reinjected_in_order),
 	KUNIT_CASE(nothing_is_reinjected_while_no_subflow_could_take_it),
 	KUNIT_CASE(what_only_a_distrusted_subflow_carries_is_reinjected),

@@ -195,6 +195,7 @@ static inline struct mps_subflow *__mps_test_subflow(struct mps_conn *conn,
 	subflow->slot = t->last_id++;
 	subflow->id = t->last_id;
 	subflow->established = true;
+	subflow->has_timestamps = true;
 	subflow->penalty_pkts = ~0;
 	subflow->set_limit_pkts = subflow->limit_pkts;
 	conn->slots[subflow->slot] = subflow;
@@ -221,6 +222,16 @@ static inline struct mps_subflow *__mps_test_subflow(struct mps_conn *conn,
 		.pacing_rate	= ~0ULL,			\
 		__VA_ARGS__					\
 	})
+
+/* By its latest ACK, the peer's clock minus ours is from `least_ms` to `most_ms`.
+ * Without this a subflow has no say in whether delays can be compared.
+ */
+static inline void mps_test_clock(struct mps_subflow *subflow, u32 least_ms, u32 most_ms)
+{
+	subflow->clock_known = true;
+	subflow->clock_least_ms = least_ms;
+	subflow->clock_most_ms = most_ms;
+}
 
 /* Its congestion window is full. */
 static inline void mps_test_fill(struct mps_subflow *subflow)

@@ -196,7 +196,7 @@ static bool thinstream_next_segment(struct mps_conn *conn, struct mps_pick *pick
 		return mps_reinject(conn, pick);
 
 	if (!head) {
-		last = state->copying ? mps_newest_unacked(conn) : NULL;
+		last = state->copying ? mps_latest_sent(conn) : NULL;
 		idle = last ? thinstream_idle(conn, backups, last, NULL) : NULL;
 		state->copying = idle;
 		return idle && mps_pick_duplicate(pick, conn, idle, last);

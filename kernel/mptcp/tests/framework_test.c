@@ -310,8 +310,6 @@ static void a_segment_fits_the_window_up_to_its_last_byte(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, mps_fits_window(conn, b));
 }
 
-/* --- reinjection */
-
 /* --- one-way delays */
 
 /* An ACK of all up to `una` comes now, which left the peer at `theirs_ms` of its
@@ -428,6 +426,8 @@ static void clocks_that_differ_by_more_than_round_trips_are_not_compared(struct 
 	two->has_timestamps = false;
 	KUNIT_EXPECT_FALSE_MSG(test, mps_delays_comparable(conn), "without timestamps");
 }
+
+/* --- reinjection */
 
 static void what_no_usable_subflow_carries_is_reinjected_in_order(struct kunit *test)
 {

@@ -28,7 +28,7 @@ from mptcplab.metrics import RunMetrics
 from mptcplab.scenario import Flags, Scenario, from_flags
 
 #: Those that are to fill all paths with bulk data.
-_FILLING = ("minrtt", "roundrobin", "blest", "ecf")
+_FILLING = ("minrtt", "roundrobin", "blest", "ecf", "inorder", "thinstream")
 #: The fixed scenario of the speed figures, the same for ever so that they can be compared.
 BENCH = Flags(
     path=("fast:100mbit,10ms,queue=300", "slow:50mbit,20ms,queue=300"),

@@ -15,7 +15,7 @@ from mptcplab import kernel
 from tests.vocabulary import RunScenario
 
 OURS = [name for name in kernel.schedulers() if name != "default"]
-FULL = ["minrtt", "roundrobin", "blest", "ecf", "otias", "daps", "sttf"]
+FULL = ["minrtt", "roundrobin", "blest", "ecf", "otias", "daps", "sttf", "inorder", "thinstream"]
 
 PATHS = ("a:20mbit,10ms", "b:10mbit,25ms")
 TROUBLES: dict[str, dict[str, Any]] = {

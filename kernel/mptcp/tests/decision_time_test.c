@@ -12,7 +12,7 @@
 
 static const char * const schedulers[] = { "first", "minrtt", "roundrobin", "redundant",
 					   "blest", "ecf", "otias", "daps", "sttf", "lte",
-					   "weighted" };
+					   "weighted", "inorder", "thinstream" };
 
 /* The virtual clock stands still meanwhile. */
 static u64 cycles(void)

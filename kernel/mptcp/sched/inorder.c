@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* inorder: segments leave out of order, and arrive in order.
+ *
+ * Each segment, in order, is assigned to the subflow that delivers it first. If
+ * that one has no room now, it is so on paper only: the segment stays where it
+ * is, and the next one is looked at, until one comes whose best subflow has room.
+ * That is sent. So a slow path gets the segments that will be due when it has
+ * delivered them, and the receiver holds little out of order.
+ *
+ * How long a subflow takes to deliver: its one-way communication delay, from when
+ * a segment is first sent until it has arrived in order there, repetitions
+ * included; and before that, if it has no room, a round trip for each congestion
+ * window that is to be sent first.
+ *
+ * Source: F. Yang, P. Amer, "Using One-way Communication Delay for In-order
+ * Arrival MPTCP Scheduling", ChinaCom 2014, sections II and III.
+ *
+ * Works where paths differ and the receive buffer is small. Fails where delays
+ * change faster than they are measured; where paths differ by less than a round
+ * trip of the faster one (but see part_rounds); where less is written than the
+ * fast path takes until the slow one has delivered, the slow one idles; and the
+ * receive window has to span what the fast path sends in that time.
+ *
+ * Differs from the source:
+ * - Section IV, the implementation, is not in the paper: "n" is that of OTIAS, by
+ *   the same authors, in whole round trips, unless part_rounds is on. Assigning on
+ *   paper needs no walk: how many segments go to full subflows first is computed
+ *   for each of them.
+ * - The congestion window is smoothed as the RTT is. Their ratio stands for the
+ *   rate of a path, and with a short queue the window of now is off by half.
+ * - It looks ahead no farther than INORDER_LOOK_AHEAD segments.
+ * - Delays that cannot be compared are not: mps_delays_comparable(). Then half the
+ *   round-trip time stands for them, and `fallbacks` counts. So it does,
+ *   uncounted, until each path has had its first sample.
+ * - A path that idles since it is slow gets a copy of the oldest segment now and
+ *   then. Otherwise nothing would ever tell that it has become fast.
+ * - It waits for a full subflow only while an acknowledgment is sure to come.
+ */
+
+#include "mpsched.h"
+
+/* as long as this, a path sends nothing before it is measured again */
+#define INORDER_IDLE_RTTS	4
+
+/* of counts of rounds */
+#define INORDER_SCALE		1000ULL
+
+enum { LOOK_AHEAD, COMMD, PART_ROUNDS };
+
+static const struct mps_param inorder_params[] = {
+	[LOOK_AHEAD]  = MPS_UINT("look_ahead", 1, 4096, 1024, "segments",
+				 "no segment farther behind the first unsent one is sent"),
+	[COMMD]	      = MPS_BOOL("commd", 1,
+				 "one-way communication delay; off: half the round-trip time"),
+	[PART_ROUNDS] = MPS_BOOL("part_rounds", 0,
+				 "a full window has room again bit by bit, not a round trip later"),
+};
+
+struct inorder_subflow {
+	u64	idle_ns;	/* if nothing is sent until then, it is measured anew */
+	u64	cwnd_8;		/* 8 x the smoothed congestion window; 0: none yet */
+};
+
+static u64 inorder_delay_us(const struct mps_subflow *subflow, bool by_commd)
+{
+	return by_commd ? subflow->commd_us : subflow->srtt_us / 2;
+}
+
+/* Can the subflows be compared by their one-way communication delays? */
+static bool inorder_by_commd(struct mps_conn *conn)
+{
+	const struct mps_subflow *subflow;
+	bool sampled = true;
+
+	if (!mps_param(conn, COMMD) || conn->subflows_usable < 2)
+		return false;
+	if (!mps_delays_comparable(conn)) {
+		mps_count_fallback(conn);
+		return false;
+	}
+	mps_for_each_subflow(conn, subflow)
+		sampled &= !subflow->usable || subflow->commd_us;
+	return sampled;
+}
+
+/* Without room now, but it will have some: an acknowledgment or a timeout follows. */
+static bool inorder_is_only_full(const struct mps_subflow *subflow)
+{
+	return subflow->usable && !mps_in_loss(subflow) && !mps_has_room(subflow) &&
+	       (subflow->in_flight_pkts || subflow->unsent_bytes);
+}
+
+/* How many windows a full subflow sends that arrive before what arrives `us` later
+ * than what it sends now.
+ */
+static u64 inorder_rounds_1000(const struct mps_conn *conn, u64 us, u32 rtt_us)
+{
+	if (mps_param(conn, PART_ROUNDS))
+		return div_u64(us * INORDER_SCALE, max(rtt_us, 1U));
+	return div_u64(us - 1, max(rtt_us, 1U)) * INORDER_SCALE;
+}
+
+/* How many segments are for full subflows before one is for `best`, which has
+ * room: each takes a congestion window of them per round trip that it would still
+ * deliver before `best` delivers what is sent now.
+ */
+static u64 inorder_segments_before(const struct mps_conn *conn, const struct mps_subflow *best,
+				   bool by_commd)
+{
+	u64 best_us = inorder_delay_us(best, by_commd), before = 0;
+	struct mps_subflow *full;
+
+	mps_for_each_subflow(conn, full) {
+		const struct inorder_subflow *state = mps_subflow_priv(full);
+		u64 queued = full->unsent_bytes / max(full->mss_bytes, 1U);
+		u64 full_us = inorder_delay_us(full, by_commd);
+		u64 rounds_1000, pkts;
+
+		if (!inorder_is_only_full(full) || full->backup > best->backup ||
+		    full_us >= best_us)
+			continue;
+		rounds_1000 = inorder_rounds_1000(conn, best_us - full_us, full->srtt_us);
+		pkts = min(rounds_1000, INORDER_SCALE * mps_param(conn, LOOK_AHEAD)) *
+		       (state->cwnd_8 ?: 8ULL * mps_cwnd(full)) / (8 * INORDER_SCALE);
+		before += pkts > queued ? pkts - queued : 0;
+	}
+	return before;
+}
+
+static bool inorder_is_candidate(const struct mps_subflow *subflow, bool backups)
+{
+	return mps_available(subflow) && (backups || !subflow->backup);
+}
+
+static struct mps_subflow *inorder_best(const struct mps_conn *conn, bool backups, bool by_commd)
+{
+	struct mps_subflow *subflow, *best = NULL;
+
+	mps_for_each_subflow(conn, subflow)
+		if (inorder_is_candidate(subflow, backups) &&
+		    (!best || inorder_delay_us(subflow, by_commd) <
+			      inorder_delay_us(best, by_commd)))
+			best = subflow;
+	return best;
+}
+
+/* A copy of the oldest segment on a path that has been idle for long. */
+static bool inorder_measure(struct mps_conn *conn, bool backups, struct mps_pick *pick)
+{
+	struct mps_segment *seg = mps_oldest_unacked(conn);
+	struct mps_subflow *subflow;
+	u64 now = mps_clock_ns();
+
+	if (!seg)
+		return false;
+	mps_for_each_subflow(conn, subflow) {
+		const struct inorder_subflow *state = mps_subflow_priv(subflow);
+
+		if (inorder_is_candidate(subflow, backups) && !subflow->in_flight_pkts &&
+		    now >= state->idle_ns && !mps_carried_by(seg, subflow))
+			return mps_pick_duplicate(pick, conn, subflow, seg);
+	}
+	return false;
+}
+
+static bool inorder_next_segment(struct mps_conn *conn, struct mps_pick *pick)
+{
+	struct mps_segment *seg = mps_head(conn);
+	bool backups = mps_only_backups(conn);
+	struct mps_subflow *best;
+	bool by_commd;
+	u64 before;
+
+	if (mps_reinjection(conn))
+		return mps_reinject(conn, pick);
+	if (!seg)
+		return false;
+	by_commd = inorder_by_commd(conn);
+	best = inorder_best(conn, backups, by_commd);
+	if (!best)
+		return false;
+	/* a window smaller than a segment: what may leave, leaves */
+	if (!mps_fits_window(conn, seg))
+		return mps_pick_new(pick, conn, best, seg);
+
+	before = inorder_segments_before(conn, best, by_commd);
+	if (before >= mps_param(conn, LOOK_AHEAD))
+		return inorder_measure(conn, backups, pick);
+	while (seg && before--)
+		seg = mps_next_unsent(conn, seg);
+	if (seg && mps_fits_window(conn, seg))
+		return mps_pick_new(pick, conn, best, seg);
+	return inorder_measure(conn, backups, pick);
+}
+
+/* As the RTT is smoothed, so that both are of the same time. */
+static void inorder_on_ack(struct mps_conn *conn, struct mps_subflow *subflow, u64 acked_bytes)
+{
+	struct inorder_subflow *state = mps_subflow_priv(subflow);
+	u64 cwnd = mps_cwnd(subflow);
+
+	state->cwnd_8 = state->cwnd_8 ? state->cwnd_8 - state->cwnd_8 / 8 + cwnd : 8 * cwnd;
+}
+
+static void inorder_on_sent(struct mps_conn *conn, const struct mps_pick *pick, u32 bytes)
+{
+	struct inorder_subflow *state = mps_subflow_priv(pick->subflow);
+
+	/* the latest one: the smoothed one is late by many of these measurements */
+	state->idle_ns = mps_clock_ns() +
+			 (u64)INORDER_IDLE_RTTS * pick->subflow->last_rtt_us * NSEC_PER_USEC;
+}
+
+static struct mps_ops inorder_ops = {
+	.next_segment	= inorder_next_segment,
+	.on_ack		= inorder_on_ack,
+	.on_sent	= inorder_on_sent,
+	.name		= "inorder",
+	.owner		= THIS_MODULE,
+	.subflow_size	= sizeof(struct inorder_subflow),
+	.params		= inorder_params,
+	.num_params	= ARRAY_SIZE(inorder_params),
+};
+
+mps_scheduler(inorder_ops);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("MPTCP scheduler: segments leave out of order to arrive in order");

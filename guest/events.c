@@ -7,7 +7,8 @@
  * are done one after the other. One process waits for their times, and has a
  * tool running for each namespace that they are for, which gets its lines one
  * by one: to start a tool costs more than a hundred of them, and one that waits
- * inside the kernel does not delay those of other namespaces.
+ * inside the kernel does not delay those of other namespaces. Those for cross
+ * traffic are done in cross.c.
  */
 
 #include <errno.h>
@@ -125,12 +126,19 @@ void event_add(char *text, int line)
 {
 	char *rest = strncmp(text, "at ", 3) ? NULL : strchr(text + 3, ' ');
 	static uint64_t before_ns;
-	static int room;
 	struct event *event;
+	static int room;
+	uint64_t at_ns;
 
 	if (!rest)
 		give_up("plan line %d: after the traffic, at TIME COMMAND is expected", line);
 	*rest++ = '\0';
+	at_ns = parse_time(text + 3, line);
+	if (at_ns < before_ns)
+		give_up("plan line %d: at %s is earlier than the line before", line, text + 3);
+	before_ns = at_ns;
+	if (cross_add(rest, at_ns, line))
+		return;
 	if (events.count == room) {
 		room = room ? 2 * room : 64;
 		events.list = realloc(events.list, room * sizeof(*events.list));
@@ -138,13 +146,10 @@ void event_add(char *text, int line)
 			give_up("events: %s", strerror(errno));
 	}
 	event = &events.list[events.count++];
-	event->at_ns = parse_time(text + 3, line);
+	event->at_ns = at_ns;
 	event->text = rest;
 	event->line = line;
 	event->tool = tool_for(&event->text, line);
-	if (event->at_ns < before_ns)
-		give_up("plan line %d: at %s is earlier than the line before", line, text + 3);
-	before_ns = event->at_ns;
 }
 
 void events_prepare(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The program that runs inside: init carries out the plan and watches over
- * its children, which are forks of itself: traffic or programs, captures and
- * events.
+ * its children, which are forks of itself: traffic or programs, captures, events
+ * and cross traffic.
  *
  * Whatever fails ends the guest, with the reason in its outcome.
  */
@@ -60,6 +60,14 @@ void event_add(char *text, int line);
 void events_prepare(void);
 void events_start(uint64_t start_ns);
 void events_end(void);
+
+/* cross.c: take a line of the plan that was to be done at_ns after START; false:
+ * it is not for cross traffic. Then, send from start_ns on, until cross_end().
+ */
+bool cross_add(const char *text, uint64_t at_ns, int line);
+void cross_prepare(void);
+void cross_start(uint64_t start_ns);
+void cross_end(void);
 
 /* capture.c: write what passes the devices of ns into RUN_DIR/file, until captures_end() */
 void capture_start(const char *ns, const char *file, int line);

@@ -454,6 +454,7 @@ static void handle_report(int end)
 			start_streams(m.a, m.b);
 		drops_start();
 		events_start(m.a);
+		cross_start(m.a);
 		break;
 	case REPORT_DONE:
 		outcome.bytes_written += m.a;
@@ -512,11 +513,13 @@ static void run_traffic(void)
 	}
 	parse_rest();
 	events_prepare();
+	cross_prepare();
 	traffic_prepare();
 	/* the server, which then has the client started */
 	start_traffic(programs ? CLIENT : SERVER);
 	watch();
 	events_end();
+	cross_end();
 	stop_streams();
 	captures_end();
 	if (outcome.bytes_received != outcome.bytes_written)

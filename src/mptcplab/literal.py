@@ -94,9 +94,10 @@ def _count(what: str, low: int, high: int) -> _Reads:
 
 def _rate(what: str, low: str, high: str) -> _Reads:
     low_bps, high_bps = units.parse_rate(low), units.parse_rate(high)
+    zero = [{"const": 0}] if low_bps == 0 else []
     parse = functools.partial(units.parse_rate, name=what)
     pattern = _pattern(units.RATE.pattern)
-    return _quantity(parse, low_bps, high_bps, f"{what} is {low} to {high}", pattern)
+    return _quantity(parse, low_bps, high_bps, f"{what} is {low} to {high}", pattern, *zero)
 
 
 def _time(what: str, low: str, high: str) -> _Reads:
@@ -275,6 +276,7 @@ _DELAY = _time("a delay", "0s", "10s")
 _Rate = Annotated[int | None, _RATE]
 _Delay = Annotated[int | None, _DELAY]
 _Jitter = Annotated[int | None, _time("a jitter", "0s", "10s")]
+_Cross = Annotated[int | None, _rate("a rate of cross traffic", "0bit", "100gbit")]
 _Loss = Annotated[
     float | None,
     _quantity(
@@ -484,6 +486,11 @@ class LiteralDirection(_Literal):
         ["host"],
         "router",
     )
+    cross: _Cross = _key(
+        "Rate of cross traffic: UDP packets of full size, from the workload's start on.",
+        ["30mbit"],
+        "0bit",
+    )
     trace: Annotated[
         LiteralTrace | None, _table("a file, or keys such as file"), BeforeValidator(_trace_table)
     ] = Field(
@@ -529,6 +536,7 @@ class LiteralChange(_Literal):
     )
     jitter: _Jitter = _key("The new jitter.", ["5ms"])
     loss: _Loss = _key("The new loss.", ["2%"])
+    cross: _Cross = _key("The new rate of cross traffic; 0: none.", ["30mbit", 0])
 
 
 class LiteralEvent(LiteralChange):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The plan of a run: the commands that build its testbed and start its traffic, as text.
 
-Every line is one that a person could type as root, but for `traffic`, `program` and `capture`,
-which are parts of the guest program, `message`, which says what client and server send, and `at`,
-which names a time before a command. The guest's init executes the same lines; it runs neighbouring
-`ip` or `tc` lines of one namespace as one batch, and each batch costs a process, so the lines are
-ordered to leave few groups. The plan depends on the scenario alone.
+Every line is one that a person could type as root, but for `traffic`, `program`, `capture` and
+`cross`, which are parts of the guest program, `message`, which says what client and server send,
+and `at`, which names a time before a command. The guest's init executes the same lines; it runs
+neighbouring `ip` or `tc` lines of one namespace as one batch, and each batch costs a process, so
+the lines are ordered to leave few groups. The plan depends on the scenario alone.
 
                   10.0.i.0/24              10.1.i.0/24
     client  ci ---------------- rci  router i  rsi ---------------- si  server
@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from mptcplab import links, timeline, units, workload
-from mptcplab.links import Qdisc, Side
+from mptcplab.links import Side
 from mptcplab.scenario import Direction, Path, Scenario
 from mptcplab.timeline import Instant
 from mptcplab.workload import Message, Program, Video
@@ -308,20 +308,19 @@ def _programs(scenario: Scenario, program: Program) -> Iterator[str]:
 
 def _events(scenario: Scenario) -> Iterator[str]:
     numbers = {path.name: i for i, path in enumerate(scenario.paths, 1)}
-    stands = {
-        (path.name, side): links.shaping(numbers[path.name], side, link)
-        for path in scenario.paths
-        for side, link in _sides(path)
-    }
+    present = {(path.name, side): link for path in scenario.paths for side, link in _sides(path)}
+    for (name, side), link in present.items():
+        if link.cross_bps:
+            yield f"at 0ns {_cross(numbers[name], side, link)}"
     for instant in timeline.instants(scenario):
-        for command in _commands(numbers[instant.path], instant, stands):
+        for command in _commands(numbers[instant.path], instant, present):
             yield f"at {units.format_time(instant.at_ns)} {command}"
 
 
 def _commands(
-    i: int, instant: Instant, stands: dict[tuple[str, Side], list[Qdisc]]
+    i: int, instant: Instant, present: dict[tuple[str, Side], Direction]
 ) -> Iterator[str]:
-    """`stands` is how each direction of a path is shaped, and then how it is after this."""
+    """`present` is how each direction of a path is, and then how it is after this."""
     changed: tuple[tuple[Side, Direction | None], ...] = (
         ("up", instant.up),
         ("down", instant.down),
@@ -329,12 +328,15 @@ def _commands(
     for side, link in changed:
         if link is None:
             continue
-        before = stands[instant.path, side]
-        stands[instant.path, side] = now = links.shaping(i, side, link)
+        before = present[instant.path, side]
+        present[instant.path, side] = link
         # each takes over all its values at once: what is not given would be none
-        for old, new in zip(before, now, strict=True):
+        stands = zip(links.shaping(i, side, before), links.shaping(i, side, link), strict=True)
+        for old, new in stands:
             if new != old and new.kind != "red":
                 yield new.command("change")
+        if link.cross_bps != before.cross_bps:
+            yield _cross(i, side, link)
     if instant.act == "close":
         # The address of the first path was not announced: no endpoint, and its id is 0.
         what = f"id {i}" if i > 1 else f"id 0 10.1.{i}.1"
@@ -342,3 +344,11 @@ def _commands(
     elif instant.act:
         flag = "backup" if instant.act == "backup" else "nobackup"
         yield f"ip -n client mptcp endpoint change 10.0.{i}.1 {flag}"
+
+
+def _cross(i: int, side: Side, link: Direction) -> str:
+    """The rate of cross traffic from now on, in bit/s."""
+    source, goal, address = "client", "server", f"10.1.{i}.1"
+    if side == "down":
+        source, goal, address = goal, source, f"10.0.{i}.1"
+    return f"ip netns exec {source} cross {goal} {address} {link.cross_bps}"

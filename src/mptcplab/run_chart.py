@@ -240,6 +240,7 @@ def _change_text(change: Change) -> str:
         "delay ": change.delay_factor is not None and f"x{change.delay_factor:g}",
         "jitter": change.jitter_ns is not None and units.format_time(change.jitter_ns),
         "loss": change.loss is not None and units.format_fraction(change.loss),
+        "cross": change.cross_bps is not None and units.format_rate(change.cross_bps),
     }
     return ", ".join(f"{key.strip()} {text}" for key, text in texts.items() if text)
 

@@ -110,7 +110,8 @@ class Direction(_Resolved):
     A rate of 0 is an outage: what comes waits. `loss` is the mean; with a `loss_burst` that of two
     states, of which the bad one lasts for so many packets. `drop` and `drop_acks` are the
     packets, with data and without, that are lost, from which number to which. The queue is limited
-    by packets or by bytes; the other is None. `steps` are those of a trace after its first.
+    by packets or by bytes; the other is None. `cross_bps` is the rate of a stream of UDP packets
+    from the start of the workload on. `steps` are those of a trace after its first.
     """
 
     rate_bps: int
@@ -130,6 +131,7 @@ class Direction(_Resolved):
     queue_bytes: int | None = None
     queue_discipline: Literal["netem", "droptail", "codel", "fq_codel", "red", "pie"] = "netem"
     bottleneck: Literal["router", "host"] = "router"
+    cross_bps: int = 0
     steps: tuple[TraceStep, ...] = ()
 
 
@@ -153,6 +155,7 @@ class Change(_Resolved):
     delay_factor: float | None = None
     jitter_ns: int | None = None
     loss: float | None = None
+    cross_bps: int | None = None
 
 
 class Event(_Resolved):
@@ -654,7 +657,9 @@ def _check_event(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> Non
     }
     given = [key for key, value in values.items() if value is not None]
     if action == "change" and not given and not any(map(mistakes.spoiled, values)):
-        mistakes.missing((*place, "rate"), "a change has a new rate, delay, jitter or loss")
+        mistakes.missing(
+            (*place, "rate"), "a change has a new rate, delay, jitter, loss or cross traffic"
+        )
     if action not in _CHANGING:
         for key in given:
             mistakes.add(key, f"{action} changes no value; an event that does is a change")
@@ -721,6 +726,7 @@ def _change(event: LiteralEvent, own: LiteralChange) -> Change:
         **{"delay_factor" if isinstance(delay, Factor) else "delay_ns": delay},
         jitter_ns=values["jitter"],
         loss=values["loss"],
+        cross_bps=values["cross"],
     )
 
 
@@ -1015,6 +1021,7 @@ def _direction(values: Mapping[str, Any], round_trip_ns: int) -> Direction:
         queue_bytes=int(queue) if is_size else None,
         queue_discipline=discipline,
         bottleneck=values["bottleneck"] or "router",
+        cross_bps=values["cross"] or 0,
         steps=tuple((s.at_ns, s.rate_bps, s.delay_ns, s.loss) for s in values["steps"][1:]),
     )
 

@@ -218,5 +218,6 @@ def _changed(link: Direction, change: Change) -> Direction:
             "delay_ns": delay_ns,
             "jitter_ns": min(jitter_ns, delay_ns),
             "loss": link.loss if change.loss is None or link.loss == 1.0 else change.loss,
+            "cross_bps": link.cross_bps if change.cross_bps is None else change.cross_bps,
         }
     )

@@ -62,6 +62,10 @@ SCENARIOS = {
         path=["dsl:16mbit,12.5ms,jitter=1ms,up.rate=1.5mbit,up.queue=30,down.loss=1%"],
         sample_interval="1ms",
     ),
+    "cross": Flags(
+        path=[f"{WIFI},cross=1mbit", LTE],
+        event=["1s:lte:change,up.cross=40mbit,lasts=1s", "3s:wifi:change,down.cross=0,rate=x0.5"],
+    ),
     "queues": Flags(
         path=[
             "wifi:50mbit,10ms,queue_discipline=fq_codel,up.bottleneck=host,reorder=1%,reorder_by=2ms",
@@ -101,7 +105,10 @@ TRAFFIC = (
 )
 _TIME = r"\d+(ns|us|ms|s)"
 MESSAGES = re.compile(rf"message \d+ (up|down) (\*|\d+(\|\d+)*) (at {_TIME}|after \d+ {_TIME})")
-EVENTS = re.compile(r"at \d+(ns|us|ms|s) (ip -n server|tc -n (router\d|client|server)) \S.*")
+EVENTS = re.compile(
+    rf"at {_TIME} ((ip -n server|tc -n (router\d|client|server)) \S.*"
+    r"|ip netns exec (client cross server 10\.1|server cross client 10\.0)\.\d\.1 \d+)"
+)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

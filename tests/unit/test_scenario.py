@@ -593,6 +593,13 @@ def test_a_mistake_in_the_number_of_paths_is_named(file: Path, text: str, line: 
         ('"3s"', '"3s"\nup.loss = "1%"', 'event[1].up.loss = "1%": down changes no value; an e'),
         ('"3s"', '"3s"\nqueue = 5', "event[1].queue = 5: unknown key here; queue goes in [[path"),
         ('"down"', '"change"', "event[1].rate: missing; a change has a new rate, delay, jitter"),
+        ('"3s"', '"3s"\ncross = "1mbit"', 'event[1].cross = "1mbit": down changes no value; an e'),
+        (
+            '"down"',
+            '"change"\ncross = "x2"',
+            'event[1].cross = "x2": not a number; a rate of cross',
+        ),
+        ('"down"', '"change"\nup.cross = "1"', 'event[1].up.cross = "1": '),
         ('"down"', '"change"\nrate = "x"', 'event[1].rate = "x": not a number; a rate is a numb'),
         ('"down"', '"change"\nrate = "x0"', 'event[1].rate = "x0": out of range; a factor is x0.0'),
         ('"down"', '"change"\ndelay = "x-1"', 'event[1].delay = "x-1": '),

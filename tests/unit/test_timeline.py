@@ -52,6 +52,17 @@ def test_one_direction_may_change_alone() -> None:
     assert instant.down.rate_bps == 2_000_000
 
 
+def test_cross_traffic_begins_and_ends() -> None:
+    path = ("a:10mbit,10ms,up.cross=1mbit", "b:10mbit,10ms")
+    found = timeline.instants(
+        scenario("1s:a:change,cross=5mbit,lasts=1s", "3s:a:change,up.cross=0", path=path)
+    )
+    assert [
+        (each.at_ns // 10**9, *(link and link.cross_bps for link in (each.up, each.down)))
+        for each in found
+    ] == [(1, 5_000_000, 5_000_000), (2, 1_000_000, 0), (3, 0, None)]
+
+
 def test_a_handover_is_a_tenth_of_the_rate_and_three_times_the_delay() -> None:
     assert told("15s:a:handover,lasts=2s") == [
         (15000, "a", (1, 30, 0)),

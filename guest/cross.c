@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Cross traffic: UDP packets at a constant rate, beside the connections.
+ *
+ *	at 3s ip netns exec NS cross TO_NS ADDRESS BPS
+ *
+ * From 3 s after START on, frames of 1514 bytes go from NS to the ADDRESS of
+ * TO_NS, evenly, at so many bits per second as queues count them; 0 ends it.
+ * They yield to nothing. What a queue has no room for is lost, and who gets
+ * the others does not read them. One process sends the packets of all streams.
+ */
+
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "guest.h"
+
+#define STREAMS_MAX	16	/* 8 paths, 2 directions */
+#define PORT		9	/* discard, RFC 863 */
+#define FRAME_BYTES	1514
+#define HEADER_BYTES	42	/* Ethernet, IP, UDP */
+/* Who limits what waits is the queue of the device, not the socket. */
+#define BUFFER_BYTES	(64 << 20)
+
+struct stream {
+	char ns[32];
+	char to_ns[32];
+	char address[16];
+	int line;		/* of its first change */
+	int fd;
+	uint64_t bps;		/* 0: it sends nothing now */
+	uint64_t next_ns;	/* when the next packet is due, since boot */
+	uint64_t rest;		/* what of it is less than a ns, in parts of 1 / bps */
+};
+
+struct change {
+	uint64_t at_ns;		/* after START */
+	uint64_t bps;
+	struct stream *stream;
+};
+
+static struct {
+	struct stream streams[STREAMS_MAX];
+	int stream_count;
+	struct change *changes;	/* in the order of time */
+	int change_count;
+	int start_pipe[2];
+	pid_t pid;
+} cross;
+
+static struct stream *stream_of(const struct stream *wanted)
+{
+	struct stream *stream;
+	int i;
+
+	for (i = 0; i < cross.stream_count; i++) {
+		stream = &cross.streams[i];
+		if (!strcmp(stream->ns, wanted->ns) && !strcmp(stream->to_ns, wanted->to_ns) &&
+		    !strcmp(stream->address, wanted->address))
+			return stream;
+	}
+	if (cross.stream_count == STREAMS_MAX)
+		give_up("plan line %d: more than %d streams of cross traffic", wanted->line,
+			STREAMS_MAX);
+	cross.streams[cross.stream_count] = *wanted;
+	return &cross.streams[cross.stream_count++];
+}
+
+bool cross_add(const char *text, uint64_t at_ns, int line)
+{
+	struct stream stream = { .line = line };
+	int arguments = 0;
+	struct in_addr ip;
+	uint64_t bps;
+	char more;
+
+	if (sscanf(text, "ip netns exec %31s cross %n", stream.ns, &arguments) != 1 || !arguments)
+		return false;
+	if (sscanf(text + arguments, "%31s %15s %" SCNu64 " %c", stream.to_ns, stream.address,
+		   &bps, &more) != 3 || inet_pton(AF_INET, stream.address, &ip) != 1)
+		give_up("plan line %d: cross: TO_NS ADDRESS BPS expected", line);
+	cross.changes = realloc(cross.changes, (cross.change_count + 1) * sizeof(*cross.changes));
+	if (!cross.changes)
+		give_up("plan line %d: cross: %s", line, strerror(errno));
+	cross.changes[cross.change_count++] = (struct change) { at_ns, bps, stream_of(&stream) };
+	return true;
+}
+
+/* A socket at the other end keeps the packets from being answered. */
+static void open_stream(struct stream *stream)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+	const int least = 0, most = BUFFER_BYTES;
+	int sink;
+
+	inet_pton(AF_INET, stream->address, &to.sin_addr);
+	enter_namespace(stream->to_ns);
+	sink = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	enter_namespace(stream->ns);
+	stream->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	enter_namespace(NULL);
+	if (sink < 0 || setsockopt(sink, SOL_SOCKET, SO_RCVBUF, &least, sizeof(least)) ||
+	    bind(sink, (struct sockaddr *)&to, sizeof(to)) || stream->fd < 0 ||
+	    setsockopt(stream->fd, SOL_SOCKET, SO_SNDBUFFORCE, &most, sizeof(most)) ||
+	    connect(stream->fd, (struct sockaddr *)&to, sizeof(to)))
+		give_up("plan line %d: cross: %s", stream->line, strerror(errno));
+}
+
+static void send_packet(struct stream *stream)
+{
+	static const char payload[FRAME_BYTES - HEADER_BYTES];
+	const uint64_t ns_bps = FRAME_BYTES * 8 * NS_PER_SEC;
+
+	if (send(stream->fd, payload, sizeof(payload), MSG_DONTWAIT) < 0 && errno != ENOBUFS &&
+	    errno != EAGAIN)
+		give_up("plan line %d: cross: %s", stream->line, strerror(errno));
+	stream->next_ns += ns_bps / stream->bps;
+	stream->rest += ns_bps % stream->bps;
+	if (stream->rest >= stream->bps) {
+		stream->rest -= stream->bps;
+		stream->next_ns++;
+	}
+}
+
+/* The stream whose packet is due first; NULL: none sends. */
+static struct stream *next_stream(void)
+{
+	struct stream *next = NULL;
+	int i;
+
+	for (i = 0; i < cross.stream_count; i++) {
+		struct stream *stream = &cross.streams[i];
+
+		if (stream->bps && (!next || stream->next_ns < next->next_ns))
+			next = stream;
+	}
+	return next;
+}
+
+static void leave(int number)
+{
+	(void)number;
+	_exit(0);
+}
+
+static void __attribute__((noreturn)) play(void)
+{
+	struct stream *stream;
+	uint64_t start_ns;
+	int i;
+
+	signal(SIGTERM, leave);
+	for (i = 0; i < cross.stream_count; i++)
+		open_stream(&cross.streams[i]);
+	if (read(cross.start_pipe[0], &start_ns, sizeof(start_ns)) != sizeof(start_ns))
+		give_up("cross: START is not known: %s", strerror(errno));
+	i = 0;
+	for (;;) {
+		uint64_t change_ns = UINT64_MAX;
+
+		stream = next_stream();
+		if (i < cross.change_count)
+			change_ns = start_ns + cross.changes[i].at_ns;
+		if (stream && stream->next_ns < change_ns) {
+			sleep_until(stream->next_ns);
+			send_packet(stream);
+		} else if (i < cross.change_count) {
+			sleep_until(change_ns);
+			stream = cross.changes[i].stream;
+			stream->bps = cross.changes[i++].bps;
+			stream->next_ns = change_ns;
+			stream->rest = 0;
+		} else {
+			pause();
+		}
+	}
+}
+
+void cross_prepare(void)
+{
+	if (!cross.change_count)
+		return;
+	if (pipe(cross.start_pipe))
+		give_up("pipe: %s", strerror(errno));
+	cross.pid = child_fork();
+	if (!cross.pid)
+		play();
+}
+
+void cross_start(uint64_t start_ns)
+{
+	if (cross.change_count &&
+	    write(cross.start_pipe[1], &start_ns, sizeof(start_ns)) != sizeof(start_ns))
+		give_up("cross: %s", strerror(errno));
+}
+
+void cross_end(void)
+{
+	if (!cross.change_count || child_has_ended(cross.pid, "the cross traffic", false))
+		return;
+	kill(cross.pid, SIGTERM);
+	child_has_ended(cross.pid, "the cross traffic", true);
+}

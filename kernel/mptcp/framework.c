@@ -288,22 +288,48 @@ u64 mps_delivery_rate(const struct mps_subflow *subflow)
 }
 EXPORT_SYMBOL_GPL(mps_delivery_rate);
 
-u32 mps_device_queue_bytes(const struct mps_subflow *subflow)
+static void mps_add_qdisc(struct mps_device *device, struct Qdisc *qdisc)
 {
-	const struct netdev_queue *queue;
+	struct gnet_stats_basic_sync sent;
+	u32 packets, bytes;
+
+	if (!qdisc_is_percpu_stats(qdisc)) {
+		device->queue_bytes += READ_ONCE(qdisc->qstats.backlog);
+		device->sent_bytes += u64_stats_read(&qdisc->bstats.bytes);
+		return;
+	}
+	qdisc_qstats_qlen_backlog(qdisc, &packets, &bytes);
+	device->queue_bytes += bytes;
+	gnet_stats_basic_sync_init(&sent);
+	gnet_stats_add_basic(&sent, qdisc->cpu_bstats, &qdisc->bstats, true);
+	device->sent_bytes += u64_stats_read(&sent.bytes);
+}
+
+/* Packets to a device enter one queueing discipline for all of its queues, or, as
+ * mq has it, one for each. A discipline that has others inside counts what is in
+ * them as its own.
+ */
+struct mps_device mps_device(const struct mps_subflow *subflow)
+{
+	struct Qdisc *qdisc, *before = NULL;
+	struct mps_device device = {};
+	const struct net_device *dev;
 	const struct dst_entry *dst;
-	u32 bytes = 0;
+	unsigned int i;
 
 	rcu_read_lock();
 	dst = __sk_dst_get(subflow->ssk);
-	if (dst && dst->dev) {
-		queue = netdev_get_tx_queue(dst->dev, 0);
-		bytes = READ_ONCE(rcu_dereference(queue->qdisc)->qstats.backlog);
+	dev = dst ? dst->dev : NULL;
+	for (i = 0; dev && i < dev->num_tx_queues; i++) {
+		qdisc = rcu_dereference(netdev_get_tx_queue(dev, i)->qdisc);
+		if (qdisc && qdisc != before)
+			mps_add_qdisc(&device, qdisc);
+		before = qdisc;
 	}
 	rcu_read_unlock();
-	return bytes;
+	return device;
 }
-EXPORT_SYMBOL_GPL(mps_device_queue_bytes);
+EXPORT_SYMBOL_GPL(mps_device);
 
 static void mps_update_limit(struct mps_subflow *subflow)
 {

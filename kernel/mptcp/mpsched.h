@@ -276,8 +276,16 @@ static inline u32 mps_param(const struct mps_conn *conn, unsigned int index)
 /* The rate of delivery that TCP measured last, bytes per second; 0: none yet. */
 u64 mps_delivery_rate(const struct mps_subflow *subflow);
 
-/* What waits in the queue of the local device that the subflow leaves by. */
-u32 mps_device_queue_bytes(const struct mps_subflow *subflow);
+/* The queue of the local device that the subflow leaves by: what waits in it, and
+ * how much has left it since it was made; of all traffic, and with the headers of
+ * Ethernet. Both are 0 where the device has no queue.
+ */
+struct mps_device {
+	u64	queue_bytes;
+	u64	sent_bytes;
+};
+
+struct mps_device mps_device(const struct mps_subflow *subflow);
 
 /* --- one-way delays */
 

@@ -691,6 +691,29 @@ static void the_delivery_rate_is_what_tcp_measured(struct kunit *test)
 
 /* --- the lowest round-trip time */
 
+static void the_queue_of_a_device_is_what_all_of_its_qdiscs_hold(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *subflow = mps_test_subflow(conn);
+	struct net_device *dev;
+
+	KUNIT_EXPECT_EQ(test, mps_device(subflow).queue_bytes, 0ULL);
+	KUNIT_EXPECT_EQ(test, mps_device(subflow).sent_bytes, 0ULL);
+
+	/* a queue for each CPU, as mq has it */
+	dev = mps_test_device(subflow, 3, false);
+	mps_test_device_queue(dev, 0, 1514, 10);
+	mps_test_device_queue(dev, 2, 3028, 5000000000);
+	KUNIT_EXPECT_EQ(test, mps_device(subflow).queue_bytes, 3 * 1514ULL);
+	KUNIT_EXPECT_EQ(test, mps_device(subflow).sent_bytes, 5000000010ULL);
+
+	/* one for all: it counts once */
+	dev = mps_test_device(subflow, 3, true);
+	mps_test_device_queue(dev, 1, 1514, 10);
+	KUNIT_EXPECT_EQ(test, mps_device(subflow).queue_bytes, 1514ULL);
+	KUNIT_EXPECT_EQ(test, mps_device(subflow).sent_bytes, 10ULL);
+}
+
 static void the_lowest_rtt_of_those_that_are_available_is_chosen(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn_of(test, &waits);
@@ -960,6 +983,7 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(a_penalty_halves_what_may_be_in_flight),
 	KUNIT_CASE(backups_are_on_their_own_when_no_other_is_usable),
 	KUNIT_CASE(the_delivery_rate_is_what_tcp_measured),
+	KUNIT_CASE(the_queue_of_a_device_is_what_all_of_its_qdiscs_hold),
 	KUNIT_CASE(the_lowest_rtt_of_those_that_are_available_is_chosen),
 	KUNIT_CASE(the_first_of_equal_rtts_is_chosen),
 	KUNIT_CASE(a_full_subflow_keeps_new_data_from_the_backups),

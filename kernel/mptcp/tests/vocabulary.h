@@ -24,6 +24,7 @@
 #include <kunit/test.h>
 #include <linux/sizes.h>
 #include <linux/string.h>
+#include <net/sch_generic.h>
 #include "../framework.h"
 
 /* bytes of data in a full segment */
@@ -237,6 +238,45 @@ static inline void mps_test_clock(struct mps_subflow *subflow, u32 least_ms, u32
 static inline void mps_test_fill(struct mps_subflow *subflow)
 {
 	subflow->in_flight_pkts = subflow->cwnd_pkts;
+}
+
+/* The subflow gets a device of its own, with so many queues, each with a queueing
+ * discipline; or, with `shared`, one for all of them.
+ */
+static inline struct net_device *mps_test_device(struct mps_subflow *subflow, unsigned int queues,
+						 bool shared)
+{
+	struct kunit *test = mps_test(subflow->conn)->test;
+	struct net_device *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
+	struct dst_entry *dst = kunit_kzalloc(test, sizeof(*dst), GFP_KERNEL);
+	struct Qdisc *qdisc = NULL;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	KUNIT_ASSERT_NOT_NULL(test, dst);
+	dev->_tx = kunit_kcalloc(test, queues, sizeof(*dev->_tx), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, dev->_tx);
+	dev->num_tx_queues = queues;
+	for (i = 0; i < queues; i++) {
+		if (!qdisc || !shared)
+			qdisc = kunit_kzalloc(test, sizeof(*qdisc), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, qdisc);
+		RCU_INIT_POINTER(dev->_tx[i].qdisc, qdisc);
+	}
+	dst->dev = dev;
+	RCU_INIT_POINTER(subflow->ssk->sk_dst_cache, dst);
+	return dev;
+}
+
+/* So much waits in a queue of that device, and so much more has left it. */
+static inline void mps_test_device_queue(struct net_device *dev, unsigned int queue,
+					 u32 waits_bytes, u64 left_bytes)
+{
+	struct Qdisc *qdisc = rcu_dereference_protected(dev->_tx[queue].qdisc, true);
+
+	qdisc->qstats.backlog = waits_bytes;
+	/* u64_stats_add() does not take constants of more than 32 bits */
+	u64_stats_set(&qdisc->bstats.bytes, u64_stats_read(&qdisc->bstats.bytes) + left_bytes);
 }
 
 /* --- segments */

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* How long a decision takes: of upstream's default scheduler, and of ours.
  *
- * Two subflows with room, much to send. It tells cycles, the fewest of many
- * rounds, and asserts nothing of them: `mptcplab bench` shows their ratio.
+ * Two subflows with room, of devices that are busy, much to send. It tells cycles,
+ * the fewest of many rounds, and asserts nothing of them: `mptcplab bench` shows
+ * their ratio.
  */
 
+#include <linux/delay.h>
 #include "vocabulary.h"
 
 #define ROUNDS			200
@@ -12,7 +14,8 @@
 
 static const char * const schedulers[] = { "first", "minrtt", "roundrobin", "redundant",
 					   "blest", "ecf", "otias", "daps", "sttf", "lte",
-					   "weighted", "inorder", "thinstream" };
+					   "weighted", "inorder", "thinstream",
+					   "qaware" };
 
 /* The virtual clock stands still meanwhile. */
 static u64 cycles(void)
@@ -64,11 +67,19 @@ static void ours_take_time(struct kunit *test)
 
 	for (n = 0; n < ARRAY_SIZE(schedulers); n++) {
 		struct mps_conn *conn = mps_test_conn(test, schedulers[n]);
+		struct net_device *devices[2];
 		struct mps_segment *seg;
 
-		mps_test_subflow(conn, .srtt_us = 20000);
-		mps_test_subflow(conn, .srtt_us = 40000);
+		devices[0] = mps_test_device(mps_test_subflow(conn, .srtt_us = 20000), 1, true);
+		devices[1] = mps_test_device(mps_test_subflow(conn, .srtt_us = 40000), 1, true);
 		mps_test_unsent_pkts(conn, 100);
+		/* both are busy, for those that want to know how they send */
+		for (i = 0; i < ARRAY_SIZE(devices); i++)
+			mps_test_device_queue(devices[i], 0, SZ_64K, 0);
+		mps_test_decide(conn);
+		fsleep(1000);
+		for (i = 0; i < ARRAY_SIZE(devices); i++)
+			mps_test_device_queue(devices[i], 0, SZ_64K, SZ_32K);
 		least = U64_MAX;
 		for (round = 0; round < ROUNDS; round++) {
 			start = cycles();

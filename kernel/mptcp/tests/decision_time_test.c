@@ -15,7 +15,7 @@
 static const char * const schedulers[] = { "first", "minrtt", "roundrobin", "redundant",
 					   "blest", "ecf", "otias", "daps", "sttf", "lte",
 					   "weighted", "inorder", "thinstream",
-					   "qaware" };
+					   "qaware", "musher" };
 
 /* The virtual clock stands still meanwhile. */
 static u64 cycles(void)

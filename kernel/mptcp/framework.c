@@ -207,7 +207,7 @@ struct mptcp_data_frag *mps_segment_tail(const struct mptcp_sock *msk)
 {
 	struct mptcp_data_frag *tail;
 
-	if (list_empty(&msk->mps->unsent))
+	if (list_empty(&msk->mps->unsent) || msk->mps->cut)
 		return NULL;
 	tail = list_last_entry(&msk->rtx_queue, struct mptcp_data_frag, list);
 	if (tail->already_sent || tail->data_len >= msk->mps->segment_bytes)
@@ -232,8 +232,10 @@ void mps_segment_written(struct mptcp_sock *msk, struct mptcp_data_frag *dfrag, 
 		seg->split = false;
 		INIT_LIST_HEAD(&seg->reinject);
 		list_add_tail(&seg->unsent, &conn->unsent);
+		conn->cut = false;
 	}
 	conn->unsent_bytes += bytes;
+	mps_unit_written(conn, bytes);
 }
 
 /* The segment is about to be freed: acknowledged, or dropped at the end. */
@@ -817,7 +819,13 @@ const char *mps_check_pick(struct mps_conn *conn, const struct mps_pick *pick,
 			   struct mps_segment **seg)
 {
 	struct mps_subflow *subflow = pick->subflow;
+	struct mps_unit *unit;
 
+	if (pick->kind == MPS_DROP) {
+		*seg = NULL;
+		unit = mps_unit_at(conn, pick->seq);
+		return unit && mps_may_drop(conn, unit) ? NULL : "no unit that can be dropped";
+	}
 	if (!subflow || subflow->conn != conn)
 		return "no subflow of this connection";
 	if (!subflow->ssk || !subflow->usable)
@@ -1060,6 +1068,7 @@ static int mps_transmit(struct mps_conn *conn, const struct mps_pick *pick,
 		if (!mps_unsent_part(seg)) {
 			list_del_init(&seg->unsent);
 			mps_update_first_pending(conn);
+			mps_units_sent(conn);
 		}
 		subflow->new_segments++;
 		break;
@@ -1085,6 +1094,18 @@ static int mps_transmit(struct mps_conn *conn, const struct mps_pick *pick,
 	if (conn->ops->on_sent)
 		conn->ops->on_sent(conn, pick, copied);
 	return copied;
+}
+
+/* Drops the unit of a pick. */
+static void mps_drop(struct mps_conn *conn, const struct mps_pick *pick)
+{
+	struct mps_unit *unit = mps_unit_at(conn, pick->seq);
+
+	mps_trace(conn, NULL, MPS_DROP, unit->seq, unit->bytes);
+	/* its segment may have another number now */
+	if (conn->has_handoff && conn->handoff.kind == MPS_NEW)
+		conn->has_handoff = false;
+	mps_drop_unit(conn, unit);
 }
 
 /* The retransmission timer looks after whatever is neither acknowledged nor
@@ -1136,7 +1157,7 @@ void mps_push(struct mptcp_sock *msk, unsigned int flags)
 	struct mps_segment *seg;
 	struct sock *ssk = NULL;
 	struct mps_pick pick;
-	bool copied = false;
+	bool changed = false;
 
 	/* what was acknowledged while the process owned the connection */
 	mptcp_data_lock(sk);
@@ -1146,6 +1167,13 @@ void mps_push(struct mptcp_sock *msk, unsigned int flags)
 
 	mps_refresh(conn, NULL);
 	while (mps_decide(conn, &pick, &seg)) {
+		if (pick.kind == MPS_DROP) {
+			mptcp_data_lock(sk);
+			mps_drop(conn, &pick);
+			mptcp_data_unlock(sk);
+			changed = true;
+			continue;
+		}
 		if (pick.subflow->ssk != ssk) {
 			if (ssk) {
 				mps_flush(ssk, &info);
@@ -1157,7 +1185,7 @@ void mps_push(struct mptcp_sock *msk, unsigned int flags)
 		}
 		info.data_lock_held = false;
 		if (mps_transmit(conn, &pick, seg, &info) > 0)
-			copied = true;
+			changed = true;
 		else if (!mps_has_ended(conn, pick.subflow))
 			break;
 	}
@@ -1166,7 +1194,7 @@ void mps_push(struct mptcp_sock *msk, unsigned int flags)
 		release_sock(ssk);
 	}
 	mps_arm_timer(conn);
-	if (copied)
+	if (changed)
 		mptcp_check_send_data_fin(sk);
 }
 
@@ -1179,10 +1207,15 @@ void mps_push_bh(struct mptcp_sock *msk, struct sock *ssk)
 	struct mps_conn *conn = msk->mps;
 	struct mps_segment *seg;
 	struct mps_pick pick;
-	bool copied = false;
+	bool copied = false, dropped = false;
 
 	mps_refresh(conn, ssk);
 	while (mps_decide(conn, &pick, &seg)) {
+		if (pick.kind == MPS_DROP) {
+			mps_drop(conn, &pick);
+			dropped = true;
+			continue;
+		}
 		if (pick.subflow->ssk != ssk) {
 			conn->handoff = (struct mps_handoff) {
 				.subflow	= pick.subflow,
@@ -1202,7 +1235,7 @@ void mps_push_bh(struct mptcp_sock *msk, struct sock *ssk)
 	if (copied)
 		mps_flush(ssk, &info);
 	mps_arm_timer(conn);
-	if (copied && msk->snd_data_fin_enable && msk->snd_nxt + 1 == msk->write_seq)
+	if ((copied || dropped) && msk->snd_data_fin_enable && msk->snd_nxt + 1 == msk->write_seq)
 		mptcp_schedule_work(mps_sk(conn));
 }
 
@@ -1344,6 +1377,8 @@ void mps_conn_init(struct mptcp_sock *msk)
 	INIT_LIST_HEAD(&conn->subflows);
 	INIT_LIST_HEAD(&conn->unsent);
 	INIT_LIST_HEAD(&conn->reinject);
+	INIT_LIST_HEAD(&conn->units);
+	INIT_LIST_HEAD(&conn->past_units);
 	hrtimer_init(&conn->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	conn->timer.function = mps_wake;
 	mps_params_get(ops, sock_net(mps_sk(conn)), conn->params);
@@ -1372,6 +1407,7 @@ void mps_conn_release(struct mptcp_sock *msk)
 	hrtimer_cancel(&conn->timer);
 	if (conn->ops->release)
 		conn->ops->release(conn);
+	mps_forget_units(conn);
 	for (slot = 0; slot < ARRAY_SIZE(conn->slots); slot++)
 		kfree(conn->slots[slot]);
 	kfree(conn);

@@ -35,6 +35,19 @@ void mps_conn_init(struct mptcp_sock *msk);
 void mps_conn_release(struct mptcp_sock *msk);
 int mps_get_subflow(struct mptcp_sock *msk, struct mptcp_sched_data *data);
 
+/* units.c: a waiting one that begins at seq; take it from those that wait
+ * (keep_unit), with its data from the queue, too (drop_unit, under the data
+ * lock); what was sent; what was written; forget all
+ */
+struct mps_unit *mps_unit_at(const struct mps_conn *conn, u64 seq);
+void mps_keep_unit(struct mps_conn *conn, struct mps_unit *unit, bool dropped);
+void mps_drop_unit(struct mps_conn *conn, struct mps_unit *unit);
+void mps_units_sent(struct mps_conn *conn);
+void mps_unit_written(struct mps_conn *conn, u32 bytes);
+void mps_forget_units(struct mps_conn *conn);
+/* the same as the socket option, without its checks of the socket */
+int mps_announce_unit(struct mps_conn *conn, const struct mptcp_unit *what);
+
 /* framework.c, for tests: check and carry out a pick as the framework does */
 const char *mps_check_pick(struct mps_conn *conn, const struct mps_pick *pick,
 			   struct mps_segment **seg);

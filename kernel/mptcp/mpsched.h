@@ -120,6 +120,7 @@ struct mps_conn {
 					 */
 	bool	sndbuf_full;		/* and none of it is free now */
 	bool	closing;		/* the application will write no more */
+	u32	units_announced;	/* so many, since the beginning */
 
 	/* private: to the framework */
 	struct mptcp_sock	*msk;
@@ -127,6 +128,14 @@ struct mps_conn {
 	struct list_head	subflows;	/* in the order of creation */
 	struct list_head	unsent;		/* mps_segment.unsent, in order */
 	struct list_head	reinject;	/* mps_segment.reinject, in order */
+	struct list_head	units;		/* mps_unit.node: waiting, in order */
+	struct list_head	past_units;	/* the same: sent or dropped, the latest */
+	u32			units_waiting;
+	u32			units_past;
+	u32			units_dropped;
+	u32			last_dropped;	/* id */
+	u64			dropped_bytes;
+	struct mps_unit		*writing;	/* the one that is not wholly written yet */
 	struct mps_subflow	*slots[32];
 	u64			base_seq;	/* data sequence number of byte 0 */
 	u64			small_end;	/* end of the latest short segment */
@@ -135,6 +144,7 @@ struct mps_conn {
 	bool			has_gaps;	/* something was sent out of order */
 	bool			has_cursors;	/* mps_oldest_missing() is used */
 	bool			has_handoff;
+	bool			cut;		/* a unit begins or has ended: in a new segment */
 	bool			alarm;		/* the retransmission timer fired */
 	bool			clock_known;	/* clock_zero_ms is */
 	u32			clock_zero_ms;	/* subtracted from the peer's clock minus ours */
@@ -160,11 +170,12 @@ enum mps_kind {
 	MPS_NEW = 1,		/* (the rest of) a segment never sent before */
 	MPS_REINJECTION,	/* one of the reinjection queue; leaves it */
 	MPS_DUPLICATE,		/* one on its way elsewhere, once more */
+	MPS_DROP,		/* no segment: a unit that is not to be sent */
 };
 
 struct mps_pick {
 	struct mps_subflow	*subflow;
-	u64			seq;		/* mps_seq() of the segment */
+	u64			seq;		/* mps_seq() of the segment, or of the unit */
 	u32			limit_bytes;	/* send no more than this of it; 0: all */
 	u8			kind;		/* enum mps_kind */
 };
@@ -221,6 +232,11 @@ struct mps_ops {
 
 	/* A pick was carried out, with so many bytes. */
 	void (*on_sent)(struct mps_conn *conn, const struct mps_pick *pick, u32 bytes);
+
+	/* Applications may announce units; without it they are told that the
+	 * connection takes none (-EOPNOTSUPP).
+	 */
+	bool			takes_units;
 
 	char			name[MPTCP_SCHED_NAME_MAX];
 	struct module		*owner;
@@ -352,6 +368,54 @@ struct mps_segment *mps_oldest_missing(struct mps_conn *conn, struct mps_subflow
 
 /* Does the receive window have room for the segment? */
 bool mps_fits_window(const struct mps_conn *conn, const struct mps_segment *seg);
+
+/* --- units: what an application says of its data (docs/units.md) */
+
+/* Bytes of the stream that are of use together, as a frame of a video is. They
+ * share no segment with others. All times are as those of mps_clock_ns(); ~0:
+ * none.
+ */
+struct mps_unit {
+	u64	seq;		/* of its first byte */
+	u32	bytes;		/* of the whole unit */
+	u32	written_bytes;	/* of it, by now */
+	u32	id;
+	u32	depends_on;	/* id of an earlier one, without which it is of no use; 0: none */
+	u32	importance;	/* more: dropped later; at least that of what depends on it */
+	bool	useless;	/* what it depends on was dropped */
+	u64	deadline_ns;	/* all of it is wanted at the receiver by then */
+	u64	expires_ns;	/* and is of no use later than that */
+
+	/* private: to the framework */
+	bool			dropped;
+	struct list_head	node;	/* mps_conn.units or .past_units */
+};
+
+/* Those that are neither wholly sent nor dropped, in order; the last one may
+ * not be wholly written. At most MPS_UNITS_MAX.
+ */
+#define MPS_UNITS_MAX		256
+
+struct mps_unit *mps_first_unit(const struct mps_conn *conn);
+struct mps_unit *mps_next_unit(const struct mps_conn *conn, const struct mps_unit *unit);
+
+/* The one of these that the segment is part of; NULL: none */
+struct mps_unit *mps_unit_of(const struct mps_conn *conn, const struct mps_segment *seg);
+
+/* Has neither any of it been sent, nor anything behind it? Then it can be
+ * dropped: what follows takes its place in the stream. What depends on it
+ * becomes useless, and has to be dropped, too.
+ */
+bool mps_may_drop(const struct mps_conn *conn, const struct mps_unit *unit);
+
+static inline bool mps_pick_drop(struct mps_pick *pick, const struct mps_unit *unit)
+{
+	*pick = (struct mps_pick) {
+		.seq	= unit->seq,
+		.kind	= MPS_DROP,
+	};
+	return true;
+}
 
 /* --- picks; each returns true, so that next_segment() can return it */
 

@@ -113,8 +113,9 @@ struct probe_decision {
 	__le32	length;
 	__le32	subflow;		/* 1, 2, ... in the order of creation; 0: none */
 	u8	kind;			/* 0 wait, 1 new, 2 reinjection, 3 duplicate,
-					 * 4 refused, 5 forced, 6 event of the
-					 * scheduler, whose number is in length
+					 * 4 dropped (a unit), 5 refused, 6 forced,
+					 * 7 event of the scheduler, whose number is
+					 * in length
 					 */
 	u8	reserved[3];
 	__le32	unsent_bytes;		/* of the connection */

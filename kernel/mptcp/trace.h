@@ -12,9 +12,9 @@
 #define _MPTCP_LAB_DECISION
 /* kinds beside those of enum mps_kind */
 #define DECISION_WAIT		0
-#define DECISION_REFUSED	4
-#define DECISION_FORCED		5
-#define DECISION_EVENT		6	/* length: the number of mps_event() */
+#define DECISION_REFUSED	5
+#define DECISION_FORCED		6
+#define DECISION_EVENT		7	/* length: the number of mps_event() */
 
 struct mps_decision {
 	u64	time_ns;
@@ -56,6 +56,7 @@ TRACE_EVENT(mps_decision,
 				   { MPS_NEW, "new" },
 				   { MPS_REINJECTION, "reinjection" },
 				   { MPS_DUPLICATE, "duplicate" },
+				   { MPS_DROP, "dropped" },
 				   { DECISION_REFUSED, "refused" },
 				   { DECISION_FORCED, "forced" },
 				   { DECISION_EVENT, "event" }),

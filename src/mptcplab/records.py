@@ -28,7 +28,10 @@ NO_SPACE = 1
 
 DECISION_BYTES = 48
 #: The kinds of decisions, by their number.
-DECISIONS = ("wait", "new", "reinjection", "duplicate", "refused", "forced", "event")
+DECISIONS = (
+    *("wait", "new", "reinjection", "duplicate", "dropped"),
+    *("refused", "forced", "event"),
+)
 
 MESSAGE_BYTES = 64
 #: The directions of messages, by their number.
@@ -528,8 +531,8 @@ def markdown() -> str:
             f"A `.decisions` file is a sequence of {DECISION_BYTES}-byte little-endian records, "
             "one for each decision of the scheduler from T0 on, in the order of time. A refused "
             "pick makes no sense (a closed subflow, an acknowledged segment) and is not carried "
-            "out. A forced one was made for a scheduler that waited for nothing. Upstream's "
-            "default is not traced.",
+            "out. A forced one was made for a scheduler that waited for nothing. What is dropped "
+            "is a unit ([units](units.md)), with its length. Upstream's default is not traced.",
             "",
             *_field_table(DECISION_FIELDS, 0),
             "",

@@ -54,6 +54,7 @@ static inline enum hrtimer_restart mps_test_no_wake(struct hrtimer *timer)
 }
 
 KUNIT_DEFINE_ACTION_WRAPPER(mps_test_cancel, hrtimer_cancel, struct hrtimer *);
+KUNIT_DEFINE_ACTION_WRAPPER(mps_test_forget_units, mps_forget_units, struct mps_conn *);
 
 /* When the scheduler wants to be asked at the latest (mps_clock_ns()); 0: it
  * has said nothing.
@@ -85,6 +86,9 @@ static inline struct mps_conn *mps_test_conn_of(struct kunit *test, const struct
 	INIT_LIST_HEAD(&conn->subflows);
 	INIT_LIST_HEAD(&conn->unsent);
 	INIT_LIST_HEAD(&conn->reinject);
+	INIT_LIST_HEAD(&conn->units);
+	INIT_LIST_HEAD(&conn->past_units);
+	KUNIT_ASSERT_EQ(test, kunit_add_action(test, mps_test_forget_units, conn), 0);
 	conn->base_seq = MPS_TEST_BASE_SEQ;
 	conn->small_end = MPS_TEST_BASE_SEQ;
 	conn->started = true;
@@ -297,6 +301,7 @@ static inline struct mps_segment *mps_test_unsent(struct mps_conn *conn, u32 byt
 	list_add_tail(&seg->frag.list, &conn->msk->rtx_queue);
 	list_add_tail(&seg->unsent, &conn->unsent);
 	mps_test_update(conn);
+	mps_unit_written(conn, bytes);
 	return seg;
 }
 
@@ -310,14 +315,59 @@ static inline struct mps_segment *mps_test_unsent_pkts(struct mps_conn *conn, u3
 	return first;
 }
 
+/* The application announces a unit, and writes `pkts` full segments of it; less
+ * than all: it has not come further yet.
+ */
+static inline struct mps_unit *__mps_test_unit(struct mps_conn *conn, u32 pkts,
+					       const struct mptcp_unit *what)
+{
+	KUNIT_ASSERT_EQ(mps_test(conn)->test, mps_announce_unit(conn, what), 0);
+	while (pkts--)
+		mps_test_unsent(conn, MSS);
+	return list_last_entry(&conn->units, struct mps_unit, node);
+}
+
+#define mps_test_unit(_conn, _pkts, ...)			\
+	__mps_test_unit(_conn, _pkts, &(const struct mptcp_unit) {	\
+		.bytes	= (_pkts) * MSS,			\
+		__VA_ARGS__					\
+	})
+
+/* What the framework does when a unit is dropped, but for the memory. */
+static inline void mps_test_drop(struct mps_conn *conn, struct mps_unit *unit)
+{
+	u64 begin = conn->base_seq + unit->seq, end = begin + unit->written_bytes;
+	struct mptcp_data_frag *frag, *next;
+	struct mps_unit *later = unit;
+
+	KUNIT_ASSERT_TRUE(mps_test(conn)->test, mps_may_drop(conn, unit));
+	list_for_each_entry_safe(frag, next, &conn->msk->rtx_queue, list) {
+		if (before64(frag->data_seq, begin))
+			continue;
+		if (!before64(frag->data_seq, end)) {
+			frag->data_seq -= unit->written_bytes;
+			continue;
+		}
+		list_del(&mps_segment(frag)->unsent);
+		list_del(&frag->list);
+	}
+	list_for_each_entry_continue(later, &conn->units, node)
+		later->seq -= unit->written_bytes;
+	mps_test(conn)->end_seq -= unit->written_bytes;
+	mps_keep_unit(conn, unit, true);
+	mps_test_update(conn);
+}
+
 /* `bytes` of it were sent on `subflow` (too), and have not arrived. */
 static inline void __mps_test_sent(struct mps_conn *conn, struct mps_segment *seg,
 				   struct mps_subflow *subflow, u32 bytes)
 {
 	if (!list_empty(&seg->unsent)) {
 		seg->frag.already_sent += bytes;
-		if (seg->frag.already_sent == seg->frag.data_len)
+		if (seg->frag.already_sent == seg->frag.data_len) {
 			list_del_init(&seg->unsent);
+			mps_units_sent(conn);
+		}
 	}
 	seg->carried |= BIT(subflow->slot);
 	subflow->outstanding_bytes += bytes;
@@ -503,7 +553,7 @@ static inline struct mps_pick mps_test_decide(struct mps_conn *conn)
 	return __mps_test_decide(conn, &seg);
 }
 
-/* The same, and it is sent: on_sent() was called. */
+/* The same, and it is sent, or dropped: on_sent() was called. */
 static inline struct mps_pick mps_test_send(struct mps_conn *conn)
 {
 	struct mps_segment *seg;
@@ -512,6 +562,10 @@ static inline struct mps_pick mps_test_send(struct mps_conn *conn)
 
 	if (!pick.kind)
 		return pick;
+	if (pick.kind == MPS_DROP) {
+		mps_test_drop(conn, mps_unit_at(conn, pick.seq));
+		return pick;
+	}
 	bytes = seg->frag.data_len - (pick.kind == MPS_NEW ? seg->frag.already_sent : 0);
 	if (pick.limit_bytes)
 		bytes = min(bytes, pick.limit_bytes);

@@ -135,7 +135,18 @@ struct traffic_message {
 	unsigned int size_count;
 	int after;		/* its number, from 0; -1: START */
 	uint64_t delay_ns;	/* after that */
+	/* the scheduler is told of it, and may drop it; times after it is due */
+	bool is_unit;
+	uint32_t needs;		/* the number of another one, from 1; 0: none */
+	uint32_t importance;
+	uint64_t deadline_ns;
+	uint64_t expires_ns;
 };
+
+/* A unit begins with its number, from 1, so that the receiver knows what was
+ * dropped.
+ */
+#define UNIT_HEADER	4
 
 /* What happened to it, as docs/records.md has it: 0: not. Each field has one
  * end that writes it.

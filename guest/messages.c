@@ -8,6 +8,13 @@
  * SIZE is in bytes, * for as much as goes until the traffic has lasted long
  * enough, or several with | between them, of which one is chosen on the way.
  *
+ * After that, a line may say that the scheduler is told of the message as a unit:
+ *
+ *	... unit needs NUMBER importance N deadline TIME expires TIME
+ *
+ * It may then be dropped. It needs another message, 0 for none; times are after
+ * it is due.
+ *
  * What happened to each is in a record that both ends share with init.
  */
 
@@ -52,12 +59,33 @@ static void parse_sizes(struct traffic_message *message, char *text, int line)
 	message->sizes = sizes;
 }
 
+static void parse_unit(struct traffic_message *message, const char *text, int line, int number)
+{
+	char deadline[24], expires[24];
+
+	if (sscanf(text, " unit needs %u importance %u deadline %23s expires %23s",
+		   &message->needs, &message->importance, deadline, expires) != 4)
+		give_up("plan line %d: message: after unit, %s is expected", line,
+			"needs NUMBER importance N deadline TIME expires TIME");
+	if (message->needs >= (unsigned int)number)
+		give_up("plan line %d: message: needs %u: not one before it", line,
+			message->needs);
+	message->is_unit = true;
+	message->deadline_ns = parse_time(deadline, line);
+	message->expires_ns = parse_time(expires, line);
+}
+
 void message_add(char *text, int line)
 {
 	char direction[5], size[512], when[6], first[24], second[24] = "";
 	struct traffic_message message = { .after = -1 };
 	int words, number = messages.count + 1;
+	char *unit = strstr(text, " unit ");
 
+	if (unit) {
+		parse_unit(&message, unit, line, number);
+		*unit = '\0';
+	}
 	words = sscanf(text, "message %u %4s %511s %5s %23s %23s", &message.connection, direction,
 		       size, when, first, second);
 	message.down = words > 1 && !strcmp(direction, "down");
@@ -74,6 +102,9 @@ void message_add(char *text, int line)
 		give_up("plan line %d: message: at TIME or after NUMBER TIME is expected", line);
 	}
 	parse_sizes(&message, size, line);
+	if (message.is_unit && (message.size_count != 1 || *message.sizes <= UNIT_HEADER))
+		give_up("plan line %d: message: %s: a unit has one size, above %d", line, size,
+			UNIT_HEADER);
 	if (message.connection > messages.connections)
 		messages.connections = message.connection;
 	message.connection--;

@@ -4,9 +4,10 @@
  *
  * Every eight bytes of a byte stream are a function of their position, the
  * connection and the seed, so that a byte that is lost, repeated, changed or
- * out of place is seen. A system call costs as much as three packets here, so
- * both ends move large pieces; a receiver still behaves as one that reads at
- * once (see set_mark()).
+ * out of place is seen. Messages that the scheduler may drop begin with their
+ * number, which tells the position of what follows. A system call costs as much
+ * as three packets here, so both ends move large pieces; a receiver still
+ * behaves as one that reads at once (see set_mark()).
  */
 
 #define _GNU_SOURCE
@@ -37,6 +38,25 @@
 #endif
 /* the lab kernel's option that chooses the scheduler of one connection */
 #define MPTCP_SCHEDULER		100
+/* and those that announce units, and tell what became of them (docs/units.md) */
+#define MPTCP_UNIT		101
+
+struct unit {
+	uint32_t id;
+	uint32_t bytes;
+	uint32_t depends_on;
+	uint32_t importance;
+	uint64_t deadline_ns;
+	uint64_t expires_ns;
+};
+
+struct units {
+	uint32_t announced;
+	uint32_t waiting;
+	uint32_t dropped;
+	uint32_t last_dropped;
+	uint64_t dropped_bytes;
+};
 
 #define CHUNK_WORDS	(32 * 1024)
 #define CHUNK_BYTES	(8 * CHUNK_WORDS)
@@ -68,8 +88,11 @@ struct flow {
 	int count;
 	int next;		/* the message under way */
 	uint64_t done;		/* bytes of it */
-	uint64_t position;	/* in the byte stream */
+	uint64_t position;	/* in the byte stream, as it was written */
 	bool ended;		/* no more bytes will come */
+	bool units;		/* its messages are */
+	uint64_t lost;		/* bytes of those that were dropped */
+	uint32_t number;	/* as far as it came: of the unit that comes in */
 };
 
 struct connection {
@@ -478,8 +501,39 @@ static void prepare_chunk(struct connection *c)
 	c->sent = 0;
 }
 
-static void begin_message(struct flow *out, uint64_t due, uint64_t now)
+/* Tells the scheduler what is written next. */
+static void announce(const struct connection *c, uint64_t due)
 {
+	const struct traffic_message *message = message_of(&c->out);
+	const struct unit unit = {
+		.id = c->out.numbers[c->out.next] + 1,
+		.bytes = *message->sizes,
+		.depends_on = message->needs,
+		.importance = message->importance,
+		.deadline_ns = due + message->deadline_ns,
+		.expires_ns = due + message->expires_ns,
+	};
+
+	end.calls++;
+	/* with too many that wait, it is data as any other */
+	if (setsockopt(c->fd, SOL_MPTCP, MPTCP_UNIT, &unit, sizeof(unit)) && errno != ENOBUFS)
+		fail("MPTCP_UNIT: %s", strerror(errno));
+}
+
+/* What is left of its number, as far as the chunk has room for it. */
+static void put_number(struct connection *c)
+{
+	const struct flow *out = &c->out;
+	uint32_t number = out->numbers[out->next] + 1;
+	size_t i, at = c->sent;
+
+	for (i = out->done; i < UNIT_HEADER && at < c->chunk_bytes; i++, at++)
+		((unsigned char *)c->chunk)[at] = number >> (8 * i);
+}
+
+static void begin_message(struct connection *c, uint64_t due, uint64_t now)
+{
+	struct flow *out = &c->out;
 	struct message_record *record = record_of(out);
 
 	record->due_ns = due;
@@ -487,6 +541,8 @@ static void begin_message(struct flow *out, uint64_t due, uint64_t now)
 	if (!end.t->is_server)
 		player_choose(out->numbers[out->next], due);
 	record->bytes = message_of(out)->sizes ? size_of(out) : 0;
+	if (out->units)
+		announce(c, due);
 }
 
 static void finish_message(struct flow *out)
@@ -518,13 +574,15 @@ static uint64_t send_messages(struct connection *c, bool *blocked)
 			now = now_ns();
 			if (due > now)
 				return due;
-			begin_message(out, due, now);
+			begin_message(c, due, now);
 		}
 		left = size_of(out) - out->done;
 		if (!c->chunk || c->sent == c->chunk_bytes)
 			prepare_chunk(c);
 		if (left > c->chunk_bytes - c->sent)
 			left = c->chunk_bytes - c->sent;
+		if (out->units)
+			put_number(c);
 		end.calls++;
 		n = send(c->fd, (char *)c->chunk + c->sent, left, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (n > 0) {
@@ -571,9 +629,15 @@ static void set_mark(struct connection *c)
 	}
 	mark = c->usual_mark;
 	if (!all_done(&c->in) && message_of(&c->in)->sizes) {
-		/* which of several sizes it has is not known before it begins */
-		left = message_of(&c->in)->size_count > 1 && !c->in.done ? 1 :
-		       size_of(&c->in) - c->in.done;
+		/* which it is, or which of several sizes it has, is not known before it
+		 * begins
+		 */
+		if (c->in.units && c->in.done < UNIT_HEADER)
+			left = UNIT_HEADER - c->in.done;
+		else if (message_of(&c->in)->size_count > 1 && !c->in.done)
+			left = 1;
+		else
+			left = size_of(&c->in) - c->in.done;
 		if (left < (uint64_t)mark)
 			mark = left;
 	}
@@ -613,11 +677,57 @@ static void count_received(struct connection *c, uint64_t got, uint64_t now)
 	}
 }
 
+static void lose_unit(struct flow *in)
+{
+	in->position += size_of(in);
+	in->lost += size_of(in);
+	in->next++;
+}
+
+/* The same for units, of which any may be missing: verifies them, too. */
+static void receive_units(struct connection *c, const unsigned char *bytes, uint64_t got,
+			  uint64_t now)
+{
+	uint64_t seed = stream_seed(c, !end.t->is_server), piece;
+	struct flow *in = &c->in;
+
+	for (; got; bytes += piece, got -= piece) {
+		if (in->done < UNIT_HEADER) {
+			piece = 1;
+			in->number = in->done ? in->number : 0;
+			in->number |= (uint32_t)*bytes << (8 * in->done);
+			if (++in->done < UNIT_HEADER)
+				continue;
+			while (!all_done(in) && in->numbers[in->next] + 1u != in->number)
+				lose_unit(in);
+			if (all_done(in))
+				fail("connection %u: unit %u is none that can come now",
+				     number_of(c), in->number);
+			in->position += UNIT_HEADER;
+			record_of(in)->first_ns = now;
+			continue;
+		}
+		piece = size_of(in) - in->done;
+		if (piece > got)
+			piece = got;
+		verify_bytes(bytes, in->position, piece, seed);
+		in->position += piece;
+		in->done += piece;
+		if (in->done == size_of(in)) {
+			record_of(in)->complete_ns = now;
+			in->done = 0;
+			in->next++;
+		}
+	}
+}
+
 static void receive_end(struct connection *c)
 {
 	struct flow *in = &c->in;
 
 	in->ended = true;
+	while (in->units && !in->done && !all_done(in))
+		lose_unit(in);
 	if (!all_done(in) && !message_of(in)->sizes) {
 		record_of(in)->complete_ns = now_ns();
 		in->next++;
@@ -644,12 +754,30 @@ static void receive(struct connection *c)
 		receive_end(c);
 		return;
 	}
-	verify(buffer, position, got, stream_seed(c, !end.t->is_server));
-	count_received(c, got, now_ns());
+	if (c->in.units) {
+		receive_units(c, (unsigned char *)buffer + position % 8, got, now_ns());
+	} else {
+		verify(buffer, position, got, stream_seed(c, !end.t->is_server));
+		count_received(c, got, now_ns());
+	}
 	set_mark(c);
 }
 
 /* ENDING */
+
+/* How many of the bytes that were written the scheduler dropped. */
+static uint64_t dropped_bytes(const struct connection *c)
+{
+	struct units units;
+	socklen_t len = sizeof(units);
+
+	if (!c->out.units)
+		return 0;
+	end.calls++;
+	if (getsockopt(c->fd, SOL_MPTCP, MPTCP_UNIT, &units, &len))
+		fail("MPTCP_UNIT: %s", strerror(errno));
+	return units.dropped_bytes;
+}
 
 static uint64_t last_complete_ns(const struct flow *flow)
 {
@@ -664,7 +792,8 @@ static uint64_t last_complete_ns(const struct flow *flow)
 static uint64_t end_connection(struct connection *c, uint64_t now)
 {
 	struct flow *out = &c->out, *in = &c->in;
-	bool at_once = out->count && (!in->count ||
+	/* the other end learns from it that units at the end were dropped */
+	bool at_once = out->count && (!in->count || out->units ||
 				      !messages.list[out->numbers[out->count - 1]].sizes);
 
 	if (!all_done(out) || !end.start_ns)
@@ -686,8 +815,8 @@ static uint64_t end_connection(struct connection *c, uint64_t now)
 		fail("connection %u: shutdown: %s", number_of(c), strerror(errno));
 	out->ended = true;
 	if (in->ended) {
-		end.written += out->position;
-		end.received += in->position;
+		end.written += out->position - dropped_bytes(c);
+		end.received += in->position - in->lost;
 		close(c->fd);
 		c->fd = -1;
 		c->closed = true;
@@ -723,6 +852,7 @@ static void sort_messages(void)
 		struct flow *flow = messages.list[i].down == end.t->is_server ? &c->out : &c->in;
 
 		flow->numbers[flow->count++] = i;
+		flow->units = messages.list[i].is_unit;
 	}
 }
 

@@ -141,6 +141,14 @@ APPLICATION_METRICS = (
         "at all was not in time.",
         "number with complete_ns - due_ns <= deadline / number of frames",
     ),
+    _of_times(
+        "playable",
+        "",
+        "Of frames: part that arrived whole before its deadline, and all that it needs by then, "
+        "too, directly or not: what a decoder could show in time.",
+        "number whose complete_ns, and those of all it needs, are <= due_ns + deadline / number of "
+        "frames",
+    ),
 )
 
 
@@ -231,7 +239,21 @@ def application_figures(
     if isinstance(load, Frames) and items:
         on_time = [time for time in times if time <= load.deadline_ns]
         figures["in_time"] = len(on_time) / len(items)
+        figures["playable"] = _playable(load, messages, records, start_ns) / len(items)
     return figures
+
+
+def _playable(load: Frames, messages: Sequence[Message], records: Records, start_ns: int) -> int:
+    """How many frames due after the warm-up could be decoded before their deadline."""
+    count = 0
+    ready: list[float] = []  # when it and all it needs were there
+    times = (records[name].tolist() for name in ("due_ns", "complete_ns"))
+    for message, due_ns, complete_ns in zip(messages, *times, strict=True):
+        needed = ready[message.needs - 1] if message.needs is not None else 0
+        ready.append(max(complete_ns, needed) if complete_ns else math.inf)
+        if due_ns >= start_ns + load.warmup_ns and ready[-1] <= due_ns + load.deadline_ns:
+            count += 1
+    return count
 
 
 @dataclass(frozen=True)

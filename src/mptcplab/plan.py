@@ -277,7 +277,19 @@ def _traffic(scenario: Scenario) -> Iterator[str]:
 
 def _messages(scenario: Scenario) -> Iterator[str]:
     for message in workload.messages(scenario.workload, scenario.seed):
-        yield _message(message)
+        unit = message.deadline_ns is not None and scenario.scheduler.units
+        yield _message(message) + (_unit(message) if unit else "")
+
+
+def _unit(message: Message) -> str:
+    """What the scheduler is told of it; times are after it is due."""
+    assert message.deadline_ns is not None
+    assert message.expires_ns is not None
+    return (
+        f" unit needs {message.needs or 0} importance {message.importance}"
+        f" deadline {units.format_time(message.deadline_ns)}"
+        f" expires {units.format_time(message.expires_ns)}"
+    )
 
 
 def _message(message: Message) -> str:

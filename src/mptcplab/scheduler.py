@@ -11,7 +11,7 @@ parameters, in this form:
     };
 
 that is name, (least, greatest,) default, (unit,) meaning. Numbers are literals, U32_MAX, or names
-that the file defines as such.
+that the file defines as such. `.takes_units = true` says that applications announce units to it.
 """
 
 from __future__ import annotations
@@ -98,6 +98,7 @@ class Scheduler:
 
     `description` is the comment at the head of its file, `file` None for upstream's own. `digest`
     is that of the content of a person's own file, else None: our files are part of the kernel.
+    `units`: applications may announce units of their data to it (docs/units.md).
     """
 
     name: str
@@ -105,6 +106,7 @@ class Scheduler:
     parameters: tuple[Parameter, ...] = ()
     file: Path | None = None
     digest: str | None = None
+    units: bool = False
 
     @property
     def summary(self) -> str:
@@ -129,12 +131,13 @@ class Setting(_Frozen):
 class Choice(_Frozen):
     """A scheduler as it is used in a run: every parameter with its value.
 
-    `digest` is that of a person's own file, else None.
+    `digest` is that of a person's own file, else None; `units` is as in Scheduler.
     """
 
     name: str
     settings: tuple[Setting, ...] = ()
     digest: str | None = None
+    units: bool = False
 
     @property
     def changed(self) -> tuple[Setting, ...]:
@@ -287,7 +290,13 @@ def choose(spec: str, known: Mapping[str, Scheduler], folder: Path) -> tuple[Cho
         Setting(name=p.name, kind=p.kind, value=values.get(p.name, p.default), default=p.default)
         for p in scheduler.parameters
     )
-    return Choice(name=scheduler.name, settings=settings, digest=scheduler.digest), scheduler
+    choice = Choice(
+        name=scheduler.name,
+        settings=settings,
+        digest=scheduler.digest,
+        units=scheduler.units,
+    )
+    return choice, scheduler
 
 
 def _unknown_parameter(key: str, scheduler: Scheduler) -> str:
@@ -302,7 +311,8 @@ def _unknown_parameter(key: str, scheduler: Scheduler) -> str:
 
 
 def _parse(file: Path, text: str, digest: str | None = None) -> Scheduler:
-    return Scheduler(file.stem, _head_comment(text), _parameters(text), file, digest)
+    units = re.search(r"\.\s*takes_units\s*=\s*true\b", _without_comments(text)) is not None
+    return Scheduler(file.stem, _head_comment(text), _parameters(text), file, digest, units)
 
 
 def _head_comment(text: str) -> str:

@@ -70,6 +70,8 @@ DEFAULT_GOP = "IBBPBBPBBPBB"
 DEFAULT_RATIO = (14, 5, 2)
 #: What ITU-T G.114 (2003) has as the one-way delay that most applications do not suffer from.
 DEFAULT_DEADLINE_NS = 150 * 10**6
+#: A frame that the scheduler may drop begins with its number, of 4 bytes.
+MIN_FRAME_BYTES = 8
 
 #: A mean number of random requests, so that far fewer than one seed in 10^9 has too many.
 _MAX_RANDOM_REQUESTS = 49_000
@@ -192,7 +194,7 @@ class Frames(Workload):
         weights = dict(zip("IPB", self.ratio, strict=True))
         group_bits = self.rate_bps * len(self.gop)
         total = sum(weights[each] for each in self.gop) * self.fps * 8
-        return max(1, group_bits * weights[kind] // total)
+        return max(MIN_FRAME_BYTES, group_bits * weights[kind] // total)
 
 
 class Program(Workload):
@@ -230,7 +232,9 @@ class Message:
     `sizes` is empty for as much as goes until the workload ends; of several the player picks one.
     It is due `at_ns` after T0, or `delay_ns` after message `after`, counted from 1, is complete at
     the end that sends this one: received there, or, if that end sent it, written. To be in time it
-    arrives until `deadline_ns` after it was due.
+    arrives until `deadline_ns` after it was due. Without message `needs`, counted as `after`, it is
+    useless; it is itself needed until `expires_ns` after it was due, and `importance` is how many
+    are useless without it, with itself.
     """
 
     connection: int
@@ -240,6 +244,9 @@ class Message:
     after: int | None = None
     delay_ns: int = 0
     deadline_ns: int | None = None
+    needs: int | None = None
+    importance: int = 0
+    expires_ns: int | None = None
     label: str = ""
 
 
@@ -431,21 +438,41 @@ def _video(workload: Video) -> list[Message]:
 
 
 def _frames(workload: Frames) -> list[Message]:
+    """A P frame needs the last I or P frame before it, and so does a B frame."""
     assert workload.duration_ns is not None
     sizes = {kind: workload.frame_bytes(kind) for kind in "IPB"}
     count = -(-workload.duration_ns * workload.fps // 10**9)
-    return [
-        Message(
+    kinds = [workload.gop[i % len(workload.gop)] for i in range(count)]
+    due_ns = [i * 10**9 // workload.fps for i in range(count)]
+    needs: list[int | None] = []
+    reference = None
+    for i, kind in enumerate(kinds):
+        needs.append(reference if kind != "I" else None)
+        if kind != "B":
+            reference = i
+    importance, last_ns = [1] * count, list(due_ns)
+    for i in reversed(range(count)):
+        needed = needs[i]
+        if needed is not None:
+            importance[needed] += importance[i]
+            last_ns[needed] = max(last_ns[needed], last_ns[i])
+    sides = _directions(workload)
+
+    def message(i: int, place: int) -> Message:
+        needed = needs[i]
+        return Message(
             1,
-            side,
-            (sizes[workload.gop[i % len(workload.gop)]],),
-            at_ns=i * 10**9 // workload.fps,
+            sides[place],
+            (sizes[kinds[i]],),
+            at_ns=due_ns[i],
             deadline_ns=workload.deadline_ns,
-            label=f"frame {workload.gop[i % len(workload.gop)]}",
+            needs=None if needed is None else needed * len(sides) + place + 1,
+            importance=importance[i],
+            expires_ns=last_ns[i] - due_ns[i] + workload.deadline_ns,
+            label=f"frame {kinds[i]}",
         )
-        for i in range(count)
-        for side in _directions(workload)
-    ]
+
+    return [message(i, place) for i in range(count) for place in range(len(sides))]
 
 
 # From the literal to the resolved

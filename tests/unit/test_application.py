@@ -159,6 +159,21 @@ def test_frames_are_in_time_or_not() -> None:
     assert (found["in_time"], found["completed"], found["delay_ms_max"]) == (0.5, 3, 151)
 
 
+def test_a_frame_is_playable_if_all_that_it_needs_is_there() -> None:
+    """I, B and P at 0, 250, 500 ms; then the B after the P, which needs it, and so the I."""
+
+    def playable(*times: tuple[int, int]) -> object:
+        return figures("frames:fps=4,duration=1s,warmup=0s,gop=IBPB", list(times))["playable"]
+
+    assert playable((0, 10), (250, 260), (500, 510), (750, 760)) == 1
+    # the P is late, but there when the last B is wanted
+    assert playable((0, 10), (250, 260), (500, 700), (750, 760)) == 0.75
+    # it never comes, and the B that does is of no use
+    assert playable((0, 10), (250, 260), (500, -1), (750, 760)) == 0.5
+    # the I neither: nothing is
+    assert playable((0, -1), (250, 260), (500, 510), (750, 760)) == 0
+
+
 # Video
 
 

@@ -18,13 +18,14 @@ from mptcplab.scheduler import Parameter, Scheduler
 
 PLANS = Path(__file__).parent / "plans"
 KNOWN = {
-    name: Scheduler(name, "", parameters)
+    name: Scheduler(name, "", parameters, units=name == "units")
     for name, parameters in {
         "default": (),
         "roundrobin": (
             Parameter("num_segments", "uint", 1, 255, 1, "segments", ""),
             Parameter("cwnd_limited", "bool", 0, 1, 1, "", ""),
         ),
+        "units": (),
     }.items()
 }
 
@@ -51,6 +52,9 @@ SCENARIOS = {
         path=[WIFI, LTE], scheduler="roundrobin:num_segments=10:cwnd_limited=on", trace=True
     ),
     "download": Flags(path=[WIFI], workload="bulk:direction=down,duration=5s"),
+    "units": Flags(
+        path=[WIFI], scheduler="units", workload="frames:duration=200ms,gop=IPB,direction=both"
+    ),
     "video": Flags(
         path=[WIFI],
         workload="video:duration=8s,segment=2s,bitrates=1mbit/2mbit/4mbit,buffer=10s",
@@ -104,7 +108,10 @@ TRAFFIC = (
     r"ip netns exec client traffic client( --[a-z-]+ [\w.]+)+",
 )
 _TIME = r"\d+(ns|us|ms|s)"
-MESSAGES = re.compile(rf"message \d+ (up|down) (\*|\d+(\|\d+)*) (at {_TIME}|after \d+ {_TIME})")
+MESSAGES = re.compile(
+    rf"message \d+ (up|down) (\*|\d+(\|\d+)*) (at {_TIME}|after \d+ {_TIME})"
+    rf"( unit needs \d+ importance \d+ deadline {_TIME} expires {_TIME})?"
+)
 EVENTS = re.compile(
     rf"at {_TIME} ((ip -n server|tc -n (router\d|client|server)) \S.*"
     r"|ip netns exec (client cross server 10\.1|server cross client 10\.0)\.\d\.1 \d+)"

@@ -94,6 +94,17 @@ def test_the_digest_is_that_of_the_content_wherever_it_lies(mine: Path, tmp_path
     assert scheduler.read(moved, KNOWN).digest != digest
 
 
+def test_whether_it_takes_units_is_read(mine: Path) -> None:
+    name = '.name\t\t= "mine",'
+    assert not scheduler.read(mine, KNOWN).units
+    mine.write_text(SOURCE.replace(name, f"/* .takes_units = true, */ {name}"))
+    assert not scheduler.read(mine, KNOWN).units
+    mine.write_text(SOURCE.replace(name, f".takes_units\t= true,\n\t{name}"))
+    assert scheduler.read(mine, KNOWN).units
+    chosen, _ = scheduler.choose(str(mine), KNOWN, mine.parent)
+    assert chosen.units
+
+
 def test_a_file_without_comment_and_table_is_a_scheduler_too(tmp_path: Path) -> None:
     file = tmp_path / "bare.c"
     file.write_text('static struct mps_ops ops = { .name = "bare" };')

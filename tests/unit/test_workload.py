@@ -409,6 +409,28 @@ def test_frames_of_a_group_have_the_mean_rate_in_the_ratio() -> None:
     assert {m.deadline_ns for m in found} == {150 * MS}
 
 
+def test_a_frame_needs_the_last_i_or_p_frame_before_it() -> None:
+    found = played("frames:duration=1s")
+    assert [m.needs for m in found[:13]] == [None, 1, 1, 1, 4, 4, 4, 7, 7, 7, 10, 10, None]
+    # so many frames are useless without it, with itself; until the last of them is due
+    assert [m.importance for m in found[:12]] == [12, 1, 1, 9, 1, 1, 6, 1, 1, 3, 1, 1]
+    assert [m.expires_ns for m in found[:5]] == [590 * MS, 150 * MS, 150 * MS, 470 * MS, 150 * MS]
+    # the second group ends early
+    assert found[24].importance == 1
+
+
+def test_frames_need_those_of_their_own_direction() -> None:
+    found = played("frames:duration=1s,direction=both")
+    assert [m.needs for m in found[:8]] == [None, None, 1, 2, 1, 2, 1, 2]
+    for message in found:
+        if message.needs is not None:
+            assert found[message.needs - 1].direction == message.direction
+
+
+def test_a_frame_has_room_for_its_number() -> None:
+    assert {m.sizes for m in played("frames:rate=1kbit,duration=1s,gop=I,fps=60")} == {(8,)}
+
+
 def test_thirds_of_a_second_do_not_add_up_to_a_drift() -> None:
     found = played("frames:fps=30,duration=2s")
     assert len(found) == 60

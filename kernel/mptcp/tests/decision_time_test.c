@@ -14,8 +14,8 @@
 
 static const char * const schedulers[] = { "first", "minrtt", "roundrobin", "redundant",
 					   "blest", "ecf", "otias", "daps", "sttf", "lte",
-					   "weighted", "inorder", "thinstream",
-					   "qaware", "musher" };
+					   "weighted", "inorder", "thinstream", "qaware",
+					   "musher", "video" };
 
 /* The virtual clock stands still meanwhile. */
 static u64 cycles(void)
@@ -95,9 +95,37 @@ static void ours_take_time(struct kunit *test)
 	}
 }
 
+/* An ACK before each decision, and a unit begins: video looks at all of them. */
+static void looking_at_units_takes_time(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "video");
+	u64 deadline_ns = mps_clock_ns() + NSEC_PER_SEC;
+	struct mps_subflow *subflow;
+	u64 least = U64_MAX, start;
+	int i, round;
+
+	subflow = mps_test_subflow(conn, .srtt_us = 20000, .ssthresh_pkts = 10);
+	mps_test_subflow(conn, .srtt_us = 40000, .ssthresh_pkts = 10);
+	for (i = 1; i <= 16; i++)
+		mps_test_unit(conn, 4, .id = i, .importance = i % 3, .deadline_ns = deadline_ns);
+	for (round = 0; round < ROUNDS; round++) {
+		start = cycles();
+		for (i = 0; i < DECISIONS; i++) {
+			struct mps_pick pick = {};
+
+			mps_test_ack(subflow, 0);
+			KUNIT_ASSERT_TRUE(test, conn->ops->next_segment(conn, &pick));
+			KUNIT_ASSERT_EQ(test, pick.kind, MPS_NEW);
+		}
+		least = min(least, cycles() - start);
+	}
+	kunit_info(test, "looking at 16 units: video %llu\n", least / DECISIONS);
+}
+
 static struct kunit_case decision_time_cases[] = {
 	KUNIT_CASE(default_takes_time),
 	KUNIT_CASE(ours_take_time),
+	KUNIT_CASE(looking_at_units_takes_time),
 	{}
 };
 

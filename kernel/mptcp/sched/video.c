@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* video: lowest RTT first, without what would arrive too late to be of use.
+ *
+ * The application announces its units, such as the frames of a video, with
+ * their sizes, deadlines, importance and dependencies (docs/units.md). Before
+ * the next one begins, the scheduler adds up: what all paths together can have
+ * brought by a deadline, against all that is before its end in the queue. A
+ * unit that will miss its deadline has less important ones before it dropped,
+ * if that helps; one that will not be there before it is of no use, and what
+ * depends on it, is dropped itself. Whatever is left is sent in order, on the
+ * available path of the lowest RTT, or the unit waits for a faster one that is
+ * only full where the other one would bring it too late.
+ *
+ * Source: the idea is that of Corbillon et al., "Cross-Layer Scheduler for
+ * Video Streaming over MPTCP", MMSys 2016, of which the abstract alone was at
+ * hand: a scheduler that knows the units of the video, and that sends only what
+ * arrives in time and can be decoded. Every formula here is ours.
+ *
+ * Works where a live video needs a little more than the paths carry: others
+ * fall behind until every frame is late. Fails where windows and RTTs say
+ * little of the rate to come: after a drop of the rate, units leave that will
+ * be late, and when a path comes back with a small window, some are dropped
+ * that would not have been. Without units it is minrtt:rp=off.
+ *
+ * Differs from the source, as far as it is known: units stay in order, and are
+ * not moved before others; the socket option stands for what is called
+ * cross-layer there.
+ */
+
+#include "mpsched.h"
+
+/* Bounds that keep all sums in 64 bits: no path has a larger window, and nobody
+ * plans further ahead.
+ */
+#define VIDEO_WINDOW_MAX_BYTES	((u64)SZ_1G)
+#define VIDEO_AHEAD_MAX_US	(60ULL * USEC_PER_SEC)
+/* of rates, so that they are divided once for all units */
+#define VIDEO_RATE_SHIFT	20
+
+enum { DROP, IMPORTANCE, MARGIN };
+
+static const struct mps_param video_params[] = {
+	[DROP]	     = MPS_BOOL("drop", 1, "do not send units that would be of no use"),
+	[IMPORTANCE] = MPS_BOOL("importance", 1, "drop less important units for others"),
+	[MARGIN]     = MPS_UINT("margin_percent", 0, 400, 100, "%",
+				"of an RTT, kept for losses: so much earlier data is to be there"),
+};
+
+struct video_conn {
+	u32	announced;	/* units that were there at the last look */
+	bool	look;		/* something has changed since */
+};
+
+/* A congestion window, and as a rate: bytes per microsecond << VIDEO_RATE_SHIFT. */
+struct video_window {
+	u64	bytes;
+	u64	rate;
+};
+
+/* A path, as of the last look. */
+struct video_subflow {
+	u32	trip_us;	/* what leaves now counts as there then; ~0: never */
+	u32	rtt_us;
+	u64	room_bytes;	/* so much can leave now, */
+	struct video_window window;	/* and so much in each RTT from now on; in slow */
+	struct video_window grows_to;	/* start twice as much in the next one, up to this */
+};
+
+/* Queues are on the way to the receiver, and not on the way back. */
+static u32 video_trip_us(const struct mps_subflow *subflow)
+{
+	return subflow->srtt_us - min(subflow->min_rtt_us, subflow->srtt_us) / 2;
+}
+
+static struct video_window video_window(const struct mps_subflow *subflow, u32 pkts)
+{
+	u64 bytes = clamp((u64)pkts * subflow->mss_bytes, 1ULL, VIDEO_WINDOW_MAX_BYTES);
+
+	return (struct video_window) {
+		.bytes	= bytes,
+		.rate	= div_u64(bytes << VIDEO_RATE_SHIFT, subflow->srtt_us),
+	};
+}
+
+/* False: a path has no sample of its RTT, so that nothing can be said. */
+static bool video_look_at_paths(struct mps_conn *conn)
+{
+	bool backups = mps_only_backups(conn);
+	struct mps_subflow *subflow;
+	u64 used;
+
+	mps_for_each_subflow(conn, subflow) {
+		struct video_subflow *path = mps_subflow_priv(subflow);
+
+		path->trip_us = ~0;
+		if (!subflow->usable || (subflow->backup && !backups))
+			continue;
+		if (!subflow->srtt_us)
+			return false;
+		path->trip_us = min(video_trip_us(subflow) + (u64)subflow->srtt_us *
+				    mps_param(conn, MARGIN) / 100, VIDEO_AHEAD_MAX_US);
+		path->rtt_us = subflow->srtt_us;
+		path->window = video_window(subflow, mps_cwnd(subflow));
+		path->grows_to = path->window;
+		if (mps_cwnd(subflow) < subflow->ssthresh_pkts)
+			path->grows_to = video_window(subflow, min(subflow->ssthresh_pkts,
+								   subflow->limit_pkts));
+		used = (u64)subflow->in_flight_pkts * subflow->mss_bytes + subflow->unsent_bytes;
+		path->room_bytes = path->window.bytes - min(used, path->window.bytes);
+	}
+	return true;
+}
+
+/* How much of what is sent from now on has a path brought so much later? */
+static u64 video_path_brings(const struct video_subflow *path, u64 left_us)
+{
+	struct video_window window = path->window;
+	u64 bytes = path->room_bytes;
+
+	if (left_us < path->trip_us)
+		return 0;
+	left_us -= path->trip_us;
+	/* no more than 30 rounds, as the window is doubled up to 1 GiB */
+	while (window.bytes < path->grows_to.bytes && left_us >= path->rtt_us) {
+		bytes += window.bytes;
+		window.bytes = min(2 * window.bytes, path->grows_to.bytes);
+		window.rate = min(2 * window.rate, path->grows_to.rate);
+		left_us -= path->rtt_us;
+	}
+	return bytes + mul_u64_u64_shr(window.rate, left_us, VIDEO_RATE_SHIFT);
+}
+
+/* How many bytes, from the first that was not sent on, can be there by then;
+ * ~0: at any time.
+ */
+static u64 video_brings(struct mps_conn *conn, u64 now_ns, u64 then_ns)
+{
+	u64 left_us = then_ns > now_ns ? div_u64(then_ns - now_ns, NSEC_PER_USEC) : 0;
+	struct mps_subflow *subflow;
+	u64 bytes = 0;
+
+	if (then_ns == U64_MAX)
+		return U64_MAX;
+	left_us = min(left_us, VIDEO_AHEAD_MAX_US);
+	mps_for_each_subflow(conn, subflow)
+		bytes += video_path_brings(mps_subflow_priv(subflow), left_us);
+	return bytes;
+}
+
+/* Of the units before `late`, or itself: which is to be dropped so that `late`
+ * is in time, with `too_much` bytes before its deadline? Less important ones go,
+ * the least and largest first, if they are enough. NULL: none.
+ */
+static const struct mps_unit *video_victim(struct mps_conn *conn, const struct mps_unit *late,
+					   u64 too_much)
+{
+	const struct mps_unit *unit, *victim = NULL;
+	u64 bytes = 0;
+
+	for (unit = mps_first_unit(conn); unit != late; unit = mps_next_unit(conn, unit)) {
+		if (unit->importance >= late->importance || !mps_may_drop(conn, unit))
+			continue;
+		bytes += unit->bytes;
+		if (!victim || unit->importance < victim->importance ||
+		    (unit->importance == victim->importance && unit->bytes > victim->bytes))
+			victim = unit;
+	}
+	return bytes >= too_much ? victim : NULL;
+}
+
+/* The first unit that has to go; NULL: all may stay. */
+static const struct mps_unit *video_hopeless(struct mps_conn *conn)
+{
+	bool idle = conn->una_seq == conn->nxt_seq;
+	bool can_tell = video_look_at_paths(conn);
+	const struct mps_unit *unit, *victim;
+	u64 now_ns = mps_clock_ns();
+
+	for (unit = mps_first_unit(conn); unit; unit = mps_next_unit(conn, unit)) {
+		u64 end = unit->seq + unit->bytes, left, in_time;
+		bool may_drop = mps_may_drop(conn, unit);
+
+		if (unit->useless && may_drop)
+			return unit;
+		if (!can_tell || end <= conn->nxt_seq)
+			continue;
+		left = end - conn->nxt_seq;
+		in_time = video_brings(conn, now_ns, unit->deadline_ns);
+		victim = NULL;
+		if (left > in_time && mps_param(conn, IMPORTANCE))
+			victim = video_victim(conn, unit, left - in_time);
+		if (victim)
+			return victim;
+		if (unit->expires_ns != unit->deadline_ns)
+			in_time = video_brings(conn, now_ns, unit->expires_ns);
+		/* If nothing is in flight, the first one is sent, unless it is of no use
+		 * already: a window that is not used never becomes larger, and an RTT
+		 * that was too long remains so.
+		 */
+		if (may_drop && left > in_time && !(idle && unit->expires_ns > now_ns))
+			return unit;
+		idle = false;
+	}
+	return NULL;
+}
+
+/* Is the segment in time on `fast`, which has room again after an ACK, and not
+ * on `slow`?
+ */
+static bool video_waits(struct mps_conn *conn, const struct mps_segment *seg,
+			const struct mps_subflow *fast, const struct mps_subflow *slow)
+{
+	const struct mps_unit *unit = mps_unit_of(conn, seg);
+	u64 now_ns = mps_clock_ns(), left_us;
+	u32 room_us;
+
+	if (!unit || unit->deadline_ns == U64_MAX || unit->deadline_ns <= now_ns)
+		return false;
+	left_us = div_u64(unit->deadline_ns - now_ns, NSEC_PER_USEC);
+	/* a window of ACKs comes in a round trip */
+	room_us = fast->srtt_us / max(mps_cwnd(fast), 1U);
+	return video_trip_us(slow) > left_us && (u64)room_us + video_trip_us(fast) <= left_us;
+}
+
+/* Is it time to look which units go? Not again before something has changed; and
+ * not before the next unit begins, as what has begun stays.
+ */
+static bool video_may_look(struct mps_conn *conn, const struct mps_segment *head)
+{
+	const struct mps_unit *first = mps_first_unit(conn);
+	struct video_conn *state = mps_conn_priv(conn);
+
+	if (!first || !mps_param(conn, DROP) ||
+	    !(state->look || state->announced != conn->units_announced))
+		return false;
+	return !head || mps_seq(conn, head) <= first->seq;
+}
+
+static bool video_next_segment(struct mps_conn *conn, struct mps_pick *pick)
+{
+	struct mps_segment *head = mps_head(conn);
+	struct video_conn *state = mps_conn_priv(conn);
+	struct mps_subflow *best, *fast;
+	const struct mps_unit *unit;
+
+	if (video_may_look(conn, head)) {
+		unit = video_hopeless(conn);
+		if (unit)
+			return mps_pick_drop(pick, unit);
+		state->look = false;
+		state->announced = conn->units_announced;
+	}
+	if (mps_reinjection(conn))
+		return mps_reinject(conn, pick);
+	best = head ? mps_lowest_rtt(conn, NULL) : NULL;
+	if (!best)
+		return false;
+	fast = mps_faster_but_full(conn, best);
+	if (fast && video_waits(conn, head, fast, best))
+		return false;
+	return mps_pick_new(pick, conn, best, head);
+}
+
+static void video_look_again(struct mps_conn *conn, struct mps_subflow *subflow)
+{
+	struct video_conn *state = mps_conn_priv(conn);
+
+	state->look = true;
+}
+
+static void video_on_ack(struct mps_conn *conn, struct mps_subflow *subflow, u64 acked_bytes)
+{
+	video_look_again(conn, subflow);
+}
+
+static struct mps_ops video_ops = {
+	.next_segment		= video_next_segment,
+	.init_subflow		= video_look_again,
+	.release_subflow	= video_look_again,
+	.on_ack			= video_on_ack,
+	.on_loss		= video_look_again,
+	.on_rto			= video_look_again,
+	.on_subflow_state	= video_look_again,
+	.takes_units		= true,
+	.name			= "video",
+	.owner			= THIS_MODULE,
+	.conn_size		= sizeof(struct video_conn),
+	.subflow_size		= sizeof(struct video_subflow),
+	.params			= video_params,
+	.num_params		= ARRAY_SIZE(video_params),
+};
+
+mps_scheduler(video_ops);
+
+MODULE_DESCRIPTION("MPTCP scheduler: units of a video by deadline and importance");
+MODULE_LICENSE("GPL");

@@ -244,4 +244,9 @@ def test_the_option_refuses_what_makes_no_sense(
         "read in part: ok",
         "length 4",
         "shut down: ENOTCONN",
+        "half: ok",
+        "read: ok",
+        "waiting 0",
+        "after all: ok",
+        "and another: ok",
     ]

@@ -84,6 +84,26 @@ static void client(void)
 	printf("length %u\n", len);
 	shutdown(fd, SHUT_WR);
 	announce("shut down", (struct mptcp_unit) { .id = 1000000, .bytes = 8 });
+	close(fd);
+
+	/* a socket that is used again has forgotten its units */
+	fd = socket(AF_INET, SOCK_STREAM, IPPROTO_MPTCP);
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)))
+		exit(1);
+	announce("half", (struct mptcp_unit) { .id = 1, .bytes = 16 });
+	if (send(fd, bytes, sizeof(bytes), 0) != sizeof(bytes))
+		exit(1);
+	if (connect(fd, &(struct sockaddr) { .sa_family = AF_UNSPEC }, sizeof(struct sockaddr)))
+		exit(1);
+	len = sizeof(units);
+	say("read", getsockopt(fd, SOL_MPTCP, MPTCP_UNIT, units, &len));
+	printf("waiting %u\n", units[1]);
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)))
+		exit(1);
+	announce("after all", (struct mptcp_unit) { .id = 1, .bytes = 8 });
+	if (send(fd, bytes, sizeof(bytes), 0) != sizeof(bytes))
+		exit(1);
+	announce("and another", (struct mptcp_unit) { .id = 2, .bytes = 8 });
 }
 
 static void server(void)
@@ -91,7 +111,7 @@ static void server(void)
 	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(PORT) };
 	int listener = socket(AF_INET, SOCK_STREAM, IPPROTO_MPTCP);
 
-	if (bind(listener, (struct sockaddr *)&any, sizeof(any)) || listen(listener, 1))
+	if (bind(listener, (struct sockaddr *)&any, sizeof(any)) || listen(listener, 5))
 		exit(1);
 	fd = accept(listener, NULL, NULL);
 	pause();

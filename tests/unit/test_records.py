@@ -112,7 +112,7 @@ def test_every_field_of_a_decision_is_read_from_its_place(tmp_path: Path) -> Non
     ("content", "message"),
     [
         (decision_record(5) + b"\0" * 40, "offset 48 is cut off: 40 of 48 bytes"),
-        (decision_record(5) + decision_record(5, 7), "unknown kind 7 of a decision at offset 48"),
+        (decision_record(5) + decision_record(5, 8), "unknown kind 8 of a decision at offset 48"),
         (decision_record(5) + decision_record(4), "offset 48 is earlier than the one before"),
     ],
     ids=["cut off", "unknown kind", "back in time"],

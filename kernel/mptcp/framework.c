@@ -112,6 +112,40 @@ struct mps_segment *mps_next_unsent(const struct mps_conn *conn, const struct mp
 }
 EXPORT_SYMBOL_GPL(mps_next_unsent);
 
+struct mps_segment *mps_nth_unsent(struct mps_conn *conn, u32 n)
+{
+	struct mps_segment *seg = conn->nth_unsent;
+	u32 nth = conn->nth;
+
+	/* from the first one, if that is nearer */
+	if (!seg || n < nth / 2) {
+		seg = mps_first_unsent(conn);
+		nth = 0;
+	}
+	for (; seg && nth < n; nth++)
+		seg = mps_next(&conn->unsent, seg, unsent);
+	for (; nth > n; nth--)
+		seg = list_prev_entry(seg, unsent);
+	if (!seg)
+		return NULL;
+	conn->nth_unsent = seg;
+	conn->nth = nth;
+	return mps_is_held(conn, seg) ? NULL : seg;
+}
+EXPORT_SYMBOL_GPL(mps_nth_unsent);
+
+void mps_forget_unsent(struct mps_conn *conn, struct mps_segment *seg)
+{
+	struct mps_segment *nth = conn->nth_unsent;
+
+	if (seg == nth)
+		conn->nth_unsent = mps_next(&conn->unsent, seg, unsent);
+	else if (nth && before64(seg->frag.data_seq, nth->frag.data_seq))
+		conn->nth--;
+	list_del_init(&seg->unsent);
+}
+EXPORT_SYMBOL_GPL(mps_forget_unsent);
+
 struct mps_segment *mps_reinjection(const struct mps_conn *conn)
 {
 	return mps_first(&conn->reinject, reinject);
@@ -247,7 +281,7 @@ void mps_segment_gone(struct mptcp_sock *msk, struct mptcp_data_frag *dfrag)
 
 	if (!list_empty(&seg->unsent)) {
 		conn->unsent_bytes -= mps_unsent_part(seg);
-		list_del(&seg->unsent);
+		mps_forget_unsent(conn, seg);
 		mps_update_first_pending(conn);
 	}
 	list_del(&seg->reinject);
@@ -789,6 +823,10 @@ static struct mps_segment *mps_find_segment(struct mps_conn *conn, const struct 
 
 	switch (pick->kind) {
 	case MPS_NEW:
+		/* one that is picked out of order may be far from the first */
+		seg = conn->nth_unsent;
+		if (seg && mps_seq(conn, seg) == pick->seq)
+			return seg;
 		list_for_each_entry(seg, &conn->unsent, unsent)
 			if (mps_seq(conn, seg) == pick->seq)
 				return seg;
@@ -1066,7 +1104,7 @@ static int mps_transmit(struct mps_conn *conn, const struct mps_pick *pick,
 		if (dfrag->data_len < conn->segment_bytes)
 			conn->small_end = dfrag->data_seq + dfrag->data_len;
 		if (!mps_unsent_part(seg)) {
-			list_del_init(&seg->unsent);
+			mps_forget_unsent(conn, seg);
 			mps_update_first_pending(conn);
 			mps_units_sent(conn);
 		}

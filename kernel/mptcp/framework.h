@@ -48,6 +48,9 @@ void mps_forget_units(struct mps_conn *conn);
 /* the same as the socket option, without its checks of the socket */
 int mps_announce_unit(struct mps_conn *conn, const struct mptcp_unit *what);
 
+/* framework.c: it is not unsent any more */
+void mps_forget_unsent(struct mps_conn *conn, struct mps_segment *seg);
+
 /* framework.c, for tests: check and carry out a pick as the framework does */
 const char *mps_check_pick(struct mps_conn *conn, const struct mps_pick *pick,
 			   struct mps_segment **seg);

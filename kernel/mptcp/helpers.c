@@ -38,16 +38,6 @@ bool mps_has_room_soon(const struct mps_subflow *subflow)
 }
 EXPORT_SYMBOL_GPL(mps_has_room_soon);
 
-struct mps_segment *mps_nth_unsent(const struct mps_conn *conn, u32 n)
-{
-	struct mps_segment *seg = mps_head(conn);
-
-	while (seg && n--)
-		seg = mps_next_unsent(conn, seg);
-	return seg;
-}
-EXPORT_SYMBOL_GPL(mps_nth_unsent);
-
 struct mps_subflow *mps_lowest_rtt(struct mps_conn *conn, const struct mps_segment *seg)
 {
 	/* by class: regular ones that did not carry it, backups that did not,

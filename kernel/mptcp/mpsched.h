@@ -128,6 +128,8 @@ struct mps_conn {
 	struct list_head	subflows;	/* in the order of creation */
 	struct list_head	unsent;		/* mps_segment.unsent, in order */
 	struct list_head	reinject;	/* mps_segment.reinject, in order */
+	struct mps_segment	*nth_unsent;	/* found by mps_nth_unsent(); NULL: nothing */
+	u32			nth;		/* so many unsent ones are before it */
 	struct list_head	units;		/* mps_unit.node: waiting, in order */
 	struct list_head	past_units;	/* the same: sent or dropped, the latest */
 	u32			units_waiting;
@@ -346,8 +348,10 @@ bool mps_carried(const struct mps_segment *seg);
 struct mps_segment *mps_head(const struct mps_conn *conn);
 struct mps_segment *mps_next_unsent(const struct mps_conn *conn, const struct mps_segment *seg);
 
-/* The same, so many segments behind the first; it takes as many steps. */
-struct mps_segment *mps_nth_unsent(const struct mps_conn *conn, u32 n);
+/* The same, so many segments behind the first. It goes on where it stood the last
+ * time, and so takes as many steps as n differs from what it was then.
+ */
+struct mps_segment *mps_nth_unsent(struct mps_conn *conn, u32 n);
 
 /* Of subflows in trouble, to be sent on others, in order. */
 struct mps_segment *mps_reinjection(const struct mps_conn *conn);

@@ -186,8 +186,7 @@ static bool inorder_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 	before = inorder_segments_before(conn, best, by_commd);
 	if (before >= mps_param(conn, LOOK_AHEAD))
 		return inorder_measure(conn, backups, pick);
-	while (seg && before--)
-		seg = mps_next_unsent(conn, seg);
+	seg = mps_nth_unsent(conn, before);
 	if (seg && mps_fits_window(conn, seg))
 		return mps_pick_new(pick, conn, best, seg);
 	return inorder_measure(conn, backups, pick);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* How long a decision takes: of upstream's default scheduler, and of ours.
  *
- * Two subflows with room, of devices that are busy, much to send. It tells cycles,
- * the fewest of many rounds, and asserts nothing of them: `mptcplab bench` shows
- * their ratio.
+ * Two subflows of devices that are busy, 64 segments to send; both subflows have
+ * room, or the faster one is full, so that some look for a later segment. It tells
+ * cycles, the fewest of many rounds, and asserts nothing of them: `mptcplab bench`
+ * shows their ratio.
  */
 
 #include <linux/delay.h>
@@ -11,11 +12,6 @@
 
 #define ROUNDS			200
 #define DECISIONS		100
-
-static const char * const schedulers[] = { "first", "minrtt", "roundrobin", "redundant",
-					   "blest", "ecf", "otias", "daps", "sttf", "lte",
-					   "weighted", "inorder", "thinstream", "qaware",
-					   "musher", "video" };
 
 /* The virtual clock stands still meanwhile. */
 static u64 cycles(void)
@@ -57,42 +53,64 @@ static void default_takes_time(struct kunit *test)
 			KUNIT_ASSERT_NOT_NULL(test, mptcp_subflow_get_send(msk));
 		least = min(least, cycles() - start);
 	}
-	kunit_info(test, "decision_time: default %llu\n", least / DECISIONS);
+	kunit_info(test, "decision_time_room: default %llu\n", least / DECISIONS);
 }
 
-static void ours_take_time(struct kunit *test)
+static void ours_take_time(struct kunit *test, const char *scheduler, bool full)
 {
-	u64 least, start;
-	int i, round, n;
+	struct mps_conn *conn = mps_test_conn(test, scheduler);
+	/* with a full first one, sttf looks for the 60th segment: windows of 20 and
+	 * of 40 bring the others after 30 and 50 ms
+	 */
+	struct mps_subflow *near = mps_test_subflow(conn, .srtt_us = 20000, .commd_us = 10000);
+	struct mps_subflow *far = mps_test_subflow(conn, .srtt_us = 120000, .commd_us = 60000);
+	struct net_device *devices[] = {
+		mps_test_device(near, 1, true), mps_test_device(far, 1, true),
+	};
+	u64 least = U64_MAX, start;
+	struct mps_segment *seg;
+	int i, round;
 
-	for (n = 0; n < ARRAY_SIZE(schedulers); n++) {
-		struct mps_conn *conn = mps_test_conn(test, schedulers[n]);
-		struct net_device *devices[2];
-		struct mps_segment *seg;
+	mps_test_unsent_pkts(conn, 64);
+	if (full)
+		mps_test_fill(near);
+	/* both are busy, for those that want to know how they send */
+	for (i = 0; i < ARRAY_SIZE(devices); i++)
+		mps_test_device_queue(devices[i], 0, SZ_64K, 0);
+	mps_test_decide(conn);
+	fsleep(1000);
+	for (i = 0; i < ARRAY_SIZE(devices); i++)
+		mps_test_device_queue(devices[i], 0, SZ_64K, SZ_32K);
+	for (round = 0; round < ROUNDS; round++) {
+		start = cycles();
+		for (i = 0; i < DECISIONS; i++) {
+			struct mps_pick pick = {};
 
-		devices[0] = mps_test_device(mps_test_subflow(conn, .srtt_us = 20000), 1, true);
-		devices[1] = mps_test_device(mps_test_subflow(conn, .srtt_us = 40000), 1, true);
-		mps_test_unsent_pkts(conn, 100);
-		/* both are busy, for those that want to know how they send */
-		for (i = 0; i < ARRAY_SIZE(devices); i++)
-			mps_test_device_queue(devices[i], 0, SZ_64K, 0);
-		mps_test_decide(conn);
-		fsleep(1000);
-		for (i = 0; i < ARRAY_SIZE(devices); i++)
-			mps_test_device_queue(devices[i], 0, SZ_64K, SZ_32K);
-		least = U64_MAX;
-		for (round = 0; round < ROUNDS; round++) {
-			start = cycles();
-			for (i = 0; i < DECISIONS; i++) {
-				struct mps_pick pick = {};
-
-				KUNIT_ASSERT_TRUE(test, conn->ops->next_segment(conn, &pick));
+			if (conn->ops->next_segment(conn, &pick))
 				KUNIT_ASSERT_NULL(test, mps_check_pick(conn, &pick, &seg));
-			}
-			least = min(least, cycles() - start);
+			else
+				KUNIT_ASSERT_TRUE(test, full);
 		}
-		kunit_info(test, "decision_time: %s %llu\n", schedulers[n], least / DECISIONS);
+		least = min(least, cycles() - start);
 	}
+	kunit_info(test, "decision_time%s: %s %llu\n", full ? "_full" : "_room", scheduler,
+		   least / DECISIONS);
+}
+
+static void both_have_room(struct kunit *test)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(mps_test_schedulers); i++)
+		ours_take_time(test, mps_test_schedulers[i], false);
+}
+
+static void the_faster_one_is_full(struct kunit *test)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(mps_test_schedulers); i++)
+		ours_take_time(test, mps_test_schedulers[i], true);
 }
 
 /* An ACK before each decision, and a unit begins: video looks at all of them. */
@@ -124,7 +142,8 @@ static void looking_at_units_takes_time(struct kunit *test)
 
 static struct kunit_case decision_time_cases[] = {
 	KUNIT_CASE(default_takes_time),
-	KUNIT_CASE(ours_take_time),
+	KUNIT_CASE(both_have_room),
+	KUNIT_CASE(the_faster_one_is_full),
 	KUNIT_CASE(looking_at_units_takes_time),
 	{}
 };

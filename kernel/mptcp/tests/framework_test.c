@@ -216,6 +216,41 @@ static void unsent_segments_are_listed_in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mps_len(b), 10U);
 }
 
+static void unsent_segments_are_counted_from_the_first(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_segment *segs[10];
+	int i;
+
+	KUNIT_EXPECT_NULL(test, mps_nth_unsent(conn, 0));
+	for (i = 0; i < ARRAY_SIZE(segs); i++)
+		segs[i] = mps_test_unsent(conn, MSS);
+	KUNIT_EXPECT_PTR_EQ(test, mps_nth_unsent(conn, 6), segs[6]);
+	/* from there, there and back, and from the first */
+	KUNIT_EXPECT_PTR_EQ(test, mps_nth_unsent(conn, 9), segs[9]);
+	KUNIT_EXPECT_PTR_EQ(test, mps_nth_unsent(conn, 5), segs[5]);
+	KUNIT_EXPECT_PTR_EQ(test, mps_nth_unsent(conn, 1), segs[1]);
+	KUNIT_EXPECT_NULL(test, mps_nth_unsent(conn, 10));
+	/* without one before it, itself, and one behind it */
+	KUNIT_EXPECT_PTR_EQ(test, mps_nth_unsent(conn, 6), segs[6]);
+	mps_test_sent(conn, segs[2], one);
+	KUNIT_EXPECT_PTR_EQ(test, mps_nth_unsent(conn, 5), segs[6]);
+	mps_test_sent(conn, segs[6], one);
+	KUNIT_EXPECT_PTR_EQ(test, mps_nth_unsent(conn, 5), segs[7]);
+	mps_test_sent(conn, segs[8], one);
+	KUNIT_EXPECT_PTR_EQ(test, mps_nth_unsent(conn, 5), segs[7]);
+	KUNIT_EXPECT_PTR_EQ(test, mps_nth_unsent(conn, 6), segs[9]);
+	KUNIT_EXPECT_NULL(test, mps_nth_unsent(conn, 7));
+	/* the last one, which was found last */
+	mps_test_sent(conn, segs[9], one);
+	KUNIT_EXPECT_NULL(test, mps_nth_unsent(conn, 6));
+	KUNIT_EXPECT_PTR_EQ(test, mps_nth_unsent(conn, 0), segs[0]);
+	/* new ones come behind */
+	segs[9] = mps_test_unsent(conn, MSS);
+	KUNIT_EXPECT_PTR_EQ(test, mps_nth_unsent(conn, 6), segs[9]);
+}
+
 static void a_short_last_segment_waits_while_a_short_one_is_on_its_way(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn_of(test, &waits);
@@ -960,6 +995,7 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(duplicates_on_a_subflow_that_carried_the_segment_are_refused),
 	KUNIT_CASE(picks_of_no_kind_are_refused),
 	KUNIT_CASE(unsent_segments_are_listed_in_order),
+	KUNIT_CASE(unsent_segments_are_counted_from_the_first),
 	KUNIT_CASE(a_short_last_segment_waits_while_a_short_one_is_on_its_way),
 	KUNIT_CASE(sent_segments_are_listed_in_order_without_the_gaps),
 	KUNIT_CASE(the_oldest_missing_segment_moves_with_what_is_sent_and_acknowledged),

@@ -33,6 +33,12 @@
 /* Data sequence numbers start here: they wrap around after 64 KiB. */
 #define MPS_TEST_BASE_SEQ	(0ULL - SZ_64K)
 
+/* All that there are, one in each file of sched/. */
+static const char * const mps_test_schedulers[] __maybe_unused = {
+	"blest", "daps", "ecf", "first", "inorder", "lte", "minrtt", "musher", "otias", "qaware",
+	"redundant", "roundrobin", "sttf", "thinstream", "video", "weighted",
+};
+
 struct mps_test {
 	struct kunit	*test;
 	u64		end_seq;	/* of what the application wrote */
@@ -348,7 +354,7 @@ static inline void mps_test_drop(struct mps_conn *conn, struct mps_unit *unit)
 			frag->data_seq -= unit->written_bytes;
 			continue;
 		}
-		list_del(&mps_segment(frag)->unsent);
+		mps_forget_unsent(conn, mps_segment(frag));
 		list_del(&frag->list);
 	}
 	list_for_each_entry_continue(later, &conn->units, node)
@@ -365,7 +371,7 @@ static inline void __mps_test_sent(struct mps_conn *conn, struct mps_segment *se
 	if (!list_empty(&seg->unsent)) {
 		seg->frag.already_sent += bytes;
 		if (seg->frag.already_sent == seg->frag.data_len) {
-			list_del_init(&seg->unsent);
+			mps_forget_unsent(conn, seg);
 			mps_units_sent(conn);
 		}
 	}

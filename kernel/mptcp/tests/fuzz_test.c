@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Every scheduler in random states, also absurd ones: round-trip times of 0 and
+ * of a minute, windows of 1 and of 100,000 segments, 1 to 8 subflows, nothing to
+ * send and very much, and everything that happens to subflows in between. Each
+ * pick must make sense, and each decision must end: a division by zero, or a
+ * loop without an end, ends the run of the test.
+ *
+ * The states come from a seed, so that a failure comes again.
+ */
+
+#include <linux/prandom.h>
+#include "vocabulary.h"
+
+#define CONNECTIONS		300
+#define STEPS			30
+#define SUBFLOWS_MAX		8
+/* A connection is asked so often in a row at most; decisions add up. */
+#define PICKS_MAX		400
+
+struct fuzz {
+	struct rnd_state	rnd;
+	struct mps_conn		*conn;
+	struct mps_subflow	*subflows[32];
+	u32			num_subflows;	/* closed ones, too */
+	u32			last_unit;	/* its id */
+};
+
+static u32 below(struct fuzz *f, u32 end)
+{
+	return prandom_u32_state(&f->rnd) % end;
+}
+
+static bool once_in(struct fuzz *f, u32 times)
+{
+	return !below(f, times);
+}
+
+/* As likely of any magnitude, up to `bits` bits. */
+static u32 any(struct fuzz *f, u32 bits)
+{
+	return prandom_u32_state(&f->rnd) >> (32 - 1 - below(f, bits));
+}
+
+static u32 any_rtt_us(struct fuzz *f)
+{
+	static const u32 values[] = { 0, 1, 50, 1000, 20000, 100000, 3000000, 60000000 };
+
+	return once_in(f, 3) ? min(any(f, 26), 60000000U) : values[below(f, ARRAY_SIZE(values))];
+}
+
+static u32 any_cwnd_pkts(struct fuzz *f)
+{
+	static const u32 values[] = { 1, 2, 10, 1000, 100000 };
+
+	return once_in(f, 3) ? clamp(any(f, 17), 1U, 100000U) :
+			       values[below(f, ARRAY_SIZE(values))];
+}
+
+static u64 any_time_ns(struct fuzz *f)
+{
+	return once_in(f, 4) ? 0 : mps_clock_ns() - min_t(u64, mps_clock_ns(), any(f, 31));
+}
+
+/* What a snapshot of TCP may say of it. */
+static void any_state(struct fuzz *f, struct mps_subflow *subflow)
+{
+	static const u8 states[] = { TCP_CA_Open, TCP_CA_Open, TCP_CA_Disorder, TCP_CA_CWR,
+				     TCP_CA_Recovery, TCP_CA_Loss };
+
+	subflow->ca_state = states[below(f, ARRAY_SIZE(states))];
+	subflow->mss_bytes = once_in(f, 4) ? 1 + any(f, 16) : MSS;
+	subflow->srtt_us = any_rtt_us(f);
+	subflow->rttvar_us = any_rtt_us(f);
+	subflow->min_rtt_us = once_in(f, 4) ? ~0 : any_rtt_us(f);
+	subflow->last_rtt_us = any_rtt_us(f);
+	subflow->cwnd_pkts = any_cwnd_pkts(f);
+	subflow->ssthresh_pkts = once_in(f, 2) ? TCP_INFINITE_SSTHRESH : 1 + any_cwnd_pkts(f);
+	/* all of it, none, anything; more than the window after that was cut */
+	subflow->in_flight_pkts = once_in(f, 3) ? subflow->cwnd_pkts :
+				  once_in(f, 3) ? 0 : any_cwnd_pkts(f);
+	subflow->set_limit_pkts = once_in(f, 4) ? 1 + any(f, 17) : ~0;
+	subflow->limit_pkts = subflow->set_limit_pkts;
+	subflow->unsent_bytes = once_in(f, 3) ? any(f, 30) : 0;
+	subflow->outstanding_bytes = once_in(f, 4) ? any(f, 31) :
+				     subflow->in_flight_pkts * MSS + subflow->unsent_bytes;
+	subflow->window_bytes = once_in(f, 3) ? any(f, 30) : SZ_1G;
+	subflow->pacing_rate = once_in(f, 3) ? ~0ULL : (u64)any(f, 32) << below(f, 8);
+	subflow->delivered_pkts = any(f, 32);
+	subflow->delivered_ns = any_time_ns(f);
+	subflow->delivered_sent_ns = any_time_ns(f);
+	subflow->oldest_sent_ns = any_time_ns(f);
+	subflow->owd_us = any(f, 31);
+	subflow->commd_us = any(f, 31);
+	if (once_in(f, 2))
+		mps_test_clock(subflow, any(f, 32), any(f, 32));
+}
+
+static struct mps_subflow *any_subflow(struct fuzz *f)
+{
+	struct mps_subflow *subflow = f->subflows[below(f, f->num_subflows)];
+
+	return subflow->ssk ? subflow : NULL;
+}
+
+static void any_connection(struct fuzz *f, struct kunit *test, const char *scheduler)
+{
+	const struct mps_ops *ops = mps_find(scheduler);
+	u32 i, n;
+
+	KUNIT_ASSERT_NOT_NULL_MSG(test, ops, "no scheduler %s", scheduler);
+	f->conn = mps_test_conn(test, scheduler);
+	for (i = 0; i < ops->num_params; i++) {
+		const struct mps_param *param = &ops->params[i];
+		u32 span = param->max - param->min;
+
+		/* the least, the most, and what is between */
+		if (once_in(f, 3))
+			mps_test_param(f->conn, param->name,
+				       param->min + (once_in(f, 2) ? below(f, max(span, 1U)) :
+						     once_in(f, 2) ? span : 0));
+	}
+	f->num_subflows = 1 + below(f, SUBFLOWS_MAX);
+	for (i = 0; i < f->num_subflows; i++) {
+		struct mps_subflow *subflow = mps_test_subflow(f->conn, .backup = once_in(f, 5));
+
+		f->subflows[i] = subflow;
+		if (once_in(f, 2))
+			mps_test_device_queue(mps_test_device(subflow, 1, true), 0, any(f, 30),
+					      any(f, 31));
+		any_state(f, subflow);
+	}
+	/* some on its way, some of that for reinjection, and some unsent */
+	n = any(f, 8);
+	while (n--) {
+		struct mps_subflow *subflow = any_subflow(f);
+		struct mps_segment *seg;
+
+		seg = mps_test_in_flight(f->conn, 1 + below(f, MSS), subflow);
+		if (once_in(f, 5))
+			mps_test_reinject(f->conn, seg);
+	}
+	n = any(f, 10);
+	while (n--)
+		mps_test_unsent(f->conn, once_in(f, 5) ? 1 + below(f, MSS) : MSS);
+}
+
+/* Nothing is in flight any more, and nothing is wrong with any subflow. */
+static void all_is_calm(struct fuzz *f)
+{
+	struct mps_subflow *subflow;
+
+	f->conn->window_bytes = SZ_1G;
+	mps_for_each_subflow(f->conn, subflow) {
+		subflow->ca_state = TCP_CA_Open;
+		subflow->window_bytes = SZ_1G;
+		subflow->unsent_bytes = 0;
+		subflow->outstanding_bytes = 0;
+		mps_test_ack(subflow, subflow->in_flight_pkts);
+	}
+}
+
+/* A unit, which may be without a deadline, too late, or useless without another. */
+static void any_unit(struct fuzz *f)
+{
+	u64 now_ns = mps_clock_ns();
+	u32 before = f->last_unit++, pkts = 1 + below(f, 20);
+
+	mps_test_unit(f->conn, pkts, .id = f->last_unit, .importance = 1,
+		      .depends_on = once_in(f, 2) ? 0 : before,
+		      .deadline_ns = once_in(f, 3) ? 0 : now_ns + any(f, 32));
+}
+
+static void anything_happens(struct fuzz *f)
+{
+	struct mps_subflow *subflow = any_subflow(f);
+	struct mps_conn *conn = f->conn;
+	struct mptcp_data_frag *frag;
+
+	conn->window_bytes = once_in(f, 3) ? any(f, 31) : SZ_1G;
+	conn->writer_waits = once_in(f, 2);
+	conn->sndbuf_full = once_in(f, 2);
+	conn->closing = once_in(f, 8);
+	if (!subflow)
+		return;
+
+	switch (below(f, 12)) {
+	case 0:
+		mps_test_ack(subflow, any(f, 20));
+		break;
+	case 1:
+		mps_test_ack(subflow, 1 + any(f, 4));
+		any_state(f, subflow);
+		break;
+	case 2:
+		mps_test_loss(subflow);
+		break;
+	case 3:
+		mps_test_rto(subflow);
+		break;
+	case 4:
+		mps_test_usable(subflow, once_in(f, 2));
+		break;
+	case 5:
+		mps_test_usable(subflow, true);
+		break;
+	case 6:
+		mps_test_backup(subflow, once_in(f, 2));
+		break;
+	case 7:
+		if (once_in(f, 4))
+			mps_test_close(subflow);
+		break;
+	case 8:
+		if (conn->ops->takes_units && conn->units_waiting < MPS_UNITS_MAX)
+			any_unit(f);
+		else
+			mps_test_unsent(conn, 1 + below(f, MSS));
+		break;
+	case 9:
+		all_is_calm(f);
+		break;
+	default:
+		frag = list_first_entry_or_null(&conn->msk->rtx_queue, struct mptcp_data_frag,
+						list);
+		if (frag && list_empty(&mps_segment(frag)->unsent))
+			mps_test_acked(conn, mps_segment(frag));
+		break;
+	}
+	if (once_in(f, 4))
+		fsleep(1 + any(f, 14));
+}
+
+/* Nothing is on its way that would bring another occasion, and something could
+ * leave: who waits now must say until when.
+ */
+static bool is_idle(struct fuzz *f)
+{
+	struct mps_subflow *subflow;
+	struct mps_segment *head;
+
+	mps_test_update(f->conn);
+	head = mps_head(f->conn);
+	if (!f->conn->subflows_usable || !head || !mps_fits_window(f->conn, head))
+		return false;
+	mps_for_each_subflow(f->conn, subflow)
+		if (subflow->usable && (subflow->in_flight_pkts || subflow->unsent_bytes ||
+					subflow->ca_state != TCP_CA_Open ||
+					subflow->window_bytes < SZ_1G))
+			return false;
+	return true;
+}
+
+static const void *next_scheduler(const void *prev, char *name)
+{
+	const char * const *next = prev ? (const char * const *)prev + 1 : mps_test_schedulers;
+
+	if (next == mps_test_schedulers + ARRAY_SIZE(mps_test_schedulers))
+		return NULL;
+	strscpy(name, *next, KUNIT_PARAM_DESC_SIZE);
+	return next;
+}
+
+static void every_pick_makes_sense(struct kunit *test)
+{
+	const char *scheduler = *(const char * const *)test->param_value;
+	struct fuzz *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+	u64 picks = 0, idle = 0;
+	u32 i, step, n;
+	bool must;
+
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	prandom_seed_state(&f->rnd, 1);
+	for (i = 0; i < CONNECTIONS; i++) {
+		any_connection(f, test, scheduler);
+		for (step = 0; step < STEPS; step++) {
+			anything_happens(f);
+			must = is_idle(f);
+			for (n = 0; n < PICKS_MAX && mps_test_send(f->conn).kind; n++)
+				;
+			picks += n;
+			idle += must;
+			if (must && !n)
+				KUNIT_ASSERT_NE_MSG(test, mps_test_wake_time(f->conn), 0ULL,
+						    "connection %u, step %u: it waits for nothing",
+						    i, step);
+		}
+	}
+	/* there was something to decide */
+	KUNIT_EXPECT_GT(test, picks, 10ULL * CONNECTIONS);
+	KUNIT_EXPECT_GT(test, idle, CONNECTIONS / 2ULL);
+	kunit_info(test, "%s: %llu picks, idle %llu times\n", scheduler, picks, idle);
+}
+
+static struct kunit_case fuzz_cases[] = {
+	KUNIT_CASE_PARAM(every_pick_makes_sense, next_scheduler),
+	{}
+};
+
+static struct kunit_suite fuzz_suite = {
+	.name		= "fuzz",
+	.test_cases	= fuzz_cases,
+};
+
+kunit_test_suite(fuzz_suite);
+
+MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);
+MODULE_DESCRIPTION("KUnit: every scheduler in absurd states");
+MODULE_LICENSE("GPL");

@@ -66,8 +66,9 @@ def test_late_acks_are_no_reason_to_move(run_scenario: RunScenario) -> None:
     assert (new["subflow"] == 2).mean() <= 4 / 50
 
 
-# The first path is the faster one to the server, the second one there and back.
-ASYMMETRIC = ("there:20mbit,5ms,down.delay=60ms", "back:20mbit,30ms,down.delay=5ms")
+# The first path is the faster one to the server, the second one there and back, by more than the
+# 40 ms by which a packet that is alone is acknowledged late.
+ASYMMETRIC = ("there:20mbit,5ms,down.delay=100ms", "back:20mbit,30ms,down.delay=5ms")
 BLOCKS = {"workload": "cbr:size=1KB,interval=50ms,duration=5s", "trace": True}
 
 

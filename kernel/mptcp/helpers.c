@@ -133,3 +133,14 @@ bool mps_opportunistic(struct mps_conn *conn, struct mps_subflow *fast, struct m
 	return worth && mps_pick_duplicate(pick, conn, fast, seg);
 }
 EXPORT_SYMBOL_GPL(mps_opportunistic);
+
+bool mps_new_or_repeat(struct mps_conn *conn, struct mps_subflow *subflow,
+		       struct mps_segment *seg, bool rp, struct mps_pick *pick)
+{
+	bool blocked = seg ? !mps_fits_window(conn, seg) : conn->writer_waits;
+
+	if (blocked && rp && mps_opportunistic(conn, subflow, pick))
+		return true;
+	return seg && mps_pick_new(pick, conn, subflow, seg);
+}
+EXPORT_SYMBOL_GPL(mps_new_or_repeat);

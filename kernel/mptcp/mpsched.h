@@ -528,6 +528,13 @@ bool mps_reinject(struct mps_conn *conn, struct mps_pick *pick);
  */
 bool mps_opportunistic(struct mps_conn *conn, struct mps_subflow *fast, struct mps_pick *pick);
 
+/* `seg` is sent on `subflow`; but if it does not fit the receive window, or is
+ * NULL while a writer waits, the above is tried before, where `rp` says so. In a
+ * window smaller than a segment, what may leave, leaves.
+ */
+bool mps_new_or_repeat(struct mps_conn *conn, struct mps_subflow *subflow,
+		       struct mps_segment *seg, bool rp, struct mps_pick *pick);
+
 /* Halves what the subflow may have in flight: a limit beside its congestion
  * window, of which the congestion control knows nothing. It grows again as in
  * slow start, until it is no less than the window: the window stays the measure

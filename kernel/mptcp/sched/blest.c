@@ -191,14 +191,8 @@ static bool blest_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 		if (blest_blocks(conn, fast, best, head ? mps_len(head) : 0))
 			return false;
 	}
-	if (head && mps_fits_window(conn, head))
-		return mps_pick_new(pick, conn, best, head);
-
-	state->blocked = true;
-	if (mps_param(conn, RP) && mps_opportunistic(conn, best, pick))
-		return true;
-	/* a window smaller than a segment: what may leave, leaves */
-	return head && mps_pick_new(pick, conn, best, head);
+	state->blocked |= !head || !mps_fits_window(conn, head);
+	return mps_new_or_repeat(conn, best, head, mps_param(conn, RP), pick);
 }
 
 static struct mps_ops blest_ops = {

@@ -106,13 +106,7 @@ static bool ecf_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 	fast = mps_faster_but_full(conn, best);
 	if (fast && ecf_waits(conn, fast, best))
 		return false;
-	if (head && mps_fits_window(conn, head))
-		return mps_pick_new(pick, conn, best, head);
-
-	if (mps_param(conn, RP) && mps_opportunistic(conn, best, pick))
-		return true;
-	/* a window smaller than a segment: what may leave, leaves */
-	return head && mps_pick_new(pick, conn, best, head);
+	return mps_new_or_repeat(conn, best, head, mps_param(conn, RP), pick);
 }
 
 static struct mps_ops ecf_ops = {

@@ -87,11 +87,7 @@ static bool minrtt_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 	fast = mps_lowest_rtt(conn, NULL);
 	if (!fast)
 		return false;
-	if (mps_param(conn, RP) &&
-	    (head ? !mps_fits_window(conn, head) : conn->writer_waits) &&
-	    mps_opportunistic(conn, fast, pick))
-		return true;
-	return head && mps_pick_new(pick, conn, fast, head);
+	return mps_new_or_repeat(conn, fast, head, mps_param(conn, RP), pick);
 }
 
 static struct mps_ops minrtt = {

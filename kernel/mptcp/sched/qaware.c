@@ -193,10 +193,7 @@ static bool qaware_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 	best = qaware_best(conn, head ? mps_len(head) : conn->segment_bytes);
 	if (!best)
 		return false;
-	if (mps_param(conn, RP) && (!head || !mps_fits_window(conn, head)) &&
-	    mps_opportunistic(conn, best, pick))
-		return true;
-	return head && mps_pick_new(pick, conn, best, head);
+	return mps_new_or_repeat(conn, best, head, mps_param(conn, RP), pick);
 }
 
 /* TCP has taken another sample of the RTT, so another one is taken of the local

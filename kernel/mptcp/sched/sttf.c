@@ -193,17 +193,9 @@ static bool sttf_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 	best = sttf_plan(conn, &nth);
 	if (!best)
 		return false;
+	/* none: there is no more than others can carry */
 	seg = mps_nth_unsent(conn, nth);
-	if (seg && mps_fits_window(conn, seg))
-		return mps_pick_new(pick, conn, best, seg);
-
-	/* neither is there more than others can carry */
-	if (!seg && !conn->writer_waits)
-		return false;
-	if (mps_param(conn, RP) && mps_opportunistic(conn, best, pick))
-		return true;
-	/* a window smaller than a segment: what may leave, leaves */
-	return seg && mps_pick_new(pick, conn, best, seg);
+	return mps_new_or_repeat(conn, best, seg, mps_param(conn, RP), pick);
 }
 
 static struct mps_ops sttf_ops = {

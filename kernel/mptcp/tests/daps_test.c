@@ -215,25 +215,6 @@ static void a_new_path_is_in_the_schedule_at_once(struct kunit *test)
 	EXPECT_PICK(test, p.conn, MPS_NEW, faster, p.head);
 }
 
-static void a_backup_waits_until_there_is_no_other(struct kunit *test)
-{
-	struct two_paths p = two_paths(test, true, 100);
-
-	mps_test_backup(p.fast, true);
-	EXPECT_PICK(test, p.conn, MPS_NEW, p.slow, p.head);
-	mps_test_usable(p.slow, false);
-	EXPECT_PICK(test, p.conn, MPS_NEW, p.fast, p.head);
-}
-
-static void reinjections_come_first(struct kunit *test)
-{
-	struct two_paths p = two_paths(test, true, 100);
-
-	EXPECT_SENT(test, p.conn, MPS_NEW, p.fast, p.head);
-	mps_test_usable(p.fast, false);
-	EXPECT_PICK(test, p.conn, MPS_REINJECTION, p.slow, p.head);
-}
-
 /* Not the oldest only: the first that this subflow has not carried. */
 static void repeats_what_others_carry_when_the_window_is_closed(struct kunit *test)
 {
@@ -260,40 +241,6 @@ static void repeats_what_others_carry_when_the_window_is_closed(struct kunit *te
 	}
 }
 
-static void no_figure_makes_it_fail(struct kunit *test)
-{
-	static const u32 extremes[] = { 0, 1, U32_MAX };
-	int clocked, i, j, k;
-
-	for (clocked = 0; clocked <= 1; clocked++) {
-		for (i = 0; i < ARRAY_SIZE(extremes); i++) {
-			for (j = 0; j < ARRAY_SIZE(extremes); j++) {
-				for (k = 0; k < ARRAY_SIZE(extremes); k++) {
-					struct two_paths p = two_paths(test, clocked, 3);
-
-					p.fast->srtt_us = extremes[i];
-					p.fast->cwnd_pkts = extremes[j];
-					p.fast->in_flight_pkts = extremes[k];
-					p.slow->srtt_us = U32_MAX;
-					p.slow->cwnd_pkts = U32_MAX;
-					mps_test_send(p.conn);
-					mps_test_send(p.conn);
-				}
-			}
-		}
-	}
-}
-
-static void waits_when_there_is_nothing_to_send(struct kunit *test)
-{
-	struct mps_conn *conn = mps_test_conn(test, "daps");
-
-	EXPECT_WAIT(test, conn);
-	mps_test_subflow(conn, .srtt_us = 0);
-	conn->writer_waits = true;
-	EXPECT_WAIT(test, conn);
-}
-
 static struct kunit_case cases[] = {
 	KUNIT_CASE(the_first_segment_is_of_the_shortest_delay),
 	KUNIT_CASE(the_source_sends_a_window_in_each_delay),
@@ -307,11 +254,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(neither_is_one_after_a_timeout),
 	KUNIT_CASE(neither_is_one_that_no_ack_will_come_on),
 	KUNIT_CASE(a_new_path_is_in_the_schedule_at_once),
-	KUNIT_CASE(a_backup_waits_until_there_is_no_other),
-	KUNIT_CASE(reinjections_come_first),
 	KUNIT_CASE(repeats_what_others_carry_when_the_window_is_closed),
-	KUNIT_CASE(no_figure_makes_it_fail),
-	KUNIT_CASE(waits_when_there_is_nothing_to_send),
 	{}
 };
 

@@ -312,16 +312,6 @@ static void sends_what_it_can_into_a_tiny_window(struct kunit *test)
 	EXPECT_PICK(test, p.conn, MPS_NEW, p.fast, p.head);
 }
 
-static void waits_when_there_is_nothing_to_send(struct kunit *test)
-{
-	struct mps_conn *conn = mps_test_conn(test, "ecf");
-
-	EXPECT_WAIT(test, conn);
-	mps_test_subflow(conn, .srtt_us = 0);
-	conn->writer_waits = true;
-	EXPECT_WAIT(test, conn);
-}
-
 static struct kunit_case cases[] = {
 	KUNIT_CASE(takes_the_lowest_rtt_that_has_room),
 	KUNIT_CASE(waits_when_both_are_full),
@@ -346,7 +336,6 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(repeats_it_when_the_send_buffer_is_full),
 	KUNIT_CASE(repeats_nothing_without_rp),
 	KUNIT_CASE(sends_what_it_can_into_a_tiny_window),
-	KUNIT_CASE(waits_when_there_is_nothing_to_send),
 	{}
 };
 

@@ -72,20 +72,6 @@ static void first_survives_the_end_of_the_first_subflow(struct kunit *test)
 	EXPECT_WAIT(test, conn);
 }
 
-static void first_uses_a_backup_only_when_no_other_is_usable(struct kunit *test)
-{
-	struct mps_conn *conn = mps_test_conn(test, "first");
-	struct mps_subflow *backup = mps_test_subflow(conn, .backup = true);
-	struct mps_subflow *regular = mps_test_subflow(conn);
-	struct mps_segment *seg = mps_test_unsent(conn, MSS);
-
-	EXPECT_PICK(test, conn, MPS_NEW, regular, seg);
-	mps_test_fill(regular);
-	EXPECT_WAIT(test, conn);
-	mps_test_usable(regular, false);
-	EXPECT_PICK(test, conn, MPS_NEW, backup, seg);
-}
-
 static void first_retransmits_on_the_first_subflow(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "first");
@@ -106,7 +92,6 @@ static struct kunit_case first_cases[] = {
 	KUNIT_CASE(first_waits_while_the_first_subflow_repairs_its_losses),
 	KUNIT_CASE(first_leaves_a_subflow_that_fails_and_comes_back_to_it),
 	KUNIT_CASE(first_survives_the_end_of_the_first_subflow),
-	KUNIT_CASE(first_uses_a_backup_only_when_no_other_is_usable),
 	KUNIT_CASE(first_retransmits_on_the_first_subflow),
 	{}
 };

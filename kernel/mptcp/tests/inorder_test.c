@@ -214,56 +214,6 @@ static void so_it_does_until_each_path_has_a_sample(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, conn->fallbacks, 0U);
 }
 
-static void reinjections_come_first(struct kunit *test)
-{
-	struct mps_conn *conn = mps_test_conn(test, "inorder");
-	struct mps_subflow *near = mps_test_subflow(conn, .srtt_us = 40000, .commd_us = 20000);
-	struct mps_subflow *far = mps_test_subflow(conn, .srtt_us = 200000, .commd_us = 130000);
-	struct mps_segment *lost = mps_test_in_flight(conn, MSS, near);
-
-	mps_test_unsent_pkts(conn, 64);
-	mps_test_rto(near);
-	EXPECT_SENT(test, conn, MPS_REINJECTION, far, lost);
-	EXPECT_PICK(test, conn, MPS_NEW, far, behind(conn, 0));
-}
-
-static void backups_wait_until_no_other_is_usable(struct kunit *test)
-{
-	struct mps_conn *conn = mps_test_conn(test, "inorder");
-	struct mps_subflow *active = mps_test_subflow(conn, .commd_us = 90000);
-	struct mps_subflow *backup = mps_test_subflow(conn, .commd_us = 10000, .backup = true);
-
-	mps_test_unsent_pkts(conn, 64);
-	EXPECT_PICK(test, conn, MPS_NEW, active, behind(conn, 0));
-	mps_test_fill(active);
-	EXPECT_WAIT(test, conn);
-	mps_test_usable(active, false);
-	EXPECT_PICK(test, conn, MPS_NEW, backup, behind(conn, 0));
-}
-
-static void no_figure_makes_it_fail(struct kunit *test)
-{
-	static const u32 figures[] = { 0, 1, 1000, 60000000, U32_MAX };
-	struct mps_conn *conn = mps_test_conn(test, "inorder");
-	struct mps_subflow *near = mps_test_subflow(conn), *far = mps_test_subflow(conn);
-	int i, j, k;
-
-	mps_test_unsent_pkts(conn, 64);
-	mps_test_fill(near);
-	for (i = 0; i < ARRAY_SIZE(figures); i++) {
-		for (j = 0; j < ARRAY_SIZE(figures); j++) {
-			for (k = 0; k < ARRAY_SIZE(figures); k++) {
-				near->srtt_us = figures[i];
-				near->commd_us = figures[j];
-				far->commd_us = figures[k];
-				near->cwnd_pkts = figures[j];
-				near->in_flight_pkts = U32_MAX;
-				mps_test_decide(conn);
-			}
-		}
-	}
-}
-
 static struct kunit_case cases[] = {
 	KUNIT_CASE(the_first_segment_takes_the_lowest_communication_delay_with_room),
 	KUNIT_CASE(the_slow_path_gets_what_is_due_when_it_has_delivered),
@@ -278,9 +228,6 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(a_path_that_cannot_come_back_is_not_waited_for),
 	KUNIT_CASE(half_the_round_trip_stands_for_delays_that_cannot_be_compared),
 	KUNIT_CASE(so_it_does_until_each_path_has_a_sample),
-	KUNIT_CASE(reinjections_come_first),
-	KUNIT_CASE(backups_wait_until_no_other_is_usable),
-	KUNIT_CASE(no_figure_makes_it_fail),
 	{}
 };
 

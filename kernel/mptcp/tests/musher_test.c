@@ -209,20 +209,6 @@ static void musher_waits_for_none_that_might_not_come_back(struct kunit *test)
 	EXPECT_PICK(test, conn, MPS_NEW, two, seg);
 }
 
-static void musher_uses_backups_only_when_no_other_is_usable(struct kunit *test)
-{
-	struct mps_conn *conn = mps_test_conn(test, "musher");
-	struct mps_subflow *backup = mps_test_subflow(conn, .backup = true);
-	struct mps_subflow *regular = mps_test_subflow(conn);
-	struct mps_segment *seg = mps_test_unsent(conn, MSS);
-
-	EXPECT_PICK(test, conn, MPS_NEW, regular, seg);
-	mps_test_fill(regular);
-	EXPECT_WAIT(test, conn);
-	mps_test_usable(regular, false);
-	EXPECT_PICK(test, conn, MPS_NEW, backup, seg);
-}
-
 static void musher_sends_reinjections_first(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "musher");
@@ -493,7 +479,6 @@ static struct kunit_case musher_cases[] = {
 	KUNIT_CASE(musher_ratios_are_those_of_connections),
 	KUNIT_CASE(musher_waits_for_the_one_whose_turn_it_is),
 	KUNIT_CASE(musher_waits_for_none_that_might_not_come_back),
-	KUNIT_CASE(musher_uses_backups_only_when_no_other_is_usable),
 	KUNIT_CASE(musher_sends_reinjections_first),
 	KUNIT_CASE(musher_finds_the_ratio_of_the_paths),
 	KUNIT_CASE(musher_finds_it_on_the_other_side),

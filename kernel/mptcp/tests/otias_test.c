@@ -96,16 +96,6 @@ static void more_in_flight_than_the_window_is_no_room(struct kunit *test)
 	EXPECT_PICK(test, p.conn, MPS_NEW, p.slow, p.head);
 }
 
-static void a_backup_waits_until_there_is_no_other(struct kunit *test)
-{
-	struct two_paths p = two_paths(test);
-
-	mps_test_backup(p.fast, true);
-	EXPECT_PICK(test, p.conn, MPS_NEW, p.slow, p.head);
-	mps_test_usable(p.slow, false);
-	EXPECT_PICK(test, p.conn, MPS_NEW, p.fast, p.head);
-}
-
 static void queues_nothing_on_a_path_after_a_timeout(struct kunit *test)
 {
 	struct two_paths p = two_paths(test);
@@ -137,28 +127,6 @@ static void a_reinjection_is_not_queued(struct kunit *test)
 	EXPECT_PICK(test, p.conn, MPS_REINJECTION, p.fast, seg);
 }
 
-static void repeats_what_blocks_the_window_if_asked_to(struct kunit *test)
-{
-	int rp;
-
-	for (rp = 0; rp <= 1; rp++) {
-		struct two_paths p = { .conn = mps_test_conn(test, "otias") };
-
-		mps_test_param(p.conn, "rp", rp);
-		p.fast = mps_test_subflow(p.conn, .srtt_us = 20 * MSEC_US);
-		p.slow = mps_test_subflow(p.conn, .srtt_us = 100 * MSEC_US);
-		p.head = mps_test_in_flight(p.conn, MSS, p.slow);
-		p.conn->window_bytes = MSS;
-		p.conn->writer_waits = true;
-		/* penalised at most once in an RTT, and the first time not before one */
-		msleep(20);
-		if (rp)
-			EXPECT_PICK(test, p.conn, MPS_DUPLICATE, p.fast, p.head);
-		else
-			EXPECT_WAIT(test, p.conn);
-	}
-}
-
 static void no_figure_makes_it_fail(struct kunit *test)
 {
 	static const u32 extremes[] = { 0, 1, U32_MAX };
@@ -185,29 +153,16 @@ static void no_figure_makes_it_fail(struct kunit *test)
 	EXPECT_PICK(test, p.conn, MPS_NEW, p.slow, p.head);
 }
 
-static void waits_when_there_is_nothing_to_send(struct kunit *test)
-{
-	struct mps_conn *conn = mps_test_conn(test, "otias");
-
-	EXPECT_WAIT(test, conn);
-	mps_test_subflow(conn, .srtt_us = 0);
-	conn->writer_waits = true;
-	EXPECT_WAIT(test, conn);
-}
-
 static struct kunit_case cases[] = {
 	KUNIT_CASE(takes_the_shorter_way_of_two_with_room),
 	KUNIT_CASE(queues_on_a_full_subflow_while_that_is_sooner),
 	KUNIT_CASE(in_a_tie_the_first_subflow_has_it),
 	KUNIT_CASE(what_is_queued_takes_the_room_that_is_left),
 	KUNIT_CASE(more_in_flight_than_the_window_is_no_room),
-	KUNIT_CASE(a_backup_waits_until_there_is_no_other),
 	KUNIT_CASE(queues_nothing_on_a_path_after_a_timeout),
 	KUNIT_CASE(queues_nothing_where_no_ack_will_come),
 	KUNIT_CASE(a_reinjection_is_not_queued),
-	KUNIT_CASE(repeats_what_blocks_the_window_if_asked_to),
 	KUNIT_CASE(no_figure_makes_it_fail),
-	KUNIT_CASE(waits_when_there_is_nothing_to_send),
 	{}
 };
 

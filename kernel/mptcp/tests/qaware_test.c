@@ -259,18 +259,6 @@ static void qaware_forgets_a_queue_in_the_network_of_which_nothing_is_heard(stru
 	EXPECT_PICK(test, p.conn, MPS_NEW, p.near, p.seg);
 }
 
-static void qaware_uses_backups_only_when_no_other_is_usable(struct kunit *test)
-{
-	struct two_paths p = two_paths(test);
-
-	mps_test_backup(p.near, true);
-	EXPECT_PICK(test, p.conn, MPS_NEW, p.far, p.seg);
-	mps_test_fill(p.far);
-	EXPECT_WAIT(test, p.conn);
-	mps_test_usable(p.far, false);
-	EXPECT_PICK(test, p.conn, MPS_NEW, p.near, p.seg);
-}
-
 static void qaware_sends_reinjections_first(struct kunit *test)
 {
 	struct two_paths p = two_paths(test);
@@ -332,7 +320,6 @@ static struct kunit_case qaware_cases[] = {
 	KUNIT_CASE(qaware_does_not_count_a_local_queue_twice),
 	KUNIT_CASE(qaware_sees_a_queue_in_the_network_by_the_rtt),
 	KUNIT_CASE(qaware_forgets_a_queue_in_the_network_of_which_nothing_is_heard),
-	KUNIT_CASE(qaware_uses_backups_only_when_no_other_is_usable),
 	KUNIT_CASE(qaware_sends_reinjections_first),
 	KUNIT_CASE(qaware_sends_the_oldest_segment_again_where_the_window_is_closed),
 	KUNIT_CASE(qaware_survives_states_that_make_no_sense),

@@ -201,24 +201,6 @@ static void roundrobin_goes_on_when_a_subflow_goes_in_its_turn(struct kunit *tes
 	EXPECT_ORDER(test, conn, 3, 3, 1, 1, 3, 3);
 }
 
-static void roundrobin_uses_backups_only_when_no_other_is_usable(struct kunit *test)
-{
-	struct mps_conn *conn = mps_test_conn(test, "roundrobin");
-	struct mps_subflow *regular;
-
-	mps_test_subflow(conn, .backup = true);
-	regular = mps_test_subflow(conn);
-	mps_test_subflow(conn, .backup = true);
-	EXPECT_ORDER(test, conn, 2);
-	mps_test_unsent(conn, MSS);
-	mps_test_fill(regular);
-	EXPECT_WAIT(test, conn);
-	mps_test_usable(regular, false);
-	KUNIT_EXPECT_EQ(test, (u32)mps_test_send(conn).kind, (u32)MPS_REINJECTION);
-	KUNIT_EXPECT_EQ(test, mps_test_send_on(conn), 1U);
-	EXPECT_ORDER(test, conn, 3, 1);
-}
-
 static void roundrobin_sends_reinjections_first_where_they_were_not(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "roundrobin");
@@ -264,7 +246,6 @@ static struct kunit_case roundrobin_cases[] = {
 	KUNIT_CASE(roundrobin_gives_equal_shares_when_windows_do_not_limit),
 	KUNIT_CASE(roundrobin_gives_a_new_subflow_its_turn_at_once),
 	KUNIT_CASE(roundrobin_goes_on_when_a_subflow_goes_in_its_turn),
-	KUNIT_CASE(roundrobin_uses_backups_only_when_no_other_is_usable),
 	KUNIT_CASE(roundrobin_sends_reinjections_first_where_they_were_not),
 	KUNIT_CASE(roundrobin_does_not_hold_new_data_for_a_reinjection_that_must_wait),
 	{}

@@ -184,17 +184,6 @@ static void does_not_look_farther_than_it_may(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, slow_takes(test, p), 30);
 }
 
-static void a_backup_waits_until_there_is_no_other(struct kunit *test)
-{
-	struct two_paths p = two_paths(test, 10);
-
-	p.fast->in_flight_pkts = 0;
-	mps_test_backup(p.fast, true);
-	EXPECT_PICK(test, p.conn, MPS_NEW, p.slow, p.head);
-	mps_test_usable(p.slow, false);
-	EXPECT_PICK(test, p.conn, MPS_NEW, p.fast, p.head);
-}
-
 static void does_not_wait_when_nothing_is_in_flight(struct kunit *test)
 {
 	struct two_paths p = two_paths(test, 10);
@@ -202,71 +191,6 @@ static void does_not_wait_when_nothing_is_in_flight(struct kunit *test)
 	p.fast->in_flight_pkts = 0;
 	p.fast->cwnd_pkts = 0;
 	EXPECT_PICK(test, p.conn, MPS_NEW, p.slow, p.head);
-}
-
-static void reinjections_come_first(struct kunit *test)
-{
-	struct two_paths p = two_paths(test, 10);
-
-	mps_test_sent(p.conn, p.head, p.fast);
-	mps_test_usable(p.fast, false);
-	EXPECT_PICK(test, p.conn, MPS_REINJECTION, p.slow, p.head);
-}
-
-static void repeats_what_blocks_the_window(struct kunit *test)
-{
-	int rp;
-
-	for (rp = 0; rp <= 1; rp++) {
-		struct two_paths p = { .conn = mps_test_conn(test, "sttf") };
-
-		mps_test_param(p.conn, "rp", rp);
-		p.fast = mps_test_subflow(p.conn, .srtt_us = 20 * MSEC_US);
-		p.slow = mps_test_subflow(p.conn, .srtt_us = 100 * MSEC_US);
-		p.head = mps_test_in_flight(p.conn, MSS, p.slow);
-		p.conn->window_bytes = MSS;
-		p.conn->writer_waits = true;
-		/* penalised at most once in an RTT, and the first time not before one */
-		msleep(20);
-		if (rp)
-			EXPECT_PICK(test, p.conn, MPS_DUPLICATE, p.fast, p.head);
-		else
-			EXPECT_WAIT(test, p.conn);
-	}
-}
-
-static void no_figure_makes_it_fail(struct kunit *test)
-{
-	static const u32 extremes[] = { 0, 1, U32_MAX };
-	struct two_paths p = two_paths(test, 3);
-	int i, j, k;
-
-	for (i = 0; i < ARRAY_SIZE(extremes); i++) {
-		for (j = 0; j < ARRAY_SIZE(extremes); j++) {
-			for (k = 0; k < ARRAY_SIZE(extremes); k++) {
-				p.fast->srtt_us = extremes[i];
-				p.fast->last_rtt_us = extremes[i];
-				p.fast->cwnd_pkts = extremes[j];
-				p.fast->ssthresh_pkts = extremes[k];
-				p.fast->in_flight_pkts = extremes[k];
-				p.fast->unsent_bytes = extremes[k];
-				p.fast->mss_bytes = extremes[j];
-				p.slow->srtt_us = U32_MAX;
-				p.slow->last_rtt_us = U32_MAX;
-				mps_test_decide(p.conn);
-			}
-		}
-	}
-}
-
-static void waits_when_there_is_nothing_to_send(struct kunit *test)
-{
-	struct mps_conn *conn = mps_test_conn(test, "sttf");
-
-	EXPECT_WAIT(test, conn);
-	mps_test_subflow(conn, .srtt_us = 0);
-	conn->writer_waits = true;
-	EXPECT_WAIT(test, conn);
 }
 
 static struct kunit_case cases[] = {
@@ -283,12 +207,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(everything_is_planned_anew),
 	KUNIT_CASE(three_paths_share_the_plan),
 	KUNIT_CASE(does_not_look_farther_than_it_may),
-	KUNIT_CASE(a_backup_waits_until_there_is_no_other),
 	KUNIT_CASE(does_not_wait_when_nothing_is_in_flight),
-	KUNIT_CASE(reinjections_come_first),
-	KUNIT_CASE(repeats_what_blocks_the_window),
-	KUNIT_CASE(no_figure_makes_it_fail),
-	KUNIT_CASE(waits_when_there_is_nothing_to_send),
 	{}
 };
 

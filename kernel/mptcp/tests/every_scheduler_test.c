@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Every scheduler in random states, also absurd ones: round-trip times of 0 and
- * of a minute, windows of 1 and of 100,000 segments, 1 to 8 subflows, nothing to
- * send and very much, and everything that happens to subflows in between. Each
+/* What holds for every scheduler, also in absurd states: round-trip times of 0
+ * and of a minute, windows of 1 and of 100,000 segments, 1 to 8 subflows, nothing
+ * to send and very much, and everything that happens to subflows in between. Each
  * pick must make sense, and each decision must end: a division by zero, or a
  * loop without an end, ends the run of the test.
  *
- * The states come from a seed, so that a failure comes again.
+ * What is random comes from a seed, so that a failure comes again.
  */
 
 #include <linux/prandom.h>
@@ -16,6 +16,121 @@
 #define SUBFLOWS_MAX		8
 /* A connection is asked so often in a row at most; decisions add up. */
 #define PICKS_MAX		400
+
+static const void *next_scheduler(const void *prev, char *name)
+{
+	const char * const *next = prev ? (const char * const *)prev + 1 : mps_test_schedulers;
+
+	if (next == mps_test_schedulers + ARRAY_SIZE(mps_test_schedulers))
+		return NULL;
+	strscpy(name, *next, KUNIT_PARAM_DESC_SIZE);
+	return next;
+}
+
+static struct mps_conn *conn_of_param(struct kunit *test)
+{
+	return mps_test_conn(test, *(const char * const *)test->param_value);
+}
+
+/* --- what they have in common */
+
+static void waits_when_there_is_nothing_to_send(struct kunit *test)
+{
+	struct mps_conn *conn = conn_of_param(test);
+
+	EXPECT_WAIT(test, conn);
+	mps_test_subflow(conn, .srtt_us = 0);
+	conn->writer_waits = true;
+	EXPECT_WAIT(test, conn);
+}
+
+static void a_backup_waits_until_there_is_no_other(struct kunit *test)
+{
+	struct mps_conn *conn = conn_of_param(test);
+	struct mps_subflow *backup = mps_test_subflow(conn, .backup = true);
+	struct mps_subflow *regular = mps_test_subflow(conn, .srtt_us = 200000);
+	struct mps_segment *seg = mps_test_unsent_pkts(conn, 5);
+
+	EXPECT_PICK(test, conn, MPS_NEW, regular, seg);
+	mps_test_fill(regular);
+	KUNIT_EXPECT_NE(test, mps_test_decide(conn).subflow, backup);
+	mps_test_usable(regular, false);
+	EXPECT_PICK(test, conn, MPS_NEW, backup, seg);
+}
+
+static void reinjections_come_first(struct kunit *test)
+{
+	struct mps_conn *conn = conn_of_param(test);
+	struct mps_subflow *near = mps_test_subflow(conn, .srtt_us = 40000, .commd_us = 20000);
+	struct mps_subflow *far = mps_test_subflow(conn, .srtt_us = 200000, .commd_us = 130000);
+	struct mps_segment *lost = mps_test_in_flight(conn, MSS, near);
+	struct mps_segment *head = mps_test_unsent_pkts(conn, 64);
+
+	mps_test_rto(near);
+	EXPECT_SENT(test, conn, MPS_REINJECTION, far, lost);
+	EXPECT_PICK(test, conn, MPS_NEW, far, head);
+}
+
+/* Of those that have opportunistic retransmission. */
+static void repeats_what_blocks_the_window_if_it_is_to(struct kunit *test)
+{
+	const struct mps_ops *ops = mps_find(*(const char * const *)test->param_value);
+	unsigned int i, rp;
+
+	for (i = 0; i < ops->num_params && strcmp(ops->params[i].name, "rp"); i++)
+		;
+	if (i == ops->num_params)
+		return;
+	for (rp = 0; rp <= 1; rp++) {
+		struct mps_conn *conn = conn_of_param(test);
+		struct mps_subflow *fast, *slow;
+		struct mps_segment *oldest;
+
+		mps_test_param(conn, "rp", rp);
+		fast = mps_test_subflow(conn, .srtt_us = 20000);
+		slow = mps_test_subflow(conn, .srtt_us = 100000);
+		oldest = mps_test_in_flight(conn, MSS, slow);
+		conn->window_bytes = MSS;
+		conn->writer_waits = true;
+		/* penalised at most once in an RTT, and the first time not before one */
+		msleep(20);
+		if (rp)
+			EXPECT_PICK(test, conn, MPS_DUPLICATE, fast, oldest);
+		else
+			EXPECT_WAIT(test, conn);
+	}
+}
+
+static void no_figure_makes_it_fail(struct kunit *test)
+{
+	static const u32 figures[] = { 0, 1, 1000, 60000000, U32_MAX };
+	struct mps_conn *conn = conn_of_param(test);
+	struct mps_subflow *near = mps_test_subflow(conn), *far = mps_test_subflow(conn);
+	int i, j, k;
+
+	mps_test_unsent_pkts(conn, 64);
+	for (i = 0; i < ARRAY_SIZE(figures); i++) {
+		for (j = 0; j < ARRAY_SIZE(figures); j++) {
+			for (k = 0; k < ARRAY_SIZE(figures); k++) {
+				near->srtt_us = figures[i];
+				near->last_rtt_us = figures[i];
+				near->commd_us = figures[j];
+				near->cwnd_pkts = figures[j];
+				near->ssthresh_pkts = figures[k];
+				near->in_flight_pkts = figures[k];
+				near->unsent_bytes = figures[k];
+				near->mss_bytes = figures[j];
+				far->srtt_us = U32_MAX;
+				far->last_rtt_us = U32_MAX;
+				far->commd_us = figures[k];
+				mps_test_decide(conn);
+				swap(near, far);
+			}
+		}
+	}
+}
+
+/* --- random states */
 
 struct fuzz {
 	struct rnd_state	rnd;
@@ -250,16 +365,6 @@ static bool is_idle(struct fuzz *f)
 	return true;
 }
 
-static const void *next_scheduler(const void *prev, char *name)
-{
-	const char * const *next = prev ? (const char * const *)prev + 1 : mps_test_schedulers;
-
-	if (next == mps_test_schedulers + ARRAY_SIZE(mps_test_schedulers))
-		return NULL;
-	strscpy(name, *next, KUNIT_PARAM_DESC_SIZE);
-	return next;
-}
-
 static void every_pick_makes_sense(struct kunit *test)
 {
 	const char *scheduler = *(const char * const *)test->param_value;
@@ -291,18 +396,23 @@ static void every_pick_makes_sense(struct kunit *test)
 	kunit_info(test, "%s: %llu picks, idle %llu times\n", scheduler, picks, idle);
 }
 
-static struct kunit_case fuzz_cases[] = {
+static struct kunit_case every_scheduler_cases[] = {
+	KUNIT_CASE_PARAM(waits_when_there_is_nothing_to_send, next_scheduler),
+	KUNIT_CASE_PARAM(a_backup_waits_until_there_is_no_other, next_scheduler),
+	KUNIT_CASE_PARAM(reinjections_come_first, next_scheduler),
+	KUNIT_CASE_PARAM(repeats_what_blocks_the_window_if_it_is_to, next_scheduler),
+	KUNIT_CASE_PARAM(no_figure_makes_it_fail, next_scheduler),
 	KUNIT_CASE_PARAM(every_pick_makes_sense, next_scheduler),
 	{}
 };
 
-static struct kunit_suite fuzz_suite = {
-	.name		= "fuzz",
-	.test_cases	= fuzz_cases,
+static struct kunit_suite every_scheduler_suite = {
+	.name		= "every_scheduler",
+	.test_cases	= every_scheduler_cases,
 };
 
-kunit_test_suite(fuzz_suite);
+kunit_test_suite(every_scheduler_suite);
 
 MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);
-MODULE_DESCRIPTION("KUnit: every scheduler in absurd states");
+MODULE_DESCRIPTION("KUnit: what holds for every scheduler");
 MODULE_LICENSE("GPL");

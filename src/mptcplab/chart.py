@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The chart of a comparison, made from its document and the record files it points to.
+"""The charts of a comparison, made from its document and the record files it points to.
 
 What charts have in common, colours and size, is here as well.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,8 +19,9 @@ from mptcplab import timeline
 from mptcplab.metrics import Goodput, goodput_series
 from mptcplab.recorded import measured_way
 from mptcplab.records import read_samples
-from mptcplab.report import Document, by_scheduler, ended_well
+from mptcplab.report import Document, best_first, by_scheduler, ended_well
 from mptcplab.scenario import LONGEST_NS, Scenario
+from mptcplab.scheduler import DEFAULT
 from mptcplab.units import format_time
 
 if TYPE_CHECKING:
@@ -45,6 +47,9 @@ NO_DATE: Mapping[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
 _PANEL_HEIGHT = 2.1
+_MANY_PANELS, _LOW_PANEL_HEIGHT = 4, 1.5  # with more, lower ones are side by side, two in a row
+_FEWEST_IN_OVERVIEW = 3
+_ROW_HEIGHT = 0.22  # of a scheduler in the overview
 _FRAME_HEIGHT = 1.0  # title and the label of the time axis
 _LEGEND_COLUMNS = 3
 _MAX_PATH_RATES = 3  # with more paths a dashed line for each would hide the curves
@@ -93,11 +98,64 @@ def write_chart(document: Document, out_dir: Path) -> list[Path]:
         for scheduler, side in samples.items()
     }
     with drawing():
-        figure = _goodput_figure(scenario, panels, bin_ns, span_ns)
-        png, svg = out_dir / "goodput.png", out_dir / "goodput.svg"
-        figure.savefig(png, dpi=DOTS_PER_INCH, metadata=NO_DATE["png"])
-        figure.savefig(svg, metadata=NO_DATE["svg"])
+        return _save(_goodput_figure(scenario, panels, bin_ns, span_ns), out_dir / "goodput")
+
+
+def write_overview(document: Document, out_dir: Path) -> list[Path]:
+    """Draw the figures of the table, as overview.png and overview.svg in `out_dir`.
+
+    A row per scheduler, the best one by the first figure on top. Returns the files; nothing, and
+    none is left of an earlier comparison, for so few schedulers that the table shows as much.
+    """
+    shown = [runs for runs in by_scheduler(document["runs"]).values() if ended_well(runs)]
+    if len(shown) < _FEWEST_IN_OVERVIEW:
+        for form in ("png", "svg"):
+            (out_dir / f"overview.{form}").unlink(missing_ok=True)
+        return []
+    with drawing():
+        return _save(_overview_figure(document), out_dir / "overview")
+
+
+def _save(figure: Figure, file: Path) -> list[Path]:
+    png, svg = file.with_suffix(".png"), file.with_suffix(".svg")
+    figure.savefig(png, dpi=DOTS_PER_INCH, metadata=NO_DATE["png"])
+    figure.savefig(svg, metadata=NO_DATE["svg"])
     return [png, svg]
+
+
+def _overview_figure(document: Document) -> Figure:
+    from matplotlib.figure import Figure
+
+    figures = best_first(document)
+    names = list(figures[0].values)
+    height = _FRAME_HEIGHT + _ROW_HEIGHT * len(names)
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    axes = figure.subplots(1, len(figures), sharey=True, squeeze=False)[0]
+    for axis, each in zip(axes, figures, strict=True):
+        for row, (name, values) in enumerate(each.values.items()):
+            if not values:
+                continue
+            colour, median = PATH_COLOURS[0], statistics.median(values)
+            if name == DEFAULT:
+                colour = TOTAL_COLOUR
+                axis.axvline(median, color="#999999", linewidth=0.6, zorder=0)
+            axis.plot([min(values), max(values)], [row, row], color=colour, linewidth=1.0)
+            axis.plot(median, row, "o", color=colour, markersize=4, clip_on=False)
+        axis.set_title("\n".join(filter(None, each.head.split("\n"))), fontsize="small")
+        highest = max(max(values) for values in each.values.values() if values)
+        axis.set_xlim(0, 1.1 * highest or 1)
+        axis.tick_params(axis="x", labelsize="small")
+        axis.locator_params(axis="x", nbins=3)
+        axis.grid(axis="y", color="#dddddd", linewidth=0.5)
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].set_yticks(range(len(names)), names)
+    axes[0].set_ylim(len(names) - 0.5, -0.5)
+    seeds = len({run["seed"] for run in document["runs"]})
+    figure.suptitle(
+        f"Median of {seeds} seeds, and the range" if seeds > 1 else "One run each",
+        fontsize="medium",
+    )
+    return figure
 
 
 def _bin_ns(span_ns: int, sample_interval_ns: int) -> int:
@@ -112,17 +170,27 @@ def _goodput_figure(
     from matplotlib.figure import Figure
 
     legend_rows = -(-(len(scenario.paths) + 3) // _LEGEND_COLUMNS)
-    height = _FRAME_HEIGHT + _PANEL_HEIGHT * len(panels) + LEGEND_ROW_HEIGHT * legend_rows
+    many = len(panels) > _MANY_PANELS
+    columns, panel_height = (2, _LOW_PANEL_HEIGHT) if many else (1, _PANEL_HEIGHT)
+    rows = -(-len(panels) // columns)
+    height = _FRAME_HEIGHT + panel_height * rows + LEGEND_ROW_HEIGHT * legend_rows
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     rates = timeline.rates(scenario, measured_way(scenario))
-    axes = figure.subplots(len(panels), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
-    for axis, (title, goodput) in zip(axes, panels.items(), strict=True):
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    axes = list(grid.flat)
+    for axis in axes[len(panels) :]:
+        axis.remove()
+    for axis, (title, goodput) in zip(axes, panels.items(), strict=False):
         _draw_panel(axis, scenario, rates, goodput)
         axis.set_title(title, loc="left", fontsize="medium", fontweight="bold")
+    for axis in grid[:, 0]:
         axis.set_ylabel("Goodput (Mbit/s)")
-    axes[-1].set_xlabel("Time since the start of the workload (s)")
-    axes[-1].set_xlim(0, max(span_ns, bin_ns) / 1e9)
-    axes[-1].set_ylim(bottom=0)
+    for axis in axes[len(panels) - columns : len(panels)]:
+        axis.tick_params(axis="x", labelbottom=True)
+    for axis in axes[columns * (rows - 1) : len(panels)]:
+        axis.set_xlabel("Time since the start of the workload (s)")
+    axes[0].set_xlim(0, max(span_ns, bin_ns) / 1e9)
+    axes[0].set_ylim(bottom=0)
     figure.suptitle(f"Goodput over time, mean of each {format_time(bin_ns)}")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=_LEGEND_COLUMNS, frameon=False)

@@ -179,7 +179,7 @@ def run(file: Path | None, **options: Any) -> None:
     "--scheduler",
     "-s",
     metavar=f"{_SPEC},...",
-    help="Packet schedulers; ./NAME.c is one of your own.  [default]",
+    help="Packet schedulers, or all; ./NAME.c is one of your own.  [default]",
 )
 @click.option(
     "--baseline/--no-baseline",
@@ -189,6 +189,8 @@ def run(file: Path | None, **options: Any) -> None:
 @_scenario_options
 def compare(file: Path | None, baseline: bool, **options: Any) -> None:
     """Compare schedulers on the same paths with the same seeds: a table and a picture.
+
+    With --scheduler all, those of mptcplab scheduler list.
 
     \b
     mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms,queue=200,loss=0.1% \\
@@ -631,7 +633,7 @@ def _execute(request: Request, baselines: list[Scenario], options: dict[str, Any
         request.base,
     )
     write_json(out / DOCUMENT, document)
-    pictures = chart.write_chart(document, out)
+    pictures = [*chart.write_overview(document, out), *chart.write_chart(document, out)]
     _show(document, pictures, out, as_json=options["as_json"])
     if any(entry["status"] != "ok" for entry in entries):
         sys.exit(MptcplabError.exit_status)
@@ -644,8 +646,9 @@ def _show(document: Document, pictures: list[Path], out: Path, *, as_json: bool)
     console = Console()
     console.print(report.comparison_table(document))
     # rich would wrap a long path, and break it for those who want to copy it
-    for picture in pictures[:1]:
-        click.echo(f"picture:  {picture}")
+    for picture in pictures:
+        if picture.suffix == ".png":
+            click.echo(f"picture:  {picture}")
     click.echo(f"document: {out / DOCUMENT}")
     if len(document["runs"]) == 1 and document["runs"][0]["directory"]:
         click.echo(f"run:      {out / document['runs'][0]['directory']}")

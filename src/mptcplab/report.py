@@ -122,13 +122,15 @@ class _Column:
 class _View:
     """What is shown of a kind of workload: columns to the left and right of the paths' shares.
 
-    The first one is what the kind is about, and `text` how it reads in a line.
+    The first one is what the kind is about, `text` how it reads in a line, and `less_is_better`
+    whether it is a time to wait.
     """
 
     left: tuple[_Column, ...]
     right: tuple[_Column, ...]
     notes: tuple[str, ...]
     text: str
+    less_is_better: bool = False
 
 
 _GOODPUT = _Column("Goodput\n\nMbit/s", "goodput_bps", _MBIT, 4)
@@ -151,6 +153,7 @@ def _completion(what: str, note: str) -> _View:
         right=(_OFO_MEAN, _RETRANSMITTED),
         notes=(note, "mean over time of what waits at the receiver for an earlier byte.", _DEFINED),
         text="median ms",
+        less_is_better=True,
     )
 
 
@@ -187,6 +190,7 @@ _VIEWS = {
         right=(_RETRANSMITTED,),
         notes=("Delay: of a block, from when it is due until it has arrived.", _DEFINED),
         text="ms mean delay",
+        less_is_better=True,
     ),
     "web": _View(
         left=(
@@ -200,6 +204,7 @@ _VIEWS = {
             _DEFINED,
         ),
         text="s page load",
+        less_is_better=True,
     ),
     "video": _View(
         left=(
@@ -215,6 +220,7 @@ _VIEWS = {
             f"Switches: changes of the bitrate. {_DEFINED}",
         ),
         text="s start-up",
+        less_is_better=True,
     ),
     "frames": _View(
         left=(_Column("Frames\nin time\n%", "in_time", 0.01, 4), *_DELAYS),
@@ -260,6 +266,44 @@ def comparison_table(document: Document) -> Group:
         table.add_row(name, *shown(view.left), _shares(good), *shown(view.right))
         table.add_row()
     return Group(table, *(Text(note) for note in _notes(document, view)))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the table: its head, and the values of the seeds, by scheduler, in its unit."""
+
+    head: str
+    values: Mapping[str, Sequence[float]]
+
+
+def best_first(document: Document) -> list[Figure]:
+    """The figures of the table, schedulers in the order of what the workload is about.
+
+    That is the median of the first figure. Without schedulers that have no run that ended well,
+    and without figures that nobody has.
+    """
+    view = _VIEWS[document["scenario"]["workload"]["kind"]]
+    by_name = {
+        scheduler: ended_well(runs)
+        for scheduler, runs in by_scheduler(document["runs"]).items()
+        if ended_well(runs)
+    }
+
+    def values(column: _Column, runs: Sequence[Entry]) -> list[float]:
+        every = (run["metrics"][column.metric] for run in runs)
+        return [value / column.unit for value in every if value is not None]
+
+    def rank(name: str) -> tuple[bool, float]:
+        known = values(view.left[0], by_name[name])
+        median = statistics.median(known) if known else 0.0
+        return not known, median if view.less_is_better else -median
+
+    names = sorted(by_name, key=rank)
+    figures = [
+        Figure(column.head, {name: values(column, by_name[name]) for name in names})
+        for column in (*view.left, *view.right)
+    ]
+    return [figure for figure in figures if any(figure.values.values())]
 
 
 def _of_runs(runs: Sequence[Entry], column: _Column) -> str:

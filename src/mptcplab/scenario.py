@@ -477,8 +477,12 @@ def _request(
     paths = _paths(literal.path, traces, mistakes)
     if mistakes.flag(("scheduler",)):
         folder = FilePath()
-    specs = literal.scheduler or (scheduler.DEFAULT,)
     known = scheduler.known() if known is None else known
+    specs = tuple(
+        name
+        for spec in literal.scheduler or (scheduler.DEFAULT,)
+        for name in (known if spec == scheduler.ALL else (spec,))
+    )
     schedulers, sources = _schedulers(specs, known, folder, mistakes)
     if single and len(specs) > 1:
         message = f"{len(specs)} schedulers, where one is run; to compare: mptcplab compare"

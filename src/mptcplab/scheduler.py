@@ -36,6 +36,8 @@ _TEMPLATE_NAME = re.compile(r"(?<![a-z])mine(?![a-z])")
 
 #: Upstream's own scheduler, which is in no file of ours.
 DEFAULT = "default"
+#: What stands for all schedulers of the lab kernel, each with its default values.
+ALL = "all"
 _DEFAULT_DESCRIPTION = """\
 default: the subflow that will have sent what waits in it the soonest
 
@@ -176,6 +178,8 @@ def check_name(name: str, taken: Mapping[str, Scheduler]) -> None:
         raise ValueError(_NAME_ACCEPTED)
     if name in taken:
         raise ValueError("a scheduler of the lab kernel has this name; choose another")
+    if name == ALL:
+        raise ValueError("this name stands for all schedulers of the lab kernel; choose another")
     if name in _RESERVED_NAMES:
         raise ValueError("the kernel has a setting of this name (net.mptcp); choose another")
 

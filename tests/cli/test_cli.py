@@ -56,6 +56,27 @@ def test_compare_prints_a_table_and_draws_a_picture(
     assert lab_kernel.id in (out / "comparison.json").read_text()
 
 
+def test_all_compares_every_scheduler_with_an_overview(
+    lab_kernel: KernelBuild, tmp_path: Path
+) -> None:
+    del lab_kernel
+    done = mptcplab(
+        *("compare", *PATHS, "--duration", "1s", "--no-baseline", "--out", str(tmp_path)),
+        *("-s", "all,redundant:mode=2"),
+    )
+    assert done.returncode == 0, done.stderr
+    document = json.loads((tmp_path / "comparison.json").read_text())
+    compared = [run["scheduler"] for run in document["runs"]]
+    assert compared == [*kernel.schedulers(), "redundant:mode=2"]
+    # a row of each in the table, in no more than 80 columns, and in both pictures
+    rows = {line.split(maxsplit=1)[0] for line in done.stdout.splitlines() if line.strip()}
+    assert rows >= set(kernel.schedulers())
+    assert max(map(len, done.stdout.partition("picture:")[0].splitlines())) <= 80
+    for name in ("overview", "goodput"):
+        assert f"picture:  {tmp_path / name}.png" in done.stdout
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(PNG)
+
+
 def test_json_is_one_document_and_the_same_each_time(
     lab_kernel: KernelBuild, tmp_path: Path
 ) -> None:
@@ -265,6 +286,9 @@ def test_a_preset_is_planned_with_its_numbers() -> None:
         (["run", "--path", "wifi:50mbit,-10ms"], "negative"),
         (["run", "--path", "wifi:50,10ms"], "rate"),
         (["compare", *PATHS, "--scheduler", "rondrobin"], "roundrobin"),
+        (["compare", *PATHS, "--scheduler", "all,minrtt"], '"minrtt": named twice'),
+        (["run", *PATHS, "--scheduler", "all"], "to compare: mptcplab compare"),
+        (["scheduler", "new", "all"], "stands for all schedulers"),
         (["compare", *PATHS, "--cc", "cubik"], "cubic"),
         (["run", "no-such-file.toml"], "no-such-file.toml"),
         (["run", *PATHS, "--jobs", "0"], "--jobs"),

@@ -19,7 +19,7 @@ from mptcplab.errors import MptcplabError
 from mptcplab.records import Samples
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, SECOND, SLOW
-from tests.unit.test_report import document, failed, ok
+from tests.unit.test_report import document, failed, mptcp, ok
 
 
 def charted(out_dir: Path, seeds: Sequence[int] = (1,)) -> Any:
@@ -88,6 +88,42 @@ def test_the_same_document_gives_the_same_chart_byte_for_byte(tmp_path: Path) ->
     png, svg = first
     assert b"tEXt" not in png  # where versions and dates would stand
     assert b"dc:date" not in svg
+
+
+def test_many_schedulers_have_panels_side_by_side(tmp_path: Path) -> None:
+    names = ["default", "minrtt", "blest", "ecf", "roundrobin"]
+    scenarios = [synthetic.scenario(scheduler=name) for name in names]
+    made = document([ok(each, FAST, SLOW, out_dir=tmp_path) for each in scenarios])
+    png, svg = chart.write_chart(made, tmp_path)
+    for name in names:
+        assert f"<!-- {name}, seed 1 -->" in svg.read_text()
+    # Three rows of 1.5 inches; title, time axis and legend (5 entries in 2 rows) have 1.4, at 150
+    # dots per inch. One below the other, they would take 5 x 2.1.
+    assert struct.unpack(">II", png.read_bytes()[16:24]) == (1200, round((3 * 1.5 + 1.4) * 150))
+    assert svg.read_text().count("<!-- Goodput (Mbit/s) -->") == 3
+
+
+def test_the_overview_has_a_row_per_scheduler_and_the_same_bytes_each_time(tmp_path: Path) -> None:
+    runs = [*mptcp([3000, 2000]), *mptcp([4000], scheduler="lte"), *mptcp(scheduler="ecf")]
+    made = document([*runs, failed(synthetic.scenario(scheduler="broken"), "WARN")])
+    png, svg = chart.write_overview(made, tmp_path)
+    assert (png.name, svg.name) == ("overview.png", "overview.svg")
+    assert struct.unpack(">I", png.read_bytes()[16:20]) == (1200,)
+    texts = svg.read_text()
+    names = ("lte", "ecf", "default")
+    places = [texts.index(f"<!-- {name} -->") for name in names]
+    assert places == sorted(places), "40 Mbit/s twice, then 28"
+    assert "<!-- broken -->" not in texts
+    assert "Median of 2 seeds" in texts
+    before = png.read_bytes(), svg.read_bytes()
+    assert before == tuple(path.read_bytes() for path in chart.write_overview(made, tmp_path))
+
+
+def test_two_schedulers_have_no_overview_and_leave_none(tmp_path: Path) -> None:
+    made = document([*mptcp(), *mptcp(scheduler="lte"), *mptcp(scheduler="ecf")])
+    assert len(chart.write_overview(made, tmp_path)) == 2
+    assert chart.write_overview(document([*mptcp(), *mptcp(scheduler="lte")]), tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_missing_records_are_named(tmp_path: Path) -> None:

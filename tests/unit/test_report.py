@@ -141,6 +141,36 @@ def test_the_document_does_not_change_the_entries_it_is_made_from() -> None:
     assert (runs, baselines) == before
 
 
+def test_figures_have_schedulers_with_the_best_first() -> None:
+    # 16, 40 and 28 Mbit/s: the fast path's, and 8 of the slow one
+    runs = [
+        *mptcp([1000]),
+        *mptcp([4000], scheduler="lte"),
+        *mptcp([3000, 2000], scheduler="ecf"),
+        failed(synthetic.scenario(scheduler="broken"), "WARN"),
+    ]
+    goodput, *others = report.best_first(document(runs))
+    assert goodput.head.split() == ["Goodput", "Mbit/s"]
+    assert goodput.values == {"lte": [40.0], "ecf": [32.0, 24.0], "default": [16.0]}
+    assert list(goodput.values) == ["lte", "ecf", "default"]
+    # nobody has an aggregation benefit: there is no plain TCP to compare with
+    assert [" ".join(figure.head.split()) for figure in others] == [
+        "Out of order mean KiB",
+        "Out of order p99 KiB",
+        "Retrans- mitted packets",
+    ]
+
+
+def test_of_times_to_wait_the_least_is_best_and_none_is_last() -> None:
+    made = document([*mptcp(), *mptcp(scheduler="lte"), *mptcp(scheduler="ecf")])
+    made["scenario"]["workload"]["kind"] = "cbr"
+    for run, delay_ms in zip(made["runs"], (None, 30.0, 20.0), strict=True):
+        run["metrics"]["delay_ms_mean"] = delay_ms
+    first, *_ = report.best_first(made)
+    assert list(first.values) == ["ecf", "lte", "default"]
+    assert first.values["default"] == []
+
+
 # The table
 
 

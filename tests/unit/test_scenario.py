@@ -280,6 +280,15 @@ def test_schedulers_have_parameters_and_come_from_files(file: Path) -> None:
     assert dict(request.sources) == {"mine": mine}
 
 
+def test_all_stands_for_every_scheduler_of_the_lab(file: Path) -> None:
+    request = load(file, f'scheduler = ["all", "roundrobin:num_segments=2"]\n{WIFI}')
+    assert [choice.label for choice in request.schedulers] == [*KNOWN, "roundrobin:num_segments=2"]
+    line = problem(file, f'scheduler = "all"\n{WIFI}', single=True)
+    assert line.endswith("3 schedulers, where one is run; to compare: mptcplab compare")
+    line = problem(file, f'scheduler = ["all", "redundant"]\n{WIFI}')
+    assert line.endswith('scheduler = "redundant": named twice')
+
+
 def test_the_key_has_every_parameter_and_what_a_file_holds_but_not_where(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The pages of the schedulers say what there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mptcplab import kernel, scheduler
+
+ROOT = Path(__file__).parents[2]
+PAGES = ROOT / "docs" / "schedulers"
+SECTIONS = ["What it does", "Source", "Parameters", "Where it works", "Where it fails", "Measured"]
+
+
+def in_the_table_of(file: Path) -> list[str]:
+    """The schedulers that a page's tables have in their first column, as links to their pages."""
+    links = re.findall(r"^\| \[`?([a-z0-9_]+)`?\]\(([^)]+)\) \|", file.read_text(), re.MULTILINE)
+    for name, target in links:
+        assert (file.parent / target).resolve() == PAGES / f"{name}.md"
+    return [name for name, _ in links]
+
+
+@pytest.mark.parametrize("file", [PAGES / "README.md", ROOT / "README.md"], ids=["docs", "root"])
+def test_the_table_has_each_scheduler_once(file: Path) -> None:
+    assert sorted(in_the_table_of(file)) == sorted(kernel.schedulers())
+
+
+def test_the_measured_table_has_each_scheduler_once() -> None:
+    _, _, measured = (PAGES / "README.md").read_text().partition("## Side by side")
+    names = re.findall(r"^\| `([a-z0-9_]+)` \|", measured, re.MULTILINE)
+    assert sorted(names) == sorted(kernel.schedulers())
+
+
+@pytest.mark.parametrize("name", kernel.schedulers())
+def test_a_page_has_its_sections_and_every_parameter(name: str) -> None:
+    page = (PAGES / f"{name}.md").read_text()
+    assert page.startswith(f"# {name}\n")
+    sections = re.findall(r"^## (.*)$", page, re.MULTILINE)
+    assert [section for section in sections if section in SECTIONS] == SECTIONS
+    for parameter in scheduler.known()[name].parameters:
+        # a row of the table, of shareN for share1 to share8
+        written = re.sub(r"[1-8]", "N", parameter.name) if name == "weighted" else parameter.name
+        row = re.search(rf"^\| `{written}` \| ([^|]*) \| ([^|]*) \|", page, re.MULTILINE)
+        assert row, f"{name}: {parameter.name} is not on its page"
+        accepted, default = row.groups()
+        if parameter.kind == "bool":
+            assert accepted == "on, off"
+        else:
+            assert accepted.startswith(f"{parameter.minimum} to {parameter.maximum}")
+        assert default == parameter.text(parameter.default)

@@ -27,8 +27,8 @@
 
 #include "guest.h"
 
-#define CAPTURES_MAX	16
-#define DEVICES_MAX	16
+#define CAPTURES_MAX	64	/* of which each takes 2 MiB for its ring */
+#define DEVICES_MAX	256
 /* Ethernet 14, IP without options 20, TCP with all that fit 60: 94. */
 #define SNAP_BYTES	96
 /* 500 packets and more in a block. A block is all that can be missed without

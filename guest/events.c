@@ -22,7 +22,7 @@
 
 #include "guest.h"
 
-#define TOOLS_MAX	64
+#define TOOLS_MAX	256
 
 struct event {
 	uint64_t at_ns;		/* after START */

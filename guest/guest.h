@@ -94,7 +94,7 @@ enum report_kind {
 	REPORT_DONE,		/* either: has written a bytes, has verified b bytes */
 	REPORT_ENDED,		/* programs: the client's has ended, at a */
 	REPORT_STATUS,		/* programs: a and b are the client's and the server's status */
-	REPORT_MISSING,		/* client: no subflow on the paths of bit mask a */
+	REPORT_MISSING,		/* client: no subflow on path b + i for each bit i of a */
 	REPORT_ERROR,		/* either: text says why */
 };
 
@@ -106,8 +106,9 @@ struct report {
 	char text[232];
 };
 
-/* One end. */
+/* One end of a pair of hosts, and of the connections between them. */
 struct traffic {
+	char ns[32];
 	bool is_server;
 	bool tcp;
 	bool trace;		/* the scheduler's decisions */
@@ -115,8 +116,10 @@ struct traffic {
 	bool no_delay;		/* small messages do not wait for an ACK (Nagle) */
 	char peer[16];
 	uint16_t port;
+	unsigned int first_path;	/* its addresses are 10.0.p.1 and 10.1.p.1, from 1 */
 	unsigned int paths;
-	uint64_t duration_ns;	/* of messages without a size */
+	unsigned int connections;	/* those next in number; 0: all */
+	uint64_t duration_ns;	/* of messages without a size, after START */
 	uint64_t sample_interval_ns;
 	uint64_t seed;
 	char scheduler[16];	/* for the connections; "": that of the namespace */
@@ -184,9 +187,12 @@ void player_prepare(const struct traffic *t);
 uint64_t player_due_ns(int request, uint64_t ns);
 void player_choose(int request, uint64_t due_ns);
 
-/* traffic.c: before the ends are forked; one of them, which does not return */
+/* traffic.c: before the ends are forked; one of them, with so many pairs of hosts,
+ * which does not return
+ */
 void traffic_prepare(void);
-void __attribute__((noreturn)) traffic_run(const struct traffic *t, int report_fd);
+void __attribute__((noreturn)) traffic_run(const struct traffic *t, unsigned int pairs,
+					   int report_fd);
 
 /* traffic.c: sleep until some nanoseconds since boot */
 void sleep_until(uint64_t ns);

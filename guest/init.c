@@ -35,34 +35,29 @@
 enum { SERVER, CLIENT, ENDS };
 
 static struct {
-	const char *ns;
-	struct traffic traffic;
+	const char *name;
+	/* of each pair of hosts; of programs it has what is recorded */
+	struct traffic *traffic;
+	unsigned int pairs;
 	pid_t pid;
 	int report_fd;		/* what it reports; -1: it has ended */
 } ends[ENDS] = {
-	[SERVER] = { .ns = "server", .report_fd = -1 },
-	[CLIENT] = { .ns = "client", .report_fd = -1 },
+	[SERVER] = { .name = "server", .report_fd = -1 },
+	[CLIENT] = { .name = "client", .report_fd = -1 },
 };
 
-/* What the kernel records, each into a file. */
-enum {
-	SERVER_SAMPLES, CLIENT_SAMPLES, LINKS_SAMPLES, SERVER_DECISIONS, CLIENT_DECISIONS, STREAMS
-};
-
-static struct {
-	const char *ns;		/* NULL: the first one */
+/* What the kernel records in a namespace, each into a file. */
+struct stream {
+	char ns[32];		/* "": the first one */
 	const char *source;	/* below its /proc/net */
 	const char *stop;	/* what it is told at the end */
-	const char *file;
-	int source_fd;		/* -1: not recording */
+	char file[48];
+	int source_fd;		/* -1: not recording any more */
 	int file_fd;
-} streams[STREAMS] = {
-	[SERVER_SAMPLES] = { "server", "mptcp_probe", "stop", "server.samples", -1, -1 },
-	[CLIENT_SAMPLES] = { "client", "mptcp_probe", "stop", "client.samples", -1, -1 },
-	[LINKS_SAMPLES] = { NULL, "mptcp_probe", "stop", "links.samples", -1, -1 },
-	[SERVER_DECISIONS] = { "server", "mptcp_decisions", "0", "server.decisions", -1, -1 },
-	[CLIENT_DECISIONS] = { "client", "mptcp_decisions", "0", "client.decisions", -1, -1 },
 };
+
+static struct stream *streams;
+static int stream_count;
 
 /* Children that are not traffic say here why they failed, as struct report. */
 static int complaints[2];
@@ -139,7 +134,7 @@ void give_up(const char *format, ...)
 	_exit(1);
 }
 
-static void give_up_missing(uint64_t mask, const char *why)
+static void give_up_missing(uint64_t mask, unsigned int first, const char *why)
 {
 	char json[512], list[64] = "";
 	size_t n = 0;
@@ -147,7 +142,7 @@ static void give_up_missing(uint64_t mask, const char *why)
 
 	for (i = 0; i < 64; i++)
 		if (mask & (1ull << i))
-			n += snprintf(list + n, sizeof(list) - n, "%s%u", n ? "," : "", i + 1);
+			n += snprintf(list + n, sizeof(list) - n, "%s%u", n ? "," : "", first + i);
 	snprintf(json, sizeof(json),
 		 "{\"status\":\"failed\",\"reason\":\"%s\",\"missing_paths\":[%s]}\n", why, list);
 	finish(json);
@@ -227,10 +222,11 @@ static uint64_t parse_number(const char *name, const char *value)
 }
 
 /* ip netns exec NS traffic server|client --NAME VALUE ... */
-static void parse_traffic(void)
+static void parse_traffic(char *line, int number)
 {
-	struct traffic t = { .sample_interval_ns = 10000000 };
-	char *word, *value, *save, *line;
+	struct traffic t = { .sample_interval_ns = 10000000, .first_path = 1 };
+	char *word, *value, *save;
+	int end;
 	const struct {
 		const char *name;
 		uint64_t *number;
@@ -249,14 +245,13 @@ static void parse_traffic(void)
 	} flags[] = {
 		{ "trace", &t.trace }, { "fresh", &t.fresh }, { "no-delay", &t.no_delay },
 	};
-	int number;
 
-	line = plan_next(&number);
-	if (!line)
-		give_up("plan.txt: the two ends of the traffic are expected");
 	word = strtok_r(line, " ", &save);
-	for (int i = 0; word && i < 5; i++)
+	for (int i = 0; word && i < 5; i++) {
+		if (i == 3)
+			snprintf(t.ns, sizeof(t.ns), "%s", word);
 		word = strtok_r(NULL, " ", &save);
+	}
 	if (!word || (strcmp(word, "server") && strcmp(word, "client")))
 		give_up("plan line %d: traffic: neither server nor client", number);
 	t.is_server = !strcmp(word, "server");
@@ -288,26 +283,40 @@ static void parse_traffic(void)
 			t.port = parse_number(word, value);
 		else if (!strcmp(word, "paths"))
 			t.paths = parse_number(word, value);
+		else if (!strcmp(word, "first-path"))
+			t.first_path = parse_number(word, value);
+		else if (!strcmp(word, "connections"))
+			t.connections = parse_number(word, value);
 		else if (!strcmp(word, "socket-scheduler"))
 			snprintf(t.scheduler, sizeof(t.scheduler), "%s", value);
 		else
 			give_up("traffic --%s: not known", word);
 	}
-	ends[t.is_server ? SERVER : CLIENT].traffic = t;
+	end = t.is_server ? SERVER : CLIENT;
+	ends[end].traffic = realloc(ends[end].traffic, (ends[end].pairs + 1) * sizeof(t));
+	if (!ends[end].traffic)
+		give_up("plan line %d: %s", number, strerror(errno));
+	ends[end].traffic[ends[end].pairs++] = t;
 }
 
-/* What follows the two ends: their messages, and then the events. */
+/* What follows the commands: the ends of the traffic, of each pair of hosts the
+ * server and the client, their messages, and then the events.
+ */
 static void parse_rest(void)
 {
-	char *text;
+	char *text, word[9];
 	int line;
 
 	while ((text = plan_next(&line))) {
-		if (!strncmp(text, "message ", 8))
+		if (sscanf(text, "ip netns exec %*s %8s", word) == 1 && !strcmp(word, "traffic"))
+			parse_traffic(text, line);
+		else if (!strncmp(text, "message ", 8))
 			message_add(text, line);
 		else
 			event_add(text, line);
 	}
+	if (!programs && (!ends[SERVER].pairs || ends[SERVER].pairs != ends[CLIENT].pairs))
+		give_up("plan.txt: the two ends of the traffic are expected");
 	if (!messages.count && !programs)
 		give_up("plan.txt: the traffic has no messages");
 }
@@ -325,87 +334,104 @@ static void start_traffic(int end)
 		is_init = false;
 		close(fd[0]);
 		if (programs)
-			programs_run(&ends[end].traffic, fd[1]);
-		enter_namespace(ends[end].ns);
-		traffic_run(&ends[end].traffic, fd[1]);
+			programs_run(ends[end].traffic, fd[1]);
+		traffic_run(ends[end].traffic, ends[end].pairs, fd[1]);
 	}
 	close(fd[1]);
 	ends[end].report_fd = fd[0];
 }
 
-static void open_stream(int i, const char *command)
+/* ns: NULL is the first one; the file is called FILE.KIND. */
+static void open_stream(const char *ns, const char *file, const char *kind, const char *command)
 {
+	bool samples = !strcmp(kind, "samples");
+	struct stream stream = {
+		.source = samples ? "mptcp_probe" : "mptcp_decisions",
+		.stop = samples ? "stop" : "0",
+	};
 	ssize_t len = strlen(command);
-	char path[64];
+	char path[96];
 
-	snprintf(path, sizeof(path), "/proc/thread-self/net/%s", streams[i].source);
-	enter_namespace(streams[i].ns);
-	streams[i].source_fd = open(path, O_RDWR | O_CLOEXEC);
+	snprintf(stream.ns, sizeof(stream.ns), "%s", ns ? ns : "");
+	snprintf(stream.file, sizeof(stream.file), "%s.%s", file, kind);
+	snprintf(path, sizeof(path), "/proc/thread-self/net/%s", stream.source);
+	enter_namespace(stream.ns);
+	stream.source_fd = open(path, O_RDWR | O_CLOEXEC);
 	enter_namespace(NULL);
-	if (streams[i].source_fd < 0 || write(streams[i].source_fd, command, len) != len)
-		give_up("%s: %s: %s", streams[i].file, streams[i].source, strerror(errno));
-	snprintf(path, sizeof(path), RUN_DIR "/%s", streams[i].file);
-	streams[i].file_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (streams[i].file_fd < 0)
-		give_up("%s: %s", streams[i].file, strerror(errno));
+	if (stream.source_fd < 0 || write(stream.source_fd, command, len) != len)
+		give_up("%s: %s: %s", stream.file, stream.source, strerror(errno));
+	snprintf(path, sizeof(path), RUN_DIR "/%s", stream.file);
+	stream.file_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (stream.file_fd < 0)
+		give_up("%s: %s", stream.file, strerror(errno));
+	streams = realloc(streams, (stream_count + 1) * sizeof(*streams));
+	if (!streams)
+		give_up("%s: %s", stream.file, strerror(errno));
+	streams[stream_count++] = stream;
 }
 
-/* The client's end knows what is to be recorded. */
+/* The client's ends know what is to be recorded. */
 static void start_streams(uint64_t start_ns, uint64_t stop_ns)
 {
-	const struct traffic *t = &ends[CLIENT].traffic;
+	const struct traffic *clients = ends[CLIENT].traffic, *servers = ends[SERVER].traffic;
 	char times[64], probe[96];
+	unsigned int i;
 
 	snprintf(times, sizeof(times), "%" PRIu64 " %" PRIu64 " %" PRIu64, start_ns,
-		 t->sample_interval_ns, stop_ns);
-	snprintf(probe, sizeof(probe), "%s%s", times, t->tcp ? " tcp" : "");
-	open_stream(SERVER_SAMPLES, probe);
-	open_stream(CLIENT_SAMPLES, probe);
+		 clients->sample_interval_ns, stop_ns);
+	for (i = 0; i < ends[CLIENT].pairs; i++) {
+		const char *client = clients[i].ns, *server = programs ? "server" : servers[i].ns;
+
+		snprintf(probe, sizeof(probe), "%s%s", times, clients[i].tcp ? " tcp" : "");
+		open_stream(server, server, "samples", probe);
+		open_stream(client, client, "samples", probe);
+	}
 	snprintf(probe, sizeof(probe), "%s links", times);
-	open_stream(LINKS_SAMPLES, probe);
-	if (ends[SERVER].traffic.trace)
-		open_stream(SERVER_DECISIONS, "1");
-	if (t->trace)
-		open_stream(CLIENT_DECISIONS, "1");
+	open_stream(NULL, "links", "samples", probe);
+	for (i = 0; i < ends[CLIENT].pairs; i++) {
+		if (!programs && servers[i].trace)
+			open_stream(servers[i].ns, servers[i].ns, "decisions", "1");
+		if (clients[i].trace)
+			open_stream(clients[i].ns, clients[i].ns, "decisions", "1");
+	}
 }
 
 /* Moves what the kernel has into the file; at the end of it, closes both. */
-static void store_records(int i)
+static void store_records(struct stream *stream)
 {
 	static char records[PROBE_BYTES];
-	ssize_t len = read(streams[i].source_fd, records, sizeof(records));
-	int fd = streams[i].file_fd;
+	ssize_t len = read(stream->source_fd, records, sizeof(records));
+	int fd = stream->file_fd;
 
 	if (len < 0)
-		give_up("%s: %s: %s", streams[i].file, streams[i].source, strerror(errno));
+		give_up("%s: %s: %s", stream->file, stream->source, strerror(errno));
 	if (len) {
 		ssize_t done = write(fd, records, len);
 
 		if (done != len)
-			give_up("%s: %s", streams[i].file,
+			give_up("%s: %s", stream->file,
 				done < 0 ? strerror(errno) : "No space left on device");
 		return;
 	}
 	if (fsync(fd) || close(fd))
-		give_up("%s: %s", streams[i].file, strerror(errno));
-	close(streams[i].source_fd);
-	streams[i].source_fd = -1;
+		give_up("%s: %s", stream->file, strerror(errno));
+	close(stream->source_fd);
+	stream->source_fd = -1;
 }
 
 static void stop_streams(void)
 {
-	int i;
+	struct stream *stream;
 
-	for (i = 0; i < STREAMS; i++) {
-		ssize_t len = strlen(streams[i].stop);
+	for (stream = streams; stream < streams + stream_count; stream++) {
+		ssize_t len = strlen(stream->stop);
 
-		if (streams[i].source_fd < 0)
+		if (stream->source_fd < 0)
 			continue;
-		if (write(streams[i].source_fd, streams[i].stop, len) != len)
-			give_up("%s: %s: %s", streams[i].file, streams[i].source,
-				strerror(errno));
-		while (streams[i].source_fd >= 0)
-			store_records(i);
+		if (write(stream->source_fd, stream->stop, len) != len)
+			give_up("%s: %s: %s", stream->file, stream->source, strerror(errno));
+		while (stream->source_fd >= 0)
+			store_records(stream);
 	}
 }
 
@@ -413,7 +439,7 @@ static const char *end_name(int end)
 {
 	if (programs)
 		return "process of the programs";
-	return ends[end].ns;
+	return ends[end].name;
 }
 
 static void reap(int end)
@@ -450,7 +476,7 @@ static void handle_report(int end)
 		break;
 	case REPORT_START:
 		outcome.start_ns = m.a;
-		if (ends[CLIENT].traffic.sample_interval_ns)
+		if (ends[CLIENT].traffic->sample_interval_ns)
 			start_streams(m.a, m.b);
 		drops_start();
 		events_start(m.a);
@@ -470,7 +496,7 @@ static void handle_report(int end)
 		outcome.server_status = m.b;
 		break;
 	case REPORT_MISSING:
-		give_up_missing(m.a, m.text);
+		give_up_missing(m.a, m.b, m.text);
 		break;
 	default:
 		m.text[sizeof(m.text) - 1] = '\0';
@@ -480,36 +506,45 @@ static void handle_report(int end)
 
 static void watch(void)
 {
-	struct pollfd fds[ENDS + STREAMS + 1];
+	/* of each pair of hosts, samples and decisions of both ends, and the links' */
+	const int most = ENDS + 4 * ends[CLIENT].pairs + 2;
+	struct pollfd *fds = calloc(most, sizeof(*fds)), *complaint;
 	int i;
 
+	if (!fds)
+		give_up("poll: %s", strerror(errno));
 	while (ends[SERVER].report_fd >= 0 || ends[CLIENT].report_fd >= 0) {
+		int count = stream_count;
+
 		for (i = 0; i < ENDS; i++)
 			fds[i] = (struct pollfd) { ends[i].report_fd, POLLIN, 0 };
-		for (i = 0; i < STREAMS; i++)
+		for (i = 0; i < count; i++)
 			fds[ENDS + i] = (struct pollfd) { streams[i].source_fd, POLLIN, 0 };
-		fds[ENDS + STREAMS] = (struct pollfd) { complaints[0], POLLIN, 0 };
-		if (poll(fds, ENDS + STREAMS + 1, -1) < 0)
+		complaint = &fds[ENDS + count];
+		*complaint = (struct pollfd) { complaints[0], POLLIN, 0 };
+		if (poll(fds, ENDS + count + 1, -1) < 0)
 			give_up("poll: %s", strerror(errno));
-		if (fds[ENDS + STREAMS].revents)
+		if (complaint->revents)
 			repeat_complaint();
-		for (i = 0; i < STREAMS; i++)
+		for (i = 0; i < count; i++)
 			if (fds[ENDS + i].revents)
-				store_records(i);
+				store_records(&streams[i]);
 		for (i = 0; i < ENDS; i++)
 			if (fds[i].revents)
 				handle_report(i);
 	}
+	free(fds);
 }
 
 static void run_traffic(void)
 {
+	static struct traffic recorded = { .ns = "client" };
 	int i;
 
-	programs = programs_parse(&ends[CLIENT].traffic);
-	if (!programs) {
-		parse_traffic();
-		parse_traffic();
+	programs = programs_parse(&recorded);
+	if (programs) {
+		ends[CLIENT].traffic = &recorded;
+		ends[CLIENT].pairs = 1;
 	}
 	parse_rest();
 	events_prepare();

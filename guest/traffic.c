@@ -96,6 +96,9 @@ struct flow {
 };
 
 struct connection {
+	const struct traffic *t;	/* of its pair of hosts */
+	unsigned int pair;	/* its number, from 0 */
+	uint64_t wake;		/* when there is more to do in any case */
 	int fd;			/* -1: not open */
 	bool connecting;
 	bool closed;
@@ -108,16 +111,18 @@ struct connection {
 };
 
 static struct {
-	const struct traffic *t;
+	const struct traffic *t;	/* of each pair of hosts */
+	unsigned int pairs;
+	bool *stirred;		/* something has happened between the hosts of a pair */
 	int report_fd;
 	int timer;
-	int listener;		/* of the server */
+	int *listeners;		/* of the server, one for each pair */
 	struct connection *list;
 	int count;
 	/* of the server: accepted, and not known yet which they are */
 	int *strangers;
 	int stranger_count;
-	uint64_t start_ns, stop_ns;
+	uint64_t start_ns;
 	/* system calls of moving the data: what a run must not spend its time on */
 	uint32_t calls;
 	uint64_t written, received;
@@ -283,16 +288,28 @@ uint64_t phase_ns(uint64_t seed)
 	return (z ^ (z >> 31)) % NS_PER_SEC;
 }
 
+/* Until when a message without a size is sent; 0: START is not known. */
+static uint64_t stop_ns(const struct connection *c)
+{
+	return end.start_ns ? end.start_ns + c->t->duration_ns : 0;
+}
+
 /* CONNECTIONS */
 
-static int open_socket(void)
+/* At the host of this process that is of the pair; it stays the one it is at. */
+static int open_socket(const struct traffic *t)
 {
-	int fd = socket(AF_INET, SOCK_STREAM, end.t->tcp ? IPPROTO_TCP : IPPROTO_MPTCP);
+	static const struct traffic *at;
 	const int on = 1;
+	int fd;
 
+	if (at != t)
+		enter_namespace(t->ns);
+	at = t;
+	fd = socket(AF_INET, SOCK_STREAM, t->tcp ? IPPROTO_TCP : IPPROTO_MPTCP);
 	if (fd < 0)
 		fail("socket: %s", strerror(errno));
-	if (end.t->no_delay && setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)))
+	if (t->no_delay && setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)))
 		fail("TCP_NODELAY: %s", strerror(errno));
 	return fd;
 }
@@ -311,7 +328,7 @@ static void choose_scheduler(int fd, const char *name)
 /* What the kernel says of the subflows: which paths have an established one,
  * as a bit mask, and the largest smoothed round-trip time.
  */
-static uint64_t established_paths(int fd, uint64_t *srtt_us)
+static uint64_t established_paths(const struct traffic *t, int fd, uint64_t *srtt_us)
 {
 	struct {
 		struct mptcp_subflow_data data;
@@ -345,11 +362,11 @@ static uint64_t established_paths(int fd, uint64_t *srtt_us)
 	for (i = 0; i < count && i < SUBFLOWS_MAX; i++) {
 		/* path p has the client's address 10.0.p.1 */
 		uint32_t local = ntohl(where.addrs[i].sin_local.sin_addr.s_addr);
-		unsigned int path = (local >> 8) & 0xff;
+		unsigned int path = ((local >> 8) & 0xff) - t->first_path;
 
-		if (state.info[i].tcpi_state != STATE_ESTABLISHED || !path || path > SUBFLOWS_MAX)
+		if (state.info[i].tcpi_state != STATE_ESTABLISHED || path >= SUBFLOWS_MAX)
 			continue;
-		mask |= 1ull << (path - 1);
+		mask |= 1ull << path;
 		if (state.info[i].tcpi_rtt > *srtt_us)
 			*srtt_us = state.info[i].tcpi_rtt;
 	}
@@ -357,14 +374,14 @@ static uint64_t established_paths(int fd, uint64_t *srtt_us)
 }
 
 /* Returns when there is one subflow per path, and data may be sent on each. */
-static void wait_for_subflows(int fd)
+static void wait_for_subflows(const struct traffic *t, int fd)
 {
-	uint64_t wanted = (1ull << end.t->paths) - 1, have, srtt_us, at = now_ns();
+	uint64_t wanted = (1ull << t->paths) - 1, have, srtt_us, at = now_ns();
 	uint64_t limit = at + ESTABLISH_NS;
 
-	while ((have = established_paths(fd, &srtt_us)) != wanted) {
+	while ((have = established_paths(t, fd, &srtt_us)) != wanted) {
 		if (at > limit) {
-			tell(REPORT_MISSING, wanted & ~have, 0,
+			tell(REPORT_MISSING, wanted & ~have, t->first_path,
 			     "no subflow came up within 60 s of simulated time");
 			_exit(1);
 		}
@@ -390,19 +407,19 @@ static void send_greeting(struct connection *c, int flags)
 /* flags: SOCK_NONBLOCK, or 0. */
 static void start_connecting(struct connection *c, int flags)
 {
-	struct sockaddr_in peer = { .sin_family = AF_INET, .sin_port = htons(end.t->port) };
+	struct sockaddr_in peer = { .sin_family = AF_INET, .sin_port = htons(c->t->port) };
 
-	if (inet_pton(AF_INET, end.t->peer, &peer.sin_addr) != 1)
-		fail("%s: not an address", end.t->peer);
-	c->fd = open_socket();
-	if (*end.t->scheduler)
-		choose_scheduler(c->fd, end.t->scheduler);
+	if (inet_pton(AF_INET, c->t->peer, &peer.sin_addr) != 1)
+		fail("%s: not an address", c->t->peer);
+	c->fd = open_socket(c->t);
+	if (*c->t->scheduler)
+		choose_scheduler(c->fd, c->t->scheduler);
 	if (flags && fcntl(c->fd, F_SETFL, O_NONBLOCK))
 		fail("connection %u: %s", number_of(c), strerror(errno));
 	if (!connect(c->fd, (struct sockaddr *)&peer, sizeof(peer)))
 		return;
 	if (errno != EINPROGRESS) {
-		tell(REPORT_MISSING, 1, 0, strerror(errno));
+		tell(REPORT_MISSING, 1, c->t->first_path, strerror(errno));
 		_exit(1);
 	}
 	c->connecting = true;
@@ -422,10 +439,10 @@ static void finish_connecting(struct connection *c)
 	send_greeting(c, c->out.count && due_ns(c->out.numbers[0]) != NEVER ? MSG_MORE : 0);
 }
 
-static void accept_stranger(void)
+static void accept_stranger(int listener)
 {
 	const int whole = sizeof(struct greeting);
-	int fd = accept4(end.listener, NULL, NULL, SOCK_NONBLOCK);
+	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
 
 	if (fd < 0 && errno == EAGAIN)
 		return;
@@ -451,7 +468,7 @@ static void meet_stranger(int i)
 	c = &end.list[greeting.connection - 1];
 	if (c->fd >= 0)
 		fail("connection %u came twice", greeting.connection);
-	if (end.t->no_delay && setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)))
+	if (c->t->no_delay && setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)))
 		fail("TCP_NODELAY: %s", strerror(errno));
 	c->fd = fd;
 	end.strangers[i] = end.strangers[--end.stranger_count];
@@ -595,8 +612,8 @@ static uint64_t send_messages(struct connection *c, bool *blocked)
 			*blocked = true;
 			if (!open_ended)
 				return NEVER;
-			if (now_ns() < end.stop_ns)
-				return end.stop_ns;
+			if (now_ns() < stop_ns(c))
+				return stop_ns(c);
 			finish_message(out);
 		} else {
 			fail("connection %u, after %" PRIu64 " bytes: %s", number_of(c),
@@ -826,13 +843,32 @@ static uint64_t end_connection(struct connection *c, uint64_t now)
 
 /* THE TWO ENDS */
 
-static void sort_messages(void)
+/* Each pair of hosts has the connections that are next in number. */
+static void sort_connections(void)
 {
+	unsigned int pair = 0, left = end.t->connections;
 	int i;
 
 	end.count = messages.connections;
 	end.list = allocate(end.count, sizeof(*end.list));
 	end.strangers = allocate(end.count, sizeof(*end.strangers));
+	end.stirred = allocate(end.pairs, sizeof(*end.stirred));
+	for (i = 0; i < end.count; i++) {
+		if (end.t->connections && !left) {
+			if (++pair == end.pairs)
+				fail("connection %d is between no hosts", i + 1);
+			left = end.t[pair].connections;
+		}
+		end.list[i].t = &end.t[pair];
+		end.list[i].pair = pair;
+		left--;
+	}
+}
+
+static void sort_messages(void)
+{
+	int i;
+
 	for (i = 0; i < messages.count; i++) {
 		struct connection *c = &end.list[messages.list[i].connection];
 
@@ -864,17 +900,42 @@ static int first_message(const struct connection *c)
 	return c->in.numbers[0];
 }
 
-static void listen_for_client(void)
+static int listen_at(const struct traffic *t)
 {
-	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(end.t->port) };
+	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(t->port) };
+	int fd = open_socket(t);
 	const int on = 1;
 
-	end.listener = open_socket();
-	if (setsockopt(end.listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
-	    bind(end.listener, (struct sockaddr *)&any, sizeof(any)) ||
-	    listen(end.listener, end.count) || fcntl(end.listener, F_SETFL, O_NONBLOCK))
-		fail("port %u: %s", end.t->port, strerror(errno));
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
+	    bind(fd, (struct sockaddr *)&any, sizeof(any)) ||
+	    listen(fd, end.count) || fcntl(fd, F_SETFL, O_NONBLOCK))
+		fail("port %u: %s", t->port, strerror(errno));
+	return fd;
+}
+
+static void listen_for_clients(void)
+{
+	unsigned int i;
+
+	end.listeners = allocate(end.pairs, sizeof(*end.listeners));
+	for (i = 0; i < end.pairs; i++)
+		end.listeners[i] = listen_at(&end.t[i]);
 	tell(REPORT_LISTENING, 0, 0, "");
+}
+
+/* When all messages without a size are over; 0: there are others. */
+static uint64_t last_stop_ns(void)
+{
+	uint64_t last = 0;
+	unsigned int i;
+
+	for (i = 0; i < end.pairs; i++) {
+		if (!end.t[i].duration_ns)
+			return 0;
+		if (end.t[i].duration_ns > last)
+			last = end.t[i].duration_ns;
+	}
+	return end.start_ns + last;
 }
 
 static void connect_to_server(void)
@@ -886,23 +947,24 @@ static void connect_to_server(void)
 	 */
 	sleep_until((now_ns() / NS_PER_SEC + 1) * NS_PER_SEC);
 	tell(REPORT_CONNECTING, 0, 0, "");
-	for (i = 0; i < end.count && !end.t->fresh; i++) {
+	for (i = 0; i < end.count; i++) {
 		struct connection *c = &end.list[i];
 
+		if (c->t->fresh)
+			continue;
 		start_connecting(c, 0);
 		send_greeting(c, 0);
-		if (!end.t->tcp)
-			wait_for_subflows(c->fd);
-		if (*end.t->scheduler &&
+		if (!c->t->tcp)
+			wait_for_subflows(c->t, c->fd);
+		if (*c->t->scheduler &&
 		    (!setsockopt(c->fd, SOL_MPTCP, MPTCP_SCHEDULER, "default", 7) ||
 		     errno != EISCONN))
 			fail("the scheduler of a connection that is made could be changed");
 	}
 	end.start_ns = now_ns() + START_DELAY_NS + phase_ns(end.t->seed);
-	end.stop_ns = end.t->duration_ns ? end.start_ns + end.t->duration_ns : 0;
 	if (write(start_pipe[1], &end.start_ns, sizeof(end.start_ns)) != sizeof(end.start_ns))
 		fail("start: %s", strerror(errno));
-	tell(REPORT_START, end.start_ns, end.stop_ns, "");
+	tell(REPORT_START, end.start_ns, last_stop_ns(), "");
 	sleep_until(end.start_ns);
 }
 
@@ -910,7 +972,6 @@ static void hear_start(void)
 {
 	if (read(start_pipe[0], &end.start_ns, sizeof(end.start_ns)) != sizeof(end.start_ns))
 		fail("start: %s", strerror(errno));
-	end.stop_ns = end.t->duration_ns ? end.start_ns + end.t->duration_ns : 0;
 }
 
 /* Does what can be done of a connection now. Returns when there is more to do
@@ -963,54 +1024,86 @@ static void wait_for(struct pollfd *fds, int count, uint64_t wake)
 /* What may be heard beside the connections: START and strangers at the server. */
 static int expect_strangers(struct pollfd *fds)
 {
+	unsigned int pair;
 	int i, count = 0;
 
 	if (!end.t->is_server)
 		return 0;
 	if (!end.start_ns)
 		fds[count++] = (struct pollfd) { start_pipe[0], POLLIN, 0 };
-	fds[count++] = (struct pollfd) { end.listener, POLLIN, 0 };
+	for (pair = 0; pair < end.pairs; pair++)
+		fds[count++] = (struct pollfd) { end.listeners[pair], POLLIN, 0 };
 	for (i = 0; i < end.stranger_count; i++)
 		fds[count++] = (struct pollfd) { end.strangers[i], POLLIN, 0 };
 	return count;
 }
 
-static void hear_strangers(const struct pollfd *fds)
+/* Returns whether there was any. */
+static bool hear_strangers(const struct pollfd *fds)
 {
-	bool started = !end.start_ns;
+	const struct pollfd *listeners = fds + !end.start_ns, *strangers = listeners + end.pairs;
+	bool heard = false;
+	unsigned int pair;
 	int i;
 
 	if (!end.t->is_server)
-		return;
-	if (started && fds[0].revents)
+		return false;
+	if (listeners > fds && fds[0].revents) {
 		hear_start();
+		heard = true;
+	}
 	/* backwards: one that is met leaves its place to the last one */
-	for (i = end.stranger_count - 1; i >= 0; i--)
-		if (fds[started + 1 + i].revents)
-			meet_stranger(i);
-	if (fds[started].revents)
-		accept_stranger();
+	for (i = end.stranger_count - 1; i >= 0; i--) {
+		if (!strangers[i].revents)
+			continue;
+		meet_stranger(i);
+		heard = true;
+	}
+	for (pair = 0; pair < end.pairs; pair++)
+		if (listeners[pair].revents)
+			accept_stranger(listeners[pair].fd);
+	return heard;
+}
+
+/* Looks at the connections of all pairs of hosts where something has happened:
+ * messages may wait for those of other connections between the same hosts, and
+ * for no others. Returns when to look again in any case.
+ */
+static uint64_t work_on_all(int *closed)
+{
+	uint64_t wake = NEVER;
+	int i;
+
+	*closed = 0;
+	for (i = 0; i < end.count; i++) {
+		struct connection *c = &end.list[i];
+
+		if (end.stirred[c->pair]) {
+			c->events = 0;
+			c->wake = work(c, &c->events);
+		}
+		if (c->wake < wake)
+			wake = c->wake;
+		*closed += c->closed;
+	}
+	return wake;
+}
+
+static void stir(bool all)
+{
+	memset(end.stirred, all, end.pairs * sizeof(*end.stirred));
 }
 
 static void play_messages(void)
 {
-	struct pollfd *fds = allocate(2 * end.count + 3, sizeof(*fds));
+	struct pollfd *fds = allocate(2 * end.count + end.pairs + 2, sizeof(*fds));
 
+	stir(true);
 	for (;;) {
 		struct pollfd *own;
-		uint64_t wake = NEVER;
-		int i, others, closed = 0;
+		int i, others, closed;
+		uint64_t wake = work_on_all(&closed);
 
-		for (i = 0; i < end.count; i++) {
-			struct connection *c = &end.list[i];
-			uint64_t due;
-
-			c->events = 0;
-			due = work(c, &c->events);
-			if (due < wake)
-				wake = due;
-			closed += c->closed;
-		}
 		if (closed == end.count)
 			break;
 		others = expect_strangers(fds + 1);
@@ -1019,9 +1112,12 @@ static void play_messages(void)
 			own[i] = (struct pollfd) { end.list[i].events ? end.list[i].fd : -1,
 						   end.list[i].events, 0 };
 		wait_for(fds, 1 + others + end.count, wake);
+		stir(end.pairs == 1);
 		for (i = 0; i < end.count; i++) {
 			struct connection *c = &end.list[i];
 
+			if (own[i].revents || (fds[0].revents && c->wake <= wake))
+				end.stirred[c->pair] = true;
 			if (!own[i].revents)
 				continue;
 			if (c->connecting)
@@ -1029,7 +1125,8 @@ static void play_messages(void)
 			else if (own[i].revents & ~POLLOUT)
 				receive(c);
 		}
-		hear_strangers(fds + 1);
+		if (hear_strangers(fds + 1))
+			stir(true);
 	}
 	free(fds);
 }
@@ -1041,17 +1138,19 @@ void traffic_prepare(void)
 		give_up("pipe: %s", strerror(errno));
 }
 
-void traffic_run(const struct traffic *t, int report_fd)
+void traffic_run(const struct traffic *t, unsigned int pairs, int report_fd)
 {
 	end.t = t;
+	end.pairs = pairs;
 	end.report_fd = report_fd;
 	player_prepare(t);
+	sort_connections();
 	sort_messages();
 	end.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 	if (end.timer < 0)
 		fail("timerfd: %s", strerror(errno));
 	if (t->is_server)
-		listen_for_client();
+		listen_for_clients();
 	else
 		connect_to_server();
 	play_messages();

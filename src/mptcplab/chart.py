@@ -6,6 +6,7 @@ What charts have in common, colours and size, is here as well.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import statistics
@@ -15,11 +16,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from mptcplab import timeline
+import numpy as np
+
+from mptcplab import sharing, timeline
+from mptcplab.engine import LINKS_SAMPLES
+from mptcplab.engine import read_samples as read_hosts
 from mptcplab.metrics import Goodput, goodput_series
 from mptcplab.recorded import measured_way
-from mptcplab.records import read_samples
-from mptcplab.report import Document, best_first, by_scheduler, ended_well
+from mptcplab.records import read_links, read_samples
+from mptcplab.report import Document, Entry, best_first, by_scheduler, ended_well
 from mptcplab.scenario import LONGEST_NS, Scenario
 from mptcplab.scheduler import DEFAULT
 from mptcplab.units import format_time
@@ -83,6 +88,8 @@ def write_chart(document: Document, out_dir: Path) -> list[Path]:
     if not shown:
         return []
     scenario = Scenario.model_validate_json(json.dumps(document["scenario"]))
+    if scenario.connections:
+        return _write(scenario, *_of_connections(scenario, shown, out_dir), out_dir)
     receiver = "server" if measured_way(scenario) == "up" else "client"
     samples = {
         scheduler: read_samples(out_dir / run["directory"] / f"{receiver}.samples")
@@ -97,6 +104,33 @@ def write_chart(document: Document, out_dir: Path) -> list[Path]:
         f"{scheduler}, seed {shown[scheduler]['seed']}": goodput_series(scenario, side, bin_ns)
         for scheduler, side in samples.items()
     }
+    return _write(scenario, panels, bin_ns, span_ns, out_dir)
+
+
+def _of_connections(
+    scenario: Scenario, shown: Mapping[str, Entry], out_dir: Path
+) -> tuple[dict[str, Goodput], int, int]:
+    """The panels of runs with several connections, the width of their bins, and their span."""
+    recorded = {}
+    for scheduler, run in shown.items():
+        directory = out_dir / run["directory"]
+        times = read_links(directory / LINKS_SAMPLES)["time_ns"]
+        span = int(times[0]), int(times[-1])
+        recorded[scheduler] = read_hosts(scenario, directory), span
+    span_ns = max(end - begin for _, (begin, end) in recorded.values())
+    bin_ns = _bin_ns(span_ns, scenario.sample_interval_ns)
+    panels = {
+        f"{scheduler}, seed {shown[scheduler]['seed']}": sharing.goodput_series(
+            scenario, samples, begin, np.arange(begin, end + 1, bin_ns, dtype=np.int64)
+        )
+        for scheduler, (samples, (begin, end)) in recorded.items()
+    }
+    return panels, bin_ns, span_ns
+
+
+def _write(
+    scenario: Scenario, panels: Mapping[str, Goodput], bin_ns: int, span_ns: int, out_dir: Path
+) -> list[Path]:
     with drawing():
         return _save(_goodput_figure(scenario, panels, bin_ns, span_ns), out_dir / "goodput")
 
@@ -169,7 +203,8 @@ def _goodput_figure(
 ) -> Figure:
     from matplotlib.figure import Figure
 
-    legend_rows = -(-(len(scenario.paths) + 3) // _LEGEND_COLUMNS)
+    lines = len(next(iter(panels.values())).paths) + len(scenario.links) + 3
+    legend_rows = -(-lines // _LEGEND_COLUMNS)
     many = len(panels) > _MANY_PANELS
     columns, panel_height = (2, _LOW_PANEL_HEIGHT) if many else (1, _PANEL_HEIGHT)
     rows = -(-len(panels) // columns)
@@ -203,28 +238,31 @@ def _draw_panel(
     rates: Mapping[str, Sequence[tuple[int, int]]],
     goodput: Goodput,
 ) -> None:
-    constant = all(len(each) == 1 for each in rates.values())
-    capacity_mbps = sum(path.up.rate_bps for path in scenario.paths) / _MBIT
-    together = f" (together {capacity_mbps:g} Mbit/s)" if constant else ""
-    _draw_rate(axis, _sum(list(rates.values())), TOTAL_COLOUR, label=f"dashed: links{together}")
+    if scenario.links:
+        _draw_shared(axis, scenario)
+    elif not scenario.connections:
+        constant = all(len(each) == 1 for each in rates.values())
+        capacity_mbps = sum(path.up.rate_bps for path in scenario.paths) / _MBIT
+        together = f" (together {capacity_mbps:g} Mbit/s)" if constant else ""
+        label = f"dashed: links{together}"
+        _draw_rate(axis, _sum(list(rates.values())), TOTAL_COLOUR, label=label)
     axis.plot(
         goodput.time_s,
         goodput.total / _MBIT,
         color=TOTAL_COLOUR,
         linewidth=1.0,
-        label="connection, in order",
+        label="all connections" if scenario.connections else "connection, in order",
     )
-    for path, colour in zip(scenario.paths, PATH_COLOURS, strict=False):
-        mine = rates[path.name]
-        link = f", link {path.up.rate_bps / _MBIT:g} Mbit/s" if len(mine) == 1 else ""
+    own = {} if scenario.connections or scenario.links else rates
+    for (name, values), colour in zip(
+        goodput.paths.items(), itertools.cycle(PATH_COLOURS), strict=False
+    ):
+        mine = own.get(name, ())
+        link = f", link {mine[0][1] / _MBIT:g} Mbit/s" if len(mine) == 1 else ""
         axis.plot(
-            goodput.time_s,
-            goodput.paths[path.name] / _MBIT,
-            color=colour,
-            linewidth=1.2,
-            label=f"{path.name}{link}",
+            goodput.time_s, values / _MBIT, color=colour, linewidth=1.2, label=f"{name}{link}"
         )
-        if len(scenario.paths) <= _MAX_PATH_RATES:
+        if mine and len(scenario.paths) <= _MAX_PATH_RATES:
             _draw_rate(axis, mine, colour)
     if scenario.workload.warmup_ns:
         axis.axvspan(
@@ -232,6 +270,15 @@ def _draw_panel(
         )
     axis.grid(axis="y", color="#dddddd", linewidth=0.5)
     axis.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_shared(axis: Axes, scenario: Scenario) -> None:
+    """A dashed line for each link that paths share, in the direction of the data."""
+    rates = timeline.link_rates(scenario, measured_way(scenario))
+    for link in scenario.links:
+        mine = rates[link.name]
+        rate = f" {mine[0][1] / _MBIT:g} Mbit/s" if len(mine) == 1 else ""
+        _draw_rate(axis, mine, TOTAL_COLOUR, label=f"dashed: link {link.name}{rate}")
 
 
 def _draw_rate(axis: Axes, rates: Sequence[tuple[int, int]], colour: str, label: str = "") -> None:

@@ -51,7 +51,7 @@ METRICS = (
         "Jain's fairness index of the goodputs of the connections: 1 is all the same, 1/n is "
         "all for one of n. Missing with fewer than two connections.",
         "(sum g_i)^2 / (n x sum g_i^2), with g_i the goodput of connection i (Jain, Chiu, Hawe "
-        "1984)",
+        "1984), or with connections in the scenario its common_goodput_bps",
         "connection at the receiver",
     ),
     Metric(
@@ -570,6 +570,88 @@ METRICS = (
     ),
 )
 
+_QUEUE = "link, in that direction"
+CONNECTION_METRICS = (
+    Metric("name", "connection", "", "Name of the connection, as in the scenario.", "", "scenario"),
+    Metric(
+        "transport",
+        "connection",
+        "",
+        "mptcp or tcp; `cc`, its congestion control, `scheduler`, "
+        "missing for plain TCP, and `paths`, the names of its paths, stand beside it.",
+        "",
+        "scenario",
+    ),
+    Metric(
+        "goodput_bps",
+        "connection",
+        "bit/s",
+        "Its goodput over its own life: from its start, less its warm-up, to its end.",
+        "as goodput_bps of the run, with t0 = T0 + start + warmup and t1 = T0 + end",
+        "connection at its receiver",
+    ),
+    Metric(
+        "common_goodput_bps",
+        "connection",
+        "bit/s",
+        "Its goodput in the common time, in which all connections send: from the end of the last "
+        "warm-up to the first end. Missing, as share, if there is no such time.",
+        "8 x growth of delivered_bytes / length, from the latest T0 + start + warmup to the "
+        "earliest end, both moved inwards to samples",
+        "connection at its receiver",
+    ),
+    Metric(
+        "share",
+        "connection",
+        "",
+        "Its part of what all connections together got in the common time.",
+        "common_goodput_bps / sum of common_goodput_bps over all connections",
+        "connection at its receiver",
+    ),
+    Metric(
+        "metrics",
+        "connection",
+        "",
+        "All figures of a run, as if the connection were the only one.",
+        "as above, over its own life",
+        "",
+    ),
+)
+LINK_METRICS = (
+    Metric("name", "link", "", "Name of the link, as in the scenario.", "", "scenario"),
+    Metric("direction", "link", "", "up, from the clients to the servers, or down.", "", ""),
+    Metric(
+        "carried_bps",
+        "link",
+        "bit/s",
+        "What the link carried in [t0, t1] of the run, headers of Ethernet included.",
+        "8 x (sent_bytes at t1 - sent_bytes at t0) / (t1 - t0)",
+        _QUEUE,
+    ),
+    Metric(
+        "utilisation",
+        "link",
+        "",
+        "What the link carried, as a part of what it can: 1 is all.",
+        "carried_bps / rate of the link, mean over t0 to t1",
+        f"{_QUEUE}; scenario",
+    ),
+    *(
+        Metric(each.name, "link", each.unit, each.meaning, each.formula, _QUEUE)
+        for each in METRICS
+        if each.name.startswith("queue_")
+    ),
+    Metric(
+        "lost_packets",
+        "link",
+        "packets",
+        "Packets lost at random, as the loss of the link says, or all while it is down. From T0 "
+        "on, warm-up included.",
+        "lost_packets, last sample less first",
+        _QUEUE,
+    ),
+)
+
 RUN_METRICS = tuple(metric for metric in METRICS if metric.scope == "run")
 PATH_METRICS = tuple(metric for metric in METRICS if metric.scope == "path")
 
@@ -592,9 +674,13 @@ def markdown() -> str:
             "both directions, the figures are about the data to the server. T0 (`start_ns` "
             "in `guest.json`) is when the workload starts; every subflow is established by then, "
             "so that goodput and completion times have no handshake in them.",
-            "- **Several connections**: counters and queues are summed over them. A mean of the "
-            "round-trip time, the congestion window or the packets in flight is over all samples "
-            "of all subflows of the path.",
+            "- **`[[connection]]` in the scenario**: each has all figures for itself, over its own "
+            "life ([connections](connections.md)). Of those of the run, `goodput_bps` is the sum "
+            "over the connections in [t0, t1], each in its own direction, counters of the whole "
+            "run are sums, and the others are missing.",
+            "- **Several connections of a workload**: counters and queues are summed over them. A "
+            "mean of the round-trip time, the congestion window or the packets in flight is over "
+            "all samples of all subflows of the path.",
             "- **The measured interval [t0, t1]**: for a workload with a duration, t0 = T0 + "
             "warmup and t1 = T0 + duration, or `complete_ns` if that is earlier, both moved "
             "inwards to the nearest sample. For any other, t0 = T0 and t1 = `complete_ns`: slow "
@@ -617,6 +703,18 @@ def markdown() -> str:
             "## Of each path",
             "",
             *_metric_table(PATH_METRICS),
+            "",
+            "## Of each connection",
+            "",
+            "Only of a scenario that has `[[connection]]`.",
+            "",
+            *_metric_table(CONNECTION_METRICS),
+            "",
+            "## Of each shared link",
+            "",
+            "Only of a scenario that has `[[link]]`; one entry for each direction.",
+            "",
+            *_metric_table(LINK_METRICS),
             "",
             "## Of the applications",
             "",

@@ -29,10 +29,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mptcplab import doctor
+from mptcplab import doctor, records
 from mptcplab.errors import MptcplabError, RunError
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
+from mptcplab.records import Samples
 from mptcplab.scenario import Scenario
 from mptcplab.workload import Program
 
@@ -106,6 +107,12 @@ class Outcome:
     user_s: float
     system_s: float
     memory_bytes: int
+
+
+def read_samples(scenario: Scenario, directory: Path) -> dict[str, Samples]:
+    """What was recorded at each host, by the name of its namespace. Raises MptcplabError."""
+    hosts = [host for pair in scenario.pairs() for host in (pair.client, pair.server)]
+    return {host: records.read_samples(directory / f"{host}.samples") for host in hosts}
 
 
 class RunCancelledError(MptcplabError):
@@ -463,8 +470,9 @@ def _kernel_reason(console: str) -> str:
 
 def _suspect(scenario: Scenario, console: str, reason: str) -> str:
     """The first function on the stack that is of the scheduler, or of any module, unless told."""
+    names = tuple(f"{choice.name}_" for choice in (scenario.scheduler, *scenario.choices()))
     for function, module in _FRAME.findall(console):
-        if module or function.startswith(f"{scenario.scheduler.name}_"):
+        if module or function.startswith(names):
             if function in reason:
                 return ""
             return f" (in the backtrace: {function}{module})"

@@ -13,7 +13,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mptcplab import doctor, engine, plan, records, report, store, trace, workload
+from mptcplab import (
+    doctor,
+    engine,
+    plan,
+    recorded,
+    records,
+    report,
+    sharing,
+    store,
+    timeline,
+    trace,
+    workload,
+)
 from mptcplab.application import application_figures
 from mptcplab.engine import Limits, Outcome, RunCancelledError, Watch
 from mptcplab.errors import MptcplabError, RunError
@@ -43,10 +55,11 @@ def cpus() -> list[int]:
 def baselines(request: Request) -> list[Scenario]:
     """Plain TCP over each path alone, for each seed: what the aggregation benefit refers to.
 
-    A comparison of plain TCP, or over a single path, has none; nor has a path that an event
-    closes or leaves down, over which TCP alone would never come to an end.
+    A comparison of plain TCP, of several connections, or over a single path, has none; nor has a
+    path that an event closes or leaves down, over which TCP alone would never come to an end.
     """
-    if request.base.transport == "tcp" or len(request.base.paths) < 2:
+    base = request.base
+    if base.transport == "tcp" or base.connections or len(base.paths) < 2:
         return []
     seeds = dict.fromkeys(scenario.seed for scenario in request.runs())
     return [
@@ -142,10 +155,11 @@ def run(
     watch: Watch | None = None,
 ) -> Outcome:
     """One run, as `measure` makes it."""
-    own = {}
-    if scenario.scheduler.digest is not None:
-        name = scenario.scheduler.name
-        own = {name: (modules or {})[name]}
+    own = {
+        choice.name: (modules or {})[choice.name]
+        for choice in (*scenario.choices(), scenario.scheduler)
+        if choice.digest is not None
+    }
     with own_cpu() as cpu:
         return engine.run(
             scenario,
@@ -162,17 +176,22 @@ def run(
 
 def figures(scenario: Scenario, outcome: Outcome) -> RunMetrics:
     """The figures of a run that has ended well."""
-    found = run_metrics(
-        scenario,
-        records.read_samples(outcome.directory / engine.CLIENT_SAMPLES),
-        records.read_samples(outcome.directory / engine.SERVER_SAMPLES),
-        outcome.guest,
-        records.read_links(outcome.directory / engine.LINKS_SAMPLES),
-    )
+    samples = engine.read_samples(scenario, outcome.directory)
+    queues = records.read_links(outcome.directory / engine.LINKS_SAMPLES)
     file = outcome.directory / engine.MESSAGES
     messages = records.read_messages(file) if file.exists() else None
-    seen = application_figures(scenario, messages, int(outcome.guest["start_ns"]))
-    return replace(found, metrics=found.metrics | seen)
+    if scenario.connections:
+        assert messages is not None, "only programs have none"
+        return sharing.figures(scenario, samples, outcome.guest, queues, messages)
+    found = run_metrics(scenario, samples["client"], samples["server"], outcome.guest, queues)
+    start_ns = int(outcome.guest["start_ns"])
+    seen = application_figures(scenario, messages, start_ns)
+    shared = []
+    if scenario.links:
+        times = recorded.sample_times(samples, queues)
+        interval = recorded.measured_interval(scenario, "run", times, outcome.guest)
+        shared = list(sharing.link_metrics(scenario, queues, interval, start_ns))
+    return replace(found, metrics=found.metrics | seen, links=shared)
 
 
 def _run_one(
@@ -245,10 +264,16 @@ def _program_figures(
 
 def _expected_virtual_s(scenario: Scenario) -> float:
     """A guess of how long a run takes in virtual time; only for progress."""
-    up_bps = sum(path.up.rate_bps for path in scenario.paths)
-    down_bps = sum(path.down.rate_bps for path in scenario.paths)
-    expected_ns = workload.expected_ns(scenario.workload, scenario.seed, up_bps, down_bps)
-    return 2 + expected_ns / 1e9
+    expected_ns = [0]
+    for pair in scenario.pairs():
+        one = scenario.alone(pair)
+        up_bps, down_bps = (
+            sum(rates[0][1] for rates in timeline.rates(one, way).values())
+            for way in ("up", "down")
+        )
+        own_ns = workload.expected_ns(one.workload, scenario.seed, up_bps, down_bps)
+        expected_ns.append(one.start_ns + own_ns)
+    return 2 + max(expected_ns) / 1e9
 
 
 @contextlib.contextmanager

@@ -73,7 +73,10 @@ def dips(scenario: Scenario, way: Way) -> list[Dip]:
             )
         if end_ns is None or event.action not in _LOWERING:
             continue
-        mine = rates[event.path]
+        mine = rates.get(event.path)
+        if mine is None:
+            # of a link, or of another connection's path
+            continue
         if _rate_at(mine, begin_ns) < _rate_at(mine, begin_ns - 1):
             found.append(Dip(event.path, event.action, begin_ns, end_ns, mine))
     return found

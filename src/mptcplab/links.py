@@ -9,18 +9,19 @@ A packet passes them in this order; what a scenario does not ask for is left out
     fifo, codel, fq_codel, red, pie    the queue
 
 They stand one in the other where the direction leaves the router, and with a bottleneck at the
-host the rate and the queue stand at the device of the host that sends. A queue of discipline netem
+host the rate and the queue stand at the device of the host that sends. A link that paths share has
+them where each of its two routers sends into it. A queue of discipline netem
 has no tbf: its netem has the rate, and one limit for what waits and what is on its way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from mptcplab import units
-from mptcplab.literal import MAX_QUEUE_PACKETS, PACKET_BYTES
+from mptcplab.literal import MAX_QUEUE_PACKETS, NO_RATE_BPS, PACKET_BYTES
 from mptcplab.scenario import Direction
 
 Side = Literal["up", "down"]
@@ -52,25 +53,51 @@ class Qdisc:
         )
 
 
-def shaping(i: int, side: Side, link: Direction) -> list[Qdisc]:
-    """All that makes a direction of path `i`, from the outside to the inside of each device."""
+#: The namespace and the device where a direction of a path or of a link is shaped.
+Spot = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Spots:
+    """Where both directions are: at routers, and of a path also at the hosts that send."""
+
+    routers: Mapping[Side, Spot]
+    hosts: Mapping[Side, Spot]
+
+
+def path_spots(i: int, client: str = "client", server: str = "server") -> Spots:
+    """Those of path `i`, which is one of these hosts."""
+    return Spots(
+        routers={"up": (f"router{i}", f"rs{i}"), "down": (f"router{i}", f"rc{i}")},
+        hosts={"up": (client, f"c{i}"), "down": (server, f"s{i}")},
+    )
+
+
+def link_spots(i: int) -> Spots:
+    """Those of link `i`, from 1 in the order of the scenario: each of its routers sends into it."""
+    return Spots(routers={"up": (f"near{i}", f"n{i}"), "down": (f"far{i}", f"f{i}")}, hosts={})
+
+
+def shaping(spots: Spots, side: Side, link: Direction) -> list[Qdisc]:
+    """All that makes a direction, from the outside to the inside of each device."""
     far, rate = "1000000", _NO_RATE
     queue = list(_queue(link))
-    router = (f"router{i}", f"rs{i}" if side == "up" else f"rc{i}")
+    router = spots.routers[side]
     if link.bottleneck == "host":
-        host = ("client", f"c{i}") if side == "up" else ("server", f"s{i}")
-        return [*_stack(host, queue), *_stack(router, list(_line(link, far, rate)))]
+        parts = list(_line(link, far, rate))
+        return [*_stack(spots.hosts[side], queue), *_stack(router, parts)]
     if link.queue_discipline == "netem":
         return _stack(router, list(_line(link, str(link.queue_packets), _rate(link))))
     return _stack(router, [*_line(link, far, rate), *queue])
 
 
-def bottleneck(i: int, side: Side, link: Direction) -> Qdisc:
-    """The one that holds the queue in which packets of path `i` wait for the link."""
-    stands = shaping(i, side, link)
+def bottleneck(spots: Spots, side: Side, link: Direction) -> Qdisc:
+    """The one that holds the queue in which packets wait for the link."""
+    stands = shaping(spots, side, link)
     if link.queue_discipline == "netem":
         return stands[0]
-    innermost = [qdisc for qdisc in stands if qdisc.device == _device(i, side, link)]
+    where = spots.hosts if link.bottleneck == "host" else spots.routers
+    innermost = [qdisc for qdisc in stands if (qdisc.namespace, qdisc.device) == where[side]]
     return innermost[-1]
 
 
@@ -81,12 +108,6 @@ def exact_losses(i: int, side: Side, link: Direction) -> Iterator[str]:
         if ranges:
             numbers = ",".join(f"{a}-{b}" if b > a else f"{a}" for a, b in ranges)
             yield f"ip netns exec router{i} drop {device} {kind} {numbers}"
-
-
-def _device(i: int, side: Side, link: Direction) -> str:
-    if link.bottleneck == "host":
-        return f"c{i}" if side == "up" else f"s{i}"
-    return f"rs{i}" if side == "up" else f"rc{i}"
 
 
 def _stack(where: tuple[str, str], parts: Sequence[tuple[str, str]]) -> list[Qdisc]:
@@ -119,6 +140,8 @@ def _line(link: Direction, limit: str, rate: str) -> Iterator[tuple[str, str]]:
 
 
 def _rate(link: Direction) -> str:
+    if link.rate_bps == NO_RATE_BPS:
+        return _NO_RATE
     return units.format_rate(max(link.rate_bps, _OUTAGE_BPS))
 
 

@@ -28,7 +28,14 @@ TRANSPORTS = ("mptcp", "tcp")
 WORKLOADS = ("bulk", "transfers", "cbr", "requests", "web", "video", "frames")
 DIRECTIONS = ("up", "down", "both")
 ACTIONS = ("down", "up", "close", "change", "handover", "backup", "regular")
-MAX_PATHS = 8
+MAX_PATHS = 8  # of a connection
+#: Of all connections together; each has a pair of hosts, and path i the networks 10.0.i and 10.1.i.
+MAX_CONNECTIONS = 64
+MAX_ALL_PATHS = 128
+MAX_LINKS = 32
+MAX_CAPTURES = 64  # whose rings of 2 MiB the guest has memory for
+#: The rate of what does not limit it: a packet of 1514 bytes takes 12 ps.
+NO_RATE_BPS = 10**15
 MAX_EVENTS = 32
 MAX_OCCURRENCES = 50_000  # of all events together
 MAX_FACTOR = 1000
@@ -180,6 +187,36 @@ def _read_name(value: object) -> str:
     return value
 
 
+def _names(what: str, most: int) -> _Reads:
+    """A list of different names; a flag has it as text, with / between them."""
+
+    def read(value: object) -> tuple[str, ...]:
+        items = value.split(_LIST_SEPARATOR) if isinstance(value, str) else value
+        if not isinstance(items, list) or not 1 <= len(items) <= most:
+            raise ValueError(f"{what}: a list of 1 to {most} names is expected")
+        names = tuple(_read_name(item.strip() if isinstance(item, str) else item) for item in items)
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise ValueError(f"{twice[0]} is named twice")
+        return names
+
+    return _Reads(
+        read,
+        {
+            "anyOf": [
+                {"type": "string"},
+                {
+                    "type": "array",
+                    "items": _pattern(f"^{_NAME_PATTERN}$"),
+                    "minItems": 1,
+                    "maxItems": most,
+                    "uniqueItems": True,
+                },
+            ]
+        },
+    )
+
+
 def _read_file(value: object) -> str:
     if not isinstance(value, str) or not value or "\0" in value:
         raise ValueError("the name of a file is expected")
@@ -194,6 +231,12 @@ def _read_schedulers(value: object) -> tuple[str, ...]:
             'follow the name, e.g. "roundrobin:num_segments=2"'
         )
     return tuple(names)
+
+
+def _read_scheduler(value: object) -> str:
+    if not isinstance(value, str) or "," in value:
+        raise ValueError("one scheduler is expected, e.g. roundrobin:num_segments=2")
+    return value
 
 
 def _read_bitrates(value: object) -> tuple[int, ...]:
@@ -501,8 +544,11 @@ class LiteralDirection(_Literal):
     )
 
 
-class LiteralPath(LiteralDirection):
-    """A path between client and server, through a router of its own."""
+_Name = Annotated[str | None, _Reads(_read_name, _pattern(f"^{_NAME_PATTERN}$"))]
+
+
+class LiteralLink(LiteralDirection):
+    """A link that several paths share, between two routers."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -511,9 +557,7 @@ class LiteralPath(LiteralDirection):
         }
     )
 
-    name: Annotated[str | None, _Reads(_read_name, _pattern(f"^{_NAME_PATTERN}$"))] = _key(
-        "Name of the path, unique in the scenario.", ["wifi"]
-    )
+    name: _Name = _key("Its name, unique in the scenario.", ["wifi"])
     preset: Annotated[str | None, _choice("a preset", tuple(PRESETS))] = _key(
         "Kind of link, whose values hold where none is given.", ["lte"]
     )
@@ -522,6 +566,27 @@ class LiteralPath(LiteralDirection):
     )
     down: Annotated[LiteralDirection, _table("keys such as down.rate")] = Field(
         default=LiteralDirection(), description="What differs from server to client."
+    )
+
+
+class LiteralPath(LiteralLink):
+    """A path between client and server, through a router of its own."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "required": ["name"],
+            "anyOf": [
+                {"required": ["rate", "delay"]},
+                {"required": ["preset"]},
+                {"required": ["link"]},
+            ],
+        }
+    )
+
+    link: Annotated[tuple[str, ...] | None, _names("links", MAX_LINKS)] = _key(
+        "The link, or links in this order, that its packets go through behind its own router. With "
+        "one, the path needs no rate and no delay of its own.",
+        ["bottleneck", ["access", "backbone"]],
     )
 
 
@@ -542,14 +607,18 @@ class LiteralChange(_Literal):
 class LiteralEvent(LiteralChange):
     """Something that happens to a path while data is sent, once or again and again."""
 
-    model_config = ConfigDict(json_schema_extra={"required": ["at", "path", "action"]})
+    model_config = ConfigDict(
+        json_schema_extra={
+            "required": ["at", "action"],
+            "oneOf": [{"required": ["path"]}, {"required": ["link"]}],
+        }
+    )
 
     at: Annotated[int | None, _time("the time of an event", "0s", "86400s")] = _key(
         "When it happens first, counted from the start of the workload.", ["3s"]
     )
-    path: Annotated[str | None, _Reads(_read_name, _pattern(f"^{_NAME_PATTERN}$"))] = _key(
-        "Name of the path that it happens to.", ["lte"]
-    )
+    path: _Name = _key("Name of the path that it happens to.", ["lte"])
+    link: _Name = _key("Name of the link that it happens to, instead of a path.", ["bottleneck"])
     action: Annotated[str | None, _choice("an action", ACTIONS)] = _key(
         "down: the path loses every packet, both ways; up: it no longer does; close: the server "
         "gives up its address on the path, and the subflow ends; change: the rate, delay, jitter "
@@ -700,6 +769,46 @@ class LiteralWorkload(_Literal):
     )
 
 
+class LiteralConnection(_Literal):
+    """A connection between hosts of its own, over paths of its own."""
+
+    model_config = ConfigDict(json_schema_extra={"required": ["name", "paths"]})
+
+    name: _Name = _key("Its name, unique among the connections.", ["background"])
+    paths: Annotated[tuple[str, ...] | None, _names("paths", MAX_PATHS)] = _key(
+        "The paths that it is made over: of plain TCP one. No other connection has them; what "
+        "connections share is a link.",
+        [["wifi", "lte"], "wifi/lte"],
+    )
+    count: Annotated[int | None, _count("a count", 1, MAX_CONNECTIONS)] = _key(
+        "So many such connections, each between hosts of its own and over paths like these.",
+        [10],
+        1,
+    )
+    transport: Annotated[str | None, _choice("a transport", TRANSPORTS)] = _key(
+        "mptcp or tcp; by default that of the scenario.", ["tcp"]
+    )
+    scheduler: Annotated[str | None, _Reads(_read_scheduler, {"type": "string"})] = _key(
+        "Its scheduler; by default those of the scenario, one after the other.", ["minrtt"]
+    )
+    cc: Annotated[str | None, _choice("cc (congestion control)", CONGESTION_CONTROLS)] = _key(
+        "Its congestion control; by default that of the scenario.", ["reno"]
+    )
+    start: Annotated[int | None, _time("a start", "0s", "86400s")] = _key(
+        "When it is opened, after the start of the workload. A connection without one is there "
+        "before it, with all its subflows.",
+        ["5s"],
+        "0s",
+    )
+    end: Annotated[int | None, _time("an end", "100ms", "86400s")] = _key(
+        "Until when its application sends; by default until the end of the workload.", ["30s"]
+    )
+    workload: Annotated[LiteralWorkload, _table("keys such as kind and direction")] = Field(
+        default=LiteralWorkload(),
+        description="What it carries, but for video; by default as the scenario has it.",
+    )
+
+
 class LiteralScenario(_Literal):
     """A scenario of mptcplab."""
 
@@ -752,8 +861,23 @@ class LiteralScenario(_Literal):
         tuple[Annotated[LiteralPath, _table("name, rate and delay")], ...], _tables("path")
     ] = Field(
         default=(),
-        description="The paths, 1 to 8, each a table headed [[path]].",
-        json_schema_extra={"minItems": 1, "maxItems": MAX_PATHS},
+        description="The paths, each a table headed [[path]]: 1 to 8 of a connection.",
+        json_schema_extra={"minItems": 1, "maxItems": MAX_ALL_PATHS},
+    )
+    link: Annotated[
+        tuple[Annotated[LiteralLink, _table("name, rate and delay")], ...], _tables("link")
+    ] = Field(
+        default=(),
+        description="What paths share, each a table headed [[link]].",
+        json_schema_extra={"maxItems": MAX_LINKS},
+    )
+    connection: Annotated[
+        tuple[Annotated[LiteralConnection, _table("name and paths")], ...], _tables("connection")
+    ] = Field(
+        default=(),
+        description="The connections, each a table headed [[connection]]. Without one there is a "
+        "single pair of hosts with all paths.",
+        json_schema_extra={"maxItems": MAX_CONNECTIONS},
     )
     event: Annotated[
         tuple[Annotated[LiteralEvent, _table("at, path and action")], ...], _tables("event")
@@ -824,6 +948,14 @@ _TABLES: Mapping[str, type[BaseModel]] = {
     "path": LiteralPath,
     "path.up": LiteralDirection,
     "path.down": LiteralDirection,
+    "link": LiteralLink,
+    "link.up": LiteralDirection,
+    "link.down": LiteralDirection,
+    "link.trace": LiteralTrace,
+    "link.up.trace": LiteralTrace,
+    "link.down.trace": LiteralTrace,
+    "connection": LiteralConnection,
+    "connection.workload": LiteralWorkload,
     "path.trace": LiteralTrace,
     "path.up.trace": LiteralTrace,
     "path.down.trace": LiteralTrace,
@@ -841,11 +973,14 @@ def _unknown_key(place: Place, mistakes: Mistakes) -> str:
     word = str(place[-1])
     known = list(_TABLES[table].model_fields)
     # In TOML every key after a [table] belongs to that table: the commonest slip of all.
-    home = next((name for name, model in _TABLES.items() if word in model.model_fields), None)
+    homes = [name for name, model in _TABLES.items() if word in model.model_fields]
+    # many tables have a rate or a name; the plainest place is meant
+    home = next((name for name in homes if not name.startswith(("link", "connection"))), None)
+    home = home or next(iter(homes), None)
     if home is not None and not mistakes.flag(place):
         where = {
             "": "at the top of the file, before the first table",
-            **{name: f"in [[{name}]]" for name in ("path", "event")},
+            **{name: f"in [[{name}]]" for name in ("path", "event", "link", "connection")},
         }
         return f"unknown key here; {word} goes {where.get(home, f'in [{home}]')}"
     words = {**{key: key for key in known}, **{w: k for w, k in _OTHER_WORDS.items() if k in known}}

@@ -15,7 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mptcplab import handover, recorded, scheduler, states, timeline
-from mptcplab.definitions import METRICS, PATH_METRICS, RUN_METRICS
+from mptcplab.definitions import (
+    CONNECTION_METRICS,
+    LINK_METRICS,
+    METRICS,
+    PATH_METRICS,
+    RUN_METRICS,
+)
 from mptcplab.recorded import Flow, Interval, Subflow, increase, measured, summed
 from mptcplab.records import Records, Samples
 from mptcplab.scenario import Scenario
@@ -23,13 +29,18 @@ from mptcplab.schema import Value
 from mptcplab.states import State
 
 __all__ = [
+    "CONNECTION_METRICS",
+    "LINK_METRICS",
     "METRICS",
     "PATH_METRICS",
     "RUN_METRICS",
     "Goodput",
     "RunMetrics",
     "aggregation_benefit",
+    "bps",
     "goodput_series",
+    "jain_index",
+    "queue_metrics",
     "run_metrics",
 ]
 
@@ -55,11 +66,14 @@ class RunMetrics:
 
     `metrics` has one entry for each of RUN_METRICS, `paths` one dictionary for each path of the
     scenario, in its order, with one entry for each of PATH_METRICS. None is a figure that does
-    not exist for this run.
+    not exist for this run. `connections`, of a scenario that has some, and `links`, of each
+    direction of each shared link, are as CONNECTION_METRICS and LINK_METRICS say.
     """
 
     metrics: dict[str, Value]
     paths: list[dict[str, Value | str]]
+    connections: Sequence[dict[str, Any]] = ()
+    links: Sequence[dict[str, Value | str]] = ()
 
 
 class Goodput(NamedTuple):
@@ -91,7 +105,7 @@ def run_metrics(
     flow = recorded.flow(scenario, client, server, links, guest, way)
     interval, sender, receiver = flow.interval, flow.sender, flow.receiver
     goodputs = [
-        _bps(increase(c, "delivered_bytes", interval), interval) for c in receiver.connections
+        bps(increase(c, "delivered_bytes", interval), interval) for c in receiver.connections
     ]
     ofo = summed(receiver.connections, "ofo_bytes", flow)
     decisions = _decisions(scenario, flow)
@@ -99,7 +113,7 @@ def run_metrics(
         "goodput_bps": _goodput_bps(scenario, flow),
         "goodput_down_bps": None,
         "aggregation_benefit": None,
-        "fairness": _fairness(goodputs),
+        "fairness": jain_index(goodputs),
         "ofo_bytes_mean": _mean(ofo),
         "ofo_bytes_p50": _percentile(ofo, 50),
         "ofo_bytes_p95": _percentile(ofo, 95),
@@ -222,15 +236,15 @@ def _decisions(scenario: Scenario, flow: Flow) -> _Decisions | None:
 def _goodput_bps(scenario: Scenario, flow: Flow) -> float:
     size = scenario.workload.size_bytes
     if size and scenario.workload.kind == "bulk":
-        return _bps(size, flow.interval)
+        return bps(size, flow.interval)
     delivered = sum(
         increase(c, "delivered_bytes", flow.interval) for c in flow.receiver.connections
     )
-    return _bps(delivered, flow.interval)
+    return bps(delivered, flow.interval)
 
 
-def _fairness(goodputs: Sequence[float]) -> float | None:
-    """Jain's index (Jain, Chiu, Hawe 1984)."""
+def jain_index(goodputs: Sequence[float]) -> float | None:
+    """Jain's index (Jain, Chiu, Hawe 1984); None of fewer than two, or if nothing was carried."""
     squares = sum(goodput * goodput for goodput in goodputs)
     if len(goodputs) < 2 or not squares:
         return None
@@ -262,7 +276,7 @@ def _path_metrics(scenario: Scenario, flow: Flow, start_ns: int) -> list[dict[st
     for index, path in enumerate(scenario.paths):
         sending, receiving = flow.sender.on_path(index), flow.receiver.on_path(index)
         srtt_us = _mean_of_all(sending, "srtt_us", interval)
-        goodput_bps = _bps(received[index], interval)
+        goodput_bps = bps(received[index], interval)
         link_bps = timeline.mean_rate_bps(rates[path.name], begin_ns, end_ns)
         ofo = summed([subflow.records for subflow in receiving], "ofo_bytes", flow)
         mine = [reaction for reaction in reactions if reaction.dip.path == path.name]
@@ -290,7 +304,7 @@ def _path_metrics(scenario: Scenario, flow: Flow, start_ns: int) -> list[dict[st
                     STATE_METRICS[state]: share
                     for state, share in states.shares(of_time[index]).items()
                 },
-                **_queue_metrics(flow.queues.get(index), interval),
+                **queue_metrics(flow.queues.get(index), interval),
                 **_of_several("detection_s", [reaction.detection_ns for reaction in mine]),
                 **_of_several("recovery_s", [reaction.recovery_ns for reaction in mine]),
             }
@@ -298,7 +312,8 @@ def _path_metrics(scenario: Scenario, flow: Flow, start_ns: int) -> list[dict[st
     return paths
 
 
-def _queue_metrics(queue: Records | None, interval: Interval) -> dict[str, Value]:
+def queue_metrics(queue: Records | None, interval: Interval) -> dict[str, Value]:
+    """What was recorded of a queue, in the interval."""
     if queue is None:
         names = ("packets_mean", "packets_max", "delay_ms_mean", "dropped_packets")
         return {**dict.fromkeys(f"queue_{name}" for name in names), "lost_packets": None}
@@ -357,5 +372,6 @@ def _share(mask: npt.NDArray[np.bool_]) -> float | None:
     return int(np.count_nonzero(mask)) / len(mask) if len(mask) else None
 
 
-def _bps(count_bytes: int, interval: Interval) -> float:
+def bps(count_bytes: int, interval: Interval) -> float:
+    """So many bytes in an interval, in bit/s."""
     return count_bytes * _BITS_PER_BYTE * _NS_PER_S / interval.length_ns

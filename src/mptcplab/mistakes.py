@@ -13,6 +13,9 @@ from mptcplab.errors import InputError, Problem
 # The place of a value: keys and, in lists, indices from 0. A person sees indices from 1.
 Place = tuple[str | int, ...]
 
+#: The keys of a scenario that are lists of tables.
+LISTS = ("path", "event", "link", "connection")
+
 # A value that is not there: TOML has no null, but None is the "not given" of flags.
 ABSENT = object()
 
@@ -31,7 +34,7 @@ class Mistakes:
         """Something is wrong with what stands at `place`, or with `value` there."""
         self._bad.add(place)
         flag = self.flag(place)
-        own = place in self.flags and place[0] not in ("path", "event")
+        own = place in self.flags and place[0] not in LISTS
         key = "" if own else _shown_place(place)
         text = shown(self._value(place) if value is ABSENT else value)
         problem = Problem(flag or self.source, key, text, message)
@@ -54,6 +57,10 @@ class Mistakes:
         origins = (self.flags.get(place[:length], "") for length in range(len(place), 0, -1))
         return next(filter(None, origins), "")
 
+    def inside(self, *place: str | int) -> Mistakes:
+        """The same mistakes, for who knows places only from `place` on."""
+        return _Inside(self, place)
+
     def stop_if_any(self) -> None:
         """Raise InputError if there is any mistake."""
         if self._problems:
@@ -67,6 +74,23 @@ class Mistakes:
             except (KeyError, IndexError, TypeError):
                 return ABSENT
         return value
+
+
+class _Inside(Mistakes):
+    """Those of a part of a request."""
+
+    def __init__(self, whole: Mistakes, prefix: Place) -> None:
+        super().__init__(whole.source)
+        self._whole, self._prefix = whole, prefix
+
+    def add(self, place: Place, message: str, value: object = ABSENT) -> None:
+        self._whole.add((*self._prefix, *place), message, value)
+
+    def spoiled(self, place: Place) -> bool:
+        return self._whole.spoiled((*self._prefix, *place))
+
+    def flag(self, place: Place) -> str:
+        return self._whole.flag((*self._prefix, *place))
 
 
 def _shown_place(place: Place) -> str:

@@ -78,7 +78,7 @@ def measured_way(scenario: Scenario, client: Samples | None = None) -> Way:
     """
     if isinstance(scenario.workload, Program) and client is not None:
         sent = received = 0
-        for records in _parts(client.connection, client.connection["connection"]):
+        for records in by_connection(client.connection):
             sent += int(records["acked_bytes"][-1])
             received += int(records["delivered_bytes"][-1])
         return "down" if received > sent else "up"
@@ -102,7 +102,7 @@ def flow(
     sender, receiver = sides if way == "up" else reversed(sides)
     recorded = [client.connection, server.connection, *([] if queues is None else [queues])]
     times = np.unique(np.concatenate([part["time_ns"] for part in recorded])).astype(np.int64)
-    interval = _measured_interval(scenario, "server" if way == "up" else "client", times, guest)
+    interval = measured_interval(scenario, "server" if way == "up" else "client", times, guest)
     return Flow(
         way=way,
         sender=sender,
@@ -118,13 +118,13 @@ def side(scenario: Scenario, name: str, samples: Samples) -> Side:
 
     Refuses what would give wrong figures without being noticed.
     """
-    connections = list(_parts(samples.connection, samples.connection["connection"]))
+    connections = by_connection(samples.connection)
     if not connections and scenario.workload.kind in ("bulk", "program"):
         raise RunError(f"the records of the {name} have 0 connections; the workload has some")
     numbers = samples.subflow["connection"].astype(np.int64) << 8 | samples.subflow["n"]
     subflows = []
     for records in _parts(samples.subflow, numbers):
-        path = int(path_indices(records[:1])[0])
+        path = int(path_indices(records[:1], scenario.first_path)[0])
         if not 0 <= path < len(scenario.paths):
             local, remote = (
                 ".".join(str(octet) for octet in records[field][0])
@@ -189,6 +189,11 @@ def counted(records: Records, counter: str, times: Times) -> npt.NDArray[np.floa
     return counts
 
 
+def by_connection(records: Records) -> list[Records]:
+    """Connection records, those of each connection by themselves."""
+    return list(_parts(records, records["connection"]))
+
+
 def _parts(records: Records, numbers: npt.NDArray[Any]) -> Iterator[Records]:
     """The records of each number, in the order of the numbers."""
     known, which = np.unique(numbers, return_inverse=True)
@@ -198,19 +203,40 @@ def _parts(records: Records, numbers: npt.NDArray[Any]) -> Iterator[Records]:
         yield select(records, order[begin:end])
 
 
+def queue_device(scenario: Scenario, index: int, way: Way) -> str:
+    """The device with the queue in which packets of a path wait, where its rate is the lowest."""
+    path = scenario.paths[index]
+    shared = {link.name: (m, link) for m, link in enumerate(scenario.links, 1)}
+    stands = [(links.path_spots(scenario.first_path + index), getattr(path, way))]
+    for m, link in (shared[name] for name in path.links):
+        stands.append((links.link_spots(m), getattr(link, way)))
+    spots, narrowest = min(stands, key=lambda stand: stand[1].rate_bps)
+    return links.bottleneck(spots, way, narrowest).device
+
+
+def link_records(recorded: Records, device: str) -> Records:
+    """What was recorded of a device."""
+    return select(recorded, recorded["device"] == device.encode())
+
+
 def _queues(scenario: Scenario, recorded: Records, way: Way) -> Iterator[tuple[int, Records]]:
-    for index, path in enumerate(scenario.paths):
-        device = links.bottleneck(index + 1, way, getattr(path, way)).device
-        found = select(recorded, recorded["device"] == device.encode())
+    for index in range(len(scenario.paths)):
+        found = link_records(recorded, queue_device(scenario, index, way))
         if len(found):
             yield index, found
 
 
-def _measured_interval(
+def sample_times(samples: Mapping[str, Samples], queues: Records) -> Times:
+    """When samples were taken at any host, or of the links."""
+    found = [queues["time_ns"], *(each.connection["time_ns"] for each in samples.values())]
+    return np.unique(np.concatenate(found)).astype(np.int64)
+
+
+def measured_interval(
     scenario: Scenario, receiver: str, times: Times, guest: Mapping[str, Any]
 ) -> Interval:
     """t0 and t1; for a workload with a duration moved inwards to samples, so that counters fit."""
-    start = int(guest["start_ns"])
+    start = int(guest["start_ns"]) + scenario.start_ns
     workload = scenario.workload
     if workload.duration_ns is None:
         begin, end = start, int(guest["complete_ns"])

@@ -454,10 +454,11 @@ def select(records: Records, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]
     return chosen
 
 
-def path_indices(subflow: Records) -> npt.NDArray[np.int64]:
+def path_indices(subflow: Records, first: int = 1) -> npt.NDArray[np.int64]:
     """Index (from 0) of the path that each subflow record belongs to, by its two addresses.
 
-    Path i, from 1, joins 10.0.i.x (client) and 10.1.i.x (server); -1 stands for any other pair.
+    Path i, from `first` on, joins 10.0.i.x (client) and 10.1.i.x (server); a negative index stands
+    for any other pair.
     """
     local, remote = subflow["local_addr"], subflow["remote_addr"]
     on_a_path = (
@@ -467,7 +468,7 @@ def path_indices(subflow: Records) -> npt.NDArray[np.int64]:
         & (remote[:, 1] == 1 - local[:, 1])
         & (local[:, 2] == remote[:, 2])
     )
-    return np.where(on_a_path, local[:, 2].astype(np.int64) - 1, -1)
+    return np.where(on_a_path, local[:, 2].astype(np.int64) - first, -1)
 
 
 def markdown() -> str:

@@ -7,7 +7,7 @@ The table takes the document, never a live run, so that it can be made again fro
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,8 @@ Entry = dict[str, Any]
 Document = dict[str, Any]
 
 _MBIT, _KIB = 1e6, 1024.0
+# A direction of a link that is used less carries acknowledgments.
+_WORTH_TELLING = 0.1
 # The columns of the presets' table that both directions share.
 _SHARED_KEYS = ("delay", "loss", "queue")
 
@@ -61,17 +63,19 @@ def run_entry(
             ],
         )
     entry: Entry = {"scheduler": scenario.scheduler.label, "seed": scenario.seed}
-    if scenario.transport == "tcp":
+    if scenario.transport == "tcp" and not scenario.connections:
         entry |= {"transport": "tcp", "path": scenario.paths[0].name}
     entry["status"] = status
     if status != "ok":
         entry["reason"] = reason
+    shared = {"connections": list(run_metrics.connections), "links": list(run_metrics.links)}
     return entry | {
         "virtual_s": virtual_s,
         "wall_s": wall_s,
         "data_packets": run_metrics.metrics.get("data_packets"),
         "metrics": none | run_metrics.metrics,
         "paths": [dict(path) for path in run_metrics.paths],
+        **{key: values for key, values in shared.items() if values},
         "directory": directory,
     }
 
@@ -236,6 +240,10 @@ _VIEWS = {
 
 def headline(kind: str, entry: Entry) -> str:
     """What a run that ended well is about, in two words."""
+    if "connections" in entry:
+        fairness = entry["metrics"]["fairness"]
+        index = "" if fairness is None else f", Jain's index {fairness:.4f}"
+        return f"{entry['metrics']['goodput_bps'] / _MBIT:.2f} Mbit/s{index}"
     first = _VIEWS[kind].left[0]
     value = entry["metrics"][first.metric]
     return f"{'-' if value is None else f'{value / first.unit:.2f}'} {_VIEWS[kind].text}"
@@ -244,8 +252,11 @@ def headline(kind: str, entry: Entry) -> str:
 def comparison_table(document: Document) -> Group:
     """A row per scheduler, medians over seeds with the range below; notes underneath.
 
-    Plain ASCII; fits 80 columns whatever the number of paths is.
+    Of a scenario with connections a row per connection. Plain ASCII; fits 80 columns whatever the
+    number of paths is.
     """
+    if document["scenario"].get("connections"):
+        return _connections_table(document)
     view = _VIEWS[document["scenario"]["workload"]["kind"]]
     table = Table(box=RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("Scheduler", overflow="fold")
@@ -306,6 +317,98 @@ def best_first(document: Document) -> list[Figure]:
     return [figure for figure in figures if any(figure.values.values())]
 
 
+def _connections_table(document: Document) -> Group:
+    """For each scheduler what each of the connections got, and all of them together."""
+    table = Table(box=RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("Scheduler", overflow="fold")
+    table.add_column("Connection", overflow="fold")
+    for head in (
+        *("Goodput\n\nMbit/s", "In common\ntime\nMbit/s", "Share\n\n%"),
+        *("Round\ntrip\nms", "Retrans-\nmitted\npackets"),
+    ):
+        table.add_column(head, justify="right", no_wrap=True)
+    for scheduler, runs in by_scheduler(document["runs"]).items():
+        good = ended_well(runs)
+        name = (
+            scheduler if len(good) == len(runs) else f"{scheduler}\n{len(good)} of {len(runs)} ok"
+        )
+        if not good:
+            table.add_row(name)
+            continue
+        for index, first in enumerate(good[0]["connections"]):
+            mine = [run["connections"][index] for run in good]
+            table.add_row(
+                name if not index else "",
+                f"{first['name']}\n{_how(first)}",
+                _spread([one["goodput_bps"] for one in mine], _MBIT, 4),
+                _spread([one["common_goodput_bps"] for one in mine], _MBIT, 4),
+                _spread([one["share"] for one in mine], 0.01, 3),
+                _spread([_round_trip_ms(run, first["paths"]) for run in good], 1, 3),
+                _spread([one["metrics"]["retransmitted_packets"] for one in mine], 1, 1),
+            )
+        table.add_row(
+            "",
+            "all",
+            _spread([run["metrics"]["goodput_bps"] for run in good], _MBIT, 4),
+            *("", "", ""),
+            _spread([run["metrics"]["retransmitted_packets"] for run in good], 1, 1),
+        )
+        table.add_row()
+    return Group(table, *(Text(note) for note in _connection_notes(document)))
+
+
+def _how(connection: Mapping[str, Any]) -> str:
+    """Over what and how a connection was made, in a few words."""
+    if connection["transport"] == "tcp":
+        return f"tcp, {connection['cc']}"
+    return f"{connection['scheduler']}, {connection['cc']}"
+
+
+def _round_trip_ms(run: Entry, paths: Sequence[str]) -> float | None:
+    """The mean over the paths of a connection that had one."""
+    known = [p["srtt_ms_mean"] for p in run["paths"] if p["name"] in paths]
+    known = [value for value in known if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _connection_notes(document: Document) -> list[str]:
+    runs = document["runs"]
+    notes = [
+        _seeds_note(runs),
+        "Goodput: of a connection over its own life, of all over the whole run, after warm-up.",
+        "In common time: while all of them send. Share: of what all have then.",
+        *_fairness_notes(runs),
+        *_link_notes(runs),
+        _DEFINED,
+    ]
+    return [*notes, *_failures(runs, "scheduler", "")]
+
+
+def _fairness_notes(runs: Sequence[Entry]) -> Iterator[str]:
+    for scheduler, mine in by_scheduler(runs).items():
+        found = [run["metrics"]["fairness"] for run in ended_well(mine)]
+        if any(value is not None for value in found):
+            index = _spread(found, 1, 4, between=" (", after=")")
+            yield f"Jain's fairness index in the common time, {scheduler}: {index}"
+
+
+def _link_notes(runs: Sequence[Entry]) -> Iterator[str]:
+    """What became of the links that paths share, where they carried something to speak of."""
+    for scheduler, mine in by_scheduler(runs).items():
+        good = ended_well(mine)
+        for index, first in enumerate(good[0].get("links", ()) if good else ()):
+            all_ = [run["links"][index] for run in good]
+            used = _median([link["utilisation"] for link in all_])
+            if used is None or used < _WORTH_TELLING:
+                continue
+            queue = _median([link["queue_delay_ms_mean"] for link in all_])
+            dropped = _median([link["queue_dropped_packets"] for link in all_])
+            yield (
+                f"Link {first['name']} {first['direction']}, {scheduler}: {100 * used:.1f} % used, "
+                f"{queue or 0:.1f} ms in its queue, {dropped or 0:.0f} packets dropped"
+            )
+
+
 def _of_runs(runs: Sequence[Entry], column: _Column) -> str:
     return _spread([run["metrics"][column.metric] for run in runs], column.unit, column.digits)
 
@@ -358,13 +461,8 @@ def parameter_table(parameters: Iterable[Parameter]) -> Table:
 def _notes(document: Document, view: _View) -> list[str]:
     """What a first-time reader of the table must know, what is compared with, and what failed."""
     runs, baselines = document["runs"], document["baselines"]
-    seeds = sorted({run["seed"] for run in runs})
-    if len(seeds) > 1:
-        numbers = f"Median of {len(seeds)} seeds, and below it the range from lowest to highest."
-    else:
-        numbers = f"One run each, seed {seeds[0]}." if seeds else "No runs."
     warmup_ns = document["scenario"]["workload"]["warmup_ns"]
-    notes = [numbers]
+    notes = [_seeds_note(runs)]
     if document["scenario"]["workload"]["kind"] == "bulk":
         after = f" after {format_time(warmup_ns)} of warm-up" if warmup_ns else ""
         benefit = "1 = all paths used in full, 0 = as good as the best alone."
@@ -376,7 +474,7 @@ def _notes(document: Document, view: _View) -> list[str]:
         ]
     elif warmup_ns:
         notes.append(f"The first {format_time(warmup_ns)} are warm-up, and not measured.")
-    notes += view.notes
+    notes += [*view.notes, *_link_notes(runs)]
     alone = []
     first = view.left[0]
     for path in document["scenario"]["paths"]:
@@ -388,6 +486,13 @@ def _notes(document: Document, view: _View) -> list[str]:
     if alone:
         notes.append(f"Plain TCP over one path alone, {view.text}: {''.join(alone)}")
     return [*notes, *_failures(runs, "scheduler", ""), *_failures(baselines, "path", "plain TCP, ")]
+
+
+def _seeds_note(runs: Sequence[Entry]) -> str:
+    seeds = sorted({run["seed"] for run in runs})
+    if len(seeds) > 1:
+        return f"Median of {len(seeds)} seeds, and below it the range from lowest to highest."
+    return f"One run each, seed {seeds[0]}." if seeds else "No runs."
 
 
 def _failures(entries: Sequence[Entry], by: str, kind: str) -> list[str]:

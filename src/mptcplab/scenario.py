@@ -22,18 +22,26 @@ from pydantic import BaseModel, ConfigDict
 
 from mptcplab import scheduler, trace, units, workload
 from mptcplab.literal import (
+    MAX_ALL_PATHS,
+    MAX_CAPTURES,
+    MAX_CONNECTIONS,
     MAX_EVENTS,
+    MAX_LINKS,
     MAX_OCCURRENCES,
     MAX_PATHS,
     MAX_QUEUE_PACKETS,
     MAX_SEED,
+    NO_RATE_BPS,
     PACKET_BYTES,
     Bytes,
     Factor,
     LiteralChange,
+    LiteralConnection,
     LiteralDirection,
     LiteralEvent,
+    LiteralLink,
     LiteralPath,
+    LiteralScenario,
     LiteralTrace,
     LiteralWorkload,
     json_schema,
@@ -43,14 +51,17 @@ from mptcplab.mistakes import Mistakes, Place, one_of, printable, shown, suggest
 from mptcplab.presets import PRESETS
 from mptcplab.scheduler import Choice, Scheduler, SpecError
 from mptcplab.trace import Step
-from mptcplab.workload import AnyWorkload, Program, Workload
+from mptcplab.workload import AnyWorkload, Program, Video, Workload
 
 __all__ = [
     "PACKET_BYTES",
     "Change",
+    "Connection",
     "Direction",
     "Event",
     "Flags",
+    "Link",
+    "Pair",
     "Path",
     "Program",
     "Request",
@@ -59,7 +70,9 @@ __all__ = [
     "from_flags",
     "json_schema",
     "load_file",
+    "parse_connection_flag",
     "parse_event_flag",
+    "parse_link_flag",
     "parse_path_flag",
     "parse_workload_flag",
 ]
@@ -107,7 +120,8 @@ TraceStep = tuple[int, int | None, int | None, float | None]
 class Direction(_Resolved):
     """One direction of a path, as it is shaped on the way: up is client to server, down the other.
 
-    A rate of 0 is an outage: what comes waits. `loss` is the mean; with a `loss_burst` that of two
+    A rate of 0 is an outage: what comes waits; NO_RATE_BPS limits nothing, as of a path that leaves
+    it to its links. `loss` is the mean; with a `loss_burst` that of two
     states, of which the bad one lasts for so many packets. `drop` and `drop_acks` are the
     packets, with data and without, that are lost, from which number to which. The queue is limited
     by packets or by bytes; the other is None. `cross_bps` is the rate of a stream of UDP packets
@@ -135,12 +149,18 @@ class Direction(_Resolved):
     steps: tuple[TraceStep, ...] = ()
 
 
-class Path(_Resolved):
-    """A pair of addresses with a link each way."""
+class Link(_Resolved):
+    """A link each way: that of a path, or one between two routers which several paths share."""
 
     name: str
     up: Direction
     down: Direction
+
+
+class Path(Link):
+    """A pair of addresses with a link each way, and then, by name, the shared ones in `links`."""
+
+    links: tuple[str, ...] = ()
 
 
 class Change(_Resolved):
@@ -179,15 +199,67 @@ class Event(_Resolved):
     down: Change = Change()
 
 
+class Connection(_Resolved):
+    """A connection between hosts of its own, opened `start_ns` after the start of the workload.
+
+    Its `paths`, by name, are no other's. `scheduler` None: that of the scenario. The duration of
+    its `workload` counts from its own start. With a start of 0 it is there before, as all are
+    without connections of their own.
+    """
+
+    name: str
+    paths: tuple[str, ...]
+    transport: Literal["mptcp", "tcp"]
+    scheduler: Choice | None
+    cc: str
+    start_ns: int = 0
+    workload: AnyWorkload
+
+    @property
+    def end_ns(self) -> int | None:
+        """Until when it sends; None: until its data has arrived."""
+        duration_ns = self.workload.duration_ns
+        return None if duration_ns is None else self.start_ns + duration_ns
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A client and a server: their namespaces, and the connections between them.
+
+    Its paths are those of the scenario from number `first` on, which counts from 1.
+    """
+
+    client: str
+    server: str
+    first: int
+    connection: Connection
+    paths: tuple[Path, ...]
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of its paths."""
+        return range(self.first, self.first + len(self.paths))
+
+
 class Scenario(_Resolved):
     """One run, completely: together with the kernel and guest builds it fixes every byte.
 
-    `events` are in the order of time. `pcap` and `trace` add files to what the run leaves:
-    captures at all hosts, and the scheduler's decisions. They change nothing else.
+    `events` are in the order of time; they happen to paths and to links, whose names differ.
+    Without `connections` there is one pair of hosts, to which transport, scheduler, cc and workload
+    belong. With them, the paths are in their order, and the workload says how long all of it lasts.
+    `pcap` and `trace` add files to what the run leaves: captures at all hosts, and the scheduler's
+    decisions. They change nothing else.
+
+    One connection out of several, seen alone, has `first_path` and `start_ns`: the number of its
+    first path, and its own start.
     """
 
     paths: tuple[Path, ...]
+    links: tuple[Link, ...] = ()
+    connections: tuple[Connection, ...] = ()
     events: tuple[Event, ...]
+    first_path: int = 1
+    start_ns: int = 0
     transport: Literal["mptcp", "tcp"]
     scheduler: Choice
     cc: str
@@ -212,6 +284,50 @@ class Scenario(_Resolved):
             }
         )
 
+    def pairs(self) -> list[Pair]:
+        """The pairs of hosts: one for each connection, or the only one."""
+        found, first = [], self.first_path
+        for number, connection in enumerate(self.connections or (self._only_connection(),), 1):
+            suffix = str(number) if number > 1 else ""
+            paths = self.paths[first - self.first_path :][: len(connection.paths)]
+            found.append(Pair(f"client{suffix}", f"server{suffix}", first, connection, paths))
+            first += len(paths)
+        return found
+
+    def _only_connection(self) -> Connection:
+        return Connection(
+            name="",
+            paths=tuple(path.name for path in self.paths),
+            transport=self.transport,
+            scheduler=None,
+            cc=self.cc,
+            workload=self.workload,
+        )
+
+    def scheduler_of(self, connection: Connection) -> Choice:
+        return self.scheduler if connection.scheduler is None else connection.scheduler
+
+    def choices(self) -> list[Choice]:
+        """The schedulers that the run uses, each once."""
+        mptcp = [p.connection for p in self.pairs() if p.connection.transport == "mptcp"]
+        return list(dict.fromkeys(map(self.scheduler_of, mptcp)))
+
+    def alone(self, pair: Pair) -> Scenario:
+        """One connection of several by itself, with all that happens to the links it shares."""
+        connection = pair.connection
+        return self.model_copy(
+            update={
+                "paths": pair.paths,
+                "connections": (),
+                "transport": connection.transport,
+                "scheduler": self.scheduler_of(connection),
+                "cc": connection.cc,
+                "workload": connection.workload,
+                "first_path": pair.first,
+                "start_ns": connection.start_ns,
+            }
+        )
+
     def single_path(self, name: str) -> Scenario:
         """The baseline: plain TCP over the path of that name alone, all else the same.
 
@@ -224,10 +340,12 @@ class Scenario(_Resolved):
             raise ValueError(f"path {name!r} does not last to the end")
         changes = {
             "paths": paths,
+            "links": tuple(link for link in self.links if link.name in paths[0].links),
             "events": tuple(
                 event
                 for event in self.events
-                if event.path == name and event.action not in _PRIORITY
+                if (event.path == name and event.action not in _PRIORITY)
+                or event.path in paths[0].links
             ),
             "transport": "tcp",
             "scheduler": Choice(name=scheduler.DEFAULT),
@@ -238,7 +356,11 @@ class Scenario(_Resolved):
     def lasting_paths(self) -> list[str]:
         """The names of the paths that are up and open at the end."""
         last = {e.path: e.action for e in self.events if e.action in _UP_OR_NOT and not e.lasts_ns}
-        return [path.name for path in self.paths if last.get(path.name, "up") == "up"]
+        return [
+            path.name
+            for path in self.paths
+            if all(last.get(name, "up") == "up" for name in (path.name, *path.links))
+        ]
 
 
 @dataclass(frozen=True)
@@ -269,14 +391,17 @@ class Request:
 class Flags:
     """Command-line flags, each as written; None (no flag) leaves the file or the default be.
 
-    `path` holds one text per --path; if there is any, the file's paths are replaced; `event` is
-    the same for --event. `scheduler` is one or several, with commas. `workload` replaces that of
-    the file, and what further flags say of it goes before it. Of bulk, a --duration replaces the
-    size, and a --size the duration and the warm-up. `pcap` and `trace` are flags alone: they say
-    what is kept of a run, not what it is. A `program` replaces the file's workload.
+    `path` holds one text per --path; if there is any, the file's paths are replaced; `link`,
+    `connection` and `event` are the same for their flags. `scheduler` is one or several, with
+    commas. `workload` replaces that of the file, and what further flags say of it goes before it.
+    Of bulk, a --duration replaces the size, and a --size the duration and the warm-up. `pcap` and
+    `trace` are flags alone: they say what is kept of a run, not what it is. A `program` replaces
+    the file's workload.
     """
 
     path: Sequence[str] = ()
+    link: Sequence[str] = ()
+    connection: Sequence[str] = ()
     event: Sequence[str] = ()
     scheduler: str | None = None
     cc: str | None = None
@@ -321,7 +446,32 @@ def from_flags(
     return _request(flags, Mistakes("the command line"), known, single, FilePath())
 
 
-def parse_path_flag(text: str) -> dict[str, Any]:
+def parse_link_flag(text: str) -> dict[str, Any]:
+    """The literal link of a --link flag, which is written as a path; see `parse_path_flag`."""
+    return parse_path_flag(text, "a link is", "bottleneck:10mbit,10ms,queue=100")
+
+
+def parse_connection_flag(text: str) -> dict[str, Any]:
+    """The literal connection of a --connection flag: NAME:paths=PATH/PATH,KEY=VALUE...
+
+    "tcp:paths=t,cc=reno,workload.direction=down". Raises ValueError if the text has not this form.
+    """
+    form = "a connection is NAME:KEY=VALUE,..., e.g. tcp:paths=t,transport=tcp,cc=reno"
+    name, colon, rest = text.partition(":")
+    connection: dict[str, Any] = {"name": name.strip()}
+    if not colon:
+        raise ValueError(f"no colon after the name; {form}")
+    for item in rest.split(","):
+        key, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or not value:
+            raise ValueError(f"{shown(item.strip())} is not KEY=VALUE; {form}")
+        _put(connection, key, value, form, ("workload",))
+    return connection
+
+
+def parse_path_flag(
+    text: str, what: str = "a path is", example: str = "wifi:50mbit,10ms,queue=200"
+) -> dict[str, Any]:
     """The literal path of a --path flag: NAME:RATE,DELAY and then any KEY=VALUE.
 
     "lte:20mbit,40ms,loss=0.1%,down.rate=10mbit" gives the table that a [[path]] of the file would
@@ -330,7 +480,7 @@ def parse_path_flag(text: str) -> dict[str, Any]:
     says, as with any other name. Raises ValueError if the text has not this form.
     """
     name, colon, rest = text.partition(":")
-    form = "a path is NAME:RATE,DELAY[,KEY=VALUE...], e.g. wifi:50mbit,10ms,queue=200"
+    form = f"{what} NAME:RATE,DELAY[,KEY=VALUE...], e.g. {example}"
     path: dict[str, Any] = {"name": name.strip()}
     if not colon and path["name"] not in PRESETS:
         hint = suggestion(path["name"], PRESETS.keys()) or ";"
@@ -350,7 +500,7 @@ def parse_path_flag(text: str) -> dict[str, Any]:
         if not value:
             raise ValueError(f"nothing after {shown(key)}; {form}")
         _put(path, key, value, form)
-    if by_name and not {"rate", "delay"} <= path.keys():
+    if by_name and not {"rate", "delay"} <= path.keys() and "link" not in path:
         path.setdefault("preset", path["name"])
     return path
 
@@ -358,7 +508,8 @@ def parse_path_flag(text: str) -> dict[str, Any]:
 def parse_event_flag(text: str) -> dict[str, Any]:
     """The literal event of an --event flag: TIME:PATH:ACTION and then any KEY=VALUE.
 
-    "3s:lte:down", or "15s:lte:change,rate=x0.1,lasts=2s". Raises ValueError if the text has not
+    "3s:lte:down", or "15s:lte:change,rate=x0.1,lasts=2s"; PATH is the name of a path or, as
+    link=NAME, of a link. Raises ValueError if the text has not
     this form.
     """
     form = "an event is TIME:PATH:ACTION[,KEY=VALUE...], e.g. 3s:lte:down"
@@ -366,7 +517,9 @@ def parse_event_flag(text: str) -> dict[str, Any]:
     if len(parts) != 3:
         raise ValueError(form)
     action, *items = (item.strip() for item in parts[2].split(","))
-    event: dict[str, Any] = {"at": parts[0], "path": parts[1], "action": action}
+    key, equals, name = (part.strip() for part in parts[1].partition("="))
+    event: dict[str, Any] = {"at": parts[0], "action": action}
+    event |= {"link": name} if equals and key == "link" else {"path": parts[1]}
     for item in items:
         key, equals, value = (part.strip() for part in item.partition("="))
         if not equals or not value:
@@ -394,11 +547,17 @@ def parse_workload_flag(text: str) -> dict[str, Any]:
     return workload
 
 
-def _put(table: dict[str, Any], key: str, value: str, form: str) -> None:
-    """Set `key`, which may be one of a direction (up.rate), of a literal table."""
+def _put(
+    table: dict[str, Any],
+    key: str,
+    value: str,
+    form: str,
+    inside: Sequence[str] = ("up", "down"),
+) -> None:
+    """Set `key` of a literal table, which may be one of a table inside (up.rate)."""
     side, dot, inner = key.partition(".")
     home: Any = table
-    if dot and side in ("up", "down"):
+    if dot and side in inside:
         home = table.setdefault(side, {})
     else:
         inner = key
@@ -450,7 +609,12 @@ def _syntax_message(text: str, error: str) -> str:
 
 
 _WORKLOAD_KEYS = tuple(LiteralWorkload.model_fields)
-_LIST_FLAGS = {"path": parse_path_flag, "event": parse_event_flag}
+_LIST_FLAGS: Mapping[str, Callable[[str], dict[str, Any]]] = {
+    "path": parse_path_flag,
+    "link": parse_link_flag,
+    "connection": parse_connection_flag,
+    "event": parse_event_flag,
+}
 _BARE_FLAGS = ("pcap", "trace", "program")
 
 
@@ -467,28 +631,36 @@ def _request(
     if not literal.path:
         form = "each headed [[path]] with name, rate and delay, or as --path wifi:50mbit,10ms"
         mistakes.missing(("path",), f"1 to {MAX_PATHS} paths are needed, {form}")
-    if len(literal.path) > MAX_PATHS:
-        mistakes.add(("path",), f"{len(literal.path)} paths; at most {MAX_PATHS} are possible")
+    if len(literal.path) > MAX_PATHS and not literal.connection:
+        message = f"{len(literal.path)} paths; at most {MAX_PATHS} are possible"
+        mistakes.add(("path",), message)
     load: AnyWorkload | None = flags.program
     if load is None:
         page_folder = FilePath() if mistakes.flag(("workload", "page")) else folder
         load = workload.resolve(literal.workload, page_folder, mistakes)
     traces = _Traces(FilePath() if mistakes.flag(("path",)) else folder, load, mistakes)
-    paths = _paths(literal.path, traces, mistakes)
-    if mistakes.flag(("scheduler",)):
-        folder = FilePath()
+    links, paths = _links_and_paths(literal, traces, mistakes)
+    scheduler_folder = FilePath() if mistakes.flag(("scheduler",)) else folder
     known = scheduler.known() if known is None else known
     specs = tuple(
         name
         for spec in literal.scheduler or (scheduler.DEFAULT,)
         for name in (known if spec == scheduler.ALL else (spec,))
     )
-    schedulers, sources = _schedulers(specs, known, folder, mistakes)
+    sources: dict[str, FilePath] = {}
+    schedulers = _schedulers(specs, known, scheduler_folder, ("scheduler",), sources, mistakes)
     if single and len(specs) > 1:
         message = f"{len(specs)} schedulers, where one is run; to compare: mptcplab compare"
         mistakes.add(("scheduler",), message)
     transport: Any = literal.transport or "mptcp"
-    if transport == "tcp":
+    connections: tuple[Connection, ...] = ()
+    if literal.connection:
+        connections = _connections(literal, load, known, folder, sources, mistakes)
+        asked = {each.scheduler or schedulers[0] for each in connections if schedulers}
+        if flags.trace and connections and all(c.name == scheduler.DEFAULT for c in asked):
+            message = "no connection has a scheduler whose decisions are recorded; default has none"
+            mistakes.add(("trace",), message)
+    elif transport == "tcp":
         if len(literal.path) > 1:
             message = f"plain TCP runs over exactly one path, not over {len(literal.path)}"
             mistakes.add(("transport",), message)
@@ -499,9 +671,9 @@ def _request(
     elif flags.trace and scheduler.DEFAULT in [choice.name for choice in schedulers]:
         message = "the decisions of default, which is upstream's, are not recorded; choose another"
         mistakes.add(("trace",), message)
-    names = [path.name for path in literal.path if path.name is not None]
-    events = _events(literal.event, names, transport, load, mistakes)
-    _check_event_losses(literal.event, paths, mistakes)
+    events = _events(literal, connections, transport, load, mistakes)
+    _check_event_losses(literal.event, (*paths, *links), mistakes)
+    _check_event_rates(literal.event, paths, mistakes)
     sample_interval_ns = literal.sample_interval or DEFAULT_SAMPLE_INTERVAL_NS
     if load and sample_interval_ns > (load.duration_ns or sample_interval_ns):
         mistakes.add(("sample_interval",), "longer than the duration; nothing would be sampled")
@@ -512,8 +684,17 @@ def _request(
         mistakes.add(("repeat",), message)
     mistakes.stop_if_any()
     assert load, "a workload without mistakes is resolved"
+    if connections:
+        paths, events = _of_connections(literal.connection, connections, paths, events)
+    places = 2 * max(len(connections), 1) + len(paths) + 2 * len(links)
+    if flags.pcap and places > MAX_CAPTURES:
+        message = f"{places} hosts and routers; at most {MAX_CAPTURES} can be captured at"
+        mistakes.add(("pcap",), message)
+        mistakes.stop_if_any()
     base = Scenario(
         paths=paths,
+        links=links,
+        connections=connections,
         events=events,
         transport=transport,
         scheduler=schedulers[0],
@@ -585,12 +766,12 @@ def _schedulers(
     specs: Sequence[str],
     known: Mapping[str, Scheduler],
     folder: FilePath,
+    place: Place,
+    sources: dict[str, FilePath],
     mistakes: Mistakes,
-) -> tuple[tuple[Choice, ...], dict[str, FilePath]]:
-    """The schedulers that can be resolved, and the files of those that are a person's own."""
-    place = ("scheduler",)
+) -> tuple[Choice, ...]:
+    """The schedulers that can be resolved; the files of a person's own are added to `sources`."""
     choices: list[Choice] = []
-    sources: dict[str, FilePath] = {}
     for spec in specs:
         try:
             choice, found = scheduler.choose(spec, known, folder)
@@ -606,17 +787,238 @@ def _schedulers(
         if choice in choices:
             mistakes.add(place, "named twice", spec)
         choices.append(choice)
-    return tuple(choices), sources
+    return tuple(choices)
+
+
+# Connections
+
+
+def _connections(
+    literal: LiteralScenario,
+    load: AnyWorkload | None,
+    known: Mapping[str, Scheduler],
+    folder: FilePath,
+    sources: dict[str, FilePath],
+    mistakes: Mistakes,
+) -> tuple[Connection, ...]:
+    """Every connection; one with a count stands for several, whose paths are named as they are.
+
+    Mistakes are noted for those that cannot be.
+    """
+    if isinstance(load, Program):
+        message = "programs run at one client and one server; leave the connections out"
+        mistakes.add(("connection",), message)
+        return ()
+    found: list[Connection] = []
+    names: dict[str, int] = {}
+    users: dict[str, int] = {}
+    for index, each in enumerate(literal.connection):
+        place: Place = ("connection", index)
+        _check_users(each, place, literal.path, users, mistakes)
+        connection = _connection(literal, each, index, load, known, folder, sources, mistakes)
+        if each.name is None:
+            message = 'every connection has a name, e.g. "background"'
+            mistakes.missing((*place, "name"), message)
+            continue
+        copies = _copies(each.name, each.count)
+        for name in copies:
+            if name in names:
+                message = f"also the name of connection[{names[name]}]; names are unique"
+                mistakes.add((*place, "name"), message)
+            names.setdefault(name, index + 1)
+        if connection:
+            found += [
+                connection.model_copy(
+                    update={
+                        "name": name,
+                        "paths": tuple(_copies(p, each.count)[i] for p in connection.paths),
+                    }
+                )
+                for i, name in enumerate(copies)
+            ]
+    for index, path in enumerate(literal.path):
+        if path.name is not None and path.name not in users:
+            mistakes.add(("path", index), "no connection has this path", path.name)
+    if len(found) > MAX_CONNECTIONS:
+        message = f"{len(found)} connections in all; at most {MAX_CONNECTIONS} are possible"
+        mistakes.add(("connection",), message)
+    count = sum(len(connection.paths) for connection in found)
+    if count > MAX_ALL_PATHS:
+        message = f"{count} paths in all; at most {MAX_ALL_PATHS} are possible"
+        mistakes.add(("connection",), message)
+    return tuple(found)
+
+
+def _copies(name: str, count: int | None) -> list[str]:
+    """What the copies of something are called; with a count, NAME-1 and so on."""
+    return [name] if count is None else [f"{name}-{i}" for i in range(1, count + 1)]
+
+
+def _check_users(
+    connection: LiteralConnection,
+    place: Place,
+    paths: Sequence[LiteralPath],
+    users: dict[str, int],
+    mistakes: Mistakes,
+) -> None:
+    """Note what is wrong with the paths of a connection; `users` has which path is whose."""
+    names = [path.name for path in paths if path.name is not None]
+    if connection.paths is None:
+        mistakes.missing((*place, "paths"), 'every connection has its paths, e.g. ["wifi", "lte"]')
+    for name in connection.paths or ():
+        if name not in names:
+            hint = suggestion(name, names) or ";"
+            known = f" the paths are {', '.join(names)}" if names else " there are no paths"
+            mistakes.add((*place, "paths"), f"unknown path{hint}{known}", name)
+        elif name in users:
+            message = (
+                f"also a path of connection[{users[name]}]; each has paths of its own, and what "
+                "they share is a [[link]]"
+            )
+            mistakes.add((*place, "paths"), message, name)
+        users.setdefault(name, int(place[1]) + 1)
+
+
+def _connection(
+    whole: LiteralScenario,
+    literal: LiteralConnection,
+    index: int,
+    load: AnyWorkload | None,
+    known: Mapping[str, Scheduler],
+    folder: FilePath,
+    sources: dict[str, FilePath],
+    mistakes: Mistakes,
+) -> Connection | None:
+    """A connection without its copies; None, with a mistake noted, if it cannot be."""
+    place: Place = ("connection", index)
+    if mistakes.flag(place):
+        folder = FilePath()
+    transport: Any = literal.transport or whole.transport or "mptcp"
+    choice = None
+    if transport == "tcp":
+        if len(literal.paths or ()) > 1:
+            message = f"plain TCP runs over exactly one path, not over {len(literal.paths or ())}"
+            mistakes.add((*place, "paths"), message)
+        if literal.scheduler is not None:
+            mistakes.add((*place, "scheduler"), "plain TCP has no scheduler; leave it out")
+    elif literal.scheduler is not None:
+        where = (*place, "scheduler")
+        choices = _schedulers([literal.scheduler], known, folder, where, sources, mistakes)
+        if not choices:
+            return None
+        choice = choices[0]
+    own = _own_workload(whole, literal, index, load, folder, mistakes)
+    if own is None or literal.paths is None:
+        return None
+    return Connection(
+        name=literal.name or "",
+        paths=literal.paths,
+        transport=transport,
+        scheduler=choice,
+        cc=literal.cc or whole.cc or "cubic",
+        start_ns=literal.start or 0,
+        workload=own,
+    )
+
+
+def _own_workload(
+    whole: LiteralScenario,
+    literal: LiteralConnection,
+    index: int,
+    load: AnyWorkload | None,
+    folder: FilePath,
+    mistakes: Mistakes,
+) -> AnyWorkload | None:
+    """What a connection carries from its start on: its own, or what the scenario has."""
+    if load is None:
+        return None
+    place: Place = ("connection", index)
+    start_ns = literal.start or 0
+    wanted = literal.workload
+    if wanted == LiteralWorkload():
+        wanted = whole.workload.model_copy(update={"duration": None})
+    lasting = "duration" in workload.KEYS[wanted.kind or "bulk"] and wanted.size is None
+    lasting |= wanted.kind in ("cbr", "frames")
+    lasting &= wanted.think is None
+    until_ns = load.duration_ns if literal.end is None else literal.end
+    if load.duration_ns is not None and start_ns >= load.duration_ns:
+        message = f"not before the end of the workload, at {units.format_time(load.duration_ns)}"
+        mistakes.add((*place, "start"), message)
+        return None
+    if literal.end is not None:
+        if not lasting or wanted.duration is not None:
+            message = "its workload says itself when it ends; leave one of the two out"
+            mistakes.add((*place, "end"), message)
+            return None
+        if literal.end <= start_ns:
+            message = f"not after its start, at {units.format_time(start_ns)}"
+            mistakes.add((*place, "end"), message)
+            return None
+    if lasting and wanted.duration is None and until_ns is not None:
+        wanted = wanted.model_copy(update={"duration": until_ns - start_ns})
+    own = workload.resolve(wanted, folder, mistakes.inside(*place))
+    if own is None:
+        return None
+    if isinstance(own, Video):
+        message = "a player needs a run of its own; a connection carries anything but video"
+        mistakes.add((*place, "workload", "kind"), message)
+        return None
+    if own.duration_ns is not None and load.duration_ns is not None:
+        end_ns = start_ns + own.duration_ns
+        if end_ns > load.duration_ns:
+            late = "end" if literal.end is not None else "workload"
+            message = (
+                f"it would end at {units.format_time(end_ns)}, and all of it at "
+                f"{units.format_time(load.duration_ns)}, the duration of [workload]"
+            )
+            mistakes.add((*place, late), message)
+    return own
+
+
+def _of_connections(
+    literals: Sequence[LiteralConnection],
+    connections: Sequence[Connection],
+    paths: Sequence[Path],
+    events: Sequence[Event],
+) -> tuple[tuple[Path, ...], tuple[Event, ...]]:
+    """The paths, with their copies, in the order of the connections, and what happens to them."""
+    by_name = {path.name: path for path in paths}
+    copies = {name: _copies(name, each.count) for each in literals for name in each.paths or ()}
+    original = {copy: name for name, all_ in copies.items() for copy in all_}
+    found = [
+        by_name[original[name]].model_copy(update={"name": name})
+        for connection in connections
+        for name in connection.paths
+    ]
+    happening = [
+        event.model_copy(update={"path": name})
+        for event in events
+        for name in copies.get(event.path, [event.path])
+    ]
+    return tuple(found), tuple(happening)
 
 
 def _events(
-    literals: Sequence[LiteralEvent],
-    paths: Sequence[str],
+    whole: LiteralScenario,
+    connections: Sequence[Connection],
     transport: str,
     workload: Workload | None,
     mistakes: Mistakes,
 ) -> tuple[Event, ...]:
     """The events in the order of time; for what cannot happen, mistakes are noted."""
+    literals = whole.event
+    known = {
+        "path": [path.name for path in whole.path if path.name is not None],
+        "link": [link.name for link in whole.link if link.name is not None],
+    }
+    # of plain TCP
+    single = set(known["path"]) if transport == "tcp" and not connections else set()
+    single |= {
+        name
+        for each in whole.connection
+        for name in each.paths or ()
+        if (each.transport or transport) == "tcp"
+    }
     if len(literals) > MAX_EVENTS:
         mistakes.add(("event",), f"{len(literals)} events; at most {MAX_EVENTS} are possible")
     duration_ns = workload.duration_ns if workload else None
@@ -624,21 +1026,31 @@ def _events(
     for index, literal in enumerate(literals):
         place: Place = ("event", index)
         for key, example in (("at", "3s"), ("path", "lte"), ("action", "down")):
-            if getattr(literal, key) is None:
+            if getattr(literal, key) is None and (key != "path" or literal.link is None):
                 mistakes.missing((*place, key), f'every event has {key}, e.g. "{example}"')
         if duration_ns is not None and (literal.at or 0) >= duration_ns:
             message = f"not before the end of the workload, at {units.format_time(duration_ns)}"
             mistakes.add((*place, "at"), message)
         if literal.action is not None:
             _check_event(literal, place, mistakes)
-        if literal.path is not None and literal.path not in paths:
-            hint = suggestion(literal.path, paths) or ";"
-            known = f" the paths are {', '.join(paths)}" if paths else " there are no paths"
-            mistakes.add((*place, "path"), f"unknown path{hint}{known}")
-        elif transport == "tcp" and literal.action in ("close", *_PRIORITY):
+        kind = "path" if literal.link is None else "link"
+        name = getattr(literal, kind)
+        if literal.path is not None and literal.link is not None:
+            mistakes.add((*place, "link"), "path and link are both given; give one of them")
+        elif name is not None and name not in known[kind]:
+            hint = suggestion(name, known[kind]) or ";"
+            there = f" the {kind}s are {', '.join(known[kind])}"
+            there = there if known[kind] else f" there are no {kind}s"
+            mistakes.add((*place, kind), f"unknown {kind}{hint}{there}")
+        elif kind == "link" and literal.action in ("close", *_PRIORITY):
+            message = "a link has no address; it can go down and up, and change"
+            mistakes.add((*place, "action"), message)
+        elif name in single and literal.action in ("close", *_PRIORITY):
             message = "plain TCP has one path, with one address; it can go down and up, and change"
             mistakes.add((*place, "action"), message)
-        elif literal.at is not None and literal.path is not None and literal.action is not None:
+        elif literal.at is not None and name is not None and literal.action is not None:
+            if kind == "link":
+                _check_link_event(literal, place, mistakes)
             found.append((index, _event(literal)))
     times = sum(
         (duration_ns or LONGEST_NS) // event.every_ns for _, event in found if event.every_ns
@@ -647,8 +1059,22 @@ def _events(
         message = f"they happen {times} times in all; at most {MAX_OCCURRENCES} are possible"
         mistakes.add(("event",), message)
     found.sort(key=lambda item: item[1].at_ns)
-    _check_order(found, paths, mistakes)
+    _check_order(found, _ways(whole), mistakes)
     return tuple(event for _, event in found)
+
+
+def _ways(whole: LiteralScenario) -> list[list[tuple[str, ...]]]:
+    """Of each connection its paths, each as the names of all that must be up for it."""
+    ways = {path.name: (path.name, *(path.link or ())) for path in whole.path if path.name}
+    users = [each.paths or () for each in whole.connection] or [tuple(ways)]
+    return [[ways[name] for name in names if name in ways] for names in users]
+
+
+def _check_link_event(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> None:
+    for table, key in ((literal, ()), (literal.up, ("up",)), (literal.down, ("down",))):
+        if table.cross is not None:
+            message = "cross traffic goes from host to host: it is of a path, which has the link"
+            mistakes.add((*place, *key, "cross"), message)
 
 
 def _check_event(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> None:
@@ -684,12 +1110,12 @@ def _check_event(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> Non
 
 
 def _check_event_losses(
-    literals: Sequence[LiteralEvent], paths: Sequence[Path], mistakes: Mistakes
+    literals: Sequence[LiteralEvent], paths: Sequence[Link], mistakes: Mistakes
 ) -> None:
     """Note a new loss that the two states of its path cannot have."""
     by_name = {path.name: path for path in paths}
     for index, literal in enumerate(literals):
-        path = by_name.get(literal.path or "")
+        path = by_name.get(literal.path or literal.link or "")
         if path is None:
             continue
         for side, link, own in (("up", path.up, literal.up), ("down", path.down, literal.down)):
@@ -701,12 +1127,28 @@ def _check_event_losses(
                     mistakes.add(("event", index, *key), message)
 
 
+def _check_event_rates(
+    literals: Sequence[LiteralEvent], paths: Sequence[Path], mistakes: Mistakes
+) -> None:
+    """Note a new rate of a path that has none."""
+    without = {path.name for path in paths if NO_RATE_BPS in (path.up.rate_bps, path.down.rate_bps)}
+    for index, literal in enumerate(literals):
+        if literal.path not in without:
+            continue
+        message = "the path has no rate of its own; its link has, link = NAME instead of path"
+        if literal.action == "handover":
+            mistakes.add(("event", index, "action"), message)
+        for table, key in ((literal, ()), (literal.up, ("up",)), (literal.down, ("down",))):
+            if table.rate is not None:
+                mistakes.add(("event", index, *key, "rate"), message)
+
+
 def _event(literal: LiteralEvent) -> Event:
     action: Any = literal.action
     sides = {"up": literal.up, "down": literal.down} if action in _CHANGING else {}
     return Event(
         at_ns=literal.at or 0,
-        path=literal.path or "",
+        path=literal.path or literal.link or "",
         action=action,
         lasts_ns=literal.lasts,
         every_ns=literal.every,
@@ -735,9 +1177,14 @@ def _change(event: LiteralEvent, own: LiteralChange) -> Change:
 
 
 def _check_order(
-    events: Sequence[tuple[int, Event]], paths: Sequence[str], mistakes: Mistakes
+    events: Sequence[tuple[int, Event]],
+    ways: Sequence[Sequence[Sequence[str]]],
+    mistakes: Mistakes,
 ) -> None:
-    """Note events, each given with its number, that do not follow from those before them."""
+    """Note events, each given with its number, that do not follow from those before them.
+
+    `ways` has of each connection all of its paths, and of a path all that it takes.
+    """
     last: dict[str, Event] = {}
     for index, event in events:
         if event.action not in _UP_OR_NOT or event.lasts_ns:
@@ -745,14 +1192,16 @@ def _check_order(
         before = last.get(event.path)
         state = before.action if before else "up"
         since = f" since {units.format_time(before.at_ns)}" if before else ""
+        kind = "path" if any(event.path == way[0] for all_ in ways for way in all_) else "link"
         if state == "close":
             mistakes.add(("event", index, "action"), f"path {event.path} is closed{since}")
         elif event.action == state:
-            message = f"path {event.path} is {state} already{since}"
+            message = f"{kind} {event.path} is {state} already{since}"
             mistakes.add(("event", index, "action"), message)
         else:
             last[event.path] = event
-    if events and all(name in last and last[name].action != "up" for name in paths):
+    gone = {name for name, event in last.items() if event.action != "up"}
+    if any(all_ and all(gone & set(way) for way in all_) for all_ in ways):
         message = "no path is left that is up and open, and data could never arrive"
         mistakes.add(("event", events[-1][0], "action"), message)
 
@@ -820,35 +1269,104 @@ class _Traces:
         return steps, source
 
 
-def _paths(
-    literals: Sequence[LiteralPath], traces: _Traces, mistakes: Mistakes
-) -> tuple[Path, ...]:
-    """The paths that can be resolved; for each of the others a mistake is noted."""
-    paths = []
-    numbers: dict[str, int] = {}
+def _links_and_paths(
+    whole: LiteralScenario, traces: _Traces, mistakes: Mistakes
+) -> tuple[tuple[Link, ...], tuple[Path, ...]]:
+    """The links and paths that can be resolved; for each of the others a mistake is noted."""
+    if len(whole.link) > MAX_LINKS:
+        mistakes.add(("link",), f"{len(whole.link)} links; at most {MAX_LINKS} are possible")
+    numbers: dict[str, str] = {}
+    _check_names("link", whole.link, numbers, mistakes)
+    _check_names("path", whole.path, numbers, mistakes)
+    _check_ways(whole, mistakes)
+    own = [_path(each, ("link", i), traces, mistakes) for i, each in enumerate(whole.link)]
+    trips_ns = {link.name: link.up.delay_ns + link.down.delay_ns for link in own if link}
+    paths: list[Path | None] = []
+    for index, literal in enumerate(whole.path):
+        beyond_ns = sum(trips_ns.get(name, 0) for name in literal.link or ())
+        paths.append(_path(literal, ("path", index), traces, mistakes, beyond_ns))
+    links = []
+    for index, each in enumerate(whole.link):
+        # the default queue of a link is for the longest of the paths that have it
+        longest_ns = max(
+            (
+                path.up.delay_ns
+                + path.down.delay_ns
+                + sum(trips_ns.get(name, 0) for name in path.links if name != each.name)
+                for path in paths
+                if path and each.name in path.links
+            ),
+            default=0,
+        )
+        link = _path(each, ("link", index), traces, mistakes, longest_ns)
+        if link:
+            links.append(Link(name=link.name, up=link.up, down=link.down))
+    return tuple(links), tuple(path for path in paths if path)
+
+
+def _check_ways(whole: LiteralScenario, mistakes: Mistakes) -> None:
+    """Note links that there are not, or that no path has, and keys that only a path can have."""
+    known = [link.name for link in whole.link if link.name is not None]
+    used = set()
+    for index, path in enumerate(whole.path):
+        for name in path.link or ():
+            used.add(name)
+            if name not in known:
+                hint = suggestion(name, known) or ";"
+                there = f" the links are {', '.join(known)}" if known else " there are no links"
+                mistakes.add(("path", index, "link"), f"unknown link{hint}{there}", name)
+    for index, link in enumerate(whole.link):
+        if link.name is not None and link.name not in used:
+            mistakes.add(("link", index), "no path has this link", link.name)
+        for table, key in ((link, ()), (link.up, ("up",)), (link.down, ("down",))):
+            place: Place = ("link", index, *key)
+            if table.bottleneck == "host":
+                message = "a link is between routers; a bottleneck at the host is of a path"
+                mistakes.add((*place, "bottleneck"), message)
+            if table.cross is not None:
+                message = "cross traffic goes from host to host: give it to a path of the link"
+                mistakes.add((*place, "cross"), message)
+            for name in ("drop", "drop_acks"):
+                if getattr(table, name) is not None:
+                    message = "packets are counted at the router of a path; give it to the path"
+                    mistakes.add((*place, name), message)
+
+
+def _check_names(
+    kind: str, literals: Sequence[LiteralLink], numbers: dict[str, str], mistakes: Mistakes
+) -> None:
+    """Note what every path, or every link, must have and does not."""
     for index, literal in enumerate(literals):
-        place: Place = ("path", index)
+        place: Place = (kind, index)
         if literal.name is None:
-            mistakes.missing((*place, "name"), 'every path has a name, e.g. "wifi"')
-        for key, example in (("rate", "50mbit"), ("delay", "10ms")):
+            mistakes.missing((*place, "name"), f'every {kind} has a name, e.g. "wifi"')
+        shares = isinstance(literal, LiteralPath) and (
+            literal.link or mistakes.spoiled((*place, "link"))
+        )
+        for key, example in () if shares else (("rate", "50mbit"), ("delay", "10ms")):
             tables = (literal, literal.up, literal.down)
             given = literal.preset or any(table.trace for table in tables)
             spoiled = any(mistakes.spoiled((*place, other)) for other in ("preset", "trace"))
             if getattr(literal, key) is None and not given and not spoiled:
                 hint = f"or a preset, which is {one_of(tuple(PRESETS))}"
-                mistakes.missing((*place, key), f'every path has a {key}, e.g. "{example}", {hint}')
+                message = f'every {kind} has a {key}, e.g. "{example}", {hint}'
+                mistakes.missing((*place, key), message)
         if literal.name is not None:
             if literal.name in numbers:
-                message = f"also the name of path[{numbers[literal.name]}]; names are unique"
+                message = f"also the name of {numbers[literal.name]}; names are unique"
                 mistakes.add((*place, "name"), message)
-            numbers.setdefault(literal.name, index + 1)
-        path = _path(literal, place, traces, mistakes)
-        if path:
-            paths.append(path)
-    return tuple(paths)
+            numbers.setdefault(literal.name, f"{kind}[{index + 1}]")
 
 
-def _path(literal: LiteralPath, place: Place, traces: _Traces, mistakes: Mistakes) -> Path | None:
+def _path(
+    literal: LiteralLink,
+    place: Place,
+    traces: _Traces,
+    mistakes: Mistakes,
+    beyond_ns: int = 0,
+) -> Path | None:
+    """A path or a link; what lies beyond it takes `beyond_ns` there and back."""
+    links = (literal.link or ()) if isinstance(literal, LiteralPath) else ()
     preset = LiteralPath.model_validate(PRESETS[literal.preset].path if literal.preset else {})
     sides = {
         "up": _overridden(literal.up, literal, preset.up, preset),
@@ -863,6 +1381,8 @@ def _path(literal: LiteralPath, place: Place, traces: _Traces, mistakes: Mistake
             return None
         if values["steps"]:
             _take_first(values, given, traces.duration_ns, mistakes)
+        if links:
+            _leave_to_links(values, functools.partial(_given, own, place, side), mistakes)
         complete &= None not in (values["rate"], values["delay"])
         if not mistakes.spoiled((*place, side, "delay")):
             _check_delays(values, functools.partial(_given, own, place, side), mistakes)
@@ -870,12 +1390,27 @@ def _path(literal: LiteralPath, place: Place, traces: _Traces, mistakes: Mistake
         _check_queue(values, functools.partial(_given, own, place, side), mistakes)
     if not complete:
         return None
-    round_trip_ns = sum(values["delay"] for values in sides.values())
+    round_trip_ns = beyond_ns + sum(values["delay"] for values in sides.values())
     return Path(
         name=literal.name or "",
         up=_direction(sides["up"], round_trip_ns),
         down=_direction(sides["down"], round_trip_ns),
+        links=links,
     )
+
+
+def _leave_to_links(values: dict[str, Any], where: _Where, mistakes: Mistakes) -> None:
+    """Of a path with links: without a rate of its own it holds nothing up, and has no queue."""
+    if values["delay"] is None:
+        values["delay"] = 0
+    if values["rate"] is not None:
+        return
+    for key in ("queue", "queue_discipline", "bottleneck"):
+        if values[key] is not None:
+            message = "the path has no rate of its own, and the queue is that of its link"
+            mistakes.add(where(key), message)
+    values["rate"] = NO_RATE_BPS
+    values["queue"] = MAX_QUEUE_PACKETS
 
 
 def _given(own: LiteralDirection, place: Place, side: str, key: str) -> Place:

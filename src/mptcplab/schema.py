@@ -14,11 +14,12 @@ Value = float | int | None
 class Metric:
     """One figure: what it is called, what it means and how it comes about.
 
-    `scope` says whether there is one per run or one per path; `source` names the record fields.
+    `scope` says whether there is one per run, per path, per connection of a scenario that has them,
+    or per direction of a shared link; `source` names the record fields.
     """
 
     name: str
-    scope: Literal["run", "path"]
+    scope: Literal["run", "path", "connection", "link"]
     unit: str
     meaning: str
     formula: str

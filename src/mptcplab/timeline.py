@@ -16,7 +16,8 @@ from typing import Literal
 import numpy as np
 
 from mptcplab import trace
-from mptcplab.scenario import LONGEST_NS, Change, Direction, Event, Path, Scenario, TraceStep
+from mptcplab.literal import NO_RATE_BPS
+from mptcplab.scenario import LONGEST_NS, Change, Direction, Event, Link, Scenario, TraceStep
 
 # 85 of 100 handovers are over in less than 100 ms, the others take more than one or even several
 # seconds (Cech 2020, section 5). How they are spread within these bounds is not published.
@@ -40,7 +41,7 @@ class Occurrence:
 
 @dataclass(frozen=True)
 class Instant:
-    """What is different about a path from a time on.
+    """What is different about a path, or a link, from a time on; `path` is its name.
 
     `up` and `down` are how its directions are then, None if as before. `act` is what else happens.
     """
@@ -74,12 +75,13 @@ def occurrences(scenario: Scenario) -> list[Occurrence]:
 
 
 def instants(scenario: Scenario) -> list[Instant]:
-    """What changes on the paths, in the order of time."""
+    """What changes on the paths and links, in the order of time."""
     all_ = occurrences(scenario)
+    everything: list[Link] = [*scenario.paths, *scenario.links]
     found = [
         instant
-        for path in scenario.paths
-        for instant in _of_path(path, [o for o in all_ if o.event.path == path.name])
+        for each in everything
+        for instant in _of_link(each, [o for o in all_ if o.event.path == each.name])
     ]
     return sorted(found, key=lambda instant: instant.at_ns)
 
@@ -87,9 +89,20 @@ def instants(scenario: Scenario) -> list[Instant]:
 def rates(scenario: Scenario, way: Literal["up", "down"] = "up") -> Rates:
     """Of each path, in one direction: from when on, in ns, it has which rate, in bit/s.
 
-    With `side` down, from server to client. A path that loses every packet, or is closed, has none.
+    With `side` down, from server to client. A path that loses every packet, or is closed, has none;
+    through links, it has the lowest rate of all on its way, with nobody else on them.
     """
-    found = {path.name: [(0, getattr(path, way).rate_bps)] for path in scenario.paths}
+    found = link_rates(scenario, way)
+    return {
+        path.name: _lowest([found[name] for name in (path.name, *path.links)])
+        for path in scenario.paths
+    }
+
+
+def link_rates(scenario: Scenario, way: Literal["up", "down"]) -> Rates:
+    """The same of each link, and of each path without its links, by its name."""
+    everything: list[Link] = [*scenario.paths, *scenario.links]
+    found = {each.name: [(0, getattr(each, way).rate_bps)] for each in everything}
     for instant in instants(scenario):
         link: Direction | None = getattr(instant, way)
         if link:
@@ -98,6 +111,22 @@ def rates(scenario: Scenario, way: Literal["up", "down"] = "up") -> Rates:
         elif instant.act == "close":
             found[instant.path].append((instant.at_ns, 0))
     return found
+
+
+def _lowest(rates: Sequence[list[tuple[int, int]]]) -> list[tuple[int, int]]:
+    """The lowest of several rates at any time."""
+    if len(rates) == 1:
+        return rates[0]
+    changes = [
+        (at_ns, number, rate_bps) for number, each in enumerate(rates) for at_ns, rate_bps in each
+    ]
+    changes.sort(key=lambda change: change[0])
+    present = dict.fromkeys(range(len(rates)), NO_RATE_BPS)
+    found: dict[int, int] = {}
+    for at_ns, number, rate_bps in changes:
+        present[number] = rate_bps
+        found[at_ns] = min(present.values())
+    return list(found.items())
 
 
 def mean_rate_bps(rates: Sequence[tuple[int, int]], begin_ns: int, end_ns: int) -> float:
@@ -142,12 +171,12 @@ class _State:
                 return self
 
 
-def _of_path(path: Path, occurrences: Sequence[Occurrence]) -> Iterator[Instant]:
-    """`occurrences` are those of this path, by their beginning."""
+def _of_link(link: Link, occurrences: Sequence[Occurrence]) -> Iterator[Instant]:
+    """`occurrences` are those of this link or path, by their beginning."""
     waiting = deque(occurrences)
-    traces = {"up": deque(path.up.steps), "down": deque(path.down.steps)}
+    traces = {"up": deque(link.up.steps), "down": deque(link.down.steps)}
     plain = {"steps": ()}
-    base = before = _State(path.up.model_copy(update=plain), path.down.model_copy(update=plain))
+    base = before = _State(link.up.model_copy(update=plain), link.down.model_copy(update=plain))
     active: list[Occurrence] = []
     times = {o.begin_ns for o in occurrences} | {step[0] for t in traces.values() for step in t}
     times |= {o.end_ns for o in occurrences if o.end_ns is not None}
@@ -175,12 +204,12 @@ def _of_path(path: Path, occurrences: Sequence[Occurrence]) -> Iterator[Instant]
         up = state.up if state.up != before.up else None
         down = state.down if state.down != before.down else None
         if up or down:
-            yield Instant(at_ns, path.name, up=up, down=down)
+            yield Instant(at_ns, link.name, up=up, down=down)
         if state.backup != before.backup:
-            yield Instant(at_ns, path.name, act="backup" if state.backup else "regular")
+            yield Instant(at_ns, link.name, act="backup" if state.backup else "regular")
         before = state
         if closes:
-            yield Instant(at_ns, path.name, act="close")
+            yield Instant(at_ns, link.name, act="close")
             return
 
 
@@ -205,7 +234,7 @@ def _lossy(link: Direction) -> Direction:
 def _changed(link: Direction, change: Change) -> Direction:
     rate_bps = link.rate_bps if change.rate_bps is None else change.rate_bps
     delay_ns = link.delay_ns if change.delay_ns is None else change.delay_ns
-    if change.rate_factor is not None:
+    if change.rate_factor is not None and rate_bps != NO_RATE_BPS:
         rate_bps = round(rate_bps * change.rate_factor)
     if change.delay_factor is not None:
         delay_ns = round(delay_ns * change.delay_factor)
@@ -214,7 +243,9 @@ def _changed(link: Direction, change: Change) -> Direction:
     return link.model_copy(
         update={
             # an outage stays one, whatever it is multiplied by
-            "rate_bps": rate_bps and min(max(rate_bps, trace.MIN_RATE_BPS), trace.MAX_RATE_BPS),
+            "rate_bps": rate_bps
+            if rate_bps in (0, NO_RATE_BPS)
+            else min(max(rate_bps, trace.MIN_RATE_BPS), trace.MAX_RATE_BPS),
             "delay_ns": delay_ns,
             "jitter_ns": min(jitter_ns, delay_ns),
             "loss": link.loss if change.loss is None or link.loss == 1.0 else change.loss,

@@ -12,13 +12,16 @@ from mptcplab.scenario import Direction
 from tests.vocabulary import scenario_of
 
 
+PATH = links.path_spots(1)
+
+
 def up(keys: str) -> Direction:
     """The direction to the server of a path of 10 Mbit/s and 10 ms with these keys."""
     return scenario_of(f"a:10mbit,10ms{keys}").paths[0].up
 
 
 def commands(keys: str, side: links.Side = "up") -> list[str]:
-    return [qdisc.command("add") for qdisc in links.shaping(1, side, up(keys))]
+    return [qdisc.command("add") for qdisc in links.shaping(PATH, side, up(keys))]
 
 
 LINE = "tc -n router1 qdisc add dev rs1 root handle 1: netem limit 1000000 rate 1000tbit"
@@ -111,9 +114,9 @@ def test_the_other_direction_is_shaped_at_the_other_devices() -> None:
 def test_the_bottleneck_is_the_one_that_holds_the_queue(
     keys: str, where: tuple[str, str], kind: str
 ) -> None:
-    found = links.bottleneck(1, "up", up(keys))
+    found = links.bottleneck(PATH, "up", up(keys))
     assert ((found.namespace, found.device), found.kind) == (where, kind)
-    assert found in links.shaping(1, "up", up(keys))
+    assert found in links.shaping(PATH, "up", up(keys))
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,16 @@ _SHARE_THAT_TELLS = 0.02
 _PROGRAM = "mptcplab.program"
 # Of the scenario's options, those that hold also where a program is the workload.
 _TESTBED = (
-    *("path", "event", "cc", "transport", "send_buffer", "receive_buffer", "sample_interval"),
+    *(
+        "path",
+        "link",
+        "event",
+        "cc",
+        "transport",
+        "send_buffer",
+        "receive_buffer",
+        "sample_interval",
+    ),
     *("seed", "out", "wall_limit", "only_plan"),
 )
 
@@ -100,6 +109,22 @@ def _scenario_options(command: F) -> F:
             metavar="TIME:PATH:ACTION",
             help="What happens to a path on the way, e.g. 3s:lte:down: down, up, close, change, "
             "handover, backup or regular, and keys such as lasts and every; docs/scenario.md.",
+        ),
+        click.option(
+            "--link",
+            "-l",
+            multiple=True,
+            metavar="NAME:RATE,DELAY[,KEY=VALUE...]",
+            help="A link that paths share, which name it: --path a:link=NAME,delay=5ms; "
+            "docs/connections.md.",
+        ),
+        click.option(
+            "--connection",
+            "-c",
+            multiple=True,
+            metavar="NAME:paths=PATH/PATH[,KEY=VALUE...]",
+            help="A connection between hosts of its own, over these paths; keys: transport, "
+            "scheduler, cc, start, end, count, workload.KEY; docs/connections.md.",
         ),
         click.option("--cc", help="Congestion control: cubic, reno, bbr or vegas.  [cubic]"),
         click.option("--transport", help="mptcp, or tcp over one path.  [mptcp]"),
@@ -234,7 +259,12 @@ def show(places: tuple[Path, ...], formats: tuple[str, ...], data: bool, out: Pa
     for directory in dict.fromkeys(directories):
         stored = store.read_run(directory)
         try:
-            drawn = series.run_series(stored.scenario, stored.client, stored.server, stored.traces)
+            if stored.scenario.connections:
+                drawn = series.shared_series(stored.scenario, stored.samples, stored.queues())
+            else:
+                drawn = series.run_series(
+                    stored.scenario, stored.client, stored.server, stored.traces
+                )
         except MptcplabError as error:
             text = str(error).removeprefix("mptcplab: ")
             raise MptcplabError(f"mptcplab: {directory}: {text}") from error
@@ -711,7 +741,11 @@ def _modules(request: Request, lab_kernel: kernel.KernelBuild) -> dict[str, Path
 
 
 def _title(item: Scenario) -> str:
-    what = f"tcp {item.paths[0].name}" if item.transport == "tcp" else item.scheduler.label
+    what = item.scheduler.label
+    if item.connections:
+        what = what if item.choices() else f"{len(item.connections)} connections"
+    elif item.transport == "tcp":
+        what = f"tcp {item.paths[0].name}"
     return f"{what}, seed {item.seed}"
 
 

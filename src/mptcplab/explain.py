@@ -123,6 +123,11 @@ def find_run(path: Path) -> Path:
 def explain(directory: Path) -> Explanation:
     """Explain the run in `directory`. Raises MptcplabError if its files cannot be read."""
     scenario = _read(directory / store.SCENARIO, Scenario.model_validate_json)
+    if scenario.connections or scenario.links:
+        raise MptcplabError(
+            f"mptcplab: {directory}: it has several connections, or links that paths share; what a "
+            "path could carry hangs on the others there, and is not explained"
+        )
     guest = _read(directory / engine.GUEST_OUTCOME, json.loads)
     client = records.read_samples(directory / engine.CLIENT_SAMPLES)
     server = records.read_samples(directory / engine.SERVER_SAMPLES)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,8 +14,8 @@ import numpy as np
 
 from mptcplab import chart, store, timeline, units
 from mptcplab.chart import PATH_COLOURS, TOTAL_COLOUR
-from mptcplab.scenario import Change, Direction, Event, Scenario
-from mptcplab.scenario import Path as NetworkPath
+from mptcplab.literal import NO_RATE_BPS
+from mptcplab.scenario import Change, Direction, Event, Link, Pair, Scenario
 from mptcplab.series import Panel, RunSeries, Series
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _ROW_HEIGHT = 0.17
 _STRIP_HEIGHT = 0.3  # of a panel of rows, besides the rows
 _FRAME_HEIGHT = 0.9
 _TITLE_CHARACTERS = 105  # that fit on a line
+_TITLE_LINES = 3  # of many connections
 _LEGEND_COLUMNS = 5
 _LABEL_X = -0.07  # of the width of an axis, so that labels stand below each other
 # Of the whole time: what is nearer together is drawn as one, and a letter takes so much.
@@ -43,6 +45,7 @@ _SMALL = 7.5  # points
 _LINE: Mapping[str, Any] = {"linewidth": 1.0}
 _STYLES: Mapping[str, Mapping[str, Any]] = {
     "link_bps": {"linewidth": 0.8, "linestyle": "--"},
+    "queue_down_packets": {"linewidth": 0.9, "linestyle": ":"},
     "in_flight_packets": {"linewidth": 0.9, "linestyle": ":"},
     "send_buffer_limit_bytes": {"linewidth": 0.8, "linestyle": "--"},
     "receive_buffer_used_bytes": {"linewidth": 1.0, "color": _GREY},
@@ -106,14 +109,24 @@ def figure(scenario: Scenario, run: RunSeries) -> Figure:
     from matplotlib.patches import Patch
 
     colours: dict[str | None, str] = {None: TOTAL_COLOUR}
-    colours |= zip((path.name for path in scenario.paths), PATH_COLOURS, strict=False)
+    colours |= dict.fromkeys((link.name for link in scenario.links), _GREY)
+    every = itertools.cycle(PATH_COLOURS)
+    colours |= zip((path.name for path in scenario.paths), every, strict=False)
+    colours |= {each.name: colours[each.paths[0]] for each in scenario.connections}
     end_ns = int(run.edges_ns[-1])
     spans = _spans(scenario, end_ns)
     heights = [_height(panel, number) for number, panel in enumerate(run.panels)]
     if spans:
         heights.insert(0, _STRIP_HEIGHT + _ROW_HEIGHT * len(spans))
     lines = _title(scenario)
-    rows = len(lines) + -(-(len(scenario.paths) + 2) // _LEGEND_COLUMNS)
+    names: list[str | None] = [path.name for path in scenario.paths]
+    labels = {name: name for name in names} | {
+        each.paths[0]: f"{each.name}: {each.paths[0]}" for each in scenario.connections
+    }
+    names += [link.name for link in scenario.links]
+    if not scenario.connections:
+        names.append(None)
+    rows = len(lines) + -(-(len(names) + 1) // _LEGEND_COLUMNS)
     height = sum(heights) + _FRAME_HEIGHT + chart.LEGEND_ROW_HEIGHT * rows
     figure = Figure(figsize=(chart.WIDTH, height), layout="constrained")
     axes = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
@@ -133,8 +146,9 @@ def figure(scenario: Scenario, run: RunSeries) -> Figure:
         "sample"
     )
     axes[-1].set_xlim(0, end_ns / _NS_PER_S)
-    names = [*(path.name for path in scenario.paths), None]
-    handles = [Patch(color=colours[name], label=name or "connection") for name in names]
+    handles = [
+        Patch(color=colours[name], label=labels.get(name, name) or "connection") for name in names
+    ]
     if scenario.workload.warmup_ns:
         handles.append(Patch(color=_WARMUP_COLOUR, label="warm-up"))
     figure.legend(
@@ -162,6 +176,14 @@ def _title(scenario: Scenario) -> list[str]:
         if workload.duration_ns is not None
         else units.SIZE.format(workload.size_bytes or 0)
     )
+    if scenario.connections:
+        each = "; ".join(_connection_text(scenario, pair) for pair in scenario.pairs())
+        links = "; ".join(_path_text(link) for link in scenario.links)
+        return [
+            f"seed {scenario.seed}: {len(scenario.connections)} connections",
+            *textwrap.wrap(each, _TITLE_CHARACTERS, break_on_hyphens=False)[:_TITLE_LINES],
+            *textwrap.wrap(links, _TITLE_CHARACTERS, break_on_hyphens=False),
+        ]
     what = "plain TCP" if scenario.transport == "tcp" else scenario.scheduler.label
     first = f"{what}, seed {scenario.seed}: {workload.kind} {workload.direction} {much}"
     paths = "; ".join(_path_text(path) for path in scenario.paths)
@@ -169,7 +191,13 @@ def _title(scenario: Scenario) -> list[str]:
     return [*lines, *textwrap.wrap(paths, _TITLE_CHARACTERS, break_on_hyphens=False)]
 
 
-def _path_text(path: NetworkPath) -> str:
+def _connection_text(scenario: Scenario, pair: Pair) -> str:
+    one = pair.connection
+    tcp = one.transport == "tcp"
+    return f"{one.name} {'tcp' if tcp else scenario.scheduler_of(one).label}, {one.cc}"
+
+
+def _path_text(path: Link) -> str:
     up, down = (_direction_text(side) for side in (path.up, path.down))
     return f"{path.name} {up}" if up == down else f"{path.name} {up} (down: {down})"
 
@@ -182,7 +210,7 @@ def _direction_text(link: Direction) -> str:
         if value is not None
     }
     texts = []
-    if "rate" not in played:
+    if "rate" not in played and link.rate_bps != NO_RATE_BPS:
         texts.append(units.format_rate(link.rate_bps))
     if "delay" not in played:
         texts.append(units.format_time(link.delay_ns))

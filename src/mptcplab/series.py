@@ -15,8 +15,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from mptcplab import timeline, trace
+from mptcplab import links, timeline, trace
 from mptcplab.errors import MptcplabError
+from mptcplab.recorded import link_records
 from mptcplab.records import Records, Samples, path_indices, select
 from mptcplab.scenario import Scenario
 from mptcplab.trace import SINR, Source, TraceError
@@ -105,7 +106,7 @@ def run_series(
         rates = timeline.rates(scenario, side)
         played = {path: source for (path, way), source in (traces or {}).items() if way == side}
         found = (
-            _goodput(grid, receiver, rates),
+            _goodput(grid, receiver, rates, shared=bool(scenario.links)),
             *_sinr(grid, played, scenario.sample_interval_ns),
             _round_trips(grid, sender),
             _windows(grid, sender),
@@ -115,6 +116,57 @@ def run_series(
         )
         panels += [replace(panel, side=side if len(sides) > 1 else "") for panel in found]
     return RunSeries(edges, tuple(panels))
+
+
+def shared_series(scenario: Scenario, samples: Mapping[str, Samples], queues: Records) -> RunSeries:
+    """All series of a run with several connections; `samples` are those of each host.
+
+    Goodput is that of each connection, round trips and windows are of each path, in the direction
+    of its data, and queues of each direction of each link. Raises MptcplabError as `run_series`.
+    """
+    begin, end = int(queues["time_ns"][0]), int(queues["time_ns"][-1])
+    edges = _edges(end - begin, scenario.sample_interval_ns)
+    seconds = np.diff(edges) / _NS_PER_S
+    goodput: list[Series] = []
+    paths: list[list[Series]] = [[], [], []]
+    for pair in scenario.pairs():
+        names = tuple(path.name for path in pair.paths)
+        grid = _Grid(names, begin, edges, pair.first)
+        up = pair.connection.workload.direction != "down"
+        hosts = (pair.client, pair.server) if up else (pair.server, pair.client)
+        sender, receiver = (samples[host] for host in hosts)
+        bps = grid.counted(receiver.connection, "delivered_bytes") * _BITS_PER_BYTE / seconds
+        goodput.append(Series("goodput_bps", pair.connection.name, bps, what="goodput"))
+        panels = (_round_trips(grid, sender), _windows(grid, sender), _sent_again(grid, sender))
+        for found, panel in zip(paths, panels, strict=True):
+            # what was sent again on the connection level stands in its figures
+            found += [series for series in panel.series if series.path is not None]
+    grid = _Grid((), begin, edges)
+    ways: tuple[Literal["up", "down"], ...] = ("up", "down")
+    waiting = []
+    for way in ways:
+        rates = timeline.link_rates(scenario, way)
+        for m, link in enumerate(scenario.links, 1):
+            if way == "up":
+                rate = _mean_rates(rates[link.name], edges)
+                goodput.append(Series("link_bps", link.name, rate, what="link"))
+            device = links.bottleneck(links.link_spots(m), way, getattr(link, way)).device
+            records = link_records(queues, device)
+            metric = "queue_packets" if way == "up" else "queue_down_packets"
+            what = f"queue {way}"
+            waiting.append(grid.sampled(records, "queue_packets", metric, link.name, what=what))
+    panels_ = [Panel("Goodput", "Mbit/s", tuple(goodput), scale=1e6)]
+    if waiting:
+        panels_.append(Panel("Queues of links", "packets", tuple(waiting)))
+    return RunSeries(
+        edges,
+        (
+            *panels_,
+            Panel("Round-trip time, smoothed", "ms", tuple(paths[0])),
+            Panel("Congestion window, and in flight", "packets", tuple(paths[1])),
+            Panel("Retransmissions", "packets", tuple(paths[2]), kind="counts"),
+        ),
+    )
 
 
 def csv_text(run: RunSeries) -> str:
@@ -150,6 +202,7 @@ class _Grid:
     paths: tuple[str, ...]
     begin_ns: int
     edges_ns: Integers
+    first: int = 1  # the number of the first path
 
     def counted(self, records: Records, counter: str) -> Floats:
         """Growth of a counter in each bin, over all connections and subflows in the records.
@@ -200,7 +253,7 @@ class _Grid:
 
     def by_path(self, samples: Samples) -> Iterator[tuple[str, Records]]:
         """The records of each path's subflows, with its name."""
-        indices = path_indices(samples.subflow)
+        indices = path_indices(samples.subflow, self.first)
         if np.any((indices < 0) | (indices >= len(self.paths))):
             raise MptcplabError(
                 "mptcplab: the records have a subflow that is on no path of the scenario"
@@ -214,8 +267,13 @@ class _Grid:
 
 
 def _goodput(
-    grid: _Grid, receiver: Samples, rates: Mapping[str, Sequence[tuple[int, int]]]
+    grid: _Grid,
+    receiver: Samples,
+    rates: Mapping[str, Sequence[tuple[int, int]]],
+    *,
+    shared: bool,
 ) -> Panel:
+    """The paths together can carry the sum of their rates, unless they share a link."""
     seconds = np.diff(grid.edges_ns) / _NS_PER_S
 
     def series(metric: str, path: str | None, records: Records, counter: str) -> Series:
@@ -225,11 +283,11 @@ def _goodput(
     found = [series("goodput_bps", None, receiver.connection, "delivered_bytes")]
     for path, records in grid.by_path(receiver):
         found.append(series("goodput_bps", path, records, "received_bytes"))
-    links = {path: _mean_rates(each, grid.edges_ns) for path, each in rates.items()}
-    for path, bps in links.items():
+    capacities = {path: _mean_rates(each, grid.edges_ns) for path, each in rates.items()}
+    for path, bps in capacities.items():
         found.append(Series("link_bps", path, bps, what="link"))
-    if len(links) > 1:
-        total = np.sum(list(links.values()), axis=0)
+    if len(capacities) > 1 and not shared:
+        total = np.sum(list(capacities.values()), axis=0)
         found.insert(1, Series("link_bps", None, total, what="link"))
     return Panel("Goodput", "Mbit/s", tuple(found), scale=1e6)
 

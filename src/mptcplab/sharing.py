@@ -59,8 +59,10 @@ def connections(
     """Each connection of a run; `samples` has those of each host, `messages` those of all."""
     found, number = [], 0
     for pair, own in zip(scenario.pairs(), plan.messages_of(scenario), strict=True):
-        mine = messages[number : number + len(own)]
+        mine = messages[number : number + len(own)].copy()
         number += len(own)
+        # by itself it counts its connections from 1
+        mine["connection"] -= min(message.connection for message in own) - 1
         complete_ns = int(mine["complete_ns"].max())
         found.append(
             OfConnection(
@@ -90,6 +92,7 @@ def figures(
     common = common_interval(parts, times)
     shares = [_bps(part, common) for part in parts]
     known = [share for share in shares if share is not None]
+    total_bps = sum(known)
     metrics: dict[str, Value] = dict.fromkeys(of_each[0].metrics)
     for name in SUMS:
         metrics[name] = _sum([one.metrics[name] for one in of_each])
@@ -106,7 +109,7 @@ def figures(
             "paths": list(part.pair.connection.paths),
             "goodput_bps": one.metrics["goodput_bps"],
             "common_goodput_bps": share,
-            "share": share / sum(known) if share is not None and sum(known) else None,
+            "share": share / total_bps if share is not None and total_bps else None,
             "metrics": one.metrics,
         }
         for part, one, share in zip(parts, of_each, shares, strict=True)

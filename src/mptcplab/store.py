@@ -22,11 +22,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from mptcplab import records, trace
-from mptcplab.engine import CLIENT_SAMPLES, SERVER_SAMPLES
+from mptcplab.engine import LINKS_SAMPLES, read_samples
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
-from mptcplab.records import Samples
+from mptcplab.records import Records, Samples
 from mptcplab.scenario import Scenario
 
 RESULT = "result.json"
@@ -96,7 +96,7 @@ def keep_traces(
 
     Raises MptcplabError if one was changed after it was read.
     """
-    paths = [path.name for path in scenario.paths]
+    paths = [each.name for each in (*scenario.paths, *scenario.links)]
     kept: dict[str, str] = {}
     index: dict[str, dict[str, Any]] = {}
     for (path, side), source in traces.items():
@@ -121,13 +121,27 @@ def keep_traces(
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run as it is kept; `traces` are by the name of their path and "up" or "down"."""
+    """A run as it is kept; `traces` are by the name of their path and "up" or "down".
+
+    `samples` are those of each host, by the name of its namespace.
+    """
 
     directory: Path
     scenario: Scenario
-    client: Samples
-    server: Samples
+    samples: Mapping[str, Samples]
     traces: Mapping[tuple[str, str], trace.Source]
+
+    @property
+    def client(self) -> Samples:
+        return self.samples["client"]
+
+    @property
+    def server(self) -> Samples:
+        return self.samples["server"]
+
+    def queues(self) -> Records:
+        """What was recorded of the links. Raises MptcplabError."""
+        return records.read_links(self.directory / LINKS_SAMPLES)
 
 
 def find_runs(place: Path) -> list[Path]:
@@ -180,8 +194,7 @@ def read_run(directory: Path) -> StoredRun:
     return StoredRun(
         directory,
         scenario,
-        records.read_samples(directory / CLIENT_SAMPLES),
-        records.read_samples(directory / SERVER_SAMPLES),
+        read_samples(scenario, directory),
         traces,
     )
 

@@ -11,7 +11,6 @@ from mptcplab import links, plan
 from mptcplab.scenario import Direction
 from tests.vocabulary import scenario_of
 
-
 PATH = links.path_spots(1)
 
 

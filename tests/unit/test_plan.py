@@ -70,6 +70,17 @@ SCENARIOS = {
         path=[f"{WIFI},cross=1mbit", LTE],
         event=["1s:lte:change,up.cross=40mbit,lasts=1s", "3s:wifi:change,down.cross=0,rate=x0.5"],
     ),
+    "connections": Flags(
+        path=["a:link=shared,delay=5ms", "b:20mbit,8ms,link=access/shared", "t:link=shared"],
+        link=["shared:10mbit,10ms,queue=100,queue_discipline=droptail", "access:30mbit,1ms"],
+        connection=[
+            "multipath:paths=a/b,scheduler=roundrobin,workload.direction=both",
+            "tcp:paths=t,transport=tcp,cc=reno,count=2,start=5s,end=15s",
+        ],
+        event=["2s:link=shared:change,rate=x0.5,lasts=1s", "3s:b:close"],
+        pcap=True,
+        trace=True,
+    ),
     "queues": Flags(
         path=[
             "wifi:50mbit,10ms,queue_discipline=fq_codel,up.bottleneck=host,reorder=1%,reorder_by=2ms",
@@ -96,16 +107,16 @@ def test_the_plan_is_the_golden_one(name: str) -> None:
 FORMS = re.compile(
     r"ip (netns|link) add \S.*"
     r"|ip -n \w+ \S.*"
-    r"|tc -n (router\d|client|server) \S.*"
+    r"|tc -n (router\d|client|server|near\d|far\d) \S.*"
     r"|ip netns exec router\d drop r[cs]\d (data|acks) [\d,-]+"
     r"|(ip netns exec \w+ )?sysctl -qw \S+=.+"
     r"|ip netns exec \w+ ethtool -K \w+ tso off gso off gro off"
     r"|insmod \w+\.ko"
-    r"|ip netns exec (client|server|router\d) capture [\w-]+\.pcapng"
+    r"|ip netns exec ((client|server)\d?|router\d|near\d|far\d) capture [\w-]+\.pcapng"
 )
 TRAFFIC = (
-    r"ip netns exec server traffic server( --[a-z-]+ [\w.]+)+",
-    r"ip netns exec client traffic client( --[a-z-]+ [\w.]+)+",
+    r"ip netns exec server\d? traffic server( --[a-z-]+ [\w.]+)+",
+    r"ip netns exec client\d? traffic client( --[a-z-]+ [\w.]+)+",
 )
 _TIME = r"\d+(ns|us|ms|s)"
 MESSAGES = re.compile(
@@ -113,7 +124,7 @@ MESSAGES = re.compile(
     rf"( unit needs \d+ importance \d+ deadline {_TIME} expires {_TIME})?"
 )
 EVENTS = re.compile(
-    rf"at {_TIME} ((ip -n server|tc -n (router\d|client|server)) \S.*"
+    rf"at {_TIME} ((ip -n server\d?|tc -n (router\d|client|server|near\d|far\d)) \S.*"
     r"|ip netns exec (client cross server 10\.1|server cross client 10\.0)\.\d\.1 \d+)"
 )
 
@@ -125,8 +136,10 @@ def test_only_the_forms_that_the_guest_accepts_occur(name: str) -> None:
     lines, last = lines[: len(lines) - events], lines[len(lines) - events :]
     messages = len([line for line in lines if MESSAGES.fullmatch(line)])
     lines, played = lines[: len(lines) - messages], lines[len(lines) - messages :]
-    assert [line for line in lines[:-2] if not FORMS.fullmatch(line)] == []
-    assert all(map(re.fullmatch, TRAFFIC, lines[-2:]))
+    pairs = len(scenario(name).pairs())
+    lines, ends = lines[: -2 * pairs], lines[-2 * pairs :]
+    assert [line for line in lines if not FORMS.fullmatch(line)] == []
+    assert all(map(re.fullmatch, pairs * TRAFFIC, ends))
     assert played
     assert [line for line in played if not MESSAGES.fullmatch(line)] == []
     assert [line for line in last if not EVENTS.fullmatch(line)] == []

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Scenarios with connections and links: what they mean, what cannot be, and their plans."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mptcplab import plan, recorded, sharing, timeline
+from mptcplab.errors import InputError
+from mptcplab.literal import NO_RATE_BPS
+from mptcplab.metrics import jain_index
+from mptcplab.scenario import Flags, Scenario, from_flags, load_file
+from mptcplab.scheduler import Scheduler
+
+ROOT = Path(__file__).parents[2]
+KNOWN = {name: Scheduler(name, "", ()) for name in ("default", "roundrobin", "redundant")}
+LINK = "shared:10mbit,10ms,queue=100"
+PATHS = ("a:link=shared,delay=5ms", "b:link=shared", "t:link=shared,delay=1ms")
+
+
+def asked(**flags: Any) -> Scenario:
+    wanted: dict[str, Any] = {"path": PATHS, "link": (LINK,), "scheduler": "roundrobin", **flags}
+    return from_flags(Flags(**wanted), known=KNOWN).base
+
+
+def told(**flags: Any) -> str:
+    with pytest.raises(InputError) as caught:
+        asked(**flags)
+    return str(caught.value)
+
+
+TWO = ("m:paths=a/b", "t:paths=t,transport=tcp,cc=reno,start=5s,end=15s")
+
+
+def test_a_path_leaves_rate_and_queue_to_its_link() -> None:
+    path = asked().paths[1]
+    assert path.links == ("shared",)
+    assert (path.up.rate_bps, path.up.delay_ns) == (NO_RATE_BPS, 0)
+    assert timeline.rates(asked())["b"] == [(0, 10_000_000)]
+
+
+def test_the_default_queue_of_a_link_is_for_its_longest_path() -> None:
+    # 50 Mbit/s x (2 x 10 ms + 2 x 40 ms) / (8 x 1514 bytes) = 412.8
+    found = asked(path=("a:link=l,delay=5ms", "b:link=l,delay=40ms"), link=("l:50mbit,10ms",))
+    assert found.links[0].up.queue_packets == 413
+    # a path's own is for its links, too: 10 Mbit/s x (2 x 5 ms + 2 x 100 ms) / 12112 bit = 173.4
+    found = asked(path=("a:10mbit,5ms,link=l",), link=("l:50mbit,100ms",))
+    assert found.paths[0].up.queue_packets == 174
+
+
+def test_connections_take_over_what_they_do_not_say() -> None:
+    found = asked(connection=TWO, cc="cubic", duration="20s")
+    one, other = found.connections
+    assert (one.transport, one.scheduler, one.cc) == ("mptcp", None, "cubic")
+    assert (one.start_ns, one.end_ns) == (0, 20 * 10**9)
+    assert (other.transport, other.cc) == ("tcp", "reno")
+    assert (other.start_ns, other.end_ns) == (5 * 10**9, 15 * 10**9)
+    assert other.workload.warmup_ns == 10**9  # a tenth of its own 10 s
+    assert [pair.client for pair in found.pairs()] == ["client", "client2"]
+    assert [list(pair.numbers) for pair in found.pairs()] == [[1, 2], [3]]
+
+
+def test_schedulers_that_are_compared_are_those_of_connections_without_one() -> None:
+    flags = Flags(
+        path=PATHS,
+        link=(LINK,),
+        connection=("m:paths=a/b", "n:paths=t,scheduler=redundant"),
+        scheduler="default,roundrobin",
+    )
+    runs = from_flags(flags, known=KNOWN).runs()
+    names = [[choice.name for choice in run.choices()] for run in runs]
+    assert names == [["default", "redundant"], ["roundrobin", "redundant"]]
+
+
+def test_a_count_makes_copies_of_a_connection_and_its_paths() -> None:
+    found = asked(
+        connection=("t:paths=t,transport=tcp,count=3", "m:paths=a/b"),
+        event=("1s:t:change,delay=2ms",),
+    )
+    assert [c.name for c in found.connections] == ["t-1", "t-2", "t-3", "m"]
+    assert [path.name for path in found.paths] == ["t-1", "t-2", "t-3", "a", "b"]
+    assert [event.path for event in found.events] == ["t-1", "t-2", "t-3"]
+
+
+def test_one_connection_alone_has_its_paths_its_start_and_its_workload() -> None:
+    found = asked(connection=TWO, duration="20s")
+    alone = found.alone(found.pairs()[1])
+    assert [path.name for path in alone.paths] == ["t"]
+    assert (alone.first_path, alone.start_ns, alone.transport) == (3, 5 * 10**9, "tcp")
+    assert alone.workload.duration_ns == 10**10
+    # its packets wait at the link, since the path has no rate of its own
+    assert recorded.queue_device(alone, 0, "up") == "n1"
+    assert recorded.queue_device(alone, 0, "down") == "f1"
+
+
+def test_messages_are_counted_on_from_one_connection_to_the_next() -> None:
+    found = asked(
+        connection=(
+            "m:paths=a/b,workload.kind=transfers,workload.count=2,workload.direction=down",
+            "t:paths=t,transport=tcp,start=2s,workload.kind=requests,workload.think=1s,workload.count=2",
+        )
+    )
+    first, second = plan.messages_of(found)
+    assert {message.connection for message in first} == {1}
+    assert {message.connection for message in second} == {2}
+    assert second[0].at_ns == 2 * 10**9
+    assert [message.after for message in second] == [None, 5, 6, 7]
+
+
+def test_a_rate_on_the_way_is_the_lowest_of_all() -> None:
+    found = asked(
+        path=("a:8mbit,5ms,link=shared",),
+        event=("1s:link=shared:change,rate=2mbit,lasts=1s", "1500ms:a:change,rate=1mbit"),
+    )
+    s = 10**9
+    assert timeline.rates(found)["a"] == [
+        *((0, 8_000_000), (s, 2_000_000), (3 * s // 2, 1_000_000)),
+        (2 * s, 1_000_000),
+    ]
+    assert timeline.link_rates(found, "up")["shared"] == [
+        *((0, 10_000_000), (s, 2_000_000), (2 * s, 10_000_000)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [
+        ({"path": ("a:link=shred",)}, 'unknown link; did you mean "shared"? the links are shared'),
+        ({"path": ("a:5mbit,1ms",)}, "no path has this link"),
+        ({"path": ("shared:link=shared",)}, "also the name of link[1]; names are unique"),
+        ({"path": ("a:link=shared/shared",)}, "shared is named twice"),
+        ({"path": ("a:link=shared,queue=9",)}, "the queue is that of its link"),
+        ({"link": ("shared:9mbit,1ms,bottleneck=host",)}, "a bottleneck at the host is of a path"),
+        ({"link": ("shared:9mbit,1ms,cross=1mbit",)}, "give it to a path of the link"),
+        ({"link": ("shared:9mbit,1ms,down.drop=3",)}, "counted at the router of a path"),
+        ({"link": ("shared:9mbit",)}, "missing; every link has a delay"),
+        ({"event": ("1s:link=shared:close",)}, "a link has no address"),
+        ({"event": ("1s:link=a:down",)}, "unknown link; the links are shared"),
+        ({"event": ("1s:a:change,rate=1mbit",)}, "the path has no rate of its own"),
+        ({"event": ("1s:link=shared:down",)}, "no path is left that is up and open"),
+        ({"connection": ("m:paths=a/b",)}, 'path[3] = "t": no connection has this path'),
+        ({"connection": ("m:paths=a/b/t", "n:paths=t")}, "also a path of connection[1]"),
+        ({"connection": ("m:paths=a/b/t/x",)}, "unknown path; the paths are a, b, t"),
+        ({"connection": ("m:paths=a/b/t,transport=tcp",)}, "exactly one path, not over 3"),
+        ({"connection": ("m:paths=a/b", "m:paths=t")}, "also the name of connection[1]"),
+        ({"connection": ("m:paths=a/b/t,start=20s",)}, "not before the end of the workload"),
+        ({"connection": ("m:paths=a/b/t,start=5s,end=4s",)}, "not after its start, at 5s"),
+        ({"connection": ("m:paths=a/b/t,end=30s",)}, "it would end at 30s, and all of it at 20s"),
+        ({"connection": ("m:paths=a/b/t,workload.size=1MB,end=3s",)}, "says itself when it ends"),
+        ({"connection": ("m:paths=a/b/t,workload.kind=video",)}, "anything but video"),
+        ({"connection": ("m:paths=a/b/t,workload.rate=3mbit",)}, "the workload is bulk, which has"),
+        ({"connection": ("m:paths=a/b/t,count=65",)}, "a count is a whole number from 1 to 64"),
+        ({"connection": ("m:paths=a/b/t,count=64",)}, "192 paths in all; at most 128"),
+        ({"connection": ("m:paths=a,transport=tcp,scheduler=default",)}, "TCP has no scheduler"),
+        ({"connection": ("m:paths=a/b/t,scheduler=nope",)}, "unknown scheduler"),
+        ({"connection": ("m",)}, "no colon after the name"),
+        ({"connection": ("m:paths",)}, '"paths" is not KEY=VALUE'),
+        ({"connection": ("m:paths=a/b/t,count=30",), "pcap": True}, "hosts and routers; at most"),
+        ({"connection": ("m:paths=a/b/t,scheduler=default",), "trace": True}, "default has none"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_told(flags: dict[str, Any], reason: str) -> None:
+    assert reason in told(**flags)
+
+
+def test_the_plan_names_every_hop() -> None:
+    text = plan.render(
+        asked(
+            path=("a:link=one/two,delay=5ms", "t:link=two"),
+            link=("one:8mbit,10ms", "two:4mbit,20ms"),
+            connection=("m:paths=a", "t:paths=t,transport=tcp,cc=reno,start=1s"),
+        )
+    )
+    lines = text.splitlines()
+    # from the router of path 1 through link 1 and link 2 to the server
+    for line in (
+        "ip -n router1 route add 10.1.1.0/24 via 10.11.1.254",
+        "ip -n near1 route add 10.1.1.0/24 via 10.2.1.254",
+        "ip -n far1 route add 10.1.1.0/24 via 10.12.1.254",
+        "ip -n near2 route add 10.1.1.0/24 via 10.2.2.254",
+        "ip -n far2 addr add 10.1.1.254/24 dev f2p1",
+        # and back
+        "ip -n far2 route add 10.0.1.0/24 via 10.2.2.1",
+        "ip -n near2 route add 10.0.1.0/24 via 10.12.1.1",
+        "ip -n far1 route add 10.0.1.0/24 via 10.2.1.1",
+        "ip -n near1 route add 10.0.1.0/24 via 10.11.1.1",
+        # path 2 goes through the second link alone
+        "ip -n router2 route add 10.1.2.0/24 via 10.12.2.254",
+        "ip -n far2 addr add 10.1.2.254/24 dev f2p2",
+        "message 2 up * at 1s",
+    ):
+        assert lines.count(line) == 1, line
+    assert not any("near1" in line and "10.1.2.0" in line for line in lines)
+    # nothing shapes what has neither rate nor delay
+    assert not any("dev rs2 root" in line for line in lines)
+    assert any("tcp_allowed_congestion_control=cubic reno'" in line for line in lines)
+
+
+def test_examples_are_what_their_pages_say() -> None:
+    a = load_file(ROOT / "examples" / "olia-a.toml").base
+    assert len(a.connections) == 20
+    through = {path.links for path in a.paths}
+    assert through == {("server",), ("shared", "server"), ("shared",)}
+
+
+@pytest.mark.parametrize(
+    ("goodputs", "index"),
+    [([1.0, 1.0], 1.0), ([1.0, 0.0], 0.5), ([3.0, 1.0], 0.8), ([1.0], None), ([0.0, 0.0], None)],
+)
+def test_jains_index(goodputs: list[float], index: float | None) -> None:
+    assert jain_index(goodputs) == index
+
+
+def test_the_common_time_is_that_of_all() -> None:
+    found = asked(connection=TWO, duration="20s")
+    none: Any = None  # what was recorded plays no part
+    parts = [
+        sharing.OfConnection(
+            pair, found.alone(pair), *(none, none), {"start_ns": 1, "complete_ns": 10**12}, none
+        )
+        for pair in found.pairs()
+    ]  # fmt: skip
+    times = np.arange(1, 21 * 10**9, 10**7, dtype=np.int64)
+    common = sharing.common_interval(parts, times)
+    # t begins at 5 s, and a tenth of its 10 s is warm-up
+    assert common == (1 + 6 * 10**9, 1 + 15 * 10**9)

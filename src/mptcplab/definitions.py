@@ -609,6 +609,17 @@ CONNECTION_METRICS = (
         "connection at its receiver",
     ),
     Metric(
+        "takeover_s",
+        "connection",
+        "s",
+        "How fast others use what it leaves: the time from its end until the connections that "
+        "share a link with it, and send on, have together what all of them had before. Missing if "
+        "nobody does, or not for so long.",
+        "of the first of the bins of 100 ms from T0 + end on in which received_bytes of the others "
+        "grows by 90 % of what it did, of all, on average, in the second before: the begin",
+        "subflow at the receivers",
+    ),
+    Metric(
         "metrics",
         "connection",
         "",

@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mptcplab import links, plan, recorded, timeline
 from mptcplab.application import application_figures
+from mptcplab.handover import BEFORE_NS, RECOVERED_AT, RECOVERY_BIN_NS
 from mptcplab.metrics import Goodput, RunMetrics, bps, jain_index, queue_metrics, run_metrics
 from mptcplab.recorded import Interval, Times, Way, increase
 from mptcplab.records import Records, Samples
@@ -48,6 +50,26 @@ class OfConnection:
     @property
     def receiver(self) -> Samples:
         return self.client if recorded.measured_way(self.scenario) == "down" else self.server
+
+    @property
+    def links(self) -> set[str]:
+        return {name for path in self.pair.paths for name in path.links}
+
+    def ends_ns(self) -> int:
+        """When it no longer sends: by its workload, or because its data has arrived."""
+        end_ns = self.pair.connection.end_ns
+        complete_ns = int(self.guest["complete_ns"])
+        if end_ns is None:
+            return complete_ns
+        return min(int(self.guest["start_ns"]) + end_ns, complete_ns)
+
+    def received(self, times: Times) -> npt.NDArray[np.float64]:
+        """The bytes that had arrived on its subflows at these times."""
+        receiver = recorded.side(self.scenario, "receiver", self.receiver)
+        total = np.zeros(len(times))
+        for subflow in receiver.subflows:
+            total += recorded.counted(subflow.records, "received_bytes", times)
+        return total
 
 
 def connections(
@@ -109,6 +131,7 @@ def figures(
             "paths": list(part.pair.connection.paths),
             "goodput_bps": one.metrics["goodput_bps"],
             "common_goodput_bps": share,
+            "takeover_s": takeover_s(part, parts),
             "share": share / total_bps if share is not None and total_bps else None,
             "metrics": one.metrics,
         }
@@ -148,14 +171,36 @@ def common_interval(parts: Sequence[OfConnection], times: Times) -> Interval | N
     start_ns = int(parts[0].guest["start_ns"])
     begins, ends = [], []
     for part in parts:
-        load = part.scenario.workload
-        begins.append(start_ns + part.scenario.start_ns + load.warmup_ns)
-        ends.append(int(part.guest["complete_ns"]))
-        if load.duration_ns is not None:
-            ends.append(start_ns + part.scenario.start_ns + load.duration_ns)
+        begins.append(start_ns + part.scenario.start_ns + part.scenario.workload.warmup_ns)
+        ends.append(part.ends_ns())
     first = int(np.searchsorted(times, max(begins), side="left"))
     last = int(np.searchsorted(times, min(ends), side="right")) - 1
     return Interval(int(times[first]), int(times[last])) if first < last else None
+
+
+def takeover_s(leaving: OfConnection, parts: Sequence[OfConnection]) -> float | None:
+    """How long after the end of a connection those on its links have what all of them had.
+
+    None if nobody there sends on for as long as that takes, or it had not sent for BEFORE_NS.
+    """
+    end_ns = leaving.ends_ns()
+    others = [
+        part
+        for part in parts
+        if part is not leaving and part.links & leaving.links and part.ends_ns() > end_ns
+    ]
+    begin_ns = int(leaving.guest["start_ns"]) + leaving.scenario.start_ns
+    if not others or begin_ns > end_ns - BEFORE_NS:
+        return None
+    before = np.array([end_ns - BEFORE_NS, end_ns], dtype=np.int64)
+    had = sum(float(np.diff(part.received(before))[0]) for part in (leaving, *others))
+    until_ns = min(part.ends_ns() for part in others)
+    edges = np.arange(end_ns, until_ns + 1, RECOVERY_BIN_NS, dtype=np.int64)
+    if len(edges) < 2 or not had:
+        return None
+    have = np.sum([np.diff(part.received(edges)) for part in others], axis=0)
+    there = np.flatnonzero(have >= RECOVERED_AT * had * RECOVERY_BIN_NS / BEFORE_NS)
+    return int(there[0]) * RECOVERY_BIN_NS / _NS_PER_S if len(there) else None
 
 
 def link_metrics(

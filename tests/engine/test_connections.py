@@ -165,6 +165,10 @@ def test_a_connection_lives_from_its_start_to_its_end(run_scenario: RunScenario)
     assert mine["metrics"]["goodput_bps"] == mine["goodput_bps"] > 0
     # its interval ends at 4 s, and begins when its warm-up of a tenth ends; it is the common one
     assert mine["common_goodput_bps"] == mine["goodput_bps"]
+    # 90 % of the link, of which a flow of Reno that shares it evenly has 50 %: half of queue and
+    # way, 63 packets, are a window of 126 again after 63 round trips of at most 151 ms.
+    assert 0 <= mine["takeover_s"] <= 63 * 0.151
+    assert connection(run, "x")["takeover_s"] is None
     # the other one has the link for itself again: all but what a Reno flow needs to grow
     x = samples["server"].connection
     after = x[x["time_ns"] >= t0 + 5 * 10**9]

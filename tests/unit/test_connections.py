@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from mptcplab import plan, recorded, sharing, timeline
@@ -228,3 +229,25 @@ def test_the_common_time_is_that_of_all() -> None:
     common = sharing.common_interval(parts, times)
     # t begins at 5 s, and a tenth of its 10 s is warm-up
     assert common == (1 + 6 * 10**9, 1 + 15 * 10**9)
+
+
+def test_what_a_connection_leaves_is_taken_over() -> None:
+    """Both get 400 kB/s; from 15 s on, when t ends, m grows by 50 kB/s every 100 ms."""
+    found = asked(connection=TWO, duration="20s")
+    steps_ns = np.arange(0, 20 * 10**9 + 1, 10**8)
+
+    class Part(sharing.OfConnection):
+        def received(self, times: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+            mine = self.pair.connection.name == "m"
+            later = np.maximum(steps_ns[:-1] // 10**8 - 149, 0)
+            rates = 400_000 + later * 50_000 if mine else np.where(later > 0, 0, 400_000)
+            counts = np.concatenate(([0], np.cumsum(rates * 0.1)))
+            return np.interp(times, steps_ns, counts)
+
+    none: Any = None
+    guest = {"start_ns": 0, "complete_ns": 10**12}
+    m, t = (Part(pair, found.alone(pair), none, none, guest, none) for pair in found.pairs())
+    # 90 % of 800 kB/s are 720 kB/s: 450, 500, ... 750 kB/s is the seventh bin, which begins 600 ms
+    # after the end
+    assert sharing.takeover_s(t, [m, t]) == pytest.approx(0.6)
+    assert sharing.takeover_s(m, [m, t]) is None

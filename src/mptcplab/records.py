@@ -495,6 +495,9 @@ def markdown() -> str:
             "workload |",
             "| `client.pcapng`, `server.pcapng`, `router-PATH.pcapng` | a process that captures at "
             "the client, the server, the router of path PATH, if that was asked for |",
+            "| `client2.samples`, `server2.decisions`, ... | the same at the hosts of the second "
+            "connection, and so on, of a scenario that has [several](connections.md) |",
+            "| `near-LINK.pcapng`, `far-LINK.pcapng` | a capture at each router of a shared link |",
             "| `guest.json` | the programs inside the guest |",
             "",
             f"A `.samples` file is a sequence of {RECORD_BYTES}-byte little-endian records in "
@@ -522,8 +525,9 @@ def markdown() -> str:
             "",
             "What path i, counted from 1, carries to the server leaves the device `rsi` of its "
             "router, and what it carries to the client leaves `rci`; so `rs2` has the queue in "
-            "front of the second path. Devices of client and server (`ci`, `si`) are there if they "
-            "have a queueing discipline of their own.",
+            "front of the second path. Shared link m, counted likewise, is sent into from `nm` "
+            "towards the servers and from `fm` towards the clients. Devices of client and server "
+            "(`ci`, `si`) are there if they have a queueing discipline of their own.",
             "",
             *_field_table(LINK_FIELDS, _size(HEAD)),
             "",

@@ -131,8 +131,8 @@ def figures(
             "paths": list(part.pair.connection.paths),
             "goodput_bps": one.metrics["goodput_bps"],
             "common_goodput_bps": share,
-            "takeover_s": takeover_s(part, parts),
             "share": share / total_bps if share is not None and total_bps else None,
+            "takeover_s": takeover_s(part, parts),
             "metrics": one.metrics,
         }
         for part, one, share in zip(parts, of_each, shares, strict=True)

@@ -203,14 +203,14 @@ def _topology(scenario: Scenario, shared: Mapping[str, int]) -> Iterator[str]:
             yield _veth(client, (f"rc{i}", f"router{i}", f"10.0.{i}.254"))
             last = (f"rs{i}", f"router{i}")
             for m in (shared[name] for name in path.links):
-                near = _transit(m, i)
+                near = transit(m, i)
                 yield _veth((*last, f"{near}.1"), (f"n{m}p{i}", f"near{m}", f"{near}.254"))
                 last = (f"f{m}p{i}", f"far{m}")
             server = (f"s{i}", pair.server, f"10.1.{i}.1")
             yield _veth(server, (*last, f"10.1.{i}.254"))
 
 
-def _transit(m: int, i: int) -> str:
+def transit(m: int, i: int) -> str:
     """The network on which path `i` comes to link `m`."""
     return f"10.{10 + m}.{i}"
 
@@ -297,7 +297,7 @@ def _router(i: int, through: list[int]) -> Iterator[str]:
     if not through:
         yield from _port(router, f"rs{i}", f"10.1.{i}.254", f"10.1.{i}.1")
         return
-    near = _transit(through[0], i)
+    near = transit(through[0], i)
     yield from _port(router, f"rs{i}", f"{near}.1", f"{near}.254")
     yield f"ip -n {router} route add 10.1.{i}.0/24 via {near}.254"
 
@@ -309,16 +309,16 @@ def _link_routers(scenario: Scenario, shared: Mapping[str, int], m: int) -> Iter
     ways = {i: [shared[n] for n in path.links] for i, path in enumerate(scenario.paths, 1)}
     mine = {i: through for i, through in ways.items() if m in through}
     for i in mine:
-        yield from _port(near, f"n{m}p{i}", f"{_transit(m, i)}.254", f"{_transit(m, i)}.1")
+        yield from _port(near, f"n{m}p{i}", f"{transit(m, i)}.254", f"{transit(m, i)}.1")
         yield f"ip -n {near} route add 10.1.{i}.0/24 via 10.2.{m}.254"
-        yield f"ip -n {near} route add 10.0.{i}.0/24 via {_transit(m, i)}.1"
+        yield f"ip -n {near} route add 10.0.{i}.0/24 via {transit(m, i)}.1"
     yield from _port(far, f"f{m}", f"10.2.{m}.254", f"10.2.{m}.1")
     for i, through in mine.items():
         yield f"ip -n {far} route add 10.0.{i}.0/24 via 10.2.{m}.1"
         if through[-1] == m:
             yield from _port(far, f"f{m}p{i}", f"10.1.{i}.254", f"10.1.{i}.1")
             continue
-        on = _transit(through[through.index(m) + 1], i)
+        on = transit(through[through.index(m) + 1], i)
         yield from _port(far, f"f{m}p{i}", f"{on}.1", f"{on}.254")
         yield f"ip -n {far} route add 10.1.{i}.0/24 via {on}.254"
 

@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from mptcplab import engine, units
 from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.literal import NO_RATE_BPS
 from mptcplab.scenario import Direction, Scenario
 
 #: Virtual time after which a program that has not ended is ended.
@@ -133,13 +134,18 @@ class Outputs:
 def greeting(scenario: Scenario) -> str:
     """What is there, for whoever types in a shell inside."""
     numbers = range(1, len(scenario.paths) + 1)
+    shared = [link.name for link in scenario.links]
+    # what is behind the router of a path: the server, or its first link
+    beyond = {
+        i: f"{plan.transit(shared.index(path.links[0]) + 1, i)}.1"
+        if path.links
+        else f"10.1.{i}.254"
+        for i, path in zip(numbers, scenario.paths, strict=True)
+    }
     hosts = {
         "client": [(f"c{i}", f"10.0.{i}.1") for i in numbers],
         "server": [(f"s{i}", f"10.1.{i}.1") for i in numbers],
-        **{
-            f"router{i}": [(f"rc{i}", f"10.0.{i}.254"), (f"rs{i}", f"10.1.{i}.254")]
-            for i in numbers
-        },
+        **{f"router{i}": [(f"rc{i}", f"10.0.{i}.254"), (f"rs{i}", beyond[i])] for i in numbers},
     }
     lines = ["Hosts, with their devices:"]
     for name, devices in hosts.items():
@@ -152,6 +158,11 @@ def greeting(scenario: Scenario) -> str:
             f"to the client {_link(path.down)} (rc{i})"
         )
     lines += [
+        f"Link {link.name}: to the server {_link(link.up)} (near{m}, n{m}), "
+        f"to the client {_link(link.down)} (far{m}, f{m})"
+        for m, link in enumerate(scenario.links, 1)
+    ]
+    lines += [
         *_transport(scenario),
         "You are root on the client; server COMMAND or router1 COMMAND runs one there.",
         "Files are the host's; what is written is thrown away. exit leaves.",
@@ -163,6 +174,9 @@ def greeting(scenario: Scenario) -> str:
 
 def _link(link: Direction) -> str:
     loss = f", loss {units.format_fraction(link.loss)}" if link.loss else ""
+    if link.rate_bps == NO_RATE_BPS:
+        # the rate and the queue are those of its links
+        return f"{units.format_time(link.delay_ns)}{loss}"
     return (
         f"{units.format_rate(link.rate_bps)}, {units.format_time(link.delay_ns)}, "
         f"queue {link.queue_packets}{loss}"

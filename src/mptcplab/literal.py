@@ -23,7 +23,7 @@ from mptcplab.mistakes import Mistakes, Place, one_of, suggestion
 from mptcplab.presets import PRESETS
 from mptcplab.trace import COLUMNS
 
-CONGESTION_CONTROLS = ("cubic", "reno", "bbr", "vegas")
+CONGESTION_CONTROLS = ("cubic", "reno", "bbr", "vegas", "lia", "olia", "balia", "wvegas")
 TRANSPORTS = ("mptcp", "tcp")
 WORKLOADS = ("bulk", "transfers", "cbr", "requests", "web", "video", "frames")
 DIRECTIONS = ("up", "down", "both")

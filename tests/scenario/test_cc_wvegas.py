@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs with wvegas: ten segments in the queues of all paths, no losses, and all of the rate."""
+
+from __future__ import annotations
+
+import pytest
+
+from mptcplab import records
+from tests.vocabulary import Run, RunScenario
+
+# queues that hold more than the paths: what fills them, is seen
+PATHS = ("a:20mbit,10ms,queue=100", "b:20mbit,25ms,queue=100")
+# of a bit on a path, the part that is data
+USABLE = 1424 / 1514
+
+
+def queued(run: Run, path: int) -> float:
+    """Mean number of packets in the queue of a path to the server."""
+    value = run.figures.paths[path]["queue_packets_mean"]
+    assert isinstance(value, float)
+    return value
+
+
+def test_it_fills_the_paths_and_not_the_queues(run_scenario: RunScenario) -> None:
+    wvegas, lia = (
+        run_scenario(*PATHS, cc=cc, duration="40s", warmup="20s") for cc in ("wvegas", "lia")
+    )
+    # From slow start, half of the 84 packets that path b holds are missing at the most: 42 round
+    # trips of 50 ms, a segment each, are over after 2 s. Then nothing stops it.
+    assert wvegas.goodput_bps >= 0.99 * USABLE * 40e6
+    assert wvegas.goodput_bps >= 0.97 * lia.goodput_bps
+    assert wvegas.figures.metrics["retransmitted_packets"] == 0
+    for path in (0, 1):
+        # 5 of 10 segments each, as the rates are alike; rounding leaves up to one more
+        assert 3 <= queued(wvegas, path) <= 7
+        assert queued(wvegas, path) <= queued(lia, path) / 2
+
+
+def test_alone_it_has_all_ten(run_scenario: RunScenario) -> None:
+    run = run_scenario("a:20mbit,10ms", cc="wvegas", duration="30s", warmup="15s")
+    assert run.goodput_bps >= 0.99 * USABLE * 20e6
+    assert 8 <= queued(run, 0) <= 12
+
+
+def test_the_path_with_the_higher_rate_has_more_of_them(run_scenario: RunScenario) -> None:
+    run = run_scenario("a:40mbit,10ms", "b:10mbit,10ms", cc="wvegas", duration="40s", warmup="20s")
+    # 8 and 2 of 10
+    assert 6 <= queued(run, 0) <= 10
+    assert 1 <= queued(run, 1) <= 4
+
+
+@pytest.mark.parametrize("delay", ["5ms", "50ms"])
+def test_a_queue_of_its_own_is_no_reason_to_halve_the_window(
+    run_scenario: RunScenario, delay: str
+) -> None:
+    run = run_scenario(
+        f"a:20mbit,{delay}", f"b:20mbit,{delay}", cc="wvegas", duration="60s", warmup="30s"
+    )
+    subflow = run.client.subflow
+    late = subflow[subflow["time_ns"] > run.start_ns + 30e9]
+    for path in (0, 1):
+        cwnd = late[records.path_indices(late) == path]["cwnd"]
+        # what it takes back and gives again are single segments
+        assert int(cwnd.max()) - int(cwnd.min()) <= 4

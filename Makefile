@@ -11,7 +11,8 @@ PYTEST_ARGS ?=
 SELFTESTS_ARGS ?=
 # What is run in the debug kernel: every scheduler, with every trouble. Not what needs much data.
 DEBUG_TESTS := tests/debug tests/kernel/test_kunit.py tests/scenario/test_framework.py \
-    tests/scenario/test_every_scheduler.py::test_every_byte_arrives
+    tests/scenario/test_every_scheduler.py::test_every_byte_arrives \
+    tests/scenario/test_cc_coupled.py
 
 # Where the tarball of Debian's kernel source lies; checkpatch.pl is taken from it.
 KERNEL_SOURCE ?= /usr/src/linux-source-6.12.tar.xz

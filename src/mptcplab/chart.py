@@ -24,7 +24,7 @@ from mptcplab.engine import read_samples as read_hosts
 from mptcplab.metrics import Goodput, goodput_series
 from mptcplab.recorded import measured_way
 from mptcplab.records import read_links, read_samples
-from mptcplab.report import Document, Entry, best_first, by_scheduler, ended_well
+from mptcplab.report import Document, Entry, best_first, compared, ended_well
 from mptcplab.scenario import LONGEST_NS, Scenario
 from mptcplab.scheduler import DEFAULT
 from mptcplab.units import format_time
@@ -74,15 +74,16 @@ def drawing() -> Iterator[None]:
 
 
 def write_chart(document: Document, out_dir: Path) -> list[Path]:
-    """Draw goodput over time, a panel per scheduler, as goodput.png and goodput.svg in `out_dir`.
+    """Draw goodput over time, a panel per scheduler and
+    congestion control, as goodput.png and goodput.svg in `out_dir`.
 
     Shows the first seed that ended well, and reads its records from the run's `directory` under
     `out_dir`. Returns the files, or nothing when no run ended well. The same document gives the
     same bytes. Raises MptcplabError when records cannot be read.
     """
     shown = {
-        scheduler: min(ended_well(runs), key=lambda run: int(run["seed"]))
-        for scheduler, runs in by_scheduler(document["runs"]).items()
+        name: min(ended_well(runs), key=lambda run: int(run["seed"]))
+        for name, runs in compared(document["runs"]).items()
         if ended_well(runs)
     }
     if not shown:
@@ -92,8 +93,8 @@ def write_chart(document: Document, out_dir: Path) -> list[Path]:
         return _write(scenario, *_of_connections(scenario, shown, out_dir), out_dir)
     receiver = "server" if measured_way(scenario) == "up" else "client"
     samples = {
-        scheduler: read_samples(out_dir / run["directory"] / f"{receiver}.samples")
-        for scheduler, run in shown.items()
+        name: read_samples(out_dir / run["directory"] / f"{receiver}.samples")
+        for name, run in shown.items()
     }
     span_ns = max(
         int(side.connection["time_ns"][-1]) - int(side.connection["time_ns"][0])
@@ -101,8 +102,8 @@ def write_chart(document: Document, out_dir: Path) -> list[Path]:
     )
     bin_ns = _bin_ns(span_ns, scenario.sample_interval_ns)
     panels = {
-        f"{scheduler}, seed {shown[scheduler]['seed']}": goodput_series(scenario, side, bin_ns)
-        for scheduler, side in samples.items()
+        f"{name}, seed {shown[name]['seed']}": goodput_series(scenario, side, bin_ns)
+        for name, side in samples.items()
     }
     return _write(scenario, panels, bin_ns, span_ns, out_dir)
 
@@ -141,7 +142,7 @@ def write_overview(document: Document, out_dir: Path) -> list[Path]:
     A row per scheduler, the best one by the first figure on top. Returns the files; nothing, and
     none is left of an earlier comparison, for so few schedulers that the table shows as much.
     """
-    shown = [runs for runs in by_scheduler(document["runs"]).values() if ended_well(runs)]
+    shown = [runs for runs in compared(document["runs"]).values() if ended_well(runs)]
     if len(shown) < _FEWEST_IN_OVERVIEW:
         for form in ("png", "svg"):
             (out_dir / f"overview.{form}").unlink(missing_ok=True)

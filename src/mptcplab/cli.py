@@ -32,6 +32,7 @@ from mptcplab import (
     analyze_report,
     bench,
     chart,
+    congestion,
     dissect,
     doctor,
     drive_settings,
@@ -126,7 +127,12 @@ def _scenario_options(command: F) -> F:
             help="A connection between hosts of its own, over these paths; keys: transport, "
             "scheduler, cc, start, end, count, workload.KEY; docs/connections.md.",
         ),
-        click.option("--cc", help="Congestion control: cubic, reno, bbr or vegas.  [cubic]"),
+        click.option(
+            "--cc",
+            metavar="NAME",
+            help="Congestion control of every subflow, as in mptcplab cc list; compare takes "
+            "several, with commas.  [cubic]",
+        ),
         click.option("--transport", help="mptcp, or tcp over one path.  [mptcp]"),
         click.option(
             "--workload",
@@ -213,13 +219,15 @@ def run(file: Path | None, **options: Any) -> None:
 )
 @_scenario_options
 def compare(file: Path | None, baseline: bool, **options: Any) -> None:
-    """Compare schedulers on the same paths with the same seeds: a table and a picture.
+    """Compare schedulers, or congestion controls, on the same paths with the same seeds: a table
+    and a picture.
 
     With --scheduler all, those of mptcplab scheduler list.
 
     \b
     mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms,queue=200,loss=0.1% \\
         --scheduler default,roundrobin --duration 20s --repeat 5
+    mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms --cc reno,lia,olia
     """
     request = _request(file, options, single=False)
     _execute(request, experiment.baselines(request) if baseline else [], options)
@@ -509,6 +517,31 @@ def scheduler_new(name: str) -> None:
     click.echo(f"compare it: mptcplab compare ... --scheduler default,./{name}.c")
 
 
+@cli.group("cc")
+def cc_group() -> None:
+    """Congestion controls: those of the kernel, and those that couple subflows."""
+
+
+@cc_group.command("list")
+def cc_list() -> None:
+    """List the congestion controls, with what they couple."""
+    Console().print(report.congestion_table(congestion.known().values()))
+    click.echo("\nmptcplab cc show NAME says more.")
+
+
+@cc_group.command("show")
+@click.argument("name")
+def cc_show(name: str) -> None:
+    """Show what a congestion control does, and where it is from.
+
+    NAME is one of mptcplab cc list.
+    """
+    found = congestion.find(name)
+    click.echo(found.description)
+    if found.file:
+        click.echo(f"\nfile: {found.file}")
+
+
 @cli.command("analyze")
 @click.argument(
     "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
@@ -746,7 +779,8 @@ def _title(item: Scenario) -> str:
         what = what if item.choices() else f"{len(item.connections)} connections"
     elif item.transport == "tcp":
         what = f"tcp {item.paths[0].name}"
-    return f"{what}, seed {item.seed}"
+    cc = "" if item.cc == congestion.DEFAULT else f", {item.cc}"
+    return f"{what}{cc}, seed {item.seed}"
 
 
 def _say(text: str) -> None:

@@ -53,7 +53,8 @@ def cpus() -> list[int]:
 
 
 def baselines(request: Request) -> list[Scenario]:
-    """Plain TCP over each path alone, for each seed: what the aggregation benefit refers to.
+    """Plain TCP over each path alone, for each congestion control and seed: what the aggregation
+    benefit refers to.
 
     A comparison of plain TCP, of several connections, or over a single path, has none; nor has a
     path that an event closes or leaves down, over which TCP alone would never come to an end.
@@ -61,10 +62,10 @@ def baselines(request: Request) -> list[Scenario]:
     base = request.base
     if base.transport == "tcp" or base.connections or len(base.paths) < 2:
         return []
-    seeds = dict.fromkeys(scenario.seed for scenario in request.runs())
+    alone = dict.fromkeys((scenario.cc, scenario.seed) for scenario in request.runs())
     return [
-        request.base.with_(seed=seed).single_path(name)
-        for seed in seeds
+        request.base.with_(cc=cc, seed=seed).single_path(name)
+        for cc, seed in alone
         for name in request.base.lasting_paths()
     ]
 

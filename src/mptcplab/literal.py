@@ -18,12 +18,12 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import CoreSchema, core_schema
 
-from mptcplab import units
-from mptcplab.mistakes import Mistakes, Place, one_of, suggestion
+from mptcplab import congestion, units
+from mptcplab.mistakes import Mistakes, Place, one_of, shown, suggestion
 from mptcplab.presets import PRESETS
 from mptcplab.trace import COLUMNS
 
-CONGESTION_CONTROLS = ("cubic", "reno", "bbr", "vegas", "lia", "olia", "balia", "wvegas")
+CONGESTION_CONTROLS = congestion.names()
 TRANSPORTS = ("mptcp", "tcp")
 WORKLOADS = ("bulk", "transfers", "cbr", "requests", "web", "video", "frames")
 DIRECTIONS = ("up", "down", "both")
@@ -237,6 +237,24 @@ def _read_scheduler(value: object) -> str:
     if not isinstance(value, str) or "," in value:
         raise ValueError("one scheduler is expected, e.g. roundrobin:num_segments=2")
     return value
+
+
+_CC = _choice("cc (congestion control)", CONGESTION_CONTROLS)
+
+
+def _read_ccs(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        return (_CC.read(value),)
+    if not value:
+        raise ValueError('cc is a name, or a list of names, e.g. ["reno", "lia"]')
+    for each in value:
+        try:
+            _CC.read(each)
+        except ValueError as error:
+            raise ValueError(f"{shown(each)}: {error}" if len(value) > 1 else str(error)) from None
+        if value.count(each) > 1:
+            raise ValueError(f"{shown(each)} is named twice")
+    return tuple(value)
 
 
 def _read_bitrates(value: object) -> tuple[int, ...]:
@@ -791,8 +809,8 @@ class LiteralConnection(_Literal):
     scheduler: Annotated[str | None, _Reads(_read_scheduler, {"type": "string"})] = _key(
         "Its scheduler; by default those of the scenario, one after the other.", ["minrtt"]
     )
-    cc: Annotated[str | None, _choice("cc (congestion control)", CONGESTION_CONTROLS)] = _key(
-        "Its congestion control; by default that of the scenario.", ["reno"]
+    cc: Annotated[str | None, _CC] = _key(
+        "Its congestion control; by default those of the scenario, one after the other.", ["reno"]
     )
     start: Annotated[int | None, _time("a start", "0s", "86400s")] = _key(
         "When it is opened, after the start of the workload. A connection without one is there "
@@ -836,8 +854,21 @@ class LiteralScenario(_Literal):
         ["default", ["minrtt", "minrtt:rp=off", "./mine.c"]],
         "default",
     )
-    cc: Annotated[str | None, _choice("cc (congestion control)", CONGESTION_CONTROLS)] = _key(
-        "Congestion control of every subflow.", ["bbr"], "cubic"
+    cc: Annotated[
+        tuple[str, ...] | None,
+        _Reads(
+            _read_ccs,
+            {
+                "anyOf": [
+                    _CC.schema,
+                    {"type": "array", "items": _CC.schema, "minItems": 1, "uniqueItems": True},
+                ]
+            },
+        ),
+    ] = _key(
+        "Congestion control of every subflow, or a list of them to compare.",
+        ["bbr", ["reno", "lia"]],
+        congestion.DEFAULT,
     )
     transport: Annotated[str | None, _choice("a transport", TRANSPORTS)] = _key(
         "mptcp, or plain tcp over exactly one path.", ["tcp"], "mptcp"

@@ -332,7 +332,7 @@ def _port(router: str, device: str, address: str, opposite: str) -> Iterator[str
 
 def _sysctls(scenario: Scenario, pairs: Iterable[Pair]) -> Iterator[str]:
     # A namespace may only use what the first one allows to all.
-    used = " ".join(dict.fromkeys(pair.connection.cc for pair in pairs))
+    used = " ".join(dict.fromkeys(scenario.cc_of(pair.connection) for pair in pairs))
     allowed = _setting(f"net.ipv4.tcp_allowed_congestion_control={used}")
     yield f"sysctl -qw 'net.ipv4.tcp_mem={_TCP_MEMORY}' {allowed}"
     for i in range(1, len(scenario.paths) + 1):
@@ -356,7 +356,8 @@ def _host_sysctls(scenario: Scenario, pair: Pair) -> Iterator[str]:
     wmem = f"4096 {send} {send}" if send else _AUTO_SEND_BUFFER
     # Linux adds a random offset to the timestamps of each pair of addresses; without it, schedulers
     # can compare one-way delays. It changes no packet's time or size.
-    common = [f"net.ipv4.tcp_congestion_control={connection.cc}", "net.ipv4.tcp_timestamps=2"]
+    cc = scenario.cc_of(connection)
+    common = [f"net.ipv4.tcp_congestion_control={cc}", "net.ipv4.tcp_timestamps=2"]
     if connection.transport == "mptcp":
         chosen = scenario.scheduler_of(connection)
         common = [

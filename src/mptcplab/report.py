@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mptcplab.application import APPLICATION_METRICS
+from mptcplab.congestion import CongestionControl
 from mptcplab.metrics import PATH_METRICS, RUN_METRICS, RunMetrics, aggregation_benefit
 from mptcplab.presets import Preset
 from mptcplab.scenario import Scenario
@@ -62,7 +63,11 @@ def run_entry(
                 for path in scenario.paths
             ],
         )
-    entry: Entry = {"scheduler": scenario.scheduler.label, "seed": scenario.seed}
+    entry: Entry = {
+        "scheduler": scenario.scheduler.label,
+        "cc": scenario.cc,
+        "seed": scenario.seed,
+    }
     if scenario.transport == "tcp" and not scenario.connections:
         entry |= {"transport": "tcp", "path": scenario.paths[0].name}
     entry["status"] = status
@@ -85,9 +90,9 @@ def document(
 ) -> Document:
     """The JSON document of a comparison, runs and baselines in the order they are given in.
 
-    Fills in the aggregation benefit of each run of bulk data that has, with its own seed, a
-    baseline over each path of `scenario`. Only `wall_s` may differ between two documents of the
-    same scenario.
+    Fills in the aggregation benefit of each run of bulk data that has, with its own congestion
+    control and seed, a baseline over each path of `scenario`. Only `wall_s` may differ between two
+    documents of the same scenario.
     """
     return {
         "runs": [_with_benefit(run, baselines, scenario) for run in runs],
@@ -101,7 +106,7 @@ def _with_benefit(run: Entry, baselines: Sequence[Entry], scenario: Scenario) ->
     alone = {
         baseline["path"]: baseline["metrics"]["goodput_bps"]
         for baseline in baselines
-        if baseline["seed"] == run["seed"] and baseline["status"] == "ok"
+        if all(baseline[key] == run[key] for key in ("cc", "seed")) and baseline["status"] == "ok"
     }
     benefit = None
     bulk = scenario.workload.kind == "bulk"
@@ -250,7 +255,8 @@ def headline(kind: str, entry: Entry) -> str:
 
 
 def comparison_table(document: Document) -> Group:
-    """A row per scheduler, medians over seeds with the range below; notes underneath.
+    """A row per scheduler and congestion control, medians over seeds with the range below; notes
+    underneath.
 
     Of a scenario with connections a row per connection. Plain ASCII; fits 80 columns whatever the
     number of paths is.
@@ -259,15 +265,15 @@ def comparison_table(document: Document) -> Group:
         return _connections_table(document)
     view = _VIEWS[document["scenario"]["workload"]["kind"]]
     table = Table(box=RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("Scheduler", overflow="fold")
+    several = len({run["cc"] for run in document["runs"]}) > 1
+    table.add_column("Scheduler,\ncongestion\ncontrol" if several else "Scheduler", overflow="fold")
     for column in view.left:
         table.add_column(column.head, justify="right", no_wrap=True)
     table.add_column("Share of\neach path\n%", overflow="fold")
     for column in view.right:
         table.add_column(column.head, justify="right", no_wrap=True)
-    for scheduler, runs in by_scheduler(document["runs"]).items():
+    for name, runs in compared(document["runs"]).items():
         good = ended_well(runs)
-        name = scheduler
         if len(good) < len(runs):
             name += f"\n{len(good)} of {len(runs)} ok"
 
@@ -296,7 +302,7 @@ def best_first(document: Document) -> list[Figure]:
     view = _VIEWS[document["scenario"]["workload"]["kind"]]
     by_name = {
         scheduler: ended_well(runs)
-        for scheduler, runs in by_scheduler(document["runs"]).items()
+        for scheduler, runs in compared(document["runs"]).items()
         if ended_well(runs)
     }
 
@@ -327,7 +333,7 @@ def _connections_table(document: Document) -> Group:
         *("Round\ntrip\nms", "Retrans-\nmitted\npackets"),
     ):
         table.add_column(head, justify="right", no_wrap=True)
-    for scheduler, runs in by_scheduler(document["runs"]).items():
+    for scheduler, runs in compared(document["runs"]).items():
         good = ended_well(runs)
         name = (
             scheduler if len(good) == len(runs) else f"{scheduler}\n{len(good)} of {len(runs)} ok"
@@ -385,7 +391,7 @@ def _connection_notes(document: Document) -> list[str]:
 
 
 def _fairness_notes(runs: Sequence[Entry]) -> Iterator[str]:
-    for scheduler, mine in by_scheduler(runs).items():
+    for scheduler, mine in compared(runs).items():
         found = [run["metrics"]["fairness"] for run in ended_well(mine)]
         if any(value is not None for value in found):
             index = _spread(found, 1, 4, between=" (", after=")")
@@ -394,7 +400,7 @@ def _fairness_notes(runs: Sequence[Entry]) -> Iterator[str]:
 
 def _link_notes(runs: Sequence[Entry]) -> Iterator[str]:
     """What became of the links that paths share, where they carried something to speak of."""
-    for scheduler, mine in by_scheduler(runs).items():
+    for scheduler, mine in compared(runs).items():
         good = ended_well(mine)
         for index, first in enumerate(good[0].get("links", ()) if good else ()):
             all_ = [run["links"][index] for run in good]
@@ -420,6 +426,18 @@ def scheduler_table(schedulers: Iterable[Scheduler]) -> Table:
     table.add_column(overflow="fold")
     for scheduler in schedulers:
         table.add_row(Text(scheduler.name), Text(scheduler.summary))
+    return table
+
+
+def congestion_table(known: Iterable[CongestionControl]) -> Table:
+    """A line per congestion control: since when it is there, and what it does and couples."""
+    table = Table(box=RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("Name", no_wrap=True)
+    table.add_column("Year", no_wrap=True)
+    table.add_column("What it does", overflow="fold", ratio=3)
+    table.add_column("What it couples", overflow="fold", ratio=2)
+    for each in known:
+        table.add_row(each.name, each.year, Text(each.summary), Text(each.couples))
     return table
 
 
@@ -477,12 +495,11 @@ def _notes(document: Document, view: _View) -> list[str]:
     notes += [*view.notes, *_link_notes(runs)]
     alone = []
     first = view.left[0]
-    for path in document["scenario"]["paths"]:
-        entries = [entry for entry in ended_well(baselines) if entry["path"] == path["name"]]
-        if entries:
-            values = [entry["metrics"][first.metric] for entry in entries]
+    for name, entries in compared(baselines, "path").items():
+        values = [entry["metrics"][first.metric] for entry in ended_well(entries)]
+        if values:
             spread = _spread(values, first.unit, first.digits, between=" (", after=")")
-            alone.append(f"\n  {path['name']} {spread}")
+            alone.append(f"\n  {name} {spread}")
     if alone:
         notes.append(f"Plain TCP over one path alone, {view.text}: {''.join(alone)}")
     return [*notes, *_failures(runs, "scheduler", ""), *_failures(baselines, "path", "plain TCP, ")]
@@ -497,25 +514,31 @@ def _seeds_note(runs: Sequence[Entry]) -> str:
 
 def _failures(entries: Sequence[Entry], by: str, kind: str) -> list[str]:
     """A line for each reason why runs failed: of how many, which, and why."""
-    counts: dict[str, int] = {}
-    failed: dict[tuple[str, str], list[int]] = {}
+    lines = []
+    for name, group in compared(entries, by).items():
+        failed: dict[str, list[int]] = {}
+        for entry in group:
+            if entry["status"] != "ok":
+                failed.setdefault(entry["reason"], []).append(entry["seed"])
+        lines += [
+            f"Failed: {kind}{by} {name}, {len(seeds)} of {len(group)} runs "
+            f"(seed {', '.join(map(str, sorted(seeds)))}): {reason}"
+            for reason, seeds in failed.items()
+        ]
+    return lines
+
+
+def compared(entries: Sequence[Entry], by: str = "scheduler") -> dict[str, list[Entry]]:
+    """The entries of each scheduler, or of each path of baselines, in the order of the first.
+
+    Where congestion controls are compared, too, they are of a scheduler and one of those.
+    """
+    several = len({entry["cc"] for entry in entries}) > 1
+    found: dict[str, list[Entry]] = {}
     for entry in entries:
-        counts[entry[by]] = counts.get(entry[by], 0) + 1
-        if entry["status"] != "ok":
-            failed.setdefault((entry[by], entry["reason"]), []).append(entry["seed"])
-    return [
-        f"Failed: {kind}{by} {name}, {len(seeds)} of {counts[name]} runs "
-        f"(seed {', '.join(map(str, sorted(seeds)))}): {reason}"
-        for (name, reason), seeds in failed.items()
-    ]
-
-
-def by_scheduler(runs: Sequence[Entry]) -> dict[str, list[Entry]]:
-    """The runs of each scheduler, schedulers in the order of their first run."""
-    schedulers: dict[str, list[Entry]] = {}
-    for run in runs:
-        schedulers.setdefault(run["scheduler"], []).append(run)
-    return schedulers
+        name = f"{entry[by]}, {entry['cc']}" if several else str(entry[by])
+        found.setdefault(name, []).append(entry)
+    return found
 
 
 def ended_well(entries: Sequence[Entry]) -> list[Entry]:

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from mptcplab import scheduler, trace, units, workload
+from mptcplab import congestion, scheduler, trace, units, workload
 from mptcplab.literal import (
     MAX_ALL_PATHS,
     MAX_CAPTURES,
@@ -202,16 +202,16 @@ class Event(_Resolved):
 class Connection(_Resolved):
     """A connection between hosts of its own, opened `start_ns` after the start of the workload.
 
-    Its `paths`, by name, are no other's. `scheduler` None: that of the scenario. The duration of
-    its `workload` counts from its own start. With a start of 0 it is there before, as all are
-    without connections of their own.
+    Its `paths`, by name, are no other's. `scheduler` or `cc` None: that of the scenario. The
+    duration of its `workload` counts from its own start. With a start of 0 it is there before, as
+    all are without connections of their own.
     """
 
     name: str
     paths: tuple[str, ...]
     transport: Literal["mptcp", "tcp"]
     scheduler: Choice | None
-    cc: str
+    cc: str | None
     start_ns: int = 0
     workload: AnyWorkload
 
@@ -275,11 +275,18 @@ class Scenario(_Resolved):
         """Canonical JSON, equal for equal scenarios; `Scenario.model_validate_json` reads it."""
         return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
 
-    def with_(self, *, scheduler: Choice | None = None, seed: int | None = None) -> Scenario:
-        """The same scenario with another scheduler, another seed, or both."""
+    def with_(
+        self,
+        *,
+        scheduler: Choice | None = None,
+        cc: str | None = None,
+        seed: int | None = None,
+    ) -> Scenario:
+        """The same scenario with another scheduler, congestion control, seed, or all of them."""
         return self.model_copy(
             update={
                 "scheduler": self.scheduler if scheduler is None else scheduler,
+                "cc": self.cc if cc is None else cc,
                 "seed": self.seed if seed is None else seed,
             }
         )
@@ -300,12 +307,15 @@ class Scenario(_Resolved):
             paths=tuple(path.name for path in self.paths),
             transport=self.transport,
             scheduler=None,
-            cc=self.cc,
+            cc=None,
             workload=self.workload,
         )
 
     def scheduler_of(self, connection: Connection) -> Choice:
         return self.scheduler if connection.scheduler is None else connection.scheduler
+
+    def cc_of(self, connection: Connection) -> str:
+        return self.cc if connection.cc is None else connection.cc
 
     def choices(self) -> list[Choice]:
         """The schedulers that the run uses, each once."""
@@ -321,7 +331,7 @@ class Scenario(_Resolved):
                 "connections": (),
                 "transport": connection.transport,
                 "scheduler": self.scheduler_of(connection),
-                "cc": connection.cc,
+                "cc": self.cc_of(connection),
                 "workload": connection.workload,
                 "first_path": pair.first,
                 "start_ns": connection.start_ns,
@@ -365,7 +375,8 @@ class Scenario(_Resolved):
 
 @dataclass(frozen=True)
 class Request:
-    """What a person asks for: a scenario, run with each scheduler and each of `repeat` seeds.
+    """What a person asks for: a scenario, run with each scheduler, each congestion control and
+    each of `repeat` seeds.
 
     `sources` has the C files of those schedulers that are a person's own, by name; `traces` what
     is played on a path, by its name and "up" or "down".
@@ -373,15 +384,23 @@ class Request:
 
     base: Scenario
     schedulers: tuple[Choice, ...]
+    ccs: tuple[str, ...]
     repeat: int
     sources: Mapping[str, FilePath]
     traces: Mapping[tuple[str, str], trace.Source]
 
     def runs(self) -> list[Scenario]:
-        """Every run: scheduler by scheduler, seeds ascending from the scenario's own."""
+        """Every run: scheduler by scheduler, one congestion control after the other, seeds
+        ascending from the scenario's own.
+        """
         first = self.base.seed
         seeds = range(first, first + self.repeat)
-        return [self.base.with_(scheduler=s, seed=seed) for s in self.schedulers for seed in seeds]
+        return [
+            self.base.with_(scheduler=each, cc=cc, seed=seed)
+            for each in self.schedulers
+            for cc in self.ccs
+            for seed in seeds
+        ]
 
 
 # From file and flags to a request
@@ -392,11 +411,11 @@ class Flags:
     """Command-line flags, each as written; None (no flag) leaves the file or the default be.
 
     `path` holds one text per --path; if there is any, the file's paths are replaced; `link`,
-    `connection` and `event` are the same for their flags. `scheduler` is one or several, with
-    commas. `workload` replaces that of the file, and what further flags say of it goes before it.
-    Of bulk, a --duration replaces the size, and a --size the duration and the warm-up. `pcap` and
-    `trace` are flags alone: they say what is kept of a run, not what it is. A `program` replaces
-    the file's workload.
+    `connection` and `event` are the same for their flags. `scheduler` and `cc` are one or several,
+    with commas. `workload` replaces that of the file, and what further flags say of it goes before
+    it. Of bulk, a --duration replaces the size, and a --size the duration and the warm-up. `pcap`
+    and `trace` are flags alone: they say what is kept of a run, not what it is. A `program`
+    replaces the file's workload.
     """
 
     path: Sequence[str] = ()
@@ -652,6 +671,10 @@ def _request(
     if single and len(specs) > 1:
         message = f"{len(specs)} schedulers, where one is run; to compare: mptcplab compare"
         mistakes.add(("scheduler",), message)
+    ccs = literal.cc or (congestion.DEFAULT,)
+    if single and len(ccs) > 1:
+        message = f"{len(ccs)} congestion controls, where one is run; to compare: mptcplab compare"
+        mistakes.add(("cc",), message)
     transport: Any = literal.transport or "mptcp"
     connections: tuple[Connection, ...] = ()
     if literal.connection:
@@ -698,7 +721,7 @@ def _request(
         events=events,
         transport=transport,
         scheduler=schedulers[0],
-        cc=literal.cc or "cubic",
+        cc=ccs[0],
         send_buffer_bytes=literal.send_buffer,
         receive_buffer_bytes=literal.receive_buffer,
         sample_interval_ns=sample_interval_ns,
@@ -707,7 +730,7 @@ def _request(
         trace=flags.trace,
         seed=seed,
     )
-    return Request(base, schedulers, repeat, sources, traces.sources)
+    return Request(base, schedulers, ccs, repeat, sources, traces.sources)
 
 
 def _merge(flags: Flags, mistakes: Mistakes) -> None:
@@ -728,7 +751,7 @@ def _merge(flags: Flags, mistakes: Mistakes) -> None:
     for key, value in given.items():
         place = ("workload", key) if key in _WORKLOAD_KEYS else (key,)
         mistakes.flags[place] = "--" + key.replace("_", "-")
-        if key == "scheduler":
+        if key in ("scheduler", "cc"):
             value = [name.strip() for name in value.split(",")]
         elif key in ("seed", "repeat") and re.fullmatch("[0-9]{1,18}", str(value)):
             value = int(value)
@@ -915,7 +938,7 @@ def _connection(
         paths=literal.paths,
         transport=transport,
         scheduler=choice,
-        cc=literal.cc or whole.cc or "cubic",
+        cc=literal.cc,
         start_ns=literal.start or 0,
         workload=own,
     )

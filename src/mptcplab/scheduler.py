@@ -113,8 +113,7 @@ class Scheduler:
     @property
     def summary(self) -> str:
         """The first paragraph of the description, without the name: one line."""
-        first = " ".join(self.description.partition("\n\n")[0].split())
-        return first.removeprefix(f"{self.name}: ").rstrip(".")
+        return summary(self.name, self.description)
 
 
 class _Frozen(BaseModel):
@@ -314,12 +313,18 @@ def _unknown_parameter(key: str, scheduler: Scheduler) -> str:
 # From C
 
 
+def summary(name: str, description: str) -> str:
+    """The first paragraph of what a head says, without the name and the full stop: one line."""
+    first = " ".join(description.partition("\n\n")[0].split())
+    return first.removeprefix(f"{name}: ").rstrip(".")
+
+
 def _parse(file: Path, text: str, digest: str | None = None) -> Scheduler:
     units = re.search(r"\.\s*takes_units\s*=\s*true\b", _without_comments(text)) is not None
-    return Scheduler(file.stem, _head_comment(text), _parameters(text), file, digest, units)
+    return Scheduler(file.stem, head_comment(text), _parameters(text), file, digest, units)
 
 
-def _head_comment(text: str) -> str:
+def head_comment(text: str) -> str:
     """The first comment between /* and */, without its frame."""
     found = re.match(r"\s*(?://[^\n]*\n\s*)*/\*(.*?)\*/", text, re.DOTALL)
     if not found:

@@ -14,7 +14,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from mptcplab import kernel
+from mptcplab import congestion, kernel
 from mptcplab.kernel import KernelBuild
 from mptcplab.presets import PRESETS, SOURCES
 
@@ -290,6 +290,9 @@ def test_a_preset_is_planned_with_its_numbers() -> None:
         (["run", *PATHS, "--scheduler", "all"], "to compare: mptcplab compare"),
         (["scheduler", "new", "all"], "stands for all schedulers"),
         (["compare", *PATHS, "--cc", "cubik"], "cubic"),
+        (["compare", *PATHS, "--cc", "reno,leia"], 'did you mean "lia"?'),
+        (["run", *PATHS, "--cc", "reno,lia"], "2 congestion controls, where one is run"),
+        (["cc", "show", "leia"], 'did you mean "lia"?'),
         (["run", "no-such-file.toml"], "no-such-file.toml"),
         (["run", *PATHS, "--jobs", "0"], "--jobs"),
         (["run", *PATHS, "--wall-limit", "-1"], "--wall-limit"),
@@ -367,6 +370,36 @@ def test_the_list_of_schedulers_has_a_line_for_each() -> None:
     assert done.returncode == 0
     names = [line.split()[0] for line in done.stdout.partition("\n\n")[0].splitlines()]
     assert names == list(kernel.schedulers())
+
+
+def test_the_list_of_congestion_controls_has_a_line_for_each() -> None:
+    done = mptcplab("cc", "list")
+    assert done.returncode == 0
+    names = [
+        line.split()[0] for line in done.stdout.splitlines() if re.match(r"[a-z]+ +\d{4} ", line)
+    ]
+    assert names == list(congestion.names())
+
+
+def test_show_says_what_a_congestion_control_does() -> None:
+    done = mptcplab("cc", "show", "olia")
+    assert done.returncode == 0
+    assert done.stdout.startswith("olia: ")
+    assert "Source: " in done.stdout
+    assert "kernel/mptcp/cc/olia.c" in done.stdout
+    assert mptcplab("cc", "show", "reno").stdout.startswith("reno: ")
+
+
+def test_congestion_controls_are_compared(tmp_path: Path) -> None:
+    flags = ["--cc", "reno,lia", "--duration", "2s", "--out", str(tmp_path), "--json"]
+    done = mptcplab("compare", *PATHS, *flags)
+    assert done.returncode == 0, done.stderr
+    made = json.loads(done.stdout)
+    assert [run["cc"] for run in made["runs"]] == ["reno", "lia"]
+    # plain TCP over each path, with each of them
+    alone = [(baseline["cc"], baseline["path"]) for baseline in made["baselines"]]
+    assert alone == [("reno", "wifi"), ("reno", "lte"), ("lia", "wifi"), ("lia", "lte")]
+    assert all(run["metrics"]["aggregation_benefit"] is not None for run in made["runs"])
 
 
 def test_show_has_the_whole_header_and_every_parameter() -> None:
@@ -521,6 +554,7 @@ def test_a_scheduler_that_fails_ends_its_run_with_its_name_and_a_backtrace(
     [
         *([], ["run"], ["compare"], ["show"], ["explain"], ["analyze"], ["kernel"], ["doctor"]),
         *(["bench"], ["scenario"], ["scenario", "drive"]),
+        *(["cc"], ["cc", "list"], ["cc", "show"]),
         *(["scheduler"], ["scheduler", "list"], ["scheduler", "show"], ["scheduler", "new"]),
     ],
 )

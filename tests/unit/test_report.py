@@ -83,10 +83,11 @@ def table(made: Any, width: int = 80) -> str:
 def test_an_entry_tells_which_run_it_is_and_how_it_went() -> None:
     [entry] = mptcp(scheduler="roundrobin")
     assert list(entry) == [
-        "scheduler", "seed", "status", "virtual_s", "wall_s", "data_packets", "metrics", "paths",
-        "directory",
+        "scheduler", "cc", "seed", "status", "virtual_s", "wall_s", "data_packets", "metrics",
+        "paths", "directory",
     ]  # fmt: skip
     assert (entry["scheduler"], entry["seed"], entry["status"]) == ("roundrobin", 1, "ok")
+    assert entry["cc"] == "cubic"
     assert entry["data_packets"] == entry["metrics"]["data_packets"] == 50_000
     assert entry["directory"] == "runs/roundrobin-1"
 
@@ -121,6 +122,23 @@ def test_aggregation_benefit_is_filled_in_from_the_baselines_of_the_same_seed() 
     made = document(mptcp([4000, 4000]), baselines)
     # (5000 - 4000) / 1000, and with seed 2 / 2000
     assert [run["metrics"]["aggregation_benefit"] for run in made["runs"]] == [1.0, 0.5]
+
+
+def test_aggregation_benefit_is_by_baselines_of_the_same_congestion_control() -> None:
+    cubic = synthetic.scenario()
+    lia = cubic.with_(cc="lia")
+    baselines = [
+        *(alone(cubic, "fast", 4000), alone(cubic, "slow", 1000)),
+        *(alone(lia, "fast", 4000), alone(lia, "slow", 2000)),
+    ]
+    runs = [ok(each, replace(FAST, bytes_per_ms=4000), SLOW) for each in (cubic, lia)]
+    made = document(runs, baselines)
+    assert [run["metrics"]["aggregation_benefit"] for run in made["runs"]] == [1.0, 0.5]
+    text = table(made)
+    assert "default, cubic" in text
+    assert "default, lia" in text
+    assert "fast, cubic" in text
+    assert "slow, lia" in text
 
 
 def test_aggregation_benefit_is_null_without_a_baseline_of_each_path() -> None:

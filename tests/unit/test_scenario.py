@@ -338,8 +338,12 @@ def test_the_key_has_every_parameter_and_what_a_file_holds_but_not_where(
         ("event = [3]", "event[1] = 3: a number, where a table is needed, with at, path and act"),
         ("scheduler = []", "scheduler = []: a scheduler is a name, or a list of names"),
         ("scheduler = [1]", "scheduler = [1]: a scheduler is a name, or a list of names"),
+        ('cc = ["reno", "cubik"]', 'cc = ["reno", "cubik"]: "cubik": cc (congestion control) is'),
+        ('cc = ["lia", "lia"]', 'cc = ["lia", "lia"]: "lia" is named twice'),
+        ("cc = []", "cc = []: cc is a name, or a list of names"),
+        ("cc = 3", "cc = 3: cc (congestion control) is cubic, reno"),
         # choices
-        ('cc = "cubik"', 'cc = "cubik": cc (congestion control) is cubic, reno, bbr or vegas; did'),
+        ('cc = "cubik"', 'cc = "cubik": cc (congestion control) is cubic, reno, bbr, vegas, '),
         ('transport = "udp"', 'transport = "udp": a transport is mptcp or tcp'),
         ("transport = {}", "transport = {}: a transport is mptcp or tcp"),
         # whole numbers
@@ -715,8 +719,8 @@ def test_all_mistakes_are_told_together_each_where_it_was_made(tmp_path: Path) -
     text = str(caught.value)
     assert text.replace(str(file), "bad.toml") == (
         "mptcplab: 4 mistakes in bad.toml\n"
-        '  cc = "qubic": cc (congestion control) is cubic, reno, bbr or vegas; did you mean '
-        '"cubic"?\n'
+        '  cc = "qubic": cc (congestion control) is cubic, reno, bbr, vegas, balia, lia, '
+        'olia or wvegas; did you mean "cubic"?\n'
         '  path[2].delay = "-4ms": negative; a delay is a number with ns, us, ms or s, e.g. 10ms\n'
         '  sped = 1: unknown key; did you mean "seed"? accepted here: scheduler, cc, transport, '
         "seed, repeat, send_buffer, receive_buffer, sample_interval, path, link, connection, "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* balia: between LIA's friendliness and OLIA's, and quick to use what is free.
+/* balia: a balance of friendliness to TCP and of quick use of what is free.
  *
  * With x = w / rtt, the rate of a subflow, and a = max(x) / x, for each
  * acknowledged segment the window grows by
@@ -9,6 +9,8 @@
  * segments, and after a loss it loses w / 2 min(a, 3/2): the fastest subflow is
  * halved, as with Reno, and the slower ones lose up to three quarters.
  *
+ * Year: 2016
+ * Couples: the growth of windows, and what a loss takes
  * Source: draft-walid-mptcp-congestion-control-04; Q. Peng, A. Walid, J. Hwang,
  * S. Low, "Multipath TCP: Analysis, Design, and Implementation", IEEE/ACM
  * Transactions on Networking 24(1), 2016.

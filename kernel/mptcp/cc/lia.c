@@ -9,6 +9,8 @@
  * all subflows, so that one with losses carries less, but at most that of Reno.
  * After a loss the window is halved. Slow start is that of TCP.
  *
+ * Year: 2011
+ * Couples: the growth of windows
  * Source: RFC 6356; D. Wischik, C. Raiciu, A. Greenhalgh, M. Handley, "Design,
  * Implementation and Evaluation of Congestion Control for Multipath TCP", NSDI
  * 2011.

@@ -13,6 +13,8 @@
  * subflows, b that of these best ones, and m that of the largest. All others,
  * and else all, have e = 0.
  *
+ * Year: 2012
+ * Couples: the growth of windows, and which paths are best
  * Source: draft-khalili-mptcp-congestion-control-05; R. Khalili, N. Gast,
  * M. Popovic, J.-Y. Le Boudec, "MPTCP is not Pareto-Optimal: Performance Issues
  * and a Possible Solution", IEEE/ACM Transactions on Networking 21(5), 2013.

@@ -16,6 +16,8 @@
  * the true base. After a loss it is halved as with Reno, which it also is until
  * the loss is repaired, and when there are less than three samples of the RTT.
  *
+ * Year: 2012
+ * Couples: how many segments wait in queues
  * Source: draft-xu-mptcp-congestion-control-05; Y. Cao, M. Xu, X. Fu,
  * "Delay-based Congestion Control for Multipath TCP", ICNP 2012.
  *

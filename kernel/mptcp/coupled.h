@@ -112,7 +112,8 @@ struct wvegas {
 	struct coupled_subflow	coupled;
 	/* all of it the owner's own */
 	u64			rtt_sum_us;	/* of the round, */
-	u32			rtts;		/* from so many samples */
+	u32			rtts;		/* from so many samples, */
+	u32			rtt_us;		/* and the least of them */
 	u32			round_end;	/* it ends when this is acknowledged */
 	u32			base_us;	/* the least RTT; 0: none yet */
 	u32			alpha;		/* segments to be in the queue */

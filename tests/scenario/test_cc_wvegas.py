@@ -62,3 +62,14 @@ def test_a_queue_of_its_own_is_no_reason_to_halve_the_window(
         cwnd = late[records.path_indices(late) == path]["cwnd"]
         # what it takes back and gives again are single segments
         assert int(cwnd.max()) - int(cwnd.min()) <= 4
+
+
+def test_windows_that_leave_at_once_are_no_queue(run_scenario: RunScenario) -> None:
+    # Path b is slow, and holds back the send buffer, which Linux makes as large as windows need:
+    # again and again nothing can be sent, and then all at once. The mean RTT of a round has half of
+    # that burst in it: a window of 60 segments would have 30 too many, and end at half of the rate.
+    paths = ("a:40mbit,10ms", "b:10mbit,40ms")
+    wvegas, reno = (
+        run_scenario(*paths, cc=cc, duration="40s", warmup="10s") for cc in ("wvegas", "reno")
+    )
+    assert wvegas.goodput_bps >= 0.9 * reno.goodput_bps

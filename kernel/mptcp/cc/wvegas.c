@@ -2,19 +2,20 @@
 /* wvegas: ten segments in the queues of all paths, each its part by its rate.
  *
  * As TCP Vegas, it looks at the queueing delay. Once in a round trip, with the
- * mean RTT of that and the least RTT ever, base, a subflow has
+ * least RTT of that and the least RTT ever, base, a subflow has
  *
  *	diff = w (rtt - base) / rtt
  *
  * segments in queues. It grows by one segment if that is less than alpha, and
  * shrinks by one if it is more. When diff has come to alpha, alpha becomes
  * 10 x / sum of x, where x = w / rtt is the subflow's rate, and at least 2: so
- * rates shift to where the queueing delay is lower. Slow start ends when diff is
- * more than 1, with the window that needs no queue. If the queueing delay
- * becomes twice the least one at alpha, someone else has filled the queue: the
- * window that needs no queue is halved once, so that the queue drains and all see
- * the true base. After a loss it is halved as with Reno, which it also is until
- * the loss is repaired, and when there are less than three samples of the RTT.
+ * rates shift to where the queueing delay is lower. Slow start ends when diff,
+ * with the mean RTT, is more than 1, with the window that needs no queue. If the
+ * queueing delay becomes twice the least one at alpha, someone else has filled
+ * the queue: the window that needs no queue is halved once, so that the queue
+ * drains and all see the true base. After a loss it is halved as with Reno,
+ * which it also is until the loss is repaired, and when there are less than
+ * three samples of the RTT.
  *
  * Year: 2012
  * Couples: how many segments wait in queues
@@ -26,11 +27,13 @@
  * gives way. On a path whose delay jitters, or grows, it takes that for a queue.
  * From a short slow start it grows by a segment per round trip.
  *
- * Differs from the source: a window grows only if it was used. The drain
- * compares with the least queueing delay at alpha, not with that ever since the
- * last drain: a queue that just begins to fill, or is empty, is no reason to
- * halve the window. When alpha grows, that delay is to be found anew. Rates are
- * by the smoothed RTT of TCP.
+ * Differs from the source: after slow start the least RTT of a round counts, as
+ * in Linux's Vegas, not the mean. When the send buffer was full, a whole window
+ * may leave at once, and the queue that makes is gone in a moment. A window
+ * grows only if it was used. The drain compares with the least queueing delay at
+ * alpha, not with that ever since the last drain: a queue that just begins to
+ * fill, or is empty, is no reason to halve the window. When alpha grows, that
+ * delay is to be found anew. Rates are by the smoothed RTT of TCP.
  */
 
 #include <kunit/visibility.h>
@@ -95,6 +98,7 @@ static void begin(struct sock *sk)
 	struct wvegas *wvegas = inet_csk_ca(sk);
 
 	wvegas->round_end = tcp_sk(sk)->snd_nxt;
+	wvegas->rtt_us = U32_MAX;
 	wvegas->rtt_sum_us = 0;
 	wvegas->rtts = 0;
 }
@@ -144,6 +148,7 @@ static void wvegas_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 	rtt_us = max(sample->rtt_us, 1);
 	if (!wvegas->base_us || rtt_us < wvegas->base_us)
 		wvegas->base_us = rtt_us;
+	wvegas->rtt_us = min(wvegas->rtt_us, rtt_us);
 	wvegas->rtt_sum_us += rtt_us;
 	wvegas->rtts++;
 }
@@ -153,13 +158,13 @@ static void end_round(struct sock *sk, u32 acked)
 {
 	struct wvegas *wvegas = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 rtt_us = div_u64(wvegas->rtt_sum_us, wvegas->rtts);
 	u32 before = tcp_snd_cwnd(tp), cwnd = before;
 	struct coupled_group *group;
 	u64 share = COUPLED_ONE;
 
 	if (tcp_in_slow_start(tp)) {
-		cwnd = wvegas_out_of_slow_start(wvegas, before, rtt_us);
+		cwnd = wvegas_out_of_slow_start(wvegas, before,
+						div_u64(wvegas->rtt_sum_us, wvegas->rtts));
 		if (!cwnd) {
 			if (tcp_is_cwnd_limited(sk))
 				tcp_slow_start(tp, acked);
@@ -171,7 +176,7 @@ static void end_round(struct sock *sk, u32 acked)
 		if (group)
 			share = coupled_share(group, &wvegas->coupled);
 		coupled_unlock(group);
-		cwnd = wvegas_window(wvegas, before, rtt_us, share);
+		cwnd = wvegas_window(wvegas, before, wvegas->rtt_us, share);
 		if (cwnd > before && !tcp_is_cwnd_limited(sk))
 			cwnd = before;
 	}

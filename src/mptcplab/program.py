@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from mptcplab import engine, units
+from mptcplab import engine, plan, units
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.literal import NO_RATE_BPS
 from mptcplab.scenario import Direction, Scenario

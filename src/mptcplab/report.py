@@ -272,6 +272,9 @@ def comparison_table(document: Document) -> Group:
     table.add_column("Share of\neach path\n%", overflow="fold")
     for column in view.right:
         table.add_column(column.head, justify="right", no_wrap=True)
+    # no wider than needed: with ranges beside it, a path's name would not fit into 80 columns
+    shares = [path["share"] or 0 for run in document["runs"] for path in run["paths"]]
+    share_width = max((len(f"{100 * share:.1f}") for share in shares), default=0)
     for name, runs in compared(document["runs"]).items():
         good = ended_well(runs)
         if len(good) < len(runs):
@@ -280,7 +283,7 @@ def comparison_table(document: Document) -> Group:
         def shown(columns: Sequence[_Column], runs: Sequence[Entry] = good) -> list[str]:
             return [_of_runs(runs, column) for column in columns]
 
-        table.add_row(name, *shown(view.left), _shares(good), *shown(view.right))
+        table.add_row(name, *shown(view.left), _shares(good, share_width), *shown(view.right))
         table.add_row()
     return Group(table, *(Text(note) for note in _notes(document, view)))
 
@@ -546,14 +549,15 @@ def ended_well(entries: Sequence[Entry]) -> list[Entry]:
     return [entry for entry in entries if entry["status"] == "ok"]
 
 
-def _shares(runs: Sequence[Entry]) -> str:
-    """A line per path: the median of its share, and its name."""
+def _shares(runs: Sequence[Entry], width: int) -> str:
+    """A line per path: the median of its share, right-aligned in `width`, and its name."""
     if not runs:
         return "-"
     lines = []
     for index, path in enumerate(runs[0]["paths"]):
         share = _median([run["paths"][index]["share"] for run in runs])
-        lines.append(f"{'-' if share is None else f'{100 * share:.1f}':>5} {path['name']}")
+        text = "-" if share is None else f"{100 * share:.1f}"
+        lines.append(f"{text:>{width}} {path['name']}")
     return "\n".join(lines)
 
 

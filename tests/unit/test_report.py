@@ -203,6 +203,24 @@ def test_the_table_has_median_and_range_over_seeds() -> None:
     assert "25.0 slow" in text
 
 
+def test_a_path_is_on_one_line_with_its_share_beside_ranges() -> None:
+    # a range of the benefit, too, which makes the table as wide as the terminal
+    runs = mptcp([4000, 3000], scheduler="roundrobin")
+    for seed, run in enumerate(runs):
+        run["metrics"] |= {
+            "ofo_bytes_mean": 51_000 + 96_000 * seed,
+            "ofo_bytes_p99": 506_000 + 88_000 * seed,
+            "retransmitted_packets": 57 + 110 * seed,
+        }
+    scenario = synthetic.scenario()
+    baselines = [alone(each, "fast", 4000) for each in (scenario, scenario.with_(seed=2))]
+    baselines += [alone(each, "slow", 1000) for each in (scenario, scenario.with_(seed=2))]
+    lines = table(document(runs, baselines)).splitlines()
+    # shares of the fast path: 4/5 and 3/4
+    assert any("77.5 fast" in line for line in lines)
+    assert any("22.5 slow" in line for line in lines)
+
+
 def test_the_table_of_one_seed_has_no_ranges() -> None:
     text = table(document(mptcp()))
     assert ".." not in text

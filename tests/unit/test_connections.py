@@ -56,7 +56,8 @@ def test_the_default_queue_of_a_link_is_for_its_longest_path() -> None:
 def test_connections_take_over_what_they_do_not_say() -> None:
     found = asked(connection=TWO, cc="cubic", duration="20s")
     one, other = found.connections
-    assert (one.transport, one.scheduler, one.cc) == ("mptcp", None, "cubic")
+    assert (one.transport, one.scheduler, one.cc) == ("mptcp", None, None)
+    assert found.cc_of(one) == "cubic"
     assert (one.start_ns, one.end_ns) == (0, 20 * 10**9)
     assert (other.transport, other.cc) == ("tcp", "reno")
     assert (other.start_ns, other.end_ns) == (5 * 10**9, 15 * 10**9)

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What runs with several seeds say together: medians with their uncertainty, and differences.
+
+Runs of two schedulers with the same seed see the same losses as far as they can, and so are
+compared in pairs. How often a seed is drawn anew for an interval, and with which random numbers,
+is fixed: the same figures give the same intervals.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+#: What an interval is to contain.
+CONFIDENCE = 0.95
+_RESAMPLES = 1999
+_SEED = 1
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A figure over `n` seeds: median, quartiles, range, and the interval of the median.
+
+    `low` and `high` are its 95 % bootstrap confidence interval (percentiles of the medians of
+    resamples), None for a single seed.
+    """
+
+    n: int
+    median: float
+    lower_quartile: float
+    upper_quartile: float
+    lowest: float
+    highest: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A figure of one scheduler less that of another, on the same seeds; `pairs` of them.
+
+    `median` is that of the differences, `low` and `high` its interval, as in Summary. `p` is that
+    of Wilcoxon's signed-rank test (two-sided, exact for few pairs), and `p_adjusted` after
+    Benjamini and Hochberg for all the pairs of schedulers that are compared at the same time.
+    `effect` is the matched-pairs rank-biserial correlation (Kerby 2014): 1 if it is more with
+    every seed, -1 if it is less with every one, 0 if neither prevails. None for a single pair.
+    """
+
+    pairs: int
+    median: float
+    low: float | None
+    high: float | None
+    p: float | None
+    p_adjusted: float | None
+    effect: float | None
+
+
+def summary(values: Sequence[float | None]) -> Summary | None:
+    """Of a figure of the same scheduler with several seeds; None if no run has it."""
+    known = sorted(float(value) for value in values if value is not None)
+    if not known:
+        return None
+    lower, upper = np.percentile(known, [25, 75]).tolist()
+    interval = _interval(tuple(known))
+    return Summary(
+        len(known), statistics.median(known), lower, upper, known[0], known[-1], *interval
+    )
+
+
+def differences(
+    values: Mapping[str, Mapping[int, float | None]],
+) -> dict[tuple[str, str], Difference]:
+    """Of each scheduler from each one before it; `values` are by scheduler and by seed.
+
+    The key (a, b) has the figures of b less those of a. Pairs without a common seed are missing.
+    """
+    found: dict[tuple[str, str], Difference] = {}
+    for first, second in itertools.combinations(values, 2):
+        less, more = values[first], values[second]
+        pairs = [
+            (a, b)
+            for seed in sorted(less.keys() & more.keys())
+            if (a := less[seed]) is not None and (b := more[seed]) is not None
+        ]
+        if pairs:
+            found[first, second] = _difference([b - a for a, b in pairs])
+    return _adjusted(found)
+
+
+def _difference(values: Sequence[float]) -> Difference:
+    median = statistics.median(values)
+    if len(values) == 1:
+        return Difference(1, median, None, None, None, None, None)
+    low, high = _interval(tuple(sorted(values)))
+    changed = [value for value in values if value]
+    p, effect = 1.0, 0.0
+    if changed:
+        from scipy import stats
+
+        p = float(stats.wilcoxon(changed).pvalue)
+        above = float(stats.wilcoxon(changed, alternative="greater").statistic)
+        ranks = len(changed) * (len(changed) + 1) / 2
+        effect = 2 * above / ranks - 1
+    return Difference(len(values), median, low, high, p, p, effect)
+
+
+def _adjusted(found: Mapping[tuple[str, str], Difference]) -> dict[tuple[str, str], Difference]:
+    """The same, each p with regard to all of them."""
+    tested = [key for key, each in found.items() if each.p is not None]
+    adjusted: dict[tuple[str, str], float] = {}
+    if tested:
+        from scipy import stats
+
+        ps = [found[key].p or 0.0 for key in tested]
+        controlled = stats.false_discovery_control(ps).tolist()
+        adjusted = dict(zip(tested, controlled, strict=True))
+    return {
+        key: Difference(
+            each.pairs, each.median, each.low, each.high, each.p, adjusted.get(key), each.effect
+        )
+        for key, each in found.items()
+    }
+
+
+@functools.cache
+def _interval(values: tuple[float, ...]) -> tuple[float | None, float | None]:
+    """The bootstrap interval of a median; figures that are all the same have no width."""
+    if len(values) == 1:
+        return None, None
+    if values[0] == values[-1]:
+        return values[0], values[0]
+    # SciPy takes a second to import, and most commands need none of it.
+    from scipy import stats
+
+    found = stats.bootstrap(
+        (np.array(values),),
+        np.median,
+        confidence_level=CONFIDENCE,
+        n_resamples=_RESAMPLES,
+        # with few seeds the median jumps between them, for which bias correction is not made
+        method="percentile",
+        rng=np.random.default_rng(_SEED),
+    ).confidence_interval
+    return float(found.low), float(found.high)

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The colours and markers of everything that is drawn, so that they mean the same in all pictures.
+
+A path has a colour, a scheduler a colour and a marker, and, where the eight colours do not
+suffice, a dash of its line and a hatch of its bar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+# Okabe & Ito, "Color Universal Design" (2008), which colour-blind people can tell apart; black is
+# kept for the total. Yellow comes last because it is faint on white.
+COLOURS = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#999999", "#F0E442",
+)  # fmt: skip
+PATH_COLOURS = COLOURS
+TOTAL_COLOUR = "#000000"
+
+
+@dataclass(frozen=True)
+class Marker:
+    """A marker as text has it, and as Matplotlib and Plotly call it."""
+
+    text: str
+    matplotlib: str
+    plotly: str
+
+
+# One for each colour: whoever sees no colours goes by these.
+MARKERS = (
+    Marker("●", "o", "circle"),
+    Marker("■", "s", "square"),
+    Marker("▲", "^", "triangle-up"),
+    Marker("◆", "D", "diamond"),
+    Marker("▼", "v", "triangle-down"),
+    Marker("✚", "P", "cross"),
+    Marker("✖", "X", "x"),
+    Marker("★", "*", "star"),
+)
+
+
+@dataclass(frozen=True)
+class Dash:
+    """A line's dash, and the hatch that goes with it on a bar: Matplotlib's and Plotly's words."""
+
+    matplotlib: str
+    plotly: str
+    hatch: str
+    pattern: str
+
+
+# One for each time that the colours begin anew.
+DASHES = (
+    Dash("-", "solid", "", ""),
+    Dash("--", "dash", "///", "/"),
+    Dash(":", "dot", "...", "."),
+    Dash("-.", "dashdot", "xxx", "x"),
+)
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a scheduler is drawn."""
+
+    colour: str
+    marker: Marker
+    dash: Dash
+
+
+# Whose colour is theirs wherever it is not taken: those that most comparisons have.
+_AT_HOME = ("default", "minrtt", "roundrobin", "redundant", "blest", "ecf", "lte", "otias")
+
+
+def styles(schedulers: Iterable[str]) -> dict[str, Style]:
+    """A style for each of some schedulers, by their labels, whatever order they are given in.
+
+    No two are the same up to 32. Those that are compared most keep theirs from one report to the
+    next; others get the first that is free, a colour of their own as long as there is one.
+    """
+    labels = sorted(dict.fromkeys(schedulers))
+    slots = {label: _AT_HOME.index(label) for label in labels if label in _AT_HOME}
+    taken = set(slots.values())
+    for label in labels:
+        if label not in slots:
+            slots[label] = min(set(range(len(taken) + 1)) - taken)
+            taken.add(slots[label])
+    return {label: _style(slots[label]) for label in labels}
+
+
+def _style(slot: int) -> Style:
+    turn, colour = divmod(slot, len(COLOURS))
+    # each turn pairs the colours with other markers, so that these differ among dashes as well
+    marker = MARKERS[(colour + turn) % len(MARKERS)]
+    return Style(COLOURS[colour], marker, DASHES[turn % len(DASHES)])

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Colours and markers of schedulers."""
+
+from __future__ import annotations
+
+from mptcplab import scheduler
+from mptcplab.palette import COLOURS, styles
+
+
+def test_a_scheduler_looks_the_same_in_whatever_order_and_company() -> None:
+    alone = styles(["default", "blest"])
+    assert styles(["blest", "default"]) == alone
+    more = styles(["mine", "default", "weighted", "blest", "ecf:x=1"])
+    assert {name: more[name] for name in alone} == alone
+
+
+def test_up_to_eight_schedulers_have_a_colour_and_a_marker_each() -> None:
+    found = styles(["default", "minrtt", "a", "b", "c", "d", "e", "f"]).values()
+    assert {style.colour for style in found} == set(COLOURS)
+    assert len({style.marker for style in found}) == 8
+    assert {style.dash.plotly for style in found} == {"solid"}
+
+
+def test_all_schedulers_of_the_lab_and_variants_of_them_differ() -> None:
+    labels = [*scheduler.known(), *(f"redundant:mode={n}" for n in range(12))]
+    found = styles(labels)
+    assert len(labels) <= 32
+    assert len(set(found.values())) == len(labels)
+
+
+def test_those_that_share_a_colour_have_another_marker_and_another_dash() -> None:
+    by_colour: dict[str, list[tuple[str, str]]] = {}
+    for style in styles(f"s{n:02}" for n in range(32)).values():
+        by_colour.setdefault(style.colour, []).append((style.marker.text, style.dash.plotly))
+    for looks in by_colour.values():
+        markers, dashes = zip(*looks, strict=True)
+        assert len(set(markers)) == len(set(dashes)) == 4

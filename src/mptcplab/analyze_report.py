@@ -14,7 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from mptcplab.analyze import DIRECTIONS, Analysis, Connection, Direction, Series, Subflow
-from mptcplab.chart import DOTS_PER_INCH, NO_DATE, PATH_COLOURS, TOTAL_COLOUR, WIDTH, drawing
+from mptcplab.chart import DOTS_PER_INCH, NO_DATE, WIDTH, drawing
+from mptcplab.palette import PATH_COLOURS, TOTAL_COLOUR
 from mptcplab.report import RULE
 from mptcplab.store import write_json
 

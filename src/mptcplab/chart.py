@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The charts of a comparison, made from its document and the record files it points to.
 
-What charts have in common, colours and size, is here as well.
+What charts have in common, such as their size, is here as well.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from mptcplab import sharing, timeline
 from mptcplab.engine import LINKS_SAMPLES
 from mptcplab.engine import read_samples as read_hosts
 from mptcplab.metrics import Goodput, goodput_series
+from mptcplab.palette import PATH_COLOURS, TOTAL_COLOUR, Style, styles
 from mptcplab.recorded import measured_way
 from mptcplab.records import read_links, read_samples
 from mptcplab.report import Document, Entry, best_first, compared, ended_well
@@ -34,13 +35,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MBIT = 1e6
-
-# Okabe & Ito, "Color Universal Design" (2008); black is kept for the total. Yellow comes last
-# because it is faint on white.
-PATH_COLOURS = (
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#999999", "#F0E442",
-)  # fmt: skip
-TOTAL_COLOUR = "#000000"
 
 DOTS_PER_INCH = 150
 WIDTH = 8.0  # inches: 1200 pixels
@@ -74,8 +68,9 @@ def drawing() -> Iterator[None]:
 
 
 def write_chart(document: Document, out_dir: Path) -> list[Path]:
-    """Draw goodput over time, a panel per scheduler and
-    congestion control, as goodput.png and goodput.svg in `out_dir`.
+    """Draw goodput over time, as goodput.png and goodput.svg in `out_dir`.
+
+    A panel per scheduler and congestion control.
 
     Shows the first seed that ended well, and reads its records from the run's `directory` under
     `out_dir`. Returns the files, or nothing when no run ended well. The same document gives the
@@ -89,8 +84,10 @@ def write_chart(document: Document, out_dir: Path) -> list[Path]:
     if not shown:
         return []
     scenario = Scenario.model_validate_json(json.dumps(document["scenario"]))
+    styled = styles(compared(document["runs"]))
+    looks = [styled[name] for name in shown]
     if scenario.connections:
-        return _write(scenario, *_of_connections(scenario, shown, out_dir), out_dir)
+        return _write(scenario, looks, *_of_connections(scenario, shown, out_dir), out_dir)
     receiver = "server" if measured_way(scenario) == "up" else "client"
     samples = {
         name: read_samples(out_dir / run["directory"] / f"{receiver}.samples")
@@ -105,7 +102,7 @@ def write_chart(document: Document, out_dir: Path) -> list[Path]:
         f"{name}, seed {shown[name]['seed']}": goodput_series(scenario, side, bin_ns)
         for name, side in samples.items()
     }
-    return _write(scenario, panels, bin_ns, span_ns, out_dir)
+    return _write(scenario, looks, panels, bin_ns, span_ns, out_dir)
 
 
 def _of_connections(
@@ -130,10 +127,16 @@ def _of_connections(
 
 
 def _write(
-    scenario: Scenario, panels: Mapping[str, Goodput], bin_ns: int, span_ns: int, out_dir: Path
+    scenario: Scenario,
+    looks: Sequence[Style],
+    panels: Mapping[str, Goodput],
+    bin_ns: int,
+    span_ns: int,
+    out_dir: Path,
 ) -> list[Path]:
     with drawing():
-        return _save(_goodput_figure(scenario, panels, bin_ns, span_ns), out_dir / "goodput")
+        figure = _goodput_figure(scenario, panels, looks, bin_ns, span_ns)
+        return _save(figure, out_dir / "goodput")
 
 
 def write_overview(document: Document, out_dir: Path) -> list[Path]:
@@ -200,7 +203,11 @@ def _bin_ns(span_ns: int, sample_interval_ns: int) -> int:
 
 
 def _goodput_figure(
-    scenario: Scenario, panels: Mapping[str, Goodput], bin_ns: int, span_ns: int
+    scenario: Scenario,
+    panels: Mapping[str, Goodput],
+    looks: Sequence[Style],
+    bin_ns: int,
+    span_ns: int,
 ) -> Figure:
     from matplotlib.figure import Figure
 
@@ -216,9 +223,9 @@ def _goodput_figure(
     axes = list(grid.flat)
     for axis in axes[len(panels) :]:
         axis.remove()
-    for axis, (title, goodput) in zip(axes, panels.items(), strict=False):
+    for axis, (title, goodput), look in zip(axes, panels.items(), looks, strict=False):
         _draw_panel(axis, scenario, rates, goodput)
-        axis.set_title(title, loc="left", fontsize="medium", fontweight="bold")
+        title_of_scheduler(axis, title, look)
     for axis in grid[:, 0]:
         axis.set_ylabel("Goodput (Mbit/s)")
     for axis in axes[len(panels) - columns : len(panels)]:
@@ -231,6 +238,20 @@ def _goodput_figure(
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=_LEGEND_COLUMNS, frameon=False)
     return figure
+
+
+def title_of_scheduler(axis: Axes, title: str, look: Style) -> None:
+    """A title to the left, behind the marker of its scheduler."""
+    axis.set_title(title, loc="left", x=0.02, fontsize="medium", fontweight="bold")
+    axis.annotate(
+        look.marker.text,
+        (0, 1),
+        xytext=(1, 6),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        color=look.colour,
+        fontsize="large",
+    )
 
 
 def _draw_panel(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.box import Box
@@ -16,6 +16,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from mptcplab import inference
 from mptcplab.application import APPLICATION_METRICS
 from mptcplab.congestion import CongestionControl
 from mptcplab.metrics import PATH_METRICS, RUN_METRICS, RunMetrics, aggregation_benefit
@@ -91,12 +92,14 @@ def document(
     """The JSON document of a comparison, runs and baselines in the order they are given in.
 
     Fills in the aggregation benefit of each run of bulk data that has, with its own congestion
-    control and seed, a baseline over each path of `scenario`. Only `wall_s` may differ between two
-    documents of the same scenario.
+    control and seed, a baseline over each path of `scenario`, and tells what the seeds say
+    together. Only `wall_s` may differ between two documents of the same scenario.
     """
+    runs = [_with_benefit(run, baselines, scenario) for run in runs]
     return {
-        "runs": [_with_benefit(run, baselines, scenario) for run in runs],
+        "runs": runs,
         "baselines": list(baselines),
+        "statistics": seed_statistics(runs, shown_metrics(scenario.workload.kind)),
         "build": dict(build),
         "scenario": scenario.model_dump(mode="json"),
     }
@@ -115,6 +118,37 @@ def _with_benefit(run: Entry, baselines: Sequence[Entry], scenario: Scenario) ->
             run["metrics"]["goodput_bps"], [alone[path.name] for path in scenario.paths]
         )
     return run | {"metrics": run["metrics"] | {"aggregation_benefit": benefit}}
+
+
+def seed_statistics(runs: Sequence[Entry], metrics: Sequence[str]) -> dict[str, Any]:
+    """Of each of some metrics, that of each scheduler over its seeds, and all differences.
+
+    By the name of the metric; metrics that no run has are left out.
+    """
+    found: dict[str, Any] = {}
+    for metric in metrics:
+        values = by_seed(runs, metric)
+        summaries = {
+            scheduler: inference.summary(list(seeds.values()))
+            for scheduler, seeds in values.items()
+        }
+        if any(summaries.values()):
+            found[metric] = {
+                "schedulers": {name: each and asdict(each) for name, each in summaries.items()},
+                "differences": [
+                    {"of": second, "from": first, **asdict(each)}
+                    for (first, second), each in inference.differences(values).items()
+                ],
+            }
+    return found
+
+
+def by_seed(runs: Sequence[Entry], metric: str) -> dict[str, dict[int, Value]]:
+    """A metric of the runs that ended well, by scheduler and by seed."""
+    return {
+        scheduler: {run["seed"]: run["metrics"][metric] for run in ended_well(own)}
+        for scheduler, own in compared(runs).items()
+    }
 
 
 @dataclass(frozen=True)
@@ -241,6 +275,12 @@ _VIEWS = {
         text="% in time",
     ),
 }
+
+
+def shown_metrics(kind: str) -> list[str]:
+    """What the table shows of a kind of workload; the first is what it is about."""
+    view = _VIEWS[kind]
+    return [column.metric for column in (*view.left, *view.right)]
 
 
 def headline(kind: str, entry: Entry) -> str:
@@ -505,6 +545,7 @@ def _notes(document: Document, view: _View) -> list[str]:
             alone.append(f"\n  {name} {spread}")
     if alone:
         notes.append(f"Plain TCP over one path alone, {view.text}: {''.join(alone)}")
+    notes += _differences(runs, first, view)
     return [*notes, *_failures(runs, "scheduler", ""), *_failures(baselines, "path", "plain TCP, ")]
 
 
@@ -513,6 +554,31 @@ def _seeds_note(runs: Sequence[Entry]) -> str:
     if len(seeds) > 1:
         return f"Median of {len(seeds)} seeds, and below it the range from lowest to highest."
     return f"One run each, seed {seeds[0]}." if seeds else "No runs."
+
+
+def _differences(runs: Sequence[Entry], column: _Column, view: _View) -> list[str]:
+    """What the table is about, of each scheduler less that of the first one, on the same seeds."""
+    values = by_seed(runs, column.metric)
+    reference = next(iter(values), None)
+    lines = []
+    for (first, second), each in inference.differences(values).items():
+        if first != reference or each.low is None or each.high is None:
+            continue
+        median, low, high = (
+            f"{value / column.unit:+.{column.digits - 1}g}"
+            for value in (each.median, each.low, each.high)
+        )
+        lines.append(
+            f"\n  {second} {median} ({low}..{high}), effect {each.effect:+.2f}, "
+            f"p {each.p_adjusted:.2g}"
+        )
+    if not lines:
+        return []
+    return [
+        f"Less that of {reference} with the same seed, {view.text}: median of the differences and\n"
+        "its 95 % bootstrap interval, rank-biserial correlation, Wilcoxon's p adjusted for all\n"
+        f"pairs:{''.join(lines)}"
+    ]
 
 
 def _failures(entries: Sequence[Entry], by: str, kind: str) -> list[str]:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from mptcplab import chart, store, timeline, units
-from mptcplab.chart import PATH_COLOURS, TOTAL_COLOUR
 from mptcplab.literal import NO_RATE_BPS
+from mptcplab.palette import PATH_COLOURS, TOTAL_COLOUR
 from mptcplab.scenario import Change, Direction, Event, Link, Pair, Scenario
 from mptcplab.series import Panel, RunSeries, Series
 

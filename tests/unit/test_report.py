@@ -382,3 +382,40 @@ def test_the_benefit_of_aggregation_is_that_of_bulk_data() -> None:
     ]
     made = report.document(runs, baselines, BUILD, base)
     assert made["runs"][0]["metrics"]["aggregation_benefit"] is None
+
+
+# Over several seeds
+
+
+def test_the_document_says_what_the_seeds_say_together() -> None:
+    # goodput of 8 x (fast + 1000) bit/ms
+    made = document([*mptcp([4000, 3000, 2000]), *mptcp([4500, 3600, 2000], scheduler="blest")])
+    goodput = made["statistics"]["goodput_bps"]
+    default = goodput["schedulers"]["default"]
+    assert (default["n"], default["median"]) == (3, 32e6)
+    assert (default["lowest"], default["highest"]) == (24e6, 40e6)
+    assert default["lowest"] <= default["low"] <= default["high"] <= default["highest"]
+    [difference] = goodput["differences"]
+    assert (difference["of"], difference["from"], difference["pairs"]) == ("blest", "default", 3)
+    # 500, 600 and 0 bytes per ms more
+    assert difference["median"] == 4e6
+    assert difference["effect"] == 1
+
+
+def test_the_statistics_leave_out_runs_that_failed_and_figures_that_are_missing() -> None:
+    made = document([*mptcp([4000]), failed(synthetic.scenario(seed=2), "kernel panic")])
+    assert made["statistics"]["goodput_bps"]["schedulers"]["default"]["n"] == 1
+    assert made["statistics"]["goodput_bps"]["differences"] == []
+    assert "aggregation_benefit" not in made["statistics"]
+    of_none = document([failed(synthetic.scenario(), "kernel panic")])
+    assert of_none["statistics"] == {}
+
+
+def test_the_table_tells_how_the_others_differ_from_the_first_on_the_same_seeds() -> None:
+    text = table(
+        document([*mptcp([4000, 3000, 2000]), *mptcp([4500, 3600, 2000], scheduler="blest")])
+    )
+    assert "Less that of default with the same seed, Mbit/s" in text
+    # of the two differences that are not 0 both are above it: p = 2 / 2^2
+    assert "blest +4 (+0..+4.8), effect +1.00, p 0.5" in text
+    assert "Less that of" not in table(document([*mptcp([4]), *mptcp([5], scheduler="blest")]))

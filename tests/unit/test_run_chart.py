@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mptcplab import chart, run_chart, series
+from mptcplab import chart, palette, run_chart, series
 from mptcplab.scenario import Change, Event, Scenario
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, Flow
@@ -73,11 +73,11 @@ def test_a_path_has_the_same_colour_in_all_panels() -> None:
     made = figure(scenario())
     # 4000 bytes per ms, and 20 ms, 10 and 8 packets for both paths
     goodput = {line.get_color(): line.get_ydata()[5] for line in made.axes[0].lines}
-    assert goodput[chart.PATH_COLOURS[0]] == pytest.approx(32)
-    assert goodput[chart.PATH_COLOURS[1]] == pytest.approx(8)
-    assert goodput[chart.TOTAL_COLOUR] == pytest.approx(40)
+    assert goodput[palette.PATH_COLOURS[0]] == pytest.approx(32)
+    assert goodput[palette.PATH_COLOURS[1]] == pytest.approx(8)
+    assert goodput[palette.TOTAL_COLOUR] == pytest.approx(40)
     for axis in made.axes[1:3]:
-        assert {line.get_color() for line in axis.lines} == set(chart.PATH_COLOURS[:2])
+        assert {line.get_color() for line in axis.lines} == set(palette.PATH_COLOURS[:2])
 
 
 def test_the_rate_of_a_link_is_dashed_and_follows_events() -> None:
@@ -89,7 +89,7 @@ def test_the_rate_of_a_link_is_dashed_and_follows_events() -> None:
 
 
 def rgb(path: int) -> tuple[float, ...]:
-    colour = chart.PATH_COLOURS[path]
+    colour = palette.PATH_COLOURS[path]
     return tuple(int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
 
 

@@ -243,6 +243,20 @@ def application_figures(
     return figures
 
 
+def completion_times_ms(scenario: Scenario, records: Records, start_ns: int) -> list[float]:
+    """How long each message took that counts for the figures and has arrived, in their order.
+
+    Empty for bulk data. Arguments and errors are those of `application_figures`.
+    """
+    load = scenario.workload
+    if isinstance(load, Bulk):
+        return []
+    messages = workload.messages(load, scenario.seed)
+    _check(messages, records)
+    items = _items(messages, records, start_ns + load.warmup_ns)
+    return [(item.complete_ns - item.due_ns) / _NS_PER_MS for item in items if item.complete_ns]
+
+
 def _playable(load: Frames, messages: Sequence[Message], records: Records, start_ns: int) -> int:
     """How many frames due after the warm-up could be decoded before their deadline."""
     count = 0

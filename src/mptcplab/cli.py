@@ -42,17 +42,22 @@ from mptcplab import (
     guest,
     kernel,
     literal,
+    palette,
     plan,
     presets,
     program,
     radio,
     report,
+    report_charts,
+    report_figures,
+    report_page,
     run_chart,
     scenario,
     scheduler,
     series,
     store,
 )
+from mptcplab.collection import collect
 from mptcplab.engine import Limits, RunCancelledError, Watch
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.report import Document, Entry
@@ -304,6 +309,47 @@ def explain_command(runs: tuple[Path, ...], as_json: bool) -> None:
         click.echo(json.dumps(documents, indent=1))
     else:
         click.echo("\n\n".join(each.text() for each in explanations))
+
+
+@cli.command("report")
+@click.argument("places", metavar="RUNS...", type=click.Path(path_type=Path), nargs=-1)
+@click.option(
+    "--out",
+    "-o",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("report.html"),
+    show_default=True,
+    help="The file to write.",
+)
+@click.option(
+    "--figures",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Also draw the charts for papers, as PNG, SVG and PDF, into this directory.",
+)
+def report_command(places: tuple[Path, ...], out: Path, figures: Path | None) -> None:
+    """Make one page of runs, with tables and interactive charts, that needs no network.
+
+    RUNS are directories of runs, OUT/runs/KEY, output directories OUT, or documents of
+    comparisons, OUT/comparison.json.  [mptcplab-out]
+    """
+    collection = collect(places or (DEFAULT_OUT,))
+    looks = palette.styles(collection.schedulers())
+    overview = report_charts.overview(collection)
+    of_groups = [report_charts.of_group(group) for group in collection.groups]
+    page = report_page.page(collection, looks, overview, of_groups)
+    store.make_directory(out.parent)
+    store.write(out, page.encode())
+    click.echo(f"report:  {out} ({len(page.encode()) / 1e6:.1f} MB)")
+    if figures is None:
+        return
+    store.make_directory(figures)
+    named = [("", chart) for chart in overview]
+    for group, charts in zip(collection.groups, of_groups, strict=True):
+        place = group.name if len(of_groups) > 1 else ""
+        named += [(place, chart) for chart in charts]
+    written = report_figures.write(named, looks, figures)
+    click.echo(f"figures: {figures} ({len(named)} charts, {len(written)} files)")
 
 
 class _ProgramCommand(click.Command):
@@ -692,7 +738,7 @@ def _execute(request: Request, baselines: list[Scenario], options: dict[str, Any
     document = report.document(
         entries[len(baselines) :],
         entries[: len(baselines)],
-        {"kernel": lab_kernel.id, "guest": lab_guest.id, "mptcplab": __version__},
+        experiment.builds(lab_kernel, lab_guest),
         request.base,
     )
     write_json(out / DOCUMENT, document)

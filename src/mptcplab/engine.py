@@ -50,6 +50,7 @@ CLIENT_SAMPLES = "client.samples"
 SERVER_SAMPLES = "server.samples"
 LINKS_SAMPLES = "links.samples"
 CLIENT_DECISIONS = "client.decisions"
+SERVER_DECISIONS = "server.decisions"
 MESSAGES = "messages.records"
 GUEST_OUTCOME = "guest.json"
 #: What programs read and write, in a run that has them instead of traffic.

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mptcplab import (
+    __version__,
     doctor,
     engine,
     plan,
@@ -50,6 +51,11 @@ Look = Callable[[Path], None]
 def cpus() -> list[int]:
     """The CPUs that this process may use."""
     return sorted(os.sched_getaffinity(0))
+
+
+def builds(kernel: KernelBuild, guest: Guest) -> dict[str, str]:
+    """What a run is made with besides its scenario, as documents name it."""
+    return {"kernel": kernel.id, "guest": guest.id, "mptcplab": __version__}
 
 
 def baselines(request: Request) -> list[Scenario]:
@@ -225,6 +231,7 @@ def _run_one(
             store.keep_traces(directory, scenario, traces)
             entry |= about
             store.write_json(directory / store.SCENARIO, scenario.model_dump(mode="json"))
+            store.write_json(directory / store.BUILD, builds(kernel, guest))
             result = {name: value for name, value in entry.items() if name != "wall_s"}
             store.write_json(directory / store.RESULT, result)
             cost = {

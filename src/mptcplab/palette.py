@@ -79,14 +79,15 @@ def styles(schedulers: Iterable[str]) -> dict[str, Style]:
     No two are the same up to 32. Those that are compared most keep theirs from one report to the
     next; others get the first that is free, a colour of their own as long as there is one.
     """
-    labels = sorted(dict.fromkeys(schedulers))
+    given = list(dict.fromkeys(schedulers))
+    labels = sorted(given)
     slots = {label: _AT_HOME.index(label) for label in labels if label in _AT_HOME}
     taken = set(slots.values())
     for label in labels:
         if label not in slots:
             slots[label] = min(set(range(len(taken) + 1)) - taken)
             taken.add(slots[label])
-    return {label: _style(slots[label]) for label in labels}
+    return {label: _style(slots[label]) for label in given}
 
 
 def _style(slot: int) -> Style:

@@ -95,7 +95,7 @@ def document(
     control and seed, a baseline over each path of `scenario`, and tells what the seeds say
     together. Only `wall_s` may differ between two documents of the same scenario.
     """
-    runs = [_with_benefit(run, baselines, scenario) for run in runs]
+    runs = with_benefits(runs, baselines, scenario)
     return {
         "runs": runs,
         "baselines": list(baselines),
@@ -103,6 +103,13 @@ def document(
         "build": dict(build),
         "scenario": scenario.model_dump(mode="json"),
     }
+
+
+def with_benefits(
+    runs: Sequence[Entry], baselines: Sequence[Entry], scenario: Scenario
+) -> list[Entry]:
+    """The same runs with their aggregation benefit, None without the baselines for it."""
+    return [_with_benefit(run, baselines, scenario) for run in runs]
 
 
 def _with_benefit(run: Entry, baselines: Sequence[Entry], scenario: Scenario) -> Entry:

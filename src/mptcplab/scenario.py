@@ -18,7 +18,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path as FilePath
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mptcplab import congestion, scheduler, trace, units, workload
 from mptcplab.literal import (
@@ -95,6 +95,9 @@ LONGEST_NS = 600 * 10**9
 DEFAULT_SAMPLE_INTERVAL_NS = 10 * 10**6
 
 _MAX_FILE_BYTES = 1 << 20
+
+# What can be chosen for a resolved scenario.
+_RESOLVED_FLAGS = ("scheduler", "seed", "repeat", "pcap", "trace")
 
 #: The actions after which a path is there or not.
 _UP_OR_NOT = ("down", "up", "close")
@@ -449,11 +452,16 @@ def load_file(
 ) -> Request:
     """The request of a scenario file, with what the flags override.
 
+    A file NAME.json is a resolved scenario, as each run keeps it, of which flags can change the
+    schedulers, the seeds, and what is kept.
+
     `known` are the schedulers that there are, by default those of the lab kernel. A scheduler's C
     file that the scenario file names is looked for beside it. `single`: one scheduler only, as
     `mptcplab run` takes it. Raises InputError with every mistake in the file and the flags.
     """
     mistakes = Mistakes(printable(str(file)))
+    if FilePath(file).suffix == ".json":
+        return _resolved_request(FilePath(file), flags or Flags(), mistakes, known, single)
     mistakes.data = _read_toml(FilePath(file), mistakes)
     return _request(flags or Flags(), mistakes, known, single, FilePath(file).parent)
 
@@ -583,6 +591,71 @@ def _put(
     if not isinstance(home, dict) or inner in home:
         raise ValueError(f"{shown(key)} is given twice; {form}")
     home[inner] = value
+
+
+def _resolved_request(
+    file: FilePath,
+    flags: Flags,
+    mistakes: Mistakes,
+    known: Mapping[str, Scheduler] | None,
+    single: bool,
+) -> Request:
+    base = _read_resolved(file, mistakes)
+    mistakes.stop_if_any()
+    assert base, "without a mistake it was read"
+    for field in fields(flags):
+        if field.name not in _RESOLVED_FLAGS and getattr(flags, field.name):
+            place = (field.name,)
+            mistakes.flags[place] = "--" + field.name.replace("_", "-")
+            mistakes.add(
+                place, f"{file.name} is resolved, and has all but the schedulers and seeds"
+            )
+    chosen = Flags(**{name: getattr(flags, name) for name in _RESOLVED_FLAGS})
+    _merge(chosen, mistakes)
+    literal = validate(mistakes)
+    sources: Mapping[str, FilePath] = {}
+    schedulers: tuple[Choice, ...] = (base.scheduler,)
+    if literal.scheduler:
+        known = scheduler.known() if known is None else known
+        schedulers, sources = _schedulers(literal.scheduler, known, FilePath(), mistakes)
+    elif base.scheduler.digest is not None:
+        message = (
+            f"its file is not kept with a run; give it as --scheduler ./{base.scheduler.name}.c"
+        )
+        mistakes.add(("scheduler",), message, base.scheduler.name)
+    if base.transport == "tcp" and literal.scheduler:
+        mistakes.add(("scheduler",), "plain TCP has no scheduler; leave it out")
+    if single and len(schedulers) > 1:
+        message = f"{len(schedulers)} schedulers, where one is run; to compare: mptcplab compare"
+        mistakes.add(("scheduler",), message)
+    seed = base.seed if literal.seed is None else literal.seed
+    repeat = literal.repeat or 1
+    if seed + repeat - 1 > MAX_SEED:
+        message = f"the last seed would be {seed + repeat - 1}; the largest is {MAX_SEED}"
+        mistakes.add(("repeat",), message)
+    mistakes.stop_if_any()
+    kept = {"pcap": flags.pcap or base.pcap, "trace": flags.trace or base.trace}
+    base = base.with_(scheduler=schedulers[0], seed=seed).model_copy(update=kept)
+    return Request(base, schedulers, repeat, sources, {})
+
+
+def _read_resolved(file: FilePath, mistakes: Mistakes) -> Scenario | None:
+    try:
+        found = Scenario.model_validate_json(file.read_bytes())
+    except OSError as error:
+        mistakes.add((), f"cannot be read: {error.strerror}")
+        return None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(step) for step in first["loc"])
+        message = "; a .json file is the scenario.json of a run, all others are TOML"
+        mistakes.add(
+            (), f"{where}: {first['msg']}{message}" if where else f"{first['msg']}{message}"
+        )
+        return None
+    if isinstance(found.workload, Program):
+        mistakes.add(("workload",), "a program is run again by mptcplab exec", "program")
+    return found
 
 
 def _read_toml(file: FilePath, mistakes: Mistakes) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from mptcplab.errors import MptcplabError
 from mptcplab.recorded import link_records
 from mptcplab.records import Records, Samples, path_indices, select
 from mptcplab.scenario import Scenario
+from mptcplab.scheduler import DEFAULT
 from mptcplab.trace import SINR, Source, TraceError
 
 Floats = npt.NDArray[np.float64]
@@ -88,7 +89,7 @@ def run_series(
     for name, samples in (("client", client), ("server", server)):
         if not len(samples.connection):
             raise MptcplabError(f"mptcplab: the records of the {name} have no sample")
-    begin = min(int(each.connection["time_ns"][0]) for each in (client, server))
+    begin = _begin_ns(client, server)
     end = max(int(each.connection["time_ns"][-1]) for each in (client, server))
     edges = _edges(end - begin, scenario.sample_interval_ns)
     direction = scenario.workload.direction
@@ -167,6 +168,42 @@ def shared_series(scenario: Scenario, samples: Mapping[str, Samples], queues: Re
             Panel("Retransmissions", "packets", tuple(paths[2]), kind="counts"),
         ),
     )
+
+
+def decision_panels(
+    scenario: Scenario, client: Samples, server: Samples, edges_ns: Integers
+) -> list[Panel]:
+    """What the scheduler decided in each bin of a run, a panel for each direction of the data.
+
+    Nothing for upstream's scheduler, which is not asked segment by segment, and for plain TCP.
+    """
+    if scenario.transport != "mptcp" or scenario.scheduler.name == DEFAULT:
+        return []
+    direction = scenario.workload.direction
+    begin_ns = _begin_ns(client, server)
+    grid = _Grid(tuple(path.name for path in scenario.paths), begin_ns, edges_ns)
+    panels = []
+    for side, sender in (("up", client), ("down", server)):
+        if direction not in (side, "both"):
+            continue
+        found = [
+            Series(f"{counter}_segments", path, grid.counted(records, field), what=counter)
+            for path, records in grid.by_path(sender)
+            for field, counter in (
+                *(("new_segments", "new"), ("duplicates", "duplicate")),
+                ("reinjections", "reinjection"),
+            )
+        ]
+        waits = grid.counted(sender.connection, "waits")
+        found.append(Series("waits", None, waits, what="wait"))
+        kept = tuple(each for each in found if each.values.any())
+        label = side if direction == "both" else ""
+        panels.append(Panel("Decisions", "in each bin", kept, side=label))
+    return panels
+
+
+def _begin_ns(client: Samples, server: Samples) -> int:
+    return min(int(each.connection["time_ns"][0]) for each in (client, server))
 
 
 def csv_text(run: RunSeries) -> str:

@@ -33,6 +33,7 @@ RESULT = "result.json"
 COST = "cost.json"
 SCENARIO = "scenario.json"
 TRACES = "traces.json"
+BUILD = "build.json"
 #: The document of the latest comparison in an output directory.
 DOCUMENT = "comparison.json"
 
@@ -159,7 +160,7 @@ def find_runs(place: Path) -> list[Path]:
         accepted = "accepted is the directory of a run, OUT/runs/KEY, or of a comparison, OUT"
         raise InputError([Problem(str(place), "", "", f"{what}; {accepted}")])
     try:
-        runs = _read_json(place / DOCUMENT)["runs"]
+        runs = read_json(place / DOCUMENT)["runs"]
         found = [place / run["directory"] for run in runs if run["status"] == "ok"]
     except (KeyError, TypeError):
         raise MptcplabError(f"mptcplab: {place / DOCUMENT}: not that of a comparison") from None
@@ -170,20 +171,11 @@ def find_runs(place: Path) -> list[Path]:
 
 def read_run(directory: Path) -> StoredRun:
     """Read a run that was stored. Raises MptcplabError, naming the file, if it cannot be."""
-    try:
-        content = _read_json(directory / SCENARIO)
-        scenario = Scenario.model_validate_json(json.dumps(content))
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(step) for step in first["loc"])
-        raise MptcplabError(
-            f"mptcplab: {directory / SCENARIO}: {where}: {first['msg']}; it was written by another "
-            "version, or changed: run it once more"
-        ) from None
+    scenario = read_scenario(directory)
     traces = {}
     if (directory / TRACES).exists():
         try:
-            for path, sides in _read_json(directory / TRACES).items():
+            for path, sides in read_json(directory / TRACES).items():
                 for side, source in sides.items():
                     file = directory / source["file"]
                     traces[path, side] = trace.Source(**source | {"file": file})
@@ -199,7 +191,22 @@ def read_run(directory: Path) -> StoredRun:
     )
 
 
-def _read_json(file: Path) -> Any:
+def read_scenario(directory: Path) -> Scenario:
+    """The scenario of a stored run. Raises MptcplabError, naming the file, if it cannot be read."""
+    try:
+        content = read_json(directory / SCENARIO)
+        return Scenario.model_validate_json(json.dumps(content))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(step) for step in first["loc"])
+        raise MptcplabError(
+            f"mptcplab: {directory / SCENARIO}: {where}: {first['msg']}; it was written by another "
+            "version, or changed: run it once more"
+        ) from None
+
+
+def read_json(file: Path) -> Any:
+    """The content of a JSON file; raises MptcplabError, naming it, if it has none."""
     try:
         return json.loads(file.read_bytes())
     except OSError as error:

@@ -974,3 +974,60 @@ def test_any_file_is_either_a_scenario_or_a_list_of_mistakes_in_our_words(
         assert request.runs()
         assert not list(validator.iter_errors(data))
     assert not FOREIGN.search(told)
+
+
+# Resolved scenarios, as runs keep them
+
+
+def resolved(tmp_path: Path, **flags: Any) -> tuple[Path, sc.Scenario]:
+    base = from_flags(
+        Flags(path=("wifi:50mbit,10ms", "lte:20mbit,40ms,loss=0.1%"), **flags), known=KNOWN
+    ).base
+    file = tmp_path / "scenario.json"
+    file.write_text(base.model_dump_json())
+    return file, base
+
+
+def test_a_resolved_scenario_is_run_again_as_it_was(tmp_path: Path) -> None:
+    file, base = resolved(tmp_path, scheduler="roundrobin:num_segments=3", seed="9", trace=True)
+    request = load_file(file, known=KNOWN, single=True)
+    assert request.runs() == [base]
+
+
+def test_a_resolved_scenario_is_compared_with_other_schedulers_and_seeds(tmp_path: Path) -> None:
+    file, base = resolved(tmp_path, event=("3s:lte:down",))
+    flags = Flags(scheduler="redundant,default", seed="4", repeat="2", trace=False)
+    runs = load_file(file, flags, known=KNOWN).runs()
+    assert [(run.scheduler.name, run.seed) for run in runs] == [
+        *(("redundant", 4), ("redundant", 5), ("default", 4), ("default", 5))
+    ]
+    assert {run.with_(scheduler=base.scheduler, seed=1) for run in runs} == {base}
+
+
+def test_what_a_resolved_scenario_has_cannot_be_changed_by_flags(tmp_path: Path) -> None:
+    file, _ = resolved(tmp_path)
+    with pytest.raises(InputError) as caught:
+        load_file(file, Flags(cc="reno", path=("a:1mbit,1ms",), seed="x"), known=KNOWN)
+    found = [(problem.where, problem.message) for problem in caught.value.problems]
+    assert {where for where, _ in found} == {"--path", "--cc", "--seed"}
+    assert "scenario.json is resolved, and has all but the schedulers and seeds" in found[0][1]
+
+
+def test_ones_own_scheduler_is_asked_for(tmp_path: Path) -> None:
+    file, base = resolved(tmp_path)
+    own = base.with_(scheduler=Choice(name="mine", digest="12"))
+    file.write_text(own.model_dump_json())
+    with pytest.raises(InputError, match=r"give it as --scheduler \./mine\.c"):
+        load_file(file, known=KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("{}", "paths: Field required"), ("nothing", "Invalid JSON"), (None, "No such file")],
+)
+def test_what_is_no_resolved_scenario_is_told(tmp_path: Path, text: str | None, said: str) -> None:
+    file = tmp_path / "x.json"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(InputError, match=said):
+        load_file(file, known=KNOWN)

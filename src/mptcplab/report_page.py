@@ -1,0 +1,860 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The report as a page: one HTML file with all that it needs, which loads nothing from anywhere.
+
+Plotly draws the charts; its JavaScript is in the file once. The series of a run are compressed,
+and unpacked when a person opens it. What is from a scenario or from a file is escaped, and the page
+runs no script but its own (a Content Security Policy with the hashes of these).
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import html
+import itertools
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from mptcplab import records, report_charts, store, units
+from mptcplab.collection import Collection, Found, Group
+from mptcplab.engine import CLIENT_DECISIONS, SERVER_DECISIONS
+from mptcplab.inference import Difference, Summary, differences, summary
+from mptcplab.palette import PATH_COLOURS, Style
+from mptcplab.records import DECISIONS
+from mptcplab.report import by_scheduler, by_seed, ended_well, shown_metrics
+from mptcplab.report_charts import METRICS, Bars, Chart, Heat, Line, Lines, Shares, has_series
+from mptcplab.scenario import Direction, Scenario
+from mptcplab.series import Floats, Panel, RunSeries, Series, decision_panels, run_series
+
+_DIGITS = 4  # of a value in the page: more cannot be seen, and take space
+_SERIES_DIGITS = 3
+_FIRST_CHARTS = 4  # of a scenario; the others are one click away
+_OPEN_GROUPS = 3
+_MOST_DECISIONS = 1000
+_MANY_SCHEDULERS = 8
+_MARKERS_OF_A_LINE = 8
+_PANEL_PX, _ROW_PX = 175, 26
+_DASHES = {
+    "solid": "───", "dash": "─ ─", "dot": "····", "dashdot": "─ · ─", "longdash": "── ──",
+}  # fmt: skip
+_HEAT = "Cividis"  # the same to people with any colour vision
+_PERCENT = 95
+
+_Json = dict[str, Any]
+
+
+def page(
+    collection: Collection,
+    looks: Mapping[str, Style],
+    overview: Sequence[Chart],
+    of_groups: Sequence[Sequence[Chart]],
+) -> str:
+    """The whole page: `looks` are the styles of all schedulers, `of_groups` the groups' charts.
+
+    The same runs give the same page. Raises MptcplabError when records cannot be read.
+    """
+    from plotly.offline import get_plotlyjs
+
+    made = _Page(looks)
+    body = [made.header(collection), made.filter_bar()]
+    if overview:
+        body.append(f"<section><h3>All scenarios</h3>{made.charts(overview)}</section>")
+    for number, (group, charts) in enumerate(zip(collection.groups, of_groups, strict=True)):
+        body.append(made.group(group, charts, number, opened=number < _OPEN_GROUPS))
+    plotly, script = get_plotlyjs(), _file("page.js")
+    hashes = " ".join(f"'sha256-{_sha256(each)}'" for each in (plotly, script))
+    policy = (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:"
+    )
+    return "\n".join(
+        [
+            '<!DOCTYPE html>\n<html lang="en" data-theme="light">\n<head>\n<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{_title(collection)}</title>",
+            f"<style>{_file('page.css')}</style>\n</head>\n<body>",
+            *body,
+            _attachment("data", "application/json", _embedded({"charts": made.plots})),
+            *made.attachments,
+            f"<script>{plotly}</script>",
+            f"<script>{script}</script>\n</body>\n</html>\n",
+        ]
+    )
+
+
+class _Page:
+    """Makes the parts of a page, and collects what their charts and runs are drawn from."""
+
+    def __init__(self, looks: Mapping[str, Style]) -> None:
+        self.looks = looks
+        self.plots: list[_Json] = []
+        self.attachments: list[str] = []
+
+    def header(self, collection: Collection) -> str:
+        groups = collection.groups
+        runs = sum(len(group.runs) for group in groups)
+        failed = sum(len(group.runs) - len(ended_well(group.entries())) for group in groups)
+        counts = [
+            _count(runs, "run"),
+            _count(len(self.looks), "scheduler"),
+            _count(len(groups), "scenario"),
+        ]
+        if failed:
+            counts.append(f"{failed} failed")
+        return (
+            f"<header><h1>{_title(collection)}</h1><p>{', '.join(counts)}. Bars, lines and cells "
+            f"are medians over the seeds, whiskers and bands their {_PERCENT} % bootstrap "
+            "confidence intervals, dots the seeds. Point at anything for its value.</p></header>"
+        )
+
+    def filter_bar(self) -> str:
+        boxes = "".join(
+            f'<label><input type="checkbox" checked value="{_escape(name)}"> {self.name(name)}'
+            "</label>"
+            for name in self.looks
+        )
+        return (
+            f'<nav class="bar" aria-label="Schedulers">{boxes}<span class="control">'
+            '<button id="all">all</button> <button id="none">none</button> '
+            '<button id="theme">light / dark</button></span></nav>'
+        )
+
+    def name(self, scheduler: str) -> str:
+        """A scheduler with its marker."""
+        look = self.looks[scheduler]
+        marker = f'<span class="marker" style="color:{look.colour}">{look.marker.text}</span>'
+        return f"{marker} {_escape(scheduler)}"
+
+    def charts(self, charts: Iterable[Chart]) -> str:
+        return f'<div class="charts">{"".join(map(self.chart, charts))}</div>'
+
+    def chart(self, chart: Chart) -> str:
+        """The frame of a chart; what is drawn in it goes with the data of the page."""
+        self.plots.append(_plot(chart, self.looks))
+        own = f' data-scheduler="{_escape(chart.scheduler)}"' if isinstance(chart, Heat) else ""
+        return (
+            f"<figure{own}><figcaption>{_escape(chart.title)}<p>{_escape(chart.note)}</p>"
+            f'</figcaption><div class="plot" data-chart="{len(self.plots) - 1}"></div></figure>'
+        )
+
+    def group(self, group: Group, charts: Sequence[Chart], number: int, *, opened: bool) -> str:
+        """A scenario: its table, charts, differences, runs, and what it is."""
+        first, more = charts[:_FIRST_CHARTS], charts[_FIRST_CHARTS:]
+        parts = [self.summary_table(group), self.charts(first)]
+        if more:
+            parts.append(_part(f"{len(more)} more charts", self.charts(more)))
+        parts += [
+            self.difference_tables(group),
+            _part(f"Runs ({len(group.runs)})", self.run_table(group, number)),
+            _part("Scenario, builds, and how to repeat it", self.scenario(group, number)),
+        ]
+        is_open = " open" if opened else ""
+        return (
+            f'<details class="group"{is_open}><summary><h2>{_escape(group.name)}</h2></summary>'
+            f"{''.join(parts)}</details>"
+        )
+
+    def summary_table(self, group: Group) -> str:
+        """A row for each scheduler, and for plain TCP over each path."""
+        metrics = _shown(group)
+        heads = "".join(f"<th>{_head(name)}</th>" for name in metrics)
+        rows = []
+        for scheduler, runs in by_scheduler(group.entries()).items():
+            good = ended_well(runs)
+            cells = "".join(_summary_cell(good, name) for name in metrics)
+            seeds = f"{len(good)} of {len(runs)}" if len(good) < len(runs) else str(len(good))
+            rows.append(
+                f'<tr data-scheduler="{_escape(scheduler)}"><td>{self.name(scheduler)}</td>'
+                f"<td>{seeds}</td>{cells}</tr>"
+            )
+        for path in dict.fromkeys(run.entry["path"] for run in group.baselines):
+            entries = [run.entry for run in group.baselines if run.entry["path"] == path]
+            good = ended_well(entries)
+            cells = "".join(_summary_cell(good, name) for name in metrics)
+            rows.append(
+                f"<tr><td>plain TCP over {_escape(path)} alone</td><td>{len(good)}</td>{cells}</tr>"
+            )
+        return (
+            f'<h3>Summary</h3><div class="scroll"><table class="summary"><thead><tr><th>Scheduler'
+            f"</th><th>Seeds</th>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+            f'<p class="faint">Medians, and below them {_PERCENT} % confidence intervals; point at '
+            "one for quartiles and range.</p>"
+        )
+
+    def difference_tables(self, group: Group) -> str:
+        """How schedulers differ on the same seeds: of the first figure all pairs, else from one."""
+        rows = []
+        for number, metric in enumerate(_shown(group)):
+            values = by_seed(group.entries(), metric)
+            pairs = differences(values)
+            reference = next(iter(values), "")
+            for (first, second), each in pairs.items():
+                if number == 0 or first == reference:
+                    rows.append(self.difference_row(metric, first, second, each))
+        if not rows:
+            return ""
+        heads = (
+            "<th>Figure</th><th class=text>of</th><th class=text>less that of</th>"
+            f"<th>Median difference</th><th>{_PERCENT} % interval</th><th>Effect size</th>"
+            "<th>p</th><th>p, adjusted</th><th>Pairs</th>"
+        )
+        note = (
+            "Differences of runs with the same seed. Effect size: the matched-pairs rank-biserial "
+            "correlation, 1 if it is more with every seed, -1 if it is less with every one. p: "
+            "Wilcoxon's signed-rank test, adjusted for all pairs of a figure (Benjamini and "
+            "Hochberg). With fewer than 6 seeds p cannot be below 0.05, whatever the difference."
+        )
+        table = f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+        return _part(
+            "Differences on the same seeds",
+            f'<p class="faint">{note}</p><div class="scroll list">{table}</div>',
+        )
+
+    def difference_row(self, metric: str, first: str, second: str, each: Difference) -> str:
+        unit, scale = report_charts.shown(METRICS[metric])
+        interval = "-"
+        if each.low is not None and each.high is not None:
+            interval = f"{each.low / scale:+.4g} .. {each.high / scale:+.4g}"
+        head = f"{_escape(report_charts.title(METRICS[metric]))}{f', {unit}' if unit else ''}"
+        numbers = [_or_dash(value, ".2g") for value in (each.p, each.p_adjusted)]
+        cells = [
+            f"{each.median / scale:+.4g}", interval, _or_dash(each.effect, "+.2f"),
+            *numbers, str(each.pairs),
+        ]  # fmt: skip
+        names = "".join(
+            f'<td class="text">{self.name(scheduler)}</td>' for scheduler in (second, first)
+        )
+        return (
+            f'<tr data-scheduler="{_escape(second)}"><td>{head}</td>{names}'
+            f"{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+        )
+
+    def run_table(self, group: Group, number: int) -> str:
+        """A row for each run, which can be opened if its files are there."""
+        metrics = _shown(group)
+        heads = "".join(f"<th>{_head(name)}</th>" for name in metrics)
+        rows = []
+        for index, run in enumerate((*group.runs, *group.baselines)):
+            entry = run.entry
+            what = self.name(entry["scheduler"])
+            scheduler = f' data-scheduler="{_escape(entry["scheduler"])}"'
+            if run.is_baseline and group.baselines:
+                what, scheduler = f"plain TCP over {_escape(entry['path'])}", ""
+            cells = "".join(f"<td>{_of_run(entry, name)}</td>" for name in metrics)
+            if entry["status"] != "ok":
+                reason = _escape(str(entry.get("reason")))
+                cells = f'<td class="text" colspan="{len(metrics)}">failed: {reason}</td>'
+            button, place = "", ""
+            if has_series(run):
+                identity = f"run-{number}-{index}"
+                self.attach(identity, run)
+                button = f'<button data-run="{identity}">open</button>'
+            if run.directory is not None:
+                place = f"runs/{run.directory.resolve().name}"
+            state = "" if entry["status"] == "ok" else ' class="failed"'
+            rows.append(
+                f"<tr{scheduler}{state}><td>{what}</td><td>{entry['seed']}</td>{cells}"
+                f'<td>{button}</td><td class="text faint">{_escape(place)}</td></tr>'
+            )
+        return (
+            f'<div class="scroll"><table class="runs"><thead><tr><th>Scheduler</th><th>Seed</th>'
+            f"{heads}<th></th><th></th></tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        )
+
+    def attach(self, identity: str, run: Found) -> None:
+        """Put what happened in a run over time into the page."""
+        packed = gzip.compress(_compact(_run_data(run)).encode(), mtime=0)
+        text = base64.b64encode(packed).decode()
+        self.attachments.append(_attachment(identity, "text/plain", text))
+
+    def scenario(self, group: Group, number: int) -> str:
+        """What was run, with what, and the command that runs it again."""
+        scenario = group.scenario
+        identity = f"scenario-{number}"
+        text = json.dumps(scenario.model_dump(mode="json"), indent=1)
+        self.attachments.append(_attachment(identity, "application/json", _inert(text)))
+        builds = sorted({tuple(sorted(run.builds.items())) for run in group.runs})
+        told = "".join(
+            f"<p>Builds: {_escape(', '.join(f'{name} {value}' for name, value in each))}</p>"
+            for each in builds
+            if each
+        )
+        if () in builds:
+            told += "<p>Of some runs it was not kept which builds they are of.</p>"
+        again = ""
+        commands = repeat_commands(group)
+        if commands:
+            again = (
+                "<p>To repeat it, save the scenario, and:</p>"
+                f"<pre>{_escape(chr(10).join(commands))}</pre>"
+                f'<p><button data-save="{identity}">save scenario.json</button></p>'
+            )
+        return (
+            f"{_path_table(scenario)}<p>{_escape(_workload_text(scenario))}</p>{told}{again}"
+            f'<details class="raw"><summary>The resolved scenario</summary><pre>{_escape(text)}'
+            "</pre></details>"
+        )
+
+
+def repeat_commands(group: Group) -> list[str]:
+    """What runs the group again, given its scenario as scenario.json; one for each row of seeds.
+
+    Nothing for programs, whose files and environment are those of a machine.
+    """
+    if group.scenario.workload.kind == "program":
+        return []
+    rows: dict[tuple[int, int], list[str]] = {}
+    for scheduler, runs in by_scheduler(group.entries()).items():
+        seeds = sorted({int(run["seed"]) for run in runs})
+        begin = 0
+        for end in range(1, len(seeds) + 1):
+            if end == len(seeds) or seeds[end] != seeds[end - 1] + 1:
+                rows.setdefault((seeds[begin], end - begin), []).append(scheduler)
+                begin = end
+    own = {
+        run.scenario.scheduler.label: run.scenario.scheduler.name
+        for run in group.runs
+        if run.scenario.scheduler.digest is not None
+    }
+    commands = []
+    for (seed, count), schedulers in rows.items():
+        specs = [
+            label.replace(own[label], f"./{own[label]}.c", 1) if label in own else label
+            for label in schedulers
+        ]
+        chosen = "" if group.scenario.transport == "tcp" else f" --scheduler {','.join(specs)}"
+        commands.append(f"mptcplab compare scenario.json{chosen} --seed {seed} --repeat {count}")
+    return commands
+
+
+# Text
+
+
+def _escape(text: str) -> str:
+    return html.escape(text, quote=True)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _title(collection: Collection) -> str:
+    kinds = dict.fromkeys(group.scenario.workload.kind for group in collection.groups)
+    return f"Multipath TCP schedulers: {', '.join(kinds)}"
+
+
+def _part(head: str, content: str) -> str:
+    return f'<details class="part"><summary>{_escape(head)}</summary>{content}</details>'
+
+
+def _head(metric: str) -> str:
+    unit, _ = report_charts.shown(METRICS[metric])
+    name = _escape(report_charts.title(METRICS[metric]))
+    return f'<span title="{_escape(METRICS[metric].meaning)}">{name}</span>' + (
+        f"<br><small>{unit}</small>" if unit else ""
+    )
+
+
+def _shown(group: Group) -> list[str]:
+    """The figures of a group's tables: those of its workload that a run has."""
+    entries = [run.entry for run in (*group.runs, *group.baselines)]
+    return [
+        name
+        for name in shown_metrics(group.scenario.workload.kind)
+        if any(entry["metrics"].get(name) is not None for entry in entries)
+    ]
+
+
+def _summary_cell(entries: Sequence[Mapping[str, Any]], metric: str) -> str:
+    _, scale = report_charts.shown(METRICS[metric])
+    values = (entry["metrics"].get(metric) for entry in entries)
+    over = summary([value / scale for value in values if value is not None])
+    if over is None:
+        return "<td>-</td>"
+    interval = ""
+    if over.low is not None and over.high is not None:
+        interval = f"<small>{over.low:.4g} .. {over.high:.4g}</small>"
+    return f'<td title="{_spread(over)}">{over.median:.4g}{interval}</td>'
+
+
+def _spread(over: Summary) -> str:
+    return (
+        f"quartiles {over.lower_quartile:.4g} and {over.upper_quartile:.4g}, "
+        f"range {over.lowest:.4g} to {over.highest:.4g}, {_count(over.n, 'seed')}"
+    )
+
+
+def _of_run(entry: Mapping[str, Any], metric: str) -> str:
+    _, scale = report_charts.shown(METRICS[metric])
+    value = entry["metrics"].get(metric)
+    return "-" if value is None else f"{value / scale:.4g}"
+
+
+def _or_dash(value: float | None, form: str) -> str:
+    return "-" if value is None else f"{value:{form}}"
+
+
+def _path_table(scenario: Scenario) -> str:
+    rows = []
+    for path in scenario.paths:
+        for way, link in (("up", path.up), ("down", path.down)):
+            cells = "".join(f"<td>{_escape(text)}</td>" for text in _link_texts(link))
+            rows.append(f"<tr><td>{_escape(path.name)}, {way}</td>{cells}</tr>")
+    heads = "<th>Path</th><th>Rate</th><th>Delay</th><th>Jitter</th><th>Loss</th><th>Queue</th>"
+    return (
+        f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{"".join(rows)}</tbody>'
+        "</table></div>"
+    )
+
+
+def _link_texts(link: Direction) -> list[str]:
+    queue = (
+        f"{link.queue_packets} packets"
+        if link.queue_packets is not None
+        else units.SIZE.format(link.queue_bytes or 0)
+    )
+    played = " at first, then a trace" if link.steps else ""
+    return [
+        units.format_rate(link.rate_bps) + played,
+        units.format_time(link.delay_ns),
+        units.format_time(link.jitter_ns),
+        units.format_fraction(link.loss),
+        f"{queue}, {link.queue_discipline}",
+    ]
+
+
+def _workload_text(scenario: Scenario) -> str:
+    load = scenario.workload
+    much = (
+        units.format_time(load.duration_ns)
+        if load.duration_ns is not None
+        else units.SIZE.format(load.size_bytes)
+        if load.size_bytes is not None
+        else ""
+    )
+    what = f"{load.kind} {load.direction} {much}".strip()
+    events = f"; {_count(len(scenario.events), 'event')}" if scenario.events else ""
+    return f"Workload: {what}, congestion control {scenario.cc}{events}"
+
+
+# Charts, in the words of Plotly
+
+
+def _plot(chart: Chart, looks: Mapping[str, Style]) -> _Json:
+    if isinstance(chart, Bars):
+        return _bars(chart, looks)
+    if isinstance(chart, Lines):
+        return _lines(chart, looks)
+    if isinstance(chart, Shares):
+        return _shares(chart)
+    return _heat(chart)
+
+
+def _layout(x: str, y: str, **more: Any) -> _Json:
+    return {
+        "xaxis": {"title": {"text": _text(x)}, "automargin": True},
+        "yaxis": {"title": {"text": _text(y)}, "automargin": True},
+        "margin": {"l": 50, "r": 10, "t": 10, "b": 40},
+        "showlegend": False,
+        **more,
+    }
+
+
+def _text(text: str) -> str:
+    """Text for Plotly, which takes some tags for what they are in HTML."""
+    return html.escape(text, quote=False)
+
+
+def _bars(chart: Bars, looks: Mapping[str, Style]) -> _Json:
+    traces: list[_Json] = []
+    clustered = any(bar.category != bar.scheduler for bar in chart.bars)
+    for scheduler in dict.fromkeys(bar.scheduler for bar in chart.bars):
+        bars = [bar for bar in chart.bars if bar.scheduler == scheduler]
+        look, meta = looks[scheduler], {"scheduler": scheduler}
+        ends = [
+            (b.summary.low, b.summary.high) if b.summary.low is not None else (None, None)
+            for b in bars
+        ]
+        traces.append(
+            {
+                "type": "bar",
+                "name": _text(scheduler),
+                "meta": meta,
+                "x": [_text(bar.category) for bar in bars],
+                "y": [_round(bar.summary.median) for bar in bars],
+                "error_y": {
+                    "type": "data",
+                    "symmetric": False,
+                    "array": [
+                        None if high is None else _round(high - bar.summary.median)
+                        for (_, high), bar in zip(ends, bars, strict=True)
+                    ],
+                    "arrayminus": [
+                        None if low is None else _round(bar.summary.median - low)
+                        for (low, _), bar in zip(ends, bars, strict=True)
+                    ],
+                    "thickness": 1.4,
+                },
+                "marker": {
+                    "color": look.colour,
+                    "pattern": {"shape": look.dash.pattern, "solidity": 0.35},
+                },
+                "offsetgroup": scheduler if clustered else "",
+                "hovertext": [_hover(bar.scheduler, bar.summary, chart.unit) for bar in bars],
+                "hoverinfo": "text",
+            }
+        )
+        if not clustered and len(bars[0].values) > 1:
+            traces.append(
+                {
+                    "type": "scatter",
+                    "mode": "markers",
+                    "name": _text(scheduler),
+                    "meta": {**meta, "ink": True},
+                    "x": [_text(scheduler)] * len(bars[0].values),
+                    "y": [_round(value) for value in bars[0].values],
+                    "marker": {"symbol": look.marker.plotly, "size": 5, "opacity": 0.55},
+                    "hovertemplate": f"%{{y}} {chart.unit}<extra></extra>",
+                }
+            )
+    return {"traces": traces, "layout": _layout("", chart.unit or chart.title, barmode="group")}
+
+
+def _hover(scheduler: str, over: Summary, unit: str) -> str:
+    interval = ""
+    if over.low is not None and over.high is not None:
+        interval = f"<br>{_PERCENT} % interval {over.low:.4g} to {over.high:.4g}"
+    return f"<b>{_text(scheduler)}</b><br>median {over.median:.4g} {unit}{interval}<br>" + _spread(
+        over
+    )
+
+
+def _lines(chart: Lines, looks: Mapping[str, Style]) -> _Json:
+    traces: list[_Json] = []
+    for line in chart.lines:
+        look, meta = looks[line.scheduler], {"scheduler": line.scheduler}
+        if any(value is not None for value in line.high):
+            traces += _band(line, look.colour, meta)
+        x, y = _thinned(line)
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": _text(line.scheduler),
+                "meta": meta,
+                "x": x,
+                "y": y,
+                "line": {
+                    "color": look.colour,
+                    "dash": look.dash.plotly,
+                    "width": 1.8,
+                    "shape": "hv" if chart.steps else "linear",
+                },
+                # of long lines so few that they can be told apart; 0 is all
+                "marker": {
+                    "symbol": look.marker.plotly,
+                    "size": 8,
+                    "maxdisplayed": 0 if chart.markers else _MARKERS_OF_A_LINE,
+                },
+            }
+        )
+    legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+    shown = len({line.scheduler for line in chart.lines}) <= _MANY_SCHEDULERS
+    layout = _layout(chart.x_label, chart.y_label, showlegend=shown, legend=legend)
+    return {"traces": traces, "layout": layout | {"hovermode": "closest"}}
+
+
+def _band(line: Line, colour: str, meta: _Json) -> list[_Json]:
+    shared = {
+        "type": "scatter", "mode": "lines", "meta": meta, "showlegend": False,
+        "hoverinfo": "skip", "line": {"width": 0, "color": colour}, "x": _numbers(line.x),
+    }  # fmt: skip
+    low = {**shared, "y": _numbers(line.low)}
+    return [
+        low,
+        {**shared, "y": _numbers(line.high), "fill": "tonexty", "fillcolor": colour + "26"},
+    ]
+
+
+def _thinned(line: Line) -> tuple[list[float | None], list[float | None]]:
+    return _numbers(line.x), _numbers(line.y)
+
+
+def _shares(chart: Shares) -> _Json:
+    traces = [
+        {
+            "type": "bar",
+            "name": _text(path),
+            "meta": {"schedulers": list(shares)},
+            "x": [_text(name) for name in shares],
+            "y": [_round(value) for value in shares.values()],
+            "marker": {"color": PATH_COLOURS[index % len(PATH_COLOURS)]},
+            "hovertemplate": f"%{{x}}<br>{_plain(path)} %{{y}} %<extra></extra>",
+        }
+        for index, (path, shares) in enumerate(chart.paths.items())
+    ]
+    legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "normal"}
+    return {
+        "traces": traces,
+        "layout": _layout("", "%", barmode="stack", showlegend=True, legend=legend),
+    }
+
+
+def _plain(text: str) -> str:
+    """Text within a template of Plotly, in which %{...} stands for a value."""
+    return _text(text).replace("%{", "% {")
+
+
+def _heat(chart: Heat) -> _Json:
+    trace = {
+        "type": "heatmap",
+        "meta": {"scheduler": chart.scheduler},
+        "x": [f"{value:g}" for value in chart.x],
+        "y": [f"{value:g}" for value in chart.y],
+        "z": [_numbers(row) for row in chart.z],
+        "zmin": _round(chart.low),
+        "zmax": _round(chart.high),
+        "colorscale": _HEAT,
+        "colorbar": {"title": {"text": chart.unit}, "thickness": 12},
+        "texttemplate": "%{z:.3g}",
+        "hovertemplate": f"%{{x}}, %{{y}}: %{{z}} {chart.unit}<extra></extra>",
+        "xgap": 1,
+        "ygap": 1,
+    }
+    layout = _layout(chart.x_label, chart.y_label)
+    for axis in ("xaxis", "yaxis"):
+        layout[axis]["type"] = "category"
+    return {"traces": [trace], "layout": layout}
+
+
+# A run over time
+
+
+def _run_data(run: Found) -> _Json:
+    assert run.directory is not None, "it has series"
+    stored = store.read_run(run.directory)
+    over_time = run_series(stored.scenario, stored.client, stored.server, stored.traces)
+    decided = decision_panels(stored.scenario, stored.client, stored.server, over_time.edges_ns)
+    panels = [*over_time.panels, *(panel for panel in decided if panel.series)]
+    data: _Json = {"figure": _run_figure(stored.scenario, over_time, panels)}
+    for name in (CLIENT_DECISIONS, SERVER_DECISIONS):
+        if (run.directory / name).exists():
+            begin_ns = int(stored.client.connection["time_ns"][0])
+            samples = stored.client if name == CLIENT_DECISIONS else stored.server
+            paths = _paths_of_subflows(stored.scenario, samples)
+            decisions = records.read_decisions(run.directory / name)
+            if len(decisions):
+                data["decisions"] = _decision_table(decisions, paths, begin_ns, name)
+    return data
+
+
+def _paths_of_subflows(scenario: Scenario, samples: records.Samples) -> dict[tuple[int, int], str]:
+    """By the number of the connection and that of the subflow, from 1, the name of the path."""
+    indices = records.path_indices(samples.subflow)
+    connections, numbers = samples.subflow["connection"], samples.subflow["n"]
+    keys = zip(
+        connections.tolist(), (numbers.astype(int) + 1).tolist(), indices.tolist(), strict=True
+    )
+    return {(c, n): scenario.paths[i].name for c, n, i in set(keys) if i >= 0}
+
+
+def _decision_table(
+    decisions: records.Records,
+    paths: Mapping[tuple[int, int], str],
+    begin_ns: int,
+    name: str,
+) -> _Json:
+    shown = decisions[:_MOST_DECISIONS]
+    fields = ("time_ns", "connection", "kind", "subflow", "seq", "length", "unsent_bytes",
+              "in_flight", "cwnd")  # fmt: skip
+    rows = []
+    for time_ns, connection, kind, subflow, *rest in zip(
+        *(shown[field].tolist() for field in fields), strict=True
+    ):
+        at_ms = round((time_ns - begin_ns) / 1e6, 3)
+        rows.append([at_ms, DECISIONS[kind], paths.get((connection, subflow)), *rest])
+    note = f"Decisions of the scheduler: all {len(decisions)}."
+    if len(decisions) > len(shown):
+        note = (
+            f"Decisions of the scheduler: the first {len(shown)} of {len(decisions)}, which "
+            f"{name} in the directory of the run has."
+        )
+    columns = [
+        "ms",
+        "decision",
+        "path",
+        "sequence",
+        "length",
+        "unsent bytes",
+        "in flight",
+        "window",
+    ]
+    return {"note": note, "columns": columns, "rows": rows}
+
+
+def _run_figure(scenario: Scenario, run: RunSeries, panels: Sequence[Panel]) -> _Json:
+    """Panels below each other over the same time, which are zoomed together."""
+    colours = {
+        path.name: PATH_COLOURS[n % len(PATH_COLOURS)] for n, path in enumerate(scenario.paths)
+    }
+    edges_s = run.edges_ns / 1e9
+    middle_s = _numbers(((edges_s[:-1] + edges_s[1:]) / 2).tolist())
+    heights = [
+        _ROW_PX * len(panel.series) + 2 * _ROW_PX if panel.kind == "counts" else _PANEL_PX
+        for panel in panels
+    ]
+    total = sum(heights)
+    layout: _Json = {
+        "height": total + 80,
+        "margin": {"l": 70, "r": 10, "t": 40, "b": 40},
+        "legend": {"orientation": "h", "y": 1 + 8 / total, "yanchor": "bottom", "x": 0},
+        "hovermode": "x",
+        "annotations": [],
+        "xaxis": {
+            "title": {"text": "Time since the start of the workload (s)"},
+            "anchor": f"y{len(panels)}" if len(panels) > 1 else "y",
+            "range": [0, _round(float(edges_s[-1]))],
+        },
+    }
+    traces: list[_Json] = []
+    named: set[str | None] = set()
+    top = 1.0
+    for number, (panel, height) in enumerate(zip(panels, heights, strict=True), 1):
+        axis = "y" if number == 1 else f"y{number}"
+        bottom = top - height / total
+        title = f"{panel.title}, {panel.side}" if panel.side else panel.title
+        layout[f"yaxis{'' if number == 1 else number}"] = {
+            "title": {"text": panel.unit if panel.kind == "lines" else ""},
+            "domain": [max(bottom, 0), top - 26 / total],
+            **({"rangemode": "tozero"} if panel.kind == "lines" else {"type": "category"}),
+        }
+        whats = list(dict.fromkeys(series.what for series in panel.series))
+        layout["annotations"].append(
+            {
+                "text": f"<b>{_text(title)}</b>{_dashes_told(whats)}",
+                "showarrow": False,
+                "xref": "paper",
+                "x": 0,
+                "yref": "paper",
+                "y": top - 24 / total,
+                "yanchor": "bottom",
+            }
+        )
+        for series in panel.series:
+            look: _Json = {"yaxis": axis, "legendgroup": series.path or "connection"}
+            if series.path is None:
+                look["meta"] = {"ink": True}
+            colour = colours.get(series.path or "", "#888888")
+            dash = list(_DASHES)[whats.index(series.what) % len(_DASHES)]
+            name = " ".join(filter(None, (series.path or "connection", series.what)))
+            own = _series_traces(series, panel, middle_s, colour, dash, _text(name))
+            # one line of each path is in the legend, which hides all of them
+            legend = series.path not in named
+            named.add(series.path)
+            for index, trace in enumerate(own):
+                is_line = index == len(own) - 1
+                traces.append({**look, **trace, "showlegend": legend and is_line})
+            if legend:
+                traces[-1]["name"] = _text(series.path or "connection")
+        top = bottom
+    return {"traces": traces, "layout": layout}
+
+
+def _dashes_told(whats: Sequence[str]) -> str:
+    """Which line is what, where a panel shows several things of a path."""
+    if len(whats) < 2:
+        return ""
+    told = zip(whats, itertools.cycle(_DASHES.values()), strict=False)
+    return ": " + ", ".join(f"{_text(what)} {dash}" for what, dash in told)
+
+
+def _series_traces(
+    series: Series, panel: Panel, x: list[float | None], colour: str, dash: str, name: str
+) -> list[_Json]:
+    if panel.kind == "counts":
+        counted = np.flatnonzero(series.values > 0)
+        marker = {"symbol": "line-ns-open", "size": 12, "color": colour}
+        return [
+            {
+                "type": "scatter", "mode": "markers", "name": name, "marker": marker,
+                "x": [x[index] for index in counted],
+                "y": [_text(series.path or series.what)] * len(counted),
+                "text": [f"{value:.4g} {series.metric}" for value in series.values[counted]],
+            }
+        ]  # fmt: skip
+    shared: _Json = {"type": "scatter", "mode": "lines", "x": x}
+    made = []
+    if series.low is not None and series.high is not None and np.any(series.low < series.high):
+        area = {**shared, "hoverinfo": "skip", "line": {"width": 0, "color": colour}}
+        made = [
+            {**area, "y": _series_numbers(series.low / panel.scale)},
+            {
+                **area,
+                "y": _series_numbers(series.high / panel.scale),
+                "fill": "tonexty",
+                "fillcolor": colour + "26",
+            },
+        ]
+    line = {"color": colour, "width": 1.3, "dash": dash}
+    values = _series_numbers(series.values / panel.scale)
+    return [*made, {**shared, "name": name, "y": values, "line": line}]
+
+
+# Data
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
+
+
+def _numbers(values: Iterable[float | None]) -> list[float | None]:
+    return [None if value is None or math.isnan(value) else _round(value) for value in values]
+
+
+def _series_numbers(values: Floats) -> list[float | None]:
+    return [
+        None if value != value else float(f"{value:.{_SERIES_DIGITS}g}")
+        for value in values.tolist()
+    ]
+
+
+def _compact(content: Any) -> str:
+    """JSON without spaces, and without a zero after the point of a whole number."""
+    return json.dumps(_whole(content), separators=(",", ":"), allow_nan=False)
+
+
+def _whole(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {key: _whole(value) for key, value in content.items()}
+    if isinstance(content, list):
+        return [_whole(value) for value in content]
+    if isinstance(content, float) and content.is_integer() and abs(content) < 2**53:
+        return int(content)
+    return content
+
+
+def _embedded(content: Any) -> str:
+    return _inert(_compact(content))
+
+
+def _inert(text: str) -> str:
+    """JSON that can stand within a script element: nothing in it can end that."""
+    return text.replace("<", "\\u003c")
+
+
+def _attachment(identity: str, kind: str, text: str) -> str:
+    return f'<script type="{kind}" id="{identity}">{text}</script>'
+
+
+def _file(name: str) -> str:
+    return resources.files("mptcplab").joinpath("web", name).read_text(encoding="utf-8")
+
+
+def _sha256(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -26,6 +26,7 @@ if [[ ${1-} == --lint ]]; then
 	need_command prove perl # checkpatch.pl uses modules that are not in perl-base
 fi
 if [[ ${1-} == --test ]]; then
+	need_command chromium chromium
 	need_command curl curl
 	need_command iperf3 iperf3
 	need_command nginx nginx-light

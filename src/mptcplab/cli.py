@@ -334,16 +334,16 @@ def report_command(places: tuple[Path, ...], out: Path, figures: Path | None) ->
     comparisons, OUT/comparison.json.  [mptcplab-out]
     """
     collection = collect(places or (DEFAULT_OUT,))
+    for directory in filter(None, (out.parent, figures)):
+        store.make_directory(directory)
     looks = palette.styles(collection.schedulers())
     overview = report_charts.overview(collection)
     of_groups = [report_charts.of_group(group) for group in collection.groups]
     page = report_page.page(collection, looks, overview, of_groups)
-    store.make_directory(out.parent)
     store.write(out, page.encode())
     click.echo(f"report:  {out} ({len(page.encode()) / 1e6:.1f} MB)")
     if figures is None:
         return
-    store.make_directory(figures)
     named = [("", chart) for chart in overview]
     for group, charts in zip(collection.groups, of_groups, strict=True):
         place = group.name if len(of_groups) > 1 else ""

@@ -705,7 +705,9 @@ def markdown() -> str:
             "- **Counters** are exact at each sample, and their differences too. In a workload "
             "with a size, the bytes of a path count up to the first sample at or after t1.",
             "- **Several seeds**: tables show the median over the runs that ended well, and the "
-            "range from the lowest to the highest. Failed runs are in no figure, and are listed.",
+            "range from the lowest to the highest. Failed runs are in no figure, and are listed. "
+            "[Reports](report.md#statistics) and the `statistics` of a comparison's document have "
+            "confidence intervals, and the differences of schedulers on the same seeds.",
             "",
             "## Of a run",
             "",

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The report as a page: one HTML file with all that it needs, which loads nothing from anywhere.
 
-Plotly draws the charts; its JavaScript is in the file once. The series of a run are compressed,
-and unpacked when a person opens it. What is from a scenario or from a file is escaped, and the page
-runs no script but its own (a Content Security Policy with the hashes of these).
+Plotly draws the charts; its JavaScript is in the file once, compressed, and comes when all else is
+shown. The series of a run are compressed as well, and unpacked when a person opens it. What is from
+a scenario or from a file is escaped, and the page runs no script but its own (a Content Security
+Policy with the hashes of these).
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ def page(
             *body,
             _attachment("data", "application/json", _embedded({"charts": made.plots})),
             *made.attachments,
-            f"<script>{plotly}</script>",
+            "<!-- plotly.js, Copyright Plotly, Inc., MIT license; compressed -->",
+            _attachment("plotly", "text/plain", _packed(plotly)),
             f"<script>{script}</script>\n</body>\n</html>\n",
         ]
     )
@@ -242,10 +244,11 @@ class _Page:
         rows = []
         for index, run in enumerate((*group.runs, *group.baselines)):
             entry = run.entry
-            what = self.name(entry["scheduler"])
-            scheduler = f' data-scheduler="{_escape(entry["scheduler"])}"'
             if run.is_baseline and group.baselines:
                 what, scheduler = f"plain TCP over {_escape(entry['path'])}", ""
+            else:
+                what = self.name(entry["scheduler"])
+                scheduler = f' data-scheduler="{_escape(entry["scheduler"])}"'
             cells = "".join(f"<td>{_of_run(entry, name)}</td>" for name in metrics)
             if entry["status"] != "ok":
                 reason = _escape(str(entry.get("reason")))
@@ -254,24 +257,24 @@ class _Page:
             if has_series(run):
                 identity = f"run-{number}-{index}"
                 self.attach(identity, run)
-                button = f'<button data-run="{identity}">open</button>'
+                button = f'<button data-run="{identity}" disabled>open</button>'
             if run.directory is not None:
                 place = f"runs/{run.directory.resolve().name}"
             state = "" if entry["status"] == "ok" else ' class="failed"'
             rows.append(
                 f"<tr{scheduler}{state}><td>{what}</td><td>{entry['seed']}</td>{cells}"
-                f'<td>{button}</td><td class="text faint">{_escape(place)}</td></tr>'
+                f'<td>{button}</td><td class="text faint place">{_escape(place)}</td></tr>'
             )
         return (
             f'<div class="scroll"><table class="runs"><thead><tr><th>Scheduler</th><th>Seed</th>'
-            f"{heads}<th></th><th></th></tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+            f'{heads}<th></th><th class="place"></th></tr>'
+            f"</thead><tbody>{''.join(rows)}</tbody></table></div>"
         )
 
     def attach(self, identity: str, run: Found) -> None:
         """Put what happened in a run over time into the page."""
-        packed = gzip.compress(_compact(_run_data(run)).encode(), mtime=0)
-        text = base64.b64encode(packed).decode()
-        self.attachments.append(_attachment(identity, "text/plain", text))
+        packed = _packed(_compact(_run_data(run)))
+        self.attachments.append(_attachment(identity, "text/plain", packed))
 
     def scenario(self, group: Group, number: int) -> str:
         """What was run, with what, and the command that runs it again."""
@@ -846,6 +849,11 @@ def _embedded(content: Any) -> str:
 def _inert(text: str) -> str:
     """JSON that can stand within a script element: nothing in it can end that."""
     return text.replace("<", "\\u003c")
+
+
+def _packed(text: str) -> str:
+    """Text for the page to unpack: gzip, which browsers read, without a date."""
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def _attachment(identity: str, kind: str, text: str) -> str:

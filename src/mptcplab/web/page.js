@@ -12,7 +12,9 @@
     modeBarButtonsToRemove: ["lasso2d", "select2d"],
     toImageButtonOptions: {format: "svg"},
   };
-  const PRINT_WIDTH_PX = 330; // two charts side by side on A4
+  // On A4: two charts side by side, and a run on a page
+  const PRINTED = {width: 330, height: 230};
+  const PRINTED_RUN = {width: 670, height: 880};
 
   // What depends on light or dark
 
@@ -53,9 +55,8 @@
     return [inked({...trace, x: left(trace.x), y: left(trace.y)})];
   }
 
-  function draw(element, width) {
+  function draw(element, size = {autosize: true}) {
     const {traces, layout} = plots.get(element);
-    const size = width ? {width, autosize: false} : {autosize: true};
     return Plotly.react(element, traces.flatMap(filtered), themed({...layout, ...size}), CONFIG);
   }
 
@@ -63,7 +64,8 @@
     for (const element of plots.keys()) draw(element);
   }
 
-  // A chart is drawn when it comes near the window: hundreds are in a report, and few are looked at
+  // A chart is drawn when it comes near the window, one after the other: hundreds are in a report,
+  // and few are looked at
 
   function begin(element) {
     if (plots.has(element)) return;
@@ -71,14 +73,14 @@
     draw(element);
   }
 
-  const seen = new IntersectionObserver((entries) => {
+  const seen = new IntersectionObserver(async (entries) => {
     for (const entry of entries.filter((each) => each.isIntersecting)) {
       seen.unobserve(entry.target);
+      await new Promise(requestAnimationFrame);
       begin(entry.target);
     }
-  }, {rootMargin: "300px"});
+  }, {rootMargin: "150px"});
   const waiting = document.querySelectorAll("[data-chart]");
-  for (const element of waiting) seen.observe(element);
 
   // Filter
 
@@ -131,7 +133,7 @@
       if (element.closest("details:not([open])") === null) begin(element);
     }
     for (const element of plots.keys()) {
-      draw(element, element.classList.contains("run") ? 2 * PRINT_WIDTH_PX : PRINT_WIDTH_PX);
+      draw(element, element.classList.contains("run") ? PRINTED_RUN : PRINTED);
     }
   });
   addEventListener("afterprint", () => theme(before));
@@ -142,7 +144,7 @@
     const packed = document.getElementById(id).textContent;
     const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return JSON.parse(await new Response(stream).text());
+    return new Response(stream).text();
   }
 
   function decisions(table) {
@@ -183,7 +185,7 @@
     const cell = opened.insertCell();
     cell.colSpan = row.cells.length;
     row.after(opened);
-    const run = await unpacked(button.dataset.run);
+    const run = JSON.parse(await unpacked(button.dataset.run));
     const figure = cell.appendChild(document.createElement("figure"));
     const plot = figure.appendChild(document.createElement("div"));
     plot.className = "plot run";
@@ -192,9 +194,6 @@
     await draw(plot);
   }
 
-  for (const button of document.querySelectorAll("[data-run]")) {
-    button.addEventListener("click", () => open(button));
-  }
 
   // The scenario as a file, which mptcplab runs again
 
@@ -209,5 +208,19 @@
     });
   }
 
-  root.dataset.ready = "yes";
+  // The library is the largest part: tables are shown, and read, while it comes
+
+  async function library() {
+    await new Promise((shown) => requestAnimationFrame(() => setTimeout(shown)));
+    const script = document.createElement("script");
+    script.textContent = await unpacked("plotly");
+    document.head.append(script);
+    for (const element of waiting) seen.observe(element);
+    for (const button of document.querySelectorAll("[data-run]")) {
+      button.addEventListener("click", () => open(button));
+      button.disabled = false;
+    }
+    root.dataset.ready = "yes";
+  }
+  library();
 })();

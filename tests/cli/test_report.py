@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`mptcplab report`, and its page in a real browser: Debian's Chromium without a screen."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from mptcplab import store
+from mptcplab.kernel import KernelBuild
+from tests.cli.test_cli import QUICK, mptcplab
+from tests.unit import stored
+from tests.unit.synthetic import FAST, SLOW, Flow
+from tests.unit.test_collection import comparison
+
+CHROMIUM = shutil.which("chromium")
+# A busy machine may take long; no test is about how long.
+PATIENCE_MS = 300_000
+
+Opened = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed: make setup-test")
+    with sync_playwright() as playwright:
+        # as root, and in containers, Chromium has no sandbox of its own
+        options = ["--no-sandbox", "--disable-dev-shm-usage"]
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def opened(browser: Browser, tmp_path: Path) -> Iterator[Opened]:
+    """Opens a report on some places; at the end nothing may have gone wrong in its pages."""
+    wrong: list[str] = []
+    pages: list[Page] = []
+
+    def open_(*places: Path, colours: str = "light", width: int = 1300) -> Page:
+        report = tmp_path / "report.html"
+        done = mptcplab("report", *map(str, places), "-o", str(report))
+        assert done.returncode == 0, done.stderr
+        page = browser.new_page(
+            viewport={"width": width, "height": 900},
+            color_scheme="dark" if colours == "dark" else "light",
+        )
+        page.set_default_timeout(PATIENCE_MS)
+        page.on("console", lambda message: wrong.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        # the page itself is all that is asked for
+        page.on(
+            "request",
+            lambda request: (
+                None if request.url == report.as_uri() else wrong.append(f"loads {request.url}")
+            ),
+        )
+        page.goto(report.as_uri())
+        page.wait_for_selector("html[data-ready]")
+        pages.append(page)
+        return page
+
+    yield open_
+    for page in pages:
+        page.close()
+    assert wrong == []
+
+
+def bars(page: Page, title: str = "Goodput") -> list[str]:
+    """What stands below the bars of a chart that is drawn."""
+    chart = page.locator("figure", has=page.get_by_text(title, exact=True)).first
+    chart.locator(".main-svg").first.wait_for()
+    return chart.locator(".xtick text").all_inner_texts()
+
+
+def test_a_report_opens_with_its_charts_and_the_filter_works(
+    opened: Opened, tmp_path: Path
+) -> None:
+    comparison(tmp_path)
+    page = opened(tmp_path)
+    assert bars(page) == ["default", "blest"]
+    # of each chart that is in view: the first four
+    page.locator("[data-chart] >> nth=3").scroll_into_view_if_needed()
+    page.wait_for_function("document.querySelectorAll('.charts .js-plotly-plot').length >= 4")
+    assert page.locator("table.summary tbody tr:visible").count() == 4
+    page.get_by_label("default").uncheck()
+    assert bars(page) == ["blest"]
+    # plain TCP is no scheduler, and stays
+    assert page.locator("table.summary tbody tr:visible").count() == 3
+    page.get_by_role("button", name="all", exact=True).click()
+    assert bars(page) == ["default", "blest"]
+    page.get_by_text("more charts").click()
+    page.get_by_text("Differences on the same seeds").click()
+    assert page.get_by_text("Effect size", exact=True).is_visible()
+
+
+def test_a_run_is_opened_to_its_time_series_and_closed_again(
+    opened: Opened, tmp_path: Path
+) -> None:
+    comparison(tmp_path)
+    page = opened(tmp_path)
+    page.get_by_text("Runs (4)").click()
+    assert page.locator("[data-run]").count() == 8  # and those of plain TCP
+    page.locator("tr[data-scheduler=blest] [data-run]").first.click()
+    page.locator(".opened .main-svg").first.wait_for()
+    titles = page.locator(".opened .annotation-text").all_inner_texts()
+    assert titles[0].startswith("Goodput")
+    # a scheduler that is asked segment by segment has decided something
+    assert any(title.startswith("Decisions") for title in titles)
+    page.get_by_role("button", name="close").click()
+    assert page.locator(".opened").count() == 0
+
+
+def test_a_grid_is_a_heat_map_of_each_scheduler(opened: Opened, tmp_path: Path) -> None:
+    for first in (10, 20):
+        for second in (5, 6):
+            for name in ("default", "blest"):
+                of = stored.scenario((first * 10**6, second * 10**6), scheduler=name)
+                stored.keep(tmp_path, of, Flow(first * 100), SLOW)
+    page = opened(tmp_path)
+    heat = page.locator("figure", has=page.get_by_text("Goodput, blest", exact=True))
+    heat.locator(".hm image").first.wait_for(state="attached")
+    assert page.locator("details.group").count() == 4
+    page.get_by_label("blest").uncheck()
+    assert not heat.is_visible()
+
+
+@pytest.mark.parametrize("width", [420, 1300])
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_it_is_light_or_dark_as_the_system_is_and_fits_the_window(
+    opened: Opened, tmp_path: Path, colours: str, width: int
+) -> None:
+    comparison(tmp_path)
+    page = opened(tmp_path, colours=colours, width=width)
+    bars(page)
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    brightness = sum(map(int, re.findall("[0-9]+", ground)[:3])) / 3
+    assert brightness < 60 if colours == "dark" else brightness > 200
+    # nothing makes the page wider than the window
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.get_by_role("button", name="light / dark").click()
+    assert ground != page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+def test_it_prints_on_white_with_its_charts(opened: Opened, tmp_path: Path) -> None:
+    comparison(tmp_path)
+    page = opened(tmp_path, colours="dark")
+    bars(page)
+    assert page.pdf(format="A4").startswith(b"%PDF")
+    # all charts that are not folded away were drawn for it, and it is dark again on the screen
+    assert page.locator(".charts .js-plotly-plot").count() == 4
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_names_run_nothing(opened: Opened, tmp_path: Path) -> None:
+    document = comparison(tmp_path)
+    evil = '<img src=x onerror="document.title=1"></script><script>document.title=2</script>'
+    content = json.loads(document.read_text())
+    for run in content["runs"]:
+        run |= {"scheduler": evil, "directory": None}
+    document.write_text(json.dumps(content))
+    page = opened(document)
+    assert bars(page) != []
+    assert page.title() == "Multipath TCP schedulers: bulk"
+    assert page.locator("img").count() == 0
+    assert page.get_by_label(evil).is_visible()
+
+
+def test_three_hundred_runs_are_all_there_and_few_are_drawn(opened: Opened, tmp_path: Path) -> None:
+    names = [f"s{number:02}" for number in range(15)]
+    for number, name in enumerate(names):
+        for seed in range(1, 21):
+            stored.keep(
+                tmp_path,
+                stored.scenario(scheduler=name, seed=seed),
+                Flow(2000 + 50 * number + seed),
+                SLOW,
+            )
+    page = opened(tmp_path)
+    assert page.locator("[data-run]").count() == 300
+    assert sorted(bars(page)) == names
+    # what is not in view takes no time
+    charts, drawn = page.locator("[data-chart]"), page.locator(".charts .js-plotly-plot")
+    assert drawn.count() <= 4 < charts.count()
+    assert (tmp_path / "report.html").stat().st_size < 6_000_000
+
+
+@pytest.mark.usefixtures("lab_kernel")
+def test_real_runs_have_a_report_with_decisions_and_figures(
+    opened: Opened, lab_kernel: KernelBuild, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    done = mptcplab("run", *QUICK, "-s", "blest", "--trace", "-o", str(out))
+    assert done.returncode == 0, done.stderr
+    page = opened(out)
+    page.get_by_text("Runs (1)").click()
+    page.locator("[data-run]").first.click()
+    page.locator(".opened table tbody tr").first.wait_for(state="attached")
+    rows = page.locator(".opened table tbody tr")
+    assert rows.count() == 1000
+    assert rows.first.locator("td").nth(1).inner_text() in ("new", "wait")
+    page.get_by_text("Scenario, builds").click()
+    text = page.locator("details.group").inner_text()
+    assert lab_kernel.id in text
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="save scenario.json").click()
+    saved.value.save_as(tmp_path / "scenario.json")
+    # what it says repeats the run: the same records
+    [command] = re.findall("mptcplab (compare scenario.json .*)", text)
+    again = mptcplab(*command.split(), "--no-baseline", "--trace", "-o", "again", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    records = [
+        (place / "runs" / run["directory"].split("/")[1] / "server.samples").read_bytes()
+        for place in (out, tmp_path / "again")
+        for run in json.loads((place / store.DOCUMENT).read_text())["runs"]
+    ]
+    assert len(records) == 2
+    assert records[0] == records[1]
+
+    figures = tmp_path / "figures"
+    report = str(tmp_path / "two.html")
+    drawn = mptcplab("report", str(out), "-o", report, "--figures", str(figures))
+    assert drawn.returncode == 0, drawn.stderr
+    assert (figures / "goodput.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_what_cannot_be_read_or_written_is_told(tmp_path: Path) -> None:
+    nothing = mptcplab("report", str(tmp_path), "-o", str(tmp_path / "report.html"))
+    assert nothing.returncode == 2
+    assert "no runs there; accepted is" in nothing.stderr
+    stored.keep(tmp_path / "out", stored.scenario(), FAST, SLOW)
+    (tmp_path / "file").write_text("")
+    unwritable = mptcplab("report", str(tmp_path / "out"), "-o", str(tmp_path / "file" / "r.html"))
+    assert unwritable.returncode == 1
+    assert f"cannot write to {tmp_path / 'file'}" in unwritable.stderr
+    samples = next((tmp_path / "out").glob("runs/*/server.samples"))
+    samples.write_bytes(b"x" * 17)
+    damaged = mptcplab("report", str(tmp_path / "out"), "-o", str(tmp_path / "report.html"))
+    assert damaged.returncode == 1
+    assert str(samples) in damaged.stderr
+    assert "Traceback" not in nothing.stderr + unwritable.stderr + damaged.stderr
+    assert not (tmp_path / "report.html").exists()

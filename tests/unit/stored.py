@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Synthetic runs as a store keeps them, for what reads runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mptcplab import report, store
+from mptcplab.metrics import run_metrics
+from mptcplab.scenario import Scenario
+from tests.unit import synthetic
+from tests.unit.synthetic import MS, SECOND, Flow
+
+BUILD = {"kernel": "6.12-a", "guest": "b", "mptcplab": "0"}
+
+
+def scenario(rates_bps: Sequence[int] = (40_000_000, 10_000_000), **fields: Any) -> Scenario:
+    """2 s long, with few samples, so that there can be many."""
+    defaults: dict[str, Any] = {
+        "duration_ns": 2 * SECOND,
+        "warmup_ns": 0,
+        "sample_interval_ns": 100 * MS,
+    }
+    return synthetic.scenario(rates_bps, **{**defaults, **fields})
+
+
+def keep(out: Path, of: Scenario, *flows: Flow) -> report.Entry:
+    """Store a run whose subflows do what the flows say; gives its entry."""
+    name = f"{of.transport}{len(list(out.glob('runs/*'))):04}"
+    directory = out / "runs" / name
+    directory.mkdir(parents=True)
+    client, server = synthetic.run(*flows, duration_ns=2 * SECOND, interval_ns=100 * MS)
+    synthetic.write(client, directory / "client.samples")
+    synthetic.write(server, directory / "server.samples")
+    guest = synthetic.guest(2 * SECOND)
+    entry = report.run_entry(
+        of,
+        status="ok",
+        virtual_s=2.0,
+        wall_s=0.1,
+        run_metrics=run_metrics(of, client, server, guest),
+        directory=f"runs/{name}",
+    )
+    store.write_json(directory / "guest.json", guest)
+    store.write_json(directory / store.SCENARIO, of.model_dump(mode="json"))
+    store.write_json(directory / store.RESULT, {k: v for k, v in entry.items() if k != "wall_s"})
+    store.write_json(directory / store.BUILD, BUILD)
+    return entry

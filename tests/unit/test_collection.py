@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs are found where a person says, and grouped by what they have in common."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mptcplab import report, store
+from mptcplab.collection import Axis, collect
+from mptcplab.errors import InputError, MptcplabError
+from mptcplab.report_page import repeat_commands
+from mptcplab.scenario import load_file
+from tests.unit import stored
+from tests.unit.synthetic import FAST, SLOW
+
+
+def comparison(out: Path) -> Path:
+    """Two schedulers with two seeds, and plain TCP over each path; gives the document."""
+    base = stored.scenario()
+    runs = [
+        stored.keep(out, stored.scenario(scheduler=name, seed=seed), FAST, SLOW)
+        for name in ("default", "blest")
+        for seed in (1, 2)
+    ]
+    baselines = [
+        stored.keep(out, base.with_(seed=seed).single_path(name), flow)
+        for seed in (1, 2)
+        for name, flow in (("fast", FAST), ("slow", replace(SLOW, path=1)))
+    ]
+    made = report.document(runs, baselines, stored.BUILD, base)
+    store.write_json(out / store.DOCUMENT, made)
+    return out / store.DOCUMENT
+
+
+def test_a_comparison_is_the_same_by_its_directory_and_by_its_document(tmp_path: Path) -> None:
+    document = comparison(tmp_path)
+    [group] = collect([tmp_path]).groups
+    assert collect([document]).groups == (group,)
+    assert [(run.entry["scheduler"], run.entry["seed"]) for run in group.runs] == [
+        *(("default", 1), ("default", 2), ("blest", 1), ("blest", 2))
+    ]
+    assert [run.entry["path"] for run in group.baselines] == ["fast", "fast", "slow", "slow"]
+    assert group.name == "fast 40mbit, 10ms; slow 10mbit, 10ms"
+    assert {run.builds["kernel"] for run in group.runs} == {"6.12-a"}
+
+
+def test_runs_by_their_directories_have_the_benefit_that_their_baselines_tell(
+    tmp_path: Path,
+) -> None:
+    comparison(tmp_path)
+    (tmp_path / store.DOCUMENT).unlink()
+    [by_out] = collect([tmp_path]).groups
+    [group] = collect(sorted((tmp_path / "runs").iterdir())).groups
+    assert group == by_out
+    assert len(group.baselines) == 4
+    # both paths are used in full
+    assert [run.entry["metrics"]["aggregation_benefit"] for run in group.runs] == [1.0] * 4
+
+
+def test_a_run_that_is_named_twice_is_there_once(tmp_path: Path) -> None:
+    document = comparison(tmp_path)
+    places = [tmp_path, document, *sorted((tmp_path / "runs").iterdir())]
+    [group] = collect(places).groups
+    assert (len(group.runs), len(group.baselines)) == (4, 4)
+
+
+def test_a_document_without_the_files_of_its_runs_will_do(tmp_path: Path) -> None:
+    document = comparison(tmp_path / "out")
+    moved = document.rename(tmp_path / "moved.json")
+    [group] = collect([moved]).groups
+    assert len(group.runs) == 4
+    assert {run.directory for run in group.runs} == {None}
+
+
+def test_scenarios_that_differ_in_one_number_are_on_an_axis(tmp_path: Path) -> None:
+    for rate in (40_000_000, 10_000_000, 20_000_000):
+        stored.keep(tmp_path, stored.scenario((rate, 10_000_000)), FAST, SLOW)
+    found = collect([tmp_path])
+    # both directions have the rate; it is one number
+    assert found.axes == (Axis("fast rate", "Mbit/s"),)
+    assert [group.values for group in found.groups] == [(10,), (20,), (40,)]
+    assert [group.name for group in found.groups] == [
+        f"fast rate {rate} Mbit/s" for rate in (10, 20, 40)
+    ]
+
+
+def test_two_numbers_are_a_grid(tmp_path: Path) -> None:
+    for first in (10, 20):
+        for second in (5, 6, 7):
+            rates = (first * 10**6, second * 10**6)
+            stored.keep(tmp_path, stored.scenario(rates), FAST, SLOW)
+    found = collect([tmp_path])
+    assert [axis.name for axis in found.axes] == ["fast rate", "slow rate"]
+    assert [group.values for group in found.groups] == [
+        (first, second) for first in (10.0, 20.0) for second in (5.0, 6.0, 7.0)
+    ]
+
+
+def test_what_is_no_number_has_no_axis(tmp_path: Path) -> None:
+    for cc in ("cubic", "reno"):
+        base = stored.scenario().model_copy(update={"cc": cc})
+        stored.keep(tmp_path, base, FAST, SLOW)
+    found = collect([tmp_path])
+    assert found.axes == ()
+    assert [group.name for group in found.groups] == ["cc cubic", "cc reno"]
+
+
+def test_the_command_that_repeats_a_group_gives_the_same_runs(tmp_path: Path) -> None:
+    for scheduler, seeds in (("default", (3, 4)), ("blest", (3, 4, 9))):
+        for seed in seeds:
+            of = stored.scenario(scheduler=scheduler, seed=seed)
+            stored.keep(tmp_path, of, FAST, SLOW)
+    [group] = collect([tmp_path]).groups
+    assert repeat_commands(group) == [
+        "mptcplab compare scenario.json --scheduler default,blest --seed 3 --repeat 2",
+        "mptcplab compare scenario.json --scheduler blest --seed 9 --repeat 1",
+    ]
+    file = tmp_path / "scenario.json"
+    file.write_text(json.dumps(group.scenario.model_dump(mode="json")))
+    assert load_file(file).base == group.scenario
+
+
+def test_where_there_is_no_run_it_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no runs there; accepted is the directory of a run"):
+        collect([tmp_path])
+    with pytest.raises(InputError, match="there is no such file or directory"):
+        collect([tmp_path / "x"])
+
+
+def test_what_is_damaged_is_named(tmp_path: Path) -> None:
+    document = comparison(tmp_path)
+    content = json.loads(document.read_text())
+    del content["runs"][1]["metrics"]
+    document.write_text(json.dumps(content))
+    with pytest.raises(MptcplabError, match=r"comparison\.json: .*: runs\.1\.metrics: Field"):
+        collect([document])
+    document.write_text("{")
+    with pytest.raises(MptcplabError, match=r"comparison\.json: not JSON"):
+        collect([document])
+    run = next((tmp_path / "runs").iterdir())
+    (run / store.RESULT).unlink()
+    with pytest.raises(MptcplabError, match=r"result\.json: cannot be read: No such file"):
+        collect([run])
+    content = json.loads((run / store.SCENARIO).read_text())
+    content["seed"] = "x"
+    (run / store.SCENARIO).write_text(json.dumps(content))
+    with pytest.raises(MptcplabError, match=r"scenario\.json: seed: "):
+        collect([run])

@@ -20,7 +20,7 @@ from mptcplab.engine import CLIENT_SAMPLES, GUEST_OUTCOME, MESSAGES, SERVER_SAMP
 from mptcplab.inference import Summary, summary
 from mptcplab.metrics import RUN_METRICS
 from mptcplab.recorded import measured_way
-from mptcplab.report import by_scheduler, ended_well, shown_metrics
+from mptcplab.report import compared, ended_well, shown_metrics
 from mptcplab.schema import Metric
 from mptcplab.series import Floats, run_series
 
@@ -161,7 +161,7 @@ def _metrics(groups: Sequence[Group]) -> list[Metric]:
 
 def _values(group: Group, scheduler: str, metric: Metric) -> list[float]:
     _, scale = shown(metric)
-    runs = by_scheduler(group.entries()).get(scheduler, [])
+    runs = compared(group.entries()).get(scheduler, [])
     known = (entry["metrics"].get(metric.name) for entry in ended_well(runs))
     return [value / scale for value in known if value is not None]
 
@@ -273,7 +273,7 @@ def _cdf(name: str, label: str, note: str, values: dict[str, Floats]) -> Iterato
 
 def _shares(group: Group) -> Iterator[Shares]:
     paths: dict[str, dict[str, float]] = {path.name: {} for path in group.scenario.paths}
-    for scheduler, runs in by_scheduler(group.entries()).items():
+    for scheduler, runs in compared(group.entries()).items():
         for path in paths:
             found = summary(
                 [

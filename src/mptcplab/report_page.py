@@ -28,7 +28,7 @@ from mptcplab.engine import CLIENT_DECISIONS, SERVER_DECISIONS
 from mptcplab.inference import Difference, Summary, differences, summary
 from mptcplab.palette import PATH_COLOURS, Style
 from mptcplab.records import DECISIONS
-from mptcplab.report import by_scheduler, by_seed, ended_well, shown_metrics
+from mptcplab.report import by_seed, compared, ended_well, shown_metrics
 from mptcplab.report_charts import METRICS, Bars, Chart, Heat, Line, Lines, Shares, has_series
 from mptcplab.scenario import Direction, Scenario
 from mptcplab.series import Floats, Panel, RunSeries, Series, decision_panels, run_series
@@ -141,7 +141,7 @@ class _Page:
         self.plots.append(_plot(chart, self.looks))
         own = f' data-scheduler="{_escape(chart.scheduler)}"' if isinstance(chart, Heat) else ""
         return (
-            f"<figure{own}><figcaption>{_escape(chart.title)}<p>{_escape(chart.note)}</p>"
+            f"<figure{own}><figcaption><span>{_escape(chart.title)}</span><p>{_escape(chart.note)}</p>"
             f'</figcaption><div class="plot" data-chart="{len(self.plots) - 1}"></div></figure>'
         )
 
@@ -167,7 +167,7 @@ class _Page:
         metrics = _shown(group)
         heads = "".join(f"<th>{_head(name)}</th>" for name in metrics)
         rows = []
-        for scheduler, runs in by_scheduler(group.entries()).items():
+        for scheduler, runs in compared(group.entries()).items():
             good = ended_well(runs)
             cells = "".join(_summary_cell(good, name) for name in metrics)
             seeds = f"{len(good)} of {len(runs)}" if len(good) < len(runs) else str(len(good))
@@ -313,7 +313,7 @@ def repeat_commands(group: Group) -> list[str]:
     if group.scenario.workload.kind == "program":
         return []
     rows: dict[tuple[int, int], list[str]] = {}
-    for scheduler, runs in by_scheduler(group.entries()).items():
+    for scheduler, runs in compared(group.entries()).items():
         seeds = sorted({int(run["seed"]) for run in runs})
         begin = 0
         for end in range(1, len(seeds) + 1):
@@ -526,7 +526,9 @@ def _bars(chart: Bars, looks: Mapping[str, Style]) -> _Json:
                     "hovertemplate": f"%{{y}} {chart.unit}<extra></extra>",
                 }
             )
-    return {"traces": traces, "layout": _layout("", chart.unit or chart.title, barmode="group")}
+    layout = _layout("", chart.unit or chart.title, barmode="group")
+    layout["xaxis"]["dtick"] = 1  # a name below each, also where it must be tilted for it
+    return {"traces": traces, "layout": layout}
 
 
 def _hover(scheduler: str, over: Summary, unit: str) -> str:
@@ -603,10 +605,9 @@ def _shares(chart: Shares) -> _Json:
         for index, (path, shares) in enumerate(chart.paths.items())
     ]
     legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "normal"}
-    return {
-        "traces": traces,
-        "layout": _layout("", "%", barmode="stack", showlegend=True, legend=legend),
-    }
+    layout = _layout("", "%", barmode="stack", showlegend=True, legend=legend)
+    layout["xaxis"]["dtick"] = 1
+    return {"traces": traces, "layout": layout}
 
 
 def _plain(text: str) -> str:
@@ -644,7 +645,12 @@ def _run_data(run: Found) -> _Json:
     stored = store.read_run(run.directory)
     over_time = run_series(stored.scenario, stored.client, stored.server, stored.traces)
     decided = decision_panels(stored.scenario, stored.client, stored.server, over_time.edges_ns)
-    panels = [*over_time.panels, *(panel for panel in decided if panel.series)]
+    # an axis of rows needs one: where nothing was counted there is nothing to see
+    panels = [
+        panel
+        for panel in (*over_time.panels, *decided)
+        if any(panel.kind == "lines" or series.values.any() for series in panel.series)
+    ]
     data: _Json = {"figure": _run_figure(stored.scenario, over_time, panels)}
     for name in (CLIENT_DECISIONS, SERVER_DECISIONS):
         if (run.directory / name).exists():

@@ -613,11 +613,12 @@ def _resolved_request(
     chosen = Flags(**{name: getattr(flags, name) for name in _RESOLVED_FLAGS})
     _merge(chosen, mistakes)
     literal = validate(mistakes)
-    sources: Mapping[str, FilePath] = {}
+    sources: dict[str, FilePath] = {}
     schedulers: tuple[Choice, ...] = (base.scheduler,)
     if literal.scheduler:
         known = scheduler.known() if known is None else known
-        schedulers, sources = _schedulers(literal.scheduler, known, FilePath(), mistakes)
+        specs = _specs(literal.scheduler, known)
+        schedulers = _schedulers(specs, known, FilePath(), ("scheduler",), sources, mistakes)
     elif base.scheduler.digest is not None:
         message = (
             f"its file is not kept with a run; give it as --scheduler ./{base.scheduler.name}.c"
@@ -625,6 +626,8 @@ def _resolved_request(
         mistakes.add(("scheduler",), message, base.scheduler.name)
     if base.transport == "tcp" and literal.scheduler:
         mistakes.add(("scheduler",), "plain TCP has no scheduler; leave it out")
+    if flags.trace:
+        _check_trace(base.transport, schedulers, mistakes)
     if single and len(schedulers) > 1:
         message = f"{len(schedulers)} schedulers, where one is run; to compare: mptcplab compare"
         mistakes.add(("scheduler",), message)
@@ -634,9 +637,9 @@ def _resolved_request(
         message = f"the last seed would be {seed + repeat - 1}; the largest is {MAX_SEED}"
         mistakes.add(("repeat",), message)
     mistakes.stop_if_any()
-    kept = {"pcap": flags.pcap or base.pcap, "trace": flags.trace or base.trace}
+    kept = {"pcap": flags.pcap, "trace": flags.trace}
     base = base.with_(scheduler=schedulers[0], seed=seed).model_copy(update=kept)
-    return Request(base, schedulers, repeat, sources, {})
+    return Request(base, schedulers, (base.cc,), repeat, sources, {})
 
 
 def _read_resolved(file: FilePath, mistakes: Mistakes) -> Scenario | None:
@@ -734,11 +737,7 @@ def _request(
     links, paths = _links_and_paths(literal, traces, mistakes)
     scheduler_folder = FilePath() if mistakes.flag(("scheduler",)) else folder
     known = scheduler.known() if known is None else known
-    specs = tuple(
-        name
-        for spec in literal.scheduler or (scheduler.DEFAULT,)
-        for name in (known if spec == scheduler.ALL else (spec,))
-    )
+    specs = _specs(literal.scheduler or (scheduler.DEFAULT,), known)
     sources: dict[str, FilePath] = {}
     schedulers = _schedulers(specs, known, scheduler_folder, ("scheduler",), sources, mistakes)
     if single and len(specs) > 1:
@@ -762,11 +761,8 @@ def _request(
             mistakes.add(("transport",), message)
         if literal.scheduler and specs != (scheduler.DEFAULT,):
             mistakes.add(("scheduler",), "plain TCP has no scheduler; leave it out")
-        if flags.trace:
-            mistakes.add(("trace",), "plain TCP has no scheduler, whose decisions could be kept")
-    elif flags.trace and scheduler.DEFAULT in [choice.name for choice in schedulers]:
-        message = "the decisions of default, which is upstream's, are not recorded; choose another"
-        mistakes.add(("trace",), message)
+    if flags.trace and not connections:
+        _check_trace(transport, schedulers, mistakes)
     events = _events(literal, connections, transport, load, mistakes)
     _check_event_losses(literal.event, (*paths, *links), mistakes)
     _check_event_rates(literal.event, paths, mistakes)
@@ -804,6 +800,20 @@ def _request(
         seed=seed,
     )
     return Request(base, schedulers, ccs, repeat, sources, traces.sources)
+
+
+def _specs(wanted: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
+    """What is asked for, with the names of all schedulers for "all"."""
+    return tuple(name for spec in wanted for name in (known if spec == scheduler.ALL else (spec,)))
+
+
+def _check_trace(transport: str, schedulers: Sequence[Choice], mistakes: Mistakes) -> None:
+    """Note that decisions are to be kept where there are none."""
+    if transport == "tcp":
+        mistakes.add(("trace",), "plain TCP has no scheduler, whose decisions could be kept")
+    elif scheduler.DEFAULT in [choice.name for choice in schedulers]:
+        message = "the decisions of default, which is upstream's, are not recorded; choose another"
+        mistakes.add(("trace",), message)
 
 
 def _merge(flags: Flags, mistakes: Mistakes) -> None:

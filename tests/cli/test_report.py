@@ -76,8 +76,9 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Opened]:
 def bars(page: Page, title: str = "Goodput") -> list[str]:
     """What stands below the bars of a chart that is drawn."""
     chart = page.locator("figure", has=page.get_by_text(title, exact=True)).first
+    chart.scroll_into_view_if_needed()
     chart.locator(".main-svg").first.wait_for()
-    return chart.locator(".xtick text").all_inner_texts()
+    return chart.locator(".xtick text").all_text_contents()
 
 
 def test_a_report_opens_with_its_charts_and_the_filter_works(
@@ -110,7 +111,7 @@ def test_a_run_is_opened_to_its_time_series_and_closed_again(
     assert page.locator("[data-run]").count() == 8  # and those of plain TCP
     page.locator("tr[data-scheduler=blest] [data-run]").first.click()
     page.locator(".opened .main-svg").first.wait_for()
-    titles = page.locator(".opened .annotation-text").all_inner_texts()
+    titles = page.locator(".opened .annotation-text").all_text_contents()
     assert titles[0].startswith("Goodput")
     # a scheduler that is asked segment by segment has decided something
     assert any(title.startswith("Decisions") for title in titles)
@@ -186,7 +187,7 @@ def test_three_hundred_runs_are_all_there_and_few_are_drawn(opened: Opened, tmp_
     page = opened(tmp_path)
     assert page.locator("[data-run]").count() == 300
     assert sorted(bars(page)) == names
-    # what is not in view takes no time
+    # what is folded away takes no time
     charts, drawn = page.locator("[data-chart]"), page.locator(".charts .js-plotly-plot")
     assert drawn.count() <= 4 < charts.count()
     assert (tmp_path / "report.html").stat().st_size < 6_000_000
@@ -214,7 +215,7 @@ def test_real_runs_have_a_report_with_decisions_and_figures(
     saved.value.save_as(tmp_path / "scenario.json")
     # what it says repeats the run: the same records
     [command] = re.findall("mptcplab (compare scenario.json .*)", text)
-    again = mptcplab(*command.split(), "--no-baseline", "--trace", "-o", "again", cwd=tmp_path)
+    again = mptcplab(*command.split(), "--no-baseline", "-o", "again", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     records = [
         (place / "runs" / run["directory"].split("/")[1] / "server.samples").read_bytes()

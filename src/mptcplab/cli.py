@@ -344,7 +344,7 @@ def report_command(places: tuple[Path, ...], out: Path, figures: Path | None) ->
     click.echo(f"report:  {out} ({len(page.encode()) / 1e6:.1f} MB)")
     if figures is None:
         return
-    named = [("", chart) for chart in overview]
+    named = [("", chart) for charts in overview for chart in charts]
     for group, charts in zip(collection.groups, of_groups, strict=True):
         place = group.name if len(of_groups) > 1 else ""
         named += [(place, chart) for chart in charts]

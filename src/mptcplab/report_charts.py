@@ -104,21 +104,22 @@ class Heat:
 Chart = Bars | Lines | Shares | Heat
 
 
-def overview(collection: Collection) -> list[Chart]:
-    """Charts over several scenarios, a figure each: a grid's, or those of some, or of many."""
+def overview(collection: Collection) -> list[list[Chart]]:
+    """Charts over several scenarios, for each figure: a grid's, or those of some, or of many."""
     groups, axes = collection.groups, collection.axes
     if len(groups) < 2:
         return []
-    charts: list[Chart] = []
+    charts: list[list[Chart]] = []
     for metric in _metrics(groups):
+        own: list[Chart] = []
         if len(axes) == 1:
-            charts += _lines(collection, metric)
-        elif len(axes) == 2:
-            charts += _heats(collection, metric)
+            own += _lines(collection, metric)
         else:
-            charts += _bars(groups, metric)
-        if len(groups) >= _MANY:
-            charts += _distribution(groups, metric)
+            own += _heats(collection, metric) if len(axes) == 2 else _bars(groups, metric)
+            if len(groups) >= _MANY:
+                own += _distribution(groups, metric)
+        if own:
+            charts.append(own)
     return charts
 
 
@@ -208,7 +209,7 @@ def _lines(collection: Collection, metric: Metric) -> Iterator[Lines]:
         yield Lines(
             title(metric),
             _labelled(axis.name, axis.unit),
-            _labelled(title(metric), unit),
+            unit or title(metric),
             metric.meaning,
             tuple(lines),
             markers=True,
@@ -264,9 +265,12 @@ def _cdf(name: str, label: str, note: str, values: dict[str, Floats]) -> Iterato
     for scheduler, own in values.items():
         if len(own) < 2:
             continue
-        ranks = np.linspace(0, 1, min(len(own), _CDF_POINTS))
-        found = np.quantile(own, ranks, method="inverted_cdf")
-        lines.append(Line(scheduler, tuple(found.tolist()), tuple(ranks.tolist())))
+        ranks = np.arange(1, len(own) + 1) / len(own)
+        if len(own) > _CDF_POINTS:
+            ranks = np.arange(1, _CDF_POINTS + 1) / _CDF_POINTS
+        found = np.quantile(own, ranks, method="inverted_cdf").tolist()
+        # nothing is below the lowest
+        lines.append(Line(scheduler, (found[0], *found), (0.0, *ranks.tolist())))
     if lines:
         yield Lines(name, label, "Part", note, tuple(lines), steps=True)
 

@@ -147,7 +147,10 @@ def _lines(axis: Axes, chart: Lines, looks: Mapping[str, Style]) -> None:
         )
         if any(value is not None for value in line.high):
             low, high = (np.array(v, dtype=np.float64) for v in (line.low, line.high))
-            axis.fill_between(line.x, low, high, color=look.colour, alpha=0.15, linewidth=0)
+            ends = np.vstack([y - low, high - y])
+            axis.errorbar(
+                line.x, y, yerr=ends, color=look.colour, linestyle="", capsize=2, linewidth=0.8
+            )
     axis.set_xlabel(chart.x_label)
     axis.set_ylabel(chart.y_label)
     axis.set_ylim(bottom=0 if np.nanmin([v for line in chart.lines for v in line.y]) >= 0 else None)

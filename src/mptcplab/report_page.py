@@ -53,7 +53,7 @@ _Json = dict[str, Any]
 def page(
     collection: Collection,
     looks: Mapping[str, Style],
-    overview: Sequence[Chart],
+    overview: Sequence[Sequence[Chart]],
     of_groups: Sequence[Sequence[Chart]],
 ) -> str:
     """The whole page: `looks` are the styles of all schedulers, `of_groups` the groups' charts.
@@ -65,7 +65,9 @@ def page(
     made = _Page(looks)
     body = [made.header(collection), made.filter_bar()]
     if overview:
-        body.append(f"<section><h3>All scenarios</h3>{made.charts(overview)}</section>")
+        more = [_part(_figure_name(charts), made.charts(charts)) for charts in overview[1:]]
+        first = made.charts(overview[0])
+        body.append(f"<section><h3>All scenarios</h3>{first}{''.join(more)}</section>")
     for number, (group, charts) in enumerate(zip(collection.groups, of_groups, strict=True)):
         body.append(made.group(group, charts, number, opened=number < _OPEN_GROUPS))
     plotly, script = get_plotlyjs(), _file("page.js")
@@ -111,7 +113,7 @@ class _Page:
             counts.append(f"{failed} failed")
         return (
             f"<header><h1>{_title(collection)}</h1><p>{', '.join(counts)}. Bars, lines and cells "
-            f"are medians over the seeds, whiskers and bands their {_PERCENT} % bootstrap "
+            f"are medians over the seeds, whiskers their {_PERCENT} % bootstrap "
             "confidence intervals, dots the seeds. Point at anything for its value.</p></header>"
         )
 
@@ -352,6 +354,11 @@ def _title(collection: Collection) -> str:
     return f"Multipath TCP schedulers: {', '.join(kinds)}"
 
 
+def _figure_name(charts: Sequence[Chart]) -> str:
+    """What the charts of a figure have in common in their titles."""
+    return charts[0].title.split(",")[0]
+
+
 def _part(head: str, content: str) -> str:
     return f'<details class="part"><summary>{_escape(head)}</summary>{content}</details>'
 
@@ -544,17 +551,15 @@ def _lines(chart: Lines, looks: Mapping[str, Style]) -> _Json:
     traces: list[_Json] = []
     for line in chart.lines:
         look, meta = looks[line.scheduler], {"scheduler": line.scheduler}
-        if any(value is not None for value in line.high):
-            traces += _band(line, look.colour, meta)
-        x, y = _thinned(line)
         traces.append(
             {
                 "type": "scatter",
                 "mode": "lines+markers",
                 "name": _text(line.scheduler),
                 "meta": meta,
-                "x": x,
-                "y": y,
+                "x": _numbers(line.x),
+                "y": _numbers(line.y),
+                **_whiskers(line, look.colour),
                 "line": {
                     "color": look.colour,
                     "dash": look.dash.plotly,
@@ -575,20 +580,19 @@ def _lines(chart: Lines, looks: Mapping[str, Style]) -> _Json:
     return {"traces": traces, "layout": layout | {"hovermode": "closest"}}
 
 
-def _band(line: Line, colour: str, meta: _Json) -> list[_Json]:
-    shared = {
-        "type": "scatter", "mode": "lines", "meta": meta, "showlegend": False,
-        "hoverinfo": "skip", "line": {"width": 0, "color": colour}, "x": _numbers(line.x),
-    }  # fmt: skip
-    low = {**shared, "y": _numbers(line.low)}
-    return [
-        low,
-        {**shared, "y": _numbers(line.high), "fill": "tonexty", "fillcolor": colour + "26"},
-    ]
-
-
-def _thinned(line: Line) -> tuple[list[float | None], list[float | None]]:
-    return _numbers(line.x), _numbers(line.y)
+def _whiskers(line: Line, colour: str) -> _Json:
+    if not any(value is not None for value in line.high):
+        return {}
+    ends = {"array": (line.high, 1), "arrayminus": (line.low, -1)}
+    lengths = {
+        name: [
+            None if end is None or y is None else _round(sign * (end - y))
+            for end, y in zip(values, line.y, strict=True)
+        ]
+        for name, (values, sign) in ends.items()
+    }
+    look = {"type": "data", "symmetric": False, "color": colour, "thickness": 1.2}
+    return {"error_y": {**look, **lengths}}
 
 
 def _shares(chart: Shares) -> _Json:

@@ -22,12 +22,15 @@ from tests.unit.test_collection import comparison
 
 
 def charts_of(found: Collection) -> tuple[list[Chart], list[list[Chart]]]:
-    return report_charts.overview(found), [report_charts.of_group(g) for g in found.groups]
+    overview = [chart for own in report_charts.overview(found) for chart in own]
+    return overview, [report_charts.of_group(g) for g in found.groups]
 
 
 def page_of(*places: Path) -> str:
     found = collect(places)
-    return report_page.page(found, palette.styles(found.schedulers()), *charts_of(found))
+    of_groups = [report_charts.of_group(group) for group in found.groups]
+    overview = report_charts.overview(found)
+    return report_page.page(found, palette.styles(found.schedulers()), overview, of_groups)
 
 
 def scripts(page: str) -> dict[str, str]:
@@ -87,6 +90,22 @@ def test_one_number_gives_lines_over_it(tmp_path: Path) -> None:
     [line] = next(c for c in overview if isinstance(c, Lines) and c.title == "Goodput").lines
     assert list(line.x) == [10, 20, 30]
     assert line.y == pytest.approx([16, 24, 32])
+
+
+def test_a_distribution_steps_up_at_each_scenario(tmp_path: Path) -> None:
+    for name, cc in (("cubic", 10), ("reno", 20), ("bbr", 30), ("vegas", 40)):
+        base = stored.scenario().model_copy(update={"cc": name})
+        stored.keep(tmp_path, base, Flow(cc * 100), SLOW)
+    base = stored.scenario().model_copy(update={"cc": "cubic", "send_buffer_bytes": 10**6})
+    stored.keep(tmp_path, base, Flow(500), SLOW)
+    overview, _ = charts_of(collect([tmp_path]))
+    bars, distribution = overview[:2]
+    assert isinstance(bars, Bars)
+    assert len(bars.bars) == 5
+    assert isinstance(distribution, Lines)
+    [line] = distribution.lines
+    assert line.x == pytest.approx([12, 12, 16, 24, 32, 40])
+    assert line.y == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1])
 
 
 def test_plotly_takes_all_charts_and_runs(tmp_path: Path) -> None:

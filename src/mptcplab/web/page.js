@@ -38,7 +38,7 @@
   function inked(trace) {
     const ink = getComputedStyle(root).getPropertyValue("--ink").trim();
     const made = {...trace};
-    if (trace.error_y) made.error_y = {...trace.error_y, color: ink};
+    if (trace.error_y) made.error_y = {color: ink, ...trace.error_y};
     if (!trace.meta || !trace.meta.ink) return made;
     if (trace.line) made.line = {...trace.line, color: ink};
     if (trace.marker) made.marker = {...trace.marker, color: ink};

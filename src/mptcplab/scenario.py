@@ -57,6 +57,7 @@ __all__ = [
     "Scenario",
     "Workload",
     "from_flags",
+    "from_table",
     "json_schema",
     "load_file",
     "parse_event_flag",
@@ -312,6 +313,23 @@ def load_file(
     mistakes = Mistakes(printable(str(file)))
     mistakes.data = _read_toml(FilePath(file), mistakes)
     return _request(flags or Flags(), mistakes, known, single, FilePath(file).parent)
+
+
+def from_table(
+    table: Mapping[str, Any],
+    source: str,
+    *,
+    folder: FilePath,
+    known: Mapping[str, Scheduler] | None = None,
+    single: bool = False,
+) -> Request:
+    """The request of a table, as a scenario file is one; see `load_file`.
+
+    `source` is what mistakes are said to be in, `folder` where the files that it names lie.
+    """
+    mistakes = Mistakes(source)
+    mistakes.data = dict(table)
+    return _request(Flags(), mistakes, known, single, folder)
 
 
 def from_flags(

@@ -66,6 +66,11 @@ class Store:
     def directory(self, key: str) -> Path:
         return self._runs / key
 
+    def result(self, key: str) -> dict[str, Any] | None:
+        """The entry of a run that ended well (see `report.run_entry`), or None if there is none."""
+        file = self.directory(key) / RESULT
+        return dict(read_json(file)) if file.exists() else None
+
     @contextlib.contextmanager
     def new_run(self, key: str) -> Iterator[Path]:
         """A directory to run in, which becomes the run's own at the end.
@@ -145,7 +150,7 @@ def find_runs(place: Path) -> list[Path]:
         accepted = "accepted is the directory of a run, OUT/runs/KEY, or of a comparison, OUT"
         raise InputError([Problem(str(place), "", "", f"{what}; {accepted}")])
     try:
-        runs = _read_json(place / DOCUMENT)["runs"]
+        runs = read_json(place / DOCUMENT)["runs"]
         found = [place / run["directory"] for run in runs if run["status"] == "ok"]
     except (KeyError, TypeError):
         raise MptcplabError(f"mptcplab: {place / DOCUMENT}: not that of a comparison") from None
@@ -157,7 +162,7 @@ def find_runs(place: Path) -> list[Path]:
 def read_run(directory: Path) -> StoredRun:
     """Read a run that was stored. Raises MptcplabError, naming the file, if it cannot be."""
     try:
-        content = _read_json(directory / SCENARIO)
+        content = read_json(directory / SCENARIO)
         scenario = Scenario.model_validate_json(json.dumps(content))
     except ValidationError as error:
         first = error.errors()[0]
@@ -169,7 +174,7 @@ def read_run(directory: Path) -> StoredRun:
     traces = {}
     if (directory / TRACES).exists():
         try:
-            for path, sides in _read_json(directory / TRACES).items():
+            for path, sides in read_json(directory / TRACES).items():
                 for side, source in sides.items():
                     file = directory / source["file"]
                     traces[path, side] = trace.Source(**source | {"file": file})
@@ -186,7 +191,8 @@ def read_run(directory: Path) -> StoredRun:
     )
 
 
-def _read_json(file: Path) -> Any:
+def read_json(file: Path) -> Any:
+    """The content of a JSON file. Raises MptcplabError, naming it, if it cannot be read."""
     try:
         return json.loads(file.read_bytes())
     except OSError as error:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a paper claims, judged by runs: formulas over the figures of all runs of an experiment.
 
-In the formula of a claim the name of a metric stands for it in all runs, and that of an axis for the
-list of its values. `median(goodput, scheduler="blest", queue=300)` takes the runs whose axes have
-these values (or one of a list of values). What cannot be evaluated is an error, never a verdict.
+In the formula of a claim the name of a metric stands for it in all runs, and that of an axis for
+the list of its values. `median(goodput, scheduler="blest", queue=300)` takes the runs whose axes
+have these values (or one of a list). What cannot be evaluated is an error, never a verdict.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def _judge(claim: Claim, number: int, published: Published, results: Results) ->
     if claim.holds is None:
         return Judged(claim, Verdict.NOT_COMPARABLE, ours)
     found = value("holds", claim.holds)
-    if not isinstance(found, bool | np.bool_):
+    if not isinstance(found, bool):
         raise MptcplabError(
             f"mptcplab: {published.file}: claim[{number}].holds = {claim.holds!r}: is {found!r}; "
             "a formula that is true or false is expected"

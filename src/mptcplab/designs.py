@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Which settings an experiment is made of: all combinations of a grid, and points that fill a space.
+"""Which settings an experiment is made of: combinations of a grid, and points that fill a space.
 
 A point is a value for each axis. Of a grid these are all combinations; of a space-filling design
 (Sobol's sequence, scrambled by a seed) points that leave no part of the ranges empty, each of
@@ -37,9 +37,7 @@ class Range:
 
 def grid(axes: Mapping[str, Sequence[Any]]) -> list[Point]:
     """All combinations, the last axis changing fastest."""
-    return [
-        dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())
-    ]
+    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
 
 
 def sobol(ranges: Mapping[str, Range], points: int, seed: int, digits: int = 4) -> list[Point]:

@@ -26,6 +26,7 @@ BASICS: Functions = {
     "range": range,
     "round": round,
     "sum": sum,
+    "transposed": lambda lists: list(zip(*lists, strict=True)),
     "zip": lambda *lists: list(zip(*lists, strict=True)),
 }
 
@@ -58,7 +59,7 @@ class Formula:
 
     def value(self, names: Mapping[str, Any], functions: Functions = BASICS) -> Any:
         """Its value. Raises FormulaError if there is none, and MissingError if something lacks."""
-        evaluator = simpleeval.EvalWithCompoundTypes(functions=dict(functions), names=dict(names))
+        evaluator = _Evaluator(functions=dict(functions), names=dict(names))
         try:
             return evaluator.eval(self.text, previously_parsed=self._tree)
         except FormulaError:
@@ -88,6 +89,18 @@ def fill(text: str, names: Mapping[str, Any]) -> Any:
 def names_in(text: str) -> Collection[str]:
     """The names that the formulas in a text use, as `fill` reads it. Raises FormulaError."""
     return _free_names(_template(text)) if "{" in text or "}" in text else set()
+
+
+class _Evaluator(simpleeval.EvalWithCompoundTypes):  # type: ignore[misc]
+    """Where simpleeval reaches the attributes of any object, here are the keys of tables alone."""
+
+    def _eval_attribute(self, node: ast.Attribute) -> Any:
+        table = self._eval(node.value)
+        if not isinstance(table, Mapping):
+            raise FormulaError(f"{ast.unparse(node)}: {ast.unparse(node.value)} is no table")
+        if node.attr not in table:
+            raise FormulaError(f"{ast.unparse(node)}: there are {', '.join(map(str, table))}")
+        return table[node.attr]
 
 
 def _template(text: str) -> ast.JoinedStr:

@@ -308,8 +308,9 @@ def _merged(table: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any
     both = dict(table)
     for key, value in other.items():
         inner = both.get(key)
-        nested = isinstance(value, dict) and isinstance(inner, dict)
-        both[key] = _merged(inner, value) if nested else value
+        both[key] = value
+        if isinstance(value, dict) and isinstance(inner, dict):
+            both[key] = _merged(inner, value)
     return both
 
 
@@ -330,15 +331,16 @@ def _filled(value: Any, point: Point) -> Any:
 
 def _drive(drive: Drive, point: Point, folder: Path) -> Path:
     """The directory of the drive of a point, written if it is not there yet."""
-    seed = fill(drive.seed, point) if isinstance(drive.seed, str) else drive.seed
-    text = json.dumps([seed, drive.settings])
+    seed = _filled(drive.seed, point)
+    settings = [text for text in _filled(drive.settings, point) if text]
+    text = json.dumps([seed, settings])
     directory = folder / f"drive-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
     # drive.toml is written last
     if not (directory / _DRIVE).exists():
         for file in directory.glob("*.csv"):
             file.unlink()
-        made = drive_settings.apply(radio.Drive(), drive.settings)
-        radio.write_scenario(made, int(seed), directory, drive.settings)
+        made = drive_settings.apply(radio.Drive(), settings)
+        radio.write_scenario(made, int(seed), directory, settings)
     return directory
 
 
@@ -368,9 +370,7 @@ def _is_branch(step: str | int) -> bool:
     return step in ("str", "int", "float") or "[" in str(step)
 
 
-def _note(
-    mistakes: Mistakes, place: Place, kind: str, text: str, model: type[BaseModel]
-) -> None:
+def _note(mistakes: Mistakes, place: Place, kind: str, text: str, model: type[BaseModel]) -> None:
     message = text.removeprefix("Value error, ")
     if kind == "missing":
         mistakes.add(place, "missing", ABSENT)

@@ -23,7 +23,7 @@ from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
 from mptcplab.papers import Published, Setting
 from mptcplab.report import Entry
-from mptcplab.scenario import Scenario
+from mptcplab.scenario import Request, Scenario
 from mptcplab.store import Store
 
 #: Shows how far some number of runs is.
@@ -168,7 +168,7 @@ def _run_missing(
         return
     # runs that play the same traces go together, since they are kept with each
     groups: dict[int, list[Scenario]] = {}
-    requests = {}
+    requests: dict[int, Request] = {}
     for setting, item in missing.values():
         traces = setting.request.traces
         group = next((n for n, other in requests.items() if other.traces == traces), len(groups))

@@ -96,11 +96,11 @@ def number(value: Any, digits: int = _DIGITS) -> str:
     """A figure with some significant digits; what is no number as it is."""
     if value is None:
         return "-"
-    if isinstance(value, bool | np.bool_):
+    if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
         return ", ".join(number(each, digits) for each in value)
-    if not isinstance(value, int | float | np.number):
+    if not isinstance(value, int | float):
         return str(value)
     if value and abs(value) < 10 ** (digits - 1):
         places = digits - 1 - int(np.floor(np.log10(abs(value))))
@@ -243,7 +243,7 @@ def _page(group: Sequence[Reproduced]) -> str:
         f"<!-- Written by `mptcplab papers publish`; edit experiments/{name}/. -->",
         f"# {name}",
         "",
-        f"{paper.authors}: \"{paper.title}\", {paper.published}.",
+        f'{paper.authors}: "{paper.title}", {paper.published}.',
         "",
     ]
     if paper.setting:
@@ -271,7 +271,7 @@ def _section(found: Reproduced) -> Iterator[str]:
     yield ""
     name = published.name.replace("/", "-")
     if own.chart.kind == "time":
-        yield "Over time, a picture of each run: `mptcplab show papers-out/runs/...`, of these runs:"
+        yield "A picture of each run over time: `mptcplab show papers-out/runs/...`, of these runs:"
         yield ""
         for row, directory in zip(found.results.rows, found.directories, strict=True):
             at = ", ".join(f"{key} = {value}" for key, value in row.point.items())

@@ -64,6 +64,8 @@ def _figure(found: Reproduced) -> Figure:
                 title = own.axis.get(own.chart.panels, own.chart.panels)
                 axis.set_title(f"{title}: {panel}", loc="left", fontsize="small")
         grid[row, 0].set_ylabel("share of runs" if own.chart.kind == "cdf" else label)
+        # the panels of a row share their axis, whose range is known when all are drawn
+        grid[row, 0].set_ylim(bottom=min(0.0, grid[row, 0].get_ylim()[0]))
     handles, labels = grid[0, 0].get_legend_handles_labels()
     columns = 3 if len(panels) == 1 else 6
     figure.legend(
@@ -86,9 +88,9 @@ def _lines(axis: Axes, found: Reproduced, name: str, panel: Mapping[str, Any]) -
                 middle.append(median)
                 below.append(median - min(values))
                 above.append(max(values) - median)
-        axis.errorbar(at, middle, [below, above], label=str(series), **_style(number))
+        bars = [below, above] if any(below) or any(above) else None
+        axis.errorbar(at, middle, bars, label=str(series), **_style(number))
     axis.set_xticks(range(len(xs)), [str(x) for x in xs])
-    axis.set_ylim(bottom=min(0.0, axis.get_ylim()[0]))
 
 
 def _bars(axis: Axes, found: Reproduced, name: str, panel: Mapping[str, Any]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -226,12 +227,13 @@ class Setting:
 
 
 def names(directory: Path = EXPERIMENTS_DIR) -> list[str]:
-    """All experiments that there are, as PAPER/FIGURE."""
-    return sorted(
+    """All experiments that there are, as PAPER/FIGURE, figure 9 before figure 10."""
+    found = (
         f"{file.parent.name}/{file.stem}"
         for file in directory.glob("*/*.toml")
         if file.name != PAPER
     )
+    return sorted(found, key=lambda name: re.sub(r"\d+", lambda digits: digits[0].zfill(9), name))
 
 
 def chosen(wanted: Sequence[str], directory: Path = EXPERIMENTS_DIR) -> list[str]:

@@ -99,7 +99,7 @@ def number(value: Any, digits: int = _DIGITS) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
-        return ", ".join(number(each, digits) for each in value)
+        return ", ".join(number(each, digits) for each in value) or "none"
     if not isinstance(value, int | float):
         return str(value)
     if value and abs(value) < 10 ** (digits - 1):
@@ -220,8 +220,8 @@ def _reasons(judged: Judged) -> Iterator[str]:
     claim = judged.claim
     if judged.verdict is Verdict.NOT_COMPARABLE:
         yield f"Not comparable: {claim.not_comparable}"
-    if claim.explanation and judged.verdict is not Verdict.HOLDS:
-        yield claim.explanation
+    if judged.verdict is Verdict.FAILS:
+        yield claim.explanation or "Why is not known."
 
 
 def _columns(table: Table) -> list[str]:

@@ -217,6 +217,14 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         papers.load("paper2020/fig2", tmp_path)
 
 
+def test_figures_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    for stem in ("fig10", "fig2", "table1", "fig2-varied"):
+        load(tmp_path, FIGURE)
+        (tmp_path / "paper2020" / f"{stem}.toml").write_text(FIGURE)
+    stems = [name.split("/")[1] for name in papers.names(tmp_path)]
+    assert stems == ["fig1", "fig2", "fig2-varied", "fig10", "table1"]
+
+
 def test_experiments_are_chosen_by_name_paper_or_all(tmp_path: Path) -> None:
     load(tmp_path, FIGURE)
     (tmp_path / "paper2020" / "fig2.toml").write_text(FIGURE)

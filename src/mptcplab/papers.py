@@ -55,12 +55,13 @@ class _Table(BaseModel):
 
 
 class Paper(_Table):
-    """What a paper is, and what holds for all of its figures here."""
+    """What a paper is, what holds for all of its figures here, and what came out of them."""
 
     title: _Text
     authors: _Text
     published: _Text
     setting: list[_Text] = []
+    findings: list[_Text] = []
 
 
 class RangeTable(_Table):

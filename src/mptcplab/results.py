@@ -249,6 +249,9 @@ def _page(group: Sequence[Reproduced]) -> str:
     if paper.setting:
         lines += ["What differs from the paper in all of these:", ""]
         lines += [f"- {each}" for each in paper.setting] + [""]
+    if paper.findings:
+        lines += ["What came out:", ""]
+        lines += [f"- {each}" for each in paper.findings] + [""]
     for found in group:
         lines += [*_section(found), ""]
     return "\n".join(lines).rstrip() + "\n"

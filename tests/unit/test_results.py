@@ -53,7 +53,7 @@ def reproduced(**chart: Any) -> Reproduced:
         for i, queue in enumerate((300, 1000))
         for seed in (1, 2)
     ]
-    paper = Paper(title="On queues", authors="A. Author", published="2020")
+    paper = Paper(title="On queues", authors="A", published="2020", findings=["Queues fill."])
     published = Published("paper2020/fig1", Path("fig1.toml"), paper, own)
     found = claims.results(own, rows)
     build = {"kernel": "k1", "guest": "g1", "mptcplab": "0.1.0"}
@@ -98,6 +98,7 @@ def test_pages_are_written(tmp_path: Path) -> None:
     page = (tmp_path / "paper2020.md").read_text()
     assert "`mptcplab papers run paper2020/fig1 --quick --repeat 2`" in page
     assert "| minrtt | 2.5 (2 to 3) | 3.5 (3 to 4) |" in page
+    assert "What came out:\n\n- Queues fill." in page
     assert "- **does not hold**: More is more. (section 1)" in page
     summary = (tmp_path / "README.md").read_text()
     assert "2 claims of 1 papers: 0 holds, 1 does not hold, 1 not comparable" in summary

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from mptcplab import experiment, papers, reproduce, store
+from mptcplab import cli, experiment, papers, reproduce, store
 from mptcplab.claims import Column
 from mptcplab.errors import MptcplabError
 from mptcplab.guest import Guest
@@ -20,6 +21,7 @@ from mptcplab.report import run_entry
 from mptcplab.scenario import Scenario
 from mptcplab.store import Store
 from tests.unit.test_papers import FIGURE, load
+from tests.unit.test_results import reproduced
 
 KERNEL = KernelBuild("k1", "lab", Path("linux"), Path("config"))
 GUEST = Guest("g1", Path("guest"))
@@ -159,3 +161,29 @@ def test_an_experiment_that_changed_is_not_shown(fake: FakeKernel, tmp_path: Pat
 def test_what_was_not_run_names_the_command(tmp_path: Path) -> None:
     with pytest.raises(MptcplabError, match="papers run paper2020/fig1 --quick"):
         reproduce.read(load(tmp_path, FIGURE), tmp_path / "out", quick=True)
+
+
+def test_a_figure_that_fails_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+
+    def run_one(published: papers.Published, *_builds: object, **_options: object) -> Any:
+        if published.name == "yang2014/fig3":
+            raise MptcplabError("mptcplab: no power")
+        done.append(published.name)
+        return reproduced()
+
+    monkeypatch.setattr(cli, "_builds", lambda: (KERNEL, GUEST))
+    monkeypatch.setattr(reproduce, "run", run_one)
+    result = CliRunner().invoke(cli.cli, ["papers", "run", "yang2014", "--quick"])
+    assert result.exit_code == 1
+    assert done == ["yang2014/table1"]
+    assert "yang2014/fig3: no power" in result.output
+    assert "DOES NOT HOLD: More is more." in result.output
+
+
+def test_the_list_tells_the_number_of_runs() -> None:
+    result = CliRunner().invoke(cli.cli, ["papers", "list"])
+    assert result.exit_code == 0
+    (line,) = [each for each in result.output.splitlines() if each.startswith("yang2014/table1")]
+    # 5 schedulers, 9 buffers, 3 seeds; quick 3 schedulers, 5 buffers
+    assert line.endswith("135 runs, quick 15")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import io
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MARKERS = "osD^vPX*<>"
+# A scheduler has the same colour and marker in all charts but those of its variants.
+_SCHEDULERS = (
+    *("minrtt", "roundrobin", "musher", "blest", "ecf", "sttf", "default", "redundant"),
+    *("inorder", "lte", "otias", "daps"),
+)
 _PANEL_WIDTH, _PANEL_HEIGHT = 3.6, 2.0
 _LEGEND_HEIGHT = 0.5
 
@@ -78,7 +83,7 @@ def _lines(axis: Axes, found: Reproduced, name: str, panel: Mapping[str, Any]) -
     """Medians over the seeds, with their range; values of x stand evenly, in their order."""
     own, results = found.published.experiment.chart, found.results
     xs = results.axes[own.x]
-    for number, series in enumerate(results.axes[own.series]):
+    for number, series in _numbered(results.axes[own.series]):
         at, middle, below, above = [], [], [], []
         for place, x in enumerate(xs):
             values = _values(found, name, {**panel, own.series: series, own.x: x})
@@ -97,10 +102,10 @@ def _bars(axis: Axes, found: Reproduced, name: str, panel: Mapping[str, Any]) ->
     own, results = found.published.experiment.chart, found.results
     xs, all_series = results.axes[own.x], results.axes[own.series]
     width = 0.8 / len(all_series)
-    for number, series in enumerate(all_series):
+    for place, (number, series) in enumerate(_numbered(all_series)):
         groups = [_values(found, name, {**panel, own.series: series, own.x: x}) for x in xs]
         heights = [statistics.median(values) if values else 0.0 for values in groups]
-        places = np.arange(len(xs)) + (number - (len(all_series) - 1) / 2) * width
+        places = np.arange(len(xs)) + (place - (len(all_series) - 1) / 2) * width
         colour = chart.PATH_COLOURS[number % len(chart.PATH_COLOURS)]
         axis.bar(places, heights, width, label=str(series), color=colour)
     axis.set_xticks(range(len(xs)), [str(x) for x in xs])
@@ -109,7 +114,7 @@ def _bars(axis: Axes, found: Reproduced, name: str, panel: Mapping[str, Any]) ->
 def _distributions(axis: Axes, found: Reproduced, name: str, panel: Mapping[str, Any]) -> None:
     """The share of runs with no higher value."""
     own, results = found.published.experiment.chart, found.results
-    for number, series in enumerate(results.axes[own.series]):
+    for number, series in _numbered(results.axes[own.series]):
         values = sorted(_values(found, name, {**panel, own.series: series}))
         shares = np.arange(1, len(values) + 1) / max(len(values), 1)
         colour = chart.PATH_COLOURS[number % len(chart.PATH_COLOURS)]
@@ -120,6 +125,14 @@ def _distributions(axis: Axes, found: Reproduced, name: str, panel: Mapping[str,
 def _values(found: Reproduced, name: str, wanted: Mapping[str, Any]) -> list[float]:
     rows = found.results.where(**wanted)
     return [value for row in rows if (value := row.figures[name]) is not None]
+
+
+def _numbered(series: Sequence[Any]) -> list[tuple[int, Any]]:
+    """Each of the series with the number of its colour and marker."""
+    bases = [str(each).split(":")[0] for each in series]
+    if len({*bases}) < len(bases) or not {*bases} <= {*_SCHEDULERS}:
+        return list(enumerate(series))
+    return [(_SCHEDULERS.index(base), each) for base, each in zip(bases, series, strict=True)]
 
 
 def _style(number: int) -> dict[str, Any]:

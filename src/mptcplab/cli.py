@@ -684,16 +684,17 @@ def papers_publish(directory: Path, out: Path) -> None:
 
     Of those that were run both ways, all runs go before quick ones.
     """
-    found = []
+    found, missing = [], []
     for name in papers.names():
         published = papers.load(name)
-        for quick in (False, True):
-            if reproduce.has(published, out, quick=quick):
-                found.append(reproduce.read(published, out, quick=quick))
-                break
+        there = [quick for quick in (False, True) if reproduce.has(published, out, quick=quick)]
+        if there:
+            found.append(reproduce.read(published, out, quick=there[0]))
+        else:
+            missing.append(name)
     if not found:
         raise MptcplabError(f"mptcplab: {out}: no experiment was run; mptcplab papers run --help")
-    for file in results.publish(found, directory):
+    for file in results.publish(found, directory, missing):
         click.echo(f"written: {file}")
 
 

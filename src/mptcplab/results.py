@@ -58,10 +58,12 @@ def text(found: Reproduced) -> str:
     return "\n".join(lines)
 
 
-def publish(found: Sequence[Reproduced], directory: Path) -> list[Path]:
+def publish(
+    found: Sequence[Reproduced], directory: Path, missing: Sequence[str] = ()
+) -> list[Path]:
     """Write the pages of some experiments, their charts and their data; returns the files.
 
-    A page per paper, and README.md with a row per claim.
+    A page per paper, and README.md with a row per claim, and the names of those that are missing.
     """
     store.make_directory(directory / _DATA)
     written = []
@@ -76,7 +78,7 @@ def publish(found: Sequence[Reproduced], directory: Path) -> list[Path]:
             if picture is not None:
                 written.append(_write(directory / f"{name}.svg", picture))
         written.append(_write(directory / f"{paper}.md", _page(group)))
-    written.append(_write(directory / "README.md", _summary(papers)))
+    written.append(_write(directory / "README.md", _summary(papers, missing)))
     return written
 
 
@@ -298,19 +300,21 @@ def _section(found: Reproduced) -> Iterator[str]:
     yield f"Data: [{_DATA}/{name}.csv]({_DATA}/{name}.csv)"
 
 
-def _summary(papers: Mapping[str, Sequence[Reproduced]]) -> str:
+def _summary(papers: Mapping[str, Sequence[Reproduced]], missing: Sequence[str]) -> str:
     every = [judged for group in papers.values() for found in group for judged in found.judged]
     counts = ", ".join(
-        f"{sum(judged.verdict is verdict for judged in every)} {verdict}" for verdict in Verdict
+        f"{verdict}: {sum(judged.verdict is verdict for judged in every)}" for verdict in Verdict
     )
     lines = [
         "<!-- Written by `mptcplab papers publish`. -->",
         "# Published results, run again",
         "",
-        f"{len(every)} claims of {len(papers)} papers: {counts}. [How]({_HOW_TO}) they are run and",
+        f"{len(every)} claims of {len(papers)} papers. {counts}. [How]({_HOW_TO}) they are run and",
         "judged. Of runs marked *quick* a thinner grid was run; the page of the paper says which.",
         "",
     ]
+    if missing:
+        lines += [f"Not run yet: {', '.join(missing)}.", ""]
     rows = [
         (
             f"[{found.published.name}]({paper}.md)" + (" (quick)" if found.quick else ""),

@@ -101,8 +101,12 @@ def test_pages_are_written(tmp_path: Path) -> None:
     assert "What came out:\n\n- Queues fill." in page
     assert "- **does not hold**: More is more. (section 1)" in page
     summary = (tmp_path / "README.md").read_text()
-    assert "2 claims of 1 papers: 0 holds, 1 does not hold, 1 not comparable" in summary
+    assert "Not run yet" not in summary
+    assert "2 claims of 1 papers. holds: 0, does not hold: 1, not comparable: 1" in summary
     assert "| [paper2020/fig1](paper2020.md) (quick) | A\\|B." in summary
+    results.publish([reproduced()], tmp_path, ["paper2020/fig2"])
+    assert "Not run yet: paper2020/fig2.\n" in (tmp_path / "README.md").read_text()
+    results.publish([reproduced()], tmp_path)
     first = {file: file.read_bytes() for file in written}
     results.publish([reproduced()], tmp_path)
     assert first == {file: file.read_bytes() for file in written}

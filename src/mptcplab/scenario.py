@@ -13,7 +13,7 @@ import functools
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path as FilePath
 from typing import Any, Literal
@@ -68,6 +68,7 @@ __all__ = [
     "Scenario",
     "Workload",
     "from_flags",
+    "from_table",
     "json_schema",
     "load_file",
     "parse_connection_flag",
@@ -464,6 +465,23 @@ def load_file(
         return _resolved_request(FilePath(file), flags or Flags(), mistakes, known, single)
     mistakes.data = _read_toml(FilePath(file), mistakes)
     return _request(flags or Flags(), mistakes, known, single, FilePath(file).parent)
+
+
+def from_table(
+    table: Mapping[str, Any],
+    source: str,
+    *,
+    folder: FilePath,
+    known: Mapping[str, Scheduler] | None = None,
+    single: bool = False,
+) -> Request:
+    """The request of a table, as a scenario file is one; see `load_file`.
+
+    `source` is what mistakes are said to be in, `folder` where the files that it names lie.
+    """
+    mistakes = Mistakes(source)
+    mistakes.data = dict(table)
+    return _request(Flags(), mistakes, known, single, folder)
 
 
 def from_flags(

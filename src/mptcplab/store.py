@@ -67,6 +67,11 @@ class Store:
     def directory(self, key: str) -> Path:
         return self._runs / key
 
+    def result(self, key: str) -> dict[str, Any] | None:
+        """The entry of a run that ended well (see `report.run_entry`), or None if there is none."""
+        file = self.directory(key) / RESULT
+        return dict(read_json(file)) if file.exists() else None
+
     @contextlib.contextmanager
     def new_run(self, key: str) -> Iterator[Path]:
         """A directory to run in, which becomes the run's own at the end.

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Claims are judged by the figures of runs, and what cannot be judged is an error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mptcplab import claims
+from mptcplab.claims import Results, Verdict
+from mptcplab.errors import MptcplabError
+from mptcplab.formulas import Formula, FormulaError, MissingError
+from mptcplab.papers import Chart, Claim, Experiment, Figure, Metric, Paper, Published
+
+METRICS = [
+    Metric(name="goodput", title="Goodput", unit="Mbit/s", value="goodput_bps / 1e6"),
+    Metric(name="share", title="Share", value="paths.lte.share"),
+]
+# of scheduler and queue: the goodputs of two seeds, in Mbit/s
+GOODPUTS = {
+    ("minrtt", 300): (10, 14),
+    ("minrtt", 1000): (20, 22),
+    ("blest", 300): (30, 30),
+    ("blest", 1000): (40, 44),
+}
+
+
+def entry(mbps: float, share: float | None = 0.25) -> dict[str, Any]:
+    return {
+        "metrics": {"goodput_bps": mbps * 1e6, "completion_s": None},
+        "paths": [{"name": "lte", "share": share}],
+    }
+
+
+def rows() -> list[claims.Row]:
+    return [
+        claims.row(METRICS, {"scheduler": scheduler, "queue": queue}, seed, entry(mbps), {})
+        for (scheduler, queue), goodputs in GOODPUTS.items()
+        for seed, mbps in enumerate(goodputs, 1)
+    ]
+
+
+def results() -> Results:
+    return Results(["scheduler", "queue"], ["goodput", "share"], rows())
+
+
+def value(text: str) -> Any:
+    return Formula(text).value(*results().scope())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("mean(goodput, scheduler='minrtt', queue=300)", 12),
+        ("median(goodput, scheduler='minrtt')", 17),
+        ("lowest(goodput)", 10),
+        ("highest(goodput, queue=[300])", 30),
+        ("mean(goodput, seed=2, queue=1000)", 33),
+        ("values(goodput, scheduler=['minrtt', 'blest'], queue=300)", [10, 14, 30, 30]),
+        ("quantile(0.25, goodput, queue=300)", 13),
+        ("sd(goodput, scheduler='minrtt', queue=300)", 2),
+        ("queue", [300, 1000]),
+        ("[median(goodput, queue=q, scheduler='blest') for q in queue]", [30, 42]),
+        ("median([1, 5, 6])", 5),
+        ("mean(share)", 0.25),
+    ],
+)
+def test_aggregates_of_a_metric(text: str, expected: Any) -> None:
+    assert value(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("mean(goodput, scheduler='ecf')", "no run has scheduler='ecf'"),
+        ("mean(goodput, queue='300')", "no run has queue='300'"),
+        ("mean(goodput, cc='reno')", "no axis cc; there are scheduler, queue"),
+        ("values(3)", "name of a metric"),
+        ("mean([])", "nothing"),
+        ("goodput > 3", "not supported"),
+        ("mean(delay)", "delay"),
+    ],
+)
+def test_what_is_not_there_is_an_error(text: str, message: str) -> None:
+    with pytest.raises(FormulaError, match=message.replace("'", ".")):
+        value(text)
+
+
+def test_a_run_without_a_figure_is_an_error_only_where_it_is_needed() -> None:
+    found = claims.row(METRICS, {"scheduler": "ecf"}, 1, entry(5, share=None), {})
+    assert found.figures == {"goodput": 5, "share": None}
+    with pytest.raises(MissingError, match="the run with scheduler='ecf', seed=1 has no share"):
+        Results(["scheduler"], ["goodput", "share"], [found]).values(claims.Column("share"))
+
+
+def test_a_metric_may_use_baselines_and_axes() -> None:
+    metric = Metric(name="benefit", title="t", value="goodput_bps / alone.lte.goodput_bps * queue")
+    found = claims.row([metric], {"queue": 2}, 1, entry(30), {"lte": entry(10)})
+    assert found.figures == {"benefit": 6}
+
+
+def test_a_metric_that_does_not_exist_is_named() -> None:
+    metric = Metric(name="speed", title="t", value="goodput_mbps + 1")
+    with pytest.raises(FormulaError, match=r"metric speed: goodput_mbps \+ 1: .*goodput_mbps"):
+        claims.row([metric], {}, 1, entry(30), {})
+
+
+def published(claim: Claim) -> Published:
+    own = Experiment(
+        title="t",
+        place="p",
+        scenario={},
+        grid={"scheduler": ["minrtt", "blest"], "queue": [300, 1000]},
+        metric=METRICS,
+        chart=Chart(kind="lines", x="queue", y=["goodput"]),
+        claim=[claim],
+    )
+    paper = Paper(title="t", authors="a", published="p")
+    return Published("a/b", Path("a/b.toml"), paper, own)
+
+
+def judged(**keys: Any) -> claims.Judged:
+    (found,) = claims.judge(published(Claim(says="s", place="p", **keys)), results())
+    return found
+
+
+def test_verdicts() -> None:
+    figures = {
+        "minrtt": Figure(value="median(goodput, scheduler='minrtt')", paper=11),
+        "twice": Figure(value="2 * minrtt"),
+    }
+    assert judged(holds="minrtt < 20", figures=figures).verdict is Verdict.HOLDS
+    assert judged(holds="minrtt > 20", figures=figures).verdict is Verdict.FAILS
+    other = judged(not_comparable="no paths", figures=figures)
+    assert other.verdict is Verdict.NOT_COMPARABLE
+    assert other.ours == {"minrtt": 17, "twice": 34}
+
+
+@pytest.mark.parametrize(
+    ("holds", "message"),
+    [
+        ("mean(goodput, scheduler='ecf') > 1", "cannot be evaluated: no run has"),
+        ("mean(goodput)", "true or false is expected"),
+        ("mean(goodput) / 0 > 1", "cannot be evaluated"),
+    ],
+)
+def test_a_claim_that_cannot_be_evaluated_is_an_error(holds: str, message: str) -> None:
+    with pytest.raises(MptcplabError, match=message) as caught:
+        judged(holds=holds)
+    assert "a/b.toml: claim[1].holds" in str(caught.value)

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The files of published experiments: what is wrong in them, and which runs they stand for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mptcplab import papers, scheduler
+from mptcplab.errors import InputError
+from mptcplab.papers import Setting
+
+PAPER = 'title = "T"\nauthors = "A"\npublished = "P"\n'
+FIGURE = """
+title = "Queues"
+place = "figure 1"
+repeat = 3
+
+[scenario]
+scheduler = "{scheduler}"
+
+[[scenario.path]]
+name = "first"
+rate = "10mbit"
+delay = "{rtt / 2}ms"
+queue = "{queue}"
+
+[[scenario.path]]
+if = "rtt > 10"
+name = "second"
+rate = "10mbit"
+delay = "10ms"
+
+[scenario.workload]
+duration = "20s"
+
+[grid]
+scheduler = ["minrtt", "blest"]
+queue = [20, 40]
+rtt = [10, 20]
+
+[quick]
+repeat = 1
+grid.queue = [40]
+
+[[metric]]
+name = "goodput"
+title = "Goodput"
+unit = "Mbit/s"
+value = "goodput_bps / 1e6"
+
+[chart]
+kind = "lines"
+x = "queue"
+y = ["goodput"]
+
+[[claim]]
+says = "More is more."
+place = "section 1"
+holds = "more > median(goodput, scheduler='minrtt')"
+[claim.figures]
+more = { value = "median(goodput, scheduler='blest')", paper = 3 }
+"""
+
+
+def load(directory: Path, text: str) -> papers.Published:
+    (directory / "paper2020").mkdir(exist_ok=True)
+    (directory / "paper2020" / "paper.toml").write_text(PAPER)
+    (directory / "paper2020" / "fig1.toml").write_text(text)
+    return papers.load("paper2020/fig1", directory)
+
+
+def settings(published: papers.Published, folder: Path, **keys: Any) -> list[Setting]:
+    return papers.settings(published, scheduler.known(), folder, **keys)
+
+
+def test_a_grid_becomes_scenarios(tmp_path: Path) -> None:
+    found = settings(load(tmp_path, FIGURE), tmp_path)
+    assert len(found) == 2 * 2 * 2 * 3
+    first, last = found[0], found[-1]
+    assert first.point == {"scheduler": "minrtt", "queue": 20, "rtt": 10}
+    assert [each.seed for each in found[:4]] == [1, 2, 3, 1]
+    assert [path.name for path in first.scenario.paths] == ["first"]
+    assert first.scenario.paths[0].up.delay_ns == 5_000_000
+    assert last.scenario.scheduler.name == "blest"
+    assert [path.name for path in last.scenario.paths] == ["first", "second"]
+    assert last.scenario.paths[0].up.queue_packets == 40
+
+
+def test_quick_runs_are_some_of_all(tmp_path: Path) -> None:
+    published = load(tmp_path, FIGURE)
+    every = {each.scenario.key_text() for each in settings(published, tmp_path)}
+    quick = {each.scenario.key_text() for each in settings(published, tmp_path, quick=True)}
+    assert len(quick) == 4
+    assert quick < every
+
+
+def test_the_number_of_seeds_can_be_given(tmp_path: Path) -> None:
+    found = settings(load(tmp_path, FIGURE), tmp_path, quick=True, repeat=2)
+    assert [each.seed for each in found[:2]] == [1, 2]
+    assert len(found) == 8
+
+
+def test_cases_are_axes_too(tmp_path: Path) -> None:
+    text = FIGURE.replace("rtt = [10, 20]\n", "").replace(
+        "[quick]",
+        '[[case]]\nname = "near"\nrtt = 10\n[[case]]\nname = "far"\nrtt = 20\n'
+        '[quick]\ncases = ["far"]',
+    )
+    published = load(tmp_path, text)
+    assert published.experiment.axes() == ["scheduler", "queue", "case", "rtt"]
+    assert {each["case"] for each in published.experiment.points()} == {"near", "far"}
+    assert {each["rtt"] for each in published.experiment.points(quick=True)} == {20}
+
+
+def test_a_design_is_combined_with_the_grid(tmp_path: Path) -> None:
+    text = FIGURE.replace("rtt = [10, 20]\n", "").replace(
+        "[quick]",
+        "[design]\npoints = 8\nseed = 1\nranges.rtt = { low = 0, high = 50 }\n[quick]\npoints = 2",
+    )
+    own = load(tmp_path, text).experiment
+    assert len(own.points()) == 8 * 4
+    assert own.points(quick=True) == [p for p in own.points()[: 2 * 4] if p["queue"] == 40]
+
+
+def test_baselines_are_the_same_for_all_schedulers(tmp_path: Path) -> None:
+    text = FIGURE.replace("repeat = 3", "repeat = 3\nbaselines = true", 1)
+    found = settings(load(tmp_path, text), tmp_path)
+    two_paths = [each for each in found if each.point["rtt"] == 20]
+    assert all(each.alone.keys() == {"first", "second"} for each in two_paths)
+    assert all(each.transport == "tcp" for s in two_paths for each in s.alone.values())
+    keys = {each.alone["second"].key_text() for each in two_paths}
+    assert len(keys) == 3  # a seed each: neither the scheduler nor the other's queue matter
+
+
+def test_a_drive_gives_the_traces(tmp_path: Path) -> None:
+    text = FIGURE.replace('rate = "10mbit"\ndelay = "10ms"', 'trace = "lte.csv"').replace(
+        "[grid]", '[drive]\nseed = "{rtt}"\nsettings = ["{\'building=none\'}"]\n[grid]'
+    )
+    found = settings(load(tmp_path, text), tmp_path / "drives")
+    played = {s.request.traces["second", "up"].file for s in found if s.point["rtt"] == 20}
+    assert len(played) == 1
+    text = (next(iter(played)).parent / "drive.toml").read_text()
+    assert "seed 20" in text
+    assert "building=none" in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key", "value", "message"),
+    [
+        ('title = "Queues"', "", "title", "", "missing"),
+        ("repeat = 3", "repeat = 0", "repeat", "0", "greater than or equal to 1"),
+        ("repeat = 3", "repeats = 3", "repeats", "3", 'did you mean "repeat"'),
+        ("[quick]", "[quick]\nrepeats = 1", "quick.repeats", "1", "accepted here: repeat"),
+        ("unit =", "units =", "metric[1].units", '"Mbit/s"', 'did you mean "unit"'),
+        ('"lines"', '"pie"', "chart.kind", '"pie"', "'lines', 'bars', 'cdf' or 'time'"),
+        ('x = "queue"', 'x = "size"', "chart.x", '"size"', "there are scheduler, queue, rtt"),
+        ('x = "queue"', "", "chart.x", '""', "no axis"),
+        ('y = ["goodput"]', 'y = ["delay"]', "chart.y", '"delay"', "there are goodput"),
+        ("{rtt / 2}", "{rrt / 2}", "scenario.path[1].delay", '"{rrt / 2}ms"', 'mean "rtt"'),
+        ("{rtt / 2}", "{rtt /}", "scenario.path[1].delay", '"{rtt /}ms"', "not a text"),
+        ("rtt > 10", "rtx > 10", "scenario.path[2].if", '"rtx > 10"', 'did you mean "rtt"'),
+        ("[40]", "[40, 60]", "quick.grid.queue", "60", "not in grid.queue"),
+        ("[quick]", "[quick]\nscenario.cc = 'reno'", "quick.says", "", "must say"),
+        ("[quick]", "[quick]\npoints = 3", "quick.points", "3", "more than the design"),
+        ("[quick]", "[quick]\ncases = ['x']", "quick.cases", '"x"', "no case"),
+        ("goodput_bps / 1e6", "goodput_bps /", "metric[1].value", '"goodput_bps /"', "formula"),
+        (
+            "holds = \"more > median(goodput, scheduler='minrtt')\"",
+            "",
+            "claim[1]",
+            '"More is more."',
+            '"holds" or "not_comparable"',
+        ),
+        ("more > ", "less > ", "claim[1].holds", "", "unknown name less"),
+        ("(goodput, scheduler='blest')", "(x)", "claim[1].figures.more.value", "", "name x"),
+        ("more = {", "queue = {", "claim[1].figures.queue", "", "axis or metric"),
+        ('name = "goodput"', 'name = "rtt"', "grid", '"rtt"', "more than one"),
+        ("[grid]", "[axis]\nrate = 'x'\n[grid]", "axis.rate", '"x"', "there are scheduler"),
+    ],
+)
+def test_mistakes_are_told_with_file_key_and_value(
+    tmp_path: Path, old: str, new: str, key: str, value: str, message: str
+) -> None:
+    assert old in FIGURE
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, FIGURE.replace(old, new, 1))
+    text = "\n".join(f"{each.where}: {each}" for each in caught.value.problems if each.key == key)
+    assert str(tmp_path / "paper2020" / "fig1.toml") in text, caught.value
+    assert value in text
+    assert message in text
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    text = FIGURE.replace('x = "queue"', 'x = "a"').replace("more > ", "b > ")
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, text)
+    assert len(caught.value.problems) == 2
+
+
+def test_what_is_no_scenario_says_where(tmp_path: Path) -> None:
+    published = load(tmp_path, FIGURE.replace("queue = [20, 40]", "queue = [0, 40]"))
+    with pytest.raises(InputError) as caught:
+        settings(published, tmp_path)
+    (problem,) = caught.value.problems
+    assert "fig1.toml, [scenario] with" in problem.where
+    assert "queue = 0" in problem.where
+    assert problem.key == "path[1].queue"
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"fig1\.toml\n  not TOML"):
+        load(tmp_path, "title =")
+    with pytest.raises(InputError, match=r"(?s)fig2\.toml.*No such file"):
+        papers.load("paper2020/fig2", tmp_path)
+
+
+def test_figures_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    for stem in ("fig10", "fig2", "table1", "fig2-varied"):
+        load(tmp_path, FIGURE)
+        (tmp_path / "paper2020" / f"{stem}.toml").write_text(FIGURE)
+    stems = [name.split("/")[1] for name in papers.names(tmp_path)]
+    assert stems == ["fig1", "fig2", "fig2-varied", "fig10", "table1"]
+
+
+def test_experiments_are_chosen_by_name_paper_or_all(tmp_path: Path) -> None:
+    load(tmp_path, FIGURE)
+    (tmp_path / "paper2020" / "fig2.toml").write_text(FIGURE)
+    assert papers.chosen(["all"], tmp_path) == ["paper2020/fig1", "paper2020/fig2"]
+    assert papers.chosen(["paper2020"], tmp_path) == ["paper2020/fig1", "paper2020/fig2"]
+    assert papers.chosen(["paper2020/fig2", "all"], tmp_path)[0] == "paper2020/fig2"
+    with pytest.raises(InputError, match='papers202: no such experiment; did you mean "paper2020"'):
+        papers.chosen(["papers202"], tmp_path)
+
+
+# The experiments that there are
+
+NAMES = papers.names()
+
+
+def test_every_figure_of_the_four_papers_is_there() -> None:
+    assert {name.split("/")[0] for name in NAMES} == {
+        "cech2020",
+        "mahmud2022",
+        "paasch2014",
+        "yang2014",
+    }
+    cech = {f"cech2020/fig{number}" for number in (2, 3, 4, 5, 6, 7, 9, 10, 11)}
+    assert cech <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_quick_run_is_a_scenario(name: str, tmp_path: Path) -> None:
+    published = papers.load(name)
+    quick = settings(published, tmp_path, quick=True)
+    assert quick
+    every = published.experiment.points()
+    assert all(setting.point in every for setting in quick)
+    if not published.experiment.quick.scenario:
+        full = {s.scenario.key_text() for s in settings(published, tmp_path)}
+        assert {s.scenario.key_text() for s in quick} <= full
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_designs_have_200_points_and_more(name: str) -> None:
+    own = papers.load(name).experiment
+    if own.design:
+        assert own.design.points >= 200

@@ -5,18 +5,9 @@
 
 #include "vocabulary.h"
 
-enum { MSEC_US = 1000 };
-
 /* The vector of the reference: RTT 20 and 100 ms, 10 segments each, the fast
  * one full and past slow start; lambda is 1.2.
  */
-struct two_paths {
-	struct mps_conn		*conn;
-	struct mps_subflow	*fast;
-	struct mps_subflow	*slow;
-	struct mps_segment	*head;
-};
-
 static struct two_paths two_paths(struct kunit *test, bool v095)
 {
 	struct two_paths p = { .conn = mps_test_conn(test, "blest") };

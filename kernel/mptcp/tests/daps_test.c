@@ -3,16 +3,7 @@
 
 #include "vocabulary.h"
 
-enum { MSEC_US = 1000 };
-
 /* Delays of 8 and 32 ms, windows of 10 segments, `unsent_pkts` to send. */
-struct two_paths {
-	struct mps_conn		*conn;
-	struct mps_subflow	*fast;
-	struct mps_subflow	*slow;
-	struct mps_segment	*head;
-};
-
 static struct two_paths with_rtts(struct kunit *test, bool ack_clocked, u32 fast_ms, u32 slow_ms,
 				  u32 unsent_pkts)
 {

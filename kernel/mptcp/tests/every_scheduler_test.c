@@ -8,6 +8,7 @@
  * What is random comes from a seed, so that a failure comes again.
  */
 
+#include <linux/delay.h>
 #include <linux/prandom.h>
 #include "vocabulary.h"
 

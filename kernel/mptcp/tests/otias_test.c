@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Decisions of otias on constructed states. */
 
-#include <linux/delay.h>
-
 #include "vocabulary.h"
-
-enum { MSEC_US = 1000 };
 
 /* RTT 20 and 100 ms, windows of 10 segments, that of the fast one full: what is
  * queued behind it arrives after 30 ms (up to 10 segments), 50 ms (20), ...; a
  * segment on the slow one after 50 ms.
  */
-struct two_paths {
-	struct mps_conn		*conn;
-	struct mps_subflow	*fast;
-	struct mps_subflow	*slow;
-	struct mps_segment	*head;
-};
-
 static struct two_paths two_paths(struct kunit *test)
 {
 	struct two_paths p = { .conn = mps_test_conn(test, "otias") };

@@ -10,7 +10,7 @@
 
 #define BYTES_PER_MS	2500
 
-struct two_paths {
+struct queued_paths {
 	struct mps_conn		*conn;
 	struct mps_subflow	*near;
 	struct mps_subflow	*far;
@@ -18,9 +18,9 @@ struct two_paths {
 	struct net_device	*device;	/* of the near one */
 };
 
-static struct two_paths two_paths(struct kunit *test)
+static struct queued_paths two_paths(struct kunit *test)
 {
-	struct two_paths p = { .conn = mps_test_conn(test, "qaware") };
+	struct queued_paths p = { .conn = mps_test_conn(test, "qaware") };
 
 	p.near = mps_test_subflow(p.conn, .srtt_us = 20000);
 	p.far = mps_test_subflow(p.conn, .srtt_us = 40000);
@@ -36,7 +36,7 @@ static void pass_ms(unsigned int ms)
 }
 
 /* The device sends for some ms at its rate, and is busy all the time. */
-static void drain(struct two_paths *p, unsigned int ms)
+static void drain(struct queued_paths *p, unsigned int ms)
 {
 	mps_test_device_queue(p->device, 0, 100 * BYTES_PER_MS, 0);
 	mps_test_decide(p->conn);
@@ -47,7 +47,7 @@ static void drain(struct two_paths *p, unsigned int ms)
 
 static void qaware_takes_the_lowest_rtt_where_nothing_is_queued(struct kunit *test)
 {
-	struct two_paths p = two_paths(test);
+	struct queued_paths p = two_paths(test);
 
 	EXPECT_PICK(test, p.conn, MPS_NEW, p.near, p.seg);
 	drain(&p, 10);
@@ -57,7 +57,7 @@ static void qaware_takes_the_lowest_rtt_where_nothing_is_queued(struct kunit *te
 
 static void qaware_takes_the_next_one_where_the_first_is_full(struct kunit *test)
 {
-	struct two_paths p = two_paths(test);
+	struct queued_paths p = two_paths(test);
 
 	mps_test_fill(p.near);
 	EXPECT_PICK(test, p.conn, MPS_NEW, p.far, p.seg);
@@ -68,7 +68,7 @@ static void qaware_takes_the_next_one_where_the_first_is_full(struct kunit *test
 /* 10 ms + (queue + 1448) / 2500 against 20 ms: equal with 23,552 bytes. */
 static void qaware_leaves_a_device_whose_queue_is_longer_than_the_detour(struct kunit *test)
 {
-	struct two_paths p = two_paths(test);
+	struct queued_paths p = two_paths(test);
 
 	drain(&p, 10);
 	mps_test_device_queue(p.device, 0, 23300, 0);
@@ -79,7 +79,7 @@ static void qaware_leaves_a_device_whose_queue_is_longer_than_the_detour(struct 
 
 static void qaware_comes_back_when_the_queue_is_gone(struct kunit *test)
 {
-	struct two_paths p = two_paths(test);
+	struct queued_paths p = two_paths(test);
 
 	drain(&p, 10);
 	EXPECT_PICK(test, p.conn, MPS_NEW, p.far, p.seg);
@@ -90,7 +90,7 @@ static void qaware_comes_back_when_the_queue_is_gone(struct kunit *test)
 
 static void qaware_does_not_know_a_rate_before_eight_packets(struct kunit *test)
 {
-	struct two_paths p = two_paths(test);
+	struct queued_paths p = two_paths(test);
 
 	mps_test_device_queue(p.device, 0, 100 * BYTES_PER_MS, 0);
 	EXPECT_PICK(test, p.conn, MPS_NEW, p.near, p.seg);
@@ -103,7 +103,7 @@ static void qaware_does_not_know_a_rate_before_eight_packets(struct kunit *test)
 
 static void qaware_does_not_take_an_idle_device_for_a_slow_one(struct kunit *test)
 {
-	struct two_paths p = two_paths(test);
+	struct queued_paths p = two_paths(test);
 	int i;
 
 	drain(&p, 10);
@@ -122,7 +122,7 @@ static void qaware_does_not_take_an_idle_device_for_a_slow_one(struct kunit *tes
  */
 static void qaware_follows_the_rate_of_the_device(struct kunit *test)
 {
-	struct two_paths p = two_paths(test);
+	struct queued_paths p = two_paths(test);
 	int i;
 
 	drain(&p, 10);
@@ -142,7 +142,7 @@ static void qaware_follows_the_rate_of_the_device(struct kunit *test)
  */
 static void qaware_counts_what_waits_in_the_subflow(struct kunit *test)
 {
-	struct two_paths p = two_paths(test);
+	struct queued_paths p = two_paths(test);
 
 	p.near->cwnd_pkts = 100;
 	p.near->pacing_rate = 0;
@@ -160,7 +160,7 @@ static void qaware_counts_what_waits_in_the_subflow(struct kunit *test)
 /* Two at a time: 5 ms for them, once more for each two that wait. */
 static void qaware_counts_each_time_that_the_subflow_waits_for_the_device(struct kunit *test)
 {
-	struct two_paths p = two_paths(test);
+	struct queued_paths p = two_paths(test);
 
 	p.near->pacing_rate = 0;
 	drain(&p, 10);
@@ -176,7 +176,7 @@ static void qaware_counts_each_time_that_the_subflow_waits_for_the_device(struct
  */
 static void qaware_waits_for_a_full_subflow_rather_than_in_a_long_queue(struct kunit *test)
 {
-	struct two_paths p = two_paths(test);
+	struct queued_paths p = two_paths(test);
 
 	drain(&p, 10);
 	mps_test_fill(p.far);
@@ -196,7 +196,7 @@ static void qaware_waits_for_a_full_subflow_rather_than_in_a_long_queue(struct k
 static void qaware_does_not_wait_if_that_is_off(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "qaware");
-	struct two_paths p = { .conn = conn };
+	struct queued_paths p = { .conn = conn };
 
 	mps_test_param(conn, "wait", 0);
 	p.near = mps_test_subflow(conn, .srtt_us = 20000);
@@ -213,7 +213,7 @@ static void qaware_does_not_wait_if_that_is_off(struct kunit *test)
  */
 static void qaware_does_not_count_a_local_queue_twice(struct kunit *test)
 {
-	struct two_paths p = two_paths(test);
+	struct queued_paths p = two_paths(test);
 	int i;
 
 	drain(&p, 10);
@@ -231,7 +231,7 @@ static void qaware_does_not_count_a_local_queue_twice(struct kunit *test)
 
 static void qaware_sees_a_queue_in_the_network_by_the_rtt(struct kunit *test)
 {
-	struct two_paths p = two_paths(test);
+	struct queued_paths p = two_paths(test);
 
 	mps_test_ack(p.near, 1);
 	p.near->srtt_us = 39000;
@@ -245,7 +245,7 @@ static void qaware_sees_a_queue_in_the_network_by_the_rtt(struct kunit *test)
  */
 static void qaware_forgets_a_queue_in_the_network_of_which_nothing_is_heard(struct kunit *test)
 {
-	struct two_paths p = two_paths(test);
+	struct queued_paths p = two_paths(test);
 
 	p.near->srtt_us = 60000;
 	p.far->srtt_us = 39000;
@@ -261,7 +261,7 @@ static void qaware_forgets_a_queue_in_the_network_of_which_nothing_is_heard(stru
 
 static void qaware_sends_reinjections_first(struct kunit *test)
 {
-	struct two_paths p = two_paths(test);
+	struct queued_paths p = two_paths(test);
 
 	mps_test_sent(p.conn, p.seg, p.near);
 	mps_test_unsent(p.conn, MSS);
@@ -271,7 +271,7 @@ static void qaware_sends_reinjections_first(struct kunit *test)
 
 static void qaware_sends_the_oldest_segment_again_where_the_window_is_closed(struct kunit *test)
 {
-	struct two_paths p = two_paths(test);
+	struct queued_paths p = two_paths(test);
 
 	p.far->srtt_us = 200000;
 	mps_test_sent(p.conn, p.seg, p.far);
@@ -284,7 +284,7 @@ static void qaware_sends_the_oldest_segment_again_where_the_window_is_closed(str
 static void qaware_survives_states_that_make_no_sense(struct kunit *test)
 {
 	static const u32 values[] = { 0, 1, 20000, 60000000, U32_MAX };
-	struct two_paths p = two_paths(test);
+	struct queued_paths p = two_paths(test);
 	int i, j;
 
 	p.near->cwnd_pkts = 100000;

@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Decisions of sttf on constructed states. */
 
-#include <linux/delay.h>
-
 #include "vocabulary.h"
-
-enum { MSEC_US = 1000 };
 
 /* RTT 20 and 100 ms, windows of 10 segments in their first slow start, the fast
  * one full. It will deliver 20 segments after 30 ms, 40 after 50 ms, ...; the
  * slow one 10 after 50 ms.
  */
-struct two_paths {
-	struct mps_conn		*conn;
-	struct mps_subflow	*fast;
-	struct mps_subflow	*slow;
-	struct mps_segment	*head;
-};
-
 static struct two_paths two_paths(struct kunit *test, u32 unsent_pkts)
 {
 	struct two_paths p = { .conn = mps_test_conn(test, "sttf") };

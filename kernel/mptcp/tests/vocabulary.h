@@ -29,6 +29,8 @@
 
 /* bytes of data in a full segment */
 #define MSS			1448
+/* us in a ms, as RTTs are written */
+#define MSEC_US			1000
 
 /* Data sequence numbers start here: they wrap around after 64 KiB. */
 #define MPS_TEST_BASE_SEQ	(0ULL - SZ_64K)
@@ -288,6 +290,16 @@ static inline void mps_test_device_queue(struct net_device *dev, unsigned int qu
 	/* u64_stats_add() does not take constants of more than 32 bits */
 	u64_stats_set(&qdisc->bstats.bytes, u64_stats_read(&qdisc->bstats.bytes) + left_bytes);
 }
+
+/* What many tests begin with: a faster path and a slower one, and the first
+ * segment that is to be sent.
+ */
+struct two_paths {
+	struct mps_conn		*conn;
+	struct mps_subflow	*fast;
+	struct mps_subflow	*slow;
+	struct mps_segment	*head;
+};
 
 /* --- segments */
 

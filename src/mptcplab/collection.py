@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mptcplab import report, store, units
 from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.mistakes import first_of
 from mptcplab.report import Entry
 from mptcplab.scenario import Scenario
 from mptcplab.scheduler import Choice
@@ -192,10 +193,9 @@ def _check(model: type[M], content: Any, file: Path, what: str) -> M:
     try:
         return model.model_validate_json(json.dumps(content))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(step) for step in first["loc"])
+        where, wrong = first_of(error)
         raise MptcplabError(
-            f"mptcplab: {file}: not {what}: {where or 'as a whole'}: {first['msg']}"
+            f"mptcplab: {file}: not {what}: {where or 'as a whole'}: {wrong}"
         ) from None
 
 

@@ -8,6 +8,8 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from pydantic import ValidationError
+
 from mptcplab.errors import InputError, Problem
 
 # The place of a value: keys and, in lists, indices from 0. A person sees indices from 1.
@@ -123,6 +125,12 @@ def shown(value: object, limit: int = 60) -> str:
 def printable(text: str) -> str:
     """The text, escaped if it holds anything that would not show as itself on a terminal."""
     return text if text.isprintable() else json.dumps(text)[1:-1].replace("\x7f", "\\u007f")
+
+
+def first_of(error: ValidationError) -> tuple[str, str]:
+    """Where a JSON file is not as its model says, "" for the whole of it, and what is wrong."""
+    first = error.errors()[0]
+    return ".".join(str(step) for step in first["loc"]), first["msg"]
 
 
 def one_of(choices: Sequence[str]) -> str:

@@ -47,7 +47,7 @@ from mptcplab.literal import (
     json_schema,
     validate,
 )
-from mptcplab.mistakes import Mistakes, Place, one_of, printable, shown, suggestion
+from mptcplab.mistakes import Mistakes, Place, first_of, one_of, printable, shown, suggestion
 from mptcplab.presets import PRESETS
 from mptcplab.scheduler import Choice, Scheduler, SpecError
 from mptcplab.trace import Step
@@ -667,12 +667,9 @@ def _read_resolved(file: FilePath, mistakes: Mistakes) -> Scenario | None:
         mistakes.add((), f"cannot be read: {error.strerror}")
         return None
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(step) for step in first["loc"])
-        message = "; a .json file is the scenario.json of a run, all others are TOML"
-        mistakes.add(
-            (), f"{where}: {first['msg']}{message}" if where else f"{first['msg']}{message}"
-        )
+        where, wrong = first_of(error)
+        message = f"{wrong}; a .json file is the scenario.json of a run, all others are TOML"
+        mistakes.add((), f"{where}: {message}" if where else message)
         return None
     if isinstance(found.workload, Program):
         mistakes.add(("workload",), "a program is run again by mptcplab exec", "program")

@@ -26,6 +26,7 @@ from mptcplab.engine import LINKS_SAMPLES, read_samples
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
+from mptcplab.mistakes import first_of
 from mptcplab.records import Records, Samples
 from mptcplab.scenario import Scenario
 
@@ -202,10 +203,9 @@ def read_scenario(directory: Path) -> Scenario:
         content = read_json(directory / SCENARIO)
         return Scenario.model_validate_json(json.dumps(content))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(step) for step in first["loc"])
+        where, wrong = first_of(error)
         raise MptcplabError(
-            f"mptcplab: {directory / SCENARIO}: {where}: {first['msg']}; it was written by another "
+            f"mptcplab: {directory / SCENARIO}: {where}: {wrong}; it was written by another "
             "version, or changed: run it once more"
         ) from None
 

@@ -107,8 +107,12 @@ $(CHECKPATCH): $(KERNEL_SOURCE) | $(VENV)/.made
 
 lock: ## write the lock files anew with the newest versions (needs uv)
 	uv pip compile $(LOCK_OPTIONS) --extra build -o requirements.lock pyproject.toml
-	uv pip compile $(LOCK_OPTIONS) --extra build --extra dev -c requirements.lock \
-	    -o requirements-dev.lock pyproject.toml
+	uv pip compile $(LOCK_OPTIONS) --extra build --extra cluster -c requirements.lock \
+	    -o requirements-cluster.lock pyproject.toml
+	uv pip compile $(LOCK_OPTIONS) --extra build --extra cluster --extra dev \
+	    -c requirements-cluster.lock -o requirements-dev.lock pyproject.toml
+	uv pip compile $(LOCK_OPTIONS) --extra build --extra bench -c requirements.lock \
+	    -o requirements-bench.lock pyproject.toml
 
 # One version of each for every Python: figures must not depend on which Python is installed.
 LOCK_OPTIONS = --quiet --upgrade --generate-hashes --universal --python-version 3.11 \

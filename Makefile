@@ -40,7 +40,7 @@ demo: setup venv kernel ## set up everything and compare two schedulers on two p
 	    --scheduler default,roundrobin --duration 20s --repeat 3 --out $(DEMO_OUT)
 
 test: setup-test venv-dev kernel ## set up everything and run all tests
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
 
 accuracy: setup venv kernel ## measure what links do against what they are asked for; into docs/limitations.md
 	$(BIN)/python -m mptcplab.accuracy --docs docs/limitations.md

@@ -38,6 +38,7 @@ BUILD = "build.json"
 #: The document of the latest comparison in an output directory.
 DOCUMENT = "comparison.json"
 
+_RUNS = "runs"
 _PARTIAL = ".partial-"
 
 
@@ -56,13 +57,18 @@ def run_key(scenario: Scenario, kernel: KernelBuild, guest: Guest) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def place(key: str) -> str:
+    """The directory of a run, from that of the output on."""
+    return f"{_RUNS}/{key}"
+
+
 class Store:
     """The runs below one output directory."""
 
     def __init__(self, out: Path) -> None:
         """Raises MptcplabError if `out` cannot be made or written to."""
         self.out = out
-        self._runs = out / "runs"
+        self._runs = out / _RUNS
         make_directory(self._runs)
 
     def directory(self, key: str) -> Path:

@@ -273,24 +273,14 @@ def show(places: tuple[Path, ...], formats: tuple[str, ...], data: bool, out: Pa
     if out is not None:
         store.make_directory(out)
     for directory in dict.fromkeys(directories):
-        stored = store.read_run(directory)
-        try:
-            if stored.scenario.connections:
-                drawn = series.shared_series(stored.scenario, stored.samples, stored.queues())
-            else:
-                drawn = series.run_series(
-                    stored.scenario, stored.client, stored.server, stored.traces
-                )
-        except MptcplabError as error:
-            text = str(error).removeprefix("mptcplab: ")
-            raise MptcplabError(f"mptcplab: {directory}: {text}") from error
+        item, drawn = store.read_scenario(directory), store.read_series(directory)
         file = directory / "run" if out is None else out / directory.resolve().name
-        written = run_chart.write(stored.scenario, drawn, file, tuple(formats) or ("png",))
+        written = run_chart.write(item, drawn, file, tuple(formats) or ("png",))
         if data:
             written.append(file.with_name(f"{file.name}.csv"))
             store.write(written[-1], series.csv_text(drawn).encode())
         for each in written:
-            click.echo(f"{_title(stored.scenario)}: {each}")
+            click.echo(f"{_title(item)}: {each}")
 
 
 @cli.command("explain")

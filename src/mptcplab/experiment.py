@@ -66,6 +66,7 @@ def run_all(
     the others go on. Setting `cancel` ends the runs under way, keeps those that have ended, and
     raises RunCancelledError. `look` is for single runs, which this process makes itself.
     """
+    out.remove_abandoned()
     tasks = [
         work.task(
             scenario,

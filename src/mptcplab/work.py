@@ -41,6 +41,7 @@ from mptcplab import (
     recorded,
     records,
     report,
+    series,
     sharing,
     store,
     trace,
@@ -71,7 +72,7 @@ class Task:
 
     `modules` has the files of those of its schedulers that are a person's own, by name; `traces`
     what is played, by path and direction. With `out` the run is put into the store there; without,
-    it comes back.
+    it comes back. Without `keep_records` what is kept of the samples is their series.
     """
 
     key: str
@@ -82,6 +83,7 @@ class Task:
     traces: Mapping[tuple[str, str], trace.Source] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     out: Path | None = None
+    keep_records: bool = True
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,7 @@ def task(
     traces: Mapping[tuple[str, str], trace.Source] | None = None,
     limits: Limits | None = None,
     out: Path | None = None,
+    keep_records: bool = True,
 ) -> Task:
     """The task of one run; of `modules` and `traces` it takes what the scenario uses."""
     paths = {each.name for each in (*scenario.paths, *scenario.links)}
@@ -119,6 +122,7 @@ def task(
         {place: source for place, source in (traces or {}).items() if place[0] in paths},
         limits or Limits(),
         out,
+        keep_records,
     )
 
 
@@ -538,8 +542,11 @@ def _run_in(directory: Path, task: Task, watch: Watch) -> Done:
         run_metrics=measured,
         directory=store.place(task.key),
     )
-    store.keep_traces(directory, scenario, task.traces)
     entry |= about
+    if task.keep_records:
+        store.keep_traces(directory, scenario, task.traces)
+    else:
+        _keep_series(directory, task)
     store.write_json(directory / store.SCENARIO, scenario.model_dump(mode="json"))
     store.write_json(directory / store.BUILD, builds(task.kernel, task.guest))
     result = {name: value for name, value in entry.items() if name != "wall_s"}
@@ -550,6 +557,20 @@ def _run_in(directory: Path, task: Task, watch: Watch) -> Done:
     }
     store.write_json(directory / store.COST, cost)
     return Done(task.key, entry, cost)
+
+
+def _keep_series(directory: Path, task: Task) -> None:
+    """Of all that a run has left, keep what happened over time, on one grid."""
+    stored = store.StoredRun(
+        directory,
+        task.scenario,
+        engine.read_samples(task.scenario, directory),
+        task.traces,
+    )
+    found = stored.series()
+    for file in directory.iterdir():
+        file.unlink()
+    series.write(found, directory / store.SERIES)
 
 
 def _program_figures(

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from mptcplab import timeline, trace, work, workload
+from mptcplab import cost, trace, work
 from mptcplab.engine import Limits
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
@@ -81,7 +81,7 @@ def run_all(
     ]
     entries: list[Entry | None] = [None] * len(tasks)
     expected_s = {
-        task.key: _expected_virtual_s(scenario)
+        task.key: cost.expected_virtual_s(scenario)
         for task, scenario in zip(tasks, scenarios, strict=True)
     }
     all_s, ended_s, count = sum(expected_s[task.key] for task in tasks), 0.0, 0
@@ -101,17 +101,3 @@ def run_all(
 def _workers(jobs: int, look: Look) -> Workers:
     """For a single run at a time no other process has to start."""
     return InProcesses(jobs) if jobs > 1 else InThreads(1, look)
-
-
-def _expected_virtual_s(scenario: Scenario) -> float:
-    """A guess of how long a run takes in virtual time; only for progress."""
-    expected_ns = [0]
-    for pair in scenario.pairs():
-        one = scenario.alone(pair)
-        up_bps, down_bps = (
-            sum(rates[0][1] for rates in timeline.rates(one, way).values())
-            for way in ("up", "down")
-        )
-        own_ns = workload.expected_ns(one.workload, scenario.seed, up_bps, down_bps)
-        expected_ns.append(one.start_ns + own_ns)
-    return 2 + max(expected_ns) / 1e9

@@ -66,8 +66,12 @@ def size(scenario: Scenario) -> Size:
             sizes = (message.sizes[:1] for message in workload.messages(load, scenario.seed))
             packets += sum(size for each in sizes for size in each) / _PACKET_BYTES
     virtual_s = expected_virtual_s(scenario)
-    group = (scenario.scheduler.label, scenario.transport, scenario.workload.kind)
-    return Size(virtual_s, packets, group)
+    return Size(virtual_s, packets, group(scenario))
+
+
+def group(scenario: Scenario) -> tuple[str, ...]:
+    """What runs have in common that cost alike for their size."""
+    return scenario.scheduler.label, scenario.transport, scenario.workload.kind
 
 
 def expected_virtual_s(scenario: Scenario) -> float:
@@ -97,7 +101,7 @@ class Costs:
         self._group = np.array([groups[each.group] for each in sizes.values()], dtype=np.int64)
         self._took: dict[int, float] = {}
         self._fitted = 0
-        self._of_each = self._features @ _PRIOR
+        self._of_each: Floats = self._features @ _PRIOR
 
     def took(self, key: str, seconds: float) -> None:
         """A run has ended, after so many seconds."""

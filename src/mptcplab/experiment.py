@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from mptcplab import cost, trace, work
+from mptcplab import cost, kernel, scheduler, trace, work
 from mptcplab.engine import Limits
+from mptcplab.errors import MptcplabError
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
 from mptcplab.report import Entry
@@ -16,7 +17,7 @@ from mptcplab.scenario import Request, Scenario
 from mptcplab.store import Store
 from mptcplab.work import InProcesses, InThreads, Workers, builds, cpus, measure, own_cpu, run
 
-__all__ = ["baselines", "builds", "cpus", "measure", "own_cpu", "run", "run_all"]
+__all__ = ["baselines", "builds", "cpus", "measure", "modules", "own_cpu", "run", "run_all"]
 
 #: Told of every run that has ended: how many have, its scenario and its entry.
 Ended = Callable[[int, Scenario, Entry], None]
@@ -44,9 +45,23 @@ def baselines(request: Request) -> list[Scenario]:
     ]
 
 
+def modules(request: Request, built: KernelBuild) -> dict[str, Path]:
+    """A person's own schedulers, compiled: module files by the name of the scheduler.
+
+    Raises MptcplabError with the compiler's words, or if a file was changed after it was read.
+    """
+    found = {}
+    digests = {choice.name: choice.digest for choice in request.schedulers}
+    for name, file in request.sources.items():
+        found[name] = kernel.module(built, file).path
+        if scheduler.read(file, {}).digest != digests[name]:
+            raise MptcplabError(f"mptcplab: {file} was changed meanwhile; run it once more")
+    return found
+
+
 def run_all(
     scenarios: Sequence[Scenario],
-    kernel: KernelBuild,
+    built: KernelBuild,
     guest: Guest,
     out: Store,
     *,
@@ -70,7 +85,7 @@ def run_all(
     tasks = [
         work.task(
             scenario,
-            kernel,
+            built,
             guest,
             modules=modules,
             traces=traces,
@@ -89,6 +104,8 @@ def run_all(
         for done in work.performed(tasks, workers, cancel or threading.Event()):
             if done is not None:
                 number, result = done
+                if result.files is not None:
+                    work.unpack(result, out)
                 entries[number] = result.entry
                 ended_s += expected_s[result.key]
                 count += 1

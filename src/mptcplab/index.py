@@ -8,8 +8,10 @@ already nothing is read again. What sweeps varied is in OUT/points.parquet, by t
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -282,3 +284,82 @@ def _with_benefits(table: pl.DataFrame, points: pl.DataFrame) -> pl.DataFrame:
         .with_columns(aggregation_benefit=pl.coalesce("_benefit", "aggregation_benefit"))
         .drop("_benefit")
     )
+
+
+# Queries
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a query gave: the names of its columns, and its rows."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+
+
+def overview(table: pl.DataFrame) -> Answer:
+    """How many runs there are of each scheduler and congestion control, and what failed."""
+    import polars as pl
+
+    found = (
+        table.group_by("scheduler", "cc", "transport", "workload")
+        .agg(
+            runs=pl.len(),
+            seeds=pl.col("seed").n_unique(),
+            failed=(pl.col("status") != "ok").sum(),
+            goodput_mbit_median=pl.col("goodput_bps").median() / 1e6,
+            cpu_hours=(pl.col("user_s") + pl.col("system_s")).sum() / 3600,
+        )
+        .sort("workload", "transport", "scheduler", "cc")
+    )
+    return Answer(tuple(found.columns), found.rows())
+
+
+def query(out: Path, sql: str, parquet: Path | None = None) -> Answer:
+    """Ask the tables `runs` and `series` of a store, in SQL as DuckDB has it.
+
+    With `parquet` the answer goes into that file and none is given. Raises MptcplabError, with
+    DuckDB's words for what is wrong in the query.
+    """
+    import duckdb
+
+    read(out)
+    database = duckdb.connect()
+    try:
+        database.execute(f"CREATE VIEW runs AS SELECT * FROM read_parquet({_quoted(out / TABLE)})")
+        # to name all files takes a while, where there are many
+        if re.search(r"\bseries\b", sql, re.IGNORECASE):
+            database.execute(f"CREATE VIEW series AS {_series(out)}")
+        if parquet is not None:
+            partial = parquet.with_name(f".partial-{parquet.name}")
+            try:
+                database.sql(sql).write_parquet(str(partial))
+                partial.replace(parquet)
+            finally:
+                partial.unlink(missing_ok=True)
+            return Answer((), [])
+        found = database.execute(sql)
+        columns = tuple(column[0] for column in found.description or ())
+        return Answer(columns, found.fetchall())
+    except duckdb.Error as error:
+        raise MptcplabError(f"mptcplab: the query cannot be answered: {error}") from None
+    except OSError as error:
+        raise MptcplabError(f"mptcplab: cannot write {parquet}: {error.strerror}") from None
+    finally:
+        database.close()
+
+
+def _series(out: Path) -> str:
+    """The query that makes one table of the series of all runs that have them as a file."""
+    if next((out / "runs").glob(f"[!.]*/{store.SERIES}"), None) is None:
+        raise MptcplabError(
+            f"mptcplab: {out}: no run keeps its series as a table; those of mptcplab sweep do, but "
+            "with --keep-records"
+        )
+    pattern = _quoted(out / "runs" / "*" / store.SERIES)
+    key = r"regexp_extract(filename, 'runs/([^/]+)/', 1)"
+    return f"SELECT {key} AS key, * EXCLUDE filename FROM read_parquet({pattern}, filename = true)"
+
+
+def _quoted(path: Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"

@@ -197,7 +197,7 @@ def filled(template: Mapping[str, Any], point: Point) -> dict[str, Any]:
     table = copy.deepcopy(fill_in(template, point))
     assert isinstance(table, dict)
     for name, value in point.items():
-        if "." in name or (name in _SETTABLE and name not in _used(template)):
+        if "." in name or (name in _SETTABLE and name not in used(template)):
             _put(table, name, value)
     return table
 
@@ -206,8 +206,19 @@ def filled(template: Mapping[str, Any], point: Point) -> dict[str, Any]:
 _SETTABLE = ("scheduler", "cc", "transport", "send_buffer", "receive_buffer", "sample_interval")
 
 
-def _used(template: Any) -> set[str]:
-    return {name for _, text in texts(template, "") for name in names_in(text)}
+def used(template: Mapping[str, Any]) -> set[str]:
+    """The names that the formulas of a template use."""
+    found: set[str] = set()
+    for key, text in texts(template, ""):
+        found.update(Formula(text).names if key.endswith(f".{IF}") else names_in(text))
+    return found
+
+
+def settable(space: Space) -> set[str]:
+    """The names of axes that do something without a formula in the template: keys, and cases."""
+    case_names = {CASE, *(key for case in space.case for key in case)}
+    conditions = Formula(space.where).names if space.where else ()
+    return {*_SETTABLE, *case_names, *conditions}
 
 
 def _put(table: dict[str, Any], key: str, value: Any) -> None:

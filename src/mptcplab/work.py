@@ -90,13 +90,15 @@ class Task:
 class Done:
     """What became of a task: the entry of its run (see `report.run_entry`), and what it cost.
 
-    `cost` is what `cost.json` has, empty for a run that failed. `files` is the run's directory, as
-    `pack` makes it, if the task had no store to put it into.
+    `cost` is what `cost.json` has, empty for a run that failed, and `took_s` for how long it kept
+    its worker busy, which is a little more than the run. `files` is the run's directory, as `pack`
+    makes it, if the task had no store to put it into.
     """
 
     key: str
     entry: Entry
     cost: Mapping[str, float] = field(default_factory=dict)
+    took_s: float = 0.0
     files: bytes | None = None
 
 
@@ -134,13 +136,16 @@ def perform(task: Task, watch: Watch | None = None) -> Done:
     watch = watch or Watch()
     if watch.cancel.is_set():
         raise RunCancelledError
+    started = time.monotonic()
     try:
         if task.out is not None:
             with Store(task.out).new_run(task.key) as directory:
-                return _run_in(directory, task, watch)
-        with tempfile.TemporaryDirectory(prefix=f"mptcplab-{task.key}-") as name:
-            done = _run_in(Path(name), task, watch)
-            return replace(done, files=pack(Path(name)))
+                done = _run_in(directory, task, watch)
+        else:
+            with tempfile.TemporaryDirectory(prefix=f"mptcplab-{task.key}-") as name:
+                done = _run_in(Path(name), task, watch)
+                done = replace(done, files=pack(Path(name)))
+        return replace(done, took_s=time.monotonic() - started)
     except RunCancelledError:
         raise
     except (MptcplabError, OSError) as error:  # OSError: the disk was full before or after the run

@@ -70,7 +70,7 @@ from mptcplab.engine import Limits, RunCancelledError, Watch
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.report import Document, Entry
 from mptcplab.scenario import Flags, Request, Scenario
-from mptcplab.store import DOCUMENT, Store, write_json
+from mptcplab.store import DOCUMENT, Store
 from mptcplab.sweep import How
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -217,7 +217,7 @@ def _scenario_options(command: F) -> F:
 def run(file: Path | None, **options: Any) -> None:
     """Run one scenario, from a FILE, from flags, or from a file with flags that override it."""
     request = _request(file, options, single=True)
-    _execute(request, [], options)
+    _execute(request, options, baseline=False)
 
 
 _dry_run_option = click.option(
@@ -288,7 +288,7 @@ def compare(
     if dry_run or axes:
         raise click.UsageError("--dry-run is for --sweep, and --plan is for a single setting")
     request = _request(file, options, single=False)
-    _execute(request, experiment.baselines(request) if baseline else [], options)
+    _execute(request, options, baseline=baseline)
 
 
 @cli.command("sweep")
@@ -1030,7 +1030,7 @@ def _request(file: Path | None, options: dict[str, Any], *, single: bool) -> Req
     return scenario.load_file(file, flags, single=single)
 
 
-def _execute(request: Request, baselines: list[Scenario], options: dict[str, Any]) -> None:
+def _execute(request: Request, options: dict[str, Any], *, baseline: bool) -> None:
     """Run everything, store it, and show it; exit status 1 if a run failed."""
     runs = request.runs()
     if options["only_plan"]:
@@ -1040,33 +1040,24 @@ def _execute(request: Request, baselines: list[Scenario], options: dict[str, Any
         return
 
     lab_kernel, lab_guest = _builds()
-    modules = experiment.modules(request, lab_kernel)
     out: Path = options["out"]
-    runs_store = Store(out)
-    everything = [*baselines, *runs]
-    with _interruptible() as cancel, _progress(len(everything)) as (progress, ended):
-        entries = experiment.run_all(
-            everything,
+    count = len(runs) + (len(experiment.baselines(request)) if baseline else 0)
+    with _interruptible() as cancel, _progress(count) as (progress, ended):
+        document = experiment.compare(
+            request,
             lab_kernel,
             lab_guest,
-            runs_store,
-            modules=modules,
-            traces=request.traces,
+            Store(out),
+            baseline=baseline,
             jobs=options["jobs"],
             limits=Limits(wall_s=options["wall_limit"]),
             progress=progress,
             ended=ended,
             cancel=cancel,
         )
-    document = report.document(
-        entries[len(baselines) :],
-        entries[: len(baselines)],
-        experiment.builds(lab_kernel, lab_guest),
-        request.base,
-    )
-    write_json(out / DOCUMENT, document)
     pictures = [*chart.write_overview(document, out), *chart.write_chart(document, out)]
     _show(document, pictures, out, as_json=options["as_json"])
+    entries = (*document["runs"], *document["baselines"])
     if any(entry["status"] != "ok" for entry in entries):
         sys.exit(MptcplabError.exit_status)
 

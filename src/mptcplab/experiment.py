@@ -7,17 +7,27 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from mptcplab import cost, kernel, scheduler, trace, work
+from mptcplab import cost, kernel, report, scheduler, trace, work
 from mptcplab.engine import Limits
 from mptcplab.errors import MptcplabError
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
-from mptcplab.report import Entry
+from mptcplab.report import Document, Entry
 from mptcplab.scenario import Request, Scenario
-from mptcplab.store import Store
+from mptcplab.store import DOCUMENT, Store, write_json
 from mptcplab.work import InProcesses, InThreads, Workers, builds, cpus, measure, own_cpu, run
 
-__all__ = ["baselines", "builds", "cpus", "measure", "modules", "own_cpu", "run", "run_all"]
+__all__ = [
+    "baselines",
+    "builds",
+    "compare",
+    "cpus",
+    "measure",
+    "modules",
+    "own_cpu",
+    "run",
+    "run_all",
+]
 
 #: Told of every run that has ended: how many have, its scenario and its entry.
 Ended = Callable[[int, Scenario, Entry], None]
@@ -57,6 +67,41 @@ def modules(request: Request, built: KernelBuild) -> dict[str, Path]:
         if scheduler.read(file, {}).digest != digests[name]:
             raise MptcplabError(f"mptcplab: {file} was changed meanwhile; run it once more")
     return found
+
+
+def compare(
+    request: Request,
+    built: KernelBuild,
+    guest: Guest,
+    out: Store,
+    *,
+    baseline: bool = True,
+    jobs: int,
+    limits: Limits | None = None,
+    progress: Progress = lambda _share: None,
+    ended: Ended = lambda _count, _scenario, _entry: None,
+    cancel: threading.Event | None = None,
+) -> Document:
+    """Make all runs of a request, and its baselines; gives the document, which `out` has, too."""
+    alone = baselines(request) if baseline else []
+    entries = run_all(
+        [*alone, *request.runs()],
+        built,
+        guest,
+        out,
+        modules=modules(request, built),
+        traces=request.traces,
+        jobs=jobs,
+        limits=limits,
+        progress=progress,
+        ended=ended,
+        cancel=cancel,
+    )
+    document = report.document(
+        entries[len(alone) :], entries[: len(alone)], builds(built, guest), request.base
+    )
+    write_json(out.out / DOCUMENT, document)
+    return document
 
 
 def run_all(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,9 @@ from mptcplab.records import Records, Samples, path_indices, select
 from mptcplab.scenario import Scenario
 from mptcplab.scheduler import DEFAULT
 from mptcplab.trace import SINR, Source, TraceError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -234,7 +237,12 @@ COLUMNS = (
 
 
 def write(run: RunSeries, file: Path) -> None:
-    """Write series as Parquet: COLUMNS, of which the first ones say what a row is of.
+    """Write series as Parquet, as `to_table` has them."""
+    to_table(run).write_parquet(file, compression="zstd")
+
+
+def to_table(run: RunSeries) -> pl.DataFrame:
+    """Series as a table: COLUMNS, of which the first ones say what a row is of.
 
     Values are in the unit that ends the metric's name, as floats of 32 bits; null where there is
     none. `scale` and `unit` are what a panel shows them in.
@@ -265,7 +273,7 @@ def write(run: RunSeries, file: Path) -> None:
                     pl.all(),
                 )
             )
-    pl.concat(frames).write_parquet(file, compression="zstd")
+    return pl.concat(frames)
 
 
 def read(file: Path) -> RunSeries:

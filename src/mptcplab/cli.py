@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, TypeVar
@@ -25,6 +27,7 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
+from rich.table import Table
 
 from mptcplab import (
     __version__,
@@ -40,6 +43,7 @@ from mptcplab import (
     experiment,
     explain,
     guest,
+    index,
     kernel,
     literal,
     palette,
@@ -59,13 +63,15 @@ from mptcplab import (
     scheduler,
     series,
     store,
+    sweep,
 )
 from mptcplab.collection import collect
 from mptcplab.engine import Limits, RunCancelledError, Watch
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.report import Document, Entry
 from mptcplab.scenario import Flags, Request, Scenario
-from mptcplab.store import DOCUMENT, Store, write_json
+from mptcplab.store import DOCUMENT, Store
+from mptcplab.sweep import How
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -73,6 +79,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_OUT = Path("mptcplab-out")
 _SPEC = "NAME[:PARAM=VALUE...]"
 _SHARE_THAT_TELLS = 0.02
+_LINE_EVERY_S = 10.0
+_WIDE = 10_000
 _PROGRAM = "mptcplab.program"
 # Of the scenario's options, those that hold also where a program is the workload.
 _TESTBED = (
@@ -209,7 +217,30 @@ def _scenario_options(command: F) -> F:
 def run(file: Path | None, **options: Any) -> None:
     """Run one scenario, from a FILE, from flags, or from a file with flags that override it."""
     request = _request(file, options, single=True)
-    _execute(request, [], options)
+    _execute(request, options, baseline=False)
+
+
+_dry_run_option = click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Say how many runs there are, how many are stored already, and how long the rest takes.",
+)
+_jobs_option = click.option(
+    "--jobs",
+    "-j",
+    type=click.IntRange(1, 1024),
+    default=lambda: len(experiment.cpus()),
+    show_default="one per CPU",
+    help="Runs at the same time.",
+)
+_out_option = click.option(
+    "--out",
+    "-o",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=DEFAULT_OUT,
+    show_default=True,
+    help="Directory of the runs.",
+)
 
 
 @cli.command()
@@ -225,8 +256,19 @@ def run(file: Path | None, **options: Any) -> None:
     default=True,
     help="Also run plain TCP over each path alone, which the aggregation benefit needs.  [yes]",
 )
+@click.option(
+    "--sweep",
+    "axes",
+    multiple=True,
+    metavar="KEY=VALUES",
+    help="Run all of it with each value of a key: path.lte.delay=10ms,20ms or 10ms..160ms:log5 "
+    "(five, by factors), :5 (evenly), :+10ms (by steps); several are a grid; docs/sweep.md.",
+)
+@_dry_run_option
 @_scenario_options
-def compare(file: Path | None, baseline: bool, **options: Any) -> None:
+def compare(
+    file: Path | None, baseline: bool, axes: tuple[str, ...], dry_run: bool, **options: Any
+) -> None:
     """Compare schedulers, or congestion controls, on the same paths with the same seeds: a table
     and a picture.
 
@@ -236,9 +278,186 @@ def compare(file: Path | None, baseline: bool, **options: Any) -> None:
     mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms,queue=200,loss=0.1% \\
         --scheduler default,roundrobin --duration 20s --repeat 5
     mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms --cc reno,lia,olia
+    mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms --sweep path.lte.delay=10ms,40ms
     """
+    if axes and not options["only_plan"]:
+        given = sweep.from_flags(file, _flags(options), axes, baselines=baseline)
+        how = How(jobs=options["jobs"], limits=Limits(wall_s=options["wall_limit"]))
+        _sweep(given, how, options["out"], dry_run=dry_run, as_json=options["as_json"])
+        return
+    if dry_run or axes:
+        raise click.UsageError("--dry-run is for --sweep, and --plan is for a single setting")
     request = _request(file, options, single=False)
-    _execute(request, experiment.baselines(request) if baseline else [], options)
+    _execute(request, options, baseline=baseline)
+
+
+@cli.command("sweep")
+@click.argument("file", type=click.Path(path_type=Path))
+@_dry_run_option
+@click.option("--no-cache", "again", is_flag=True, help="Also run what is stored already.")
+@click.option("--retry-failed", is_flag=True, help="Also run what failed before.")
+@click.option(
+    "--fail-fast/--keep-going",
+    default=False,
+    help="Stop at the first run that fails.  [keep going]",
+)
+@click.option("--keep-records", is_flag=True, help="Keep all records, not only their series.")
+@click.option(
+    "--wall-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    default=Limits.wall_s,
+    show_default=True,
+    help="End a run that takes longer, in seconds.",
+)
+@_jobs_option
+@_out_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document, nothing else.")
+def sweep_command(
+    file: Path,
+    dry_run: bool,
+    again: bool,
+    retry_failed: bool,
+    fail_fast: bool,
+    keep_records: bool,
+    wall_limit: float,
+    jobs: int,
+    out: Path,
+    as_json: bool,
+) -> None:
+    """Run a scenario again and again, with values that change as FILE says: a grid, ranges, points
+    that fill a space. docs/sweep.md.
+
+    What is stored already is not run again, so that what was interrupted goes on.
+
+    \b
+    mptcplab sweep sweep.toml --dry-run
+    mptcplab sweep sweep.toml
+    mptcplab results query 'SELECT scheduler, median(goodput_bps) FROM runs GROUP BY 1'
+    """
+    how = How(
+        jobs=jobs,
+        keep_records=keep_records,
+        again=again,
+        retry_failed=retry_failed,
+        fail_fast=fail_fast,
+        limits=Limits(wall_s=wall_limit),
+    )
+    _sweep(sweep.load(file), how, out, dry_run=dry_run, as_json=as_json)
+
+
+def _sweep(given: sweep.Given, how: How, out: Path, *, dry_run: bool, as_json: bool) -> None:
+    """Run a sweep, or say what it would be; exit status 1 if a run failed."""
+    lab_kernel, lab_guest = _builds()
+    planned = sweep.plan(given, scheduler.known(), lab_kernel, lab_guest)
+    if dry_run:
+        expected = sweep.dry_run(planned, out, how)
+        click.echo(json.dumps(asdict(expected), indent=1) if as_json else expected.text())
+        return
+    runs_store = Store(out)
+    with _interruptible() as cancel, _sweeping() as show:
+        outcome = sweep.run(planned, runs_store, how, show=show, cancel=cancel)
+    table = index.read(out)
+    summary = sweep.summary(planned, table)
+    if as_json:
+        click.echo(json.dumps(asdict(outcome) | {"schedulers": summary}, indent=1))
+    else:
+        Console().print(sweep.summary_table(summary))
+        click.echo(sweep.closing(outcome, out))
+    if outcome.reasons:
+        sys.exit(MptcplabError.exit_status)
+
+
+@contextmanager
+def _sweeping() -> Iterator[Callable[[sweep.Standing], None]]:
+    """A bar with rate, failures and time left on a terminal, else a line now and then."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        last = -1.0
+
+        def line(standing: sweep.Standing) -> None:
+            nonlocal last
+            now = time.monotonic()
+            if standing.ended == standing.total or now - last > _LINE_EVERY_S:
+                last = now
+                _say(standing.text())
+
+        yield line
+        return
+    columns = (BarColumn(), TextColumn("{task.fields[text]}"))
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("sweep", total=1, text="")
+
+        def moved(standing: sweep.Standing) -> None:
+            bar.update(task, completed=standing.ended, total=standing.total, text=standing.text())
+
+        yield moved
+
+
+@cli.group("results")
+def results_group() -> None:
+    """All runs of an output directory as one table: OUT/runs.parquet, docs/results-store.md."""
+
+
+@results_group.command("list")
+@_out_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document, nothing else.")
+def results_list(out: Path, as_json: bool) -> None:
+    """List how many runs there are of what, and what failed."""
+    found = index.overview(index.read(out))
+    _show_answer(found, "json" if as_json else "table")
+
+
+@results_group.command("query")
+@click.argument("sql", metavar="SQL")
+@_out_option
+@click.option("--csv", "form", flag_value="csv", help="Print CSV.")
+@click.option("--json", "form", flag_value="json", help="Print a JSON document: a list of rows.")
+@click.option(
+    "--parquet",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the answer as Parquet instead.",
+)
+def results_query(sql: str, out: Path, form: str | None, parquet: Path | None) -> None:
+    """Ask the tables runs and series, in SQL as DuckDB has it.
+
+    \b
+    mptcplab results query 'SELECT scheduler, median(goodput_bps)/1e6 FROM runs GROUP BY 1'
+    """
+    if parquet is not None and form:
+        raise click.UsageError("--parquet writes a file; leave out --csv and --json")
+    answer = index.query(out, sql, parquet)
+    if parquet is not None:
+        click.echo(f"written: {parquet}")
+    else:
+        _show_answer(answer, form or "table")
+
+
+def _show_answer(answer: index.Answer, form: str) -> None:
+    if form == "json":
+        rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+        click.echo(json.dumps(rows, indent=1, default=str))
+    elif form == "csv":
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(answer.columns)
+        writer.writerows(answer.rows)
+    else:
+        table = Table(box=report.RULE, pad_edge=False)
+        for name, column in zip(answer.columns, zip(*answer.rows, strict=True), strict=False):
+            number = all(isinstance(value, int | float | None) for value in column)
+            table.add_column(name, justify="right" if number else "left", overflow="fold")
+        for name in answer.columns[len(table.columns) :]:
+            table.add_column(name)
+        for row in answer.rows:
+            table.add_row(*(_cell(value) for value in row))
+        # what goes into a file or a pipe is not folded
+        Console(width=None if sys.stdout.isatty() else _WIDE).print(table)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 @cli.command()
@@ -273,24 +492,14 @@ def show(places: tuple[Path, ...], formats: tuple[str, ...], data: bool, out: Pa
     if out is not None:
         store.make_directory(out)
     for directory in dict.fromkeys(directories):
-        stored = store.read_run(directory)
-        try:
-            if stored.scenario.connections:
-                drawn = series.shared_series(stored.scenario, stored.samples, stored.queues())
-            else:
-                drawn = series.run_series(
-                    stored.scenario, stored.client, stored.server, stored.traces
-                )
-        except MptcplabError as error:
-            text = str(error).removeprefix("mptcplab: ")
-            raise MptcplabError(f"mptcplab: {directory}: {text}") from error
+        item, drawn = store.read_scenario(directory), store.read_series(directory)
         file = directory / "run" if out is None else out / directory.resolve().name
-        written = run_chart.write(stored.scenario, drawn, file, tuple(formats) or ("png",))
+        written = run_chart.write(item, drawn, file, tuple(formats) or ("png",))
         if data:
             written.append(file.with_name(f"{file.name}.csv"))
             store.write(written[-1], series.csv_text(drawn).encode())
         for each in written:
-            click.echo(f"{_title(stored.scenario)}: {each}")
+            click.echo(f"{_title(item)}: {each}")
 
 
 @cli.command("explain")
@@ -425,7 +634,7 @@ def exec_command(file: Path | None, server: str, time_limit: str | None, **optio
         return
 
     lab_kernel, lab_guest = _builds()
-    modules = _modules(request, lab_kernel)
+    modules = experiment.modules(request, lab_kernel)
     out: Path = options["out"]
     with _outputs() as (outputs, cancel):
         (entry,) = experiment.run_all(
@@ -474,7 +683,7 @@ def shell_command(file: Path | None, server: str, time_limit: str | None, **opti
         return
 
     lab_kernel, lab_guest = _builds()
-    modules = _modules(request, lab_kernel)
+    modules = experiment.modules(request, lab_kernel)
     with tempfile.TemporaryDirectory(prefix="mptcplab-shell-") as name, _outputs() as shown:
         outputs, cancel = shown
         directory = Path(name)
@@ -809,15 +1018,19 @@ def papers_publish(directory: Path, out: Path) -> None:
         click.echo(f"written: {file}")
 
 
-def _request(file: Path | None, options: dict[str, Any], *, single: bool) -> Request:
+def _flags(options: dict[str, Any]) -> Flags:
     names = Flags.__dataclass_fields__
-    flags = Flags(**{name: value for name, value in options.items() if name in names})
+    return Flags(**{name: value for name, value in options.items() if name in names})
+
+
+def _request(file: Path | None, options: dict[str, Any], *, single: bool) -> Request:
+    flags = _flags(options)
     if file is None:
         return scenario.from_flags(flags, single=single)
     return scenario.load_file(file, flags, single=single)
 
 
-def _execute(request: Request, baselines: list[Scenario], options: dict[str, Any]) -> None:
+def _execute(request: Request, options: dict[str, Any], *, baseline: bool) -> None:
     """Run everything, store it, and show it; exit status 1 if a run failed."""
     runs = request.runs()
     if options["only_plan"]:
@@ -827,33 +1040,24 @@ def _execute(request: Request, baselines: list[Scenario], options: dict[str, Any
         return
 
     lab_kernel, lab_guest = _builds()
-    modules = _modules(request, lab_kernel)
     out: Path = options["out"]
-    runs_store = Store(out)
-    everything = [*baselines, *runs]
-    with _interruptible() as cancel, _progress(len(everything)) as (progress, ended):
-        entries = experiment.run_all(
-            everything,
+    count = len(runs) + (len(experiment.baselines(request)) if baseline else 0)
+    with _interruptible() as cancel, _progress(count) as (progress, ended):
+        document = experiment.compare(
+            request,
             lab_kernel,
             lab_guest,
-            runs_store,
-            modules=modules,
-            traces=request.traces,
+            Store(out),
+            baseline=baseline,
             jobs=options["jobs"],
             limits=Limits(wall_s=options["wall_limit"]),
             progress=progress,
             ended=ended,
             cancel=cancel,
         )
-    document = report.document(
-        entries[len(baselines) :],
-        entries[: len(baselines)],
-        experiment.builds(lab_kernel, lab_guest),
-        request.base,
-    )
-    write_json(out / DOCUMENT, document)
     pictures = [*chart.write_overview(document, out), *chart.write_chart(document, out)]
     _show(document, pictures, out, as_json=options["as_json"])
+    entries = (*document["runs"], *document["baselines"])
     if any(entry["status"] != "ok" for entry in entries):
         sys.exit(MptcplabError.exit_status)
 
@@ -913,20 +1117,6 @@ def _builds() -> tuple[kernel.KernelBuild, guest.Guest]:
     """
     doctor.require(*doctor.RUN_CHECKS)
     return kernel.build(), guest.build()
-
-
-def _modules(request: Request, lab_kernel: kernel.KernelBuild) -> dict[str, Path]:
-    """A person's own schedulers, compiled: module files by the name of the scheduler.
-
-    Raises MptcplabError with the compiler's words, or if a file was changed after it was read.
-    """
-    modules = {}
-    digests = {choice.name: choice.digest for choice in request.schedulers}
-    for name, file in request.sources.items():
-        modules[name] = kernel.module(lab_kernel, file).path
-        if scheduler.read(file, {}).digest != digests[name]:
-            raise MptcplabError(f"mptcplab: {file} was changed meanwhile; run it once more")
-    return modules
 
 
 def _title(item: Scenario) -> str:

@@ -128,6 +128,7 @@ def explain(directory: Path) -> Explanation:
             f"mptcplab: {directory}: it has several connections, or links that paths share; what a "
             "path could carry hangs on the others there, and is not explained"
         )
+    store.require_records(directory)
     guest = _read(directory / engine.GUEST_OUTCOME, json.loads)
     client = records.read_samples(directory / engine.CLIENT_SAMPLES)
     server = records.read_samples(directory / engine.SERVER_SAMPLES)

@@ -22,7 +22,7 @@ from mptcplab.metrics import RUN_METRICS
 from mptcplab.recorded import measured_way
 from mptcplab.report import compared, ended_well, shown_metrics
 from mptcplab.schema import Metric
-from mptcplab.series import Floats, run_series
+from mptcplab.series import Floats
 
 #: In which unit a metric is shown, by that of its definition: the name and what to divide by.
 SHOWN_UNITS = {"bit/s": ("Mbit/s", 1e6), "bytes": ("KiB", 1024.0)}
@@ -329,15 +329,14 @@ def has_series(run: Found) -> bool:
     return (
         run.entry["status"] == "ok"
         and run.directory is not None
-        and (run.directory / CLIENT_SAMPLES).exists()
+        and store.has_series(run.directory)
         and "no_figures" not in run.entry
     )
 
 
 def _series(run: Found) -> tuple[list[float], list[float]]:
     assert run.directory is not None, "first_runs gives those with files"
-    stored = store.read_run(run.directory)
-    found = run_series(stored.scenario, stored.client, stored.server)
+    found = store.read_series(run.directory)
     goodput = found.panels[0]
     return found.edges_ns.tolist(), (goodput.series[0].values / goodput.scale).tolist()
 
@@ -347,9 +346,9 @@ def _distributions(group: Group) -> Iterator[Lines]:
     messages: dict[str, list[Floats]] = {}
     waiting: dict[str, list[Floats]] = {}
     for run in group.runs:
-        if not has_series(run):
+        # of a swept run this is not kept
+        if not has_series(run) or run.directory is None or not store.has_records(run.directory):
             continue
-        assert run.directory is not None, "it has series"
         scheduler = run.entry["scheduler"]
         if (run.directory / MESSAGES).exists():
             guest = store.read_json(run.directory / GUEST_OUTCOME)

@@ -31,7 +31,7 @@ from mptcplab.records import DECISIONS
 from mptcplab.report import by_seed, compared, ended_well, shown_metrics
 from mptcplab.report_charts import METRICS, Bars, Chart, Heat, Line, Lines, Shares, has_series
 from mptcplab.scenario import Direction, Scenario
-from mptcplab.series import Floats, Panel, RunSeries, Series, decision_panels, run_series
+from mptcplab.series import Floats, Panel, RunSeries, Series, decision_panels
 
 _DIGITS = 4  # of a value in the page: more cannot be seen, and take space
 _SERIES_DIGITS = 3
@@ -646,18 +646,20 @@ def _heat(chart: Heat) -> _Json:
 
 def _run_data(run: Found) -> _Json:
     assert run.directory is not None, "it has series"
-    stored = store.read_run(run.directory)
-    over_time = run_series(stored.scenario, stored.client, stored.server, stored.traces)
-    decided = decision_panels(stored.scenario, stored.client, stored.server, over_time.edges_ns)
+    over_time = store.read_series(run.directory)
+    decided: list[Panel] = []
+    stored = store.read_run(run.directory) if store.has_records(run.directory) else None
+    if stored is not None:
+        decided = decision_panels(stored.scenario, stored.client, stored.server, over_time.edges_ns)
     # an axis of rows needs one: where nothing was counted there is nothing to see
     panels = [
         panel
         for panel in (*over_time.panels, *decided)
         if any(panel.kind == "lines" or series.values.any() for series in panel.series)
     ]
-    data: _Json = {"figure": _run_figure(stored.scenario, over_time, panels)}
+    data: _Json = {"figure": _run_figure(run.scenario, over_time, panels)}
     for name in (CLIENT_DECISIONS, SERVER_DECISIONS):
-        if (run.directory / name).exists():
+        if stored is not None and (run.directory / name).exists():
             begin_ns = int(stored.client.connection["time_ns"][0])
             samples = stored.client if name == CLIENT_DECISIONS else stored.server
             paths = _paths_of_subflows(stored.scenario, samples)

@@ -484,6 +484,21 @@ def from_table(
     return _request(Flags(), mistakes, known, single, folder)
 
 
+def table_of(file: FilePath | None, flags: Flags) -> tuple[dict[str, Any], FilePath]:
+    """What a scenario file and flags say, as one table that `from_table` takes, and its folder.
+
+    Raises InputError with every mistake in the form; what it means is not looked at.
+    """
+    mistakes = Mistakes("the command line" if file is None else printable(str(file)))
+    if file is not None:
+        mistakes.data = _read_toml(file, mistakes)
+    mistakes.stop_if_any()
+    _merge(flags, mistakes)
+    mistakes.stop_if_any()
+    own = file is None or flags.path or "/" in (flags.scheduler or "")
+    return mistakes.data, FilePath() if own or file is None else file.parent
+
+
 def from_flags(
     flags: Flags, *, known: Mapping[str, Scheduler] | None = None, single: bool = False
 ) -> Request:

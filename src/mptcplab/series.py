@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,9 @@ from mptcplab.records import Records, Samples, path_indices, select
 from mptcplab.scenario import Scenario
 from mptcplab.scheduler import DEFAULT
 from mptcplab.trace import SINR, Source, TraceError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -223,6 +227,85 @@ def csv_text(run: RunSeries) -> str:
                     columns[".".join(filter(None, name))] = _cells(values)
     rows = [",".join(columns), *(",".join(row) for row in zip(*columns.values(), strict=True))]
     return "\n".join(rows) + "\n"
+
+
+#: The columns of the file that keeps series: a row for each bin of each series.
+COLUMNS = (
+    *("panel", "unit", "scale", "kind", "side", "metric", "path", "what"),
+    *("begin_ns", "end_ns", "value", "low", "high"),
+)
+
+
+def write(run: RunSeries, file: Path) -> None:
+    """Write series as Parquet, as `to_table` has them."""
+    to_table(run).write_parquet(file, compression="zstd")
+
+
+def to_table(run: RunSeries) -> pl.DataFrame:
+    """Series as a table: COLUMNS, of which the first ones say what a row is of.
+
+    Values are in the unit that ends the metric's name, as floats of 32 bits; null where there is
+    none. `scale` and `unit` are what a panel shows them in.
+    """
+    import polars as pl  # not needed by most commands
+
+    frames = []
+    begin, end = run.edges_ns[:-1], run.edges_ns[1:]
+    for panel in run.panels:
+        for each in panel.series:
+            about = (panel.title, panel.unit, panel.scale, panel.kind, panel.side)
+            frame = pl.DataFrame(
+                {
+                    "begin_ns": begin,
+                    "end_ns": end,
+                    "value": each.values,
+                    "low": np.full(len(begin), np.nan) if each.low is None else each.low,
+                    "high": np.full(len(begin), np.nan) if each.high is None else each.high,
+                }
+            ).with_columns(pl.col("value", "low", "high").fill_nan(None).cast(pl.Float32))
+            texts = zip(COLUMNS, (*about, each.metric, each.path, each.what), strict=False)
+            frames.append(
+                frame.select(
+                    *(
+                        pl.lit(value, pl.Float64 if name == "scale" else pl.String).alias(name)
+                        for name, value in texts
+                    ),
+                    pl.all(),
+                )
+            )
+    return pl.concat(frames)
+
+
+def read(file: Path) -> RunSeries:
+    """Series as `write` wrote them. Raises MptcplabError, naming the file, if they cannot be."""
+    import polars as pl
+
+    try:
+        table = pl.read_parquet(file)
+        about = COLUMNS[: COLUMNS.index("begin_ns")]
+        panels: dict[tuple[Any, ...], list[Series]] = {}
+        edges = np.zeros(1, np.int64)
+        for key, rows in table.group_by(*about, maintain_order=True):
+            *panel, metric, path, what = key
+            values, low, high = (
+                rows[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
+                for name in ("value", "low", "high")
+            )
+            if np.isnan(low).all():
+                found = Series(str(metric), path, values, what=what)
+            else:
+                found = Series(str(metric), path, values, low, high, what)
+            panels.setdefault(tuple(panel), []).append(found)
+            edges = np.append(rows["begin_ns"].to_numpy(), rows["end_ns"].to_numpy()[-1])
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise MptcplabError(f"mptcplab: {file}: no series can be read: {error}") from None
+    return RunSeries(
+        edges,
+        tuple(
+            Panel(title, unit, tuple(found), scale, kind, side)
+            for (title, unit, scale, kind, side), found in panels.items()
+        ),
+    )
 
 
 def _cells(values: Floats) -> list[str]:

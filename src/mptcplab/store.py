@@ -4,14 +4,17 @@
 The key is a hash of everything that a run depends on: the resolved scenario with its seed, and
 the builds of kernel and guest. `result.json` and the records of a key are always the same bytes;
 `cost.json` has what is wall-clock. The traces that were played lie in `traces/`, and `traces.json`
-says which was played where, and how.
+says which was played where, and how. A run of a sweep has `series.parquet` instead of records and
+traces. Runs that failed are `OUT/failed/KEY.json`, with the reason, until they succeed.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -21,23 +24,27 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from mptcplab import records, trace
-from mptcplab.engine import LINKS_SAMPLES, read_samples
+from mptcplab import records, series, trace
+from mptcplab.engine import CLIENT_SAMPLES, LINKS_SAMPLES, read_samples
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
 from mptcplab.mistakes import first_of
 from mptcplab.records import Records, Samples
 from mptcplab.scenario import Scenario
+from mptcplab.series import RunSeries
 
 RESULT = "result.json"
 COST = "cost.json"
 SCENARIO = "scenario.json"
 TRACES = "traces.json"
 BUILD = "build.json"
+#: What a run of a sweep keeps of its records.
+SERIES = "series.parquet"
 #: The document of the latest comparison in an output directory.
 DOCUMENT = "comparison.json"
 
+_RUNS = "runs"
 _PARTIAL = ".partial-"
 
 
@@ -56,22 +63,53 @@ def run_key(scenario: Scenario, kernel: KernelBuild, guest: Guest) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def place(key: str) -> str:
+    """The directory of a run, from that of the output on."""
+    return f"{_RUNS}/{key}"
+
+
 class Store:
     """The runs below one output directory."""
 
     def __init__(self, out: Path) -> None:
         """Raises MptcplabError if `out` cannot be made or written to."""
         self.out = out
-        self._runs = out / "runs"
+        self._runs = out / _RUNS
+        self._failed = out / "failed"
         make_directory(self._runs)
 
     def directory(self, key: str) -> Path:
         return self._runs / key
 
     def result(self, key: str) -> dict[str, Any] | None:
-        """The entry of a run that ended well (see `report.run_entry`), or None if there is none."""
-        file = self.directory(key) / RESULT
-        return dict(read_json(file)) if file.exists() else None
+        """The entry of a run that ended well (see `report.run_entry`), or None if there is none.
+
+        Also of one whose file is not whole, as after a power failure: it is to be run again.
+        """
+        try:
+            found = json.loads((self.directory(key) / RESULT).read_bytes())
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
+
+    def keys(self) -> list[str]:
+        """The names of all runs that ended well."""
+        with os.scandir(self._runs) as found:
+            return [entry.name for entry in found if not entry.name.startswith(".")]
+
+    def failed(self) -> dict[str, dict[str, Any]]:
+        """What is known of the runs that failed, by their keys: as given to `keep_failed`."""
+        files = sorted(self._failed.glob("[!.]*.json"))
+        return {file.stem: read_json(file) for file in files}
+
+    def keep_failed(self, key: str, about: Mapping[str, Any]) -> None:
+        """Keep why a run failed. Raises MptcplabError if that cannot be written."""
+        make_directory(self._failed)
+        write_json(self._failed / f"{key}.json", about)
+
+    def forget_failed(self, key: str) -> None:
+        """A run that failed has succeeded since."""
+        (self._failed / f"{key}.json").unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def new_run(self, key: str) -> Iterator[Path]:
@@ -79,13 +117,31 @@ class Store:
 
         If the body raises, it is removed and a former run of the same key stays as it was.
         """
-        partial = Path(tempfile.mkdtemp(prefix=f"{_PARTIAL}{key}-", dir=self._runs))
-        try:
+        with self._partial(key) as partial:
             yield partial
             partial.chmod(0o755)
             self._replace(partial, self.directory(key))
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+
+    def remove_abandoned(self) -> None:
+        """Remove what processes have left that died at a run: directories that nobody holds."""
+        for partial in self._runs.glob(f"{_PARTIAL}*"):
+            with contextlib.suppress(OSError), _held(partial, wait=False):
+                shutil.rmtree(partial, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def _partial(self, key: str) -> Iterator[Path]:
+        """A directory that is held as long as it is used, and removed after it."""
+        with contextlib.ExitStack() as stack:
+            partial = None
+            # who removes what is abandoned may come before it is held
+            while partial is None or not partial.exists():
+                partial = Path(tempfile.mkdtemp(prefix=f"{_PARTIAL}{key}-", dir=self._runs))
+                with contextlib.suppress(FileNotFoundError):
+                    stack.enter_context(_held(partial, wait=True))
+            try:
+                yield partial
+            finally:
+                shutil.rmtree(partial, ignore_errors=True)
 
     def _replace(self, partial: Path, final: Path) -> None:
         """A directory cannot be renamed over a full one: the old one goes first, and away."""
@@ -94,6 +150,17 @@ class Store:
             final.rename(old)
         partial.rename(final)
         shutil.rmtree(old, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _held(directory: Path, *, wait: bool) -> Iterator[None]:
+    """Hold a directory against others; raises OSError if it is held, or not there any more."""
+    number = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        yield
+    finally:
+        os.close(number)
 
 
 def keep_traces(
@@ -150,6 +217,47 @@ class StoredRun:
         """What was recorded of the links. Raises MptcplabError."""
         return records.read_links(self.directory / LINKS_SAMPLES)
 
+    def series(self) -> RunSeries:
+        """What happened over time. Raises MptcplabError."""
+        if self.scenario.connections:
+            return series.shared_series(self.scenario, self.samples, self.queues())
+        return series.run_series(self.scenario, self.client, self.server, self.traces)
+
+
+def has_series(directory: Path) -> bool:
+    """Whether it can be shown what happened in a run over time."""
+    return has_records(directory) or (directory / SERIES).exists()
+
+
+def has_records(directory: Path) -> bool:
+    """Whether a run has records: one of a sweep may have kept nothing but their series."""
+    return (directory / CLIENT_SAMPLES).exists()
+
+
+def require_records(directory: Path) -> None:
+    """Raises MptcplabError if a run of a sweep has no records, saying how to have them."""
+    if not has_records(directory) and (directory / SERIES).exists():
+        again = f"mptcplab run {directory / SCENARIO} --out {directory.parent.parent}"
+        raise MptcplabError(
+            f"mptcplab: {directory}: was swept without records; to have them, run it again: {again}"
+        )
+
+
+def read_series(directory: Path) -> RunSeries:
+    """What happened in a stored run over time, from its records or the series it has instead.
+
+    Raises MptcplabError, naming the file, if it cannot be read.
+    """
+    if not has_records(directory) and (directory / SERIES).exists():
+        return series.read(directory / SERIES)
+    try:
+        return read_run(directory).series()
+    except MptcplabError as error:
+        text = str(error).removeprefix("mptcplab: ")
+        if str(directory) in text:
+            raise
+        raise MptcplabError(f"mptcplab: {directory}: {text}") from error
+
 
 def find_runs(place: Path) -> list[Path]:
     """The directories of runs that `place` stands for: itself, or all runs of a comparison.
@@ -177,6 +285,7 @@ def find_runs(place: Path) -> list[Path]:
 
 def read_run(directory: Path) -> StoredRun:
     """Read a run that was stored. Raises MptcplabError, naming the file, if it cannot be."""
+    require_records(directory)
     scenario = read_scenario(directory)
     traces = {}
     if (directory / TRACES).exists():

@@ -189,3 +189,27 @@ def test_what_cannot_be_shown_is_told(tmp_path: Path) -> None:
     played = source(tmp_path, "time_s,rate_mbit,sinr_db\n0,10,1e9\n1,5,2\n")
     with pytest.raises(MptcplabError, match=r"trace.csv: line 2.*from -1000 to 1000"):
         series.run_series(scenario, client, server, {("fast", "up"): played})
+
+
+def test_series_are_kept_and_read_back(tmp_path: Path) -> None:
+    """As they were, but for values of 32 bits; the same bytes each time."""
+    run = made(synthetic.scenario(), replace(FAST, retransmitted_packets=7), SLOW)
+    file = tmp_path / "series.parquet"
+    series.write(run, file)
+    found = series.read(file)
+    assert found.edges_ns.tolist() == run.edges_ns.tolist()
+    assert len(found.panels) == len(run.panels)
+    for panel, former in zip(found.panels, run.panels, strict=True):
+        assert replace(panel, series=()) == replace(former, series=())
+        for each, old in zip(panel.series, former.series, strict=True):
+            assert (each.metric, each.path, each.what) == (old.metric, old.path, old.what)
+            assert (each.low is None) == (old.low is None)
+            for values, were in ((each.values, old.values), (each.high, old.high)):
+                if were is not None:
+                    np.testing.assert_allclose(np.asarray(values), were, rtol=1e-6)
+    before = file.read_bytes()
+    series.write(run, file)
+    assert file.read_bytes() == before
+    file.write_bytes(before[:-9])
+    with pytest.raises(MptcplabError, match=r"series.parquet: no series can be read"):
+        series.read(file)

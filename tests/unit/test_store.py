@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab import scenario, store, trace
+from mptcplab import scenario, series, store, trace
 from mptcplab.errors import MptcplabError
 from mptcplab.scenario import Flags
 from tests.unit import synthetic
@@ -143,3 +143,64 @@ def test_a_sinr_is_read_if_it_is_wanted_and_there(tmp_path: Path) -> None:
     assert trace.read(file).rate_bps is not None
     with pytest.raises(trace.TraceError, match='line 2, column "sinr_db": "loud"'):
         trace.read(file, sinr=True)
+
+
+def test_what_dead_processes_left_is_removed_and_what_is_held_is_not(tmp_path: Path) -> None:
+    runs = store.Store(tmp_path)
+    (tmp_path / "runs" / ".partial-0123-dead").mkdir()
+    with runs.new_run("4567") as directory:
+        (directory / "file").touch()
+        store.Store(tmp_path).remove_abandoned()
+        assert [each.name for each in (tmp_path / "runs").iterdir()] == [directory.name]
+    assert runs.keys() == ["4567"]
+    assert (runs.directory("4567") / "file").exists()
+
+
+def test_an_error_in_a_run_leaves_the_former_one(tmp_path: Path) -> None:
+    runs = store.Store(tmp_path)
+    with runs.new_run("0123") as directory:
+        store.write_json(directory / "result.json", {"first": True})
+
+    def another() -> None:
+        with runs.new_run("0123"):
+            raise FileNotFoundError
+
+    with pytest.raises(FileNotFoundError):
+        another()
+    assert runs.keys() == ["0123"]
+    assert runs.result("0123") == {"first": True}
+
+
+def test_a_result_that_is_not_whole_is_none(tmp_path: Path) -> None:
+    """As a power failure leaves it: the run is to be made again."""
+    runs = store.Store(tmp_path)
+    with runs.new_run("0123") as directory:
+        (directory / "result.json").touch()
+    assert runs.result("0123") is None
+    assert runs.result("4567") is None
+
+
+def test_why_runs_failed_is_kept_until_they_succeed(tmp_path: Path) -> None:
+    runs = store.Store(tmp_path)
+    assert runs.failed() == {}
+    runs.keep_failed("0123", {"reason": "no power"})
+    assert store.Store(tmp_path).failed() == {"0123": {"reason": "no power"}}
+    runs.forget_failed("0123")
+    runs.forget_failed("0123")
+    assert runs.failed() == {}
+
+
+def test_a_swept_run_shows_its_series_and_says_how_to_have_records(tmp_path: Path) -> None:
+    run = stored(tmp_path / "out" / "runs" / "0123")
+    client, server = synthetic.run(FAST, SLOW)
+    whole = series.run_series(synthetic.scenario(), client, server)
+    series.write(whole, run / "series.parquet")
+    for name in ("client.samples", "server.samples"):
+        (run / name).unlink()
+    assert (
+        series.csv_text(store.read_series(run)).splitlines()[0]
+        == (series.csv_text(whole).splitlines()[0])
+    )
+    message = rf"0123: was swept without records.* run {run}/scenario.json --out {tmp_path}/out$"
+    with pytest.raises(MptcplabError, match=message):
+        store.read_run(run)

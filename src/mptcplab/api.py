@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What `import mptcplab` offers: all that the command line does, for programs and notebooks.
+
+Everything is in docs/python.md. Errors are those of `mptcplab.errors`: MptcplabError, and of bad
+input InputError, which has every mistake. Ctrl-C ends the runs under way, and keeps those that ended.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mptcplab import (
+    congestion,
+    doctor,
+    experiment,
+    explain,
+    guest,
+    index,
+    kernel,
+    report,
+    scenario,
+    scheduler,
+    series,
+    store,
+    sweep,
+    work,
+)
+from mptcplab.engine import Limits
+from mptcplab.errors import InputError, MptcplabError, RunError
+from mptcplab.report import Document, Entry
+from mptcplab.scenario import Flags, Request, Scenario
+from mptcplab.store import Store
+from mptcplab.sweep import How
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "Comparison",
+    "InputError",
+    "MptcplabError",
+    "Request",
+    "Run",
+    "RunError",
+    "Scenario",
+    "Swept",
+    "compare",
+    "congestion_controls",
+    "open_run",
+    "query",
+    "read_runs",
+    "request",
+    "run",
+    "run_sweep",
+    "schedulers",
+    "write_report",
+]
+
+FilePath = str | PathLike[str]
+
+_OUT = "mptcplab-out"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that was stored: its directory, its scenario, and its entry in documents."""
+
+    directory: Path
+    scenario: Scenario
+    entry: Entry
+
+    @property
+    def metrics(self) -> dict[str, float | int | None]:
+        """Its figures, docs/metrics.md."""
+        return dict(self.entry["metrics"])
+
+    def paths(self) -> pl.DataFrame:
+        """The figures of its paths, a row for each."""
+        import polars as pl
+
+        return pl.DataFrame(self.entry["paths"], infer_schema_length=None)
+
+    def series(self) -> pl.DataFrame:
+        """What happened over time, a row for each bin of each series: `series.COLUMNS`."""
+        return series.to_table(store.read_series(self.directory))
+
+    def explain(self) -> explain.Explanation:
+        """Why it did not reach the sum of its paths; `.text()` is for people."""
+        return explain.explain(self.directory)
+
+    def draw(self, file: FilePath, formats: Sequence[str] = ("png",)) -> list[Path]:
+        """The picture of `mptcplab show`, as FILE.png and so on; gives the files."""
+        from mptcplab import run_chart
+
+        target = Path(fspath(file))
+        store.make_directory(target.parent)
+        drawn = store.read_series(self.directory)
+        return run_chart.write(self.scenario, drawn, target, tuple(formats))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a comparison gave: the document of `compare --json`, and where it lies."""
+
+    document: Document
+    out: Path
+
+    def table(self) -> pl.DataFrame:
+        """Its runs and baselines, a row for each, with the columns of docs/results-store.md."""
+        import polars as pl
+
+        benefits = pl.DataFrame(
+            [
+                {"key": key, "aggregation_benefit": each["metrics"].get("aggregation_benefit")}
+                for each in (*self.document["runs"], *self.document["baselines"])
+                if (key := Path(each["directory"] or "").name)
+            ],
+            schema={"key": pl.String, "aggregation_benefit": pl.Float64},
+        )
+        own = read_runs(self.out).drop("aggregation_benefit")
+        return own.join(benefits, on="key", how="inner", maintain_order="right")
+
+    def runs(self) -> list[Run]:
+        """Its runs that ended well, in the order of the document."""
+        entries = [each for each in self.document["runs"] if each["status"] == "ok"]
+        return [open_run(self.out / each["directory"]) for each in entries]
+
+    def __str__(self) -> str:
+        """The table of the command line."""
+        from rich.console import Console
+
+        console = Console(width=200, record=True, quiet=True)
+        console.print(report.comparison_table(self.document))
+        return console.export_text()
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What a sweep came to: how many runs were stored, made and failed, and where they lie."""
+
+    outcome: sweep.Outcome
+    keys: tuple[str, ...]
+    out: Path
+
+    def table(self) -> pl.DataFrame:
+        """Its runs, a row for each, with what was varied; docs/results-store.md."""
+        import polars as pl
+
+        return read_runs(self.out).filter(pl.col("key").is_in(self.keys))
+
+
+def request(source: FilePath | Mapping[str, Any] | None = None, **flags: Any) -> Request:
+    """What to run: a scenario file, a table such as a file has, or nothing, with what flags say.
+
+    Flags are called as those of the command line: path, link, event and connection are lists of
+    texts, scheduler and cc texts or lists, all others texts or numbers.
+
+    >>> request(path=["wifi:50mbit,10ms", "lte:20mbit,40ms"], scheduler=["default", "minrtt"])
+
+    Raises InputError with every mistake, and TypeError for a flag that there is not.
+    """
+    given = Flags(**{name: _as_flag(name, value) for name, value in flags.items()})
+    if isinstance(source, Mapping):
+        if flags:
+            raise TypeError("a table says all there is; put the flags into it")
+        return scenario.from_table(source, "the scenario", folder=Path())
+    if source is None:
+        return scenario.from_flags(given)
+    return scenario.load_file(Path(fspath(source)), given)
+
+
+def run(
+    wanted: Request,
+    *,
+    out: FilePath = _OUT,
+    progress: Callable[[float], None] = lambda _share: None,
+    wall_limit: float = Limits.wall_s,
+) -> Run:
+    """Run a scenario with its one scheduler and seed. Raises RunError if it fails.
+
+    `progress` is told how much of it is done, from 0 to 1; after `wall_limit` seconds it is ended.
+    """
+    scenarios = wanted.runs()
+    if len(scenarios) != 1:
+        raise MptcplabError(f"mptcplab: {len(scenarios)} runs; compare() makes several")
+    built, program = _builds()
+    (entry,) = experiment.run_all(
+        scenarios,
+        built,
+        program,
+        Store(Path(fspath(out))),
+        modules=experiment.modules(wanted, built),
+        traces=wanted.traces,
+        jobs=1,
+        limits=Limits(wall_s=wall_limit),
+        progress=progress,
+    )
+    if entry["status"] != "ok":
+        raise RunError(str(entry["reason"]).removeprefix("the run failed: "))
+    return Run(Path(fspath(out)) / entry["directory"], scenarios[0], entry)
+
+
+def compare(
+    wanted: Request,
+    *,
+    out: FilePath = _OUT,
+    jobs: int | None = None,
+    baseline: bool = True,
+    progress: Callable[[float], None] = lambda _share: None,
+    wall_limit: float = Limits.wall_s,
+) -> Comparison:
+    """Compare the schedulers, congestion controls and seeds of a request, as `mptcplab compare`.
+
+    A run that fails is in the document with its reason. `jobs` None: one run per CPU.
+    """
+    built, program = _builds()
+    document = experiment.compare(
+        wanted,
+        built,
+        program,
+        Store(Path(fspath(out))),
+        baseline=baseline,
+        jobs=jobs or len(work.cpus()),
+        limits=Limits(wall_s=wall_limit),
+        progress=progress,
+    )
+    return Comparison(document, Path(fspath(out)))
+
+
+def run_sweep(
+    source: FilePath | Mapping[str, Any],
+    *,
+    out: FilePath = _OUT,
+    jobs: int | None = None,
+    keep_records: bool = False,
+    again: bool = False,
+    retry_failed: bool = False,
+    fail_fast: bool = False,
+    show: Callable[[sweep.Standing], None] = lambda _standing: None,
+    wall_limit: float = Limits.wall_s,
+) -> Swept:
+    """Make what is not there yet of a sweep: a file, or a table such as a file has; docs/sweep.md.
+
+    `again` is --no-cache; `show` is told how far it is, some times a second.
+    """
+    if isinstance(source, Mapping):
+        given = sweep.from_table(source, "the sweep", Path())
+    else:
+        given = sweep.load(Path(fspath(source)))
+    planned = sweep.plan(given, scheduler.known(), *_builds())
+    how = How(
+        jobs=jobs or len(work.cpus()),
+        keep_records=keep_records,
+        again=again,
+        retry_failed=retry_failed,
+        fail_fast=fail_fast,
+        limits=Limits(wall_s=wall_limit),
+    )
+    outcome = sweep.run(planned, Store(Path(fspath(out))), how, show=show)
+    return Swept(outcome, tuple(planned.runs), Path(fspath(out)))
+
+
+def read_runs(out: FilePath = _OUT) -> pl.DataFrame:
+    """All runs of an output directory, a row for each; docs/results-store.md."""
+    return index.read(Path(fspath(out)))
+
+
+def query(sql: str, out: FilePath = _OUT) -> pl.DataFrame:
+    """The answer to a query of the tables `runs` and `series`, as `mptcplab results query`."""
+    import polars as pl
+
+    answer = index.query(Path(fspath(out)), sql)
+    return pl.DataFrame(
+        answer.rows, schema=list(answer.columns), orient="row", infer_schema_length=None
+    )
+
+
+def open_run(directory: FilePath) -> Run:
+    """A run that was stored, by its directory, OUT/runs/KEY."""
+    place = Path(fspath(directory))
+    return Run(place, store.read_scenario(place), store.read_json(place / store.RESULT))
+
+
+def write_report(places: Sequence[FilePath] = (_OUT,), file: FilePath = "report.html") -> Path:
+    """The page of `mptcplab report` on some runs; gives the file."""
+    from mptcplab import palette, report_charts, report_page
+    from mptcplab.collection import collect
+
+    found = collect([Path(fspath(place)) for place in places])
+    of_groups = [report_charts.of_group(group) for group in found.groups]
+    page = report_page.page(
+        found, palette.styles(found.schedulers()), report_charts.overview(found), of_groups
+    )
+    target = Path(fspath(file))
+    store.make_directory(target.parent)
+    store.write(target, page.encode())
+    return target
+
+
+def schedulers() -> pl.DataFrame:
+    """The schedulers that there are: name, what each does, and its parameters as JSON."""
+    import polars as pl
+
+    rows = [
+        {
+            "name": each.name,
+            "description": each.description,
+            "parameters": json.dumps([str(parameter.name) for parameter in each.parameters]),
+        }
+        for each in scheduler.known().values()
+    ]
+    return pl.DataFrame(rows)
+
+
+def congestion_controls() -> pl.DataFrame:
+    """The congestion controls that there are, and what each does."""
+    import polars as pl
+
+    known = congestion.known().values()
+    return pl.DataFrame([{"name": each.name, "description": each.description} for each in known])
+
+
+def _builds() -> tuple[kernel.KernelBuild, guest.Guest]:
+    doctor.require(*doctor.RUN_CHECKS)
+    return kernel.build(), guest.build()
+
+
+def _as_flag(name: str, value: Any) -> Any:
+    """A value as a flag has it: lists of schedulers with commas, numbers as texts."""
+    if name in ("scheduler", "cc") and not isinstance(value, str):
+        return ",".join(value)
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs in worker processes: the same as in this one, and nothing is left of what was ended."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mptcplab import engine, experiment, store, work
+from mptcplab.engine import RunCancelledError, Watch
+from mptcplab.guest import Guest
+from mptcplab.kernel import KernelBuild
+from mptcplab.scenario import Scenario
+from mptcplab.work import Done, InProcesses, InThreads, Task
+from tests.vocabulary import scenario_of
+
+SHORT = scenario_of("a:10mbit,10ms", "b:10mbit,10ms", duration="1s")
+#: An hour of virtual time: nobody waits for its end.
+LONG = scenario_of("a:10mbit,10ms", "b:10mbit,10ms", duration="3600s")
+SAME = (
+    *(store.RESULT, store.SCENARIO, store.BUILD, engine.PLAN, engine.GUEST_OUTCOME),
+    *(engine.CLIENT_SAMPLES, engine.SERVER_SAMPLES, engine.LINKS_SAMPLES),
+)
+
+
+def seeds(count: int) -> list[Scenario]:
+    lossy = scenario_of("a:10mbit,10ms,loss=1%", "b:10mbit,10ms", duration="1s")
+    return [lossy.with_(seed=seed) for seed in range(1, count + 1)]
+
+
+def content(out: Path) -> dict[str, bytes]:
+    return {
+        f"{directory.name}/{name}": (directory / name).read_bytes()
+        for directory in (out / "runs").iterdir()
+        for name in SAME
+    }
+
+
+def kernels_in(out: Path) -> list[str]:
+    """The processes that run in directories below `out`, as the kernels of its runs do."""
+    found = []
+    for process in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if process.name.isdigit() and os.readlink(process / "cwd").startswith(str(out)):
+                found.append(process.name)
+    return found
+
+
+def test_worker_processes_leave_the_same_bytes(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    for jobs in (1, 3):
+        runs = store.Store(tmp_path / str(jobs))
+        entries = experiment.run_all(seeds(4), lab_kernel, lab_guest, runs, jobs=jobs)
+        assert [entry["seed"] for entry in entries] == [1, 2, 3, 4]
+    assert content(tmp_path / "1") == content(tmp_path / "3")
+
+
+def test_a_run_that_comes_back_packed_is_the_same(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    here, there = store.Store(tmp_path / "here"), store.Store(tmp_path / "there")
+    own = work.task(SHORT, lab_kernel, lab_guest, out=here.out)
+    assert work.perform(own).files is None
+    with InProcesses(1) as workers:
+        done = workers.submit(work.perform, replace(own, out=None)).result()
+    work.unpack(done, there)
+    assert content(here.out) == content(there.out)
+    assert done.entry["status"] == "ok"
+
+
+@pytest.mark.parametrize("kind", [InThreads, InProcesses])
+def test_cancelling_ends_the_runs_under_way(
+    kind: Callable[[int], work.Workers], lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    runs = store.Store(out)
+    tasks = [
+        work.task(LONG.with_(seed=seed), lab_kernel, lab_guest, out=runs.out) for seed in (1, 2)
+    ]
+    cancel = threading.Event()
+
+    def perform_all(workers: work.Workers) -> None:
+        for _ in work.performed(tasks, workers, cancel):
+            # both are under way
+            if len(workers.virtual_s) == 2:
+                cancel.set()
+
+    with kind(2) as workers, pytest.raises(RunCancelledError):
+        perform_all(workers)
+    assert list((out / "runs").iterdir()) == []
+    assert kernels_in(out) == []
+
+
+MAIN = """
+import sys, threading
+from pathlib import Path
+from mptcplab import experiment, store, kernel, guest
+from tests.engine.test_work import LONG
+scenarios = [LONG.with_(seed=seed) for seed in (1, 2)]
+out = store.Store(Path(sys.argv[1]))
+built = kernel.build(variant=sys.argv[2])
+experiment.run_all(scenarios, built, guest.build(), out, jobs=2)
+"""
+
+
+def test_killing_the_main_process_ends_workers_and_kernels(
+    lab_kernel: KernelBuild, tmp_path: Path
+) -> None:
+    """Also when it has no time to say so."""
+    out = tmp_path / "out"
+    command = [sys.executable, "-c", MAIN, str(out), lab_kernel.variant]
+    main = subprocess.Popen(command, cwd=Path(__file__).parents[2], start_new_session=True)
+    try:
+        until(lambda: len(list(out.glob("runs/.partial-*/clock"))) == 2)
+        assert kernels_in(out)
+    finally:
+        main.kill()
+        main.wait()
+    until(lambda: kernels_in(out) == [])
+    # the workers have cleaned up, too
+    until(lambda: list(out.glob("runs/.partial-*")) == [])
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for what must come; that it does not come fails the test in a minute."""
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it did not come")
+
+
+# What follows needs no kernel: these take the place of `perform` in a worker.
+
+
+def _task(tmp_path: Path, seed: int = 1) -> Task:
+    kernel = KernelBuild("k", "lab", tmp_path / "linux", tmp_path / "config")
+    return work.task(SHORT.with_(seed=seed), kernel, Guest("g", tmp_path / "guest"))
+
+
+def dies_once(task: Task, _watch: Watch) -> Done:
+    mark = task.kernel.image
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return Done(task.key, {"status": "ok"})
+
+
+def always_dies(_task: Task, _watch: Watch) -> Done:
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError
+
+
+def has_a_bug(_task: Task, _watch: Watch) -> Done:
+    raise KeyError("what nobody thought of")
+
+
+def well(task: Task, _watch: Watch) -> Done:
+    return Done(task.key, {"status": "ok"})
+
+
+def modules(task: Task, _watch: Watch) -> Done:
+    return Done(task.key, {"modules": sorted(sys.modules)})
+
+
+def test_a_task_is_done_again_if_its_worker_dies(tmp_path: Path) -> None:
+    with InProcesses(2) as workers:
+        assert workers.submit(dies_once, _task(tmp_path)).result().entry == {"status": "ok"}
+        others = [workers.submit(well, _task(tmp_path, seed)) for seed in range(2, 6)]
+        assert [future.result().entry["status"] for future in others] == ["ok"] * 4
+
+
+def test_a_task_that_kills_every_worker_is_a_failed_run(tmp_path: Path) -> None:
+    with InProcesses(1) as workers:
+        entry = workers.submit(always_dies, _task(tmp_path)).result().entry
+        assert entry["status"] == "failed"
+        assert entry["reason"] == (
+            "its worker process was killed, 2 times; the machine may be out of memory"
+        )
+        assert workers.submit(well, _task(tmp_path)).result().entry == {"status": "ok"}
+
+
+def test_a_bug_in_a_worker_shows_where_it_is(tmp_path: Path) -> None:
+    with InProcesses(1) as workers, pytest.raises(RuntimeError, match="what nobody thought of"):
+        workers.submit(has_a_bug, _task(tmp_path)).result()
+
+
+def test_workers_do_not_import_what_draws(tmp_path: Path) -> None:
+    """Nor what analyses: that is memory and time for each of them."""
+    with InProcesses(1) as workers:
+        found: Any = workers.submit(modules, _task(tmp_path)).result().entry["modules"]
+    heavy = {"matplotlib", "plotly", "scipy", "duckdb", "click", "pandas", "pyarrow"}
+    assert heavy & set(found) == set()
+
+
+def test_nothing_is_left_of_workers(tmp_path: Path) -> None:
+    before = set(os.listdir("/proc/self/fd"))
+    with InProcesses(2) as workers:
+        workers.submit(well, _task(tmp_path)).result()
+    assert set(os.listdir("/proc/self/fd")) == before
+    with contextlib.suppress(ChildProcessError):
+        pid, _ = os.waitpid(-1, os.WNOHANG)
+        assert pid == 0

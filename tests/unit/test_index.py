@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The table of all runs: made from their directories, once from each, and read by other tools."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pandas
+import polars as pl
+import pytest
+
+from mptcplab import index, report, store
+from mptcplab.errors import MptcplabError
+from mptcplab.scenario import Scenario
+from tests.unit import stored
+from tests.unit.stored import BUILD
+from tests.unit.synthetic import FAST, SLOW
+
+
+def kept(out: Path, seeds: int = 2, first: int = 1) -> list[str]:
+    """Store some runs; gives their keys."""
+    for seed in range(first, first + seeds):
+        stored.keep(out, stored.scenario(seed=seed), FAST, SLOW)
+    return sorted(each.name for each in (out / "runs").iterdir())
+
+
+def fail(out: Path, key: str, scenario: Scenario) -> None:
+    entry = report.run_entry(
+        scenario,
+        status="failed",
+        reason="no power",
+        virtual_s=None,
+        wall_s=None,
+        run_metrics=None,
+        directory=None,
+    )
+    about = {"entry": entry, "scenario": scenario.model_dump(mode="json"), "build": BUILD}
+    store.Store(out).keep_failed(key, about)
+
+
+def test_a_row_has_what_the_run_is_and_what_it_did(tmp_path: Path) -> None:
+    (key, _) = kept(tmp_path)
+    entry = json.loads((tmp_path / "runs" / key / "result.json").read_text())
+    row = index.read(tmp_path).row(by_predicate=pl.col("key") == key, named=True)
+    assert (row["scheduler"], row["cc"], row["seed"], row["status"]) == (
+        "default",
+        "cubic",
+        1,
+        "ok",
+    )
+    assert (row["workload"], row["direction"], row["duration_s"]) == ("bulk", "up", 2.0)
+    assert row["goodput_bps"] == entry["metrics"]["goodput_bps"]
+    names = [path["name"] for path in entry["paths"]]
+    assert row[f"{names[0]}.rate_bps"] == 40_000_000
+    assert row[f"{names[1]}.goodput_bps"] == entry["paths"][1]["goodput_bps"]
+    assert row["kernel"] == BUILD["kernel"]
+
+
+def test_what_is_in_the_table_is_not_read_again(tmp_path: Path) -> None:
+    first = kept(tmp_path)
+    before = index.read(tmp_path)
+    for key in first:
+        # the table would not take this
+        (tmp_path / "runs" / key / "scenario.json").write_text("{}")
+    kept(tmp_path, 1, first=3)
+    after = index.read(tmp_path)
+    assert after["seed"].to_list() == [1, 2, 3]
+    assert before.equals(after.head(2))
+    (tmp_path / "runs.parquet").unlink()
+    with pytest.raises(MptcplabError, match=r"not a run of this version \('workload'\); remove it"):
+        index.read(tmp_path)
+
+
+def test_a_run_that_is_removed_is_no_row(tmp_path: Path) -> None:
+    first, second = kept(tmp_path)
+    index.read(tmp_path)
+    (tmp_path / "runs" / first).rename(tmp_path / "elsewhere")
+    assert index.read(tmp_path)["key"].to_list() == [second]
+
+
+def test_a_table_that_is_not_whole_is_made_anew(tmp_path: Path) -> None:
+    keys = kept(tmp_path)
+    index.read(tmp_path)
+    (tmp_path / "runs.parquet").write_bytes(b"PAR1")
+    assert sorted(index.read(tmp_path)["key"]) == keys
+
+
+def test_a_failed_run_has_its_reason_until_it_succeeds(tmp_path: Path) -> None:
+    (key,) = kept(tmp_path, 1)
+    fail(tmp_path, "0123", stored.scenario(seed=7))
+    table = index.read(tmp_path)
+    assert table.filter(status="failed").select("key", "seed", "reason").rows() == [
+        ("0123", 7, "no power")
+    ]
+    assert table.filter(status="failed")["goodput_bps"].to_list() == [None]
+    (tmp_path / "runs" / key).rename(tmp_path / "runs" / "0123")
+    store.Store(tmp_path).forget_failed("0123")
+    assert index.read(tmp_path).select("key", "status").rows() == [("0123", "ok")]
+
+
+def test_what_sweeps_varied_stands_beside(tmp_path: Path) -> None:
+    first, second = kept(tmp_path)
+    index.keep_points(tmp_path, [{"key": first, "alone": [], "rate": 10}])
+    assert index.read(tmp_path).select("key", "rate").rows() == [(first, 10), (second, None)]
+    # another sweep shares a run with the first one
+    index.keep_points(
+        tmp_path, [{"key": each, "alone": [], "path.a.loss": "1%"} for each in (first, second)]
+    )
+    for _ in range(2):
+        table = index.read(tmp_path)
+        assert table.select("key", "rate", "path.a.loss").rows() == [
+            (first, 10, "1%"),
+            (second, None, "1%"),
+        ]
+
+
+def test_the_benefit_is_told_by_the_baselines(tmp_path: Path) -> None:
+    """40 and 10 Mbit/s alone, and both together: 1."""
+    base = stored.scenario()
+    names = [path.name for path in base.paths]
+    run = stored.keep(tmp_path, base, FAST, SLOW)
+    for name, flow in zip(names, (FAST, SLOW), strict=True):
+        stored.keep(tmp_path, base.single_path(name), replace(flow, path=1))
+    keys = {
+        (row["path"]): row["key"]
+        for row in index.read(tmp_path).select("key", "path").iter_rows(named=True)
+    }
+    point = {"key": keys[None], "alone": [keys[name] for name in names], "x": 1}
+    index.keep_points(tmp_path, [point])
+    table = index.read(tmp_path)
+    alone = table.filter(pl.col("path").is_not_null())["goodput_bps"].to_list()
+    whole = run["metrics"]["goodput_bps"]
+    (benefit,) = table.filter(key=keys[None])["aggregation_benefit"]
+    assert benefit == pytest.approx((whole - max(alone)) / min(alone))
+    assert table.filter(pl.col("path").is_not_null())["aggregation_benefit"].to_list() == [None] * 2
+
+
+def test_other_tools_read_the_table_without_this_project(tmp_path: Path) -> None:
+    kept(tmp_path)
+    fail(tmp_path, "0123", stored.scenario(seed=7))
+    index.read(tmp_path)
+    file = tmp_path / "runs.parquet"
+    expected = [(7, "failed"), (1, "ok"), (2, "ok")]
+    assert pl.read_parquet(file).select("seed", "status").rows() == expected
+    frame = pandas.read_parquet(file)
+    assert list(frame[["seed", "status"]].itertuples(index=False, name=None)) == expected
+    query = f"SELECT seed, status FROM '{file}'"
+    found = duckdb.connect()
+    assert found.execute(query).fetchall() == expected
+    ((mean,),) = found.execute(f"SELECT avg(goodput_bps) FROM '{file}'").fetchall()
+    assert mean == pytest.approx(frame["goodput_bps"].mean())
+
+
+def test_columns_have_the_same_types_whatever_the_runs_have(tmp_path: Path) -> None:
+    fail(tmp_path / "failed", "0123", stored.scenario())
+    kept(tmp_path / "ok")
+    failed, ok = (index.read(tmp_path / name).schema for name in ("failed", "ok"))
+    assert {name: ok[name] for name in failed} == dict(failed)
+
+
+def test_where_there_are_no_runs_it_is_told(tmp_path: Path) -> None:
+    with pytest.raises(MptcplabError, match="no runs there; accepted is an output directory"):
+        index.read(tmp_path / "none")
+    assert not (tmp_path / "none").exists()

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Sweeps: which runs they stand for, what is made of them and what is not made again.
+
+Runs are made by a fake that takes the place of the workers: it leaves what a run leaves.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mptcplab import index, scheduler, store, sweep, work
+from mptcplab.engine import RunCancelledError
+from mptcplab.errors import InputError, MptcplabError
+from mptcplab.guest import Guest
+from mptcplab.kernel import KernelBuild
+from mptcplab.scenario import Flags, Scenario
+from mptcplab.store import Store
+from mptcplab.sweep import How, Plan
+from mptcplab.work import Done, Task, Workers
+
+KERNEL = KernelBuild("k1", "lab", Path("/linux"), Path("/config"))
+GUEST = Guest("g1", Path("/guest"))
+FILE = """
+repeat = 2
+[scenario]
+scheduler = ["default", "minrtt"]
+workload.duration = "5s"
+[[scenario.path]]
+name = "wifi"
+rate = "{rate}mbit"
+delay = "5ms"
+[[scenario.path]]
+name = "lte"
+rate = "10mbit"
+delay = "20ms"
+[grid]
+rate = [5, 10, 20]
+"""
+
+
+def given(tmp_path: Path, text: str = FILE) -> sweep.Given:
+    file = tmp_path / "sweep.toml"
+    file.write_text(text)
+    return sweep.load(file)
+
+
+def plan(tmp_path: Path, text: str = FILE) -> Plan:
+    return sweep.plan(given(tmp_path, text), scheduler.known(), KERNEL, GUEST)
+
+
+Fails = Callable[[Scenario], str]
+
+
+class Fake(Workers):
+    """Leaves what runs leave, one after the other; counts them."""
+
+    def __init__(self, fails: Fails = lambda _scenario: "", stop_after: int | None = None) -> None:
+        self.virtual_s = {}
+        self.made: list[Task] = []
+        self.fails = fails
+        self.stop_after = stop_after
+        self.cancel = threading.Event()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **_options: Any) -> Future[Any]:
+        (task,) = args
+        assert fn is work.perform
+        self.made.append(task)
+        future: Future[Any] = Future()
+        future.set_result(self._done(task))
+        if len(self.made) == self.stop_after:
+            self.cancel.set()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        pass
+
+    def _done(self, task: Task) -> Done:
+        if reason := self.fails(task.scenario):
+            return work.failed(task, reason)
+        done = work.failed(task, "")
+        entry = {**done.entry, "status": "ok", "directory": store.place(task.key)}
+        entry.pop("reason")
+        entry["metrics"] = {**entry["metrics"], "goodput_bps": 1e6 * task.scenario.seed}
+        cost = {"wall_s": 2.0, "user_s": 1.0, "system_s": 0.5, "start_s": 0.1, "memory_bytes": 1}
+        assert task.out is not None
+        with Store(task.out).new_run(task.key) as directory:
+            store.write_json(directory / store.RESULT, entry)
+            store.write_json(directory / store.SCENARIO, task.scenario.model_dump(mode="json"))
+            store.write_json(directory / store.COST, cost)
+            store.write_json(directory / store.BUILD, work.builds(task.kernel, task.guest))
+        return Done(task.key, entry, cost, took_s=2.0)
+
+
+def run(planned: Plan, out: Path, fake: Fake, **how: Any) -> sweep.Outcome:
+    return sweep.run(planned, Store(out), How(**how), workers=fake, cancel=fake.cancel)
+
+
+def test_a_sweep_is_all_points_with_all_schedulers_and_the_same_seeds(tmp_path: Path) -> None:
+    planned = plan(tmp_path)
+    runs = [each.scenario for each in planned.runs.values()]
+    found = [(r.paths[0].up.rate_bps // 10**6, r.scheduler.name, r.seed) for r in runs]
+    names = ("default", "minrtt")
+    assert found == list(itertools.product((5, 10, 20), names, (1, 2)))
+    assert planned.counts == {"points": 3, "runs": 12, "baselines": 0}
+
+
+def test_baselines_are_made_once_for_all_schedulers(tmp_path: Path) -> None:
+    planned = plan(tmp_path, FILE.replace("repeat = 2", "repeat = 2\nbaselines = true"))
+    # lte alone is the same at all points: 2 seeds; wifi alone at 3 points
+    assert planned.counts == {"points": 3, "runs": 12, "baselines": 8}
+    assert all(len(point["alone"]) == 2 for point in planned.points)
+
+
+def test_a_large_sweep_is_ten_lines(tmp_path: Path) -> None:
+    """400 points, 14 schedulers, 5 seeds."""
+    names = sorted(scheduler.known())[:14]
+    text = f"""repeat = 5
+scenario.scheduler = {names!r}
+scenario.path = [
+  {{ name = "a", rate = "{{rate1}}mbit", delay = "{{delay1}}ms" }},
+  {{ name = "b", rate = "{{rate2}}mbit", delay = "{{delay2}}ms" }}]
+design.points = 400
+design.ranges.rate1 = {{ low = 1, high = 100, scale = "log" }}
+design.ranges.rate2 = {{ low = 1, high = 100, scale = "log" }}
+design.ranges.delay1 = {{ low = 1, high = 100 }}
+design.ranges.delay2 = {{ low = 1, high = 100 }}"""
+    assert len(text.splitlines()) == 10
+    assert plan(tmp_path, text).counts["runs"] == 400 * 14 * 5
+
+
+def test_what_is_stored_is_not_made_again(tmp_path: Path) -> None:
+    first, again = Fake(), Fake()
+    outcome = run(plan(tmp_path), tmp_path / "out", first)
+    assert (outcome.total, outcome.stored, outcome.made, outcome.reasons) == (12, 0, 12, {})
+    outcome = run(plan(tmp_path), tmp_path / "out", again)
+    assert (outcome.stored, outcome.made) == (12, 0)
+    assert again.made == []
+    # a larger grid only what is new
+    larger = Fake()
+    run(plan(tmp_path, FILE.replace("[5, 10, 20]", "[5, 10, 20, 40]")), tmp_path / "out", larger)
+    assert {task.scenario.paths[0].up.rate_bps for task in larger.made} == {40_000_000}
+    # unless everything is asked for
+    run(plan(tmp_path), tmp_path / "out", again, again=True)
+    assert len(again.made) == 12
+
+
+def test_a_sweep_that_is_interrupted_goes_on(tmp_path: Path) -> None:
+    stopped, rest, whole = Fake(stop_after=5), Fake(), Fake()
+    with pytest.raises(RunCancelledError):
+        run(plan(tmp_path), tmp_path / "out", stopped)
+    kept = Store(tmp_path / "out").keys()
+    assert 1 <= len(kept) <= 5
+    run(plan(tmp_path), tmp_path / "out", rest)
+    assert len(rest.made) == 12 - len(kept)
+    run(plan(tmp_path), tmp_path / "whole", whole)
+    assert index.read(tmp_path / "out").equals(index.read(tmp_path / "whole"))
+
+
+def test_runs_that_fail_are_kept_with_their_reason(tmp_path: Path) -> None:
+    def second(scenario: Scenario) -> str:
+        return "no power\n  | more" if scenario.seed == 2 else ""
+
+    outcome = run(plan(tmp_path), tmp_path / "out", Fake(second))
+    assert set(outcome.reasons.values()) == {"no power\n  | more"}
+    assert len(outcome.reasons) == 6
+    assert "failed:  6: no power\n" in sweep.closing(outcome, tmp_path / "out")
+    table = index.read(tmp_path / "out")
+    assert sorted(table["status"]) == ["failed"] * 6 + ["ok"] * 6
+    # they are left alone
+    fake = Fake()
+    outcome = run(plan(tmp_path), tmp_path / "out", fake)
+    assert (fake.made, outcome.stored, outcome.failed_before) == ([], 6, 6)
+    assert "--retry-failed" in sweep.closing(outcome, tmp_path / "out")
+    # until that is asked for
+    outcome = run(plan(tmp_path), tmp_path / "out", fake, retry_failed=True)
+    assert (outcome.made, outcome.reasons) == (6, {})
+    assert Store(tmp_path / "out").failed() == {}
+    assert index.read(tmp_path / "out")["status"].to_list() == ["ok"] * 12
+
+
+def test_failing_fast_stops_at_the_first_one(tmp_path: Path) -> None:
+    fake = Fake(lambda scenario: "no power" if scenario.scheduler.name == "minrtt" else "")
+    with pytest.raises(MptcplabError, match=r"a run failed \([0-9a-f]{16}: minrtt, seed .\): no"):
+        run(plan(tmp_path), tmp_path / "out", fake, fail_fast=True)
+    assert len(fake.made) < 12
+    assert len(Store(tmp_path / "out").failed()) == 1
+
+
+def test_a_full_disk_stops_a_sweep_and_is_no_failure_of_runs(tmp_path: Path) -> None:
+    fake = Fake(lambda scenario: "[Errno 28] No space left on device" if scenario.seed == 2 else "")
+    with pytest.raises(
+        MptcplabError, match=r"no space left on the disk of .*the same command goes"
+    ):
+        run(plan(tmp_path), tmp_path / "out", fake)
+    assert Store(tmp_path / "out").failed() == {}
+    outcome = run(plan(tmp_path), tmp_path / "out", Fake())
+    assert (outcome.made > 0, outcome.reasons) == (True, {})
+
+
+def test_records_that_are_wanted_are_made_where_only_series_are(tmp_path: Path) -> None:
+    run(plan(tmp_path), tmp_path / "out", Fake())
+    fake = Fake()
+    run(plan(tmp_path), tmp_path / "out", fake, keep_records=True)
+    assert len(fake.made) == 12
+    assert all(task.keep_records for task in fake.made)
+
+
+def test_a_dry_run_counts_and_writes_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    expected = sweep.dry_run(plan(tmp_path), out, How(jobs=2))
+    assert (expected.runs, expected.stored, expected.to_run) == (12, 0, 12)
+    assert "guessed from rates and durations" in expected.text()
+    assert not out.exists()
+    run(plan(tmp_path, FILE.replace("[5, 10, 20]", "[10]")), out, Fake())
+    expected = sweep.dry_run(plan(tmp_path), out, How(jobs=2))
+    assert (expected.stored, expected.to_run, expected.known_from) == (4, 8, 4)
+    # each took 2 s: at 5 and at 20 Mbit/s a little less and a little more, two at a time
+    assert expected.expected_s == pytest.approx(8, rel=0.25)
+    assert "as 4 stored ones of it took" in expected.text()
+
+
+def test_the_table_has_what_was_varied(tmp_path: Path) -> None:
+    text = FILE.replace("[grid]", '[grid]\n"path.lte.delay" = ["10ms", "30ms"]')
+    run(plan(tmp_path, text), tmp_path / "out", Fake())
+    table = index.read(tmp_path / "out")
+    assert set(table.select("rate", "path.lte.delay", "lte.delay_ns").rows()) == {
+        (rate, f"{delay}ms", delay * 10**6) for rate in (5, 10, 20) for delay in (10, 30)
+    }
+    summary = sweep.summary(plan(tmp_path, text), table)
+    assert [(row["scheduler"], row["runs"], row["failed"]) for row in summary] == [
+        ("default", 12, 0),
+        ("minrtt", 12, 0),
+    ]
+    # half of the runs have seed 1, half have seed 2
+    assert summary[0]["goodput_bps_median"] == 1.5e6
+
+
+def axes(*texts: str, file: Path | None = None, **flags: Any) -> sweep.Given:
+    paths: Sequence[str] = () if file else ("wifi:50mbit,10ms", "lte:20mbit,40ms")
+    return sweep.from_flags(file, Flags(path=paths, **flags), texts, baselines=False)
+
+
+def test_flags_make_the_same_sweep_as_a_file(tmp_path: Path) -> None:
+    (tmp_path / "two.toml").write_text(
+        '[[path]]\nname = "wifi"\nrate = "50mbit"\ndelay = "10ms"\n'
+        '[[path]]\nname = "lte"\nrate = "20mbit"\ndelay = "40ms"\n'
+    )
+    text = (
+        'scenario = "two.toml"\n[grid]\n"path.lte.delay" = ["10ms", "20ms"]\ncc = ["reno", "lia"]\n'
+    )
+    swept = ("path.lte.delay=10ms,20ms", "cc=reno,lia")
+    found = [
+        sweep.plan(each, scheduler.known(), KERNEL, GUEST).runs.keys()
+        for each in (
+            given(tmp_path, text),
+            axes(*swept),
+            axes(*swept, file=tmp_path / "two.toml"),
+        )
+    ]
+    assert found[0] == found[1] == found[2]
+    assert len(found[0]) == 4
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("rate = [5, 10, 20]", "rates = [5]", 'unknown name rate; did you mean "rates"'),
+        ("[grid]", "[grid]\nunused = [1, 2]", r"unused.*changes nothing: \{unused\} is nowhere"),
+        ("[grid]", "[grid]\ngoodput_bps = [1]", "has a column of this name; choose another"),
+        ("[grid]", 'where = "rate > 50"\n[grid]', r"path\[2\].where = .*: unknown key"),
+        ("[5, 10, 20]", '["fast"]', r'rate = "fast".*\n  path\[1\].rate = "fastmbit"'),
+        ("repeat = 2", "repeat = 0", "repeat = 0"),
+        ("repeat = 2", "repeats = 2", 'unknown key; did you mean "repeat"'),
+        ("repeat = 2", "scenario = 'two.toml'\n", "not TOML"),
+        ("[grid]", '[grid]\n"path.dsl.delay" = ["1ms"]', "the scenario has no path.dsl"),
+        ("[grid]", '[grid]\nscheduler = ["mintt"]', '"mintt".*minrtt'),
+    ],
+)
+def test_mistakes_are_told_with_their_place(
+    old: str, new: str, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=f"(?s)sweep.toml.*{message}"):
+        plan(tmp_path, FILE.replace(old, new, 1))
+
+
+def test_a_condition_that_leaves_nothing_is_told(tmp_path: Path) -> None:
+    text = f'where = "rate > 50"{FILE}'
+    with pytest.raises(InputError, match=r"where = .*: leaves no point"):
+        plan(tmp_path, text)
+
+
+def test_mistakes_in_flags_are_told() -> None:
+    with pytest.raises(InputError, match=r"(?s)--sweep.*path.lte.delay=1ms\.\.2.*same unit"):
+        axes("path.lte.delay=1ms..2:3")
+    with pytest.raises(InputError, match="given twice"):
+        axes("cc=reno", "cc=lia")
+    with pytest.raises(InputError, match=r"the scenario has no path.dsl; there are wifi, lte"):
+        sweep.plan(axes("path.dsl.delay=1ms"), scheduler.known(), KERNEL, GUEST)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (99, "99 s"), (600, "10 min"), (11_400, "3 h 10 min"), (190_000, "2 days 4 h")],
+)
+def test_durations_read_as_people_say_them(seconds: float, text: str) -> None:
+    assert sweep.duration(seconds) == text

@@ -35,7 +35,7 @@ from mptcplab.variations import Uncertainty, variations
 #: Shows how far some number of runs is.
 Show = Callable[[int], AbstractContextManager[tuple[experiment.Progress, experiment.Ended]]]
 
-# Behind the best in each goal by parts that differ by less than this: the simpler one is chosen.
+# Of those that are behind the best by parts that differ by less than this, the simplest is chosen.
 _OVERALL_MARGIN = 0.01
 
 
@@ -72,6 +72,12 @@ class Candidate:
     @property
     def label(self) -> str:
         return f"{self.scheduler.label}, {self.cc}"
+
+    @property
+    def is_upstream(self) -> bool:
+        """Whether Linux has it without patches."""
+        own = congestion.known()[self.cc].file is not None
+        return self.scheduler.name == scheduler.DEFAULT and not own
 
 
 #: What Linux does by itself.
@@ -155,14 +161,10 @@ def most_runs(request: Request, ccs: Sequence[str], effort: Effort) -> int:
     count = len(goals(request.base))
     schedulers = len({*request.schedulers, REFERENCE.scheduler})
     pairs = schedulers * len({*ccs, REFERENCE.cc})
-    second = min((effort.kept + 1) * (len(ccs) - 1), pairs - schedulers)
-    final = min(count * effort.kept + 1, pairs)
-    return each * (
-        effort.screened * (schedulers + second)
-        + (effort.variations - effort.screened) * final
-        # finalists of one goal that were screened out for another
-        + effort.screened * (final - min(effort.kept, final))
-    )
+    second = min((effort.kept + 1) * (len({*ccs, REFERENCE.cc}) - 1), pairs - schedulers)
+    final = min(count * (effort.kept + 1) + 1, pairs)
+    # finalists of one goal may have been screened out for the others
+    return each * (effort.screened * (schedulers + second) + effort.variations * final)
 
 
 def advise(
@@ -197,7 +199,7 @@ def advise(
         say=say,
         cancel=cancel,
     )
-    screened = range(effort.screened)
+    screened, kept = range(effort.screened), effort.kept
     cc = REFERENCE.cc if REFERENCE.cc in ccs else ccs[0]
     schedulers = [Candidate(each, cc) for each in request.schedulers]
 
@@ -207,10 +209,16 @@ def advise(
         wanted,
         screened,
     )
+    # default with any of them, since that is to be had without another kernel
     pairs = {
         goal.name: [
-            Candidate(each.scheduler, cc)
-            for each in _best(measured, goal, schedulers, screened, effort.kept)
+            Candidate(each, cc)
+            for each in dict.fromkeys(
+                [
+                    *(c.scheduler for c in _best(measured, goal, schedulers, screened)[:kept]),
+                    REFERENCE.scheduler,
+                ]
+            )
             for cc in ccs
         ]
         for goal in wanted
@@ -221,21 +229,11 @@ def advise(
         wanted,
         screened,
     )
-    finalists = list(
-        dict.fromkeys(
-            [
-                REFERENCE,
-                *(
-                    each
-                    for goal in wanted
-                    for each in _best(
-                        *(measured, goal, [*schedulers, *pairs[goal.name], REFERENCE]),
-                        *(screened, effort.kept),
-                    )
-                ),
-            ]
-        )
-    )
+    finalists = [REFERENCE]
+    for goal in wanted:
+        best = _best(measured, goal, [*schedulers, *pairs[goal.name], REFERENCE], screened)
+        finalists += [*best[:kept], *[each for each in best if each.is_upstream][:1]]
+    finalists = list(dict.fromkeys(finalists))
     measured.stage(
         f"3 of 3: {len(finalists)} pairs, {len(varied)} variations",
         {goal.name: finalists for goal in wanted},
@@ -417,14 +415,13 @@ def _best(
     measured: _Measured,
     goal: Goal,
     candidates: Sequence[Candidate],
-    numbers: Sequence[int] | range,
-    count: int,
+    numbers: Iterable[int],
 ) -> list[Candidate]:
-    """The best of some by a goal: those that are as good as the best first."""
+    """Some candidates, the best by a goal first: those that are as good, and then the others."""
     by_label = {candidate.label: candidate for candidate in candidates}
     values = measured.values(goal, candidates, numbers)
     ranked = _ranked(measured, goal, values, by_label)
-    return [by_label[name] for name in list(ranked.standings)[:count]]
+    return [by_label[name] for name in ranked.standings]
 
 
 def _ranked(
@@ -478,9 +475,11 @@ def _overall(measured: _Measured, judged: Sequence[Judged]) -> Overall | None:
 
 
 def _behind(judged: Sequence[Judged], name: str) -> Iterator[tuple[str, float]]:
-    """By what part a finalist is behind the best of each goal, in the median."""
+    """What part a finalist lacks to the best of each goal: of its goodput, or of its own time."""
     for each in judged:
         standing = each.ranking.standings.get(name)
+        if standing is None:
+            continue
         best = each.ranking.standings[each.ranking.best].figure.median
-        if standing and best:
-            yield each.goal.name, max(standing.deficit.median / abs(best), 0.0)
+        whole = max(standing.figure.median, best)
+        yield each.goal.name, max(standing.deficit.median, 0.0) / whole if whole else 0.0

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -33,9 +34,10 @@ _MOST_NAMED = 4  # in a sentence
 _ROW_HEIGHT, _FRAME_HEIGHT = 0.28, 1.1  # inches
 
 _UNKNOWN = """\
-What this does not know: the CPU time of a scheduler on your machines; whether your paths share a
-bottleneck (--link), or have other traffic (cross=); how they change over time, but for events and
-traces that were given. Pairs that went out after the first variations were seen on these only."""
+What this does not know: the CPU time that a scheduler takes on your machines;
+whether your paths share a bottleneck (--link) or have other traffic (cross=);
+how they change over time, but for events and traces that were given. Pairs that
+went out after the first variations were seen on these only."""
 
 
 def text(advice: Advice) -> str:
@@ -48,7 +50,7 @@ def text(advice: Advice) -> str:
     return "\n\n".join(
         [
             head,
-            *(_paragraph(each) for each in advice.judged),
+            *(_paragraph(advice, each) for each in advice.judged),
             *([_for_all(advice)] if advice.overall else []),
         ]
     )
@@ -88,15 +90,15 @@ def use(advice: Advice) -> str:
     """How to act on it."""
     chosen = advice.overall.chosen if advice.overall else advice.judged[0].ranking.chosen
     candidate = advice.candidates[chosen]
-    ways = {"up": "client", "down": "server", "both": "client and server"}
+    ways = {"up": "client", "down": "server", "both": "client, and the server"}
     lines = [
-        f"To use {chosen}, where the data is sent from (here: "
+        f"To use {_name(chosen)}, at the end that sends (here the "
         f"{ways[advice.base.workload.direction]}):",
         f"  sysctl -w {' '.join(_sysctls(candidate))}",
     ]
     if candidate.scheduler.name != scheduler.DEFAULT:
         lines.append(
-            f"{candidate.scheduler.name} needs a kernel with the patches of kernel/patches/: "
+            f"{candidate.scheduler.name} needs a kernel with the patches of kernel/patches/:\n"
             "upstream Linux has default only."
         )
     if congestion.known()[candidate.cc].file is not None:
@@ -179,77 +181,88 @@ def _varied(advice: Advice) -> str:
     return f"each value {advice.uncertainty.text()}"
 
 
-def _paragraph(judged: Judged) -> str:
+def _paragraph(advice: Advice, judged: Judged) -> str:
     goal, ranked = judged.goal, judged.ranking
-    mine = ranked.standings[ranked.chosen]
-    name = _name(ranked.chosen)
-    lines = [
-        f"For {goal.name}: {name}.",
-        f"  {goal.figure.text[0].upper()}{goal.figure.text[1:]}: {_interval(mine.figure)} "
-        f"{goal.figure.unit}{_against(judged)}.",
-        f"  {_how_sure(judged)}",
+    mine, unit = ranked.standings[ranked.chosen], goal.figure.unit
+    figure = f"{goal.figure.text[0].upper()}{goal.figure.text[1:]}"
+    sentences = [
+        f"{figure}: {_interval(mine.figure)} {unit}.",
+        *_against(judged),
+        _how_sure(judged),
     ]
+    upstream = next(
+        (other for other in ranked.standings if advice.candidates[other].is_upstream), None
+    )
+    if upstream and not advice.candidates[ranked.chosen].is_upstream:
+        what = _interval(ranked.standings[upstream].figure)
+        sentences.append(f"Without another kernel: {_name(upstream)}, {what} {unit}.")
     others = [other for other in ranked.as_good if other != ranked.chosen]
     if others:
-        lines.append(f"  As good, but less simple: {_named(others)}.")
+        sentences.append(f"As good, but less simple: {_named(others)}.")
     if ranked.perhaps:
-        lines.append(f"  Not told apart from the best: {_named(ranked.perhaps)}.")
-    return "\n".join(lines)
+        sentences.append(f"Not told apart from the best: {_named(ranked.perhaps)}.")
+    return _filled(f"For {goal.name}: {_introduced(ranked.chosen)}.", sentences)
 
 
-def _against(judged: Judged) -> str:
+def _against(judged: Judged) -> list[str]:
     """The figure of the reference, and the difference from it on the same variations."""
     ranked, label = judged.ranking, REFERENCE.label
-    if ranked.chosen == label or label not in ranked.standings:
-        return ""
     lead = ranking.lead(ranked, judged.values, judged.goal.figure.scale, label)
-    if lead is None:
-        return ""
-    better = "less" if judged.goal.figure.scale.less_is_better else "more"
-    other = ranked.standings[label].figure.median
+    if ranked.chosen == label or lead is None:
+        return []
     unit = judged.goal.figure.unit
-    return (
-        f"; {label} has {_number(other)} {unit}.\n"
-        f"  On the same variations that is {_interval(lead)} {unit} {better}"
-    )
+    better = "less" if judged.goal.figure.scale.less_is_better else "more"
+    return [
+        f"{_name(label)} has {_number(ranked.standings[label].figure.median)} {unit}: on the same "
+        f"variations that is {_interval(lead)} {unit} {better}."
+    ]
 
 
 def _how_sure(judged: Judged) -> str:
     ranked = judged.ranking
-    margin = f"{_number(ranked.margin)} {judged.goal.figure.unit}"
-    better = f"better by more than {margin}"
-    if ranked.sure is None:
-        return (
-            f"None of {judged.tried} pairs is {better}; how sure that is one variation cannot say."
-        )
     if ranked.sure >= _SURE:
         word = "Sure"
     elif ranked.sure >= _LIKELY:
         word = "Likely"
     else:
-        word = "Open (more --variations tell more)"
+        word = "Open, and more --variations would tell more"
+    margin = f"{_number(ranked.margin)} {judged.goal.figure.unit}"
     return (
-        f"{word}: none of the {len(ranked.standings)} best of {judged.tried} pairs is {better}, "
-        f"in {100 * ranked.sure:.0f} % of resamples."
+        f"{word} ({100 * ranked.sure:.0f} %): none of the {len(ranked.standings)} best of "
+        f"{judged.tried} pairs is better by more than {margin}."
     )
 
 
 def _for_all(advice: Advice) -> str:
     assert advice.overall, "asked for only if there is one"
-    most = max(advice.overall.behind.values())
-    goals = " and ".join(
-        name for name, part in advice.overall.behind.items() if part == most and most
+    behind = ", ".join(f"{name} {100 * part:.1f} %" for name, part in advice.overall.behind.items())
+    return _filled(
+        f"For all of it: {_introduced(advice.overall.chosen)}.",
+        [f"It is the least behind where it is most. Behind the best of each: {behind}."],
     )
-    return (
-        f"For all of it: {_name(advice.overall.chosen)}.\n"
-        f"  Behind the best of each by {100 * most:.1f} % at most{f' ({goals})' if goals else ''}."
+
+
+def _filled(head: str, sentences: Sequence[str]) -> str:
+    """A paragraph of a head, and of sentences in lines of at most 80 columns."""
+    text = textwrap.fill(
+        " ".join(sentences),
+        width=80,
+        initial_indent="  ",
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
     )
+    return f"{head}\n{text}"
+
+
+def _introduced(label: str) -> str:
+    by_itself = ", which is what Linux does by itself" if label == REFERENCE.label else ""
+    return f"{_name(label)}{by_itself}"
 
 
 def _name(label: str) -> str:
     scheduler_, cc = label.rsplit(", ", 1)
-    by_itself = ", which is what Linux does by itself" if label == REFERENCE.label else ""
-    return f"{scheduler_} with {cc}{by_itself}"
+    return f"{scheduler_} with {cc}"
 
 
 def _named(labels: Sequence[str]) -> str:
@@ -261,7 +274,7 @@ def _named(labels: Sequence[str]) -> str:
 def _of_what(goal: Goal) -> str:
     """What is sent for a goal, and what happens meanwhile."""
     load = goal.load
-    what = {"throughput": "bulk data"}.get(goal.name, f"the workload {load.kind}")
+    what = "bulk data" if load.kind == "bulk" else f"the workload {load.kind}"
     if isinstance(load, Cbr):
         every = f"blocks of {load.block_bytes} bytes"
         what = f"{every}, {format_rate(load.rate_bps)}" if load.rate_bps else every
@@ -269,7 +282,7 @@ def _of_what(goal: Goal) -> str:
         what += f", {format_time(load.duration_ns)}"
     if not goal.troubled:
         return f" ({what})"
-    return f",\nwhile {' or '.join(goal.troubled)} is lost and then degraded, the worst ({what})"
+    return f" while {' or '.join(goal.troubled)} fails, whichever is worse ({what})"
 
 
 def _finalists(advice: Advice) -> list[str]:

@@ -5,7 +5,8 @@ Each candidate has the figure for the same variations, and they are compared in 
 worse than the best by no more than a margin, within which nobody would mind, is as good; of those
 that are as good the simplest is chosen. How sure that is comes from drawing the variations anew,
 with replacement (the bootstrap): how often would what was chosen still have been as good as
-whatever was then the best?
+whatever was then the best? But n variations can say of a median no more than 1 - 1/2^n: so likely
+is it that one of n differences lies beyond the median, on a given side (the sign test).
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Ranking:
 
     `as_good` are by their simplicity, the first of which is `chosen`; `perhaps` are further ones
     that were not shown to be worse by more than the margin. `sure` is the part of the resamples in
-    which `chosen` is as good as the best, None for a single variation.
+    which `chosen` is as good as the best, at most what so many variations can say.
     """
 
     variations: int
@@ -66,7 +67,7 @@ class Ranking:
     standings: Mapping[str, Standing]
     as_good: Sequence[str]
     perhaps: Sequence[str]
-    sure: float | None
+    sure: float
 
     @property
     def chosen(self) -> str:
@@ -113,7 +114,7 @@ def rank(values: Values, scale: Scale, simplicity: Callable[[str], Any]) -> Rank
         for name, each in standings.items()
         if name not in as_good and each.deficit.low is not None and each.deficit.low <= margin
     ]
-    sure = _sure(costs, as_good[0], scale) if len(wanted) > 1 else None
+    sure = min(_sure(costs, as_good[0], scale), 1 - 0.5 ** len(wanted))
     order = [*as_good, *(name for name in standings if name not in as_good)]
     return Ranking(
         len(wanted),

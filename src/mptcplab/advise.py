@@ -37,6 +37,7 @@ Show = Callable[[int], AbstractContextManager[tuple[experiment.Progress, experim
 
 # Of those that are behind the best by parts that differ by less than this, the simplest is chosen.
 _OVERALL_MARGIN = 0.01
+_STAGES = 3
 
 
 @dataclass(frozen=True)
@@ -191,6 +192,7 @@ def advise(
     wanted = goals(request.base)
     measured = _Measured(
         *(varied, kernel, guest, Store(out)),
+        most=most_runs(request, ccs, effort),
         sources=request.sources,
         modules=modules,
         jobs=jobs,
@@ -204,7 +206,7 @@ def advise(
     schedulers = [Candidate(each, cc) for each in request.schedulers]
 
     measured.stage(
-        f"1 of 3: {len(schedulers)} schedulers with {cc}, {len(screened)} variations",
+        *(1, f"schedulers with {cc}: {len(schedulers)}, variations: {len(screened)}"),
         {goal.name: [*schedulers, REFERENCE] for goal in wanted},
         wanted,
         screened,
@@ -224,7 +226,7 @@ def advise(
         for goal in wanted
     }
     measured.stage(
-        f"2 of 3: the best with {len(ccs)} congestion controls, {len(screened)} variations",
+        *(2, f"the best with congestion controls: {len(ccs)}, variations: {len(screened)}"),
         pairs,
         wanted,
         screened,
@@ -235,7 +237,7 @@ def advise(
         finalists += [*best[:kept], *[each for each in best if each.is_upstream][:1]]
     finalists = list(dict.fromkeys(finalists))
     measured.stage(
-        f"3 of 3: {len(finalists)} pairs, {len(varied)} variations",
+        *(_STAGES, f"finalists: {len(finalists)}, variations: {len(varied)}"),
         {goal.name: finalists for goal in wanted},
         wanted,
         range(len(varied)),
@@ -270,6 +272,7 @@ class _Measured:
         guest: Guest,
         out: Store,
         *,
+        most: int,
         sources: Mapping[str, Path],
         modules: Mapping[str, Path],
         jobs: int,
@@ -278,7 +281,7 @@ class _Measured:
         say: Callable[[str], None],
         cancel: threading.Event,
     ) -> None:
-        self._varied = varied
+        self._varied, self._most = varied, most
         self._kernel, self._guest, self._out = kernel, guest, out
         self._modules, self._jobs, self._limits = modules, jobs, limits
         self._show, self._say, self._cancel = show, say, cancel
@@ -297,7 +300,8 @@ class _Measured:
 
     def stage(
         self,
-        title: str,
+        stage: int,
+        what: str,
         wanted: Mapping[Name, Iterable[Candidate]],
         goals: Sequence[Goal],
         numbers: Iterable[int],
@@ -312,8 +316,10 @@ class _Measured:
             if (goal.name, candidate, number) not in self._known
             for scenario in self._scenarios(goal, candidate, number)
         ]
+        if not runs:
+            return
         self.count += len(runs)
-        entries = self._entries(title, runs)
+        entries = self._entries(stage, what, runs)
         self._known |= {(run.goal.name, run.candidate, run.number) for run in runs}
         together: dict[tuple[str, Candidate, int], list[tuple[_Run, Entry]]] = defaultdict(list)
         for run, entry in zip(runs, entries, strict=True):
@@ -366,7 +372,7 @@ class _Measured:
         varied = self._varied[number].with_(scheduler=candidate.scheduler, cc=candidate.cc)
         return goal.scenarios(varied)
 
-    def _entries(self, title: str, runs: Sequence[_Run]) -> list[Entry]:
+    def _entries(self, stage: int, what: str, runs: Sequence[_Run]) -> list[Entry]:
         """An entry for each run, from the store, or else run now."""
         keys = [store.run_key(run.scenario, self._kernel, self._guest) for run in runs]
         found = {key: entry for key in keys if (entry := self._out.result(key)) is not None}
@@ -374,7 +380,7 @@ class _Measured:
             key: run.scenario for key, run in zip(keys, runs, strict=True) if key not in found
         }
         there = f", {len(found)} of them there" if found else ""
-        self._say(f"{title}: {len(set(keys))} runs{there}")
+        self._say(f"stage {stage} of {_STAGES}, {what}: {len(set(keys))} runs{there}")
         if missing:
             began = time.monotonic()
             with self._show(len(missing)) as (progress, ended):
@@ -388,7 +394,8 @@ class _Measured:
                     cancel=self._cancel,
                 )
             found |= dict(zip(missing, entries, strict=True))
-            self._say(f"  took {time.monotonic() - began:.0f} s")
+            seconds = time.monotonic() - began
+            self._say(f"  took {seconds:.0f} s{self._left(stage, seconds / len(missing))}")
         for run, key in zip(runs, keys, strict=True):
             if found[key]["status"] != "ok":
                 reason = found[key]["reason"].splitlines()[0]
@@ -396,6 +403,13 @@ class _Measured:
                     f"{run.candidate.label}, {run.goal.name}, variation {run.number + 1}: {reason}"
                 )
         return [found[key] for key in keys]
+
+    def _left(self, stage: int, seconds_each: float) -> str:
+        """How much is left after a stage, at most."""
+        left = self._most - self.count
+        if stage == _STAGES or left <= 0:
+            return ""
+        return f"; up to {left} runs are left, at this speed {left * seconds_each / 60:.0f} min"
 
     def _figure(self, parts: Sequence[tuple[_Run, Entry]]) -> float | None:
         """The figure of a variation; None if a run of it failed or has none."""

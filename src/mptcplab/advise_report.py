@@ -31,6 +31,7 @@ PICTURE = "advice"
 # From which part of the resamples on it is said to be sure, or likely.
 _SURE, _LIKELY = 0.95, 0.8
 _MOST_NAMED = 4  # in a sentence
+_WORTH_TELLING = 5.0  # of what is sent besides, in %
 _ROW_HEIGHT, _FRAME_HEIGHT = 0.28, 1.1  # inches
 
 _UNKNOWN = """\
@@ -190,6 +191,9 @@ def _paragraph(advice: Advice, judged: Judged) -> str:
         *_against(judged),
         _how_sure(judged),
     ]
+    extra = advice.extra.get(ranked.chosen)
+    if extra is not None and extra > _WORTH_TELLING:
+        sentences.append(f"For that it sends {_number(extra)} % more than there is to send.")
     upstream = next(
         (other for other in ranked.standings if advice.candidates[other].is_upstream), None
     )

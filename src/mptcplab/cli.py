@@ -91,10 +91,10 @@ _TESTBED = (
     ),
     *("seed", "out", "wall_limit", "only_plan"),
 )
-# And where variations of paths are looked at, with what is sent for each goal.
+# And for advice, in which all schedulers and congestion controls are run with seeds of its own.
 _ADVISED = (
-    *("path", "link", "event", "cc", "workload", "direction", "duration", "warmup"),
-    *("send_buffer", "receive_buffer", "sample_interval", "seed", "jobs", "wall_limit", "as_json"),
+    *("path", "link", "event", "direction", "duration", "warmup", "send_buffer"),
+    *("receive_buffer", "sample_interval", "jobs", "wall_limit", "as_json"),
 )
 
 
@@ -286,6 +286,19 @@ def compare(file: Path | None, baseline: bool, **options: Any) -> None:
     metavar=f"{_SPEC},...",
     help="Only these packet schedulers; ./NAME.c is one of your own.  [all]",
 )
+@click.option(
+    "--cc",
+    metavar="NAME,...",
+    help="Only these congestion controls, as in mptcplab cc list.  [all]",
+)
+@click.option(
+    "--workload",
+    "-w",
+    metavar="KIND[:KEY=VALUE,...]",
+    help="What your application does, e.g. video or requests:interval=1s, for latency and, if it "
+    "goes on for a duration, resilience; docs/workloads.md.  [a stream of blocks]",
+)
+@click.option("--seed", help="Of the first variation; each has the next one.  [1]")
 @click.option(
     "--out",
     "-o",

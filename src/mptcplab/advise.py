@@ -35,8 +35,10 @@ from mptcplab.variations import Uncertainty, variations
 #: Shows how far some number of runs is.
 Show = Callable[[int], AbstractContextManager[tuple[experiment.Progress, experiment.Ended]]]
 
-# Of those that are behind the best by parts that differ by less than this, the simplest is chosen.
-_OVERALL_MARGIN = 0.01
+#: What is sent beside one copy of each byte, in %, from which on it is worth telling.
+MUCH_EXTRA = 5.0
+# How far two are behind the best is compared in hundredths, and then the simpler one is chosen.
+_OVERALL_STEP = 0.01
 _STAGES = 3
 
 
@@ -102,10 +104,15 @@ class Judged:
 
 @dataclass(frozen=True)
 class Overall:
-    """The one for all goals: behind the best of each by the part `behind` at most."""
+    """One for all goals: those in which it is as good as the best, and what it lacks in each.
+
+    `others` are as good in as many.
+    """
 
     chosen: str
-    behind: Mapping[str, float]
+    as_good: Sequence[Name]
+    behind: Mapping[Name, float]
+    others: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -165,7 +172,8 @@ def most_runs(request: Request, ccs: Sequence[str], effort: Effort) -> int:
     second = min((effort.kept + 1) * (len({*ccs, REFERENCE.cc}) - 1), pairs - schedulers)
     final = min(count * (effort.kept + 1) + 1, pairs)
     # finalists of one goal may have been screened out for the others
-    return each * (effort.screened * (schedulers + second) + effort.variations * final)
+    most = effort.screened * (schedulers + second) + effort.variations * final
+    return each * min(most, effort.variations * pairs)
 
 
 def advise(
@@ -471,24 +479,33 @@ def _judged(
 
 
 def _overall(measured: _Measured, judged: Sequence[Judged]) -> Overall | None:
-    """The finalist that is least behind in the goal in which it is most; None if none has all."""
+    """The finalist that is as good as the best for the most goals; None if none has all figures.
+
+    Of several it is one that sends no more than there is to send, and then the one that is the
+    least behind where it is most.
+    """
     by_label = {candidate.label: candidate for candidate in measured.candidates()}
-    behind = {}
-    for name in by_label:
-        parts = dict(_behind(judged, name))
-        if len(parts) == len(judged):
-            behind[name] = parts
+    behind = {
+        name: parts for name in by_label if len(parts := dict(_behind(judged, name))) == len(judged)
+    }
     if not behind:
         return None
-    least = min(max(parts.values()) for parts in behind.values())
-    chosen = min(
-        (name for name, parts in behind.items() if max(parts.values()) <= least + _OVERALL_MARGIN),
-        key=lambda name: measured.simplicity(by_label[name]),
-    )
-    return Overall(chosen, behind[chosen])
+    good = {
+        name: [each.goal.name for each in judged if name in each.ranking.as_good] for name in behind
+    }
+    most = max(map(len, good.values()))
+    equal = [name for name in behind if len(good[name]) == most]
+
+    def place(name: str) -> tuple[bool, int, tuple[object, ...]]:
+        extra = measured.extra_of(by_label[name]) or 0.0
+        worst = max(behind[name].values())
+        return extra > MUCH_EXTRA, round(worst / _OVERALL_STEP), measured.simplicity(by_label[name])
+
+    chosen, *others = sorted(equal, key=place)
+    return Overall(chosen, good[chosen], behind[chosen], others)
 
 
-def _behind(judged: Sequence[Judged], name: str) -> Iterator[tuple[str, float]]:
+def _behind(judged: Sequence[Judged], name: str) -> Iterator[tuple[Name, float]]:
     """What part a finalist lacks to the best of each goal: of its goodput, or of its own time."""
     for each in judged:
         standing = each.ranking.standings.get(name)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -13,11 +14,14 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from mptcplab import chart, collection, congestion, palette, ranking, scheduler, store
-from mptcplab.advise import REFERENCE, Advice, Candidate, Judged
+from mptcplab import chart, congestion, palette, ranking, scheduler, store
+from mptcplab.advise import MUCH_EXTRA, REFERENCE, Advice, Candidate, Judged, Overall
 from mptcplab.goals import Goal
 from mptcplab.inference import Summary
+from mptcplab.mistakes import one_of
+from mptcplab.recorded import measured_way
 from mptcplab.report import RULE
+from mptcplab.scenario import Scenario
 from mptcplab.units import format_rate, format_time
 from mptcplab.workload import Cbr
 
@@ -31,7 +35,7 @@ PICTURE = "advice"
 # From which part of the resamples on it is said to be sure, or likely.
 _SURE, _LIKELY = 0.95, 0.8
 _MOST_NAMED = 4  # in a sentence
-_WORTH_TELLING = 5.0  # of what is sent besides, in %
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 _ROW_HEIGHT, _FRAME_HEIGHT = 0.28, 1.1  # inches
 
 _UNKNOWN = """\
@@ -45,14 +49,14 @@ def text(advice: Advice) -> str:
     """The answer: a paragraph for each goal, and for all of them."""
     base = advice.base
     head = (
-        f"{collection.path_texts(base)}; {_varied(advice)}.\n"
+        f"{_paths(base)}; {_varied(advice)}.\n"
         f"{len(advice.variations)} variations, {advice.runs} runs, seeds from {base.seed} on."
     )
     return "\n\n".join(
         [
             head,
             *(_paragraph(advice, each) for each in advice.judged),
-            *([_for_all(advice)] if advice.overall else []),
+            *([_for_all(advice, advice.overall)] if advice.overall else []),
         ]
     )
 
@@ -176,6 +180,15 @@ def write(advice: Advice, out_dir: Path) -> dict[str, Any]:
     return content
 
 
+def _paths(base: Scenario) -> str:
+    """The paths as one would say them: rates and delays in the direction of the data."""
+    ways = [getattr(path, measured_way(base)) for path in base.paths]
+    return "; ".join(
+        f"{path.name} {format_rate(way.rate_bps)}, {format_time(way.delay_ns)}"
+        for path, way in zip(base.paths, ways, strict=True)
+    )
+
+
 def _varied(advice: Advice) -> str:
     if not advice.uncertainty.parts:
         return "each value taken as certain"
@@ -192,7 +205,7 @@ def _paragraph(advice: Advice, judged: Judged) -> str:
         _how_sure(judged),
     ]
     extra = advice.extra.get(ranked.chosen)
-    if extra is not None and extra > _WORTH_TELLING:
+    if extra is not None and extra > MUCH_EXTRA:
         sentences.append(f"For that it sends {_number(extra)} % more than there is to send.")
     upstream = next(
         (other for other in ranked.standings if advice.candidates[other].is_upstream), None
@@ -237,26 +250,36 @@ def _how_sure(judged: Judged) -> str:
     )
 
 
-def _for_all(advice: Advice) -> str:
-    assert advice.overall, "asked for only if there is one"
-    behind = ", ".join(f"{name} {100 * part:.1f} %" for name, part in advice.overall.behind.items())
-    return _filled(
-        f"For all of it: {_introduced(advice.overall.chosen)}.",
-        [f"It is the least behind where it is most. Behind the best of each: {behind}."],
-    )
+def _for_all(advice: Advice, overall: Overall) -> str:
+    sentences = []
+    if overall.as_good:
+        sentences.append(f"As good as the best for {one_of(overall.as_good, 'and')}.")
+    for each in advice.judged:
+        if each.goal.name not in overall.as_good:
+            best, mine = (
+                _number(each.ranking.standings[name].figure.median)
+                for name in (each.ranking.best, overall.chosen)
+            )
+            unit = each.goal.figure.unit
+            sentences.append(f"For {each.goal.name} it has {mine} {unit}, the best {best} {unit}.")
+    if overall.others:
+        sentences.append(f"As good for as many goals: {_named(overall.others)}.")
+    return _filled(f"For all of it: {_introduced(overall.chosen)}.", sentences)
 
 
 def _filled(head: str, sentences: Sequence[str]) -> str:
     """A paragraph of a head, and of sentences in lines of at most 80 columns."""
+    # a figure stays with its unit
+    together = re.sub(r"([0-9)]) (%|ms|s)(?![a-z])", f"\\1{_NO_BREAK}\\2", " ".join(sentences))
     text = textwrap.fill(
-        " ".join(sentences),
+        together,
         width=80,
         initial_indent="  ",
         subsequent_indent="  ",
         break_long_words=False,
         break_on_hyphens=False,
     )
-    return f"{head}\n{text}"
+    return f"{head}\n{text.replace(_NO_BREAK, ' ')}"
 
 
 def _introduced(label: str) -> str:

@@ -3,9 +3,8 @@
 
 A value, such as a rate of 50 Mbit/s that may be off by 20 %, is multiplied by a factor from 0.8 to
 1.2, the same in both directions and throughout a trace. The factors of all values together are
-points of Sobol's sequence, so that few variations leave no part of what may be unseen. The first
-variation is the paths as they were given, and each has a seed of its own, so that chance varies
-with them.
+points of Sobol's sequence, spread as evenly as so few can be. The first variation is the paths as
+they were given, and each has a seed of its own, so that chance varies with them.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class Uncertainty:
             return "taken as certain"
         low, high = min(self.parts.values()), max(self.parts.values())
         least = units.format_fraction(low)
-        return f"+-{least}" if low == high else f"+-{least} to {units.format_fraction(high)}"
+        return f"+-{least}" if low == high else f"+-{least} to +-{units.format_fraction(high)}"
 
 
 def parse(texts: Sequence[str], base: Scenario) -> Uncertainty:

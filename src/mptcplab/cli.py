@@ -332,8 +332,8 @@ def advise_command(
     modules = _modules(request, lab_kernel)
     out: Path = options["out"]
     _say(
-        f"{len(request.schedulers)} schedulers, {len(ccs)} congestion controls, "
-        f"{effort.variations} variations: up to {advise.most_runs(request, ccs, effort)} runs"
+        f"schedulers: {len(request.schedulers)}, congestion controls: {len(ccs)}, variations: "
+        f"{effort.variations}: up to {advise.most_runs(request, ccs, effort)} runs"
     )
     with _interruptible() as cancel:
         advice = advise.advise(

@@ -133,9 +133,9 @@ def first_of(error: ValidationError) -> tuple[str, str]:
     return ".".join(str(step) for step in first["loc"]), first["msg"]
 
 
-def one_of(choices: Sequence[str]) -> str:
+def one_of(choices: Sequence[str], word: str = "or") -> str:
     """The choices as "a, b or c"."""
-    return choices[0] if len(choices) == 1 else f"{', '.join(choices[:-1])} or {choices[-1]}"
+    return choices[0] if len(choices) == 1 else f"{', '.join(choices[:-1])} {word} {choices[-1]}"
 
 
 def suggestion(word: object, known: Collection[str] | Mapping[str, str]) -> str:

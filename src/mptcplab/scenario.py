@@ -87,7 +87,7 @@ MIN_DEFAULT_QUEUE_PACKETS = 20
 _DEFAULT_LIMITS = {"codel": 1000, "fq_codel": 10_240, "pie": 1000}
 _RED_PRODUCTS = 4
 # With less, no packet or two are between its thresholds, and tc refuses the average.
-_MIN_RED_PACKETS = 24
+MIN_RED_PACKETS = 24
 
 DEFAULT_RESOLUTION_NS = 10**7
 #: A scenario without a duration ends when its data has arrived; events repeat and traces are played
@@ -1614,15 +1614,20 @@ def _states(values: Mapping[str, Any]) -> tuple[float, float]:
     return values["loss_good"] or 0.0, bad
 
 
+def loss_range(burst: int | None, good: float, bad: float) -> tuple[float, float]:
+    """The lowest and the highest mean loss of two states, or of each packet by itself."""
+    if burst is None:
+        return 0.0, 1.0
+    # At most burst of burst + 1 packets are in the bad state: the good one lasts for one at least.
+    return good, (good + burst * bad) / (burst + 1)
+
+
 def _loss_mistake(loss: float, burst: int | None, good: float, bad: float) -> str:
     """What is wrong with a mean loss of two states, "" if nothing is."""
-    if burst is None:
+    least, most = loss_range(burst, good, bad)
+    if burst is None or least <= loss <= most:
         return ""
-    # At most burst of burst + 1 packets are in the bad state: the good one lasts for one at least.
-    most = (good + burst * bad) / (burst + 1)
-    if good <= loss <= most:
-        return ""
-    low, high = units.format_fraction(good), units.format_fraction(most)
+    low, high = units.format_fraction(least), units.format_fraction(most)
     return (
         f"a mean loss of {units.format_fraction(loss)} cannot be: with this loss_burst, loss_good "
         f"and loss_bad it is {low} to {high}"
@@ -1635,9 +1640,9 @@ def _check_queue(values: Mapping[str, Any], where: _Where, mistakes: Mistakes) -
         message = f"{discipline} counts packets; a size goes with droptail and red"
         mistakes.add(where("queue"), message)
     elif queue is not None and discipline == "red":
-        least = _MIN_RED_PACKETS * (PACKET_BYTES if isinstance(queue, Bytes) else 1)
+        least = MIN_RED_PACKETS * (PACKET_BYTES if isinstance(queue, Bytes) else 1)
         if queue < least:
-            message = f"red needs at least {_MIN_RED_PACKETS} packets of {PACKET_BYTES} bytes"
+            message = f"red needs at least {MIN_RED_PACKETS} packets of {PACKET_BYTES} bytes"
             mistakes.add(where("queue"), message)
 
 

@@ -553,7 +553,7 @@ def test_a_scheduler_that_fails_ends_its_run_with_its_name_and_a_backtrace(
     "command",
     [
         *([], ["run"], ["compare"], ["show"], ["explain"], ["analyze"], ["kernel"], ["doctor"]),
-        *(["bench"], ["scenario"], ["scenario", "drive"]),
+        *(["advise"], ["bench"], ["scenario"], ["scenario", "drive"]),
         *(["cc"], ["cc", "list"], ["cc", "show"]),
         *(["scheduler"], ["scheduler", "list"], ["scheduler", "show"], ["scheduler", "new"]),
     ],

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Advice as a person asks for it, on the real kernel with a small catalogue."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mptcplab.kernel import KernelBuild
+
+PATHS = ("--path", "a:20mbit,10ms", "--path", "b:10mbit,20ms")
+#: Two pairs, two variations, and a run for throughput, one for latency, two for resilience.
+SMALL = (*PATHS, "-s", "minrtt", "--cc", "cubic", "--variations", "2", "--duration", "3s")
+RUNS = 2 * 2 * (1 + 1 + 2)
+
+
+def advise(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "mptcplab", "advise", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def finalists(goal: dict[str, Any]) -> dict[str, dict[str, float]]:
+    return {each["name"]: each["by_seed"] for each in goal["finalists"]}
+
+
+def test_advice_in_words_and_as_a_document_and_run_once(
+    lab_kernel: KernelBuild, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    done = advise(*SMALL, "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    for head in ("For throughput: ", "For latency: ", "For resilience: ", "For all of it: "):
+        assert head in done.stdout
+    assert "sysctl -w net.mptcp.scheduler=" in done.stdout
+    assert f"picture:  {out / 'advice.png'}" in done.stdout
+    assert max(map(len, done.stdout.partition("picture:")[0].splitlines())) <= 80
+    # there are so few that the first stage has all of them
+    assert f"stage 1 of 3, schedulers with cubic: 1, variations: 2: {RUNS} runs\n" in done.stderr
+    assert "of 3" not in done.stderr.partition("1 of 3")[2]
+    assert len(list(out.glob("runs/*"))) == RUNS
+
+    document = json.loads((out / "advice.json").read_text())
+    assert document["build"]["kernel"] == lab_kernel.id
+    assert document["runs"] == RUNS
+    goals = document["goals"]
+    for goal in goals.values():
+        assert set(finalists(goal)) == {"default, cubic", "minrtt, cubic"}
+        assert goal["chosen"] in finalists(goal)
+    for figures in finalists(goals["throughput"]).values():
+        # 1424 of 1514 bytes are data, 94.05 %; a queue of a bandwidth-delay product lets cubic
+        # fill paths without losses, but for the end of slow start, after the warm-up of 300 ms
+        assert all(75 < value < 94.1 for value in figures.values())
+    for name, figures in finalists(goals["latency"]).items():
+        # a delay is at least that of the faster path, 10 ms less 20 %
+        assert all(value > 8 for value in figures.values()), name
+    for name, figures in finalists(goals["resilience"]).items():
+        # while one of two paths is lost, TCP waits for at least its least timeout of 200 ms
+        assert all(value > 200 for value in figures.values()), name
+
+    again = advise(*SMALL, "--out", str(out), "--json")
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout) == document
+    assert f"{RUNS} runs, {RUNS} of them there" in again.stderr
+    assert "[1/" not in again.stderr
+
+    page = tmp_path / "report.html"
+    report = subprocess.run(
+        [sys.executable, "-m", "mptcplab", "report", str(out), "--out", str(page)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert report.returncode == 0, report.stderr
+    assert "minrtt" in page.read_text()
+
+
+def test_what_was_interrupted_goes_on_where_it_stopped(
+    lab_kernel: KernelBuild, tmp_path: Path
+) -> None:
+    del lab_kernel
+    few, runs = (*SMALL, "--variations", "1"), RUNS // 2
+    command = [sys.executable, "-m", "mptcplab", "advise", *few, "--jobs", "1"]
+    running = subprocess.Popen(
+        [*command, "--out", str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    assert running.stderr
+    before = []
+    for line in running.stderr:
+        before.append(line)
+        if line.startswith("[2/"):
+            running.send_signal(signal.SIGINT)
+            break
+    shown, rest = running.communicate()
+    assert running.returncode == 128 + signal.SIGINT
+    assert shown == ""
+    assert "interrupted; runs that had ended are kept" in rest
+    assert not (tmp_path / "advice.json").exists()
+    kept = len(list(tmp_path.glob("runs/*")))
+    assert 2 <= kept < runs
+
+    done = advise(*few, "--out", str(tmp_path), "--json")
+    assert done.returncode == 0, done.stderr
+    assert f"{runs} runs, {kept} of them there" in done.stderr
+    assert json.loads(done.stdout)["runs"] == runs
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (PATHS[:2], "over a alone there is nothing to schedule"),
+        ((*PATHS, "--uncertain", "20"), '--uncertain\n  "20": no % sign'),
+        ((*PATHS, "--uncertain", "dsl=20%"), "neither rate, delay, loss or queue, nor of a or b"),
+        ((*PATHS, "--scheduler", "minrt"), 'did you mean "minrtt"'),
+        ((*PATHS, "--workload", "vidio"), "vidio"),
+        ((), "1 to 8 paths are needed"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_run(
+    tmp_path: Path, arguments: tuple[str, ...], expected: str
+) -> None:
+    out = tmp_path / "out"
+    done = advise(*arguments, "--out", str(out))
+    assert done.returncode == 2
+    assert expected in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert not out.exists()

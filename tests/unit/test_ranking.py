@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Rankings, on figures of which the answer is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from mptcplab.ranking import Ranking, Scale, lead, rank
+
+MORE = Scale(less_is_better=False, margin=1, absolute=True)
+LESS = Scale(less_is_better=True, margin=0.05)
+#: The simplest is the first in the alphabet.
+ALPHABET = str
+
+
+def table(**figures: Sequence[float]) -> dict[str, dict[int, float]]:
+    return {name: dict(enumerate(values)) for name, values in figures.items()}
+
+
+def ranked(values: dict[str, dict[int, float]], scale: Scale) -> Ranking:
+    found = rank(values, scale, ALPHABET)
+    assert found is not None
+    return found
+
+
+def test_the_best_is_the_one_with_the_best_median() -> None:
+    values = table(a=[1, 2, 30], b=[5, 6, 7], c=[4, 4, 4])
+    assert ranked(values, MORE).best == "b"
+    assert ranked(values, LESS).best == "a"
+
+
+def test_of_those_as_good_the_simplest_is_chosen() -> None:
+    # b is best; a is half a point less, c two points
+    found = ranked(table(a=[89.5] * 8, b=[90.0] * 8, c=[88.0] * 8), MORE)
+    assert (found.best, found.chosen) == ("b", "a")
+    assert found.as_good == ["a", "b"]
+    assert found.perhaps == []
+    assert list(found.standings) == ["a", "b", "c"]
+    assert found.standings["c"].deficit.median == 2
+
+
+def test_a_relative_margin_is_one_of_the_best_figure() -> None:
+    # 5 % of 100 ms are 5 ms
+    found = ranked(table(a=[104.9] * 6, b=[100.0] * 6, c=[105.1] * 6), LESS)
+    assert found.margin == pytest.approx(5)
+    assert found.as_good == ["a", "b"]
+
+
+def test_they_are_compared_on_the_same_variations() -> None:
+    # Over the variations both differ by far more than from each other; b is 2 better in each.
+    values = table(a=[10, 50, 90, 20, 80, 70], b=[12, 52, 92, 22, 82, 72])
+    found = ranked(values, MORE)
+    assert found.chosen == "b"
+    deficit = found.standings["a"].deficit
+    assert (deficit.median, deficit.low, deficit.high) == (2, 2, 2)
+    assert found.perhaps == []
+
+
+def test_what_was_not_shown_to_be_worse_is_told() -> None:
+    # c is better than the best one as often as not, by as much as it is worse otherwise
+    values = table(b=[50] * 7, c=[40, 60, 40, 60, 40, 60, 40])
+    found = ranked(values, MORE)
+    assert found.as_good == ["b"]
+    assert found.perhaps == ["c"]
+
+
+def test_one_that_lacks_a_variation_is_left_out() -> None:
+    found = ranked({"a": {0: 99.0}, "b": {0: 50.0, 1: 60.0}}, MORE)
+    assert list(found.standings) == ["b"]
+    assert rank({}, MORE, ALPHABET) is None
+    assert rank({"a": {}}, MORE, ALPHABET) is None
+
+
+def test_how_sure_it_is_follows_from_the_resamples() -> None:
+    # Of 9 variations, b is better by 10 in 5 and worse in 4: it is the best of a resample if more
+    # than half of that come from the 5: P(B(9, 5/9) >= 5) = 0.633
+    a = [50.0] * 9
+    b = [60.0] * 5 + [40.0] * 4
+    found = ranked(table(a=a, b=b), MORE)
+    assert found.chosen == "b"
+    # 1999 resamples: a standard deviation of 0.011
+    assert found.sure == pytest.approx(0.633, abs=0.04)
+    assert ranked(table(a=a, b=b), MORE) == found
+
+
+def test_it_is_never_more_sure_than_so_many_variations_can_say() -> None:
+    # with every one of n in its favour, 1 - 1/2^n
+    for count in (1, 2, 6):
+        found = ranked(table(a=[90.0] * count, b=[10.0] * count), MORE)
+        assert found.sure == 1 - 0.5**count
+
+
+def test_chance_alone_does_not_make_sure() -> None:
+    random = np.random.default_rng(1)
+    values = table(**{f"x{i:02}": random.normal(100, 10, 16).tolist() for i in range(20)})
+    assert ranked(values, Scale(less_is_better=True, margin=0.001)).sure < 0.8
+
+
+def test_the_lead_is_by_how_much_it_is_better_either_way() -> None:
+    more = table(a=[10, 20, 30], b=[13, 23, 33])
+    found = lead(ranked(more, MORE), more, MORE, "a")
+    assert found is not None
+    assert found.median == 3
+    less = table(a=[10, 20, 30], b=[13, 23, 33])
+    found = lead(ranked(less, LESS), less, LESS, "b")
+    assert found is not None
+    assert found.median == 3
+    assert lead(ranked(less, LESS), less, LESS, "nobody") is None

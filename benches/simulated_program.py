@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Plain TCP over links of ns-3, in a process that `simulated.py` asks for one simulation after another.
+"""Plain TCP over links of ns-3, in a process that makes one simulation after another.
 
-Each line of its input is a request as JSON, each line of its output what came of it. Starting ns-3
-from Python takes long, since its headers are compiled each time; so it is done once. What is timed
-is the simulator's own loop, in which no Python takes part.
+`simulated.py` asks for them: each line of the input is a request as JSON, each line of the output
+what came of it. Starting ns-3 from Python takes long, since its headers are compiled each time; so
+it is done once. What is timed is the simulator's own loop, in which no Python takes part.
 """
 
 from __future__ import annotations

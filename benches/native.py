@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from benches.figures import Cost
 from benches.lab import sending_s
@@ -25,6 +26,8 @@ from mptcplab.scenario import Scenario
 _OWN = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child")
 _AS_ROOT = ("--user", "--map-root-user")
 _PATIENCE_S = 60.0
+#: What runs in them: native_program.py.
+PROGRAM = Path(__file__).with_name("native_program.py")
 _MPTCP = Path("/proc/sys/net/mptcp/enabled")
 
 
@@ -56,41 +59,45 @@ def has_mptcp() -> bool:
         return False
 
 
-def over_paths(scenario: Scenario, *, shaped: bool) -> Cost:
+def over_paths(scenario: Scenario, *, shaped: bool, mptcp: bool) -> Cost:
     """Bulk data over the paths of a scenario, each behind its router, in real time.
 
-    With TCP it is a connection over each path. Not `shaped`: without rates and delays, as fast as
-    it goes. Raises RunError.
+    Without `mptcp` it is a TCP connection over each path; not `shaped`, without rates and delays,
+    it is as fast as it goes. Raises RunError.
     """
-    mptcp = scenario.transport == "mptcp"
+    return _measure(request(scenario, shaped=shaped, mptcp=mptcp), real_time=shaped)
+
+
+def direct(scenario: Scenario, *, mptcp: bool) -> Cost:
+    """A single connection over a single link, without routers and without limits."""
+    flow = {"source": "10.0.1.1", "destination": "10.0.1.2", "mptcp": mptcp}
+    return _measure(_request(_one_link(mptcp=mptcp), [flow], scenario), real_time=False)
+
+
+def request(scenario: Scenario, *, shaped: bool, mptcp: bool) -> dict[str, Any]:
+    """What native_program.py is asked for, to send over the paths of a scenario."""
+    # further subflows come about by themselves
     flows = [
         {"source": f"10.0.{i}.1", "destination": f"10.1.{i}.1", "mptcp": mptcp}
         for i in range(1, 2 if mptcp else len(scenario.paths) + 1)
     ]
-    return _measure(testbed(scenario, shaped=shaped), flows, scenario, real_time=shaped)
+    return _request(testbed(scenario, shaped=shaped, mptcp=mptcp), flows, scenario)
 
 
-def direct(scenario: Scenario) -> Cost:
-    """A single connection over a single link, without routers and without limits."""
-    mptcp = scenario.transport == "mptcp"
-    flow = {"source": "10.0.1.1", "destination": "10.0.1.2", "mptcp": mptcp}
-    return _measure(_one_link(mptcp=mptcp), [flow], scenario, real_time=False)
-
-
-def testbed(scenario: Scenario, *, shaped: bool) -> list[str]:
+def testbed(scenario: Scenario, *, shaped: bool, mptcp: bool) -> list[str]:
     """The commands of the plan that make it, without those for the whole machine.
 
     The congestion control is that of the sockets: a namespace may have none as its default that the
-    host does not allow to everybody, but who is root there may choose it for a socket.
+    host does not allow to everybody, but who is root there may choose it for a socket. Without
+    `mptcp` nothing is asked for that a kernel without it does not know.
     """
     lines = plan.render_measurements(scenario, []).splitlines()
-    commands = [line for line in lines if line and not line.startswith("#")]
-    inside = [
-        re.sub(r" net\.ipv4\.tcp_congestion_control=\w+", "", line)
-        for line in commands
-        if not line.startswith("sysctl ")
-    ]
-    return inside if shaped else [line for line in inside if not line.startswith("tc ")]
+    commands = [line for line in lines if line and not line.startswith(("#", "sysctl "))]
+    commands = [re.sub(r" net\.ipv4\.tcp_congestion_control=\S+", "", line) for line in commands]
+    if not mptcp:
+        commands = [line for line in commands if not re.match(r"ip -n \w+ mptcp ", line)]
+        commands = [re.sub(r" net\.mptcp\.\S+", "", line) for line in commands]
+    return commands if shaped else [line for line in commands if not line.startswith("tc ")]
 
 
 def _one_link(*, mptcp: bool) -> Iterable[str]:
@@ -105,28 +112,27 @@ def _one_link(*, mptcp: bool) -> Iterable[str]:
             yield f"ip netns exec {host} sysctl -qw net.mptcp.enabled=1"
 
 
-def _measure(
-    commands: Iterable[str],
-    flows: Sequence[dict[str, object]],
-    scenario: Scenario,
-    *,
-    real_time: bool,
-) -> Cost:
+def _request(
+    commands: Iterable[str], flows: Sequence[dict[str, Any]], scenario: Scenario
+) -> dict[str, Any]:
     seconds, warmup_s = sending_s(scenario)
-    request = {
+    return {
         "commands": list(commands),
         "flows": flows,
         "congestion_control": scenario.cc,
         "seconds": seconds,
         "warmup_s": warmup_s,
     }
+
+
+def _measure(request: dict[str, Any], *, real_time: bool) -> Cost:
+    seconds = request["seconds"]
     namespaces = _first_that_works()
     if isinstance(namespaces, str):
         raise RunError(namespaces)
-    program = Path(__file__).with_name("native_program.py")
     with experiment.own_cpu() as cpu:
         # one CPU for all, as a run of the lab has
-        command = ["taskset", "--cpu-list", str(cpu), *namespaces, sys.executable, str(program)]
+        command = ["taskset", "--cpu-list", str(cpu), *namespaces, sys.executable, str(PROGRAM)]
         done = _run([*command, "testbed", json.dumps(request)], _PATIENCE_S + seconds)
     if done.returncode:
         raise RunError(f"on the host's own kernel: {_said(done)}")

@@ -108,16 +108,16 @@ def _send(request: dict[str, Any]) -> dict[str, Any]:
 def _receive(request: dict[str, Any]) -> dict[str, Any]:
     """Read all there is, and count what comes between the end of the warm-up and of the sending."""
     buffer = bytearray(_CHUNK_BYTES)
-    with _socket(request) as listening:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((request["destination"], _PORT))
-        listening.listen(1)
-        print("listening", flush=True)
-        made, _ = listening.accept()
     received = 0
     begin: tuple[float, int] | None = None
     end: tuple[float, int] | None = None
-    with made:
+    with _socket(request) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # further subflows come to the other addresses, and later: it listens to the end
+        listening.bind(("" if request["mptcp"] else request["destination"], _PORT))
+        listening.listen(1)
+        print("listening", flush=True)
+        made, _ = listening.accept()
         made.settimeout(_PATIENCE_S)
         started = time.monotonic()
         while count := made.recv_into(buffer):
@@ -127,6 +127,7 @@ def _receive(request: dict[str, Any]) -> dict[str, Any]:
                 begin = now, received
             if end is None and now - started >= request["seconds"]:
                 end = now, received
+        made.close()
     last = time.monotonic(), received
     (begin_s, begin_bytes), (end_s, end_bytes) = begin or (started, 0), end or last
     return {

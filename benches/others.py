@@ -68,10 +68,7 @@ def measure(
 def _ways(lab: Lab, duration: str, simulator: simulated.Simulator | None) -> list[_Way]:
     scenario, tcp = scenario_of(BENCH, duration=duration), scenario_of(TCP, duration=duration)
     has_mptcp = native.has_mptcp()
-    limit = scenario_of(
-        BENCH, duration=_LIMIT, warmup="0s", transport="mptcp" if has_mptcp else "tcp"
-    )
-    host = scenario if has_mptcp else scenario_of(BENCH, duration=duration, transport="tcp")
+    limit = scenario_of(BENCH, duration=_LIMIT, warmup="0s")
     carries = "Multipath TCP" if has_mptcp else "TCP over each path, as this host has no MPTCP"
     shaped, bare = native.why_not(shaped=True), native.why_not(shaped=False)
 
@@ -87,19 +84,19 @@ def _ways(lab: Lab, duration: str, simulator: simulated.Simulator | None) -> lis
             "host",
             f"{carries}, in real time",
             shaped,
-            lambda: native.over_paths(host, shaped=True),
+            lambda: native.over_paths(scenario, shaped=True, mptcp=has_mptcp),
             once=True,
         ),
         _Way(
             "host, no limits",
             f"{carries}, through the routers, without rates and delays",
             bare,
-            lambda: native.over_paths(limit, shaped=False),
+            lambda: native.over_paths(limit, shaped=False, mptcp=has_mptcp),
         ),
         _Way(
             "host, one link",
             f"{'Multipath TCP' if has_mptcp else 'TCP'}, one link without router, rate and delay",
             bare,
-            lambda: native.direct(limit),
+            lambda: native.direct(limit, mptcp=has_mptcp),
         ),
     ]

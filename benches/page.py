@@ -271,6 +271,7 @@ def _draw_growth(
 ) -> Figure:
     """A panel for each series, a line for each of the figures; medians, and quartiles."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullLocator
 
     rows = (len(series) + 1) // 2
     figure = Figure(figsize=(chart.WIDTH, 2.1 * rows + 0.3), layout="constrained")
@@ -295,6 +296,12 @@ def _draw_growth(
         if not log:
             axis.set_ylim(bottom=0)
         axis.set_xlabel(each.unit)
+        axis.set_xticks(xs, [f"{x:g}" for x in xs], fontsize="x-small")
+        axis.xaxis.set_minor_locator(NullLocator())
+        if log:
+            axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.yaxis.set_minor_locator(NullLocator())
+            axis.yaxis.set_major_formatter("{x:g}")
         axis.set_title(each.what, loc="left", fontsize="small")
         axis.grid(color="#dddddd", linewidth=0.5)
         axis.spines[["top", "right"]].set_visible(False)

@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from benches import native
 from benches.lab import Lab, scenario_of
+from mptcplab import engine, experiment
 from mptcplab.bench import BENCH
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
 from mptcplab.scenario import Flags
+from mptcplab.workload import Program
 
 
 def test_what_a_run_brings_is_counted(
@@ -31,14 +35,44 @@ def test_what_a_run_brings_is_counted(
     assert list(tmp_path.iterdir()) == [], "nobody keeps what it left"
 
 
+@pytest.mark.parametrize("mptcp", [True, False], ids=["mptcp", "tcp"])
+def test_what_is_measured_on_a_host_fills_its_paths(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, mptcp: bool
+) -> None:
+    # The lab kernel takes the place of the host's, which may have no netem.
+    flags = Flags(path=("a:20mbit,5ms,queue=50", "b:10mbit,10ms,queue=50"), seed="1")
+    sent = scenario_of(flags, duration="3s", warmup="1s")
+    request = json.dumps(native.request(sent, shaped=True, mptcp=mptcp))
+    namespaces = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child")
+    program = Program(
+        client=(*namespaces, sys.executable, str(native.PROGRAM), "testbed", request),
+        directory="/",
+        time_limit_ns=60 * 10**9,
+    )
+    around = scenario_of(flags, program=program)
+    outcome = experiment.run(around, lab_kernel, lab_guest, tmp_path)
+    found = json.loads((outcome.directory / engine.CLIENT_OUTPUT).read_bytes())
+    # Of a full frame of 1514 bytes MPTCP has 1424 for data, TCP 1448. Both paths are full, and
+    # what is read at a time, 256 KiB at most, is 3.5 % of the 2 s at 30 Mbit/s.
+    data_bytes = 1424 if mptcp else 1448
+    goodput_bps = sum(flow["goodput_bps"] for flow in found["flows"])
+    assert goodput_bps == pytest.approx(30e6 * data_bytes / 1514, rel=0.035)
+    assert len(found["flows"]) == (1 if mptcp else 2)
+    # All that was sent has arrived in packets that are full, but for the last of a write.
+    assert found["packets"] >= sum(flow["bytes"] for flow in found["flows"]) / data_bytes
+
+
 def test_the_hosts_own_kernel_carries_the_same_and_nothing_is_left() -> None:
     reason = native.why_not(shaped=False)
     if reason:
         pytest.skip(reason)
     before = _namespaces()
-    transport = "mptcp" if native.has_mptcp() else "tcp"
-    scenario = scenario_of(BENCH, duration="500ms", warmup="100ms", transport=transport)
-    for cost in (native.over_paths(scenario, shaped=False), native.direct(scenario)):
+    mptcp = native.has_mptcp()
+    scenario = scenario_of(BENCH, duration="500ms", warmup="100ms")
+    for cost in (
+        native.over_paths(scenario, shaped=False, mptcp=mptcp),
+        native.direct(scenario, mptcp=mptcp),
+    ):
         # all packets are full, but for those at the end of a write of 256 KiB
         assert cost.packets > 100
         assert cost.goodput_bps > 0

@@ -15,7 +15,7 @@ from benches import __main__ as benches
 from benches import figures, growth, native, others, page, simulated
 from benches.figures import Contender, Cost, Machine, Measured, Point, Series
 from benches.lab import scenario_of, sending_s
-from mptcplab import bench, marked
+from mptcplab import bench, doctor, marked
 from mptcplab.errors import InputError, MptcplabError
 
 ROOT = Path(__file__).parents[2]
@@ -153,7 +153,7 @@ def test_a_queue_of_ns3_has_no_room_for_what_is_on_its_way() -> None:
 
 
 def test_the_testbed_on_the_host_is_that_of_the_plan_without_the_whole_machine() -> None:
-    commands = native.testbed(scenario_of(bench.BENCH), shaped=True)
+    commands = native.testbed(scenario_of(bench.BENCH), shaped=True, mptcp=True)
     assert "ip netns add client" in commands
     netem = "netem limit 300 rate 100mbit delay 10ms"
     assert f"tc -n router1 qdisc add dev rs1 root {netem}" in commands
@@ -164,9 +164,23 @@ def test_the_testbed_on_the_host_is_that_of_the_plan_without_the_whole_machine()
     assert not any("traffic" in command for command in commands)
 
 
+def test_a_host_without_mptcp_is_not_asked_for_it() -> None:
+    commands = native.testbed(scenario_of(bench.BENCH), shaped=True, mptcp=False)
+    assert not any("mptcp" in command for command in commands)
+    # what else the same command sets is still set
+    settings = "net.ipv4.tcp_timestamps=2 'net.ipv4.tcp_rmem=4096 131072 6291456'"
+    assert any(f"netns exec client sysctl -qw {settings}" in command for command in commands)
+    flows = native.request(scenario_of(bench.BENCH), shaped=True, mptcp=False)["flows"]
+    assert [(each["source"], each["mptcp"]) for each in flows] == [
+        ("10.0.1.1", False),
+        ("10.0.2.1", False),
+    ]
+
+
 def test_without_limits_there_is_no_tc() -> None:
     shaped, bare = (
-        native.testbed(scenario_of(bench.BENCH), shaped=shaped) for shaped in (True, False)
+        native.testbed(scenario_of(bench.BENCH), shaped=shaped, mptcp=True)
+        for shaped in (True, False)
     )
     assert bare == [command for command in shaped if not command.startswith("tc ")] != shaped
 
@@ -210,7 +224,7 @@ def test_without_netem_only_what_needs_it_is_missing(monkeypatch: pytest.MonkeyP
 
 
 def test_without_a_program_it_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native.doctor, "find_tool", lambda name: None if name == "tc" else name)
+    monkeypatch.setattr(doctor, "find_tool", lambda name: None if name == "tc" else name)
     assert native.why_not(shaped=False) == "this machine lacks tc"
 
 

@@ -149,7 +149,9 @@ _ALL = (
         (10, 30, 100, 300, 1000),
         _rate_of_four,
     ),
-    Growth("duration", "duration, 100 and 50 Mbit/s", "s", (1, 2, 5, 10, 20, 60), _duration),
+    Growth(
+        "duration", "seconds of data over 100 and 50 Mbit/s", "s", (1, 2, 5, 10, 20, 60), _duration
+    ),
     Growth(
         "connections",
         "connections that share 100 Mbit/s for 5 s",

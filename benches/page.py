@@ -73,9 +73,7 @@ def charts(measured: Measured) -> dict[str, str]:
 
 def _machine(measured: Measured) -> str:
     machine = measured.machine
-    busy = (
-        "" if machine.load < 0.5 else ": **other programs ran, and wall-clock times are too long**"
-    )
+    busy = "" if machine.load < 0.5 else ": **other programs ran, and times are too long**"
     tried = " **Tried with --quick: these are no figures.**" if measured.quick else ""
     return (
         f"{machine.processor}, {machine.cpus} CPUs, Linux {machine.kernel};"
@@ -92,7 +90,7 @@ def _others(measured: Measured) -> str:
     rows: list[tuple[str, ...]] = []
     for each in measured.contenders:
         if not each.taken:
-            rows.append((each.name, each.what, f"not measured: {each.why_not}"))
+            rows.append((each.name, f"{each.what}. Not measured: {each.why_not}"))
             continue
         seconds = each.taken[0].seconds
         rows.append(
@@ -157,7 +155,7 @@ def _lines(found: Sequence[Series]) -> str:
     lines = [(each.name, each.work.removesuffix("s"), growth.cost_line(each)) for each in found]
     lines.append(("all by packets", "packet", growth.all_by_packets(found)))
     rows = [
-        (name, f"{line.at_zero:.3f}", f"{line.slope * 1e6:.3g} us", work, f"{line.r_squared:.4f}")
+        (name, f"{line.at_zero:.3f}", _time(line.slope), work, f"{line.r_squared:.4f}")
         for name, work, line in lines
     ]
     return _table(head, rows)
@@ -175,6 +173,10 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _count(value: float) -> str:
     return f"{value / 1e6:.2f} M" if value >= 1e6 else f"{value / 1e3:.1f} k"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} us"
 
 
 def _ratio_text(values: Sequence[float]) -> str:

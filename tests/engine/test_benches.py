@@ -62,6 +62,19 @@ def test_what_is_measured_on_a_host_fills_its_paths(
     assert found["packets"] >= sum(flow["bytes"] for flow in found["flows"]) / data_bytes
 
 
+def test_the_memory_of_a_run_is_not_that_of_who_starts_it(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    held = bytearray(512 << 20)
+    held[::4096] = b"x" * (len(held) // 4096)  # touched: resident
+    flags = Flags(path=("p:10mbit,10ms",), duration="1s", seed="1")
+    memory_bytes = Lab(lab_kernel, lab_guest, tmp_path).run(scenario_of(flags)).memory_bytes
+    # The image of the kernel is some 10 MB, and a guest needs more; it touches little of its 512.
+    assert memory_bytes is not None
+    assert 10 << 20 < memory_bytes < 256 << 20
+    assert len(held) == 512 << 20
+
+
 def test_the_hosts_own_kernel_carries_the_same_and_nothing_is_left() -> None:
     reason = native.why_not(shaped=False)
     if reason:

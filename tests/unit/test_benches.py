@@ -231,9 +231,24 @@ def test_without_a_program_it_says_which(monkeypatch: pytest.MonkeyPatch) -> Non
 # The page
 
 
+def test_lines_have_a_row_each_and_one_for_all() -> None:
+    # 0.2 s and 2 us for each packet; 0.1 s and 50 ms for each connection
+    many = series("connections").model_copy(
+        update={"work": "connections", "points": connections_points()}
+    )
+    table = page.tables(measured(series=(series(), many)))["make bench: lines"]
+    assert "| rate | 0.200 | 2 us | packet | 1.0000 |" in table
+    assert "| connections | 0.100 | 50 ms | connection | 1.0000 |" in table
+    assert "| all by packets | 0.200 | 2 us | packet | 1.0000 |" in table
+
+
+def connections_points() -> tuple[Point, ...]:
+    return tuple(Point(x=x, taken=(cost(1000, 0.1 + 0.05 * x),)) for x in (1.0, 2.0, 64.0))
+
+
 def test_a_contender_that_was_not_measured_says_why() -> None:
     table = page.tables(measured())["make bench: others"]
-    assert "| host | real | not measured: no netem |" in table
+    assert "| host | real. Not measured: no netem |" in table
     # 3 x in each round; 20 s in 3, 6 and 6 s of CPU time
     assert "3.00 (3.00 to 3.00) | 3.33 (3.33 to 5.00) |" in table
 
@@ -243,7 +258,7 @@ def test_a_busy_machine_and_a_try_are_told() -> None:
     assert quiet == "A processor, 2 CPUs, Linux 6.1; load average before: 0.10.\n"
     busy = Machine(processor="A processor", cpus=2, kernel="6.1", load=3.0)
     told = page.tables(measured(machine=busy, quick=True))["make bench: machine"]
-    assert "wall-clock times are too long" in told
+    assert "times are too long" in told
     assert "these are no figures" in told
 
 

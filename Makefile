@@ -5,10 +5,13 @@ SHELL := /bin/bash
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 VENV := .venv
 BIN := $(VENV)/bin
+# An environment of its own: ns-3 is large, compiles for minutes, and only the benches want it.
+VENV_BENCH := .venv-bench
 MPTCPLAB := $(BIN)/mptcplab
 DEMO_OUT ?= demo-out
 PYTEST_ARGS ?=
 SELFTESTS_ARGS ?=
+BENCH_ARGS ?=
 # What is run in the debug kernel: every scheduler, with every trouble. Not what needs much data.
 DEBUG_TESTS := tests/debug tests/kernel/test_kunit.py tests/scenario/test_framework.py \
     tests/scenario/test_every_scheduler.py::test_every_byte_arrives \
@@ -30,7 +33,7 @@ SHELL_FILES = $(shell find scripts guest -name '*.sh' 2>/dev/null) .ci/run
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-selftests venv venv-dev kernel demo test accuracy debug-test selftests lint checkpatch shellcheck lock clean
+.PHONY: help setup setup-lint setup-test setup-selftests venv venv-dev venv-bench kernel demo test accuracy bench debug-test selftests lint checkpatch shellcheck lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +48,9 @@ test: setup-test venv-dev kernel ## set up everything and run all tests
 accuracy: setup venv kernel ## measure what links do against what they are asked for; into docs/limitations.md
 	$(BIN)/python -m mptcplab.accuracy --docs docs/limitations.md
 
+bench: setup venv-bench kernel ## measure what runs cost, beside ns-3 and the host; into docs/performance.md (20 min)
+	$(VENV_BENCH)/bin/python -m benches --docs docs/performance.md $(BENCH_ARGS)
+
 debug-test: setup venv-dev ## run the tests of runs in a kernel that looks after itself (slow)
 	@$(MPTCPLAB) kernel build --variant debug
 	$(BIN)/python -m pytest --kernel-variant debug $(DEBUG_TESTS) $(PYTEST_ARGS)
@@ -53,8 +59,8 @@ selftests: setup-selftests venv ## the kernel's own MPTCP selftests, upstream an
 	$(BIN)/python -m mptcplab.selftests $(SELFTESTS_ARGS)
 
 lint: setup-lint venv-dev checkpatch shellcheck ## ruff, mypy --strict, checkpatch, shellcheck
-	$(BIN)/ruff format --check src tests
-	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests benches
+	$(BIN)/ruff check src tests benches
 	$(BIN)/mypy
 
 setup: ## install the Debian packages that are missing (says which; needs root or sudo then)
@@ -85,6 +91,15 @@ $(VENV)/.stamp: $(VENV)/.made requirements.lock pyproject.toml
 
 $(VENV)/.stamp-dev: $(VENV)/.stamp requirements-dev.lock
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-dev.lock
+	@touch $@
+
+venv-bench: $(VENV_BENCH)/.stamp
+
+$(VENV_BENCH)/.stamp: requirements-bench.lock pyproject.toml
+	@python=$$(scripts/python.sh) && echo "Python environment: $(VENV_BENCH), from $$python, with ns-3" && \
+	    "$$python" -m venv --clear $(VENV_BENCH)
+	$(VENV_BENCH)/bin/python -m pip install --quiet --require-hashes -r requirements-bench.lock
+	$(VENV_BENCH)/bin/python -m pip install --quiet --no-build-isolation --no-deps -e .
 	@touch $@
 
 kernel: venv ## build the lab kernel (nothing to do when nothing changed)
@@ -119,4 +134,4 @@ LOCK_OPTIONS = --quiet --upgrade --generate-hashes --universal --python-version 
     --fork-strategy fewest --no-annotate --no-header --no-emit-index-url --no-emit-find-links
 
 clean: ## remove what make made here (the kernel cache is kept: mptcplab's own, shared by clones)
-	rm -rf $(VENV) $(DEMO_OUT) .checkpatch-camelcase* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV_BENCH) $(DEMO_OUT) .checkpatch-camelcase* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 
-from mptcplab import doctor, engine, experiment, guest, kernel, links, plan, units
+from mptcplab import doctor, engine, experiment, guest, kernel, links, marked, plan, units
 from mptcplab.errors import MptcplabError
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
@@ -50,7 +50,8 @@ _LEAST_COUNT = 200
 # Between packets whose delays are measured: no queue is left.
 _GAP_NS = 1000
 _FOREVER_MS = 10**8
-_BEGIN, _END = "<!-- begin: make accuracy -->", "<!-- end: make accuracy -->"
+#: Between the marks of this name a page has the table.
+_MARK = "make accuracy"
 
 _RECORD = np.dtype(
     [("number", "<u4"), ("copies", "<u4"), ("sent_ns", "<u8"), ("received_ns", "<u8")]
@@ -495,16 +496,6 @@ def markdown(rows: Sequence[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_docs(file: Path, table: str) -> None:
-    """Put the table between the marks of a page."""
-    text = file.read_text(encoding="utf-8")
-    if text.count(_BEGIN) != 1 or text.count(_END) != 1:
-        raise MptcplabError(f"mptcplab: {file}: {_BEGIN} and {_END} are expected, once each")
-    before, _, rest = text.partition(_BEGIN)
-    after = rest.partition(_END)[2]
-    file.write_text(f"{before}{_BEGIN}\n{table}{_END}{after}", encoding="utf-8")
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Status 0 if everything is within its bound, else 1."""
     parser = argparse.ArgumentParser(prog="python -m mptcplab.accuracy", description=__doc__)
@@ -520,7 +511,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rows = measure(settings(options.quick), built, program, Path(directory))
         show(rows, console)
         if options.docs:
-            write_docs(options.docs, markdown(rows))
+            marked.replace(options.docs, {_MARK: markdown(rows)})
     except MptcplabError as error:
         print(error, file=sys.stderr)
         return error.exit_status

@@ -234,11 +234,11 @@ def _describe(flags: Flags) -> str:
     return f"{' and '.join(flags.path)} for {flags.duration}"
 
 
-def table(results: dict[str, Any]) -> Group:
-    """The figures, each with what it should at least or at most be."""
+def rows(results: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """The figures, each with its value and what it should at least or at most be, as text."""
     speed, side = results["speed"], results["side_by_side"]
     decisions, captures = results["decisions"], results["captures"]
-    rows = [
+    found = [
         ("virtual / wall time", f"{speed['times_real_time']:.1f} x", ">= 20 x"),
         (
             "data packets per wall second",
@@ -258,7 +258,7 @@ def table(results: dict[str, Any]) -> Group:
         ),
         ("speed with minrtt, of default", f"{results['minrtt']['speed'] * 100:.0f} %", ">= 85 %"),
     ]
-    rows += [
+    found += [
         (
             f"time of a decision, {name}{', the faster path full' if state == 'full' else ''}",
             f"{cycles / decisions['room']['default']:.2f} x",
@@ -269,13 +269,13 @@ def table(results: dict[str, Any]) -> Group:
         if name != "default"
     ]
     if side:
-        rows.append(("two side by side", f"{side['throughput']:.2f} x one", ">= 1.7 x"))
+        found.append(("two side by side", f"{side['throughput']:.2f} x one", ">= 1.7 x"))
     for name, what in (("twins", TWINS), ("unequal", UNEQUAL)):
         filling = results["filling"][name]
         rates = "+".join(path.split(":")[1].split("mbit")[0] for path in what.path)
         share = f"{filling['default_of_ideal'] * 100:.1f} %"
-        rows.append((f"default on {rates} Mbit/s, of the ideal", share, ">= 97 %"))
-        rows += [
+        found.append((f"default on {rates} Mbit/s, of the ideal", share, ">= 97 %"))
+        found += [
             (
                 f"{scheduler} on {rates} Mbit/s, of default",
                 f"{share * 100:.1f} %",
@@ -283,11 +283,16 @@ def table(results: dict[str, Any]) -> Group:
             )
             for scheduler, share in filling["of_default"].items()
         ]
+    return found
+
+
+def table(results: dict[str, Any]) -> Group:
+    """The same as a table for the terminal."""
     shown = Table(box=None, pad_edge=False)
     shown.add_column("figure")
     shown.add_column("measured", justify="right")
     shown.add_column("wanted", justify="right", style="dim")
-    for row in rows:
+    for row in rows(results):
         shown.add_row(*row)
     note = "Wall-clock figures are medians of this call and move with the machine and its load."
     return Group(shown, note)

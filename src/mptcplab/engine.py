@@ -187,12 +187,13 @@ def run(
             cwd=directory,
             start_new_session=True,
         )
+    memory = _Memory(process.pid)
     try:
         with _restored(terminal):
             if terminal is None:
-                ended_for, start_s = _follow(process, directory, started, limits, watch)
+                ended_for, start_s = _follow(process, directory, started, limits, watch, memory)
             else:
-                ended_for, start_s = _wait(process, watch), 0.0
+                ended_for, start_s = _wait(process, watch, memory), 0.0
             usage = _reap(process)
     finally:
         _kill_session(process)
@@ -215,7 +216,7 @@ def run(
         start_s=start_s,
         user_s=usage.ru_utime,
         system_s=usage.ru_stime,
-        memory_bytes=usage.ru_maxrss * 1024,
+        memory_bytes=memory.peak_bytes,
     )
 
 
@@ -295,12 +296,33 @@ class _Clock:
         return int(ns)
 
 
+class _Memory:
+    """The peak resident memory of a process, as it was seen last.
+
+    What it used is known when it has ended, but its maxrss then has that of the process which
+    started it, before it became another program (getrusage(2)).
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._status = Path(f"/proc/{pid}/status")
+        self.peak_bytes = 0
+
+    def look(self) -> None:
+        try:
+            found = re.search(r"^VmHWM:\s+(\d+) kB$", self._status.read_text(), re.MULTILINE)
+        except OSError:
+            return
+        if found:  # none is left of a process that has ended
+            self.peak_bytes = max(self.peak_bytes, int(found[1]) * 1024)
+
+
 def _follow(
     process: subprocess.Popen[bytes],
     directory: Path,
     started: float,
     limits: Limits,
     watch: Watch,
+    memory: _Memory,
 ) -> tuple[str, float]:
     """Watch the run until it has ended or must be ended.
 
@@ -324,6 +346,7 @@ def _follow(
                 return f"it took more than the wall-clock limit of {limits.wall_s:g} s", start_s
 
             ns = clock.read_ns()
+            memory.look()
             watch.progress(ns / 1e9)
             watch.look(directory)
             if ns != moved_ns:
@@ -348,10 +371,11 @@ def _follow(
     return "", start_s
 
 
-def _wait(process: subprocess.Popen[bytes], watch: Watch) -> str:
+def _wait(process: subprocess.Popen[bytes], watch: Watch, memory: _Memory) -> str:
     """Wait for a run in real time, which may last as long as the person likes."""
     with _end_of(process.pid) as has_ended:
         while not has_ended(_POLL_S):
+            memory.look()
             if watch.cancel.is_set():
                 return "cancelled"
     return ""

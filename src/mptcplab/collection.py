@@ -176,7 +176,7 @@ def _of_document(file: Path) -> Iterator[Found]:
                 scenario = store.read_scenario(directory)
             else:
                 directory = None
-        yield Found(entry, scenario, directory, content["build"])
+        yield Found({"cc": scenario.cc, **entry}, scenario, directory, content["build"])
 
 
 def _of_directory(directory: Path) -> Found:
@@ -186,7 +186,8 @@ def _of_directory(directory: Path) -> Found:
     builds: dict[str, str] = {}
     if (directory / store.BUILD).exists():
         builds = store.read_json(directory / store.BUILD)
-    return Found(entry, scenario, directory, builds)
+    # what older versions wrote does not say which congestion control it was
+    return Found({"cc": scenario.cc, **entry}, scenario, directory, builds)
 
 
 def _check(model: type[M], content: Any, file: Path, what: str) -> M:

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from mptcplab import records, report_charts, store, units
+from mptcplab import records, report_charts, report_figures, store, units
 from mptcplab.collection import Collection, Found, Group
 from mptcplab.engine import CLIENT_DECISIONS, SERVER_DECISIONS
 from mptcplab.inference import Difference, Summary, differences, summary
@@ -36,6 +36,7 @@ from mptcplab.series import Floats, Panel, RunSeries, Series, decision_panels, r
 _DIGITS = 4  # of a value in the page: more cannot be seen, and take space
 _SERIES_DIGITS = 3
 _FIRST_CHARTS = 4  # of a scenario; the others are one click away
+_PREVIEWS = 4  # charts that are there as pictures before the library is
 _OPEN_GROUPS = 3
 _MOST_DECISIONS = 1000
 _MANY_SCHEDULERS = 8
@@ -65,15 +66,14 @@ def page(
     made = _Page(looks)
     body = [made.header(collection), made.filter_bar()]
     if overview:
-        more = [_part(_figure_name(charts), made.charts(charts)) for charts in overview[1:]]
-        first = made.charts(overview[0])
-        body.append(f"<section><h3>All scenarios</h3>{first}{''.join(more)}</section>")
+        body.append(made.overview(overview))
     for number, (group, charts) in enumerate(zip(collection.groups, of_groups, strict=True)):
         body.append(made.group(group, charts, number, opened=number < _OPEN_GROUPS))
     plotly, script = get_plotlyjs(), _file("page.js")
-    hashes = " ".join(f"'sha256-{_sha256(each)}'" for each in (plotly, script))
+    # of what a script made of the page's own content, nothing of a network
     policy = (
-        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:"
+        f"default-src 'none'; script-src 'sha256-{_sha256(script)}' blob:; connect-src data:; "
+        "style-src 'unsafe-inline'; img-src data: blob:"
     )
     return "\n".join(
         [
@@ -81,13 +81,13 @@ def page(
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{_title(collection)}</title>",
-            f"<style>{_file('page.css')}</style>\n</head>\n<body>",
+            f"<style>{_file('page.css')}</style>",
+            f"<script>{script}</script>\n</head>\n<body>",
             *body,
-            _attachment("data", "application/json", _embedded({"charts": made.plots})),
             *made.attachments,
             "<!-- plotly.js, Copyright Plotly, Inc., MIT license; compressed -->",
-            _attachment("plotly", "text/plain", _packed(plotly)),
-            f"<script>{script}</script>\n</body>\n</html>\n",
+            _attachment("plotly", _packed(plotly)),
+            "</body>\n</html>\n",
         ]
     )
 
@@ -97,8 +97,9 @@ class _Page:
 
     def __init__(self, looks: Mapping[str, Style]) -> None:
         self.looks = looks
-        self.plots: list[_Json] = []
         self.attachments: list[str] = []
+        self._plots: list[_Json] = []
+        self._previews = 0
 
     def header(self, collection: Collection) -> str:
         groups = collection.groups
@@ -139,29 +140,58 @@ class _Page:
         return f'<div class="charts">{"".join(map(self.chart, charts))}</div>'
 
     def chart(self, chart: Chart) -> str:
-        """The frame of a chart; what is drawn in it goes with the data of the page."""
-        self.plots.append(_plot(chart, self.looks))
+        """The frame of a chart; what is drawn in it goes with those of its section."""
+        self._plots.append(_plot(chart, self.looks))
         own = f' data-scheduler="{_escape(chart.scheduler)}"' if isinstance(chart, Heat) else ""
+        picture = ""
+        if self._previews < _PREVIEWS:
+            self._previews += 1
+            drawn = base64.b64encode(report_figures.preview(chart, self.looks)).decode()
+            picture = f'<img alt="{_escape(chart.title)}" src="data:image/svg+xml;base64,{drawn}">'
         return (
-            f"<figure{own}><figcaption><span>{_escape(chart.title)}</span><p>{_escape(chart.note)}</p>"
-            f'</figcaption><div class="plot" data-chart="{len(self.plots) - 1}"></div></figure>'
+            f"<figure{own}><figcaption><span>{_escape(chart.title)}</span><p>{_escape(chart.note)}"
+            f'</p></figcaption><div class="plot" data-chart="{len(self._plots) - 1}">{picture}'
+            "</div></figure>"
         )
+
+    def attach(self, identity: str, content: Any) -> str:
+        """Put something into the page, compressed; gives its `identity`."""
+        self.attachments.append(_attachment(identity, _packed(_compact(content))))
+        return identity
+
+    def attach_charts(self, identity: str) -> str:
+        """Put what the charts since the last time are drawn from into the page."""
+        plots, self._plots = self._plots, []
+        return self.attach(identity, plots)
+
+    def overview(self, charts: Sequence[Sequence[Chart]]) -> str:
+        """What is above the scenarios: the charts over all of them, figure by figure."""
+        if all(len(own) == 1 for own in charts):
+            first = self.charts(own[0] for own in charts[:_FIRST_CHARTS])
+            rest = [own[0] for own in charts[_FIRST_CHARTS:]]
+            more = _part(_count(len(rest), "more chart"), self.charts(rest)) if rest else ""
+        else:
+            first = self.charts(charts[0])
+            more = "".join(_part(_figure_name(own), self.charts(own)) for own in charts[1:])
+        identity = self.attach_charts("charts-all")
+        return f'<section data-charts="{identity}"><h2>All scenarios</h2>{first}{more}</section>'
 
     def group(self, group: Group, charts: Sequence[Chart], number: int, *, opened: bool) -> str:
         """A scenario: its table, charts, differences, runs, and what it is."""
         first, more = charts[:_FIRST_CHARTS], charts[_FIRST_CHARTS:]
         parts = [self.summary_table(group), self.charts(first)]
         if more:
-            parts.append(_part(f"{len(more)} more charts", self.charts(more)))
+            parts.append(_part(_count(len(more), "more chart"), self.charts(more)))
         parts += [
             self.difference_tables(group),
             _part(f"Runs ({len(group.runs)})", self.run_table(group, number)),
             _part("Scenario, builds, and how to repeat it", self.scenario(group, number)),
         ]
+        identity = self.attach_charts(f"charts-{number}")
         is_open = " open" if opened else ""
         return (
-            f'<details class="group"{is_open}><summary><h2>{_escape(group.name)}</h2></summary>'
-            f"{''.join(parts)}</details>"
+            f'<details class="group" data-charts="{identity}"{is_open}>'
+            f"<summary><h2>{_escape(group.name)}</h2></summary>{''.join(parts)}</details>"
         )
 
     def summary_table(self, group: Group) -> str:
@@ -257,8 +287,7 @@ class _Page:
                 cells = f'<td class="text" colspan="{len(metrics)}">failed: {reason}</td>'
             button, place = "", ""
             if has_series(run):
-                identity = f"run-{number}-{index}"
-                self.attach(identity, run)
+                identity = self.attach(f"run-{number}-{index}", _run_data(run))
                 button = f'<button data-run="{identity}" disabled>open</button>'
             if run.directory is not None:
                 place = f"runs/{run.directory.resolve().name}"
@@ -273,17 +302,12 @@ class _Page:
             f"</thead><tbody>{''.join(rows)}</tbody></table></div>"
         )
 
-    def attach(self, identity: str, run: Found) -> None:
-        """Put what happened in a run over time into the page."""
-        packed = _packed(_compact(_run_data(run)))
-        self.attachments.append(_attachment(identity, "text/plain", packed))
-
     def scenario(self, group: Group, number: int) -> str:
         """What was run, with what, and the command that runs it again."""
         scenario = group.scenario
-        identity = f"scenario-{number}"
         text = json.dumps(scenario.model_dump(mode="json"), indent=1)
-        self.attachments.append(_attachment(identity, "application/json", _inert(text)))
+        identity = f"scenario-{number}"
+        self.attachments.append(_attachment(identity, _packed(text)))
         builds = sorted({tuple(sorted(run.builds.items())) for run in group.runs})
         told = "".join(
             f"<p>Builds: {_escape(', '.join(f'{name} {value}' for name, value in each))}</p>"
@@ -577,6 +601,7 @@ def _lines(chart: Lines, looks: Mapping[str, Style]) -> _Json:
     legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
     shown = len({line.scheduler for line in chart.lines}) <= _MANY_SCHEDULERS
     layout = _layout(chart.x_label, chart.y_label, showlegend=shown, legend=legend)
+    layout["yaxis"]["rangemode"] = "tozero"
     return {"traces": traces, "layout": layout | {"hovermode": "closest"}}
 
 
@@ -852,22 +877,13 @@ def _whole(content: Any) -> Any:
     return content
 
 
-def _embedded(content: Any) -> str:
-    return _inert(_compact(content))
-
-
-def _inert(text: str) -> str:
-    """JSON that can stand within a script element: nothing in it can end that."""
-    return text.replace("<", "\\u003c")
-
-
 def _packed(text: str) -> str:
     """Text for the page to unpack: gzip, which browsers read, without a date."""
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
-def _attachment(identity: str, kind: str, text: str) -> str:
-    return f'<script type="{kind}" id="{identity}">{text}</script>'
+def _attachment(identity: str, packed: str) -> str:
+    return f'<script type="text/plain" id="{identity}">{packed}</script>'
 
 
 def _file(name: str) -> str:

@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -208,7 +208,9 @@ def _heat(axis: Axes, chart: Heat) -> None:
 
 def _legend(axis: Axes, count: int) -> None:
     """Beside the chart, where there are many, else within."""
-    beside = {"loc": "upper left", "bbox_to_anchor": (1, 1)} if count >= _MANY else {}
+    beside: dict[str, Any] = (
+        {"loc": "upper left", "bbox_to_anchor": (1, 1)} if count >= _MANY else {}
+    )
     axis.legend(frameon=False, fontsize="small", **beside)
 
 

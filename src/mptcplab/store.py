@@ -15,7 +15,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from mptcplab.kernel import KernelBuild
 from mptcplab.mistakes import first_of
 from mptcplab.records import Records, Samples
 from mptcplab.scenario import Scenario
+from mptcplab.series import Panel, RunSeries, decision_panels, run_series, shared_series
 
 RESULT = "result.json"
 COST = "cost.json"
@@ -145,6 +146,29 @@ class StoredRun:
     @property
     def server(self) -> Samples:
         return self.samples["server"]
+
+    def series(self) -> RunSeries:
+        """What happened over time. Raises MptcplabError."""
+        if self.scenario.connections:
+            return shared_series(self.scenario, self.samples, self.queues())
+        return run_series(self.scenario, self.client, self.server, self.traces)
+
+    def decisions(self, run: RunSeries) -> list[Panel]:
+        """What the schedulers decided in each bin of the series: of each connection."""
+        if not self.scenario.connections:
+            return decision_panels(self.scenario, self.client, self.server, run.edges_ns)
+        begin_ns = int(self.queues()["time_ns"][0])
+        return [
+            replace(panel, side=" ".join(filter(None, (pair.connection.name, panel.side))))
+            for pair in self.scenario.pairs()
+            for panel in decision_panels(
+                self.scenario.alone(pair),
+                self.samples[pair.client],
+                self.samples[pair.server],
+                run.edges_ns,
+                begin_ns,
+            )
+        ]
 
     def queues(self) -> Records:
         """What was recorded of the links. Raises MptcplabError."""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 FORMATS = tuple(charts.NO_DATE)
 
 _PREVIEW = (6.2, 3.3)  # inches: as large as the page draws it
+_GREY = "#7a8087"  # can be read on white and on black
+_INK = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
 _WIDTH, _HEIGHT = 5.0, 3.2  # inches: a column and a half of a page in two columns
 _WIDER = 0.28  # for each bar beyond those that fit
 _BARS_THAT_FIT = 12
@@ -58,9 +60,10 @@ def write(
 
 
 def preview(chart: Chart, looks: Mapping[str, Style]) -> bytes:
-    """A chart as SVG without its title and ground, for a page that has these."""
+    """A chart as SVG without its title and ground, for a page that has these, light or dark."""
     with charts.drawing() as settings:
         settings["svg.fonttype"] = "none"
+        settings.update(dict.fromkeys(_INK, _GREY))
         drawn = figure(chart, looks)
         drawn.set_size_inches(*_PREVIEW)
         drawn.axes[0].set_title("", loc="left")
@@ -102,6 +105,7 @@ def _stem(text: str, taken: set[str]) -> str:
 
 
 def _bars(axis: Axes, chart: Bars, looks: Mapping[str, Style]) -> None:
+    ink = axis.yaxis.label.get_color()
     schedulers = list(dict.fromkeys(bar.scheduler for bar in chart.bars))
     categories = list(dict.fromkeys(bar.category for bar in chart.bars))
     clustered = categories != schedulers
@@ -124,14 +128,14 @@ def _bars(axis: Axes, chart: Bars, looks: Mapping[str, Style]) -> None:
             )
             if over.low is not None and over.high is not None:
                 ends = [[over.median - over.low], [over.high - over.median]]
-                axis.errorbar([at], [over.median], yerr=ends, color="black", capsize=2, linewidth=1)
+                axis.errorbar([at], [over.median], yerr=ends, color=ink, capsize=2, linewidth=1)
             if not clustered and len(bar.values) > 1:
                 axis.plot(
                     [at] * len(bar.values),
                     bar.values,
                     linestyle="",
                     marker=look.marker.matplotlib,
-                    color="black",
+                    color=ink,
                     alpha=0.5,
                     markersize=3,
                 )

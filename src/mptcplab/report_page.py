@@ -135,7 +135,8 @@ class _Page:
     def name(self, scheduler: str) -> str:
         """A scheduler with its marker."""
         look = self.looks[scheduler]
-        marker = f'<span class="marker" style="color:{look.colour}">{look.marker.text}</span>'
+        style = f'class="marker" aria-hidden="true" style="color:{look.colour}"'
+        marker = f"<span {style}>{look.marker.text}</span>"
         return f"{marker} {_escape(scheduler)}"
 
     def charts(self, charts: Iterable[Chart]) -> str:

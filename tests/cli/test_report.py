@@ -92,7 +92,7 @@ def test_a_report_opens_with_its_charts_and_the_filter_works(
     page.locator("[data-chart] >> nth=3").scroll_into_view_if_needed()
     page.wait_for_function("document.querySelectorAll('.charts .js-plotly-plot').length >= 4")
     assert page.locator("table.summary tbody tr:visible").count() == 4
-    page.get_by_label("default").uncheck()
+    page.get_by_role("checkbox", name="default").uncheck()
     assert bars(page) == ["blest"]
     # plain TCP is no scheduler, and stays
     assert page.locator("table.summary tbody tr:visible").count() == 3
@@ -146,7 +146,7 @@ def test_a_grid_is_a_heat_map_of_each_scheduler(opened: Opened, tmp_path: Path) 
     heat = page.locator("figure", has=page.get_by_text("Goodput, blest", exact=True))
     heat.locator(".hm image").first.wait_for(state="attached")
     assert page.locator("details.group").count() == 4
-    page.get_by_label("blest").uncheck()
+    page.get_by_role("checkbox", name="blest").uncheck()
     assert not heat.is_visible()
 
 
@@ -189,7 +189,7 @@ def test_names_run_nothing(opened: Opened, tmp_path: Path) -> None:
     assert page.title() == "Multipath TCP schedulers: bulk"
     # no picture but those of charts
     assert page.locator("img:not(.plot > img)").count() == 0
-    assert page.get_by_label(evil).is_visible()
+    assert page.get_by_role("checkbox", name=evil).is_visible()
 
 
 def test_three_hundred_runs_are_all_there_and_few_are_drawn(opened: Opened, tmp_path: Path) -> None:

@@ -57,14 +57,18 @@ _SHORTEST_BIN_NS = 100_000_000  # a shorter one shows packets and round trips, n
 
 
 @contextmanager
-def drawing() -> Iterator[None]:
-    """Everything that is drawn within looks the same on every machine, and needs no screen."""
+def drawing() -> Iterator[dict[str, Any]]:
+    """Everything that is drawn within looks the same on every machine, and needs no screen.
+
+    Gives Matplotlib's settings that hold within.
+    """
     matplotlib = _matplotlib()
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        # Without the salt the ids in an SVG file are random.
-        matplotlib.rcParams.update({"svg.hashsalt": "mptcplab", "font.size": 9})
-        yield
+        # Without the salt the ids in an SVG file are random. A name with a $ is no formula.
+        settings = {"svg.hashsalt": "mptcplab", "font.size": 9, "text.parse_math": False}
+        matplotlib.rcParams.update(settings)
+        yield matplotlib.rcParams
 
 
 def write_chart(document: Document, out_dir: Path) -> list[Path]:

@@ -288,6 +288,8 @@ _out_option = click.option(
 )
 @_dry_run_option
 @_scenario_options
+@click.option("--pcap", is_flag=True, help="Keep the headers of all packets, as pcapng files.")
+@click.option("--trace", is_flag=True, help="Keep the schedulers' decisions.")
 def compare(
     file: Path | None, baseline: bool, axes: tuple[str, ...], dry_run: bool, **options: Any
 ) -> None:
@@ -655,13 +657,22 @@ def explain_command(runs: tuple[Path, ...], as_json: bool) -> None:
     metavar="DIR",
     help="Also draw the charts for papers, as PNG, SVG and PDF, into this directory.",
 )
-def report_command(places: tuple[Path, ...], out: Path, figures: Path | None) -> None:
+@click.option(
+    "--series",
+    "most",
+    type=click.IntRange(min=0),
+    default=500,
+    show_default=True,
+    metavar="N",
+    help="How many runs can be opened to what happened over time; low seeds go first.",
+)
+def report_command(places: tuple[Path, ...], out: Path, figures: Path | None, most: int) -> None:
     """Make one page of runs, with tables and interactive charts, that needs no network.
 
-    RUNS are directories of runs, OUT/runs/KEY, output directories OUT, or documents of
-    comparisons, OUT/comparison.json.  [mptcplab-out]
+    RUNS are directories of runs, OUT/runs/KEY, output directories OUT, documents of comparisons,
+    OUT/comparison.json, or of published experiments, OUT/PAPER/FIGURE.json.  [mptcplab-out]
     """
-    collection = collect(places or (DEFAULT_OUT,))
+    collection = collect(places or (DEFAULT_OUT,)).opening(most)
     for directory in filter(None, (out.parent, figures)):
         store.make_directory(directory)
     looks = palette.styles(collection.schedulers())
@@ -670,6 +681,8 @@ def report_command(places: tuple[Path, ...], out: Path, figures: Path | None) ->
     page = report_page.page(collection, looks, overview, of_groups)
     store.write(out, page.encode())
     click.echo(f"report:  {out} ({len(page.encode()) / 1e6:.1f} MB)")
+    if (count := collection.count()) > most:
+        click.echo(f"series:  of {most} of {count} runs; --series {count} has all")
     if figures is None:
         return
     named = [("", chart) for charts in overview for chart in charts]

@@ -1,29 +1,34 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The runs that a report is about: found where a person says, and put into groups.
 
-A group is the runs of one scenario, with all their schedulers and seeds. Several groups differ in
-some values, and if these are one or two numbers, such as a rate and a delay, they are a grid.
+A group is the runs of one scenario, with all their schedulers and seeds. What several groups differ
+in, such as a rate and a delay, are the axes of their grid. Of a published experiment its document
+says which runs are a group, and what the axes are.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeGuard, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mptcplab import report, store, units
 from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.literal import NO_RATE_BPS
 from mptcplab.mistakes import first_of
 from mptcplab.report import Entry
 from mptcplab.scenario import Scenario
 from mptcplab.scheduler import Choice
 
 M = TypeVar("M", bound=BaseModel)
+Value = float | str
 
+_SCHEDULER = "scheduler"  # the axis of a published experiment that is within a group
 _MBIT = 1e6
 _NS_PER_MS = 1e6
 
@@ -33,13 +38,17 @@ class Found:
     """A run: its entry, as in the document of a comparison, and what it was made from.
 
     `directory` has its files, None if they are not there; `builds` are the kernel's, the guest's
-    and mptcplab's own, empty where they were not kept.
+    and mptcplab's own, empty where they were not kept. `point` is where it is in a published
+    experiment, by the names of the axes, and empty for any other run. `is_opened`: what happened
+    over time is in the report.
     """
 
     entry: Entry
     scenario: Scenario
     directory: Path | None
     builds: Mapping[str, str]
+    point: Mapping[str, Value] = field(default_factory=dict)
+    is_opened: bool = True
 
     @property
     def is_baseline(self) -> bool:
@@ -48,25 +57,25 @@ class Found:
 
 @dataclass(frozen=True)
 class Axis:
-    """A number in which scenarios differ, in its unit."""
+    """What scenarios differ in: a number, in its unit, or anything else, which has none."""
 
     name: str
     unit: str
+    is_number: bool = True
 
 
 @dataclass(frozen=True)
 class Group:
     """The runs of one scenario, which bears the scheduler and the seed of the first of them.
 
-    `values` are those of the axes of the collection, or, where they are no numbers, nothing;
-    `name` tells it from the other groups.
+    `values` are those of the axes of the collection; `name` tells it from the other groups.
     """
 
     name: str
     scenario: Scenario
     runs: tuple[Found, ...]
     baselines: tuple[Found, ...]
-    values: tuple[float, ...] = ()
+    values: tuple[Value, ...] = ()
 
     def entries(self) -> list[Entry]:
         return [run.entry for run in self.runs]
@@ -74,7 +83,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Collection:
-    """All groups; `axes` are the numbers in which they differ, if they differ in nothing else."""
+    """All groups; `axes` are what they differ in."""
 
     groups: tuple[Group, ...]
     axes: tuple[Axis, ...]
@@ -84,13 +93,32 @@ class Collection:
         runs = (run for group in self.groups for run in group.runs)
         return list(dict.fromkeys(run.entry["scheduler"] for run in runs))
 
+    def count(self) -> int:
+        """How many runs there are, without baselines."""
+        return sum(len(group.runs) for group in self.groups)
+
+    def opening(self, most: int) -> Collection:
+        """The same, with what happened over time of so many runs: low seeds go first."""
+        runs = [run for group in self.groups for run in (*group.runs, *group.baselines)]
+        runs.sort(key=lambda run: (run.is_baseline, int(run.entry["seed"])))
+        opened = {id(run) for run in runs[:most]}
+
+        def chosen(runs: Sequence[Found]) -> tuple[Found, ...]:
+            return tuple(replace(run, is_opened=id(run) in opened) for run in runs)
+
+        groups = (
+            replace(group, runs=chosen(group.runs), baselines=chosen(group.baselines))
+            for group in self.groups
+        )
+        return Collection(tuple(groups), self.axes)
+
 
 def collect(places: Sequence[Path]) -> Collection:
     """The runs at some places, each once.
 
     A place is the directory of a run, an output directory with the document of a comparison or
-    with runs, or such a document. Raises InputError for one that is none of these, and
-    MptcplabError for what is damaged, naming the file.
+    with runs, or such a document, also that of a published experiment. Raises InputError for one
+    that is none of these, and MptcplabError for what is damaged, naming the file.
     """
     found: dict[str, Found] = {}
     for place in places:
@@ -98,7 +126,7 @@ def collect(places: Sequence[Path]) -> Collection:
             identity = str(run.directory and run.directory.resolve())
             if run.directory is None:
                 identity = f"{run.scenario.key_text()} {run.entry['scheduler']} {run.builds}"
-            found.setdefault(identity, run)
+            found.setdefault(f"{identity} {_place(run)}", run)
     return _grouped(list(found.values()))
 
 
@@ -107,11 +135,16 @@ def collect(places: Sequence[Path]) -> Collection:
 
 def _runs(place: Path) -> Iterator[Found]:
     if place.is_file():
-        yield from _of_document(place)
+        content = store.read_json(place)
+        if isinstance(content, dict) and "experiment" in content:
+            yield from _of_experiment(place, content)
+        else:
+            yield from _of_document(place, content)
     elif (place / store.SCENARIO).exists():
         yield _of_directory(place)
     elif (place / store.DOCUMENT).exists():
-        yield from _of_document(place / store.DOCUMENT)
+        file = place / store.DOCUMENT
+        yield from _of_document(file, store.read_json(file))
     else:
         directories = sorted(
             directory.parent for directory in place.glob(f"runs/[!.]*/{store.SCENARIO}")
@@ -119,8 +152,9 @@ def _runs(place: Path) -> Iterator[Found]:
         if not directories:
             what = "no runs there" if place.exists() else "there is no such file or directory"
             accepted = (
-                "accepted is the directory of a run, OUT/runs/KEY, an output directory OUT, or the "
-                f"document of a comparison, OUT/{store.DOCUMENT}"
+                "accepted is the directory of a run, OUT/runs/KEY, an output directory OUT, the "
+                f"document of a comparison, OUT/{store.DOCUMENT}, or that of a published "
+                "experiment, OUT/PAPER/FIGURE.json"
             )
             raise InputError([Problem("report", "", str(place), f"{what}; {accepted}")])
         for directory in directories:
@@ -156,8 +190,31 @@ class _Document(_Checked):
     scenario: Scenario
 
 
-def _of_document(file: Path) -> Iterator[Found]:
-    content = store.read_json(file)
+class _Setting(_Checked):
+    point: dict[str, str | int | float]
+    directory: str
+    alone: dict[str, str]
+
+
+class _Experiment(_Checked):
+    """What is relied on in the document of a published experiment; `axis` tells what axes are."""
+
+    experiment: str
+    runs: list[_Setting]
+    axis: dict[str, str] = {}
+
+
+def _of_experiment(file: Path, content: Any) -> Iterator[Found]:
+    document = _check(_Experiment, content, file, "the document of a published experiment")
+    out = file.parents[1]
+    for run in document.runs:
+        point = {document.axis.get(name, name): value for name, value in run.point.items()}
+        for directory in (run.directory, *run.alone.values()):
+            found = _of_directory(out / directory)
+            yield replace(found, point={"experiment": document.experiment} | point)
+
+
+def _of_document(file: Path, content: Any) -> Iterator[Found]:
     document = _check(_Document, content, file, "the document of a comparison")
     base = document.scenario
     for entry in (*content["baselines"], *content["runs"]):
@@ -176,7 +233,7 @@ def _of_document(file: Path) -> Iterator[Found]:
                 scenario = store.read_scenario(directory)
             else:
                 directory = None
-        yield Found(entry, scenario, directory, content["build"])
+        yield Found({"cc": scenario.cc, **entry}, scenario, directory, content["build"])
 
 
 def _of_directory(directory: Path) -> Found:
@@ -186,7 +243,8 @@ def _of_directory(directory: Path) -> Found:
     builds: dict[str, str] = {}
     if (directory / store.BUILD).exists():
         builds = store.read_json(directory / store.BUILD)
-    return Found(entry, scenario, directory, builds)
+    # what older versions wrote does not say which congestion control it was
+    return Found({"cc": scenario.cc, **entry}, scenario, directory, builds)
 
 
 def _check(model: type[M], content: Any, file: Path, what: str) -> M:
@@ -203,27 +261,40 @@ def _check(model: type[M], content: Any, file: Path, what: str) -> M:
 
 
 def _grouped(found: Sequence[Found]) -> Collection:
+    groups: list[Group] = []
+    by_point: dict[str, list[Found]] = {}
     by_scenario: dict[str, list[Found]] = {}
     baselines: dict[str, list[Found]] = {}
     for run in found:
-        (baselines if run.is_baseline else by_scenario).setdefault(_what(run.scenario), []).append(
-            run
-        )
-    groups: list[Group] = []
+        if run.point:
+            by_point.setdefault(_place(run), []).append(run)
+        else:
+            kind = baselines if run.is_baseline else by_scenario
+            kind.setdefault(_what(run.scenario), []).append(run)
+    for runs in by_point.values():
+        alone = [run for run in runs if run.is_baseline]
+        own = [run for run in runs if not run.is_baseline]
+        groups.append(_group(own, alone) if own else _group(alone, ()))
     used: set[str] = set()
     for runs in by_scenario.values():
         base = runs[0].scenario
-        alone = {name: _what(base.single_path(name)) for name in base.lasting_paths()}
-        used.update(alone.values())
-        own = [run for what in alone.values() for run in baselines.get(what, [])]
-        groups.append(Group("", base, _with_benefits(base, runs, own), tuple(own)))
+        single = {name: _what(base.single_path(name)) for name in base.lasting_paths()}
+        used.update(single.values())
+        alone = [run for what in single.values() for run in baselines.get(what, [])]
+        groups.append(_group(runs, alone))
     # plain TCP that nothing is compared with is what the report is about itself
-    groups += [
-        Group("", runs[0].scenario, tuple(runs), ())
-        for what, runs in baselines.items()
-        if what not in used
-    ]
+    groups += [_group(runs, ()) for what, runs in baselines.items() if what not in used]
     return _named(groups)
+
+
+def _group(runs: Sequence[Found], baselines: Sequence[Found]) -> Group:
+    base = runs[0].scenario
+    return Group("", base, _with_benefits(base, runs, baselines), tuple(baselines))
+
+
+def _place(run: Found) -> str:
+    """What the runs of a group of a published experiment have in common; nothing of others."""
+    return repr([(name, value) for name, value in run.point.items() if name != _SCHEDULER])
 
 
 def _what(scenario: Scenario) -> str:
@@ -239,10 +310,7 @@ def _with_benefits(
     entries = report.with_benefits(
         [run.entry for run in runs], [run.entry for run in baselines], base
     )
-    return tuple(
-        Found(entry, run.scenario, run.directory, run.builds)
-        for entry, run in zip(entries, runs, strict=True)
-    )
+    return tuple(replace(run, entry=entry) for entry, run in zip(entries, runs, strict=True))
 
 
 # Of a path's values in the order in which a person would say that they were varied; others follow.
@@ -259,52 +327,82 @@ _UNITS = {
 def _named(groups: Sequence[Group]) -> Collection:
     """The groups in the order of what they differ in, named by it."""
     if len(groups) < 2:
-        return Collection(tuple(_rename(group, path_texts(group.scenario)) for group in groups), ())
+        only = tuple(replace(group, name=path_texts(group.scenario)) for group in groups)
+        return Collection(only, ())
+    if all(group.runs[0].point for group in groups):
+        axes, columns = _axes_of_points([group.runs[0].point for group in groups])
+    else:
+        axes, columns = _axes_of_scenarios(groups)
+    named = []
+    for number, group in enumerate(groups):
+        values = tuple(column[number] for column in columns)
+        texts = (told(axis, value) for axis, value in zip(axes, values, strict=True))
+        named.append(replace(group, name=", ".join(texts), values=values))
+    if all(axis.is_number for axis in axes):
+        named.sort(key=lambda group: group.values)
+    return Collection(tuple(named), axes)
+
+
+def told(axis: Axis, value: Value) -> str:
+    """A value of an axis as words."""
+    text = value if isinstance(value, str) else f"{value:g}"
+    return f"{axis.name} {text}{f' {axis.unit}' if axis.unit else ''}"
+
+
+_Axes = tuple[tuple[Axis, ...], list[list[Value]]]
+
+
+def _axes_of_points(points: Sequence[Mapping[str, Value]]) -> _Axes:
+    """What the places of a published experiment differ in, and the values of each."""
+    axes, columns = [], []
+    for title in dict.fromkeys(title for point in points for title in point):
+        values = [point.get(title, "-") for point in points]
+        if title != _SCHEDULER and len(set(values)) > 1:
+            # "rate of the second path, Mbit/s"
+            name, _, unit = title.rpartition(", ")
+            number = all(map(_is_number, values))
+            axes.append(Axis(name or unit, unit if name else "", number))
+            columns.append(values)
+    return tuple(axes), columns
+
+
+def _axes_of_scenarios(groups: Sequence[Group]) -> _Axes:
+    """The same of any scenarios, from the fewest of their values that tell them apart."""
     flat = [dict(_leaves(group.scenario.model_dump(mode="json"), ())) for group in groups]
     columns = {
         key: [each.get(key) for each in flat] for key in dict.fromkeys(k for f in flat for k in f)
     }
     names = [path.name for path in groups[0].scenario.paths]
-    varied = _varied(columns)
     axes: list[Axis] = []
-    values: list[list[float]] = []
-    texts: list[list[str]] = [[] for _ in groups]
-    for key in varied:
+    found: list[list[Value]] = []
+    for key in _varied(columns):
         same = [other for other in columns if columns[other] == columns[key]]
         name = _name(key, names, both=_other_way(key) in same)
-        unit, scale = _UNITS.get(
-            key[-1] if key[-1] == "loss" else key[-1].rsplit("_", 1)[-1], ("", 1.0)
-        )
-        numbers = [value for value in columns[key] if isinstance(value, int | float)]
-        if len(numbers) == len(groups) and bool not in map(type, numbers):
+        numbers = [value for value in columns[key] if _is_number(value)]
+        if len(numbers) == len(groups):
+            unit, scale = _UNITS.get(
+                key[-1] if key[-1] == "loss" else key[-1].rsplit("_", 1)[-1], ("", 1.0)
+            )
             axes.append(Axis(name, unit))
-            values.append([number / scale for number in numbers])
-            for text, number in zip(texts, numbers, strict=True):
-                text.append(f"{name} {number / scale:g}{f' {unit}' if unit else ''}")
+            found.append([number / scale for number in numbers])
         else:
-            for text, value in zip(texts, columns[key], strict=True):
-                text.append(f"{name} {'-' if value is None else value}")
-    if len(axes) < len(varied):
-        axes, values = [], []
-    rows = [
-        Group(", ".join(text), g.scenario, g.runs, g.baselines, tuple(v[i] for v in values))
-        for i, (g, text) in enumerate(zip(groups, texts, strict=True))
-    ]
-    if axes:
-        rows.sort(key=lambda group: group.values)
-    return Collection(tuple(rows), tuple(axes))
+            axes.append(Axis(name, "", is_number=False))
+            found.append(["-" if value is None else str(value) for value in columns[key]])
+    return tuple(axes), found
 
 
-def _rename(group: Group, name: str) -> Group:
-    return Group(name, group.scenario, group.runs, group.baselines, group.values)
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def path_texts(scenario: Scenario) -> str:
-    """The paths as one would say them: their rates and delays to the server."""
-    return "; ".join(
-        f"{path.name} {units.format_rate(path.up.rate_bps)}, {units.format_time(path.up.delay_ns)}"
-        for path in scenario.paths
-    )
+    """The paths as one would say them: their rates and delays to the server, and their links."""
+    texts = []
+    for path in (*scenario.paths, *scenario.links):
+        rate = units.format_rate(path.up.rate_bps) if path.up.rate_bps != NO_RATE_BPS else ""
+        delay = units.format_time(path.up.delay_ns)
+        texts.append(f"{path.name} {', '.join(filter(None, (rate, delay)))}")
+    return "; ".join(texts)
 
 
 _Key = tuple[str, ...]
@@ -324,7 +422,11 @@ def _leaves(value: Any, key: _Key) -> Iterator[tuple[_Key, Any]]:
 
 
 def _varied(columns: Mapping[_Key, Sequence[Any]]) -> list[_Key]:
-    """The fewest values that tell all groups apart: a queue that follows from the rate does not."""
+    """The fewest values that tell all groups apart: a queue that follows from the rate does not.
+
+    Where a single number does, each other number that neither rises nor falls with one of them is
+    an axis as well: such scenarios fill a space.
+    """
 
     def rank(key: _Key) -> tuple[int, _Key]:
         return (_ORDER.index(key[-1]) if key[-1] in _ORDER else len(_ORDER), key[:2])
@@ -336,7 +438,19 @@ def _varied(columns: Mapping[_Key, Sequence[Any]]) -> list[_Key]:
         if told > classes:
             chosen.append(key)
             classes = told
+    numbers = {key: v for key, values in columns.items() if (v := list(filter(_is_number, values)))}
+    numbers = {key: values for key, values in numbers.items() if len(values) == len(columns[key])}
+    if len(chosen) == 1 and chosen[0] in numbers:
+        for key in sorted(numbers, key=rank):
+            if not any(_follows(numbers[key], numbers[other]) for other in chosen):
+                chosen.append(key)
     return chosen
+
+
+def _follows(values: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether values only rise, or only fall, as those of another axis rise."""
+    steps = list(pairwise(value for _, value in sorted(zip(other, values, strict=True))))
+    return all(a <= b for a, b in steps) or all(a >= b for a, b in steps)
 
 
 def _other_way(key: _Key) -> _Key:

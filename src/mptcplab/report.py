@@ -395,7 +395,7 @@ def _connections_table(document: Document) -> Group:
             mine = [run["connections"][index] for run in good]
             table.add_row(
                 name if not index else "",
-                f"{first['name']}\n{_how(first)}",
+                f"{first['name']}\n{how(first)}",
                 _spread([one["goodput_bps"] for one in mine], _MBIT, 4),
                 _spread([one["common_goodput_bps"] for one in mine], _MBIT, 4),
                 _spread([one["share"] for one in mine], 0.01, 3),
@@ -413,7 +413,7 @@ def _connections_table(document: Document) -> Group:
     return Group(table, *(Text(note) for note in _connection_notes(document)))
 
 
-def _how(connection: Mapping[str, Any]) -> str:
+def how(connection: Mapping[str, Any]) -> str:
     """Over what and how a connection was made, in a few words."""
     if connection["transport"] == "tcp":
         return f"tcp, {connection['cc']}"

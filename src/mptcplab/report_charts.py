@@ -7,28 +7,36 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from mptcplab import records, store
 from mptcplab.application import APPLICATION_METRICS, completion_times_ms
-from mptcplab.collection import Collection, Found, Group
+from mptcplab.collection import Collection, Found, Group, Value, told
 from mptcplab.engine import CLIENT_SAMPLES, GUEST_OUTCOME, MESSAGES, SERVER_SAMPLES
 from mptcplab.inference import Summary, summary
-from mptcplab.metrics import RUN_METRICS
+from mptcplab.metrics import CONNECTION_METRICS, PATH_METRICS, RUN_METRICS
 from mptcplab.recorded import measured_way
-from mptcplab.report import compared, ended_well, shown_metrics
+from mptcplab.report import Entry, compared, ended_well, shown_metrics
 from mptcplab.schema import Metric
 from mptcplab.series import Floats
 
 #: In which unit a metric is shown, by that of its definition: the name and what to divide by.
 SHOWN_UNITS = {"bit/s": ("Mbit/s", 1e6), "bytes": ("KiB", 1024.0)}
 METRICS = {metric.name: metric for metric in (*RUN_METRICS, *APPLICATION_METRICS)}
+_MBIT = 1e6
+_MEANINGS = {metric.name: metric.meaning for metric in (*CONNECTION_METRICS, *PATH_METRICS)}
 _CDF_POINTS = 200  # more than can be told apart on a screen
 _MANY = 5  # scenarios of which a distribution is worth a look
+_MOST_CLUSTERS = 12  # of bars, which can be looked at beside each other
+# Charts of lines beside each other, of another number or of names, and how long lines are then; a
+# heat map of each scheduler shows more values of two numbers.
+_PANELS, _PANELS_OF_NAMES = 2, 4
+_FEWEST_POINTS = 3
 
 
 @dataclass(frozen=True)
@@ -77,7 +85,10 @@ class Lines:
 
 @dataclass(frozen=True)
 class Shares:
-    """What each path carried of the data of a scheduler: medians, by path, of each scheduler."""
+    """What each path carried of the data of a scheduler: medians, by path, of each scheduler.
+
+    Or what each connection had.
+    """
 
     title: str
     note: str
@@ -104,36 +115,75 @@ class Heat:
 Chart = Bars | Lines | Shares | Heat
 
 
+@dataclass(frozen=True)
+class _Figure:
+    """Something of a run that is drawn: its value of an entry is in `unit`, None if it has none."""
+
+    title: str
+    unit: str
+    note: str
+    value: Callable[[Entry], float | None]
+
+
 def overview(collection: Collection) -> list[list[Chart]]:
     """Charts over several scenarios, for each figure: a grid's, or those of some, or of many."""
     groups, axes = collection.groups, collection.axes
     if len(groups) < 2:
         return []
+    numbers = sum(axis.is_number for axis in axes)
+    along = _lines_along(collection)
     charts: list[list[Chart]] = []
-    for metric in _metrics(groups):
+    for figure in (*_figures(groups), *_path_figures(groups)):
         own: list[Chart] = []
-        if len(axes) == 1:
-            own += _lines(collection, metric)
+        if along is not None:
+            own += _lines(collection, figure, along)
         else:
-            own += _heats(collection, metric) if len(axes) == 2 else _bars(groups, metric)
+            if numbers == len(axes) == 2 and _is_grid(collection):
+                own += _heats(collection, figure)
+            elif len(groups) <= _MOST_CLUSTERS:
+                own += _bars(groups, figure)
             if len(groups) >= _MANY:
-                own += _distribution(groups, metric)
+                own += _distribution(groups, figure)
         if own:
             charts.append(own)
     return charts
 
 
+def _is_grid(collection: Collection) -> bool:
+    """Whether the scenarios are most of the combinations of their values."""
+    counts = [len({group.values[n] for group in collection.groups}) for n in range(2)]
+    return 2 * len(collection.groups) >= counts[0] * counts[1]
+
+
+def _lines_along(collection: Collection) -> int | None:
+    """The axis, by its index, that lines go along, if there are few values of the others."""
+    values = list(zip(*(group.values for group in collection.groups), strict=True))
+    lengths = {n: len(set(values[n])) for n, axis in enumerate(collection.axes) if axis.is_number}
+    if not lengths:
+        return None
+    longest = max(lengths, key=lambda n: lengths[n])
+    others = {_other_values(group, longest) for group in collection.groups}
+    if others == {()}:
+        return longest
+    most = _PANELS if len(lengths) == len(collection.axes) else _PANELS_OF_NAMES
+    return longest if len(others) <= most and lengths[longest] >= _FEWEST_POINTS else None
+
+
+def _other_values(group: Group, along: int) -> tuple[Value, ...]:
+    return tuple(value for n, value in enumerate(group.values) if n != along)
+
+
 def of_group(group: Group) -> list[Chart]:
     """Charts of one scenario; the first are of what its workload is about."""
     charts: list[Chart] = []
-    metrics = _metrics([group])
-    for metric in metrics[:1]:
-        charts += _bars([group], metric)
-    charts += _shares(group)
+    figures = _figures([group])
+    for figure in figures[:1]:
+        charts += _bars([group], figure)
+    charts += _connection_shares(group) if group.scenario.connections else _shares(group)
     charts += _over_time(group)
     charts += _distributions(group)
-    for metric in metrics[1:]:
-        charts += _bars([group], metric)
+    for figure in figures[1:]:
+        charts += _bars([group], figure)
     return charts
 
 
@@ -151,88 +201,163 @@ def title(metric: Metric) -> str:
     return (text[0].upper() + text[1:]).replace("per s", "per second")
 
 
-def _metrics(groups: Sequence[Group]) -> list[Metric]:
-    """Those that a run has and that say something: what is 0 everywhere does not."""
+def _figures(groups: Sequence[Group]) -> list[_Figure]:
+    """The metrics that say something: what is 0 everywhere does not. And those of connections."""
     entries = [entry for group in groups for entry in ended_well(group.entries())]
     kinds = dict.fromkeys(group.scenario.workload.kind for group in groups)
     first = [name for kind in kinds for name in shown_metrics(kind)]
     names = dict.fromkeys([*first, *METRICS])
-    return [METRICS[name] for name in names if any(entry["metrics"].get(name) for entry in entries)]
+    used = [METRICS[name] for name in names if any(e["metrics"].get(name) for e in entries)]
+    figures = [_of_metric(metric) for metric in used]
+    return [*figures[:1], *_connection_figures(entries), *figures[1:]]
 
 
-def _values(group: Group, scheduler: str, metric: Metric) -> list[float]:
-    _, scale = shown(metric)
+def _of_metric(metric: Metric) -> _Figure:
+    unit, scale = shown(metric)
+    return _Figure(
+        title(metric), unit, metric.meaning, lambda entry: _scaled(entry["metrics"], metric, scale)
+    )
+
+
+def _scaled(values: Mapping[str, Any], metric: Metric, scale: float) -> float | None:
+    value = values.get(metric.name)
+    return None if value is None else value / scale
+
+
+def _connection_figures(entries: Sequence[Entry]) -> list[_Figure]:
+    """The goodput of each of several connections, and in the time that they have in common."""
+    names = dict.fromkeys(one["name"] for e in entries for one in e.get("connections", ()))
+    whats = {
+        "goodput_bps": "Goodput of {}",
+        "common_goodput_bps": "Goodput of {} in the common time",
+    }
+
+    def value(entry: Entry, name: str, key: str) -> float | None:
+        found = (one[key] for one in entry.get("connections", ()) if one["name"] == name)
+        bps = next(found, None)
+        return None if bps is None else bps / _MBIT
+
+    return [
+        _Figure(
+            text.format(name),
+            "Mbit/s",
+            _MEANINGS[key],
+            functools.partial(value, name=name, key=key),
+        )
+        for key, text in whats.items()
+        for name in names
+    ]
+
+
+def _path_figures(groups: Sequence[Group]) -> list[_Figure]:
+    """What became of each path, if the scenarios have paths of the same names."""
+    names = [tuple(path.name for path in group.scenario.paths) for group in groups]
+    if len(set(names)) > 1 or len(names[0]) < 2:
+        return []
+
+    def value(entry: Entry, name: str, key: str, scale: float) -> float | None:
+        found = next((path.get(key) for path in entry["paths"] if path["name"] == name), None)
+        return None if found is None else found / scale
+
+    whats = (
+        ("share", "Share of path {}", "%", 0.01),
+        ("srtt_ms_mean", "Round trip of path {}", "ms", 1.0),
+    )
+    return [
+        _Figure(
+            text.format(name),
+            unit,
+            _MEANINGS[key],
+            functools.partial(value, name=name, key=key, scale=scale),
+        )
+        for key, text, unit, scale in whats
+        for name in names[0]
+    ]
+
+
+def _values(group: Group, scheduler: str, figure: _Figure) -> list[float]:
     runs = compared(group.entries()).get(scheduler, [])
-    known = (entry["metrics"].get(metric.name) for entry in ended_well(runs))
-    return [value / scale for value in known if value is not None]
+    known = map(figure.value, ended_well(runs))
+    return [value for value in known if value is not None]
 
 
 def _schedulers(groups: Sequence[Group]) -> list[str]:
     return list(dict.fromkeys(e["scheduler"] for group in groups for e in group.entries()))
 
 
-def _bars(groups: Sequence[Group], metric: Metric) -> Iterator[Bars]:
+def _bars(groups: Sequence[Group], figure: _Figure) -> Iterator[Bars]:
     bars = []
     for scheduler in _schedulers(groups):
         for group in groups:
-            values = _values(group, scheduler, metric)
+            values = _values(group, scheduler, figure)
             over = summary(values)
             if over:
                 category = group.name if len(groups) > 1 else scheduler
                 bars.append(Bar(scheduler, category, over, tuple(values)))
     if bars:
-        yield Bars(title(metric), shown(metric)[0], metric.meaning, tuple(bars))
+        yield Bars(figure.title, figure.unit, figure.note, tuple(bars))
 
 
-def _lines(collection: Collection, metric: Metric) -> Iterator[Lines]:
-    (axis,) = collection.axes
-    unit, _ = shown(metric)
-    lines = []
-    for scheduler in _schedulers(collection.groups):
-        points = [
-            (group.values[0], over)
-            for group in collection.groups
-            if (over := summary(_values(group, scheduler, metric)))
-        ]
-        if points:
-            x, found = zip(*points, strict=True)
-            lines.append(
-                Line(
-                    scheduler,
-                    x,
-                    tuple(each.median for each in found),
-                    tuple(each.low for each in found),
-                    tuple(each.high for each in found),
-                )
+def _lines(collection: Collection, figure: _Figure, along: int) -> Iterator[Lines]:
+    """Lines over one axis; a chart for each combination of the values of the others."""
+    axis = collection.axes[along]
+    for others in dict.fromkeys(_other_values(group, along) for group in collection.groups):
+        groups = [each for each in collection.groups if _other_values(each, along) == others]
+        lines = []
+        for scheduler in _schedulers(groups):
+            points = sorted(
+                (
+                    (x, over)
+                    for group in groups
+                    if isinstance(x := group.values[along], int | float)
+                    and (over := summary(_values(group, scheduler, figure)))
+                ),
+                key=lambda point: point[0],
             )
-    if lines:
-        yield Lines(
-            title(metric),
-            _labelled(axis.name, axis.unit),
-            unit or title(metric),
-            metric.meaning,
-            tuple(lines),
-            markers=True,
-        )
+            if points:
+                lines.append(
+                    Line(
+                        scheduler,
+                        tuple(x for x, _ in points),
+                        tuple(each.median for _, each in points),
+                        tuple(each.low for _, each in points),
+                        tuple(each.high for _, each in points),
+                    )
+                )
+        rest = (axis for n, axis in enumerate(collection.axes) if n != along)
+        where = [told(axis, value) for axis, value in zip(rest, others, strict=True)]
+        if lines:
+            yield Lines(
+                ", ".join((figure.title, *where)),
+                _labelled(axis.name, axis.unit),
+                figure.unit or figure.title,
+                figure.note,
+                tuple(lines),
+                markers=True,
+            )
 
 
-def _heats(collection: Collection, metric: Metric) -> Iterator[Heat]:
+def _heats(collection: Collection, figure: _Figure) -> Iterator[Heat]:
     across, along = collection.axes
-    xs, ys = (sorted({group.values[n] for group in collection.groups}) for n in (0, 1))
+    points = [
+        tuple(value for value in group.values if isinstance(value, int | float))
+        for group in collection.groups
+    ]
+    xs, ys = (sorted({point[n] for point in points}) for n in (0, 1))
     cells: dict[str, dict[tuple[float, ...], float]] = {}
     for scheduler in _schedulers(collection.groups):
         cells[scheduler] = {
-            group.values: over.median
-            for group in collection.groups
-            if (over := summary(_values(group, scheduler, metric)))
+            point: over.median
+            for group, point in zip(collection.groups, points, strict=True)
+            if (over := summary(_values(group, scheduler, figure)))
         }
     everything = [value for each in cells.values() for value in each.values()]
     for scheduler, each in cells.items():
         if each:
             yield Heat(
-                f"{title(metric)}, {scheduler}",
-                shown(metric)[0],
-                metric.meaning,
+                f"{figure.title}, {scheduler}",
+                figure.unit,
+                figure.note,
                 scheduler,
                 _labelled(across.name, across.unit),
                 _labelled(along.name, along.unit),
@@ -244,18 +369,18 @@ def _heats(collection: Collection, metric: Metric) -> Iterator[Heat]:
             )
 
 
-def _distribution(groups: Sequence[Group], metric: Metric) -> Iterator[Lines]:
+def _distribution(groups: Sequence[Group], figure: _Figure) -> Iterator[Lines]:
     """Over all scenarios, the distribution of the medians over the seeds."""
     medians = {
         scheduler: [
-            over.median for group in groups if (over := summary(_values(group, scheduler, metric)))
+            over.median for group in groups if (over := summary(_values(group, scheduler, figure)))
         ]
         for scheduler in _schedulers(groups)
     }
     yield from _cdf(
-        f"{title(metric)}, over the scenarios",
-        _labelled(title(metric), shown(metric)[0]),
-        f"The part of the scenarios whose median is at most this. {metric.meaning}",
+        f"{figure.title}, over the scenarios",
+        _labelled(figure.title, figure.unit),
+        f"The part of the scenarios whose median is at most this. {figure.note}",
         {name: np.array(values) for name, values in medians.items()},
     )
 
@@ -297,17 +422,40 @@ def _shares(group: Group) -> Iterator[Shares]:
         )
 
 
+def _connection_shares(group: Group) -> Iterator[Shares]:
+    shares: dict[str, dict[str, float]] = {each.name: {} for each in group.scenario.connections}
+    for scheduler, runs in compared(group.entries()).items():
+        for name in shares:
+            found = summary(
+                [
+                    one["share"]
+                    for run in ended_well(runs)
+                    for one in run.get("connections", ())
+                    if one["name"] == name
+                ]
+            )
+            if found:
+                shares[name][scheduler] = 100 * found.median
+    if any(shares.values()):
+        yield Shares(
+            "Share of each connection",
+            "Median over the seeds of what each had while all of them send, of what all had.",
+            shares,
+        )
+
+
 def _over_time(group: Group) -> Iterator[Lines]:
-    """Goodput over time of the first seed of each scheduler."""
-    lines = []
-    for run in first_runs(group):
-        panel = _series(run)
-        edges, values = panel
-        middle = [(a + b) / 2e9 for a, b in pairwise(edges)]
-        lines.append(Line(run.entry["scheduler"], tuple(middle), tuple(values)))
-    if lines:
+    """Goodput over time of the first seed of each scheduler, of each connection."""
+    found = [(run, *_goodput(run)) for run in first_runs(group)]
+    for name in dict.fromkeys(name for _, _, goodput in found for name in goodput):
+        lines = []
+        for run, edges, goodput in found:
+            if name in goodput:
+                middle = [(a + b) / 2e9 for a, b in pairwise(edges)]
+                lines.append(Line(run.entry["scheduler"], tuple(middle), tuple(goodput[name])))
+        of = f" of {name}" if name else ""
         yield Lines(
-            "Goodput over time",
+            f"Goodput{of} over time",
             "Time since the start of the workload (s)",
             "Goodput (Mbit/s)",
             "Of the first seed of each scheduler: what arrived in order on the connection.",
@@ -325,24 +473,35 @@ def first_runs(group: Group) -> list[Found]:
 
 
 def has_series(run: Found) -> bool:
-    """Whether the run ended well and has left samples: a program may make no connection."""
+    """Whether the run is to be opened and has left samples: a program may make no connection."""
     return (
-        run.entry["status"] == "ok"
+        run.is_opened
+        and run.entry["status"] == "ok"
         and run.directory is not None
         and store.has_series(run.directory)
         and "no_figures" not in run.entry
     )
 
 
-def _series(run: Found) -> tuple[list[float], list[float]]:
+def _goodput(run: Found) -> tuple[list[float], dict[str, list[float]]]:
+    """The ends of the bins, in ns, and the goodput in each of every connection, by its name."""
     assert run.directory is not None, "first_runs gives those with files"
     found = store.read_series(run.directory)
-    goodput = found.panels[0]
-    return found.edges_ns.tolist(), (goodput.series[0].values / goodput.scale).tolist()
+    panel = found.panels[0]
+    names = {each.name for each in run.scenario.connections} or {""}
+    goodput = [e for e in panel.series if e.what == "goodput" and (e.path or "") in names]
+    return found.edges_ns.tolist(), {
+        each.path or "": (each.values / panel.scale).tolist() for each in goodput
+    }
 
 
 def _distributions(group: Group) -> Iterator[Lines]:
-    """Of all seeds together: how long messages took, and how much waited out of order."""
+    """Of all seeds together: how long messages took, and how much waited out of order.
+
+    With several connections these are figures of each of them, and not joined.
+    """
+    if group.scenario.connections:
+        return
     messages: dict[str, list[Floats]] = {}
     waiting: dict[str, list[Floats]] = {}
     for run in group.runs:

@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,10 +22,14 @@ if TYPE_CHECKING:
 
 FORMATS = tuple(charts.NO_DATE)
 
+_PREVIEW = (6.2, 3.3)  # inches: as large as the page draws it
+_GREY = "#7a8087"  # can be read on white and on black
+_INK = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
 _WIDTH, _HEIGHT = 5.0, 3.2  # inches: a column and a half of a page in two columns
 _WIDER = 0.28  # for each bar beyond those that fit
 _BARS_THAT_FIT = 12
 _LABELS_THAT_FIT = 5
+_MANY = 6  # names in a legend that would hide what is drawn
 
 
 def write(
@@ -53,6 +57,19 @@ def write(
                 written.append(directory / f"{stem}.{form}")
                 store.write(written[-1], content.getvalue())
     return written
+
+
+def preview(chart: Chart, looks: Mapping[str, Style]) -> bytes:
+    """A chart as SVG without its title and ground, for a page that has these, light or dark."""
+    with charts.drawing() as settings:
+        settings["svg.fonttype"] = "none"
+        settings.update(dict.fromkeys(_INK, _GREY))
+        drawn = figure(chart, looks)
+        drawn.set_size_inches(*_PREVIEW)
+        drawn.axes[0].set_title("", loc="left")
+        content = io.BytesIO()
+        drawn.savefig(content, format="svg", transparent=True, metadata=charts.NO_DATE["svg"])
+    return content.getvalue()
 
 
 def figure(chart: Chart, looks: Mapping[str, Style]) -> Figure:
@@ -88,6 +105,7 @@ def _stem(text: str, taken: set[str]) -> str:
 
 
 def _bars(axis: Axes, chart: Bars, looks: Mapping[str, Style]) -> None:
+    ink = axis.yaxis.label.get_color()
     schedulers = list(dict.fromkeys(bar.scheduler for bar in chart.bars))
     categories = list(dict.fromkeys(bar.category for bar in chart.bars))
     clustered = categories != schedulers
@@ -110,14 +128,14 @@ def _bars(axis: Axes, chart: Bars, looks: Mapping[str, Style]) -> None:
             )
             if over.low is not None and over.high is not None:
                 ends = [[over.median - over.low], [over.high - over.median]]
-                axis.errorbar([at], [over.median], yerr=ends, color="black", capsize=2, linewidth=1)
+                axis.errorbar([at], [over.median], yerr=ends, color=ink, capsize=2, linewidth=1)
             if not clustered and len(bar.values) > 1:
                 axis.plot(
                     [at] * len(bar.values),
                     bar.values,
                     linestyle="",
                     marker=look.marker.matplotlib,
-                    color="black",
+                    color=ink,
                     alpha=0.5,
                     markersize=3,
                 )
@@ -125,7 +143,7 @@ def _bars(axis: Axes, chart: Bars, looks: Mapping[str, Style]) -> None:
     _categories(axis, categories)
     _grid(axis)
     if clustered:
-        axis.legend(frameon=False, fontsize="small")
+        _legend(axis, len(schedulers))
 
 
 def _lines(axis: Axes, chart: Lines, looks: Mapping[str, Style]) -> None:
@@ -153,9 +171,10 @@ def _lines(axis: Axes, chart: Lines, looks: Mapping[str, Style]) -> None:
             )
     axis.set_xlabel(chart.x_label)
     axis.set_ylabel(chart.y_label)
-    axis.set_ylim(bottom=0 if np.nanmin([v for line in chart.lines for v in line.y]) >= 0 else None)
+    lowest = np.nanmin(np.array([v for line in chart.lines for v in line.y], dtype=np.float64))
+    axis.set_ylim(bottom=0 if lowest >= 0 else None)
     _grid(axis)
-    axis.legend(frameon=False, fontsize="small")
+    _legend(axis, len(chart.lines))
 
 
 def _shares(axis: Axes, chart: Shares) -> None:
@@ -168,7 +187,7 @@ def _shares(axis: Axes, chart: Shares) -> None:
         below += values
     axis.set_ylabel("%")
     _categories(axis, schedulers)
-    axis.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
+    _legend(axis, _MANY)
 
 
 def _heat(axis: Axes, chart: Heat) -> None:
@@ -189,6 +208,14 @@ def _heat(axis: Axes, chart: Heat) -> None:
     axis.set_xlabel(chart.x_label)
     axis.set_ylabel(chart.y_label)
     axis.figure.colorbar(image, ax=axis, label=chart.unit)
+
+
+def _legend(axis: Axes, count: int) -> None:
+    """Beside the chart, where there are many, else within."""
+    beside: dict[str, Any] = (
+        {"loc": "upper left", "bbox_to_anchor": (1, 1)} if count >= _MANY else {}
+    )
+    axis.legend(frameon=False, fontsize="small", **beside)
 
 
 def _categories(axis: Axes, names: Sequence[str]) -> None:

@@ -16,26 +16,28 @@ import html
 import itertools
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
 import numpy as np
 
-from mptcplab import records, report_charts, store, units
+from mptcplab import records, report_charts, report_figures, store, units
 from mptcplab.collection import Collection, Found, Group
 from mptcplab.engine import CLIENT_DECISIONS, SERVER_DECISIONS
 from mptcplab.inference import Difference, Summary, differences, summary
+from mptcplab.literal import NO_RATE_BPS
 from mptcplab.palette import PATH_COLOURS, Style
 from mptcplab.records import DECISIONS
-from mptcplab.report import by_seed, compared, ended_well, shown_metrics
+from mptcplab.report import by_seed, compared, ended_well, how, shown_metrics
 from mptcplab.report_charts import METRICS, Bars, Chart, Heat, Line, Lines, Shares, has_series
 from mptcplab.scenario import Direction, Scenario
-from mptcplab.series import Floats, Panel, RunSeries, Series, decision_panels
+from mptcplab.series import Floats, Panel, RunSeries, Series
 
 _DIGITS = 4  # of a value in the page: more cannot be seen, and take space
 _SERIES_DIGITS = 3
 _FIRST_CHARTS = 4  # of a scenario; the others are one click away
+_PREVIEWS = 4  # charts that are there as pictures before the library is
 _OPEN_GROUPS = 3
 _MOST_DECISIONS = 1000
 _MANY_SCHEDULERS = 8
@@ -65,15 +67,14 @@ def page(
     made = _Page(looks)
     body = [made.header(collection), made.filter_bar()]
     if overview:
-        more = [_part(_figure_name(charts), made.charts(charts)) for charts in overview[1:]]
-        first = made.charts(overview[0])
-        body.append(f"<section><h3>All scenarios</h3>{first}{''.join(more)}</section>")
+        body.append(made.overview(overview))
     for number, (group, charts) in enumerate(zip(collection.groups, of_groups, strict=True)):
         body.append(made.group(group, charts, number, opened=number < _OPEN_GROUPS))
     plotly, script = get_plotlyjs(), _file("page.js")
-    hashes = " ".join(f"'sha256-{_sha256(each)}'" for each in (plotly, script))
+    # of what a script made of the page's own content, nothing of a network
     policy = (
-        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:"
+        f"default-src 'none'; script-src 'sha256-{_sha256(script)}' blob:; connect-src data:; "
+        "style-src 'unsafe-inline'; img-src data: blob:"
     )
     return "\n".join(
         [
@@ -81,13 +82,13 @@ def page(
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{_title(collection)}</title>",
-            f"<style>{_file('page.css')}</style>\n</head>\n<body>",
+            f"<style>{_file('page.css')}</style>",
+            f"<script>{script}</script>\n</head>\n<body>",
             *body,
-            _attachment("data", "application/json", _embedded({"charts": made.plots})),
             *made.attachments,
             "<!-- plotly.js, Copyright Plotly, Inc., MIT license; compressed -->",
-            _attachment("plotly", "text/plain", _packed(plotly)),
-            f"<script>{script}</script>\n</body>\n</html>\n",
+            _attachment("plotly", _packed(plotly)),
+            "</body>\n</html>\n",
         ]
     )
 
@@ -97,8 +98,9 @@ class _Page:
 
     def __init__(self, looks: Mapping[str, Style]) -> None:
         self.looks = looks
-        self.plots: list[_Json] = []
         self.attachments: list[str] = []
+        self._plots: list[_Json] = []
+        self._previews = 0
 
     def header(self, collection: Collection) -> str:
         groups = collection.groups
@@ -114,7 +116,8 @@ class _Page:
         return (
             f"<header><h1>{_title(collection)}</h1><p>{', '.join(counts)}. Bars, lines and cells "
             f"are medians over the seeds, whiskers their {_PERCENT} % bootstrap "
-            "confidence intervals, dots the seeds. Point at anything for its value.</p></header>"
+            "confidence intervals, dots the seeds. Point at anything for its value.</p>"
+            f"{''.join(f'<p>{each}</p>' for each in _left_out(collection))}</header>"
         )
 
     def filter_bar(self) -> str:
@@ -132,36 +135,69 @@ class _Page:
     def name(self, scheduler: str) -> str:
         """A scheduler with its marker."""
         look = self.looks[scheduler]
-        marker = f'<span class="marker" style="color:{look.colour}">{look.marker.text}</span>'
+        style = f'class="marker" aria-hidden="true" style="color:{look.colour}"'
+        marker = f"<span {style}>{look.marker.text}</span>"
         return f"{marker} {_escape(scheduler)}"
 
     def charts(self, charts: Iterable[Chart]) -> str:
         return f'<div class="charts">{"".join(map(self.chart, charts))}</div>'
 
     def chart(self, chart: Chart) -> str:
-        """The frame of a chart; what is drawn in it goes with the data of the page."""
-        self.plots.append(_plot(chart, self.looks))
+        """The frame of a chart; what is drawn in it goes with those of its section."""
+        self._plots.append(_plot(chart, self.looks))
         own = f' data-scheduler="{_escape(chart.scheduler)}"' if isinstance(chart, Heat) else ""
+        picture = ""
+        if self._previews < _PREVIEWS:
+            self._previews += 1
+            drawn = base64.b64encode(report_figures.preview(chart, self.looks)).decode()
+            picture = f'<img alt="{_escape(chart.title)}" src="data:image/svg+xml;base64,{drawn}">'
         return (
-            f"<figure{own}><figcaption><span>{_escape(chart.title)}</span><p>{_escape(chart.note)}</p>"
-            f'</figcaption><div class="plot" data-chart="{len(self.plots) - 1}"></div></figure>'
+            f"<figure{own}><figcaption><span>{_escape(chart.title)}</span><p>{_escape(chart.note)}"
+            f'</p></figcaption><div class="plot" data-chart="{len(self._plots) - 1}">{picture}'
+            "</div></figure>"
         )
+
+    def attach(self, identity: str, content: Any) -> str:
+        """Put something into the page, compressed; gives its `identity`."""
+        self.attachments.append(_attachment(identity, _packed(_compact(content))))
+        return identity
+
+    def attach_charts(self, identity: str) -> str:
+        """Put what the charts since the last time are drawn from into the page."""
+        plots, self._plots = self._plots, []
+        return self.attach(identity, plots)
+
+    def overview(self, charts: Sequence[Sequence[Chart]]) -> str:
+        """What is above the scenarios: the charts over all of them, figure by figure."""
+        # of figures with a chart or two some at once, of heat maps those of one figure
+        few = max(1, _FIRST_CHARTS // max(map(len, charts)))
+        first = self.charts(chart for own in charts[:few] for chart in own)
+        rest = charts[few:]
+        if few > 1:
+            count = sum(map(len, rest))
+            flat = self.charts(chart for own in rest for chart in own)
+            more = _part(_count(count, "more chart"), flat) if rest else ""
+        else:
+            more = "".join(_part(_figure_name(own), self.charts(own)) for own in rest)
+        identity = self.attach_charts("charts-all")
+        return f'<section data-charts="{identity}"><h2>All scenarios</h2>{first}{more}</section>'
 
     def group(self, group: Group, charts: Sequence[Chart], number: int, *, opened: bool) -> str:
         """A scenario: its table, charts, differences, runs, and what it is."""
         first, more = charts[:_FIRST_CHARTS], charts[_FIRST_CHARTS:]
-        parts = [self.summary_table(group), self.charts(first)]
+        parts = [self.summary_table(group), *self.connection_tables(group), self.charts(first)]
         if more:
-            parts.append(_part(f"{len(more)} more charts", self.charts(more)))
+            parts.append(_part(_count(len(more), "more chart"), self.charts(more)))
         parts += [
             self.difference_tables(group),
             _part(f"Runs ({len(group.runs)})", self.run_table(group, number)),
             _part("Scenario, builds, and how to repeat it", self.scenario(group, number)),
         ]
+        identity = self.attach_charts(f"charts-{number}")
         is_open = " open" if opened else ""
         return (
-            f'<details class="group"{is_open}><summary><h2>{_escape(group.name)}</h2></summary>'
-            f"{''.join(parts)}</details>"
+            f'<details class="group" data-charts="{identity}"{is_open}>'
+            f"<summary><h2>{_escape(group.name)}</h2></summary>{''.join(parts)}</details>"
         )
 
     def summary_table(self, group: Group) -> str:
@@ -185,11 +221,48 @@ class _Page:
                 f"<tr><td>plain TCP over {_escape(path)} alone</td><td>{len(good)}</td>{cells}</tr>"
             )
         return (
-            f'<h3>Summary</h3><div class="scroll"><table class="summary"><thead><tr><th>Scheduler'
-            f"</th><th>Seeds</th>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+            '<h3>Summary</h3><div class="scroll" tabindex="0"><table class="summary"><thead><tr>'
+            f"<th>Scheduler</th><th>Seeds</th>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
             f'<p class="faint">Medians, and below them {_PERCENT} % confidence intervals; point at '
             "one for quartiles and range.</p>"
         )
+
+    def connection_tables(self, group: Group) -> Iterator[str]:
+        """What each of several connections had, and what became of the links that they share."""
+        heads = ("Scheduler", "Connection", "How", *(head for head, *_ in _OF_CONNECTIONS))
+        rows = []
+        for scheduler, runs in compared(group.entries()).items():
+            good = ended_well(runs)
+            for index, first in enumerate(good[0].get("connections", ()) if good else ()):
+                mine = [run["connections"][index] for run in good]
+                cells = "".join(
+                    _cell([None if (v := value(one)) is None else v / scale for one in mine])
+                    for _, scale, value in _OF_CONNECTIONS
+                )
+                rows.append(
+                    f'<tr data-scheduler="{_escape(scheduler)}"><td>{self.name(scheduler)}</td>'
+                    f'<td class="text">{_escape(first["name"])}</td>'
+                    f'<td class="text">{_escape(how(first))}</td>{cells}</tr>'
+                )
+        if rows:
+            yield _table("Connections", heads, rows, texts=3)
+        heads = ("Scheduler", "Link", *(head for head, *_ in _OF_LINKS))
+        rows = []
+        for scheduler, runs in compared(group.entries()).items():
+            good = ended_well(runs)
+            for index, first in enumerate(good[0].get("links", ()) if good else ()):
+                mine = [run["links"][index] for run in good]
+                cells = "".join(
+                    _cell([None if one[key] is None else one[key] / scale for one in mine])
+                    for _, scale, key in _OF_LINKS
+                )
+                rows.append(
+                    f'<tr data-scheduler="{_escape(scheduler)}"><td>{self.name(scheduler)}</td>'
+                    f'<td class="text">{_escape(first["name"])} {first["direction"]}</td>'
+                    f"{cells}</tr>"
+                )
+        if rows:
+            yield _table("Links", heads, rows, texts=2)
 
     def difference_tables(self, group: Group) -> str:
         """How schedulers differ on the same seeds: of the first figure all pairs, else from one."""
@@ -217,7 +290,7 @@ class _Page:
         table = f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
         return _part(
             "Differences on the same seeds",
-            f'<p class="faint">{note}</p><div class="scroll list">{table}</div>',
+            f'<p class="faint">{note}</p><div class="scroll list" tabindex="0">{table}</div>',
         )
 
     def difference_row(self, metric: str, first: str, second: str, each: Difference) -> str:
@@ -257,9 +330,12 @@ class _Page:
                 cells = f'<td class="text" colspan="{len(metrics)}">failed: {reason}</td>'
             button, place = "", ""
             if has_series(run):
-                identity = f"run-{number}-{index}"
-                self.attach(identity, run)
-                button = f'<button data-run="{identity}" disabled>open</button>'
+                identity = self.attach(f"run-{number}-{index}", _run_data(run))
+                label = f"{entry['scheduler'] or what}, seed {entry['seed']}, over time"
+                button = (
+                    f'<button data-run="{identity}" aria-expanded="false" '
+                    f'aria-label="{_escape(label)}" disabled>open</button>'
+                )
             if run.directory is not None:
                 place = f"runs/{run.directory.resolve().name}"
             state = "" if entry["status"] == "ok" else ' class="failed"'
@@ -268,22 +344,17 @@ class _Page:
                 f'<td>{button}</td><td class="text faint place">{_escape(place)}</td></tr>'
             )
         return (
-            f'<div class="scroll"><table class="runs"><thead><tr><th>Scheduler</th><th>Seed</th>'
-            f'{heads}<th></th><th class="place"></th></tr>'
+            '<div class="scroll" tabindex="0"><table class="runs"><thead><tr>'
+            f'<th>Scheduler</th><th>Seed</th>{heads}<th></th><th class="place"></th></tr>'
             f"</thead><tbody>{''.join(rows)}</tbody></table></div>"
         )
-
-    def attach(self, identity: str, run: Found) -> None:
-        """Put what happened in a run over time into the page."""
-        packed = _packed(_compact(_run_data(run)))
-        self.attachments.append(_attachment(identity, "text/plain", packed))
 
     def scenario(self, group: Group, number: int) -> str:
         """What was run, with what, and the command that runs it again."""
         scenario = group.scenario
-        identity = f"scenario-{number}"
         text = json.dumps(scenario.model_dump(mode="json"), indent=1)
-        self.attachments.append(_attachment(identity, "application/json", _inert(text)))
+        identity = f"scenario-{number}"
+        self.attachments.append(_attachment(identity, _packed(text)))
         builds = sorted({tuple(sorted(run.builds.items())) for run in group.runs})
         told = "".join(
             f"<p>Builds: {_escape(', '.join(f'{name} {value}' for name, value in each))}</p>"
@@ -350,8 +421,23 @@ def _count(number: int, what: str) -> str:
 
 
 def _title(collection: Collection) -> str:
+    experiments = {run.point.get("experiment") for g in collection.groups for run in g.runs}
+    if len(experiments) == 1 and (name := experiments.pop()):
+        return _escape(str(name))
     kinds = dict.fromkeys(group.scenario.workload.kind for group in collection.groups)
     return f"Multipath TCP schedulers: {', '.join(kinds)}"
+
+
+def _left_out(collection: Collection) -> Iterator[str]:
+    """What a person would miss, and how to have it."""
+    runs = [run for group in collection.groups for run in group.runs]
+    closed = sum(not run.is_opened for run in runs)
+    if closed:
+        yield (
+            f"What happened over time is here of {len(runs) - closed} of {len(runs)} runs, those "
+            f"with the lowest seeds. <code>mptcplab report --series {len(runs)}</code> has all; "
+            "<code>mptcplab show RUN</code> draws any other."
+        )
 
 
 def _figure_name(charts: Sequence[Chart]) -> str:
@@ -374,9 +460,10 @@ def _head(metric: str) -> str:
 def _shown(group: Group) -> list[str]:
     """The figures of a group's tables: those of its workload that a run has."""
     entries = [run.entry for run in (*group.runs, *group.baselines)]
+    fairness = ["fairness"] if group.scenario.connections else []
     return [
         name
-        for name in shown_metrics(group.scenario.workload.kind)
+        for name in (*shown_metrics(group.scenario.workload.kind), *fairness)
         if any(entry["metrics"].get(name) is not None for entry in entries)
     ]
 
@@ -384,13 +471,49 @@ def _shown(group: Group) -> list[str]:
 def _summary_cell(entries: Sequence[Mapping[str, Any]], metric: str) -> str:
     _, scale = report_charts.shown(METRICS[metric])
     values = (entry["metrics"].get(metric) for entry in entries)
-    over = summary([value / scale for value in values if value is not None])
+    return _cell([None if value is None else value / scale for value in values])
+
+
+def _cell(values: Sequence[float | None]) -> str:
+    """A median, its interval below it, and more when pointed at."""
+    over = summary(values)
     if over is None:
         return "<td>-</td>"
     interval = ""
     if over.low is not None and over.high is not None:
         interval = f"<small>{over.low:.4g} .. {over.high:.4g}</small>"
     return f'<td title="{_spread(over)}">{over.median:.4g}{interval}</td>'
+
+
+# Of a connection: the head, what a value is divided by, and the value of its entry.
+_OF_CONNECTIONS: tuple[tuple[str, float, Callable[[Mapping[str, Any]], float | None]], ...] = (
+    ("Goodput<br><small>Mbit/s</small>", 1e6, lambda one: one["goodput_bps"]),
+    (
+        "Goodput in the common time<br><small>Mbit/s</small>",
+        1e6,
+        lambda one: one["common_goodput_bps"],
+    ),
+    ("Share in the common time<br><small>%</small>", 0.01, lambda one: one["share"]),
+    ("Taken over after<br><small>s</small>", 1, lambda one: one["takeover_s"]),
+    ("Retransmitted packets", 1, lambda one: one["metrics"]["retransmitted_packets"]),
+)
+_OF_LINKS = (
+    ("Carried<br><small>Mbit/s</small>", 1e6, "carried_bps"),
+    ("Utilisation<br><small>%</small>", 0.01, "utilisation"),
+    ("Queueing delay, mean<br><small>ms</small>", 1.0, "queue_delay_ms_mean"),
+    ("Dropped by the queue<br><small>packets</small>", 1.0, "queue_dropped_packets"),
+)
+
+
+def _table(title: str, heads: Iterable[str], rows: Iterable[str], *, texts: int) -> str:
+    """A table; its first columns are texts."""
+    told = "".join(
+        f"<th{' class=text' if n < texts else ''}>{head}</th>" for n, head in enumerate(heads)
+    )
+    return (
+        f'<h3>{title}</h3><div class="scroll" tabindex="0" role="region" aria-label="{title}">'
+        f"<table><thead><tr>{told}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
 
 
 def _spread(over: Summary) -> str:
@@ -412,14 +535,14 @@ def _or_dash(value: float | None, form: str) -> str:
 
 def _path_table(scenario: Scenario) -> str:
     rows = []
-    for path in scenario.paths:
+    for path in (*scenario.paths, *scenario.links):
         for way, link in (("up", path.up), ("down", path.down)):
             cells = "".join(f"<td>{_escape(text)}</td>" for text in _link_texts(link))
             rows.append(f"<tr><td>{_escape(path.name)}, {way}</td>{cells}</tr>")
     heads = "<th>Path</th><th>Rate</th><th>Delay</th><th>Jitter</th><th>Loss</th><th>Queue</th>"
     return (
-        f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{"".join(rows)}</tbody>'
-        "</table></div>"
+        f'<div class="scroll" tabindex="0"><table><thead><tr>{heads}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
 
 
@@ -431,7 +554,9 @@ def _link_texts(link: Direction) -> list[str]:
     )
     played = " at first, then a trace" if link.steps else ""
     return [
-        units.format_rate(link.rate_bps) + played,
+        "of its links"
+        if link.rate_bps == NO_RATE_BPS
+        else units.format_rate(link.rate_bps) + played,
         units.format_time(link.delay_ns),
         units.format_time(link.jitter_ns),
         units.format_fraction(link.loss),
@@ -577,6 +702,7 @@ def _lines(chart: Lines, looks: Mapping[str, Style]) -> _Json:
     legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
     shown = len({line.scheduler for line in chart.lines}) <= _MANY_SCHEDULERS
     layout = _layout(chart.x_label, chart.y_label, showlegend=shown, legend=legend)
+    layout["yaxis"]["rangemode"] = "tozero"
     return {"traces": traces, "layout": layout | {"hovermode": "closest"}}
 
 
@@ -647,10 +773,8 @@ def _heat(chart: Heat) -> _Json:
 def _run_data(run: Found) -> _Json:
     assert run.directory is not None, "it has series"
     over_time = store.read_series(run.directory)
-    decided: list[Panel] = []
     stored = store.read_run(run.directory) if store.has_records(run.directory) else None
-    if stored is not None:
-        decided = decision_panels(stored.scenario, stored.client, stored.server, over_time.edges_ns)
+    decided = [] if stored is None else stored.decisions(over_time)
     # an axis of rows needs one: where nothing was counted there is nothing to see
     panels = [
         panel
@@ -718,6 +842,8 @@ def _run_figure(scenario: Scenario, run: RunSeries, panels: Sequence[Panel]) -> 
     colours = {
         path.name: PATH_COLOURS[n % len(PATH_COLOURS)] for n, path in enumerate(scenario.paths)
     }
+    # a link is grey, as what is of no path
+    colours |= {each.name: colours[each.paths[0]] for each in scenario.connections}
     edges_s = run.edges_ns / 1e9
     middle_s = _numbers(((edges_s[:-1] + edges_s[1:]) / 2).tolist())
     heights = [
@@ -854,22 +980,13 @@ def _whole(content: Any) -> Any:
     return content
 
 
-def _embedded(content: Any) -> str:
-    return _inert(_compact(content))
-
-
-def _inert(text: str) -> str:
-    """JSON that can stand within a script element: nothing in it can end that."""
-    return text.replace("<", "\\u003c")
-
-
 def _packed(text: str) -> str:
     """Text for the page to unpack: gzip, which browsers read, without a date."""
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
-def _attachment(identity: str, kind: str, text: str) -> str:
-    return f'<script type="{kind}" id="{identity}">{text}</script>'
+def _attachment(identity: str, packed: str) -> str:
+    return f'<script type="text/plain" id="{identity}">{packed}</script>'
 
 
 def _file(name: str) -> str:

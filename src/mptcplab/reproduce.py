@@ -77,6 +77,7 @@ def run(
     document = {
         "experiment": published.name,
         "quick": quick,
+        "axis": published.experiment.axis,
         "repeat": published.experiment.repeats(repeat, quick=quick),
         "digest": published.experiment.digest(quick=quick),
         "build": {"kernel": kernel.id, "guest": guest.id, "mptcplab": __version__},

@@ -175,17 +175,24 @@ def shared_series(scenario: Scenario, samples: Mapping[str, Samples], queues: Re
 
 
 def decision_panels(
-    scenario: Scenario, client: Samples, server: Samples, edges_ns: Integers
+    scenario: Scenario,
+    client: Samples,
+    server: Samples,
+    edges_ns: Integers,
+    begin_ns: int | None = None,
 ) -> list[Panel]:
     """What the scheduler decided in each bin of a run, a panel for each direction of the data.
 
-    Nothing for upstream's scheduler, which is not asked segment by segment, and for plain TCP.
+    The bins are since `begin_ns`, or else the first sample. Nothing for upstream's scheduler, which
+    is not asked segment by segment, and for plain TCP.
     """
     if scenario.transport != "mptcp" or scenario.scheduler.name == DEFAULT:
         return []
     direction = scenario.workload.direction
-    begin_ns = _begin_ns(client, server)
-    grid = _Grid(tuple(path.name for path in scenario.paths), begin_ns, edges_ns)
+    if begin_ns is None:
+        begin_ns = _begin_ns(client, server)
+    names = tuple(path.name for path in scenario.paths)
+    grid = _Grid(names, begin_ns, edges_ns, scenario.first_path)
     panels = []
     for side, sender in (("up", client), ("down", server)):
         if direction not in (side, "both"):

@@ -18,7 +18,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from mptcplab.kernel import KernelBuild
 from mptcplab.mistakes import first_of
 from mptcplab.records import Records, Samples
 from mptcplab.scenario import Scenario
-from mptcplab.series import RunSeries
+from mptcplab.series import Panel, RunSeries
 
 RESULT = "result.json"
 COST = "cost.json"
@@ -212,6 +212,23 @@ class StoredRun:
     @property
     def server(self) -> Samples:
         return self.samples["server"]
+
+    def decisions(self, run: RunSeries) -> list[Panel]:
+        """What the schedulers decided in each bin of the series: of each connection."""
+        if not self.scenario.connections:
+            return series.decision_panels(self.scenario, self.client, self.server, run.edges_ns)
+        begin_ns = int(self.queues()["time_ns"][0])
+        return [
+            replace(panel, side=" ".join(filter(None, (pair.connection.name, panel.side))))
+            for pair in self.scenario.pairs()
+            for panel in series.decision_panels(
+                self.scenario.alone(pair),
+                self.samples[pair.client],
+                self.samples[pair.server],
+                run.edges_ns,
+                begin_ns,
+            )
+        ]
 
     def queues(self) -> Records:
         """What was recorded of the links. Raises MptcplabError."""

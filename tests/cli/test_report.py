@@ -55,11 +55,12 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Opened]:
         page.set_default_timeout(PATIENCE_MS)
         page.on("console", lambda message: wrong.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        # the page itself is all that is asked for
+        # the page itself is all that is asked for, and what is in it
+        own = (report.as_uri(), "data:", "blob:")
         page.on(
             "request",
             lambda request: (
-                None if request.url == report.as_uri() else wrong.append(f"loads {request.url}")
+                None if request.url.startswith(own) else wrong.append(f"loads {request.url}")
             ),
         )
         page.goto(report.as_uri())
@@ -91,7 +92,7 @@ def test_a_report_opens_with_its_charts_and_the_filter_works(
     page.locator("[data-chart] >> nth=3").scroll_into_view_if_needed()
     page.wait_for_function("document.querySelectorAll('.charts .js-plotly-plot').length >= 4")
     assert page.locator("table.summary tbody tr:visible").count() == 4
-    page.get_by_label("default").uncheck()
+    page.get_by_role("checkbox", name="default").uncheck()
     assert bars(page) == ["blest"]
     # plain TCP is no scheduler, and stays
     assert page.locator("table.summary tbody tr:visible").count() == 3
@@ -100,6 +101,22 @@ def test_a_report_opens_with_its_charts_and_the_filter_works(
     page.get_by_text("more charts").click()
     page.get_by_text("Differences on the same seeds").click()
     assert page.get_by_text("Effect size", exact=True).is_visible()
+
+
+def test_the_first_charts_are_there_without_the_library(
+    opened: Opened, browser: Browser, tmp_path: Path
+) -> None:
+    comparison(tmp_path)
+    opened(tmp_path)
+    without = browser.new_context(java_script_enabled=False)
+    page = without.new_page()
+    page.goto((tmp_path / "report.html").as_uri())
+    pictures = page.locator(".plot > img")
+    assert pictures.count() == 4
+    box = pictures.first.bounding_box()
+    assert box is not None
+    assert box["height"] > 200
+    without.close()
 
 
 def test_a_run_is_opened_to_its_time_series_and_closed_again(
@@ -129,7 +146,7 @@ def test_a_grid_is_a_heat_map_of_each_scheduler(opened: Opened, tmp_path: Path) 
     heat = page.locator("figure", has=page.get_by_text("Goodput, blest", exact=True))
     heat.locator(".hm image").first.wait_for(state="attached")
     assert page.locator("details.group").count() == 4
-    page.get_by_label("blest").uncheck()
+    page.get_by_role("checkbox", name="blest").uncheck()
     assert not heat.is_visible()
 
 
@@ -170,8 +187,9 @@ def test_names_run_nothing(opened: Opened, tmp_path: Path) -> None:
     page = opened(document)
     assert bars(page) != []
     assert page.title() == "Multipath TCP schedulers: bulk"
-    assert page.locator("img").count() == 0
-    assert page.get_by_label(evil).is_visible()
+    # no picture but those of charts
+    assert page.locator("img:not(.plot > img)").count() == 0
+    assert page.get_by_role("checkbox", name=evil).is_visible()
 
 
 def test_three_hundred_runs_are_all_there_and_few_are_drawn(opened: Opened, tmp_path: Path) -> None:
@@ -230,6 +248,31 @@ def test_real_runs_have_a_report_with_decisions_and_figures(
     drawn = mptcplab("report", str(out), "-o", report, "--figures", str(figures))
     assert drawn.returncode == 0, drawn.stderr
     assert (figures / "goodput.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.usefixtures("lab_kernel")
+def test_each_connection_of_a_real_run_is_shown(opened: Opened, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    paths = ("--path", "a:link=bottleneck", "--path", "b:link=bottleneck")
+    both = ("--connection", "one:paths=a", "--connection", "two:paths=b")
+    done = mptcplab(
+        *("compare", "--link", "bottleneck:10mbit,10ms", *paths, *both, "--duration", "2s"),
+        *("--scheduler", "default,blest", "--trace", "--no-baseline", "--jobs", "1"),
+        *("-o", str(out)),
+    )
+    assert done.returncode == 0, done.stderr
+    # compare keeps the decisions, too
+    assert len(list(out.glob("runs/*/client.decisions"))) == 1
+    page = opened(out)
+    connections = page.locator("table", has=page.get_by_text("Share in the common time"))
+    cells = connections.locator("tbody tr td:nth-child(2)").all_text_contents()
+    assert cells == ["one", "two"] * 2
+    page.get_by_text("Runs (2)").click()
+    page.locator("tr[data-scheduler=blest] [data-run]").first.click()
+    page.locator(".opened .main-svg").first.wait_for()
+    titles = page.locator(".opened .annotation-text").all_text_contents()
+    for panel in ("Goodput", "Queues of links", "Decisions, one", "Decisions, two"):
+        assert any(title.startswith(panel) for title in titles), panel
 
 
 def test_what_cannot_be_read_or_written_is_told(tmp_path: Path) -> None:

@@ -100,12 +100,13 @@ def test_two_numbers_are_a_grid(tmp_path: Path) -> None:
     ]
 
 
-def test_what_is_no_number_has_no_axis(tmp_path: Path) -> None:
+def test_what_is_no_number_is_an_axis_of_names(tmp_path: Path) -> None:
     for cc in ("cubic", "reno"):
         base = stored.scenario().model_copy(update={"cc": cc})
         stored.keep(tmp_path, base, FAST, SLOW)
     found = collect([tmp_path])
-    assert found.axes == ()
+    assert found.axes == (Axis("cc", "", is_number=False),)
+    assert [group.values for group in found.groups] == [("cubic",), ("reno",)]
     assert [group.name for group in found.groups] == ["cc cubic", "cc reno"]
 
 
@@ -150,3 +151,69 @@ def test_what_is_damaged_is_named(tmp_path: Path) -> None:
     (run / store.SCENARIO).write_text(json.dumps(content))
     with pytest.raises(MptcplabError, match=r"scenario\.json: seed: "):
         collect([run])
+
+
+def published(out: Path) -> Path:
+    """The document of an experiment: two schedulers, two queues and two rates.
+
+    The queue is in its points only: that of no path differs.
+    """
+    runs = []
+    for queue in (300, 1000):
+        for rate in (20, 40):
+            base = stored.scenario((rate * 10**6, 10**7))
+            alone = stored.keep(out, base.single_path("fast"), FAST)
+            for name in ("default", "blest"):
+                of = stored.scenario((rate * 10**6, 10**7), scheduler=name)
+                kept = stored.keep(out, of, FAST, SLOW)
+                runs.append(
+                    {
+                        "point": {"scheduler": name, "queue": queue, "rate": rate},
+                        "seed": 1,
+                        "directory": kept["directory"],
+                        "alone": {"fast": alone["directory"]},
+                    }
+                )
+    document = {
+        "experiment": "paper/figure",
+        "axis": {"queue": "queue, packets"},
+        "runs": runs,
+    }
+    (out / "paper").mkdir()
+    store.write_json(out / "paper" / "figure.json", document)
+    return out / "paper" / "figure.json"
+
+
+def test_a_published_experiment_says_itself_what_its_grid_is(tmp_path: Path) -> None:
+    found = collect([published(tmp_path)])
+    assert found.axes == (Axis("queue", "packets"), Axis("rate", ""))
+    assert [group.values for group in found.groups] == [
+        (300, 20),
+        (300, 40),
+        (1000, 20),
+        (1000, 40),
+    ]
+    assert found.groups[0].name == "queue 300 packets, rate 20"
+    for group in found.groups:
+        assert [run.entry["scheduler"] for run in group.runs] == ["default", "blest"]
+        assert [run.entry["path"] for run in group.baselines] == ["fast"]
+
+
+def test_a_damaged_document_of_an_experiment_is_told(tmp_path: Path) -> None:
+    document = published(tmp_path)
+    content = json.loads(document.read_text())
+    del content["runs"][2]["point"]
+    document.write_text(json.dumps(content))
+    with pytest.raises(MptcplabError, match=r"figure.json: .* runs.2.point: Field required"):
+        collect([document])
+
+
+def test_entries_of_older_versions_have_a_congestion_control(tmp_path: Path) -> None:
+    comparison(tmp_path)
+    for result in tmp_path.glob("runs/*/result.json"):
+        entry = json.loads(result.read_text())
+        del entry["cc"]
+        result.write_text(json.dumps(entry))
+    [group] = collect(sorted((tmp_path / "runs").iterdir())).groups
+    assert {run.entry["cc"] for run in group.runs} == {"cubic"}
+    assert group.runs[0].entry["metrics"]["aggregation_benefit"] == pytest.approx(1)

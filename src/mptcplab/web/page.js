@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Draws the charts of a report when they come into view, filters them by scheduler, and opens runs.
+// It stands in the head, so that a page is dark from the first moment.
 "use strict";
 (() => {
   const root = document.documentElement;
-  const data = JSON.parse(document.getElementById("data").textContent);
   const hidden = new Set();
+  const sections = new Map(); // of each that was open, by its element, what its charts are made of
   const plots = new Map(); // by their element, what is drawn there: {traces, layout}
   const CONFIG = {
     responsive: true,
@@ -16,7 +17,42 @@
   const PRINTED = {width: 330, height: 230};
   const PRINTED_RUN = {width: 670, height: 880};
 
-  // What depends on light or dark
+  // What is packed in the page, to be had as text or as a blob
+
+  async function unpacked(id) {
+    // the browser decodes such an address faster than a script does; it asks no network
+    const packed = await fetch(`data:;base64,${document.getElementById(id).textContent}`);
+    return new Response(packed.body.pipeThrough(new DecompressionStream("gzip")));
+  }
+
+  // The library is the largest part, and takes a second to start: all else is shown before it, the
+  // first charts as pictures
+  async function library() {
+    await new Promise((shown) => requestAnimationFrame(() => setTimeout(shown)));
+    performance.mark("page shown");
+    const blob = await (await unpacked("plotly")).blob();
+    const script = document.createElement("script");
+    // from an address it is compiled beside the page's thread, as a text it would not be
+    script.src = URL.createObjectURL(new Blob([blob], {type: "text/javascript"}));
+    const loaded = new Promise((resolve, reject) => Object.assign(script, {
+      onload: resolve, onerror: reject,
+    }));
+    document.head.append(script);
+    await loaded;
+    URL.revokeObjectURL(script.src);
+    performance.mark("library ready");
+  }
+  let drawable;
+
+  // Light and dark: as the system has it, until one is chosen
+
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  function theme(name) {
+    root.dataset.theme = name;
+    redraw();
+  }
+  theme(system.matches ? "dark" : "light");
+  system.addEventListener("change", () => theme(system.matches ? "dark" : "light"));
 
   function themed(layout) {
     const style = getComputedStyle(root);
@@ -69,8 +105,11 @@
 
   function begin(element) {
     if (plots.has(element)) return;
-    plots.set(element, data.charts[Number(element.dataset.chart)]);
+    const section = sections.get(element.closest("[data-charts]"));
+    plots.set(element, section[Number(element.dataset.chart)]);
+    element.replaceChildren();
     draw(element);
+    performance.mark("chart drawn");
   }
 
   const seen = new IntersectionObserver(async (entries) => {
@@ -80,48 +119,14 @@
       begin(entry.target);
     }
   }, {rootMargin: "150px"});
-  const waiting = document.querySelectorAll("[data-chart]");
 
-  // Filter
-
-  function filter() {
-    for (const element of document.querySelectorAll("[data-scheduler]")) {
-      element.classList.toggle("hidden", hidden.has(element.dataset.scheduler));
-    }
-    redraw();
+  async function unfold(section) {
+    if (sections.has(section) || section.open === false) return;
+    const content = await (await unpacked(section.dataset.charts)).json();
+    await drawable;
+    sections.set(section, content);
+    for (const element of section.querySelectorAll("[data-chart]")) seen.observe(element);
   }
-
-  for (const box of document.querySelectorAll(".bar input")) {
-    box.checked = true;
-    box.addEventListener("change", () => {
-      if (box.checked) hidden.delete(box.value);
-      else hidden.add(box.value);
-      filter();
-    });
-  }
-  function all(shown) {
-    for (const box of document.querySelectorAll(".bar input")) {
-      box.checked = shown;
-      if (shown) hidden.delete(box.value);
-      else hidden.add(box.value);
-    }
-    filter();
-  }
-  document.getElementById("all").addEventListener("click", () => all(true));
-  document.getElementById("none").addEventListener("click", () => all(false));
-
-  // Light and dark: as the system has it, until one is chosen
-
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  function theme(name) {
-    root.dataset.theme = name;
-    redraw();
-  }
-  theme(system.matches ? "dark" : "light");
-  system.addEventListener("change", () => theme(system.matches ? "dark" : "light"));
-  document.getElementById("theme").addEventListener("click", () => {
-    theme(root.dataset.theme === "dark" ? "light" : "dark");
-  });
 
   // Paper is white, has all charts of what is open, and is as wide as it is
 
@@ -129,8 +134,10 @@
   addEventListener("beforeprint", () => {
     before = root.dataset.theme;
     root.dataset.theme = "light";
-    for (const element of waiting) {
-      if (element.closest("details:not([open])") === null) begin(element);
+    for (const section of sections.keys()) {
+      for (const element of section.querySelectorAll("[data-chart]")) {
+        if (element.closest("details:not([open])") === null) begin(element);
+      }
     }
     for (const element of plots.keys()) {
       draw(element, element.classList.contains("run") ? PRINTED_RUN : PRINTED);
@@ -140,16 +147,10 @@
 
   // Runs
 
-  async function unpacked(id) {
-    const packed = document.getElementById(id).textContent;
-    const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return new Response(stream).text();
-  }
-
   function decisions(table) {
     const box = document.createElement("div");
     box.className = "scroll list";
+    box.tabIndex = 0;
     const made = box.appendChild(document.createElement("table"));
     const head = made.createTHead().insertRow();
     for (const name of table.columns) {
@@ -166,6 +167,11 @@
     return [note, box];
   }
 
+  function toggled(button, open) {
+    button.textContent = open ? "close" : "open";
+    button.setAttribute("aria-expanded", open);
+  }
+
   async function open(button) {
     const row = button.closest("tr");
     const next = row.nextElementSibling;
@@ -175,17 +181,17 @@
         Plotly.purge(plot);
       }
       next.remove();
-      button.textContent = "open";
+      toggled(button, false);
       return;
     }
-    button.textContent = "close";
+    toggled(button, true);
     const opened = document.createElement("tr");
     opened.className = "opened";
     opened.dataset.scheduler = row.dataset.scheduler;
     const cell = opened.insertCell();
     cell.colSpan = row.cells.length;
     row.after(opened);
-    const run = JSON.parse(await unpacked(button.dataset.run));
+    const run = await (await unpacked(button.dataset.run)).json();
     const figure = cell.appendChild(document.createElement("figure"));
     const plot = figure.appendChild(document.createElement("div"));
     plot.className = "plot run";
@@ -194,33 +200,58 @@
     await draw(plot);
   }
 
-
   // The scenario as a file, which mptcplab runs again
 
-  for (const button of document.querySelectorAll("[data-save]")) {
-    button.addEventListener("click", () => {
-      const text = document.getElementById(button.dataset.save).textContent;
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(new Blob([text], {type: "application/json"}));
-      link.download = "scenario.json";
-      link.click();
-      URL.revokeObjectURL(link.href);
-    });
+  async function save(button) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(await (await unpacked(button.dataset.save)).blob());
+    link.download = "scenario.json";
+    link.click();
+    URL.revokeObjectURL(link.href);
   }
 
-  // The library is the largest part: tables are shown, and read, while it comes
+  // The filter
 
-  async function library() {
-    await new Promise((shown) => requestAnimationFrame(() => setTimeout(shown)));
-    const script = document.createElement("script");
-    script.textContent = await unpacked("plotly");
-    document.head.append(script);
-    for (const element of waiting) seen.observe(element);
+  function filter() {
+    for (const element of document.querySelectorAll("[data-scheduler]")) {
+      element.classList.toggle("hidden", hidden.has(element.dataset.scheduler));
+    }
+    redraw();
+  }
+
+  function show(boxes, shown) {
+    for (const box of boxes) {
+      box.checked = shown;
+      if (shown) hidden.delete(box.value);
+      else hidden.add(box.value);
+    }
+    filter();
+  }
+
+  // Once the page is there
+
+  addEventListener("DOMContentLoaded", async () => {
+    const boxes = document.querySelectorAll(".bar input");
+    for (const box of boxes) {
+      box.checked = true;
+      box.addEventListener("change", () => show([box], box.checked));
+    }
+    const on = (id, what) => document.getElementById(id).addEventListener("click", what);
+    on("all", () => show(boxes, true));
+    on("none", () => show(boxes, false));
+    on("theme", () => theme(root.dataset.theme === "dark" ? "light" : "dark"));
+    for (const button of document.querySelectorAll("[data-save]")) {
+      button.addEventListener("click", () => save(button));
+    }
+    drawable = library();
+    const all = document.querySelectorAll("[data-charts]");
+    for (const section of all) section.addEventListener("toggle", () => unfold(section));
+    await Promise.all(Array.from(all, unfold));
+    await drawable;
     for (const button of document.querySelectorAll("[data-run]")) {
       button.addEventListener("click", () => open(button));
       button.disabled = false;
     }
     root.dataset.ready = "yes";
-  }
-  library();
+  });
 })();

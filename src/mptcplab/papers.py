@@ -163,6 +163,11 @@ class Experiment(_Table):
             names += [key for key in case if key != "name" and key not in names]
         return names + list(self.design.ranges if self.design else ())
 
+    def seed_axes(self) -> list[str]:
+        """Those of the axes that are no setting, but seeds: of the drive."""
+        used = names_in(str(self.drive.seed)) if self.drive else ()
+        return [name for name in self.axes() if name in used]
+
     def points(self, *, quick: bool = False) -> list[Point]:
         """A value for each axis, for each setting that is run."""
         grid: dict[str, Sequence[Any]] = {**self.grid, **(self.quick.grid if quick else {})}

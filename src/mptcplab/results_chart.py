@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 _PANEL_WIDTH, _PANEL_HEIGHT = 3.6, 2.0
 _LEGEND_HEIGHT = 0.5
+_LABEL_WIDTH = 24  # characters of a label that fit beside a panel
+_APART = 0.03  # of the distance of two values of x: lines of the same figures stay to be seen
 _ROW_HEIGHT = 1.1  # of a scheduler, over time
 _MEAN_OF_BINS = 3  # of the series of a run, which are made for pictures of a page's width
 _NS_PER_S = 1e9
@@ -63,20 +66,23 @@ def _figure(found: Reproduced) -> Figure:
     drawn = {"lines": _lines, "bars": _bars, "cdf": _distributions}[own.chart.kind]
     for row, name in enumerate(own.chart.y):
         metric = metrics[name]
-        label = f"{metric.title}\n{metric.unit}" if metric.unit else metric.title
+        label = "\n".join([*textwrap.wrap(metric.title, _LABEL_WIDTH), metric.unit]).rstrip()
         for column, panel in enumerate(panels):
             axis = grid[row, column]
             drawn(axis, found, name, {} if panel is None else {own.chart.panels: panel})
             axis.grid(color="#dddddd", linewidth=0.5)
+            axis.set_axisbelow(True)
             axis.spines[["top", "right"]].set_visible(False)
             if own.chart.kind == "cdf":
-                axis.set_xlabel(label.replace("\n", ", "))
+                axis.set_xlabel(f"{metric.title}, {metric.unit}" if metric.unit else metric.title)
             elif row == rows - 1:
                 axis.set_xlabel(own.axis.get(own.chart.x, own.chart.x))
             if row == 0 and panel is not None:
                 title = own.axis.get(own.chart.panels, own.chart.panels)
                 axis.set_title(f"{title}: {panel}", loc="left", fontsize="small")
-        grid[row, 0].set_ylabel("share of runs" if own.chart.kind == "cdf" else label)
+        grid[row, 0].set_ylabel(
+            "share of runs" if own.chart.kind == "cdf" else label, fontsize="small"
+        )
         # the panels of a row share their axis, whose range is known when all are drawn
         grid[row, 0].set_ylim(bottom=min(0.0, grid[row, 0].get_ylim()[0]))
     _legend(figure, grid[0, 0], 3 if len(panels) == 1 else 6)
@@ -161,9 +167,11 @@ def _lines(axis: Axes, found: Reproduced, name: str, panel: Mapping[str, Any]) -
     own, results = found.published.experiment.chart, found.results
     xs = results.axes[own.x]
     looks = styles(map(str, results.axes[own.series]))
-    for series in results.axes[own.series]:
+    all_series = results.axes[own.series]
+    for number, series in enumerate(all_series):
         overs = [_summary(found, name, {**panel, own.series: series, own.x: x}) for x in xs]
-        known = [(place, over) for place, over in enumerate(overs) if over]
+        shift = (number - (len(all_series) - 1) / 2) * _APART
+        known = [(place + shift, over) for place, over in enumerate(overs) if over]
         places, medians = [place for place, _ in known], [over.median for _, over in known]
         ends = _ends([over for _, over in known])
         axis.errorbar(places, medians, ends, label=str(series), **_line(looks[str(series)]))
@@ -197,6 +205,7 @@ def _bars(axis: Axes, found: Reproduced, name: str, panel: Mapping[str, Any]) ->
             error_kw={"elinewidth": 0.8, "capsize": 1.5},
         )
     axis.set_xticks(range(len(xs)), [str(x) for x in xs])
+    axis.set_xlim(-0.7, len(xs) - 0.3)
 
 
 def _ends(overs: Sequence[Summary]) -> list[list[float]] | None:

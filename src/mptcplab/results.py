@@ -233,9 +233,7 @@ def _comparison(found: Reproduced, metric: Metric) -> list[Table]:
         rows.append((second, *cells))
     counts = [each.pairs for each in compared.values()]
     pairs = str(min(counts)) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
-    title = (
-        f"{_title(metric)}: less that of the one above, of the same setting and seed; {pairs} pairs"
-    )
+    title = f"{_title(metric)}: the row's less the column's, same setting and seed; {pairs} pairs"
     return [Table(title, ("", *names[:-1]), tuple(rows))]
 
 
@@ -413,7 +411,8 @@ def _section(found: Reproduced) -> Iterator[str]:
             yield f"  - `{' '.join(claim.holds.split())}`"
         yield from (f"  - {line}" for line in _reasons(judged))
     yield ""
-    yield f"Data: [{_DATA}/{name}.csv]({_DATA}/{name}.csv)"
+    files = [f"{name}.csv", *([f"{name}-pairs.csv"] if pairs_csv_text(found) else [])]
+    yield "Data: " + ", ".join(f"[{_DATA}/{file}]({_DATA}/{file})" for file in files)
 
 
 def _summary(papers: Mapping[str, Sequence[Reproduced]], missing: Sequence[str]) -> str:
@@ -426,7 +425,9 @@ def _summary(papers: Mapping[str, Sequence[Reproduced]], missing: Sequence[str])
         "# Published results, run again",
         "",
         f"{len(every)} claims of {len(papers)} papers. {counts}. [How]({_HOW_TO}) they are run and",
-        "judged. Of runs marked *quick* a thinner grid was run; the page of the paper says which.",
+        "judged. Of runs marked *quick* a thinner grid was run; the page of the paper says which. In",
+        "brackets: from where to where a figure is by single seeds, and with how many of these the",
+        "verdict is the same.",
         "",
     ]
     if missing:

@@ -84,7 +84,7 @@ def test_a_distribution_is_told_by_quantiles() -> None:
 def test_schedulers_are_compared_in_pairs_of_the_same_setting_and_seed() -> None:
     _, table = results.tables(reproduced())
     assert table.title == (
-        "Goodput, Mbit/s: less that of the one above, of the same setting and seed; 4 pairs"
+        "Goodput, Mbit/s: the row's less the column's, same setting and seed; 4 pairs"
     )
     # 30 Mbit/s more in each of the four pairs: two queues, two seeds
     assert table.head == ("", "minrtt")
@@ -156,6 +156,7 @@ def test_pages_are_written(tmp_path: Path) -> None:
     page = (tmp_path / "paper2020.md").read_text()
     assert "`mptcplab papers run paper2020/fig1 --quick --repeat 2`" in page
     assert "| minrtt | 2.5 (2 to 3) | 3.5 (3 to 4) |" in page
+    assert "[data/paper2020-fig1-pairs.csv](data/paper2020-fig1-pairs.csv)" in page
     assert "What came out:\n\n- Queues fill." in page
     assert "- **does not hold** (2 of 2 seeds): More is more. (section 1)" in page
     summary = (tmp_path / "README.md").read_text()

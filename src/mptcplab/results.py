@@ -425,9 +425,9 @@ def _summary(papers: Mapping[str, Sequence[Reproduced]], missing: Sequence[str])
         "# Published results, run again",
         "",
         f"{len(every)} claims of {len(papers)} papers. {counts}. [How]({_HOW_TO}) they are run and",
-        "judged. Of runs marked *quick* a thinner grid was run; the page of the paper says which. In",
-        "brackets: from where to where a figure is by single seeds, and with how many of these the",
-        "verdict is the same.",
+        "judged. Of runs marked *quick* a thinner grid was run; the page of the paper says which.",
+        "In brackets: from where to where a figure is by single seeds, and with how many of these",
+        "the verdict is the same.",
         "",
     ]
     if missing:

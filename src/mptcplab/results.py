@@ -52,7 +52,8 @@ def tables(found: Reproduced) -> list[Table]:
     wanted = [metric for name in chart.y for metric in own.metric if metric.name == name]
     if chart.kind == "time":
         return [_overview(found, own.metric), *_comparison(found, own.metric[0])]
-    table = _spread_table if chart.kind == "cdf" else _pivot
+    spread = chart.kind == "cdf" or chart.x == chart.series
+    table = _spread_table if spread else _pivot
     return [*(table(found, metric) for metric in wanted), *_comparison(found, wanted[0])]
 
 

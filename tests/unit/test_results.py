@@ -75,8 +75,9 @@ def test_a_table_has_medians_and_intervals() -> None:
     assert table.rows[1] == ("blest", "32.5 (32 to 33)", "33.5 (33 to 34)")
 
 
-def test_a_distribution_is_told_by_quantiles() -> None:
-    table, _ = results.tables(reproduced(kind="cdf", x=""))
+@pytest.mark.parametrize("chart", [{"kind": "cdf", "x": ""}, {"kind": "bars", "x": "scheduler"}])
+def test_a_distribution_is_told_by_quantiles(chart: dict[str, Any]) -> None:
+    table, _ = results.tables(reproduced(**chart))
     assert table.head[1:] == ("lowest", "quartile", "median", "3rd quartile", "highest", "runs")
     assert table.rows[0] == ("minrtt", "2", "2.75", "3", "3.25", "4", "4")
 

@@ -4,6 +4,9 @@
 In the formula of a claim the name of a metric stands for it in all runs, and that of an axis for
 the list of its values. `median(goodput, scheduler="blest", queue=300)` takes the runs whose axes
 have these values (or one of a list). What cannot be evaluated is an error, never a verdict.
+
+A verdict is of all seeds together. What it hangs on is told beside it: the same formulas over each
+seed alone.
 """
 
 from __future__ import annotations
@@ -48,30 +51,86 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A claim with its verdict, and our value of each of its figures."""
+class Outcome:
+    """A verdict, and our value of each figure of the claim."""
 
-    claim: Claim
     verdict: Verdict
     ours: Mapping[str, Any]
 
 
-class Results:
-    """The figures of all runs of an experiment, in the order of its points and seeds."""
+@dataclass(frozen=True)
+class Judged:
+    """A claim judged: by all seeds together, and by each of them alone, if there are several."""
 
-    def __init__(self, axes: Sequence[str], metrics: Sequence[str], rows: Sequence[Row]) -> None:
+    claim: Claim
+    verdict: Verdict
+    ours: Mapping[str, Any]
+    alone: Sequence[Outcome] = ()
+
+    def agreeing(self) -> int:
+        """How many seeds alone give the same verdict."""
+        return sum(each.verdict is self.verdict for each in self.alone)
+
+
+#: The values of the axes that are no seeds.
+Setting = tuple[Any, ...]
+#: The seed of a run, after those axes that are seeds themselves.
+Seed = tuple[Any, ...]
+
+
+class Results:
+    """The figures of all runs of an experiment, in the order of its points and seeds.
+
+    `seed_axes` are those axes that are seeds, such as that of a drive.
+    """
+
+    def __init__(
+        self,
+        axes: Sequence[str],
+        metrics: Sequence[str],
+        rows: Sequence[Row],
+        seed_axes: Sequence[str] = (),
+    ) -> None:
         self.rows = rows
         self.metrics = list(metrics)
+        self.seed_axes = list(seed_axes)
         self.axes: dict[str, list[Any]] = {
             name: list(dict.fromkeys(row.point[name] for row in rows if name in row.point))
             for name in axes
         }
+
+    def seed(self, row: Row) -> Seed:
+        return (*(row.point[name] for name in self.seed_axes), row.seed)
+
+    def setting(self, row: Row, without: Sequence[str] = ()) -> Setting:
+        """What two runs have in common that differ in their seed, and in the axes `without`."""
+        left_out = {*self.seed_axes, *without}
+        return tuple(row.point.get(name) for name in self.axes if name not in left_out)
+
+    def by_seed(self) -> list[Results]:
+        """The results of each seed alone."""
+        rows: dict[Seed, list[Row]] = {}
+        for row in self.rows:
+            rows.setdefault(self.seed(row), []).append(row)
+        return [
+            Results(list(self.axes), self.metrics, each, self.seed_axes) for each in rows.values()
+        ]
 
     def values(self, column: object, **wanted: Any) -> list[float]:
         """A metric in the runs that are wanted: of each axis a value, or one of a list of values.
 
         Raises MissingError if there is no such run, or one has no such figure.
         """
+        return [value for _row, value in self._found(column, wanted)]
+
+    def medians(self, column: object, **wanted: Any) -> list[float]:
+        """The same, of each setting the median over its seeds."""
+        groups: dict[Setting, list[float]] = {}
+        for row, value in self._found(column, wanted):
+            groups.setdefault(self.setting(row), []).append(value)
+        return [statistics.median(group) for group in groups.values()]
+
+    def _found(self, column: object, wanted: Mapping[str, Any]) -> list[tuple[Row, float]]:
         if not isinstance(column, Column):
             raise FormulaError("the first argument is the name of a metric")
         rows = self.where(**wanted)
@@ -84,7 +143,7 @@ class Results:
             if value is None:
                 at = ", ".join(f"{name}={each!r}" for name, each in row.point.items())
                 raise MissingError(f"the run with {at}, seed={row.seed} has no {column.name}")
-            found.append(value)
+            found.append((row, value))
         return found
 
     def where(self, **wanted: Any) -> list[Row]:
@@ -99,9 +158,12 @@ class Results:
         names: dict[str, Any] = {name: Column(name) for name in self.metrics}
         names |= self.axes
 
-        def over(statistic: Callable[[Sequence[float]], float]) -> Callable[..., float]:
+        def over(
+            statistic: Callable[[Sequence[float]], float],
+            of: Callable[..., list[float]] = self.values,
+        ) -> Callable[..., float]:
             def applied(what: Any, **wanted: Any) -> float:
-                found = self.values(what, **wanted) if isinstance(what, Column) else list(what)
+                found = of(what, **wanted) if isinstance(what, Column) else list(what)
                 if not found:
                     raise MissingError("nothing to take a statistic of")
                 return statistic(found)
@@ -114,7 +176,8 @@ class Results:
         return names, {
             **BASICS,
             "values": self.values,
-            "mean": over(statistics.fmean),
+            # over settings; over the seeds of one a mean says too little
+            "mean": over(statistics.fmean, self.medians),
             "median": over(statistics.median),
             "lowest": over(min),
             "highest": over(max),
@@ -154,13 +217,16 @@ def row(
 
 def judge(published: Published, results: Results) -> list[Judged]:
     """Every claim with its verdict. Raises MptcplabError if one cannot be evaluated."""
-    return [
-        _judge(claim, number, published, results)
-        for number, claim in enumerate(published.experiment.claim, 1)
-    ]
+    seeds = results.by_seed()
+    judged = []
+    for number, claim in enumerate(published.experiment.claim, 1):
+        every = _judge(claim, number, published, results)
+        alone = [_judge(claim, number, published, each) for each in seeds if len(seeds) > 1]
+        judged.append(Judged(claim, every.verdict, every.ours, alone))
+    return judged
 
 
-def _judge(claim: Claim, number: int, published: Published, results: Results) -> Judged:
+def _judge(claim: Claim, number: int, published: Published, results: Results) -> Outcome:
     names, functions = results.scope()
     ours: dict[str, Any] = {}
 
@@ -176,18 +242,18 @@ def _judge(claim: Claim, number: int, published: Published, results: Results) ->
     for name, figure in claim.figures.items():
         ours[name] = value(f"figures.{name}", figure.value)
     if claim.holds is None:
-        return Judged(claim, Verdict.NOT_COMPARABLE, ours)
+        return Outcome(Verdict.NOT_COMPARABLE, ours)
     found = value("holds", claim.holds)
     if not isinstance(found, bool):
         raise MptcplabError(
             f"mptcplab: {published.file}: claim[{number}].holds = {claim.holds!r}: is {found!r}; "
             "a formula that is true or false is expected"
         )
-    return Judged(claim, Verdict.HOLDS if found else Verdict.FAILS, ours)
+    return Outcome(Verdict.HOLDS if found else Verdict.FAILS, ours)
 
 
 def results(own: Experiment, rows: Sequence[Row]) -> Results:
-    return Results(own.axes(), [metric.name for metric in own.metric], rows)
+    return Results(own.axes(), [metric.name for metric in own.metric], rows, own.seed_axes())
 
 
 def _has(row: Row, name: str, wanted: Any) -> bool:

@@ -21,7 +21,7 @@ from pydantic import BaseModel, Field
 from mptcplab import drive_settings, experiment, radio, scenario, space
 from mptcplab.designs import MAX_POINTS, Point
 from mptcplab.errors import InputError, Problem
-from mptcplab.formulas import FormulaError
+from mptcplab.formulas import FormulaError, names_in
 from mptcplab.mistakes import ABSENT, shown, suggestion
 from mptcplab.scenario import Request, Scenario
 from mptcplab.scheduler import Scheduler
@@ -127,6 +127,11 @@ class Experiment(Space):
     chart: Chart
     quick: Quick = Quick()
     claim: list[Claim] = Field(min_length=1)
+
+    def seed_axes(self) -> list[str]:
+        """Those of the axes that are no setting, but seeds: of the drive."""
+        used = names_in(str(self.drive.seed)) if self.drive else ()
+        return [name for name in self.axes() if name in used]
 
     def points(self, *, quick: bool = False) -> list[Point]:
         """A value for each axis, for each setting that is run."""

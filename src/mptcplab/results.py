@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
-import statistics
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,15 +13,26 @@ from typing import Any
 
 import numpy as np
 
-from mptcplab import results_chart, store
+from mptcplab import inference, results_chart, store
 from mptcplab.claims import Judged, Row, Verdict
+from mptcplab.inference import Difference
 from mptcplab.papers import Metric, Published
 from mptcplab.reproduce import Reproduced
 
-_QUANTILES = {"lowest": 0.0, "quartile": 0.25, "median": 0.5, "3rd quartile": 0.75, "highest": 1.0}
+_QUANTILES = ("lowest", "quartile", "median", "3rd quartile", "highest")
 _DIGITS = 4
+_SCHEDULER = "scheduler"
 _DATA = "data"
 _HOW_TO = "../papers.md"
+_SIGNIFICANT = 0.05
+_READING = (
+    "To read it: tables and charts have medians over the seeds, with their 95 % bootstrap "
+    "intervals; the figures of a claim have in brackets from where to where they are by single "
+    "seeds, and its verdict by how many of these it is the same. Schedulers are compared in pairs: "
+    "the median difference, in brackets the effect size (1 if it is more in every pair, -1 if it "
+    "is less in every one), and a star if p < 0.05, adjusted for all pairs of schedulers. "
+    f"[More]({_HOW_TO}#statistics)"
+)
 
 
 @dataclass(frozen=True)
@@ -32,16 +43,33 @@ class Table:
 
 
 def tables(found: Reproduced) -> list[Table]:
-    """The figures of an experiment as its chart arranges them, a table for each metric."""
+    """The figures of an experiment as its chart arranges them, a table for each metric.
+
+    A last one compares the schedulers by the first metric, in pairs.
+    """
     own = found.published.experiment
     chart = own.chart
-    metrics = {metric.name: metric for metric in own.metric}
+    wanted = [metric for name in chart.y for metric in own.metric if metric.name == name]
     if chart.kind == "time":
-        return [_overview(found, list(own.metric))]
-    wanted = [metrics[name] for name in chart.y]
-    if chart.kind == "cdf":
-        return [_spread_table(found, metric) for metric in wanted]
-    return [_pivot(found, metric) for metric in wanted]
+        return [_overview(found, own.metric), *_comparison(found, own.metric[0])]
+    spread = chart.kind == "cdf" or chart.x == chart.series
+    table = _spread_table if spread else _pivot
+    return [*(table(found, metric) for metric in wanted), *_comparison(found, wanted[0])]
+
+
+def differences(found: Reproduced, metric: Metric) -> dict[tuple[str, str], Difference]:
+    """Of a metric, how schedulers differ where all else is the same, by two schedulers.
+
+    A pair are two runs of the same setting and seed. Nothing if schedulers are no axis.
+    """
+    results = found.results
+    values: dict[str, dict[int, float | None]] = {}
+    places: dict[Any, int] = {}
+    for row in results.rows if _SCHEDULER in results.axes else ():
+        place = results.setting(row, [_SCHEDULER]), results.seed(row)
+        number_ = places.setdefault(place, len(places))
+        values.setdefault(row.point[_SCHEDULER], {})[number_] = row.figures[metric.name]
+    return inference.differences(values)
 
 
 def text(found: Reproduced) -> str:
@@ -52,7 +80,8 @@ def text(found: Reproduced) -> str:
     lines += ["", "Claims"]
     for judged in found.judged:
         claim = judged.claim
-        lines.append(f"  {judged.verdict.upper()}: {claim.says} ({claim.place})")
+        verdict = f"{judged.verdict.upper()}{_by_seeds(judged)}"
+        lines.append(f"  {verdict}: {claim.says} ({claim.place})")
         lines += [f"      {line}" for line in _evidence(judged)]
         lines += [f"      {line}" for line in _reasons(judged)]
     return "\n".join(lines)
@@ -74,9 +103,9 @@ def publish(
         for each in group:
             name = each.published.name.replace("/", "-")
             written.append(_write(directory / _DATA / f"{name}.csv", csv_text(each)))
-            picture = results_chart.svg(each)
-            if picture is not None:
-                written.append(_write(directory / f"{name}.svg", picture))
+            if pairs := pairs_csv_text(each):
+                written.append(_write(directory / _DATA / f"{name}-pairs.csv", pairs))
+            written.append(_write(directory / f"{name}.svg", results_chart.svg(each)))
         written.append(_write(directory / f"{paper}.md", _page(group)))
     written.append(_write(directory / "README.md", _summary(papers, missing)))
     return written
@@ -92,6 +121,24 @@ def csv_text(found: Reproduced) -> str:
         figures = [_csv_number(row.figures[name]) for name in metrics]
         writer.writerow([*(row.point.get(name, "") for name in axes), row.seed, *figures])
     return content.getvalue()
+
+
+def pairs_csv_text(found: Reproduced) -> str:
+    """A line for two schedulers and each metric: how the second differs; "" if none can be said."""
+    content = io.StringIO()
+    writer = csv.writer(content, lineterminator="\n")
+    numbers_head = ("median", "low", "high", "effect", "p", "p_adjusted")
+    writer.writerow(("metric", "scheduler", "less_that_of", "pairs", *numbers_head))
+    lines = 0
+    for metric in found.published.experiment.metric:
+        for (first, second), each in differences(found, metric).items():
+            if each.low is None:
+                continue
+            figures = (each.median, each.low, each.high, each.effect, each.p, each.p_adjusted)
+            numbers = [_csv_number(value) for value in figures]
+            writer.writerow((metric.name, second, first, each.pairs, *numbers))
+            lines += 1
+    return content.getvalue() if lines else ""
 
 
 def number(value: Any, digits: int = _DIGITS) -> str:
@@ -142,20 +189,24 @@ def _spread_table(found: Reproduced, metric: Metric) -> Table:
             wanted = {chart.series: series}
             if chart.panels:
                 wanted[chart.panels] = panel
-            values = _known(results.where(**wanted), metric.name)
+            over = inference.summary(_figures(results.where(**wanted), metric.name))
             label = [str(series)] if panel is None else [str(panel), str(series)]
-            cells = [number(np.quantile(values, q)) if values else "-" for q in _QUANTILES.values()]
-            rows.append((*label, *cells, str(len(values))))
+            cells = ["-"] * len(_QUANTILES)
+            if over:
+                quantiles = (over.lowest, over.lower_quartile, over.median)
+                cells = [number(q) for q in (*quantiles, over.upper_quartile, over.highest)]
+            rows.append((*label, *cells, str(over.n if over else 0)))
     left = [chart.panels, chart.series] if chart.panels else [chart.series]
     return Table(_title(metric), (*left, *_QUANTILES, "runs"), tuple(rows))
 
 
 def _overview(found: Reproduced, metrics: Sequence[Metric]) -> Table:
     """A row for each setting, a column for each metric."""
-    axes = list(found.results.axes)
-    points: dict[str, list[Row]] = {}
-    for row in found.results.rows:
-        points.setdefault(str(row.point), []).append(row)
+    results = found.results
+    axes = [name for name in results.axes if name not in results.seed_axes]
+    points: dict[Any, list[Row]] = {}
+    for row in results.rows:
+        points.setdefault(results.setting(row), []).append(row)
     rows = tuple(
         (
             *(str(group[0].point.get(name, "")) for name in axes),
@@ -166,18 +217,51 @@ def _overview(found: Reproduced, metrics: Sequence[Metric]) -> Table:
     return Table("Figures of the runs", (*axes, *map(_title, metrics)), rows)
 
 
-def _median(rows: Sequence[Row], name: str) -> str:
-    """The median over the runs, and the range if they differ."""
-    values = _known(rows, name)
-    if not values:
+def _comparison(found: Reproduced, metric: Metric) -> list[Table]:
+    """Of each scheduler in a row its difference from each in a column; none of single pairs."""
+    all_pairs = differences(found, metric)
+    compared = {key: each for key, each in all_pairs.items() if each.effect is not None}
+    if not compared:
+        return []
+    names = list(dict.fromkeys(itertools.chain(*compared)))
+    rows = []
+    for second in names[1:]:
+        cells = [
+            _difference(compared.get((first, second))) if names.index(first) < names.index(second)
+            else ""
+            for first in names[:-1]
+        ]  # fmt: skip
+        rows.append((second, *cells))
+    counts = [each.pairs for each in compared.values()]
+    pairs = str(min(counts)) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+    title = f"{_title(metric)}: the row's less the column's, same setting and seed; {pairs} pairs"
+    return [Table(title, ("", *names[:-1]), tuple(rows))]
+
+
+def _difference(each: Difference | None) -> str:
+    """The median of the differences and the effect size, with a star if it is significant."""
+    if each is None or each.effect is None:
         return "-"
-    middle = number(statistics.median(values))
-    low, high = number(min(values)), number(max(values))
+    sure = each.p_adjusted is not None and each.p_adjusted < _SIGNIFICANT
+    text = number(each.median)
+    sign = "" if text == "0" or text.startswith("-") else "+"
+    return f"{sign}{text} ({each.effect:+.2f}{'*' if sure else ''})"
+
+
+def _median(rows: Sequence[Row], name: str) -> str:
+    """The median over the seeds, and its interval if it has one that is wider than itself."""
+    over = inference.summary(_figures(rows, name))
+    if over is None:
+        return "-"
+    middle = number(over.median)
+    if over.low is None or over.high is None:
+        return middle
+    low, high = number(over.low), number(over.high)
     return middle if low == high else f"{middle} ({low} to {high})"
 
 
-def _known(rows: Sequence[Row], name: str) -> list[float]:
-    return [value for row in rows if (value := row.figures[name]) is not None]
+def _figures(rows: Sequence[Row], name: str) -> list[float | None]:
+    return [row.figures[name] for row in rows]
 
 
 def _title(metric: Metric) -> str:
@@ -192,11 +276,14 @@ def _axis(published: Published, name: str) -> str:
 
 
 def _how(found: Reproduced) -> list[str]:
-    seeds = "1 seed" if found.repeat == 1 else f"{found.repeat} seeds"
+    count = len({found.results.seed(row) for row in found.results.rows})
+    seeds = "1 seed" if count == 1 else f"{count} seeds"
     what = "quick runs" if found.quick else "all runs"
     lines = [f"{what}, {len(found.results.rows)} of them, {seeds}; kernel {found.build['kernel']}"]
     if found.quick and found.published.experiment.quick.says:
         lines.append(f"quick: {found.published.experiment.quick.says}")
+    if count == 1 and found.published.experiment.design is None:
+        lines.append("with a single seed it is not known how much hangs on the seed")
     return lines
 
 
@@ -215,7 +302,29 @@ def _evidence(judged: Judged) -> Iterator[str]:
     for name, figure in judged.claim.figures.items():
         unit = f" {figure.unit}" if figure.unit else ""
         paper = "" if figure.paper is None else f"; paper: {number(figure.paper)}{unit}"
-        yield f"{figure.says or name}: {number(judged.ours[name])}{unit}{paper}"
+        ours = _with_range(judged.ours[name], [each.ours[name] for each in judged.alone])
+        yield f"{figure.says or name}: {ours}{unit}{paper}"
+
+
+def _with_range(value: Any, alone: Sequence[Any]) -> str:
+    """A figure, and from where to where it is by single seeds, if it differs."""
+    if isinstance(value, list | tuple):
+        ranges: Sequence[Sequence[Any]] = [()] * len(value)
+        if alone and all(len(each) == len(value) for each in alone):
+            ranges = list(zip(*alone, strict=True))
+        each = [_with_range(*pair) for pair in zip(value, ranges, strict=True)]
+        return ", ".join(each) or number(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not alone:
+        return number(value)
+    low, high = number(min(alone)), number(max(alone))
+    return number(value) if low == high else f"{number(value)} ({low} to {high})"
+
+
+def _by_seeds(judged: Judged) -> str:
+    """Of how many single seeds the verdict is; nothing if there is one, or it is not judged."""
+    if not judged.alone or judged.verdict is Verdict.NOT_COMPARABLE:
+        return ""
+    return f" ({judged.agreeing()} of {len(judged.alone)} seeds)"
 
 
 def _reasons(judged: Judged) -> Iterator[str]:
@@ -248,6 +357,7 @@ def _page(group: Sequence[Reproduced]) -> str:
         f'{paper.authors}: "{paper.title}", {paper.published}.',
         "",
     ]
+    lines += [_READING, ""]
     if paper.setting:
         lines += ["What differs from the paper in all of these:", ""]
         lines += [f"- {each}" for each in paper.setting] + [""]
@@ -269,20 +379,25 @@ def _section(found: Reproduced) -> Iterator[str]:
     yield from (f"- {each}" for each in own.setting)
     if own.setting:
         yield ""
-    yield f"{_sentence(_how(found)[0])} `{command(found)}`"
-    if found.quick and own.quick.says:
+    how, *notes = _how(found)
+    yield f"{_sentence(how)} `{command(found)}`"
+    for note in notes:
         yield ""
-        yield f"Quick: {own.quick.says}"
+        yield _sentence(note.rstrip("."))
     yield ""
     name = published.name.replace("/", "-")
+    yield f"![{own.title}]({name}.svg)"
     if own.chart.kind == "time":
-        yield "A picture of each run over time: `mptcplab show papers-out/runs/...`, of these runs:"
+        yield ""
+        yield (
+            "The first seed of each scheduler. `mptcplab show papers-out/runs/KEY` draws all there "
+            "is of one, with these keys:"
+        )
         yield ""
         for row, directory in zip(found.results.rows, found.directories, strict=True):
-            at = ", ".join(f"{key} = {value}" for key, value in row.point.items())
-            yield f"- `runs/{directory.name}`: {at}, seed {row.seed}"
-    else:
-        yield f"![{own.title}]({name}.svg)"
+            if row.seed == found.results.rows[0].seed:
+                at = ", ".join(f"{key} = {value}" for key, value in row.point.items())
+                yield f"- `{directory.name}`: {at}"
     for table in tables(found):
         yield ""
         yield f"**{table.title}**"
@@ -291,13 +406,14 @@ def _section(found: Reproduced) -> Iterator[str]:
     yield ""
     for judged in found.judged:
         claim = judged.claim
-        yield f"- **{judged.verdict}**: {claim.says} ({claim.place})"
+        yield f"- **{judged.verdict}**{_by_seeds(judged)}: {claim.says} ({claim.place})"
         yield from (f"  - {line}" for line in _evidence(judged))
         if claim.holds is not None:
             yield f"  - `{' '.join(claim.holds.split())}`"
         yield from (f"  - {line}" for line in _reasons(judged))
     yield ""
-    yield f"Data: [{_DATA}/{name}.csv]({_DATA}/{name}.csv)"
+    files = [f"{name}.csv", *([f"{name}-pairs.csv"] if pairs_csv_text(found) else [])]
+    yield "Data: " + ", ".join(f"[{_DATA}/{file}]({_DATA}/{file})" for file in files)
 
 
 def _summary(papers: Mapping[str, Sequence[Reproduced]], missing: Sequence[str]) -> str:
@@ -311,6 +427,8 @@ def _summary(papers: Mapping[str, Sequence[Reproduced]], missing: Sequence[str])
         "",
         f"{len(every)} claims of {len(papers)} papers. {counts}. [How]({_HOW_TO}) they are run and",
         "judged. Of runs marked *quick* a thinner grid was run; the page of the paper says which.",
+        "In brackets: from where to where a figure is by single seeds, and with how many of these",
+        "the verdict is the same.",
         "",
     ]
     if missing:
@@ -320,7 +438,7 @@ def _summary(papers: Mapping[str, Sequence[Reproduced]], missing: Sequence[str])
             f"[{found.published.name}]({paper}.md)" + (" (quick)" if found.quick else ""),
             judged.claim.says,
             "; ".join(_evidence(judged)),
-            f"**{judged.verdict}**",
+            f"**{judged.verdict}**{_by_seeds(judged)}",
         )
         for paper, group in papers.items()
         for found in group

@@ -32,8 +32,9 @@ def finished(*arguments: str) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_figure_goes_on_where_it_stopped(
-    lab_kernel: KernelBuild, tmp_path: Path
+    how: signal.Signals, lab_kernel: KernelBuild, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
     process = start("run", FIGURE, "--quick", "--jobs", "1", "--out", str(out))
@@ -41,18 +42,21 @@ def test_an_interrupted_figure_goes_on_where_it_stopped(
     # three of the ten runs have ended
     for _ in range(3):
         assert "/10]" in process.stderr.readline()
-    process.send_signal(signal.SIGINT)
+    process.send_signal(how)
     _, err = process.communicate()
-    assert process.returncode == 128 + signal.SIGINT
-    assert "runs that had ended are kept" in err
-    kept = sorted(file.name for file in (out / "runs").iterdir())
+    if how == signal.SIGINT:
+        assert process.returncode == 128 + signal.SIGINT
+        assert "runs that had ended are kept" in err
+    else:
+        assert process.returncode == -signal.SIGKILL
+    kept = sorted(file.name for file in (out / "runs").glob("[!.]*"))
     assert 3 <= len(kept) < 10
     assert not (out / f"{FIGURE}-quick.json").exists()
 
     status, shown, err = finished("run", FIGURE, "--quick", "--out", str(out))
     assert status == 0, err
     assert len(err.splitlines()) == 10 - len(kept)
-    assert set(kept) < {file.name for file in (out / "runs").iterdir()}
+    assert set(kept) < {file.name for file in (out / "runs").glob("[!.]*")}
     document = json.loads((out / f"{FIGURE}-quick.json").read_text())
     assert document["build"]["kernel"] == lab_kernel.id
     assert len(document["runs"]) == 10

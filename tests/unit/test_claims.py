@@ -88,6 +88,34 @@ def test_what_is_not_there_is_an_error(text: str, message: str) -> None:
         value(text)
 
 
+def test_a_mean_is_over_settings_of_medians_over_seeds() -> None:
+    found = rows()
+    # a third seed far out moves the mean over all runs, and not that of the medians
+    found += [
+        claims.row(METRICS, {"scheduler": scheduler, "queue": queue}, 3, entry(1000), {})
+        for scheduler, queue in GOODPUTS
+    ]
+    both = Results(["scheduler", "queue"], ["goodput", "share"], found)
+    names, functions = both.scope()
+    assert Formula("mean(goodput, scheduler='minrtt')").value(names, functions) == (14 + 22) / 2
+    assert Formula("mean([1, 2, 6])").value(names, functions) == 3
+
+
+def test_the_seed_of_a_drive_is_a_seed_and_no_setting() -> None:
+    found = [
+        claims.row(METRICS, {"scheduler": scheduler, "drive": drive}, 1, entry(mbps), {})
+        for scheduler, mbps in (("minrtt", 10), ("blest", 20))
+        for drive, mbps in enumerate((mbps, mbps + 1, mbps + 8), 1)
+    ]
+    drives = Results(["scheduler", "drive"], ["goodput", "share"], found, ["drive"])
+    names, functions = drives.scope()
+    assert Formula("mean(goodput)").value(names, functions) == (11 + 21) / 2
+    assert [len(each.rows) for each in drives.by_seed()] == [2, 2, 2]
+    assert drives.setting(found[0]) == drives.setting(found[1]) == ("minrtt",)
+    assert drives.setting(found[0], ["scheduler"]) == drives.setting(found[3], ["scheduler"])
+    assert drives.seed(found[0]) == drives.seed(found[3]) == (1, 1)
+
+
 def test_a_run_without_a_figure_is_an_error_only_where_it_is_needed() -> None:
     found = claims.row(METRICS, {"scheduler": "ecf"}, 1, entry(5, share=None), {})
     assert found.figures == {"goodput": 5, "share": None}
@@ -136,6 +164,16 @@ def test_verdicts() -> None:
     other = judged(not_comparable="no paths", figures=figures)
     assert other.verdict is Verdict.NOT_COMPARABLE
     assert other.ours == {"minrtt": 17, "twice": 34}
+
+
+def test_each_seed_alone_tells_how_much_hangs_on_it() -> None:
+    figures = {"minrtt": Figure(value="median(goodput, scheduler='minrtt', queue=300)")}
+    # 10 and 14 by single seeds, 12 by both
+    found = judged(holds="minrtt < 13", figures=figures)
+    assert found.verdict is Verdict.HOLDS
+    assert [each.ours["minrtt"] for each in found.alone] == [10, 14]
+    assert [each.verdict for each in found.alone] == [Verdict.HOLDS, Verdict.FAILS]
+    assert found.agreeing() == 1
 
 
 @pytest.mark.parametrize(

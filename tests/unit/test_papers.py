@@ -135,6 +135,14 @@ def test_baselines_are_the_same_for_all_schedulers(tmp_path: Path) -> None:
     assert len(keys) == 3  # a seed each: neither the scheduler nor the other's queue matter
 
 
+def test_an_axis_that_is_the_seed_of_the_drive_is_known(tmp_path: Path) -> None:
+    assert load(tmp_path, FIGURE).experiment.seed_axes() == []
+    text = FIGURE.replace("[grid]", '[drive]\nseed = "{rtt}"\n[grid]')
+    assert load(tmp_path, text).experiment.seed_axes() == ["rtt"]
+    text = FIGURE.replace("[grid]", "[drive]\nseed = 3\n[grid]")
+    assert load(tmp_path, text).experiment.seed_axes() == []
+
+
 def test_a_drive_gives_the_traces(tmp_path: Path) -> None:
     text = FIGURE.replace('rate = "10mbit"\ndelay = "10ms"', 'trace = "lte.csv"').replace(
         "[grid]", '[drive]\nseed = "{rtt}"\nsettings = ["{\'building=none\'}"]\n[grid]'

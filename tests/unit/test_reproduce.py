@@ -178,12 +178,13 @@ def test_a_figure_that_fails_does_not_stop_the_others(monkeypatch: pytest.Monkey
     assert result.exit_code == 1
     assert done == ["yang2014/table1"]
     assert "yang2014/fig3: no power" in result.output
-    assert "DOES NOT HOLD: More is more." in result.output
+    assert "DOES NOT HOLD (2 of 2 seeds): More is more." in result.output
 
 
 def test_the_list_tells_the_number_of_runs() -> None:
     result = CliRunner().invoke(cli.cli, ["papers", "list"])
     assert result.exit_code == 0
     (line,) = [each for each in result.output.splitlines() if each.startswith("yang2014/table1")]
-    # 5 schedulers, 9 buffers, 3 seeds; quick 3 schedulers, 5 buffers
-    assert line.endswith("135 runs, quick 15")
+    # 5 schedulers, 9 buffers, 2 congestion controls, 3 seeds; quick 3 schedulers, 5 buffers, 1
+    # congestion control, 2 seeds
+    assert line.endswith("270 runs, quick 30")

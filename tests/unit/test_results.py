@@ -4,16 +4,20 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
+import types
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
-from mptcplab import claims, papers, results, results_chart
+from mptcplab import claims, papers, results, results_chart, store
 from mptcplab.papers import Chart, Claim, Experiment, Figure, Metric, Paper, Published, Quick
 from mptcplab.reproduce import Reproduced
+from mptcplab.series import Panel, RunSeries, Series
 
 
 def reproduced(**chart: Any) -> Reproduced:
@@ -62,35 +66,90 @@ def reproduced(**chart: Any) -> Reproduced:
     return Reproduced(published, True, 2, build, found, runs, judged)
 
 
-def test_a_table_has_medians_and_ranges() -> None:
-    (table,) = results.tables(reproduced())
+def test_a_table_has_medians_and_intervals() -> None:
+    table, _ = results.tables(reproduced())
     assert table.title == "Goodput, Mbit/s; across: queue, packets"
     assert table.head == ("scheduler", "300", "1000")
-    # seeds 1 and 2 of minrtt with 300 packets: 2 and 3
+    # seeds 1 and 2 of minrtt with 300 packets: 2 and 3, and so is the interval of their median
     assert table.rows[0] == ("minrtt", "2.5 (2 to 3)", "3.5 (3 to 4)")
     assert table.rows[1] == ("blest", "32.5 (32 to 33)", "33.5 (33 to 34)")
 
 
-def test_a_distribution_is_told_by_quantiles() -> None:
-    (table,) = results.tables(reproduced(kind="cdf", x=""))
+@pytest.mark.parametrize("chart", [{"kind": "cdf", "x": ""}, {"kind": "bars", "x": "scheduler"}])
+def test_a_distribution_is_told_by_quantiles(chart: dict[str, Any]) -> None:
+    table, _ = results.tables(reproduced(**chart))
     assert table.head[1:] == ("lowest", "quartile", "median", "3rd quartile", "highest", "runs")
     assert table.rows[0] == ("minrtt", "2", "2.75", "3", "3.25", "4", "4")
+
+
+def test_schedulers_are_compared_in_pairs_of_the_same_setting_and_seed() -> None:
+    _, table = results.tables(reproduced())
+    assert table.title == (
+        "Goodput, Mbit/s: the row's less the column's, same setting and seed; 4 pairs"
+    )
+    # 30 Mbit/s more in each of the four pairs: two queues, two seeds
+    assert table.head == ("", "minrtt")
+    assert table.rows == (("blest", "+30 (+1.00)"),)
+    (line,) = csv.DictReader(io.StringIO(results.pairs_csv_text(reproduced())))
+    assert line["scheduler"] == "blest"
+    assert line["less_that_of"] == "minrtt"
+    assert (line["pairs"], line["median"], line["effect"]) == ("4", "30", "1")
+    # of four pairs none can be less probable than 2 / 2^4
+    assert float(line["p"]) == 0.125
+
+
+def test_with_one_seed_and_setting_schedulers_are_not_compared() -> None:
+    found = reproduced()
+    rows = [row for row in found.results.rows if row.seed == 1 and row.point["queue"] == 300]
+    one = dataclasses.replace(found, results=claims.results(found.published.experiment, rows))
+    assert len(results.tables(one)) == 1
+    assert results.pairs_csv_text(one) == ""
+    assert "with a single seed it is not known how much hangs on the seed" in results.text(one)
+    assert "single seed it" not in results.text(found)
 
 
 def test_the_text_says_how_it_was_run_and_what_holds() -> None:
     text = results.text(reproduced())
     assert "quick runs, 8 of them, 2 seeds; kernel k1" in text
     assert "quick: Less." in text
-    assert "DOES NOT HOLD: More is more. (section 1)" in text
-    assert "minRTT: 2.5 Mbit/s; paper: 11 Mbit/s" in text
+    assert "DOES NOT HOLD (2 of 2 seeds): More is more. (section 1)" in text
+    assert "minRTT: 2.5 (2 to 3) Mbit/s; paper: 11 Mbit/s" in text
     assert "Because." in text
     assert "NOT COMPARABLE: A|B." in text
+
+
+@pytest.mark.parametrize(
+    ("value", "alone", "text"),
+    [
+        (2.5, [2.0, 3.0], "2.5 (2 to 3)"),
+        (2.5, [], "2.5"),
+        (2.5, [2.5, 2.5], "2.5"),
+        ([1, 2], [[1, 1], [1, 3]], "1, 2 (1 to 3)"),
+        # lists whose length hangs on the seed have no ranges
+        (["ecf"], [[], ["ecf"]], "ecf"),
+        ([], [[], []], "none"),
+        (["ecf"], [["blest"], ["ecf"]], "ecf"),
+        (True, [True, False], "yes"),
+    ],
+)
+def test_a_figure_of_a_claim_has_the_range_of_single_seeds(
+    value: Any, alone: list[Any], text: str
+) -> None:
+    judged = claims.Judged(
+        Claim(says="s", place="p", holds="x", figures={"x": Figure(value="1", says="x")}),
+        claims.Verdict.HOLDS,
+        {"x": value},
+        [claims.Outcome(claims.Verdict.HOLDS, {"x": each}) for each in alone],
+    )
+    found = dataclasses.replace(reproduced(), judged=[judged])
+    assert f"x: {text}\n" in results.text(found) + "\n"
 
 
 def test_pages_are_written(tmp_path: Path) -> None:
     written = results.publish([reproduced()], tmp_path)
     assert {str(file.relative_to(tmp_path)) for file in written} == {
         "data/paper2020-fig1.csv",
+        "data/paper2020-fig1-pairs.csv",
         "paper2020-fig1.svg",
         "paper2020.md",
         "README.md",
@@ -98,8 +157,9 @@ def test_pages_are_written(tmp_path: Path) -> None:
     page = (tmp_path / "paper2020.md").read_text()
     assert "`mptcplab papers run paper2020/fig1 --quick --repeat 2`" in page
     assert "| minrtt | 2.5 (2 to 3) | 3.5 (3 to 4) |" in page
+    assert "[data/paper2020-fig1-pairs.csv](data/paper2020-fig1-pairs.csv)" in page
     assert "What came out:\n\n- Queues fill." in page
-    assert "- **does not hold**: More is more. (section 1)" in page
+    assert "- **does not hold** (2 of 2 seeds): More is more. (section 1)" in page
     summary = (tmp_path / "README.md").read_text()
     assert "Not run yet" not in summary
     assert "2 claims of 1 papers. holds: 0, does not hold: 1, not comparable: 1" in summary
@@ -141,7 +201,6 @@ def test_the_data_has_a_line_per_run() -> None:
 )
 def test_a_chart_names_its_series_and_is_the_same_each_time(chart: dict[str, Any]) -> None:
     picture = results_chart.svg(reproduced(**chart))
-    assert picture is not None
     assert picture == results_chart.svg(reproduced(**chart))
     texts = [each.text for each in ElementTree.fromstring(picture).iter() if each.text]
     own = Chart(**({"kind": "lines", "x": "queue"} | chart))
@@ -149,8 +208,32 @@ def test_a_chart_names_its_series_and_is_the_same_each_time(chart: dict[str, Any
         assert name in texts
 
 
-def test_what_is_drawn_run_by_run_has_no_chart() -> None:
-    assert results_chart.svg(reproduced(kind="time")) is None
+def test_over_time_each_scheduler_has_the_run_of_its_first_seed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[str] = []
+
+    def drawn(scenario: str, *_records: object) -> RunSeries:
+        read.append(scenario)
+        bins = np.arange(9, dtype=np.float64)
+        panels = [
+            Panel("g", "", (Series("goodput_bps", None, bins), Series("goodput_bps", "a", bins))),
+            Panel("g", "", (Series("link_bps", "a", bins), Series("sinr_db", "a", bins))),
+        ]
+        return RunSeries(np.arange(10) * 10**9, tuple(panels))
+
+    def stored(directory: Path) -> Any:
+        return types.SimpleNamespace(scenario=directory.name, client=None, server=None, traces=None)
+
+    monkeypatch.setattr(store, "read_run", stored)
+    monkeypatch.setattr(results_chart, "run_series", drawn)
+    picture = results_chart.svg(reproduced(kind="time", panels="queue"))
+    # runs come by scheduler, queue and seed: of each pair the first
+    assert read == ["0", "2", "4", "6"]
+    texts = [each.text for each in ElementTree.fromstring(picture).iter() if each.text]
+    for text in ("queue, packets: 300", "queue, packets: 1000", "minrtt", "blest", "SINR", "dB"):
+        assert text in texts
+    assert texts.count("a can carry") == 1
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -285,3 +286,14 @@ def test_tools_that_look_at_the_network_work(run_program: RunProgram, served: Pa
         *("MPTcpExtMPJoinSynTx             1                  0.0", "1", "2"),
         *("got", "SF_ESTABLISHED"),
     ]
+
+
+def test_vector_registers_survive_all_that_stops_a_process(
+    run_program: RunProgram, tmp_path: Path
+) -> None:
+    program = tmp_path / "registers"
+    source = Path(__file__).parent / "programs/registers.c"
+    command = ["gcc", "-O2", "-pthread", "-Wall", "-Wextra", "-Werror", "-o", str(program)]
+    subprocess.run([*command, str(source)], check=True)
+    outcome = run_program([str(program)])
+    assert output(outcome) == "kept\n"

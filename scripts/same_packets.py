@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Do two kernels send the same packets at the same times, and record the same of them?
+
+    python scripts/same_packets.py BUILD [FILTER]      (make same-packets OLD=BUILD)
+
+BUILD is the id of a kernel in the cache, as `mptcplab kernel build` says it; it is compared with
+the present one. What is meant to make runs faster, or to tidy up, must change no byte of a capture
+nor of a record. FILTER chooses the cases whose names contain it.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from mptcplab import doctor, experiment, guest, kernel
+from mptcplab.kernel import KernelBuild
+from mptcplab.scenario import Flags, Scenario, from_flags
+
+ALIKE = ("a:50mbit,10ms", "b:20mbit,30ms")
+LOSSY = ("a:50mbit,10ms,loss=0.5%", "b:20mbit,40ms,queue=50,loss=0.2%")
+#: What a run leaves that is not its own story: when it was told, and the console.
+NOT_COMPARED = ("console.txt", "plan.txt")
+
+
+def cases() -> Iterator[tuple[str, Flags]]:
+    """Every scheduler with and without losses, and one of everything else that moves packets."""
+    for scheduler in kernel.schedulers():
+        for kind, path in (("clean", ALIKE), ("lossy", LOSSY)):
+            yield f"{scheduler}, {kind}", Flags(path=path, scheduler=scheduler, duration="2s")
+    yield (
+        "bench",
+        Flags(path=("fast:100mbit,10ms,queue=300", "slow:50mbit,20ms,queue=300"), duration="5s"),
+    )
+    yield "download", Flags(path=LOSSY, duration="2s", direction="down")
+    yield "plain TCP", Flags(path=LOSSY[:1], duration="2s", transport="tcp")
+    for cc in ("lia", "olia", "balia", "wvegas", "bbr", "vegas", "reno"):
+        yield cc, Flags(path=LOSSY, duration="2s", cc=cc)
+    yield (
+        "jitter and queues",
+        Flags(
+            path=("a:50mbit,10ms,jitter=3ms", "b:20mbit,30ms,queue_discipline=codel"), duration="3s"
+        ),
+    )
+    yield (
+        "events",
+        Flags(
+            path=ALIKE,
+            duration="4s",
+            event=("1s:a:change,rate=5mbit,delay=5ms", "2s:b:down", "3s:b:up"),
+        ),
+    )
+    yield "small receive buffer", Flags(path=LOSSY, duration="2s", receive_buffer="200KB")
+    yield "a web page", Flags(path=ALIKE, workload="web")
+
+
+def left_by(scenario: Scenario, build: KernelBuild, directory: Path) -> dict[str, bytes]:
+    """What a run with this kernel writes, by the names of the files."""
+    directory.mkdir()
+    experiment.run(scenario, build, guest.build(), directory)
+    return {
+        file.name: file.read_bytes()
+        for file in sorted(directory.iterdir())
+        if file.is_file() and file.name not in NOT_COMPARED
+    }
+
+
+def main(build_id: str, chosen: str = "") -> int:
+    image = doctor.cache_dir() / "kernel" / build_id / "linux"
+    if not image.exists():
+        print(f"{image}: there is no such kernel", file=sys.stderr)
+        return 2
+    old = KernelBuild(build_id, "lab", image, image.parent / "config")
+    new = kernel.build(quiet=True)
+    differing = 0
+    for name, flags in cases():
+        if chosen not in name:
+            continue
+        scenario = from_flags(
+            Flags(**{**vars(flags), "seed": "7", "pcap": True}), single=True
+        ).runs()[0]
+        with tempfile.TemporaryDirectory(prefix="mptcplab-same-") as place:
+            was = left_by(scenario, old, Path(place) / "old")
+            now = left_by(scenario, new, Path(place) / "new")
+        others = [file for file in was.keys() | now.keys() if was.get(file) != now.get(file)]
+        differing += bool(others)
+        size = sum(map(len, was.values()))
+        verdict = f"DIFFERS in {', '.join(sorted(others))}" if others else f"same {size} bytes"
+        print(f"{name}: {verdict}", flush=True)
+    print(f"{differing} cases differ between {old.id} and {new.id}")
+    return 1 if differing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

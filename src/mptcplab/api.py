@@ -2,7 +2,7 @@
 """What `import mptcplab` offers: all that the command line does, for programs and notebooks.
 
 Everything is in docs/python.md. Errors are those of `mptcplab.errors`: MptcplabError, and of bad
-input InputError, which has every mistake. Ctrl-C ends the runs under way, and keeps those that ended.
+input InputError, which has every mistake. Ctrl-C ends what is under way, and keeps what ended.
 """
 
 from __future__ import annotations

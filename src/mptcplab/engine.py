@@ -187,12 +187,13 @@ def run(
             cwd=directory,
             start_new_session=True,
         )
+    peak = _Peak(process.pid)
     try:
         with _restored(terminal):
             if terminal is None:
-                ended_for, start_s = _follow(process, directory, started, limits, watch)
+                ended_for, start_s = _follow(process, directory, started, limits, watch, peak)
             else:
-                ended_for, start_s = _wait(process, watch), 0.0
+                ended_for, start_s = _wait(process, watch, peak), 0.0
             usage = _reap(process)
     finally:
         _kill_session(process)
@@ -215,7 +216,7 @@ def run(
         start_s=start_s,
         user_s=usage.ru_utime,
         system_s=usage.ru_stime,
-        memory_bytes=usage.ru_maxrss * 1024,
+        memory_bytes=peak.memory_bytes,
     )
 
 
@@ -295,19 +296,40 @@ class _Clock:
         return int(ns)
 
 
+class _Peak:
+    """The peak resident memory of a process, as far as it was looked at while it lived.
+
+    What wait4() tells of it is at least that of the process that started it.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._file = f"/proc/{pid}/status"
+        self.memory_bytes = 0
+
+    def look(self) -> None:
+        try:
+            with open(self._file, "rb", buffering=0) as file:
+                found = re.search(rb"VmHWM:\s+(\d+) kB", file.read())
+        except OSError:
+            return
+        if found:
+            self.memory_bytes = int(found[1]) * 1024
+
+
 def _follow(
     process: subprocess.Popen[bytes],
     directory: Path,
     started: float,
     limits: Limits,
     watch: Watch,
+    peak: _Peak,
 ) -> tuple[str, float]:
     """Watch the run until it has ended or must be ended.
 
     Returns why it must be ended ("" if it ended by itself) and the wall-clock seconds to the
     first packet (0.0 if there was none).
     """
-    clock = _Clock(directory / _CLOCK)
+    clock, console = _Clock(directory / _CLOCK), directory / CONSOLE
     start_s = 0.0
     moved_ns, moved_at = -1, started
     moved_cpu_s: dict[int, float] = {}
@@ -315,7 +337,7 @@ def _follow(
         # short steps until the first packet leaves, to see when that is
         while not has_ended(_POLL_S if start_s else _START_POLL_S):
             now = time.monotonic()
-            if not start_s and _CONNECTING in (directory / CONSOLE).read_bytes():
+            if not start_s and console.stat().st_size and _CONNECTING in console.read_bytes():
                 start_s = now - started
             if watch.cancel.is_set():
                 return "cancelled", start_s
@@ -323,6 +345,8 @@ def _follow(
                 _ask_where_it_is(process, has_ended)
                 return f"it took more than the wall-clock limit of {limits.wall_s:g} s", start_s
 
+            if start_s:
+                peak.look()
             ns = clock.read_ns()
             watch.progress(ns / 1e9)
             watch.look(directory)
@@ -348,12 +372,13 @@ def _follow(
     return "", start_s
 
 
-def _wait(process: subprocess.Popen[bytes], watch: Watch) -> str:
+def _wait(process: subprocess.Popen[bytes], watch: Watch, peak: _Peak) -> str:
     """Wait for a run in real time, which may last as long as the person likes."""
     with _end_of(process.pid) as has_ended:
         while not has_ended(_POLL_S):
             if watch.cancel.is_set():
                 return "cancelled"
+            peak.look()
     return ""
 
 
@@ -414,17 +439,19 @@ def _session(leader: int) -> list[int]:
 def _session_cpu_s(leader: int) -> dict[int, float]:
     """The CPU time in seconds that each process of a session has used."""
     found = {}
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
+    # without Path, since all processes of the machine are looked at after every run
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
             continue
         try:
-            text = (entry / "stat").read_text(errors="replace")
+            with open(f"/proc/{name}/stat", "rb", buffering=0) as file:
+                text = file.read()
         except OSError:
             continue
-        stat = text[text.rindex(")") + 2 :].split()  # from the state (index 0) on
+        stat = text[text.rindex(b")") + 2 :].split()  # from the state (index 0) on
         if int(stat[3]) == leader:
             ticks = int(stat[11]) + int(stat[12])
-            found[int(entry.name)] = ticks / os.sysconf("SC_CLK_TCK")
+            found[int(name)] = ticks / os.sysconf("SC_CLK_TCK")
     return found
 
 

@@ -59,7 +59,7 @@ def test_a_comparison_is_swept_and_asked(tmp_path: Path) -> None:
     ]
     assert all(-1 <= row["aggregation_benefit"] <= 1.2 for row in rows)
     text = mptcplab("results", "query", "--out", out, "--csv", sql).stdout
-    assert list(csv.DictReader(io.StringIO(text)))[0]["scheduler"] == "default"
+    assert next(csv.DictReader(io.StringIO(text)))["scheduler"] == "default"
     file = tmp_path / "answer.parquet"
     written = mptcplab("results", "query", "--out", out, "--parquet", file, sql).stdout
     assert written == f"written: {file}\n"

@@ -98,6 +98,6 @@ def test_the_notebook_runs() -> None:
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(not cell.outputs for cell in cells)
     NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
-    made = cells[5].outputs[-1]["data"]["text/plain"]
+    made = cells[4].outputs[-1]["data"]["text/plain"]
     assert made == "(8, 0)"
     assert "scheduler" in cells[-1].outputs[-1]["data"]["text/plain"]

@@ -33,7 +33,7 @@ SHELL_FILES = $(shell find scripts guest -name '*.sh' 2>/dev/null) .ci/run
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-selftests venv venv-dev venv-bench kernel demo test accuracy bench debug-test same-packets selftests lint checkpatch shellcheck lock clean
+.PHONY: help setup setup-lint setup-test setup-selftests venv venv-dev venv-bench kernel demo test accuracy bench debug-test same-packets sweep-test selftests lint checkpatch shellcheck lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ debug-test: setup venv-dev ## run the tests of runs in a kernel that looks after
 
 same-packets: venv ## do this kernel and that of the id OLD send the same packets at the same times?
 	$(BIN)/python scripts/same_packets.py $(OLD)
+
+sweep-test: setup-test venv-dev kernel ## interrupt a sweep of 2000 runs twice, and compare it with one that was not
+	$(BIN)/python -m pytest --sweep-runs 2000 tests/engine/test_sweep.py $(PYTEST_ARGS)
 
 selftests: setup-selftests venv ## the kernel's own MPTCP selftests, upstream and with our framework
 	$(BIN)/python -m mptcplab.selftests $(SELFTESTS_ARGS)

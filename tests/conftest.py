@@ -23,6 +23,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="lab",
         help="the kernel that runs are made with (default: lab)",
     )
+    parser.addoption(
+        "--sweep-runs",
+        type=int,
+        default=40,
+        help="how many runs the sweep has that is interrupted (default: 40)",
+    )
 
 
 @pytest.fixture(scope="session")

@@ -2,12 +2,12 @@
 """What `import mptcplab` offers: all that the command line does, for programs and notebooks.
 
 Everything is in docs/python.md. Errors are those of `mptcplab.errors`: MptcplabError, and of bad
-input InputError, which has every mistake. Ctrl-C ends the runs under way, and keeps those that
-ended.
+input InputError, which has every mistake. Ctrl-C ends what is under way, and keeps what ended.
 """
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -65,6 +65,7 @@ __all__ = [
 FilePath = str | PathLike[str]
 
 _OUT = "mptcplab-out"
+_WIDTH = 200
 
 
 @dataclass(frozen=True)
@@ -135,9 +136,9 @@ class Comparison:
         """The table of the command line."""
         from rich.console import Console
 
-        console = Console(width=200, record=True, quiet=True)
-        console.print(report.comparison_table(self.document))
-        return console.export_text()
+        shown = io.StringIO()
+        Console(file=shown, width=_WIDTH).print(report.comparison_table(self.document))
+        return shown.getvalue()
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ class Limits:
 
     `wall_s` limits its wall-clock time. A run has stalled if it has not come to its next event
     while it used `stall_cpu_s` of CPU time (a guest program or a scheduler that spins), or for
-    `stall_wall_s` without using any (it waits for something that cannot come). CPU time, since on
+    `stall_wall_s` without wanting any (it waits for something that cannot come). CPU time, since on
     a loaded machine a healthy run may have to wait for its turn.
     """
 
@@ -329,7 +329,7 @@ def _follow(
     Returns why it must be ended ("" if it ended by itself) and the wall-clock seconds to the
     first packet (0.0 if there was none).
     """
-    clock = _Clock(directory / _CLOCK)
+    clock, console = _Clock(directory / _CLOCK), directory / CONSOLE
     start_s = 0.0
     moved_ns, moved_at = -1, started
     moved_cpu_s: dict[int, float] = {}
@@ -337,7 +337,7 @@ def _follow(
         # short steps until the first packet leaves, to see when that is
         while not has_ended(_POLL_S if start_s else _START_POLL_S):
             now = time.monotonic()
-            if not start_s and _CONNECTING in (directory / CONSOLE).read_bytes():
+            if not start_s and console.stat().st_size and _CONNECTING in console.read_bytes():
                 start_s = now - started
             if watch.cancel.is_set():
                 return "cancelled", start_s
@@ -357,7 +357,8 @@ def _follow(
                 moved_cpu_s = moved_cpu_s or cpu_s
                 used_s = {pid: used - moved_cpu_s.get(pid, 0.0) for pid, used in cpu_s.items()}
                 spins = sum(used_s.values()) > limits.stall_cpu_s
-                if not spins and now - moved_at <= limits.stall_wall_s:
+                waits = now - moved_at <= limits.stall_wall_s or _waits_for_a_cpu(process.pid)
+                if not spins and waits:
                     continue
                 stood = f"its virtual time stood still at {ns / 1e9:.6f} s"
                 if not spins:
@@ -437,19 +438,29 @@ def _session(leader: int) -> list[int]:
 
 def _session_cpu_s(leader: int) -> dict[int, float]:
     """The CPU time in seconds that each process of a session has used."""
-    found = {}
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
+    ticks = {pid: int(stat[11]) + int(stat[12]) for pid, stat in _session(leader)}
+    return {pid: count / os.sysconf("SC_CLK_TCK") for pid, count in ticks.items()}
+
+
+def _waits_for_a_cpu(leader: int) -> bool:
+    """Whether a process of a session could run, if the machine had time for it."""
+    return any(stat[0] == b"R" for _pid, stat in _session(leader))
+
+
+def _session(leader: int) -> Iterator[tuple[int, list[bytes]]]:
+    """The processes of a session, and of each what its stat file has, from the state (0) on."""
+    # without Path, since all processes of the machine are looked at after every run
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
             continue
         try:
-            text = (entry / "stat").read_text(errors="replace")
+            with open(f"/proc/{name}/stat", "rb", buffering=0) as file:
+                text = file.read()
         except OSError:
             continue
-        stat = text[text.rindex(")") + 2 :].split()  # from the state (index 0) on
+        stat = text[text.rindex(b")") + 2 :].split()
         if int(stat[3]) == leader:
-            ticks = int(stat[11]) + int(stat[12])
-            found[int(entry.name)] = ticks / os.sysconf("SC_CLK_TCK")
-    return found
+            yield int(name), stat
 
 
 def _outcome_or_reason(

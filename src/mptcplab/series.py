@@ -241,6 +241,7 @@ COLUMNS = (
     *("panel", "unit", "scale", "kind", "side", "metric", "path", "what"),
     *("begin_ns", "end_ns", "value", "low", "high"),
 )
+_ABOUT = 8
 
 
 def write(run: RunSeries, file: Path) -> None:
@@ -256,31 +257,29 @@ def to_table(run: RunSeries) -> pl.DataFrame:
     """
     import polars as pl  # not needed by most commands
 
-    frames = []
-    begin, end = run.edges_ns[:-1], run.edges_ns[1:]
-    for panel in run.panels:
-        for each in panel.series:
-            about = (panel.title, panel.unit, panel.scale, panel.kind, panel.side)
-            frame = pl.DataFrame(
-                {
-                    "begin_ns": begin,
-                    "end_ns": end,
-                    "value": each.values,
-                    "low": np.full(len(begin), np.nan) if each.low is None else each.low,
-                    "high": np.full(len(begin), np.nan) if each.high is None else each.high,
-                }
-            ).with_columns(pl.col("value", "low", "high").fill_nan(None).cast(pl.Float32))
-            texts = zip(COLUMNS, (*about, each.metric, each.path, each.what), strict=False)
-            frames.append(
-                frame.select(
-                    *(
-                        pl.lit(value, pl.Float64 if name == "scale" else pl.String).alias(name)
-                        for name, value in texts
-                    ),
-                    pl.all(),
-                )
-            )
-    return pl.concat(frames)
+    each = [(panel, series) for panel in run.panels for series in panel.series]
+    bins = len(run.edges_ns) - 1
+    texts = [
+        (p.title, p.unit, p.scale, p.kind, p.side, series.metric, series.path, series.what)
+        for p, series in each
+    ]
+    types = {name: pl.Float64 if name == "scale" else pl.String for name in COLUMNS[:_ABOUT]}
+    about = pl.DataFrame(texts, schema=types, orient="row")
+    none = np.full(bins, np.nan)
+
+    def joined(values: list[Floats | None]) -> Floats:
+        return np.concatenate([none if each is None else each for each in values])
+
+    numbers = pl.DataFrame(
+        {
+            "begin_ns": np.tile(run.edges_ns[:-1], len(each)),
+            "end_ns": np.tile(run.edges_ns[1:], len(each)),
+            "value": joined([series.values for _, series in each]),
+            "low": joined([series.low for _, series in each]),
+            "high": joined([series.high for _, series in each]),
+        }
+    ).with_columns(pl.col("value", "low", "high").fill_nan(None).cast(pl.Float32))
+    return about[np.repeat(np.arange(len(each)), bins)].hstack(numbers)
 
 
 def read(file: Path) -> RunSeries:
@@ -289,7 +288,7 @@ def read(file: Path) -> RunSeries:
 
     try:
         table = pl.read_parquet(file)
-        about = COLUMNS[: COLUMNS.index("begin_ns")]
+        about = COLUMNS[:_ABOUT]
         panels: dict[tuple[Any, ...], list[Series]] = {}
         edges = np.zeros(1, np.int64)
         for key, rows in table.group_by(*about, maintain_order=True):

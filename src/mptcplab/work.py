@@ -279,8 +279,8 @@ class InProcesses(Workers):
         """Start some workers, which are idle then."""
         pairs = [socket.socketpair() for _ in range(count)]
         theirs = [their.fileno() for _, their in pairs]
-        # one thread for linear algebra, which is not used: a fork should have but one to copy
-        environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+        # one thread for each: there are as many workers as CPUs, and a fork should have one to copy
+        environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
         # where this process finds its modules, a worker does
         program = (
             f"import sys; sys.path[:] = {sys.path}\nfrom mptcplab import work; work.host({theirs})"

@@ -438,13 +438,13 @@ def _session(leader: int) -> list[int]:
 
 def _session_cpu_s(leader: int) -> dict[int, float]:
     """The CPU time in seconds that each process of a session has used."""
-    ticks = {pid: int(stat[11]) + int(stat[12]) for pid, stat in _session(leader)}
+    ticks = {pid: int(stat[11]) + int(stat[12]) for pid, stat in _processes(leader)}
     return {pid: count / os.sysconf("SC_CLK_TCK") for pid, count in ticks.items()}
 
 
 def _waits_for_a_cpu(leader: int) -> bool:
     """Whether a process of a session could run, if the machine had time for it."""
-    return any(stat[0] == b"R" for _pid, stat in _session(leader))
+    return any(stat[0] == b"R" for _pid, stat in _processes(leader))
 
 
 def _session(leader: int) -> Iterator[tuple[int, list[bytes]]]:

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Files that are sent to other machines arrive whole, or are refused."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zlib
+from pathlib import Path
+
+import pytest
+
+from mptcplab import artefacts
+from mptcplab.artefacts import Artefact, ArtefactError
+from mptcplab.errors import MptcplabError
+
+CONTENT = b"\x7fELF" + bytes(range(256)) * 64
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def sent(tmp_path: Path) -> tuple[Artefact, bytes]:
+    (tmp_path / "linux").write_bytes(CONTENT)
+    return artefacts.pack("kernel 1", tmp_path / "linux")
+
+
+def test_a_file_arrives_under_the_hash_of_its_content(sent: tuple[Artefact, bytes]) -> None:
+    artefact, packed = sent
+    assert len(packed) < len(CONTENT)
+    artefacts.place(artefact, packed)
+    file = artefacts.find(artefact)
+    assert file.name == hashlib.sha256(CONTENT).hexdigest()
+    assert file.read_bytes() == CONTENT
+    assert os.access(file, os.X_OK)
+    # nothing else is left, and to place it once more changes nothing
+    before = file.stat().st_ino
+    artefacts.place(artefact, packed)
+    assert [f.stat().st_ino for f in file.parent.iterdir()] == [before]
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (zlib.compress(CONTENT + b"x"), r"kernel 1 arrived broken: its SHA-256 is \w{12}\.\.\."),
+        (zlib.compress(CONTENT)[:-9], "kernel 1 arrived broken: .*incomplete"),
+        (b"what?", "kernel 1 arrived broken: "),
+    ],
+)
+def test_what_arrives_broken_is_refused_and_not_kept(
+    sent: tuple[Artefact, bytes], broken: bytes, message: str
+) -> None:
+    artefact, _packed = sent
+    with pytest.raises(ArtefactError, match=message):
+        artefacts.place(artefact, broken)
+    with pytest.raises(ArtefactError, match=r"kernel 1: .*cannot be read: No such file"):
+        artefacts.find(artefact)
+
+
+def test_what_was_changed_in_the_cache_is_refused_and_mended_by_sending_it_again(
+    sent: tuple[Artefact, bytes],
+) -> None:
+    artefact, packed = sent
+    artefacts.place(artefact, packed)
+    file = artefacts.find(artefact)
+    file.write_bytes(CONTENT.replace(b"ELF", b"FLE"))
+    with pytest.raises(ArtefactError, match=r"is not what was sent: its SHA-256 is .*; remove it"):
+        artefacts.find(artefact)
+    artefacts.place(artefact, packed)
+    assert artefacts.find(artefact).read_bytes() == CONTENT
+
+
+def test_what_cannot_be_read_or_kept_is_told(sent: tuple[Artefact, bytes], tmp_path: Path) -> None:
+    with pytest.raises(MptcplabError, match=r"gone: cannot be read: No such file"):
+        artefacts.pack("trace gone", tmp_path / "gone")
+    (tmp_path / "cache").write_text("in the way")
+    with pytest.raises(ArtefactError, match=r"kernel 1 cannot be kept in .*: Not a directory"):
+        artefacts.place(*sent)

@@ -241,7 +241,7 @@ class Workers(Executor):
     """
 
     virtual_s: dict[str, float]
-    jobs: int
+    jobs: int = 1
 
     @property
     def ahead(self) -> int:

@@ -8,6 +8,7 @@ input InputError, which has every mistake. Ctrl-C ends what is under way, and ke
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mptcplab import (
+    archive,
     congestion,
     doctor,
     experiment,
@@ -211,24 +213,32 @@ def compare(
     out: FilePath = _OUT,
     jobs: int | None = None,
     baseline: bool = True,
+    cluster: str | None = None,
+    storage: str | None = None,
     progress: Callable[[float], None] = lambda _share: None,
     wall_limit: float = Limits.wall_s,
 ) -> Comparison:
     """Compare the schedulers, congestion controls and seeds of a request, as `mptcplab compare`.
 
-    A run that fails is in the document with its reason. `jobs` None: one run per CPU.
+    A run that fails is in the document with its reason. `jobs` None: one run per CPU. `cluster` and
+    `storage` are as --cluster and --storage; docs/cluster.md.
     """
-    built, program = _builds()
-    document = experiment.compare(
-        wanted,
-        built,
-        program,
-        Store(Path(fspath(out))),
-        baseline=baseline,
-        jobs=jobs or len(work.cpus()),
-        limits=Limits(wall_s=wall_limit),
-        progress=progress,
-    )
+    if storage is not None:
+        archive.require(storage)
+    built, program = _builds(cluster)
+    with experiment.on_cluster(cluster, _say) as workers:
+        document = experiment.compare(
+            wanted,
+            built,
+            program,
+            Store(Path(fspath(out))),
+            baseline=baseline,
+            jobs=jobs or len(work.cpus()),
+            workers=workers,
+            storage=storage,
+            limits=Limits(wall_s=wall_limit),
+            progress=progress,
+        )
     return Comparison(document, Path(fspath(out)))
 
 
@@ -241,27 +251,34 @@ def run_sweep(
     again: bool = False,
     retry_failed: bool = False,
     fail_fast: bool = False,
+    cluster: str | None = None,
+    storage: str | None = None,
     show: Callable[[sweep.Standing], None] = lambda _standing: None,
     wall_limit: float = Limits.wall_s,
 ) -> Swept:
     """Make what is not there yet of a sweep: a file, or a table such as a file has; docs/sweep.md.
 
-    `again` is --no-cache; `show` is told how far it is, some times a second.
+    `again` is --no-cache; `show` is told how far it is, some times a second. `cluster` and
+    `storage` are as --cluster and --storage; docs/cluster.md.
     """
+    if storage is not None:
+        archive.require(storage)
     if isinstance(source, Mapping):
         given = sweep.from_table(source, "the sweep", Path())
     else:
         given = sweep.load(Path(fspath(source)))
-    planned = sweep.plan(given, scheduler.known(), *_builds())
+    planned = sweep.plan(given, scheduler.known(), *_builds(cluster))
     how = How(
         jobs=jobs or len(work.cpus()),
         keep_records=keep_records,
         again=again,
         retry_failed=retry_failed,
         fail_fast=fail_fast,
+        storage=storage,
         limits=Limits(wall_s=wall_limit),
     )
-    outcome = sweep.run(planned, Store(Path(fspath(out))), how, show=show)
+    with experiment.on_cluster(cluster, _say) as workers:
+        outcome = sweep.run(planned, Store(Path(fspath(out))), how, show=show, workers=workers)
     return Swept(outcome, tuple(planned.runs), Path(fspath(out)))
 
 
@@ -325,9 +342,14 @@ def congestion_controls() -> pl.DataFrame:
     return pl.DataFrame([{"name": each.name, "description": each.description} for each in known])
 
 
-def _builds() -> tuple[kernel.KernelBuild, guest.Guest]:
-    doctor.require(*doctor.RUN_CHECKS)
+def _builds(cluster: str | None = None) -> tuple[kernel.KernelBuild, guest.Guest]:
+    if cluster is None:
+        doctor.require(*doctor.RUN_CHECKS)
     return kernel.build(), guest.build()
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
 
 
 def _as_flag(name: str, value: Any) -> Any:

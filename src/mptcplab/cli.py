@@ -19,6 +19,7 @@ from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -33,6 +34,7 @@ from mptcplab import (
     __version__,
     analyze,
     analyze_report,
+    archive,
     bench,
     chart,
     congestion,
@@ -64,6 +66,7 @@ from mptcplab import (
     series,
     store,
     sweep,
+    work,
 )
 from mptcplab.collection import collect
 from mptcplab.engine import Limits, RunCancelledError, Watch
@@ -72,6 +75,7 @@ from mptcplab.report import Document, Entry
 from mptcplab.scenario import Flags, Request, Scenario
 from mptcplab.store import DOCUMENT, Store
 from mptcplab.sweep import How
+from mptcplab.work import Workers
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -203,6 +207,20 @@ def _scenario_options(command: F) -> F:
     return command
 
 
+_cluster_option = click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Make the runs on a Dask cluster: tcp://HOST:PORT, tls://HOST:PORT or its scheduler's "
+    "FILE.json; docs/cluster.md.",
+)
+_storage_option = click.option(
+    "--storage",
+    metavar="URL",
+    help="Keep records there, one object per run, and their series here; mptcplab fetch has them "
+    "back.",
+)
+
+
 @cli.command()
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option(
@@ -266,6 +284,8 @@ _out_option = click.option(
 )
 @_dry_run_option
 @_scenario_options
+@_cluster_option
+@_storage_option
 def compare(
     file: Path | None, baseline: bool, axes: tuple[str, ...], dry_run: bool, **options: Any
 ) -> None:
@@ -282,8 +302,13 @@ def compare(
     """
     if axes and not options["only_plan"]:
         given = sweep.from_flags(file, _flags(options), axes, baselines=baseline)
-        how = How(jobs=options["jobs"], limits=Limits(wall_s=options["wall_limit"]))
-        _sweep(given, how, options["out"], dry_run=dry_run, as_json=options["as_json"])
+        limits = Limits(wall_s=options["wall_limit"])
+        how = How(jobs=options["jobs"], storage=options["storage"], limits=limits)
+        _sweep(
+            *(given, how, options["cluster"], options["out"]),
+            dry_run=dry_run,
+            as_json=options["as_json"],
+        )
         return
     if dry_run or axes:
         raise click.UsageError("--dry-run is for --sweep, and --plan is for a single setting")
@@ -310,6 +335,8 @@ def compare(
     help="End a run that takes longer, in seconds.",
 )
 @_jobs_option
+@_cluster_option
+@_storage_option
 @_out_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document, nothing else.")
 def sweep_command(
@@ -321,6 +348,8 @@ def sweep_command(
     keep_records: bool,
     wall_limit: float,
     jobs: int,
+    cluster: str | None,
+    storage: str | None,
     out: Path,
     as_json: bool,
 ) -> None:
@@ -340,22 +369,33 @@ def sweep_command(
         again=again,
         retry_failed=retry_failed,
         fail_fast=fail_fast,
+        storage=storage,
         limits=Limits(wall_s=wall_limit),
     )
-    _sweep(sweep.load(file), how, out, dry_run=dry_run, as_json=as_json)
+    _sweep(sweep.load(file), how, cluster, out, dry_run=dry_run, as_json=as_json)
 
 
-def _sweep(given: sweep.Given, how: How, out: Path, *, dry_run: bool, as_json: bool) -> None:
+def _sweep(
+    given: sweep.Given,
+    how: How,
+    cluster: str | None,
+    out: Path,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
     """Run a sweep, or say what it would be; exit status 1 if a run failed."""
-    lab_kernel, lab_guest = _builds()
+    if how.storage is not None:
+        archive.require(how.storage)
+    lab_kernel, lab_guest = _builds(cluster)
     planned = sweep.plan(given, scheduler.known(), lab_kernel, lab_guest)
     if dry_run:
         expected = sweep.dry_run(planned, out, how)
         click.echo(json.dumps(asdict(expected), indent=1) if as_json else expected.text())
         return
     runs_store = Store(out)
-    with _interruptible() as cancel, _sweeping() as show:
-        outcome = sweep.run(planned, runs_store, how, show=show, cancel=cancel)
+    with _workers(cluster) as workers, _interruptible() as cancel, _sweeping() as show:
+        outcome = sweep.run(planned, runs_store, how, show=show, cancel=cancel, workers=workers)
     table = index.read(out)
     summary = sweep.summary(planned, table)
     if as_json:
@@ -405,6 +445,15 @@ def results_list(out: Path, as_json: bool) -> None:
     """List how many runs there are of what, and what failed."""
     found = index.overview(index.read(out))
     _show_answer(found, "json" if as_json else "table")
+
+
+@results_group.command("fetch")
+@click.argument("keys", metavar="[KEY]...", nargs=-1)
+@_out_option
+def results_fetch(keys: tuple[str, ...], out: Path) -> None:
+    """Have the records here that --storage keeps elsewhere: of runs by their keys, or of all."""
+    fetched = work.fetch(Store(out), keys)
+    click.echo(f"records of {fetched} runs fetched")
 
 
 @results_group.command("query")
@@ -948,18 +997,24 @@ def papers_list() -> None:
     show_default="one per CPU",
     help="Runs at the same time.",
 )
+@_cluster_option
 @_papers_out
 def papers_run(
-    names: tuple[str, ...], quick: bool, repeat: int | None, jobs: int, out: Path
+    names: tuple[str, ...],
+    quick: bool,
+    repeat: int | None,
+    jobs: int,
+    cluster: str | None,
+    out: Path,
 ) -> None:
     """Run experiments, and judge the paper's claims by them: PAPER/FIGURE, PAPER or all.
 
     What was interrupted goes on where it stopped.
     """
     everything = [papers.load(name) for name in papers.chosen(names)]
-    lab_kernel, lab_guest = _builds()
+    lab_kernel, lab_guest = _builds(cluster)
     failed = False
-    with _interruptible() as cancel:
+    with _workers(cluster) as workers, _interruptible() as cancel:
         for published in everything:
             try:
                 found = reproduce.run(
@@ -970,6 +1025,7 @@ def papers_run(
                     quick=quick,
                     repeat=repeat,
                     jobs=jobs,
+                    workers=workers,
                     show=_progress,
                     cancel=cancel,
                 )
@@ -1039,10 +1095,18 @@ def _execute(request: Request, options: dict[str, Any], *, baseline: bool) -> No
             click.echo(plan.render(item))
         return
 
-    lab_kernel, lab_guest = _builds()
+    address: str | None = options.get("cluster")
+    storage: str | None = options.get("storage")
+    if storage is not None:
+        archive.require(storage)
+    lab_kernel, lab_guest = _builds(address)
     out: Path = options["out"]
     count = len(runs) + (len(experiment.baselines(request)) if baseline else 0)
-    with _interruptible() as cancel, _progress(count) as (progress, ended):
+    with (
+        _workers(address) as workers,
+        _interruptible() as cancel,
+        _progress(count) as (progress, ended),
+    ):
         document = experiment.compare(
             request,
             lab_kernel,
@@ -1050,6 +1114,8 @@ def _execute(request: Request, options: dict[str, Any], *, baseline: bool) -> No
             Store(out),
             baseline=baseline,
             jobs=options["jobs"],
+            workers=workers,
+            storage=storage,
             limits=Limits(wall_s=options["wall_limit"]),
             progress=progress,
             ended=ended,
@@ -1110,13 +1176,24 @@ def _show_program(entry: Entry, request: Request, name: str, out: Path) -> int:
     return int(entry["client_status"])
 
 
-def _builds() -> tuple[kernel.KernelBuild, guest.Guest]:
+def _builds(cluster: str | None = None) -> tuple[kernel.KernelBuild, guest.Guest]:
     """Kernel and guest program, built now if they are not there yet.
 
-    Raises MachineError if the machine lacks what a run needs.
+    Raises MachineError if the machine lacks what a run needs, unless a cluster makes the runs.
     """
-    doctor.require(*doctor.RUN_CHECKS)
+    if cluster is None:
+        doctor.require(*doctor.RUN_CHECKS)
     return kernel.build(), guest.build()
+
+
+@contextmanager
+def _workers(address: str | None) -> Iterator[Workers | None]:
+    """The workers of a cluster, or None: those of this machine."""
+    jobs = click.get_current_context().get_parameter_source("jobs")
+    if address is not None and jobs is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--jobs is for this machine; with --cluster its threads count")
+    with experiment.on_cluster(address, _say) as workers:
+        yield workers
 
 
 def _title(item: Scenario) -> str:

@@ -162,6 +162,13 @@ def _tool_check(name: str, package: str) -> Callable[[], Check]:
     return check
 
 
+def _prepare() -> Check:
+    """What prepares the process of a run: see engine.py."""
+    missing = [name for name in ("setpriv", "prlimit", "taskset", "setarch") if not find_tool(name)]
+    detail = f"missing: {', '.join(missing)}" if missing else str(find_tool("setpriv"))
+    return _package("util-linux", not missing, detail, "util-linux")
+
+
 def _static_libc() -> Check:
     gcc = find_tool("gcc")
     path = _output([gcc, "-print-file-name=libc.a"]).strip() if gcc else ""
@@ -340,6 +347,7 @@ _CHECKS: dict[str, Callable[[], Check]] = {
     "kernel source": _kernel_source,
     "ip": _ip,
     "tc": _tool_check("tc", "iproute2"),
+    "util-linux": _prepare,
     "ptrace": _ptrace,
     "address layout": _personality,
     "memory": _memory,
@@ -349,4 +357,4 @@ _CHECKS: dict[str, Callable[[], Check]] = {
 # What `mptcplab kernel build` needs, but for the source, which may be another than Debian's.
 BUILD_CHECKS = ("machine", "gcc", "make", "flex", "bison", "bc", "xz", "ld", "patch", "libc")
 # What a run needs.
-RUN_CHECKS = ("machine", "ip", "tc", "ptrace", "memory", "memory file")
+RUN_CHECKS = ("machine", "ip", "tc", "util-linux", "ptrace", "memory", "memory file")

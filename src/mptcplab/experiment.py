@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from mptcplab import cost, kernel, report, scheduler, trace, work
 from mptcplab.engine import Limits
-from mptcplab.errors import MptcplabError
+from mptcplab.errors import MachineError, MptcplabError
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
 from mptcplab.report import Document, Entry
@@ -24,6 +25,7 @@ __all__ = [
     "cpus",
     "measure",
     "modules",
+    "on_cluster",
     "own_cpu",
     "run",
     "run_all",
@@ -69,6 +71,26 @@ def modules(request: Request, built: KernelBuild) -> dict[str, Path]:
     return found
 
 
+@contextmanager
+def on_cluster(address: str | None, told: Callable[[str], None]) -> Iterator[Workers | None]:
+    """The workers of a cluster, or, without an address, None: those of this machine.
+
+    `told` gets what a person should know meanwhile. Raises MptcplabError; see `cluster.OnCluster`.
+    """
+    if address is None:
+        yield None
+        return
+    try:
+        # not for those who have no cluster: it takes half a second, and Dask
+        from mptcplab.cluster import OnCluster
+    except ModuleNotFoundError as error:
+        raise MachineError(
+            f"a cluster needs Dask, and there is no {error.name}", "pip install 'mptcplab[cluster]'"
+        ) from None
+    with OnCluster(address, told) as workers:
+        yield workers
+
+
 def compare(
     request: Request,
     built: KernelBuild,
@@ -77,6 +99,8 @@ def compare(
     *,
     baseline: bool = True,
     jobs: int,
+    workers: Workers | None = None,
+    storage: str | None = None,
     limits: Limits | None = None,
     progress: Progress = lambda _share: None,
     ended: Ended = lambda _count, _scenario, _entry: None,
@@ -92,6 +116,8 @@ def compare(
         modules=modules(request, built),
         traces=request.traces,
         jobs=jobs,
+        workers=workers,
+        storage=storage,
         limits=limits,
         progress=progress,
         ended=ended,
@@ -113,6 +139,8 @@ def run_all(
     modules: Mapping[str, Path] | None = None,
     traces: Mapping[tuple[str, str], trace.Source] | None = None,
     jobs: int,
+    workers: Workers | None = None,
+    storage: str | None = None,
     limits: Limits | None = None,
     progress: Progress = lambda _share: None,
     ended: Ended = lambda _count, _scenario, _entry: None,
@@ -124,7 +152,9 @@ def run_all(
     `modules` has the module of each scheduler that is a person's own, by name, and `traces` what is
     played on which path and is kept with its runs. A run that fails is an entry that says why, and
     the others go on. Setting `cancel` ends the runs under way, keeps those that have ended, and
-    raises RunCancelledError. `look` is for single runs, which this process makes itself.
+    raises RunCancelledError. `workers` make the runs, and else `jobs` processes of this machine.
+    `look` is for single runs, which this process makes itself. With `storage`, a URL, records are
+    kept there (see `archive`).
     """
     out.remove_abandoned()
     tasks = [
@@ -136,6 +166,7 @@ def run_all(
             traces=traces,
             limits=limits,
             out=out.out,
+            storage=storage,
         )
         for scenario in scenarios
     ]
@@ -145,8 +176,9 @@ def run_all(
         for task, scenario in zip(tasks, scenarios, strict=True)
     }
     all_s, ended_s, count = sum(expected_s[task.key] for task in tasks), 0.0, 0
-    with _workers(min(jobs, len(tasks)), look) as workers:
-        for done in work.performed(tasks, workers, cancel or threading.Event()):
+    own = nullcontext(workers) if workers else _workers(min(jobs, len(tasks)), look)
+    with own as chosen:
+        for done in work.performed(tasks, chosen, cancel or threading.Event()):
             if done is not None:
                 number, result = done
                 if result.files is not None:
@@ -155,7 +187,7 @@ def run_all(
                 ended_s += expected_s[result.key]
                 count += 1
                 ended(count, scenarios[number], result.entry)
-            moving_s = sum(min(now_s, expected_s[k]) for k, now_s in workers.virtual_s.items())
+            moving_s = sum(min(now_s, expected_s[k]) for k, now_s in chosen.virtual_s.items())
             progress((ended_s + moving_s) / all_s)
     return [entry for entry in entries if entry is not None]
 

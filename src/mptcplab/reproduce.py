@@ -25,6 +25,7 @@ from mptcplab.papers import Published, Setting
 from mptcplab.report import Entry
 from mptcplab.scenario import Request, Scenario
 from mptcplab.store import Store
+from mptcplab.work import Workers
 
 #: Shows how far some number of runs is.
 Show = Callable[[int], AbstractContextManager[tuple[experiment.Progress, experiment.Ended]]]
@@ -56,6 +57,7 @@ def run(
     quick: bool,
     repeat: int | None,
     jobs: int,
+    workers: Workers | None = None,
     show: Show,
     cancel: threading.Event,
 ) -> Reproduced:
@@ -67,7 +69,9 @@ def run(
     settings = papers.settings(
         published, scheduler.known(), out / _DRIVES, quick=quick, repeat=repeat
     )
-    _run_missing(settings, kernel, guest, runs, jobs=jobs, show=show, cancel=cancel)
+    _run_missing(
+        settings, kernel, guest, runs, jobs=jobs, workers=workers, show=show, cancel=cancel
+    )
 
     def directory(scenario: Scenario) -> str:
         return str(runs.directory(store.run_key(scenario, kernel, guest)).relative_to(out))
@@ -154,6 +158,7 @@ def _run_missing(
     runs: Store,
     *,
     jobs: int,
+    workers: Workers | None = None,
     show: Show,
     cancel: threading.Event,
 ) -> None:
@@ -185,6 +190,7 @@ def _run_missing(
                 runs,
                 traces=requests[group].traces,
                 jobs=jobs,
+                workers=workers,
                 limits=Limits(wall_s=_WALL_LIMIT_S),
                 progress=_shifted(progress, before, len(items), len(missing)),
                 ended=_counted(ended, before, failed),

@@ -25,6 +25,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from mptcplab import records, series, trace
+from mptcplab.archive import ARCHIVE
 from mptcplab.engine import CLIENT_SAMPLES, LINKS_SAMPLES, read_samples
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.guest import Guest
@@ -39,6 +40,8 @@ COST = "cost.json"
 SCENARIO = "scenario.json"
 TRACES = "traces.json"
 BUILD = "build.json"
+#: What every run has that ended well.
+DOCUMENTS = (SCENARIO, BUILD, RESULT, COST)
 #: What a run of a sweep keeps of its records.
 SERIES = "series.parquet"
 #: The document of the latest comparison in an output directory.
@@ -234,8 +237,19 @@ def has_records(directory: Path) -> bool:
     return (directory / CLIENT_SAMPLES).exists()
 
 
+def keeps_records(directory: Path) -> bool:
+    """Whether a run has records, here or elsewhere."""
+    return has_records(directory) or (directory / ARCHIVE).exists()
+
+
 def require_records(directory: Path) -> None:
-    """Raises MptcplabError if a run of a sweep has no records, saying how to have them."""
+    """Raises MptcplabError if a run has no records here, saying how to have them."""
+    if (directory / ARCHIVE).exists():
+        url = read_json(directory / ARCHIVE)["url"]
+        raise MptcplabError(
+            f"mptcplab: {directory}: its records are kept at {url}; to have them here: mptcplab "
+            f"results fetch {directory.name} --out {directory.parent.parent}"
+        )
     if not has_records(directory) and (directory / SERIES).exists():
         again = f"mptcplab run {directory / SCENARIO} --out {directory.parent.parent}"
         raise MptcplabError(

@@ -92,9 +92,9 @@ class Plan:
         if how.again:
             return list(self.runs), []
         there = set(out.keys())
-        if how.keep_records:
+        if how.keep_records or how.storage:
             there = {
-                key for key in there & self.runs.keys() if store.has_records(out.directory(key))
+                key for key in there & self.runs.keys() if store.keeps_records(out.directory(key))
             }
         failed = set() if how.retry_failed else out.failed().keys() - there
         wanted = [key for key in self.runs if key not in there and key not in failed]
@@ -112,13 +112,17 @@ class Plan:
 
 @dataclass(frozen=True)
 class How:
-    """How a sweep is run. `again`: also what is stored; `fail_fast`: only until a run fails."""
+    """How a sweep is run. `again`: also what is stored; `fail_fast`: only until a run fails.
+
+    `storage` is a URL where records are kept (see `archive`).
+    """
 
     jobs: int = 1
     keep_records: bool = False
     again: bool = False
     retry_failed: bool = False
     fail_fast: bool = False
+    storage: str | None = None
     limits: Limits = field(default_factory=Limits)
 
 
@@ -305,6 +309,7 @@ def run(
             tasks = _tasks(planned, order, out.out, how)
             for each in work.performed(tasks, own, cancel or threading.Event()):
                 now = time.monotonic()
+                left.jobs = max(own.jobs, 1)  # a cluster grows and shrinks
                 for key in own.virtual_s.keys() - left.under_way.keys():
                     left.began(key, now)
                 if each is not None:
@@ -488,6 +493,7 @@ def _tasks(planned: Plan, order: Sequence[str], out: Path, how: How) -> Iterator
             limits=how.limits,
             out=out,
             keep_records=how.keep_records,
+            storage=how.storage,
         )
 
 

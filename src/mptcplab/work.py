@@ -16,7 +16,9 @@ import io
 import itertools
 import os
 import pickle
+import platform
 import queue
+import shutil
 import signal
 import socket
 import subprocess
@@ -35,6 +37,7 @@ from typing import Any, TypeVar
 
 from mptcplab import (
     __version__,
+    archive,
     doctor,
     engine,
     plan,
@@ -48,7 +51,7 @@ from mptcplab import (
 )
 from mptcplab.application import application_figures
 from mptcplab.engine import Limits, Outcome, RunCancelledError, Watch
-from mptcplab.errors import MptcplabError, RunError
+from mptcplab.errors import InputError, MptcplabError, Problem, RunError
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
 from mptcplab.metrics import RunMetrics, run_metrics
@@ -72,7 +75,9 @@ class Task:
 
     `modules` has the files of those of its schedulers that are a person's own, by name; `traces`
     what is played, by path and direction. With `out` the run is put into the store there; without,
-    it comes back. Without `keep_records` what is kept of the samples is their series.
+    it comes back, and `scratch` is where it is made: [the directory for temporary files]. Without
+    `keep_records` what is kept of the samples is their series; with `storage`, a URL, the records
+    are kept there (see `archive`).
     """
 
     key: str
@@ -84,6 +89,8 @@ class Task:
     limits: Limits = field(default_factory=Limits)
     out: Path | None = None
     keep_records: bool = True
+    scratch: Path | None = None
+    storage: str | None = None
 
 
 @dataclass(frozen=True)
@@ -112,6 +119,7 @@ def task(
     limits: Limits | None = None,
     out: Path | None = None,
     keep_records: bool = True,
+    storage: str | None = None,
 ) -> Task:
     """The task of one run; of `modules` and `traces` it takes what the scenario uses."""
     paths = {each.name for each in (*scenario.paths, *scenario.links)}
@@ -125,6 +133,7 @@ def task(
         limits or Limits(),
         out,
         keep_records,
+        storage=storage,
     )
 
 
@@ -142,7 +151,8 @@ def perform(task: Task, watch: Watch | None = None) -> Done:
             with Store(task.out).new_run(task.key) as directory:
                 done = _run_in(directory, task, watch)
         else:
-            with tempfile.TemporaryDirectory(prefix=f"mptcplab-{task.key}-") as name:
+            prefix = f"mptcplab-{task.key}-"
+            with tempfile.TemporaryDirectory(prefix=prefix, dir=task.scratch) as name:
                 done = _run_in(Path(name), task, watch)
                 done = replace(done, files=pack(Path(name)))
         return replace(done, took_s=time.monotonic() - started)
@@ -187,9 +197,33 @@ def pack(directory: Path) -> bytes:
 def unpack(done: Done, out: Store) -> None:
     """Put the files of a run that came back into a store. Raises OSError if it cannot be."""
     assert done.files is not None, "a run that was put into a store, or that failed"
+    _unpack(done.key, done.files, out)
+
+
+def fetch(out: Store, keys: Sequence[str] = ()) -> int:
+    """Have the records of runs in a store that are kept elsewhere; of all, without keys.
+
+    Gives how many it had. Raises MptcplabError.
+    """
+    if unknown := set(keys) - set(out.keys()):
+        problem = f"no run of that key in {out.out}; accepted is the name of a directory in runs"
+        raise InputError([Problem("results fetch", "", key, problem) for key in sorted(unknown)])
+    fetched = 0
+    for key in keys or sorted(out.keys()):
+        about = out.directory(key) / archive.ARCHIVE
+        if about.exists():
+            try:
+                _unpack(key, archive.read(store.read_json(about)), out)
+            except OSError as error:
+                raise MptcplabError(f"mptcplab: {out.out}: {error.strerror}") from error
+            fetched += 1
+    return fetched
+
+
+def _unpack(key: str, files: bytes, out: Store) -> None:
     with (
-        out.new_run(done.key) as directory,
-        tarfile.open(fileobj=io.BytesIO(gzip.decompress(done.files))) as tar,
+        out.new_run(key) as directory,
+        tarfile.open(fileobj=io.BytesIO(gzip.decompress(files))) as tar,
     ):
         tar.extractall(directory, filter="data")
 
@@ -200,13 +234,18 @@ def unpack(done: Done, out: Store) -> None:
 class Workers(Executor):
     """An executor of tasks: of `submit(perform, task)` the future gives a Done.
 
-    `virtual_s` has how far the tasks under way are, by their keys, as far as it is known; `ahead`
-    is how many tasks it should have at hand so that none of it waits. When shut down with
+    `virtual_s` has how far the tasks under way are, by their keys, as far as it is known; `jobs` is
+    how many it performs at a time, and `ahead` how many it should have at hand so that none of it
+    waits: both may change from time to time. When shut down with
     `cancel_futures` it ends what is under way, too, whose futures raise RunCancelledError.
     """
 
-    ahead = 1
     virtual_s: dict[str, float]
+    jobs: int = 1
+
+    @property
+    def ahead(self) -> int:
+        return 2 * self.jobs
 
 
 class InThreads(Workers):
@@ -216,8 +255,8 @@ class InThreads(Workers):
     """
 
     def __init__(self, jobs: int, look: Callable[[Path], None] = lambda _directory: None) -> None:
-        self.ahead = 2 * jobs
         self.virtual_s = {}
+        self.jobs = jobs
         self._look = look
         self._cancel = threading.Event()
         self._threads = ThreadPoolExecutor(jobs)
@@ -248,9 +287,8 @@ class InProcesses(Workers):
     """
 
     def __init__(self, jobs: int) -> None:
-        self.ahead = 2 * jobs
         self.virtual_s = {}
-        self._jobs = jobs
+        self.jobs = jobs
         self._cancel = threading.Event()
         self._lock = threading.Lock()
         self._idle: queue.SimpleQueue[Connection] = queue.SimpleQueue()
@@ -261,7 +299,7 @@ class InProcesses(Workers):
         (task,) = args
         with self._lock:
             if not self._hosts:
-                self._start(self._jobs)
+                self._start(self.jobs)
         assert not kwargs, "a task has all that is needed"
         return self._threads.submit(self._have_done, fn, task)
 
@@ -414,7 +452,8 @@ def performed(
     under_way = 0
 
     def give() -> int:
-        taken = list(itertools.islice(coming, workers.ahead - under_way))
+        # a cluster may have shrunk meanwhile
+        taken = list(itertools.islice(coming, max(workers.ahead - under_way, 0)))
         for number, each in taken:
             future = workers.submit(perform, each)
             future.add_done_callback(lambda future, number=number: ended.put((number, future)))  # type: ignore[misc]
@@ -429,6 +468,7 @@ def performed(
             except queue.Empty:
                 if cancel.is_set():
                     raise RunCancelledError from None
+                under_way += give()  # or have grown
                 yield None
                 continue
             under_way -= 1
@@ -548,7 +588,7 @@ def _run_in(directory: Path, task: Task, watch: Watch) -> Done:
         directory=store.place(task.key),
     )
     entry |= about
-    if task.keep_records:
+    if task.keep_records or task.storage:
         store.keep_traces(directory, scenario, task.traces)
     else:
         _keep_series(directory, task)
@@ -561,11 +601,15 @@ def _run_in(directory: Path, task: Task, watch: Watch) -> Done:
         for name in ("wall_s", "start_s", "user_s", "system_s", "memory_bytes")
     }
     store.write_json(directory / store.COST, cost)
+    if task.storage:
+        about = archive.keep(task.storage, f"{task.key}.tar.gz", pack(directory))
+        _keep_series(directory, task)
+        store.write_json(directory / archive.ARCHIVE, about)
     return Done(task.key, entry, cost)
 
 
 def _keep_series(directory: Path, task: Task) -> None:
-    """Of all that a run has left, keep what happened over time, on one grid."""
+    """Of all the records that a run has left, keep what happened over time, on one grid."""
     stored = store.StoredRun(
         directory,
         task.scenario,
@@ -573,8 +617,11 @@ def _keep_series(directory: Path, task: Task) -> None:
         task.traces,
     )
     found = stored.series()
-    for file in directory.iterdir():
-        file.unlink()
+    for each in directory.iterdir():
+        if each.is_dir():
+            shutil.rmtree(each)
+        elif each.name not in store.DOCUMENTS:
+            each.unlink()
     series.write(found, directory / store.SERIES)
 
 
@@ -598,9 +645,9 @@ def _program_figures(
 def own_cpu() -> Iterator[int]:
     """A CPU for one run, locked against other runs, of this process and of others.
 
-    With more runs than CPUs, the further ones share them.
+    With more runs than CPUs, the further ones share them. Machines may share a cache.
     """
-    directory = doctor.cache_dir() / "cpu"
+    directory = doctor.cache_dir() / "cpu" / platform.node()
     directory.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
         for cpu in cpus():

@@ -172,7 +172,7 @@ def test_a_figure_that_fails_does_not_stop_the_others(monkeypatch: pytest.Monkey
         done.append(published.name)
         return reproduced()
 
-    monkeypatch.setattr(cli, "_builds", lambda: (KERNEL, GUEST))
+    monkeypatch.setattr(cli, "_builds", lambda _cluster: (KERNEL, GUEST))
     monkeypatch.setattr(reproduce, "run", run_one)
     result = CliRunner().invoke(cli.cli, ["papers", "run", "yang2014", "--quick"])
     assert result.exit_code == 1

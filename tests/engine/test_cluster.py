@@ -1,0 +1,452 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs on a cluster: several worker processes on this machine, some of which do not survive."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mptcplab import cluster, kernel, scheduler, store, sweep, work
+from mptcplab.cluster import OnCluster
+from mptcplab.engine import RunCancelledError
+from mptcplab.errors import InputError, MachineError, MptcplabError
+from mptcplab.guest import Guest
+from mptcplab.kernel import KernelBuild
+from mptcplab.store import COST, Store
+from mptcplab.work import Done, Task
+from tests.cli.test_cli import mptcplab
+from tests.engine.test_own_scheduler import SCHEDULER
+from tests.vocabulary import request_of
+
+dask = pytest.importorskip("dask")
+distributed = pytest.importorskip("distributed")
+
+PATHS = ("a:10mbit,10ms", "b:5mbit,20ms")
+TRACE = "time_s,rate_mbit\n0,10\n0.2,5\n0.4,8\n"
+# A scheduler that is fit for two subflows, and nothing else.
+OWN = SCHEDULER.format(body="", hook="faulty_next_segment")
+# What a worker says of itself when it is told that its machine has no iproute2.
+WITHOUT_IP = """
+from mptcplab import doctor
+doctor._CHECKS["ip"] = lambda: doctor.Check(
+    "ip", False, "missing", "apt-get install iproute2", packages=("iproute2",)
+)
+"""
+
+pytestmark = [
+    pytest.mark.kernel,
+    # Dask's own: a worker that is killed leaves its sockets to the garbage collector
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+
+@contextmanager
+def workers(cache: Path, count: int = 2, preload: str = "") -> Iterator[Any]:
+    """A cluster of processes with a cache of their own, as other machines have; each has a thread.
+
+    Those that come later, and the last one if there are several, do what `preload` says first.
+    """
+    file = cache / "preload.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(preload)
+    options = {
+        "host": "127.0.0.1",
+        "nthreads": 1,
+        "env": {"XDG_CACHE_HOME": str(cache)},
+        "local_directory": str(cache),
+    }
+    usual = {"cls": distributed.Nanny, "options": options}
+    prepared = {"cls": distributed.Nanny, "options": options | {"preload": [str(file)]}}
+    spec = {number: prepared if 0 < number == count - 1 else usual for number in range(count)}
+    scheduler = {
+        "cls": distributed.Scheduler,
+        "options": {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"},
+    }
+    # a worker that takes long to start again, since the machine is busy, is not given up
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),
+        distributed.SpecCluster(spec, scheduler=scheduler, worker=prepared) as started,
+    ):
+        yield started
+
+
+@contextmanager
+def connected(to: Any, told: Callable[[str], None] = lambda _line: None) -> Iterator[OnCluster]:
+    on = OnCluster(to.scheduler_address, told)
+    try:
+        yield on
+    finally:
+        on.shutdown(cancel_futures=True)
+
+
+@pytest.fixture
+def tasks(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> Callable[..., list[Task]]:
+    """Tasks whose runs differ in nothing but their seed; they go to the store `out`."""
+
+    def make(count: int, out: str = "out", duration: str = "500ms", **flags: Any) -> list[Task]:
+        request = request_of(
+            *flags.pop("paths", PATHS), duration=duration, repeat=str(count), **flags
+        )
+        modules = {
+            name: kernel.module(lab_kernel, file, quiet=True).path
+            for name, file in request.sources.items()
+        }
+        Store(tmp_path / out)
+        return [
+            work.task(
+                item,
+                lab_kernel,
+                lab_guest,
+                modules=modules,
+                traces=request.traces,
+                out=tmp_path / out,
+            )
+            for item in request.runs()
+        ]
+
+    return make
+
+
+def done_by(
+    on: OnCluster, tasks: Sequence[Task], ended: Callable[[int], None] = lambda _count: None
+) -> list[Done]:
+    """What became of the tasks, in their order; `ended` is told how many have."""
+    found: dict[int, Done] = {}
+    for each in work.performed(tasks, on, threading.Event()):
+        if each is not None:
+            found[each[0]] = each[1]
+            ended(len(found))
+    return [found[number] for number in range(len(tasks))]
+
+
+def made_here(tasks: Sequence[Task]) -> list[Done]:
+    return [work.perform(task) for task in tasks]
+
+
+def files(task: Task) -> dict[str, bytes]:
+    """All that a store keeps of the run of a task, without what it has cost."""
+    assert task.out is not None
+    return contents(Store(task.out).directory(task.key))
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {
+        str(file.relative_to(directory)): file.read_bytes()
+        for file in directory.rglob("*")
+        if file.is_file() and file.name != COST
+    }
+
+
+def assert_same(there: Sequence[Task], here: Sequence[Task]) -> None:
+    for one, other in zip(there, here, strict=True):
+        assert one.key == other.key
+        assert files(one).keys() == files(other).keys()
+        for name, content in files(other).items():
+            assert files(one)[name] == content, f"{name} of run {one.key}"
+
+
+def kernels_of(pid: int) -> list[int]:
+    """The processes of runs below a process: each run is the leader of a session."""
+    found = []
+    for child in _children(pid):
+        if os.getsid(child) == child and child != pid:
+            found.append(child)
+        found += kernels_of(child)
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    found = []
+    for thread in Path(f"/proc/{pid}/task").glob("*"):
+        try:
+            found += [int(word) for word in (thread / "children").read_text().split()]
+        except OSError:
+            continue
+    return found
+
+
+def wait_for(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
+    """What a condition gives as soon as it holds; the time is for machines that are busy."""
+    until = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < until, "it did not happen"
+        time.sleep(0.005)
+    return found
+
+
+def test_what_a_worker_that_is_killed_was_at_is_done_again_and_nothing_differs(
+    tasks: Callable[..., list[Task]], tmp_path: Path
+) -> None:
+    there, here = tasks(8, "there"), tasks(8, "here")
+
+    with workers(tmp_path / "cache") as started, connected(started) as on:
+        pids = [started.workers[number].pid for number in (0, 1)]
+
+        def kill(count: int) -> None:
+            if count == 2:
+                (running, *_) = wait_for(lambda: kernels_of(pids[0]))
+                os.kill(pids[0], signal.SIGKILL)
+                wait_for(lambda: not Path(f"/proc/{running}").exists())
+
+        done = done_by(on, there, kill)
+        assert started.workers[0].pid != pids[0]
+    made_here(here)
+    assert [each.entry["status"] for each in done] == ["ok"] * 8
+    assert_same(there, here)
+
+
+def test_a_sweep_is_the_same_on_a_cluster_that_loses_a_worker(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    paths = [{"name": "a", "rate": "10mbit", "delay": "{delay}ms"}]
+    paths += [{"name": "b", "rate": "5mbit", "delay": "20ms"}]
+    load = {"kind": "bulk", "duration": "300ms"}
+    table = {
+        "scenario": {"path": paths, "scheduler": "{scheduler}", "workload": load},
+        "grid": {"scheduler": ["default", "roundrobin"], "delay": [5, 10, 20]},
+        "repeat": 2,
+    }
+    given = sweep.from_table(table, "the sweep", tmp_path)
+    planned = sweep.plan(given, scheduler.known(), lab_kernel, lab_guest)
+    there, here = Store(tmp_path / "there"), Store(tmp_path / "here")
+    with workers(tmp_path / "cache") as started, connected(started) as on:
+        pid, killed = started.workers[1].pid, False
+
+        def kill(standing: sweep.Standing) -> None:
+            nonlocal killed
+            if standing.ended >= 3 and not killed:
+                wait_for(lambda: kernels_of(pid))
+                os.kill(pid, signal.SIGKILL)
+                killed = True
+
+        outcome = sweep.run(planned, there, sweep.How(), show=kill, workers=on)
+    assert killed
+    assert (outcome.total, outcome.made, outcome.reasons) == (12, 12, {})
+    sweep.run(planned, here, sweep.How())
+    assert sorted(there.keys()) == sorted(here.keys()) == sorted(planned.runs)
+    for key in planned.runs:
+        one, other = contents(there.directory(key)), contents(here.directory(key))
+        assert one.keys() == other.keys()
+        assert [name for name in one if one[name] != other[name]] == []
+
+
+def test_modules_and_traces_travel_and_keep_their_names(
+    tasks: Callable[..., list[Task]], tmp_path: Path
+) -> None:
+    (tmp_path / "faulty.c").write_text(OWN)
+    (tmp_path / "drive.csv").write_text(TRACE)
+    flags = {
+        "paths": (f"a:trace={tmp_path / 'drive.csv'},delay=10ms", PATHS[1]),
+        "scheduler": str(tmp_path / "faulty.c"),
+    }
+    there, here = tasks(2, "there", **flags), tasks(2, "here", **flags)
+    with workers(tmp_path / "cache", count=1) as started, connected(started) as on:
+        done = done_by(on, there)
+    assert [(each.entry["status"], each.entry.get("reason")) for each in done] == [("ok", None)] * 2
+    made_here(here)
+    assert_same(there, here)
+    assert "traces/drive.csv" in files(there[0])
+    # kernel, guest, module and trace, each once
+    assert len(list((tmp_path / "cache" / "mptcplab" / "artefacts").iterdir())) == 4
+
+
+def test_workers_that_are_retired_or_come_later_change_nothing(
+    tasks: Callable[..., list[Task]], tmp_path: Path
+) -> None:
+    there, here = tasks(6, "there"), tasks(6, "here")
+
+    with workers(tmp_path / "cache") as started, connected(started) as on:
+        first = started.workers[0].worker_address
+
+        def retire(count: int) -> None:
+            if count == 2:
+                with distributed.Client(started, set_as_default=False) as client:
+                    client.retire_workers([first])
+                    started.scale(3)
+
+        done = done_by(on, there, retire)
+    made_here(here)
+    assert [each.entry["status"] for each in done] == ["ok"] * 6
+    assert_same(there, here)
+
+
+def test_a_cluster_that_starts_with_nothing_grows_with_what_is_to_do(
+    tasks: Callable[..., list[Task]], tmp_path: Path
+) -> None:
+    told: list[str] = []
+    # 40 runs of the half second that Dask takes for granted, and two that it wants to wait at most
+    with workers(tmp_path / "cache", count=0) as started, connected(started, told.append) as on:
+        started.adapt(minimum=0, maximum=2, target_duration="2s", interval="200ms")
+        most = 0
+
+        def count_workers(_count: int) -> None:
+            nonlocal most
+            most = max(most, len(started.workers))
+
+        done = done_by(on, tasks(40, duration="100ms"), count_workers)
+    assert [each.entry["status"] for each in done] == ["ok"] * 40
+    assert told == ["the cluster has no worker; waiting for one"]
+    assert most == 2
+
+
+def test_cancelling_ends_the_kernels_and_leaves_the_workers(
+    tasks: Callable[..., list[Task]], tmp_path: Path
+) -> None:
+    # hours of virtual time: it does not end by itself meanwhile
+    long = tasks(4, duration="3600s")
+    cancel = threading.Event()
+    with workers(tmp_path / "cache") as started:
+        pids = [started.workers[number].pid for number in (0, 1)]
+
+        def both_run() -> None:
+            wait_for(lambda: all(kernels_of(pid) for pid in pids))
+            cancel.set()
+
+        with connected(started) as on:
+            threading.Thread(target=both_run).start()
+            with pytest.raises(RunCancelledError):
+                list(work.performed(long, on, cancel))
+        wait_for(lambda: not any(kernels_of(pid) for pid in pids))
+        # where a run was made
+        wait_for(
+            lambda: (
+                not any(
+                    name.startswith("mptcplab-")
+                    for _, directories, _ in os.walk(tmp_path / "cache")
+                    for name in directories
+                )
+            )
+        )
+        assert [started.workers[number].pid for number in (0, 1)] == pids
+        # and they are as good as before
+        with connected(started) as on:
+            (done,) = done_by(on, tasks(1))
+        assert done.entry["status"] == "ok"
+    assert not list((tmp_path / "out" / "runs").glob(".*"))
+
+
+def test_a_task_that_kills_its_worker_again_and_again_is_a_failed_run(
+    tasks: Callable[..., list[Task]], tmp_path: Path
+) -> None:
+    (task,) = tasks(1)
+    deadly = lambda _task, _watch: os.kill(os.getpid(), signal.SIGKILL)  # noqa: E731, RUF100
+    with workers(tmp_path / "cache", count=1) as started, connected(started) as on:
+        done: Any = on.submit(deadly, task).result(timeout=120)
+    assert done.entry["status"] == "failed"
+    assert done.entry["reason"].startswith("the worker that made it died, 4 times, the last one")
+
+
+def test_unfit_workers_are_named_with_what_they_lack(tmp_path: Path) -> None:
+    with workers(tmp_path / "cache", preload=WITHOUT_IP) as started:
+        with pytest.raises(MachineError) as error:
+            OnCluster(started.scheduler_address, lambda _line: None)
+        unfit = started.workers[1].worker_address
+    lines = str(error.value).splitlines()
+    assert lines == [
+        "mptcplab: 1 of the 2 workers of the cluster cannot make runs",
+        f"  {unfit}: ip: missing",
+        "  to mend it: apt-get install iproute2",
+    ]
+
+
+def test_an_unfit_worker_that_comes_later_is_sent_away(
+    tasks: Callable[..., list[Task]], tmp_path: Path
+) -> None:
+    told: list[str] = []
+    with (
+        workers(tmp_path / "cache", count=1, preload=WITHOUT_IP) as started,
+        connected(started, told.append) as on,
+    ):
+
+        def more(count: int) -> None:
+            if count == 1:
+                started.scale(2)
+                wait_for(lambda: told)
+
+        done = done_by(on, tasks(4), more)
+    assert [each.entry["status"] for each in done] == ["ok"] * 4
+    (line,) = told
+    assert line.startswith("worker tcp://127.0.0.1:")
+    assert line.endswith(" is left out: ip: missing\n  to mend it: apt-get install iproute2")
+
+
+def test_a_file_that_was_changed_on_a_worker_is_not_used(
+    tasks: Callable[..., list[Task]], tmp_path: Path
+) -> None:
+    with workers(tmp_path / "cache", count=1) as started:
+        with connected(started) as on:
+            done_by(on, tasks(1))
+            for file in (tmp_path / "cache" / "mptcplab" / "artefacts").iterdir():
+                file.write_bytes(file.read_bytes()[:-1] + b"?")
+            with pytest.raises(MachineError) as error:
+                done_by(on, tasks(2))
+        assert "no worker of the cluster is left that can make runs\n  tcp://" in str(error.value)
+        assert "is not what was sent: its SHA-256 is" in str(error.value)
+
+
+def test_records_are_kept_on_shared_storage_and_fetched(
+    tasks: Callable[..., list[Task]], tmp_path: Path
+) -> None:
+    there, here = tasks(2, "there"), tasks(2, "here")
+    storage = tmp_path / "share" / "runs"
+    with workers(tmp_path / "cache", count=1) as started, connected(started) as on:
+        done = done_by(on, [replace(task, storage=f"file://{storage}") for task in there])
+    assert [each.entry["status"] for each in done] == ["ok"] * 2
+    assert sorted(file.name for file in storage.iterdir()) == sorted(
+        f"{task.key}.tar.gz" for task in there
+    )
+    kept = {"archive.json", "build.json", "result.json", "scenario.json", "series.parquet"}
+    assert [files(task).keys() for task in there] == [kept] * 2
+
+    runs = Store(tmp_path / "there")
+    with pytest.raises(
+        MptcplabError, match=r"kept at file://.*; to have them here: mptcplab results fetch"
+    ):
+        store.read_run(runs.directory(there[0].key))
+    fetched = mptcplab("results", "fetch", "--out", str(tmp_path / "there"))
+    assert (fetched.stdout, fetched.stderr) == ("records of 2 runs fetched\n", "")
+    made_here(here)
+    assert_same(there, here)
+
+
+@pytest.mark.parametrize("address", ["here", "tcp://host", "http://host:1", "none.json"])
+def test_what_is_no_address_is_told(address: str) -> None:
+    with pytest.raises(InputError, match=r"accepted is tcp://HOST:PORT, tls://HOST:PORT or"):
+        OnCluster(address, lambda _line: None)
+
+
+def test_a_scheduler_that_is_not_there_or_goes_away_is_told(
+    tasks: Callable[..., list[Task]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "_CONNECT_S", 1.0)
+    with pytest.raises(MptcplabError, match=r"--cluster tcp://127.0.0.1:1: "):
+        OnCluster("tcp://127.0.0.1:1", lambda _line: None)
+
+    monkeypatch.setattr(cluster, "_CONNECT_S", 60.0)
+    file = tmp_path / "scheduler.json"
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0"]
+    command += ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
+    scheduler = subprocess.Popen([*command, "--scheduler-file", str(file)], stderr=subprocess.PIPE)
+    try:
+        wait_for(lambda: file.exists() and file.stat().st_size)
+        on = OnCluster(str(file), lambda _line: None)
+        future = on.submit(work.perform, tasks(1)[0])
+        scheduler.kill()
+        with pytest.raises(MptcplabError, match="connection to the cluster's scheduler is lost"):
+            future.result(timeout=120)
+        on.shutdown(cancel_futures=True)
+    finally:
+        scheduler.kill()
+        scheduler.communicate()

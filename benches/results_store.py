@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import shutil
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -79,4 +78,4 @@ def timed(what: str, do: Callable[[], Any]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

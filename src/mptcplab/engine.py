@@ -433,7 +433,7 @@ def _kill_session(process: subprocess.Popen[bytes]) -> None:
 
 def _session(leader: int) -> list[int]:
     """The processes of a session. Each run is a session of its own."""
-    return list(_session_cpu_s(leader))
+    return [pid for pid, _stat in _processes(leader)]
 
 
 def _session_cpu_s(leader: int) -> dict[int, float]:
@@ -447,7 +447,7 @@ def _waits_for_a_cpu(leader: int) -> bool:
     return any(stat[0] == b"R" for _pid, stat in _processes(leader))
 
 
-def _session(leader: int) -> Iterator[tuple[int, list[bytes]]]:
+def _processes(leader: int) -> Iterator[tuple[int, list[bytes]]]:
     """The processes of a session, and of each what its stat file has, from the state (0) on."""
     # without Path, since all processes of the machine are looked at after every run
     for name in os.listdir("/proc"):

@@ -331,7 +331,7 @@ class _Page:
             button, place = "", ""
             if has_series(run):
                 identity = self.attach(f"run-{number}-{index}", _run_data(run))
-                label = f"{entry['scheduler'] or what}, seed {entry['seed']}, over time"
+                label = f"open {entry['scheduler'] or what}, seed {entry['seed']}, over time"
                 button = (
                     f'<button data-run="{identity}" aria-expanded="false" '
                     f'aria-label="{_escape(label)}" disabled>open</button>'

@@ -169,6 +169,8 @@
 
   function toggled(button, open) {
     button.textContent = open ? "close" : "open";
+    const label = button.getAttribute("aria-label");
+    button.setAttribute("aria-label", label.replace(/^\w+/, button.textContent));
     button.setAttribute("aria-expanded", open);
   }
 

@@ -233,7 +233,7 @@ def compare(
             wanted,
             built,
             program,
-            Store(Path(fspath(out))),
+            Path(fspath(out)),
             baseline=baseline,
             jobs=jobs or len(work.cpus()),
             workers=workers,

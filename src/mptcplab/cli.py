@@ -1230,7 +1230,7 @@ def _execute(request: Request, options: dict[str, Any], *, baseline: bool) -> No
             request,
             lab_kernel,
             lab_guest,
-            Store(out),
+            out,
             baseline=baseline,
             jobs=options["jobs"],
             workers=workers,

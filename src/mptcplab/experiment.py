@@ -95,7 +95,7 @@ def compare(
     request: Request,
     built: KernelBuild,
     guest: Guest,
-    out: Store,
+    out: Path,
     *,
     baseline: bool = True,
     jobs: int,
@@ -108,12 +108,14 @@ def compare(
 ) -> Document:
     """Make all runs of a request, and its baselines; gives the document, which `out` has, too."""
     alone = baselines(request) if baseline else []
+    # before anything is written: a scheduler may not compile
+    own = modules(request, built)
     entries = run_all(
         [*alone, *request.runs()],
         built,
         guest,
-        out,
-        modules=modules(request, built),
+        Store(out),
+        modules=own,
         traces=request.traces,
         jobs=jobs,
         workers=workers,
@@ -126,7 +128,7 @@ def compare(
     document = report.document(
         entries[len(alone) :], entries[: len(alone)], builds(built, guest), request.base
     )
-    write_json(out.out / DOCUMENT, document)
+    write_json(out / DOCUMENT, document)
     return document
 
 

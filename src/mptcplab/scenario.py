@@ -781,7 +781,7 @@ def _request(
     connections: tuple[Connection, ...] = ()
     if literal.connection:
         connections = _connections(literal, load, known, folder, sources, mistakes)
-        asked = {each.scheduler or schedulers[0] for each in connections if schedulers}
+        asked = {each.scheduler or other for each in connections for other in schedulers}
         if flags.trace and connections and all(c.name == scheduler.DEFAULT for c in asked):
             message = "no connection has a scheduler whose decisions are recorded; default has none"
             mistakes.add(("trace",), message)

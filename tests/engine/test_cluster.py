@@ -222,14 +222,14 @@ def test_a_sweep_is_the_same_on_a_cluster_that_loses_a_worker(
     planned = sweep.plan(given, scheduler.known(), lab_kernel, lab_guest)
     there, here = Store(tmp_path / "there"), Store(tmp_path / "here")
     with workers(tmp_path / "cache") as started, connected(started) as on:
-        pid, killed = started.workers[1].pid, False
+        killed = 0
 
         def kill(standing: sweep.Standing) -> None:
             nonlocal killed
-            if standing.ended >= 3 and not killed:
-                wait_for(lambda: kernels_of(pid))
-                os.kill(pid, signal.SIGKILL)
-                killed = True
+            busy = [each.pid for each in started.workers.values() if kernels_of(each.pid)]
+            # in the middle of a run, and of the sweep
+            if standing.ended < standing.total and not killed and busy:
+                os.kill(killed := busy[-1], signal.SIGKILL)
 
         outcome = sweep.run(planned, there, sweep.How(), show=kill, workers=on)
     assert killed

@@ -26,7 +26,7 @@ from mptcplab import bench, doctor, experiment, guest, kernel
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.mistakes import first_of
 
-_ROUNDS, _GROWTH_ROUNDS = 5, 3
+_ROUNDS = 3
 _DURATION, _QUICK_DURATION = "20s", "2s"
 
 
@@ -34,13 +34,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benches", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--docs", type=Path, metavar="PAGE", help="write all into this page")
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        choices=range(1, 100),
+        default=_ROUNDS,
+        metavar="N",
+        help=f"how often each thing is measured, in turn with the others  [{_ROUNDS}]",
+    )
     parser.add_argument("--quick", action="store_true", help="once, and less of it: only to try")
     parser.add_argument(
         "--data", type=Path, metavar="FILE", help="do not measure, show what this file has"
     )
     options = parser.parse_args(arguments)
     try:
-        measured = read(options.data) if options.data else measure(quick=options.quick)
+        measured = (
+            read(options.data) if options.data else measure(options.rounds, quick=options.quick)
+        )
         if options.docs:
             for file in page.write(measured, options.docs):
                 print(f"written: {file}")
@@ -69,8 +79,9 @@ def read(file: Path) -> Measured:
         raise InputError([Problem(str(file), key, "", message)]) from error
 
 
-def measure(*, quick: bool) -> Measured:
+def measure(rounds: int, *, quick: bool) -> Measured:
     """All of it. Raises MptcplabError."""
+    rounds = 1 if quick else rounds
     doctor.require(*doctor.RUN_CHECKS)
     builds = kernel.build(), guest.build()
     machine = machine_here()
@@ -78,14 +89,12 @@ def measure(*, quick: bool) -> Measured:
         lab = Lab(*builds, Path(directory))
         contenders, ns3_start_cpu_s = others.measure(
             lab,
-            rounds=1 if quick else _ROUNDS,
+            rounds=rounds,
             duration=_QUICK_DURATION if quick else _DURATION,
             say=_say,
         )
-        series = growth.measure(
-            lab, growth.growths(quick), rounds=1 if quick else _GROWTH_ROUNDS, say=_say
-        )
-    figures = bench.run(*builds, repeat=1 if quick else _ROUNDS, say=_say, cancel=threading.Event())
+        series = growth.measure(lab, growth.growths(quick), rounds=rounds, say=_say)
+    figures = bench.run(*builds, repeat=rounds, say=_say, cancel=threading.Event())
     return Measured(
         quick=quick,
         machine=machine,

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 
 from mptcplab import engine, plan, records
 from mptcplab.engine import Outcome
@@ -76,3 +79,14 @@ def request_of(*paths: str, **flags: Any) -> Request:
 def scenario_of(*paths: str, **flags: Any) -> Scenario:
     """The one run that these flags describe."""
     return request_of(*paths, **flags).runs()[0]
+
+
+def in_mount_namespace(script: str) -> subprocess.CompletedProcess[str]:
+    """What a shell did in a mount namespace of its own; skips the test if none can be made here."""
+    command = ["unshare", "--mount", "--map-root-user", "sh", "-c"]
+    if os.geteuid() == 0:
+        command.remove("--map-root-user")
+    allowed = subprocess.run([*command, "true"], capture_output=True, check=False)
+    if allowed.returncode:
+        pytest.skip("no mount namespace can be made here")
+    return subprocess.run([*command, script], capture_output=True, text=True, check=False)

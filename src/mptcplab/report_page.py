@@ -18,6 +18,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import resources
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,8 @@ _HEAT = "Cividis"  # the same to people with any colour vision
 _PERCENT = 95
 
 _Json = dict[str, Any]
+# Of a part of a run: the head, what a value is divided by, and the value of its entry.
+_Column = tuple[str, float, Callable[[Mapping[str, Any]], float | None]]
 
 
 def page(
@@ -229,40 +232,43 @@ class _Page:
 
     def connection_tables(self, group: Group) -> Iterator[str]:
         """What each of several connections had, and what became of the links that they share."""
-        heads = ("Scheduler", "Connection", "How", *(head for head, *_ in _OF_CONNECTIONS))
+        yield from self._parts_table(
+            group,
+            "connections",
+            ("Connection", "How"),
+            lambda one: (one["name"], how(one)),
+            _OF_CONNECTIONS,
+        )
+        yield from self._parts_table(
+            group, "links", ("Link",), lambda one: (f"{one['name']} {one['direction']}",), _OF_LINKS
+        )
+
+    def _parts_table(
+        self,
+        group: Group,
+        parts: str,
+        what: Sequence[str],
+        texts: Callable[[Mapping[str, Any]], Sequence[str]],
+        columns: Sequence[_Column],
+    ) -> Iterator[str]:
+        """A table of the `parts` of runs, if they have any: a row for each with each scheduler."""
         rows = []
         for scheduler, runs in compared(group.entries()).items():
             good = ended_well(runs)
-            for index, first in enumerate(good[0].get("connections", ()) if good else ()):
-                mine = [run["connections"][index] for run in good]
+            for index, first in enumerate(good[0].get(parts, ()) if good else ()):
+                mine = [run[parts][index] for run in good]
+                names = "".join(f'<td class="text">{_escape(text)}</td>' for text in texts(first))
                 cells = "".join(
                     _cell([None if (v := value(one)) is None else v / scale for one in mine])
-                    for _, scale, value in _OF_CONNECTIONS
+                    for _, scale, value in columns
                 )
                 rows.append(
                     f'<tr data-scheduler="{_escape(scheduler)}"><td>{self.name(scheduler)}</td>'
-                    f'<td class="text">{_escape(first["name"])}</td>'
-                    f'<td class="text">{_escape(how(first))}</td>{cells}</tr>'
+                    f"{names}{cells}</tr>"
                 )
         if rows:
-            yield _table("Connections", heads, rows, texts=3)
-        heads = ("Scheduler", "Link", *(head for head, *_ in _OF_LINKS))
-        rows = []
-        for scheduler, runs in compared(group.entries()).items():
-            good = ended_well(runs)
-            for index, first in enumerate(good[0].get("links", ()) if good else ()):
-                mine = [run["links"][index] for run in good]
-                cells = "".join(
-                    _cell([None if one[key] is None else one[key] / scale for one in mine])
-                    for _, scale, key in _OF_LINKS
-                )
-                rows.append(
-                    f'<tr data-scheduler="{_escape(scheduler)}"><td>{self.name(scheduler)}</td>'
-                    f'<td class="text">{_escape(first["name"])} {first["direction"]}</td>'
-                    f"{cells}</tr>"
-                )
-        if rows:
-            yield _table("Links", heads, rows, texts=2)
+            heads = ("Scheduler", *what, *(head for head, *_ in columns))
+            yield _table(parts.capitalize(), heads, rows, texts=1 + len(what))
 
     def difference_tables(self, group: Group) -> str:
         """How schedulers differ on the same seeds: of the first figure all pairs, else from one."""
@@ -485,8 +491,7 @@ def _cell(values: Sequence[float | None]) -> str:
     return f'<td title="{_spread(over)}">{over.median:.4g}{interval}</td>'
 
 
-# Of a connection: the head, what a value is divided by, and the value of its entry.
-_OF_CONNECTIONS: tuple[tuple[str, float, Callable[[Mapping[str, Any]], float | None]], ...] = (
+_OF_CONNECTIONS: Sequence[_Column] = (
     ("Goodput<br><small>Mbit/s</small>", 1e6, lambda one: one["goodput_bps"]),
     (
         "Goodput in the common time<br><small>Mbit/s</small>",
@@ -497,11 +502,11 @@ _OF_CONNECTIONS: tuple[tuple[str, float, Callable[[Mapping[str, Any]], float | N
     ("Taken over after<br><small>s</small>", 1, lambda one: one["takeover_s"]),
     ("Retransmitted packets", 1, lambda one: one["metrics"]["retransmitted_packets"]),
 )
-_OF_LINKS = (
-    ("Carried<br><small>Mbit/s</small>", 1e6, "carried_bps"),
-    ("Utilisation<br><small>%</small>", 0.01, "utilisation"),
-    ("Queueing delay, mean<br><small>ms</small>", 1.0, "queue_delay_ms_mean"),
-    ("Dropped by the queue<br><small>packets</small>", 1.0, "queue_dropped_packets"),
+_OF_LINKS: Sequence[_Column] = (
+    ("Carried<br><small>Mbit/s</small>", 1e6, itemgetter("carried_bps")),
+    ("Utilisation<br><small>%</small>", 0.01, itemgetter("utilisation")),
+    ("Queueing delay, mean<br><small>ms</small>", 1.0, itemgetter("queue_delay_ms_mean")),
+    ("Dropped by the queue<br><small>packets</small>", 1.0, itemgetter("queue_dropped_packets")),
 )
 
 

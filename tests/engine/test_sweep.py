@@ -24,6 +24,7 @@ from mptcplab import explain, index, store
 from mptcplab.errors import MptcplabError
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
+from tests.vocabulary import in_mount_namespace
 
 SWEEP = """
 repeat = {seeds}
@@ -207,13 +208,7 @@ def test_a_full_disk_stops_it_and_it_goes_on_with_more_room(
         f" ls {mount}/out/runs | wc -l; ls {mount}/out/failed 2>/dev/null | wc -l;"
         f" mount -o remount,size=1g {mount}; {again}; echo status $?; ls {mount}/out/runs | wc -l"
     )
-    command = ["unshare", "--mount", "--map-root-user", "sh", "-c", inside]
-    if os.geteuid() == 0:
-        command.remove("--map-root-user")
-    allowed = subprocess.run([*command[:-2], "-c", "true"], capture_output=True, check=False)
-    if allowed.returncode:
-        pytest.skip("no mount namespace can be made here")
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = in_mount_namespace(inside)
     assert "Traceback" not in done.stderr, done.stderr
     assert re.search(r"no space left on the disk of .*the same command goes on", done.stderr), done
     numbers = [int(line) for line in done.stdout.splitlines() if line.strip().isdigit()]

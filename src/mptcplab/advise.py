@@ -21,12 +21,12 @@ from pathlib import Path
 
 from mptcplab import congestion, experiment, scheduler, store
 from mptcplab.engine import Limits
+from mptcplab.entries import Entry
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.goals import Goal, Name, goals
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
 from mptcplab.ranking import Ranking, Values, rank
-from mptcplab.report import Entry
 from mptcplab.scenario import Request, Scenario
 from mptcplab.scheduler import Choice
 from mptcplab.store import Store

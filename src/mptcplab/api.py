@@ -34,8 +34,8 @@ from mptcplab import (
     work,
 )
 from mptcplab.engine import Limits
+from mptcplab.entries import Document, Entry
 from mptcplab.errors import InputError, MptcplabError, RunError
-from mptcplab.report import Document, Entry
 from mptcplab.scenario import Flags, Request, Scenario
 from mptcplab.store import Store
 from mptcplab.sweep import How

@@ -21,11 +21,12 @@ import numpy as np
 from mptcplab import sharing, timeline
 from mptcplab.engine import LINKS_SAMPLES
 from mptcplab.engine import read_samples as read_hosts
+from mptcplab.entries import Document, Entry, compared, ended_well
 from mptcplab.metrics import Goodput, goodput_series
 from mptcplab.palette import PATH_COLOURS, TOTAL_COLOUR, Style, styles
 from mptcplab.recorded import measured_way
 from mptcplab.records import read_links, read_samples
-from mptcplab.report import Document, Entry, best_first, compared, ended_well
+from mptcplab.report import best_first
 from mptcplab.scenario import LONGEST_NS, Scenario
 from mptcplab.scheduler import DEFAULT
 from mptcplab.units import format_time

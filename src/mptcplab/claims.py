@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from mptcplab.designs import Point
+from mptcplab.entries import Entry
 from mptcplab.errors import MptcplabError
 from mptcplab.formulas import BASICS, Formula, FormulaError, MissingError
 from mptcplab.papers import Claim, Experiment, Metric, Published
-from mptcplab.report import Entry
 
 _SEED = "seed"
 

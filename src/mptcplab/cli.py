@@ -44,6 +44,7 @@ from mptcplab import (
     doctor,
     drive_settings,
     engine,
+    entries,
     experiment,
     explain,
     guest,
@@ -73,8 +74,8 @@ from mptcplab import (
 )
 from mptcplab.collection import collect
 from mptcplab.engine import Limits, RunCancelledError, Watch
+from mptcplab.entries import Document, Entry
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.report import Document, Entry
 from mptcplab.scenario import Flags, Request, Scenario
 from mptcplab.store import DOCUMENT, Store
 from mptcplab.sweep import How
@@ -425,7 +426,7 @@ def _sweep(
     if as_json:
         click.echo(json.dumps(asdict(outcome) | {"schedulers": summary}, indent=1))
     else:
-        Console().print(sweep.summary_table(summary))
+        Console().print(report.sweep_table(summary))
         click.echo(sweep.closing(outcome, out))
     if outcome.reasons:
         sys.exit(MptcplabError.exit_status)
@@ -1284,7 +1285,7 @@ def _show_program(entry: Entry, request: Request, name: str, out: Path) -> int:
     if "no_figures" in entry:
         _say(f"no figures: {entry['no_figures']}")
     else:
-        document = report.document([entry], [], {}, request.base)
+        document = entries.document([entry], [], {}, request.base)
         Console(stderr=True).print(report.comparison_table(document))
     _say(f"run: {out / entry['directory']}")
     if entry["server_status"]:

@@ -17,11 +17,11 @@ from typing import Any, Literal, TypeGuard, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from mptcplab import report, store, units
+from mptcplab import store, units
+from mptcplab.entries import Entry, with_benefits
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.literal import NO_RATE_BPS
 from mptcplab.mistakes import first_of
-from mptcplab.report import Entry
 from mptcplab.scenario import Scenario
 from mptcplab.scheduler import Choice
 
@@ -307,9 +307,7 @@ def _with_benefits(
     base: Scenario, runs: Sequence[Found], baselines: Sequence[Found]
 ) -> tuple[Found, ...]:
     """The same runs, with what the document of a comparison adds to their figures."""
-    entries = report.with_benefits(
-        [run.entry for run in runs], [run.entry for run in baselines], base
-    )
+    entries = with_benefits([run.entry for run in runs], [run.entry for run in baselines], base)
     return tuple(replace(run, entry=entry) for entry, run in zip(entries, runs, strict=True))
 
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from mptcplab import cost, kernel, report, scheduler, trace, work
+from mptcplab import cost, kernel, scheduler, trace, work
 from mptcplab.engine import Limits
+from mptcplab.entries import Document, Entry, document
 from mptcplab.errors import MachineError, MptcplabError
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
-from mptcplab.report import Document, Entry
 from mptcplab.scenario import Request, Scenario
 from mptcplab.store import DOCUMENT, Store, write_json
 from mptcplab.work import InProcesses, InThreads, Workers, builds, cpus, measure, own_cpu, run
@@ -110,7 +110,7 @@ def compare(
     alone = baselines(request) if baseline else []
     # before anything is written: a scheduler may not compile
     own = modules(request, built)
-    entries = run_all(
+    made = run_all(
         [*alone, *request.runs()],
         built,
         guest,
@@ -125,11 +125,9 @@ def compare(
         ended=ended,
         cancel=cancel,
     )
-    document = report.document(
-        entries[len(alone) :], entries[: len(alone)], builds(built, guest), request.base
-    )
-    write_json(out / DOCUMENT, document)
-    return document
+    compared = document(made[len(alone) :], made[: len(alone)], builds(built, guest), request.base)
+    write_json(out / DOCUMENT, compared)
+    return compared
 
 
 def run_all(

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from mptcplab import store
 from mptcplab.application import APPLICATION_METRICS
+from mptcplab.entries import Entry
 from mptcplab.errors import MptcplabError
 from mptcplab.metrics import RUN_METRICS, aggregation_benefit
-from mptcplab.report import Entry
 from mptcplab.store import Store
 
 if TYPE_CHECKING:

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The report on some runs: a JSON document, and the table that is made from it.
+"""Tables: of a comparison, a sweep, and of what there is to choose from.
 
-The table takes the document, never a live run, so that it can be made again from what is stored.
+That of a comparison takes its document, never a live run, so that it can be made again from what
+is stored.
 """
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from rich.box import Box
@@ -17,19 +18,13 @@ from rich.table import Table
 from rich.text import Text
 
 from mptcplab import inference
-from mptcplab.application import APPLICATION_METRICS
 from mptcplab.congestion import CongestionControl
-from mptcplab.metrics import PATH_METRICS, RUN_METRICS, RunMetrics, aggregation_benefit
+from mptcplab.entries import Document, Entry, by_seed, compared, ended_well
 from mptcplab.presets import Preset
-from mptcplab.scenario import Scenario
 from mptcplab.scheduler import Parameter, Scheduler
-from mptcplab.schema import Value
 from mptcplab.units import format_time
+from mptcplab.views import DEFINED, MBIT, VIEWS, Column, View
 
-Entry = dict[str, Any]
-Document = dict[str, Any]
-
-_MBIT, _KIB = 1e6, 1024.0
 # A direction of a link that is used less carries acknowledgments.
 _WORTH_TELLING = 0.1
 # The columns of the presets' table that both directions share.
@@ -39,266 +34,15 @@ _SHARED_KEYS = ("delay", "loss", "queue")
 RULE = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 
 
-def run_entry(
-    scenario: Scenario,
-    *,
-    status: str,
-    reason: str | None = None,
-    virtual_s: float | None,
-    wall_s: float | None,
-    run_metrics: RunMetrics | None,
-    directory: str | None,
-) -> Entry:
-    """The part of the document on one run.
-
-    `status` is "ok" or "failed", and then `reason` says why; `directory` holds the files of the
-    run, relative to the directory of the report. All that a failed run has no figure for is
-    None. A run of plain TCP says so, and over which path.
-    """
-    none: dict[str, Value] = {metric.name: None for metric in (*RUN_METRICS, *APPLICATION_METRICS)}
-    if run_metrics is None:
-        run_metrics = RunMetrics(
-            metrics={},
-            paths=[
-                {**dict.fromkeys(metric.name for metric in PATH_METRICS), "name": path.name}
-                for path in scenario.paths
-            ],
-        )
-    entry: Entry = {
-        "scheduler": scenario.scheduler.label,
-        "cc": scenario.cc,
-        "seed": scenario.seed,
-    }
-    if scenario.transport == "tcp" and not scenario.connections:
-        entry |= {"transport": "tcp", "path": scenario.paths[0].name}
-    entry["status"] = status
-    if status != "ok":
-        entry["reason"] = reason
-    shared = {"connections": list(run_metrics.connections), "links": list(run_metrics.links)}
-    return entry | {
-        "virtual_s": virtual_s,
-        "wall_s": wall_s,
-        "data_packets": run_metrics.metrics.get("data_packets"),
-        "metrics": none | run_metrics.metrics,
-        "paths": [dict(path) for path in run_metrics.paths],
-        **{key: values for key, values in shared.items() if values},
-        "directory": directory,
-    }
-
-
-def document(
-    runs: Sequence[Entry], baselines: Sequence[Entry], build: Mapping[str, Any], scenario: Scenario
-) -> Document:
-    """The JSON document of a comparison, runs and baselines in the order they are given in.
-
-    Fills in the aggregation benefit of each run of bulk data that has, with its own congestion
-    control and seed, a baseline over each path of `scenario`, and tells what the seeds say
-    together. Only `wall_s` may differ between two documents of the same scenario.
-    """
-    runs = with_benefits(runs, baselines, scenario)
-    return {
-        "runs": runs,
-        "baselines": list(baselines),
-        "statistics": seed_statistics(runs, shown_metrics(scenario.workload.kind)),
-        "build": dict(build),
-        "scenario": scenario.model_dump(mode="json"),
-    }
-
-
-def with_benefits(
-    runs: Sequence[Entry], baselines: Sequence[Entry], scenario: Scenario
-) -> list[Entry]:
-    """The same runs with their aggregation benefit, None without the baselines for it."""
-    return [_with_benefit(run, baselines, scenario) for run in runs]
-
-
-def _with_benefit(run: Entry, baselines: Sequence[Entry], scenario: Scenario) -> Entry:
-    alone = {
-        baseline["path"]: baseline["metrics"]["goodput_bps"]
-        for baseline in baselines
-        if all(baseline[key] == run[key] for key in ("cc", "seed")) and baseline["status"] == "ok"
-    }
-    benefit = None
-    bulk = scenario.workload.kind == "bulk"
-    if bulk and run["status"] == "ok" and all(path.name in alone for path in scenario.paths):
-        benefit = aggregation_benefit(
-            run["metrics"]["goodput_bps"], [alone[path.name] for path in scenario.paths]
-        )
-    return run | {"metrics": run["metrics"] | {"aggregation_benefit": benefit}}
-
-
-def seed_statistics(runs: Sequence[Entry], metrics: Sequence[str]) -> dict[str, Any]:
-    """Of each of some metrics, that of each scheduler over its seeds, and all differences.
-
-    By the name of the metric; metrics that no run has are left out.
-    """
-    found: dict[str, Any] = {}
-    for metric in metrics:
-        values = by_seed(runs, metric)
-        summaries = {
-            scheduler: inference.summary(list(seeds.values()))
-            for scheduler, seeds in values.items()
-        }
-        if any(summaries.values()):
-            found[metric] = {
-                "schedulers": {name: each and asdict(each) for name, each in summaries.items()},
-                "differences": [
-                    {"of": second, "from": first, **asdict(each)}
-                    for (first, second), each in inference.differences(values).items()
-                ],
-            }
-    return found
-
-
-def by_seed(runs: Sequence[Entry], metric: str) -> dict[str, dict[int, Value]]:
-    """A metric of the runs that ended well, by scheduler and by seed."""
-    return {
-        scheduler: {run["seed"]: run["metrics"][metric] for run in ended_well(own)}
-        for scheduler, own in compared(runs).items()
-    }
-
-
-@dataclass(frozen=True)
-class _Column:
-    """A column of the table: its head, and a metric in some unit, with significant digits."""
-
-    head: str
-    metric: str
-    unit: float
-    digits: int
-
-
-@dataclass(frozen=True)
-class _View:
-    """What is shown of a kind of workload: columns to the left and right of the paths' shares.
-
-    The first one is what the kind is about, `text` how it reads in a line, and `less_is_better`
-    whether it is a time to wait.
-    """
-
-    left: tuple[_Column, ...]
-    right: tuple[_Column, ...]
-    notes: tuple[str, ...]
-    text: str
-    less_is_better: bool = False
-
-
-_GOODPUT = _Column("Goodput\n\nMbit/s", "goodput_bps", _MBIT, 4)
-_RETRANSMITTED = _Column("Retrans-\nmitted\npackets", "retransmitted_packets", 1, 1)
-_OFO_MEAN = _Column("Out of\norder\nmean KiB", "ofo_bytes_mean", _KIB, 3)
-_OFO_P99 = _Column("Out of\norder\np99 KiB", "ofo_bytes_p99", _KIB, 3)
-_OFO_NOTES = (
-    "Out of order: data waiting at the receiver for an earlier byte, mean and 99th",
-    "percentile over time. docs/metrics.md defines every figure.",
-)
-_DEFINED = "docs/metrics.md defines every figure."
-
-
-def _completion(what: str, note: str) -> _View:
-    def column(name: str, metric: str) -> _Column:
-        return _Column(f"{what}\n{name}\nms", f"completion_ms_{metric}", 1, 4)
-
-    return _View(
-        left=(column("median", "median"), column("p99", "p99"), column("longest", "max")),
-        right=(_OFO_MEAN, _RETRANSMITTED),
-        notes=(note, "mean over time of what waits at the receiver for an earlier byte.", _DEFINED),
-        text="median ms",
-        less_is_better=True,
-    )
-
-
-_DELAYS = (
-    _Column("Delay\nmean\nms", "delay_ms_mean", 1, 4),
-    _Column("Delay\nst. dev.\nms", "delay_ms_sd", 1, 3),
-    _Column("Delay\np99\nms", "delay_ms_p99", 1, 4),
-)
-_VIEWS = {
-    "bulk": _View(
-        left=(_GOODPUT, _Column("Aggre-\ngation\nbenefit", "aggregation_benefit", 1, 3)),
-        right=(_OFO_MEAN, _OFO_P99, _RETRANSMITTED),
-        notes=_OFO_NOTES,
-        text="Mbit/s",
-    ),
-    "program": _View(
-        left=(_GOODPUT,),
-        right=(_OFO_MEAN, _OFO_P99, _RETRANSMITTED),
-        notes=(
-            "Goodput: what arrived in order, over the time of the client's program.",
-            *_OFO_NOTES,
-        ),
-        text="Mbit/s",
-    ),
-    "transfers": _completion(
-        "Transfer",
-        "Transfer: time until its last byte has arrived, from when it was due. Out of order:",
-    ),
-    "requests": _completion(
-        "Response", "Response: time from when the request was due until it is there. Out of order:"
-    ),
-    "cbr": _View(
-        left=(*_DELAYS, _Column("Delay\nhighest\nms", "delay_ms_max", 1, 4)),
-        right=(_RETRANSMITTED,),
-        notes=("Delay: of a block, from when it is due until it has arrived.", _DEFINED),
-        text="ms mean delay",
-        less_is_better=True,
-    ),
-    "web": _View(
-        left=(
-            _Column("Page\nload\ns", "page_load_s", 1, 4),
-            _Column("Object\nmedian\nms", "completion_ms_median", 1, 4),
-            _Column("Object\np99\nms", "completion_ms_p99", 1, 4),
-        ),
-        right=(_RETRANSMITTED,),
-        notes=(
-            "Page load: until the last object has arrived. Object: from its request on.",
-            _DEFINED,
-        ),
-        text="s page load",
-        less_is_better=True,
-    ),
-    "video": _View(
-        left=(
-            _Column("Start-\nup\ns", "startup_s", 1, 3),
-            _Column("Stalls", "stalls", 1, 1),
-            _Column("Stalled\n\ns", "stall_s", 1, 3),
-            _Column("Bitrate\nmean\nMbit/s", "bitrate_bps", _MBIT, 3),
-            _Column("Switch-\nes", "switches", 1, 1),
-        ),
-        right=(_RETRANSMITTED,),
-        notes=(
-            "Stalls: how often, and for how long, the player had nothing to play after it began.",
-            f"Switches: changes of the bitrate. {_DEFINED}",
-        ),
-        text="s start-up",
-        less_is_better=True,
-    ),
-    "frames": _View(
-        left=(_Column("Frames\nin time\n%", "in_time", 0.01, 4), *_DELAYS),
-        right=(_RETRANSMITTED,),
-        notes=(
-            "In time: arrived before the deadline. Delay: of a frame, from when it is due until it",
-            f"has arrived. {_DEFINED}",
-        ),
-        text="% in time",
-    ),
-}
-
-
-def shown_metrics(kind: str) -> list[str]:
-    """What the table shows of a kind of workload; the first is what it is about."""
-    view = _VIEWS[kind]
-    return [column.metric for column in (*view.left, *view.right)]
-
-
 def headline(kind: str, entry: Entry) -> str:
     """What a run that ended well is about, in two words."""
     if "connections" in entry:
         fairness = entry["metrics"]["fairness"]
         index = "" if fairness is None else f", Jain's index {fairness:.4f}"
-        return f"{entry['metrics']['goodput_bps'] / _MBIT:.2f} Mbit/s{index}"
-    first = _VIEWS[kind].left[0]
+        return f"{entry['metrics']['goodput_bps'] / MBIT:.2f} Mbit/s{index}"
+    first = VIEWS[kind].left[0]
     value = entry["metrics"][first.metric]
-    return f"{'-' if value is None else f'{value / first.unit:.2f}'} {_VIEWS[kind].text}"
+    return f"{'-' if value is None else f'{value / first.unit:.2f}'} {VIEWS[kind].text}"
 
 
 def comparison_table(document: Document) -> Group:
@@ -310,7 +54,7 @@ def comparison_table(document: Document) -> Group:
     """
     if document["scenario"].get("connections"):
         return _connections_table(document)
-    view = _VIEWS[document["scenario"]["workload"]["kind"]]
+    view = VIEWS[document["scenario"]["workload"]["kind"]]
     table = Table(box=RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     several = len({run["cc"] for run in document["runs"]}) > 1
     table.add_column("Scheduler,\ncongestion\ncontrol" if several else "Scheduler", overflow="fold")
@@ -327,7 +71,7 @@ def comparison_table(document: Document) -> Group:
         if len(good) < len(runs):
             name += f"\n{len(good)} of {len(runs)} ok"
 
-        def shown(columns: Sequence[_Column], runs: Sequence[Entry] = good) -> list[str]:
+        def shown(columns: Sequence[Column], runs: Sequence[Entry] = good) -> list[str]:
             return [_of_runs(runs, column) for column in columns]
 
         table.add_row(name, *shown(view.left), _shares(good, share_width), *shown(view.right))
@@ -349,14 +93,14 @@ def best_first(document: Document) -> list[Figure]:
     That is the median of the first figure. Without schedulers that have no run that ended well,
     and without figures that nobody has.
     """
-    view = _VIEWS[document["scenario"]["workload"]["kind"]]
+    view = VIEWS[document["scenario"]["workload"]["kind"]]
     by_name = {
         scheduler: ended_well(runs)
         for scheduler, runs in compared(document["runs"]).items()
         if ended_well(runs)
     }
 
-    def values(column: _Column, runs: Sequence[Entry]) -> list[float]:
+    def values(column: Column, runs: Sequence[Entry]) -> list[float]:
         every = (run["metrics"][column.metric] for run in runs)
         return [value / column.unit for value in every if value is not None]
 
@@ -396,8 +140,8 @@ def _connections_table(document: Document) -> Group:
             table.add_row(
                 name if not index else "",
                 f"{first['name']}\n{how(first)}",
-                _spread([one["goodput_bps"] for one in mine], _MBIT, 4),
-                _spread([one["common_goodput_bps"] for one in mine], _MBIT, 4),
+                _spread([one["goodput_bps"] for one in mine], MBIT, 4),
+                _spread([one["common_goodput_bps"] for one in mine], MBIT, 4),
                 _spread([one["share"] for one in mine], 0.01, 3),
                 _spread([_round_trip_ms(run, first["paths"]) for run in good], 1, 3),
                 _spread([one["metrics"]["retransmitted_packets"] for one in mine], 1, 1),
@@ -405,7 +149,7 @@ def _connections_table(document: Document) -> Group:
         table.add_row(
             "",
             "all",
-            _spread([run["metrics"]["goodput_bps"] for run in good], _MBIT, 4),
+            _spread([run["metrics"]["goodput_bps"] for run in good], MBIT, 4),
             *("", "", ""),
             _spread([run["metrics"]["retransmitted_packets"] for run in good], 1, 1),
         )
@@ -435,7 +179,7 @@ def _connection_notes(document: Document) -> list[str]:
         "In common time: while all of them send. Share: of what all have then.",
         *_fairness_notes(runs),
         *_link_notes(runs),
-        _DEFINED,
+        DEFINED,
     ]
     return [*notes, *_failures(runs, "scheduler", "")]
 
@@ -465,8 +209,24 @@ def _link_notes(runs: Sequence[Entry]) -> Iterator[str]:
             )
 
 
-def _of_runs(runs: Sequence[Entry], column: _Column) -> str:
+def _of_runs(runs: Sequence[Entry], column: Column) -> str:
     return _spread([run["metrics"][column.metric] for run in runs], column.unit, column.digits)
+
+
+def sweep_table(found: Sequence[Mapping[str, Any]]) -> Table:
+    """A line per scheduler and congestion control of a sweep's summary."""
+    table = Table(box=RULE, pad_edge=False)
+    for head in ("Scheduler", "CC", "Runs", "Failed", "Goodput", "Mbit/s", "(quartiles)"):
+        table.add_column(head, justify="left" if head in ("Scheduler", "CC") else "right")
+    for row in found:
+        name = row["scheduler"] if row["transport"] == "mptcp" else "tcp, a path alone"
+        quartiles = [
+            "-" if (value := row[f"goodput_bps_{which}"]) is None else f"{value / 1e6:.4g}"
+            for which in ("lower_quartile", "median", "upper_quartile")
+        ]
+        cells = [name, row["cc"], str(row["runs"]), str(row["failed"]), *quartiles]
+        table.add_row(*cells)
+    return table
 
 
 def scheduler_table(schedulers: Iterable[Scheduler]) -> Table:
@@ -526,7 +286,7 @@ def parameter_table(parameters: Iterable[Parameter]) -> Table:
     return table
 
 
-def _notes(document: Document, view: _View) -> list[str]:
+def _notes(document: Document, view: View) -> list[str]:
     """What a first-time reader of the table must know, what is compared with, and what failed."""
     runs, baselines = document["runs"], document["baselines"]
     warmup_ns = document["scenario"]["workload"]["warmup_ns"]
@@ -563,7 +323,7 @@ def _seeds_note(runs: Sequence[Entry]) -> str:
     return f"One run each, seed {seeds[0]}." if seeds else "No runs."
 
 
-def _differences(runs: Sequence[Entry], column: _Column, view: _View) -> list[str]:
+def _differences(runs: Sequence[Entry], column: Column, view: View) -> list[str]:
     """What the table is about, of each scheduler less that of the first one, on the same seeds."""
     values = by_seed(runs, column.metric)
     reference = next(iter(values), None)
@@ -602,24 +362,6 @@ def _failures(entries: Sequence[Entry], by: str, kind: str) -> list[str]:
             for reason, seeds in failed.items()
         ]
     return lines
-
-
-def compared(entries: Sequence[Entry], by: str = "scheduler") -> dict[str, list[Entry]]:
-    """The entries of each scheduler, or of each path of baselines, in the order of the first.
-
-    Where congestion controls are compared, too, they are of a scheduler and one of those.
-    """
-    several = len({entry["cc"] for entry in entries}) > 1
-    found: dict[str, list[Entry]] = {}
-    for entry in entries:
-        name = f"{entry[by]}, {entry['cc']}" if several else str(entry[by])
-        found.setdefault(name, []).append(entry)
-    return found
-
-
-def ended_well(entries: Sequence[Entry]) -> list[Entry]:
-    """The entries of the runs that did not fail."""
-    return [entry for entry in entries if entry["status"] == "ok"]
 
 
 def _shares(runs: Sequence[Entry], width: int) -> str:

@@ -18,12 +18,13 @@ from mptcplab import records, store
 from mptcplab.application import APPLICATION_METRICS, completion_times_ms
 from mptcplab.collection import Collection, Found, Group, Value, told
 from mptcplab.engine import CLIENT_SAMPLES, GUEST_OUTCOME, MESSAGES, SERVER_SAMPLES
+from mptcplab.entries import Entry, compared, ended_well
 from mptcplab.inference import Summary, summary
 from mptcplab.metrics import CONNECTION_METRICS, PATH_METRICS, RUN_METRICS
 from mptcplab.recorded import measured_way
-from mptcplab.report import Entry, compared, ended_well, shown_metrics
 from mptcplab.schema import Metric
 from mptcplab.series import Floats
+from mptcplab.views import shown_metrics
 
 #: In which unit a metric is shown, by that of its definition: the name and what to divide by.
 SHOWN_UNITS = {"bit/s": ("Mbit/s", 1e6), "bytes": ("KiB", 1024.0)}

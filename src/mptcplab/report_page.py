@@ -26,14 +26,16 @@ import numpy as np
 from mptcplab import records, report_charts, report_figures, store, units
 from mptcplab.collection import Collection, Found, Group
 from mptcplab.engine import CLIENT_DECISIONS, SERVER_DECISIONS
+from mptcplab.entries import by_seed, compared, ended_well
 from mptcplab.inference import Difference, Summary, differences, summary
 from mptcplab.literal import NO_RATE_BPS
 from mptcplab.palette import PATH_COLOURS, Style
 from mptcplab.records import DECISIONS
-from mptcplab.report import by_seed, compared, ended_well, how, shown_metrics
+from mptcplab.report import how
 from mptcplab.report_charts import METRICS, Bars, Chart, Heat, Line, Lines, Shares, has_series
 from mptcplab.scenario import Direction, Scenario
 from mptcplab.series import Floats, Panel, RunSeries, Series
+from mptcplab.views import shown_metrics
 
 _DIGITS = 4  # of a value in the page: more cannot be seen, and take space
 _SERIES_DIGITS = 3

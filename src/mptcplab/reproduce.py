@@ -17,12 +17,12 @@ from pathlib import Path
 from mptcplab import __version__, claims, experiment, papers, scheduler, store
 from mptcplab.claims import Judged, Results
 from mptcplab.engine import Limits
+from mptcplab.entries import Entry
 from mptcplab.errors import MptcplabError
 from mptcplab.formulas import FormulaError
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
 from mptcplab.papers import Published, Setting
-from mptcplab.report import Entry
 from mptcplab.scenario import Request, Scenario
 from mptcplab.store import Store
 from mptcplab.work import Workers

@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
-from rich.table import Table
 
-from mptcplab import cost, experiment, index, report, scenario, space, store, work
+from mptcplab import cost, experiment, index, scenario, space, store, work
 from mptcplab.cost import Costs, Left, Size
 from mptcplab.designs import Point
 from mptcplab.engine import Limits
@@ -424,22 +423,6 @@ def summary(planned: Plan, table: pl.DataFrame) -> list[dict[str, Any]]:
         .sort("transport", "scheduler", "cc")
     )
     return found.to_dicts()
-
-
-def summary_table(found: Sequence[Mapping[str, Any]]) -> Table:
-    """A summary as a table."""
-    table = Table(box=report.RULE, pad_edge=False)
-    for head in ("Scheduler", "CC", "Runs", "Failed", "Goodput", "Mbit/s", "(quartiles)"):
-        table.add_column(head, justify="left" if head in ("Scheduler", "CC") else "right")
-    for row in found:
-        name = row["scheduler"] if row["transport"] == "mptcp" else "tcp, a path alone"
-        quartiles = [
-            "-" if (value := row[f"goodput_bps_{which}"]) is None else f"{value / 1e6:.4g}"
-            for which in ("lower_quartile", "median", "upper_quartile")
-        ]
-        cells = [name, row["cc"], str(row["runs"]), str(row["failed"]), *quartiles]
-        table.add_row(*cells)
-    return table
 
 
 def closing(outcome: Outcome, out: Path) -> str:

@@ -43,7 +43,6 @@ from mptcplab import (
     plan,
     recorded,
     records,
-    report,
     series,
     sharing,
     store,
@@ -51,11 +50,11 @@ from mptcplab import (
 )
 from mptcplab.application import application_figures
 from mptcplab.engine import Limits, Outcome, RunCancelledError, Watch
+from mptcplab.entries import Entry, run_entry
 from mptcplab.errors import InputError, MptcplabError, Problem, RunError
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
 from mptcplab.metrics import RunMetrics, run_metrics
-from mptcplab.report import Entry
 from mptcplab.scenario import Scenario
 from mptcplab.store import Store
 from mptcplab.workload import Program
@@ -95,7 +94,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Done:
-    """What became of a task: the entry of its run (see `report.run_entry`), and what it cost.
+    """What became of a task: the entry of its run (see `run_entry`), and what it cost.
 
     `cost` is what `cost.json` has, empty for a run that failed, and `took_s` for how long it kept
     its worker busy, which is a little more than the run. `files` is the run's directory, as `pack`
@@ -164,7 +163,7 @@ def perform(task: Task, watch: Watch | None = None) -> Done:
 
 def failed(task: Task, reason: str) -> Done:
     """What becomes of a task whose run failed."""
-    entry = report.run_entry(
+    entry = run_entry(
         task.scenario,
         status="failed",
         reason=reason,
@@ -579,7 +578,7 @@ def _run_in(directory: Path, task: Task, watch: Watch) -> Done:
         watch=watch,
     )
     measured, about = _program_figures(scenario, outcome)
-    entry = report.run_entry(
+    entry = run_entry(
         scenario,
         status="ok",
         virtual_s=outcome.virtual_s,

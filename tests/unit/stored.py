@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mptcplab import report, store
+from mptcplab import entries, store
 from mptcplab.metrics import run_metrics
 from mptcplab.scenario import Scenario
 from tests.unit import synthetic
@@ -26,7 +26,7 @@ def scenario(rates_bps: Sequence[int] = (40_000_000, 10_000_000), **fields: Any)
     return synthetic.scenario(rates_bps, **{**defaults, **fields})
 
 
-def keep(out: Path, of: Scenario, *flows: Flow) -> report.Entry:
+def keep(out: Path, of: Scenario, *flows: Flow) -> entries.Entry:
     """Store a run whose subflows do what the flows say; gives its entry."""
     name = f"{of.transport}{len(list(out.glob('runs/*'))):04}"
     directory = out / "runs" / name
@@ -35,7 +35,7 @@ def keep(out: Path, of: Scenario, *flows: Flow) -> report.Entry:
     synthetic.write(client, directory / "client.samples")
     synthetic.write(server, directory / "server.samples")
     guest = synthetic.guest(2 * SECOND)
-    entry = report.run_entry(
+    entry = entries.run_entry(
         of,
         status="ok",
         virtual_s=2.0,

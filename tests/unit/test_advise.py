@@ -18,11 +18,11 @@ from rich.console import Console
 from mptcplab import advise, advise_report, experiment, store
 from mptcplab.advise import REFERENCE, Advice, Effort
 from mptcplab.engine import Limits
+from mptcplab.entries import Entry, run_entry
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
 from mptcplab.metrics import RunMetrics
-from mptcplab.report import Entry, run_entry
 from mptcplab.scenario import Flags, Scenario, from_flags
 from mptcplab.store import Store
 from mptcplab.variations import parse

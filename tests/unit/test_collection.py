@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab import report, store
+from mptcplab import entries, store
 from mptcplab.collection import Axis, collect
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.report_page import repeat_commands
@@ -31,7 +31,7 @@ def comparison(out: Path) -> Path:
         for seed in (1, 2)
         for name, flow in (("fast", FAST), ("slow", replace(SLOW, path=1)))
     ]
-    made = report.document(runs, baselines, stored.BUILD, base)
+    made = entries.document(runs, baselines, stored.BUILD, base)
     store.write_json(out / store.DOCUMENT, made)
     return out / store.DOCUMENT
 

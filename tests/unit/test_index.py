@@ -12,7 +12,7 @@ import pandas
 import polars as pl
 import pytest
 
-from mptcplab import index, report, store
+from mptcplab import entries, index, store
 from mptcplab.errors import MptcplabError
 from mptcplab.scenario import Scenario
 from tests.unit import stored
@@ -28,7 +28,7 @@ def kept(out: Path, seeds: int = 2, first: int = 1) -> list[str]:
 
 
 def fail(out: Path, key: str, scenario: Scenario) -> None:
-    entry = report.run_entry(
+    entry = entries.run_entry(
         scenario,
         status="failed",
         reason="no power",

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from mptcplab import report
+from mptcplab import entries, report
 from mptcplab.application import APPLICATION_METRICS
 from mptcplab.metrics import RUN_METRICS, run_metrics
 from mptcplab.scenario import Flags, Scenario, from_flags
@@ -32,7 +32,7 @@ def ok(scenario: Scenario, *flows: Flow, out_dir: Path | None = None, **options:
     if out_dir:
         (out_dir / directory).mkdir(parents=True)
         synthetic.write(server, out_dir / directory / "server.samples")
-    return report.run_entry(
+    return entries.run_entry(
         scenario,
         status="ok",
         virtual_s=10.0,
@@ -43,7 +43,7 @@ def ok(scenario: Scenario, *flows: Flow, out_dir: Path | None = None, **options:
 
 
 def failed(scenario: Scenario, reason: str) -> Any:
-    return report.run_entry(
+    return entries.run_entry(
         scenario,
         status="failed",
         reason=reason,
@@ -67,7 +67,7 @@ def mptcp(bytes_per_ms: Sequence[int] = (4000,), **fields: Any) -> list[Any]:
 
 
 def document(runs: Sequence[Any], baselines: Sequence[Any] = ()) -> Any:
-    made = report.document(runs, baselines, BUILD, synthetic.scenario())
+    made = entries.document(runs, baselines, BUILD, synthetic.scenario())
     return json.loads(json.dumps(made, allow_nan=False))  # as it is stored
 
 
@@ -312,7 +312,7 @@ def test_the_table_is_ascii_and_fits_80_columns(paths: int) -> None:
         ok(scenario.with_(seed=seed), *flows, ofo_bytes=5_000_000 + seed * 1024 * 1024)
         for seed in (1, 2)
     ]
-    text = table(report.document(runs, [], BUILD, scenario), width=80)
+    text = table(entries.document(runs, [], BUILD, scenario), width=80)
     text.encode("ascii")
     figures = text[: text.index("Median")]
     assert max(len(line) for line in figures.splitlines()) <= 80
@@ -338,7 +338,7 @@ def of_kind(kind: str, **figures: Any) -> Any:
     runs = [failed(scenario.with_(seed=seed), "") | {"status": "ok"} for seed in (1, 2, 3)]
     for run, factor in zip(runs, (0.5, 1, 2), strict=True):
         run["metrics"] = run["metrics"] | {name: factor * v for name, v in figures.items()}
-    return report.document(runs, [], BUILD, scenario)
+    return entries.document(runs, [], BUILD, scenario)
 
 
 @pytest.mark.parametrize("kind", WORKLOADS)
@@ -377,10 +377,10 @@ def test_the_benefit_of_aggregation_is_that_of_bulk_data() -> None:
     base = synthetic.scenario(workload=load)
     runs = mptcp()
     baselines = [alone(synthetic.scenario(), name, 1000) for name in ("fast", "slow")]
-    assert report.document(runs, baselines, BUILD, synthetic.scenario())["runs"][0]["metrics"][
+    assert entries.document(runs, baselines, BUILD, synthetic.scenario())["runs"][0]["metrics"][
         "aggregation_benefit"
     ]
-    made = report.document(runs, baselines, BUILD, base)
+    made = entries.document(runs, baselines, BUILD, base)
     assert made["runs"][0]["metrics"]["aggregation_benefit"] is None
 
 

@@ -14,10 +14,10 @@ from click.testing import CliRunner
 
 from mptcplab import cli, experiment, papers, reproduce, store
 from mptcplab.claims import Column
+from mptcplab.entries import run_entry
 from mptcplab.errors import MptcplabError
 from mptcplab.guest import Guest
 from mptcplab.kernel import KernelBuild
-from mptcplab.report import run_entry
 from mptcplab.scenario import Scenario
 from mptcplab.store import Store
 from tests.unit.test_papers import FIGURE, load

@@ -46,7 +46,7 @@ test: setup-test venv-dev kernel ## set up everything and run all tests
 	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
 
 accuracy: setup venv kernel ## measure what links do against what they are asked for; into docs/limitations.md
-	$(BIN)/python -m mptcplab.accuracy --docs docs/limitations.md
+	$(BIN)/python -m mptcplab.tools.accuracy --docs docs/limitations.md
 
 bench: setup venv-bench kernel ## measure what runs cost, beside ns-3 and the host; into docs/performance.md (20 min)
 	$(VENV_BENCH)/bin/python -m benches --docs docs/performance.md $(BENCH_ARGS)
@@ -62,7 +62,7 @@ sweep-test: setup-test venv-dev kernel ## interrupt a sweep of 2000 runs twice, 
 	$(BIN)/python -m pytest --sweep-runs 2000 tests/engine/test_sweep.py $(PYTEST_ARGS)
 
 selftests: setup-selftests venv ## the kernel's own MPTCP selftests, upstream and with our framework
-	$(BIN)/python -m mptcplab.selftests $(SELFTESTS_ARGS)
+	$(BIN)/python -m mptcplab.tools.selftests $(SELFTESTS_ARGS)
 
 lint: setup-lint venv-dev checkpatch shellcheck ## ruff, mypy --strict, checkpatch, shellcheck
 	$(BIN)/ruff format --check src tests benches

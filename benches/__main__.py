@@ -22,9 +22,11 @@ from pydantic import ValidationError
 from benches import growth, others, page
 from benches.figures import Machine, Measured
 from benches.lab import Lab
-from mptcplab import bench, doctor, experiment, guest, kernel
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.mistakes import first_of
+from mptcplab.runs import experiment
+from mptcplab.spec.mistakes import first_of
+from mptcplab.tools import bench
+from mptcplab.uml import doctor, guest, kernel
 
 _ROUNDS = 3
 _DURATION, _QUICK_DURATION = "20s", "2s"

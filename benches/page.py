@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from benches import growth
 from benches.figures import Contender, Cost, Measured, Series, Spread, median_of, spread
 from benches.others import LAB
-from mptcplab import bench, chart, marked
 from mptcplab.errors import MptcplabError
-from mptcplab.palette import COLOURS, MARKERS
+from mptcplab.show import chart
+from mptcplab.show.palette import COLOURS, MARKERS
+from mptcplab.tools import bench, marked
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mptcplab import index, store
+from mptcplab.runs import index, store
 
 SCHEDULERS = ("default", "minrtt", "roundrobin", "blest", "ecf", "sttf", "otias")
 

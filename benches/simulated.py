@@ -15,11 +15,11 @@ from typing import Any
 
 from benches.figures import Cost
 from benches.lab import sending_s
-from mptcplab import experiment
 from mptcplab.errors import RunError
-from mptcplab.literal import PACKET_BYTES
-from mptcplab.scenario import Path as ScenarioPath
-from mptcplab.scenario import Scenario
+from mptcplab.runs import experiment
+from mptcplab.spec.literal import PACKET_BYTES
+from mptcplab.spec.scenario import Path as ScenarioPath
+from mptcplab.spec.scenario import Scenario
 
 _CONGESTION_CONTROLS = {"cubic": "TcpCubic", "reno": "TcpNewReno"}
 # Up to where Linux grows its buffers, in the lab as on machines with much memory.

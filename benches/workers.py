@@ -21,11 +21,13 @@ from pathlib import Path
 
 from distributed import LocalCluster
 
-from mptcplab import guest, kernel, scenario, work
-from mptcplab.cluster import OnCluster
-from mptcplab.scenario import Flags
-from mptcplab.store import Store
-from mptcplab.work import InProcesses, Task, Workers
+from mptcplab.runs import work
+from mptcplab.runs.cluster import OnCluster
+from mptcplab.runs.store import Store
+from mptcplab.runs.work import InProcesses, Task, Workers
+from mptcplab.spec import scenario
+from mptcplab.spec.scenario import Flags
+from mptcplab.uml import guest, kernel
 
 WORKERS = 2
 FEW, MANY = 4, 34

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
-from mptcplab import doctor, engine, experiment, kernel, records
-from mptcplab import guest as guest_module
-from mptcplab.engine import Limits
-from mptcplab.guest import Guest
-from mptcplab.kernel import KernelBuild
+from mptcplab.figures import records
+from mptcplab.runs import experiment
+from mptcplab.uml import doctor, engine, kernel
+from mptcplab.uml import guest as guest_module
+from mptcplab.uml.engine import Limits
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
 from tests.vocabulary import Run, RunScenario, request_of
 
 

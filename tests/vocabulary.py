@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mptcplab import engine, plan, records
-from mptcplab.engine import Outcome
-from mptcplab.metrics import RunMetrics
-from mptcplab.records import Records, Samples
-from mptcplab.scenario import Flags, Request, Scenario, from_flags
+from mptcplab.figures import records
+from mptcplab.figures.metrics import RunMetrics
+from mptcplab.figures.records import Records, Samples
+from mptcplab.spec import plan
+from mptcplab.spec.scenario import Flags, Request, Scenario, from_flags
+from mptcplab.uml import engine
+from mptcplab.uml.engine import Outcome
 from tests import pcapng
 from tests.pcapng import Capture
 

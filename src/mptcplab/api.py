@@ -16,29 +16,17 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mptcplab import (
-    archive,
-    congestion,
-    doctor,
-    experiment,
-    explain,
-    guest,
-    index,
-    kernel,
-    report,
-    scenario,
-    scheduler,
-    series,
-    store,
-    sweep,
-    work,
-)
-from mptcplab.engine import Limits
-from mptcplab.entries import Document, Entry
 from mptcplab.errors import InputError, MptcplabError, RunError
-from mptcplab.scenario import Flags, Request, Scenario
-from mptcplab.store import Store
-from mptcplab.sweep import How
+from mptcplab.figures import series
+from mptcplab.runs import archive, experiment, index, store, sweep, work
+from mptcplab.runs.entries import Document, Entry
+from mptcplab.runs.store import Store
+from mptcplab.runs.sweep import How
+from mptcplab.show import explain, report
+from mptcplab.spec import congestion, scenario, scheduler
+from mptcplab.spec.scenario import Flags, Request, Scenario
+from mptcplab.uml import doctor, guest, kernel
+from mptcplab.uml.engine import Limits
 
 if TYPE_CHECKING:
     import polars as pl
@@ -99,7 +87,7 @@ class Run:
 
     def draw(self, file: FilePath, formats: Sequence[str] = ("png",)) -> list[Path]:
         """The picture of `mptcplab show`, as FILE.png and so on; gives the files."""
-        from mptcplab import run_chart
+        from mptcplab.show import run_chart
 
         target = Path(fspath(file))
         store.make_directory(target.parent)
@@ -307,8 +295,8 @@ def open_run(directory: FilePath) -> Run:
 
 def write_report(places: Sequence[FilePath] = (_OUT,), file: FilePath = "report.html") -> Path:
     """The page of `mptcplab report` on some runs; gives the file."""
-    from mptcplab import palette, report_charts, report_page
-    from mptcplab.collection import collect
+    from mptcplab.runs.collection import collect
+    from mptcplab.show import palette, report_charts, report_page
 
     found = collect([Path(fspath(place)) for place in places])
     of_groups = [report_charts.of_group(group) for group in found.groups]

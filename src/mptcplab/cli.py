@@ -30,56 +30,43 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from mptcplab import (
-    __version__,
-    advise,
-    advise_report,
-    analyze,
+from mptcplab import __version__
+from mptcplab.advice import advise, advise_report, variations
+from mptcplab.capture import analyze, dissect
+from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.figures import series
+from mptcplab.published import papers, reproduce, results
+from mptcplab.runs import archive, entries, experiment, index, program, store, sweep, work
+from mptcplab.runs.collection import collect
+from mptcplab.runs.entries import Document, Entry
+from mptcplab.runs.store import DOCUMENT, Store
+from mptcplab.runs.sweep import How
+from mptcplab.runs.work import Workers
+from mptcplab.show import (
     analyze_report,
-    archive,
-    bench,
     chart,
-    congestion,
-    dissect,
-    doctor,
-    drive_settings,
-    engine,
-    entries,
-    experiment,
     explain,
-    guest,
-    index,
-    kernel,
-    literal,
     palette,
-    papers,
-    plan,
-    presets,
-    program,
-    radio,
     report,
     report_charts,
     report_figures,
     report_page,
-    reproduce,
-    results,
     run_chart,
+)
+from mptcplab.spec import (
+    congestion,
+    drive_settings,
+    literal,
+    plan,
+    presets,
+    radio,
     scenario,
     scheduler,
-    series,
-    store,
-    sweep,
-    variations,
-    work,
 )
-from mptcplab.collection import collect
-from mptcplab.engine import Limits, RunCancelledError, Watch
-from mptcplab.entries import Document, Entry
-from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.scenario import Flags, Request, Scenario
-from mptcplab.store import DOCUMENT, Store
-from mptcplab.sweep import How
-from mptcplab.work import Workers
+from mptcplab.spec.scenario import Flags, Request, Scenario
+from mptcplab.tools import bench
+from mptcplab.uml import doctor, engine, guest, kernel
+from mptcplab.uml.engine import Limits, RunCancelledError, Watch
 
 F = TypeVar("F", bound=Callable[..., Any])
 

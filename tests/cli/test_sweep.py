@@ -13,8 +13,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from mptcplab.guest import Guest
-from mptcplab.kernel import KernelBuild
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
 
 PATHS = ("--path", "wifi:5mbit,2ms", "--path", "lte:5mbit,5ms")
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab import engine, kernel, plan
 from mptcplab.errors import RunError
-from mptcplab.guest import Guest
-from mptcplab.kernel import KernelBuild
+from mptcplab.spec import plan
+from mptcplab.uml import engine, kernel
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
 from tests.vocabulary import scenario_of
 
 SCHEDULER = """\

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mptcplab import accuracy
-from mptcplab.guest import Guest
-from mptcplab.kernel import KernelBuild
+from mptcplab.tools import accuracy
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
 
 
 def test_some_of_the_grid_is_within_the_bounds(

@@ -10,11 +10,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mptcplab import analyze, dissect, plan, records
-from mptcplab.analyze import Analysis, Connection
-from mptcplab.dissect import Packets
-from mptcplab.flows import TO_SERVER
-from mptcplab.records import Records
+from mptcplab.capture import analyze, dissect
+from mptcplab.capture.analyze import Analysis, Connection
+from mptcplab.capture.dissect import Packets
+from mptcplab.capture.flows import TO_SERVER
+from mptcplab.figures import records
+from mptcplab.figures.records import Records
+from mptcplab.spec import plan
 from tests.vocabulary import Run, RunScenario
 
 PATHS = ("a:20mbit,10ms", "b:10mbit,30ms")

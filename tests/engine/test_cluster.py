@@ -17,14 +17,16 @@ from typing import Any
 
 import pytest
 
-from mptcplab import cluster, kernel, scheduler, store, sweep, work
-from mptcplab.cluster import OnCluster
-from mptcplab.engine import RunCancelledError
 from mptcplab.errors import InputError, MachineError, MptcplabError
-from mptcplab.guest import Guest
-from mptcplab.kernel import KernelBuild
-from mptcplab.store import COST, Store
-from mptcplab.work import Done, Task
+from mptcplab.runs import cluster, store, sweep, work
+from mptcplab.runs.cluster import OnCluster
+from mptcplab.runs.store import COST, Store
+from mptcplab.runs.work import Done, Task
+from mptcplab.spec import scheduler
+from mptcplab.uml import kernel
+from mptcplab.uml.engine import RunCancelledError
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
 from tests.cli.test_cli import mptcplab
 from tests.engine.test_own_scheduler import SCHEDULER
 from tests.vocabulary import request_of
@@ -38,7 +40,7 @@ TRACE = "time_s,rate_mbit\n0,10\n0.2,5\n0.4,8\n"
 OWN = SCHEDULER.format(body="", hook="faulty_next_segment")
 # What a worker says of itself when it is told that its machine has no iproute2.
 WITHOUT_IP = """
-from mptcplab import doctor
+from mptcplab.uml import doctor
 doctor._CHECKS["ip"] = lambda: doctor.Check(
     "ip", False, "missing", "apt-get install iproute2", packages=("iproute2",)
 )

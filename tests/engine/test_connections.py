@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mptcplab import engine, records
+from mptcplab.figures import records
+from mptcplab.uml import engine
 from tests import pcapng
 from tests.pcapng import Capture
 from tests.vocabulary import Run, RunScenario

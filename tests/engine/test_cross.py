@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mptcplab import engine, plan
 from mptcplab.errors import RunError
-from mptcplab.guest import Guest
-from mptcplab.kernel import KernelBuild
-from mptcplab.scenario import Scenario
+from mptcplab.spec import plan
+from mptcplab.spec.scenario import Scenario
+from mptcplab.uml import engine
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
 from tests import pcapng
 from tests.vocabulary import Run, RunScenario, scenario_of
 

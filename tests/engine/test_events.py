@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab import engine, plan
-from mptcplab.engine import Limits
 from mptcplab.errors import RunError
-from mptcplab.guest import Guest
-from mptcplab.kernel import KernelBuild
+from mptcplab.spec import plan
+from mptcplab.uml import engine
+from mptcplab.uml.engine import Limits
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
 from tests import pcapng
 from tests.vocabulary import RunScenario, scenario_of
 

@@ -13,13 +13,15 @@ from typing import Any
 
 import pytest
 
-from mptcplab import engine, experiment, records
-from mptcplab.engine import Limits, Outcome
 from mptcplab.errors import RunError
-from mptcplab.guest import Guest
-from mptcplab.kernel import KernelBuild
-from mptcplab.program import find
-from mptcplab.scenario import Program
+from mptcplab.figures import records
+from mptcplab.runs import experiment
+from mptcplab.runs.program import find
+from mptcplab.spec.scenario import Program
+from mptcplab.uml import engine
+from mptcplab.uml.engine import Limits, Outcome
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
 from tests.vocabulary import scenario_of
 
 PATHS = ("wifi:50mbit,10ms", "lte:20mbit,30ms")

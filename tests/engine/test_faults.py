@@ -21,12 +21,14 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab import engine, experiment, plan, store
-from mptcplab.engine import Limits, RunCancelledError, Watch
 from mptcplab.errors import RunError
-from mptcplab.guest import Guest
-from mptcplab.kernel import KernelBuild
-from mptcplab.scenario import Scenario
+from mptcplab.runs import experiment, store
+from mptcplab.spec import plan
+from mptcplab.spec.scenario import Scenario
+from mptcplab.uml import engine
+from mptcplab.uml.engine import Limits, RunCancelledError, Watch
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
 from tests.vocabulary import in_mount_namespace, scenario_of
 
 SCENARIO = scenario_of("a:10mbit,10ms", "b:10mbit,10ms", duration="1s")

@@ -6,9 +6,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mptcplab import engine, records
-from mptcplab.bench import ideal_goodput_bps
-from mptcplab.literal import CONGESTION_CONTROLS
+from mptcplab.figures import records
+from mptcplab.spec.literal import CONGESTION_CONTROLS
+from mptcplab.tools.bench import ideal_goodput_bps
+from mptcplab.uml import engine
 from tests.vocabulary import RunScenario
 
 TWINS = ("a:50mbit,10ms", "b:50mbit,10ms")

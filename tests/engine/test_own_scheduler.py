@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab import engine, kernel, plan
-from mptcplab.engine import Limits, Outcome
 from mptcplab.errors import RunError
-from mptcplab.guest import Guest
-from mptcplab.kernel import KernelBuild
+from mptcplab.spec import plan
+from mptcplab.uml import engine, kernel
+from mptcplab.uml.engine import Limits, Outcome
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
 from tests.vocabulary import scenario_of
 
 SCHEDULER = """\

@@ -20,10 +20,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from mptcplab import explain, index, store
 from mptcplab.errors import MptcplabError
-from mptcplab.guest import Guest
-from mptcplab.kernel import KernelBuild
+from mptcplab.runs import index, store
+from mptcplab.show import explain
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
 from tests.vocabulary import in_mount_namespace
 
 SWEEP = """

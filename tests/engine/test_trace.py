@@ -6,8 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mptcplab import engine, records
-from mptcplab.records import Records
+from mptcplab.figures import records
+from mptcplab.figures.records import Records
+from mptcplab.uml import engine
 from tests.vocabulary import Run, RunScenario
 
 PATHS = ("a:20mbit,10ms,loss=0.5%", "b:10mbit,30ms")

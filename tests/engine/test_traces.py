@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mptcplab import trace
+from mptcplab.spec import trace
 from tests.vocabulary import RunScenario
 
 TRACES = Path(__file__).parents[3] / "shared" / "traces"

@@ -17,12 +17,13 @@ from typing import Any
 
 import pytest
 
-from mptcplab import engine, experiment, store, work
-from mptcplab.engine import RunCancelledError, Watch
-from mptcplab.guest import Guest
-from mptcplab.kernel import KernelBuild
-from mptcplab.scenario import Scenario
-from mptcplab.work import Done, InProcesses, InThreads, Task
+from mptcplab.runs import experiment, store, work
+from mptcplab.runs.work import Done, InProcesses, InThreads, Task
+from mptcplab.spec.scenario import Scenario
+from mptcplab.uml import engine
+from mptcplab.uml.engine import RunCancelledError, Watch
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
 from tests.vocabulary import scenario_of
 
 SHORT = scenario_of("a:10mbit,10ms", "b:10mbit,10ms", duration="1s")
@@ -106,7 +107,8 @@ def test_cancelling_ends_the_runs_under_way(
 MAIN = """
 import sys, threading
 from pathlib import Path
-from mptcplab import experiment, store, kernel, guest
+from mptcplab.runs import experiment, store
+from mptcplab.uml import kernel, guest
 from tests.engine.test_work import LONG
 scenarios = [LONG.with_(seed=seed) for seed in (1, 2)]
 out = store.Store(Path(sys.argv[1]))

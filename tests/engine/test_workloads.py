@@ -14,8 +14,9 @@ import math
 
 import pytest
 
-from mptcplab import engine, records
-from mptcplab.records import Records
+from mptcplab.figures import records
+from mptcplab.figures.records import Records
+from mptcplab.uml import engine
 from tests.vocabulary import Run, RunScenario
 
 HEADER_BYTES, DATA_BYTES = 90, 1424

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab import engine, kernel
-from mptcplab.engine import Limits
 from mptcplab.errors import RunError
-from mptcplab.guest import Guest
-from mptcplab.kernel import KernelBuild
+from mptcplab.uml import engine, kernel
+from mptcplab.uml.engine import Limits
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
 from tests import ktap
 from tests.vocabulary import scenario_of
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab import kernel
 from mptcplab.errors import MptcplabError
-from mptcplab.kernel import KernelBuild, Module
+from mptcplab.uml import kernel
+from mptcplab.uml.kernel import KernelBuild, Module
 
 pytestmark = pytest.mark.kernel
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mptcplab import kernel
+from mptcplab.uml import kernel
 from tests.vocabulary import RunScenario
 
 OURS = [name for name in kernel.schedulers() if name != "default"]

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from mptcplab import explain, store
-from mptcplab.explain import Explanation
+from mptcplab.runs import store
+from mptcplab.show import explain
+from mptcplab.show.explain import Explanation
 from tests.vocabulary import RunScenario
 
 WIFI, LTE = "wifi:50mbit,10ms", "lte:20mbit,40ms"

@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mptcplab.bench import ideal_goodput_bps
-from mptcplab.records import path_indices
+from mptcplab.figures.records import path_indices
+from mptcplab.tools.bench import ideal_goodput_bps
 from tests.vocabulary import Run, RunScenario
 
 TWINS = ("a:50mbit,10ms", "b:50mbit,10ms")

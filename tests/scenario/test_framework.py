@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab import engine, plan, records
 from mptcplab.errors import RunError
-from mptcplab.guest import Guest
-from mptcplab.kernel import KernelBuild
+from mptcplab.figures import records
+from mptcplab.spec import plan
+from mptcplab.uml import engine
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
 from tests.vocabulary import RunScenario, scenario_of
 
 STRANGE = Path(__file__).parent / "schedulers"

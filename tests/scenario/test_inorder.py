@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from mptcplab.bench import ideal_goodput_bps
+from mptcplab.tools.bench import ideal_goodput_bps
 from tests.vocabulary import Run, RunScenario
 
 # The setting of Yang and Amer: 0.75 MB/s of payload on each path, of which the second one can only

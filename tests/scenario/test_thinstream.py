@@ -6,8 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mptcplab import plan, records
-from mptcplab.scenario import Scenario
+from mptcplab.figures import records
+from mptcplab.spec import plan
+from mptcplab.spec.scenario import Scenario
 from tests.vocabulary import Run, RunScenario
 
 # Round-trip times of 40 and 100 ms, and of 10 ms from 5 s on. A block of a packet each 20 ms.

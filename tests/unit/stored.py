@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mptcplab import entries, store
-from mptcplab.metrics import run_metrics
-from mptcplab.scenario import Scenario
+from mptcplab.figures.metrics import run_metrics
+from mptcplab.runs import entries, store
+from mptcplab.spec.scenario import Scenario
 from tests.unit import synthetic
 from tests.unit.synthetic import MS, SECOND, Flow
 

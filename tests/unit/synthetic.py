@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from mptcplab import records
-from mptcplab.records import Samples
-from mptcplab.scenario import Direction, Scenario
-from mptcplab.scenario import Path as NetworkPath
-from mptcplab.scheduler import Choice
-from mptcplab.workload import AnyWorkload, Bulk
+from mptcplab.figures import records
+from mptcplab.figures.records import Samples
+from mptcplab.spec.scenario import Direction, Scenario
+from mptcplab.spec.scenario import Path as NetworkPath
+from mptcplab.spec.scheduler import Choice
+from mptcplab.spec.workload import AnyWorkload, Bulk
 
 MS = 1_000_000
 SECOND = 1000 * MS

@@ -15,17 +15,18 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from mptcplab import advise, advise_report, experiment, store
-from mptcplab.advise import REFERENCE, Advice, Effort
-from mptcplab.engine import Limits
-from mptcplab.entries import Entry, run_entry
+from mptcplab.advice import advise, advise_report
+from mptcplab.advice.advise import REFERENCE, Advice, Effort
+from mptcplab.advice.variations import parse
 from mptcplab.errors import InputError, MptcplabError
-from mptcplab.guest import Guest
-from mptcplab.kernel import KernelBuild
-from mptcplab.metrics import RunMetrics
-from mptcplab.scenario import Flags, Scenario, from_flags
-from mptcplab.store import Store
-from mptcplab.variations import parse
+from mptcplab.figures.metrics import RunMetrics
+from mptcplab.runs import experiment, store
+from mptcplab.runs.entries import Entry, run_entry
+from mptcplab.runs.store import Store
+from mptcplab.spec.scenario import Flags, Scenario, from_flags
+from mptcplab.uml.engine import Limits
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
 
 KERNEL = KernelBuild("k1", "lab", Path("linux"), Path("config"))
 GUEST = Guest("g1", Path("guest"))

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from mptcplab import analyze, analyze_report
-from mptcplab.analyze import Analysis, Connection
+from mptcplab.capture import analyze
+from mptcplab.capture.analyze import Analysis, Connection
+from mptcplab.capture.flows import TO_CLIENT, TO_SERVER
 from mptcplab.errors import InputError
-from mptcplab.flows import TO_CLIENT, TO_SERVER
+from mptcplab.show import analyze_report
 from tests.packets import (
     ACK,
     FIN,

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mptcplab import application, records
-from mptcplab.application import (
+from mptcplab.errors import RunError
+from mptcplab.figures import application, records
+from mptcplab.figures.application import (
     APPLICATION_METRICS,
     Player,
     application_figures,
     next_choice,
 )
-from mptcplab.errors import RunError
-from mptcplab.scenario import Flags, Scenario, from_flags
-from mptcplab.workload import messages
+from mptcplab.spec.scenario import Flags, Scenario, from_flags
+from mptcplab.spec.workload import messages
 
 MS = 10**6
 SECOND = 10**9
@@ -323,7 +323,7 @@ def test_a_record_too_few_is_refused() -> None:
 
 
 def test_every_metric_has_a_name_of_its_own() -> None:
-    from mptcplab.metrics import RUN_METRICS
+    from mptcplab.figures.metrics import RUN_METRICS
 
     names = [metric.name for metric in (*RUN_METRICS, *application.APPLICATION_METRICS)]
     assert len(set(names)) == len(names)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab import archive, store, work
 from mptcplab.errors import InputError, MachineError, MptcplabError
-from mptcplab.store import Store
+from mptcplab.runs import archive, store, work
+from mptcplab.runs.store import Store
 
 fsspec = pytest.importorskip("fsspec")
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab import artefacts
-from mptcplab.artefacts import Artefact, ArtefactError
 from mptcplab.errors import MptcplabError
+from mptcplab.uml import artefacts
+from mptcplab.uml.artefacts import Artefact, ArtefactError
 
 CONTENT = b"\x7fELF" + bytes(range(256)) * 64
 

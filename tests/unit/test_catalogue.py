@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab import kernel, scheduler
+from mptcplab.spec import scheduler
+from mptcplab.uml import kernel
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "schedulers"

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from mptcplab import chart
 from mptcplab.errors import MptcplabError
-from mptcplab.records import Samples
+from mptcplab.figures.records import Samples
+from mptcplab.show import chart
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, SECOND, SLOW
 from tests.unit.test_report import document, failed, mptcp, ok
@@ -140,7 +140,7 @@ def test_the_font_cache_goes_into_our_own_cache(tmp_path: Path) -> None:
     home.mkdir()
     made.write_text(json.dumps(charted(tmp_path)))
     script = (
-        "import json, pathlib, sys; from mptcplab import chart; "
+        "import json, pathlib, sys; from mptcplab.show import chart; "
         "assert 'matplotlib' not in sys.modules, 'it is slow to import'; "
         "made = pathlib.Path(sys.argv[1]); "
         "chart.write_chart(json.loads(made.read_text()), made.parent)"

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from mptcplab import claims
-from mptcplab.claims import Results, Verdict
 from mptcplab.errors import MptcplabError
-from mptcplab.formulas import Formula, FormulaError, MissingError
-from mptcplab.papers import Chart, Claim, Experiment, Figure, Metric, Paper, Published
+from mptcplab.published import claims
+from mptcplab.published.claims import Results, Verdict
+from mptcplab.published.papers import Chart, Claim, Experiment, Figure, Metric, Paper, Published
+from mptcplab.spec.formulas import Formula, FormulaError, MissingError
 
 METRICS = [
     Metric(name="goodput", title="Goodput", unit="Mbit/s", value="goodput_bps / 1e6"),

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab import entries, store
-from mptcplab.collection import Axis, collect
 from mptcplab.errors import InputError, MptcplabError
-from mptcplab.report_page import repeat_commands
-from mptcplab.scenario import load_file
+from mptcplab.runs import entries, store
+from mptcplab.runs.collection import Axis, collect
+from mptcplab.show.report_page import repeat_commands
+from mptcplab.spec.scenario import load_file
 from tests.unit import stored
 from tests.unit.synthetic import FAST, SLOW
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab import congestion, kernel
 from mptcplab.errors import InputError
-from mptcplab.scenario import Flags, from_flags, load_file
+from mptcplab.spec import congestion
+from mptcplab.spec.scenario import Flags, from_flags, load_file
+from mptcplab.uml import kernel
 
 ROOT = Path(__file__).parents[2]
 PATH = ["wifi:50mbit,10ms"]

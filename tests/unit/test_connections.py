@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mptcplab import plan, recorded, sharing, timeline
 from mptcplab.errors import InputError
-from mptcplab.literal import NO_RATE_BPS
-from mptcplab.metrics import jain_index
-from mptcplab.scenario import Flags, Scenario, from_flags, load_file
-from mptcplab.scheduler import Scheduler
+from mptcplab.figures import recorded, sharing
+from mptcplab.figures.metrics import jain_index
+from mptcplab.spec import plan, timeline
+from mptcplab.spec.literal import NO_RATE_BPS
+from mptcplab.spec.scenario import Flags, Scenario, from_flags, load_file
+from mptcplab.spec.scheduler import Scheduler
 
 ROOT = Path(__file__).parents[2]
 KNOWN = {name: Scheduler(name, "", ()) for name in ("default", "roundrobin", "redundant")}

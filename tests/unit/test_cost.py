@@ -8,8 +8,8 @@ import random
 
 import pytest
 
-from mptcplab import cost
-from mptcplab.cost import Costs, Left, Size
+from mptcplab.runs import cost
+from mptcplab.runs.cost import Costs, Left, Size
 from tests.vocabulary import scenario_of
 
 

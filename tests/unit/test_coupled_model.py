@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from mptcplab import kernel
+from mptcplab.uml import kernel
 from tests import coupled_model
 from tests.coupled_model import Round, Subflow
 

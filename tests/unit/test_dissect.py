@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mptcplab import dissect
+from mptcplab.capture import dissect
 from mptcplab.errors import InputError
 from tests import packets as built
 from tests.packets import Packet, dss, frame, mp_capable, mp_join, timestamps, write_pcap

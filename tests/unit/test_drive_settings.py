@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab import drive_settings
 from mptcplab.errors import InputError
-from mptcplab.radio import LTE, MMWAVE, Building, Drive, write_scenario
+from mptcplab.spec import drive_settings
+from mptcplab.spec.radio import LTE, MMWAVE, Building, Drive, write_scenario
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from mptcplab import engine
+from mptcplab.uml import engine
 
 
 @pytest.mark.parametrize(("program", "waits"), [("while True: pass", True), ("input()", False)])

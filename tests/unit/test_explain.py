@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab import engine, explain, store
 from mptcplab.errors import InputError, MptcplabError
-from mptcplab.explain import Explanation
-from mptcplab.metrics import run_metrics
-from mptcplab.recorded import flow as recorded_flow
+from mptcplab.figures.metrics import run_metrics
+from mptcplab.figures.recorded import flow as recorded_flow
+from mptcplab.runs import store
+from mptcplab.show import explain
+from mptcplab.show.explain import Explanation
+from mptcplab.uml import engine
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, SLOW, T0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from mptcplab.formulas import Formula, FormulaError, fill, names_in
+from mptcplab.spec.formulas import Formula, FormulaError, fill, names_in
 
 
 def test_a_formula_computes_and_compares() -> None:

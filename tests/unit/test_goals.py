@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from mptcplab import application, definitions, timeline, workload
-from mptcplab.goals import Goal, capacity_bps, goals
-from mptcplab.scenario import Flags, Scenario, from_flags
-from mptcplab.workload import Bulk, Cbr
+from mptcplab.advice.goals import Goal, capacity_bps, goals
+from mptcplab.figures import application, definitions
+from mptcplab.spec import timeline, workload
+from mptcplab.spec.scenario import Flags, Scenario, from_flags
+from mptcplab.spec.workload import Bulk, Cbr
 
 WIFI, LTE = "wifi:50mbit,10ms", "lte:20mbit,40ms"
 SECOND = 10**9

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mptcplab import handover, recorded
-from mptcplab.handover import Reaction
-from mptcplab.scenario import Event, Scenario
+from mptcplab.figures import handover, recorded
+from mptcplab.figures.handover import Reaction
+from mptcplab.spec.scenario import Event, Scenario
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0
 

@@ -12,9 +12,9 @@ import pandas
 import polars as pl
 import pytest
 
-from mptcplab import entries, index, store
 from mptcplab.errors import MptcplabError
-from mptcplab.scenario import Scenario
+from mptcplab.runs import entries, index, store
+from mptcplab.spec.scenario import Scenario
 from tests.unit import stored
 from tests.unit.stored import BUILD
 from tests.unit.synthetic import FAST, SLOW

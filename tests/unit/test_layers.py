@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Imports point one way: the layers of ARCHITECTURE.md, read from there."""
+"""Imports point one way: the layers of ARCHITECTURE.md, in the order in which they stand there."""
 
 from __future__ import annotations
 
@@ -11,35 +11,46 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "mptcplab"
-MODULES = sorted(f.stem for f in PACKAGE.glob("*.py") if not f.stem.startswith("__"))
+#: Modules by name, such as `cli` and `runs.store`; `__init__.py` and `__main__.py` are none.
+MODULES = {
+    ".".join(file.relative_to(PACKAGE).with_suffix("").parts): file
+    for file in sorted(PACKAGE.rglob("*.py"))
+    if not file.stem.startswith("__")
+}
 
 
-def layers() -> list[list[str]]:
-    """The rows of the table under "Layers", the highest first."""
+def layers() -> list[str]:
+    """The packages and lone modules of the table under "Layers", the highest first."""
     text = (ROOT / "ARCHITECTURE.md").read_text()
     section = text[text.index("## Layers") : text.index("## Layout")]
-    return [re.findall(r"`(\w+)`", row) for row in section.splitlines() if row.startswith("|")][2:]
+    return re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
+
+
+def layer(module: str) -> str:
+    return module.split(".")[0]
 
 
 def imported(module: str) -> set[str]:
+    """The modules that one imports, at its head or anywhere in it."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse((PACKAGE / f"{module}.py").read_text())):
+    for node in ast.walk(ast.parse(MODULES[module].read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
-            if node.module == "mptcplab":
-                found.update(alias.name for alias in node.names)
-            elif node.module.startswith("mptcplab."):
-                found.add(node.module.removeprefix("mptcplab."))
-    return found & set(MODULES)
+            found.add(node.module)
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+    return {name.removeprefix("mptcplab.") for name in found} & set(MODULES)
 
 
-def test_every_module_is_in_the_table_once() -> None:
-    assert sorted(name for row in layers() for name in row) == MODULES
+def test_every_package_is_in_the_table_once() -> None:
+    assert sorted(layers()) == sorted({layer(module) for module in MODULES})
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_a_module_imports_from_its_own_layer_and_below(module: str) -> None:
-    depth = {name: row for row, names in enumerate(layers()) for name in names}
-    assert [name for name in imported(module) if depth[name] < depth[module]] == []
+def test_a_module_imports_from_its_own_package_and_below(module: str) -> None:
+    order = layers()
+    depth = order.index(layer(module))
+    assert [name for name in imported(module) if order.index(layer(name)) < depth] == []
 
 
 def test_no_module_imports_in_a_circle() -> None:

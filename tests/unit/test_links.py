@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mptcplab import links, plan
-from mptcplab.scenario import Direction
+from mptcplab.spec import links, plan
+from mptcplab.spec.scenario import Direction
 from tests.vocabulary import scenario_of
 
 PATH = links.path_spots(1)

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from mptcplab import scheduler
-from mptcplab.palette import COLOURS, styles
+from mptcplab.show.palette import COLOURS, styles
+from mptcplab.spec import scheduler
 
 
 def test_a_scheduler_looks_the_same_in_whatever_order_and_company() -> None:

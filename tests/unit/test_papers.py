@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from mptcplab import papers, scheduler
 from mptcplab.errors import InputError
-from mptcplab.papers import Setting
+from mptcplab.published import papers
+from mptcplab.published.papers import Setting
+from mptcplab.spec import scheduler
 
 PAPER = 'title = "T"\nauthors = "A"\npublished = "P"\n'
 FIGURE = """

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mptcplab import plan
-from mptcplab.scenario import Flags, Scenario, from_flags
-from mptcplab.scheduler import Parameter, Scheduler
+from mptcplab.spec import plan
+from mptcplab.spec.scenario import Flags, Scenario, from_flags
+from mptcplab.spec.scheduler import Parameter, Scheduler
 
 PLANS = Path(__file__).parent / "plans"
 KNOWN = {

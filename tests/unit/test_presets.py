@@ -11,8 +11,8 @@ import jsonschema
 import pytest
 
 from mptcplab.errors import InputError
-from mptcplab.presets import NO_SOURCE, PRESETS, SOURCES, Preset, markdown
-from mptcplab.scenario import (
+from mptcplab.spec.presets import NO_SOURCE, PRESETS, SOURCES, Preset, markdown
+from mptcplab.spec.scenario import (
     PACKET_BYTES,
     Direction,
     Flags,
@@ -22,8 +22,8 @@ from mptcplab.scenario import (
     load_file,
     parse_path_flag,
 )
-from mptcplab.scheduler import Scheduler
-from mptcplab.units import parse_queue, parse_rate, parse_time
+from mptcplab.spec.scheduler import Scheduler
+from mptcplab.spec.units import parse_queue, parse_rate, parse_time
 
 KNOWN = {"default": Scheduler("default", "", ())}
 ALL = ", ".join(PRESETS)
@@ -123,7 +123,7 @@ def test_a_full_queue_lasts_as_long_as_the_reason_says(name: str, longest_ms: in
 
 def test_the_page_on_presets_is_current() -> None:
     page = FilePath(__file__).parents[2] / "docs" / "presets.md"
-    assert page.read_text() == markdown(), "write it with python -m mptcplab.presets"
+    assert page.read_text() == markdown(), "write it with python -m mptcplab.spec.presets"
 
 
 # Precedence

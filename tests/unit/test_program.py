@@ -12,10 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mptcplab import engine, plan, program
 from mptcplab.errors import InputError
-from mptcplab.program import CommandError, Outputs
-from mptcplab.scenario import Flags, Program, Scenario, from_flags
+from mptcplab.runs import program
+from mptcplab.runs.program import CommandError, Outputs
+from mptcplab.spec import plan
+from mptcplab.spec.scenario import Flags, Program, Scenario, from_flags
+from mptcplab.uml import engine
 
 PATHS = ("wifi:50mbit,10ms", "lte:20mbit,40ms,queue=200,loss=0.1%")
 WORD = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)

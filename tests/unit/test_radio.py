@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mptcplab.radio import (
+from mptcplab.spec.radio import (
     CQI_EFFICIENCY,
     CQI_THRESHOLD_DB,
     ENVIRONMENTS,

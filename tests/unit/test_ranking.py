@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from mptcplab.ranking import Ranking, Scale, lead, rank
+from mptcplab.advice.ranking import Ranking, Scale, lead, rank
 
 MORE = Scale(less_is_better=False, margin=1, absolute=True)
 LESS = Scale(less_is_better=True, margin=0.05)

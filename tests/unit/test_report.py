@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from mptcplab import entries, report
-from mptcplab.application import APPLICATION_METRICS
-from mptcplab.metrics import RUN_METRICS, run_metrics
-from mptcplab.scenario import Flags, Scenario, from_flags
-from mptcplab.scheduler import Choice, Parameter, Setting
+from mptcplab.figures.application import APPLICATION_METRICS
+from mptcplab.figures.metrics import RUN_METRICS, run_metrics
+from mptcplab.runs import entries
+from mptcplab.show import report
+from mptcplab.spec.scenario import Flags, Scenario, from_flags
+from mptcplab.spec.scheduler import Choice, Parameter, Setting
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, SLOW, Flow
 

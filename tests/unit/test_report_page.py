@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from mptcplab import palette, report_charts, report_figures, report_page, store
-from mptcplab.collection import Collection, collect
-from mptcplab.report_charts import Bars, Chart, Heat, Lines, Shares
-from mptcplab.scenario import load_file
+from mptcplab.runs import store
+from mptcplab.runs.collection import Collection, collect
+from mptcplab.show import palette, report_charts, report_figures, report_page
+from mptcplab.show.report_charts import Bars, Chart, Heat, Lines, Shares
+from mptcplab.spec.scenario import load_file
 from tests.unit import stored
 from tests.unit.synthetic import FAST, SLOW, Flow
 from tests.unit.test_collection import comparison

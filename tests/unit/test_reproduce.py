@@ -12,14 +12,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from mptcplab import cli, experiment, papers, reproduce, store
-from mptcplab.claims import Column
-from mptcplab.entries import run_entry
+from mptcplab import cli
 from mptcplab.errors import MptcplabError
-from mptcplab.guest import Guest
-from mptcplab.kernel import KernelBuild
-from mptcplab.scenario import Scenario
-from mptcplab.store import Store
+from mptcplab.published import papers, reproduce
+from mptcplab.published.claims import Column
+from mptcplab.runs import experiment, store
+from mptcplab.runs.entries import run_entry
+from mptcplab.runs.store import Store
+from mptcplab.spec.scenario import Scenario
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
 from tests.unit.test_papers import FIGURE, load
 from tests.unit.test_results import reproduced
 

@@ -14,10 +14,20 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from mptcplab import claims, papers, results, results_chart, store
-from mptcplab.papers import Chart, Claim, Experiment, Figure, Metric, Paper, Published, Quick
-from mptcplab.reproduce import Reproduced
-from mptcplab.series import Panel, RunSeries, Series
+from mptcplab.figures.series import Panel, RunSeries, Series
+from mptcplab.published import claims, papers, results, results_chart
+from mptcplab.published.papers import (
+    Chart,
+    Claim,
+    Experiment,
+    Figure,
+    Metric,
+    Paper,
+    Published,
+    Quick,
+)
+from mptcplab.published.reproduce import Reproduced
+from mptcplab.runs import store
 
 
 def reproduced(**chart: Any) -> Reproduced:

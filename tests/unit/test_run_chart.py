@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from mptcplab import chart, palette, run_chart, series
-from mptcplab.scenario import Change, Event, Scenario
+from mptcplab.figures import series
+from mptcplab.show import chart, palette, run_chart
+from mptcplab.spec.scenario import Change, Event, Scenario
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, Flow
 

@@ -14,12 +14,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mptcplab import scenario as sc
 from mptcplab.errors import InputError, Problem
-from mptcplab.literal import LiteralWorkload
-from mptcplab.mistakes import Mistakes
-from mptcplab.scenario import Flags, Request, from_flags, json_schema, load_file, parse_path_flag
-from mptcplab.scheduler import Choice, Parameter, Scheduler
+from mptcplab.spec import scenario as sc
+from mptcplab.spec.literal import LiteralWorkload
+from mptcplab.spec.mistakes import Mistakes
+from mptcplab.spec.scenario import (
+    Flags,
+    Request,
+    from_flags,
+    json_schema,
+    load_file,
+    parse_path_flag,
+)
+from mptcplab.spec.scheduler import Choice, Parameter, Scheduler
 
 KNOWN = {
     name: Scheduler(name, "", parameters)

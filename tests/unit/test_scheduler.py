@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mptcplab import scheduler
 from mptcplab.errors import InputError, MptcplabError
-from mptcplab.scheduler import Choice, Parameter, Scheduler, Setting, SpecError
+from mptcplab.spec import scheduler
+from mptcplab.spec.scheduler import Choice, Parameter, Scheduler, Setting, SpecError
 
 ROOT = Path(__file__).parents[2]
 PROPERTY = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])

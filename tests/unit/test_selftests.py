@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab import selftests
 from mptcplab.errors import MptcplabError
-from mptcplab.guest import Guest
-from mptcplab.kernel import KernelBuild
-from mptcplab.selftests import (
+from mptcplab.tools import selftests
+from mptcplab.tools.selftests import (
     OURS,
     UPSTREAM,
     Campaign,
@@ -23,7 +21,9 @@ from mptcplab.selftests import (
     choose_scheduler,
     plan,
 )
-from mptcplab.tap import Result, Verdict
+from mptcplab.tools.tap import Result, Verdict
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
 
 # As in mptcp_lib.sh of Linux 6.12.
 LIBRARY = """\

@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mptcplab import series, trace
 from mptcplab.errors import MptcplabError
-from mptcplab.records import Samples
-from mptcplab.scenario import Change, Event, Scenario
-from mptcplab.series import MAX_BINS, RunSeries, Series
+from mptcplab.figures import series
+from mptcplab.figures.records import Samples
+from mptcplab.figures.series import MAX_BINS, RunSeries, Series
+from mptcplab.spec import trace
+from mptcplab.spec.scenario import Change, Event, Scenario
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, Flow
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from mptcplab import space
 from mptcplab.errors import InputError
-from mptcplab.formulas import FormulaError
-from mptcplab.space import Design, Space, filled, parse_axis
+from mptcplab.spec import space
+from mptcplab.spec.formulas import FormulaError
+from mptcplab.spec.space import Design, Space, filled, parse_axis
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab import scenario, series, store, trace
 from mptcplab.errors import MptcplabError
-from mptcplab.scenario import Flags
+from mptcplab.figures import series
+from mptcplab.runs import store
+from mptcplab.spec import scenario, trace
+from mptcplab.spec.scenario import Flags
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, SLOW
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mptcplab.streams import NEVER, Cells, rising, unwrapped
+from mptcplab.capture.streams import NEVER, Cells, rising, unwrapped
 
 PROPERTY = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 RANGES = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 10)), min_size=1, max_size=12)

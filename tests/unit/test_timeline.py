@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from mptcplab import timeline
 from mptcplab.errors import InputError
-from mptcplab.scenario import Flags, Scenario, default_queue_packets, from_flags, load_file
+from mptcplab.spec import timeline
+from mptcplab.spec.scenario import Flags, Scenario, default_queue_packets, from_flags, load_file
 
 MS, S = 10**6, 10**9
 A, B = "a:10mbit,10ms", "b:4mbit,40ms,loss=1%"

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from mptcplab import trace
-from mptcplab.trace import MIN_RATE_BPS, Step, Trace, TraceError
+from mptcplab.spec import trace
+from mptcplab.spec.trace import MIN_RATE_BPS, Step, Trace, TraceError
 
 # Measured traces, which are not part of the project.
 SHARED = Path(__file__).parents[3] / "shared" / "traces"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from mptcplab import units
+from mptcplab.spec import units
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
+from mptcplab.advice.variations import Uncertainty, parse, variations
 from mptcplab.errors import InputError
-from mptcplab.literal import MAX_SEED, NO_RATE_BPS
-from mptcplab.scenario import Direction, Flags, Scenario, from_flags
-from mptcplab.variations import Uncertainty, parse, variations
+from mptcplab.spec.literal import MAX_SEED, NO_RATE_BPS
+from mptcplab.spec.scenario import Direction, Flags, Scenario, from_flags
 
 WIFI, LTE = "wifi:50mbit,10ms", "lte:20mbit,40ms,loss=1%,queue=200,up.rate=5mbit"
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from mptcplab import page, workload
 from mptcplab.errors import InputError
-from mptcplab.literal import WORKLOADS, LiteralWorkload
-from mptcplab.scenario import Flags, Scenario, from_flags, load_file, parse_workload_flag
-from mptcplab.workload import (
+from mptcplab.spec import page, workload
+from mptcplab.spec.literal import WORKLOADS, LiteralWorkload
+from mptcplab.spec.scenario import Flags, Scenario, from_flags, load_file, parse_workload_flag
+from mptcplab.spec.workload import (
     Bulk,
     Cbr,
     Frames,

@@ -1,0 +1,517 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Which scheduler and congestion control to use on some paths: runs the catalogue on variations.
+
+In three stages, so that it takes minutes: all schedulers with one congestion control on a few
+variations of the paths; the best of them with all congestion controls; and the best pairs of every
+goal on all variations. What is in the store is not run again, so that what was interrupted goes
+on where it stopped. Module `variations` has the paths, `goals` what is run and judged, `ranking`
+how; what Linux does by itself, the reference, is in every stage.
+"""
+
+from __future__ import annotations
+
+import statistics
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from mptcplab.advice.goals import Goal, Name, goals
+from mptcplab.advice.ranking import Ranking, Values, rank
+from mptcplab.advice.variations import Uncertainty, variations
+from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.runs import experiment, store
+from mptcplab.runs.entries import Entry
+from mptcplab.runs.store import Store
+from mptcplab.spec import congestion, scheduler
+from mptcplab.spec.scenario import Request, Scenario
+from mptcplab.spec.scheduler import Choice
+from mptcplab.uml.engine import Limits
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
+
+#: Shows how far some number of runs is.
+Show = Callable[[int], AbstractContextManager[tuple[experiment.Progress, experiment.Ended]]]
+
+#: What is sent beside one copy of each byte, in %, from which on it is worth telling.
+MUCH_EXTRA = 5.0
+# How far two are behind the best is compared in hundredths, and then the simpler one is chosen.
+_OVERALL_STEP = 0.01
+_STAGES = 3
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is run: on how many variations the catalogue is screened, how many there are in
+    all, and how many of each goal are kept after a stage.
+    """
+
+    screened: int
+    variations: int
+    kept: int
+
+
+_NORMAL = Effort(screened=4, variations=16, kept=3)
+_QUICK = Effort(screened=2, variations=6, kept=2)
+
+
+def effort(*, quick: bool, count: int | None) -> Effort:
+    """The effort of so many variations, or (None) of as many as is usual."""
+    usual = _QUICK if quick else _NORMAL
+    if count is None:
+        return usual
+    return Effort(min(usual.screened, count), count, usual.kept)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A scheduler with a congestion control."""
+
+    scheduler: Choice
+    cc: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.scheduler.label}, {self.cc}"
+
+    @property
+    def is_upstream(self) -> bool:
+        """Whether Linux has it without patches."""
+        own = congestion.known()[self.cc].file is not None
+        return self.scheduler.name == scheduler.DEFAULT and not own
+
+
+#: What Linux does by itself.
+REFERENCE = Candidate(Choice(name=scheduler.DEFAULT), congestion.DEFAULT)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A goal: how the finalists rank, of how many pairs that were tried, and the screened ones.
+
+    `values` are the figures of all finalists by variation; `screening` has those that went out
+    before, over the variations of the screening.
+    """
+
+    goal: Goal
+    ranking: Ranking
+    values: Values
+    screening: Mapping[str, float]
+    tried: int
+
+
+@dataclass(frozen=True)
+class Overall:
+    """One for all goals: those in which it is as good as the best, and what it lacks in each.
+
+    `others` are as good in as many.
+    """
+
+    chosen: str
+    as_good: Sequence[Name]
+    behind: Mapping[Name, float]
+    others: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What was found; candidates are by their labels.
+
+    `extra` is what the finalists sent beside one copy of each byte, in % (with the load of the goal
+    latency, the median). `runs` is how many there are of all of it.
+    """
+
+    base: Scenario
+    uncertainty: Uncertainty
+    effort: Effort
+    candidates: Mapping[str, Candidate]
+    variations: Sequence[Scenario]
+    judged: Sequence[Judged]
+    overall: Overall | None
+    extra: Mapping[str, float]
+    failures: Sequence[str]
+    runs: int
+    builds: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A scenario that is run for a goal: of which candidate and which variation."""
+
+    goal: Goal
+    candidate: Candidate
+    number: int
+    scenario: Scenario
+
+
+def check(request: Request) -> None:
+    """Raises InputError for a scenario that there is nothing to advise on."""
+    base = request.base
+    problems = []
+    if base.connections:
+        message = "one connection is advised on; leave the connections out"
+        problems.append(Problem("advise", "connection", "", message))
+    elif base.transport != "mptcp":
+        message = "plain TCP has no scheduler; advice is on Multipath TCP"
+        problems.append(Problem("advise", "transport", base.transport, message))
+    elif len(base.paths) < 2:
+        message = f"over {base.paths[0].name} alone there is nothing to schedule; give 2 or more"
+        problems.append(Problem("advise", "path", "", message))
+    if problems:
+        raise InputError(problems)
+
+
+def most_runs(request: Request, ccs: Sequence[str], effort: Effort) -> int:
+    """How many runs there are at most."""
+    each = sum(max(len(goal.troubled), 1) for goal in goals(request.base))
+    count = len(goals(request.base))
+    schedulers = len({*request.schedulers, REFERENCE.scheduler})
+    pairs = schedulers * len({*ccs, REFERENCE.cc})
+    second = min((effort.kept + 1) * (len({*ccs, REFERENCE.cc}) - 1), pairs - schedulers)
+    final = min(count * (effort.kept + 1) + 1, pairs)
+    # finalists of one goal may have been screened out for the others
+    most = effort.screened * (schedulers + second) + effort.variations * final
+    return each * min(most, effort.variations * pairs)
+
+
+def advise(
+    request: Request,
+    ccs: Sequence[str],
+    uncertainty: Uncertainty,
+    effort: Effort,
+    kernel: KernelBuild,
+    guest: Guest,
+    out: Path,
+    *,
+    modules: Mapping[str, Path],
+    jobs: int,
+    limits: Limits,
+    show: Show,
+    say: Callable[[str], None],
+    cancel: threading.Event,
+) -> Advice:
+    """Run what is not there yet, and judge it.
+
+    Raises MptcplabError if no candidate has a goal's figure, and RunCancelledError.
+    """
+    varied = variations(request.base, uncertainty, effort.variations)
+    wanted = goals(request.base)
+    measured = _Measured(
+        *(varied, kernel, guest, Store(out)),
+        most=most_runs(request, ccs, effort),
+        sources=request.sources,
+        modules=modules,
+        jobs=jobs,
+        limits=limits,
+        show=show,
+        say=say,
+        cancel=cancel,
+    )
+    screened, kept = range(effort.screened), effort.kept
+    cc = REFERENCE.cc if REFERENCE.cc in ccs else ccs[0]
+    schedulers = [Candidate(each, cc) for each in request.schedulers]
+
+    measured.stage(
+        *(1, f"schedulers with {cc}: {len(schedulers)}, variations: {len(screened)}"),
+        {goal.name: [*schedulers, REFERENCE] for goal in wanted},
+        wanted,
+        screened,
+    )
+    # default with any of them, since that is to be had without another kernel
+    pairs = {
+        goal.name: [
+            Candidate(each, cc)
+            for each in dict.fromkeys(
+                [
+                    *(c.scheduler for c in _best(measured, goal, schedulers, screened)[:kept]),
+                    REFERENCE.scheduler,
+                ]
+            )
+            for cc in ccs
+        ]
+        for goal in wanted
+    }
+    measured.stage(
+        *(2, f"the best with congestion controls: {len(ccs)}, variations: {len(screened)}"),
+        pairs,
+        wanted,
+        screened,
+    )
+    finalists = [REFERENCE]
+    for goal in wanted:
+        best = _best(measured, goal, [*schedulers, *pairs[goal.name], REFERENCE], screened)
+        finalists += [*best[:kept], *[each for each in best if each.is_upstream][:1]]
+    finalists = list(dict.fromkeys(finalists))
+    measured.stage(
+        *(_STAGES, f"finalists: {len(finalists)}, variations: {len(varied)}"),
+        {goal.name: finalists for goal in wanted},
+        wanted,
+        range(len(varied)),
+    )
+    judged = [_judged(measured, goal, finalists, effort) for goal in wanted]
+    return Advice(
+        base=request.base,
+        uncertainty=uncertainty,
+        effort=effort,
+        candidates={each.label: each for each in measured.candidates()},
+        variations=varied,
+        judged=judged,
+        overall=_overall(measured, judged),
+        extra={
+            each.label: extra
+            for each in finalists
+            if (extra := measured.extra_of(each)) is not None
+        },
+        failures=measured.failures,
+        runs=measured.count,
+        builds=experiment.builds(kernel, guest),
+    )
+
+
+class _Measured:
+    """The figures that there are, by goal, candidate and variation; runs what is missing."""
+
+    def __init__(
+        self,
+        varied: Sequence[Scenario],
+        kernel: KernelBuild,
+        guest: Guest,
+        out: Store,
+        *,
+        most: int,
+        sources: Mapping[str, Path],
+        modules: Mapping[str, Path],
+        jobs: int,
+        limits: Limits,
+        show: Show,
+        say: Callable[[str], None],
+        cancel: threading.Event,
+    ) -> None:
+        self._varied, self._most = varied, most
+        self._kernel, self._guest, self._out = kernel, guest, out
+        self._modules, self._jobs, self._limits = modules, jobs, limits
+        self._show, self._say, self._cancel = show, say, cancel
+        self._figures: dict[tuple[str, Candidate], dict[int, float]] = defaultdict(dict)
+        self._extra: dict[Candidate, list[float]] = defaultdict(list)
+        self._known: set[tuple[str, Candidate, int]] = set()
+        files = {name: each.file for name, each in scheduler.known().items()} | dict(sources)
+        self._lines = {
+            name: len(file.read_text("utf-8").splitlines())
+            for name, file in files.items()
+            if file is not None
+        }
+        self._ours = {name for name, each in congestion.known().items() if each.file is not None}
+        self.failures: list[str] = []
+        self.count = 0
+
+    def stage(
+        self,
+        stage: int,
+        what: str,
+        wanted: Mapping[Name, Iterable[Candidate]],
+        goals: Sequence[Goal],
+        numbers: Iterable[int],
+    ) -> None:
+        """Have the figures of some candidates, by the name of the goal, for some variations."""
+        numbers = list(numbers)
+        runs = [
+            _Run(goal, candidate, number, scenario)
+            for goal in goals
+            for candidate in dict.fromkeys(wanted[goal.name])
+            for number in numbers
+            if (goal.name, candidate, number) not in self._known
+            for scenario in self._scenarios(goal, candidate, number)
+        ]
+        if not runs:
+            return
+        self.count += len(runs)
+        entries = self._entries(stage, what, runs)
+        self._known |= {(run.goal.name, run.candidate, run.number) for run in runs}
+        together: dict[tuple[str, Candidate, int], list[tuple[_Run, Entry]]] = defaultdict(list)
+        for run, entry in zip(runs, entries, strict=True):
+            together[run.goal.name, run.candidate, run.number].append((run, entry))
+        for (name, candidate, number), parts in together.items():
+            figure = self._figure(parts)
+            if figure is not None:
+                self._figures[name, candidate][number] = figure
+
+    def values(
+        self, goal: Goal, candidates: Iterable[Candidate], numbers: Iterable[int]
+    ) -> dict[str, dict[int, float]]:
+        """The figures of those that have one for each of the variations, by their labels."""
+        numbers = list(numbers)
+        found = {}
+        for candidate in dict.fromkeys(candidates):
+            figures = self._figures.get((goal.name, candidate), {})
+            if all(number in figures for number in numbers):
+                found[candidate.label] = {number: figures[number] for number in numbers}
+        return found
+
+    def tried(self, goal: Goal) -> list[Candidate]:
+        """Those that there are figures of this goal of."""
+        return [candidate for name, candidate in self._figures if name == goal.name]
+
+    def candidates(self) -> list[Candidate]:
+        """All that there are figures of, in the order in which they came."""
+        return list(dict.fromkeys(candidate for _, candidate in self._figures))
+
+    def extra_of(self, candidate: Candidate) -> float | None:
+        """What a candidate sent beside one copy of each byte, in %: the median."""
+        found = self._extra.get(candidate)
+        return statistics.median(found) if found else None
+
+    def simplicity(self, candidate: Candidate) -> tuple[object, ...]:
+        """The lower, the less it takes: first what Linux does by itself, then what upstream has,
+        then what sends fewer copies, and then the shorter program.
+        """
+        return (
+            candidate != REFERENCE,
+            candidate.scheduler.name != scheduler.DEFAULT,
+            candidate.cc in self._ours,
+            candidate.cc != congestion.DEFAULT,
+            round(self.extra_of(candidate) or 0),
+            self._lines.get(candidate.scheduler.name, 0),
+            candidate.label,
+        )
+
+    def _scenarios(self, goal: Goal, candidate: Candidate, number: int) -> list[Scenario]:
+        varied = self._varied[number].with_(scheduler=candidate.scheduler, cc=candidate.cc)
+        return goal.scenarios(varied)
+
+    def _entries(self, stage: int, what: str, runs: Sequence[_Run]) -> list[Entry]:
+        """An entry for each run, from the store, or else run now."""
+        keys = [store.run_key(run.scenario, self._kernel, self._guest) for run in runs]
+        found = {key: entry for key in keys if (entry := self._out.result(key)) is not None}
+        missing = {
+            key: run.scenario for key, run in zip(keys, runs, strict=True) if key not in found
+        }
+        there = f", {len(found)} of them there" if found else ""
+        self._say(f"stage {stage} of {_STAGES}, {what}: {len(set(keys))} runs{there}")
+        if missing:
+            began = time.monotonic()
+            with self._show(len(missing)) as (progress, ended):
+                entries = experiment.run_all(
+                    *(list(missing.values()), self._kernel, self._guest, self._out),
+                    modules=self._modules,
+                    jobs=self._jobs,
+                    limits=self._limits,
+                    progress=progress,
+                    ended=ended,
+                    cancel=self._cancel,
+                )
+            found |= dict(zip(missing, entries, strict=True))
+            seconds = time.monotonic() - began
+            self._say(f"  took {seconds:.0f} s{self._left(stage, seconds / len(missing))}")
+        for run, key in zip(runs, keys, strict=True):
+            if found[key]["status"] != "ok":
+                reason = found[key]["reason"].splitlines()[0]
+                self.failures.append(
+                    f"{run.candidate.label}, {run.goal.name}, variation {run.number + 1}: {reason}"
+                )
+        return [found[key] for key in keys]
+
+    def _left(self, stage: int, seconds_each: float) -> str:
+        """How much is left after a stage, at most."""
+        left = self._most - self.count
+        if stage == _STAGES or left <= 0:
+            return ""
+        return f"; up to {left} runs are left, at this speed {left * seconds_each / 60:.0f} min"
+
+    def _figure(self, parts: Sequence[tuple[_Run, Entry]]) -> float | None:
+        """The figure of a variation; None if a run of it failed or has none."""
+        if any(entry["status"] != "ok" for _, entry in parts):
+            return None
+        first, entry = parts[0]
+        if first.goal.name == "latency":
+            extra = first.goal.extra(first.scenario, entry["metrics"])
+            if extra is not None:
+                self._extra[first.candidate].append(extra)
+        return first.goal.of(
+            [run.scenario for run, _ in parts], [entry["metrics"] for _, entry in parts]
+        )
+
+
+def _best(
+    measured: _Measured,
+    goal: Goal,
+    candidates: Sequence[Candidate],
+    numbers: Iterable[int],
+) -> list[Candidate]:
+    """Some candidates, the best by a goal first: those that are as good, and then the others."""
+    by_label = {candidate.label: candidate for candidate in candidates}
+    values = measured.values(goal, candidates, numbers)
+    ranked = _ranked(measured, goal, values, by_label)
+    return [by_label[name] for name in ranked.standings]
+
+
+def _ranked(
+    measured: _Measured,
+    goal: Goal,
+    values: Values,
+    by_label: Mapping[str, Candidate],
+) -> Ranking:
+    found = rank(values, goal.figure.scale, lambda name: measured.simplicity(by_label[name]))
+    if found is None:
+        reasons = "".join(f"\n  {line}" for line in measured.failures[:3])
+        raise MptcplabError(
+            f"mptcplab: no scheduler has a figure for {goal.name} in all variations{reasons}"
+        )
+    return found
+
+
+def _judged(
+    measured: _Measured, goal: Goal, finalists: Sequence[Candidate], effort: Effort
+) -> Judged:
+    values = measured.values(goal, finalists, range(effort.variations))
+    ranked = _ranked(measured, goal, values, {each.label: each for each in finalists})
+    tried = measured.tried(goal)
+    out = [each for each in tried if each.label not in values]
+    screened = measured.values(goal, out, range(effort.screened))
+    return Judged(
+        goal,
+        ranked,
+        values,
+        {name: statistics.median(figures.values()) for name, figures in screened.items()},
+        len(tried),
+    )
+
+
+def _overall(measured: _Measured, judged: Sequence[Judged]) -> Overall | None:
+    """The finalist that is as good as the best for the most goals; None if none has all figures.
+
+    Of several it is one that sends no more than there is to send, and then the one that is the
+    least behind where it is most.
+    """
+    by_label = {candidate.label: candidate for candidate in measured.candidates()}
+    behind = {
+        name: parts for name in by_label if len(parts := dict(_behind(judged, name))) == len(judged)
+    }
+    if not behind:
+        return None
+    good = {
+        name: [each.goal.name for each in judged if name in each.ranking.as_good] for name in behind
+    }
+    most = max(map(len, good.values()))
+    equal = [name for name in behind if len(good[name]) == most]
+
+    def place(name: str) -> tuple[bool, int, tuple[object, ...]]:
+        extra = measured.extra_of(by_label[name]) or 0.0
+        worst = max(behind[name].values())
+        return extra > MUCH_EXTRA, round(worst / _OVERALL_STEP), measured.simplicity(by_label[name])
+
+    chosen, *others = sorted(equal, key=place)
+    return Overall(chosen, good[chosen], behind[chosen], others)
+
+
+def _behind(judged: Sequence[Judged], name: str) -> Iterator[tuple[Name, float]]:
+    """What part a finalist lacks to the best of each goal: of its goodput, or of its own time."""
+    for each in judged:
+        standing = each.ranking.standings.get(name)
+        if standing is None:
+            continue
+        best = each.ranking.standings[each.ranking.best].figure.median
+        whole = max(standing.figure.median, best)
+        yield each.goal.name, max(standing.deficit.median, 0.0) / whole if whole else 0.0

@@ -1,0 +1,416 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Advice as it is shown: in words, as a table, a picture and a JSON document."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from mptcplab.advice import ranking
+from mptcplab.advice.advise import MUCH_EXTRA, REFERENCE, Advice, Candidate, Judged, Overall
+from mptcplab.advice.goals import Goal
+from mptcplab.figures.inference import Summary
+from mptcplab.figures.recorded import measured_way
+from mptcplab.runs import store
+from mptcplab.show import chart, palette
+from mptcplab.show.report import RULE
+from mptcplab.spec import congestion, scheduler
+from mptcplab.spec.mistakes import one_of
+from mptcplab.spec.scenario import Scenario
+from mptcplab.spec.units import format_rate, format_time
+from mptcplab.spec.workload import Cbr
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: The document of the latest advice in an output directory, and its picture.
+DOCUMENT = "advice.json"
+PICTURE = "advice"
+
+# From which part of the resamples on it is said to be sure, or likely.
+_SURE, _LIKELY = 0.95, 0.8
+_MOST_NAMED = 4  # in a sentence
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+_ROW_HEIGHT, _FRAME_HEIGHT = 0.28, 1.1  # inches
+
+_UNKNOWN = """\
+What this does not know: the CPU time that a scheduler takes on your machines;
+whether your paths share a bottleneck (--link) or have other traffic (cross=);
+how they change over time, but for events and traces that were given. Pairs that
+went out after the first variations were seen on these only."""
+
+
+def text(advice: Advice) -> str:
+    """The answer: a paragraph for each goal, and for all of them."""
+    base = advice.base
+    head = (
+        f"{_paths(base)}; {_varied(advice)}.\n"
+        f"{len(advice.variations)} variations, {advice.runs} runs, seeds from {base.seed} on."
+    )
+    return "\n\n".join(
+        [
+            head,
+            *(_paragraph(advice, each) for each in advice.judged),
+            *([_for_all(advice, advice.overall)] if advice.overall else []),
+        ]
+    )
+
+
+def table(advice: Advice) -> Group:
+    """A row per finalist: the figures, medians over the variations with the range below."""
+    grid = Table(box=RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    grid.add_column("Scheduler,\ncongestion\ncontrol", overflow="fold")
+    for each in advice.judged:
+        figure = each.goal.figure
+        head = f"{each.goal.name.capitalize()}\n\n{figure.unit}"
+        grid.add_column(head, justify="right", no_wrap=True)
+    grid.add_column("Sent\nbesides\n%", justify="right", no_wrap=True)
+    for name in _finalists(advice):
+        cells = []
+        for each in advice.judged:
+            standing = each.ranking.standings.get(name)
+            mark = " *" if name in each.ranking.as_good else "  "
+            cells.append(_range(standing.figure, mark) if standing else "failed")
+        extra = advice.extra.get(name)
+        grid.add_row(name, *cells, "-" if extra is None else _number(extra))
+        grid.add_row()
+    notes = [
+        f"{each.goal.name.capitalize()}: {each.goal.figure.text}{_of_what(each.goal)}."
+        for each in advice.judged
+    ]
+    notes += [
+        "Median of the variations, and the range from lowest to highest. *: as good as the best.",
+        "Sent besides: what was sent beyond one copy of each byte, in the runs for latency.",
+        *(f"Failed: {line}" for line in advice.failures),
+    ]
+    return Group(grid, *(Text(note) for note in notes))
+
+
+def use(advice: Advice) -> str:
+    """How to act on it."""
+    chosen = advice.overall.chosen if advice.overall else advice.judged[0].ranking.chosen
+    candidate = advice.candidates[chosen]
+    ways = {"up": "client", "down": "server", "both": "client, and the server"}
+    lines = [
+        f"To use {_name(chosen)}, at the end that sends (here the "
+        f"{ways[advice.base.workload.direction]}):",
+        f"  sysctl -w {' '.join(_sysctls(candidate))}",
+    ]
+    if candidate.scheduler.name != scheduler.DEFAULT:
+        lines.append(
+            f"{candidate.scheduler.name} needs a kernel with the patches of kernel/patches/:\n"
+            "upstream Linux has default only."
+        )
+    if congestion.known()[candidate.cc].file is not None:
+        lines.append(f"{candidate.cc} needs one, too: it is none of upstream's.")
+    return "\n".join([*lines, "", _UNKNOWN])
+
+
+def document(advice: Advice) -> dict[str, Any]:
+    """All of it; the same for the same scenario, seeds and builds."""
+    return {
+        "goals": {each.goal.name: _goal(advice, each) for each in advice.judged},
+        "overall": advice.overall and asdict(advice.overall),
+        "reference": REFERENCE.label,
+        "candidates": {
+            name: {
+                "scheduler": each.scheduler.label,
+                "cc": each.cc,
+                "sysctls": _sysctls(each),
+                "extra_percent": advice.extra.get(name),
+            }
+            for name, each in advice.candidates.items()
+        },
+        "uncertainty": {".".join(place): part for place, part in advice.uncertainty.parts.items()},
+        "variations": [
+            {
+                "seed": varied.seed,
+                **{
+                    part: [each.model_dump(mode="json") for each in getattr(varied, part)]
+                    for part in ("paths", "links")
+                },
+            }
+            for varied in advice.variations
+        ],
+        "effort": asdict(advice.effort),
+        "failures": list(advice.failures),
+        "runs": advice.runs,
+        "build": dict(advice.builds),
+        "scenario": advice.base.model_dump(mode="json"),
+    }
+
+
+def write_chart(advice: Advice, out_dir: Path) -> list[Path]:
+    """Draw the figures of the finalists in each variation, as advice.png and advice.svg.
+
+    A panel per goal, and in each the finalists from the first to the last of all goals.
+    """
+    with chart.drawing():
+        from matplotlib.figure import Figure
+
+        names = _finalists(advice)
+        height = _FRAME_HEIGHT + _ROW_HEIGHT * len(names)
+        figure = Figure(figsize=(chart.WIDTH, height), layout="constrained")
+        axes = figure.subplots(1, len(advice.judged), sharey=True, squeeze=False)[0]
+        for axis, each in zip(axes, advice.judged, strict=True):
+            _draw(axis, each, names)
+        axes[0].set_yticks(range(len(names)), names)
+        axes[0].set_ylim(len(names) - 0.5, -0.5)
+        figure.suptitle(
+            f"Medians of {len(advice.variations)} variations, {_varied(advice)}; small: each; "
+            "filled: as good as the best",
+            fontsize="medium",
+        )
+        files = [out_dir / f"{PICTURE}.{form}" for form in ("png", "svg")]
+        for file in files:
+            form = file.suffix[1:]
+            figure.savefig(file, dpi=chart.DOTS_PER_INCH, metadata=chart.NO_DATE[form])
+        return files
+
+
+def write(advice: Advice, out_dir: Path) -> dict[str, Any]:
+    """Write the document, and give it."""
+    content = document(advice)
+    store.write_json(out_dir / DOCUMENT, content)
+    return content
+
+
+def _paths(base: Scenario) -> str:
+    """The paths as one would say them: rates and delays in the direction of the data."""
+    ways = [getattr(path, measured_way(base)) for path in base.paths]
+    return "; ".join(
+        f"{path.name} {format_rate(way.rate_bps)}, {format_time(way.delay_ns)}"
+        for path, way in zip(base.paths, ways, strict=True)
+    )
+
+
+def _varied(advice: Advice) -> str:
+    if not advice.uncertainty.parts:
+        return "each value taken as certain"
+    return f"each value {advice.uncertainty.text()}"
+
+
+def _paragraph(advice: Advice, judged: Judged) -> str:
+    goal, ranked = judged.goal, judged.ranking
+    mine, unit = ranked.standings[ranked.chosen], goal.figure.unit
+    figure = f"{goal.figure.text[0].upper()}{goal.figure.text[1:]}"
+    sentences = [
+        f"{figure}: {_interval(mine.figure)} {unit}.",
+        *_against(judged),
+        _how_sure(judged),
+    ]
+    extra = advice.extra.get(ranked.chosen)
+    if extra is not None and extra > MUCH_EXTRA:
+        sentences.append(f"For that it sends {_number(extra)} % more than there is to send.")
+    upstream = next(
+        (other for other in ranked.standings if advice.candidates[other].is_upstream), None
+    )
+    if upstream and not advice.candidates[ranked.chosen].is_upstream:
+        what = _interval(ranked.standings[upstream].figure)
+        sentences.append(f"Without another kernel: {_name(upstream)}, {what} {unit}.")
+    others = [other for other in ranked.as_good if other != ranked.chosen]
+    if others:
+        sentences.append(f"As good, but less simple: {_named(others)}.")
+    if ranked.perhaps:
+        sentences.append(f"Not told apart from the best: {_named(ranked.perhaps)}.")
+    return _filled(f"For {goal.name}: {_introduced(ranked.chosen)}.", sentences)
+
+
+def _against(judged: Judged) -> list[str]:
+    """The figure of the reference, and the difference from it on the same variations."""
+    ranked, label = judged.ranking, REFERENCE.label
+    lead = ranking.lead(ranked, judged.values, judged.goal.figure.scale, label)
+    if ranked.chosen == label or lead is None:
+        return []
+    unit = judged.goal.figure.unit
+    better = "less" if judged.goal.figure.scale.less_is_better else "more"
+    return [
+        f"{_name(label)} has {_number(ranked.standings[label].figure.median)} {unit}: on the same "
+        f"variations that is {_interval(lead)} {unit} {better}."
+    ]
+
+
+def _how_sure(judged: Judged) -> str:
+    ranked = judged.ranking
+    if ranked.sure >= _SURE:
+        word = "Sure"
+    elif ranked.sure >= _LIKELY:
+        word = "Likely"
+    else:
+        word = "Open, and more --variations would tell more"
+    margin = f"{_number(ranked.margin)} {judged.goal.figure.unit}"
+    return (
+        f"{word} ({100 * ranked.sure:.0f} %): none of the {len(ranked.standings)} best of "
+        f"{judged.tried} pairs is better by more than {margin}."
+    )
+
+
+def _for_all(advice: Advice, overall: Overall) -> str:
+    sentences = []
+    if overall.as_good:
+        sentences.append(f"As good as the best for {one_of(overall.as_good, 'and')}.")
+    for each in advice.judged:
+        if each.goal.name not in overall.as_good:
+            best, mine = (
+                _number(each.ranking.standings[name].figure.median)
+                for name in (each.ranking.best, overall.chosen)
+            )
+            unit = each.goal.figure.unit
+            sentences.append(f"For {each.goal.name} it has {mine} {unit}, the best {best} {unit}.")
+    if overall.others:
+        sentences.append(f"As good for as many goals: {_named(overall.others)}.")
+    return _filled(f"For all of it: {_introduced(overall.chosen)}.", sentences)
+
+
+def _filled(head: str, sentences: Sequence[str]) -> str:
+    """A paragraph of a head, and of sentences in lines of at most 80 columns."""
+    # a figure stays with its unit
+    together = re.sub(r"([0-9)]) (%|ms|s)(?![a-z])", f"\\1{_NO_BREAK}\\2", " ".join(sentences))
+    text = textwrap.fill(
+        together,
+        width=80,
+        initial_indent="  ",
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return f"{head}\n{text.replace(_NO_BREAK, ' ')}"
+
+
+def _introduced(label: str) -> str:
+    by_itself = ", which is what Linux does by itself" if label == REFERENCE.label else ""
+    return f"{_name(label)}{by_itself}"
+
+
+def _name(label: str) -> str:
+    scheduler_, cc = label.rsplit(", ", 1)
+    return f"{scheduler_} with {cc}"
+
+
+def _named(labels: Sequence[str]) -> str:
+    names = [_name(label) for label in labels]
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f", and {more} more" if more > 0 else "")
+
+
+def _of_what(goal: Goal) -> str:
+    """What is sent for a goal, and what happens meanwhile."""
+    load = goal.load
+    what = "bulk data" if load.kind == "bulk" else f"the workload {load.kind}"
+    if isinstance(load, Cbr):
+        every = f"blocks of {load.block_bytes} bytes"
+        what = f"{every}, {format_rate(load.rate_bps)}" if load.rate_bps else every
+    if load.duration_ns:
+        what += f", {format_time(load.duration_ns)}"
+    if not goal.troubled:
+        return f" ({what})"
+    return f" while {' or '.join(goal.troubled)} fails, whichever is worse ({what})"
+
+
+def _finalists(advice: Advice) -> list[str]:
+    """Those that are first in many goals first."""
+    places: dict[str, list[int]] = {}
+    for each in advice.judged:
+        for place, name in enumerate(each.ranking.standings):
+            places.setdefault(name, []).append(place)
+    overall = advice.overall.chosen if advice.overall else None
+    return sorted(places, key=lambda name: (name != overall, sum(places[name]), name))
+
+
+def _sysctls(candidate: Candidate) -> list[str]:
+    own = candidate.scheduler
+    return [
+        f"net.mptcp.scheduler={own.name}",
+        *(f"net.mptcp.{own.name}.{each.name}={each.value}" for each in own.changed),
+        f"net.ipv4.tcp_congestion_control={candidate.cc}",
+    ]
+
+
+def _goal(advice: Advice, judged: Judged) -> dict[str, Any]:
+    goal, ranked = judged.goal, judged.ranking
+    lead = ranking.lead(ranked, judged.values, goal.figure.scale, REFERENCE.label)
+    return {
+        "figure": goal.figure.text,
+        "metrics": list(goal.figure.metrics),
+        "unit": goal.figure.unit,
+        "less_is_better": goal.figure.scale.less_is_better,
+        "workload": goal.load.model_dump(mode="json"),
+        "troubled": list(goal.troubled),
+        "chosen": ranked.chosen,
+        "best": ranked.best,
+        "as_good": list(ranked.as_good),
+        "perhaps": list(ranked.perhaps),
+        "margin": ranked.margin,
+        "sure": ranked.sure,
+        "over_reference": lead and asdict(lead),
+        "finalists": [
+            {
+                "name": name,
+                "figure": asdict(standing.figure),
+                "deficit": asdict(standing.deficit),
+                "by_seed": {
+                    str(advice.variations[number].seed): value
+                    for number, value in judged.values[name].items()
+                },
+            }
+            for name, standing in ranked.standings.items()
+        ],
+        "screened_out": dict(judged.screening),
+    }
+
+
+def _draw(axis: Axes, judged: Judged, names: Sequence[str]) -> None:
+    looks = palette.styles(name.rsplit(", ", 1)[0] for name in names)
+    figures = [value for values in judged.values.values() for value in values.values()]
+    for row, name in enumerate(names):
+        standing = judged.ranking.standings.get(name)
+        if standing is None:
+            continue
+        look = looks[name.rsplit(", ", 1)[0]]
+        values = list(judged.values[name].values())
+        axis.plot(values, [row] * len(values), "|", color=look.colour, markersize=5, alpha=0.6)
+        axis.plot(
+            standing.figure.median,
+            row,
+            look.marker.matplotlib,
+            color=look.colour,
+            markersize=6,
+            fillstyle="full" if name in judged.ranking.as_good else "none",
+            clip_on=False,
+        )
+    title = (
+        f"{judged.goal.name.capitalize()}\n{judged.goal.figure.text} ({judged.goal.figure.unit})"
+    )
+    axis.set_title(title, fontsize="small")
+    axis.set_xlim(0, 1.05 * max(figures) or 1)
+    axis.tick_params(axis="x", labelsize="small")
+    axis.grid(color="#dddddd", linewidth=0.5)
+    axis.spines[["top", "right"]].set_visible(False)
+
+
+def _interval(figure: Summary) -> str:
+    """A median, and its 95 % interval."""
+    if figure.low is None or figure.high is None:
+        return _number(figure.median)
+    return f"{_number(figure.median)} ({_number(figure.low)}..{_number(figure.high)})"
+
+
+def _range(figure: Summary, mark: str) -> str:
+    first = f"{_number(figure.median)}{mark}"
+    if figure.n == 1:
+        return first
+    return f"{first}\n{_number(figure.lowest)}..{_number(figure.highest)}  "
+
+
+def _number(value: float) -> str:
+    """Three digits, of larger numbers all before the point."""
+    size = abs(value)
+    return f"{value:.{2 if size < 10 else 1 if size < 100 else 0}f}"

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What one can want of several paths: throughput, low latency, resilience, each a figure of runs.
+
+Throughput is that of bulk data. Latency is that of the application that was asked for or, without
+one, of a stream that any path could carry alone. Resilience is that of such an application while a
+path is in trouble, for each path once, and the worst of them counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from mptcplab.advice.ranking import Scale
+from mptcplab.figures.recorded import Way, measured_way
+from mptcplab.spec import timeline, workload
+from mptcplab.spec.scenario import LONGEST_NS, Change, Event, Scenario
+from mptcplab.spec.workload import AnyWorkload, Bulk, Cbr, Frames, Requests
+
+#: The metrics of a run, as its entry has them.
+Metrics = Mapping[str, Any]
+Name = Literal["throughput", "latency", "resilience"]
+
+# A stream of half the rate of the slowest path, so that each path could carry it alone, whatever
+# it is varied to; 8 KB as in Paasch et al. 2014, but at least ten blocks a second and at most 1000.
+_STREAM_SHARE = 0.5
+_MOST_BLOCKS_PER_S = 1000
+_FEWEST_BLOCKS_PER_S = 10
+_LEAST_STREAM_BPS = 8000
+_MOST_BLOCKS = workload.MAX_MESSAGES // 2  # of either direction
+
+_MBIT = 1e6
+
+# Of the measured time: a path is lost, comes back, and later carries a tenth with three times the
+# delay, as an LTE handover at high speed (Cech 2020, section 5). In 20 s either lasts 2.7 s, which
+# is long beside the 200 ms after which TCP first doubts a path.
+_LOST_AT, _DEGRADED_AT, _LASTS = 0.2, 0.6, 0.15
+_DEGRADED = Change(rate_factor=0.1, delay_factor=3.0)
+
+# Differences that nobody would mind: a hundredth of what the paths carry, or of the frames; a
+# twentieth of a time.
+_SHARE_MARGIN, _TIME_MARGIN = 1.0, 0.05
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure that a goal is judged by: the metrics it is the sum of, and how it is written."""
+
+    metrics: tuple[str, ...]
+    unit: str
+    text: str
+    scale: Scale
+    factor: float = 1.0
+
+    def of(self, metrics: Metrics) -> float | None:
+        """The figure of a run; None if the run does not have it."""
+        values = [metrics[name] for name in self.metrics]
+        if any(value is None for value in values):
+            return None
+        return self.factor * float(sum(values))
+
+
+_TIME = Scale(less_is_better=True, margin=_TIME_MARGIN)
+_SHARE = Scale(less_is_better=False, margin=_SHARE_MARGIN, absolute=True)
+_CARRIED = Figure(("goodput_bps",), "%", "goodput, of what the paths can carry", _SHARE)
+_IN_TIME = Figure(("in_time",), "%", "frames in time", _SHARE, 100)
+_LATENCY: Mapping[str, Figure] = {
+    "cbr": Figure(("delay_ms_p99",), "ms", "delay of a block, 99th percentile", _TIME),
+    "requests": Figure(("completion_ms_p99",), "ms", "response time, 99th percentile", _TIME),
+    "transfers": Figure(("completion_ms_p95",), "ms", "transfer time, 95th percentile", _TIME),
+    "web": Figure(("page_load_s",), "s", "page load time", _TIME),
+    "video": Figure(("startup_s", "stall_s"), "s", "wait for the start and in stalls", _TIME),
+    "frames": _IN_TIME,
+}
+_RESILIENCE: Mapping[str, Figure] = {
+    "cbr": Figure(("delay_ms_max",), "ms", "longest delay of a block", _TIME),
+    "requests": Figure(("completion_ms_max",), "ms", "longest response time", _TIME),
+    "frames": _IN_TIME,
+}
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Something to be had of the paths of a scenario: what is run for it, and what it is judged by.
+
+    `load` is what is sent; `troubled` are the paths that are in trouble, each in a run of its own,
+    or nothing for a single run without.
+    """
+
+    name: Name
+    load: AnyWorkload
+    figure: Figure
+    troubled: tuple[str, ...] = ()
+
+    def scenarios(self, varied: Scenario) -> list[Scenario]:
+        """The runs of a variation of the paths."""
+        own = varied.model_copy(update={"workload": self.load})
+        return [_in_trouble(own, path) for path in self.troubled] or [own]
+
+    def of(self, scenarios: Sequence[Scenario], runs: Sequence[Metrics]) -> float | None:
+        """The figure of a variation: of its runs, the worst; None if one of them lacks it."""
+        found = []
+        for scenario, metrics in zip(scenarios, runs, strict=True):
+            value = self.figure.of(metrics)
+            if value is None:
+                return None
+            if self.name == "throughput":
+                value = _carried(scenario, metrics)
+            found.append(value)
+        return max(found) if self.figure.scale.less_is_better else min(found)
+
+    def extra(self, scenario: Scenario, metrics: Metrics) -> float | None:
+        """What was sent beyond one copy of each byte, in % of what arrived."""
+        wasted, goodput = metrics["wasted_bytes"], _goodput_bps(metrics)
+        span_s = metrics["completion_s"] or (scenario.workload.duration_ns or 0) / 1e9
+        if wasted is None or not goodput or not span_s:
+            return None
+        return float(100 * 8 * wasted / (goodput * span_s))
+
+
+def goals(base: Scenario) -> list[Goal]:
+    """The goals for the paths of a scenario, with its workload as far as it can judge them.
+
+    Resilience needs two paths that last, of which one can be in trouble.
+    """
+    asked = base.workload
+    stream = _stream(base)
+    latency = stream if isinstance(asked, Bulk) else asked
+    steady = isinstance(asked, Cbr | Requests | Frames) and asked.duration_ns is not None
+    lasting = asked if steady else stream
+    found = [
+        Goal("throughput", _bulk(base), _CARRIED),
+        Goal("latency", latency, _LATENCY[latency.kind]),
+    ]
+    paths = base.lasting_paths()
+    if len(paths) > 1:
+        found.append(Goal("resilience", lasting, _RESILIENCE[lasting.kind], tuple(paths)))
+    return found
+
+
+def capacity_bps(scenario: Scenario, way: Way) -> float:
+    """What the paths can carry together while it is measured, each shared link once."""
+    begin_ns = scenario.workload.warmup_ns
+    end_ns = max(scenario.workload.duration_ns or LONGEST_NS, begin_ns + 1)
+    rates = {
+        name: timeline.mean_rate_bps(each, begin_ns, end_ns)
+        for name, each in timeline.link_rates(scenario, way).items()
+    }
+    if not scenario.links:
+        return sum(rates.values())
+    from scipy.optimize import linprog  # takes a second
+
+    # the most that flows over all paths together, so that no link carries more than its rate
+    names = list(rates)
+    uses = np.array(
+        [[name in (path.name, *path.links) for path in scenario.paths] for name in names], float
+    )
+    limits_mbps = [rates[name] / _MBIT for name in names]
+    most = linprog(-np.ones(len(scenario.paths)), A_ub=uses, b_ub=limits_mbps)
+    assert most.x is not None, "to send nothing is within all limits"
+    return float(most.x.sum()) * _MBIT
+
+
+def _carried(scenario: Scenario, metrics: Metrics) -> float:
+    """Goodput as a part of what the paths can carry, in %; both ways together, if both are sent."""
+    both = scenario.workload.direction == "both"
+    ways: tuple[Way, ...] = ("up", "down") if both else (measured_way(scenario),)
+    return 100 * _goodput_bps(metrics) / sum(capacity_bps(scenario, way) for way in ways)
+
+
+def _goodput_bps(metrics: Metrics) -> float:
+    return float((metrics["goodput_bps"] or 0) + (metrics["goodput_down_bps"] or 0))
+
+
+def _bulk(base: Scenario) -> Bulk:
+    duration_ns, warmup_ns = _span(base)
+    return Bulk(direction=base.workload.direction, duration_ns=duration_ns, warmup_ns=warmup_ns)
+
+
+def _stream(base: Scenario) -> Cbr:
+    duration_ns, warmup_ns = _span(base)
+    way = measured_way(base)
+    slowest_bps = min(
+        timeline.mean_rate_bps(rates, 0, duration_ns)
+        for rates in timeline.rates(base, way).values()
+    )
+    rate_bps = max(int(slowest_bps * _STREAM_SHARE), _LEAST_STREAM_BPS)
+    rate_bps = min(rate_bps, 8 * workload.DEFAULT_BLOCK_BYTES * _MOST_BLOCKS_PER_S)
+    block_bytes = min(workload.DEFAULT_BLOCK_BYTES, rate_bps // (8 * _FEWEST_BLOCKS_PER_S))
+    least_bytes = rate_bps * duration_ns // (8 * 10**9 * _MOST_BLOCKS) + 1
+    return Cbr(
+        direction=base.workload.direction,
+        duration_ns=duration_ns,
+        warmup_ns=warmup_ns,
+        block_bytes=max(block_bytes, least_bytes),
+        rate_bps=rate_bps,
+        interval_ns=None,
+    )
+
+
+def _span(base: Scenario) -> tuple[int, int]:
+    """How long bulk data and streams are sent, and how much of it is warm-up: as it was asked for.
+
+    For a workload that ends when its data has arrived, and for video, it is the default.
+    """
+    asked = base.workload
+    if isinstance(asked, Bulk | Cbr | Requests | Frames) and asked.duration_ns is not None:
+        return asked.duration_ns, asked.warmup_ns
+    return workload.DEFAULT_DURATION_NS, workload.DEFAULT_DURATION_NS // 10
+
+
+def _in_trouble(scenario: Scenario, path: str) -> Scenario:
+    """The same while a path is lost for a while, and later degraded."""
+    begin_ns = scenario.workload.warmup_ns
+    measured_ns = (scenario.workload.duration_ns or 0) - begin_ns
+
+    def at(share: float) -> int:
+        return begin_ns + int(share * measured_ns)
+
+    lasts_ns = max(int(_LASTS * measured_ns), 1)
+    troubles = (
+        Event(at_ns=at(_LOST_AT), path=path, action="down", lasts_ns=lasts_ns),
+        Event(
+            at_ns=at(_DEGRADED_AT),
+            path=path,
+            action="handover",
+            lasts_ns=lasts_ns,
+            up=_DEGRADED,
+            down=_DEGRADED,
+        ),
+    )
+    # at the end, since what is drawn for an event depends on its place
+    return scenario.model_copy(update={"events": (*scenario.events, *troubles)})

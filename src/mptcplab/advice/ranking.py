@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Which of several candidates is best by a figure, which are as good, and how sure that is.
+
+Each candidate has the figure for the same variations, and they are compared in pairs. What is
+worse than the best by no more than a margin, within which nobody would mind, is as good; of those
+that are as good the simplest is chosen. How sure that is comes from drawing the variations anew,
+with replacement (the bootstrap): how often would what was chosen still have been as good as
+whatever was then the best? But n variations can say of a median no more than 1 - 1/2^n: so likely
+is it that one of n differences lies beyond the median, on a given side (the sign test).
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mptcplab.figures import inference
+from mptcplab.figures.inference import Summary
+
+_RESAMPLES = 1999
+_SEED = 1
+
+#: A figure by candidate and by the number of the variation.
+Values = Mapping[str, Mapping[int, float]]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How a figure is read: which way is better, and what difference nobody would mind.
+
+    The margin is `margin` of the figure of the best, or, if `absolute`, of the figure's unit.
+    """
+
+    less_is_better: bool
+    margin: float
+    absolute: bool = False
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A candidate: its figure over the variations, and what it is worse than the best by.
+
+    `deficit` is of the differences, variation by variation, more is worse; of the best it is 0.
+    """
+
+    name: str
+    figure: Summary
+    deficit: Summary
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """All candidates that have the figure for all variations, those as good as the best first.
+
+    `as_good` are by their simplicity, the first of which is `chosen`; `perhaps` are further ones
+    that were not shown to be worse by more than the margin. `sure` is the part of the resamples in
+    which `chosen` is as good as the best, at most what so many variations can say.
+    """
+
+    variations: int
+    best: str
+    margin: float
+    standings: Mapping[str, Standing]
+    as_good: Sequence[str]
+    perhaps: Sequence[str]
+    sure: float
+
+    @property
+    def chosen(self) -> str:
+        return self.as_good[0]
+
+
+def rank(values: Values, scale: Scale, simplicity: Callable[[str], Any]) -> Ranking | None:
+    """Rank candidates, the simplest of which has the lowest `simplicity`; None if there are none.
+
+    A candidate that lacks a variation which another one has is left out.
+    """
+    wanted = sorted({number for figures in values.values() for number in figures})
+    complete = {
+        name: np.array([figures[number] for number in wanted])
+        for name, figures in values.items()
+        if figures and len(figures) == len(wanted)
+    }
+    if not complete:
+        return None
+    # less is better from here on
+    costs = {
+        name: figures if scale.less_is_better else -figures for name, figures in complete.items()
+    }
+
+    def place(name: str) -> tuple[float, Any]:
+        return statistics.median(costs[name].tolist()), simplicity(name)
+
+    best = min(costs, key=place)
+    margin = scale.margin
+    if not scale.absolute:
+        margin *= abs(statistics.median(complete[best].tolist()))
+    standings = {}
+    for name in sorted(costs, key=place):
+        figure = inference.summary(complete[name].tolist())
+        deficit = inference.summary((costs[name] - costs[best]).tolist())
+        assert figure, "there is a variation"
+        assert deficit, "there is a variation"
+        standings[name] = Standing(name, figure, deficit)
+    as_good = sorted(
+        (name for name, each in standings.items() if each.deficit.median <= margin), key=simplicity
+    )
+    perhaps = [
+        name
+        for name, each in standings.items()
+        if name not in as_good and each.deficit.low is not None and each.deficit.low <= margin
+    ]
+    sure = min(_sure(costs, as_good[0], scale), 1 - 0.5 ** len(wanted))
+    order = [*as_good, *(name for name in standings if name not in as_good)]
+    return Ranking(
+        len(wanted),
+        best,
+        margin,
+        {name: standings[name] for name in order},
+        as_good,
+        perhaps,
+        sure,
+    )
+
+
+def lead(ranking: Ranking, values: Values, scale: Scale, over: str) -> Summary | None:
+    """By how much what was chosen is better than another candidate, variation by variation."""
+    mine, other = values[ranking.chosen], values.get(over, {})
+    sign = -1 if scale.less_is_better else 1
+    return inference.summary(
+        [sign * (mine[number] - other[number]) for number in sorted(mine.keys() & other.keys())]
+    )
+
+
+def _sure(costs: Mapping[str, Any], chosen: str, scale: Scale) -> float:
+    """The part of the resamples of the variations in which `chosen` is as good as the best."""
+    names = list(costs)
+    table = np.stack([costs[name] for name in names])
+    random = np.random.default_rng(_SEED)
+    drawn = random.integers(table.shape[1], size=(_RESAMPLES, table.shape[1]))
+    # by resample and candidate
+    medians = np.median(table[:, drawn], axis=2).T
+    best = medians.argmin(axis=1)
+    deficits = np.median(table[names.index(chosen)][drawn] - table[best[:, None], drawn], axis=1)
+    margins = np.full(_RESAMPLES, scale.margin)
+    if not scale.absolute:
+        margins *= np.abs(medians.min(axis=1))
+    return float(np.mean(deficits <= margins))

@@ -1,0 +1,407 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Finds the flows in packets, and says which of them are subflows of one MPTCP connection.
+
+A flow is what two endpoints exchange; each place that saw it (`View`) has its own packets. The
+views of a flow are put in the order of their distance to the client, so that each direction has a
+first one, near its sender, and a last one, near its receiver, and nothing is counted twice. Keys
+and tokens of the handshakes tell which connection a flow is of.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mptcplab.capture import dissect
+from mptcplab.capture.dissect import Array, Endpoint, Option, Packets
+
+#: The two directions of a flow: indices of its `ways`.
+TO_SERVER, TO_CLIENT = 0, 1
+
+# Of what one place saw, so much must be seen at another to be the same packets passing both.
+_TWINS = 0.1
+_SAMPLE = 500
+# A place is at an end if so little of the round trip lies between: hosts answer within it.
+_AT_THE_END = 0.1
+# Two places are the same but for the link if not more of the round trip lies between.
+_SAME_PLACE = 0.001
+
+
+@dataclass
+class View:
+    """A flow as one place saw it: its packets in the order of time, by direction."""
+
+    file: int
+    ways: tuple[Array, Array]
+    place: str = ""  # "the client", "the server", "between them" or "an unknown place"
+    reach_ns: tuple[int | None, int | None] = (None, None)  # round-trip times to server and client
+
+
+@dataclass
+class Flow:
+    """What two endpoints exchanged; `views` from the client to the server.
+
+    `isn`: the initial sequence number of each direction, if it was seen.
+    """
+
+    client: Endpoint
+    server: Endpoint
+    views: list[View]
+    isn: list[int | None]
+    options: list[tuple[Option, int]]  # and the direction; of one view
+    to_server_ns: int | None = None  # handshake, at the view next to the client
+
+    def has_dss(self, packets: Packets) -> bool:
+        return any(
+            bool((packets.has[way] & dissect.HAS_DSS).any())
+            for view in self.views
+            for way in view.ways
+        )
+
+
+def find_flows(packets: Packets) -> list[Flow]:
+    """All flows, in the order in which they are first seen."""
+    by_track = np.argsort(packets.track.astype(_small(len(packets.tracks))), kind="stable")
+    stops = np.cumsum(np.bincount(packets.track, minlength=len(packets.tracks)))
+    found: dict[tuple[frozenset[Endpoint], int | None], list[_Piece]] = {}
+    for number, mine in enumerate(np.split(by_track, stops[:-1])):
+        for piece in _generations(packets, number, mine):
+            key = (frozenset((piece.client, piece.server)), piece.isn[TO_SERVER])
+            found.setdefault(key, []).append(piece)
+    # what has no SYN is of the flow that has the same endpoints and one, if there is one alone
+    numbers: dict[frozenset[Endpoint], list[int | None]] = {}
+    for ends, isn in found:
+        numbers.setdefault(ends, []).append(isn)
+    for ends, known in numbers.items():
+        if None in known and len(known) == 2:
+            (isn,) = (isn for isn in known if isn is not None)
+            found[ends, isn] += found.pop((ends, None))
+    sizes = Counter(file for pieces in found.values() for file in {p.file for p in pieces})
+    options: dict[int, list[Option]] = {}
+    for option in packets.options:
+        options.setdefault(int(packets.track[option.packet]), []).append(option)
+    flows = [_flow(packets, pieces, options, sizes) for pieces in found.values()]
+    return sorted(flows, key=lambda flow: min(_first_ns(packets, v) for v in flow.views))
+
+
+def _first_ns(packets: Packets, view: View) -> int:
+    return min(int(packets.time_ns[way[0]]) for way in view.ways if len(way))
+
+
+@dataclass
+class _Piece:
+    """A track, or one of the flows that used its endpoints one after the other."""
+
+    track: int
+    file: int
+    client: Endpoint
+    server: Endpoint
+    ways: tuple[Array, Array]
+    isn: list[int | None]
+
+
+def _generations(packets: Packets, number: int, mine: Array) -> Iterator[_Piece]:
+    """The flows of a track: a SYN of another number begins another one."""
+    times = packets.time_ns[mine]
+    if (times[1:] < times[:-1]).any():
+        mine = mine[np.argsort(times, kind="stable")]
+    syn = mine[(packets.flags[mine] & (dissect.SYN | dissect.ACK)) == dissect.SYN]
+    starts = [int(packet) for packet in syn]
+    firsts: dict[tuple[bool, int], int] = {}
+    for packet in starts:
+        firsts.setdefault((bool(packets.forward[packet]), int(packets.seq[packet])), packet)
+    # simultaneous open is not known to MPTCP: who sends the first SYN is the client
+    begin = [int(np.flatnonzero(mine == packet)[0]) for packet in firsts.values()]
+    parts = np.split(mine, begin) if begin else [mine]
+    for part in parts:
+        if len(part):
+            yield _piece(packets, number, part)
+
+
+def _piece(packets: Packets, number: int, mine: Array) -> _Piece:
+    track = packets.tracks[number]
+    forward = packets.forward[mine]
+    flags = packets.flags[mine] & (dissect.SYN | dissect.ACK)
+    syn, answer = flags == dissect.SYN, flags == dissect.SYN | dissect.ACK
+    if syn.any():
+        client_is_a = bool(forward[syn][0])
+    elif answer.any():
+        client_is_a = not bool(forward[answer][0])
+    else:
+        # servers listen at the lower port, as a rule
+        client_is_a = track.a.port >= track.b.port
+    from_client = forward == client_is_a
+    ways = (mine[from_client], mine[~from_client])
+    isn: list[int | None] = [None, None]
+    for way, flagged in ((TO_SERVER, syn & from_client), (TO_CLIENT, answer & ~from_client)):
+        if flagged.any():
+            isn[way] = int(packets.seq[mine[flagged]][0])
+    client, server = (track.a, track.b) if client_is_a else (track.b, track.a)
+    if isn[TO_CLIENT] is not None and isn[TO_SERVER] is None:
+        # the answer to a SYN that was not captured tells its number
+        acked = packets.ack[mine[answer & ~from_client]][0]
+        isn[TO_SERVER] = (int(acked) - 1) % (1 << 32)
+    return _Piece(number, track.file, client, server, ways, isn)
+
+
+def _flow(
+    packets: Packets, pieces: list[_Piece], options: dict[int, list[Option]], sizes: Counter[int]
+) -> Flow:
+    """Put the views of a flow in order; `options` by track, `sizes`: flows by file."""
+    first = pieces[0]
+    views = [
+        View(file, ways)
+        for file in sorted({piece.file for piece in pieces})
+        for ways in _distinct(packets, [_oriented(p, first) for p in pieces if p.file == file])
+    ]
+    isn = [
+        next((piece.isn[way] for piece in pieces if piece.isn[way] is not None), None)
+        for way in (TO_SERVER, TO_CLIENT)
+    ]
+    flow = Flow(first.client, first.server, views, isn, [])
+    _order(packets, flow, sizes)
+    seen = flow.views[0]
+    tracks = {piece.track for piece in pieces if piece.file == seen.file}
+    for way in (TO_SERVER, TO_CLIENT):
+        inside = set()
+        mine = [option for track in sorted(tracks) for option in options.get(track, ())]
+        if mine:
+            at = np.array([option.packet for option in mine])
+            inside = set(at[np.isin(at, seen.ways[way])].tolist())
+        flow.options += [(option, way) for option in mine if option.packet in inside]
+    flow.options.sort(key=lambda found: found[0].packet)
+    return flow
+
+
+def _oriented(piece: _Piece, like: _Piece) -> tuple[Array, Array]:
+    return piece.ways if piece.client == like.client else (piece.ways[1], piece.ways[0])
+
+
+def _distinct(packets: Packets, found: list[tuple[Array, Array]]) -> list[tuple[Array, Array]]:
+    """What places of one file saw: apart if the same packets passed both, else together.
+
+    The same flow has several places of a router's capture. It also has several if one of its ends
+    moved, or if the two directions take different ways; then no packet is there twice.
+    """
+    found = sorted(found, key=lambda ways: -sum(map(len, ways)))
+    apart: list[tuple[Array, Array]] = []
+    for ways in found:
+        for at, other in enumerate(apart):
+            if not _are_twins(packets, ways, other):
+                apart[at] = (
+                    _merged(packets, ways[0], other[0]),
+                    _merged(packets, ways[1], other[1]),
+                )
+                break
+        else:
+            apart.append(ways)
+    return apart
+
+
+def _are_twins(packets: Packets, few: tuple[Array, Array], many: tuple[Array, Array]) -> bool:
+    """Whether the packets of one place passed the other as well: of some of them, spread evenly."""
+    asked = same = 0
+    for mine, others in zip(few, many, strict=True):
+        sample = np.sort(_print(packets, mine[:: len(mine) // _SAMPLE + 1]))
+        if len(sample) and len(others):
+            prints = _print(packets, others)
+            at = np.minimum(np.searchsorted(sample, prints), len(sample) - 1)
+            found = np.zeros(len(sample), np.bool_)
+            found[at[sample[at] == prints]] = True
+            same += int(found.sum())
+        asked += len(sample)
+    return same > _TWINS * asked
+
+
+def _print(packets: Packets, mine: Array) -> Array:
+    """What a packet is recognised by at another place."""
+    numbers = packets.seq[mine].astype(np.uint64) << np.uint64(32) | packets.ack[mine]
+    rest = packets.ts_val[mine].astype(np.uint64) << np.uint64(24) | packets.payload[mine].astype(
+        np.uint64
+    )
+    return numbers ^ rest * np.uint64(0x9E3779B97F4A7C15)
+
+
+def _merged(packets: Packets, one: Array, other: Array) -> Array:
+    both = np.concatenate([one, other])
+    return both[np.argsort(packets.time_ns[both], kind="stable")]
+
+
+def _order(packets: Packets, flow: Flow, sizes_of_files: Counter[int]) -> None:
+    """Sort the views from the client to the server, and say where each of them is.
+
+    Near the client an answer to what the client sends comes late, and its own answers at once.
+    """
+    reach = [_reach(packets, view, flow.isn) for view in flow.views]
+    if all(None not in each for each in reach):
+        nearness = [float(each[1] - each[0]) for each in reach]  # type: ignore[operator]
+    else:
+        nearness = [float(_hops(packets, view)) for view in flow.views]
+    # of two sides of one link, the file that has more flows: a host's rather than a router's
+    round_trip = max((there + back for there, back in reach if there and back), default=0)
+    steps = [round(near / max(_SAME_PLACE * round_trip, 1)) for near in nearness]
+    sizes = [sizes_of_files[view.file] for view in flow.views]
+    order = sorted(
+        range(len(flow.views)),
+        key=lambda index: (
+            steps[index],
+            -sizes[index] if steps[index] < 0 else sizes[index],
+        ),
+    )
+    for view, (there, back) in zip(flow.views, reach, strict=True):
+        view.place = "an unknown place"
+        view.reach_ns = (there, back)
+        if there is not None and back is not None and there + back > 0:
+            share = back / (there + back)
+            view.place = (
+                "the client"
+                if share < _AT_THE_END
+                else "the server"
+                if share > 1 - _AT_THE_END
+                else "between them"
+            )
+    flow.to_server_ns = reach[order[0]][0]
+    if reach[order[0]][1] is not None and flow.to_server_ns is not None:
+        flow.to_server_ns += reach[order[0]][1] or 0
+    flow.views = [flow.views[index] for index in order]
+
+
+def _reach(packets: Packets, view: View, isn: list[int | None]) -> tuple[int | None, int | None]:
+    """The round-trip times from a place to the server and to the client, by the handshake."""
+    if isn[0] is None or isn[1] is None:
+        return None, None
+    head = [way[:64] for way in view.ways]
+    flags = [packets.flags[each] for each in head]
+    syn = head[0][flags[0] & (dissect.SYN | dissect.ACK) == dissect.SYN]
+    answer = head[1][(flags[1] & dissect.SYN) != 0]
+    if not len(syn) or not len(answer):
+        return None, None
+    answered = int(packets.time_ns[answer[0]])
+    asked = packets.time_ns[syn]
+    asked = asked[asked <= answered]
+    done = head[0][(flags[0] & (dissect.SYN | dissect.ACK)) == dissect.ACK]
+    # the last answer that the first acknowledgment can be one to
+    done_ns = packets.time_ns[done]
+    done_ns = done_ns[done_ns >= answered]
+    if not len(asked) or not len(done_ns):
+        return None, None
+    answers = packets.time_ns[answer]
+    last = int(answers[answers <= done_ns[0]][-1])
+    return answered - int(asked[-1]), int(done_ns[0]) - last
+
+
+def _hops(packets: Packets, view: View) -> int:
+    """How much farther from the client than from the server: by what routers count down."""
+    passed = []
+    for way in view.ways:
+        ttl = packets.ttl[way]
+        usual = int(np.bincount(ttl).argmax()) if len(ttl) else 0
+        first = next(initial for initial in (64, 128, 255) if usual <= initial)
+        passed.append(first - usual)
+    return passed[0] - passed[1]
+
+
+@dataclass
+class Group:
+    """The flows of one connection; keys by direction, of who sends."""
+
+    flows: list[Flow]
+    keys: list[bytes | None] = field(default_factory=lambda: [None, None])
+    version: int | None = None
+    join_token: bytes | None = None
+    fallback: bool = False
+
+    def hashed(self, way: int) -> bytes | None:
+        key = self.keys[way]
+        if key is None:
+            return None
+        # RFC 6824 had SHA-1, RFC 8684 has SHA-256
+        return (hashlib.sha1 if self.version == 0 else hashlib.sha256)(key).digest()
+
+    def token(self, way: int) -> bytes | None:
+        hashed = self.hashed(way)
+        return hashed[:4] if hashed else None
+
+    def first_dsn(self, way: int) -> int | None:
+        """The lower 32 bits of the first data sequence number."""
+        hashed = self.hashed(way)
+        return (int.from_bytes(hashed[-4:], "big") + 1) % (1 << 32) if hashed else None
+
+
+def find_connections(packets: Packets, flows: Sequence[Flow]) -> list[Group]:
+    """Flows by connection: by their keys and tokens."""
+    groups = []
+    by_token: dict[bytes, Group] = {}
+    # the first data of version 1, which has its mapping in MP_CAPABLE, at all places
+    first_data: dict[bytes, list[int]] = {}
+    for option in packets.options:
+        if option.kind == dissect.MP_CAPABLE and len(option.content) >= 22:
+            first_data.setdefault(option.content, []).append(option.packet)
+    for flow in flows:
+        if any(option.kind == dissect.MP_CAPABLE for option, _ in flow.options):
+            group = Group([flow])
+            _read_keys(packets, flow, group, first_data)
+            groups.append(group)
+            for way in (TO_SERVER, TO_CLIENT):
+                token = group.token(way)
+                if token:
+                    by_token.setdefault(token, group)
+    for flow in flows:
+        if any(option.kind == dissect.MP_CAPABLE for option, _ in flow.options):
+            continue
+        token = _join_token(flow)
+        known = by_token.get(token) if token else None
+        if known:
+            known.flows.append(flow)
+            continue
+        group = Group([flow], join_token=token)
+        groups.append(group)
+        if token:
+            by_token[token] = group
+    return groups
+
+
+def _read_keys(
+    packets: Packets, flow: Flow, group: Group, first_data: dict[bytes, list[int]]
+) -> None:
+    """The keys of an MP_CAPABLE handshake, RFC 8684 section 3.1 (and RFC 6824), and its mapping."""
+    for option, way in flow.options:
+        if option.kind != dissect.MP_CAPABLE or len(option.content) < 4:
+            continue
+        content, syn = option.content, packets.flags[option.packet] & dissect.SYN
+        if way == TO_SERVER or group.version is None:
+            group.version = content[2] & 15
+        if len(content) >= 12:
+            group.keys[way] = group.keys[way] or content[4:12]
+        if len(content) >= 20 and not syn:
+            group.keys[1 - way] = group.keys[1 - way] or content[12:20]
+    if group.keys[TO_CLIENT] is None and flow.isn[TO_CLIENT] is not None:
+        # the server answered the SYN and did not agree to MPTCP
+        group.fallback = True
+    first = group.first_dsn(TO_SERVER)
+    if first is None:
+        return
+    for option, way in flow.options:
+        if option.kind == dissect.MP_CAPABLE and len(option.content) >= 22 and way == TO_SERVER:
+            seen = first_data[option.content]
+            packets.has[seen] |= dissect.HAS_MAPPING
+            packets.dsn[seen], packets.ssn[seen] = first, 1
+            packets.mapped[seen] = int.from_bytes(option.content[20:22], "big")
+
+
+def _join_token(flow: Flow) -> bytes | None:
+    """The token of the SYN of a subflow: of the connection that it joins."""
+    for option, way in flow.options:
+        if option.kind == dissect.MP_JOIN and way == TO_SERVER and len(option.content) == 12:
+            return option.content[4:8]
+    return None
+
+
+def _small(count: int) -> Any:
+    """The smallest type for that many numbers: sorting two bytes is many times faster."""
+    return np.uint16 if count <= 1 << 16 else np.int32

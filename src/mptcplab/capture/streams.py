@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Streams of bytes, on the level of a subflow as of the connection: ranges without wrap.
+
+Ranges are cut into cells wherever one begins or ends. Who carried a cell first, who again, and when
+all before it was there, is then the same few array operations on both levels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mptcplab.capture import dissect
+from mptcplab.capture.dissect import Array, Packets
+from mptcplab.capture.flows import Flow, View
+
+#: A time that never comes.
+NEVER = np.iinfo(np.int64).max
+# An infinite mapping (RFC 8684, 3.7) has no end.
+_WITHOUT_END = 1 << 60
+
+
+@dataclass
+class Sent:
+    """The data that one view saw of one direction of a flow, in the order of time.
+
+    A range per packet, or more if a packet has data of several mappings: `begin`, `end` in the
+    stream of the subflow, from 1 on; `packet` which packet; `dsn` its lower 32 bits, `mapped`
+    whether there is any; later, `data_begin` is where it begins in the stream of the connection.
+    """
+
+    packet: Array
+    time_ns: Array
+    begin: Array
+    end: Array
+    dsn: Array
+    mapped: Array
+    data_begin: Array
+    cells: Cells
+
+    def in_order(self, acked: tuple[Array, Array], answer_ns: int | None) -> InOrder:
+        """What the subflow hands on to the connection, and when: all before it must be there.
+
+        `acked` and `answer_ns` as in Cells.whole_from.
+        """
+        owned = np.flatnonzero(self.cells.first < len(self.begin))
+        ready = self.cells.whole_from(self.time_ns, acked, answer_ns)[1][owned]
+        owned, ready = owned[ready < NEVER], ready[ready < NEVER]
+        low, high = self.cells.bounds[owned], self.cells.bounds[owned + 1]
+        return InOrder(ready, self.cells.first[owned], low, high)
+
+    def new(self) -> tuple[Array, Array, Array]:
+        """What TCP sent for the first time: of which range, and from where to where."""
+        owned = np.flatnonzero(self.cells.first < len(self.begin))
+        owner = self.cells.first[owned]
+        order = np.argsort(owner, kind="stable")
+        owned, owner = owned[order], owner[order]
+        return owner, self.cells.bounds[owned], self.cells.bounds[owned + 1]
+
+    def not_seen_before(self) -> tuple[Array, Array, Array]:
+        """The ranges that have anything new, as wholes; in the form of `new`."""
+        which = np.flatnonzero(self.cells.fresh > 0)
+        return which, self.begin[which], self.end[which]
+
+    @property
+    def length(self) -> Array:
+        return self.end - self.begin
+
+
+@dataclass
+class InOrder:
+    """Ranges of a stream when they and all before them were there; `owner` carried them."""
+
+    time_ns: Array
+    owner: Array
+    begin: Array
+    end: Array
+
+    @property
+    def bytes(self) -> int:
+        return int((self.end - self.begin).sum())
+
+
+@dataclass
+class Cells:
+    """Ranges, cut wherever one of them begins or ends.
+
+    Cell i is from bounds[i] to bounds[i + 1]; `first` is the earliest range that has it (their
+    number if none has). `fresh` is how many bytes of each range none before had.
+    """
+
+    bounds: Array
+    first: Array
+    fresh: Array
+
+    @classmethod
+    def of(cls, begin: Array, end: Array) -> Cells:
+        """Cut ranges, which are not empty and in the order in which they came."""
+        count = len(begin)
+        if not count:
+            none = np.empty(0, np.int64)
+            return cls(none, none, none)
+        if (begin[1:] == end[:-1]).all():
+            return cls(np.append(begin, end[-1]), np.arange(count), end - begin)
+        bounds = _sorted_unique(np.concatenate([begin, end]))
+        low = np.searchsorted(bounds, begin)
+        spans = np.searchsorted(bounds, end) - low
+        owner = np.repeat(np.arange(count), spans)
+        within = np.arange(len(owner)) - np.repeat(np.cumsum(spans) - spans, spans)
+        cell = np.repeat(low, spans) + within
+        first = np.full(len(bounds) - 1, count)
+        first[cell[::-1]] = owner[::-1]  # of several, the last that is assigned stays
+        fresh = np.bincount(
+            first[first < count], weights=np.diff(bounds)[first < count], minlength=count
+        )
+        return cls(bounds, first, fresh.astype(np.int64))
+
+    def whole_from(
+        self, time_ns: Array, acked: tuple[Array, Array], answer_ns: int | None
+    ) -> tuple[Array, Array]:
+        """When each cell came, and when it and all before it were there; NEVER if not.
+
+        `time_ns`: when the ranges came. `acked`: up to where the receiver acknowledged, and when it
+        was seen to. What nobody carried was there by then: the capture missed it. And what was
+        there must be in every acknowledgment that is sent later, `answer_ns` at most after it came
+        (None: it is not known how long that takes). If it is not, the receiver had no room, and
+        dropped something: then it was not in order until the acknowledgment that has it, and if it
+        is the very next, it had not come either.
+        """
+        came = np.append(time_ns, NEVER)[self.first]
+        values, when = acked
+        if not len(values) or not len(came):
+            return came, np.maximum.accumulate(came) if len(came) else came
+        peak = np.maximum.accumulate(values)
+        at = np.searchsorted(peak, self.bounds[1:])
+        acked_ns = np.append(when, NEVER)[at]
+        there = np.where(self.first == len(time_ns), acked_ns, came)
+        done: Array = np.maximum.accumulate(there)
+        if answer_ns is None:
+            return came, done
+        before = np.maximum(at - 1, 0)
+        # what no acknowledgment has may be of the end, when none is sent any more
+        wrong = (at > 0) & (at < len(peak)) & (done < NEVER) & (when[before] - answer_ns > done)
+        if wrong.any():
+            dropped = wrong & (self.bounds[:-1] <= peak[before])
+            came = np.where(dropped, acked_ns, came)
+            done = np.maximum.accumulate(np.where(wrong, acked_ns, done))
+        return came, done
+
+
+def _sorted_unique(values: Array) -> Array:
+    """np.unique of what is nearly sorted: that is, much faster."""
+    ascending: Array = np.sort(values, kind="stable")
+    return np.compress(np.append(True, ascending[1:] != ascending[:-1]), ascending)
+
+
+def unwrapped(numbers: Array, base: int) -> Array:
+    """32-bit sequence numbers as distances from `base`: neighbours are less than 2^31 apart."""
+    if not len(numbers):
+        return np.empty(0, np.int64)
+    steps = np.empty(len(numbers), np.int64)
+    steps[0] = (int(numbers[0]) - base + (1 << 31)) % (1 << 32) - (1 << 31)
+    steps[1:] = np.diff(numbers.astype(np.uint32)).astype(np.uint32).view(np.int32)
+    return np.cumsum(steps)
+
+
+def base_of(packets: Packets, flow: Flow, way: int) -> int:
+    """The initial sequence number: of the SYN, or what the mappings say, or before what is seen."""
+    known = flow.isn[way]
+    if known is not None:
+        return known
+    for view in flow.views:
+        mine = view.ways[way]
+        mapped = mine[(packets.has[mine] & dissect.HAS_MAPPING != 0) & (packets.payload[mine] > 0)]
+        if len(mapped):
+            offsets = packets.seq[mapped] - packets.ssn[mapped]
+            values, counts = np.unique(offsets, return_counts=True)
+            return int(values[counts.argmax()])
+    lead = flow.views[0].ways[way]
+    return (int(packets.seq[lead[0]]) - 1) % (1 << 32) if len(lead) else 0
+
+
+def sent(packets: Packets, view: View, way: int, base: int) -> Sent:
+    mine = view.ways[way]
+    mine = mine[packets.payload[mine] > 0]
+    begin = unwrapped(packets.seq[mine], base)
+    begin += (packets.flags[mine] & dissect.SYN) != 0
+    end = begin + packets.payload[mine]
+    has = packets.has[mine] & dissect.HAS_MAPPING != 0
+    # where the mapping begins: its 32 bits, near where the packet is
+    lag = (packets.seq[mine] - np.uint32(base) - packets.ssn[mine]).view(np.int32)
+    start = unwrapped(packets.seq[mine], base) - lag
+    length = packets.mapped[mine].astype(np.int64)
+    length[length == 0] = _WITHOUT_END
+    dsn = packets.dsn[mine]
+    own = has & (begin >= start) & (end <= start + length)
+    packet = np.arange(len(mine))
+    if own.all():
+        dsn = dsn + (begin - start).astype(np.uint32)
+        mapped = own
+    else:
+        table = _mapping_table(packets, view.ways[way], base)
+        packet, begin, end, dsn, mapped = _by_mapping(begin, end, *table)
+    return Sent(
+        packet=mine[packet],
+        time_ns=packets.time_ns[mine[packet]],
+        begin=begin,
+        end=end,
+        dsn=dsn,
+        mapped=mapped,
+        data_begin=np.zeros(len(packet), np.int64),
+        cells=Cells.of(begin, end),
+    )
+
+
+def _mapping_table(packets: Packets, mine: Array, base: int) -> tuple[Array, Array, Array]:
+    """All mappings, by where they begin in the subflow: that, their lengths, their numbers."""
+    at = unwrapped(packets.seq[mine], base)
+    # 0 is the DATA_FIN alone, which is in no stream
+    maps = np.flatnonzero((packets.has[mine] & dissect.HAS_MAPPING != 0) & (packets.ssn[mine] > 0))
+    low = (packets.seq[mine[maps]] - np.uint32(base)).astype(np.uint32)
+    start = at[maps] - (low - packets.ssn[mine[maps]]).astype(np.uint32).view(np.int32)
+    length = packets.mapped[mine[maps]].astype(np.int64)
+    length[length == 0] = _WITHOUT_END
+    start, first = np.unique(start, return_index=True)
+    return start, length[first], packets.dsn[mine[maps]][first]
+
+
+def _by_mapping(
+    begin: Array, end: Array, start: Array, length: Array, number: Array
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Cut ranges at the bounds of mappings: of which, begin, end, data sequence number, if any."""
+    parts = []
+    of = np.arange(len(begin))
+    starts = np.append(start, _WITHOUT_END)
+    while len(of):
+        at = np.searchsorted(start, begin, side="right") - 1
+        near = np.maximum(at, 0)
+        inside = at >= 0
+        if len(start):
+            inside &= begin < start[near] + length[near]
+            stop = np.where(inside, start[near] + length[near], _WITHOUT_END)
+            stop = np.minimum(np.minimum(end, stop), starts[at + 1])
+            dsn = number[near] + (begin - start[near]).astype(np.uint32)
+        else:
+            stop, dsn = end, np.zeros(len(of), np.uint32)
+        parts.append((of, begin, stop, dsn, inside))
+        more = stop < end
+        of, begin, end = of[more], stop[more], end[more]
+    joined = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else []
+    if not joined:
+        none = np.empty(0, np.int64)
+        return none, none, none, none.astype(np.uint32), none.astype(np.bool_)
+    order = np.lexsort((joined[1], joined[0])) if len(parts) > 1 else np.arange(len(joined[0]))
+    of, begin, stop, dsn, inside = (column[order] for column in joined)
+    return of, begin, stop, dsn.astype(np.uint32), inside
+
+
+def acknowledged(packets: Packets, view: View, way: int, base: int) -> tuple[Array, Array]:
+    """Up to where each packet acknowledged the stream of a direction on the subflow, and when."""
+    back = view.ways[1 - way]
+    back = back[packets.flags[back] & dissect.ACK != 0]
+    return unwrapped(packets.ack[back], base), packets.time_ns[back]
+
+
+def rising(values: Array, time_ns: Array) -> tuple[Array, Array]:
+    """Where a value exceeds all before it."""
+    if not len(values):
+        return values, time_ns
+    peak = np.maximum.accumulate(values)
+    up = np.append(True, peak[1:] > peak[:-1])
+    return peak[up], time_ns[up]

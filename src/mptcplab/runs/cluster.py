@@ -1,0 +1,473 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Many machines: tasks are performed by the workers of a cluster of Dask's.
+
+A worker needs the Python package and what a run needs of a machine, and no compiler: builds,
+modules and traces are sent to it once, by their hash (`artefacts`). Before it makes a run it is
+compared with the machine that asks: two that differ could give different figures. What dies, or is
+taken away, costs nothing but time, for Dask gives its tasks to others, and a run is the same
+wherever it is made.
+
+Of the workers that are there when a cluster is connected to, none may be unfit. One that comes
+later and is unfit is sent away, and told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import hashlib
+import importlib.metadata
+import platform
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from distributed import Client, KilledWorker, Reschedule, WorkerPlugin, get_worker
+from distributed import Future as DaskFuture
+from distributed.client import ClosedClientError
+from distributed.comm.core import CommClosedError
+from distributed.worker import Worker
+
+from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
+from mptcplab.runs import work
+from mptcplab.runs.store import Store
+from mptcplab.runs.work import Done, Task, Workers
+from mptcplab.uml import artefacts, doctor
+from mptcplab.uml.artefacts import Artefact, ArtefactError
+from mptcplab.uml.engine import RunCancelledError, Watch
+
+T = TypeVar("T")
+
+#: What shapes figures, or what is sent, besides this package.
+PACKAGES = ("dask", "distributed", "numpy", "polars", "pydantic", "scipy")
+
+_OF_SCHEDULER = ("mptcplab", "Python", "dask", "distributed")
+_CONNECT_S = 10.0
+_PAUSE_S = 0.2
+_AHEAD = 1000
+_FULL_BYTES = 1 << 20
+# For how long it is taken as known how many threads there are: to ask for each run would cost more
+# than the answer is worth.
+_KNOWN_S = 1.0
+_ACCEPTED = "accepted is tcp://HOST:PORT, tls://HOST:PORT or the scheduler's file, FILE.json"
+
+
+class UnfitError(MachineError):
+    """A worker on which runs could fail, or give other figures."""
+
+
+def environment() -> dict[str, str]:
+    """What must be the same on all machines for figures to be, as versions by name."""
+    python = ".".join(platform.python_version_tuple()[:2])
+    found = {"mptcplab": _own_version(), "Python": python}
+    for name in PACKAGES:
+        found[name] = "missing"
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    # it turns rates into the numbers that the kernel takes
+    tc = doctor.find_tool("tc")
+    said = subprocess.run([tc, "-V"], capture_output=True, text=True, check=False) if tc else None
+    words = said.stdout.split() if said else ["missing"]
+    return found | {"tc": next((w.strip(",") for w in words if "iproute2-" in w), words[-1])}
+
+
+def _own_version() -> str:
+    """The version of this package, with a hash of its code, which may have been changed since."""
+    digest = hashlib.sha256()
+    place = Path(__file__).parents[1]
+    for file in sorted(place.rglob("*.py")):
+        digest.update(str(file.relative_to(place)).encode() + b"\0" + file.read_bytes() + b"\0")
+    return f"{importlib.metadata.version('mptcplab')} (code {digest.hexdigest()[:12]})"
+
+
+def require_fit(wanted: Mapping[str, str]) -> None:
+    """Raises MptcplabError if this machine differs from `wanted`, or lacks what a run needs."""
+    found = environment()
+    differences = [
+        f"{name} is {found[name]}, not {version}"
+        for name, version in wanted.items()
+        if found[name] != version
+    ]
+    if differences:
+        raise UnfitError("; ".join(differences))
+    doctor.require(*doctor.RUN_CHECKS)
+
+
+# On a worker
+
+
+class _Presence(WorkerPlugin):
+    """What a client of ours has on each worker: whether it is fit, and the runs under way."""
+
+    def __init__(self, name: str, wanted: Mapping[str, str]) -> None:
+        self.name = name
+        self.unfit = ""
+        self._wanted = dict(wanted)
+        self._cancels: dict[Any, threading.Event] = {}
+
+    async def setup(self, worker: Worker) -> None:
+        self._worker = worker
+        try:
+            await asyncio.to_thread(require_fit, self._wanted)
+        except MptcplabError as error:
+            self.tell(error)
+
+    def teardown(self, worker: Worker) -> None:
+        """The worker ends, or the client has left: no run may go on that nobody waits for."""
+        del worker
+        for cancel in list(self._cancels.values()):
+            cancel.set()
+
+    def transition(self, key: Any, start: str, finish: str, **_kwargs: Any) -> None:
+        if start == "executing" and finish == "released" and key in self._cancels:
+            self._cancels[key].set()
+
+    def tell(self, error: MptcplabError) -> None:
+        """Tell the client that this worker is unfit."""
+        self.unfit = str(error).removeprefix("mptcplab: ")
+        self.send()
+
+    def send(self) -> None:
+        message = {"worker": self._worker.address, "why": self.unfit}
+        self._worker.loop.add_callback(self._worker.log_event, self.name, message)
+
+    @contextlib.contextmanager
+    def cancelled(self) -> Iterator[threading.Event]:
+        """An event that is set when the task of this thread is not wanted any more."""
+        key = self._worker.get_current_task()
+        self._cancels[key] = threading.Event()
+        try:
+            yield self._cancels[key]
+        finally:
+            del self._cancels[key]
+
+
+class _Delivery(WorkerPlugin):
+    """Files on their way to every worker; `presence` is the name of what the client has there."""
+
+    def __init__(self, name: str, presence: str, packed: Mapping[Artefact, bytes]) -> None:
+        self.name = name
+        self._presence = presence
+        self._packed = dict(packed)
+
+    async def setup(self, worker: Worker) -> None:
+        try:
+            for artefact, packed in self._packed.items():
+                await asyncio.to_thread(artefacts.place, artefact, packed)
+        except ArtefactError as error:
+            cast(_Presence, worker.plugins[self._presence]).tell(error)
+
+
+def why_unfit(name: str, dask_worker: Worker) -> str:
+    """Why the worker that this is called on makes no runs for a client; "" if it does."""
+    return cast(_Presence, dask_worker.plugins[name]).unfit
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """A task whose files are named by their content; those of traces by their digest."""
+
+    task: Task
+    kernel: Artefact
+    guest: Artefact
+    modules: Mapping[str, Artefact]
+    traces: Mapping[str, Artefact]
+
+    def arrived(self, directory: Path) -> Task:
+        """The task with the files of this machine. Traces get their names back, in `directory`."""
+        traces = {}
+        for place, source in self.task.traces.items():
+            link = directory / source.digest / source.file.name
+            if not link.is_symlink():
+                link.parent.mkdir(exist_ok=True)
+                link.symlink_to(artefacts.find(self.traces[source.digest]))
+            traces[place] = replace(source, file=link)
+        return replace(
+            self.task,
+            kernel=replace(self.task.kernel, image=artefacts.find(self.kernel)),
+            guest=replace(self.task.guest, program=artefacts.find(self.guest)),
+            modules={name: artefacts.find(each) for name, each in self.modules.items()},
+            traces=traces,
+            out=None,
+            scratch=directory,
+        )
+
+
+def perform_here(name: str, fn: Callable[[Task, Watch], T], sent: _Sent) -> T:
+    """Perform a task on a worker; what it cannot do, it gives back to the scheduler."""
+    worker = get_worker()
+    presence = cast(_Presence, worker.plugins[name])
+    if presence.unfit:
+        # the client will send this worker away; meanwhile tasks should not go round in circles
+        presence.send()
+        time.sleep(_PAUSE_S)
+        raise Reschedule
+    with tempfile.TemporaryDirectory(prefix="files-", dir=worker.local_directory) as directory:
+        try:
+            task = sent.arrived(Path(directory))
+        except ArtefactError as error:
+            presence.tell(error)
+            raise Reschedule from None
+        with presence.cancelled() as cancel:
+            try:
+                done = fn(task, Watch(cancel=cancel))
+            except RunCancelledError:
+                # a worker that ends says so; for a task that is not wanted it makes no difference
+                raise Reschedule from None
+        if isinstance(done, Done) and done.entry["status"] != "ok" and _is_full(directory):
+            # every run that follows would fail here, and may succeed elsewhere
+            presence.tell(MptcplabError(f"no space left on the disk of {worker.local_directory}"))
+            raise Reschedule
+        return done
+
+
+def _is_full(directory: str) -> bool:
+    return shutil.disk_usage(directory).free < _FULL_BYTES
+
+
+# The client
+
+
+class OnCluster(Workers):
+    """Performs tasks on the workers of a cluster, one at a time in each of their threads.
+
+    What comes back is put into the store of the task. `told` gets what a person should know
+    meanwhile, a line at a time.
+    """
+
+    def __init__(self, address: str, told: Callable[[str], None]) -> None:
+        """Raises InputError for an address that is none, MptcplabError if there is no cluster,
+        and MachineError if a worker of it is unfit.
+        """
+        self.virtual_s = {}
+        self._told = told
+        self._lock = threading.Lock()
+        self._artefacts: dict[Path, Artefact] = {}
+        self._under_way: dict[Any, tuple[DaskFuture[Any], Task, Future[Any]]] = {}
+        self._unfit: dict[str, str] = {}
+        self.jobs, self._jobs_known_s = -1, 0.0
+        self._client = _connect(address)
+        self._plugins = [f"mptcplab-{self._client.id}"]
+        try:
+            self._take_workers()
+        except BaseException:
+            self._leave()
+            raise
+
+    @property
+    def ahead(self) -> int:
+        """So many that a cluster that grows with what is to do sees that there is much."""
+        if time.monotonic() - self._jobs_known_s > _KNOWN_S:
+            with _lost():
+                jobs = sum(self._client.nthreads().values())
+            if jobs == 0 != self.jobs:
+                self._told("the cluster has no worker; waiting for one")
+            self.jobs, self._jobs_known_s = jobs, time.monotonic()
+        return max(_AHEAD, 2 * self.jobs)
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        (task,) = args
+        result: Future[Any] = Future()
+        result.set_running_or_notify_cancel()
+        try:
+            sent = self._send_files(task)
+        except UnfitError:
+            raise
+        except MptcplabError as error:  # a file cannot be read
+            result.set_result(work.failed(task, str(error).removeprefix("mptcplab: ")))
+            return result
+        with _lost():
+            future = self._client.submit(
+                perform_here, self._plugins[0], fn, sent, pure=False, **kwargs
+            )
+        with self._lock:
+            self._under_way[future.key] = future, task, result
+        future.add_done_callback(self._ended)
+        return result
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        if cancel_futures and (ended := self._end(RunCancelledError())):
+            with contextlib.suppress(*_LOST):
+                self._client.cancel(ended)
+        if wait:
+            with self._lock:
+                results = [result for _, _, result in self._under_way.values()]
+            concurrent.futures.wait(results)
+        self._leave()
+
+    def _take_workers(self) -> None:
+        """Take those that are there, and be told of those that come later."""
+        wanted = environment()
+        with _lost():
+            for place, found in self._installed().items():
+                if isinstance(found, importlib.metadata.PackageNotFoundError):
+                    raise MachineError(f"{place}: the Python package mptcplab is not there")
+            scheduler = self._client.run_on_scheduler(environment)
+            wrong = [name for name in _OF_SCHEDULER if scheduler[name] != wanted[name]]
+            if wrong:
+                said = "; ".join(
+                    f"{name} is {scheduler[name]}, not {wanted[name]}" for name in wrong
+                )
+                raise UnfitError(f"the cluster's scheduler: {said}")
+            self._client.register_plugin(_Presence(self._plugins[0], wanted))
+        self._require_fit()
+        # of those that come from now on; who came in between says it again when it gets a task
+        self._client.subscribe_topic(self._plugins[0], self._heard)
+
+    def _installed(self) -> dict[str, Any]:
+        """The version of this package, or an exception, on the scheduler and on each worker."""
+        ask = (importlib.metadata.version, "mptcplab")
+        found = {}
+        try:
+            found["the cluster's scheduler"] = self._client.run_on_scheduler(*ask)
+        except importlib.metadata.PackageNotFoundError as error:
+            found["the cluster's scheduler"] = error
+        return found | {
+            f"worker {address}": version
+            for address, version in self._client.run(*ask, on_error="return").items()
+        }
+
+    def _require_fit(self) -> None:
+        with _lost():
+            whys = self._client.run(why_unfit, self._plugins[0], on_error="ignore")
+        unfit = {
+            address: why for address, why in whys.items() if why and address not in self._unfit
+        }
+        if unfit:
+            raise UnfitError(
+                f"{len(unfit)} of the {len(whys)} workers of the cluster cannot make runs\n"
+                + "\n".join(f"  {address}: {why}" for address, why in sorted(unfit.items()))
+            )
+
+    def _send_files(self, task: Task) -> _Sent:
+        """The task as it is sent; those of its files that are new go to all workers first."""
+        named = {task.kernel.image: f"kernel {task.kernel.id}"}
+        named[task.guest.program] = f"guest {task.guest.id}"
+        named |= {file: f"scheduler {name}" for name, file in task.modules.items()}
+        named |= {source.file: f"trace {source.file}" for source in task.traces.values()}
+        new = {file: name for file, name in named.items() if file not in self._artefacts}
+        if new:
+            packed = {file: artefacts.pack(name, file) for file, name in new.items()}
+            self._plugins.append(f"{self._plugins[0]}-{len(self._plugins)}")
+            with _lost():
+                self._client.register_plugin(
+                    _Delivery(self._plugins[-1], self._plugins[0], dict(packed.values()))
+                )
+            self._require_fit()
+            self._artefacts |= {file: artefact for file, (artefact, _) in packed.items()}
+        return _Sent(
+            task,
+            self._artefacts[task.kernel.image],
+            self._artefacts[task.guest.program],
+            {name: self._artefacts[file] for name, file in task.modules.items()},
+            {source.digest: self._artefacts[source.file] for source in task.traces.values()},
+        )
+
+    def _ended(self, future: DaskFuture[Any]) -> None:
+        with self._lock:
+            found = self._under_way.get(future.key)
+        if found is None:
+            return  # it was cancelled
+        _, task, result = found
+        outcome: Done | BaseException
+        try:
+            outcome = _outcome(future, task)
+        except BaseException as error:
+            outcome = error
+        with self._lock:
+            if self._under_way.pop(future.key, None) is None:
+                return  # meanwhile
+        if isinstance(outcome, BaseException):
+            result.set_exception(outcome)
+        else:
+            result.set_result(outcome)
+
+    async def _heard(self, event: tuple[float, Mapping[str, str]]) -> None:
+        """A worker that came later, or whose files were touched, says that it is unfit."""
+        _, message = event
+        address, why = message["worker"], message["why"]
+        if address in self._unfit:
+            return
+        self._unfit[address] = why
+        self._told(f"worker {address} is left out: {why}")
+        scheduler: Any = self._client.scheduler
+        await scheduler.retire_workers(workers=[address], close_workers=True, remove=True)
+        if not await scheduler.ncores():
+            whys = "".join(f"\n  {place}: {why}" for place, why in sorted(self._unfit.items()))
+            reason = UnfitError(f"no worker of the cluster is left that can make runs{whys}")
+            await self._client.cancel(self._end(reason), asynchronous=True)
+
+    def _end(self, reason: MptcplabError) -> list[DaskFuture[Any]]:
+        """Give a reason instead of all results still to come; returns what is to be cancelled."""
+        with self._lock:
+            ending, self._under_way = list(self._under_way.values()), {}
+        for _, _, result in ending:
+            result.set_exception(reason)
+        return [future for future, _, _ in ending]
+
+    def _leave(self) -> None:
+        if self._client.status == "closed":
+            return
+        with contextlib.suppress(*_LOST):
+            for name in reversed(self._plugins):
+                self._client.unregister_worker_plugin(name)
+        self._client.close()
+
+
+def _outcome(future: DaskFuture[Any], task: Task) -> Done:
+    """What became of a task whose future is done, with its run put into its store."""
+    try:
+        done: Done = future.result()
+    except KilledWorker as killed:
+        times = killed.allowed_failures + 1
+        reason = f"the worker that made it died, {times} times, the last one {killed.last_worker}"
+        return work.failed(task, f"{reason}; its machine may be out of memory")
+    except concurrent.futures.CancelledError:
+        raise MptcplabError(f"mptcplab: {_GONE}") from None
+    if done.files is None or task.out is None:
+        return done
+    try:
+        work.unpack(done, Store(task.out))
+    except (MptcplabError, OSError) as error:
+        return work.failed(task, str(error).removeprefix("mptcplab: "))
+    return replace(done, files=None)
+
+
+_LOST = (OSError, TimeoutError, CommClosedError, ClosedClientError)
+_GONE = "the connection to the cluster's scheduler is lost; what has ended is kept"
+
+
+@contextlib.contextmanager
+def _lost() -> Iterator[None]:
+    """Tell it if the scheduler goes away."""
+    try:
+        yield
+    except _LOST as error:
+        raise MptcplabError(f"mptcplab: {_GONE}: {error}") from None
+
+
+def _connect(address: str) -> Client:
+    if not re.fullmatch(r"(tcp|tls)://[^/\s]+:\d+|.+\.json", address):
+        raise InputError([Problem("--cluster", "", address, f"no address; {_ACCEPTED}")])
+    file = Path(address) if address.endswith(".json") else None
+    if file is not None and not file.exists():
+        raise InputError([Problem("--cluster", "", address, f"there is no such file; {_ACCEPTED}")])
+    try:
+        return Client(
+            address=None if file else address,
+            scheduler_file=file and str(file),
+            timeout=_CONNECT_S,
+            set_as_default=False,
+            name="mptcplab",
+        )
+    except (OSError, TimeoutError, ValueError) as error:
+        raise MptcplabError(f"mptcplab: --cluster {address}: {error}") from None

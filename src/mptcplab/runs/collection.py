@@ -1,0 +1,466 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The runs that a report is about: found where a person says, and put into groups.
+
+A group is the runs of one scenario, with all their schedulers and seeds. What several groups differ
+in, such as a rate and a delay, are the axes of their grid. Of a published experiment its document
+says which runs are a group, and what the axes are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, TypeGuard, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.runs import store
+from mptcplab.runs.entries import Entry, with_benefits
+from mptcplab.spec import units
+from mptcplab.spec.literal import NO_RATE_BPS
+from mptcplab.spec.mistakes import first_of
+from mptcplab.spec.scenario import Scenario
+from mptcplab.spec.scheduler import Choice
+
+M = TypeVar("M", bound=BaseModel)
+Value = float | str
+
+_SCHEDULER = "scheduler"  # the axis of a published experiment that is within a group
+_MBIT = 1e6
+_NS_PER_MS = 1e6
+
+
+@dataclass(frozen=True)
+class Found:
+    """A run: its entry, as in the document of a comparison, and what it was made from.
+
+    `directory` has its files, None if they are not there; `builds` are the kernel's, the guest's
+    and mptcplab's own, empty where they were not kept. `point` is where it is in a published
+    experiment, by the names of the axes, and empty for any other run. `is_opened`: what happened
+    over time is in the report.
+    """
+
+    entry: Entry
+    scenario: Scenario
+    directory: Path | None
+    builds: Mapping[str, str]
+    point: Mapping[str, Value] = field(default_factory=dict)
+    is_opened: bool = True
+
+    @property
+    def is_baseline(self) -> bool:
+        return self.entry.get("transport") == "tcp"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What scenarios differ in: a number, in its unit, or anything else, which has none."""
+
+    name: str
+    unit: str
+    is_number: bool = True
+
+
+@dataclass(frozen=True)
+class Group:
+    """The runs of one scenario, which bears the scheduler and the seed of the first of them.
+
+    `values` are those of the axes of the collection; `name` tells it from the other groups.
+    """
+
+    name: str
+    scenario: Scenario
+    runs: tuple[Found, ...]
+    baselines: tuple[Found, ...]
+    values: tuple[Value, ...] = ()
+
+    def entries(self) -> list[Entry]:
+        return [run.entry for run in self.runs]
+
+
+@dataclass(frozen=True)
+class Collection:
+    """All groups; `axes` are what they differ in."""
+
+    groups: tuple[Group, ...]
+    axes: tuple[Axis, ...]
+
+    def schedulers(self) -> list[str]:
+        """The labels of all schedulers, in the order of their first run."""
+        runs = (run for group in self.groups for run in group.runs)
+        return list(dict.fromkeys(run.entry["scheduler"] for run in runs))
+
+    def count(self) -> int:
+        """How many runs there are, without baselines."""
+        return sum(len(group.runs) for group in self.groups)
+
+    def opening(self, most: int) -> Collection:
+        """The same, with what happened over time of so many runs: low seeds go first."""
+        runs = [run for group in self.groups for run in (*group.runs, *group.baselines)]
+        runs.sort(key=lambda run: (run.is_baseline, int(run.entry["seed"])))
+        opened = {id(run) for run in runs[:most]}
+
+        def chosen(runs: Sequence[Found]) -> tuple[Found, ...]:
+            return tuple(replace(run, is_opened=id(run) in opened) for run in runs)
+
+        groups = (
+            replace(group, runs=chosen(group.runs), baselines=chosen(group.baselines))
+            for group in self.groups
+        )
+        return Collection(tuple(groups), self.axes)
+
+
+def collect(places: Sequence[Path]) -> Collection:
+    """The runs at some places, each once.
+
+    A place is the directory of a run, an output directory with the document of a comparison or
+    with runs, or such a document, also that of a published experiment. Raises InputError for one
+    that is none of these, and MptcplabError for what is damaged, naming the file.
+    """
+    found: dict[str, Found] = {}
+    for place in places:
+        for run in _runs(place):
+            identity = str(run.directory and run.directory.resolve())
+            if run.directory is None:
+                identity = f"{run.scenario.key_text()} {run.entry['scheduler']} {run.builds}"
+            found.setdefault(f"{identity} {_place(run)}", run)
+    return _grouped(list(found.values()))
+
+
+# Finding runs
+
+
+def _runs(place: Path) -> Iterator[Found]:
+    if place.is_file():
+        content = store.read_json(place)
+        if isinstance(content, dict) and "experiment" in content:
+            yield from _of_experiment(place, content)
+        else:
+            yield from _of_document(place, content)
+    elif (place / store.SCENARIO).exists():
+        yield _of_directory(place)
+    elif (place / store.DOCUMENT).exists():
+        file = place / store.DOCUMENT
+        yield from _of_document(file, store.read_json(file))
+    else:
+        directories = sorted(
+            directory.parent for directory in place.glob(f"runs/[!.]*/{store.SCENARIO}")
+        )
+        if not directories:
+            what = "no runs there" if place.exists() else "there is no such file or directory"
+            accepted = (
+                "accepted is the directory of a run, OUT/runs/KEY, an output directory OUT, the "
+                f"document of a comparison, OUT/{store.DOCUMENT}, or that of a published "
+                "experiment, OUT/PAPER/FIGURE.json"
+            )
+            raise InputError([Problem("report", "", str(place), f"{what}; {accepted}")])
+        for directory in directories:
+            yield _of_directory(directory)
+
+
+class _Checked(BaseModel):
+    model_config = ConfigDict(extra="allow", strict=True)
+
+
+class _Path(_Checked):
+    name: str
+
+
+class _Run(_Checked):
+    """What is relied on in an entry; the rest may be of an older or a newer version."""
+
+    scheduler: str
+    seed: int
+    transport: Literal["mptcp", "tcp"] = "mptcp"
+    path: str = ""
+    status: Literal["ok", "failed"]
+    reason: str | None = None
+    metrics: dict[str, float | int | None]
+    paths: list[_Path]
+    directory: str | None
+
+
+class _Document(_Checked):
+    runs: list[_Run]
+    baselines: list[_Run]
+    build: dict[str, str]
+    scenario: Scenario
+
+
+class _Setting(_Checked):
+    point: dict[str, str | int | float]
+    directory: str
+    alone: dict[str, str]
+
+
+class _Experiment(_Checked):
+    """What is relied on in the document of a published experiment; `axis` tells what axes are."""
+
+    experiment: str
+    runs: list[_Setting]
+    axis: dict[str, str] = {}
+
+
+def _of_experiment(file: Path, content: Any) -> Iterator[Found]:
+    document = _check(_Experiment, content, file, "the document of a published experiment")
+    out = file.parents[1]
+    for run in document.runs:
+        point = {document.axis.get(name, name): value for name, value in run.point.items()}
+        for directory in (run.directory, *run.alone.values()):
+            found = _of_directory(out / directory)
+            yield replace(found, point={"experiment": document.experiment} | point)
+
+
+def _of_document(file: Path, content: Any) -> Iterator[Found]:
+    document = _check(_Document, content, file, "the document of a comparison")
+    base = document.scenario
+    for entry in (*content["baselines"], *content["runs"]):
+        scenario = base.with_(scheduler=Choice(name=entry["scheduler"]), seed=entry["seed"])
+        if entry.get("transport") == "tcp" and base.transport != "tcp":
+            try:
+                scenario = base.with_(seed=entry["seed"]).single_path(entry["path"])
+            except (KeyError, ValueError) as error:
+                raise MptcplabError(
+                    f"mptcplab: {file}: a baseline over no path of the scenario: {error}"
+                ) from None
+        directory = None
+        if entry["directory"] is not None:
+            directory = file.parent / entry["directory"]
+            if (directory / store.SCENARIO).exists():
+                scenario = store.read_scenario(directory)
+            else:
+                directory = None
+        yield Found({"cc": scenario.cc, **entry}, scenario, directory, content["build"])
+
+
+def _of_directory(directory: Path) -> Found:
+    scenario = store.read_scenario(directory)
+    entry = store.read_json(directory / store.RESULT)
+    _check(_Run, entry, directory / store.RESULT, "the result of a run")
+    builds: dict[str, str] = {}
+    if (directory / store.BUILD).exists():
+        builds = store.read_json(directory / store.BUILD)
+    # what older versions wrote does not say which congestion control it was
+    return Found({"cc": scenario.cc, **entry}, scenario, directory, builds)
+
+
+def _check(model: type[M], content: Any, file: Path, what: str) -> M:
+    try:
+        return model.model_validate_json(json.dumps(content))
+    except ValidationError as error:
+        where, wrong = first_of(error)
+        raise MptcplabError(
+            f"mptcplab: {file}: not {what}: {where or 'as a whole'}: {wrong}"
+        ) from None
+
+
+# Groups
+
+
+def _grouped(found: Sequence[Found]) -> Collection:
+    groups: list[Group] = []
+    by_point: dict[str, list[Found]] = {}
+    by_scenario: dict[str, list[Found]] = {}
+    baselines: dict[str, list[Found]] = {}
+    for run in found:
+        if run.point:
+            by_point.setdefault(_place(run), []).append(run)
+        else:
+            kind = baselines if run.is_baseline else by_scenario
+            kind.setdefault(_what(run.scenario), []).append(run)
+    for runs in by_point.values():
+        alone = [run for run in runs if run.is_baseline]
+        own = [run for run in runs if not run.is_baseline]
+        groups.append(_group(own, alone) if own else _group(alone, ()))
+    used: set[str] = set()
+    for runs in by_scenario.values():
+        base = runs[0].scenario
+        single = {name: _what(base.single_path(name)) for name in base.lasting_paths()}
+        used.update(single.values())
+        alone = [run for what in single.values() for run in baselines.get(what, [])]
+        groups.append(_group(runs, alone))
+    # plain TCP that nothing is compared with is what the report is about itself
+    groups += [_group(runs, ()) for what, runs in baselines.items() if what not in used]
+    return _named(groups)
+
+
+def _group(runs: Sequence[Found], baselines: Sequence[Found]) -> Group:
+    base = runs[0].scenario
+    return Group("", base, _with_benefits(base, runs, baselines), tuple(baselines))
+
+
+def _place(run: Found) -> str:
+    """What the runs of a group of a published experiment have in common; nothing of others."""
+    return repr([(name, value) for name, value in run.point.items() if name != _SCHEDULER])
+
+
+def _what(scenario: Scenario) -> str:
+    """What makes runs comparable: all but the scheduler, the seed and what is kept of a run."""
+    same = {"scheduler": Choice(name=""), "seed": 0, "pcap": False, "trace": False}
+    return scenario.model_copy(update=same).key_text()
+
+
+def _with_benefits(
+    base: Scenario, runs: Sequence[Found], baselines: Sequence[Found]
+) -> tuple[Found, ...]:
+    """The same runs, with what the document of a comparison adds to their figures."""
+    entries = with_benefits([run.entry for run in runs], [run.entry for run in baselines], base)
+    return tuple(replace(run, entry=entry) for entry, run in zip(entries, runs, strict=True))
+
+
+# Of a path's values in the order in which a person would say that they were varied; others follow.
+_ORDER = ("rate_bps", "delay_ns", "loss", "queue_packets", "queue_bytes", "jitter_ns")
+_UNITS = {
+    "bps": ("Mbit/s", _MBIT),
+    "ns": ("ms", _NS_PER_MS),
+    "packets": ("packets", 1.0),
+    "bytes": ("KiB", 1024.0),
+    "loss": ("%", 0.01),
+}
+
+
+def _named(groups: Sequence[Group]) -> Collection:
+    """The groups in the order of what they differ in, named by it."""
+    if len(groups) < 2:
+        only = tuple(replace(group, name=path_texts(group.scenario)) for group in groups)
+        return Collection(only, ())
+    if all(group.runs[0].point for group in groups):
+        axes, columns = _axes_of_points([group.runs[0].point for group in groups])
+    else:
+        axes, columns = _axes_of_scenarios(groups)
+    named = []
+    for number, group in enumerate(groups):
+        values = tuple(column[number] for column in columns)
+        texts = (told(axis, value) for axis, value in zip(axes, values, strict=True))
+        named.append(replace(group, name=", ".join(texts), values=values))
+    if all(axis.is_number for axis in axes):
+        named.sort(key=lambda group: group.values)
+    return Collection(tuple(named), axes)
+
+
+def told(axis: Axis, value: Value) -> str:
+    """A value of an axis as words."""
+    text = value if isinstance(value, str) else f"{value:g}"
+    return f"{axis.name} {text}{f' {axis.unit}' if axis.unit else ''}"
+
+
+_Axes = tuple[tuple[Axis, ...], list[list[Value]]]
+
+
+def _axes_of_points(points: Sequence[Mapping[str, Value]]) -> _Axes:
+    """What the places of a published experiment differ in, and the values of each."""
+    axes, columns = [], []
+    for title in dict.fromkeys(title for point in points for title in point):
+        values = [point.get(title, "-") for point in points]
+        if title != _SCHEDULER and len(set(values)) > 1:
+            # "rate of the second path, Mbit/s"
+            name, _, unit = title.rpartition(", ")
+            number = all(map(_is_number, values))
+            axes.append(Axis(name or unit, unit if name else "", number))
+            columns.append(values)
+    return tuple(axes), columns
+
+
+def _axes_of_scenarios(groups: Sequence[Group]) -> _Axes:
+    """The same of any scenarios, from the fewest of their values that tell them apart."""
+    flat = [dict(_leaves(group.scenario.model_dump(mode="json"), ())) for group in groups]
+    columns = {
+        key: [each.get(key) for each in flat] for key in dict.fromkeys(k for f in flat for k in f)
+    }
+    names = [path.name for path in groups[0].scenario.paths]
+    axes: list[Axis] = []
+    found: list[list[Value]] = []
+    for key in _varied(columns):
+        same = [other for other in columns if columns[other] == columns[key]]
+        name = _name(key, names, both=_other_way(key) in same)
+        numbers = [value for value in columns[key] if _is_number(value)]
+        if len(numbers) == len(groups):
+            unit, scale = _UNITS.get(
+                key[-1] if key[-1] == "loss" else key[-1].rsplit("_", 1)[-1], ("", 1.0)
+            )
+            axes.append(Axis(name, unit))
+            found.append([number / scale for number in numbers])
+        else:
+            axes.append(Axis(name, "", is_number=False))
+            found.append(["-" if value is None else str(value) for value in columns[key]])
+    return tuple(axes), found
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def path_texts(scenario: Scenario) -> str:
+    """The paths as one would say them: their rates and delays to the server, and their links."""
+    texts = []
+    for path in (*scenario.paths, *scenario.links):
+        rate = units.format_rate(path.up.rate_bps) if path.up.rate_bps != NO_RATE_BPS else ""
+        delay = units.format_time(path.up.delay_ns)
+        texts.append(f"{path.name} {', '.join(filter(None, (rate, delay)))}")
+    return "; ".join(texts)
+
+
+_Key = tuple[str, ...]
+_NOT_THE_SCENARIO = ("scheduler", "seed", "pcap", "trace")
+
+
+def _leaves(value: Any, key: _Key) -> Iterator[tuple[_Key, Any]]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if key or name not in _NOT_THE_SCENARIO:
+                yield from _leaves(inner, (*key, name))
+    elif isinstance(value, list) and value and isinstance(value[0], dict):
+        for index, inner in enumerate(value):
+            yield from _leaves(inner, (*key, str(index)))
+    else:
+        yield key, str(value) if isinstance(value, list) else value
+
+
+def _varied(columns: Mapping[_Key, Sequence[Any]]) -> list[_Key]:
+    """The fewest values that tell all groups apart: a queue that follows from the rate does not.
+
+    Where a single number does, each other number that neither rises nor falls with one of them is
+    an axis as well: such scenarios fill a space.
+    """
+
+    def rank(key: _Key) -> tuple[int, _Key]:
+        return (_ORDER.index(key[-1]) if key[-1] in _ORDER else len(_ORDER), key[:2])
+
+    chosen: list[_Key] = []
+    classes = 1
+    for key in sorted(columns, key=rank):
+        told = len(set(zip(*(map(repr, columns[k]) for k in (*chosen, key)), strict=True)))
+        if told > classes:
+            chosen.append(key)
+            classes = told
+    numbers = {key: v for key, values in columns.items() if (v := list(filter(_is_number, values)))}
+    numbers = {key: values for key, values in numbers.items() if len(values) == len(columns[key])}
+    if len(chosen) == 1 and chosen[0] in numbers:
+        for key in sorted(numbers, key=rank):
+            if not any(_follows(numbers[key], numbers[other]) for other in chosen):
+                chosen.append(key)
+    return chosen
+
+
+def _follows(values: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether values only rise, or only fall, as those of another axis rise."""
+    steps = list(pairwise(value for _, value in sorted(zip(other, values, strict=True))))
+    return all(a <= b for a, b in steps) or all(a >= b for a, b in steps)
+
+
+def _other_way(key: _Key) -> _Key:
+    ways = {"up": "down", "down": "up"}
+    return tuple(ways.get(step, step) for step in key)
+
+
+def _name(key: _Key, paths: Sequence[str], *, both: bool) -> str:
+    what = key[-1].removesuffix("_bps").removesuffix("_ns").removesuffix("_packets")
+    what = what.removesuffix("_bytes").replace("_", " ")
+    if key[0] != "paths" or int(key[1]) >= len(paths):
+        return f"{key[0]} {what}" if len(key) > 1 else what
+    way = "" if both or len(key) < 4 else f"{key[2]} "
+    return f"{paths[int(key[1])]} {way}{what}"

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How long runs take on the wall clock: a guess beforehand, which the runs that end correct.
+
+A run costs its start, something for each second of virtual time, and most for its packets. How much
+each of these is on a machine is fitted to what runs took; what one scheduler or workload costs
+beside another is a factor of its own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from mptcplab.spec import timeline, workload
+from mptcplab.spec.scenario import Scenario
+from mptcplab.spec.workload import Bulk
+
+_PACKET_BYTES = 1448
+# Of 2 s around the workload: the connection is set up before it, and closed after it.
+_AROUND_S = 2.0
+# What a run takes on a machine of 2024: seconds to start and end it, per second of virtual time,
+# per packet. Before any run has ended this is all that is known.
+_PRIOR = np.array([0.35, 0.004, 2.5e-6])
+# How the three are to each other is believed as much as this part of a single run.
+_PRIOR_WEIGHT = 0.1
+# A group's own factor is believed when it has had as much time as this many of its runs take.
+_GROUP_RUNS = 2.0
+# So many runs are enough to fit three numbers; more would only take time.
+_MOST_FITTED = 5000
+
+_WAYS: tuple[Literal["up", "down"], ...] = ("up", "down")
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Size:
+    """What the cost of a run is guessed from. Runs of a `group` cost more than others, or less."""
+
+    virtual_s: float
+    packets: float
+    group: Hashable = None
+
+
+def size(scenario: Scenario) -> Size:
+    """The size of a run, as far as it can be told beforehand."""
+    packets = 0.0
+    for pair in scenario.pairs():
+        one = scenario.alone(pair)
+        load = one.workload
+        rates = {way: list(timeline.rates(one, way).values()) for way in _WAYS}
+        up_bps, down_bps = (sum(each[0][1] for each in rates[way]) for way in _WAYS)
+        span_ns = workload.expected_ns(load, scenario.seed, up_bps, down_bps)
+        if isinstance(load, Bulk) and load.size_bytes is None and span_ns:
+            packets += sum(
+                timeline.mean_rate_bps(each, 0, span_ns) * span_ns / 8e9 / _PACKET_BYTES
+                for way in _WAYS
+                if load.direction in (way, "both")
+                for each in rates[way]
+            )
+        else:
+            sizes = (message.sizes[:1] for message in workload.messages(load, scenario.seed))
+            packets += sum(size for each in sizes for size in each) / _PACKET_BYTES
+    virtual_s = expected_virtual_s(scenario)
+    return Size(virtual_s, packets, group(scenario))
+
+
+def group(scenario: Scenario) -> tuple[str, ...]:
+    """What runs have in common that cost alike for their size."""
+    return scenario.scheduler.label, scenario.transport, scenario.workload.kind
+
+
+def expected_virtual_s(scenario: Scenario) -> float:
+    """A guess of how long a run takes in virtual time."""
+    expected_ns = [0]
+    for pair in scenario.pairs():
+        one = scenario.alone(pair)
+        up_bps, down_bps = (
+            sum(rates[0][1] for rates in timeline.rates(one, way).values()) for way in _WAYS
+        )
+        own_ns = workload.expected_ns(one.workload, scenario.seed, up_bps, down_bps)
+        expected_ns.append(one.start_ns + own_ns)
+    return _AROUND_S + max(expected_ns) / 1e9
+
+
+class Costs:
+    """What runs of some sizes take, by their keys, in seconds of one worker."""
+
+    def __init__(self, sizes: Mapping[str, Size]) -> None:
+        self._number = {key: number for number, key in enumerate(sizes)}
+        self._features = np.array(
+            [[1.0, each.virtual_s, each.packets] for each in sizes.values()], dtype=np.float64
+        ).reshape(-1, 3)
+        groups = {
+            group: n for n, group in enumerate(dict.fromkeys(s.group for s in sizes.values()))
+        }
+        self._group = np.array([groups[each.group] for each in sizes.values()], dtype=np.int64)
+        self._took: dict[int, float] = {}
+        self._fitted = 0
+        self._of_each: Floats = self._features @ _PRIOR
+
+    def took(self, key: str, seconds: float) -> None:
+        """A run has ended, after so many seconds."""
+        self._took[self._number[key]] = seconds
+
+    def of(self, key: str) -> float:
+        """What a run takes, in seconds."""
+        return float(self._guess()[self._number[key]])
+
+    def of_all(self, keys: Collection[str]) -> Floats:
+        """What some runs take, in seconds, in their order."""
+        chosen: Floats = self._guess()[[self._number[key] for key in keys]]
+        return chosen
+
+    def _guess(self) -> Floats:
+        """Anew when there are a twentieth more runs to know it from."""
+        if len(self._took) > 1.05 * self._fitted:
+            self._fitted = len(self._took)
+            self._of_each = self._fit()
+        return self._of_each
+
+    def _fit(self) -> Floats:
+        from scipy.optimize import nnls  # takes a moment
+
+        ended = np.fromiter(self._took, np.int64, len(self._took))
+        took = np.fromiter(self._took.values(), np.float64, len(self._took))
+        if len(ended) > _MOST_FITTED:
+            some = np.linspace(0, len(ended) - 1, _MOST_FITTED).astype(np.int64)
+            ended, took = ended[some], took[some]
+        groups = int(self._group.max()) + 1
+        factor = np.ones(groups)
+        prior_s = self._features @ _PRIOR
+        # by turns what all have in common, and what groups cost beside it
+        for _ in range(3):
+            # relative errors count: each line is divided by what it gives
+            weights = 1 / np.maximum(took, 1e-3)
+            lines = self._features[ended] * (factor[self._group[ended]] * weights)[:, None]
+            scaled = _PRIOR * np.median(took / (factor[self._group[ended]] * prior_s[ended]))
+            prior = _PRIOR_WEIGHT * np.diag(1 / scaled)
+            matrix = np.vstack([lines, prior])
+            wanted = np.concatenate([np.ones(len(ended)), np.full(3, _PRIOR_WEIGHT)])
+            common, _ = nnls(matrix, wanted)
+            base = self._features @ common
+            usual = np.bincount(self._group, base, groups) / np.bincount(
+                self._group, minlength=groups
+            )
+            known = np.bincount(self._group[ended], took, groups)
+            expected = np.bincount(self._group[ended], base[ended], groups)
+            factor = (known + _GROUP_RUNS * usual) / (expected + _GROUP_RUNS * usual)
+        guess: Floats = base * factor[self._group]
+        return guess
+
+
+def in_order(keys: Sequence[str], costs: Costs) -> list[str]:
+    """The order in which runs are best made: the longest first, so that no CPU waits at the end.
+
+    Before them go some of all lengths, a twentieth but no more than 50, which tell what the others
+    will take.
+    """
+    longest = [
+        key
+        for _, key in sorted(
+            zip(costs.of_all(keys).tolist(), keys, strict=True), key=lambda each: -each[0]
+        )
+    ]
+    count = min(len(longest) // 20, 50)
+    scouts = {longest[int((n + 0.5) * len(longest) / count)] for n in range(count)}
+    return [key for key in longest if key in scouts] + [k for k in longest if k not in scouts]
+
+
+@dataclass
+class Left:
+    """How much is left of many runs, made by `jobs` workers at a time.
+
+    All times are in seconds of the wall clock, from any start.
+    """
+
+    costs: Costs
+    jobs: int
+    waiting: dict[str, None]
+    under_way: dict[str, float] = dataclasses.field(default_factory=dict)
+
+    def began(self, key: str, now_s: float) -> None:
+        self.waiting.pop(key, None)
+        self.under_way[key] = now_s
+
+    def ended(self, key: str, took_s: float) -> None:
+        """`took_s` 0: it failed, which says nothing of how long others take."""
+        self.waiting.pop(key, None)
+        self.under_way.pop(key, None)
+        if took_s:
+            self.costs.took(key, took_s)
+
+    def seconds(self, now_s: float) -> float:
+        """Until all of them have ended."""
+        waiting = float(self.costs.of_all(self.waiting).sum()) if self.waiting else 0.0
+        rests = [
+            max(self.costs.of(key) - (now_s - begun_s), 0.0)
+            for key, begun_s in self.under_way.items()
+        ]
+        return max([(waiting + sum(rests)) / self.jobs, *rests])

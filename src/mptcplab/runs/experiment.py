@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Many runs: as many at a time as there are CPUs for, each stored, all reported in order."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+from mptcplab.errors import MachineError, MptcplabError
+from mptcplab.runs import cost, work
+from mptcplab.runs.entries import Document, Entry, document
+from mptcplab.runs.store import DOCUMENT, Store, write_json
+from mptcplab.runs.work import InProcesses, InThreads, Workers, builds, cpus, measure, own_cpu, run
+from mptcplab.spec import scheduler, trace
+from mptcplab.spec.scenario import Request, Scenario
+from mptcplab.uml import kernel
+from mptcplab.uml.engine import Limits
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
+
+__all__ = [
+    "baselines",
+    "builds",
+    "compare",
+    "cpus",
+    "measure",
+    "modules",
+    "on_cluster",
+    "own_cpu",
+    "run",
+    "run_all",
+]
+
+#: Told of every run that has ended: how many have, its scenario and its entry.
+Ended = Callable[[int, Scenario, Entry], None]
+#: Told ten times a second how much of the work is done, from 0 to 1.
+Progress = Callable[[float], None]
+#: Shown the directory of a run, again and again: see Watch.
+Look = Callable[[Path], None]
+
+
+def baselines(request: Request) -> list[Scenario]:
+    """Plain TCP over each path alone, for each congestion control and seed: what the aggregation
+    benefit refers to.
+
+    A comparison of plain TCP, of several connections, or over a single path, has none; nor has a
+    path that an event closes or leaves down, over which TCP alone would never come to an end.
+    """
+    base = request.base
+    if base.transport == "tcp" or base.connections or len(base.paths) < 2:
+        return []
+    alone = dict.fromkeys((scenario.cc, scenario.seed) for scenario in request.runs())
+    return [
+        request.base.with_(cc=cc, seed=seed).single_path(name)
+        for cc, seed in alone
+        for name in request.base.lasting_paths()
+    ]
+
+
+def modules(request: Request, built: KernelBuild) -> dict[str, Path]:
+    """A person's own schedulers, compiled: module files by the name of the scheduler.
+
+    Raises MptcplabError with the compiler's words, or if a file was changed after it was read.
+    """
+    found = {}
+    digests = {choice.name: choice.digest for choice in request.schedulers}
+    for name, file in request.sources.items():
+        found[name] = kernel.module(built, file).path
+        if scheduler.read(file, {}).digest != digests[name]:
+            raise MptcplabError(f"mptcplab: {file} was changed meanwhile; run it once more")
+    return found
+
+
+@contextmanager
+def on_cluster(address: str | None, told: Callable[[str], None]) -> Iterator[Workers | None]:
+    """The workers of a cluster, or, without an address, None: those of this machine.
+
+    `told` gets what a person should know meanwhile. Raises MptcplabError; see `cluster.OnCluster`.
+    """
+    if address is None:
+        yield None
+        return
+    try:
+        # not for those who have no cluster: it takes half a second, and Dask
+        from mptcplab.runs.cluster import OnCluster
+    except ModuleNotFoundError as error:
+        raise MachineError(
+            f"a cluster needs Dask, and there is no {error.name}", "pip install 'mptcplab[cluster]'"
+        ) from None
+    with OnCluster(address, told) as workers:
+        yield workers
+
+
+def compare(
+    request: Request,
+    built: KernelBuild,
+    guest: Guest,
+    out: Path,
+    *,
+    baseline: bool = True,
+    jobs: int,
+    workers: Workers | None = None,
+    storage: str | None = None,
+    limits: Limits | None = None,
+    progress: Progress = lambda _share: None,
+    ended: Ended = lambda _count, _scenario, _entry: None,
+    cancel: threading.Event | None = None,
+) -> Document:
+    """Make all runs of a request, and its baselines; gives the document, which `out` has, too."""
+    alone = baselines(request) if baseline else []
+    # before anything is written: a scheduler may not compile
+    own = modules(request, built)
+    made = run_all(
+        [*alone, *request.runs()],
+        built,
+        guest,
+        Store(out),
+        modules=own,
+        traces=request.traces,
+        jobs=jobs,
+        workers=workers,
+        storage=storage,
+        limits=limits,
+        progress=progress,
+        ended=ended,
+        cancel=cancel,
+    )
+    compared = document(made[len(alone) :], made[: len(alone)], builds(built, guest), request.base)
+    write_json(out / DOCUMENT, compared)
+    return compared
+
+
+def run_all(
+    scenarios: Sequence[Scenario],
+    built: KernelBuild,
+    guest: Guest,
+    out: Store,
+    *,
+    modules: Mapping[str, Path] | None = None,
+    traces: Mapping[tuple[str, str], trace.Source] | None = None,
+    jobs: int,
+    workers: Workers | None = None,
+    storage: str | None = None,
+    limits: Limits | None = None,
+    progress: Progress = lambda _share: None,
+    ended: Ended = lambda _count, _scenario, _entry: None,
+    look: Look = lambda _directory: None,
+    cancel: threading.Event | None = None,
+) -> list[Entry]:
+    """Run every scenario and give an entry of the document for each, in the order given.
+
+    `modules` has the module of each scheduler that is a person's own, by name, and `traces` what is
+    played on which path and is kept with its runs. A run that fails is an entry that says why, and
+    the others go on. Setting `cancel` ends the runs under way, keeps those that have ended, and
+    raises RunCancelledError. `workers` make the runs, and else `jobs` processes of this machine.
+    `look` is for single runs, which this process makes itself. With `storage`, a URL, records are
+    kept there (see `archive`).
+    """
+    out.remove_abandoned()
+    tasks = [
+        work.task(
+            scenario,
+            built,
+            guest,
+            modules=modules,
+            traces=traces,
+            limits=limits,
+            out=out.out,
+            storage=storage,
+        )
+        for scenario in scenarios
+    ]
+    entries: list[Entry | None] = [None] * len(tasks)
+    expected_s = {
+        task.key: cost.expected_virtual_s(scenario)
+        for task, scenario in zip(tasks, scenarios, strict=True)
+    }
+    all_s, ended_s, count = sum(expected_s[task.key] for task in tasks), 0.0, 0
+    own = nullcontext(workers) if workers else _workers(min(jobs, len(tasks)), look)
+    with own as chosen:
+        for done in work.performed(tasks, chosen, cancel or threading.Event()):
+            if done is not None:
+                number, result = done
+                if result.files is not None:
+                    work.unpack(result, out)
+                entries[number] = result.entry
+                ended_s += expected_s[result.key]
+                count += 1
+                ended(count, scenarios[number], result.entry)
+            moving_s = sum(min(now_s, expected_s[k]) for k, now_s in chosen.virtual_s.items())
+            progress((ended_s + moving_s) / all_s)
+    return [entry for entry in entries if entry is not None]
+
+
+def _workers(jobs: int, look: Look) -> Workers:
+    """For a single run at a time no other process has to start."""
+    return InProcesses(jobs) if jobs > 1 else InThreads(1, look)

@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""All runs of a store as one table, OUT/runs.parquet: a row for each run, docs/results.md.
+
+The directories of the runs are the truth. The table is made from them, and of those that it has
+already nothing is read again. What sweeps varied is in OUT/points.parquet, by the keys of the runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mptcplab.errors import MptcplabError
+from mptcplab.figures.application import APPLICATION_METRICS
+from mptcplab.figures.metrics import RUN_METRICS, aggregation_benefit
+from mptcplab.runs import store
+from mptcplab.runs.entries import Entry
+from mptcplab.runs.store import Store
+
+if TYPE_CHECKING:
+    import polars as pl
+
+TABLE = "runs.parquet"
+POINTS = "points.parquet"
+
+METRICS = tuple(metric.name for metric in (*RUN_METRICS, *APPLICATION_METRICS))
+# Of a path, as the scenario has it in the direction of the data.
+_LINK = ("rate_bps", "delay_ns", "jitter_ns", "loss", "queue_packets", "queue_bytes")
+_COST = ("wall_s", "start_s", "user_s", "system_s", "memory_bytes")
+#: What each row has, in this order, besides the metrics and what there is of each path.
+FIRST = (
+    *("key", "scheduler", "cc", "transport", "path", "seed", "status", "reason"),
+    *("workload", "direction", "duration_s", "virtual_s"),
+)
+LAST = (*_COST, "kernel", "guest", "mptcplab")
+#: Columns of the table that no axis of a sweep can be called by.
+RESERVED = frozenset((*FIRST, *METRICS, *LAST))
+_TEXTS = ("key", "scheduler", "cc", "transport", "path", "status", "reason", "workload")
+_WHOLE = ("seed", "rate_bps", "delay_ns", "jitter_ns", "queue_packets", "queue_bytes")
+# Reading runs by this many at a time, no more of them are in memory as objects.
+_CHUNK = 5000
+# Of the time that a sweep takes, what it may use for writing the table.
+_WRITING_SHARE = 0.02
+_SHORTEST_S = 5.0
+
+
+class Index:
+    """The table of the runs of a store, which is read, brought up to date and written."""
+
+    def __init__(self, out: Path) -> None:
+        self.out = out
+        self._store = Store(out)
+        # without the axes, which stand beside it
+        self._table = _read(out / TABLE)
+        if self._table is not None:
+            self._table = self._table.drop(_axes(_read(out / POINTS)), strict=False)
+        self._added: dict[str, dict[str, Any]] = {}
+        self._written, self._took_s = time.monotonic(), 0.0
+
+    def refresh(self) -> None:
+        """Read what is in the store and not in the table, and forget what is no longer there.
+
+        Raises MptcplabError for a run that cannot be read, naming the file.
+        """
+        there = dict.fromkeys(self._store.keys(), "ok")
+        failed = self._store.failed()
+        wanted = {**dict.fromkeys(failed, "failed"), **there}
+        known: dict[str, str] = {}
+        if self._table is not None:
+            known = dict(self._table.select("key", "status").iter_rows())
+        gone = [key for key, status in known.items() if wanted.get(key) != status]
+        if gone and self._table is not None:
+            import polars as pl
+
+            self._table = self._table.filter(~pl.col("key").is_in(gone))
+        new = [key for key in there if known.get(key) != "ok"]
+        for start in range(0, len(new), _CHUNK):
+            self._add(filter(None, map(self._of_run, new[start : start + _CHUNK])))
+        self._add(of_failed(key, failed[key]) for key in failed if known.get(key) != "failed")
+
+    def add(self, row: dict[str, Any]) -> None:
+        """A run has ended. From time to time the table is written."""
+        self._added[row["key"]] = row
+        due_s = max(_SHORTEST_S, self._took_s / _WRITING_SHARE)
+        if time.monotonic() - self._written > due_s:
+            self.write()
+
+    def table(self) -> pl.DataFrame:
+        """The table, with what sweeps varied, and what is told by several runs together."""
+        self._add(self._added.values())
+        self._added.clear()
+        if self._table is None:
+            self._table = _frame([])
+        table, points = self._table, _read(self.out / POINTS)
+        axes = _axes(points)
+        if points is not None:
+            table = table.join(points.select("key", *axes), on="key", how="left")
+            table = _with_benefits(table, points)
+        rest = [name for name in table.columns if name not in (*FIRST, *axes, *LAST)]
+        return table.select(*FIRST, *axes, *rest, *LAST).sort("key")
+
+    def write(self) -> None:
+        """Write the table, whole or not at all. Raises MptcplabError."""
+        started = time.monotonic()
+        write_table(self.table(), self.out / TABLE)
+        self._written = time.monotonic()
+        self._took_s = self._written - started
+
+    def _of_run(self, key: str) -> dict[str, Any] | None:
+        directory, entry = self._store.directory(key), self._store.result(key)
+        if entry is None or not (directory / store.SCENARIO).exists():
+            return None
+        optional = [
+            store.read_json(directory / name) if (directory / name).exists() else {}
+            for name in (store.COST, store.BUILD)
+        ]
+        try:
+            return row(key, entry, store.read_json(directory / store.SCENARIO), *optional)
+        except (AttributeError, KeyError, TypeError) as error:
+            raise MptcplabError(
+                f"mptcplab: {directory}: not a run of this version ({error}); remove it"
+            ) from None
+
+    def _add(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        import polars as pl
+
+        new = _frame(list(rows))
+        if not len(new):
+            return
+        frames = [new]
+        if self._table is not None:
+            frames.insert(0, self._table.filter(~pl.col("key").is_in(new["key"].implode())))
+        self._table = pl.concat(frames, how="diagonal_relaxed")
+
+
+def read(out: Path) -> pl.DataFrame:
+    """The table of all runs of a store, brought up to date. Raises MptcplabError."""
+    if not (out / "runs").is_dir() and not (out / "failed").is_dir():
+        raise MptcplabError(f"mptcplab: {out}: no runs there; accepted is an output directory")
+    index = Index(out)
+    index.refresh()
+    with contextlib.suppress(MptcplabError):  # somebody else's store can be read
+        index.write()
+    return index.table()
+
+
+def row(
+    key: str,
+    entry: Entry,
+    scenario: Mapping[str, Any],
+    cost: Mapping[str, Any],
+    builds: Mapping[str, str],
+) -> dict[str, Any]:
+    """The row of a run: of its entry, its scenario as JSON, its cost and its builds."""
+    workload = scenario["workload"]
+    direction = workload.get("direction", "up")
+    duration_ns = workload.get("duration_ns")
+    found: dict[str, Any] = {
+        "key": key,
+        "transport": scenario["transport"],
+        "path": entry.get("path"),
+        "workload": workload["kind"],
+        "direction": direction,
+        "duration_s": None if duration_ns is None else duration_ns / 1e9,
+        "virtual_s": entry["virtual_s"],
+        "reason": entry.get("reason"),
+        **{name: entry[name] for name in ("scheduler", "cc", "seed", "status")},
+        **{name: entry["metrics"].get(name) for name in METRICS},
+        **{name: cost.get(name) for name in _COST},
+        **{name: builds.get(name) for name in ("kernel", "guest", "mptcplab")},
+    }
+    for path in scenario["paths"]:
+        way = path["down" if direction == "down" else "up"]
+        found |= {f"{path['name']}.{name}": way[name] for name in _LINK}
+    if entry["status"] == "ok":
+        for path in entry["paths"]:
+            name = path["name"]
+            found |= {f"{name}.{key}": value for key, value in path.items() if key != "name"}
+    return found
+
+
+def of_failed(key: str, about: Mapping[str, Any]) -> dict[str, Any]:
+    """The row of a run that failed: `about` is what the store keeps of it."""
+    return row(key, about["entry"], about["scenario"], {}, about["build"])
+
+
+def keep_points(out: Path, points: Sequence[Mapping[str, Any]]) -> None:
+    """Keep which values of a sweep's axes belong to which run: each has `key`, `alone` (the keys
+    of its baselines) and a value for each axis. What other sweeps varied stays.
+    """
+    import polars as pl
+
+    new = pl.DataFrame(points, infer_schema_length=None)
+    former = _read(out / POINTS)
+    if former is not None:
+        # a run that several sweeps share has the axes of them all
+        both = former.join(new, on="key", how="full", coalesce=True, suffix=" new")
+        names = dict.fromkeys((*former.columns, *new.columns))
+        try:
+            new = both.select(
+                pl.coalesce(f"{name} new", name).alias(name)
+                if f"{name} new" in both.columns
+                else pl.col(name)
+                for name in names
+            )
+        except pl.exceptions.PolarsError:
+            # an axis that was a number is a text now, or the like
+            new = pl.concat([former.filter(~pl.col("key").is_in(new["key"].implode())), new],
+                            how="diagonal_relaxed")  # fmt: skip
+    write_table(new, out / POINTS)
+
+
+def write_table(table: pl.DataFrame, file: Path) -> None:
+    """Write a table as Parquet, whole or not at all. Raises MptcplabError."""
+    partial = file.with_name(f".partial-{file.name}")
+    try:
+        table.write_parquet(partial, compression="zstd")
+        partial.replace(file)
+    except OSError as error:
+        raise MptcplabError(f"mptcplab: cannot write {file}: {error.strerror or error}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+def _read(file: Path) -> pl.DataFrame | None:
+    """A table, None if it is not there, or not whole: then it is made anew."""
+    import polars as pl
+
+    try:
+        return pl.read_parquet(file) if file.exists() else None
+    except (OSError, pl.exceptions.PolarsError):
+        return None
+
+
+def _axes(points: pl.DataFrame | None) -> list[str]:
+    return [] if points is None else [n for n in points.columns if n not in ("key", "alone")]
+
+
+def _frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Rows as a table whose columns have the same types whatever the rows hold."""
+    import polars as pl
+
+    names = list(dict.fromkeys((*FIRST, *METRICS, *(name for each in rows for name in each))))
+    names += [name for name in LAST if name not in names]
+    texts = (*_TEXTS, "direction", "kernel", "guest", "mptcplab")
+    schema: dict[str, Any] = {}
+    for name in names:
+        last = name.rpartition(".")[2]
+        if name in texts:
+            schema[name] = pl.String
+        elif last in _WHOLE or name == "memory_bytes":
+            schema[name] = pl.Int64
+        else:
+            schema[name] = pl.Float64
+    columns = {name: [each.get(name) for each in rows] for name in names}
+    return pl.DataFrame(columns, schema=schema, strict=False)
+
+
+def _with_benefits(table: pl.DataFrame, points: pl.DataFrame) -> pl.DataFrame:
+    """The aggregation benefit of the runs whose baselines a sweep has made."""
+    import polars as pl
+
+    if "alone" not in points.columns:
+        return table
+    goodput = dict(table.filter(status="ok").select("key", "goodput_bps").iter_rows())
+    kinds = dict(table.select("key", "workload").iter_rows())
+    found: dict[str, float | None] = {}
+    for key, alone in points.select("key", "alone").iter_rows():
+        each = [goodput.get(other) for other in alone or ()]
+        if each and None not in each and kinds.get(key) == "bulk" and goodput.get(key) is not None:
+            found[key] = aggregation_benefit(goodput[key], [value for value in each if value])
+    benefits = pl.DataFrame(
+        {"key": list(found), "_benefit": list(found.values())},
+        schema={"key": pl.String, "_benefit": pl.Float64},
+    )
+    return (
+        table.join(benefits, on="key", how="left")
+        .with_columns(aggregation_benefit=pl.coalesce("_benefit", "aggregation_benefit"))
+        .drop("_benefit")
+    )
+
+
+# Queries
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a query gave: the names of its columns, and its rows."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+
+
+def overview(table: pl.DataFrame) -> Answer:
+    """How many runs there are of each scheduler and congestion control, and what failed."""
+    import polars as pl
+
+    found = (
+        table.group_by("scheduler", "cc", "transport", "workload")
+        .agg(
+            runs=pl.len(),
+            seeds=pl.col("seed").n_unique(),
+            failed=(pl.col("status") != "ok").sum(),
+            goodput_mbit_median=pl.col("goodput_bps").median() / 1e6,
+            cpu_hours=(pl.col("user_s") + pl.col("system_s")).sum() / 3600,
+        )
+        .sort("workload", "transport", "scheduler", "cc")
+    )
+    return Answer(tuple(found.columns), found.rows())
+
+
+def query(out: Path, sql: str, parquet: Path | None = None) -> Answer:
+    """Ask the tables `runs` and `series` of a store, in SQL as DuckDB has it.
+
+    With `parquet` the answer goes into that file and none is given. Raises MptcplabError, with
+    DuckDB's words for what is wrong in the query.
+    """
+    import duckdb
+
+    read(out)
+    database = duckdb.connect()
+    try:
+        database.execute(f"CREATE VIEW runs AS SELECT * FROM read_parquet({_quoted(out / TABLE)})")
+        # to name all files takes a while, where there are many
+        if re.search(r"\bseries\b", sql, re.IGNORECASE):
+            database.execute(f"CREATE VIEW series AS {_series(out)}")
+        if parquet is not None:
+            partial = parquet.with_name(f".partial-{parquet.name}")
+            try:
+                database.sql(sql).write_parquet(str(partial))
+                partial.replace(parquet)
+            finally:
+                partial.unlink(missing_ok=True)
+            return Answer((), [])
+        found = database.execute(sql)
+        columns = tuple(column[0] for column in found.description or ())
+        return Answer(columns, found.fetchall())
+    except duckdb.Error as error:
+        raise MptcplabError(f"mptcplab: the query cannot be answered: {error}") from None
+    except OSError as error:
+        raise MptcplabError(f"mptcplab: cannot write {parquet}: {error.strerror}") from None
+    finally:
+        database.close()
+
+
+def _series(out: Path) -> str:
+    """The query that makes one table of the series of all runs that have them as a file."""
+    if next((out / "runs").glob(f"[!.]*/{store.SERIES}"), None) is None:
+        raise MptcplabError(
+            f"mptcplab: {out}: no run keeps its series as a table; those of mptcplab sweep do, but "
+            "with --keep-records"
+        )
+    pattern = _quoted(out / "runs" / "*" / store.SERIES)
+    key = r"regexp_extract(filename, 'runs/([^/]+)/', 1)"
+    return f"SELECT {key} AS key, * EXCLUDE filename FROM read_parquet({pattern}, filename = true)"
+
+
+def _quoted(path: Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"

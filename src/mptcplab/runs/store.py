@@ -1,0 +1,379 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Where runs are kept: OUT/runs/KEY/, each whole or not there at all.
+
+The key is a hash of everything that a run depends on: the resolved scenario with its seed, and
+the builds of kernel and guest. `result.json` and the records of a key are always the same bytes;
+`cost.json` has what is wall-clock. The traces that were played lie in `traces/`, and `traces.json`
+says which was played where, and how. A run of a sweep has `series.parquet` instead of records and
+traces. Runs that failed are `OUT/failed/KEY.json`, with the reason, until they succeed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.figures import records, series
+from mptcplab.figures.records import Records, Samples
+from mptcplab.figures.series import Panel, RunSeries
+from mptcplab.runs.archive import ARCHIVE
+from mptcplab.spec import trace
+from mptcplab.spec.mistakes import first_of
+from mptcplab.spec.scenario import Scenario
+from mptcplab.uml.engine import CLIENT_SAMPLES, LINKS_SAMPLES, read_samples
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
+
+RESULT = "result.json"
+COST = "cost.json"
+SCENARIO = "scenario.json"
+TRACES = "traces.json"
+BUILD = "build.json"
+#: What every run has that ended well.
+DOCUMENTS = (SCENARIO, BUILD, RESULT, COST)
+#: What a run of a sweep keeps of its records.
+SERIES = "series.parquet"
+#: The document of the latest comparison in an output directory.
+DOCUMENT = "comparison.json"
+
+_RUNS = "runs"
+_PARTIAL = ".partial-"
+
+
+def make_directory(directory: Path) -> None:
+    """Make a directory to write to; raises MptcplabError if it cannot be made or written to."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=directory).close()
+    except OSError as error:
+        raise MptcplabError(f"mptcplab: cannot write to {directory}: {error.strerror}") from error
+
+
+def run_key(scenario: Scenario, kernel: KernelBuild, guest: Guest) -> str:
+    """The name of a run: 16 hexadecimal digits."""
+    text = "\n".join((scenario.key_text(), kernel.id, guest.id))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def place(key: str) -> str:
+    """The directory of a run, from that of the output on."""
+    return f"{_RUNS}/{key}"
+
+
+class Store:
+    """The runs below one output directory."""
+
+    def __init__(self, out: Path) -> None:
+        """Raises MptcplabError if `out` cannot be made or written to."""
+        self.out = out
+        self._runs = out / _RUNS
+        self._failed = out / "failed"
+        make_directory(self._runs)
+
+    def directory(self, key: str) -> Path:
+        return self._runs / key
+
+    def result(self, key: str) -> dict[str, Any] | None:
+        """The entry of a run that ended well (see `entries.run_entry`), or None if there is none.
+
+        Also of one whose file is not whole, as after a power failure: it is to be run again.
+        """
+        try:
+            found = json.loads((self.directory(key) / RESULT).read_bytes())
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
+
+    def keys(self) -> list[str]:
+        """The names of all runs that ended well."""
+        with os.scandir(self._runs) as found:
+            return [entry.name for entry in found if not entry.name.startswith(".")]
+
+    def failed(self) -> dict[str, dict[str, Any]]:
+        """What is known of the runs that failed, by their keys: as given to `keep_failed`."""
+        files = sorted(self._failed.glob("[!.]*.json"))
+        return {file.stem: read_json(file) for file in files}
+
+    def keep_failed(self, key: str, about: Mapping[str, Any]) -> None:
+        """Keep why a run failed. Raises MptcplabError if that cannot be written."""
+        make_directory(self._failed)
+        write_json(self._failed / f"{key}.json", about)
+
+    def forget_failed(self, key: str) -> None:
+        """A run that failed has succeeded since."""
+        (self._failed / f"{key}.json").unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def new_run(self, key: str) -> Iterator[Path]:
+        """A directory to run in, which becomes the run's own at the end.
+
+        If the body raises, it is removed and a former run of the same key stays as it was.
+        """
+        with self._partial(key) as partial:
+            yield partial
+            partial.chmod(0o755)
+            self._replace(partial, self.directory(key))
+
+    def remove_abandoned(self) -> None:
+        """Remove what processes have left that died at a run: directories that nobody holds."""
+        for partial in self._runs.glob(f"{_PARTIAL}*"):
+            with contextlib.suppress(OSError), _held(partial, wait=False):
+                shutil.rmtree(partial, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def _partial(self, key: str) -> Iterator[Path]:
+        """A directory that is held as long as it is used, and removed after it."""
+        with contextlib.ExitStack() as stack:
+            partial = None
+            # who removes what is abandoned may come before it is held
+            while partial is None or not partial.exists():
+                partial = Path(tempfile.mkdtemp(prefix=f"{_PARTIAL}{key}-", dir=self._runs))
+                with contextlib.suppress(FileNotFoundError):
+                    stack.enter_context(_held(partial, wait=True))
+            try:
+                yield partial
+            finally:
+                shutil.rmtree(partial, ignore_errors=True)
+
+    def _replace(self, partial: Path, final: Path) -> None:
+        """A directory cannot be renamed over a full one: the old one goes first, and away."""
+        old = partial.with_name(partial.name + "-old")
+        if final.exists():
+            final.rename(old)
+        partial.rename(final)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _held(directory: Path, *, wait: bool) -> Iterator[None]:
+    """Hold a directory against others; raises OSError if it is held, or not there any more."""
+    number = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        yield
+    finally:
+        os.close(number)
+
+
+def keep_traces(
+    directory: Path, scenario: Scenario, traces: Mapping[tuple[str, str], trace.Source]
+) -> None:
+    """Copy the traces that are played on the paths of a run, each once, into its directory.
+
+    Raises MptcplabError if one was changed after it was read.
+    """
+    paths = [each.name for each in (*scenario.paths, *scenario.links)]
+    kept: dict[str, str] = {}
+    index: dict[str, dict[str, Any]] = {}
+    for (path, side), source in traces.items():
+        if path not in paths:
+            continue
+        if source.digest not in kept:
+            content = source.file.read_bytes()
+            if trace.digest(content) != source.digest:
+                raise MptcplabError(
+                    f"mptcplab: {source.file} was changed meanwhile; run it once more"
+                )
+            name = f"traces/{source.file.name}"
+            if name in kept.values():
+                name = f"traces/{len(kept) + 1}-{source.file.name}"
+            (directory / "traces").mkdir(exist_ok=True)
+            (directory / name).write_bytes(content)
+            kept[source.digest] = name
+        index.setdefault(path, {})[side] = asdict(source) | {"file": kept[source.digest]}
+    if index:
+        write_json(directory / TRACES, index)
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run as it is kept; `traces` are by the name of their path and "up" or "down".
+
+    `samples` are those of each host, by the name of its namespace.
+    """
+
+    directory: Path
+    scenario: Scenario
+    samples: Mapping[str, Samples]
+    traces: Mapping[tuple[str, str], trace.Source]
+
+    @property
+    def client(self) -> Samples:
+        return self.samples["client"]
+
+    @property
+    def server(self) -> Samples:
+        return self.samples["server"]
+
+    def decisions(self, run: RunSeries) -> list[Panel]:
+        """What the schedulers decided in each bin of the series: of each connection."""
+        if not self.scenario.connections:
+            return series.decision_panels(self.scenario, self.client, self.server, run.edges_ns)
+        begin_ns = int(self.queues()["time_ns"][0])
+        return [
+            replace(panel, side=" ".join(filter(None, (pair.connection.name, panel.side))))
+            for pair in self.scenario.pairs()
+            for panel in series.decision_panels(
+                self.scenario.alone(pair),
+                self.samples[pair.client],
+                self.samples[pair.server],
+                run.edges_ns,
+                begin_ns,
+            )
+        ]
+
+    def queues(self) -> Records:
+        """What was recorded of the links. Raises MptcplabError."""
+        return records.read_links(self.directory / LINKS_SAMPLES)
+
+    def series(self) -> RunSeries:
+        """What happened over time. Raises MptcplabError."""
+        if self.scenario.connections:
+            return series.shared_series(self.scenario, self.samples, self.queues())
+        return series.run_series(self.scenario, self.client, self.server, self.traces)
+
+
+def has_series(directory: Path) -> bool:
+    """Whether it can be shown what happened in a run over time."""
+    return has_records(directory) or (directory / SERIES).exists()
+
+
+def has_records(directory: Path) -> bool:
+    """Whether a run has records: one of a sweep may have kept nothing but their series."""
+    return (directory / CLIENT_SAMPLES).exists()
+
+
+def keeps_records(directory: Path) -> bool:
+    """Whether a run has records, here or elsewhere."""
+    return has_records(directory) or (directory / ARCHIVE).exists()
+
+
+def require_records(directory: Path) -> None:
+    """Raises MptcplabError if a run has no records here, saying how to have them."""
+    if (directory / ARCHIVE).exists():
+        url = read_json(directory / ARCHIVE)["url"]
+        raise MptcplabError(
+            f"mptcplab: {directory}: its records are kept at {url}; to have them here: mptcplab "
+            f"results fetch {directory.name} --out {directory.parent.parent}"
+        )
+    if not has_records(directory) and (directory / SERIES).exists():
+        again = f"mptcplab run {directory / SCENARIO} --out {directory.parent.parent}"
+        raise MptcplabError(
+            f"mptcplab: {directory}: was swept without records; to have them, run it again: {again}"
+        )
+
+
+def read_series(directory: Path) -> RunSeries:
+    """What happened in a stored run over time, from its records or the series it has instead.
+
+    Raises MptcplabError, naming the file, if it cannot be read.
+    """
+    if not has_records(directory) and (directory / SERIES).exists():
+        return series.read(directory / SERIES)
+    try:
+        return read_run(directory).series()
+    except MptcplabError as error:
+        text = str(error).removeprefix("mptcplab: ")
+        if str(directory) in text:
+            raise
+        raise MptcplabError(f"mptcplab: {directory}: {text}") from error
+
+
+def find_runs(place: Path) -> list[Path]:
+    """The directories of runs that `place` stands for: itself, or all runs of a comparison.
+
+    Of a comparison these are its runs that ended well, in the order of its document, without the
+    baselines. Raises InputError if it is neither, and MptcplabError if there are none.
+    """
+    if (place / SCENARIO).exists():
+        return [place]
+    if not (place / DOCUMENT).exists():
+        what = "there is no such directory"
+        if place.exists():
+            what = f"no run: it has neither {SCENARIO}, as a run has, nor {DOCUMENT}"
+        accepted = "accepted is the directory of a run, OUT/runs/KEY, or of a comparison, OUT"
+        raise InputError([Problem(str(place), "", "", f"{what}; {accepted}")])
+    try:
+        runs = read_json(place / DOCUMENT)["runs"]
+        found = [place / run["directory"] for run in runs if run["status"] == "ok"]
+    except (KeyError, TypeError):
+        raise MptcplabError(f"mptcplab: {place / DOCUMENT}: not that of a comparison") from None
+    if not found:
+        raise MptcplabError(f"mptcplab: {place / DOCUMENT}: none of its runs ended well")
+    return found
+
+
+def read_run(directory: Path) -> StoredRun:
+    """Read a run that was stored. Raises MptcplabError, naming the file, if it cannot be."""
+    require_records(directory)
+    scenario = read_scenario(directory)
+    traces = {}
+    if (directory / TRACES).exists():
+        try:
+            for path, sides in read_json(directory / TRACES).items():
+                for side, source in sides.items():
+                    file = directory / source["file"]
+                    traces[path, side] = trace.Source(**source | {"file": file})
+        except (AttributeError, KeyError, TypeError):
+            raise MptcplabError(
+                f"mptcplab: {directory / TRACES}: not what a run keeps of its traces"
+            ) from None
+    return StoredRun(
+        directory,
+        scenario,
+        read_samples(scenario, directory),
+        traces,
+    )
+
+
+def read_scenario(directory: Path) -> Scenario:
+    """The scenario of a stored run. Raises MptcplabError, naming the file, if it cannot be read."""
+    try:
+        content = read_json(directory / SCENARIO)
+        return Scenario.model_validate_json(json.dumps(content))
+    except ValidationError as error:
+        where, wrong = first_of(error)
+        raise MptcplabError(
+            f"mptcplab: {directory / SCENARIO}: {where}: {wrong}; it was written by another "
+            "version, or changed: run it once more"
+        ) from None
+
+
+def read_json(file: Path) -> Any:
+    """The content of a JSON file; raises MptcplabError, naming it, if it has none."""
+    try:
+        return json.loads(file.read_bytes())
+    except OSError as error:
+        raise MptcplabError(f"mptcplab: {file}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise MptcplabError(f"mptcplab: {file}: not JSON: {error}") from None
+
+
+def write_json(file: Path, content: Mapping[str, Any]) -> None:
+    """Write a document for people and programs: indented, in the order of its keys, whole."""
+    write(file, (json.dumps(content, indent=1) + "\n").encode())
+
+
+def write(file: Path, content: bytes) -> None:
+    """Write a file as a whole, or not at all; raises MptcplabError if that cannot be."""
+    partial = file.with_name(f"{_PARTIAL}{file.name}")
+    try:
+        partial.write_bytes(content)
+        partial.replace(file)
+    except OSError as error:
+        raise MptcplabError(f"mptcplab: cannot write {file}: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)

@@ -1,0 +1,516 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Sweeps: all runs of a scenario in which values change, each made once, whatever comes between.
+
+A sweep is planned: every point of its space becomes scenarios, and each of these has a key. What is
+in the store by its key is not run again, so that what was interrupted goes on and a larger sweep
+runs only what is new. docs/sweep.md.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.runs import cost, experiment, index, store, work
+from mptcplab.runs.cost import Costs, Left, Size
+from mptcplab.runs.index import Index
+from mptcplab.runs.store import Store
+from mptcplab.runs.work import Done, InProcesses, InThreads, Task, Workers
+from mptcplab.spec import scenario, space
+from mptcplab.spec.designs import Point
+from mptcplab.spec.formulas import FormulaError
+from mptcplab.spec.mistakes import Mistakes, shown
+from mptcplab.spec.scenario import Flags, Request, Scenario
+from mptcplab.spec.scheduler import Scheduler
+from mptcplab.spec.space import Space, Text, filled, shown_point
+from mptcplab.uml.engine import Limits
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: More than a machine runs in weeks: a mistake in the axes.
+MAX_RUNS = 1_000_000
+
+# What an axis may be called although the table of results has it: it means the same.
+_SAME = ("scheduler", "cc", "transport", "seed")
+_FULL_BYTES = 1 << 20
+_TICK_S = 0.2
+# So many of the reasons why runs failed are told.
+_REASONS = 5
+
+
+class Sweep(Space):
+    """A sweep as its file has it: the scenario, or the file that has it, and what changes in it."""
+
+    scenario: dict[str, Any] | Text
+    repeat: int | None = Field(default=None, ge=1, le=10_000)
+    baselines: bool = False
+
+
+@dataclass(frozen=True)
+class Given:
+    """A sweep with its scenario as a table: where it is from, and where files it names lie."""
+
+    sweep: Sweep
+    template: Mapping[str, Any]
+    source: str
+    folder: Path
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A run of a sweep: what is run, what it needs, and of which size it is."""
+
+    scenario: Scenario
+    request: Request
+    size: Size
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All runs of a sweep, by their keys, and to which points they belong (see `keep_points`)."""
+
+    runs: Mapping[str, Planned]
+    points: Sequence[Mapping[str, Any]]
+    kernel: KernelBuild
+    guest: Guest
+    counts: Mapping[str, int]
+
+    def missing(self, out: Store, how: How) -> tuple[list[str], list[str]]:
+        """The keys of the runs that are to be made, and of those that failed and stay so."""
+        if how.again:
+            return list(self.runs), []
+        there = set(out.keys())
+        if how.keep_records or how.storage:
+            there = {
+                key for key in there & self.runs.keys() if store.keeps_records(out.directory(key))
+            }
+        failed = set() if how.retry_failed else out.failed().keys() - there
+        wanted = [key for key in self.runs if key not in there and key not in failed]
+        return wanted, [key for key in self.runs if key in failed]
+
+    def costs(self, table: Index) -> tuple[Costs, int]:
+        """What the runs take, and how many runs of the store this is known from."""
+        costs, known = Costs({key: run.size for key, run in self.runs.items()}), 0
+        for key, wall_s in table.table().select("key", "wall_s").iter_rows():
+            if key in self.runs and wall_s:
+                costs.took(key, wall_s)
+                known += 1
+        return costs, known
+
+
+@dataclass(frozen=True)
+class How:
+    """How a sweep is run. `again`: also what is stored; `fail_fast`: only until a run fails.
+
+    `storage` is a URL where records are kept (see `archive`).
+    """
+
+    jobs: int = 1
+    keep_records: bool = False
+    again: bool = False
+    retry_failed: bool = False
+    fail_fast: bool = False
+    storage: str | None = None
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a sweep is: runs that ended, those of them that failed, and those that are to come.
+
+    `per_s` is how many end in a second, and `left_s` how long the rest takes, None before the first
+    one has ended.
+    """
+
+    ended: int
+    failed: int
+    total: int
+    per_s: float | None
+    left_s: float | None
+
+    def text(self) -> str:
+        """It in a line."""
+        parts = [f"{self.ended}/{self.total} runs"]
+        if self.per_s is not None:
+            rate = f"{self.per_s:.1f}/s" if self.per_s >= 1 else f"{self.per_s * 60:.1f}/min"
+            parts.append(rate)
+        parts.append(f"{self.failed} failed")
+        if self.left_s is not None:
+            parts.append(f"{duration(self.left_s)} left")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a sweep came to: how many runs there are, were there, were made, and failed.
+
+    `reasons` has why those failed that were made now, `failed_before` how many were left alone.
+    """
+
+    total: int
+    stored: int
+    made: int
+    reasons: Mapping[str, str]
+    failed_before: int
+    wall_s: float
+
+
+def load(file: Path) -> Given:
+    """A sweep from its file. Raises InputError with every mistake in it."""
+    found = space.read(file, Sweep, {"scenario": Sweep})
+    return _given(found, str(file), file.parent)
+
+
+def from_table(table: Mapping[str, Any], source: str, folder: Path) -> Given:
+    """A sweep from a table such as a file has; see `load`."""
+    mistakes = Mistakes(source)
+    mistakes.data = dict(table)
+    return _given(space.validated(mistakes, Sweep, {}), source, folder)
+
+
+def from_flags(file: Path | None, flags: Flags, axes: Sequence[str], *, baselines: bool) -> Given:
+    """The sweep of a scenario file, flags, and axes as `space.parse_axis` reads them.
+
+    Raises InputError.
+    """
+    grid: dict[str, list[Any]] = {}
+    problems = []
+    for text in axes:
+        try:
+            key, values = space.parse_axis(text)
+            if key in grid:
+                raise ValueError("given twice; all values of a key go in one")
+            grid[key] = values
+        except ValueError as error:
+            problems.append(Problem("--sweep", "", shown(text), str(error)))
+    if problems:
+        raise InputError(problems)
+    template, folder = scenario.table_of(file, flags)
+    table = {"scenario": template, "grid": grid, "baselines": baselines}
+    return from_table(table, str(file or "the command line"), folder)
+
+
+def _given(sweep: Sweep, source: str, folder: Path) -> Given:
+    template = sweep.scenario
+    if isinstance(template, str):
+        file = folder / template
+        template, folder = scenario.table_of(file, Flags())
+    problems: list[Problem] = []
+
+    def wrong(key: str, value: object, message: str) -> None:
+        problems.append(Problem(source, key, shown(value), message))
+
+    space.check(sweep, template, (), wrong)
+    for name in sweep.axes():
+        if name in index.RESERVED and name not in _SAME:
+            wrong("grid", name, "the table of results has a column of this name; choose another")
+        elif name.isidentifier() and name not in space.used(template) | space.settable(sweep):
+            wrong("grid", name, f"changes nothing: {{{name}}} is nowhere in the scenario")
+    if problems:
+        raise InputError(problems)
+    return Given(sweep, template, source, folder)
+
+
+def plan(given: Given, known: Mapping[str, Scheduler], kernel: KernelBuild, guest: Guest) -> Plan:
+    """All runs of a sweep. Raises InputError, naming the point, where it is no scenario."""
+    sweep = given.sweep
+    try:
+        combinations = sweep.combinations()
+    except FormulaError as error:
+        raise InputError([Problem(given.source, "where", str(sweep.where), str(error))]) from None
+    if not combinations:
+        raise InputError([Problem(given.source, "where", str(sweep.where), "leaves no point")])
+    runs: dict[str, Planned] = {}
+    points: list[dict[str, Any]] = []
+    alone_keys: dict[str, None] = {}
+    for point in combinations:
+        request = _request(given, point, known)
+        base = cost.size(request.base)
+
+        def key_of(item: Scenario, request: Request = request, base: Size = base) -> str:
+            key = store.run_key(item, kernel, guest)
+            if key not in runs:
+                size = base if item.transport == request.base.transport else cost.size(item)
+                runs[key] = Planned(item, request, replace(size, group=cost.group(item)))
+            return key
+
+        values = {name: value for name, value in point.items() if name not in _SAME}
+        alone: dict[tuple[str, int], list[str]] = {}
+        if sweep.baselines:
+            for item in experiment.baselines(request):
+                alone.setdefault((item.cc, item.seed), []).append(key_of(item))
+        for item in request.runs():
+            own = alone.get((item.cc, item.seed), [])
+            points.append({"key": key_of(item), "alone": own, **values})
+            alone_keys.update(dict.fromkeys(own))
+        if len(runs) > MAX_RUNS:
+            raise InputError([Problem(given.source, "", "", f"more than {MAX_RUNS} runs")])
+    counts = {
+        "points": len(combinations),
+        "runs": len(runs) - len(alone_keys),
+        "baselines": len(alone_keys),
+    }
+    return Plan(runs, points, kernel, guest, counts)
+
+
+def _request(given: Given, point: Point, known: Mapping[str, Scheduler]) -> Request:
+    where = f"{given.source}{', with ' if point else ''}{shown_point(point)}"
+    try:
+        table = filled(given.template, point)
+    except FormulaError as error:
+        raise InputError([Problem(where, "", "", str(error))]) from None
+    if given.sweep.repeat is not None:
+        table["repeat"] = given.sweep.repeat
+    return scenario.from_table(table, where, folder=given.folder, known=known)
+
+
+def run(
+    planned: Plan,
+    out: Store,
+    how: How,
+    *,
+    show: Callable[[Standing], None] = lambda _standing: None,
+    cancel: threading.Event | None = None,
+    workers: Workers | None = None,
+) -> Outcome:
+    """Make the runs of a sweep that are not there; each is in the store as soon as it has ended.
+
+    A run that fails is kept with its reason, and the others go on. Setting `cancel` raises
+    RunCancelledError; so does nothing else. Raises MptcplabError if what ended cannot be kept, as
+    on a full disk, and with `fail_fast` after the first failure. `workers` are those of another
+    machine, or None for processes of this one.
+    """
+    started = time.monotonic()
+    out.remove_abandoned()
+    table = Index(out.out)
+    table.refresh()
+    index.keep_points(out.out, planned.points)
+    missing, left_alone = planned.missing(out, how)
+    costs, _ = planned.costs(table)
+    order = cost.in_order(missing, costs)
+    left = Left(costs, min(how.jobs, max(len(order), 1)), dict.fromkeys(order))
+    reasons: dict[str, str] = {}
+    ended, shown_at = 0, 0.0
+    own = workers or (InProcesses(left.jobs) if left.jobs > 1 else InThreads(1))
+    try:
+        with own:
+            tasks = _tasks(planned, order, out.out, how)
+            for each in work.performed(tasks, own, cancel or threading.Event()):
+                now = time.monotonic()
+                left.jobs = max(own.jobs, 1)  # a cluster grows and shrinks
+                for key in own.virtual_s.keys() - left.under_way.keys():
+                    left.began(key, now)
+                if each is not None:
+                    _, done = each
+                    ended += 1
+                    left.ended(done.key, done.took_s)
+                    _keep(done, planned, out, table)
+                    if done.entry["status"] != "ok":
+                        reasons[done.key] = str(done.entry["reason"])
+                        _stop_if(done, out, how)
+                if now - shown_at > _TICK_S or ended == len(order):
+                    shown_at, spent = now, now - started
+                    some = ended > 0
+                    show(
+                        Standing(
+                            ended,
+                            len(reasons),
+                            len(order),
+                            ended / spent if some else None,
+                            left.seconds(now) if some else None,
+                        )
+                    )
+    finally:
+        table.write()
+    return Outcome(
+        len(planned.runs),
+        len(planned.runs) - len(missing) - len(left_alone),
+        ended,
+        reasons,
+        len(left_alone),
+        time.monotonic() - started,
+    )
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a sweep would be. `expected_s` is on the wall clock, with `jobs` runs at a time.
+
+    `known_from` is how many stored runs it is known from; without any it is a guess.
+    """
+
+    points: int
+    runs: int
+    baselines: int
+    stored: int
+    failed: int
+    to_run: int
+    jobs: int
+    expected_s: float
+    known_from: int
+
+    def text(self) -> str:
+        """It in some lines."""
+        plus = f", and {self.baselines} of plain TCP over a path alone" if self.baselines else ""
+        if self.known_from:
+            source = f"as {self.known_from} stored ones of it took"
+        else:
+            source = "guessed from rates and durations"
+        lines = [
+            f"runs:     {self.runs}, at {self.points} points{plus}",
+            f"stored:   {self.stored}",
+            f"to run:   {self.to_run}",
+            f"expected: {duration(self.expected_s)} with {self.jobs} at a time, {source}",
+        ]
+        if self.failed:
+            lines.insert(2, f"failed:   {self.failed}, which --retry-failed runs again")
+        return "\n".join(lines)
+
+
+def dry_run(planned: Plan, out: Path, how: How) -> Expected:
+    """What a sweep would be; nothing is written."""
+    stored, failed, known = 0, 0, 0
+    missing = list(planned.runs)
+    costs = Costs({key: run.size for key, run in planned.runs.items()})
+    if (out / "runs").is_dir():
+        table = Index(out)
+        table.refresh()
+        missing, left_alone = planned.missing(Store(out), how)
+        costs, known = planned.costs(table)
+        stored, failed = len(planned.runs) - len(missing) - len(left_alone), len(left_alone)
+    left = Left(costs, min(how.jobs, max(len(missing), 1)), dict.fromkeys(missing))
+    return Expected(
+        **planned.counts,
+        stored=stored,
+        failed=failed,
+        to_run=len(missing),
+        jobs=how.jobs,
+        expected_s=left.seconds(0.0),
+        known_from=known,
+    )
+
+
+def summary(planned: Plan, table: pl.DataFrame) -> list[dict[str, Any]]:
+    """Of each scheduler and congestion control of a sweep: runs, failures, and goodput in bit/s.
+
+    Quartiles are over all points and seeds.
+    """
+    import polars as pl
+
+    keys = pl.DataFrame({"key": list(planned.runs)}, schema={"key": pl.String})
+    goodput = pl.col("goodput_bps")
+    found = (
+        table.join(keys, on="key", how="semi")
+        .group_by("transport", "scheduler", "cc")
+        .agg(
+            runs=pl.len(),
+            failed=(pl.col("status") != "ok").sum(),
+            goodput_bps_lower_quartile=goodput.quantile(0.25, "linear"),
+            goodput_bps_median=goodput.median(),
+            goodput_bps_upper_quartile=goodput.quantile(0.75, "linear"),
+        )
+        .sort("transport", "scheduler", "cc")
+    )
+    return found.to_dicts()
+
+
+def closing(outcome: Outcome, out: Path) -> str:
+    """What became of a sweep, and what can be done with it, in some lines."""
+    place = "" if str(out) == "mptcplab-out" else f" --out {out}"
+    lines = [
+        f"runs:    {outcome.total}, of which {outcome.stored} were stored and {outcome.made} made "
+        f"now, in {duration(outcome.wall_s)}",
+    ]
+    reasons = Counter(reason.splitlines()[0] for reason in outcome.reasons.values())
+    for reason, count in reasons.most_common(_REASONS):
+        lines.append(f"failed:  {count}: {reason}")
+    if outcome.failed_before:
+        lines.append(f"failed:  {outcome.failed_before} before; --retry-failed runs them again")
+    sql = "SELECT scheduler, median(goodput_bps) FROM runs GROUP BY 1"
+    return "\n".join(
+        [
+            *lines,
+            f"table:   {out / index.TABLE}",
+            f"next:    mptcplab results query{place} '{sql}'",
+            f"         mptcplab report {out}",
+        ]
+    )
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it: 41 s, 12 min, 3 h 20 min, 2 days 4 h."""
+    minutes = round(seconds / 60)
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if minutes < 100:
+        return f"{minutes} min"
+    if minutes < 48 * 60:
+        return f"{minutes // 60} h {minutes % 60} min"
+    return f"{minutes // 1440} days {minutes % 1440 // 60} h"
+
+
+def _tasks(planned: Plan, order: Sequence[str], out: Path, how: How) -> Iterator[Task]:
+    modules: dict[tuple[tuple[str, Path], ...], dict[str, Path]] = {}
+    for key in order:
+        each = planned.runs[key]
+        sources = tuple(each.request.sources.items())
+        if sources not in modules:
+            modules[sources] = experiment.modules(each.request, planned.kernel)
+        yield work.task(
+            each.scenario,
+            planned.kernel,
+            planned.guest,
+            modules=modules[sources],
+            traces=each.request.traces,
+            limits=how.limits,
+            out=out,
+            keep_records=how.keep_records,
+            storage=how.storage,
+        )
+
+
+def _keep(done: Done, planned: Plan, out: Store, table: Index) -> None:
+    """Put into the store and the table what became of a run."""
+    item = planned.runs[done.key].scenario.model_dump(mode="json")
+    builds = work.builds(planned.kernel, planned.guest)
+    if done.entry["status"] == "ok":
+        if done.files is not None:
+            work.unpack(done, out)
+        out.forget_failed(done.key)
+    elif not _is_full(done, out):
+        entry = {name: value for name, value in done.entry.items() if name != "wall_s"}
+        out.keep_failed(done.key, {"entry": entry, "scenario": item, "build": builds})
+        if out.result(done.key) is not None:
+            return  # a former run of the same key is still there
+    table.add(index.row(done.key, done.entry, item, done.cost, builds))
+
+
+def _stop_if(done: Done, out: Store, how: How) -> None:
+    reason = done.entry["reason"]
+    if _is_full(done, out):
+        raise MptcplabError(
+            f"mptcplab: no space left on the disk of {out.out}; all runs that ended are kept, and "
+            "with more room the same command goes on"
+        )
+    if how.fail_fast:
+        title = f"{done.entry['scheduler']}, seed {done.entry['seed']}"
+        raise MptcplabError(f"mptcplab: a run failed ({done.key}: {title}): {reason}")
+
+
+def _is_full(done: Done, out: Store) -> bool:
+    """Whether a run failed because the disk is full: then all that follow would."""
+    said = str(done.entry["reason"]).lower()
+    full = shutil.disk_usage(out.out).free < _FULL_BYTES
+    return full or "no space left" in said or "quota exceeded" in said

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Congestion controls: which there are in the lab kernel, and what is told of them.
+
+Those of the kernel are told of here. One of ours is a C file, `kernel/mptcp/cc/NAME.c`: the comment
+at its head begins "NAME: ", and has lines "Year: ..." and "Couples: ...".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.spec.mistakes import one_of, suggestion
+from mptcplab.spec.scheduler import head_comment, summary
+
+_FOLDER = Path(__file__).parents[3] / "kernel" / "mptcp" / "cc"
+_NOTHING = "nothing"
+
+DEFAULT = "cubic"
+_KERNELS = {
+    "cubic": """\
+cubic: windows grow as a cubic function of the time since the last loss
+
+Year: 2008
+Source: RFC 9438; net/ipv4/tcp_cubic.c. The default of Linux.""",
+    "reno": """\
+reno: a segment per round trip more, and half of the window after a loss
+
+Year: 1990
+Source: RFC 5681; net/ipv4/tcp_cong.c. What the coupled ones are measured by.""",
+    "bbr": """\
+bbr: paced at the highest delivery rate, with as much in flight as the lowest RTT needs
+
+Year: 2016
+Source: N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue
+14(5), 2016; net/ipv4/tcp_bbr.c, which is version 1.""",
+    "vegas": """\
+vegas: two to four segments in the queue, told by the RTT
+
+Year: 1994
+Source: L. Brakmo, S. O'Malley, L. Peterson, "TCP Vegas: New Techniques for
+Congestion Detection and Avoidance", SIGCOMM 1994; net/ipv4/tcp_vegas.c.""",
+}
+
+
+@dataclass(frozen=True)
+class CongestionControl:
+    """What is known of a congestion control; `file` is None for the kernel's own."""
+
+    name: str
+    description: str
+    file: Path | None = None
+
+    @property
+    def summary(self) -> str:
+        """What it does, in one line."""
+        return summary(self.name, self.description)
+
+    @property
+    def year(self) -> str:
+        """When it was published."""
+        return self._line("Year") or ""
+
+    @property
+    def couples(self) -> str:
+        """What the subflows of a connection have in common."""
+        return self._line("Couples") or _NOTHING
+
+    def _line(self, key: str) -> str | None:
+        found = re.search(rf"^{key}: (.+)$", self.description, re.MULTILINE)
+        return found[1] if found else None
+
+
+def names() -> tuple[str, ...]:
+    """The congestion controls of the lab kernel: its own, then ours in alphabetical order."""
+    return (*_KERNELS, *sorted(file.stem for file in _FOLDER.glob("*.c")))
+
+
+def known() -> Mapping[str, CongestionControl]:
+    """The congestion controls by name, in the order of `names`.
+
+    Raises MptcplabError if a file of ours cannot be read, or does not say what it must.
+    """
+    found = {}
+    for name in names():
+        file = None if name in _KERNELS else _FOLDER / f"{name}.c"
+        try:
+            text = _KERNELS[name] if file is None else head_comment(file.read_text("utf-8"))
+        except (OSError, UnicodeError) as error:
+            raise MptcplabError(f"mptcplab: {file}: {error}") from error
+        found[name] = CongestionControl(name, text, file)
+        if not found[name].year:
+            raise MptcplabError(f"mptcplab: {file}: its head has no line Year:")
+    return found
+
+
+def find(name: str) -> CongestionControl:
+    """The one of that name. Raises InputError with those that there are."""
+    if name not in names():
+        hint = suggestion(name, names())
+        problem = f"unknown congestion control; known is {one_of(names())}{hint}"
+        raise InputError([Problem("cc show", "", name, problem)])
+    return known()[name]

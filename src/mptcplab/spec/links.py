@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The queueing disciplines that make a direction of a path, as `tc` commands.
+
+A packet passes them in this order; what a scenario does not ask for is left out:
+
+    netem   random losses, packets that come twice, the delay
+    netem   packets that overtake others
+    tbf     the rate, with inside it
+    fifo, codel, fq_codel, red, pie    the queue
+
+They stand one in the other where the direction leaves the router, and with a bottleneck at the
+host the rate and the queue stand at the device of the host that sends. A link that paths share has
+them where each of its two routers sends into it. A queue of discipline netem
+has no tbf: its netem has the rate, and one limit for what waits and what is on its way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from mptcplab.spec import units
+from mptcplab.spec.literal import MAX_QUEUE_PACKETS, NO_RATE_BPS, PACKET_BYTES
+from mptcplab.spec.scenario import Direction
+
+Side = Literal["up", "down"]
+
+# The least that netem knows; a rate of 0 would be none at all to it.
+_OUTAGE_BPS = 8
+# With a rate netem keeps packets in order. At this one a packet takes no time: 1514 bytes x 8 /
+# 10^15 bit/s is less than 1 ns.
+_NO_RATE = "1000tbit"
+# How late, in bytes, the tbf may look and still keep its rate; it saves nothing while it is idle.
+_TBF_BURST = 10 * PACKET_BYTES
+
+
+@dataclass(frozen=True)
+class Qdisc:
+    """A queueing discipline, and where it stands."""
+
+    namespace: str
+    device: str
+    place: str
+    kind: str
+    options: str
+
+    def command(self, verb: str) -> str:
+        """The command that adds it, or changes it into this."""
+        return (
+            f"tc -n {self.namespace} qdisc {verb} dev {self.device} {self.place} {self.kind}"
+            f" {self.options}"
+        )
+
+
+#: The namespace and the device where a direction of a path or of a link is shaped.
+Spot = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Spots:
+    """Where both directions are: at routers, and of a path also at the hosts that send."""
+
+    routers: Mapping[Side, Spot]
+    hosts: Mapping[Side, Spot]
+
+
+def path_spots(i: int, client: str = "client", server: str = "server") -> Spots:
+    """Those of path `i`, which is one of these hosts."""
+    return Spots(
+        routers={"up": (f"router{i}", f"rs{i}"), "down": (f"router{i}", f"rc{i}")},
+        hosts={"up": (client, f"c{i}"), "down": (server, f"s{i}")},
+    )
+
+
+def link_spots(i: int) -> Spots:
+    """Those of link `i`, from 1 in the order of the scenario: each of its routers sends into it."""
+    return Spots(routers={"up": (f"near{i}", f"n{i}"), "down": (f"far{i}", f"f{i}")}, hosts={})
+
+
+def shaping(spots: Spots, side: Side, link: Direction) -> list[Qdisc]:
+    """All that makes a direction, from the outside to the inside of each device."""
+    far, rate = "1000000", _NO_RATE
+    queue = list(_queue(link))
+    router = spots.routers[side]
+    if link.bottleneck == "host":
+        parts = list(_line(link, far, rate))
+        return [*_stack(spots.hosts[side], queue), *_stack(router, parts)]
+    if link.queue_discipline == "netem":
+        return _stack(router, list(_line(link, str(link.queue_packets), _rate(link))))
+    return _stack(router, [*_line(link, far, rate), *queue])
+
+
+def bottleneck(spots: Spots, side: Side, link: Direction) -> Qdisc:
+    """The one that holds the queue in which packets wait for the link."""
+    stands = shaping(spots, side, link)
+    if link.queue_discipline == "netem":
+        return stands[0]
+    where = spots.hosts if link.bottleneck == "host" else spots.routers
+    innermost = [qdisc for qdisc in stands if (qdisc.namespace, qdisc.device) == where[side]]
+    return innermost[-1]
+
+
+def exact_losses(i: int, side: Side, link: Direction) -> Iterator[str]:
+    """The lines that have the router lose packets by their number, as they come to it."""
+    device = f"rc{i}" if side == "up" else f"rs{i}"
+    for kind, ranges in (("data", link.drop), ("acks", link.drop_acks)):
+        if ranges:
+            numbers = ",".join(f"{a}-{b}" if b > a else f"{a}" for a, b in ranges)
+            yield f"ip netns exec router{i} drop {device} {kind} {numbers}"
+
+
+def _stack(where: tuple[str, str], parts: Sequence[tuple[str, str]]) -> list[Qdisc]:
+    """Each part in the one before it. One alone needs no handle by which others would name it."""
+    if len(parts) == 1:
+        return [Qdisc(*where, "root", *parts[0])]
+    places = ["root handle 1:", *(f"parent {n}:1 handle {n + 1}:" for n in range(1, len(parts)))]
+    return [Qdisc(*where, place, *part) for place, part in zip(places, parts, strict=True)]
+
+
+def _line(link: Direction, limit: str, rate: str) -> Iterator[tuple[str, str]]:
+    """What happens on the way, apart from the queue."""
+    overtaking_ns = min(link.reorder_by_ns or link.delay_ns, link.delay_ns) if link.reorder else 0
+    delay_ns = link.delay_ns - overtaking_ns
+    jitter_ns = min(link.jitter_ns, delay_ns)
+    yield (
+        "netem",
+        f"limit {limit} rate {rate} delay {tc_time(delay_ns)}"
+        + (f" {tc_time(jitter_ns)}" if jitter_ns else "")
+        + _loss(link)
+        + (f" duplicate {units.format_fraction(link.duplicate)}" if link.duplicate else ""),
+    )
+    # Behind the other one, and without a rate: with one, packets would pass by the link.
+    if link.reorder:
+        yield (
+            "netem",
+            f"limit {MAX_QUEUE_PACKETS} delay {tc_time(overtaking_ns)}"
+            f" reorder {units.format_fraction(link.reorder)}",
+        )
+
+
+def _rate(link: Direction) -> str:
+    if link.rate_bps == NO_RATE_BPS:
+        return _NO_RATE
+    return units.format_rate(max(link.rate_bps, _OUTAGE_BPS))
+
+
+def _queue(link: Direction) -> Iterator[tuple[str, str]]:
+    limit = link.queue_packets if link.queue_bytes is None else link.queue_bytes
+    assert limit is not None
+    if link.queue_discipline == "netem":
+        yield "netem", f"limit {limit} rate {_rate(link)}"
+        return
+    # A tbf hands its limit on to a fifo inside, as bytes or packets, and makes one of bytes.
+    yield "tbf", f"rate {_rate(link)} burst {_TBF_BURST} limit {limit}"
+    if link.queue_discipline == "droptail":
+        if link.queue_bytes is None:
+            yield "pfifo", f"limit {limit}"
+    elif link.queue_discipline == "red":
+        limit *= 1 if link.queue_bytes else PACKET_BYTES
+        # what tc takes if it is not told, see tc-red(8); in sch_red.c limits are bytes
+        most, least = limit // 4, limit // 12
+        burst = -(-(2 * least + most) // (3 * PACKET_BYTES))
+        yield (
+            "red",
+            f"limit {limit} min {least} max {most} avpkt {PACKET_BYTES} burst {burst}"
+            f" probability 0.02 bandwidth {_rate(link)}",
+        )
+    else:
+        yield link.queue_discipline, f"limit {limit}"
+
+
+def _loss(link: Direction) -> str:
+    if not link.loss:
+        return ""
+    if link.loss_burst is None or link.loss == 1.0:
+        correlation = link.loss_correlation and link.loss < 1.0
+        return f" loss {units.format_fraction(link.loss)}" + (
+            f" {units.format_fraction(link.loss_correlation)}" if correlation else ""
+        )
+    # Gilbert 1960 and Elliott 1963, as netem has them (Salsano et al. 2009): from the good state
+    # to the bad one with p, back with r.
+    p, r = gilbert(link.loss, link.loss_burst, good=link.loss_good, bad=link.loss_bad)
+    states = ""
+    if (link.loss_bad, link.loss_good) != (1.0, 0.0):
+        states = f" {link.loss_bad * 100:.7f}% {link.loss_good * 100:.7f}%"
+    return f" loss gemodel {min(p, 1) * 100:.7f}% {r * 100:.7f}%{states}"
+
+
+def gilbert(loss: float, burst: int, *, good: float, bad: float) -> tuple[float, float]:
+    """The probabilities p and r of Gilbert's and Elliott's model that give a mean loss.
+
+    The bad state lasts for `burst` = 1 / r packets, and holds for p / (p + r) of them all; of the
+    packets in a state `good` and `bad` are lost. A p of more than 1 cannot be.
+    """
+    r = 1 / burst
+    share = (loss - good) / (bad - good)
+    return share * r / (1 - share) if share < 1 else float("inf"), r
+
+
+def tc_time(ns: int) -> str:
+    """A time as tc takes it: not a 0 without a unit, and no ns."""
+    if ns % 1000 == 0:
+        return units.format_time(ns) if ns else "0ms"
+    # it computes in floating point and cuts off: the half keeps the last digit what it is
+    return f"{ns // 1000}.{ns % 1000:03}5us"

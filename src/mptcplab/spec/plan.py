@@ -1,0 +1,577 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The plan of a run: the commands that build its testbed and start its traffic, as text.
+
+Every line is one that a person could type as root, but for `traffic`, `program`, `capture` and
+`cross`, which are parts of the guest program, `message`, which says what client and server send,
+and `at`, which names a time before a command. The guest's init executes the same lines; it runs
+neighbouring `ip` or `tc` lines of one namespace as one batch, and each batch costs a process, so
+the lines are ordered to leave few groups. The plan depends on the scenario alone.
+
+                  10.0.i.0/24              10.1.i.0/24
+    client  ci ---------------- rci  router i  rsi ---------------- si  server
+            .1                  .254           .254                 .1
+
+Where path i goes through link m, this comes between its router and the server, for each link:
+
+              10.(10+m).i.0/24         10.2.m.0/24
+    router i rsi --------- nmpi near m nm ------ fm far m fmpi --------- ...
+             .1             .254       .1       .254
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from mptcplab.spec import links, scheduler, timeline, units, workload
+from mptcplab.spec.links import Side, Spots
+from mptcplab.spec.literal import NO_RATE_BPS
+from mptcplab.spec.scenario import Direction, Link, Pair, Scenario
+from mptcplab.spec.timeline import Instant
+from mptcplab.spec.workload import Message, Program, Video
+
+PORT = 5001
+
+CLIENT_CAPTURE = "client.pcapng"
+SERVER_CAPTURE = "server.pcapng"
+
+# The kernel's own limits on a machine with 1 GiB of memory or more. They are set explicitly so
+# that autotuning, and with it every result, does not depend on the memory of the guest.
+_AUTO_RECEIVE_BUFFER = "4096 131072 6291456"
+_AUTO_SEND_BUFFER = "4096 16384 4194304"
+# For the same reason, what all sockets may use, in pages: as with 8 GiB of memory.
+_TCP_MEMORY = "98304 131072 196608"
+
+# A lost ADD_ADDR is sent again after 1 s; the kernel's default of 120 s outlasts most runs.
+_ADD_ADDR_TIMEOUT_S = 1
+
+
+Section = tuple[str, Iterable[str]]
+
+
+def render(scenario: Scenario) -> str:
+    """The plan of one run, a command or a `#` comment per line."""
+    sections = list(_testbed(scenario))
+    paths = list(enumerate(scenario.paths, 1))
+    if scenario.pcap:
+        captures = [
+            f"ip netns exec {place} capture {file}" for place, file in captured(scenario).items()
+        ]
+        sections.append(("captures: at all devices of the client, the server, a router", captures))
+    losses = [
+        line
+        for i, path in paths
+        for side, link in _sides(path)
+        for line in links.exact_losses(i, side, link)
+    ]
+    if losses:
+        sections.append(("packets that are lost, counted from the start of measuring", losses))
+    if isinstance(scenario.workload, Program):
+        title = "programs: the server's, and when it listens the client's"
+        sections.append((title, _programs(scenario, scenario.workload)))
+    else:
+        title = "traffic: the server, and beside it the client"
+        if scenario.connections:
+            title += ", of each connection: "
+            title += ", ".join(connection.name for connection in scenario.connections)
+        sections.append((title, _traffic(scenario)))
+        sections.append(("messages: times after the start of measuring", _messages(scenario)))
+    events = list(_events(scenario))
+    if events:
+        sections.append(("events and traces: times after the start of measuring", events))
+    return _text(sections)
+
+
+def render_measurements(scenario: Scenario, measurements: Iterable[str]) -> str:
+    """The paths of a scenario without its traffic, and these lines instead."""
+    return _text([*_testbed(scenario), ("measurements", measurements)])
+
+
+def _text(sections: Iterable[Section]) -> str:
+    return "\n\n".join("\n".join([f"# {title}", *lines]) for title, lines in sections) + "\n"
+
+
+def _testbed(scenario: Scenario) -> Iterator[Section]:
+    """All that is there before the traffic is."""
+    pairs = scenario.pairs()
+    shared = {link.name: m for m, link in enumerate(scenario.links, 1)}
+    further = "" if len(pairs) == 1 else ", of each connection,"
+    further += " and two per link" if shared else ""
+    yield f"client, server and a router per path{further}, wired up", _topology(scenario, shared)
+    for pair in pairs:
+        of = f" of {pair.connection.name}" if scenario.connections else ""
+        yield f"client{of}: addresses, and a route per source address", _client(scenario, pair)
+        yield f"server{of}: the same", _server(scenario, pair)
+    for i, path in enumerate(scenario.paths, 1):
+        yield f"path {i}, {path.name}: router", _router(i, [shared[name] for name in path.links])
+    for m, link in enumerate(scenario.links, 1):
+        yield f"link {m}, {link.name}: its two routers", _link_routers(scenario, shared, m)
+    everything: list[Link] = [*scenario.paths, *scenario.links]
+    spots = spots_of(scenario)
+    for number, each in enumerate(everything):
+        i = number - len(scenario.paths)
+        title = f"path {number + 1}" if i < 0 else f"link {i + 1}"
+        stands = [
+            qdisc
+            for side, link in _sides(each)
+            if _is_shaped(scenario, each, link)
+            for qdisc in links.shaping(spots[each.name], side, link)
+        ]
+        shaping = [qdisc.command("add") for qdisc in stands]
+        if shaping:
+            yield f"{title}, {each.name}: client to server, server to client", shaping
+    for choice in scenario.choices() or [scenario.scheduler]:
+        if choice.digest is not None:
+            insmod = [f"insmod {module_file(choice.name)}"]
+            yield f"scheduler, its file {choice.digest}", insmod
+    yield "kernel parameters", _sysctls(scenario, pairs)
+    yield "offloads off: queues hold packets of MTU size", _offloads(scenario, shared)
+
+
+def _is_shaped(scenario: Scenario, each: Link, link: Direction) -> bool:
+    """A path that leaves all to its links, and to which nothing happens, needs no discipline."""
+    if link.rate_bps != NO_RATE_BPS or any(event.path == each.name for event in scenario.events):
+        return True
+    nothing = Direction(
+        rate_bps=NO_RATE_BPS, delay_ns=0, jitter_ns=0, loss=0.0, queue_packets=link.queue_packets
+    )
+    same = {"drop": (), "drop_acks": (), "cross_bps": 0}
+    return link.model_copy(update=same) != nothing
+
+
+def spots_of(scenario: Scenario) -> dict[str, Spots]:
+    """Where each path and each link of a run is shaped, by its name."""
+    found = {
+        path.name: links.path_spots(i, pair.client, pair.server)
+        for pair in scenario.pairs()
+        for i, path in zip(pair.numbers, pair.paths, strict=True)
+    }
+    return found | {link.name: links.link_spots(m) for m, link in enumerate(scenario.links, 1)}
+
+
+def module_file(scheduler: str) -> str:
+    """The name, in the directory of the run, of the module with a person's own scheduler."""
+    return f"{scheduler}.ko"
+
+
+def captured(scenario: Scenario) -> dict[str, str]:
+    """The namespaces that are captured at, and the names of the files in the run's directory."""
+    found: dict[str, str] = {}
+    for pair in scenario.pairs():
+        found |= {pair.client: f"{pair.client}.pcapng", pair.server: f"{pair.server}.pcapng"}
+    found |= {f"router{i}": router_capture(p.name) for i, p in enumerate(scenario.paths, 1)}
+    for m, link in enumerate(scenario.links, 1):
+        found |= {f"{side}{m}": f"{side}-{link.name}.pcapng" for side in ("near", "far")}
+    return found
+
+
+def capture_files(scenario: Scenario) -> list[str]:
+    """The names, in the directory of the run, of what is captured: hosts, routers, links."""
+    return list(captured(scenario).values())
+
+
+def router_capture(path: str) -> str:
+    """The name, in the directory of the run, of what is captured at the router of a path."""
+    # not PATH alone: a path may be called client
+    return f"router-{path}.pcapng"
+
+
+def quoted(word: str) -> str:
+    """A word of a command as bash takes it, on one line."""
+    if re.fullmatch(r"[\w%+,./:=@^-]+", word, re.ASCII):
+        return word
+    if word.isprintable() and "'" not in word:
+        return f"'{word}'"
+    special = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\\": "\\\\", "'": "\\'"}
+    plain = (special.get(c) or (f"\\x{ord(c):02x}" if c < " " else c) for c in word)
+    return f"$'{''.join(plain)}'"
+
+
+def _topology(scenario: Scenario, shared: Mapping[str, int]) -> Iterator[str]:
+    pairs = scenario.pairs()
+    hosts = [host for pair in pairs for host in (pair.client, pair.server)]
+    routers = [f"router{i}" for i in range(1, len(scenario.paths) + 1)]
+    of_links = [f"{side}{m}" for m in shared.values() for side in ("near", "far")]
+    for name in [*hosts, *routers, *of_links]:
+        yield f"ip netns add {name}"
+    for m in shared.values():
+        yield _veth((f"n{m}", f"near{m}", f"10.2.{m}.1"), (f"f{m}", f"far{m}", f"10.2.{m}.254"))
+    for pair in pairs:
+        for i, path in zip(pair.numbers, pair.paths, strict=True):
+            client = (f"c{i}", pair.client, f"10.0.{i}.1")
+            yield _veth(client, (f"rc{i}", f"router{i}", f"10.0.{i}.254"))
+            last = (f"rs{i}", f"router{i}")
+            for m in (shared[name] for name in path.links):
+                near = transit(m, i)
+                yield _veth((*last, f"{near}.1"), (f"n{m}p{i}", f"near{m}", f"{near}.254"))
+                last = (f"f{m}p{i}", f"far{m}")
+            server = (f"s{i}", pair.server, f"10.1.{i}.1")
+            yield _veth(server, (*last, f"10.1.{i}.254"))
+
+
+def transit(m: int, i: int) -> str:
+    """The network on which path `i` comes to link `m`."""
+    return f"10.{10 + m}.{i}"
+
+
+def _veth(one: tuple[str, str, str], other: tuple[str, str, str]) -> str:
+    """Each end has a device, a namespace and the address that it will have."""
+    return (
+        f"ip link add {one[0]} netns {one[1]} address {_mac(one[2])} type veth"
+        f" peer name {other[0]} netns {other[1]} address {_mac(other[2])}"
+    )
+
+
+def _mac(address: str) -> str:
+    """The Ethernet address of the device that has this IP address."""
+    return ":".join(f"{int(byte):02x}" for byte in ("2", "0", *address.split(".")))
+
+
+def _neighbour(netns: str, address: str, device: str) -> str:
+    """Known, not asked for: the answer would come through netem, and the first round-trip time of
+    each path, which schedulers have nothing but at first, would be twice the true one.
+    """
+    return f"ip -n {netns} neigh add {address} lladdr {_mac(address)} dev {device}"
+
+
+def _client(scenario: Scenario, pair: Pair) -> Iterator[str]:
+    client = pair.client
+    for i, path in zip(pair.numbers, pair.paths, strict=True):
+        yield from _host(client, f"c{i}", i, near=f"10.0.{i}", far=f"10.1.{i}")
+        yield from _single_packets(client, f"c{i}", path.up)
+    yield from _limits(client, scenario, pair)
+    # An endpoint without flags makes no subflow; it is what can be told to be a backup.
+    changing = {e.path for e in scenario.events if e.action in ("backup", "regular")}
+    for i, path in zip(pair.numbers, pair.paths, strict=True):
+        if path.name in changing:
+            yield f"ip -n {client} mptcp endpoint add 10.0.{i}.1 dev c{i}"
+
+
+def _server(scenario: Scenario, pair: Pair) -> Iterator[str]:
+    server = pair.server
+    for i, path in zip(pair.numbers, pair.paths, strict=True):
+        yield from _host(server, f"s{i}", i, near=f"10.1.{i}", far=f"10.0.{i}")
+        yield from _single_packets(server, f"s{i}", path.down)
+    yield from _limits(server, scenario, pair)
+    # One subflow per path: the client joins each address that the server announces, and leaves by
+    # the address of that path. Any further endpoint would make further subflows.
+    for number, i in enumerate(pair.numbers[1:], 2):
+        yield f"ip -n {server} mptcp endpoint add 10.1.{i}.1 id {number} dev s{i} signal"
+
+
+def _host(name: str, device: str, table: int, *, near: str, far: str) -> Iterator[str]:
+    """One end of a path: packets from its address leave by its device, whatever their goal."""
+    ip = f"ip -n {name}"
+    yield f"{ip} addr add {near}.1/24 dev {device}"
+    yield f"{ip} link set {device} up"
+    yield _neighbour(name, f"{near}.254", device)
+    yield f"{ip} rule add from {near}.1 table {table}"
+    yield f"{ip} route add default via {near}.254 dev {device} table {table}"
+    yield f"{ip} route add {far}.0/24 via {near}.254 dev {device}"
+
+
+def _single_packets(name: str, device: str, link: Direction) -> Iterator[str]:
+    """TCP makes larger ones also without offloads, which the queue of the host would hold."""
+    if link.bottleneck == "host":
+        yield f"ip -n {name} link set {device} gso_max_segs 1"
+
+
+def _sides(path: Link) -> tuple[tuple[Side, Direction], tuple[Side, Direction]]:
+    return ("up", path.up), ("down", path.down)
+
+
+def _limits(name: str, scenario: Scenario, pair: Pair) -> Iterator[str]:
+    if isinstance(scenario.workload, Program):
+        # programs take it for granted that 127.0.0.1 is there
+        yield f"ip -n {name} link set lo up"
+    further = len(pair.paths) - 1
+    if further:
+        yield f"ip -n {name} mptcp limits set subflow {further} add_addr_accepted {further}"
+
+
+def _router(i: int, through: list[int]) -> Iterator[str]:
+    """That of path `i`, which then goes through these links."""
+    router = f"router{i}"
+    yield from _port(router, f"rc{i}", f"10.0.{i}.254", f"10.0.{i}.1")
+    if not through:
+        yield from _port(router, f"rs{i}", f"10.1.{i}.254", f"10.1.{i}.1")
+        return
+    near = transit(through[0], i)
+    yield from _port(router, f"rs{i}", f"{near}.1", f"{near}.254")
+    yield f"ip -n {router} route add 10.1.{i}.0/24 via {near}.254"
+
+
+def _link_routers(scenario: Scenario, shared: Mapping[str, int], m: int) -> Iterator[str]:
+    """Of each path that goes through link `m`, they know the way on, and the way back."""
+    near, far = f"near{m}", f"far{m}"
+    yield from _port(near, f"n{m}", f"10.2.{m}.1", f"10.2.{m}.254")
+    ways = {i: [shared[n] for n in path.links] for i, path in enumerate(scenario.paths, 1)}
+    mine = {i: through for i, through in ways.items() if m in through}
+    for i in mine:
+        yield from _port(near, f"n{m}p{i}", f"{transit(m, i)}.254", f"{transit(m, i)}.1")
+        yield f"ip -n {near} route add 10.1.{i}.0/24 via 10.2.{m}.254"
+        yield f"ip -n {near} route add 10.0.{i}.0/24 via {transit(m, i)}.1"
+    yield from _port(far, f"f{m}", f"10.2.{m}.254", f"10.2.{m}.1")
+    for i, through in mine.items():
+        yield f"ip -n {far} route add 10.0.{i}.0/24 via 10.2.{m}.1"
+        if through[-1] == m:
+            yield from _port(far, f"f{m}p{i}", f"10.1.{i}.254", f"10.1.{i}.1")
+            continue
+        on = transit(through[through.index(m) + 1], i)
+        yield from _port(far, f"f{m}p{i}", f"{on}.1", f"{on}.254")
+        yield f"ip -n {far} route add 10.1.{i}.0/24 via {on}.254"
+
+
+def _port(router: str, device: str, address: str, opposite: str) -> Iterator[str]:
+    """A device of a router, its address, and who is at the other end."""
+    yield f"ip -n {router} addr add {address}/24 dev {device}"
+    yield f"ip -n {router} link set {device} up"
+    yield _neighbour(router, opposite, device)
+
+
+def _sysctls(scenario: Scenario, pairs: Iterable[Pair]) -> Iterator[str]:
+    # A namespace may only use what the first one allows to all.
+    used = " ".join(dict.fromkeys(scenario.cc_of(pair.connection) for pair in pairs))
+    allowed = _setting(f"net.ipv4.tcp_allowed_congestion_control={used}")
+    yield f"sysctl -qw 'net.ipv4.tcp_mem={_TCP_MEMORY}' {allowed}"
+    for i in range(1, len(scenario.paths) + 1):
+        yield f"ip netns exec router{i} sysctl -qw net.ipv4.ip_forward=1"
+    for m in range(1, len(scenario.links) + 1):
+        for side in ("near", "far"):
+            yield f"ip netns exec {side}{m} sysctl -qw net.ipv4.ip_forward=1"
+    for pair in pairs:
+        yield from _host_sysctls(scenario, pair)
+
+
+def _setting(setting: str) -> str:
+    return f"'{setting}'" if " " in setting else setting
+
+
+def _host_sysctls(scenario: Scenario, pair: Pair) -> Iterator[str]:
+    connection = pair.connection
+    # Data may flow both ways: a fixed buffer is that of both ends.
+    send, receive = scenario.send_buffer_bytes, scenario.receive_buffer_bytes
+    rmem = f"4096 {receive} {receive}" if receive else _AUTO_RECEIVE_BUFFER
+    wmem = f"4096 {send} {send}" if send else _AUTO_SEND_BUFFER
+    # Linux adds a random offset to the timestamps of each pair of addresses; without it, schedulers
+    # can compare one-way delays. It changes no packet's time or size.
+    cc = scenario.cc_of(connection)
+    common = [f"net.ipv4.tcp_congestion_control={cc}", "net.ipv4.tcp_timestamps=2"]
+    if connection.transport == "mptcp":
+        chosen = scenario.scheduler_of(connection)
+        common = [
+            "net.mptcp.enabled=1",
+            f"net.mptcp.scheduler={chosen.name}",
+            *(f"net.mptcp.{chosen.name}.{set_.name}={set_.value}" for set_ in chosen.changed),
+            f"net.mptcp.add_addr_timeout={_ADD_ADDR_TIMEOUT_S}",
+            *common,
+        ]
+    if connection.transport == "mptcp" and isinstance(scenario.workload, Program):
+        # programs that know of TCP alone make MPTCP connections
+        common.insert(1, "net.mptcp.mptcpize=1")
+    settings = [*common, f"'net.ipv4.tcp_rmem={rmem}'", f"'net.ipv4.tcp_wmem={wmem}'"]
+    for name in (pair.client, pair.server):
+        yield f"ip netns exec {name} sysctl -qw {' '.join(settings)}"
+
+
+def _offloads(scenario: Scenario, shared: Mapping[str, int]) -> Iterator[str]:
+    ends = []
+    for pair in scenario.pairs():
+        for i, path in zip(pair.numbers, pair.paths, strict=True):
+            ends += [(pair.client, f"c{i}"), (f"router{i}", f"rc{i}"), (f"router{i}", f"rs{i}")]
+            for m in (shared[name] for name in path.links):
+                ends += [(f"near{m}", f"n{m}p{i}"), (f"far{m}", f"f{m}p{i}")]
+            ends.append((pair.server, f"s{i}"))
+    for m in shared.values():
+        ends += [(f"near{m}", f"n{m}"), (f"far{m}", f"f{m}")]
+    for name, device in ends:
+        yield f"ip netns exec {name} ethtool -K {device} tso off gso off gro off"
+
+
+def _traffic(scenario: Scenario) -> Iterator[str]:
+    for pair in scenario.pairs():
+        yield from _ends(scenario, pair)
+
+
+def _ends(scenario: Scenario, pair: Pair) -> Iterator[str]:
+    """The two ends of the traffic between a pair of hosts."""
+    connection = pair.connection
+    load = connection.workload
+    common = (
+        f"--transport {connection.transport} --port {PORT} --seed {scenario.seed}"
+        f" --sample-interval-ns {scenario.sample_interval_ns}"
+    )
+    if scenario.connections:
+        common += f" --connections {_connection_count(scenario, pair)}"
+    if load.kind != "bulk":
+        # as applications do whose messages are small: none waits for an ACK (Nagle)
+        common += " --no-delay 1"
+    elif connection.end_ns is not None:
+        common += f" --duration-ns {connection.end_ns}"
+    server, client = "", f" --connect 10.1.{pair.first}.1 --paths {len(pair.paths)}"
+    if pair.first > 1:
+        client += f" --first-path {pair.first}"
+    if connection.start_ns or workload.opens_connections(load):
+        client += " --fresh 1"
+    if scenario.trace and _decides(scenario, pair):
+        if load.direction != "down":
+            client += " --trace 1"
+        if load.direction != "up":
+            server += " --trace 1"
+    if isinstance(load, Video):
+        client += (
+            f" --segment-ns {load.segment_ns} --buffer-ns {load.buffer_ns}"
+            f" --reservoir-ns {load.reservoir_ns} --cushion-ns {load.cushion_ns}"
+        )
+    yield f"ip netns exec {pair.server} traffic server {common}{server}"
+    yield f"ip netns exec {pair.client} traffic client {common}{client}"
+
+
+def _decides(scenario: Scenario, pair: Pair) -> bool:
+    """Whether the pair's scheduler is asked segment by segment, so that it can be traced."""
+    chosen = scenario.scheduler_of(pair.connection)
+    return pair.connection.transport == "mptcp" and chosen.name != scheduler.DEFAULT
+
+
+def _connection_count(scenario: Scenario, pair: Pair) -> int:
+    messages = workload.messages(pair.connection.workload, scenario.seed)
+    return max(message.connection for message in messages)
+
+
+def messages_of(scenario: Scenario) -> list[list[Message]]:
+    """The messages of each pair of hosts, as the plan has them, one pair after the other.
+
+    In each list connections and messages are counted on from the lists before it.
+    """
+    found: list[list[Message]] = []
+    connections = number = 0
+    for pair in scenario.pairs():
+        own = workload.messages(pair.connection.workload, scenario.seed)
+        shifted = [
+            replace(
+                message,
+                connection=message.connection + connections,
+                at_ns=message.at_ns + (pair.connection.start_ns if message.after is None else 0),
+                after=None if message.after is None else message.after + number,
+                needs=None if message.needs is None else message.needs + number,
+            )
+            for message in own
+        ]
+        found.append(shifted)
+        connections = max([connections, *(message.connection for message in shifted)])
+        number += len(own)
+    return found
+
+
+def _messages(scenario: Scenario) -> Iterator[str]:
+    for pair, messages in zip(scenario.pairs(), messages_of(scenario), strict=True):
+        units = scenario.scheduler_of(pair.connection).units
+        for message in messages:
+            unit = message.deadline_ns is not None and units
+            yield _message(message) + (_unit(message) if unit else "")
+
+
+def _unit(message: Message) -> str:
+    """What the scheduler is told of it; times are after it is due."""
+    assert message.deadline_ns is not None
+    assert message.expires_ns is not None
+    return (
+        f" unit needs {message.needs or 0} importance {message.importance}"
+        f" deadline {units.format_time(message.deadline_ns)}"
+        f" expires {units.format_time(message.expires_ns)}"
+    )
+
+
+def _message(message: Message) -> str:
+    size = "|".join(map(str, message.sizes)) or "*"
+    due = f"at {units.format_time(message.at_ns)}"
+    if message.after is not None:
+        due = f"after {message.after} {units.format_time(message.delay_ns)}"
+    return f"message {message.connection} {message.direction} {size} {due}"
+
+
+def _programs(scenario: Scenario, program: Program) -> Iterator[str]:
+    common = f"--directory {quoted(program.directory)}"
+    if program.server:
+        yield (f"ip netns exec server program {common} -- {' '.join(map(quoted, program.server))}")
+    settings = {
+        "transport": scenario.transport,
+        "seed": scenario.seed,
+        "sample-interval-ns": scenario.sample_interval_ns if program.records else 0,
+        "time-limit-ns": program.time_limit_ns,
+        "input": program.input if program.input != "none" else None,
+        "term": quoted(program.term) if program.term else None,
+        "trace": 1 if scenario.trace else None,
+    }
+    given = " ".join(f"--{key} {value}" for key, value in settings.items() if value is not None)
+    command = " ".join(map(quoted, program.client))
+    yield f"ip netns exec client program {common} {given} -- {command}"
+
+
+def _events(scenario: Scenario) -> Iterator[str]:
+    spots = spots_of(scenario)
+    everything: list[Link] = [*scenario.paths, *scenario.links]
+    present = {(each.name, side): link for each in everything for side, link in _sides(each)}
+    ends = {
+        path.name: (pair, number)
+        for pair in scenario.pairs()
+        for number, path in enumerate(pair.paths, 1)
+    }
+    for (name, side), link in present.items():
+        if link.cross_bps:
+            yield f"at 0ns {_cross(*ends[name], side, link)}"
+    for instant in timeline.instants(scenario):
+        end = ends.get(instant.path)
+        for command in _commands(spots[instant.path], end, instant, present):
+            yield f"at {units.format_time(instant.at_ns)} {command}"
+
+
+def _commands(
+    spots: Spots,
+    end: tuple[Pair, int] | None,
+    instant: Instant,
+    present: dict[tuple[str, Side], Direction],
+) -> Iterator[str]:
+    """`present` is how each direction is, and then how it is after this.
+
+    `end` has the hosts of a path and its number among theirs, from 1; a link has none.
+    """
+    changed: tuple[tuple[Side, Direction | None], ...] = (
+        ("up", instant.up),
+        ("down", instant.down),
+    )
+    for side, link in changed:
+        if link is None:
+            continue
+        before = present[instant.path, side]
+        present[instant.path, side] = link
+        # each takes over all its values at once: what is not given would be none
+        stands = zip(
+            links.shaping(spots, side, before), links.shaping(spots, side, link), strict=True
+        )
+        for old, new in stands:
+            if new != old and new.kind != "red":
+                yield new.command("change")
+        if end and link.cross_bps != before.cross_bps:
+            yield _cross(*end, side, link)
+    if not end or not instant.act:
+        return
+    pair, number = end
+    i = pair.numbers[number - 1]
+    if instant.act == "close":
+        # The address of the first path was not announced: no endpoint, and its id is 0.
+        what = f"id {number}" if number > 1 else f"id 0 10.1.{i}.1"
+        yield f"ip -n {pair.server} mptcp endpoint delete {what}"
+    else:
+        flag = "backup" if instant.act == "backup" else "nobackup"
+        yield f"ip -n {pair.client} mptcp endpoint change 10.0.{i}.1 {flag}"
+
+
+def _cross(pair: Pair, number: int, side: Side, link: Direction) -> str:
+    """The rate of cross traffic from now on, in bit/s."""
+    i = pair.numbers[number - 1]
+    source, goal, address = pair.client, pair.server, f"10.1.{i}.1"
+    if side == "down":
+        source, goal, address = goal, source, f"10.0.{i}.1"
+    return f"ip netns exec {source} cross {goal} {address} {link.cross_bps}"

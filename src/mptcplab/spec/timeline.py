@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""When which path is how: the events of a scenario, spelled out as instants.
+
+An event that repeats, or whose times are drawn from the seed, stands for many. Each occurrence
+begins at some time and lasts until another, or for good. What a path is like at a time follows from
+all that have begun and not ended, in the order in which they began.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from mptcplab.spec import trace
+from mptcplab.spec.literal import NO_RATE_BPS
+from mptcplab.spec.scenario import LONGEST_NS, Change, Direction, Event, Link, Scenario, TraceStep
+
+# 85 of 100 handovers are over in less than 100 ms, the others take more than one or even several
+# seconds (Cech 2020, section 5). How they are spread within these bounds is not published.
+_QUICK_SHARE = 0.85
+_QUICK_NS = (20 * 10**6, 100 * 10**6)
+_SLOW_NS = (10**9, 5 * 10**9)
+
+
+#: Of each path: from when on, in ns, it has which rate, in bit/s.
+Rates = dict[str, list[tuple[int, int]]]
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """An event that happens, from `begin_ns` until `end_ns` (None: for good)."""
+
+    begin_ns: int
+    end_ns: int | None
+    event: Event
+
+
+@dataclass(frozen=True)
+class Instant:
+    """What is different about a path, or a link, from a time on; `path` is its name.
+
+    `up` and `down` are how its directions are then, None if as before. `act` is what else happens.
+    """
+
+    at_ns: int
+    path: str
+    up: Direction | None = None
+    down: Direction | None = None
+    act: Literal["close", "backup", "regular"] | None = None
+
+
+def occurrences(scenario: Scenario) -> list[Occurrence]:
+    """All that happens, in the order of its beginning."""
+    end_ns = scenario.workload.duration_ns or LONGEST_NS
+    found: list[Occurrence] = []
+    for number, event in enumerate(scenario.events):
+        # a stream of its own for each event: another one added changes nothing here
+        random = np.random.Generator(np.random.PCG64([scenario.seed, number]))
+        free_ns = 0
+        for begin_ns in _times(event, end_ns, random):
+            # one that would begin while the last one lasts is left out
+            if begin_ns < free_ns:
+                continue
+            lasts_ns = event.lasts_ns
+            if event.action == "handover" and lasts_ns is None:
+                lasts_ns = _handover_ns(random)
+            until_ns = None if lasts_ns is None else begin_ns + lasts_ns
+            found.append(Occurrence(begin_ns, until_ns, event))
+            free_ns = until_ns or 0
+    return sorted(found, key=lambda occurrence: occurrence.begin_ns)
+
+
+def instants(scenario: Scenario) -> list[Instant]:
+    """What changes on the paths and links, in the order of time."""
+    all_ = occurrences(scenario)
+    everything: list[Link] = [*scenario.paths, *scenario.links]
+    found = [
+        instant
+        for each in everything
+        for instant in _of_link(each, [o for o in all_ if o.event.path == each.name])
+    ]
+    return sorted(found, key=lambda instant: instant.at_ns)
+
+
+def rates(scenario: Scenario, way: Literal["up", "down"] = "up") -> Rates:
+    """Of each path, in one direction: from when on, in ns, it has which rate, in bit/s.
+
+    With `side` down, from server to client. A path that loses every packet, or is closed, has none;
+    through links, it has the lowest rate of all on its way, with nobody else on them.
+    """
+    found = link_rates(scenario, way)
+    return {
+        path.name: _lowest([found[name] for name in (path.name, *path.links)])
+        for path in scenario.paths
+    }
+
+
+def link_rates(scenario: Scenario, way: Literal["up", "down"]) -> Rates:
+    """The same of each link, and of each path without its links, by its name."""
+    everything: list[Link] = [*scenario.paths, *scenario.links]
+    found = {each.name: [(0, getattr(each, way).rate_bps)] for each in everything}
+    for instant in instants(scenario):
+        link: Direction | None = getattr(instant, way)
+        if link:
+            rate_bps = 0 if link.loss == 1.0 else link.rate_bps
+            found[instant.path].append((instant.at_ns, rate_bps))
+        elif instant.act == "close":
+            found[instant.path].append((instant.at_ns, 0))
+    return found
+
+
+def _lowest(rates: Sequence[list[tuple[int, int]]]) -> list[tuple[int, int]]:
+    """The lowest of several rates at any time."""
+    if len(rates) == 1:
+        return rates[0]
+    changes = [
+        (at_ns, number, rate_bps) for number, each in enumerate(rates) for at_ns, rate_bps in each
+    ]
+    changes.sort(key=lambda change: change[0])
+    present = dict.fromkeys(range(len(rates)), NO_RATE_BPS)
+    found: dict[int, int] = {}
+    for at_ns, number, rate_bps in changes:
+        present[number] = rate_bps
+        found[at_ns] = min(present.values())
+    return list(found.items())
+
+
+def mean_rate_bps(rates: Sequence[tuple[int, int]], begin_ns: int, end_ns: int) -> float:
+    """The mean over an interval, which is longer than 0, of what `rates` has of a path."""
+    return trace.carried(rates, begin_ns, end_ns) / (end_ns - begin_ns)
+
+
+def _times(event: Event, end_ns: int, random: np.random.Generator) -> Iterator[int]:
+    at_ns = event.at_ns
+    while at_ns < end_ns:
+        yield at_ns
+        if event.every_ns is None:
+            return
+        gap_ns = event.every_ns
+        if event.random:
+            gap_ns = max(int(random.exponential(event.every_ns)), 1)
+        at_ns += gap_ns
+
+
+def _handover_ns(random: np.random.Generator) -> int:
+    low, high = _QUICK_NS if random.random() < _QUICK_SHARE else _SLOW_NS
+    return int(random.integers(low, high))
+
+
+@dataclass(frozen=True)
+class _State:
+    up: Direction
+    down: Direction
+    backup: bool = False
+
+    def after(self, event: Event) -> _State:
+        match event.action:
+            case "down":
+                return _State(_lossy(self.up), _lossy(self.down), self.backup)
+            case "change" | "handover":
+                return _State(
+                    _changed(self.up, event.up), _changed(self.down, event.down), self.backup
+                )
+            case "backup" | "regular":
+                return _State(self.up, self.down, event.action == "backup")
+            case _:
+                return self
+
+
+def _of_link(link: Link, occurrences: Sequence[Occurrence]) -> Iterator[Instant]:
+    """`occurrences` are those of this link or path, by their beginning."""
+    waiting = deque(occurrences)
+    traces = {"up": deque(link.up.steps), "down": deque(link.down.steps)}
+    plain = {"steps": ()}
+    base = before = _State(link.up.model_copy(update=plain), link.down.model_copy(update=plain))
+    active: list[Occurrence] = []
+    times = {o.begin_ns for o in occurrences} | {step[0] for t in traces.values() for step in t}
+    times |= {o.end_ns for o in occurrences if o.end_ns is not None}
+    can_fold = not any(traces.values())
+    for at_ns in sorted(times):
+        active = [o for o in active if o.end_ns is None or o.end_ns > at_ns]
+        closes = False
+        while waiting and waiting[0].begin_ns == at_ns:
+            occurrence = waiting.popleft()
+            closes |= occurrence.event.action == "close"
+            if occurrence.event.action == "up":
+                active = [o for o in active if o.event.action != "down" or o.end_ns is not None]
+            active.append(occurrence)
+        base = replace(
+            base,
+            up=_stepped(base.up, traces["up"], at_ns),
+            down=_stepped(base.down, traces["down"], at_ns),
+        )
+        # what nothing can undo any more, and no trace goes beneath
+        while can_fold and active and active[0].end_ns is None and active[0].event.action != "down":
+            base = base.after(active.pop(0).event)
+        state = base
+        for occurrence in active:
+            state = state.after(occurrence.event)
+        up = state.up if state.up != before.up else None
+        down = state.down if state.down != before.down else None
+        if up or down:
+            yield Instant(at_ns, link.name, up=up, down=down)
+        if state.backup != before.backup:
+            yield Instant(at_ns, link.name, act="backup" if state.backup else "regular")
+        before = state
+        if closes:
+            yield Instant(at_ns, link.name, act="close")
+            return
+
+
+def _stepped(link: Direction, steps: deque[TraceStep], at_ns: int) -> Direction:
+    """As the trace has it from `at_ns` on, if it changes then; that step is taken off."""
+    if not steps or steps[0][0] != at_ns:
+        return link
+    _, rate_bps, delay_ns, loss = steps.popleft()
+    return link.model_copy(
+        update={
+            "rate_bps": link.rate_bps if rate_bps is None else rate_bps,
+            "delay_ns": link.delay_ns if delay_ns is None else delay_ns,
+            "loss": link.loss if loss is None else loss,
+        }
+    )
+
+
+def _lossy(link: Direction) -> Direction:
+    return link.model_copy(update={"loss": 1.0})
+
+
+def _changed(link: Direction, change: Change) -> Direction:
+    rate_bps = link.rate_bps if change.rate_bps is None else change.rate_bps
+    delay_ns = link.delay_ns if change.delay_ns is None else change.delay_ns
+    if change.rate_factor is not None and rate_bps != NO_RATE_BPS:
+        rate_bps = round(rate_bps * change.rate_factor)
+    if change.delay_factor is not None:
+        delay_ns = round(delay_ns * change.delay_factor)
+    delay_ns = min(delay_ns, trace.MAX_DELAY_NS)
+    jitter_ns = link.jitter_ns if change.jitter_ns is None else change.jitter_ns
+    return link.model_copy(
+        update={
+            # an outage stays one, whatever it is multiplied by
+            "rate_bps": rate_bps
+            if rate_bps in (0, NO_RATE_BPS)
+            else min(max(rate_bps, trace.MIN_RATE_BPS), trace.MAX_RATE_BPS),
+            "delay_ns": delay_ns,
+            "jitter_ns": min(jitter_ns, delay_ns),
+            "loss": link.loss if change.loss is None or link.loss == 1.0 else change.loss,
+            "cross_bps": link.cross_bps if change.cross_bps is None else change.cross_bps,
+        }
+    )

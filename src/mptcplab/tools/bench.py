@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The benchmark: how fast runs are here, and how well schedulers fill paths that are alike.
+
+Wall-clock figures move with the machine and its load, so those that matter are ratios of runs
+taken in turn in one call. Figures in virtual time are exact.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+
+from mptcplab.capture import analyze
+from mptcplab.figures.metrics import RunMetrics
+from mptcplab.runs import experiment
+from mptcplab.spec import plan
+from mptcplab.spec.scenario import Flags, Scenario, from_flags
+from mptcplab.uml import engine
+from mptcplab.uml.engine import Outcome, Watch
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
+
+#: Those that are to fill all paths with bulk data, and the percentage of default that is wanted.
+_FILLING = {
+    **dict.fromkeys(("minrtt", "roundrobin", "blest", "ecf"), 97),
+    **dict.fromkeys(("daps", "otias", "sttf", "inorder", "lte"), 95),
+    **dict.fromkeys(("thinstream", "qaware", "musher"), 95),
+}
+#: The fixed scenario of the speed figures, the same for ever so that they can be compared.
+BENCH = Flags(
+    path=("fast:100mbit,10ms,queue=300", "slow:50mbit,20ms,queue=300"),
+    scheduler="default",
+    duration="20s",
+    seed="1",
+)
+#: For how well schedulers fill paths, those that are alike and those that are not.
+TWINS = Flags(path=("a:50mbit,10ms", "b:50mbit,10ms"), duration="20s", seed="1")
+UNEQUAL = Flags(path=("a:100mbit,10ms", "b:50mbit,20ms"), duration="20s", seed="1")
+
+# Of the 1514 bytes of a full Ethernet frame, 1424 are data: 14 Ethernet, 20 IP, 20 TCP, 12 its
+# timestamps, 24 MPTCP's data sequence signal (RFC 8684, section 3.3.1: 4 + 4 data ACK + 8 data
+# sequence number + 4 subflow sequence number + 2 length, padded).
+_DATA_SHARE = 1424 / 1514
+
+
+def ideal_goodput_bps(scenario: Scenario) -> float:
+    """The goodput of MPTCP if all paths were always full of full segments, in bit/s."""
+    return sum(path.up.rate_bps for path in scenario.paths) * _DATA_SHARE
+
+
+def run(
+    kernel: KernelBuild,
+    guest: Guest,
+    *,
+    repeat: int,
+    say: Callable[[str], None],
+    cancel: threading.Event,
+) -> dict[str, Any]:
+    """Take all figures, each the median of `repeat`; `say` is told what is being done.
+
+    Setting `cancel` ends what runs and raises RunCancelledError.
+    """
+    with tempfile.TemporaryDirectory(prefix="mptcplab-bench-") as directory:
+        runner = _Runner(kernel, guest, Path(directory), Watch(cancel=cancel))
+        return {
+            "speed": _speed(runner, repeat, say),
+            "minrtt": _minrtt(runner, repeat, say),
+            "decisions": runner.decisions(say),
+            "sampling": _sampling(runner, repeat, say),
+            "captures": _captures(runner, repeat, say),
+            "side_by_side": _side_by_side(runner, repeat, say),
+            "filling": _filling(runner, say),
+            "build": {"kernel": kernel.id, "guest": guest.id},
+        }
+
+
+class _Runner:
+    """Runs scenarios into directories that nobody keeps."""
+
+    def __init__(self, kernel: KernelBuild, guest: Guest, directory: Path, watch: Watch) -> None:
+        self._kernel, self._guest, self._directory = kernel, guest, directory
+        self._watch = watch
+
+    def __call__(self, scenario: Scenario) -> tuple[Outcome, RunMetrics]:
+        directory = Path(tempfile.mkdtemp(dir=self._directory))
+        return experiment.measure(scenario, self._kernel, self._guest, directory, watch=self._watch)
+
+    def decisions(self, say: Callable[[str], None]) -> dict[str, dict[str, int]]:
+        """CPU cycles of one decision, as a KUnit test in the guest measures them.
+
+        By the state in which it is made, "room" and "full", and by scheduler.
+        """
+        say("time of a decision")
+        directory = Path(tempfile.mkdtemp(dir=self._directory))
+        modules = {
+            name: self._kernel.modules / f"{name}.ko" for name in ("kunit", "decision_time_test")
+        }
+        loading = "".join(f"insmod {name}.ko\n" for name in modules)
+        engine.run(
+            _scenario(BENCH),
+            f"sysctl -qw kernel.printk=7\n{loading}",
+            self._kernel,
+            self._guest,
+            directory,
+            modules=modules,
+            watch=self._watch,
+        )
+        console = (directory / engine.CONSOLE).read_text(errors="replace")
+        return {
+            state: {
+                name: int(cycles)
+                for name, cycles in re.findall(rf"decision_time_{state}: (\w+) (\d+)", console)
+            }
+            for state in ("room", "full")
+        }
+
+
+def _scenario(flags: Flags, **changed: Any) -> Scenario:
+    values = {**vars(flags), **changed}
+    return from_flags(Flags(**values), single=True).runs()[0]
+
+
+def _speed(runner: _Runner, repeat: int, say: Callable[[str], None]) -> dict[str, float]:
+    say(f"speed of one run: {repeat} x {_describe(BENCH)}")
+    taken = [runner(_scenario(BENCH)) for _ in range(repeat)]
+    packets = taken[0][1].metrics["data_packets"] or 0
+    return {
+        "virtual_s": taken[0][0].virtual_s,
+        "data_packets": packets,
+        "wall_s": median(outcome.wall_s for outcome, _ in taken),
+        "times_real_time": median(outcome.virtual_s / outcome.wall_s for outcome, _ in taken),
+        "data_packets_per_s": median(packets / outcome.wall_s for outcome, _ in taken),
+        "start_s": median(outcome.start_s for outcome, _ in taken),
+        "user_s": median(outcome.user_s for outcome, _ in taken),
+        "system_s": median(outcome.system_s for outcome, _ in taken),
+        "memory_bytes": max(outcome.memory_bytes for outcome, _ in taken),
+    }
+
+
+def _sampling(runner: _Runner, repeat: int, say: Callable[[str], None]) -> dict[str, float]:
+    """CPU time with samples every 10 ms against one sample at each end, in turn."""
+    say(f"cost of sampling: {repeat} x with and without")
+    often, never = _scenario(BENCH), _scenario(BENCH, sample_interval="20s", warmup="0s")
+
+    def cpu_s(scenario: Scenario) -> float:
+        outcome, _ = runner(scenario)
+        return outcome.user_s + outcome.system_s
+
+    return {"cost": median(cpu_s(often) / cpu_s(never) for _ in range(repeat)) - 1}
+
+
+def _captures(runner: _Runner, repeat: int, say: Callable[[str], None]) -> dict[str, float]:
+    """CPU time with captures at all places against none, in turn; and the speed of analyze."""
+    say(f"captures: {repeat} x with and without, and analyze")
+    costs, speeds, packets = [], [], 0
+    for _ in range(repeat):
+        (with_captures, _), (without, _) = (
+            runner(_scenario(BENCH, pcap=pcap)) for pcap in (True, False)
+        )
+        cpu_s = [each.user_s + each.system_s for each in (with_captures, without)]
+        costs.append(cpu_s[0] / cpu_s[1])
+        files = [with_captures.directory / name for name in plan.capture_files(_scenario(BENCH))]
+        started = time.process_time()
+        packets = analyze.analyse(files).packets
+        speeds.append(packets / (time.process_time() - started))
+        for file in files:
+            file.unlink()
+    return {
+        "cost": median(costs),
+        "analyze_packets": packets,
+        "analyze_packets_per_cpu_s": median(speeds),
+    }
+
+
+def _minrtt(runner: _Runner, repeat: int, say: Callable[[str], None]) -> dict[str, float]:
+    """Packets per second of CPU time with minrtt against default, in turn."""
+    say(f"speed with minrtt: {repeat} x against default")
+
+    def packets_per_cpu_s(scheduler: str) -> float:
+        outcome, figures = runner(_scenario(BENCH, scheduler=scheduler))
+        return (figures.metrics["data_packets"] or 0) / (outcome.user_s + outcome.system_s)
+
+    ratio = median(
+        packets_per_cpu_s("minrtt") / packets_per_cpu_s("default") for _ in range(repeat)
+    )
+    return {"speed": ratio}
+
+
+def _side_by_side(runner: _Runner, repeat: int, say: Callable[[str], None]) -> dict[str, float]:
+    """Throughput of two runs at a time against one after the other, in turn."""
+    if len(experiment.cpus()) < 2:
+        say("side by side: not measured, there is only one CPU")
+        return {}
+    say(f"two runs side by side: {repeat} x against one after the other")
+    scenario = _scenario(BENCH)
+
+    def ratio() -> float:
+        started = time.monotonic()
+        for _ in range(2):
+            runner(scenario)
+        one_by_one = time.monotonic() - started
+        started = time.monotonic()
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            list(pool.map(runner, [scenario] * 2))
+        return one_by_one / (time.monotonic() - started)
+
+    return {"throughput": median(ratio() for _ in range(repeat))}
+
+
+def _filling(runner: _Runner, say: Callable[[str], None]) -> dict[str, Any]:
+    """Goodput against that of default: exact, so once is enough."""
+    found: dict[str, Any] = {}
+    for name, flags in (("twins", TWINS), ("unequal", UNEQUAL)):
+        say(f"how well paths are filled: {_describe(flags)}")
+        goodput: dict[str, float] = {}
+        for scheduler in ("default", *_FILLING):
+            _, figures = runner(_scenario(flags, scheduler=scheduler))
+            goodput[scheduler] = float(figures.metrics["goodput_bps"] or 0)
+        found[name] = {
+            "default_of_ideal": goodput["default"] / ideal_goodput_bps(_scenario(flags)),
+            "of_default": {name: goodput[name] / goodput["default"] for name in _FILLING},
+        }
+    return found
+
+
+def _describe(flags: Flags) -> str:
+    return f"{' and '.join(flags.path)} for {flags.duration}"
+
+
+def rows(results: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """The figures, each with its value and what it should at least or at most be, as text."""
+    speed, side = results["speed"], results["side_by_side"]
+    decisions, captures = results["decisions"], results["captures"]
+    found = [
+        ("virtual / wall time", f"{speed['times_real_time']:.1f} x", ">= 20 x"),
+        (
+            "data packets per wall second",
+            f"{speed['data_packets_per_s'] / 1e3:.0f} k",
+            ">= 250 k",
+        ),
+        ("wall time, of 20 s of data", f"{speed['wall_s']:.2f} s", ""),
+        ("user and system time", f"{speed['user_s']:.2f} + {speed['system_s']:.2f} s", ""),
+        ("start to first packet", f"{speed['start_s'] * 1e3:.0f} ms", "<= 200 ms"),
+        ("peak memory", f"{speed['memory_bytes'] / 2**20:.0f} MiB", "<= 160 MiB"),
+        ("cost of sampling", f"{results['sampling']['cost'] * 100:+.1f} %", "<= 5 %"),
+        ("captures at all places", f"{captures['cost']:.2f} x without", "<= 2 x"),
+        (
+            f"analyze, of {captures['analyze_packets'] / 1e6:.1f} M packets, per CPU second",
+            f"{captures['analyze_packets_per_cpu_s'] / 1e3:.0f} k",
+            ">= 500 k",
+        ),
+        ("speed with minrtt, of default", f"{results['minrtt']['speed'] * 100:.0f} %", ">= 85 %"),
+    ]
+    found += [
+        (
+            f"time of a decision, {name}{', the faster path full' if state == 'full' else ''}",
+            f"{cycles / decisions['room']['default']:.2f} x",
+            "<= 5 x default",
+        )
+        for state in decisions
+        for name, cycles in decisions[state].items()
+        if name != "default"
+    ]
+    if side:
+        found.append(("two side by side", f"{side['throughput']:.2f} x one", ">= 1.7 x"))
+    for name, what in (("twins", TWINS), ("unequal", UNEQUAL)):
+        filling = results["filling"][name]
+        rates = "+".join(path.split(":")[1].split("mbit")[0] for path in what.path)
+        share = f"{filling['default_of_ideal'] * 100:.1f} %"
+        found.append((f"default on {rates} Mbit/s, of the ideal", share, ">= 97 %"))
+        found += [
+            (
+                f"{scheduler} on {rates} Mbit/s, of default",
+                f"{share * 100:.1f} %",
+                f">= {_FILLING[scheduler]} %",
+            )
+            for scheduler, share in filling["of_default"].items()
+        ]
+    return found
+
+
+def table(results: dict[str, Any]) -> Group:
+    """The same as a table for the terminal."""
+    shown = Table(box=None, pad_edge=False)
+    shown.add_column("figure")
+    shown.add_column("measured", justify="right")
+    shown.add_column("wanted", justify="right", style="dim")
+    for row in rows(results):
+        shown.add_row(*row)
+    note = "Wall-clock figures are medians of this call and move with the machine and its load."
+    return Group(shown, note)

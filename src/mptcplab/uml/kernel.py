@@ -1,0 +1,439 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The lab kernel: Linux 6.12 as a User-Mode-Linux program, built out of tree in the cache.
+
+It is built in variants, and takes modules: schedulers of a person's own.
+
+Below `cache_dir()/kernel`:
+
+- `BUILD-ID/{linux,modules,config,build.json}`: a finished kernel, put there by one rename;
+- `trees/KEY/`: one per source and set of patches: `src` (unpacked, patched, with our files),
+  `originals` (what our patches changed, as it was), and one directory per variant with `obj`
+  (make's output), `build.log`, and `built` (the kernel that `obj` is at);
+- `modules/DIGEST/NAME.ko`: a scheduler, compiled for one of the kernels;
+- `lock`: held by the build that is at work; `source.json`: what `--source` chose last;
+- `digests.json`: SHA-256 of source archives, so that each is read only once.
+
+A build id names everything that decides what the kernel is: the source, the configuration, the
+patches, our files, the compiler and its flags.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any, Self
+
+from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.uml import doctor, kernel_module
+from mptcplab.uml.kernel_make import MAKE_ENVIRONMENT, PRECOMPILED, Make, Told, configure
+from mptcplab.uml.kernel_module import Scheduler
+from mptcplab.uml.kernel_tree import (
+    OWN_DIRECTORY,
+    bad_source,
+    check_version,
+    digests,
+    directory_digest,
+    is_unpacked,
+    patch,
+    synchronise,
+    unpack,
+    write_json,
+)
+
+# In the repository: *.config, patches/, mptcp/, precompiled/.
+KERNEL_DIR = Path(__file__).parents[3] / "kernel"
+
+#: The variants of the kernel: for each, the fragments kernel/NAME.config on top of lab.config.
+VARIANTS: Mapping[str, tuple[str, ...]] = {
+    "lab": (),
+    "debug": ("debug",),
+    "selftest": ("selftest",),
+    "upstream": ("upstream",),
+    "selftest-upstream": ("selftest", "upstream"),
+}
+# What the fragment `upstream` leaves out besides: the patches that the framework needs, and what
+# needs the framework.
+_FRAMEWORK_PATCHES = "-mptcp-sched-"
+_FRAMEWORK_FILES = ("sched/", "tests/")
+
+
+@dataclass(frozen=True)
+class KernelBuild:
+    """A finished kernel: the program `image`, and the configuration it was built with."""
+
+    id: str
+    variant: str
+    image: Path
+    config: Path
+
+    @property
+    def modules(self) -> Path:
+        """The directory of the modules that were built with it: KUnit, and tests of ours."""
+        return self.image.parent / "modules"
+
+
+@dataclass(frozen=True)
+class Module:
+    """A person's scheduler, compiled for one kernel: its name, and the file NAME.ko.
+
+    `digest` names what it was made from, the kernel included.
+    """
+
+    name: str
+    digest: str
+    path: Path
+
+
+def build(source: Path | None = None, *, variant: str = "lab", quiet: bool = False) -> KernelBuild:
+    """Builds the kernel in one of VARIANTS, or finds it built.
+
+    `source` is an archive or a directory with a 6.12 kernel. When it built, it is remembered for
+    later calls without one, here and in `current`; Debian's own archive ends that. `quiet`
+    suppresses the progress on standard error.
+
+    Raises InputError for a source that cannot be used or a variant that is none, MachineError for
+    what the machine lacks, MptcplabError when the build fails.
+    """
+    if variant not in VARIANTS:
+        accepted = f"accepted is one of {', '.join(VARIANTS)}"
+        raise InputError([Problem("--variant", "", variant, f"no kernel variant; {accepted}")])
+    with _told_as_failure():
+        chosen = _Source.at(source.absolute()) if source else _Source.chosen()
+        inputs = _Inputs.read(chosen, variant)
+        finished = _finished(inputs)
+        if finished is None:
+            doctor.require(*doctor.BUILD_CHECKS)
+            with Told(quiet) as progress, _terminated_by_exception(), _locked(progress) as lock:
+                finished = _finished(inputs) or _build(inputs, progress, lock)
+        if source:
+            _remember(chosen)
+    return finished
+
+
+def current(variant: str = "lab") -> KernelBuild | None:
+    """The kernel for the present inputs if it is built already, else None.
+
+    None also when the source or the compiler is missing: then no build can be the present one.
+    """
+    try:
+        return _finished(_Inputs.read(_Source.chosen(), variant))
+    except MptcplabError:
+        return None
+
+
+def module(build: KernelBuild, source_file: Path, *, quiet: bool = False) -> Module:
+    """Compiles the scheduler in `source_file` for a finished kernel, or finds it compiled.
+
+    The scheduler's name is the file's, without `.c`. Warnings of the compiler go to standard
+    error. `quiet` suppresses them, and the progress.
+
+    Raises InputError for a file that is no scheduler, MptcplabError with the compiler's own words
+    when it does not compile, and when `build` is not the kernel of the present inputs.
+    """
+    source = kernel_module.read(source_file, taken=schedulers())
+    found = _compiled_module(build, source)
+    if found.path.exists():
+        return found
+    with _told_as_failure():
+        doctor.require(*doctor.BUILD_CHECKS)
+        with Told(quiet) as progress, _terminated_by_exception(), _locked(progress) as lock:
+            if not found.path.exists():
+                inputs = _Inputs.read(_Source.chosen(), build.variant)
+                if inputs.id != build.id:
+                    raise MptcplabError(
+                        f"mptcplab: {source_file} cannot be compiled for kernel {build.id}: what"
+                        " it was made from has changed since\n"
+                        f"  to mend it: mptcplab kernel build --variant {build.variant}"
+                    )
+                make = _objects_of(inputs, progress, lock)
+                progress.step("compile", str(source_file))
+                warnings = kernel_module.compile(make, source, found.path)
+                progress.say(warnings)
+    return found
+
+
+def schedulers() -> tuple[str, ...]:
+    """The packet schedulers in the kernel: upstream's `default`, then one per file of ours."""
+    return ("default", *_names("sched"))
+
+
+def _names(directory: str) -> list[str]:
+    return sorted(path.stem for path in (KERNEL_DIR / "mptcp" / directory).glob("*.c"))
+
+
+def _cache() -> Path:
+    return doctor.cache_dir() / "kernel"
+
+
+def _finished(inputs: _Inputs) -> KernelBuild | None:
+    directory = _cache() / inputs.id
+    found = KernelBuild(inputs.id, inputs.variant, directory / "linux", directory / "config")
+    return found if found.image.exists() else None
+
+
+def _compiled_module(build: KernelBuild, source: Scheduler) -> Module:
+    """Where the module is, or will be."""
+    text = f"{build.id}\0{source.name}\0".encode() + source.text
+    key = hashlib.sha256(text).hexdigest()[:12]
+    return Module(source.name, key, _cache() / "modules" / key / f"{source.name}.ko")
+
+
+# --- what decides the build id
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A kernel source: an archive or a directory, and a digest of its content."""
+
+    path: Path
+    digest: str
+
+    @classmethod
+    def chosen(cls) -> Self:
+        """What `--source` chose last, else Debian's."""
+        note = _cache() / "source.json"
+        if not note.exists():
+            doctor.require("kernel source")
+            return cls.at(doctor.DEBIAN_SOURCE)
+        path = Path(json.loads(note.read_text())["path"])
+        if not path.exists():
+            raise MptcplabError(
+                f"mptcplab: the kernel source that --source chose is gone: {path}\n"
+                f"  choose another, or Debian's: mptcplab kernel build"
+                f" --source {doctor.DEBIAN_SOURCE}"
+            )
+        return cls.at(path)
+
+    @classmethod
+    def at(cls, path: Path) -> Self:
+        if path.is_dir():
+            check_version(path, path)
+            return cls(path, directory_digest(path))
+        if path.is_file():
+            return cls(path, _archive_digest(path))
+        raise bad_source(path, "neither a file nor a directory")
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """Everything that goes into a build, read once: files may change while a build waits."""
+
+    variant: str
+    source: _Source
+    fragments: Mapping[str, bytes]  # of the configuration: by name, in the order of precedence
+    patches: Mapping[str, bytes]  # by name, in the order of the names
+    own_files: Mapping[str, bytes]  # by path below kernel/mptcp
+    precompiled: Mapping[str, bytes]  # headers.h and names.h
+    compiler: str  # its version line
+
+    @classmethod
+    def read(cls, source: _Source, variant: str) -> Self:
+        fragments = [KERNEL_DIR / f"{name}.config" for name in ("lab", *VARIANTS[variant])]
+        for path in fragments:
+            if not path.exists():
+                raise MptcplabError(
+                    f"mptcplab: {path} is missing; mptcplab works from a clone of its repository"
+                )
+        patches = sorted((KERNEL_DIR / "patches").glob("*.patch"))
+        own = KERNEL_DIR / "mptcp"
+        files = sorted(path for path in own.rglob("*") if _is_own_file(path))
+        precompiled = sorted((KERNEL_DIR / "precompiled").glob("*.h"))
+        own_files = {str(path.relative_to(own)): path.read_bytes() for path in files}
+        if not _has_framework(variant):
+            patches = [path for path in patches if _FRAMEWORK_PATCHES not in path.name]
+            own_files = {
+                name: text
+                for name, text in own_files.items()
+                if not name.startswith(_FRAMEWORK_FILES)
+            }
+        return cls(
+            variant=variant,
+            source=source,
+            fragments={path.name: path.read_bytes() for path in fragments},
+            patches={path.name: path.read_bytes() for path in patches},
+            own_files=own_files,
+            precompiled={path.name: path.read_bytes() for path in precompiled},
+            compiler=compiler_version(),
+        )
+
+    @property
+    def tree(self) -> Path:
+        """Where the source is unpacked. By its place: a newer one there replaces the older."""
+        key = hashlib.sha256(os.fsencode(self.source.path)).hexdigest()[:12]
+        return _cache() / "trees" / (key if _has_framework(self.variant) else f"{key}-upstream")
+
+    @property
+    def id(self) -> str:
+        text = json.dumps(self.provenance(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def provenance(self) -> dict[str, Any]:
+        """What build.json says of a kernel: a digest of each input."""
+        return {
+            "source": self.source.digest,
+            "config": digests(self.fragments),
+            "patches": digests(self.patches),
+            "own_files": digests(self.own_files),
+            "precompiled": digests(self.precompiled),
+            "compiler": self.compiler,
+            "make": [MAKE_ENVIRONMENT, PRECOMPILED],
+        }
+
+    def beside_config(self) -> dict[str, Any]:
+        """What decides the configuration, and the headers, besides the fragments and headers.h."""
+        kconfig = {name: text for name, text in self.own_files.items() if "Kconfig" in name}
+        return {
+            "kconfig": digests(kconfig),
+            "patches": digests(self.patches),
+            "compiler": self.compiler,
+        }
+
+
+def _has_framework(variant: str) -> bool:
+    return "upstream" not in VARIANTS[variant]
+
+
+def _is_own_file(path: Path) -> bool:
+    """Not what an editor leaves beside a file."""
+    return path.is_file() and not path.name.startswith((".", "#")) and not path.name.endswith("~")
+
+
+def compiler_version() -> str:
+    gcc = doctor.find_tool("gcc")
+    if gcc is None:
+        return ""
+    done = subprocess.run([gcc, "--version"], capture_output=True, text=True, check=False)
+    return done.stdout.partition("\n")[0]
+
+
+def _archive_digest(path: Path) -> str:
+    """SHA-256 of a file, remembered by its size and time: reading 150 MB takes half a second."""
+    stat = path.stat()
+    stamp = [stat.st_size, stat.st_mtime_ns]
+    notes = _cache() / "digests.json"
+    known = json.loads(notes.read_text()) if notes.exists() else {}
+    if str(path) in known and known[str(path)]["stamp"] == stamp:
+        return str(known[str(path)]["sha256"])
+    with path.open("rb") as archive:
+        digest = hashlib.file_digest(archive, "sha256").hexdigest()
+    write_json(notes, known | {str(path): {"stamp": stamp, "sha256": digest}})
+    return digest
+
+
+def _remember(source: _Source) -> None:
+    note = _cache() / "source.json"
+    if source.path == doctor.DEBIAN_SOURCE:
+        note.unlink(missing_ok=True)
+    else:
+        write_json(note, {"path": str(source.path)})
+
+
+# --- the build
+
+
+def _build(inputs: _Inputs, progress: Told, lock: int) -> KernelBuild:
+    make = _objects_of(inputs, progress, lock)
+    progress.step("install")
+    _install(inputs, make.obj)
+    finished = _finished(inputs)
+    assert finished is not None
+    progress.step("done", f"kernel {inputs.id}")
+    return finished
+
+
+def _objects_of(inputs: _Inputs, progress: Told, lock: int) -> Make:
+    """Brings the source and the objects to the state of the inputs: what did not change, stays."""
+    source, tree = inputs.source, inputs.tree
+    if not is_unpacked(tree, source.digest):
+        doctor.require_disk()
+        progress.step("unpack", str(source.path))
+        unpack(source.path, source.digest, tree)
+    make = Make(tree / "src", tree / inputs.variant, lock)
+    note = make.directory / "built"
+    if make.was_killed():
+        make.discard_objects()
+        note.unlink(missing_ok=True)
+    built = note.exists() and note.read_text() == inputs.id
+    if not built:
+        note.unlink(missing_ok=True)
+        progress.step("patch", f"{len(inputs.patches)} patches")
+    # In any case: the source is shared, and another variant may have brought it to other inputs.
+    patch(tree, inputs.patches)
+    synchronise(tree / "src" / OWN_DIRECTORY, inputs.own_files)
+    if not built:
+        progress.step("configure")
+        configure(make, inputs.fragments, inputs.precompiled, inputs.beside_config())
+        progress.step("compile")
+        make.compile(progress)
+        note.write_text(inputs.id)
+    return make
+
+
+def _install(inputs: _Inputs, obj: Path) -> None:
+    target = _cache() / inputs.id
+    part = _cache() / f"{inputs.id}.part"
+    shutil.rmtree(part, ignore_errors=True)
+    (part / "modules").mkdir(parents=True)
+    shutil.copyfile(obj / "linux", part / "linux")
+    (part / "linux").chmod(0o755)
+    for name in (obj / "modules.order").read_text().split():
+        path = (obj / name).with_suffix(".ko")
+        shutil.copyfile(path, part / "modules" / path.name)
+    shutil.copyfile(obj / ".config", part / "config")
+    write_json(part / "build.json", {"id": inputs.id, **inputs.provenance()})
+    shutil.rmtree(target, ignore_errors=True)  # one whose image somebody removed
+    part.rename(target)
+
+
+# --- one build at a time, and how it ends
+
+
+@contextmanager
+def _told_as_failure() -> Iterator[None]:
+    """What the machine refuses: a full disk, a cache that cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise MptcplabError(f"mptcplab: the kernel build failed: {error}") from error
+
+
+@contextmanager
+def _locked(progress: Told) -> Iterator[int]:
+    """Holds the lock of the cache, and yields its file descriptor; says so when it has to wait."""
+    path = _cache() / "lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress.step("wait", "another build is at work")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield file.fileno()
+
+
+@contextmanager
+def _terminated_by_exception() -> Iterator[None]:
+    """SIGTERM unwinds the stack as Ctrl-C does, so make is ended and nothing is left behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

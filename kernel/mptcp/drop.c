@@ -23,6 +23,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/tcp.h>
+#include <net/ip.h>
 #include <net/net_namespace.h>
 
 enum { DROP_DATA, DROP_ACKS, DROP_KINDS };

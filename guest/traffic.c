@@ -196,10 +196,13 @@ static uint64_t stream_seed(const struct connection *c, bool down)
 	return end.t->seed + ((c - end.list) * 2ull + down) * 0x9fb21c651e98df25ull;
 }
 
+/* From one word of a stream to the next. */
+#define PATTERN_STEP	0x9e3779b97f4a7c15ull
+
 /* Word i of a stream. Odd multipliers let every byte hang on position and seed. */
 static inline uint64_t pattern(uint64_t i, uint64_t seed)
 {
-	return (i + seed * 0xd1342543de82ef95ull) * 0x9e3779b97f4a7c15ull;
+	return (i + seed * 0xd1342543de82ef95ull) * PATTERN_STEP;
 }
 
 static void verify_bytes(const unsigned char *bytes, uint64_t pos, size_t len, uint64_t seed)
@@ -223,10 +226,10 @@ static void verify(const uint64_t *buffer, uint64_t pos, size_t len, uint64_t se
 	const unsigned char *bytes = (const unsigned char *)buffer;
 	size_t begin = pos % 8, limit = begin + len;
 	size_t first = (begin + 7) / 8, last = limit / 8, i;
-	uint64_t origin = pos / 8, wrong = 0;
+	uint64_t origin = pos / 8, word = pattern(origin + first, seed), wrong = 0;
 
-	for (i = first; i < last; i++)
-		wrong |= buffer[i] ^ pattern(origin + i, seed);
+	for (i = first; i < last; i++, word += PATTERN_STEP)
+		wrong |= buffer[i] ^ word;
 	if (wrong || first >= last) {
 		verify_bytes(bytes + begin, pos, len, seed);
 		return;
@@ -507,14 +510,15 @@ static size_t chunk_bytes_of(const struct flow *flow)
 
 static void prepare_chunk(struct connection *c)
 {
-	uint64_t seed = stream_seed(c, end.t->is_server), origin = c->out.position / 8, i;
+	uint64_t word = pattern(c->out.position / 8, stream_seed(c, end.t->is_server)), *to, *limit;
 
 	if (!c->chunk) {
 		c->chunk_bytes = chunk_bytes_of(&c->out);
 		c->chunk = allocate(c->chunk_bytes, 1);
 	}
-	for (i = 0; i < c->chunk_bytes / 8; i++)
-		c->chunk[i] = pattern(origin + i, seed);
+	limit = c->chunk + c->chunk_bytes / 8;
+	for (to = c->chunk; to < limit; to++, word += PATTERN_STEP)
+		*to = word;
 	c->sent = 0;
 }
 

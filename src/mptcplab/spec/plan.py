@@ -43,6 +43,9 @@ _AUTO_SEND_BUFFER = "4096 16384 4194304"
 # For the same reason, what all sockets may use, in pages: as with 8 GiB of memory.
 _TCP_MEMORY = "98304 131072 196608"
 
+# What a router forwards is for no socket of its own, so it need not look for one.
+_ROUTER_SETTINGS = "net.ipv4.ip_forward=1 net.ipv4.ip_early_demux=0"
+
 # A lost ADD_ADDR is sent again after 1 s; the kernel's default of 120 s outlasts most runs.
 _ADD_ADDR_TIMEOUT_S = 1
 
@@ -336,10 +339,10 @@ def _sysctls(scenario: Scenario, pairs: Iterable[Pair]) -> Iterator[str]:
     allowed = _setting(f"net.ipv4.tcp_allowed_congestion_control={used}")
     yield f"sysctl -qw 'net.ipv4.tcp_mem={_TCP_MEMORY}' {allowed}"
     for i in range(1, len(scenario.paths) + 1):
-        yield f"ip netns exec router{i} sysctl -qw net.ipv4.ip_forward=1"
+        yield f"ip netns exec router{i} sysctl -qw {_ROUTER_SETTINGS}"
     for m in range(1, len(scenario.links) + 1):
         for side in ("near", "far"):
-            yield f"ip netns exec {side}{m} sysctl -qw net.ipv4.ip_forward=1"
+            yield f"ip netns exec {side}{m} sysctl -qw {_ROUTER_SETTINGS}"
     for pair in pairs:
         yield from _host_sysctls(scenario, pair)
 

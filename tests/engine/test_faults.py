@@ -8,6 +8,7 @@ here replace the one that carries out the plan.
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import re
 import shutil
@@ -17,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -117,6 +119,38 @@ def failure(
     with pytest.raises(RunError) as failed:
         engine.run(scenario, text, kernel, guest, directory, cpu=0, limits=limits)
     return failed.value
+
+
+def test_a_kernel_that_is_killed_as_it_starts_leaves_no_process(
+    lab_kernel: KernelBuild, lab_guest: Guest, directory: Path
+) -> None:
+    """Such as the first one, on which it tries ptrace: that is stopped, and nobody else's."""
+    text = plan.render(SCENARIO)
+    for number in range(20):
+        place = directory / str(number)
+        place.mkdir()
+        run = multiprocessing.get_context("fork").Process(
+            target=engine.run, args=(SCENARIO, text, lab_kernel, lab_guest, place)
+        )
+        run.start()
+        while not any(children(kernel := each) for each in children(run.pid)):
+            assert run.is_alive()
+        time.sleep(number / 20_000)
+        # what it has just made comes as far as it can
+        os.kill(kernel, signal.SIGSTOP)
+        time.sleep(0.01)
+        # the kernel dies with it
+        run.kill()
+        run.join()
+
+
+def children(pid: int | None) -> list[int]:
+    """Those of all threads of a process, if it is still there."""
+    found: list[int] = []
+    with suppress(OSError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            found += map(int, (thread / "children").read_text().split())
+    return found
 
 
 @pytest.mark.parametrize(

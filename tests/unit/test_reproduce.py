@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from mptcplab import cli
+from mptcplab.cli import cli, common
 from mptcplab.errors import MptcplabError
 from mptcplab.published import papers, reproduce
 from mptcplab.published.claims import Column
@@ -174,9 +174,9 @@ def test_a_figure_that_fails_does_not_stop_the_others(monkeypatch: pytest.Monkey
         done.append(published.name)
         return reproduced()
 
-    monkeypatch.setattr(cli, "_builds", lambda _cluster: (KERNEL, GUEST))
+    monkeypatch.setattr(common, "builds", lambda _cluster: (KERNEL, GUEST))
     monkeypatch.setattr(reproduce, "run", run_one)
-    result = CliRunner().invoke(cli.cli, ["papers", "run", "yang2014", "--quick"])
+    result = CliRunner().invoke(cli, ["papers", "run", "yang2014", "--quick"])
     assert result.exit_code == 1
     assert done == ["yang2014/table1"]
     assert "yang2014/fig3: no power" in result.output
@@ -184,7 +184,7 @@ def test_a_figure_that_fails_does_not_stop_the_others(monkeypatch: pytest.Monkey
 
 
 def test_the_list_tells_the_number_of_runs() -> None:
-    result = CliRunner().invoke(cli.cli, ["papers", "list"])
+    result = CliRunner().invoke(cli, ["papers", "list"])
     assert result.exit_code == 0
     (line,) = [each for each in result.output.splitlines() if each.startswith("yang2014/table1")]
     # 5 schedulers, 9 buffers, 2 congestion controls, 3 seeds; quick 3 schedulers, 5 buffers, 1

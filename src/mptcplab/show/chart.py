@@ -73,6 +73,19 @@ def drawing() -> Iterator[dict[str, Any]]:
         yield matplotlib.rcParams
 
 
+def write(document: Document, out_dir: Path) -> list[Path]:
+    """Draw a comparison, its overview and its goodput; nothing is left of an earlier one."""
+    remove(out_dir)
+    return [*write_overview(document, out_dir), *write_chart(document, out_dir)]
+
+
+def remove(out_dir: Path) -> None:
+    """Remove the pictures of a comparison, if there are any."""
+    for name in ("overview", "goodput"):
+        for file in _files(out_dir / name):
+            file.unlink(missing_ok=True)
+
+
 def write_chart(document: Document, out_dir: Path) -> list[Path]:
     """Draw goodput over time, as goodput.png and goodput.svg in `out_dir`.
 
@@ -148,21 +161,25 @@ def _write(
 def write_overview(document: Document, out_dir: Path) -> list[Path]:
     """Draw the figures of the table, as overview.png and overview.svg in `out_dir`.
 
-    A row per scheduler, the best one by the first figure on top. Returns the files; nothing, and
-    none is left of an earlier comparison, for so few schedulers that the table shows as much.
+    A row per scheduler, the best one by the first figure on top. Returns the files; nothing for so
+    few schedulers that the table shows as much.
     """
     shown = [runs for runs in compared(document["runs"]).values() if ended_well(runs)]
     if len(shown) < _FEWEST_IN_OVERVIEW:
-        for form in ("png", "svg"):
-            (out_dir / f"overview.{form}").unlink(missing_ok=True)
         return []
     with drawing():
         return _save(_overview_figure(document), out_dir / "overview")
 
 
+def _files(file: Path) -> tuple[Path, Path]:
+    return file.with_suffix(".png"), file.with_suffix(".svg")
+
+
 def _save(figure: Figure, file: Path) -> list[Path]:
-    png, svg = file.with_suffix(".png"), file.with_suffix(".svg")
+    png, svg = _files(file)
     figure.savefig(png, dpi=DOTS_PER_INCH, metadata=NO_DATE["png"])
+    # the same layout in both: finding it takes as long as drawing
+    figure.set_layout_engine("none")
     figure.savefig(svg, metadata=NO_DATE["svg"])
     return [png, svg]
 

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The command line: reads what a person wants, calls the layers below, shows what they found."""
+
+from __future__ import annotations
+
+import importlib
+import signal
+import sys
+from typing import NoReturn
+
+import click
+
+from mptcplab import __version__
+from mptcplab.errors import MptcplabError
+
+#: Where each command is, as MODULE:NAME, and what its help says first.
+COMMANDS = {
+    "advise": (
+        "advise:advise_command",
+        "Say which scheduler and congestion control to use on some paths: for throughput, for "
+        "latency, and for when a path fails; with the figures, and how sure it is.",
+    ),
+    "analyze": (
+        "analyze:analyze_command",
+        "Compute figures from captures alone: FILE.pcapng or .pcap, of the lab or anybody's.",
+    ),
+    "bench": (
+        "bench:bench_command",
+        "Measure how fast runs are on this machine, and how well the schedulers fill their paths.",
+    ),
+    "cc": (
+        "schedulers:cc_group",
+        "Congestion controls: those of the kernel, and those that couple subflows.",
+    ),
+    "compare": (
+        "runs:compare",
+        "Compare schedulers, or congestion controls, on the same paths with the same seeds: a "
+        "table and a picture.",
+    ),
+    "doctor": (
+        "machine:doctor_command",
+        "Say what this machine lacks, and the command that mends it.",
+    ),
+    "exec": (
+        "programs:exec_command",
+        "Run a program of this machine at the client, over MPTCP, in virtual time.",
+    ),
+    "explain": (
+        "stored:explain_command",
+        "Say why runs did not reach the sum of their paths.",
+    ),
+    "kernel": (
+        "machine:kernel_group",
+        "The lab kernel: Linux, built as an ordinary program.",
+    ),
+    "papers": (
+        "papers:papers_group",
+        "Published experiments: run them again, and see which claims hold.",
+    ),
+    "report": (
+        "stored:report_command",
+        "Make one page of runs, with tables and interactive charts, that needs no network.",
+    ),
+    "results": (
+        "results:results_group",
+        "All runs of an output directory as one table: OUT/runs.parquet, docs/results-store.md.",
+    ),
+    "run": (
+        "runs:run",
+        "Run one scenario, from a FILE, from flags, or from a file with flags that override it.",
+    ),
+    "scenario": ("scenarios:scenario_group", "Scenario files."),
+    "scheduler": (
+        "schedulers:scheduler_group",
+        "Packet schedulers: those of the lab, and your own.",
+    ),
+    "shell": (
+        "programs:shell_command",
+        "A prompt at the client, where ss, nstat, tc, tcpdump and any other program work.",
+    ),
+    "show": (
+        "stored:show",
+        "Draw a run: goodput, round-trip times, windows, queues and buffers over time.",
+    ),
+    "sweep": (
+        "sweeps:sweep_command",
+        "Run a scenario again and again, with values that change as FILE says: a grid, ranges, "
+        "points that fill a space.",
+    ),
+}
+
+
+class _Lazy(click.Group):
+    """Imports a command when it is called: none has to wait for what others need.
+
+    What stands for it where commands are listed has its name and summary.
+    """
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, listed and load(str(listed.name)), rest
+
+
+def load(name: str) -> click.Command:
+    """The command that has this name in COMMANDS."""
+    module, _, attribute = COMMANDS[name][0].partition(":")
+    command: click.Command = getattr(importlib.import_module(f"{__name__}.{module}"), attribute)
+    return command
+
+
+@click.group(
+    cls=_Lazy,
+    commands={name: click.Command(name, help=summary) for name, (_, summary) in COMMANDS.items()},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Start with: mptcplab doctor, then mptcplab compare --help",
+)
+@click.version_option(__version__, prog_name="mptcplab")
+def cli() -> None:
+    """Compare Multipath TCP packet schedulers: the real Linux kernel, in virtual time."""
+
+
+def main() -> NoReturn:
+    """The program: shows errors as what they say, without a traceback."""
+    try:
+        cli.main(standalone_mode=False)
+        sys.exit(0)
+    except click.exceptions.Exit as done:
+        sys.exit(done.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("mptcplab: interrupted", err=True)
+        sys.exit(128 + signal.SIGINT)
+    except MptcplabError as error:
+        click.echo(str(error), err=True)
+        sys.exit(error.exit_status)
+    except BrokenPipeError:
+        # the reader of standard output has left, as `head` does
+        sys.stderr.close()
+        sys.exit(1)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""mptcplab scenario."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from mptcplab.show import report
+from mptcplab.spec import drive_settings, literal, presets, radio, scenario
+
+
+@click.group("scenario")
+def scenario_group() -> None:
+    """Scenario files."""
+
+
+@scenario_group.command("schema")
+def scenario_schema() -> None:
+    """Print the JSON Schema of a scenario file."""
+    click.echo(json.dumps(scenario.json_schema(), indent=2))
+
+
+@scenario_group.command("presets")
+def scenario_presets() -> None:
+    """List the presets of paths, with their numbers and where they are from."""
+    Console().print(report.preset_table(presets.PRESETS.values()))
+    click.echo()
+    for label, source in presets.SOURCES.items():
+        click.echo(f"{label}: {source.title} {source.address}")
+    click.echo("\ndocs/presets.md has the reason for each number.")
+
+
+def _list_settings(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if not wanted:
+        return
+    click.echo(drive_settings.listing(radio.Drive()))
+    click.echo("\nbuilding=none takes the building away. docs/radio.md has the sources at length.")
+    context.exit()
+
+
+@scenario_group.command("drive")
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option("--seed", type=click.IntRange(0, literal.MAX_SEED), default=1, show_default=True)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a parameter, e.g. lte.power=40dBm or building=none.",
+)
+@click.option(
+    "--list",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_list_settings,
+    help="List the parameters with defaults, ranges and sources, and stop.",
+)
+def scenario_drive(directory: Path, seed: int, settings: tuple[str, ...]) -> None:
+    """Write a drive past a 5G and an LTE cell into DIRECTORY.
+
+    A car passes a mast with both at 60 km/h, and for a while there is a house between them
+    (docs/radio.md). A trace of each cell, with rate, delay and SINR, and drive.toml, a scenario
+    whose paths are these. The seed is that of the shadowing.
+    """
+    drive = drive_settings.apply(radio.Drive(), settings)
+    for file in radio.write_scenario(drive, seed, directory, settings):
+        click.echo(f"written: {file}")
+    click.echo(f"compare with it: mptcplab compare {directory}/drive.toml --scheduler ...")

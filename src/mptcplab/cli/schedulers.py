@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""mptcplab scheduler and cc: what there is to choose from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from mptcplab.errors import InputError, Problem
+from mptcplab.show import report
+from mptcplab.spec import congestion, scheduler
+
+
+@click.group("scheduler")
+def scheduler_group() -> None:
+    """Packet schedulers: those of the lab, and your own."""
+
+
+@scheduler_group.command("list")
+def scheduler_list() -> None:
+    """List the schedulers of the lab."""
+    Console().print(report.scheduler_table(scheduler.known().values()))
+    click.echo("\nmptcplab scheduler show NAME says more, mptcplab scheduler new NAME begins one.")
+
+
+@scheduler_group.command("show")
+@click.argument("name")
+def scheduler_show(name: str) -> None:
+    """Show what a scheduler does, where it is from, and its parameters.
+
+    NAME is one of mptcplab scheduler list, or the file of your own, ./NAME.c.
+    """
+    try:
+        _, found = scheduler.choose(name, scheduler.known(), Path())
+    except scheduler.SpecError as error:
+        problems = [Problem("scheduler show", "", name, text) for text in error.messages]
+        raise InputError(problems) from None
+    click.echo(found.description or f"{found.name}: its file begins with no comment")
+    if found.parameters:
+        click.echo()
+        Console().print(report.parameter_table(found.parameters))
+    if found.file:
+        click.echo(f"\nfile: {found.file}")
+
+
+@scheduler_group.command("new")
+@click.argument("name")
+def scheduler_new(name: str) -> None:
+    """Write a scheduler to begin with, NAME.c, and its test, NAME_test.py, here."""
+    for file in scheduler.new(name, Path(), scheduler.known()):
+        click.echo(f"written: {file}")
+    click.echo(f"compare it: mptcplab compare ... --scheduler default,./{name}.c")
+
+
+@click.group("cc")
+def cc_group() -> None:
+    """Congestion controls: those of the kernel, and those that couple subflows."""
+
+
+@cc_group.command("list")
+def cc_list() -> None:
+    """List the congestion controls, with what they couple."""
+    Console().print(report.congestion_table(congestion.known().values()))
+    click.echo("\nmptcplab cc show NAME says more.")
+
+
+@cc_group.command("show")
+@click.argument("name")
+def cc_show(name: str) -> None:
+    """Show what a congestion control does, and where it is from.
+
+    NAME is one of mptcplab cc list.
+    """
+    found = congestion.find(name)
+    click.echo(found.description)
+    if found.file:
+        click.echo(f"\nfile: {found.file}")

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Commands start at once: they import what they need and no more."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mptcplab.uml.kernel import KernelBuild
+
+#: Each takes longer to import than a short run of the kernel, or brings such a one along.
+SLOW = frozenset(
+    {
+        "dask",
+        "distributed",
+        "duckdb",
+        "matplotlib",
+        "pandas",
+        "plotly",
+        "polars",
+        "pyarrow",
+        "scipy",
+    }
+)
+#: Calls the program with what follows, and writes what was imported then into a file.
+CALL = """
+import json, pathlib, sys
+from mptcplab.cli import main
+modules = pathlib.Path(sys.argv.pop(1))
+try:
+    main()
+finally:
+    modules.write_text(json.dumps(sorted(sys.modules)))
+"""
+PATHS = ("--path", "a:10mbit,10ms", "--path", "b:10mbit,20ms")
+
+
+def imported(tmp_path: Path, *arguments: str) -> tuple[set[str], str]:
+    """The modules that a command has imported when it ends, and what it has printed."""
+    modules = tmp_path / "modules.json"
+    done = subprocess.run(
+        [sys.executable, "-c", CALL, str(modules), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return set(json.loads(modules.read_text())), done.stdout
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("--version",)])
+def test_what_needs_nothing_imports_nothing(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    found, _ = imported(tmp_path, *arguments)
+    assert {name for name in found if name.startswith("mptcplab")} == {
+        *("mptcplab", "mptcplab.cli", "mptcplab.errors"),
+    }
+    assert found & {*SLOW, "numpy", "pydantic", "rich"} == set()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("run", "--help"), ("compare", "--help"), ("doctor",), ("run", *PATHS, "--plan")],
+    ids=" ".join,
+)
+def test_what_runs_no_kernel_waits_for_no_library(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    found, text = imported(tmp_path, *arguments)
+    assert text
+    assert found & SLOW == set()
+
+
+@pytest.mark.kernel
+def test_a_run_waits_for_no_library_and_is_drawn_when_it_is_looked_at(
+    lab_kernel: KernelBuild, tmp_path: Path
+) -> None:
+    del lab_kernel
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "goodput.png").write_bytes(b"of an earlier comparison")
+    command = ("run", *PATHS, "--duration", "1s", "--jobs", "1", "--out", str(out))
+    found, text = imported(tmp_path, *command)
+    assert found & SLOW == set()
+    (run,) = (out / "runs").iterdir()
+    assert text.endswith(f"draw it:  mptcplab show {run}\n")
+    assert sorted(out.iterdir()) == [out / "comparison.json", out / "runs"]
+
+    found, text = imported(tmp_path, "show", str(run))
+    assert "matplotlib" in found
+    assert text == f"default, seed 1: {run / 'run.png'}\n"
+    assert (run / "run.png").exists()

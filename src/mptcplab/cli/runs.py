@@ -14,7 +14,7 @@ from rich.console import Console
 from mptcplab.cli import common
 from mptcplab.errors import MptcplabError
 from mptcplab.runs import archive, experiment
-from mptcplab.runs.entries import Document, ended_well
+from mptcplab.runs.entries import Document
 from mptcplab.runs.store import DOCUMENT
 from mptcplab.show import chart, report
 from mptcplab.spec import plan
@@ -29,12 +29,9 @@ from mptcplab.uml.engine import Limits
 @common.pcap_option
 @click.option("--trace", is_flag=True, help="Keep the scheduler's decisions.")
 def run(file: Path | None, **options: Any) -> None:
-    """Run one scenario, from a FILE, from flags, or from a file with flags that override it.
-
-    mptcplab show draws it.
-    """
+    """Run one scenario, from a FILE, from flags, or from a file with flags that override it."""
     request = common.request(file, options, single=True)
-    _execute(request, options, compared=False)
+    _execute(request, options)
 
 
 @click.command()
@@ -87,12 +84,10 @@ def compare(
     if dry_run or axes:
         raise click.UsageError("--dry-run is for --sweep, and --plan is for a single setting")
     request = common.request(file, options, single=False)
-    _execute(request, options, compared=True, baseline=baseline)
+    _execute(request, options, baseline=baseline)
 
 
-def _execute(
-    request: Request, options: dict[str, Any], *, compared: bool, baseline: bool = False
-) -> None:
+def _execute(request: Request, options: dict[str, Any], *, baseline: bool = False) -> None:
     """Run everything, store it, and show it; exit status 1 if a run failed."""
     runs = request.runs()
     if options["only_plan"]:
@@ -127,14 +122,7 @@ def _execute(
             ended=ended,
             cancel=cancel,
         )
-    pictures = []
-    if compared:
-        pictures = chart.write(document, out)
-    else:
-        # pictures take longer than a short run, and show draws more of it; what is left of a
-        # comparison would seem to be of this run
-        chart.remove(out)
-    _show(document, pictures, out, as_json=options["as_json"])
+    _show(document, chart.write(document, out), out, as_json=options["as_json"])
     entries = (*document["runs"], *document["baselines"])
     if any(entry["status"] != "ok" for entry in entries):
         sys.exit(MptcplabError.exit_status)
@@ -151,9 +139,5 @@ def _show(document: Document, pictures: list[Path], out: Path, *, as_json: bool)
         if picture.suffix == ".png":
             click.echo(f"picture:  {picture}")
     click.echo(f"document: {out / DOCUMENT}")
-    place = out
     if len(document["runs"]) == 1 and document["runs"][0]["directory"]:
-        place = out / document["runs"][0]["directory"]
-        click.echo(f"run:      {place}")
-    if not pictures and ended_well(document["runs"]):
-        click.echo(f"draw it:  mptcplab show {place}")
+        click.echo(f"run:      {out / document['runs'][0]['directory']}")

@@ -75,15 +75,10 @@ def drawing() -> Iterator[dict[str, Any]]:
 
 def write(document: Document, out_dir: Path) -> list[Path]:
     """Draw a comparison, its overview and its goodput; nothing is left of an earlier one."""
-    remove(out_dir)
-    return [*write_overview(document, out_dir), *write_chart(document, out_dir)]
-
-
-def remove(out_dir: Path) -> None:
-    """Remove the pictures of a comparison, if there are any."""
     for name in ("overview", "goodput"):
         for file in _files(out_dir / name):
             file.unlink(missing_ok=True)
+    return [*write_overview(document, out_dir), *write_chart(document, out_dir)]
 
 
 def write_chart(document: Document, out_dir: Path) -> list[Path]:

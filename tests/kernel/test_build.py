@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ from mptcplab.uml.kernel import KernelBuild
 pytestmark = pytest.mark.kernel
 
 SCHEDULER = "sched/roundrobin.c"
+ORIGINAL = kernel.KERNEL_DIR
 
 
 @pytest.fixture
@@ -29,8 +31,12 @@ def kernel_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
     before = set((doctor.cache_dir() / "kernel").glob("*/linux"))
     monkeypatch.setattr(kernel, "KERNEL_DIR", directory)
     yield directory
+    unchanged = kernel_tree.digest((ORIGINAL / "mptcp" / SCHEDULER).read_bytes())
     for image in set((doctor.cache_dir() / "kernel").glob("*/linux")) - before:
-        shutil.rmtree(image.parent)
+        note = json.loads((image.parent / "build.json").read_text())
+        # other tests, and other people, may have built theirs meanwhile
+        if note["own_files"].get(SCHEDULER, unchanged) != unchanged:
+            shutil.rmtree(image.parent)
 
 
 def change(directory: Path, mark: int) -> None:
@@ -49,7 +55,7 @@ def build_in_a_process(directory: Path) -> subprocess.Popen[str]:
 
 
 def log_of_the_last_build() -> str:
-    logs = (doctor.cache_dir() / "kernel").glob("trees/*/*/build.log")
+    logs = (doctor.cache_dir() / "kernel").glob("trees/*/lab/build.log")
     return max(logs, key=lambda log: log.stat().st_mtime).read_text()
 
 

@@ -184,12 +184,13 @@ def test_a_result_that_is_not_whole_is_none(tmp_path: Path) -> None:
 
 def test_why_runs_failed_is_kept_until_they_succeed(tmp_path: Path) -> None:
     runs = store.Store(tmp_path)
-    assert runs.failed() == {}
+    assert runs.failed() == []
     runs.keep_failed("0123", {"reason": "no power"})
-    assert store.Store(tmp_path).failed() == {"0123": {"reason": "no power"}}
+    assert store.Store(tmp_path).failed() == ["0123"]
+    assert runs.failure("0123") == {"reason": "no power"}
     runs.forget_failed("0123")
     runs.forget_failed("0123")
-    assert runs.failed() == {}
+    assert runs.failed() == []
 
 
 def test_a_swept_run_shows_its_series_and_says_how_to_have_records(tmp_path: Path) -> None:

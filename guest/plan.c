@@ -502,10 +502,13 @@ static bool is_workload(const char *text)
 
 bool plan_run(char *text)
 {
+	/* three for each path and two for each link; in so little memory Linux allows 500 */
+	char room[] = "user.max_net_namespaces=1000";
 	struct command *last = NULL;
 	int line;
 
 	enter_namespace(NULL);	/* remember it before anything leaves it */
+	set_sysctl(room, 0);
 	rest.text = text;
 	while ((text = plan_next(&line))) {
 		char ns[32], file[64], more;

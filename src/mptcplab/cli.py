@@ -37,7 +37,7 @@ from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.figures import series
 from mptcplab.published import papers, reproduce, results
 from mptcplab.runs import archive, entries, experiment, index, program, store, sweep, work
-from mptcplab.runs.collection import collect
+from mptcplab.runs.collection import collect, run_directories
 from mptcplab.runs.entries import Document, Entry
 from mptcplab.runs.store import DOCUMENT, Store
 from mptcplab.runs.sweep import How
@@ -638,15 +638,13 @@ def advise_command(
 def show(places: tuple[Path, ...], formats: tuple[str, ...], data: bool, out: Path | None) -> None:
     """Draw a run: goodput, round-trip times, windows, queues and buffers over time.
 
-    RUN is the directory of a run, OUT/runs/KEY, or that of a comparison, OUT, for a picture of
-    each of its runs that ended well.  [mptcplab-out]
+    RUN is the directory of a run, OUT/runs/KEY, or several runs, as for a report: an output
+    directory OUT, or a document, for a picture of each that ended well.  [mptcplab-out]
     """
-    directories = [
-        directory for place in places or (DEFAULT_OUT,) for directory in store.find_runs(place)
-    ]
+    directories = run_directories(places or (DEFAULT_OUT,))
     if out is not None:
         store.make_directory(out)
-    for directory in dict.fromkeys(directories):
+    for directory in directories:
         item, drawn = store.read_scenario(directory), store.read_series(directory)
         file = directory / "run" if out is None else out / directory.resolve().name
         written = run_chart.write(item, drawn, file, tuple(formats) or ("png",))

@@ -25,7 +25,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.errors import MptcplabError
 from mptcplab.figures import records, series
 from mptcplab.figures.records import Records, Samples
 from mptcplab.figures.series import Panel, RunSeries
@@ -293,30 +293,6 @@ def read_series(directory: Path) -> RunSeries:
         if str(directory) in text:
             raise
         raise MptcplabError(f"mptcplab: {directory}: {text}") from error
-
-
-def find_runs(place: Path) -> list[Path]:
-    """The directories of runs that `place` stands for: itself, or all runs of a comparison.
-
-    Of a comparison these are its runs that ended well, in the order of its document, without the
-    baselines. Raises InputError if it is neither, and MptcplabError if there are none.
-    """
-    if (place / SCENARIO).exists():
-        return [place]
-    if not (place / DOCUMENT).exists():
-        what = "there is no such directory"
-        if place.exists():
-            what = f"no run: it has neither {SCENARIO}, as a run has, nor {DOCUMENT}"
-        accepted = "accepted is the directory of a run, OUT/runs/KEY, or of a comparison, OUT"
-        raise InputError([Problem(str(place), "", "", f"{what}; {accepted}")])
-    try:
-        runs = read_json(place / DOCUMENT)["runs"]
-        found = [place / run["directory"] for run in runs if run["status"] == "ok"]
-    except (KeyError, TypeError):
-        raise MptcplabError(f"mptcplab: {place / DOCUMENT}: not that of a comparison") from None
-    if not found:
-        raise MptcplabError(f"mptcplab: {place / DOCUMENT}: none of its runs ended well")
-    return found
 
 
 def read_run(directory: Path) -> StoredRun:

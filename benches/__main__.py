@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from benches import growth, others, page
 from benches.figures import Machine, Measured
 from benches.lab import Lab
-from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.errors import InputError, Problem, status_of
 from mptcplab.runs import experiment
 from mptcplab.spec.mistakes import first_of
 from mptcplab.tools import bench
@@ -49,22 +49,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--data", type=Path, metavar="FILE", help="do not measure, show what this file has"
     )
     options = parser.parse_args(arguments)
-    try:
-        measured = (
-            read(options.data) if options.data else measure(options.rounds, quick=options.quick)
-        )
-        if options.docs:
-            for file in page.write(measured, options.docs):
-                print(f"written: {file}")
-        else:
-            for name, text in page.tables(measured).items():
-                print(f"\n{name.removeprefix('make bench: ')}\n\n{text}", end="")
-    except MptcplabError as error:
-        print(error, file=sys.stderr)
-        return error.exit_status
-    except KeyboardInterrupt:
-        print("mptcplab: cancelled", file=sys.stderr)
-        return 130
+    return status_of(lambda: _measure_and_show(options))
+
+
+def _measure_and_show(options: argparse.Namespace) -> int:
+    measured = read(options.data) if options.data else measure(options.rounds, quick=options.quick)
+    if options.docs:
+        for file in page.write(measured, options.docs):
+            print(f"written: {file}")
+    else:
+        for name, text in page.tables(measured).items():
+            print(f"\n{name.removeprefix('make bench: ')}\n\n{text}", end="")
     return 0
 
 

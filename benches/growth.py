@@ -156,7 +156,7 @@ _ALL = (
         "connections",
         "connections that share 100 Mbit/s for 5 s",
         "connections",
-        (1, 2, 4, 8, 16, 32, 64),
+        (1, 2, 4, 8, 16, 32, 64, 100),
         _connections,
         "connections",
         lambda count: count,

@@ -10,11 +10,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import shutil
+import subprocess
+import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from mptcplab.runs import index, store
 
@@ -61,20 +62,30 @@ def make(run: Path, out: Path, count: int) -> None:
 def measure(out: Path, count: int) -> None:
     name = store.read_json(next((out / "runs").iterdir()) / store.SCENARIO)["paths"][0]["name"]
     every = f'SELECT scheduler, "{name}.rate_bps", median(goodput_bps) FROM runs GROUP BY ALL'
-    timed(f"the table made anew, of {count} directories", lambda: index.read(out))
-    timed("the table, with nothing new", lambda: index.read(out))
-    timed("a listing by scheduler", lambda: index.overview(index.read(out)))
-    timed("a median by scheduler and rate", lambda: index.query(out, every))
+    read = (
+        f"import mptcplab, polars; mptcplab.read_runs({str(out)!r})"
+        ".group_by('scheduler').agg(polars.median('goodput_bps'))"
+    )
+    results = ("-m", "mptcplab", "results")
+    timed(f"list, the table made anew of {count} runs", *results, "list", "--out", out)
+    timed("list", *results, "list", "--out", out)
+    timed("query: a median by scheduler and rate", *results, "query", "--out", out, every)
+    timed("read_runs() in Python, medians by scheduler", "-c", read)
     size = (out / index.TABLE).stat().st_size
     print(f"{'the size of the table':<50} {size / 1e6:8.1f} MB")
 
 
-def timed(what: str, do: Callable[[], Any]) -> None:
-    """Wall-clock and CPU time, as a line; the former hangs on what else the machine does."""
-    started, used = time.monotonic(), time.process_time()
-    do()
-    wall_s, cpu_s = time.monotonic() - started, time.process_time() - used
-    print(f"{what:<50} {wall_s:8.2f} s, CPU {cpu_s:.2f} s", flush=True)
+def timed(what: str, *arguments: object) -> None:
+    """A line with the wall-clock time of a Python process, which hangs on what else the machine
+    does, its CPU time and its memory, or that of the largest one so far.
+    """
+    started, used = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, *map(str, arguments)]
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    wall_s, now = time.monotonic() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
+    memory = f"at most {now.ru_maxrss >> 10} MiB"
+    print(f"{what:<50} {wall_s:8.2f} s, CPU {cpu_s:.2f} s, {memory}", flush=True)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@
 
 #include "guest.h"
 
-#define STREAMS_MAX	256	/* 128 paths, 2 directions */
+#define STREAMS_MAX	(2 * PATHS_MAX)	/* in 2 directions */
 #define PORT		9	/* discard, RFC 863 */
 #define FRAME_BYTES	1514
 #define HEADER_BYTES	42	/* Ethernet, IP, UDP */

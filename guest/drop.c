@@ -11,7 +11,7 @@
 
 #include "guest.h"
 
-#define DROPS_MAX	512	/* 128 paths, 2 directions, 2 kinds */
+#define DROPS_MAX	(4 * PATHS_MAX)	/* in 2 directions, of 2 kinds */
 
 static struct {
 	int fds[DROPS_MAX];

@@ -22,7 +22,7 @@
 
 #include "guest.h"
 
-#define TOOLS_MAX	256
+#define TOOLS_MAX	(4 * PATHS_MAX)
 
 struct event {
 	uint64_t at_ns;		/* after START */

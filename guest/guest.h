@@ -13,6 +13,11 @@
 #include <sys/types.h>
 
 #define NS_PER_SEC	1000000000ull
+/* that a process may have open: Linux's limits, of which the first one is for programs */
+#define FILES		1024
+#define FILES_MAX	4096
+/* of all connections together */
+#define PATHS_MAX	250
 /* the working directory of the kernel's process on the host */
 #define RUN_DIR		"/run/lab"
 

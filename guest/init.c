@@ -23,6 +23,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/reboot.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -575,6 +576,7 @@ static void run_traffic(void)
 
 int main(void)
 {
+	struct rlimit files = { FILES_MAX, FILES_MAX };
 	char json[512], status[96] = "";
 
 	if (getpid() != 1) {
@@ -593,6 +595,8 @@ int main(void)
 	/* for all processes: a sleep ends when it should, not up to 50 us later */
 	prctl(PR_SET_TIMERSLACK, 1);
 	signal(SIGPIPE, SIG_IGN);
+	/* each connection has up to four streams of records, from the kernel to a file */
+	setrlimit(RLIMIT_NOFILE, &files);
 	if (pipe2(complaints, O_CLOEXEC))
 		give_up("pipe: %s", strerror(errno));
 

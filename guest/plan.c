@@ -35,6 +35,7 @@
 #include "guest.h"
 
 #define WORDS_MAX	32
+#define PIPE_BYTES	65536
 #define BATCH_BYTES	32768	/* fits into a pipe */
 #define BATCH_LINES	512
 #define SAID_BYTES	8192	/* a usage message is some 2 KB */
@@ -401,6 +402,43 @@ void command_failed(const struct command *command, int line, const char *said)
 		command->ns, said);
 }
 
+/* hostfs forgets a file as soon as nobody has it open: each process of a tool
+ * would read it, and its libraries, from the host again, page by page. So those
+ * of the first one of each tool stay open. It has its text; when the pipe has
+ * room for a comment as long as the pipe, that was read, and the tool is loaded.
+ * To wait for a while instead would change random numbers.
+ */
+static void keep_files(const struct command *command)
+{
+	static char known[2][sizeof(command->tool)];
+	char path[32], line[512], last[512] = "";
+	static char comment[PIPE_BYTES];
+	size_t i;
+	FILE *maps;
+
+	for (i = 0; i < sizeof(known) / sizeof(*known) && *known[i]; i++)
+		if (!strcmp(known[i], command->tool))
+			return;
+	memcpy(known[i], command->tool, sizeof(command->tool));
+	memset(comment, '#', sizeof(comment));
+	comment[sizeof(comment) - 1] = '\n';
+	if (write(command->text_fd, comment, sizeof(comment)) != sizeof(comment))
+		return;		/* it failed, as is told below */
+	snprintf(path, sizeof(path), "/proc/%d/maps", command->pid);
+	maps = fopen(path, "re");
+	while (maps && fgets(line, sizeof(line), maps)) {
+		char *file = strchr(line, '/');
+
+		if (!file)
+			continue;
+		file[strcspn(file, "\n")] = '\0';
+		if (strcmp(file, last) && open(file, O_RDONLY | O_CLOEXEC) >= 0)
+			memcpy(last, file, sizeof(last) - (file - line));
+	}
+	if (maps)
+		fclose(maps);
+}
+
 static void run_tool(struct command *command)
 {
 	const char *said;
@@ -409,6 +447,7 @@ static void run_tool(struct command *command)
 	/* it fits into the pipe; a tool that is gone says so below */
 	if (write(command->text_fd, command->text, command->len) < 0 && errno != EPIPE)
 		give_up("plan line %d: %s: %s", command->lines[0], command->tool, strerror(errno));
+	keep_files(command);
 	failed = command_end(command, &said);
 	if (failed)
 		command_failed(command, command->lines[failed > command->count ? 0 : failed - 1],
@@ -463,10 +502,13 @@ static bool is_workload(const char *text)
 
 bool plan_run(char *text)
 {
+	/* three for each path and two for each link; in so little memory Linux allows 500 */
+	char room[] = "user.max_net_namespaces=1000";
 	struct command *last = NULL;
 	int line;
 
 	enter_namespace(NULL);	/* remember it before anything leaves it */
+	set_sysctl(room, 0);
 	rest.text = text;
 	while ((text = plan_next(&line))) {
 		char ns[32], file[64], more;

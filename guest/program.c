@@ -383,6 +383,7 @@ static void set_environment(const struct program *program)
 static void __attribute__((noreturn)) become(struct program *program)
 {
 	struct rlimit file_size = { FILE_BYTES_MAX, FILE_BYTES_MAX }, core = { 0, 0 };
+	struct rlimit files = { FILES, FILES_MAX };
 	sigset_t none;
 
 	sigemptyset(&none);
@@ -400,6 +401,7 @@ static void __attribute__((noreturn)) become(struct program *program)
 	open_streams(program);
 	setrlimit(RLIMIT_FSIZE, &file_size);
 	setrlimit(RLIMIT_CORE, &core);
+	setrlimit(RLIMIT_NOFILE, &files);
 	set_environment(program);
 	execvp(program->words[0], program->words);
 	give_up("%s: %s", program->words[0], strerror(errno));

@@ -68,15 +68,10 @@ static void decisions_record(void *data, const struct mps_conn *conn,
 static int decisions_open(struct inode *inode, struct file *file)
 {
 	struct decisions *decisions = kzalloc(sizeof(*decisions), GFP_KERNEL);
-	int err;
 
 	if (!decisions)
 		return -ENOMEM;
-	err = stream_init(&decisions->stream, sizeof(struct probe_decision));
-	if (err) {
-		kfree(decisions);
-		return err;
-	}
+	stream_init(&decisions->stream, sizeof(struct probe_decision));
 	decisions->net = get_net(pde_data(inode));
 	mutex_init(&decisions->lock);
 	spin_lock_init(&decisions->write_lock);

@@ -461,16 +461,11 @@ static int probe_thread(void *arg)
 static int probe_open(struct inode *inode, struct file *file)
 {
 	struct probe *probe;
-	int err;
 
 	probe = kzalloc(sizeof(*probe), GFP_KERNEL);
 	if (!probe)
 		return -ENOMEM;
-	err = stream_init(&probe->stream, sizeof(struct probe_connection));
-	if (err) {
-		kfree(probe);
-		return err;
-	}
+	stream_init(&probe->stream, sizeof(struct probe_connection));
 	probe->net = get_net(pde_data(inode));
 	mutex_init(&probe->lock);
 	xa_init(&probe->ids);

@@ -4,21 +4,24 @@
 #define _MPTCP_LAB_STREAM_H
 
 #include <linux/fs.h>
-#include <linux/kfifo.h>
+#include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/poll.h>
+#include <linux/spinlock.h>
 #include <linux/wait.h>
 
 struct record_stream {
-	struct kfifo		fifo;
-	struct mutex		lock;		/* of the reading end */
+	struct list_head	chunks;		/* read from the first, written to the last */
+	spinlock_t		lock;		/* of chunks and bytes */
+	struct mutex		reading;	/* one reader at a time */
 	wait_queue_head_t	wait;
 	size_t			record_bytes;
+	size_t			bytes;		/* to be read */
 	bool			overflow;	/* the reader was too slow: records are missing */
 	bool			ended;
 };
 
-int stream_init(struct record_stream *stream, size_t record_bytes);
+void stream_init(struct record_stream *stream, size_t record_bytes);
 void stream_free(struct record_stream *stream);
 
 /* Whole records; the caller sees to it that there is one writer at a time. */

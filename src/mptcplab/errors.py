@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import signal
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 
@@ -65,6 +67,18 @@ class RunError(MptcplabError):
         self.console_tail = console_tail
         tail = "".join(f"\n  | {line}" for line in console_tail.splitlines())
         super().__init__(f"mptcplab: the run failed: {reason}{tail}")
+
+
+def status_of(do: Callable[[], int], *, interrupted: str = "interrupted") -> int:
+    """The exit status of a program that does this; errors are told, without a traceback."""
+    try:
+        return do()
+    except MptcplabError as error:
+        print(error, file=sys.stderr)
+        return error.exit_status
+    except KeyboardInterrupt:
+        print(f"mptcplab: {interrupted}", file=sys.stderr)
+        return 128 + signal.SIGINT
 
 
 def _describe(problems: Sequence[Problem]) -> str:

@@ -18,17 +18,17 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import InputError, MachineError, MptcplabError
-from mptcplab.runs import cluster, store, sweep, work
+from mptcplab.runs import cluster, store, work
 from mptcplab.runs.cluster import OnCluster
 from mptcplab.runs.store import COST, Store
 from mptcplab.runs.work import Done, Task
-from mptcplab.spec import scheduler
 from mptcplab.uml import kernel
 from mptcplab.uml.engine import RunCancelledError
 from mptcplab.uml.guest import Guest
 from mptcplab.uml.kernel import KernelBuild
 from tests.cli.test_cli import mptcplab
 from tests.engine.test_own_scheduler import SCHEDULER
+from tests.sweeps import WholeSweep, assert_same_sweep, disturbed, interrupted, made_ns, program
 from tests.vocabulary import request_of
 
 dask = pytest.importorskip("dask")
@@ -209,39 +209,31 @@ def test_what_a_worker_that_is_killed_was_at_is_done_again_and_nothing_differs(
     assert_same(there, here)
 
 
-def test_a_sweep_is_the_same_on_a_cluster_that_loses_a_worker(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+def test_a_sweep_that_is_interrupted_and_loses_a_worker_is_the_same_on_a_cluster(
+    whole_sweep: WholeSweep, tmp_path: Path
 ) -> None:
-    paths = [{"name": "a", "rate": "10mbit", "delay": "{delay}ms"}]
-    paths += [{"name": "b", "rate": "5mbit", "delay": "20ms"}]
-    load = {"kind": "bulk", "duration": "300ms"}
-    table = {
-        "scenario": {"path": paths, "scheduler": "{scheduler}", "workload": load},
-        "grid": {"scheduler": ["default", "roundrobin"], "delay": [5, 10, 20]},
-        "repeat": 2,
-    }
-    given = sweep.from_table(table, "the sweep", tmp_path)
-    planned = sweep.plan(given, scheduler.known(), lab_kernel, lab_guest)
-    there, here = Store(tmp_path / "there"), Store(tmp_path / "here")
-    with workers(tmp_path / "cache") as started, connected(started) as on:
-        killed = 0
+    out, total = tmp_path / "out", whole_sweep.total
+    with workers(tmp_path / "cache") as started:
+        pids = [started.workers[number].pid for number in (0, 1)]
+        command = program(
+            *("sweep", whole_sweep.file, "--out", out, "--cluster", started.scheduler_address)
+        )
 
-        def kill(standing: sweep.Standing) -> None:
-            nonlocal killed
-            busy = [each.pid for each in started.workers.values() if kernels_of(each.pid)]
-            # in the middle of a run, and of the sweep
-            if standing.ended < standing.total and not killed and busy:
-                os.kill(killed := busy[-1], signal.SIGKILL)
+        def kill_worker(_client: object) -> None:
+            running = wait_for(lambda: kernels_of(pids[0]))
+            os.kill(pids[0], signal.SIGKILL)
+            wait_for(lambda: not any(Path(f"/proc/{each}").exists() for each in running))
 
-        outcome = sweep.run(planned, there, sweep.How(), show=kill, workers=on)
-    assert killed
-    assert (outcome.total, outcome.made, outcome.reasons) == (12, 12, {})
-    sweep.run(planned, here, sweep.How())
-    assert sorted(there.keys()) == sorted(here.keys()) == sorted(planned.runs)
-    for key in planned.runs:
-        one, other = contents(there.directory(key)), contents(here.directory(key))
-        assert one.keys() == other.keys()
-        assert [name for name in one if one[name] != other[name]] == []
+        assert interrupted(command, out, total // 3, signal.SIGINT) == 128 + signal.SIGINT
+        wait_for(lambda: not any(kernels_of(pid) for pid in pids))
+        after_first = made_ns(out)
+        assert len(after_first) < total
+        assert disturbed(command, out, 2 * total // 3, kill_worker) == 0
+        # the other one is as it was, and one has taken the place of the first
+        assert [pids[number] == started.workers[number].pid for number in (0, 1)] == [False, True]
+    assert list(out.glob("runs/.*")) == []
+    assert after_first.items() <= made_ns(out).items()
+    assert_same_sweep(out, whole_sweep.out, total)
 
 
 def test_modules_and_traces_travel_and_keep_their_names(

@@ -18,6 +18,8 @@ from tests.vocabulary import Run, RunScenario
 
 # A full packet of plain TCP with timestamps: 1448 bytes of data in 1514 bytes of Ethernet.
 PAYLOAD = 1448 / 1514
+# What a connection begins with: who it is.
+GREETING = 8
 LINK = "shared:10mbit,10ms,queue=100,queue_discipline=droptail"
 RENO = {"transport": "tcp", "cc": "reno"}
 
@@ -194,6 +196,37 @@ def test_ten_more_connections_are_a_count(run_scenario: RunScenario) -> None:
     assert all(c["goodput_bps"] > 0 for c in run.figures.connections)
     assert connection(run, "mptcp")["metrics"]["subflows"] == 2
     assert link(run)["utilisation"] >= 0.95
+
+
+def test_a_hundred_connections_bring_every_byte(run_scenario: RunScenario) -> None:
+    each_bytes, count = 50_000, 100
+    run = run_scenario(
+        *("a:link=shared,delay=5ms", "b:link=shared,delay=5ms", "c:link=shared,delay=5ms"),
+        link=("shared:100mbit,5ms,queue=5000",),
+        connection=("m:paths=a/b,count=20", "t:paths=c,transport=tcp,count=80"),
+        size="50KB",
+    )
+    guest = run.outcome.guest
+    assert guest["bytes_received"] == guest["bytes_written"] == count * each_bytes
+    assert len(run.figures.connections) == count
+    samples = engine.read_samples(run.scenario, run.outcome.directory)
+    hosts = [f"server{number}" if number > 1 else "server" for number in range(1, count + 1)]
+    # of plain TCP the end of the stream is counted, too
+    for host, end in zip(hosts, [0] * 20 + [1] * 80, strict=True):
+        delivered = samples[host].connection["delivered_bytes"].max()
+        assert delivered == GREETING + each_bytes + end, host
+    messages = records.read_messages(run.outcome.directory / engine.MESSAGES)
+    assert sorted(messages["connection"]) == list(range(1, count + 1))
+    assert (messages["bytes"] == each_bytes).all()
+    assert (messages["complete_ns"] > 0).all()
+    # The queue holds them all: nothing is lost, and the link is busy from the first packet to the
+    # last. Full packets of plain TCP would take 418 ms for the 5 MB; the headers of Multipath TCP,
+    # and the last packet of each connection, add less than 5 %. A way takes 10 ms, and no
+    # connection waits for its window: they send 1000 packets at once, which take 121 ms.
+    took_s = (int(messages["complete_ns"].max()) - run.start_ns) / 1e9
+    least_s = count * each_bytes * 8 / PAYLOAD / 100e6
+    assert least_s <= took_s <= 1.05 * least_s + 0.04
+    assert link(run)["queue_dropped_packets"] == 0
 
 
 def test_each_connection_has_its_own_scheduler_and_congestion_control(

@@ -135,7 +135,7 @@ def test_the_series_go_as_far_as_the_lab() -> None:
     scenarios = {each.name: each.flags(max(each.values)) for each in growth.growths()}
     assert len(scenario_of(scenarios["paths"]).paths) == most["paths"] == 8
     assert scenario_of(scenarios["rate"]).paths[0].up.rate_bps == 4_000_000_000
-    assert len(scenario_of(scenarios["connections"]).pairs()) == most["connections"] == 64
+    assert len(scenario_of(scenarios["connections"]).pairs()) == most["connections"] == 100
 
 
 def test_tcp_has_the_paths_of_the_bench() -> None:

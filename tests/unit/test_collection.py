@@ -11,7 +11,7 @@ import pytest
 
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.runs import entries, store
-from mptcplab.runs.collection import Axis, collect
+from mptcplab.runs.collection import Axis, collect, run_directories
 from mptcplab.show.report_page import repeat_commands
 from mptcplab.spec.scenario import load_file
 from tests.unit import stored
@@ -125,11 +125,32 @@ def test_the_command_that_repeats_a_group_gives_the_same_runs(tmp_path: Path) ->
     assert load_file(file).base == group.scenario
 
 
+def test_a_run_stands_for_itself_and_several_for_those_that_ended_well(tmp_path: Path) -> None:
+    document = comparison(tmp_path)
+    content = json.loads(document.read_text())
+    assert content["runs"][1]["status"] == "ok"
+    content["runs"][1] |= {"status": "failed", "reason": "no power"}
+    document.write_text(json.dumps(content))
+    directories = {
+        kind: [tmp_path / run["directory"] for run in content[kind]]
+        for kind in ("runs", "baselines")
+    }
+    del directories["runs"][1]
+    assert run_directories([tmp_path]) == run_directories([document]) == directories["runs"]
+    alone = directories["baselines"][:1]
+    assert run_directories([tmp_path, *alone, tmp_path]) == directories["runs"] + alone
+    content["baselines"], content["runs"] = [], content["runs"][1:2]
+    document.write_text(json.dumps(content))
+    with pytest.raises(MptcplabError, match=r": no run is there that ended well"):
+        run_directories([tmp_path])
+
+
 def test_where_there_is_no_run_it_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no runs there; accepted is the directory of a run"):
-        collect([tmp_path])
-    with pytest.raises(InputError, match="there is no such file or directory"):
-        collect([tmp_path / "x"])
+    for find in (collect, run_directories):
+        with pytest.raises(InputError, match="no runs there; accepted is the directory of a run"):
+            find([tmp_path])
+        with pytest.raises(InputError, match="there is no such file or directory"):
+            find([tmp_path / "x"])
 
 
 def test_what_is_damaged_is_named(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pandas
@@ -74,6 +75,32 @@ def test_what_is_in_the_table_is_not_read_again(tmp_path: Path) -> None:
         index.read(tmp_path)
 
 
+def test_no_file_of_a_run_is_opened_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    read = store.read_json
+
+    def counted(file: Path | str) -> Any:
+        opened.append(str(Path(file).relative_to(tmp_path)))
+        return read(file)
+
+    monkeypatch.setattr(store, "read_json", counted)
+    of_a_run = {"result.json", "scenario.json", "build.json"}
+    before: set[str] = set()
+    for seeds in (2, 1):
+        new = set(kept(tmp_path, seeds, first=len(before) + 1)) - before
+        before |= new
+        fail(tmp_path, f"0{seeds}", stored.scenario(seed=100 + seeds))
+        opened.clear()
+        index.read(tmp_path)
+        expected = [f"runs/{key}/{name}" for key in new for name in of_a_run]
+        assert sorted(opened) == sorted([*expected, f"failed/0{seeds}.json"])
+        opened.clear()
+        table = index.read(tmp_path)
+        index.overview(table)
+        index.query(tmp_path, "SELECT scheduler, median(goodput_bps) FROM runs GROUP BY 1")
+        assert opened == []
+
+
 def test_a_run_that_is_removed_is_no_row(tmp_path: Path) -> None:
     first, second = kept(tmp_path)
     index.read(tmp_path)
@@ -99,6 +126,13 @@ def test_a_failed_run_has_its_reason_until_it_succeeds(tmp_path: Path) -> None:
     (tmp_path / "runs" / key).rename(tmp_path / "runs" / "0123")
     store.Store(tmp_path).forget_failed("0123")
     assert index.read(tmp_path).select("key", "status").rows() == [("0123", "ok")]
+
+
+def test_a_run_that_failed_when_it_was_made_again_is_the_former_one(tmp_path: Path) -> None:
+    (key,) = kept(tmp_path, 1)
+    fail(tmp_path, key, stored.scenario(seed=1))
+    for _ in range(2):
+        assert index.read(tmp_path).select("key", "status").rows() == [(key, "ok")]
 
 
 def test_what_sweeps_varied_stands_beside(tmp_path: Path) -> None:

@@ -29,41 +29,11 @@ def stored(directory: Path) -> Path:
     return directory
 
 
-def comparison(out: Path, *statuses: str) -> None:
-    runs = [{"directory": f"runs/{n}", "status": status} for n, status in enumerate(statuses)]
-    store.write_json(out / "comparison.json", {"runs": runs})
-
-
 def test_a_run_is_read_as_it_was_stored(tmp_path: Path) -> None:
     run = store.read_run(stored(tmp_path / "run"))
     assert run.scenario == synthetic.scenario()
     assert len(run.client.connection) == len(run.server.connection) == 1001
     assert run.traces == {}
-
-
-def test_a_run_stands_for_itself_and_a_comparison_for_its_runs(tmp_path: Path) -> None:
-    run = stored(tmp_path / "runs" / "0")
-    assert store.find_runs(run) == [run]
-    comparison(tmp_path, "ok", "failed", "ok")
-    assert store.find_runs(tmp_path) == [run, tmp_path / "runs" / "2"]
-
-
-@pytest.mark.parametrize(
-    ("document", "message"),
-    [
-        (None, "neither scenario.json, as a run has, nor comparison.json; accepted is"),
-        ("{", "comparison.json: not JSON"),
-        ("[]", "comparison.json: not that of a comparison"),
-        ('{"runs": [{"status": "failed"}]}', "none of its runs ended well"),
-    ],
-)
-def test_what_is_no_run_is_told(tmp_path: Path, document: str | None, message: str) -> None:
-    if document is not None:
-        (tmp_path / "comparison.json").write_text(document)
-    with pytest.raises(MptcplabError, match=message):
-        store.find_runs(tmp_path)
-    with pytest.raises(MptcplabError, match="there is no such directory"):
-        store.find_runs(tmp_path / "none")
 
 
 def test_files_that_are_missing_or_cut_off_are_named(tmp_path: Path) -> None:
@@ -184,12 +154,13 @@ def test_a_result_that_is_not_whole_is_none(tmp_path: Path) -> None:
 
 def test_why_runs_failed_is_kept_until_they_succeed(tmp_path: Path) -> None:
     runs = store.Store(tmp_path)
-    assert runs.failed() == {}
+    assert runs.failed() == []
     runs.keep_failed("0123", {"reason": "no power"})
-    assert store.Store(tmp_path).failed() == {"0123": {"reason": "no power"}}
+    assert store.Store(tmp_path).failed() == ["0123"]
+    assert runs.failure("0123") == {"reason": "no power"}
     runs.forget_failed("0123")
     runs.forget_failed("0123")
-    assert runs.failed() == {}
+    assert runs.failed() == []
 
 
 def test_a_swept_run_shows_its_series_and_says_how_to_have_records(tmp_path: Path) -> None:

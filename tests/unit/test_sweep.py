@@ -182,7 +182,7 @@ def test_runs_that_fail_are_kept_with_their_reason(tmp_path: Path) -> None:
     # until that is asked for
     outcome = run(plan(tmp_path), tmp_path / "out", fake, retry_failed=True)
     assert (outcome.made, outcome.reasons) == (6, {})
-    assert Store(tmp_path / "out").failed() == {}
+    assert Store(tmp_path / "out").failed() == []
     assert index.read(tmp_path / "out")["status"].to_list() == ["ok"] * 12
 
 
@@ -200,7 +200,7 @@ def test_a_full_disk_stops_a_sweep_and_is_no_failure_of_runs(tmp_path: Path) -> 
         MptcplabError, match=r"no space left on the disk of .*the same command goes"
     ):
         run(plan(tmp_path), tmp_path / "out", fake)
-    assert Store(tmp_path / "out").failed() == {}
+    assert Store(tmp_path / "out").failed() == []
     outcome = run(plan(tmp_path), tmp_path / "out", Fake())
     assert (outcome.made > 0, outcome.reasons) == (True, {})
 

@@ -11,7 +11,7 @@ import click
 from mptcplab.cli import common
 from mptcplab.figures import series
 from mptcplab.runs import store
-from mptcplab.runs.collection import collect
+from mptcplab.runs.collection import collect, run_directories
 from mptcplab.show import (
     explain,
     palette,
@@ -45,17 +45,13 @@ from mptcplab.show import (
 def show(places: tuple[Path, ...], formats: tuple[str, ...], data: bool, out: Path | None) -> None:
     """Draw a run: goodput, round-trip times, windows, queues and buffers over time.
 
-    RUN is the directory of a run, OUT/runs/KEY, or that of a comparison, OUT, for a picture of
-    each of its runs that ended well.  [mptcplab-out]
+    RUN is the directory of a run, OUT/runs/KEY, or several runs, as for a report: an output
+    directory OUT, or a document, for a picture of each that ended well.  [mptcplab-out]
     """
-    directories = [
-        directory
-        for place in places or (common.DEFAULT_OUT,)
-        for directory in store.find_runs(place)
-    ]
+    directories = run_directories(places or (common.DEFAULT_OUT,))
     if out is not None:
         store.make_directory(out)
-    for directory in dict.fromkeys(directories):
+    for directory in directories:
         item, drawn = store.read_scenario(directory), store.read_series(directory)
         file = directory / "run" if out is None else out / directory.resolve().name
         written = run_chart.write(item, drawn, file, tuple(formats) or ("png",))

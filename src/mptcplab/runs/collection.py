@@ -131,6 +131,25 @@ def collect(places: Sequence[Path]) -> Collection:
     return _grouped(list(found.values()))
 
 
+def run_directories(places: Sequence[Path]) -> list[Path]:
+    """The directories of the runs at some places (see `collect`) that ended well, each once.
+
+    Of several runs at a place the baselines are left out. Raises MptcplabError if none are left.
+    """
+    found: dict[Path, None] = {}
+    for place in places:
+        ended = [
+            (run.directory, run.is_baseline)
+            for run in _runs(place)
+            if run.directory and run.entry["status"] == "ok"
+        ]
+        if not ended:
+            raise MptcplabError(f"mptcplab: {place}: no run is there that ended well")
+        own = [directory for directory, is_baseline in ended if not is_baseline]
+        found |= dict.fromkeys(own or [directory for directory, _ in ended])
+    return list(found)
+
+
 # Finding runs
 
 
@@ -157,7 +176,7 @@ def _runs(place: Path) -> Iterator[Found]:
                 f"document of a comparison, OUT/{store.DOCUMENT}, or that of a published "
                 "experiment, OUT/PAPER/FIGURE.json"
             )
-            raise InputError([Problem("report", "", str(place), f"{what}; {accepted}")])
+            raise InputError([Problem(str(place), "", "", f"{what}; {accepted}")])
         for directory in directories:
             yield _of_directory(directory)
 

@@ -8,6 +8,7 @@ already nothing is read again. What sweeps varied is in OUT/points.parquet, by t
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -68,7 +69,8 @@ class Index:
         Raises MptcplabError for a run that cannot be read, naming the file.
         """
         there = dict.fromkeys(self._store.keys(), "ok")
-        failed = self._store.failed()
+        # of a run that failed when it was made again, the former one is still there
+        failed = [key for key in self._store.failed() if key not in there]
         wanted = {**dict.fromkeys(failed, "failed"), **there}
         known: dict[str, str] = {}
         if self._table is not None:
@@ -81,7 +83,9 @@ class Index:
         new = [key for key in there if known.get(key) != "ok"]
         for start in range(0, len(new), _CHUNK):
             self._add(filter(None, map(self._of_run, new[start : start + _CHUNK])))
-        self._add(of_failed(key, failed[key]) for key in failed if known.get(key) != "failed")
+        self._add(
+            of_failed(key, self._store.failure(key)) for key in failed if known.get(key) != "failed"
+        )
 
     def add(self, row: dict[str, Any]) -> None:
         """A run has ended. From time to time the table is written."""
@@ -112,15 +116,16 @@ class Index:
         self._took_s = self._written - started
 
     def _of_run(self, key: str) -> dict[str, Any] | None:
-        directory, entry = self._store.directory(key), self._store.result(key)
-        if entry is None or not (directory / store.SCENARIO).exists():
+        # texts, since to join paths would take as long as to read the files
+        directory, entry = str(self._store.directory(key)), self._store.result(key)
+        if entry is None or not os.path.exists(f"{directory}/{store.SCENARIO}"):
             return None
         optional = [
-            store.read_json(directory / name) if (directory / name).exists() else {}
-            for name in (store.COST, store.BUILD)
+            store.read_json(file) if os.path.exists(file) else {}
+            for file in (f"{directory}/{store.COST}", f"{directory}/{store.BUILD}")
         ]
         try:
-            return row(key, entry, store.read_json(directory / store.SCENARIO), *optional)
+            return row(key, entry, store.read_json(f"{directory}/{store.SCENARIO}"), *optional)
         except (AttributeError, KeyError, TypeError) as error:
             raise MptcplabError(
                 f"mptcplab: {directory}: not a run of this version ({error}); remove it"
@@ -246,8 +251,9 @@ def _frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """Rows as a table whose columns have the same types whatever the rows hold."""
     import polars as pl
 
-    names = list(dict.fromkeys((*FIRST, *METRICS, *(name for each in rows for name in each))))
-    names += [name for name in LAST if name not in names]
+    names: dict[str, Any] = dict.fromkeys((*FIRST, *METRICS))
+    for each in (*rows, dict.fromkeys(LAST)):
+        names.update(each)
     texts = (*_TEXTS, "direction", "kernel", "guest", "mptcplab")
     schema: dict[str, Any] = {}
     for name in names:
@@ -258,8 +264,7 @@ def _frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
             schema[name] = pl.Int64
         else:
             schema[name] = pl.Float64
-    columns = {name: [each.get(name) for each in rows] for name in names}
-    return pl.DataFrame(columns, schema=schema, strict=False)
+    return pl.from_dicts(rows, schema=schema, strict=False)
 
 
 def _with_benefits(table: pl.DataFrame, points: pl.DataFrame) -> pl.DataFrame:

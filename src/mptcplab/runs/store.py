@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 
-from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.errors import MptcplabError
 from mptcplab.figures import records, series
 from mptcplab.figures.records import Records, Samples
 from mptcplab.figures.series import Panel, RunSeries
@@ -91,8 +92,8 @@ class Store:
         Also of one whose file is not whole, as after a power failure: it is to be run again.
         """
         try:
-            found = json.loads((self.directory(key) / RESULT).read_bytes())
-        except (OSError, ValueError):
+            found = read_json(f"{self._runs}/{key}/{RESULT}")
+        except MptcplabError:
             return None
         return found if isinstance(found, dict) else None
 
@@ -101,10 +102,13 @@ class Store:
         with os.scandir(self._runs) as found:
             return [entry.name for entry in found if not entry.name.startswith(".")]
 
-    def failed(self) -> dict[str, dict[str, Any]]:
-        """What is known of the runs that failed, by their keys: as given to `keep_failed`."""
-        files = sorted(self._failed.glob("[!.]*.json"))
-        return {file.stem: read_json(file) for file in files}
+    def failed(self) -> list[str]:
+        """The names of all runs that failed."""
+        return sorted(file.stem for file in self._failed.glob("[!.]*.json"))
+
+    def failure(self, key: str) -> dict[str, Any]:
+        """What is known of a run that failed: as given to `keep_failed`. Raises MptcplabError."""
+        return dict(read_json(self._failed / f"{key}.json"))
 
     def keep_failed(self, key: str, about: Mapping[str, Any]) -> None:
         """Keep why a run failed. Raises MptcplabError if that cannot be written."""
@@ -291,30 +295,6 @@ def read_series(directory: Path) -> RunSeries:
         raise MptcplabError(f"mptcplab: {directory}: {text}") from error
 
 
-def find_runs(place: Path) -> list[Path]:
-    """The directories of runs that `place` stands for: itself, or all runs of a comparison.
-
-    Of a comparison these are its runs that ended well, in the order of its document, without the
-    baselines. Raises InputError if it is neither, and MptcplabError if there are none.
-    """
-    if (place / SCENARIO).exists():
-        return [place]
-    if not (place / DOCUMENT).exists():
-        what = "there is no such directory"
-        if place.exists():
-            what = f"no run: it has neither {SCENARIO}, as a run has, nor {DOCUMENT}"
-        accepted = "accepted is the directory of a run, OUT/runs/KEY, or of a comparison, OUT"
-        raise InputError([Problem(str(place), "", "", f"{what}; {accepted}")])
-    try:
-        runs = read_json(place / DOCUMENT)["runs"]
-        found = [place / run["directory"] for run in runs if run["status"] == "ok"]
-    except (KeyError, TypeError):
-        raise MptcplabError(f"mptcplab: {place / DOCUMENT}: not that of a comparison") from None
-    if not found:
-        raise MptcplabError(f"mptcplab: {place / DOCUMENT}: none of its runs ended well")
-    return found
-
-
 def read_run(directory: Path) -> StoredRun:
     """Read a run that was stored. Raises MptcplabError, naming the file, if it cannot be."""
     require_records(directory)
@@ -351,10 +331,12 @@ def read_scenario(directory: Path) -> Scenario:
         ) from None
 
 
-def read_json(file: Path) -> Any:
+def read_json(file: Path | str) -> Any:
     """The content of a JSON file; raises MptcplabError, naming it, if it has none."""
     try:
-        return json.loads(file.read_bytes())
+        with open(file, "rb") as opened:
+            # Pydantic's parser is the fast one; a store may have hundreds of thousands of files
+            return from_json(opened.read())
     except OSError as error:
         raise MptcplabError(f"mptcplab: {file}: cannot be read: {error.strerror}") from error
     except ValueError as error:

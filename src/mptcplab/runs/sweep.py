@@ -96,7 +96,7 @@ class Plan:
             there = {
                 key for key in there & self.runs.keys() if store.keeps_records(out.directory(key))
             }
-        failed = set() if how.retry_failed else out.failed().keys() - there
+        failed = set() if how.retry_failed else set(out.failed()) - there
         wanted = [key for key in self.runs if key not in there and key not in failed]
         return wanted, [key for key in self.runs if key in failed]
 

@@ -29,9 +29,10 @@ WORKLOADS = ("bulk", "transfers", "cbr", "requests", "web", "video", "frames")
 DIRECTIONS = ("up", "down", "both")
 ACTIONS = ("down", "up", "close", "change", "handover", "backup", "regular")
 MAX_PATHS = 8  # of a connection
-#: Of all connections together; each has a pair of hosts, and path i the networks 10.0.i and 10.1.i.
-MAX_CONNECTIONS = 64
-MAX_ALL_PATHS = 128
+#: Of all connections together; each has a pair of hosts, and path i the networks 10.0.i and 10.1.i
+#: and the routing table i, of which 253 and those after it are Linux's own.
+MAX_CONNECTIONS = 128
+MAX_ALL_PATHS = 250
 MAX_LINKS = 32
 MAX_CAPTURES = 64  # whose rings of 2 MiB the guest has memory for
 #: The rate of what does not limit it: a packet of 1514 bytes takes 12 ps.

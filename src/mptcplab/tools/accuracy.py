@@ -24,7 +24,7 @@ import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 
-from mptcplab.errors import MptcplabError
+from mptcplab.errors import status_of
 from mptcplab.runs import experiment
 from mptcplab.spec import links, plan, units
 from mptcplab.spec.literal import MAX_PATHS, PACKET_BYTES
@@ -506,21 +506,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--docs", type=Path, help="a page that gets the table between its marks")
     parser.add_argument("--quick", action="store_true", help="some points of the grid alone")
     options = parser.parse_args(arguments)
+    return status_of(lambda: _measure_and_show(options.docs, quick=options.quick))
+
+
+def _measure_and_show(docs: Path | None, *, quick: bool) -> int:
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
-    try:
-        doctor.require(*doctor.RUN_CHECKS)
-        built, program = kernel.build(), guest.build()
-        with tempfile.TemporaryDirectory(prefix="mptcplab-") as directory:
-            rows = measure(settings(options.quick), built, program, Path(directory))
-        show(rows, console)
-        if options.docs:
-            marked.replace(options.docs, {_MARK: markdown(rows)})
-    except MptcplabError as error:
-        print(error, file=sys.stderr)
-        return error.exit_status
-    except KeyboardInterrupt:
-        print("mptcplab: cancelled", file=sys.stderr)
-        return 130
+    doctor.require(*doctor.RUN_CHECKS)
+    built, program = kernel.build(), guest.build()
+    with tempfile.TemporaryDirectory(prefix="mptcplab-") as directory:
+        rows = measure(settings(quick), built, program, Path(directory))
+    show(rows, console)
+    if docs:
+        marked.replace(docs, {_MARK: markdown(rows)})
     off = [row for row in rows if not row.holds]
     console.print(f"\n{len(rows)} settings, {len(off)} outside their bounds")
     return 1 if off else 0

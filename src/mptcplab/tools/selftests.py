@@ -31,7 +31,7 @@ from queue import SimpleQueue
 from rich.console import Console
 from rich.table import Table
 
-from mptcplab.errors import MachineError, MptcplabError, RunError
+from mptcplab.errors import MachineError, MptcplabError, RunError, status_of
 from mptcplab.spec.scenario import Flags, from_flags
 from mptcplab.tools.tap import Result, compare, parse
 from mptcplab.uml import doctor, engine, kernel
@@ -446,23 +446,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(
             f"--only {options.only}: in no name of a script; accepted is part of {scripts}"
         )
+    interrupted = "interrupted; what has ended need not run again"
+    return status_of(lambda: _run_and_show(options.seed, options.only), interrupted=interrupted)
+
+
+def _run_and_show(seed: int, only: str) -> int:
     width = None if sys.stdout.isatty() else 120
     console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True, width=width)
     campaign = Campaign()
-    try:
-        upstream, ours = kernel.build(variant=UPSTREAM), kernel.build(variant=OURS)
-        wanted = [job for job in jobs(upstream, ours) if options.only in str(job.script)]
-        tools = prepare()
-        check_groups(tools)
-        for number, ran in enumerate(run_all(wanted, tools, options.seed), 1):
-            campaign.add(ran)
-            print(f"{number}/{len(wanted)} {ran.job.name}: {_counts(ran.result)}", file=sys.stderr)
-    except MptcplabError as error:
-        print(error, file=sys.stderr)
-        return error.exit_status
-    except KeyboardInterrupt:
-        print("mptcplab: cancelled; what has ended need not run again", file=sys.stderr)
-        return 130
+    upstream, ours = kernel.build(variant=UPSTREAM), kernel.build(variant=OURS)
+    wanted = [job for job in jobs(upstream, ours) if only in str(job.script)]
+    tools = prepare()
+    check_groups(tools)
+    for number, ran in enumerate(run_all(wanted, tools, seed), 1):
+        campaign.add(ran)
+        print(f"{number}/{len(wanted)} {ran.job.name}: {_counts(ran.result)}", file=sys.stderr)
     show(campaign, console)
     results = _cache() / "results.txt"
     results.write_text("".join(f"{line}\n" for line in campaign.lines()))

@@ -335,9 +335,11 @@ def _follow(
     moved_ns, moved_at = -1, started
     moved_cpu_s: dict[int, float] = {}
     with _end_of(process.pid) as has_ended:
-        # short steps until the first packet leaves, to see when that is
-        while not has_ended(_POLL_S if start_s else _START_POLL_S):
+        # short steps until the first packet leaves, to see when that is, to a hundredth
+        pause_s = _START_POLL_S
+        while not has_ended(pause_s):
             now = time.monotonic()
+            pause_s = _POLL_S if start_s else min(max((now - started) / 100, pause_s), _POLL_S)
             if not start_s and console.stat().st_size and _CONNECTING in console.read_bytes():
                 start_s = now - started
             if watch.cancel.is_set():

@@ -6,7 +6,9 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -81,6 +83,15 @@ def request_of(*paths: str, **flags: Any) -> Request:
 def scenario_of(*paths: str, **flags: Any) -> Scenario:
     """The one run that these flags describe."""
     return request_of(*paths, **flags).runs()[0]
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that the threads of a process have started, as far as they are still there."""
+    found: list[int] = []
+    for thread in Path(f"/proc/{pid}/task").glob("*"):
+        with suppress(OSError):
+            found += map(int, (thread / "children").read_text().split())
+    return found
 
 
 def in_mount_namespace(script: str) -> subprocess.CompletedProcess[str]:

@@ -29,7 +29,7 @@ from mptcplab.uml.kernel import KernelBuild
 from tests.cli.test_cli import mptcplab
 from tests.engine.test_own_scheduler import SCHEDULER
 from tests.sweeps import WholeSweep, assert_same_sweep, disturbed, interrupted, made_ns, program
-from tests.vocabulary import request_of
+from tests.vocabulary import children_of, request_of
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -162,20 +162,10 @@ def assert_same(there: Sequence[Task], here: Sequence[Task]) -> None:
 def kernels_of(pid: int) -> list[int]:
     """The processes of runs below a process: each run is the leader of a session."""
     found = []
-    for child in _children(pid):
+    for child in children_of(pid):
         if os.getsid(child) == child and child != pid:
             found.append(child)
         found += kernels_of(child)
-    return found
-
-
-def _children(pid: int) -> list[int]:
-    found = []
-    for thread in Path(f"/proc/{pid}/task").glob("*"):
-        try:
-            found += [int(word) for word in (thread / "children").read_text().split()]
-        except OSError:
-            continue
     return found
 
 

@@ -18,7 +18,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -31,7 +30,7 @@ from mptcplab.uml import engine
 from mptcplab.uml.engine import Limits, RunCancelledError, Watch
 from mptcplab.uml.guest import Guest
 from mptcplab.uml.kernel import KernelBuild
-from tests.vocabulary import in_mount_namespace, scenario_of
+from tests.vocabulary import children_of, in_mount_namespace, scenario_of
 
 SCENARIO = scenario_of("a:10mbit,10ms", "b:10mbit,10ms", duration="1s")
 
@@ -133,7 +132,8 @@ def test_a_kernel_that_is_killed_as_it_starts_leaves_no_process(
             target=engine.run, args=(SCENARIO, text, lab_kernel, lab_guest, place)
         )
         run.start()
-        while not any(children(kernel := each) for each in children(run.pid)):
+        assert run.pid
+        while not any(children_of(kernel := each) for each in children_of(run.pid)):
             assert run.is_alive()
         time.sleep(number / 20_000)
         # what it has just made comes as far as it can
@@ -142,15 +142,6 @@ def test_a_kernel_that_is_killed_as_it_starts_leaves_no_process(
         # the kernel dies with it
         run.kill()
         run.join()
-
-
-def children(pid: int | None) -> list[int]:
-    """Those of all threads of a process, if it is still there."""
-    found: list[int] = []
-    with suppress(OSError):
-        for thread in Path(f"/proc/{pid}/task").iterdir():
-            found += map(int, (thread / "children").read_text().split())
-    return found
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import importlib
-import signal
 import sys
 from typing import NoReturn
 
 import click
 
 from mptcplab import __version__
-from mptcplab.errors import MptcplabError
+from mptcplab.errors import status_of
 
 #: Where each command is, as MODULE:NAME, and what its help says first.
 COMMANDS = {
@@ -123,21 +122,21 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """The program: shows errors as what they say, without a traceback."""
+    sys.exit(status_of(_called))
+
+
+def _called() -> int:
     try:
         cli.main(standalone_mode=False)
-        sys.exit(0)
     except click.exceptions.Exit as done:
-        sys.exit(done.exit_code)
+        return done.exit_code
     except click.ClickException as error:
         error.show()
-        sys.exit(error.exit_code)
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("mptcplab: interrupted", err=True)
-        sys.exit(128 + signal.SIGINT)
-    except MptcplabError as error:
-        click.echo(str(error), err=True)
-        sys.exit(error.exit_status)
+        return error.exit_code
+    except click.Abort:
+        raise KeyboardInterrupt from None
     except BrokenPipeError:
         # the reader of standard output has left, as `head` does
         sys.stderr.close()
-        sys.exit(1)
+        return 1
+    return 0

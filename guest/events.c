@@ -3,12 +3,10 @@
  *
  *	at 3s ip REST | at 1500ms tc -n NS REST
  *
- * 3 s after START; whole numbers of ns, us, ms or s. Commands of the same time
- * are done one after the other. One process waits for their times, and has a
- * tool running for each namespace that they are for, which gets its lines one
- * by one: to start a tool costs more than a hundred of them, and one that waits
- * inside the kernel does not delay those of other namespaces. Those for cross
- * traffic are done in cross.c.
+ * 3 s after START; whole numbers of ns, us, ms or s. Each namespace with events
+ * has a process that waits for their times and does one after the other, so that
+ * one that waits inside the kernel does not delay those of other namespaces.
+ * Those for cross traffic are done in cross.c.
  */
 
 #include <errno.h>
@@ -22,41 +20,54 @@
 
 #include "guest.h"
 
-#define TOOLS_MAX	(4 * PATHS_MAX)
+#define PLAYERS_MAX	(4 * PATHS_MAX)
+#define NEVER		UINT64_MAX
+#define EVENTS		"the process of the events"
 
 struct event {
 	uint64_t at_ns;		/* after START */
-	char *text;		/* what the tool reads */
-	struct command *tool;
+	char *text;		/* of the command */
 	int line;
+	int player;
 };
 
 static struct {
 	struct event *list;
 	int count;
-	struct command *tools[TOOLS_MAX];
-	int tool_count;
+	struct {
+		char ns[32];
+		pid_t pid;
+	} players[PLAYERS_MAX];
+	int player_count;
 	int start_pipe[2];
-	pid_t pid;
 } events;
 
 /* of the process that waits: SIGTERM ends it, wherever it is */
 static sigjmp_buf out_of_wait;
 static sig_atomic_t waiting, ended;
 
-/* The tool that is to read the line, of which *text becomes what it reads. */
-static struct command *tool_for(char **text, int line)
+/* The one of the namespace that the command is for. */
+static int player_for(const char *text, int line)
 {
-	struct command *tool;
+	struct command command;
+	char *copy = strdup(text);
 	int i;
 
-	for (i = 0; i < events.tool_count; i++)
-		if (command_is_for(events.tools[i], text, line))
-			return events.tools[i];
-	tool = command_new(text, line);
-	if (i == TOOLS_MAX)
-		give_up("plan line %d: more than %d namespaces with events", line, TOOLS_MAX);
-	return events.tools[events.tool_count++] = tool;
+	if (!copy)
+		give_up("events: %s", strerror(errno));
+	command_parse(&command, copy, line);
+	if (!command_is_tool(&command))
+		command_failed(&command, "only ip and tc can be run at a time");
+	for (i = 0; i < events.player_count; i++)
+		if (!strcmp(events.players[i].ns, command.ns))
+			break;
+	if (i == PLAYERS_MAX)
+		command_failed(&command, "more than %d namespaces with events", PLAYERS_MAX);
+	if (i == events.player_count)
+		snprintf(events.players[events.player_count++].ns, sizeof(events.players[i].ns),
+			 "%s", command.ns);
+	free(copy);
+	return i;
 }
 
 static void leave_wait(int number)
@@ -78,46 +89,26 @@ static bool wait_until(uint64_t ns)
 	return !ended;
 }
 
-/* The line of the plan that was the nth of a tool. */
-static int nth_line(const struct command *tool, int n)
+static void __attribute__((noreturn)) play(int player)
 {
-	int i, line = 0;
-
-	for (i = 0; i < events.count && n; i++) {
-		if (events.list[i].tool == tool) {
-			line = events.list[i].line;
-			n--;
-		}
-	}
-	return line;
-}
-
-static void __attribute__((noreturn)) play(void)
-{
-	struct sigaction action = { .sa_handler = leave_wait };
-	int i, failed;
-	uint64_t start_ns;
+	struct sigaction action = { .sa_handler = leave_wait, .sa_flags = SA_RESTART };
+	uint64_t start_ns, reached_ns = NEVER;
+	int i;
 
 	sigaction(SIGTERM, &action, NULL);
-	for (i = 0; i < events.tool_count; i++)
-		command_start(events.tools[i]);
 	if (read(events.start_pipe[0], &start_ns, sizeof(start_ns)) != sizeof(start_ns))
 		give_up("events: START is not known: %s", strerror(errno));
 	for (i = 0; i < events.count; i++) {
 		const struct event *event = &events.list[i];
+		struct command command;
 
-		if ((!i || event->at_ns != event[-1].at_ns) &&
-		    !wait_until(start_ns + event->at_ns))
+		if (event->player != player)
+			continue;
+		if (event->at_ns != reached_ns && !wait_until(start_ns + event->at_ns))
 			break;
-		/* one that has failed is gone, which is told below */
-		command_say(event->tool, event->text);
-	}
-	for (i = 0; i < events.tool_count; i++) {
-		const char *said;
-
-		failed = command_end(events.tools[i], &said);
-		if (failed)
-			command_failed(events.tools[i], nth_line(events.tools[i], failed), said);
+		reached_ns = event->at_ns;
+		command_parse(&command, event->text, event->line);
+		command_run(&command);
 	}
 	_exit(0);
 }
@@ -126,7 +117,6 @@ void event_add(char *text, int line)
 {
 	char *rest = strncmp(text, "at ", 3) ? NULL : strchr(text + 3, ' ');
 	static uint64_t before_ns;
-	struct event *event;
 	static int room;
 	uint64_t at_ns;
 
@@ -145,36 +135,50 @@ void event_add(char *text, int line)
 		if (!events.list)
 			give_up("events: %s", strerror(errno));
 	}
-	event = &events.list[events.count++];
-	event->at_ns = at_ns;
-	event->text = rest;
-	event->line = line;
-	event->tool = tool_for(&event->text, line);
+	events.list[events.count++] = (struct event) {
+		.at_ns = at_ns,
+		.text = rest,
+		.line = line,
+		.player = player_for(rest, line),
+	};
 }
 
 void events_prepare(void)
 {
+	int i;
+
 	if (!events.count)
 		return;
 	if (pipe(events.start_pipe))
 		give_up("pipe: %s", strerror(errno));
-	events.pid = child_fork();
-	if (!events.pid)
-		play();
+	for (i = 0; i < events.player_count; i++) {
+		events.players[i].pid = child_fork();
+		if (!events.players[i].pid)
+			play(i);
+	}
 }
 
+/* Each reads it once. */
 void events_start(uint64_t start_ns)
 {
-	if (events.count &&
-	    write(events.start_pipe[1], &start_ns, sizeof(start_ns)) != sizeof(start_ns))
-		give_up("events: %s", strerror(errno));
+	int i;
+
+	for (i = 0; i < events.player_count; i++)
+		if (write(events.start_pipe[1], &start_ns, sizeof(start_ns)) != sizeof(start_ns))
+			give_up("events: %s", strerror(errno));
 }
 
 /* What would come after the end of the traffic does not happen. */
 void events_end(void)
 {
-	if (!events.count || child_has_ended(events.pid, "the process of the events", false))
-		return;
-	kill(events.pid, SIGTERM);
-	child_has_ended(events.pid, "the process of the events", true);
+	int i;
+
+	for (i = 0; i < events.player_count; i++) {
+		pid_t pid = events.players[i].pid;
+
+		if (child_has_ended(pid, EVENTS, false))
+			continue;
+		kill(pid, SIGTERM);
+		child_has_ended(pid, EVENTS, true);
+	}
 }

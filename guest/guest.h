@@ -20,6 +20,8 @@
 #define PATHS_MAX	250
 /* the working directory of the kernel's process on the host */
 #define RUN_DIR		"/run/lab"
+/* where `ip netns` has the names of namespaces, too */
+#define NETNS_DIR	"/run/netns"
 
 /* init.c: say why on the console and in the outcome, and end the guest. A
  * child ends itself, and init ends the guest with what the child said.
@@ -40,22 +42,67 @@ char *plan_next(int *number);
 /* plan.c: let the line that plan_next() gave be the next one again */
 void plan_unread(char *line);
 
-/* plan.c: a tool, ip or tc, that reads lines and carries out each as it comes.
- * command_new() makes the one that a line is for, command_is_for() asks whether
- * one is, and both leave in *text what it is to read. command_end() waits for
- * its end: 0, or which of its lines failed and what it said.
+/* plan.c: a command, whose words its parts take one after the other. Those that
+ * want another word give up with the command, and with what they want.
  */
-struct command;
-struct command *command_new(char **text, int line);
-bool command_is_for(const struct command *command, char **text, int line);
-void command_start(struct command *command);
-void command_say(struct command *command, const char *text);
-int command_end(struct command *command, const char **said);
-void __attribute__((noreturn)) command_failed(const struct command *command, int line,
-					      const char *said);
+#define COMMAND_WORDS_MAX	32
+
+struct command {
+	void (*run)(struct command *command);
+	const char *ns;			/* "": the first one */
+	const char *words[COMMAND_WORDS_MAX];
+	int count, next;
+	int line;			/* of the plan */
+};
+
+/* the command takes the text, in which its words then lie */
+void command_parse(struct command *command, char *text, int line);
+/* it is one of ip or tc, and not of what is done while the plan is read */
+bool command_is_tool(const struct command *command);
+void command_run(struct command *command);
+void __attribute__((noreturn, format(printf, 2, 3)))
+command_failed(const struct command *command, const char *format, ...);
+bool command_at_end(const struct command *command);
+void command_expect_end(const struct command *command);
+/* take the next word if it is this one; it must be */
+bool command_has(struct command *command, const char *word);
+void command_expect(struct command *command, const char *word);
+/* take the next word, which is what is expected; as a number; as a device */
+const char *command_word(struct command *command, const char *what);
+uint32_t command_number(struct command *command, uint32_t most);
+const char *command_device(struct command *command, int *index);
+
+/* ip.c, tc.c: run those commands, of which the first word is taken */
+void ip_run(struct command *command);
+void tc_run(struct command *command);
+
+/* netlink.c: the request that is being put together, one at a time: its type and
+ * what comes first, attributes with data, attributes with attributes in them
+ */
+void request_start(int type, int flags, const void *head, size_t len);
+void request_add(int type, const void *data, size_t len);
+void request_add_number(int type, uint32_t number);
+void request_add_text(int type, const char *text);
+struct nlattr *request_begin(int type);
+void request_end(struct nlattr *attribute);
+/* data as it is, which stays there until it is sent */
+void *request_append(const void *data, size_t len);
+/* Send it to a namespace, to rtnetlink or to a generic family, and wait until it
+ * is done. Returns NULL, or why it failed.
+ */
+const char *request_send(const char *ns);
+const char *request_send_generic(const char *ns);
+int generic_family(const char *ns, const char *name);
+/* the number of a device, 0: there is none of that name */
+int device_index(const char *ns, const char *device);
+/* close what is open in the namespace that was asked last */
+void netlink_close(void);
 
 /* plan.c: move this process into a network namespace; NULL: the first one */
 void enter_namespace(const char *name);
+
+/* plan.c: a number that hangs on the seed of the run and this name */
+uint64_t random_number(const char *name);
 
 /* plan.c: a time such as 3s or 1500ms, in ns */
 uint64_t parse_time(const char *text, int line);
@@ -201,6 +248,10 @@ void __attribute__((noreturn)) traffic_run(const struct traffic *t, unsigned int
 
 /* traffic.c: sleep until some nanoseconds since boot */
 void sleep_until(uint64_t ns);
+/* traffic.c: a random number for each seed (splitmix64; Steele, Lea and Flood,
+ * OOPSLA 2014)
+ */
+uint64_t splitmix(uint64_t seed);
 /* traffic.c: where between two seconds what is measured starts, from the seed */
 uint64_t phase_ns(uint64_t seed);
 

@@ -9,9 +9,9 @@
  *	ip netns exec NS drop DEV data|acks NUMBERS
  *	ip netns exec NS meter TO_NS ADDRESS COUNT BYTES INTERVAL_NS FILE
  *
- * A process costs more than all its work, so lines of the same tool and
- * namespace that follow each other become one batch of that tool, and sysctl,
- * ethtool and insmod are done here. The others are in files of their names.
+ * No tool of the host is started: a process costs more than all its work, and
+ * would make runs hang on the version that a machine has. What is not here is in
+ * the files of the commands' names.
  */
 
 #define _GNU_SOURCE
@@ -22,6 +22,7 @@
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,37 +30,33 @@
 #include <sys/klog.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "guest.h"
 
-#define WORDS_MAX	32
-#define PIPE_BYTES	65536
-#define BATCH_BYTES	32768	/* fits into a pipe */
-#define BATCH_LINES	512
-#define SAID_BYTES	8192	/* a usage message is some 2 KB */
 /* of syslog(2); the C library does not name them */
 #define SYSLOG_ACTION_READ_ALL	3
 #define SYSLOG_ACTION_CLEAR	5
-
-struct command {
-	char tool[4];		/* ip or tc, which get text; "": done here */
-	char ns[32];
-	char text[BATCH_BYTES];
-	size_t len;
-	int lines[BATCH_LINES];	/* their numbers in the plan */
-	int count;
-	pid_t pid;		/* of the tool; 0: not started */
-	int text_fd;
-	int said_fd;
-};
 
 /* what is still to be done of the plan */
 static struct {
 	char *text;
 	int line;
 } rest;
+
+/* Of the run's seed alone, which the kernel hands on from its command line: its own
+ * random numbers hang on how it was built, too.
+ */
+uint64_t random_number(const char *name)
+{
+	const char *seed = getenv("LAB_SEED");
+	uint64_t hash = splitmix(seed ? strtoull(seed, NULL, 10) : 0);
+
+	/* FNV-1a (draft-eastlake-fnv), from another start */
+	for (; *name; name++)
+		hash = (hash ^ (unsigned char)*name) * 0x100000001b3ull;
+	return splitmix(hash);
+}
 
 void enter_namespace(const char *name)
 {
@@ -71,7 +68,7 @@ void enter_namespace(const char *name)
 		first_ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	fd = first_ns;
 	if (name && *name) {
-		snprintf(path, sizeof(path), "/run/netns/%s", name);
+		snprintf(path, sizeof(path), NETNS_DIR "/%s", name);
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 	}
 	if (fd < 0 || setns(fd, CLONE_NEWNET))
@@ -99,8 +96,82 @@ uint64_t parse_time(const char *text, int line)
 	give_up("plan line %d: at %s: a time such as 3s or 1500ms is expected", line, text);
 }
 
+/* THE WORDS OF A COMMAND */
+
+void command_failed(const struct command *command, const char *format, ...)
+{
+	char text[300] = "", reason[160];
+	size_t len = 0;
+	va_list args;
+	int i;
+
+	va_start(args, format);
+	vsnprintf(reason, sizeof(reason), format, args);
+	va_end(args);
+	for (i = 0; i < command->count && len < sizeof(text); i++)
+		len += snprintf(text + len, sizeof(text) - len, "%s%s", i ? " " : "",
+				command->words[i]);
+	give_up("plan line %d: %s: %s", command->line, text, reason);
+}
+
+bool command_at_end(const struct command *command)
+{
+	return command->next == command->count;
+}
+
+bool command_has(struct command *command, const char *word)
+{
+	if (command_at_end(command) || strcmp(command->words[command->next], word))
+		return false;
+	command->next++;
+	return true;
+}
+
+const char *command_word(struct command *command, const char *what)
+{
+	if (command_at_end(command))
+		command_failed(command, "%s is expected after it", what);
+	return command->words[command->next++];
+}
+
+void command_expect(struct command *command, const char *word)
+{
+	const char *other = command_word(command, word);
+
+	if (strcmp(other, word))
+		command_failed(command, "%s is expected, not %s", word, other);
+}
+
+void command_expect_end(const struct command *command)
+{
+	if (!command_at_end(command))
+		command_failed(command, "%s is not known here", command->words[command->next]);
+}
+
+uint32_t command_number(struct command *command, uint32_t most)
+{
+	const char *word = command_word(command, "a number");
+	uint32_t number;
+	char more;
+
+	if (*word < '0' || *word > '9' || strlen(word) > 10 ||
+	    sscanf(word, "%" SCNu32 "%c", &number, &more) != 1 || number > most)
+		command_failed(command, "%s: a number up to %" PRIu32 " is expected", word, most);
+	return number;
+}
+
+const char *command_device(struct command *command, int *index)
+{
+	const char *name = command_word(command, "a device");
+
+	*index = device_index(command->ns, name);
+	if (!*index)
+		command_failed(command, "there is no device %s", name);
+	return name;
+}
+
 /* Splits at blanks; '...' holds a word together. Returns the number of words. */
-static int split(char *text, char **words)
+static int split(char *text, const char **words)
 {
 	int n = 0;
 
@@ -109,7 +180,7 @@ static int split(char *text, char **words)
 			*text++ = '\0';
 			continue;
 		}
-		if (n == WORDS_MAX)
+		if (n == COMMAND_WORDS_MAX)
 			return -1;
 		if (*text == '\'') {
 			words[n++] = ++text;
@@ -125,26 +196,27 @@ static int split(char *text, char **words)
 	return n;
 }
 
-static void set_sysctl(char *assignment, int line)
+static void set_sysctl(struct command *command)
 {
-	char *value = strchr(assignment, '=');
+	const char *assignment = command_word(command, "KEY=VALUE");
+	const char *value = strchr(assignment, '=');
 	char path[256], *p;
 	int fd;
 
 	if (!value)
-		give_up("plan line %d: sysctl %s: no value", line, assignment);
-	*value++ = '\0';
-	for (p = assignment; *p; p++)
+		command_failed(command, "%s has no value", assignment);
+	snprintf(path, sizeof(path), "/proc/sys/%.*s", (int)(value - assignment), assignment);
+	for (p = path; *p; p++)
 		if (*p == '.')
 			*p = '/';
-	snprintf(path, sizeof(path), "/proc/sys/%s", assignment);
-	fd = open(path, O_WRONLY);
+	value++;
+	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0 || write(fd, value, strlen(value)) < 0)
-		give_up("plan line %d: sysctl %s=%s: %s", line, assignment, value, strerror(errno));
+		command_failed(command, "%s: %s", assignment, strerror(errno));
 	close(fd);
 }
 
-static void set_offload(const char *dev, const char *feature, const char *state, int line)
+static void set_offload(struct command *command, const char *device)
 {
 	static const struct {
 		const char *name;
@@ -154,7 +226,8 @@ static void set_offload(const char *dev, const char *feature, const char *state,
 		{ "gso", ETHTOOL_SGSO },
 		{ "gro", ETHTOOL_SGRO },
 	};
-	struct ethtool_value value = { .data = !strcmp(state, "on") };
+	const char *feature = command_word(command, "a feature");
+	struct ethtool_value value = { .data = !strcmp(command_word(command, "on or off"), "on") };
 	struct ifreq request = { .ifr_data = (void *)&value };
 	size_t i;
 	int fd;
@@ -163,35 +236,41 @@ static void set_offload(const char *dev, const char *feature, const char *state,
 		if (!strcmp(features[i].name, feature))
 			value.cmd = features[i].command;
 	if (!value.cmd)
-		give_up("plan line %d: ethtool: %s is not known here", line, feature);
-	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", dev);
-	fd = socket(AF_INET, SOCK_DGRAM, 0);
+		command_failed(command, "%s is not known here", feature);
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", device);
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 || ioctl(fd, SIOCETHTOOL, &request))
-		give_up("plan line %d: ethtool -K %s %s %s: %s", line, dev, feature, state,
-			strerror(errno));
+		command_failed(command, "%s: %s", feature, strerror(errno));
 	close(fd);
+}
+
+static void set_sysctls(struct command *command)
+{
+	command_expect(command, "-qw");
+	while (!command_at_end(command))
+		set_sysctl(command);
+}
+
+static void set_offloads(struct command *command)
+{
+	const char *device;
+
+	command_expect(command, "-K");
+	device = command_word(command, "a device");
+	while (!command_at_end(command))
+		set_offload(command, device);
 }
 
 /* sysctl or ethtool, in the namespace of the command */
 static void run_here(struct command *command)
 {
-	int line = command->lines[0];
-	char *words[WORDS_MAX];
-	int n = split(command->text, words), i;
-
-	if (n < 1)
-		give_up("plan line %d: cannot be read", line);
-
 	enter_namespace(command->ns);
-	if (n >= 3 && !strcmp(words[0], "sysctl") && !strcmp(words[1], "-qw")) {
-		for (i = 2; i < n; i++)
-			set_sysctl(words[i], line);
-	} else if (n >= 5 && n % 2 && !strcmp(words[0], "ethtool") && !strcmp(words[1], "-K")) {
-		for (i = 3; i + 1 < n; i += 2)
-			set_offload(words[2], words[i], words[i + 1], line);
-	} else {
-		give_up("plan line %d: %s: not a command that the guest knows", line, words[0]);
-	}
+	if (command_has(command, "sysctl"))
+		set_sysctls(command);
+	else if (command_has(command, "ethtool"))
+		set_offloads(command);
+	else
+		command_failed(command, "not a command that the guest knows");
 	enter_namespace(NULL);
 }
 
@@ -236,236 +315,49 @@ static void load_module(const char *file, int line)
 	close(fd);
 }
 
-static bool add_text(struct command *command, const char *text, int line)
+/* THE COMMANDS */
+
+void command_parse(struct command *command, char *text, int line)
 {
-	size_t room = sizeof(command->text) - command->len;
-	int len;
-
-	if (command->count == BATCH_LINES)
-		return false;
-	len = snprintf(command->text + command->len, room, "%s\n", text);
-	if ((size_t)len >= room)
-		return false;
-	command->len += len;
-	command->lines[command->count++] = line;
-	return true;
-}
-
-/* Which tool a line is for ("": none, it is done here), and in which namespace;
- * returns what the tool is to read.
- */
-static char *parse(char *text, char tool[4], char ns[32], int line)
-{
-	int skip = 0;
-
-	*tool = '\0';
-	*ns = '\0';
-	if (strncmp(text, "sysctl ", 7) &&
-	    (sscanf(text, "ip netns exec %31s %n", ns, &skip) != 1 || !skip)) {
-		skip = 0;
-		if (sscanf(text, "%3[ipct] -n %31s %n", tool, ns, &skip) != 2 || !skip) {
-			*ns = '\0';
-			skip = 0;
-			if (sscanf(text, "%3[ipct] %n", tool, &skip) != 1)
-				*tool = '\0';
-		}
-		if (!skip || (strcmp(tool, "ip") && strcmp(tool, "tc")))
-			give_up("plan line %d: not a command that the guest knows: %s", line, text);
-	}
-	return text + skip;
-}
-
-static struct command *command_alloc(const char tool[4], const char ns[32], int line)
-{
-	struct command *command = calloc(1, sizeof(*command));
-
-	if (!command)
-		give_up("plan line %d: %s", line, strerror(errno));
-	memcpy(command->tool, tool, sizeof(command->tool));
-	memcpy(command->ns, ns, sizeof(command->ns));
-	return command;
-}
-
-/* The line joins the last command, or becomes a new one. */
-static struct command *command_add(struct command *last, char *text, int line)
-{
-	struct command *command;
-	char tool[4], ns[32];
-
-	text = parse(text, tool, ns, line);
-	if (last && *tool && !strcmp(tool, last->tool) && !strcmp(ns, last->ns) &&
-	    add_text(last, text, line))
-		return last;
-
-	command = command_alloc(tool, ns, line);
-	if (!add_text(command, text, line))
-		give_up("plan line %d: too long", line);
-	if (!*tool)
-		command->text[command->len - 1] = '\0';
-	return command;
-}
-
-struct command *command_new(char **text, int line)
-{
-	char tool[4], ns[32];
-
-	*text = parse(*text, tool, ns, line);
-	if (!*tool)
-		give_up("plan line %d: only ip and tc can be run at a time", line);
-	return command_alloc(tool, ns, line);
-}
-
-bool command_is_for(const struct command *command, char **text, int line)
-{
-	char tool[4], ns[32];
-	char *rest = parse(*text, tool, ns, line);
-
-	if (strcmp(tool, command->tool) || strcmp(ns, command->ns))
-		return false;
-	*text = rest;
-	return true;
-}
-
-void command_start(struct command *command)
-{
-	int text[2], said[2];
-
-	if (pipe2(text, O_CLOEXEC) || pipe2(said, O_CLOEXEC))
-		give_up("pipe: %s", strerror(errno));
-
-	/* not fork(): to copy this process costs as much as to start the tool */
-	command->pid = vfork();
-	if (command->pid < 0)
-		give_up("vfork: %s", strerror(errno));
-	if (!command->pid) {
-		enter_namespace(command->ns);
-		dup2(text[0], 0);
-		dup2(said[1], 2);
-		execlp(command->tool, command->tool, "-batch", "-", (char *)NULL);
-		_exit(127);
-	}
-	close(text[0]);
-	close(said[1]);
-	command->text_fd = text[1];
-	command->said_fd = said[0];
-}
-
-/* Shows what the tool says on the console, and keeps the beginning of it. */
-static void hear(int fd, char *said, size_t room)
-{
-	size_t kept = 0;
-	char piece[1024];
-	ssize_t got;
-
-	while ((got = read(fd, piece, sizeof(piece))) > 0) {
-		size_t fits = (size_t)got < room - 1 - kept ? (size_t)got : room - 1 - kept;
-
-		dprintf(2, "%.*s", (int)got, piece);
-		memcpy(said + kept, piece, fits);
-		kept += fits;
-	}
-	said[kept] = '\0';
-}
-
-void command_say(struct command *command, const char *text)
-{
-	dprintf(command->text_fd, "%s\n", text);
-}
-
-int command_end(struct command *command, const char **said_out)
-{
-	static char said[SAID_BYTES];
-	int status, line = 1;
-	char *where;
-
-	close(command->text_fd);
-	hear(command->said_fd, said, sizeof(said));
-	close(command->said_fd);
-	if (waitpid(command->pid, &status, 0) != command->pid)
-		give_up("waitpid: %s", strerror(errno));
-	if (!status)
-		return 0;
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-		give_up("cannot run %s", command->tool);
-	/* "Command failed -:7": line 7 of the batch */
-	where = strstr(said, "Command failed -:");
-	if (!where || sscanf(where, "Command failed -:%d", &line) != 1 || line < 1)
-		line = 1;
-	said[strcspn(said, "\n")] = '\0';
-	*said_out = said;
-	return line;
-}
-
-void command_failed(const struct command *command, int line, const char *said)
-{
-	give_up("plan line %d: %s failed in namespace \"%s\": %s", line, command->tool,
-		command->ns, said);
-}
-
-/* hostfs forgets a file as soon as nobody has it open: each process of a tool
- * would read it, and its libraries, from the host again, page by page. So those
- * of the first one of each tool stay open. It has its text; when the pipe has
- * room for a comment as long as the pipe, that was read, and the tool is loaded.
- * To wait for a while instead would change random numbers.
- */
-static void keep_files(const struct command *command)
-{
-	static char known[2][sizeof(command->tool)];
-	char path[32], line[512], last[512] = "";
-	static char comment[PIPE_BYTES];
-	size_t i;
-	FILE *maps;
-
-	for (i = 0; i < sizeof(known) / sizeof(*known) && *known[i]; i++)
-		if (!strcmp(known[i], command->tool))
+	*command = (struct command) { .ns = "", .line = line };
+	command->count = split(text, command->words);
+	if (command->count < 1)
+		give_up("plan line %d: cannot be read", line);
+	if (command_has(command, "ip")) {
+		command->run = ip_run;
+		if (command_has(command, "netns") && command_has(command, "exec")) {
+			command->ns = command_word(command, "a namespace");
+			command->run = run_here;
 			return;
-	memcpy(known[i], command->tool, sizeof(command->tool));
-	memset(comment, '#', sizeof(comment));
-	comment[sizeof(comment) - 1] = '\n';
-	if (write(command->text_fd, comment, sizeof(comment)) != sizeof(comment))
-		return;		/* it failed, as is told below */
-	snprintf(path, sizeof(path), "/proc/%d/maps", command->pid);
-	maps = fopen(path, "re");
-	while (maps && fgets(line, sizeof(line), maps)) {
-		char *file = strchr(line, '/');
-
-		if (!file)
-			continue;
-		file[strcspn(file, "\n")] = '\0';
-		if (strcmp(file, last) && open(file, O_RDONLY | O_CLOEXEC) >= 0)
-			memcpy(last, file, sizeof(last) - (file - line));
-	}
-	if (maps)
-		fclose(maps);
-}
-
-static void run_tool(struct command *command)
-{
-	const char *said;
-	int failed;
-
-	/* it fits into the pipe; a tool that is gone says so below */
-	if (write(command->text_fd, command->text, command->len) < 0 && errno != EPIPE)
-		give_up("plan line %d: %s: %s", command->lines[0], command->tool, strerror(errno));
-	keep_files(command);
-	failed = command_end(command, &said);
-	if (failed)
-		command_failed(command, command->lines[failed > command->count ? 0 : failed - 1],
-			       said);
-}
-
-static struct command *start_and_run(struct command *command)
-{
-	if (!command)
-		return NULL;
-	if (*command->tool) {
-		command_start(command);
-		run_tool(command);
+		}
+		command->next = 1;
+	} else if (command_has(command, "tc")) {
+		command->run = tc_run;
 	} else {
-		run_here(command);
+		command->run = run_here;
+		return;
 	}
-	free(command);
-	return NULL;
+	if (command_has(command, "-n"))
+		command->ns = command_word(command, "a namespace");
+}
+
+bool command_is_tool(const struct command *command)
+{
+	return command->run != run_here;
+}
+
+void command_run(struct command *command)
+{
+	static char found[32];
+	char path[64];
+
+	if (strcmp(command->ns, found)) {
+		snprintf(path, sizeof(path), NETNS_DIR "/%s", command->ns);
+		if (access(path, F_OK))
+			command_failed(command, "there is no namespace %s", command->ns);
+		snprintf(found, sizeof(found), "%s", command->ns);
+	}
+	command->run(command);
 }
 
 char *plan_next(int *number)
@@ -503,45 +395,38 @@ static bool is_workload(const char *text)
 bool plan_run(char *text)
 {
 	/* three for each path and two for each link; in so little memory Linux allows 500 */
-	char room[] = "user.max_net_namespaces=1000";
-	struct command *last = NULL;
+	char room[] = "sysctl -qw user.max_net_namespaces=1000";
+	struct command command;
 	int line;
 
 	enter_namespace(NULL);	/* remember it before anything leaves it */
-	set_sysctl(room, 0);
+	command_parse(&command, room, 0);
+	command_run(&command);
 	rest.text = text;
 	while ((text = plan_next(&line))) {
 		char ns[32], file[64], more;
 		int rest_of_line = 0;
 
 		if (is_workload(text)) {
-			start_and_run(last);
 			plan_unread(text);
-			return true;
+			break;
 		}
 		if (!strncmp(text, "insmod ", 7)) {
-			last = start_and_run(last);
 			load_module(text + 7, line);
 		} else if (sscanf(text, "ip netns exec %31s capture %63s %c", ns, file,
 				  &more) == 2) {
-			last = start_and_run(last);
 			capture_start(ns, file, line);
 		} else if (sscanf(text, "ip netns exec %31s drop %n", ns, &rest_of_line) == 1 &&
 			   rest_of_line) {
-			last = start_and_run(last);
 			drop_prepare(ns, text + rest_of_line, line);
 		} else if (sscanf(text, "ip netns exec %31s meter %n", ns, &rest_of_line) == 1 &&
 			   rest_of_line) {
-			last = start_and_run(last);
 			meter_run(ns, text + rest_of_line, line);
 		} else {
-			struct command *command = command_add(last, text, line);
-
-			if (command != last)
-				start_and_run(last);
-			last = command;
+			command_parse(&command, text, line);
+			command_run(&command);
 		}
 	}
-	start_and_run(last);
-	return false;
+	netlink_close();
+	return text;
 }

@@ -269,12 +269,12 @@ static void make_dev(const char *dev)
 /* NAME COMMAND ... runs it in the namespace of that name. */
 static void make_commands(void)
 {
-	DIR *names = opendir("/run/netns");
+	DIR *names = opendir(NETNS_DIR);
 	char path[300], text[400];
 	struct dirent *entry;
 
 	if (!names)
-		give_up("/run/netns: %s", strerror(errno));
+		give_up("%s: %s", NETNS_DIR, strerror(errno));
 	while ((entry = readdir(names))) {
 		if (*entry->d_name == '.')
 			continue;
@@ -298,9 +298,9 @@ static void make_world(void)
 	mount_there("tmpfs", WORLD "/dev", "mode=755");
 	make_dev(WORLD "/dev");
 	mount_there("tmpfs", WORLD "/run", "mode=755");
-	make_directory(WORLD "/run/netns", 0755);
-	if (mount("/run/netns", WORLD "/run/netns", NULL, MS_BIND | MS_REC, NULL))
-		give_up("the programs' world: /run/netns: %s", strerror(errno));
+	make_directory(WORLD NETNS_DIR, 0755);
+	if (mount(NETNS_DIR, WORLD NETNS_DIR, NULL, MS_BIND | MS_REC, NULL))
+		give_up("the programs' world: %s: %s", NETNS_DIR, strerror(errno));
 
 	/* from here on it is all that there is */
 	if (chdir(WORLD) || syscall(SYS_pivot_root, ".", ".") || umount2(".", MNT_DETACH) ||

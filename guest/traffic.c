@@ -277,18 +277,22 @@ static uint64_t due_ns(int number)
 	return player_due_ns(number, at + message->delay_ns);
 }
 
+uint64_t splitmix(uint64_t seed)
+{
+	uint64_t z = seed + 0x9e3779b97f4a7c15ull;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return z ^ (z >> 31);
+}
+
 /* Where between two seconds the traffic starts, from the seed. On lossless
  * paths nothing else is random, and runs that differ only in their phase
  * against the kernel's timers show how far a result hangs on it.
  */
 uint64_t phase_ns(uint64_t seed)
 {
-	uint64_t z = seed + 0x9e3779b97f4a7c15ull;
-
-	/* the mixing steps of splitmix64 (Steele, Lea and Flood, OOPSLA 2014) */
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return (z ^ (z >> 31)) % NS_PER_SEC;
+	return splitmix(seed) % NS_PER_SEC;
 }
 
 /* Until when a message without a size is sent; 0: START is not known. */

@@ -5,7 +5,7 @@
 # what tests use beside, `--selftests` what the kernel's MPTCP selftests use.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-# An ordinary user's PATH lacks the directory where Debian keeps tc.
+# An ordinary user's PATH lacks the directories where Debian keeps tools for root.
 export PATH="$PATH:/usr/sbin:/sbin"
 
 missing=()
@@ -15,7 +15,6 @@ scripts/python.sh >/dev/null 2>&1 || missing+=(python3 python3-venv)
 for tool in gcc make flex bison bc patch; do need_command "$tool" "$tool"; done
 need_command ld binutils
 need_command xz xz-utils
-need_command ip iproute2
 if command -v gcc >/dev/null && [[ $(gcc -print-file-name=libc.a) != /* ]] ||
 	! [[ -e /usr/include/stdio.h ]]; then
 	missing+=(libc6-dev)
@@ -28,6 +27,7 @@ fi
 if [[ ${1-} == --test ]]; then
 	need_command chromium chromium
 	need_command curl curl
+	need_command ip iproute2
 	need_command iperf3 iperf3
 	need_command nginx nginx-light
 	need_command ping iputils-ping
@@ -36,6 +36,7 @@ if [[ ${1-} == --test ]]; then
 fi
 if [[ ${1-} == --selftests ]]; then
 	need_command ethtool ethtool
+	need_command ip iproute2
 	need_command iptables iptables
 	need_command nft nftables
 	need_command ping iputils-ping

@@ -5,9 +5,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
+from mptcplab.spec import plan
 from mptcplab.tools import accuracy
+from mptcplab.uml import engine
 from mptcplab.uml.guest import Guest
 from mptcplab.uml.kernel import KernelBuild
+from tests.vocabulary import scenario_of
 
 
 def test_some_of_the_grid_is_within_the_bounds(
@@ -21,3 +26,27 @@ def test_some_of_the_grid_is_within_the_bounds(
     delays = [row for row in rows if row.setting.group.startswith("delay, netem")]
     # a clock that a process has just read is 256 ns ahead, and each of two processes may be
     assert all(abs(row.error) < 2e-3 for row in delays)
+
+
+def test_what_a_path_loses_hangs_on_the_seed_alone(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    """Not on what else the plan has, so that settings are compared under the same losses."""
+
+    def lost(*more: str, seed: int = 1, loss: str = "10%") -> set[int]:
+        scenario = scenario_of(f"a:100mbit,1ms,loss={loss}", *more, seed=str(seed))
+        lines = ["ip netns exec client meter server 10.1.1.1 1000 84 100000 a.meter"]
+        directory = tmp_path / f"{len(list(tmp_path.iterdir()))}"
+        directory.mkdir()
+        text = plan.render_measurements(scenario, lines)
+        engine.run(scenario, text, lab_kernel, lab_guest, directory, cpu=0)
+        sent = np.fromfile(directory / "a.meter", accuracy.RECORD)
+        # the first of them meet a link that has just come up
+        return {int(record["number"]) for record in sent[100:] if not record["copies"]}
+
+    alone = lost()
+    assert alone
+    assert lost("b:50mbit,20ms,loss=2%,queue=100,queue_discipline=codel") == alone
+    # of more
+    assert lost(loss="20%") > alone
+    assert lost(seed=2) != alone

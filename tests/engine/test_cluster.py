@@ -38,11 +38,11 @@ PATHS = ("a:10mbit,10ms", "b:5mbit,20ms")
 TRACE = "time_s,rate_mbit\n0,10\n0.2,5\n0.4,8\n"
 # A scheduler that is fit for two subflows, and nothing else.
 OWN = SCHEDULER.format(body="", hook="faulty_next_segment")
-# What a worker says of itself when it is told that its machine has no iproute2.
-WITHOUT_IP = """
+# What a worker says of itself when it is told that its machine has no util-linux.
+WITHOUT_TOOLS = """
 from mptcplab.uml import doctor
-doctor._CHECKS["ip"] = lambda: doctor.Check(
-    "ip", False, "missing", "apt-get install iproute2", packages=("iproute2",)
+doctor._CHECKS["util-linux"] = lambda: doctor.Check(
+    "util-linux", False, "missing", "apt-get install util-linux", packages=("util-linux",)
 )
 """
 
@@ -333,15 +333,15 @@ def test_a_task_that_kills_its_worker_again_and_again_is_a_failed_run(
 
 
 def test_unfit_workers_are_named_with_what_they_lack(tmp_path: Path) -> None:
-    with workers(tmp_path / "cache", preload=WITHOUT_IP) as started:
+    with workers(tmp_path / "cache", preload=WITHOUT_TOOLS) as started:
         with pytest.raises(MachineError) as error:
             OnCluster(started.scheduler_address, lambda _line: None)
         unfit = started.workers[1].worker_address
     lines = str(error.value).splitlines()
     assert lines == [
         "mptcplab: 1 of the 2 workers of the cluster cannot make runs",
-        f"  {unfit}: ip: missing",
-        "  to mend it: apt-get install iproute2",
+        f"  {unfit}: util-linux: missing",
+        "  to mend it: apt-get install util-linux",
     ]
 
 
@@ -350,7 +350,7 @@ def test_an_unfit_worker_that_comes_later_is_sent_away(
 ) -> None:
     told: list[str] = []
     with (
-        workers(tmp_path / "cache", count=1, preload=WITHOUT_IP) as started,
+        workers(tmp_path / "cache", count=1, preload=WITHOUT_TOOLS) as started,
         connected(started, told.append) as on,
     ):
 
@@ -363,7 +363,9 @@ def test_an_unfit_worker_that_comes_later_is_sent_away(
     assert [each.entry["status"] for each in done] == ["ok"] * 4
     (line,) = told
     assert line.startswith("worker tcp://127.0.0.1:")
-    assert line.endswith(" is left out: ip: missing\n  to mend it: apt-get install iproute2")
+    assert line.endswith(
+        " is left out: util-linux: missing\n  to mend it: apt-get install util-linux"
+    )
 
 
 def test_a_file_that_was_changed_on_a_worker_is_not_used(

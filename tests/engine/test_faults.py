@@ -243,9 +243,9 @@ def test_a_wrong_plan_is_told_with_its_line(
     error = failure(lab_kernel, lab_guest, directory, text=text)
     number = 1 + text[: text.index("limitt")].count("\n")
     assert error.reason == (
-        f'plan line {number}: tc failed in namespace "router1": What is "limitt"?'
+        f"plan line {number}: tc -n router1 qdisc add dev rs1 root netem limitt 20 rate 10mbit"
+        " delay 10ms: limit is expected, not limitt"
     )
-    assert "Usage: ... netem" in error.console_tail
 
 
 @pytest.mark.parametrize(
@@ -257,18 +257,58 @@ def test_a_wrong_plan_is_told_with_its_line(
         ("insmod plan.txt", "insmod plan.txt: Exec format error"),
         (
             "ip netns exec client capture client.pcapng c1",
-            "capture: not a command that the guest knows",
+            "ip netns exec client capture client.pcapng c1: not a command that the guest knows",
         ),
         ("ip netns exec client capture /c1", "capture: /c1: a name without / is expected"),
-        ("ip netns exec client rm -r /", "rm: not a command that the guest knows"),
-        ("rm -r /", "not a command that the guest knows: rm -r /"),
+        ("ip netns exec client rm -r /", "ip netns exec client rm -r /: not a command that"),
+        ("rm -r /", "rm -r /: not a command that the guest knows"),
+        ("ip route flush", "ip route flush: ip route flush is not known to the guest"),
+        (
+            "ip -n nosuch link set c1 up",
+            "ip -n nosuch link set c1 up: there is no namespace nosuch",
+        ),
+        ("ip -n client link set c1", "ip -n client link set c1: up or gso_max_segs is expected"),
+        ("ip -n client link set c1 up down", "ip -n client link set c1 up down: down is not known"),
+        (
+            "ip -n client addr add 10.0.1/24 dev c1",
+            "ip -n client addr add 10.0.1/24 dev c1: 10.0.1 is not an IPv4 address",
+        ),
+        # the kernel's own words
+        (
+            "ip -n client addr add 10.0.1.1/24 dev c1",
+            "ip -n client addr add 10.0.1.1/24 dev c1: ipv4: Address already assigned",
+        ),
+        (
+            "ip -n client mptcp limits set subflow 9 add_addr_accepted 1",
+            "ip -n client mptcp limits set subflow 9 add_addr_accepted 1: limit greater than max",
+        ),
+        (
+            "tc -n client qdisc add dev c1 root cake",
+            "tc -n client qdisc add dev c1 root cake: cake is",
+        ),
+        (
+            "tc -n client qdisc add dev c1 root netem limit 9 loss 101%",
+            "tc -n client qdisc add dev c1 root netem limit 9 loss 101%: a probability is more",
+        ),
+        (
+            "tc -n client qdisc add dev c1 root netem limit 9 delay 5",
+            "tc -n client qdisc add dev c1 root netem limit 9 delay 5: 5: a number with a unit is",
+        ),
+        (
+            "tc -n client qdisc add dev c1 root pfifo limit 99999999999",
+            "tc -n client qdisc add dev c1 root pfifo limit 99999999999: 99999999999: a number up",
+        ),
+        (
+            "tc -n client qdisc change dev c1 root handle 7: pfifo limit 9",
+            "tc -n client qdisc change dev c1 root handle 7: pfifo limit 9: ",
+        ),
     ],
 )
 def test_a_line_that_cannot_be_carried_out_is_told_with_its_number(
     lab_kernel: KernelBuild, lab_guest: Guest, directory: Path, line: str, reason: str
 ) -> None:
     text = plan.render(SCENARIO).replace("# traffic", f"{line}\n# traffic")
-    number = 1 + text[: text.index(line)].count("\n")
+    number = 1 + text[: text.rindex(f"{line}\n")].count("\n")
     error = failure(lab_kernel, lab_guest, directory, text=text)
     assert error.reason.startswith(f"plan line {number}: {reason}")
 
@@ -276,9 +316,8 @@ def test_a_line_that_cannot_be_carried_out_is_told_with_its_number(
 def test_a_plan_without_traffic_ends_after_its_commands(
     lab_kernel: KernelBuild, lab_guest: Guest, directory: Path
 ) -> None:
-    outcome = engine.run(SCENARIO, "ip link show\n", lab_kernel, lab_guest, directory, cpu=0)
+    outcome = engine.run(SCENARIO, "ip netns add alone\n", lab_kernel, lab_guest, directory, cpu=0)
     assert outcome.guest["status"] == "ok"
-    assert "LOOPBACK" in (directory / engine.CONSOLE).read_text()
 
 
 def test_a_subflow_that_does_not_come_up_is_told_with_its_path(

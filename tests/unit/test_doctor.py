@@ -39,9 +39,9 @@ def test_missing_packages_are_installed_by_one_command(
 ) -> None:
     monkeypatch.setattr("os.geteuid", lambda: user)
     with pytest.raises(MachineError) as failure:
-        doctor.require("machine", "flex", "bison", "tc", "ip")
-    assert failure.value.what == "flex: missing; bison: missing; tc: missing; ip: missing"
-    assert failure.value.remedy == f"{command} install bison flex iproute2"
+        doctor.require("machine", "flex", "bison", "patch", "ld")
+    assert failure.value.what == "flex: missing; bison: missing; patch: missing; ld: missing"
+    assert failure.value.remedy == f"{command} install binutils bison flex patch"
     assert failure.value.exit_status == 3
 
 
@@ -72,17 +72,6 @@ def test_advice_does_not_change_the_exit_status() -> None:
     advice = Check("a", False, "could be better", "do this", required=False)
     assert doctor.exit_status([advice]) == 0
     assert doctor.exit_status([advice, Check("b", False, "missing")]) == 3
-
-
-def test_an_ip_that_does_not_know_mptcp_is_too_old(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ip = tmp_path / "ip"
-    ip.write_text('#!/bin/sh\necho "Object \\"mptcp\\" is unknown, try \\"ip help\\"."\nexit 1\n')
-    ip.chmod(0o755)
-    monkeypatch.setattr(doctor, "find_tool", lambda _name: str(ip))
-    with pytest.raises(MachineError, match="does not know mptcp"):
-        doctor.require("ip")
 
 
 def test_too_little_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -190,16 +190,16 @@ def test_a_baseline_has_the_events_of_its_path_alone() -> None:
         base.single_path("wifi")
 
 
-def test_neighbouring_lines_make_one_batch_per_namespace_and_program() -> None:
+def test_lines_of_the_same_program_and_namespace_follow_each_other() -> None:
     lines = [
         line
         for line in commands(plan.render(scenario("eight-paths")))
         if " exec " not in line and not line.startswith(("sysctl ", "message "))
     ]
     namespaces = [re.sub(r"^(\w+)( -n \w+)?.*", r"\1\2", line) for line in lines]
-    batches = [namespace for namespace, _ in itertools.groupby(namespaces)]
+    groups = [namespace for namespace, _ in itertools.groupby(namespaces)]
     # root, client, server, then `ip` and `tc` in each of the eight routers
-    assert len(batches) == len(set(batches)) == 3 + 8 + 8
+    assert len(groups) == len(set(groups)) == 3 + 8 + 8
 
 
 def test_every_further_path_has_one_endpoint_at_the_server_and_nothing_else() -> None:

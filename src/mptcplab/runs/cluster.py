@@ -21,7 +21,6 @@ import importlib.metadata
 import platform
 import re
 import shutil
-import subprocess
 import tempfile
 import threading
 import time
@@ -73,11 +72,7 @@ def environment() -> dict[str, str]:
         found[name] = "missing"
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             found[name] = importlib.metadata.version(name)
-    # it turns rates into the numbers that the kernel takes
-    tc = doctor.find_tool("tc")
-    said = subprocess.run([tc, "-V"], capture_output=True, text=True, check=False) if tc else None
-    words = said.stdout.split() if said else ["missing"]
-    return found | {"tc": next((w.strip(",") for w in words if "iproute2-" in w), words[-1])}
+    return found
 
 
 def _own_version() -> str:

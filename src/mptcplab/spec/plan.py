@@ -3,9 +3,9 @@
 
 Every line is one that a person could type as root, but for `traffic`, `program`, `capture` and
 `cross`, which are parts of the guest program, `message`, which says what client and server send,
-and `at`, which names a time before a command. The guest's init executes the same lines; it runs
-neighbouring `ip` or `tc` lines of one namespace as one batch, and each batch costs a process, so
-the lines are ordered to leave few groups. The plan depends on the scenario alone.
+and `at`, which names a time before a command. The guest's init executes the same lines, over
+netlink; lines of one namespace follow each other, so that it asks each at one go. The plan depends
+on the scenario alone.
 
                   10.0.i.0/24              10.1.i.0/24
     client  ci ---------------- rci  router i  rsi ---------------- si  server

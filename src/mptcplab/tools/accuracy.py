@@ -56,7 +56,7 @@ _FOREVER_MS = 10**8
 #: Between the marks of this name a page has the table.
 _MARK = "make accuracy"
 
-_RECORD = np.dtype(
+RECORD = np.dtype(
     [("number", "<u4"), ("copies", "<u4"), ("sent_ns", "<u8"), ("received_ns", "<u8")]
 )
 Packets = npt.NDArray[Any]
@@ -397,7 +397,7 @@ def _run(
             setting,
             setting.value(
                 [
-                    np.fromfile(directory / _file(i, number), _RECORD)
+                    np.fromfile(directory / _file(i, number), RECORD)
                     for number in range(len(setting.meterings))
                 ]
             ),

@@ -182,15 +182,6 @@ def _kernel_source() -> Check:
     return _package("kernel source", ok, detail, DEBIAN_PACKAGE)
 
 
-def _ip() -> Check:
-    ip = find_tool("ip")
-    if ip is None:
-        return _package("ip", False, "missing", "iproute2")
-    # `ip mptcp help` fails in every version, but only one that knows mptcp tells about endpoints.
-    ok = "endpoint" in _output([ip, "mptcp", "help"])
-    return _package("ip", ok, ip if ok else f"{ip} does not know mptcp: too old", "iproute2")
-
-
 # In a process of its own, as User-Mode Linux does it: a child that lets itself be traced, and whose
 # system calls are taken over (PTRACE_SYSEMU). Prints nothing if that works, else an errno.
 _PTRACE_TRIAL = """
@@ -345,8 +336,6 @@ _CHECKS: dict[str, Callable[[], Check]] = {
     "patch": _tool_check("patch", "patch"),
     "libc": _static_libc,
     "kernel source": _kernel_source,
-    "ip": _ip,
-    "tc": _tool_check("tc", "iproute2"),
     "util-linux": _prepare,
     "ptrace": _ptrace,
     "address layout": _personality,
@@ -357,4 +346,4 @@ _CHECKS: dict[str, Callable[[], Check]] = {
 # What `mptcplab kernel build` needs, but for the source, which may be another than Debian's.
 BUILD_CHECKS = ("machine", "gcc", "make", "flex", "bison", "bc", "xz", "ld", "patch", "libc")
 # What a run needs.
-RUN_CHECKS = ("machine", "ip", "tc", "util-linux", "ptrace", "memory", "memory file")
+RUN_CHECKS = ("machine", "util-linux", "ptrace", "memory", "memory file")

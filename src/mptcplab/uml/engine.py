@@ -244,8 +244,8 @@ def _command(
 ) -> list[str]:
     """The kernel's command line, behind util-linux tools that prepare its process.
 
-    The kernel stirs its arguments into its random numbers, all but the seed, which it takes out
-    first: so they are the same for every run, and the directory, in which it runs, is not named.
+    The kernel stirs its arguments into its random numbers, so that nothing is among them but what
+    the run is: the directory, in which it runs, is not named.
     setpriv makes the process die with this thread; without a fixed address layout results would
     still be the same, but a container may forbid it, so it is asked for only where it is allowed.
     """
@@ -264,6 +264,8 @@ def _command(
         str(kernel.image),
         f"mem={MEMORY_MIB}M",
         f"seed={scenario.seed}",
+        # what the kernel does not know becomes a variable of process 1
+        f"LAB_SEED={scenario.seed}",
         "root=/dev/root",
         "rootfstype=hostfs",
         "rootflags=/",

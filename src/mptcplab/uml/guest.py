@@ -54,7 +54,7 @@ def _compile(sources: list[Path], program: Path) -> None:
     os.close(handle)
     temporary = Path(name)
     try:
-        command = ["gcc", *_FLAGS, "-o", name, *map(str, sources)]
+        command = ["gcc", *_FLAGS, "-o", name, *map(str, sources), "-lm"]
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode:
             raise MptcplabError(f"mptcplab: the guest program does not compile\n{result.stderr}")

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* ip: what plans need of it.
+ *
+ *	ip netns add NAME
+ *	ip link add DEVICE netns NS address MAC type veth peer name DEVICE netns NS address MAC
+ *	ip -n NS link set DEVICE up | gso_max_segs NUMBER
+ *	ip -n NS addr add ADDRESS/LENGTH dev DEVICE
+ *	ip -n NS neigh add ADDRESS lladdr MAC dev DEVICE
+ *	ip -n NS rule add from ADDRESS table NUMBER
+ *	ip -n NS route add default|ADDRESS/LENGTH via ADDRESS [dev DEVICE] [table NUMBER]
+ *	ip -n NS mptcp limits set subflow NUMBER add_addr_accepted NUMBER
+ *	ip -n NS mptcp endpoint add ADDRESS [id ID] dev DEVICE [signal] [subflow] [backup]
+ *	ip -n NS mptcp endpoint delete id ID [ADDRESS]
+ *	ip -n NS mptcp endpoint change ADDRESS backup|nobackup
+ */
+
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fib_rules.h>
+#include <linux/genetlink.h>
+#include <linux/mptcp.h>
+#include <linux/neighbour.h>
+#include <linux/rtnetlink.h>
+#include <linux/veth.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "guest.h"
+
+#define NEW	(NLM_F_CREATE | NLM_F_EXCL)
+#define MAC_BYTES	6
+
+static void carry_out(const struct command *command)
+{
+	const char *failed;
+
+	command_expect_end(command);
+	failed = request_send(command->ns);
+	if (failed)
+		command_failed(command, "%s", failed);
+}
+
+/* NS names a namespace: of a person's, and of `ip netns`, the file is the same. */
+static void add_namespace(struct command *command)
+{
+	const char *name = command_word(command, "a name");
+	char path[64];
+	int fd;
+
+	command_expect_end(command);
+	snprintf(path, sizeof(path), NETNS_DIR "/%s", name);
+	if (mkdir(NETNS_DIR, 0755) && errno != EEXIST)
+		command_failed(command, "%s: %s", NETNS_DIR, strerror(errno));
+	fd = open(path, O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0);
+	if (fd < 0 || close(fd) || unshare(CLONE_NEWNET) ||
+	    mount("/proc/self/ns/net", path, "none", MS_BIND, NULL))
+		command_failed(command, "%s", strerror(errno));
+	enter_namespace(NULL);
+}
+
+static struct in_addr parse_ip(const struct command *command, const char *text)
+{
+	struct in_addr ip;
+
+	if (inet_pton(AF_INET, text, &ip) != 1)
+		command_failed(command, "%s is not an IPv4 address", text);
+	return ip;
+}
+
+static struct in_addr take_ip(struct command *command)
+{
+	return parse_ip(command, command_word(command, "an address"));
+}
+
+/* ADDRESS/LENGTH */
+static struct in_addr take_network(struct command *command, uint8_t *length)
+{
+	char text[INET_ADDRSTRLEN];
+	unsigned int bits = 0;
+	const char *word = command_word(command, "an address");
+
+	if (sscanf(word, "%15[^/]/%u", text, &bits) != 2 || bits > 32)
+		command_failed(command, "%s is not an address and its length", word);
+	*length = bits;
+	return parse_ip(command, text);
+}
+
+static void take_mac(struct command *command, uint8_t bytes[MAC_BYTES])
+{
+	const char *word = command_word(command, "an Ethernet address");
+	int end = 0;
+
+	if (sscanf(word, "%hhx:%hhx:%hhx:%hhx:%hhx:%hhx%n", &bytes[0], &bytes[1], &bytes[2],
+		   &bytes[3], &bytes[4], &bytes[5], &end) != MAC_BYTES || word[end])
+		command_failed(command, "%s is not an Ethernet address", word);
+}
+
+/* DEVICE netns NS address MAC; returns a file of the namespace */
+static int one_end(struct command *command, const char *name)
+{
+	uint8_t bytes[MAC_BYTES];
+	char path[64];
+	int fd;
+
+	request_add_text(IFLA_IFNAME, name);
+	command_expect(command, "netns");
+	snprintf(path, sizeof(path), NETNS_DIR "/%s", command_word(command, "a namespace"));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		command_failed(command, "%s: %s", path, strerror(errno));
+	request_add_number(IFLA_NET_NS_FD, fd);
+	command_expect(command, "address");
+	take_mac(command, bytes);
+	request_add(IFLA_ADDRESS, bytes, sizeof(bytes));
+	return fd;
+}
+
+static void add_link(struct command *command)
+{
+	const struct ifinfomsg head = {};
+	struct nlattr *info, *data, *peer;
+	int one, other;
+
+	request_start(RTM_NEWLINK, NEW, &head, sizeof(head));
+	one = one_end(command, command_word(command, "a device"));
+	command_expect(command, "type");
+	command_expect(command, "veth");
+	info = request_begin(IFLA_LINKINFO);
+	request_add_text(IFLA_INFO_KIND, "veth");
+	data = request_begin(IFLA_INFO_DATA);
+	peer = request_begin(VETH_INFO_PEER);
+	request_append(&head, sizeof(head));
+	command_expect(command, "peer");
+	command_expect(command, "name");
+	other = one_end(command, command_word(command, "a device"));
+	request_end(peer);
+	request_end(data);
+	request_end(info);
+	carry_out(command);
+	close(one);
+	close(other);
+}
+
+static void set_link(struct command *command)
+{
+	struct ifinfomsg head = {};
+
+	command_device(command, &head.ifi_index);
+	if (command_has(command, "up")) {
+		head.ifi_flags = IFF_UP;
+		head.ifi_change = IFF_UP;
+		request_start(RTM_NEWLINK, 0, &head, sizeof(head));
+	} else if (command_has(command, "gso_max_segs")) {
+		request_start(RTM_NEWLINK, 0, &head, sizeof(head));
+		request_add_number(IFLA_GSO_MAX_SEGS, command_number(command, UINT32_MAX));
+	} else {
+		command_failed(command, "up or gso_max_segs is expected");
+	}
+	carry_out(command);
+}
+
+static void add_address(struct command *command)
+{
+	struct ifaddrmsg head = { .ifa_family = AF_INET };
+	struct in_addr ip = take_network(command, &head.ifa_prefixlen);
+	int device;
+
+	command_expect(command, "dev");
+	command_device(command, &device);
+	head.ifa_index = device;
+	request_start(RTM_NEWADDR, NEW, &head, sizeof(head));
+	request_add(IFA_LOCAL, &ip, sizeof(ip));
+	request_add(IFA_ADDRESS, &ip, sizeof(ip));
+	carry_out(command);
+}
+
+static void add_neighbour(struct command *command)
+{
+	struct ndmsg head = { .ndm_family = AF_INET, .ndm_state = NUD_PERMANENT };
+	struct in_addr ip = take_ip(command);
+	uint8_t bytes[MAC_BYTES];
+
+	command_expect(command, "lladdr");
+	take_mac(command, bytes);
+	command_expect(command, "dev");
+	command_device(command, &head.ndm_ifindex);
+	request_start(RTM_NEWNEIGH, NEW, &head, sizeof(head));
+	request_add(NDA_DST, &ip, sizeof(ip));
+	request_add(NDA_LLADDR, bytes, sizeof(bytes));
+	carry_out(command);
+}
+
+static void add_rule(struct command *command)
+{
+	const struct fib_rule_hdr head = {
+		.family = AF_INET,
+		.src_len = 32,
+		.action = FR_ACT_TO_TBL,
+	};
+	struct in_addr ip;
+
+	command_expect(command, "from");
+	ip = take_ip(command);
+	command_expect(command, "table");
+	request_start(RTM_NEWRULE, NEW, &head, sizeof(head));
+	request_add(FRA_SRC, &ip, sizeof(ip));
+	request_add_number(FRA_TABLE, command_number(command, UINT32_MAX));
+	carry_out(command);
+}
+
+static void add_route(struct command *command)
+{
+	struct rtmsg head = {
+		.rtm_family = AF_INET,
+		.rtm_protocol = RTPROT_BOOT,
+		.rtm_scope = RT_SCOPE_UNIVERSE,
+		.rtm_type = RTN_UNICAST,
+	};
+	bool everywhere = command_has(command, "default");
+	uint32_t table = RT_TABLE_MAIN;
+	struct in_addr to, gateway;
+	int device = 0;
+
+	if (!everywhere)
+		to = take_network(command, &head.rtm_dst_len);
+	command_expect(command, "via");
+	gateway = take_ip(command);
+	if (command_has(command, "dev"))
+		command_device(command, &device);
+	if (command_has(command, "table"))
+		table = command_number(command, UINT32_MAX);
+	request_start(RTM_NEWROUTE, NEW, &head, sizeof(head));
+	if (!everywhere)
+		request_add(RTA_DST, &to, sizeof(to));
+	request_add(RTA_GATEWAY, &gateway, sizeof(gateway));
+	if (device)
+		request_add_number(RTA_OIF, device);
+	request_add_number(RTA_TABLE, table);
+	carry_out(command);
+}
+
+/* MPTCP */
+
+static void start_mptcp(const struct command *command, uint8_t what)
+{
+	const struct genlmsghdr head = { .cmd = what, .version = MPTCP_PM_VER };
+	static int family;
+
+	if (!family)
+		family = generic_family(command->ns, MPTCP_PM_NAME);
+	request_start(family, 0, &head, sizeof(head));
+}
+
+static void carry_out_mptcp(const struct command *command)
+{
+	const char *failed;
+
+	command_expect_end(command);
+	failed = request_send_generic(command->ns);
+	if (failed)
+		command_failed(command, "%s", failed);
+}
+
+static void set_limits(struct command *command)
+{
+	command_expect(command, "set");
+	start_mptcp(command, MPTCP_PM_CMD_SET_LIMITS);
+	command_expect(command, "subflow");
+	request_add_number(MPTCP_PM_ATTR_SUBFLOWS, command_number(command, UINT32_MAX));
+	command_expect(command, "add_addr_accepted");
+	request_add_number(MPTCP_PM_ATTR_RCV_ADD_ADDRS, command_number(command, UINT32_MAX));
+	carry_out_mptcp(command);
+}
+
+static void put_address(struct command *command)
+{
+	const uint16_t family = AF_INET;
+	struct in_addr ip = take_ip(command);
+
+	request_add(MPTCP_PM_ADDR_ATTR_FAMILY, &family, sizeof(family));
+	request_add(MPTCP_PM_ADDR_ATTR_ADDR4, &ip, sizeof(ip));
+}
+
+static void put_id(struct command *command)
+{
+	const uint8_t id = command_number(command, UINT8_MAX);
+
+	request_add(MPTCP_PM_ADDR_ATTR_ID, &id, sizeof(id));
+}
+
+static void add_endpoint(struct command *command)
+{
+	static const struct {
+		const char *name;
+		uint32_t flag;
+	} kinds[] = {
+		{ "signal", MPTCP_PM_ADDR_FLAG_SIGNAL },
+		{ "subflow", MPTCP_PM_ADDR_FLAG_SUBFLOW },
+		{ "backup", MPTCP_PM_ADDR_FLAG_BACKUP },
+	};
+	uint32_t flags = 0;
+	int device;
+	size_t i;
+
+	put_address(command);
+	if (command_has(command, "id"))
+		put_id(command);
+	command_expect(command, "dev");
+	command_device(command, &device);
+	request_add_number(MPTCP_PM_ADDR_ATTR_IF_IDX, device);
+	for (i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (command_has(command, kinds[i].name))
+			flags |= kinds[i].flag;
+	request_add_number(MPTCP_PM_ADDR_ATTR_FLAGS, flags);
+}
+
+static void delete_endpoint(struct command *command)
+{
+	command_expect(command, "id");
+	put_id(command);
+	if (!command_at_end(command))
+		put_address(command);
+}
+
+static void change_endpoint(struct command *command)
+{
+	uint32_t flags = 0;
+
+	put_address(command);
+	if (command_has(command, "backup"))
+		flags = MPTCP_PM_ADDR_FLAG_BACKUP;
+	else
+		command_expect(command, "nobackup");
+	request_add_number(MPTCP_PM_ADDR_ATTR_FLAGS, flags);
+}
+
+static void endpoint(struct command *command)
+{
+	static const struct {
+		const char *verb;
+		uint8_t asks;
+		void (*put)(struct command *command);
+	} verbs[] = {
+		{ "add", MPTCP_PM_CMD_ADD_ADDR, add_endpoint },
+		{ "delete", MPTCP_PM_CMD_DEL_ADDR, delete_endpoint },
+		{ "change", MPTCP_PM_CMD_SET_FLAGS, change_endpoint },
+	};
+	struct nlattr *nest;
+	size_t i;
+
+	for (i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
+		if (command_has(command, verbs[i].verb))
+			break;
+	if (i == sizeof(verbs) / sizeof(*verbs))
+		command_failed(command, "add, delete or change is expected");
+	start_mptcp(command, verbs[i].asks);
+	nest = request_begin(MPTCP_PM_ATTR_ADDR | NLA_F_NESTED);
+	verbs[i].put(command);
+	request_end(nest);
+	carry_out_mptcp(command);
+}
+
+void ip_run(struct command *command)
+{
+	static const struct {
+		const char *object, *verb;
+		void (*run)(struct command *command);
+	} forms[] = {
+		{ "netns", "add", add_namespace },
+		{ "link", "add", add_link },
+		{ "link", "set", set_link },
+		{ "addr", "add", add_address },
+		{ "neigh", "add", add_neighbour },
+		{ "rule", "add", add_rule },
+		{ "route", "add", add_route },
+		{ "mptcp", "limits", set_limits },
+		{ "mptcp", "endpoint", endpoint },
+	};
+	const char *object = command_word(command, "an object");
+	const char *verb = command_word(command, "a verb");
+	size_t i;
+
+	for (i = 0; i < sizeof(forms) / sizeof(*forms); i++)
+		if (!strcmp(object, forms[i].object) && !strcmp(verb, forms[i].verb))
+			return forms[i].run(command);
+	command_failed(command, "ip %s %s is not known to the guest", object, verb);
+}

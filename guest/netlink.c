@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Requests to the kernel over netlink, one at a time: what it is asked for is
+ * put together, sent to a namespace, and answered.
+ */
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/genetlink.h>
+#include <linux/netlink.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "guest.h"
+
+union message {
+	struct nlmsghdr header;
+	char bytes[2048];
+};
+
+static union message request, reply;
+
+/* Lines of the same namespace follow each other, so the sockets in it are kept:
+ * of both kinds of netlink, and one that knows its devices.
+ */
+static struct {
+	char ns[32];
+	int route, generic, devices;	/* -1: not open */
+} sockets = { .route = -1, .generic = -1, .devices = -1 };
+
+static void leave(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+void netlink_close(void)
+{
+	leave(&sockets.route);
+	leave(&sockets.generic);
+	leave(&sockets.devices);
+}
+
+/* The socket of one kind in a namespace. */
+static int in_namespace(const char *ns, int *fd, int family, int type, int protocol)
+{
+	const int on = 1;
+
+	if (strcmp(ns, sockets.ns)) {
+		netlink_close();
+		snprintf(sockets.ns, sizeof(sockets.ns), "%s", ns);
+	}
+	if (*fd >= 0)
+		return *fd;
+	enter_namespace(ns);
+	*fd = socket(family, type | SOCK_CLOEXEC, protocol);
+	enter_namespace(NULL);
+	/* the kernel then says in words what it does not like */
+	if (*fd < 0 || (family == AF_NETLINK &&
+			setsockopt(*fd, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on))))
+		give_up("a socket in namespace %s: %s", ns, strerror(errno));
+	return *fd;
+}
+
+int device_index(const char *ns, const char *device)
+{
+	int fd = in_namespace(ns, &sockets.devices, AF_INET, SOCK_DGRAM, 0);
+	struct ifreq asked = {};
+
+	snprintf(asked.ifr_name, sizeof(asked.ifr_name), "%s", device);
+	return ioctl(fd, SIOCGIFINDEX, &asked) ? 0 : asked.ifr_ifindex;
+}
+
+/* Room at the end of the request. */
+static void *extend(size_t len)
+{
+	size_t at = NLMSG_ALIGN(request.header.nlmsg_len);
+
+	if (at + len > sizeof(request))
+		give_up("netlink: a request of more than %zu bytes", sizeof(request));
+	memset(request.bytes + request.header.nlmsg_len, 0, at - request.header.nlmsg_len);
+	request.header.nlmsg_len = at + len;
+	return request.bytes + at;
+}
+
+void request_start(int type, int flags, const void *head, size_t len)
+{
+	request.header = (struct nlmsghdr) {
+		.nlmsg_len = NLMSG_HDRLEN,
+		.nlmsg_type = type,
+		.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | flags,
+	};
+	request_append(head, len);
+}
+
+void *request_append(const void *data, size_t len)
+{
+	return memcpy(extend(len), data, len);
+}
+
+struct nlattr *request_begin(int type)
+{
+	struct nlattr *attribute = extend(sizeof(*attribute));
+
+	*attribute = (struct nlattr) { .nla_type = type };
+	return attribute;
+}
+
+void request_end(struct nlattr *attribute)
+{
+	attribute->nla_len = request.bytes + request.header.nlmsg_len - (char *)attribute;
+}
+
+void request_add(int type, const void *data, size_t len)
+{
+	struct nlattr *attribute = request_begin(type);
+
+	request_append(data, len);
+	request_end(attribute);
+}
+
+void request_add_number(int type, uint32_t number)
+{
+	request_add(type, &number, sizeof(number));
+}
+
+void request_add_text(int type, const char *text)
+{
+	request_add(type, text, strlen(text) + 1);
+}
+
+/* An attribute of what was received; NULL: it has none. */
+static const void *find(const union message *message, size_t at, int type)
+{
+	while (at + NLA_HDRLEN <= message->header.nlmsg_len) {
+		const struct nlattr *attribute = (const void *)(message->bytes + at);
+
+		if ((attribute->nla_type & NLA_TYPE_MASK) == type)
+			return message->bytes + at + NLA_HDRLEN;
+		if (attribute->nla_len < NLA_HDRLEN)
+			break;
+		at += NLA_ALIGN(attribute->nla_len);
+	}
+	return NULL;
+}
+
+/* Sends the request and waits until the kernel has done it; what it tells
+ * before that is in reply, and why it did not is what is returned.
+ */
+static const char *ask(int fd)
+{
+	static union message heard;
+	const struct nlmsgerr *error = NLMSG_DATA(&heard.header);
+	const char *words = NULL;
+	ssize_t len;
+
+	if (send(fd, &request, request.header.nlmsg_len, 0) < 0)
+		return strerror(errno);
+	for (;;) {
+		len = recv(fd, &heard, sizeof(heard), 0);
+		if (len < (ssize_t)NLMSG_HDRLEN)
+			return len < 0 ? strerror(errno) : "an answer of the kernel was cut off";
+		if (heard.header.nlmsg_type == NLMSG_ERROR)
+			break;
+		reply = heard;
+	}
+	if (!error->error)
+		return NULL;
+	if (heard.header.nlmsg_flags & NLM_F_ACK_TLVS)
+		/* behind the request, which an error has with it */
+		words = find(&heard, NLMSG_HDRLEN + sizeof(*error) +
+			     NLMSG_ALIGN(error->msg.nlmsg_len) - NLMSG_HDRLEN, NLMSGERR_ATTR_MSG);
+	return words ? words : strerror(-error->error);
+}
+
+const char *request_send(const char *ns)
+{
+	return ask(in_namespace(ns, &sockets.route, AF_NETLINK, SOCK_RAW, NETLINK_ROUTE));
+}
+
+const char *request_send_generic(const char *ns)
+{
+	return ask(in_namespace(ns, &sockets.generic, AF_NETLINK, SOCK_RAW, NETLINK_GENERIC));
+}
+
+int generic_family(const char *ns, const char *name)
+{
+	const struct genlmsghdr head = { .cmd = CTRL_CMD_GETFAMILY, .version = 1 };
+	const uint16_t *family;
+	const char *failed;
+
+	request_start(GENL_ID_CTRL, 0, &head, sizeof(head));
+	request_add_text(CTRL_ATTR_FAMILY_NAME, name);
+	failed = request_send_generic(ns);
+	if (failed)
+		give_up("netlink: %s: %s", name, failed);
+	family = find(&reply, NLMSG_HDRLEN + GENL_HDRLEN, CTRL_ATTR_FAMILY_ID);
+	if (!family)
+		give_up("netlink: %s has no number", name);
+	return *family;
+}

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The guest carries out the plan's `ip` and `tc` lines itself: the tools do the same with them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mptcplab.runs import experiment
+from mptcplab.runs.program import find
+from mptcplab.spec import plan
+from mptcplab.spec.scenario import Program, Scenario
+from mptcplab.uml import engine
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
+from tests.vocabulary import scenario_of
+
+# What a namespace is, without the numbers that tell it, its devices and its qdiscs from others,
+# and without the order of hash tables.
+SHOW = r"""
+show() {
+    for ns in $(ls /run/netns | sort); do
+        echo "== $ns"
+        ip -n $ns -d link show | sed -E 's/ link-netns(id)? \S+//; s/^[0-9]+: //; s/@if[0-9]+//'
+        ip -n $ns -4 addr show | grep inet
+        ip -n $ns neigh show nud permanent | sort
+        ip -n $ns rule show
+        ip -n $ns -d route show table all
+        ip -n $ns mptcp limits show
+        ip -n $ns mptcp endpoint show
+        tc -n $ns -d qdisc show | sed -E 's/qdisc (\S+) 8[0-9a-f]{3}:/qdisc \1 N:/g'
+    done
+}
+"""
+# The first of two namespaces of a name stays as long as this program runs in it; the plan's
+# namespaces are as a new boot has them, but for the kernel's settings.
+AGAIN = r"""
+show > guest
+for ns in $(ls /run/netns); do ip netns delete $ns; done
+while read -r line; do eval "$line" || echo "FAILED $line"; done < lines
+sleep 2     # until the kernel has noticed that all devices are up
+show > tools
+diff guest tools && echo same $(grep -c == tools) $(wc -l < tools)
+"""
+
+
+def tool_lines(scenario: Scenario) -> list[str]:
+    """What of a plan the tools can do."""
+    lines = plan.render(scenario).splitlines()
+    assert not any(line.startswith("at ") for line in lines)
+    return [x for x in lines if re.match(r"(ip|tc) ", x) and not x.startswith("ip netns exec ")]
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        pytest.param(("a:50mbit,10ms", "b:20mbit,40ms,loss=0.1%"), id="netem"),
+        pytest.param(
+            (
+                "a:1.5mbit,10.0005ms,jitter=3ms,loss=1%,loss_correlation=25%",
+                "b:40gbit,40ms,loss=2%,loss_burst=5,duplicate=0.3%",
+                "c:256kbit,333us,loss=2%,loss_burst=3,loss_good=0.1%,loss_bad=70%",
+                "d:7mbit,20ms,reorder=2%,reorder_by=7ms",
+            ),
+            id="impairments",
+        ),
+        pytest.param(
+            (
+                "a:50mbit,10ms,queue=200,queue_discipline=droptail",
+                "b:50mbit,10ms,queue=100KB,queue_discipline=droptail",
+                "c:40gbit,10ms,queue=1000,queue_discipline=codel",
+                "d:50mbit,10ms,queue=1000,queue_discipline=fq_codel",
+                "e:50mbit,10ms,queue=1000,queue_discipline=pie",
+                "f:50mbit,10ms,queue=80,queue_discipline=red",
+                "g:1gbit,10ms,queue=2000,queue_discipline=red",
+                "h:3mbit,10ms,queue=30,queue_discipline=droptail,bottleneck=host",
+            ),
+            id="queues",
+        ),
+    ],
+)
+def test_tools_leave_namespaces_as_the_guest_does(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, paths: tuple[str, ...]
+) -> None:
+    program = Program(
+        client=find(["bash"]),
+        server=(),
+        directory=str(tmp_path),
+        time_limit_ns=60_000_000_000,
+        input="file",
+    )
+    scenario = scenario_of(*paths, program=program)
+    (tmp_path / "lines").write_text("\n".join(tool_lines(scenario)) + "\n")
+    directory = tmp_path / "run"
+    directory.mkdir()
+    (directory / engine.CLIENT_INPUT).write_text(SHOW + AGAIN)
+    experiment.run(scenario, lab_kernel, lab_guest, directory)
+    said = (directory / engine.CLIENT_OUTPUT).read_text()
+    # client, server and a router for each path
+    assert said.startswith(f"same {2 + len(paths)} "), said

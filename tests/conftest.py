@@ -28,8 +28,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--sweep-runs",
         type=int,
-        default=40,
-        help="how many runs the sweep has that is interrupted (default: 40)",
+        default=120,
+        help="how many runs the sweep has that is interrupted (default: 120)",
     )
 
 

@@ -270,7 +270,8 @@ def test_a_cluster_that_starts_with_nothing_grows_with_what_is_to_do(
     tasks: Callable[..., list[Task]], tmp_path: Path
 ) -> None:
     told: list[str] = []
-    # 40 runs of the half second that Dask takes for granted, and two that it wants to wait at most
+    # 40 runs of the half second that Dask takes for granted, and two that it wants to wait at most;
+    # they do not end before a second worker is there
     with workers(tmp_path / "cache", count=0) as started, connected(started, told.append) as on:
         started.adapt(minimum=0, maximum=2, target_duration="2s", interval="200ms")
         most = 0
@@ -279,7 +280,7 @@ def test_a_cluster_that_starts_with_nothing_grows_with_what_is_to_do(
             nonlocal most
             most = max(most, len(started.workers))
 
-        done = done_by(on, tasks(40, duration="100ms"), count_workers)
+        done = done_by(on, tasks(40, duration="5s"), count_workers)
     assert [each.entry["status"] for each in done] == ["ok"] * 40
     assert told == ["the cluster has no worker; waiting for one"]
     assert most == 2

@@ -8,6 +8,7 @@ and the highest sample, so that no peak gets lost. A column's name has its unit.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -245,8 +246,10 @@ _ABOUT = 8
 
 
 def write(run: RunSeries, file: Path) -> None:
-    """Write series as Parquet, as `to_table` has them."""
-    to_table(run).write_parquet(file, compression="zstd")
+    """Write series as Parquet, as `to_table` has them. Raises OSError."""
+    content = io.BytesIO()
+    to_table(run).write_parquet(content, compression="zstd")
+    file.write_bytes(content.getbuffer())
 
 
 def to_table(run: RunSeries) -> pl.DataFrame:

@@ -8,6 +8,7 @@ already nothing is read again. What sweeps varied is in OUT/points.parquet, by t
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 import time
@@ -223,8 +224,11 @@ def keep_points(out: Path, points: Sequence[Mapping[str, Any]]) -> None:
 def write_table(table: pl.DataFrame, file: Path) -> None:
     """Write a table as Parquet, whole or not at all. Raises MptcplabError."""
     partial = file.with_name(f".partial-{file.name}")
+    # Polars has errors of its own for a disk that is full
+    content = io.BytesIO()
+    table.write_parquet(content, compression="zstd")
     try:
-        table.write_parquet(partial, compression="zstd")
+        partial.write_bytes(content.getbuffer())
         partial.replace(file)
     except OSError as error:
         raise MptcplabError(f"mptcplab: cannot write {file}: {error.strerror or error}") from error

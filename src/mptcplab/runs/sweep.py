@@ -8,6 +8,7 @@ runs only what is new. docs/sweep.md.
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import threading
 import time
@@ -332,8 +333,12 @@ def run(
                             left.seconds(now) if some else None,
                         )
                     )
-    finally:
-        table.write()
+    except BaseException:
+        # why it stops is to be told, not that a full disk has no room for the table either
+        with contextlib.suppress(MptcplabError):
+            table.write()
+        raise
+    table.write()
     return Outcome(
         len(planned.runs),
         len(planned.runs) - len(missing) - len(left_alone),

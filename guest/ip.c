@@ -47,7 +47,7 @@ static void carry_out(const struct command *command)
 		command_failed(command, "%s", failed);
 }
 
-/* NS names a namespace: of a person's, and of `ip netns`, the file is the same. */
+/* A namespace has its name from a file that it is mounted on, as of `ip netns`. */
 static void add_namespace(struct command *command)
 {
 	const char *name = command_word(command, "a name");

@@ -67,8 +67,8 @@ static uint64_t take_rate(struct command *command)
 /* as a part of 2^32 - 1 */
 static uint32_t take_probability(struct command *command)
 {
-	static const struct unit units[] = { { "%", 0.01 }, {} };
-	double part = with_unit(command, units);
+	static const struct unit units[] = { { "%", 1 }, {} };
+	double part = with_unit(command, units) / 100;
 
 	if (part > 1)
 		command_failed(command, "a probability is more than 100 %%");

@@ -62,7 +62,7 @@ out_option = click.option(
     type=click.Path(path_type=Path, file_okay=False),
     default=DEFAULT_OUT,
     show_default=True,
-    help="Directory of the runs.",
+    help="Directory of the runs, and of what is made of them.",
 )
 cluster_option = click.option(
     "--cluster",
@@ -158,14 +158,7 @@ def scenario_options(command: F) -> F:
         click.option("--seed", help="Of all randomness; the first one with --repeat.  [1]"),
         click.option("--repeat", help="Runs of each, with one seed after the other.  [1]"),
         jobs_option,
-        click.option(
-            "--out",
-            "-o",
-            type=click.Path(path_type=Path, file_okay=False),
-            default=DEFAULT_OUT,
-            show_default=True,
-            help="Directory for runs, pictures and the document.",
-        ),
+        out_option,
         wall_limit_option,
         click.option(
             "--plan", "only_plan", is_flag=True, help="Print the commands of the runs, and stop."

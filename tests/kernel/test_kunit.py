@@ -46,7 +46,8 @@ def results_of(
     @cache
     def run(module: str) -> Results:
         directory = tmp_path_factory.mktemp(module)
-        modules = {name: lab_kernel.modules / f"{name}.ko" for name in ("kunit", module)}
+        built = kernel.kunit_modules(lab_kernel, quiet=True)
+        modules = {name: built / f"{name}.ko" for name in ("kunit", module)}
         plan = f"sysctl -qw kernel.printk=7\ninsmod kunit.ko\ninsmod {module}.ko\n"
         failure = ""
         try:

@@ -30,7 +30,7 @@ for word; do
         O=*) obj=${word#*=} ;;
         KCONFIG_ALLCONFIG=*) fragment=${word#*=} ;;
         M=*) external=${word#*=} ;;
-        allnoconfig | prepare | linux | modules) target=${target:-$word} ;;
+        allnoconfig | prepare | linux | modules | modules_prepare) target=${target:-$word} ;;
     esac
 done
 if [ "$external" ]; then
@@ -64,6 +64,9 @@ case $target in
             exit 2
         fi
         cat "$source/net/mptcp/protocol.c" "$lab"/*.c >"$obj/linux"
+        echo "0x0 printk vmlinux EXPORT_SYMBOL" >"$obj/vmlinux.symvers"
+        ;;
+    modules)
         echo module >"$obj/lib/kunit/kunit.ko"
         echo lib/kunit/kunit.o >"$obj/modules.order"
         ;;
@@ -314,9 +317,24 @@ def test_the_schedulers_are_those_of_our_tree(repository: Repository) -> None:
     assert kernel.schedulers() == ("default", "first", "roundrobin")
 
 
-def test_the_modules_that_were_built_with_a_kernel_lie_beside_it(repository: Repository) -> None:
+def test_kunit_and_its_tests_are_compiled_when_they_are_asked_for(repository: Repository) -> None:
     built = repository.build()
-    assert [path.name for path in built.modules.iterdir()] == ["kunit.ko"]
+    calls = repository.calls()
+    modules = kernel.kunit_modules(built, quiet=True)
+    assert [path.name for path in modules.iterdir()] == ["kunit.ko"]
+    assert repository.calls() == [*calls, "modules"]
+    # once
+    assert kernel.kunit_modules(built, quiet=True) == modules
+    assert repository.calls() == [*calls, "modules"]
+
+
+def test_kunit_is_not_compiled_for_a_kernel_whose_files_have_changed(
+    repository: Repository,
+) -> None:
+    built = repository.build()
+    repository.write("kernel/mptcp/probe.c", "another\n")
+    with pytest.raises(MptcplabError, match=r"KUnit and its tests cannot be compiled for kernel"):
+        kernel.kunit_modules(built, quiet=True)
 
 
 # --- variants

@@ -25,7 +25,7 @@ from mptcplab.figures.metrics import RunMetrics
 from mptcplab.runs import experiment
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Flags, Scenario, from_flags
-from mptcplab.uml import engine
+from mptcplab.uml import engine, kernel
 from mptcplab.uml.engine import Outcome, Watch
 from mptcplab.uml.guest import Guest
 from mptcplab.uml.kernel import KernelBuild
@@ -102,9 +102,8 @@ class _Runner:
         """
         say("time of a decision")
         directory = Path(tempfile.mkdtemp(dir=self._directory))
-        modules = {
-            name: self._kernel.modules / f"{name}.ko" for name in ("kunit", "decision_time_test")
-        }
+        built = kernel.kunit_modules(self._kernel)
+        modules = {name: built / f"{name}.ko" for name in ("kunit", "decision_time_test")}
         loading = "".join(f"insmod {name}.ko\n" for name in modules)
         engine.run(
             _scenario(BENCH),

@@ -5,7 +5,8 @@ It is built in variants, and takes modules: schedulers of a person's own.
 
 Below `cache_dir()/kernel`:
 
-- `BUILD-ID/{linux,modules,config,build.json}`: a finished kernel, put there by one rename;
+- `BUILD-ID/{linux,config,build.json}`: a finished kernel, put there by one rename; `modules`, KUnit
+  and tests of ours, when they were asked for;
 - `trees/KEY/`: one per source and set of patches: `src` (unpacked, patched, with our files),
   `originals` (what our patches changed, as it was), and one directory per variant with `obj`
   (make's output), `build.log`, and `built` (the kernel that `obj` is at);
@@ -77,11 +78,6 @@ class KernelBuild:
     image: Path
     config: Path
 
-    @property
-    def modules(self) -> Path:
-        """The directory of the modules that were built with it: KUnit, and tests of ours."""
-        return self.image.parent / "modules"
-
 
 @dataclass(frozen=True)
 class Module:
@@ -145,22 +141,55 @@ def module(build: KernelBuild, source_file: Path, *, quiet: bool = False) -> Mod
     found = _compiled_module(build, source)
     if found.path.exists():
         return found
+    with _making_modules(build, str(source_file), found.path, quiet=quiet) as making:
+        if making is not None:
+            make, progress = making
+            progress.say(kernel_module.compile(make, source, found.path))
+    return found
+
+
+def kunit_modules(build: KernelBuild, *, quiet: bool = False) -> Path:
+    """Compiles KUnit and tests of ours for a finished kernel, or finds them; gives their directory.
+
+    Raises MptcplabError when they do not compile, and when `build` is not the kernel of the present
+    inputs.
+    """
+    found = build.image.parent / "modules"
+    with _making_modules(build, "KUnit and its tests", found, quiet=quiet) as making:
+        if making is not None:
+            part = found.with_suffix(".part")
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir()
+            for path in making[0].modules():
+                shutil.copyfile(path, part / path.name)
+            part.rename(found)
+    return found
+
+
+@contextmanager
+def _making_modules(
+    build: KernelBuild, what: str, found: Path, *, quiet: bool
+) -> Iterator[tuple[Make, Told] | None]:
+    """The objects of a kernel, to make `found` with, or None if that is there."""
+    if found.exists():
+        yield None
+        return
     with _told_as_failure():
         doctor.require(*doctor.BUILD_CHECKS)
         with Told(quiet) as progress, _terminated_by_exception(), _locked(progress) as lock:
-            if not found.path.exists():
-                inputs = _Inputs.read(_Source.chosen(), build.variant)
-                if inputs.id != build.id:
-                    raise MptcplabError(
-                        f"mptcplab: {source_file} cannot be compiled for kernel {build.id}: what"
-                        " it was made from has changed since\n"
-                        f"  to mend it: mptcplab kernel build --variant {build.variant}"
-                    )
-                make = _objects_of(inputs, progress, lock)
-                progress.step("compile", str(source_file))
-                warnings = kernel_module.compile(make, source, found.path)
-                progress.say(warnings)
-    return found
+            if found.exists():
+                yield None
+                return
+            inputs = _Inputs.read(_Source.chosen(), build.variant)
+            if inputs.id != build.id:
+                raise MptcplabError(
+                    f"mptcplab: {what} cannot be compiled for kernel {build.id}: what it was made"
+                    " from has changed since\n"
+                    f"  to mend it: mptcplab kernel build --variant {build.variant}"
+                )
+            make = _objects_of(inputs, progress, lock)
+            progress.step("compile", what)
+            yield make, progress
 
 
 def schedulers() -> tuple[str, ...]:
@@ -384,12 +413,9 @@ def _install(inputs: _Inputs, obj: Path) -> None:
     target = _cache() / inputs.id
     part = _cache() / f"{inputs.id}.part"
     shutil.rmtree(part, ignore_errors=True)
-    (part / "modules").mkdir(parents=True)
+    part.mkdir(parents=True)
     shutil.copyfile(obj / "linux", part / "linux")
     (part / "linux").chmod(0o755)
-    for name in (obj / "modules.order").read_text().split():
-        path = (obj / name).with_suffix(".ko")
-        shutil.copyfile(path, part / "modules" / path.name)
     shutil.copyfile(obj / ".config", part / "config")
     write_json(part / "build.json", {"id": inputs.id, **inputs.provenance()})
     shutil.rmtree(target, ignore_errors=True)  # one whose image somebody removed

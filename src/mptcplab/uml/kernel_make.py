@@ -203,7 +203,7 @@ class Make:
         self._marker.unlink(missing_ok=True)
 
     def compile(self, progress: Told) -> None:
-        """Makes the kernel image `linux` and its modules."""
+        """Makes the kernel image `linux`, and what modules need to be made for it."""
         first = not self._objects_note.exists()
         total = _OBJECTS_GUESS if first else int(self._objects_note.read_text())
         if (self.obj / "linux").exists():
@@ -218,9 +218,17 @@ class Make:
             elif re.match(r"\s+LD\s+vmlinux$", line):
                 progress.step("link")
 
-        self.run("linux", "modules", *self._precompiled(), watch=watch)
+        self.run("linux", "modules_prepare", *self._precompiled(), watch=watch)
+        # what modules may use: with the kernel's own modules make would write it by itself
+        shutil.copyfile(self.obj / "vmlinux.symvers", self.obj / "Module.symvers")
         if total and done > total // 2:
             self._objects_note.write_text(str(done))
+
+    def modules(self) -> list[Path]:
+        """Makes the modules of the configuration."""
+        self.run("modules", *self._precompiled())
+        names = (self.obj / "modules.order").read_text().split()
+        return [(self.obj / name).with_suffix(".ko") for name in names]
 
     def module(self, directory: Path) -> str:
         """Makes the module that the Makefile in `directory` describes; returns make's output."""

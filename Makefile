@@ -58,7 +58,7 @@ debug-test: setup venv-dev ## run the tests of runs in a kernel that looks after
 same-packets: venv ## do this kernel and that of the id OLD send the same packets at the same times?
 	$(BIN)/python scripts/same_packets.py $(OLD)
 
-sweep-test: setup-test venv-dev kernel ## interrupt sweeps of 2000 runs, here and on a cluster, and compare them with another one (20 min)
+sweep-test: setup-test venv-dev kernel ## interrupt sweeps of 2000 runs, here and on a cluster, and compare them with another one (10 min)
 	$(BIN)/python -m pytest --sweep-runs 2000 -k interrupted tests/engine/test_sweep.py tests/engine/test_cluster.py $(PYTEST_ARGS)
 
 selftests: setup-selftests venv ## the kernel's own MPTCP selftests, upstream and with our framework

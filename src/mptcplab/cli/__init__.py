@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from typing import NoReturn
 
@@ -136,7 +137,9 @@ def _called() -> int:
     except click.Abort:
         raise KeyboardInterrupt from None
     except BrokenPipeError:
-        # the reader of standard output has left, as `head` does
+        # the reader of standard output has left, as `head` does; what was not written yet would
+        # fail once more at the end, with a status of Python's own
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.stderr.close()
         return 1
     return 0

@@ -21,7 +21,6 @@
 #include "guest.h"
 
 #define PLAYERS_MAX	(4 * PATHS_MAX)
-#define NEVER		UINT64_MAX
 #define EVENTS		"the process of the events"
 
 struct event {

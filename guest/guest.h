@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #define NS_PER_SEC	1000000000ull
+#define NEVER		UINT64_MAX
 /* that a process may have open: Linux's limits, of which the first one is for programs */
 #define FILES		1024
 #define FILES_MAX	4096
@@ -87,17 +88,19 @@ struct nlattr *request_begin(int type);
 void request_end(struct nlattr *attribute);
 /* data as it is, which stays there until it is sent */
 void *request_append(const void *data, size_t len);
-/* Send it to a namespace, to rtnetlink or to a generic family, and wait until it
- * is done. Returns NULL, or why it failed.
+/* Send it to the namespace of the command, which has no more words, to rtnetlink
+ * or to a generic family, and wait until it is done.
  */
-const char *request_send(const char *ns);
-const char *request_send_generic(const char *ns);
+void request_send(const struct command *command);
+void request_send_generic(const struct command *command);
 int generic_family(const char *ns, const char *name);
 /* the number of a device, 0: there is none of that name */
 int device_index(const char *ns, const char *device);
 /* close what is open in the namespace that was asked last */
 void netlink_close(void);
 
+/* plan.c: a file of a network namespace, -1 if there is none of that name */
+int open_namespace(const char *name);
 /* plan.c: move this process into a network namespace; NULL: the first one */
 void enter_namespace(const char *name);
 

@@ -37,16 +37,6 @@
 #define NEW	(NLM_F_CREATE | NLM_F_EXCL)
 #define MAC_BYTES	6
 
-static void carry_out(const struct command *command)
-{
-	const char *failed;
-
-	command_expect_end(command);
-	failed = request_send(command->ns);
-	if (failed)
-		command_failed(command, "%s", failed);
-}
-
 /* A namespace has its name from a file that it is mounted on, as of `ip netns`. */
 static void add_namespace(struct command *command)
 {
@@ -106,15 +96,15 @@ static void take_mac(struct command *command, uint8_t bytes[MAC_BYTES])
 static int one_end(struct command *command, const char *name)
 {
 	uint8_t bytes[MAC_BYTES];
-	char path[64];
+	const char *ns;
 	int fd;
 
 	request_add_text(IFLA_IFNAME, name);
 	command_expect(command, "netns");
-	snprintf(path, sizeof(path), NETNS_DIR "/%s", command_word(command, "a namespace"));
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	ns = command_word(command, "a namespace");
+	fd = open_namespace(ns);
 	if (fd < 0)
-		command_failed(command, "%s: %s", path, strerror(errno));
+		command_failed(command, NETNS_DIR "/%s: %s", ns, strerror(errno));
 	request_add_number(IFLA_NET_NS_FD, fd);
 	command_expect(command, "address");
 	take_mac(command, bytes);
@@ -143,7 +133,7 @@ static void add_link(struct command *command)
 	request_end(peer);
 	request_end(data);
 	request_end(info);
-	carry_out(command);
+	request_send(command);
 	close(one);
 	close(other);
 }
@@ -163,7 +153,7 @@ static void set_link(struct command *command)
 	} else {
 		command_failed(command, "up or gso_max_segs is expected");
 	}
-	carry_out(command);
+	request_send(command);
 }
 
 static void add_address(struct command *command)
@@ -178,7 +168,7 @@ static void add_address(struct command *command)
 	request_start(RTM_NEWADDR, NEW, &head, sizeof(head));
 	request_add(IFA_LOCAL, &ip, sizeof(ip));
 	request_add(IFA_ADDRESS, &ip, sizeof(ip));
-	carry_out(command);
+	request_send(command);
 }
 
 static void add_neighbour(struct command *command)
@@ -194,7 +184,7 @@ static void add_neighbour(struct command *command)
 	request_start(RTM_NEWNEIGH, NEW, &head, sizeof(head));
 	request_add(NDA_DST, &ip, sizeof(ip));
 	request_add(NDA_LLADDR, bytes, sizeof(bytes));
-	carry_out(command);
+	request_send(command);
 }
 
 static void add_rule(struct command *command)
@@ -212,7 +202,7 @@ static void add_rule(struct command *command)
 	request_start(RTM_NEWRULE, NEW, &head, sizeof(head));
 	request_add(FRA_SRC, &ip, sizeof(ip));
 	request_add_number(FRA_TABLE, command_number(command, UINT32_MAX));
-	carry_out(command);
+	request_send(command);
 }
 
 static void add_route(struct command *command)
@@ -243,7 +233,7 @@ static void add_route(struct command *command)
 	if (device)
 		request_add_number(RTA_OIF, device);
 	request_add_number(RTA_TABLE, table);
-	carry_out(command);
+	request_send(command);
 }
 
 /* MPTCP */
@@ -258,16 +248,6 @@ static void start_mptcp(const struct command *command, uint8_t what)
 	request_start(family, 0, &head, sizeof(head));
 }
 
-static void carry_out_mptcp(const struct command *command)
-{
-	const char *failed;
-
-	command_expect_end(command);
-	failed = request_send_generic(command->ns);
-	if (failed)
-		command_failed(command, "%s", failed);
-}
-
 static void set_limits(struct command *command)
 {
 	command_expect(command, "set");
@@ -276,7 +256,7 @@ static void set_limits(struct command *command)
 	request_add_number(MPTCP_PM_ATTR_SUBFLOWS, command_number(command, UINT32_MAX));
 	command_expect(command, "add_addr_accepted");
 	request_add_number(MPTCP_PM_ATTR_RCV_ADD_ADDRS, command_number(command, UINT32_MAX));
-	carry_out_mptcp(command);
+	request_send_generic(command);
 }
 
 static void put_address(struct command *command)
@@ -364,7 +344,7 @@ static void endpoint(struct command *command)
 	nest = request_begin(MPTCP_PM_ATTR_ADDR | NLA_F_NESTED);
 	verbs[i].put(command);
 	request_end(nest);
-	carry_out_mptcp(command);
+	request_send_generic(command);
 }
 
 void ip_run(struct command *command)

@@ -177,14 +177,34 @@ static const char *ask(int fd)
 	return words ? words : strerror(-error->error);
 }
 
-const char *request_send(const char *ns)
+static const char *ask_route(const char *ns)
 {
 	return ask(in_namespace(ns, &sockets.route, AF_NETLINK, SOCK_RAW, NETLINK_ROUTE));
 }
 
-const char *request_send_generic(const char *ns)
+static const char *ask_generic(const char *ns)
 {
 	return ask(in_namespace(ns, &sockets.generic, AF_NETLINK, SOCK_RAW, NETLINK_GENERIC));
+}
+
+static void carry_out(const struct command *command, const char *(*ask_it)(const char *ns))
+{
+	const char *failed;
+
+	command_expect_end(command);
+	failed = ask_it(command->ns);
+	if (failed)
+		command_failed(command, "%s", failed);
+}
+
+void request_send(const struct command *command)
+{
+	carry_out(command, ask_route);
+}
+
+void request_send_generic(const struct command *command)
+{
+	carry_out(command, ask_generic);
 }
 
 int generic_family(const char *ns, const char *name)
@@ -195,7 +215,7 @@ int generic_family(const char *ns, const char *name)
 
 	request_start(GENL_ID_CTRL, 0, &head, sizeof(head));
 	request_add_text(CTRL_ATTR_FAMILY_NAME, name);
-	failed = request_send_generic(ns);
+	failed = ask_generic(ns);
 	if (failed)
 		give_up("netlink: %s: %s", name, failed);
 	family = find(&reply, NLMSG_HDRLEN + GENL_HDRLEN, CTRL_ATTR_FAMILY_ID);

@@ -58,19 +58,24 @@ uint64_t random_number(const char *name)
 	return splitmix(hash);
 }
 
+int open_namespace(const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), NETNS_DIR "/%s", name);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
 void enter_namespace(const char *name)
 {
 	static int first_ns = -1;
-	char path[64];
 	int fd;
 
 	if (first_ns < 0)
 		first_ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	fd = first_ns;
-	if (name && *name) {
-		snprintf(path, sizeof(path), NETNS_DIR "/%s", name);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-	}
+	if (name && *name)
+		fd = open_namespace(name);
 	if (fd < 0 || setns(fd, CLONE_NEWNET))
 		give_up("namespace %s: %s", name ? name : "", strerror(errno));
 	if (fd != first_ns)

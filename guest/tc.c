@@ -324,7 +324,7 @@ void tc_run(struct command *command)
 		{ "pie", put_pie },
 	};
 	struct tcmsg head = { .tcm_family = AF_UNSPEC, .tcm_parent = TC_H_ROOT };
-	const char *kind, *device, *failed;
+	const char *kind, *device;
 	struct nlattr *options;
 	bool adds;
 	size_t i;
@@ -358,8 +358,5 @@ void tc_run(struct command *command)
 		request_add(NETEM_PRNG_SEED, &seed, sizeof(seed));
 	}
 	request_end(options);
-	command_expect_end(command);
-	failed = request_send(command->ns);
-	if (failed)
-		command_failed(command, "%s", failed);
+	request_send(command);
 }

@@ -61,7 +61,6 @@ struct units {
 #define CHUNK_WORDS	(32 * 1024)
 #define CHUNK_BYTES	(8 * CHUNK_WORDS)
 #define SUBFLOWS_MAX	8
-#define NEVER		UINT64_MAX
 /* TCP_ESTABLISHED; its header does not go with linux/tcp.h */
 #define STATE_ESTABLISHED	1
 /* Simulated time for all subflows to come up: lost SYNs are repeated after 1,

@@ -247,9 +247,14 @@ _ABOUT = 8
 
 def write(run: RunSeries, file: Path) -> None:
     """Write series as Parquet, as `to_table` has them. Raises OSError."""
+    file.write_bytes(parquet(to_table(run)))
+
+
+def parquet(table: pl.DataFrame) -> bytes:
+    """What a file of the table has. Polars, if it writes, has errors of its own for a full disk."""
     content = io.BytesIO()
-    to_table(run).write_parquet(content, compression="zstd")
-    file.write_bytes(content.getbuffer())
+    table.write_parquet(content, compression="zstd")
+    return content.getvalue()
 
 
 def to_table(run: RunSeries) -> pl.DataFrame:

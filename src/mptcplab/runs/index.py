@@ -8,7 +8,6 @@ already nothing is read again. What sweeps varied is in OUT/points.parquet, by t
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import re
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mptcplab.errors import MptcplabError
+from mptcplab.figures import series
 from mptcplab.figures.application import APPLICATION_METRICS
 from mptcplab.figures.metrics import RUN_METRICS, aggregation_benefit
 from mptcplab.runs import store
@@ -224,11 +224,9 @@ def keep_points(out: Path, points: Sequence[Mapping[str, Any]]) -> None:
 def write_table(table: pl.DataFrame, file: Path) -> None:
     """Write a table as Parquet, whole or not at all. Raises MptcplabError."""
     partial = file.with_name(f".partial-{file.name}")
-    # Polars has errors of its own for a disk that is full
-    content = io.BytesIO()
-    table.write_parquet(content, compression="zstd")
+    content = series.parquet(table)
     try:
-        partial.write_bytes(content.getbuffer())
+        partial.write_bytes(content)
         partial.replace(file)
     except OSError as error:
         raise MptcplabError(f"mptcplab: cannot write {file}: {error.strerror or error}") from error

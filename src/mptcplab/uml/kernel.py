@@ -28,7 +28,7 @@ import shutil
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,12 +139,11 @@ def module(build: KernelBuild, source_file: Path, *, quiet: bool = False) -> Mod
     """
     source = kernel_module.read(source_file, taken=schedulers())
     found = _compiled_module(build, source)
-    if found.path.exists():
-        return found
-    with _making_modules(build, str(source_file), found.path, quiet=quiet) as making:
-        if making is not None:
-            make, progress = making
-            progress.say(kernel_module.compile(make, source, found.path))
+
+    def compile_it(make: Make, progress: Told) -> None:
+        progress.say(kernel_module.compile(make, source, found.path))
+
+    _make_once(build, str(source_file), found.path, compile_it, quiet=quiet)
     return found
 
 
@@ -155,30 +154,34 @@ def kunit_modules(build: KernelBuild, *, quiet: bool = False) -> Path:
     inputs.
     """
     found = build.image.parent / "modules"
-    with _making_modules(build, "KUnit and its tests", found, quiet=quiet) as making:
-        if making is not None:
-            part = found.with_suffix(".part")
-            shutil.rmtree(part, ignore_errors=True)
-            part.mkdir()
-            for path in making[0].modules():
-                shutil.copyfile(path, part / path.name)
-            part.rename(found)
+
+    def compile_them(make: Make, _progress: Told) -> None:
+        part = found.with_suffix(".part")
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir()
+        for path in make.modules():
+            shutil.copyfile(path, part / path.name)
+        part.rename(found)
+
+    _make_once(build, "KUnit and its tests", found, compile_them, quiet=quiet)
     return found
 
 
-@contextmanager
-def _making_modules(
-    build: KernelBuild, what: str, found: Path, *, quiet: bool
-) -> Iterator[tuple[Make, Told] | None]:
-    """The objects of a kernel, to make `found` with, or None if that is there."""
+def _make_once(
+    build: KernelBuild,
+    what: str,
+    found: Path,
+    compile_it: Callable[[Make, Told], None],
+    *,
+    quiet: bool,
+) -> None:
+    """Has `found` compiled with the objects of a kernel, if it is not there."""
     if found.exists():
-        yield None
         return
     with _told_as_failure():
         doctor.require(*doctor.BUILD_CHECKS)
         with Told(quiet) as progress, _terminated_by_exception(), _locked(progress) as lock:
-            if found.exists():
-                yield None
+            if found.exists():  # another process has made it meanwhile
                 return
             inputs = _Inputs.read(_Source.chosen(), build.variant)
             if inputs.id != build.id:
@@ -189,7 +192,7 @@ def _making_modules(
                 )
             make = _objects_of(inputs, progress, lock)
             progress.step("compile", what)
-            yield make, progress
+            compile_it(make, progress)
 
 
 def schedulers() -> tuple[str, ...]:

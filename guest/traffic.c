@@ -6,8 +6,9 @@
  * connection and the seed, so that a byte that is lost, repeated, changed or
  * out of place is seen. Messages that the scheduler may drop begin with their
  * number, which tells the position of what follows. A system call costs as much
- * as three packets here, so both ends move large pieces; a receiver still
- * behaves as one that reads at once (see set_mark()).
+ * as five packets here, so both ends move large pieces, and have the kernel move
+ * what is plain (see is_bulk()); a receiver still behaves as one that reads at
+ * once (see set_mark()).
  */
 
 #define _GNU_SOURCE
@@ -23,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -57,6 +59,26 @@ struct units {
 	uint32_t last_dropped;
 	uint64_t dropped_bytes;
 };
+
+/* the kernel's poll() that moves bulk data by itself: kernel/mptcp/bulk.h */
+struct bulk_wait {
+	uint64_t fds;
+	uint32_t count;
+	uint32_t own;
+	uint64_t seed;
+	uint64_t until_ns;
+	uint32_t clock_reads;
+	uint32_t chunk_bytes;
+	uint64_t position;
+	uint64_t left;
+	uint32_t sent;
+	uint32_t receives;
+	uint64_t wrong;
+	uint32_t found;
+	uint32_t reserved;
+};
+
+#define BULK_WAIT	_IOWR('m', 1, struct bulk_wait)
 
 #define CHUNK_WORDS	(32 * 1024)
 #define CHUNK_BYTES	(8 * CHUNK_WORDS)
@@ -115,6 +137,7 @@ static struct {
 	bool *stirred;		/* something has happened between the hosts of a pair */
 	int report_fd;
 	int timer;
+	int bulk;
 	int *listeners;		/* of the server, one for each pair */
 	struct connection *list;
 	int count;
@@ -204,17 +227,21 @@ static inline uint64_t pattern(uint64_t i, uint64_t seed)
 	return (i + seed * 0xd1342543de82ef95ull) * PATTERN_STEP;
 }
 
+static void verify_byte(unsigned char byte, uint64_t pos, uint64_t seed)
+{
+	unsigned char expected = pattern(pos / 8, seed) >> (8 * (pos % 8));
+
+	if (byte != expected)
+		fail("byte %" PRIu64 " of the stream is %02x instead of %02x", pos, byte,
+		     expected);
+}
+
 static void verify_bytes(const unsigned char *bytes, uint64_t pos, size_t len, uint64_t seed)
 {
-	unsigned char expected;
 	size_t i;
 
-	for (i = 0; i < len; i++, pos++) {
-		expected = pattern(pos / 8, seed) >> (8 * (pos % 8));
-		if (bytes[i] != expected)
-			fail("byte %" PRIu64 " of the stream is %02x instead of %02x",
-			     pos, bytes[i], expected);
-	}
+	for (i = 0; i < len; i++)
+		verify_byte(bytes[i], pos + i, seed);
 }
 
 /* Verifies a piece of a stream that begins at pos and lies in a buffer which is
@@ -511,18 +538,25 @@ static size_t chunk_bytes_of(const struct flow *flow)
 	return sum < CHUNK_BYTES ? (sum + 7) / 8 * 8 : CHUNK_BYTES;
 }
 
-static void prepare_chunk(struct connection *c)
+/* The chunk that the position of the stream is in. */
+static void fill_chunk(struct connection *c)
 {
-	uint64_t word = pattern(c->out.position / 8, stream_seed(c, end.t->is_server)), *to, *limit;
+	uint64_t position = c->out.position - c->sent, *to, *limit;
+	uint64_t word = pattern(position / 8, stream_seed(c, end.t->is_server));
 
+	limit = c->chunk + c->chunk_bytes / 8;
+	for (to = c->chunk; to < limit; to++, word += PATTERN_STEP)
+		*to = word;
+}
+
+static void next_chunk(struct connection *c)
+{
 	if (!c->chunk) {
 		c->chunk_bytes = chunk_bytes_of(&c->out);
 		c->chunk = allocate(c->chunk_bytes, 1);
 	}
-	limit = c->chunk + c->chunk_bytes / 8;
-	for (to = c->chunk; to < limit; to++, word += PATTERN_STEP)
-		*to = word;
 	c->sent = 0;
+	fill_chunk(c);
 }
 
 /* Tells the scheduler what is written next. */
@@ -602,7 +636,7 @@ static uint64_t send_messages(struct connection *c, bool *blocked)
 		}
 		left = size_of(out) - out->done;
 		if (!c->chunk || c->sent == c->chunk_bytes)
-			prepare_chunk(c);
+			next_chunk(c);
 		if (left > c->chunk_bytes - c->sent)
 			left = c->chunk_bytes - c->sent;
 		if (out->units)
@@ -637,14 +671,15 @@ static uint64_t send_messages(struct connection *c, bool *blocked)
  * must stay small against the buffer, also while the kernel lets that grow:
  * otherwise this program would be measured and not the scheduler.
  */
+#define READS_OF_A_MARK	16
+
 static void set_mark(struct connection *c)
 {
-	static const int often = 16;
 	socklen_t len = sizeof(int);
 	uint64_t left;
 	int buffer, mark = c->mark;
 
-	if (c->reads++ % often == 0) {
+	if (c->reads++ % READS_OF_A_MARK == 0) {
 		end.calls++;
 		if (getsockopt(c->fd, SOL_SOCKET, SO_RCVBUF, &buffer, &len))
 			fail("SO_RCVBUF: %s", strerror(errno));
@@ -1013,6 +1048,75 @@ static uint64_t work(struct connection *c, short *events)
 	return wake < due ? wake : due;
 }
 
+/* What the kernel may do by itself while the only connection waits, which is the
+ * last of fds: to send more of a message that is under way, or to receive it. It
+ * leaves a message's last chunks to us, and all at which we would do anything else.
+ */
+static bool is_bulk(const struct connection *c, struct bulk_wait *bulk)
+{
+	const struct flow *out = &c->out, *in = &c->in;
+
+	if (c->events & POLLOUT) {
+		bool open_ended;
+
+		if (c->connecting || out->units)
+			return false;
+		open_ended = !message_of(out)->sizes;
+		bulk->seed = stream_seed(c, end.t->is_server);
+		/* the kernel looks at a clock that may be a tick late */
+		bulk->until_ns = open_ended ? stop_ns(c) - NS_PER_SEC / 100 : NEVER;
+		bulk->clock_reads = open_ended;
+		bulk->chunk_bytes = c->chunk_bytes;
+		bulk->position = out->position;
+		bulk->left = size_of(out) - out->done;
+		bulk->sent = c->sent;
+		return true;
+	}
+	if (!c->events || !all_done(out) || c->wake != NEVER || in->units || !in->done ||
+	    c->mark != c->usual_mark)
+		return false;
+	bulk->seed = stream_seed(c, !end.t->is_server);
+	bulk->until_ns = NEVER;
+	bulk->clock_reads = 1;
+	bulk->chunk_bytes = CHUNK_BYTES;
+	bulk->position = in->position;
+	bulk->left = size_of(in) - in->done;
+	bulk->receives = -(unsigned int)c->reads % READS_OF_A_MARK;
+	return true;
+}
+
+/* Waits as poll() does, and has the kernel move what it may meanwhile. */
+static void wait_in_bulk(struct connection *c, struct pollfd *fds, int count,
+			 struct bulk_wait *bulk)
+{
+	bool sends = c->events & POLLOUT;
+	struct flow *flow = sends ? &c->out : &c->in;
+	uint32_t receives = bulk->receives;
+	uint64_t moved;
+	int error;
+
+	bulk->fds = (uintptr_t)fds;
+	bulk->count = count;
+	bulk->own = count - 1;
+	/* to leave the end of the connection to us */
+	if (!sends)
+		fds[bulk->own].events |= POLLRDHUP;
+	error = ioctl(end.bulk, BULK_WAIT, bulk) < 0 ? errno : 0;
+	moved = bulk->position - flow->position;
+	flow->position += moved;
+	flow->done += moved;
+	c->reads += receives - bulk->receives;
+	if (sends && moved) {
+		c->sent = bulk->sent;
+		fill_chunk(c);
+	}
+	if (error == EBADMSG)
+		verify_byte(bulk->found, bulk->wrong, bulk->seed);
+	if (error)
+		fail("connection %u, after %" PRIu64 " bytes: %s", number_of(c), flow->position,
+		     strerror(error));
+}
+
 /* Waits for what one of fds waits for, or until some time. A timeout of poll()
  * may be late by a thousandth of it, a timer is not; fds[0] is for that.
  */
@@ -1020,11 +1124,15 @@ static void wait_for(struct pollfd *fds, int count, uint64_t wake)
 {
 	/* not 0, which would be no time at all */
 	const struct itimerspec at = { .it_value = to_timespec(wake ? wake : 1) };
+	struct bulk_wait bulk = { 0 };
 
 	fds[0] = (struct pollfd) { wake == NEVER ? -1 : end.timer, POLLIN, 0 };
 	end.calls += 2;
-	if ((wake != NEVER && timerfd_settime(end.timer, TFD_TIMER_ABSTIME, &at, NULL)) ||
-	    poll(fds, count, -1) < 0)
+	if (wake != NEVER && timerfd_settime(end.timer, TFD_TIMER_ABSTIME, &at, NULL))
+		fail("timerfd: %s", strerror(errno));
+	if (end.count == 1 && is_bulk(end.list, &bulk))
+		wait_in_bulk(end.list, fds, count, &bulk);
+	else if (poll(fds, count, -1) < 0)
 		fail("poll: %s", strerror(errno));
 }
 
@@ -1156,6 +1264,9 @@ void traffic_run(const struct traffic *t, unsigned int pairs, int report_fd)
 	end.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 	if (end.timer < 0)
 		fail("timerfd: %s", strerror(errno));
+	end.bulk = open("/proc/mptcplab_bulk", O_RDWR | O_CLOEXEC);
+	if (end.bulk < 0)
+		fail("bulk: %s", strerror(errno));
 	if (t->is_server)
 		listen_for_clients();
 	else

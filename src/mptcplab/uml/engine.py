@@ -278,6 +278,8 @@ def _command(
         "quiet",
         "loglevel=5",
         "norandmaps",
+        # packets wait in queues by the hundred: more of them from one piece of memory
+        "slab_min_order=3",
         "panic_on_warn=1",
         *clock,
     ]

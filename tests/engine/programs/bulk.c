@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Does the kernel send the bytes that it should, and see a single one that is
+ * wrong? Says what is not as it should be, or "right".
+ */
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bulk.h"
+
+#define SEED	0x123456789abcdefull
+#define BYTES	100000
+#define CHUNK	4096
+#define FLIPPED	0x10
+
+static int bulk;
+
+static void __attribute__((format(printf, 2, 3))) expect(int holds, const char *format, ...)
+{
+	va_list args;
+
+	if (holds)
+		return;
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	printf("\n");
+	exit(0);
+}
+
+static unsigned char byte_at(__u64 position)
+{
+	__u64 word = (position / 8 + SEED * 0xd1342543de82ef95ull) * 0x9e3779b97f4a7c15ull;
+
+	return word >> (8 * (position % 8));
+}
+
+/* A process that writes a stream, with one byte of it wrong. Returns our end. */
+static int writer(__u64 first, __u64 wrong)
+{
+	unsigned char bytes[BYTES];
+	int ends[2], done, i;
+
+	expect(!socketpair(AF_UNIX, SOCK_STREAM, 0, ends), "no sockets");
+	if (fork()) {
+		close(ends[1]);
+		return ends[0];
+	}
+	close(ends[0]);
+	for (i = 0; i < BYTES; i++)
+		bytes[i] = byte_at(first + i) ^ (first + i == wrong ? FLIPPED : 0);
+	for (i = 0; i < BYTES; i += done) {
+		done = write(ends[1], bytes + i, BYTES - i);
+		if (done < 0)
+			_exit(1);
+	}
+	/* until our end is closed: the kernel leaves ends to the process */
+	_exit(read(ends[1], bytes, 1));
+}
+
+/* A process that reads until the end, and ends with 0 if it was a stream. */
+static int reader(__u64 bytes_at_least, pid_t *child)
+{
+	unsigned char byte;
+	__u64 i;
+	int ends[2];
+
+	expect(!socketpair(AF_UNIX, SOCK_STREAM, 0, ends), "no sockets");
+	*child = fork();
+	if (*child) {
+		close(ends[1]);
+		return ends[0];
+	}
+	close(ends[0]);
+	for (i = 0; read(ends[1], &byte, 1) == 1; i++)
+		if (byte != byte_at(i))
+			_exit(1);
+	_exit(i < bytes_at_least ? 2 : 0);
+}
+
+static struct bulk_wait wait_of(struct pollfd *own, __u64 first)
+{
+	return (struct bulk_wait) {
+		.fds = (uintptr_t)own, .count = 1, .seed = SEED, .until_ns = UINT64_MAX,
+		.chunk_bytes = CHUNK, .position = first, .left = BYTES, .receives = 1000,
+	};
+}
+
+static void receives(__u64 first)
+{
+	struct pollfd own = { writer(first, UINT64_MAX), POLLIN | POLLRDHUP, 0 };
+	struct bulk_wait wait = wait_of(&own, first);
+
+	expect(ioctl(bulk, BULK_WAIT, &wait) == 1 && own.revents == POLLIN, "receiving: %s",
+	       strerror(errno));
+	/* the last chunks are for the process */
+	expect(wait.left && wait.left < 2 * CHUNK && wait.receives < 1000,
+	       "%llu bytes left", wait.left);
+	expect(wait.position + wait.left == first + BYTES, "at byte %llu", wait.position);
+	close(own.fd);
+}
+
+static void sees(__u64 first, __u64 wrong)
+{
+	struct pollfd own = { writer(first, wrong), POLLIN | POLLRDHUP, 0 };
+	struct bulk_wait wait = wait_of(&own, first);
+
+	expect(ioctl(bulk, BULK_WAIT, &wait) < 0 && errno == EBADMSG,
+	       "byte %llu is not seen", wrong);
+	expect(wait.wrong == wrong && wait.found == (byte_at(wrong) ^ FLIPPED),
+	       "byte %llu is taken for %llu", wrong, wait.wrong);
+	close(own.fd);
+}
+
+static void sends(void)
+{
+	pid_t child;
+	struct pollfd own = { reader(BYTES - CHUNK, &child), POLLOUT, 0 };
+	struct bulk_wait wait = wait_of(&own, 0);
+	int status;
+
+	expect(ioctl(bulk, BULK_WAIT, &wait) == 1, "sending: %s", strerror(errno));
+	expect(wait.left && wait.left <= CHUNK && wait.position + wait.left == BYTES,
+	       "%llu bytes left", wait.left);
+	close(own.fd);
+	expect(waitpid(child, &status, 0) == child && !status, "the reader ended with %x", status);
+}
+
+static void refuses(const char *what, struct bulk_wait wait, int error)
+{
+	expect(ioctl(bulk, BULK_WAIT, &wait) < 0 && errno == error, "%s: %s", what,
+	       strerror(errno));
+}
+
+int main(void)
+{
+	struct pollfd own = { STDOUT_FILENO, POLLOUT, 0 };
+	struct bulk_wait wait = wait_of(&own, 0);
+	__u64 i;
+
+	bulk = open("/proc/mptcplab_bulk", O_RDWR);
+	expect(bulk >= 0, "/proc/mptcplab_bulk: %s", strerror(errno));
+	for (i = 0; i < 9; i++)
+		receives(1000 + i);
+	/* every place in a word, of the first ones and of those in the middle */
+	for (i = 0; i < 17; i++) {
+		sees(1003, 1003 + i);
+		sees(0, 2 * CHUNK - 8 + i);
+	}
+	sends();
+	refuses("no socket", wait, ENOTSOCK);
+	wait.own = 1;
+	refuses("not among them", wait, EINVAL);
+	wait = wait_of(&own, 0);
+	wait.chunk_bytes = 4;
+	refuses("no whole word", wait, EINVAL);
+	wait.chunk_bytes = 1 << 20;
+	refuses("too much at once", wait, EINVAL);
+	printf("right\n");
+	return 0;
+}

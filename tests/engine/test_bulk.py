@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The kernel moves bulk data by itself, and no packet is another one than without it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mptcplab.runs import experiment
+from mptcplab.runs.program import find
+from mptcplab.spec import plan
+from mptcplab.spec.scenario import Program, Scenario
+from mptcplab.uml import engine
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
+from tests.vocabulary import scenario_of
+
+PATHS = ("a:50mbit,10ms,loss=0.5%", "b:20mbit,40ms,queue=50,loss=0.2%")
+#: What tells of a run itself: its plan, which differs, and the console, with times of the host.
+NOT_COMPARED = (engine.PLAN, engine.CONSOLE)
+
+
+def left_by(
+    scenario: Scenario, kernel: KernelBuild, guest: Guest, directory: Path, *, bulk: bool
+) -> tuple[dict[str, bytes], int]:
+    """What a run leaves, by the names of its files, and how many system calls its traffic made."""
+    directory.mkdir()
+    lines = f"sysctl -qw mptcplab.bulk={int(bulk)}\n{plan.render(scenario)}"
+    engine.run(scenario, lines, kernel, guest, directory)
+    outcome = json.loads((directory / engine.GUEST_OUTCOME).read_text())
+    calls = int(outcome.pop("system_calls"))
+    left = {
+        file.name: file.read_bytes()
+        for file in directory.iterdir()
+        if file.is_file() and file.name not in (*NOT_COMPARED, engine.GUEST_OUTCOME)
+    }
+    return left | {engine.GUEST_OUTCOME: json.dumps(outcome).encode()}, calls
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        pytest.param({"duration": "3s"}, id="upload"),
+        pytest.param({"duration": "3s", "direction": "down"}, id="download"),
+        pytest.param({"duration": "3s", "direction": "both"}, id="both ways"),
+        pytest.param({"size": "8MB", "scheduler": "minrtt"}, id="a transfer"),
+        pytest.param({"size": "8MB", "transport": "tcp", "direction": "down"}, id="TCP"),
+        pytest.param({"duration": "3s", "receive_buffer": "100KB"}, id="a small buffer"),
+        pytest.param({"duration": "3s", "scheduler": "roundrobin", "cc": "bbr"}, id="BBR"),
+    ],
+)
+def test_the_kernel_moves_data_as_a_process_does(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, flags: dict[str, Any]
+) -> None:
+    paths = PATHS[:1] if flags.get("transport") == "tcp" else PATHS
+    scenario = scenario_of(*paths, pcap=True, **flags)
+    moved, calls = left_by(scenario, lab_kernel, lab_guest, tmp_path / "kernel", bulk=True)
+    plain, many = left_by(scenario, lab_kernel, lab_guest, tmp_path / "process", bulk=False)
+    assert set(plan.capture_files(scenario)) <= moved.keys()
+    assert [
+        name for name in plain.keys() | moved.keys() if plain.get(name) != moved.get(name)
+    ] == []
+    # of five to nine calls for each piece, one for every 16th is left, and those of both ends
+    if flags.get("direction") != "both":
+        assert calls < many / 2
+
+
+def test_the_kernel_makes_and_verifies_each_byte(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    source = Path(__file__).parent / "programs/bulk.c"
+    header = Path(__file__).parents[2] / "kernel/mptcp"
+    command = ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{header}"]
+    subprocess.run([*command, "-o", str(tmp_path / "bulk"), str(source)], check=True)
+    program = Program(
+        client=find([str(tmp_path / "bulk")]),
+        server=(),
+        directory=str(tmp_path),
+        time_limit_ns=60_000_000_000,
+        input="none",
+    )
+    directory = tmp_path / "run"
+    directory.mkdir()
+    scenario = scenario_of("a:10mbit,10ms", "b:10mbit,10ms", program=program)
+    experiment.run(scenario, lab_kernel, lab_guest, directory)
+    assert (directory / engine.CLIENT_OUTPUT).read_text() == "right\n"

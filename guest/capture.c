@@ -31,11 +31,11 @@
 #define DEVICES_MAX	256
 /* Ethernet 14, IP without options 20, TCP with all that fit 60: 94. */
 #define SNAP_BYTES	96
-/* 500 packets and more in a block. A block is all that can be missed without
+/* 1,000 packets and more in a block. A block is all that can be missed without
  * loss: the process runs before the virtual time moves on.
  */
-#define BLOCK_BYTES	(128 * 1024)
-#define BLOCKS		16
+#define BLOCK_BYTES	(256 * 1024)
+#define BLOCKS		8
 /* A block that is not full is handed over after this time. */
 #define RETIRE_MS	100
 #define NS_PER_MS	1000000ull
@@ -87,7 +87,7 @@ static struct {
 	const char *file;
 	int fd;
 	size_t len;
-	uint8_t buffer[64 * 1024];
+	uint8_t buffer[256 * 1024];
 } out;
 
 static void flush(void)
@@ -205,8 +205,6 @@ static void store_blocks(uint8_t *ring, uint64_t offset_ns)
 		__atomic_store_n(&head->block_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
 		next = (next + 1) % BLOCKS;
 	}
-	if (out.len)
-		flush();
 }
 
 static void __attribute__((noreturn)) run_capture(int fd, const char *file)
@@ -241,6 +239,7 @@ static void __attribute__((noreturn)) run_capture(int fd, const char *file)
 		give_up("%s: %s", file, strerror(errno));
 	nanosleep(&last_block, NULL);
 	store_blocks(ring, offset_ns);
+	flush();
 
 	if (getsockopt(fd, SOL_PACKET, PACKET_STATISTICS, &stats, &len))
 		give_up("%s: %s", file, strerror(errno));

@@ -33,7 +33,7 @@ SHELL_FILES = $(shell find scripts guest -name '*.sh' 2>/dev/null) .ci/run
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-selftests venv venv-dev venv-bench kernel demo test accuracy bench debug-test same-packets sweep-test selftests lint checkpatch shellcheck lock clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests venv venv-dev venv-bench kernel demo test accuracy bench debug-test same-packets sweep-test selftests lint checkpatch shellcheck lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,7 +48,7 @@ test: setup-test venv-dev kernel ## set up everything and run all tests
 accuracy: setup venv kernel ## measure what links do against what they are asked for; into docs/limitations.md
 	$(BIN)/python -m mptcplab.tools.accuracy --docs docs/limitations.md
 
-bench: setup venv-bench kernel ## measure what runs cost, beside ns-3 and the host; into docs/performance.md (6 min)
+bench: setup-bench venv-bench kernel ## measure what runs cost, beside ns-3 and the host; into docs/performance.md (6 min)
 	$(VENV_BENCH)/bin/python -m benches --docs docs/performance.md $(BENCH_ARGS)
 
 debug-test: setup venv-dev ## run the tests of runs in a kernel that looks after itself (slow)
@@ -77,6 +77,9 @@ setup-lint:
 
 setup-test:
 	@scripts/setup.sh --test
+
+setup-bench:
+	@scripts/setup.sh --bench
 
 setup-selftests:
 	@scripts/setup.sh --selftests

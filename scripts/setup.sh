@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Installs the Debian packages that are missing, and says which before it does.
 # Silent and without root when nothing is missing. `--lint` adds what `make lint` needs, `--test`
-# what tests use beside, `--selftests` what the kernel's MPTCP selftests use.
+# what tests use beside, `--bench` what benches do on the host's own kernel, `--selftests` what the
+# kernel's MPTCP selftests use.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # An ordinary user's PATH lacks the directories where Debian keeps tools for root.
@@ -24,10 +25,14 @@ if [[ ${1-} == --lint ]]; then
 	need_command shellcheck shellcheck
 	need_command prove perl # checkpatch.pl uses modules that are not in perl-base
 fi
+if [[ ${1-} == --test || ${1-} == --bench ]]; then
+	need_command ethtool ethtool
+	need_command ip iproute2
+	need_command sysctl procps
+fi
 if [[ ${1-} == --test ]]; then
 	need_command chromium chromium
 	need_command curl curl
-	need_command ip iproute2
 	need_command iperf3 iperf3
 	need_command nginx nginx-light
 	need_command ping iputils-ping

@@ -136,7 +136,15 @@ def _tar_between(source: Path, target: Path) -> None:
 
 
 def _tar(command: Sequence[str], source: Path, stdin: IO[bytes] | None = None) -> None:
-    done = subprocess.run(command, stdin=stdin, stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(
+        command,
+        stdin=stdin,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        # xz before 5.6 unpacks on one CPU if it is not asked to do otherwise
+        env={"XZ_DEFAULTS": "--threads=0", **os.environ},
+    )
     if done.returncode != 0:
         last = done.stderr.strip().splitlines()[-3:]
         raise MptcplabError(

@@ -13,7 +13,8 @@ PYTEST_ARGS ?=
 SELFTESTS_ARGS ?=
 BENCH_ARGS ?=
 # What is run in the debug kernel: every scheduler, with every trouble. Not what needs much data.
-DEBUG_TESTS := tests/debug tests/kernel/test_kunit.py tests/scenario/test_framework.py \
+DEBUG_TESTS := tests/debug tests/kernel/test_kunit.py tests/engine/test_bulk.py \
+    tests/engine/test_capture.py tests/scenario/test_framework.py \
     tests/scenario/test_every_scheduler.py::test_every_byte_arrives \
     tests/scenario/test_cc_coupled.py
 

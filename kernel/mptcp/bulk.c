@@ -29,7 +29,7 @@
 #define BULK_STEP	0x9e3779b97f4a7c15ull
 
 struct bulk {
-	struct mutex	lock;		/* of all below: one process waits at a time */
+	struct mutex	lock;		/* held while one waits, who uses all below */
 	u64		*chunk;		/* what is being sent */
 	u64		chunk_position;	/* of it in the stream */
 	u64		*received;	/* aligned as the stream is: a word more than a chunk */
@@ -214,7 +214,8 @@ static long bulk_ioctl(struct file *file, unsigned int command, unsigned long ar
 	if (wait.own >= wait.count || !wait.chunk_bytes || wait.chunk_bytes > BULK_CHUNK_MAX ||
 	    wait.chunk_bytes % 8 || wait.sent > wait.chunk_bytes)
 		return -EINVAL;
-	mutex_lock(&bulk->lock);
+	if (!mutex_trylock(&bulk->lock))
+		return -EBUSY;
 	result = bulk_wait(bulk, &wait);
 	mutex_unlock(&bulk->lock);
 	return copy_to_user(user, &wait, sizeof(wait)) ? -EFAULT : result;

@@ -106,21 +106,29 @@ def test_among_many_in_one_bottleneck_it_takes_what_tcp_takes(
 ) -> None:
     # The same losses, as above, from a queue that is nobody's own: five and five connections on
     # 50 Mbit/s, each of which would have the window of 21 segments that one beside one has on 10.
-    run = run_scenario(
-        *("a:link=bottleneck,delay=5ms", "b:link=bottleneck,delay=6ms"),
-        "t:link=bottleneck,delay=5.5ms",
-        link=("bottleneck:50mbit,10ms,queue_discipline=red",),
-        connection=(
-            "multipath:paths=a/b,count=5",
-            "tcp:paths=t,transport=tcp,cc=reno,count=5,start=500ms",
-        ),
-        scheduler="minrtt",
-        cc=cc,
-        duration="25s",
-        warmup="10s",
-    )
-    print(f"\n{cc}: five Multipath TCP / five TCP {ratio(run):.2f}")
-    assert 0.8 <= ratio(run) <= 1.25
+    # In 15 s the seeds differ: OLIA has from 0.76 to 1.00, as docs/congestion/README.md says.
+    ratios = [
+        ratio(
+            run_scenario(
+                *("a:link=bottleneck,delay=5ms", "b:link=bottleneck,delay=6ms"),
+                "t:link=bottleneck,delay=5.5ms",
+                link=("bottleneck:50mbit,10ms,queue_discipline=red",),
+                connection=(
+                    "multipath:paths=a/b,count=5",
+                    "tcp:paths=t,transport=tcp,cc=reno,count=5,start=500ms",
+                ),
+                scheduler="minrtt",
+                cc=cc,
+                duration="25s",
+                warmup="10s",
+                seed=str(seed),
+            )
+        )
+        for seed in (1, 2, 3)
+    ]
+    said = ", ".join(f"{each:.2f}" for each in ratios)
+    print(f"\n{cc}: five Multipath TCP / five TCP {said}")
+    assert 0.8 <= statistics.median(ratios) <= 1.25
 
 
 @pytest.mark.parametrize(("cc", "seeds"), [("reno", 1), ("lia", 3), ("olia", 3), ("balia", 3)])
@@ -197,7 +205,7 @@ def test_a_path_that_becomes_free_is_used_again(pooling: dict[str, Run]) -> None
     # 0.11 to 0.22, and comes from 6: 83 round trips, some 4 s. BALIA's grows by 0.12 to 0.2: as
     # long. What TCP had queued must leave first, and a loss on the way takes all once more: 15 s,
     # and 5 s for Reno. OLIA's path grows only when it has become the best one. That was computed as
-    # 8 s, and takes up to 18 s: with a window of three its RTT is twice that of the link
+    # 8 s, and takes up to 19 s: with a window of three its RTT is twice that of the link
     # (docs/congestion/README.md). So of OLIA it is only asserted that it comes back in the 30 s.
     took_s = {cc: until_used_s(run) for cc, run in pooling.items()}
     print("\nuntil 80 % of it is used:", ", ".join(f"{cc} {s:.1f} s" for cc, s in took_s.items()))

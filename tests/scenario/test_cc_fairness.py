@@ -157,7 +157,7 @@ def test_it_moves_to_the_free_path(pooling: dict[str, Run]) -> None:
     # With loss probabilities of 2 / w^2, w that of TCP on the busy link and of all subflows on the
     # free one, LIA's windows are as 1 / p: 6 of 42 segments on the busy link, 42 on the free one,
     # TCP 18 each. BALIA's formulas give 5 of 42. Windows are not smooth: LIA has 0.20 to
-    # 0.22 of the link. What is asserted is that traffic moves: three quarters of Reno's at most.
+    # 0.25 of the link. What is asserted is that traffic moves: three quarters of Reno's at most.
     # OLIA has a window of a segment or two: 2 of 42, and as much again for what it tries.
     most = {"lia": 0.75 / 3, "olia": 2 / 42 * 2, "balia": 0.75 / 3}
     parts = {cc: rate_bps(run, "over-busy", 10, 40) / 10e6 for cc, run in pooling.items()}

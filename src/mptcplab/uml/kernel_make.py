@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
@@ -122,8 +123,12 @@ def _precompile(make: Make, headers: Mapping[str, bytes]) -> None:
         scratch.rename(directory)
     header = str(directory / "headers.h")
     (directory / "headers.h.gch").mkdir(exist_ok=True)
-    for kind, gcc in commands.items():
-        _gcc(make, [*gcc, "-x", "c-header", header, "-o", f"{header}.gch/{kind}"])
+    compilers = [
+        [*gcc, "-x", "c-header", header, "-o", f"{header}.gch/{kind}"]
+        for kind, gcc in commands.items()
+    ]
+    with ThreadPoolExecutor() as pool:  # make does nothing meanwhile
+        list(pool.map(lambda command: _gcc(make, command), compilers))
     # Where this compiler cannot load what it made, it would read the text instead, all of it for
     # each object, which takes longer than without.
     usable = all(_loads_precompiled(make, gcc, header) for gcc in commands.values())

@@ -30,14 +30,22 @@ _OTHER_ARCHITECTURES = (
     *("mips", "nios2", "openrisc", "parisc", "powerpc", "riscv", "s390", "sh", "sparc", "xtensa"),
 )
 _OTHER_DRIVERS = (
-    *("accel", "clk", "comedi", "crypto", "gpu", "hid", "hwmon", "iio", "infiniband", "input"),
-    *("md", "media", "mfd", "mmc", "mtd", "nvme", "pci", "phy", "pinctrl", "platform"),
-    *("regulator", "scsi", "soc", "spi", "staging", "thermal", "usb", "video"),
+    *("accel", "acpi", "bluetooth", "clk", "comedi", "crypto", "dma", "edac", "gpu", "hid"),
+    *("hwmon", "i2c", "iio", "infiniband", "input", "iommu", "isdn", "leds", "md", "media", "mfd"),
+    *("misc", "mmc", "mtd", "nvme", "pci", "phy", "pinctrl", "platform", "power", "regulator"),
+    *("rtc", "s390", "scsi", "soc", "spi", "staging", "target", "thermal", "usb", "video"),
 )
+_OTHER_FILE_SYSTEMS = (
+    *("bcachefs", "btrfs", "ceph", "ext4", "f2fs", "gfs2", "jfs", "jffs2", "nfs", "nfsd", "nilfs2"),
+    *("nls", "ntfs3", "ocfs2", "orangefs", "smb", "ubifs", "udf", "ufs", "xfs"),
+)
+_OTHER_NETWORKS = ("batman-adv", "bluetooth", "mac80211", "rds", "rxrpc", "sctp", "sunrpc", "tipc")
 _NOT_UNPACKED = (
     *(f"arch/{name}/*.*" for name in _OTHER_ARCHITECTURES),
     *(f"drivers/{name}/*.[ch]" for name in _OTHER_DRIVERS),
     "drivers/net/*/*.[ch]",
+    *(f"fs/{name}/*.[ch]" for name in _OTHER_FILE_SYSTEMS),
+    *(f"net/{name}/*.[ch]" for name in _OTHER_NETWORKS),
     *(f"{name}/*.*" for name in ("Documentation", "rust", "samples", "sound")),
     *(f"tools/{name}" for name in ("perf", "testing")),
 )

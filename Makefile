@@ -49,7 +49,7 @@ test: setup-test venv-dev kernel ## set up everything and run all tests
 accuracy: setup venv kernel ## measure what links do against what they are asked for; into docs/limitations.md
 	$(BIN)/python -m mptcplab.tools.accuracy --docs docs/limitations.md
 
-bench: setup-bench venv-bench kernel ## measure what runs cost, beside ns-3 and the host; into docs/performance.md (6 min)
+bench: setup-bench venv-bench kernel ## measure what runs cost, beside ns-3 and the host; into docs/performance.md (3 min)
 	$(VENV_BENCH)/bin/python -m benches --docs docs/performance.md $(BENCH_ARGS)
 
 debug-test: setup venv-dev ## run the tests of runs in a kernel that looks after itself (slow)

@@ -666,13 +666,14 @@ static uint64_t send_messages(struct connection *c, bool *blocked)
 
 /* RECEIVING */
 
+/* how often the buffer is asked for its size */
+#define READS_OF_A_MARK	16
+
 /* Wake up for no less than a sixteenth of the receive buffer, and for the end of
  * a message. Data that waits to be read takes up receive window, so the mark
  * must stay small against the buffer, also while the kernel lets that grow:
  * otherwise this program would be measured and not the scheduler.
  */
-#define READS_OF_A_MARK	16
-
 static void set_mark(struct connection *c)
 {
 	socklen_t len = sizeof(int);

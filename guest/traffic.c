@@ -666,7 +666,7 @@ static uint64_t send_messages(struct connection *c, bool *blocked)
 
 /* RECEIVING */
 
-/* how often the buffer is asked for its size */
+/* after so many, the buffer is asked for its size again */
 #define READS_OF_A_MARK	16
 
 /* Wake up for no less than a sixteenth of the receive buffer, and for the end of

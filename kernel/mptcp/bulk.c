@@ -15,6 +15,7 @@
 #include <linux/net.h>
 #include <linux/poll.h>
 #include <linux/proc_fs.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/socket.h>
 #include <linux/syscalls.h>
@@ -81,6 +82,9 @@ static long bulk_send(struct bulk *bulk, struct socket *sock, struct bulk_wait *
 	long sent;
 
 	while (wait->left > wait->chunk_bytes) {
+		/* a socket may take all, and that be without end */
+		if (fatal_signal_pending(current))
+			return -EINTR;
 		if (wait->sent == wait->chunk_bytes)
 			wait->sent = 0;
 		if (bulk->chunk_position != wait->position - wait->sent)

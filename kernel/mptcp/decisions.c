@@ -67,12 +67,19 @@ static void decisions_record(void *data, const struct mps_conn *conn,
 
 static int decisions_open(struct inode *inode, struct file *file)
 {
-	struct decisions *decisions = kzalloc(sizeof(*decisions), GFP_KERNEL);
+	/* the file may be opened while the namespace is being taken down */
+	struct net *net = maybe_get_net(pde_data(inode));
+	struct decisions *decisions;
 
-	if (!decisions)
+	if (!net)
+		return -ENXIO;
+	decisions = kzalloc(sizeof(*decisions), GFP_KERNEL);
+	if (!decisions) {
+		put_net(net);
 		return -ENOMEM;
+	}
 	stream_init(&decisions->stream, sizeof(struct probe_decision));
-	decisions->net = get_net(pde_data(inode));
+	decisions->net = net;
 	mutex_init(&decisions->lock);
 	spin_lock_init(&decisions->write_lock);
 	xa_init(&decisions->ids);

@@ -7,8 +7,9 @@
  *	start				on every device of the namespace, count from now
  *
  * TCP segments over IPv4 with payload are counted apart from those without,
- * each from 1. The numbers ascend, and each list is given once. Nothing else is
- * counted or lost. A packet is lost as it comes, before it is queued.
+ * each from 1. The numbers ascend. A list that is given again replaces the one
+ * before and counts from 1. Nothing else is counted or lost. A packet is lost as
+ * it comes, before it is queued.
  */
 
 #define pr_fmt(fmt) "mptcp_drop: " fmt
@@ -169,13 +170,9 @@ static int drop_set(struct net *net, const char *name, const char *kind_name, ch
 		err = PTR_ERR(drop);
 		goto unlock;
 	}
-	err = -EEXIST;
+	err = 0;
 	spin_lock_bh(&drop->lock);
-	if (!drop->lists[kind].ranges) {
-		drop->lists[kind] = list;
-		list.ranges = NULL;
-		err = 0;
-	}
+	swap(drop->lists[kind], list);
 	spin_unlock_bh(&drop->lock);
 unlock:
 	rtnl_unlock();

@@ -236,6 +236,18 @@ u16 mps_segment_room(const struct mptcp_sock *msk)
 	return msk->mps->segment_bytes;
 }
 
+/* How much of a page must be left for a new segment: as much as a full one takes,
+ * so that the end of the page does not cut it short. But at least half of each page
+ * is used, also where a segment is larger than that, as on loopback: what the send
+ * buffer counts is then at least half of the memory that is taken.
+ */
+unsigned int mps_refill_bytes(const struct mptcp_sock *msk, const struct page_frag *pfrag)
+{
+	/* a segment begins where a long may */
+	return min_t(unsigned int, pfrag->size / 2,
+		     mps_segment_overhead() + mps_segment_room(msk) + sizeof(long));
+}
+
 /* The last segment, if more data can be written into it. */
 struct mptcp_data_frag *mps_segment_tail(const struct mptcp_sock *msk)
 {
@@ -244,7 +256,8 @@ struct mptcp_data_frag *mps_segment_tail(const struct mptcp_sock *msk)
 	if (list_empty(&msk->mps->unsent) || msk->mps->cut)
 		return NULL;
 	tail = list_last_entry(&msk->rtx_queue, struct mptcp_data_frag, list);
-	if (tail->already_sent || tail->data_len >= msk->mps->segment_bytes)
+	/* the room that is asked for next, which may be less than it was */
+	if (tail->already_sent || tail->data_len >= mps_segment_room(msk))
 		return NULL;
 	return tail;
 }
@@ -535,9 +548,6 @@ static void mps_attach(struct mps_conn *conn, struct mptcp_subflow_context *ctx)
 			return;
 		conn->slots[slot] = subflow;
 	}
-	/* a connection that begins, perhaps anew after disconnect() */
-	if (list_empty(&conn->subflows) && list_empty(&conn->msk->rtx_queue))
-		conn->started = false;
 	memset(subflow, 0, struct_size(subflow, priv, 0) + conn->ops->subflow_size);
 	subflow->id = ctx->subflow_id;
 	subflow->slot = slot;
@@ -601,6 +611,12 @@ static void mps_snapshot(struct mps_subflow *subflow)
 	unsigned long pacing = READ_ONCE(ssk->sk_pacing_rate);
 
 	subflow->ca_state = inet_csk(ssk)->icsk_ca_state;
+	/* without SACK, TCP keeps the state of a loss that it has mended until
+	 * something later is acknowledged (tcp_try_undo_recovery()), which will
+	 * not be as long as everybody waits for the state to end
+	 */
+	if (subflow->ca_state == TCP_CA_Loss && !tp->packets_out)
+		subflow->ca_state = TCP_CA_Open;
 	subflow->srtt_us = tp->srtt_us >> 3;
 	/* not tp->rttvar_us, which is never less than 50 ms */
 	subflow->rttvar_us = tp->mdev_us >> 2;
@@ -815,6 +831,47 @@ bool mps_subflow_lost(struct mptcp_sock *msk)
 	return !list_empty(&msk->rtx_queue);
 }
 
+/* In a kernel that looks after itself: is what the framework keeps of the segments
+ * still true of the queue?
+ */
+static void mps_verify(const struct mps_conn *conn)
+{
+	const struct mptcp_sock *msk = conn->msk;
+	const struct mps_segment *seg, *unsent = mps_first_unsent(conn), *before = NULL;
+	u64 end = msk->write_seq;
+	u32 unsent_bytes = 0;
+
+	if (!IS_ENABLED(CONFIG_DEBUG_NET))
+		return;
+	WARN_ON_ONCE(msk->first_pending != (unsent ? &unsent->frag : NULL));
+	list_for_each_entry(seg, &msk->rtx_queue, frag.list) {
+		/* one follows the other, and what is unsent of them is in the same order */
+		WARN_ON_ONCE(before &&
+			     before->frag.data_seq + before->frag.data_len != seg->frag.data_seq);
+		WARN_ON_ONCE(seg->frag.already_sent > seg->frag.data_len);
+		if (WARN_ON_ONCE(!mps_unsent_part(seg) != list_empty(&seg->unsent)))
+			return;
+		if (mps_unsent_part(seg)) {
+			if (WARN_ON_ONCE(seg != unsent))
+				return;
+			unsent = mps_next(&conn->unsent, unsent, unsent);
+		}
+		unsent_bytes += mps_unsent_part(seg);
+		before = seg;
+	}
+	WARN_ON_ONCE(unsent || unsent_bytes != conn->unsent_bytes);
+	if (before)
+		end = before->frag.data_seq + before->frag.data_len;
+	/* a DATA_FIN has a number, too */
+	WARN_ON_ONCE(end != msk->write_seq && end + 1 != msk->write_seq);
+	before = NULL;
+	list_for_each_entry(seg, &conn->reinject, reinject) {
+		WARN_ON_ONCE(!mps_sent(seg));
+		WARN_ON_ONCE(before && !before64(before->frag.data_seq, seg->frag.data_seq));
+		before = seg;
+	}
+}
+
 /* --- decisions */
 
 static struct mps_segment *mps_find_segment(struct mps_conn *conn, const struct mps_pick *pick)
@@ -963,13 +1020,24 @@ static void mps_look_for_writer(struct mps_conn *conn)
 	conn->sndbuf_full = conn->writer_waits && !sk_stream_memory_free(sk);
 }
 
-/* The next pick to carry out, and its segment. False: wait. */
-static bool mps_decide(struct mps_conn *conn, struct mps_pick *pick, struct mps_segment **seg)
+/* Does the pick send the very next byte, which was never sent? */
+static bool mps_in_order(const struct mps_conn *conn, const struct mps_pick *pick,
+			 const struct mps_segment *seg)
+{
+	return pick->kind == MPS_NEW &&
+	       seg->frag.data_seq + seg->frag.already_sent == conn->msk->snd_nxt;
+}
+
+/* What the scheduler, or the framework in its place, wants to be carried out. */
+static bool mps_ask(struct mps_conn *conn, struct mps_pick *pick, struct mps_segment **seg)
 {
 	bool forced = false;
 	const char *why;
 
-	if (__mptcp_check_fallback(conn->msk))
+	/* Nor is there any other from the MP_FAIL on that asks for it: what is sent
+	 * next, in order, makes the fallback.
+	 */
+	if (__mptcp_check_fallback(conn->msk) || !READ_ONCE(conn->msk->allow_subflows))
 		return mps_fallback_pick(conn, pick) && (*seg = mps_first_unsent(conn));
 
 	if (conn->has_handoff) {
@@ -1021,6 +1089,22 @@ static bool mps_decide(struct mps_conn *conn, struct mps_pick *pick, struct mps_
 	return true;
 }
 
+/* The next pick to carry out, and its segment. False: wait. */
+static bool mps_decide(struct mps_conn *conn, struct mps_pick *pick, struct mps_segment **seg)
+{
+	if (!mps_ask(conn, pick, seg))
+		return false;
+	/* A peer that has not confirmed MPTCP yet may have fallen back to TCP, and
+	 * takes the bytes as they come: they leave in order, and once.
+	 */
+	if (READ_ONCE(conn->msk->fully_established) || pick->kind == MPS_DROP ||
+	    mps_in_order(conn, pick, *seg))
+		return true;
+	*seg = mps_head(conn);
+	return *seg && mps_may_leave(conn, *seg, MPS_NEW) &&
+	       mps_pick_new(pick, conn, pick->subflow, *seg);
+}
+
 void mps_event(const struct mps_conn *conn, const struct mps_subflow *subflow, u32 number)
 {
 	mps_trace(conn, subflow, DECISION_EVENT, 0, number);
@@ -1056,7 +1140,7 @@ static int mps_transmit(struct mps_conn *conn, const struct mps_pick *pick,
 	/* what is not in order rules out a later fallback to TCP, and the other
 	 * way round
 	 */
-	in_order = pick->kind == MPS_NEW && dfrag->data_seq + info->sent == msk->snd_nxt;
+	in_order = mps_in_order(conn, pick, seg);
 	if (!in_order) {
 		spin_lock_bh(&msk->fallback_lock);
 		if (!msk->allow_subflows) {
@@ -1203,6 +1287,7 @@ void mps_push(struct mptcp_sock *msk, unsigned int flags)
 		__mptcp_clean_una(sk);
 	mptcp_data_unlock(sk);
 
+	mps_verify(conn);
 	mps_refresh(conn, NULL);
 	while (mps_decide(conn, &pick, &seg)) {
 		if (pick.kind == MPS_DROP) {
@@ -1247,6 +1332,7 @@ void mps_push_bh(struct mptcp_sock *msk, struct sock *ssk)
 	struct mps_pick pick;
 	bool copied = false, dropped = false;
 
+	mps_verify(conn);
 	mps_refresh(conn, ssk);
 	while (mps_decide(conn, &pick, &seg)) {
 		if (pick.kind == MPS_DROP) {
@@ -1327,6 +1413,8 @@ int mps_get_subflow(struct mptcp_sock *msk, struct mptcp_sched_data *data)
 	struct mps_segment *head;
 	struct sock *ssk;
 
+	if (conn && !READ_ONCE(msk->fully_established))
+		return -EINVAL;
 	if (!conn) {
 		/* no memory when the connection was made */
 		ssk = data->reinject ? mptcp_subflow_get_retrans(msk) :
@@ -1401,14 +1489,11 @@ static enum hrtimer_restart mps_wake(struct hrtimer *timer)
 
 /* --- connections */
 
-void mps_conn_init(struct mptcp_sock *msk)
+/* The first connection of a socket, or the next one after disconnect(). */
+static void mps_conn_begin(struct mps_conn *conn, struct mptcp_sock *msk,
+			   const struct mps_ops *ops)
 {
-	const struct mps_ops *ops = container_of(msk->sched, struct mps_ops, sched);
-	struct mps_conn *conn;
-
-	conn = kzalloc(struct_size(conn, priv, 0) + ops->conn_size, GFP_ATOMIC);
-	if (!conn)
-		return;
+	memset(conn, 0, struct_size(conn, priv, 0) + ops->conn_size);
 	conn->msk = msk;
 	conn->ops = ops;
 	conn->segment_bytes = TCP_MSS_DEFAULT;
@@ -1419,20 +1504,54 @@ void mps_conn_init(struct mptcp_sock *msk)
 	INIT_LIST_HEAD(&conn->past_units);
 	hrtimer_init(&conn->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	conn->timer.function = mps_wake;
-	mps_params_get(ops, sock_net(mps_sk(conn)), conn->params);
+	mps_params_get(ops, sock_net((struct sock *)msk), conn->params);
 	if (ops->init)
 		ops->init(conn);
+}
+
+/* No subflow belongs to it any more, and the data lock is not held: the timer's
+ * function takes it.
+ */
+static void mps_conn_end(struct mps_conn *conn)
+{
+	int slot;
+
+	hrtimer_cancel(&conn->timer);
+	if (conn->ops->release)
+		conn->ops->release(conn);
+	mps_forget_units(conn);
+	for (slot = 0; slot < ARRAY_SIZE(conn->slots); slot++)
+		kfree(conn->slots[slot]);
+}
+
+void mps_conn_init(struct mptcp_sock *msk)
+{
+	const struct mps_ops *ops = container_of(msk->sched, struct mps_ops, sched);
+	struct mps_conn *conn;
+
+	conn = kmalloc(struct_size(conn, priv, 0) + ops->conn_size, GFP_ATOMIC);
+	if (!conn)
+		return;
+	mps_conn_begin(conn, msk, ops);
 	msk->mps = conn;
 }
 
-/* At the end of the connection; what is still queued is freed later, as
- * ordinary data fragments.
+/* disconnect(): its subflows are closed and its queue is empty. Nothing of the
+ * connection may be left for the next one, whose numbers begin anew.
+ */
+void mps_conn_restart(struct mps_conn *conn)
+{
+	mps_conn_end(conn);
+	mps_conn_begin(conn, conn->msk, conn->ops);
+}
+
+/* At the end of the socket; what is still queued is freed later, as ordinary data
+ * fragments.
  */
 void mps_conn_release(struct mptcp_sock *msk)
 {
 	struct mps_subflow *subflow, *next;
 	struct mps_conn *conn = msk->mps;
-	int slot;
 
 	if (!conn)
 		return;
@@ -1442,11 +1561,6 @@ void mps_conn_release(struct mptcp_sock *msk)
 	msk->mps = NULL;
 	mptcp_data_unlock((struct sock *)msk);
 
-	hrtimer_cancel(&conn->timer);
-	if (conn->ops->release)
-		conn->ops->release(conn);
-	mps_forget_units(conn);
-	for (slot = 0; slot < ARRAY_SIZE(conn->slots); slot++)
-		kfree(conn->slots[slot]);
+	mps_conn_end(conn);
 	kfree(conn);
 }

@@ -5,11 +5,12 @@
  *
  *	START INTERVAL STOP [tcp | links]
  *
- * (nanoseconds since boot; STOP 0: until it is told "stop") takes a sample of
- * every MPTCP connection, or of every plain TCP one, or of every device in any
- * namespace that queues by a discipline, at START, START + INTERVAL, ... up to
- * and including STOP. read() gives the records of probe.h, sleeps
- * while there is little to give, and returns 0 after the last one.
+ * (nanoseconds since boot, INTERVAL at least 10 us; STOP 0: until it is told
+ * "stop") takes a sample of every MPTCP connection, or of every plain TCP one, or,
+ * with CAP_NET_ADMIN for all of them, of every device in any namespace that queues
+ * by a discipline, at START, START + INTERVAL, ... up to and including STOP, but
+ * none of the past. read() gives the records of probe.h, sleeps while there is
+ * little to give, and returns 0 after the last one.
  *
  * It must not change what it looks at. A kernel thread takes the samples, so
  * that it can hold the socket locks as everybody else does, and reads no
@@ -19,10 +20,14 @@
 
 #define pr_fmt(fmt) "mptcp_probe: " fmt
 
+#include <linux/capability.h>
 #include <linux/hrtimer.h>
 #include <linux/kthread.h>
+#include <linux/math64.h>
+#include <linux/overflow.h>
 #include <linux/proc_fs.h>
 #include <linux/sock_diag.h>
+#include <linux/user_namespace.h>
 #include <linux/xarray.h>
 #include <net/inet_hashtables.h>
 #include <net/net_namespace.h>
@@ -38,6 +43,8 @@
 
 /* a connection with eight subflows */
 #define PROBE_RECORDS_MAX	9
+/* a tenth of what a scenario may ask for */
+#define PROBE_INTERVAL_MIN_NS	(10 * NSEC_PER_USEC)
 
 struct probe;
 
@@ -45,6 +52,7 @@ struct probe;
 struct probe_mode {
 	const char	*name;
 	void		(*sample)(struct probe *probe, u64 now);
+	bool		all_namespaces;
 };
 
 struct probe {
@@ -410,7 +418,7 @@ static void probe_sample_links(struct probe *probe, u64 now)
 static const struct probe_mode probe_modes[] = {
 	{ "", probe_sample_mptcp },
 	{ "tcp", probe_sample_tcp },
-	{ "links", probe_sample_links },
+	{ "links", probe_sample_links, true },
 };
 
 static const struct probe_mode *probe_mode(const char *name)
@@ -426,10 +434,11 @@ static const struct probe_mode *probe_mode(const char *name)
 static int probe_thread(void *arg)
 {
 	struct probe *probe = arg;
-	u64 due;
+	u64 due, last;
 
-	for (due = probe->start_ns; !probe->stop_ns || due <= probe->stop_ns;
-	     due += probe->interval_ns) {
+	/* beyond its end, a time would be one before the beginning */
+	last = min_t(u64, probe->stop_ns ?: KTIME_MAX, KTIME_MAX);
+	for (due = probe->start_ns; due <= last;) {
 		/* before all else that happens at that time, in whatever order
 		 * its timers were started
 		 */
@@ -445,6 +454,8 @@ static int probe_thread(void *arg)
 			break;
 		probe->mode->sample(probe, due);
 		stream_wake(&probe->stream);
+		if (check_add_overflow(due, probe->interval_ns, &due))
+			break;
 	}
 	stream_end(&probe->stream);
 
@@ -460,13 +471,19 @@ static int probe_thread(void *arg)
 
 static int probe_open(struct inode *inode, struct file *file)
 {
+	/* the file may be opened while the namespace is being taken down */
+	struct net *net = maybe_get_net(pde_data(inode));
 	struct probe *probe;
 
+	if (!net)
+		return -ENXIO;
 	probe = kzalloc(sizeof(*probe), GFP_KERNEL);
-	if (!probe)
+	if (!probe) {
+		put_net(net);
 		return -ENOMEM;
+	}
 	stream_init(&probe->stream, sizeof(struct probe_connection));
-	probe->net = get_net(pde_data(inode));
+	probe->net = net;
 	mutex_init(&probe->lock);
 	xa_init(&probe->ids);
 	file->private_data = probe;
@@ -479,6 +496,22 @@ static void probe_stop(struct probe *probe)
 		return;
 	kthread_stop(probe->thread);
 	probe->thread = NULL;
+}
+
+/* What is past cannot be sampled any more, and would take as long as it was. The
+ * coarse clock does not move by being read. False: there is no time to come.
+ */
+static bool probe_skip_past(struct probe *probe)
+{
+	u64 now = ktime_get_coarse_ns(), behind;
+
+	if (probe->start_ns >= now)
+		return probe->start_ns <= KTIME_MAX;
+	/* rounded up; an interval may be as long as a number can be */
+	behind = div64_u64(now - probe->start_ns - 1, probe->interval_ns) + 1;
+	return !check_mul_overflow(behind, probe->interval_ns, &behind) &&
+	       !check_add_overflow(probe->start_ns, behind, &probe->start_ns) &&
+	       probe->start_ns <= KTIME_MAX;
 }
 
 static ssize_t probe_write(struct file *file, const char __user *from, size_t len,
@@ -505,8 +538,12 @@ static ssize_t probe_write(struct file *file, const char __user *from, size_t le
 	fields = sscanf(text, "%llu %llu %llu %7s", &probe->start_ns,
 			&probe->interval_ns, &probe->stop_ns, name);
 	probe->mode = probe_mode(name);
-	if (fields < 3 || !probe->interval_ns || !probe->mode)
+	if (fields < 3 || !probe->mode || probe->interval_ns < PROBE_INTERVAL_MIN_NS ||
+	    !probe_skip_past(probe))
 		return -EINVAL;
+	/* links are those of everybody, not of this namespace alone */
+	if (probe->mode->all_namespaces && !file_ns_capable(file, &init_user_ns, CAP_NET_ADMIN))
+		return -EPERM;
 
 	thread = kthread_run(probe_thread, probe, "mptcp_probe");
 	if (IS_ERR(thread))

@@ -164,7 +164,6 @@ void mps_forget_units(struct mps_conn *conn)
 	conn->units_waiting = 0;
 	conn->units_past = 0;
 	conn->writing = NULL;
-	conn->started = false;
 }
 EXPORT_SYMBOL_GPL(mps_forget_units);
 

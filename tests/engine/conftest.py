@@ -1,16 +1,84 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What tests of runs share: a sweep that nothing interrupted, which others are compared with."""
+"""What tests of runs share: guests with a first process of the test's own, and a sweep that nothing
+interrupted, which others are compared with."""
 
 from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from mptcplab.uml.guest import Guest
 from mptcplab.uml.kernel import KernelBuild
 from tests.sweeps import WholeSweep, program, write_sweep
+
+PROLOGUE = """
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+static void fault(const char *what)
+{
+    int fd;
+
+    mount("proc", "/proc", "proc", 0, NULL);
+    fd = open("/proc/mptcplab_fault", O_WRONLY);
+    dprintf(1, "provoking a fault\\n");
+    write(fd, what, __builtin_strlen(what));
+}
+/* go to where the guest can write to the host */
+static void enter_run_directory(void)
+{
+    mount("proc", "/proc", "proc", 0, NULL);
+    mount("tmpfs", "/tmp", "tmpfs", 0, NULL);
+    mkdir("/tmp/run", 0755);
+    if (mount("hostfs", "/tmp/run", "hostfs", 0, "/proc/self/cwd") || chdir("/tmp/run"))
+        perror("the run directory");
+}
+static void make_file(const char *name, const char *content)
+{
+    int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+    if (fd < 0 || write(fd, content, __builtin_strlen(content)) < 0 || close(fd))
+        perror(name);
+}
+/* as a run that succeeded */
+static void end(void)
+{
+    make_file("guest.json", "{\\"status\\":\\"ok\\",\\"start_ns\\":1}");
+    reboot(RB_POWER_OFF);
+}
+int main(void)
+"""
+
+
+@pytest.fixture
+def guest_of(tmp_path: Path) -> Callable[[str], Guest]:
+    """A guest whose first process has this body."""
+
+    def build(body: str) -> Guest:
+        source, program = tmp_path / "guest.c", tmp_path / "guest"
+        source.write_text(f"{PROLOGUE}{{ {body} }}\n")
+        subprocess.run(["gcc", "-O1", "-static", "-w", "-o", str(program), str(source)], check=True)
+        return Guest("test", program)
+
+    return build
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    made = tmp_path / "run"
+    made.mkdir()
+    return made
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ here replace the one that carries out the plan.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import multiprocessing
 import os
@@ -27,56 +28,15 @@ from mptcplab.runs import experiment, store
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
 from mptcplab.uml import engine
-from mptcplab.uml.engine import Limits, RunCancelledError, Watch
+from mptcplab.uml.engine import Limits, RunCancelledError, RunKilledError, Watch
 from mptcplab.uml.guest import Guest
 from mptcplab.uml.kernel import KernelBuild
-from tests.vocabulary import children_of, in_mount_namespace, scenario_of
+from tests.vocabulary import children_of, in_mount_namespace, kernel_processes, scenario_of
 
 SCENARIO = scenario_of("a:10mbit,10ms", "b:10mbit,10ms", duration="1s")
 
 # no fault may hang the tests, should it not be noticed
 PATIENCE = Limits(wall_s=60.0)
-
-PROLOGUE = """
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <sys/mount.h>
-#include <sys/reboot.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-static void fault(const char *what)
-{
-    int fd;
-
-    mount("proc", "/proc", "proc", 0, NULL);
-    fd = open("/proc/mptcplab_fault", O_WRONLY);
-    dprintf(1, "provoking a fault\\n");
-    write(fd, what, __builtin_strlen(what));
-}
-int main(void)
-"""
-
-
-@pytest.fixture
-def guest_of(tmp_path: Path) -> Callable[[str], Guest]:
-    """A guest whose first process has this body."""
-
-    def build(body: str) -> Guest:
-        source, program = tmp_path / "guest.c", tmp_path / "guest"
-        source.write_text(f"{PROLOGUE}{{ {body} }}\n")
-        subprocess.run(["gcc", "-O1", "-static", "-w", "-o", str(program), str(source)], check=True)
-        return Guest("test", program)
-
-    return build
-
-
-@pytest.fixture
-def directory(tmp_path: Path) -> Path:
-    made = tmp_path / "run"
-    made.mkdir()
-    return made
 
 
 @pytest.fixture(autouse=True)
@@ -88,21 +48,6 @@ def nothing_is_left_behind(tmp_path: Path) -> Iterator[None]:
         time.sleep(0.05)
         patience -= 1
     assert not kernel_processes(tmp_path)
-
-
-def kernel_processes(below: Path) -> set[int]:
-    """The processes that run a lab kernel, or are processes of its guest, of runs in a folder."""
-    found = set()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                arguments = (entry / "cmdline").read_bytes().split(b"\0")
-                works_in = (entry / "cwd").readlink()
-            except OSError:
-                continue
-            if b"time-travel=inf-cpu" in arguments and works_in.is_relative_to(below):
-                found.add(int(entry.name))
-    return found
 
 
 def failure(
@@ -267,7 +212,10 @@ def test_a_wrong_plan_is_told_with_its_line(
             "ip -n nosuch link set c1 up",
             "ip -n nosuch link set c1 up: there is no namespace nosuch",
         ),
-        ("ip -n client link set c1", "ip -n client link set c1: up or gso_max_segs is expected"),
+        (
+            "ip -n client link set c1",
+            "ip -n client link set c1: up, down, mtu or gso_max_segs is expected",
+        ),
         ("ip -n client link set c1 up down", "ip -n client link set c1 up down: down is not known"),
         (
             "ip -n client addr add 10.0.1/24 dev c1",
@@ -337,25 +285,69 @@ def test_a_byte_that_is_wrong_fails_the_run(
     assert error.reason.startswith("server: byte ")
 
 
-def test_a_kernel_process_that_is_killed_is_told(
-    lab_kernel: KernelBuild, guest_of: Callable[[str], Guest], directory: Path
-) -> None:
-    body = "for (;;) { struct timespec t = { 0, 1000 }; nanosleep(&t, NULL); }"
-    guest = guest_of(body)
+def killed(
+    kernel: KernelBuild, guest: Guest, directory: Path, number: signal.Signals, which: int = 0
+) -> RunError:
+    """How a run fails of whose processes, in the order in which they start, one gets a signal."""
 
     def kill_it() -> None:
         for _ in range(500):
             time.sleep(0.01)
-            running = kernel_processes(directory)
-            if running:
-                os.kill(min(running), signal.SIGKILL)
+            running = sorted(kernel_processes(directory))
+            with contextlib.suppress(IndexError, ProcessLookupError):
+                os.kill(running[which], number)
                 return
 
     killer = threading.Thread(target=kill_it)
     killer.start()
-    error = failure(lab_kernel, guest, directory)
+    error = failure(kernel, guest, directory)
     killer.join()
-    assert error.reason == "its process was killed by SIGKILL; the machine may be out of memory"
+    return error
+
+
+SLEEPS = "for (;;) { struct timespec t = { 0, 1000 }; nanosleep(&t, NULL); }"
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [
+        (signal.SIGKILL, "its process was killed by SIGKILL; the machine may be out of memory"),
+        # a limit of CPU time
+        (signal.SIGXCPU, "its process was killed by SIGXCPU"),
+        # at which a kernel exits by itself, if it has come so far
+        (signal.SIGTERM, "its process was killed by SIGTERM"),
+        (signal.SIGINT, "its process was killed by (SIGTERM or )?SIGINT"),
+    ],
+)
+def test_a_kernel_process_that_is_killed_by_somebody_else_is_told(
+    number: signal.Signals,
+    reason: str,
+    lab_kernel: KernelBuild,
+    guest_of: Callable[[str], Guest],
+    directory: Path,
+) -> None:
+    error = killed(lab_kernel, guest_of(SLEEPS), directory, number)
+    assert re.match(reason, error.reason)
+    assert isinstance(error, RunKilledError)
+
+
+def test_a_process_of_the_guest_that_is_killed_by_somebody_else_is_told(
+    lab_kernel: KernelBuild, lab_guest: Guest, directory: Path
+) -> None:
+    """The third is the server: the kernel finds out at once, as it has something to do."""
+    error = killed(lab_kernel, lab_guest, directory, signal.SIGKILL, 2)
+    assert error.reason == "a process of its guest was killed; the machine may be out of memory"
+    assert isinstance(error, RunKilledError)
+
+
+@pytest.mark.parametrize(
+    "body",
+    ['fault("oops");', 'fault("panic");', "return 3;", "reboot(RB_POWER_OFF);", "abort();"],
+)
+def test_what_fails_by_itself_was_not_killed_by_others(
+    body: str, lab_kernel: KernelBuild, guest_of: Callable[[str], Guest], directory: Path
+) -> None:
+    assert not isinstance(failure(lab_kernel, guest_of(body), directory), RunKilledError)
 
 
 def test_cancelling_ends_a_run_at_once(

@@ -97,7 +97,7 @@ static void client(void)
 		exit(1);
 	len = sizeof(units);
 	say("read", getsockopt(fd, SOL_MPTCP, MPTCP_UNIT, units, &len));
-	printf("waiting %u\n", units[1]);
+	printf("announced %u, waiting %u\n", units[0], units[1]);
 	if (connect(fd, (struct sockaddr *)&to, sizeof(to)))
 		exit(1);
 	announce("after all", (struct mptcp_unit) { .id = 1, .bytes = 8 });

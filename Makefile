@@ -11,10 +11,19 @@ MPTCPLAB := $(BIN)/mptcplab
 DEMO_OUT ?= demo-out
 PYTEST_ARGS ?=
 SELFTESTS_ARGS ?=
+TORTURE_ARGS ?=
+RELIABILITY_ARGS ?=
+# Of `make torture` and `make fuzz`: the first seed; how many runs, and with which kernel; how many calls.
+SEED ?= 1
+RUNS ?= 1000
+VARIANT ?= lab
+CALLS ?= 1000000
 BENCH_ARGS ?=
 # What is run in the debug kernel: every scheduler, with every trouble. Not what needs much data.
 DEBUG_TESTS := tests/debug tests/kernel/test_kunit.py tests/engine/test_bulk.py \
-    tests/engine/test_capture.py tests/scenario/test_framework.py \
+    tests/engine/test_capture.py tests/engine/test_fuzz.py tests/engine/test_reach.py \
+    tests/engine/test_torture.py \
+    tests/scenario/test_framework.py \
     tests/scenario/test_every_scheduler.py::test_every_byte_arrives \
     tests/scenario/test_cc_coupled.py
 
@@ -22,7 +31,7 @@ DEBUG_TESTS := tests/debug tests/kernel/test_kunit.py tests/engine/test_bulk.py 
 KERNEL_SOURCE ?= /usr/src/linux-source-6.12.tar.xz
 CHECKPATCH := $(VENV)/checkpatch/checkpatch.pl
 # What a program that is not the kernel cannot follow: its types, macros and attributes.
-KERNEL_ONLY := PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO,BIT_MACRO,CAMELCASE
+KERNEL_ONLY := PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO,BIT_MACRO,CAMELCASE,MACRO_ARG_REUSE
 # Lists are walked by macros, in the kernel as here; and a tracepoint has a form of its own. The
 # kernel's struct Qdisc is checked for its capital where checkpatch has no tree to know it from.
 MACROS := MACRO_ARG_REUSE,MACRO_ARG_PRECEDENCE,CAMELCASE
@@ -34,7 +43,7 @@ SHELL_FILES = $(shell find scripts guest -name '*.sh' 2>/dev/null) .ci/run
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests venv venv-dev venv-bench kernel demo test accuracy bench debug-test same-packets sweep-test selftests lint checkpatch shellcheck lock clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests venv venv-dev venv-bench kernel demo test accuracy bench debug-test torture fuzz reliability same-packets sweep-test selftests lint checkpatch shellcheck lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,9 +61,23 @@ accuracy: setup venv kernel ## measure what links do against what they are asked
 bench: setup-bench venv-bench kernel ## measure what runs cost, beside ns-3 and the host; into docs/performance.md (3 min)
 	$(VENV_BENCH)/bin/python -m benches --docs docs/performance.md $(BENCH_ARGS)
 
+fuzz: setup venv ## make calls at random, of all that a program can reach of our kernel code; SEED=, CALLS= (10 min)
+	@$(MPTCPLAB) kernel build --variant debug
+	$(BIN)/python -m mptcplab.tools.fuzz --seed $(SEED) --calls $(CALLS)
+
 debug-test: setup venv-dev ## run the tests of runs in a kernel that looks after itself (slow)
 	@$(MPTCPLAB) kernel build --variant debug
 	$(BIN)/python -m pytest --kernel-variant debug $(DEBUG_TESTS) $(PYTEST_ARGS)
+
+# SCHEDULER and CC choose some of them, with commas.
+torture: venv ## connections with troubles, SEED=1 RUNS=1000 [VARIANT=debug]: nothing lost, wrong or stuck (7 min)
+	@$(MPTCPLAB) kernel build --variant $(VARIANT)
+	$(BIN)/python -m mptcplab.tools.torture --seed $(SEED) --runs $(RUNS) --kernel-variant $(VARIANT) \
+	    $(if $(SCHEDULER),--scheduler $(SCHEDULER)) $(if $(CC),--cc $(CC)) $(TORTURE_ARGS)
+
+reliability: setup-test venv-dev kernel ## make every attack, and write what came of them into docs/reliability.md (30 min)
+	@$(MPTCPLAB) kernel build --variant debug
+	$(BIN)/python -m mptcplab.tools.reliability --docs docs/reliability.md $(RELIABILITY_ARGS)
 
 same-packets: venv ## do this kernel and that of the id OLD send the same packets at the same times?
 	$(BIN)/python scripts/same_packets.py $(OLD)
@@ -144,4 +167,4 @@ LOCK_OPTIONS = --quiet --upgrade --generate-hashes --universal --python-version 
     --fork-strategy fewest --no-annotate --no-header --no-emit-index-url --no-emit-find-links
 
 clean: ## remove what make made here (the kernel cache is kept: mptcplab's own, shared by clones)
-	rm -rf $(VENV) $(VENV_BENCH) $(DEMO_OUT) .checkpatch-camelcase* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV_BENCH) $(DEMO_OUT) torture-out .checkpatch-camelcase* .pytest_cache .mypy_cache .ruff_cache .hypothesis

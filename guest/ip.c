@@ -3,7 +3,7 @@
  *
  *	ip netns add NAME
  *	ip link add DEVICE netns NS address MAC type veth peer name DEVICE netns NS address MAC
- *	ip -n NS link set DEVICE up | gso_max_segs NUMBER
+ *	ip -n NS link set DEVICE up | down | mtu NUMBER | gso_max_segs NUMBER
  *	ip -n NS addr add ADDRESS/LENGTH dev DEVICE
  *	ip -n NS neigh add ADDRESS lladdr MAC dev DEVICE
  *	ip -n NS rule add from ADDRESS table NUMBER
@@ -12,6 +12,7 @@
  *	ip -n NS mptcp endpoint add ADDRESS [id ID] dev DEVICE [signal] [subflow] [backup]
  *	ip -n NS mptcp endpoint delete id ID [ADDRESS]
  *	ip -n NS mptcp endpoint change ADDRESS backup|nobackup
+ *	ip -n NS mptcp endpoint flush
  */
 
 #define _GNU_SOURCE
@@ -143,15 +144,22 @@ static void set_link(struct command *command)
 	struct ifinfomsg head = {};
 
 	command_device(command, &head.ifi_index);
+	head.ifi_change = IFF_UP;
 	if (command_has(command, "up")) {
 		head.ifi_flags = IFF_UP;
-		head.ifi_change = IFF_UP;
 		request_start(RTM_NEWLINK, 0, &head, sizeof(head));
+	} else if (command_has(command, "down")) {
+		request_start(RTM_NEWLINK, 0, &head, sizeof(head));
+	} else if (command_has(command, "mtu")) {
+		head.ifi_change = 0;
+		request_start(RTM_NEWLINK, 0, &head, sizeof(head));
+		request_add_number(IFLA_MTU, command_number(command, UINT32_MAX));
 	} else if (command_has(command, "gso_max_segs")) {
+		head.ifi_change = 0;
 		request_start(RTM_NEWLINK, 0, &head, sizeof(head));
 		request_add_number(IFLA_GSO_MAX_SEGS, command_number(command, UINT32_MAX));
 	} else {
-		command_failed(command, "up or gso_max_segs is expected");
+		command_failed(command, "up, down, mtu or gso_max_segs is expected");
 	}
 	request_send(command);
 }
@@ -335,11 +343,16 @@ static void endpoint(struct command *command)
 	struct nlattr *nest;
 	size_t i;
 
+	if (command_has(command, "flush")) {
+		start_mptcp(command, MPTCP_PM_CMD_FLUSH_ADDRS);
+		request_send_generic(command);
+		return;
+	}
 	for (i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
 		if (command_has(command, verbs[i].verb))
 			break;
 	if (i == sizeof(verbs) / sizeof(*verbs))
-		command_failed(command, "add, delete or change is expected");
+		command_failed(command, "add, delete, change or flush is expected");
 	start_mptcp(command, verbs[i].asks);
 	nest = request_begin(MPTCP_PM_ATTR_ADDR | NLA_F_NESTED);
 	verbs[i].put(command);

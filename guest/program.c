@@ -9,8 +9,12 @@
  *
  * They run as processes of their own (a PID namespace) in a world that is
  * thrown away: the host's files, read-only, with a tmpfs over them that takes
- * what they write, and /dev, /proc, /sys and /run of their own. It keeps them
- * from changing the host by accident.
+ * what they write, and /dev, /proc, /sys and /run of their own. Of the run
+ * directory, the only one of the host that can be written to, they have nothing
+ * but the files that their input and output are, and they can load no modules,
+ * which would be code of the kernel's process. What they can do to each other,
+ * and to the first process, only makes the run fail: the host holds the time
+ * limit, too.
  *
  * One process, the first one of theirs, makes the world, starts and ends them,
  * and reports to init as a process of the traffic does.
@@ -70,6 +74,7 @@ enum { SERVER, CLIENT, ENDS };
 static struct program {
 	const char *ns;
 	const char *out, *err;	/* in the run directory */
+	int streams[3];		/* what standard input, output and error will be */
 	char *directory;
 	char *words[WORDS_MAX + 1];	/* none: there is no such program */
 	bool has_ended;
@@ -86,7 +91,7 @@ static struct {
 	char *term;
 } options;
 
-static int run_dir, report_fd;
+static int report_fd;
 
 /* THE PLAN */
 
@@ -286,6 +291,16 @@ static void make_commands(void)
 	closedir(names);
 }
 
+/* From here on, for the whole kernel; the plan has loaded what it has. */
+static void forbid_modules(void)
+{
+	int fd = open("/proc/sys/kernel/modules_disabled", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, "1", 1) != 1)
+		give_up("the programs' world: modules: %s", strerror(errno));
+	close(fd);
+}
+
 static void make_world(void)
 {
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
@@ -333,35 +348,49 @@ static void tell(enum report_kind kind, uint64_t a, uint64_t b)
 		_exit(1);
 }
 
-static void open_as(int fd, int directory, const char *path, int flags)
+static int open_stream(const char *path, int flags)
 {
-	int opened = openat(directory, path, flags, 0666);
+	int fd = open(path, flags | O_CLOEXEC, 0666);
 
-	if (opened < 0 || dup2(opened, fd) != fd)
+	if (fd < 0)
 		give_up("%s: %s", path, strerror(errno));
-	if (opened != fd)
-		close(opened);
+	return fd;
 }
 
-static void open_streams(const struct program *program)
+/* Before there is a world: no process in that one has the run directory. */
+static void open_streams(struct program *program)
 {
 	const int written = O_WRONLY | O_CREAT | O_APPEND;
 	bool client = program == &programs[CLIENT];
+	const char *input = "/dev/null";
+	char path[64];
 
-	if (client && !strcmp(options.input, "terminal")) {
-		open_as(0, AT_FDCWD, "/dev/tty1", O_RDWR);
-		dup2(0, 1);
-		dup2(0, 2);
-		if (ioctl(0, TIOCSCTTY, 0))
+	if (!program->words[0] || (client && !strcmp(options.input, "terminal")))
+		return;
+	if (client && !strcmp(options.input, "file"))
+		input = RUN_DIR "/client.in";
+	program->streams[0] = open_stream(input, O_RDONLY);
+	snprintf(path, sizeof(path), RUN_DIR "/%s", program->out);
+	program->streams[1] = open_stream(path, written);
+	snprintf(path, sizeof(path), RUN_DIR "/%s", program->err);
+	program->streams[2] = open_stream(path, written);
+}
+
+static void use_streams(const struct program *program)
+{
+	int i;
+
+	if (program == &programs[CLIENT] && !strcmp(options.input, "terminal")) {
+		int tty = open_stream("/dev/tty1", O_RDWR);
+
+		if (dup2(tty, 0) || dup2(tty, 1) != 1 || dup2(tty, 2) != 2 ||
+		    ioctl(0, TIOCSCTTY, 0))
 			give_up("the terminal: %s", strerror(errno));
 		return;
 	}
-	if (client && !strcmp(options.input, "file"))
-		open_as(0, run_dir, "client.in", O_RDONLY);
-	else
-		open_as(0, AT_FDCWD, "/dev/null", O_RDONLY);
-	open_as(1, run_dir, program->out, written);
-	open_as(2, run_dir, program->err, written);
+	for (i = 0; i < 3; i++)
+		if (dup2(program->streams[i], i) != i)
+			give_up("the streams of %s: %s", program->words[0], strerror(errno));
 }
 
 static void set_environment(const struct program *program)
@@ -398,7 +427,7 @@ static void __attribute__((noreturn)) become(struct program *program)
 	mount_there("sysfs", "/sys", NULL);
 	if (chdir(program->directory))
 		give_up("%s: %s", program->directory, strerror(errno));
-	open_streams(program);
+	use_streams(program);
 	setrlimit(RLIMIT_FSIZE, &file_size);
 	setrlimit(RLIMIT_CORE, &core);
 	setrlimit(RLIMIT_NOFILE, &files);
@@ -564,15 +593,17 @@ static void __attribute__((noreturn)) direct(const struct traffic *t)
 
 void programs_run(const struct traffic *t, int fd)
 {
-	int status;
+	int status, i;
 	pid_t pid;
 
 	report_fd = fd;
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
 	if (!options.input)
 		options.input = "none";
-	run_dir = open(RUN_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (run_dir < 0 || unshare(CLONE_NEWNS | CLONE_NEWPID))
+	for (i = 0; i < ENDS; i++)
+		open_streams(&programs[i]);
+	forbid_modules();
+	if (unshare(CLONE_NEWNS | CLONE_NEWPID))
 		give_up("the programs' world: %s", strerror(errno));
 	pid = fork();
 	if (pid < 0)

@@ -88,7 +88,7 @@ static uint32_t take_limit(struct command *command)
 
 /* netem limit PACKETS [rate RATE] [delay TIME [JITTER]]
  *	[loss PROBABILITY [CORRELATION] | loss gemodel P R [1-H 1-K]]
- *	[duplicate PROBABILITY] [reorder PROBABILITY]
+ *	[duplicate PROBABILITY] [reorder PROBABILITY] [corrupt PROBABILITY]
  */
 
 static bool number_follows(const struct command *command)
@@ -131,6 +131,7 @@ static void put_netem(struct command *command)
 	struct tc_netem_qopt options = { .limit = take_limit(command) };
 	struct tc_netem_qopt *head = request_append(&options, sizeof(options));
 	struct tc_netem_reorder reorder = {};
+	struct tc_netem_corrupt corrupt = {};
 	struct tc_netem_corr correlation = {};
 	struct tc_netem_rate rates = {};
 	uint64_t value;
@@ -167,6 +168,10 @@ static void put_netem(struct command *command)
 		reorder.probability = take_probability(command);
 		request_add(TCA_NETEM_REORDER, &reorder, sizeof(reorder));
 		options.gap = 1;
+	}
+	if (command_has(command, "corrupt")) {
+		corrupt.probability = take_probability(command);
+		request_add(TCA_NETEM_CORRUPT, &corrupt, sizeof(corrupt));
 	}
 	*head = options;
 }

@@ -98,6 +98,8 @@ _PROGRAMS = {
     "procps": ("ps", "sysctl"),
 }
 _ENDED = "ended.json"
+# What guest/selftests/init.c writes.
+_OUTPUT = "output.txt"
 # Where mptcp_lib_ns_init() in mptcp_lib.sh begins to set up a namespace of a script.
 _NAMESPACE_LINE = '\t\tip netns exec "${!netns}" sysctl -q net.mptcp.enabled=1\n'
 _SCHEDULER_LINE = '\t\tip netns exec "${!netns}" sysctl -q net.mptcp.scheduler=NAME || exit 1\n'
@@ -261,18 +263,13 @@ def run(job: Job, tools: Tools, *, seed: int, cpu: int, cancel: threading.Event)
                 cpu=cpu,
                 limits=_LIMITS,
                 watch=engine.Watch(cancel=cancel),
+                take=[_OUTPUT],
             )
         except RunError as error:
             # what there is of it stays to be looked at, and the next call runs it again
             said = parse(_output(part), -1)
             failed = Result(said.verdicts, said.remarks, f"{error}\nin {part}")
             return Ran(job, failed, 0.0, time.monotonic() - started)
-        for name in os.listdir(tools.net):
-            path = part / name
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
         status = outcome.guest["exit"]
         note = {"exit": status, "virtual_s": outcome.virtual_s, "wall_s": outcome.wall_s}
         (part / _ENDED).write_text(json.dumps(note))
@@ -283,7 +280,7 @@ def run(job: Job, tools: Tools, *, seed: int, cpu: int, cancel: threading.Event)
 
 
 def _output(directory: Path) -> str:
-    file = directory / "output.txt"
+    file = directory / _OUTPUT
     return file.read_text(errors="replace") if file.exists() else ""
 
 

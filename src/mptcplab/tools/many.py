@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Many runs of a tool, one per CPU at a time, of which those that failed stay."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from mptcplab.runs.work import cpus
+
+
+class Judged(Protocol):
+    """What came of a run."""
+
+    @property
+    def failures(self) -> list[str]:
+        """What must not be."""
+
+
+C = TypeVar("C")
+J = TypeVar("J", bound=Judged)
+
+
+def run_all(
+    cases: Sequence[C],
+    perform: Callable[[C, Path, threading.Event], J],
+    name: Callable[[C], str],
+    out: Path,
+) -> Iterator[tuple[C, J]]:
+    """Performs cases, each in a directory of its own; yields each when it has ended.
+
+    The directory of one that failed stays in `out`, by its name. An interrupt sets the event, ends
+    what is under way, and is raised.
+    """
+    cancel = threading.Event()
+    out.mkdir(parents=True, exist_ok=True)
+
+    def work(case: C) -> J:
+        directory = Path(tempfile.mkdtemp(prefix=".partial-", dir=out))
+        try:
+            judged = perform(case, directory, cancel)
+            if judged.failures:
+                kept = out / name(case)
+                shutil.rmtree(kept, ignore_errors=True)
+                directory.rename(kept)
+            return judged
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
+    with ThreadPoolExecutor(len(cpus())) as pool:
+        futures = {pool.submit(work, case): case for case in cases}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BaseException:
+            cancel.set()
+            for future in futures:
+                future.cancel()
+            raise

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What cases of trouble are drawn, and how what their connections have seen is judged."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+
+from mptcplab.spec import congestion
+from mptcplab.tools import torture, troubles
+from mptcplab.tools.torture import Total, Verdict, Wanted, command, judge, table
+from mptcplab.tools.troubles import TROUBLES, Case, Connection, End, case
+from mptcplab.uml import kernel
+from mptcplab.uml.guest import GUEST_DIR
+
+SEEDS = range(1, 80)
+
+
+@cache
+def drawn(seed: int, without: str | None = None) -> Case:
+    return case(seed, "minrtt", "cubic", without=[without] if without else [])
+
+
+def test_a_seed_is_one_case() -> None:
+    for seed in (1, 2, 3):
+        again = case(seed, "minrtt", "cubic")
+        assert again == drawn(seed)
+        assert again.plan("/program") == drawn(seed).plan("/program")
+    assert len({drawn(seed).input() for seed in SEEDS}) == len(SEEDS)
+
+
+def test_the_troubles_do_not_hang_on_scheduler_and_congestion_control() -> None:
+    for seed in SEEDS[:20]:
+        one, other = drawn(seed), case(seed, "daps", "olia")
+        assert (one.events, one.connections) == (other.events, other.connections)
+        assert one.flags.path == other.flags.path
+
+
+def test_every_trouble_comes_and_none_in_every_case() -> None:
+    cases = [drawn(seed) for seed in SEEDS]
+    for name, (chance, _) in TROUBLES.items():
+        count = sum(name in one.troubles for one in cases)
+        # binomial: within five standard deviations
+        spread = 5 * (len(cases) * chance * (1 - chance)) ** 0.5
+        assert abs(count - len(cases) * chance) < spread, name
+
+
+@pytest.mark.parametrize("name", TROUBLES)
+def test_one_that_is_left_out_changes_nothing_of_the_others(name: str) -> None:
+    found = [seed for seed in SEEDS if name in drawn(seed).troubles][:3]
+    assert found
+    if name in ("endpoints", "client endpoints"):
+        # these take one of eight paths
+        found = [seed for seed in found if "eight paths" not in drawn(seed).troubles]
+    for seed in found:
+        whole, less = drawn(seed), drawn(seed, name)
+        assert less.troubles == tuple(other for other in whole.troubles if other != name)
+        assert [c.path for c in less.connections] == [c.path for c in whole.connections] or (
+            name == "eight paths"
+        )
+        if name not in ("eight paths", "outage"):
+            # these decide how many paths there are, and how long all lasts
+            assert [c.at_us for c in less.connections] == [c.at_us for c in whole.connections]
+
+
+def test_single_connections_are_those_of_the_whole() -> None:
+    whole = next(one for one in map(drawn, SEEDS) if len(one.connections) > 3)
+    part = case(whole.seed, "minrtt", "cubic", only=[3, 1])
+    assert part.connections == (whole.connections[0], whole.connections[2])
+    assert part.events == whole.events
+
+
+def test_without_the_kernel_s_help_no_socket_is_killed() -> None:
+    seed = next(seed for seed in SEEDS if "kills" in drawn(seed).troubles)
+    ends = [
+        end
+        for connection in case(seed, "minrtt", "cubic", can_kill=False).connections
+        for end in (connection.client, connection.server)
+    ]
+    assert not any(end.kill_at for end in ends)
+
+
+def test_every_trouble_is_over_when_it_is_calm() -> None:
+    for seed in SEEDS:
+        one = drawn(seed)
+        assert all(at_ns <= one.calm_us * 1000 for at_ns, _ in one.events)
+        assert [at_ns for at_ns, _ in one.events] == sorted(at_ns for at_ns, _ in one.events)
+        last: dict[str, str] = {}
+        for _, text in one.events:
+            device = re.search(r"link set (\S+) (up|down)$", text)
+            if device:
+                last[device[1]] = device[2]
+            path = re.search(r"qdisc change dev (r\S+) root (?:handle 1: )?netem (.*)", text)
+            if path:
+                last[path[1]] = path[2]
+        assert not [device for device, state in last.items() if state == "down"]
+        assert not [device for device, state in last.items() if "loss 100%" in state]
+
+
+def test_devices_are_up_before_they_go_down_and_what_they_forget_is_told_again() -> None:
+    seen = 0
+    for seed in SEEDS:
+        state: dict[str, str] = {}
+        for _, text in drawn(seed).events:
+            found = re.search(r"-n (client|server) link set (\S+) (up|down)$", text)
+            if found:
+                assert state.get(found[2], "up") != found[3]
+                state[found[2]] = found[3]
+                seen += found[3] == "up"
+    texts = [text for seed in SEEDS for _, text in drawn(seed).events]
+    assert seen
+    assert sum(" neigh add " in text for text in texts) == seen
+    assert sum(" route add " in text for text in texts) == 2 * seen
+
+
+def test_endpoints_are_added_when_they_are_not_there() -> None:
+    for seed in SEEDS:
+        one = drawn(seed)
+        there = {f"server 10.1.{i}.1" for i in range(2, len(one.flags.path) + 1)}
+        for text in (*one.commands, *(text for _, text in one.events)):
+            words = text.split()
+            if "endpoint" not in words:
+                continue
+            host, what = words[2], words[5]
+            if what == "flush":
+                there = {each for each in there if not each.startswith(host)}
+            elif what == "add":
+                assert f"{host} {words[6]}" not in there
+                there.add(f"{host} {words[6]}")
+            elif what == "delete" and words[7] != "0":
+                there.remove(f"{host} 10.1.{words[7]}.1")
+            elif what == "change":
+                assert f"{host} {words[6]}" in there
+
+
+def test_ends_take_no_longer_than_the_bound_allows() -> None:
+    for seed in SEEDS:
+        one = drawn(seed)
+        # 12 connections, 2 directions: what BOUND_US is derived from
+        assert sum(c.client.bytes + c.server.bytes for c in one.connections) <= 24 * 200_000
+        for connection in one.connections:
+            for end in (connection.client, connection.server):
+                assert end.send_buffer == end.receive_buffer == 0 or end.bytes <= 20_000
+        # 8 s of troubles or 20 s more, and three times 10 s of slow ends
+        assert one.calm_us <= (8 + 22 + 3 * 10 + 5) * 10**6
+
+
+def test_each_pair_comes_once_in_a_round() -> None:
+    schedulers, ccs = kernel.schedulers(), congestion.names()
+    wanted = Wanted(1, len(schedulers) * len(ccs), schedulers, ccs)
+    assert len({wanted.pair(seed) for seed in wanted.seeds}) == len(schedulers) * len(ccs)
+
+
+def test_the_command_repeats_the_case() -> None:
+    wanted = Wanted(31, 10, kernel.schedulers(), congestion.names(), ("losses",), (2,))
+    for one in wanted.cases(can_kill=True):
+        scheduler = one.scheduler.split(":")[0]
+        again = Wanted(one.seed, 1, (scheduler,), (one.cc,), ("losses",), (2,))
+        assert list(again.cases(can_kill=True)) == [one]
+    assert command(one, wanted, "debug") == (
+        f"make torture SEED=40 RUNS=1 VARIANT=debug SCHEDULER={scheduler} CC={one.cc}"
+        """ TORTURE_ARGS="--without 'losses' --connection 2\""""
+    )
+
+
+# --- what is judged
+
+PLAN = End(bytes=100)
+
+
+def end(**changed: Any) -> dict[str, Any]:
+    """One that has written 100 bytes, read 100, and closed."""
+    whole: dict[str, Any] = {
+        "there": 1,
+        "connected": 1,
+        "wrote": 100,
+        "read": 100,
+        "wrong_at": -1,
+        "read_end": 1,
+    }
+    whole |= {"did": "shutdown", "closed": 1, "error": "", "error_of": "", "moved_us": 10}
+    return whole | {"fell_back": 0} | changed
+
+
+def open_end(*states: int, queued: int = 0, **changed: Any) -> dict[str, Any]:
+    """One that still waits for the end of the other, with subflows in these states of TCP."""
+    state = {"queued": queued, "tcp": [{"state": state} for state in states]}
+    return end(closed=0, read=50, read_end=0, state=state, **changed)
+
+
+def verdict(
+    client: dict[str, Any], server: dict[str, Any], troubles: tuple[str, ...] = ()
+) -> Verdict:
+    one = replace(drawn(1), troubles=troubles, connections=(Connection(0, 1, PLAN, PLAN),))
+    return judge(one, [{"connection": 1, "client": client, "server": server}])
+
+
+def test_all_that_arrived_is_well() -> None:
+    found = verdict(end(), end())
+    assert (found.connections, found.aborted, found.verified_bytes) == (1, 0, 200)
+    assert found.failures == []
+
+
+def test_a_clean_end_with_bytes_missing_is_a_loss() -> None:
+    found = verdict(end(), end(read=90))
+    assert found.losses == ["connection 1 up: a clean end after 90 of 100 bytes (shutdown)"]
+    found = verdict(end(read=0), end(fell_back=1))
+    assert found.losses == [
+        "connection 1 down: a clean end after 0 of 100 bytes (shutdown, fallback)"
+    ]
+
+
+def test_also_when_the_writer_was_told_of_an_error_but_not_the_reader() -> None:
+    found = verdict(end(error="ECONNRESET", error_of="read"), end(read=90))
+    assert "its writer failed: ECONNRESET" in found.losses[0]
+    assert "(abort)" in verdict(end(did="abort"), end(read=90)).losses[0]
+
+
+def test_who_hears_of_an_error_has_lost_nothing_silently() -> None:
+    found = verdict(end(did="abort"), end(read=90, read_end=0, error="ECONNRESET"))
+    assert (found.failures, found.aborted) == ([], 1)
+    found = verdict(end(did="abort"), end(read=90, read_end=1, error="EPIPE"))
+    assert (found.failures, found.aborted) == ([], 1)
+
+
+def test_wrong_bytes_and_too_many_are_told() -> None:
+    assert "the byte at 7 is wrong" in verdict(end(), end(wrong_at=7)).losses[0]
+    assert "101 bytes were read" in verdict(end(), end(read=101)).losses[0]
+
+
+def test_an_end_that_still_waits_has_stalled() -> None:
+    assert len(verdict(end(), open_end(1)).stalls) == 1
+    assert len(verdict(open_end(1, 7), open_end(1)).stalls) == 1
+    assert "server not there" in verdict(end(), {**end(), "there": 0, "read_end": 0}).stalls[0]
+
+
+def test_not_when_its_last_subflow_was_taken_away() -> None:
+    found = verdict(end(), open_end(7, 8), ("endpoints",))
+    assert (found.stalls, found.cut_off) == ([], 1)
+    # without such a trouble, or with a subflow, it is one
+    assert verdict(end(), open_end(7, 8), ("losses",)).stalls
+    assert verdict(end(), open_end(7, 1, queued=5), ("endpoints",)).stalls
+
+
+def test_nor_when_it_only_listens_and_the_reset_was_lost() -> None:
+    for gone, why in ((end(did="abort"), ()), (end(), ("kills",)), (open_end(7), ("kills",))):
+        found = verdict(gone, open_end(1), why)
+        assert (found.stalls, found.cut_off) == ([], 1)
+        assert verdict(gone, open_end(1, queued=5), why).stalls
+    found = verdict(end(), open_end(1), ("handshake",))
+    assert (found.stalls, found.cut_off) == ([], 1)
+    assert verdict(open_end(1), open_end(1), ("handshake",)).stalls
+    # a graceful end is repeated until it has arrived
+    assert verdict(end(), open_end(1)).stalls
+    assert verdict(open_end(1), open_end(1), ("kills",)).stalls
+
+
+def test_a_client_that_gave_up_need_not_have_come_to_the_server() -> None:
+    lost = verdict(end(), end(there=0, connected=0, wrote=0, read=0, read_end=0, closed=0))
+    assert "server not there" in lost.stalls[0]
+    missing = end(there=0, connected=0, wrote=0, read=0, read_end=0, closed=0, did="")
+    for gave_up in ({"did": "abort"}, {"error": "ETIMEDOUT"}, {"did": "close", "connected": 0}):
+        client = end(wrote=0, read=0, read_end=0, **gave_up)
+        assert verdict(client, missing).failures == []
+    assert verdict(end(read=0, read_end=0), missing, ("kills",)).stalls == []
+
+
+def test_the_table_has_the_sums() -> None:
+    totals = {"a": Total(), "b": Total()}
+    totals["a"].add(Verdict(connections=3, aborted=1, verified_bytes=1_500_000, losses=["x"]))
+    totals["b"].add(Verdict(connections=2, cut_off=1, stalls=["y", "z"], reports=["r"]))
+    cells = [list(column.cells) for column in table(totals).columns]
+    assert cells[:9] == [
+        ["a", "b", "all"],
+        ["1", "1", "2"],
+        ["3", "2", "5"],
+        ["1", "0", "1"],
+        ["0", "1", "1"],
+        ["1.5", "0.0", "1.5"],
+        ["0", "2", "2"],
+        ["1", "0", "1"],
+        ["0", "1", "1"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--scheduler", "minrt"], "--scheduler minrt: not known; accepted is default, "),
+        (["--cc", "tahoe"], "--cc tahoe: not known; accepted is "),
+        (["--runs", "0"], "0: a whole number from 1 to 1000000000 is expected"),
+        (["--seed", "-1"], "expected"),
+        (["--without", "rain"], "rain"),
+    ],
+)
+def test_bad_flags_are_told(
+    flags: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        torture.main(flags)
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_numbers_of_acts_are_those_of_the_program() -> None:
+    text = (GUEST_DIR / "torture" / "connections.c").read_text()
+    found = re.search(r"enum act \{(.*?)ACTS", text, re.DOTALL)
+    assert found
+    names = re.findall(r"ACT_(\w+),", found[1])
+    assert [getattr(troubles, name) for name in names] == list(range(5))

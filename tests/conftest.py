@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,21 @@ import pytest
 
 from mptcplab.figures import records
 from mptcplab.runs import experiment
+from mptcplab.runs.program import find
+from mptcplab.spec.scenario import Program
 from mptcplab.uml import doctor, engine, kernel
 from mptcplab.uml import guest as guest_module
-from mptcplab.uml.engine import Limits
+from mptcplab.uml.engine import Limits, Outcome
 from mptcplab.uml.guest import Guest
 from mptcplab.uml.kernel import KernelBuild
-from tests.vocabulary import Run, RunScenario, request_of
+from tests.vocabulary import (
+    PROGRAM_PATHS,
+    Run,
+    RunProgram,
+    RunScenario,
+    request_of,
+    scenario_of,
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -70,5 +81,50 @@ def run_scenario(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> R
         client = records.read_samples(directory / engine.CLIENT_SAMPLES)
         server = records.read_samples(directory / engine.SERVER_SAMPLES)
         return Run(scenario, outcome, client, server, figures)
+
+    return run
+
+
+@pytest.fixture
+def run_program(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> RunProgram:
+    """Run a client's command, and a server's, in the directory `tmp_path`.
+
+    A command that is a C file is compiled there; what follows it are its arguments.
+    """
+    count = 0
+
+    def command(words: Sequence[str]) -> tuple[str, ...]:
+        first, *arguments = words
+        if first.endswith(".c"):
+            source, first = first, str(tmp_path / Path(first).stem)
+            compiler = ["cc", "-O2", "-Wall", "-Werror", "-o", first, source]
+            subprocess.run(compiler, check=True)
+        return find([first, *arguments])
+
+    def run(
+        client: Sequence[str],
+        server: Sequence[str] = (),
+        *,
+        paths: Sequence[str] = PROGRAM_PATHS,
+        time_limit_s: float = 600,
+        limits: Limits | None = None,
+        script: str | None = None,
+        **flags: Any,
+    ) -> Outcome:
+        nonlocal count
+        count += 1
+        directory = tmp_path / f"run{count}"
+        directory.mkdir()
+        if script is not None:
+            (directory / engine.CLIENT_INPUT).write_text(script)
+        program = Program(
+            client=command(client),
+            server=command(server) if server else (),
+            directory=str(tmp_path),
+            time_limit_ns=int(time_limit_s * 1e9),
+            input="none" if script is None else "file",
+        )
+        scenario = scenario_of(*paths, program=program, **flags)
+        return experiment.run(scenario, lab_kernel, lab_guest, directory, limits=limits)
 
     return run

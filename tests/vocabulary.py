@@ -66,6 +66,15 @@ class Run:
 
 #: The fixture run_scenario: paths as in --path, flags as in scenario.Flags.
 RunScenario = Callable[..., Run]
+#: Between programs, unless a test says otherwise.
+PROGRAM_PATHS = ("wifi:50mbit,10ms", "lte:20mbit,30ms")
+#: The fixture run_program: commands of client and server, paths as in --path, flags as above.
+RunProgram = Callable[..., Outcome]
+
+
+def output(outcome: Outcome, name: str = engine.CLIENT_OUTPUT) -> str:
+    """What a program printed."""
+    return (outcome.directory / name).read_bytes().decode()
 
 
 def ofo_bytes(run: Run) -> float:
@@ -94,12 +103,32 @@ def children_of(pid: int) -> list[int]:
     return found
 
 
+def kernel_processes(below: Path) -> set[int]:
+    """The processes that run a lab kernel, or are processes of its guest, of runs in a folder."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                arguments = (entry / "cmdline").read_bytes().split(b"\0")
+                works_in = (entry / "cwd").readlink()
+            except OSError:
+                continue
+            if b"time-travel=inf-cpu" in arguments and works_in.is_relative_to(below):
+                found.add(int(entry.name))
+    return found
+
+
 def in_mount_namespace(script: str) -> subprocess.CompletedProcess[str]:
     """What a shell did in a mount namespace of its own; skips the test if none can be made here."""
-    command = ["unshare", "--mount", "--map-root-user", "sh", "-c"]
+    return in_namespace("mount", script)
+
+
+def in_namespace(kind: str, script: str) -> subprocess.CompletedProcess[str]:
+    """What a shell did in a namespace of its own; skips the test if none can be made here."""
+    command = ["unshare", f"--{kind}", "--map-root-user", "sh", "-c"]
     if os.geteuid() == 0:
         command.remove("--map-root-user")
     allowed = subprocess.run([*command, "true"], capture_output=True, check=False)
     if allowed.returncode:
-        pytest.skip("no mount namespace can be made here")
+        pytest.skip(f"no {kind} namespace can be made here")
     return subprocess.run([*command, script], capture_output=True, text=True, check=False)

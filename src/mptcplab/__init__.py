@@ -12,7 +12,16 @@ __version__ = "0.1.0"
 
 _OFFERED = (
     *("Comparison", "InputError", "MptcplabError", "Request", "Run", "RunError", "Scenario"),
-    *("Swept", "compare", "congestion_controls", "open_run", "query", "read_runs", "request"),
+    *(
+        "Swept",
+        "cluster_settings",
+        "compare",
+        "congestion_controls",
+        "open_run",
+        "query",
+        "read_runs",
+        "request",
+    ),
     *("run", "run_sweep", "schedulers", "write_report"),
 )
 
@@ -25,6 +34,7 @@ if TYPE_CHECKING:
     from mptcplab.api import RunError as RunError
     from mptcplab.api import Scenario as Scenario
     from mptcplab.api import Swept as Swept
+    from mptcplab.api import cluster_settings as cluster_settings
     from mptcplab.api import compare as compare
     from mptcplab.api import congestion_controls as congestion_controls
     from mptcplab.api import open_run as open_run

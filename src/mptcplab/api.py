@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from mptcplab.errors import InputError, MptcplabError, RunError
 from mptcplab.figures import series
-from mptcplab.runs import archive, experiment, index, store, sweep, work
+from mptcplab.runs import archive, experiment, index, store, sweep, tls, work
 from mptcplab.runs.entries import Document, Entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How
@@ -40,6 +40,7 @@ __all__ = [
     "RunError",
     "Scenario",
     "Swept",
+    "cluster_settings",
     "compare",
     "congestion_controls",
     "open_run",
@@ -172,10 +173,12 @@ def run(
     out: FilePath = _OUT,
     progress: Callable[[float], None] = lambda _share: None,
     wall_limit: float = Limits.wall_s,
+    disk_limit: int = Limits.disk_bytes,
 ) -> Run:
     """Run a scenario with its one scheduler and seed. Raises RunError if it fails.
 
-    `progress` is told how much of it is done, from 0 to 1; after `wall_limit` seconds it is ended.
+    `progress` is told how much of it is done, from 0 to 1; after `wall_limit` seconds it is ended,
+    and when it has written more than `disk_limit` bytes.
     """
     scenarios = wanted.runs()
     if len(scenarios) != 1:
@@ -189,7 +192,7 @@ def run(
         modules=experiment.modules(wanted, built),
         traces=wanted.traces,
         jobs=1,
-        limits=Limits(wall_s=wall_limit),
+        limits=Limits(wall_s=wall_limit, disk_bytes=disk_limit),
         progress=progress,
     )
     if entry["status"] != "ok":
@@ -204,19 +207,21 @@ def compare(
     jobs: int | None = None,
     baseline: bool = True,
     cluster: str | None = None,
+    cluster_key: FilePath | None = None,
     storage: str | None = None,
     progress: Callable[[float], None] = lambda _share: None,
     wall_limit: float = Limits.wall_s,
+    disk_limit: int = Limits.disk_bytes,
 ) -> Comparison:
     """Compare the schedulers, congestion controls and seeds of a request, as `mptcplab compare`.
 
-    A run that fails is in the document with its reason. `jobs` None: one run per CPU. `cluster` and
-    `storage` are as --cluster and --storage; docs/cluster.md.
+    A run that fails is in the document with its reason. `jobs` None: one run per CPU. `cluster`,
+    `cluster_key` and `storage` are as --cluster, --cluster-key and --storage; docs/cluster.md.
     """
     if storage is not None:
         archive.require(storage)
     built, program = _builds(cluster)
-    with experiment.on_cluster(cluster, _say) as workers:
+    with experiment.on_cluster(cluster, _say, _text(cluster_key)) as workers:
         document = experiment.compare(
             wanted,
             built,
@@ -226,7 +231,7 @@ def compare(
             jobs=jobs or len(work.cpus()),
             workers=workers,
             storage=storage,
-            limits=Limits(wall_s=wall_limit),
+            limits=Limits(wall_s=wall_limit, disk_bytes=disk_limit),
             progress=progress,
         )
     return Comparison(document, Path(fspath(out)))
@@ -242,14 +247,16 @@ def run_sweep(
     retry_failed: bool = False,
     fail_fast: bool = False,
     cluster: str | None = None,
+    cluster_key: FilePath | None = None,
     storage: str | None = None,
     show: Callable[[sweep.Standing], None] = lambda _standing: None,
     wall_limit: float = Limits.wall_s,
+    disk_limit: int = Limits.disk_bytes,
 ) -> Swept:
     """Make what is not there yet of a sweep: a file, or a table such as a file has; docs/sweep.md.
 
-    `again` is --no-cache; `show` is told how far it is, some times a second. `cluster` and
-    `storage` are as --cluster and --storage; docs/cluster.md.
+    `again` is --no-cache; `show` is told how far it is, some times a second. `cluster`,
+    `cluster_key` and `storage` are as --cluster, --cluster-key and --storage; docs/cluster.md.
     """
     if storage is not None:
         archive.require(storage)
@@ -265,9 +272,9 @@ def run_sweep(
         retry_failed=retry_failed,
         fail_fast=fail_fast,
         storage=storage,
-        limits=Limits(wall_s=wall_limit),
+        limits=Limits(wall_s=wall_limit, disk_bytes=disk_limit),
     )
-    with experiment.on_cluster(cluster, _say) as workers:
+    with experiment.on_cluster(cluster, _say, _text(cluster_key)) as workers:
         outcome = sweep.run(planned, Store(Path(fspath(out))), how, show=show, workers=workers)
     return Swept(outcome, tuple(planned.runs), Path(fspath(out)))
 
@@ -330,6 +337,21 @@ def congestion_controls() -> pl.DataFrame:
 
     known = congestion.known().values()
     return pl.DataFrame([{"name": each.name, "description": each.description} for each in known])
+
+
+def cluster_settings(key: FilePath) -> dict[str, Any]:
+    """What Dask is told so that a cluster lets in nobody without a key: for `dask.config.set`.
+
+    `key` is its file, which is made if it is not there; docs/cluster.md.
+    """
+    file = Path(fspath(key))
+    if not file.exists():
+        tls.make(file)
+    return tls.settings(file)
+
+
+def _text(key: FilePath | None) -> str | None:
+    return None if key is None else fspath(key)
 
 
 def _builds(cluster: str | None = None) -> tuple[kernel.KernelBuild, guest.Guest]:

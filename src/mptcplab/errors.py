@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -74,11 +75,16 @@ def status_of(do: Callable[[], int], *, interrupted: str = "interrupted") -> int
     try:
         return do()
     except MptcplabError as error:
-        print(error, file=sys.stderr)
+        _tell(str(error))
         return error.exit_status
     except KeyboardInterrupt:
-        print(f"mptcplab: {interrupted}", file=sys.stderr)
+        _tell(f"mptcplab: {interrupted}")
         return 128 + signal.SIGINT
+
+
+def _tell(text: str) -> None:
+    with contextlib.suppress(OSError):  # nobody can be told that
+        print(text, file=sys.stderr)
 
 
 def _describe(problems: Sequence[Problem]) -> str:

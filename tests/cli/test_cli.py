@@ -297,6 +297,7 @@ def test_a_preset_is_planned_with_its_numbers() -> None:
         (["run", "no-such-file.toml"], "no-such-file.toml"),
         (["run", *PATHS, "--jobs", "0"], "--jobs"),
         (["run", *PATHS, "--wall-limit", "-1"], "--wall-limit"),
+        (["run", *PATHS, "--disk-limit", "5 apples"], "'--disk-limit': '5 apples': unknown unit"),
         (["run", *PATHS, "--no-such-flag"], "--no-such-flag"),
         (["no-such-command"], "no-such-command"),
         (["run", *PATHS, "--event", "1s:lte:dwon"], 'did you mean "down"?'),

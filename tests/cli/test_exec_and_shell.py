@@ -105,6 +105,12 @@ def test_exec_tells_of_a_program_that_does_not_end(tmp_path: Path) -> None:
         (("--server", "nope -x", "--", "true"), 127, "mptcplab: nope: not in PATH, nor in /usr"),
         (("--server", "'", "--", "true"), 2, "1 mistake in --server\n"),
         (("--time-limit", "1", "--", "true"), 2, "1 mistake in --time-limit\n"),
+        (
+            ("--disk-limit", "1gbit", "--", "true"),
+            2,
+            "'--disk-limit': '1gbit': unknown unit 'gbit'",
+        ),
+        (("--disk-limit", "0", "--", "true"), 2, "'--disk-limit': '0': at least 1B is expected"),
         ((), 2, "no command; it goes after --"),
         (("--path", "a:x", "--", "true"), 2, "mptcplab: "),
         (("none.toml", "--", "true"), 2, "there is no such file"),

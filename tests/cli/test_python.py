@@ -84,6 +84,8 @@ def test_errors_are_told_as_they_are(tmp_path: Path) -> None:
     lossy = lab.request(path=["a:10mbit,10ms,loss=99.9999999%", "b:10mbit,10ms"], duration="1s")
     with pytest.raises(lab.RunError, match="path a"):
         lab.run(lossy, out=tmp_path)
+    with pytest.raises(lab.RunError, match="it wrote more than the disk limit of 10KB"):
+        lab.run(lab.request(path=PATHS, duration="1s"), out=tmp_path, disk_limit=10_000)
 
 
 def test_what_there_is_is_listed() -> None:

@@ -82,7 +82,8 @@ def test_a_run_that_fails_is_told_and_the_others_are_kept(tmp_path: Path) -> Non
     (reason,) = document["reasons"].values()
     assert "path lte" in reason
     again = mptcplab(*command)
-    assert again.returncode == 0
+    # as long as not all runs are there
+    assert again.returncode == 1
     assert "failed:  1 before; --retry-failed runs them again" in again.stdout
     assert "1 of them" not in mptcplab("results", "list", "--out", out).stdout
 

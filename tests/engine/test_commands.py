@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.runs import experiment
 from mptcplab.runs.program import find
 from mptcplab.spec import plan
-from mptcplab.spec.scenario import Program, Scenario
+from mptcplab.spec.scenario import Program
 from mptcplab.uml import engine
 from mptcplab.uml.guest import Guest
 from mptcplab.uml.kernel import KernelBuild
@@ -43,12 +42,13 @@ while read -r line; do eval "$line" || echo "FAILED $line"; done < lines
 sleep 2     # until the kernel has noticed that all devices are up
 show > tools
 diff guest tools && echo same $(grep -c == tools) $(wc -l < tools)
+cat guest
 """
 
 
-def tool_lines(scenario: Scenario) -> list[str]:
+def tool_lines(text: str) -> list[str]:
     """What of a plan the tools can do."""
-    lines = plan.render(scenario).splitlines()
+    lines = text.splitlines()
     assert not any(line.startswith("at ") for line in lines)
     return [x for x in lines if re.match(r"(ip|tc) ", x) and not x.startswith("ip netns exec ")]
 
@@ -84,19 +84,57 @@ def tool_lines(scenario: Scenario) -> list[str]:
 def test_tools_leave_namespaces_as_the_guest_does(
     lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, paths: tuple[str, ...]
 ) -> None:
+    said = compared(lab_kernel, lab_guest, tmp_path, paths)
+    # client, server and a router for each path
+    assert said.startswith(f"same {2 + len(paths)} "), said
+
+
+def test_so_they_do_with_what_no_scenario_has_words_for(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    commands = (
+        "ip -n client link set c1 mtu 576",
+        "ip -n server link set s1 down",
+        "ip -n client link set c2 down",
+        "ip -n client link set c2 up",
+        plan.neighbour("client", "10.0.2.254", "c2"),
+        "ip -n client route add default via 10.0.2.254 dev c2 table 2",
+        "ip -n client route add 10.1.2.0/24 via 10.0.2.254 dev c2",
+        "ip -n server mptcp endpoint flush",
+        "ip -n server mptcp endpoint add 10.1.2.1 dev s2 signal",
+        "tc -n client qdisc add dev c1 root netem limit 100 corrupt 0.5%",
+        "tc -n server qdisc add dev s2 root netem limit 100 corrupt 0.5%",
+        "tc -n server qdisc change dev s2 root netem limit 100",
+    )
+    said = compared(lab_kernel, lab_guest, tmp_path, ("a:5mbit,1ms", "b:5mbit,1ms"), commands)
+    assert said.startswith("same 4 "), said
+    shown = (tmp_path / "shown").read_text()
+    for text in ("c1: .* mtu 576", "s1: .*state DOWN", "corrupt 0.5%"):
+        assert re.search(text, shown), shown
+
+
+def compared(
+    kernel: KernelBuild,
+    guest: Guest,
+    place: Path,
+    paths: tuple[str, ...],
+    commands: tuple[str, ...] = (),
+) -> str:
+    """What the comparison said; what the guest has left is then in the file `shown`."""
     program = Program(
         client=find(["bash"]),
         server=(),
-        directory=str(tmp_path),
+        directory=str(place),
         time_limit_ns=60_000_000_000,
         input="file",
     )
     scenario = scenario_of(*paths, program=program)
-    (tmp_path / "lines").write_text("\n".join(tool_lines(scenario)) + "\n")
-    directory = tmp_path / "run"
+    text = plan.render(scenario, commands=commands)
+    (place / "lines").write_text("\n".join(tool_lines(text)) + "\n")
+    directory = place / "run"
     directory.mkdir()
     (directory / engine.CLIENT_INPUT).write_text(SHOW + AGAIN)
-    experiment.run(scenario, lab_kernel, lab_guest, directory)
+    engine.run(scenario, text, kernel, guest, directory)
     said = (directory / engine.CLIENT_OUTPUT).read_text()
-    # client, server and a router for each path
-    assert said.startswith(f"same {2 + len(paths)} "), said
+    (place / "shown").write_text(said[said.index("\n") + 1 :])
+    return said

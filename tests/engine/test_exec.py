@@ -7,63 +7,19 @@ import hashlib
 import json
 import random
 import subprocess
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mptcplab.errors import RunError
 from mptcplab.figures import records
-from mptcplab.runs import experiment
-from mptcplab.runs.program import find
-from mptcplab.spec.scenario import Program
 from mptcplab.uml import engine
 from mptcplab.uml.engine import Limits, Outcome
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
-from tests.vocabulary import scenario_of
+from tests.vocabulary import PROGRAM_PATHS, RunProgram, output
 
-PATHS = ("wifi:50mbit,10ms", "lte:20mbit,30ms")
-#: No goodput over the faster of these paths alone is higher than its rate.
+#: No goodput over the faster of the paths alone is higher than its rate.
 WIFI_BPS = 50e6
 SIZE_BYTES = 20_000_000
-
-RunProgram = Callable[..., Outcome]
-
-
-@pytest.fixture
-def run_program(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> RunProgram:
-    """Run a client's command, and a server's, in the directory `tmp_path`."""
-    count = 0
-
-    def run(
-        client: Sequence[str],
-        server: Sequence[str] = (),
-        *,
-        paths: Sequence[str] = PATHS,
-        time_limit_s: float = 600,
-        limits: Limits | None = None,
-        script: str | None = None,
-        **flags: Any,
-    ) -> Outcome:
-        nonlocal count
-        count += 1
-        directory = tmp_path / f"run{count}"
-        directory.mkdir()
-        if script is not None:
-            (directory / engine.CLIENT_INPUT).write_text(script)
-        program = Program(
-            client=find(client),
-            server=find(server) if server else (),
-            directory=str(tmp_path),
-            time_limit_ns=int(time_limit_s * 1e9),
-            input="none" if script is None else "file",
-        )
-        scenario = scenario_of(*paths, program=program, **flags)
-        return experiment.run(scenario, lab_kernel, lab_guest, directory, limits=limits)
-
-    return run
 
 
 @pytest.fixture
@@ -84,10 +40,6 @@ def nginx(file: Path) -> list[str]:
 
 def shell(script: str) -> list[str]:
     return ["sh", "-c", script]
-
-
-def output(outcome: Outcome, name: str = engine.CLIENT_OUTPUT) -> str:
-    return (outcome.directory / name).read_bytes().decode()
 
 
 def seconds(outcome: Outcome) -> float:
@@ -119,7 +71,7 @@ def test_curl_fetches_from_nginx_over_both_paths(run_program: RunProgram, served
 
 def test_plain_tcp_is_left_plain(run_program: RunProgram, served: Path) -> None:
     script = f"{FETCH}; nstat -az MPTcpExtMPCapableSYNTX | tail -1"
-    run = run_program(shell(script), nginx(served), paths=PATHS[:1], transport="tcp")
+    run = run_program(shell(script), nginx(served), paths=PROGRAM_PATHS[:1], transport="tcp")
     digest, syns = output(run).splitlines()
     assert digest == hashlib.sha256(served.read_bytes()).hexdigest() + "  -"
     assert syns.split() == ["MPTcpExtMPCapableSYNTX", "0", "0.0"]

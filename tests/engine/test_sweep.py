@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -40,15 +42,21 @@ def until(condition: Callable[[], bool]) -> None:
     raise AssertionError("it did not come")
 
 
+def kernels_of(out: Path) -> list[tuple[int, str]]:
+    """The processes that run in directories below `out`, each with the name of its own, by age."""
+    found = []
+    for process in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if process.name.isdigit():
+                place = Path(os.readlink(process / "cwd"))
+                if place.is_relative_to(out / "runs") and place != out / "runs":
+                    found.append((int(process.name), place.relative_to(out / "runs").parts[0]))
+    return sorted(found)
+
+
 def kernels_in(out: Path) -> bool:
     """Whether a process is left that runs in a directory below `out`."""
-    for process in Path("/proc").iterdir():
-        try:
-            if process.name.isdigit() and os.readlink(process / "cwd").startswith(str(out)):
-                return True
-        except OSError:
-            continue
-    return False
+    return bool(kernels_of(out))
 
 
 def test_an_interrupted_sweep_ends_like_one_that_was_not(
@@ -70,6 +78,38 @@ def test_an_interrupted_sweep_ends_like_one_that_was_not(
     # nothing was made twice
     assert after_first.items() <= made_ns(out).items()
     assert_same_sweep(out, whole_sweep.out, total)
+
+
+@pytest.mark.usefixtures("builds")
+def test_a_run_that_is_killed_again_and_again_is_made_by_the_next_call(tmp_path: Path) -> None:
+    total = write_sweep(tmp_path / "sweep.toml", 1)
+    out, ended = tmp_path / "out", threading.Event()
+    command = program("sweep", tmp_path / "sweep.toml", "--jobs", 2, "--out", out)
+    victim: list[str] = []
+
+    def kill_one() -> None:
+        """All kernels of the run that comes first, as if it took more memory than there is."""
+        while not ended.wait(0.005):
+            for pid, directory in kernels_of(out):
+                key = directory.split("-")[1]
+                if key in (victim or [key]):
+                    victim[:] = [key]
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    first = subprocess.run(command, capture_output=True, text=True, check=False)
+    ended.set()
+    killer.join()
+    assert first.returncode == 1, first
+    assert re.search(r"killed: +1: its process was killed by SIGKILL, 2 times;", first.stdout)
+    assert "the same command tries again" in first.stdout
+    assert len(kept(out)) == total - 1
+    second = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert second.returncode == 0, second
+    assert f"of which {total - 1} were stored and 1 made now" in second.stdout
+    assert len(kept(out)) == total
 
 
 @pytest.mark.usefixtures("builds")

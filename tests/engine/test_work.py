@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import subprocess
@@ -11,17 +12,19 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mptcplab.errors import RunError
 from mptcplab.runs import experiment, store, work
 from mptcplab.runs.work import Done, InProcesses, InThreads, Task
 from mptcplab.spec.scenario import Scenario
 from mptcplab.uml import engine
-from mptcplab.uml.engine import RunCancelledError, Watch
+from mptcplab.uml.engine import RunCancelledError, RunKilledError, Watch
 from mptcplab.uml.guest import Guest
 from mptcplab.uml.kernel import KernelBuild
 from tests.vocabulary import scenario_of
@@ -81,6 +84,23 @@ def test_a_run_that_comes_back_packed_is_the_same(
     assert done.entry["status"] == "ok"
 
 
+def test_a_clock_that_jumps_changes_nothing(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a century, back and forth, each time that somebody looks; no limit is met by that."""
+    first = store.Store(tmp_path / "first")
+    experiment.run_all(seeds(1), lab_kernel, lab_guest, first, jobs=1)
+    jumps, real = itertools.cycle([3e9, -3e9, 0.0]), time.time_ns  # noqa: TID251
+    monkeypatch.setattr(time, "time_ns", lambda: real() + int(next(jumps) * 1e9))
+    monkeypatch.setattr(time, "time", lambda: real() / 1e9 + next(jumps))
+    second = store.Store(tmp_path / "second")
+    (entry,) = experiment.run_all(seeds(1), lab_kernel, lab_guest, second, jobs=1)
+    assert entry["status"] == "ok"
+    assert content(tmp_path / "first") == content(tmp_path / "second")
+    cost = store.read_json(next(second.out.glob(f"runs/*/{store.COST}")))
+    assert 0 < cost["wall_s"] < engine.Limits().wall_s
+
+
 @pytest.mark.parametrize("kind", [InThreads, InProcesses])
 def test_cancelling_ends_the_runs_under_way(
     kind: Callable[[int], work.Workers], lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
@@ -102,6 +122,26 @@ def test_cancelling_ends_the_runs_under_way(
         perform_all(workers)
     assert list((out / "runs").iterdir()) == []
     assert kernels_in(out) == []
+
+
+def test_a_run_whose_kernel_is_killed_is_made_again(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    runs = store.Store(tmp_path)
+
+    def kill_it() -> None:
+        # without a pause: the run is a short one
+        for _ in range(100_000):
+            if found := kernels_in(tmp_path):
+                os.kill(min(map(int, found)), signal.SIGKILL)
+                return
+
+    killer = threading.Thread(target=kill_it)
+    killer.start()
+    done = work.perform(work.task(SHORT, lab_kernel, lab_guest, out=runs.out))
+    killer.join()
+    assert (done.entry["status"], done.killed, done.was_given_up) == ("ok", 1, False)
+    assert [each.name for each in (tmp_path / "runs").iterdir()] == [done.key]
 
 
 MAIN = """
@@ -126,7 +166,7 @@ def test_killing_the_main_process_ends_workers_and_kernels(
     main = subprocess.Popen(command, cwd=Path(__file__).parents[2], start_new_session=True)
     try:
         until(lambda: len(list(out.glob("runs/.partial-*/clock"))) == 2)
-        assert kernels_in(out)
+        until(lambda: kernels_in(out) != [])
     finally:
         main.kill()
         main.wait()
@@ -165,6 +205,11 @@ def always_dies(_task: Task, _watch: Watch) -> Done:
     raise AssertionError
 
 
+def killed_first(task: Task, watch: Watch) -> Done:
+    """What `perform` gives whose first kernel was killed, in a worker that dies before."""
+    return replace(dies_once(task, watch), killed=1)
+
+
 def has_a_bug(_task: Task, _watch: Watch) -> Done:
     raise KeyError("what nobody thought of")
 
@@ -177,6 +222,43 @@ def modules(task: Task, _watch: Watch) -> Done:
     return Done(task.key, {"modules": sorted(sys.modules)})
 
 
+def test_cancelling_does_not_wait_for_tasks_that_end_faster_than_anybody_looks(
+    tmp_path: Path,
+) -> None:
+    """On a cluster a thousand tasks are ahead: those that are short never leave a pause."""
+
+    class Ahead(work.Workers):
+        virtual_s: dict[str, float] = {}
+        ahead = 1000
+
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            submitted.append(Future())
+            return submitted[-1]
+
+    cancel, numbers = threading.Event(), []
+    submitted: list[Future[Any]] = []
+    tasks = [_task(tmp_path, seed) for seed in range(1, 101)]
+
+    def end_one() -> None:
+        number = sum(each.done() for each in submitted)
+        submitted[number].set_result(Done(tasks[number].key, {"status": "ok"}))
+
+    def perform_all() -> None:
+        for each in work.performed(tasks, Ahead(), cancel):
+            if each is None:
+                end_one()
+                continue
+            numbers.append(each[0])
+            if len(numbers) == 3:
+                cancel.set()
+            end_one()
+
+    with pytest.raises(RunCancelledError):
+        perform_all()
+    # the three, and the one that ended while it was cancelled
+    assert numbers == [0, 1, 2, 3]
+
+
 def test_a_task_is_done_again_if_its_worker_dies(tmp_path: Path) -> None:
     with InProcesses(2) as workers:
         assert workers.submit(dies_once, _task(tmp_path)).result().entry == {"status": "ok"}
@@ -184,14 +266,69 @@ def test_a_task_is_done_again_if_its_worker_dies(tmp_path: Path) -> None:
         assert [future.result().entry["status"] for future in others] == ["ok"] * 4
 
 
-def test_a_task_that_kills_every_worker_is_a_failed_run(tmp_path: Path) -> None:
+def test_how_often_it_was_killed_is_counted(tmp_path: Path) -> None:
     with InProcesses(1) as workers:
-        entry = workers.submit(always_dies, _task(tmp_path)).result().entry
-        assert entry["status"] == "failed"
-        assert entry["reason"] == (
+        assert workers.submit(killed_first, _task(tmp_path)).result().killed == 2
+        assert workers.submit(well, _task(tmp_path)).result().killed == 0
+
+
+def test_a_task_that_kills_every_worker_is_given_up(tmp_path: Path) -> None:
+    with InProcesses(1) as workers:
+        done = workers.submit(always_dies, _task(tmp_path)).result()
+        assert done.was_given_up
+        assert done.entry["reason"] == (
             "its worker process was killed, 2 times; the machine may be out of memory"
         )
         assert workers.submit(well, _task(tmp_path)).result().entry == {"status": "ok"}
+
+
+def test_a_run_that_is_killed_at_each_attempt_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts = []
+
+    def killed(directory: Path, *_arguments: object) -> Done:
+        attempts.append(directory)
+        raise RunKilledError("its process was killed by SIGKILL; the machine may be out of memory")
+
+    monkeypatch.setattr(work, "_run_in", killed)
+    done = work.perform(replace(_task(tmp_path), out=tmp_path / "out"))
+    assert len(set(attempts)) == 2
+    assert done.was_given_up
+    assert done.entry["reason"] == (
+        "its process was killed by SIGKILL, 2 times; the machine may be out of memory"
+    )
+    assert list((tmp_path / "out" / "runs").iterdir()) == []
+
+
+def test_a_run_that_fails_by_itself_is_not_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts = []
+
+    def fails(directory: Path, *_arguments: object) -> Done:
+        attempts.append(directory)
+        raise RunError("the guest's kernel panicked")
+
+    monkeypatch.setattr(work, "_run_in", fails)
+    done = work.perform(replace(_task(tmp_path), out=tmp_path / "out"))
+    assert len(attempts) == 1
+    assert (done.entry["status"], done.was_given_up) == ("failed", False)
+
+
+def test_a_run_that_is_killed_when_all_is_cancelled_is_not_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when a signal goes to all processes at once."""
+    watch = Watch()
+
+    def killed(*_arguments: object) -> Done:
+        watch.cancel.set()
+        raise RunKilledError("its process was killed by SIGTERM or SIGINT")
+
+    monkeypatch.setattr(work, "_run_in", killed)
+    with pytest.raises(RunCancelledError):
+        work.perform(replace(_task(tmp_path), out=tmp_path / "out"), watch)
 
 
 def test_a_bug_in_a_worker_shows_where_it_is(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +10,8 @@ import numpy as np
 import pytest
 
 from mptcplab.figures import records
-from mptcplab.runs import experiment
-from mptcplab.runs.program import find
-from mptcplab.spec.scenario import Program
 from mptcplab.uml import engine
-from mptcplab.uml.engine import Outcome
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
-from tests.vocabulary import Run, RunScenario, scenario_of
+from tests.vocabulary import Run, RunProgram, RunScenario, output
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
@@ -178,38 +171,13 @@ def test_bulk_data_fills_both_paths(run_scenario: RunScenario) -> None:
 # Programs
 
 
-def run_program(
-    source: Path,
-    arguments: list[str],
-    scheduler: str,
-    lab_kernel: KernelBuild,
-    lab_guest: Guest,
-    folder: Path,
-) -> Outcome:
-    program = folder / "program"
-    subprocess.run(["cc", "-O2", "-Wall", "-Werror", "-o", program, source], check=True)
-    directory = folder / "run"
-    directory.mkdir()
-    load = Program(
-        client=find([str(program), *arguments]),
-        server=find([str(program), "server"]),
-        directory=str(folder),
-        time_limit_ns=60 * 10**9,
-    )
-    scenario = scenario_of(*SHORT, program=load, scheduler=scheduler)
-    return experiment.run(scenario, lab_kernel, lab_guest, directory)
-
-
 @pytest.mark.parametrize(("scheduler", "takes"), [("video", True), ("minrtt", False)])
-def test_the_example_runs(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, scheduler: str, takes: bool
-) -> None:
-    example = ROOT / "examples" / "units.c"
+def test_the_example_runs(run_program: RunProgram, scheduler: str, takes: bool) -> None:
+    example = str(ROOT / "examples" / "units.c")
     outcome = run_program(
-        example, ["client", "10.1.1.1"], scheduler, lab_kernel, lab_guest, tmp_path
+        [example, "client", "10.1.1.1"], [example, "server"], paths=SHORT, scheduler=scheduler
     )
-    client = (outcome.directory / engine.CLIENT_OUTPUT).read_text()
-    server = (outcome.directory / engine.SERVER_OUTPUT).read_text()
+    client, server = output(outcome), output(outcome, engine.SERVER_OUTPUT)
     print(client, server)
     written, announced, dropped = (int(word) for word in client.split() if word.isdigit())
     arrived, in_time = (int(word) for word in server.split() if word.isdigit())
@@ -223,11 +191,10 @@ def test_the_example_runs(
         assert in_time <= 0.2 * 250
 
 
-def test_the_option_refuses_what_makes_no_sense(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
-) -> None:
-    outcome = run_program(PROGRAMS / "unit_errors.c", [], "video", lab_kernel, lab_guest, tmp_path)
-    assert (outcome.directory / engine.CLIENT_OUTPUT).read_text().splitlines() == [
+def test_the_option_refuses_what_makes_no_sense(run_program: RunProgram) -> None:
+    program = str(PROGRAMS / "unit_errors.c")
+    outcome = run_program([program], [program, "server"], paths=SHORT, scheduler="video")
+    assert output(outcome).splitlines() == [
         "not connected: ENOTCONN",
         "short: EINVAL",
         "long: EINVAL",
@@ -248,7 +215,7 @@ def test_the_option_refuses_what_makes_no_sense(
         "shut down: ENOTCONN",
         "half: ok",
         "read: ok",
-        "waiting 0",
+        "announced 0, waiting 0",
         "after all: ok",
         "and another: ok",
     ]

@@ -3,9 +3,15 @@
 
 from __future__ import annotations
 
+import gzip
+import io
+import os
+import shutil
 import sys
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,7 +88,7 @@ def test_records_that_are_elsewhere_are_fetched_by_the_key_of_their_run(
     for key in ("a", "b"):
         with out.new_run(key) as run:
             store.write_json(run / store.SCENARIO, {"a": 1})
-    about = archive.keep(memory, "b.tar.gz", work.pack(full))
+    about = archive.keep(memory, "b.tar.gz", archive.pack(full))
     run = out.directory("b")
     store.write_json(run / archive.ARCHIVE, about)
     assert (store.keeps_records(run), store.has_records(run)) == (True, False)
@@ -96,3 +102,142 @@ def test_records_that_are_elsewhere_are_fetched_by_the_key_of_their_run(
     assert sorted(file.name for file in run.iterdir()) == ["client.samples", store.SCENARIO]
     # what is here is not fetched once more
     assert work.fetch(out, ["a", "b"]) == 0
+
+
+# What is not from `archive.pack`, or not from it any more.
+
+
+def tar_of(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as tar:
+        for about, data in members:
+            tar.addfile(about, io.BytesIO(data))
+    return gzip.compress(content.getvalue())
+
+
+def member(name: str, data: bytes = b"x", **about: Any) -> tuple[tarfile.TarInfo, bytes]:
+    found = tarfile.TarInfo(name)
+    found.size = len(data)
+    for key, value in about.items():
+        setattr(found, key, value)
+    return found, data
+
+
+def link(kind: bytes, name: str, to: str) -> tuple[tarfile.TarInfo, bytes]:
+    return member(name, b"", type=kind, linkname=to)
+
+
+HUGE = gzip.compress(member("huge", b"", size=1 << 50)[0].tobuf())
+CUT = tar_of(member("a", b"x" * 5000), member("b", b"y" * 5000))
+CUT = gzip.compress(gzip.decompress(CUT)[:3000])
+ATTACKS = {
+    "up": (tar_of(member("../../elsewhere")), "'../../elsewhere' in it would lie outside"),
+    "hidden up": (tar_of(member("a/../../../elsewhere")), "would lie outside"),
+    "absolute": (tar_of(member("/tmp/elsewhere")), "'/tmp/elsewhere' in it would lie outside"),
+    "the run": (tar_of(member(".", b"", type=tarfile.DIRTYPE)), "'.' in it would lie outside"),
+    "a link": (tar_of(link(tarfile.SYMTYPE, "a", "b")), "'a' in it is no plain file"),
+    "through a link": (
+        tar_of(link(tarfile.SYMTYPE, "a", "../../.."), member("a/elsewhere")),
+        "'a' in it is no plain file",
+    ),
+    "a hard link": (
+        tar_of(member("b"), link(tarfile.LNKTYPE, "a", "b")),
+        "'a' in it is no plain file",
+    ),
+    "a pipe": (tar_of(member("a", b"", type=tarfile.FIFOTYPE)), "'a' in it is no plain file"),
+    "twice": (tar_of(member("a"), member("a")), "'a' is in it twice"),
+    "file and folder": (tar_of(member("a"), member("a/b")), "'b' is in it twice"),
+    "huge": (HUGE, r"'huge' in it has 1073741824 MiB, and \d+ MiB are free"),
+    "cut off": (CUT, "it is broken: "),
+    "cut off when packed": (tar_of(member("a", os.urandom(5000)))[:-9], "it is broken: "),
+    "other bytes": (b"what?", "it is broken: "),
+    "no tar": (gzip.compress(b"what?"), "it is broken: "),
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_an_archive_that_would_do_harm_is_refused_and_leaves_nothing(
+    memory: str, tmp_path: Path, attack: str
+) -> None:
+    content, told = ATTACKS[attack]
+    out = Store(tmp_path / "out")
+    with out.new_run("a") as run:
+        (run / "mine").write_text("mine")
+    about = archive.keep(memory, "a.tar.gz", content)
+    store.write_json(out.directory("a") / archive.ARCHIVE, about)
+    before = everything(tmp_path)
+    with pytest.raises(
+        MptcplabError,
+        match=rf"mptcplab: memory://share/runs/a\.tar\.gz: refused as .*{told}.*; accepted",
+    ):
+        work.fetch(out)
+    assert everything(tmp_path) == before
+    assert not Path("/tmp/elsewhere").exists()
+
+
+def test_another_run_than_the_stored_one_is_not_put_in_its_place(
+    memory: str, tmp_path: Path
+) -> None:
+    out = Store(tmp_path / "out")
+    other = tmp_path / "other"
+    other.mkdir()
+    store.write_json(other / store.RESULT, {"seed": 2})
+    about = archive.keep(memory, "a.tar.gz", archive.pack(other))
+    with out.new_run("a") as run:
+        store.write_json(run / store.RESULT, {"seed": 1})
+        store.write_json(run / archive.ARCHIVE, about)
+    before = everything(out.out)
+    with pytest.raises(MptcplabError, match=r"a\.tar\.gz: not the run of .*a: result.json differs"):
+        work.fetch(out)
+    assert everything(out.out) == before
+
+
+@pytest.mark.parametrize("about", [[], {}, {"url": 1, "sha256": "a"}, {"url": "memory://a"}])
+def test_a_run_that_does_not_say_where_its_records_are_is_told(tmp_path: Path, about: Any) -> None:
+    out = Store(tmp_path / "out")
+    with out.new_run("a") as run:
+        store.write_json(run / archive.ARCHIVE, about)
+    with pytest.raises(MptcplabError, match=r"a/archive\.json: does not say where the records"):
+        work.fetch(out)
+
+
+def everything(place: Path) -> dict[str, bytes | None]:
+    return {
+        str(each.relative_to(place)): each.read_bytes() if each.is_file() else None
+        for each in place.rglob("*")
+    }
+
+
+def test_an_archive_that_does_not_fit_is_refused_before_it_fills_the_disk(
+    memory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred kilobytes that are a hundred megabytes."""
+    out = Store(tmp_path / "out")
+    with out.new_run("a") as run:
+        pass
+    half = 50 << 20
+    content = tar_of(member("a", bytes(half)), member("b", bytes(half)))
+    assert len(content) < 1 << 20
+    store.write_json(
+        out.directory("a") / archive.ARCHIVE, archive.keep(memory, "a.tar.gz", content)
+    )
+    room = shutil.disk_usage(tmp_path)._replace(free=2 * half - 1)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: room)
+    with pytest.raises(MptcplabError, match="'b' in it has 50 MiB, and 49 MiB are free"):
+        work.fetch(out)
+    assert not (run / "a").exists()
+
+
+def test_what_links_lead_to_is_not_packed(tmp_path: Path) -> None:
+    """A guest can make any link in its directory; it would send any file of this machine."""
+    (tmp_path / "secret").write_bytes(b"secret")
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets" / "key").write_bytes(b"secret")
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "client.samples").write_bytes(b"samples")
+    (run / "file").symlink_to(tmp_path / "secret")
+    (run / "directory").symlink_to(tmp_path / "secrets")
+    os.mkfifo(run / "pipe")
+    with tarfile.open(fileobj=io.BytesIO(archive.pack(run))) as tar:
+        assert tar.getnames() == ["client.samples"]

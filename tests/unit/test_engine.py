@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the engine tells of the processes of a run."""
+"""What the engine tells of the processes of a run, and what it makes of what a guest leaves."""
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
+from mptcplab.spec.workload import Program
 from mptcplab.uml import engine
+from mptcplab.uml.guest import GUEST_DIR
+from tests.vocabulary import scenario_of
 
 
 @pytest.mark.parametrize(("program", "waits"), [("while True: pass", True), ("input()", False)])
@@ -33,3 +39,74 @@ def test_a_process_that_could_run_is_not_one_that_waits_for_what_cannot_come(
     finally:
         process.kill()
         process.communicate()
+
+
+def test_the_virtual_limit_has_what_the_guest_takes_besides() -> None:
+    text = (GUEST_DIR / "program.c").read_text()
+    listen, terminate = (
+        re.search(rf"^#define {name}\s+\((\d+) \* NS_PER_SEC\)$", text, re.MULTILINE)
+        for name in ("LISTEN_NS", "TERMINATE_NS")
+    )
+    delay = re.search(r"^#define START_DELAY_NS\s+\(NS_PER_SEC / (\d+)\)$", text, re.MULTILINE)
+    assert listen
+    assert terminate
+    assert delay
+    assert int(listen[1]) * 10**9 == engine._LISTEN_NS
+    assert int(terminate[1]) * 10**9 == engine._TERMINATE_NS
+    # until the next whole second, and by the seed, each less than one
+    assert 2 * 10**9 + 10**9 // int(delay[1]) == engine._START_NS
+
+
+def test_what_is_not_a_program_has_no_virtual_limit() -> None:
+    assert engine._virtual_limit_ns(scenario_of("a:10mbit,10ms", duration="1s")) is None
+    for limit_ns, expected in ((None, None), (10**9, 78 * 10**9 + 2 * 10**7)):
+        program = Program(client=("/bin/true",), directory="/", time_limit_ns=limit_ns)
+        scenario = scenario_of("a:10mbit,10ms", program=program)
+        assert engine._virtual_limit_ns(scenario) == expected
+
+
+OK = {"status": "ok", "start_ns": 1, "end_ns": 2, "complete_ns": 3}
+TRUE = Program(client=("/bin/true",), directory="/", time_limit_ns=None)
+PROGRAM = scenario_of("a:1mbit,1ms", program=TRUE)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason"),
+    [
+        (b"", "without an outcome"),
+        (b"\xff", "without an outcome"),
+        (b"[1]", "without an outcome"),
+        (b"{}", "without an outcome"),
+        (b"[" * 100_000, "without an outcome"),
+        (b'{"status": "ok", "start_ns": "1"}', "without an outcome"),
+        (b'{"status": "ok", "start_ns": 1e999}', "without an outcome"),
+        (b'{"status": "ok"' + b" " * 100_000 + b"}", "without an outcome"),
+        (b'{"status": "failed", "reason": ["text"]}', "without an outcome"),
+        (json.dumps(OK).encode(), "its outcome lacks client_status, server_status"),
+        (b'{"status": "failed", "reason": "why", "missing_paths": [0, 2, -1, 99]}', "why"),
+        (b'{"status": "failed", "reason": "why", "missing_paths": [1]}', "path a: why"),
+    ],
+)
+def test_an_outcome_that_anybody_may_have_written(
+    tmp_path: Path, outcome: bytes, reason: str
+) -> None:
+    (tmp_path / engine.CONSOLE).write_text("")
+    (tmp_path / engine.GUEST_OUTCOME).write_bytes(outcome)
+    found = engine._outcome_or_reason(PROGRAM, 0, "", "", tmp_path)
+    assert isinstance(found, str)
+    assert found.endswith(reason)
+
+
+def test_of_a_long_console_beginning_and_end_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_CONSOLE_BYTES", 4)
+    (tmp_path / engine.CONSOLE).write_text("12345678")
+    assert engine._console(tmp_path) == "12345678"
+    (tmp_path / engine.CONSOLE).write_text("123456789")
+    assert engine._console(tmp_path) == "1234\n[...]\n6789"
+    # the first packet is seen in pieces, too
+    monkeypatch.setattr(engine, "_CONSOLE_BYTES", 7)
+    (tmp_path / engine.CONSOLE).write_bytes(b"1234" + engine._CONNECTING)
+    with engine._connecting(tmp_path) as is_connecting:
+        assert True in [is_connecting() for _ in range(10)]

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
-import pytest
+import contextlib
 
-from mptcplab.spec.formulas import Formula, FormulaError, fill, names_in
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mptcplab.spec.formulas import MAX_WORK, Formula, FormulaError, fill, names_in
 
 
 def test_a_formula_computes_and_compares() -> None:
@@ -80,3 +84,93 @@ def test_a_text_says_which_names_it_needs() -> None:
 def test_a_text_that_cannot_be_read_is_refused(text: str) -> None:
     with pytest.raises(FormulaError):
         fill(text, {"a": 1})
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("max(range(10 ** 9)) > 0", "a range of more than"),
+        ("len(range(10 ** 40))", "a range of more than"),
+        ("sum(range(-(10 ** 9), 0, 2))", "a range of more than"),
+        ("3999999 ** 3999999", "a number of more than"),
+        ("(1 << 600) * (1 << 600)", "a number of more than"),
+        ("round(5, -(10 ** 9))", "rounded to"),
+        ("'%999999999d' % 1", "a text has no remainder"),
+        ("f'{1:999999999}'", "at most 999 characters"),
+        ("[[0] * 90000] * 90000", "a list of more than"),
+        ("90000 * ((0, 1) * 9000,)", "a list of more than"),
+        ("[a + b + c for a in many for b in many for c in many]", "too many elements"),
+        ("[sum(many) for a in many for b in few]", f"takes more than {MAX_WORK} steps"),
+        ("-" * 5000 + "1", "too many parts within each other"),
+        ("(" * 250 + "1" + ")" * 250, "too many nested"),
+        ("0" + "+1" * 5000, "too many parts within each other"),
+        ("9" * 5000, "Exceeds the limit"),
+    ],
+)
+def test_what_a_formula_can_cost_has_a_bound(text: str, told: str) -> None:
+    """Some of these took minutes or gigabytes, others ended the program."""
+    names = {"many": list(range(1000)), "few": list(range(9))}
+    with pytest.raises(FormulaError, match=told):
+        Formula(text).value(names)
+    with pytest.raises(FormulaError):
+        fill(f"{{{text}}}ms", names)
+
+
+@pytest.mark.parametrize(
+    "text", ["{r'}mbit", "{r}'''", "a''' + '{r", "{r}\0", "{" + "-" * 5000 + "r}"]
+)
+def test_a_text_that_is_no_template_is_told(text: str) -> None:
+    for read in (lambda: fill(text, {"r": 10}), lambda: names_in(text)):
+        with pytest.raises(FormulaError, match="not a text with"):
+            read()
+
+
+def test_the_form_of_a_value_is_kept_and_reaches_nothing_else() -> None:
+    assert fill("{a:.1f}", {"a": 1}) == "1.0"
+    # it was put into "{:...}", and so could end that, and begin another
+    with pytest.raises(FormulaError, match="Invalid format specifier"):
+        fill("{a:{form}}", {"a": 1, "form": "}{0.__class__"})
+
+
+def test_backslashes_around_formulas_are_themselves() -> None:
+    assert fill(r"\{a}\n", {"a": 1}) == r"\1\n"
+
+
+_NAMES = {"a": 3, "b": -2.5, "s": "text", "l": [1, 2, 3], "t": {"x": 1, "y": None}}
+_ATOMS = st.sampled_from(
+    [
+        *(*_NAMES, "0", "1", "-1", "10 ** 9", "1e308", "''", "'%9d'", "[]", "()", "{}", "None"),
+        *("True", "range(9)", "range(10 ** 9)", "zip(l, l)", "t.x", "t['y']", "max", "nothing"),
+        *("float", "l[5]"),
+    ]
+)
+_BETWEEN = ("+", "-", "*", "/", "//", "%", "**", "<<", ">>", "|", "and", "in", "<", "@")
+_FORMS = [
+    *(f"{{0}} {each} {{1}}" for each in _BETWEEN),
+    *("-{0}", "not {0}", "~{0}", "[{0}, {1}]", "{{{0}: {1}}}", "{{{0}, {1}}}", "{0}[{1}]"),
+    *("{0}[{1}:{0}]", "{0}.x", "{0}({1})", "{0} if {1} else {0}", "lambda: {0}", "max({0}, {1})"),
+    *("sum({0})", "len({0})", "round({0}, {1})", "range({0}, {1})", "zip({0}, {1})", "list({0})"),
+    *("transposed({0})", "[x for x in {0} if {1}]", "{{x: {0} for x in {1}}}", "f'{{{0}}}'"),
+    *("f'{{{0}:{1}}}'", "all({0})", "abs({0})", "max({0}, key={1})", "max(*{0})", "max(**{0})"),
+    *("(x := {0})", "{0}.__class__", "dict({0})", "set({0})", "[*{0}]", "{{**{0}}}", "(yield {0})"),
+]
+
+
+def _formed(form: str, one: str, other: str) -> str:
+    return form.format(f"({one})", f"({other})")
+
+
+_FORMULAS = st.recursive(
+    _ATOMS,
+    lambda inner: st.builds(_formed, st.sampled_from(_FORMS), inner, inner),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=1000, deadline=None, derandomize=True)
+@given(_FORMULAS)
+def test_any_formula_has_a_value_or_an_error_that_says_why(text: str) -> None:
+    with contextlib.suppress(FormulaError):
+        Formula(text).value(_NAMES)
+    with contextlib.suppress(FormulaError):
+        fill(f"x{{{text}}}", _NAMES)

@@ -15,6 +15,7 @@ import pytest
 
 from mptcplab.errors import MptcplabError
 from mptcplab.runs import entries, index, store
+from mptcplab.runs.store import RESULT, SCENARIO
 from mptcplab.spec.scenario import Scenario
 from tests.unit import stored
 from tests.unit.stored import BUILD
@@ -133,6 +134,58 @@ def test_a_run_that_failed_when_it_was_made_again_is_the_former_one(tmp_path: Pa
     fail(tmp_path, key, stored.scenario(seed=1))
     for _ in range(2):
         assert index.read(tmp_path).select("key", "status").rows() == [(key, "ok")]
+
+
+def test_two_that_write_the_table_in_turn_keep_the_rows_of_both(tmp_path: Path) -> None:
+    """As two sweeps do: each adds its own, without reading directories."""
+    first, second = index.Index(tmp_path), index.Index(tmp_path)
+    keys = kept(tmp_path)
+    for table, key in zip((first, second), keys, strict=True):
+        directory = tmp_path / "runs" / key
+        entry, scenario = (store.read_json(directory / name) for name in (RESULT, SCENARIO))
+        table.add(index.row(key, entry, scenario, {}, BUILD))
+        table.write()
+    assert pl.read_parquet(tmp_path / index.TABLE)["key"].to_list() == keys
+    # but not of a run that was removed, which the first one still has
+    (tmp_path / "runs" / keys[0]).rename(tmp_path / "elsewhere")
+    second.refresh()
+    first.write()
+    second.write()
+    assert pl.read_parquet(tmp_path / index.TABLE)["key"].to_list() == keys[1:]
+
+
+def test_a_run_that_succeeds_while_the_table_is_read_is_no_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept(tmp_path)
+    before = index.read(tmp_path)
+    # what was listed is gone when it is read
+    monkeypatch.setattr(store.Store, "failed", lambda _self: ["0123"])
+    assert index.read(tmp_path).equals(before)
+
+
+def test_a_query_is_answered_from_one_table_whoever_writes_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept(tmp_path)
+    read = index.read
+
+    def then_written(out: Path) -> pl.DataFrame:
+        found = read(out)
+        (out / index.TABLE).write_bytes(b"PAR1")
+        return found
+
+    monkeypatch.setattr(index, "read", then_written)
+    assert index.query(tmp_path, "SELECT count(*) FROM runs").rows == [(2,)]
+
+
+def test_series_are_those_of_the_runs_that_have_ended(tmp_path: Path) -> None:
+    for key in kept(tmp_path):
+        pl.DataFrame({"value": [1.0]}).write_parquet(tmp_path / "runs" / key / store.SERIES)
+    under_way = tmp_path / "runs" / ".partial-0123-0123abcd"
+    under_way.mkdir()
+    (under_way / store.SERIES).write_bytes(b"PAR1")
+    assert index.query(tmp_path, "SELECT count(*) FROM series").rows == [(2,)]
 
 
 def test_what_sweeps_varied_stands_beside(tmp_path: Path) -> None:

@@ -20,8 +20,9 @@ from mptcplab.uml import doctor, kernel, kernel_make, kernel_tree
 MAKEFILE = "# SPDX\nVERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 3\nEXTRAVERSION =\n"
 
 # Does what the kernel's own Makefile does, as far as kernel.py can see it. The image holds the
-# patched file, our files and the configuration. A file `slow.c` among ours makes it take for ever,
-# `broken.c` fail. A module of a person's own is compiled without any flags.
+# patched file and our files, and is made again when one of them is newer. A file `slow.c` among
+# ours makes it take for ever, `broken.c` fail. A module of a person's own is compiled without any
+# flags.
 FAKE_MAKE = """#!/bin/bash
 for word; do
     case $word in
@@ -53,7 +54,7 @@ case $target in
         echo "  CC      net/mptcp/protocol.o"
         if [ -e "$lab/slow.c" ]; then
             sleep 600 &
-            trap 'kill $!; exit 2' TERM
+            trap 'kill $!; echo "make: *** Deleting file"; exit 2' TERM
             echo "$$ $!" >"$obj/../pids"
             wait
         fi
@@ -63,7 +64,9 @@ case $target in
             echo "    3 |     x = 1;"
             exit 2
         fi
-        cat "$source/net/mptcp/protocol.c" "$lab"/*.c >"$obj/linux"
+        if [ "$(find "$source/net/mptcp" "$obj/.config" -newer "$obj/linux" 2>&1)" ]; then
+            cat "$source/net/mptcp/protocol.c" "$lab"/*.c >"$obj/linux"
+        fi
         echo "0x0 printk vmlinux EXPORT_SYMBOL" >"$obj/vmlinux.symvers"
         ;;
     modules)
@@ -663,10 +666,29 @@ def test_an_interrupted_build_ends_make_and_leaves_nothing_finished(
     assert repository.build().image.exists()
 
 
-def test_objects_of_a_build_that_was_killed_are_not_trusted(repository: Repository) -> None:
+def test_a_build_that_was_killed_goes_on_where_it_was(repository: Repository) -> None:
+    """make is there to delete what it was making, and nothing else is made anew."""
+    process, pids = repository.start_and_hang()
+    whole = repository.tree / "lab/obj/whole.o"
+    whole.touch()
+    process.kill()
+    process.communicate()
+    assert repository.finished() == []
+    repository.mend()
+    calls = repository.calls()
+    assert repository.build().image.exists()
+    assert not any(is_running(pid) for pid in pids)
+    assert repository.calls() == [*calls, "linux"]
+    assert whole.exists()
+
+
+def test_objects_of_a_make_that_was_killed_are_not_trusted(repository: Repository) -> None:
     process, pids = repository.start_and_hang()
     half_written = repository.tree / "lab/obj/half-written.o"
     half_written.touch()
+    group = os.getpgid(pids[0])
+    process.send_signal(signal.SIGSTOP)  # it ends nothing in an orderly way
+    os.killpg(group, signal.SIGKILL)
     process.kill()
     process.communicate()
     assert repository.finished() == []

@@ -11,7 +11,7 @@ import pytest
 from mptcplab.errors import InputError
 from mptcplab.published import papers
 from mptcplab.published.papers import Setting
-from mptcplab.spec import scheduler
+from mptcplab.spec import radio, scheduler
 
 PAPER = 'title = "T"\nauthors = "A"\npublished = "P"\n'
 FIGURE = """
@@ -156,6 +156,26 @@ def test_a_drive_gives_the_traces(tmp_path: Path) -> None:
     assert "building=none" in text
 
 
+def test_a_drive_that_another_process_writes_meanwhile_is_no_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = FIGURE.replace("[grid]", "[drive]\nseed = 3\n[grid]").replace(
+        "rtt = [10, 20]", "rtt = [20]"
+    )
+    published, folder = load(tmp_path, text), tmp_path / "drives"
+    write = radio.write_scenario
+
+    def meanwhile(*arguments: Any) -> list[Path]:
+        monkeypatch.setattr(radio, "write_scenario", write)
+        settings(published, folder)
+        return write(*arguments)
+
+    monkeypatch.setattr(radio, "write_scenario", meanwhile)
+    settings(published, folder)
+    (drive,) = folder.iterdir()
+    assert (drive / "drive.toml").exists()
+
+
 @pytest.mark.parametrize(
     ("old", "new", "key", "value", "message"),
     [
@@ -220,9 +240,9 @@ def test_what_is_no_scenario_says_where(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"fig1\.toml\n  not TOML"):
+    with pytest.raises(InputError, match=r"fig1\.toml\n  not valid TOML"):
         load(tmp_path, "title =")
-    with pytest.raises(InputError, match=r"(?s)fig2\.toml.*No such file"):
+    with pytest.raises(InputError, match=r"(?s)fig2\.toml.*there is no such file"):
         papers.load("paper2020/fig2", tmp_path)
 
 

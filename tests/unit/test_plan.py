@@ -171,6 +171,29 @@ def test_events_are_in_the_order_of_time_and_a_path_comes_back_as_it_was() -> No
         assert back == link
 
 
+def test_further_commands_and_events_stand_where_they_are_carried_out() -> None:
+    (scenario,) = from_flags(
+        Flags(path=[WIFI, LTE], event=["1s:lte:down", "2s:lte:up"], duration="3s")
+    ).runs()
+    more = "ip -n client link set c1 mtu 576"
+    text = plan.render(
+        scenario,
+        commands=[more],
+        events=[
+            (2 * 10**9, "ip -n client link set c1 up"),
+            (10**8, "ip -n client link set c1 down"),
+        ],
+    )
+    lines = text.splitlines()
+    assert lines.index(more) < next(n for n, line in enumerate(lines) if " traffic server " in line)
+    events = [line.split()[1:] for line in lines if line.startswith("at ")]
+    assert [event[0] for event in events] == ["100ms", "1s", "1s", "2s", "2s", "2s"]
+    assert events[0][1:] == ["ip", "-n", "client", "link", "set", "c1", "down"]
+    # what the scenario has comes first
+    assert events[-1][1:] == ["ip", "-n", "client", "link", "set", "c1", "up"]
+    assert plan.render(scenario) == plan.render(scenario, commands=(), events=())
+
+
 def test_the_address_of_the_first_path_has_no_endpoint_and_the_id_0() -> None:
     text = plan.render(scenario("events"))
     assert "at 12s ip -n server mptcp endpoint delete id 0 10.1.1.1\n" in text

@@ -3,21 +3,26 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mptcplab.errors import InputError
-from mptcplab.runs import program
+from mptcplab.figures.metrics import RunMetrics
+from mptcplab.runs import program, work
 from mptcplab.runs.program import CommandError, Outputs
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Flags, Program, Scenario, from_flags
 from mptcplab.uml import engine
+from mptcplab.uml.engine import Outcome
+from tests.unit import synthetic
 
 PATHS = ("wifi:50mbit,10ms", "lte:20mbit,40ms,queue=200,loss=0.1%")
 WORD = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
@@ -149,18 +154,56 @@ def test_output_is_shown_as_it_comes(tmp_path: Path) -> None:
     assert errors.getvalue() == (b"server: first\nwarning\nserver: second\nserver: third\n")
 
 
-def test_that_nobody_reads_is_told_once(tmp_path: Path) -> None:
+def test_output_is_shown_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "_PIECE_BYTES", 8)
+    output, errors = io.BytesIO(), io.BytesIO()
+    outputs = Outputs(output, errors)
+    (tmp_path / engine.CLIENT_OUTPUT).write_bytes(b"0123456789" * 2)
+    (tmp_path / engine.SERVER_OUTPUT).write_bytes(b"one\ntwo\nthree\n" + b"x" * 20 + b"\nend")
+    outputs.look(tmp_path)
+    assert output.getvalue() == b"0123456789" * 2
+    # no line waits that is longer than a piece
+    assert errors.getvalue() == (
+        b"server: one\nserver: two\nserver: three\nserver: xxxxxxxxserver: xxxxxxxxserver: xxxx\n"
+    )
+
+
+@pytest.mark.parametrize("reason", [BrokenPipeError(), OSError(errno.ENOSPC, "No space left")])
+def test_that_nobody_can_read_is_told_once(reason: OSError, tmp_path: Path) -> None:
     class Broken(io.BytesIO):
         def write(self, _bytes: object) -> int:
-            raise BrokenPipeError
+            raise reason
 
     outputs = Outputs(Broken(), io.BytesIO())
-    told: list[bool] = []
+    told: list[OSError | None] = []
     outputs.on_broken = lambda: told.append(outputs.broken)
     for text in (b"a", b"ab"):
         (tmp_path / engine.CLIENT_OUTPUT).write_bytes(text)
         outputs.look(tmp_path)
-    assert told == [True]
+    assert told == [reason]
+
+
+def test_records_that_make_no_sense_have_no_figures(tmp_path: Path) -> None:
+    """A program that means harm may have written them, and the outcome."""
+    scenario = synthetic.scenario(
+        workload=Program(client=("/bin/true",), directory="/", time_limit_ns=None)
+    )
+    client, server = synthetic.run(synthetic.FAST, synthetic.SLOW)
+    synthetic.write(client, tmp_path / engine.CLIENT_SAMPLES)
+    synthetic.write(server, tmp_path / engine.SERVER_SAMPLES)
+    links = synthetic.links(synthetic.FAST, synthetic.SLOW)
+    (tmp_path / engine.LINKS_SAMPLES).write_bytes(links.tobytes())
+    reported = {**synthetic.guest(), "client_status": 0, "server_status": 3}
+
+    def figures(**changed: int) -> tuple[RunMetrics | None, dict[str, Any]]:
+        outcome = Outcome(tmp_path, reported | changed, 1.0, 1.0, 1.0, 1.0, 1.0, 1)
+        return work._program_figures(scenario, outcome)
+
+    assert figures()[0] is not None
+    found, about = figures(start_ns=2**63)
+    assert found is None
+    assert about.pop("no_figures").startswith("its records contradict themselves")
+    assert about == {"client_status": 0, "server_status": 3}
 
 
 def test_the_greeting_names_hosts_addresses_and_links() -> None:

@@ -761,7 +761,7 @@ def test_all_mistakes_are_told_together_each_where_it_was_made(tmp_path: Path) -
         ("wifi:1mbit,1ms,seed=2", '.seed = "2": unknown key; '),
         ("wifi:1mbit,1ms,up.x.y=2", '.up.x.y = "2": unknown key; accepted here: rate'),
         (":1mbit,1ms", '.name = "": a name is 1 to 32 letters'),
-        ("wifi\udcff:1mbit,1ms", '.name = "wifi\\udcff": a name is'),
+        ("wifi\udcff:1mbit,1ms", '.name = "wifi\\udcff": not UTF-8 text'),
     ],
 )
 def test_a_mistake_in_a_path_flag_is_named(path: str, line: str) -> None:
@@ -804,9 +804,9 @@ def test_a_mistake_in_the_file_is_masked_by_the_flag_that_replaces_it(file: Path
         ("[workload\n", "line 1: [workload: not valid TOML: expected ']'"),
         ("seed = 0x1\nseed = 0x2\n", "line 2: seed = 0x2: not valid TOML: cannot overwrite a va"),
         ("a = [[", "not valid TOML: Invalid value (at end of document)"),
-        ("a = " + "[" * 5000, "not a scenario: a number with thousands of digits, or too many"),
-        ("seed = " + "9" * 5000, "not a scenario: a number with thousands of digits, or too many"),
-        ("# " + "x" * 2**20, "larger than 1 MiB; a scenario is a short TOML file"),
+        ("a = " + "[" * 5000, "a number with thousands of digits, or too many"),
+        ("seed = " + "9" * 5000, "a number with thousands of digits, or too many"),
+        ("# " + "x" * 2**20, "larger than 1 MiB; a short TOML file is expected"),
     ],
 )
 def test_a_file_that_is_no_toml_is_told_with_the_line(file: Path, text: str, line: str) -> None:
@@ -831,7 +831,7 @@ def test_a_byte_order_mark_is_no_mistake(file: Path) -> None:
 def test_a_missing_file_and_a_directory_are_told_as_such(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no such file"):
         load_file(tmp_path / "none.toml", known=KNOWN)
-    with pytest.raises(InputError, match="this is a directory; a scenario is a TOML file"):
+    with pytest.raises(InputError, match="this is a directory; a TOML file is expected"):
         load_file(tmp_path, known=KNOWN)
     with pytest.raises(InputError, match="cannot be read: Not a directory"):
         load_file(Path(__file__) / "x.toml", known=KNOWN)

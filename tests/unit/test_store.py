@@ -120,10 +120,12 @@ def test_a_sinr_is_read_if_it_is_wanted_and_there(tmp_path: Path) -> None:
 def test_what_dead_processes_left_is_removed_and_what_is_held_is_not(tmp_path: Path) -> None:
     runs = store.Store(tmp_path)
     (tmp_path / "runs" / ".partial-0123-dead").mkdir()
+    (tmp_path / ".partial-runs.parquet-dead").mkdir()
     with runs.new_run("4567") as directory:
         (directory / "file").touch()
         store.Store(tmp_path).remove_abandoned()
         assert [each.name for each in (tmp_path / "runs").iterdir()] == [directory.name]
+        assert [each.name for each in tmp_path.iterdir()] == ["runs"]
     assert runs.keys() == ["4567"]
     assert (runs.directory("4567") / "file").exists()
 
@@ -141,6 +143,53 @@ def test_an_error_in_a_run_leaves_the_former_one(tmp_path: Path) -> None:
         another()
     assert runs.keys() == ["0123"]
     assert runs.result("0123") == {"first": True}
+
+
+def keep(runs: store.Store, *kept: str) -> None:
+    with runs.new_run("0123") as directory:
+        for name in (store.RESULT, *kept):
+            store.write_json(directory / name, {})
+
+
+def test_who_makes_the_same_run_meanwhile_takes_no_records_away(tmp_path: Path) -> None:
+    """A sweep, which keeps series, ends after a comparison, which goes on to draw its records."""
+    runs = store.Store(tmp_path)
+    with runs.new_run("0123") as directory:
+        store.write_json(directory / store.RESULT, {})
+        store.write_json(directory / store.SERIES, {})
+        keep(store.Store(tmp_path), "client.samples")
+    assert store.has_records(runs.directory("0123"))
+    # what was there before it began is replaced: somebody asked for it
+    keep(runs, store.SERIES)
+    assert not store.has_records(runs.directory("0123"))
+    # and what keeps more takes its place in any case
+    with runs.new_run("0123") as directory:
+        store.write_json(directory / store.RESULT, {})
+        store.write_json(directory / "client.samples", {})
+        keep(store.Store(tmp_path), store.SERIES)
+    assert store.has_records(runs.directory("0123"))
+    assert [each.name for each in (tmp_path / "runs").iterdir()] == ["0123"]
+
+
+def test_a_former_run_is_there_until_the_new_one_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever looks finds one of them, whatever is renamed when."""
+    runs = store.Store(tmp_path)
+    keep(runs)
+    there: list[bool] = []
+    rename = Path.rename
+
+    def looking(self: Path, target: Path) -> Path:
+        there.append(runs.directory("0123").exists())
+        try:
+            return rename(self, target)
+        finally:
+            there.append(runs.directory("0123").exists())
+
+    monkeypatch.setattr(Path, "rename", looking)
+    keep(runs)
+    assert there == [True] * len(there)
 
 
 def test_a_result_that_is_not_whole_is_none(tmp_path: Path) -> None:
@@ -161,6 +210,11 @@ def test_why_runs_failed_is_kept_until_they_succeed(tmp_path: Path) -> None:
     runs.forget_failed("0123")
     runs.forget_failed("0123")
     assert runs.failed() == []
+    assert runs.failure("0123") is None
+    runs.keep_failed("0123", {"reason": "no power"})
+    (tmp_path / "failed" / "0123.json").write_text("{")
+    with pytest.raises(MptcplabError, match=r"0123.json: not JSON"):
+        runs.failure("0123")
 
 
 def test_a_swept_run_shows_its_series_and_says_how_to_have_records(tmp_path: Path) -> None:

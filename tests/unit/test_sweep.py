@@ -10,6 +10,7 @@ import itertools
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,10 +63,16 @@ Fails = Callable[[Scenario], str]
 class Fake(Workers):
     """Leaves what runs leave, one after the other; counts them."""
 
-    def __init__(self, fails: Fails = lambda _scenario: "", stop_after: int | None = None) -> None:
+    def __init__(
+        self,
+        fails: Fails = lambda _scenario: "",
+        stop_after: int | None = None,
+        kills: Fails = lambda _scenario: "",
+    ) -> None:
         self.virtual_s = {}
         self.made: list[Task] = []
         self.fails = fails
+        self.kills = kills
         self.stop_after = stop_after
         self.cancel = threading.Event()
 
@@ -85,6 +92,8 @@ class Fake(Workers):
     def _done(self, task: Task) -> Done:
         if reason := self.fails(task.scenario):
             return work.failed(task, reason)
+        if reason := self.kills(task.scenario):
+            return work.given_up(task, reason, 2)
         done = work.failed(task, "")
         entry = {**done.entry, "status": "ok", "directory": store.place(task.key)}
         entry.pop("reason")
@@ -178,12 +187,57 @@ def test_runs_that_fail_are_kept_with_their_reason(tmp_path: Path) -> None:
     fake = Fake()
     outcome = run(plan(tmp_path), tmp_path / "out", fake)
     assert (fake.made, outcome.stored, outcome.failed_before) == ([], 6, 6)
+    assert not outcome.is_complete
     assert "--retry-failed" in sweep.closing(outcome, tmp_path / "out")
     # until that is asked for
     outcome = run(plan(tmp_path), tmp_path / "out", fake, retry_failed=True)
-    assert (outcome.made, outcome.reasons) == (6, {})
+    assert (outcome.made, outcome.reasons, outcome.is_complete) == (6, {}, True)
     assert Store(tmp_path / "out").failed() == []
     assert index.read(tmp_path / "out")["status"].to_list() == ["ok"] * 12
+
+
+def test_runs_that_others_kill_are_tried_again_by_the_next_call(tmp_path: Path) -> None:
+    def second(scenario: Scenario) -> str:
+        reason = "its process was killed by SIGKILL, 2 times; the machine may be out of memory"
+        return reason if scenario.seed == 2 else ""
+
+    outcome = run(plan(tmp_path), tmp_path / "out", Fake(kills=second))
+    assert (outcome.made, outcome.reasons, len(outcome.killed)) == (6, {}, 6)
+    assert not outcome.is_complete
+    closing = sweep.closing(outcome, tmp_path / "out")
+    assert "killed:  6: its process was killed by SIGKILL, 2 times; the machine may be" in closing
+    assert "no result; the same command tries again" in closing
+    # they are no results
+    assert Store(tmp_path / "out").failed() == []
+    assert index.read(tmp_path / "out")["status"].to_list() == ["ok"] * 6
+    expected = sweep.dry_run(plan(tmp_path), tmp_path / "out", How())
+    assert (expected.to_run, expected.failed) == (6, 0)
+    outcome = run(plan(tmp_path), tmp_path / "out", Fake())
+    assert (outcome.stored, outcome.made, outcome.is_complete) == (6, 6, True)
+
+
+def test_what_was_made_after_it_was_killed_is_told(tmp_path: Path) -> None:
+    class Again(Fake):
+        def _done(self, task: Task) -> Done:
+            return replace(super()._done(task), killed=1)
+
+    outcome = run(plan(tmp_path), tmp_path / "out", Again())
+    assert (outcome.made_again, outcome.killed, outcome.is_complete) == (12, {}, True)
+    assert "killed:  12 times, and made again" in sweep.closing(outcome, tmp_path / "out")
+
+
+def test_a_run_that_is_not_whole_is_made_again(tmp_path: Path) -> None:
+    """As a power failure leaves it."""
+    run(plan(tmp_path), tmp_path / "out", Fake())
+    key, other = Store(tmp_path / "out").keys()[:2]
+    (tmp_path / "out" / "runs" / key / store.RESULT).write_bytes(b"")
+    # also if the table has it from before: it is made anew of what is there
+    (tmp_path / "out" / index.TABLE).unlink()
+    fake = Fake()
+    outcome = run(plan(tmp_path), tmp_path / "out", fake)
+    assert [task.key for task in fake.made] == [key]
+    assert outcome.is_complete
+    assert other in index.read(tmp_path / "out")["key"]
 
 
 def test_failing_fast_stops_at_the_first_one(tmp_path: Path) -> None:
@@ -279,7 +333,15 @@ def test_flags_make_the_same_sweep_as_a_file(tmp_path: Path) -> None:
         ("[5, 10, 20]", '["fast"]', r'rate = "fast".*\n  path\[1\].rate = "fastmbit"'),
         ("repeat = 2", "repeat = 0", "repeat = 0"),
         ("repeat = 2", "repeats = 2", 'unknown key; did you mean "repeat"'),
-        ("repeat = 2", "scenario = 'two.toml'\n", "not TOML"),
+        ("repeat = 2", "scenario = 'two.toml'\n", "not valid TOML"),
+        ("repeat = 2", '"[None]" = 1', r"\[None\] = 1: unknown key; accepted here: axis, grid"),
+        ("repeat = 2", "repeat = " + "9" * 5000, "a number with thousands of digits"),
+        ("{rate}mbit", "{rate'}mbit", "path.1..rate = .*: not a text with .formulas.: f-string: u"),
+        ("[[sc", "[[scenario.path]]\nif = 1\n[[sc", "if = 1: a formula, as text, is expected"),
+        ("[grid]", "[grid]\na = {start=1,stop=60000,step=1}\nb = [[]]", r"grid.b.1. = \[\]: "),
+        ("[5, 10, 20]", "{start=1,stop=60000,step=1}\ncc = " + str(["reno"] * 20), "1200000 setti"),
+        ("repeat = 2", f"where = '{5000 * '-'}1'", "where = .*: too many parts within each other"),
+        ("repeat = 2", "where = 'max(range(10**9)) > 0'", "where = .*: a range of more than"),
         ("[grid]", '[grid]\n"path.dsl.delay" = ["1ms"]', "the scenario has no path.dsl"),
         ("[grid]", '[grid]\nscheduler = ["mintt"]', '"mintt".*minrtt'),
     ],

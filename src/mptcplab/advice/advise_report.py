@@ -171,8 +171,7 @@ def write_chart(advice: Advice, out_dir: Path) -> list[Path]:
         )
         files = [out_dir / f"{PICTURE}.{form}" for form in ("png", "svg")]
         for file in files:
-            form = file.suffix[1:]
-            figure.savefig(file, dpi=chart.DOTS_PER_INCH, metadata=chart.NO_DATE[form])
+            store.write(file, chart.drawn(figure, file.suffix[1:], chart.DOTS_PER_INCH))
         return files
 
 

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import codecs
 import importlib
+import io
 import os
 import sys
-from typing import NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn, TextIO
 
 import click
 
 from mptcplab import __version__
-from mptcplab.errors import status_of
+from mptcplab.errors import MptcplabError, status_of
 
 #: Where each command is, as MODULE:NAME, and what its help says first.
 COMMANDS = {
@@ -31,6 +34,10 @@ COMMANDS = {
     "cc": (
         "schedulers:cc_group",
         "Congestion controls: those of the kernel, and those that couple subflows.",
+    ),
+    "cluster": (
+        "machine:cluster_group",
+        "Clusters that make runs: the key that keeps others out.",
     ),
     "compare": (
         "runs:compare",
@@ -123,12 +130,59 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """The program: shows errors as what they say, without a traceback."""
-    sys.exit(status_of(_called))
+    codecs.register_error(_AS_IT_IS, _as_it_is)
+    sys.stdout = _stream(sys.stdout, "standard output")
+    sys.stderr = _stream(sys.stderr, "standard error")
+    status = status_of(_called)
+    # what is left to be written: an error of it would be told by Python itself
+    left = status_of(lambda: _status_of_output(sys.stdout.flush))
+    try:
+        sys.stderr.flush()
+    except OSError:
+        sys.stderr = _nothing()
+    sys.exit(status or left)
+
+
+_AS_IT_IS = "mptcplab"
+
+
+def _as_it_is(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Names of files go out as the bytes they are; what a terminal has not, as its number."""
+    assert isinstance(error, UnicodeEncodeError)
+    character = error.object[error.start]
+    form = "surrogateescape" if "\udc80" <= character <= "\udcff" else "backslashreplace"
+    return character.encode("ascii", form), error.start + 1
+
+
+class _Named(io.FileIO):
+    """A file descriptor whose errors have its name, as those of files have."""
+
+    def __init__(self, number: int, called: str) -> None:
+        super().__init__(number, "w", closefd=False)
+        self._called = called
+
+    def write(self, content: Any, /) -> int:
+        try:
+            return super().write(content)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, self._called) from None
+
+
+def _stream(stream: TextIO | None, called: str) -> TextIO:
+    if stream is None:  # it is closed
+        return _nothing()
+    raw = io.BufferedWriter(_Named(stream.fileno(), called))
+    by_line = stream is sys.stderr or stream.isatty()
+    return io.TextIOWrapper(raw, stream.encoding, _AS_IT_IS, line_buffering=by_line)
+
+
+def _nothing() -> TextIO:
+    return open(os.devnull, "w")
 
 
 def _called() -> int:
     try:
-        cli.main(standalone_mode=False)
+        return _status_of_output(lambda: cli.main(standalone_mode=False))
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.ClickException as error:
@@ -136,10 +190,21 @@ def _called() -> int:
         return error.exit_code
     except click.Abort:
         raise KeyboardInterrupt from None
-    except BrokenPipeError:
-        # the reader of standard output has left, as `head` does; what was not written yet would
-        # fail once more at the end, with a status of Python's own
+    except SystemExit as end:
+        return int(end.code or 0)
+
+
+def _status_of_output(do: Callable[[], object]) -> int:
+    """0 if this can be done, and written. Raises MptcplabError for what the machine refuses."""
+    try:
+        do()
+    except OSError as error:
+        # what was not written yet would fail once more at the end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.stderr.close()
-        return 1
+        if isinstance(error, BrokenPipeError):
+            # the reader of standard output has left, as `head` does
+            sys.stderr = _nothing()
+            return 1
+        place = f"{error.filename}: " if error.filename else ""
+        raise MptcplabError(f"mptcplab: {place}{error.strerror or error}") from error
     return 0

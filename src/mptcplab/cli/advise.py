@@ -14,12 +14,11 @@ from mptcplab.advice import advise, advise_report, variations
 from mptcplab.cli import common
 from mptcplab.runs import experiment
 from mptcplab.spec import congestion, scheduler
-from mptcplab.uml.engine import Limits
 
 # And for advice, in which all schedulers and congestion controls are run with seeds of its own.
 _ADVISED = (
     *("path", "link", "event", "direction", "duration", "warmup", "send_buffer"),
-    *("receive_buffer", "sample_interval", "jobs", "wall_limit", "as_json"),
+    *("receive_buffer", "sample_interval", "jobs", "wall_limit", "disk_limit", "as_json"),
 )
 
 
@@ -100,7 +99,7 @@ def advise_command(
             *(request, ccs, uncertainty, effort, lab_kernel, lab_guest, out),
             modules=modules,
             jobs=options["jobs"],
-            limits=Limits(wall_s=options["wall_limit"]),
+            limits=common.limits(options),
             show=common.progress,
             say=common.say,
             cancel=cancel,

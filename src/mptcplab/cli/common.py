@@ -27,7 +27,7 @@ from mptcplab.runs import experiment
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.work import Workers
 from mptcplab.show import report
-from mptcplab.spec import congestion, scenario
+from mptcplab.spec import congestion, scenario, units
 from mptcplab.spec.scenario import Flags, Request, Scenario
 from mptcplab.uml import doctor, guest, kernel
 from mptcplab.uml.engine import Limits, RunCancelledError
@@ -40,6 +40,17 @@ DEFAULT_OUT = Path("mptcplab-out")
 SPEC = "NAME[:PARAM=VALUE...]"
 
 _SHARE_THAT_TELLS = 0.02
+
+
+def _size_bytes(_context: click.Context, _option: click.Parameter, text: str) -> int:
+    """The bytes of a size as people write it."""
+    try:
+        size_bytes = units.parse_size(text)
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r}: {error}") from None
+    if not size_bytes:
+        raise click.BadParameter(f"{text!r}: at least 1B is expected, e.g. 10GB")
+    return size_bytes
 
 
 scheduler_option = click.option(
@@ -64,11 +75,17 @@ out_option = click.option(
     show_default=True,
     help="Directory of the runs, and of what is made of them.",
 )
-cluster_option = click.option(
+_address_option = click.option(
     "--cluster",
     metavar="ADDRESS",
-    help="Make the runs on a Dask cluster: tcp://HOST:PORT, tls://HOST:PORT or its scheduler's "
-    "FILE.json; docs/cluster.md.",
+    help="Make the runs on a Dask cluster: tls://HOST:PORT, or its scheduler's FILE.json; "
+    "docs/cluster.md.",
+)
+_key_option = click.option(
+    "--cluster-key",
+    metavar="FILE",
+    help="The cluster's key, from mptcplab cluster key FILE; none for tcp:// in a network that "
+    f"nobody else is in.  [${experiment.KEY_VARIABLE}, or Dask's configuration]",
 )
 storage_option = click.option(
     "--storage",
@@ -94,6 +111,24 @@ wall_limit_option = click.option(
     show_default=True,
     help="End a run that takes longer, in seconds.",
 )
+disk_limit_option = click.option(
+    "--disk-limit",
+    callback=_size_bytes,
+    default=units.SIZE.format(Limits.disk_bytes),
+    show_default=True,
+    metavar="SIZE",
+    help="End a run that writes more, records and all, e.g. 500MB.",
+)
+
+
+def limits(options: Mapping[str, Any]) -> Limits:
+    """What these options say."""
+    return Limits(wall_s=options["wall_limit"], disk_bytes=options["disk_limit"])
+
+
+def cluster_options(command: F) -> F:
+    """The options that say on which cluster runs are made."""
+    return _address_option(_key_option(command))
 
 
 def scenario_options(command: F) -> F:
@@ -160,6 +195,7 @@ def scenario_options(command: F) -> F:
         jobs_option,
         out_option,
         wall_limit_option,
+        disk_limit_option,
         click.option(
             "--plan", "only_plan", is_flag=True, help="Print the commands of the runs, and stop."
         ),
@@ -209,12 +245,14 @@ def builds(cluster: str | None = None) -> tuple[kernel.KernelBuild, guest.Guest]
 
 
 @contextmanager
-def workers(address: str | None) -> Iterator[Workers | None]:
+def workers(address: str | None, key: str | None) -> Iterator[Workers | None]:
     """The workers of a cluster, or None: those of this machine."""
     jobs = click.get_current_context().get_parameter_source("jobs")
     if address is not None and jobs is ParameterSource.COMMANDLINE:
         raise click.UsageError("--jobs is for this machine; with --cluster its threads count")
-    with experiment.on_cluster(address, say) as found:
+    if address is None and key is not None:
+        raise click.UsageError("--cluster-key is for --cluster ADDRESS")
+    with experiment.on_cluster(address, say, key) as found:
         yield found
 
 

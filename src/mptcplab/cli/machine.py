@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from mptcplab.runs import tls
 from mptcplab.uml import doctor, kernel
 
 
@@ -42,6 +43,28 @@ def kernel_build(source: Path | None, variant: str) -> None:
         click.echo(f"kernel {built.id} is up to date")
     else:
         click.echo(f"kernel {built.id} built in {time.monotonic() - started:.0f} s")
+
+
+@click.group("cluster")
+def cluster_group() -> None:
+    """Clusters that make runs: the key that keeps others out."""
+
+
+@cluster_group.command("key")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+def cluster_key_command(file: Path) -> None:
+    """Make the key of a cluster: whoever has FILE can run code on all its machines, and nobody else
+    can. docs/cluster.md.
+
+    \b
+    mptcplab cluster key cluster.pem
+    dask scheduler --protocol tls --tls-ca-file cluster.pem --tls-cert cluster.pem
+    dask worker tls://HOST:8786 --tls-ca-file cluster.pem --tls-cert cluster.pem --nthreads 1
+    mptcplab sweep FILE.toml --cluster tls://HOST:8786 --cluster-key cluster.pem
+    """
+    tls.make(file)
+    click.echo(f"key:  {file}")
+    click.echo("next: copy it to each machine of the cluster, as a file that only you can read")
 
 
 @click.command("doctor")

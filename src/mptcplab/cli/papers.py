@@ -46,7 +46,7 @@ def papers_list() -> None:
 @_quick_option
 @click.option("--repeat", type=click.IntRange(1, 10_000), help="Seeds.  [that of the file]")
 @common.jobs_option
-@common.cluster_option
+@common.cluster_options
 @_papers_out
 def papers_run(
     names: tuple[str, ...],
@@ -54,6 +54,7 @@ def papers_run(
     repeat: int | None,
     jobs: int,
     cluster: str | None,
+    cluster_key: str | None,
     out: Path,
 ) -> None:
     """Run experiments, and judge the paper's claims by them: PAPER/FIGURE, PAPER or all.
@@ -63,7 +64,7 @@ def papers_run(
     everything = [papers.load(name) for name in papers.chosen(names)]
     lab_kernel, lab_guest = common.builds(cluster)
     failed = False
-    with common.workers(cluster) as workers, common.interruptible() as cancel:
+    with common.workers(cluster, cluster_key) as workers, common.interruptible() as cancel:
         for published in everything:
             try:
                 found = reproduce.run(

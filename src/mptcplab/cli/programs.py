@@ -24,7 +24,7 @@ from mptcplab.show import report
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Program, Scenario
 from mptcplab.uml import engine
-from mptcplab.uml.engine import Limits, RunCancelledError, Watch
+from mptcplab.uml.engine import RunCancelledError, Watch
 from mptcplab.uml.guest import Guest
 from mptcplab.uml.kernel import KernelBuild
 
@@ -34,7 +34,7 @@ _PROGRAM = "mptcplab.program"
 # Of the scenario's options, those that hold also where a program is the workload.
 _TESTBED = (
     *("path", "link", "event", "cc", "transport", "send_buffer", "receive_buffer"),
-    *("sample_interval", "seed", "out", "wall_limit", "only_plan"),
+    *("sample_interval", "seed", "out", "wall_limit", "disk_limit", "only_plan"),
 )
 
 
@@ -102,7 +102,7 @@ def exec_command(file: Path | None, server: str, time_limit: str | None, **optio
             Store(out),
             modules=ready.modules,
             jobs=1,
-            limits=Limits(wall_s=options["wall_limit"]),
+            limits=common.limits(options),
             look=outputs.look,
             cancel=cancel,
         )
@@ -144,7 +144,7 @@ def shell_command(file: Path | None, server: str, time_limit: str | None, **opti
             ready.guest,
             directory,
             modules=ready.modules,
-            limits=Limits(wall_s=options["wall_limit"]),
+            limits=common.limits(options),
             watch=Watch(look=outputs.look, cancel=cancel),
         )
     sys.exit(outcome.guest["client_status"])
@@ -172,16 +172,14 @@ def _ready(file: Path | None, options: Mapping[str, Any], wanted: Program) -> _R
 
 @contextmanager
 def _outputs() -> Iterator[tuple[program.Outputs, threading.Event]]:
-    """What shows the programs' output, and the event that ends them; if nobody reads, it does."""
+    """What shows the programs' output, and the event that ends them; if that fails, it does."""
     outputs = program.Outputs(sys.stdout.buffer, sys.stderr.buffer)
     with common.interruptible() as cancel:
         outputs.on_broken = cancel.set
         try:
             yield outputs, cancel
         except RunCancelledError:
-            if outputs.broken:
-                raise BrokenPipeError from None
-            raise
+            raise outputs.broken or RunCancelledError from None
 
 
 def _show_program(entry: Entry, item: Scenario, name: str, out: Path) -> int:

@@ -19,7 +19,6 @@ from mptcplab.runs.store import DOCUMENT
 from mptcplab.show import chart, report
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Request
-from mptcplab.uml.engine import Limits
 
 
 @click.command()
@@ -59,7 +58,7 @@ def run(file: Path | None, **options: Any) -> None:
 @common.scenario_options
 @common.pcap_option
 @click.option("--trace", is_flag=True, help="Keep the schedulers' decisions.")
-@common.cluster_option
+@common.cluster_options
 @common.storage_option
 def compare(
     file: Path | None, baseline: bool, axes: tuple[str, ...], dry_run: bool, **options: Any
@@ -104,7 +103,7 @@ def _execute(request: Request, options: dict[str, Any], *, baseline: bool = Fals
     out: Path = options["out"]
     count = len(runs) + (len(experiment.baselines(request)) if baseline else 0)
     with (
-        common.workers(address) as workers,
+        common.workers(address, options.get("cluster_key")) as workers,
         common.interruptible() as cancel,
         common.progress(count) as (progress, ended),
     ):
@@ -117,7 +116,7 @@ def _execute(request: Request, options: dict[str, Any], *, baseline: bool = Fals
             jobs=options["jobs"],
             workers=workers,
             storage=storage,
-            limits=Limits(wall_s=options["wall_limit"]),
+            limits=common.limits(options),
             progress=progress,
             ended=ended,
             cancel=cancel,

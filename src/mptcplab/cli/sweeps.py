@@ -40,8 +40,9 @@ _LINE_EVERY_S = 10.0
 )
 @click.option("--keep-records", is_flag=True, help="Keep all records, not only their series.")
 @common.wall_limit_option
+@common.disk_limit_option
 @common.jobs_option
-@common.cluster_option
+@common.cluster_options
 @common.storage_option
 @common.out_option
 @common.json_option
@@ -53,8 +54,10 @@ def sweep_command(
     fail_fast: bool,
     keep_records: bool,
     wall_limit: float,
+    disk_limit: int,
     jobs: int,
     cluster: str | None,
+    cluster_key: str | None,
     storage: str | None,
     out: Path,
     as_json: bool,
@@ -62,7 +65,8 @@ def sweep_command(
     """Run a scenario again and again, with values that change as FILE says: a grid, ranges, points
     that fill a space. docs/sweep.md.
 
-    What is stored already is not run again, so that what was interrupted goes on.
+    What is stored already is not run again, so that what was interrupted goes on. The exit status
+    is 1 as long as not all runs are there and ended well.
 
     \b
     mptcplab sweep sweep.toml --dry-run
@@ -76,9 +80,9 @@ def sweep_command(
         retry_failed=retry_failed,
         fail_fast=fail_fast,
         storage=storage,
-        limits=Limits(wall_s=wall_limit),
+        limits=Limits(wall_s=wall_limit, disk_bytes=disk_limit),
     )
-    _sweep(sweep.load(file), how, cluster, out, dry_run=dry_run, as_json=as_json)
+    _sweep(sweep.load(file), how, (cluster, cluster_key), out, dry_run=dry_run, as_json=as_json)
 
 
 def compare(
@@ -91,10 +95,10 @@ def compare(
 ) -> None:
     """A comparison at each value of some keys."""
     given = sweep.from_flags(file, common.flags(options), axes, baselines=baseline)
-    limits = Limits(wall_s=options["wall_limit"])
+    limits = common.limits(options)
     how = How(jobs=options["jobs"], storage=options["storage"], limits=limits)
     _sweep(
-        *(given, how, options["cluster"], options["out"]),
+        *(given, how, (options["cluster"], options["cluster_key"]), options["out"]),
         dry_run=dry_run,
         as_json=options["as_json"],
     )
@@ -103,23 +107,23 @@ def compare(
 def _sweep(
     given: sweep.Given,
     how: How,
-    cluster: str | None,
+    cluster: tuple[str | None, str | None],
     out: Path,
     *,
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Run a sweep, or say what it would be; exit status 1 if a run failed."""
+    """Run a sweep, or say what it would be; exit status 1 if not all runs are there."""
     if how.storage is not None:
         archive.require(how.storage)
-    lab_kernel, lab_guest = common.builds(cluster)
+    lab_kernel, lab_guest = common.builds(cluster[0])
     planned = sweep.plan(given, scheduler.known(), lab_kernel, lab_guest)
     if dry_run:
         expected = sweep.dry_run(planned, out, how)
         click.echo(json.dumps(asdict(expected), indent=1) if as_json else expected.text())
         return
     runs_store = Store(out)
-    with common.workers(cluster) as workers, common.interruptible() as cancel, _sweeping() as show:
+    with common.workers(*cluster) as workers, common.interruptible() as cancel, _sweeping() as show:
         outcome = sweep.run(planned, runs_store, how, show=show, cancel=cancel, workers=workers)
     table = index.read(out)
     summary = sweep.summary(planned, table)
@@ -128,7 +132,7 @@ def _sweep(
     else:
         Console().print(report.sweep_table(summary))
         click.echo(sweep.closing(outcome, out))
-    if outcome.reasons:
+    if not outcome.is_complete:
         sys.exit(MptcplabError.exit_status)
 
 

@@ -18,7 +18,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from mptcplab.errors import InputError, Problem
+from mptcplab import files
+from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.runs import experiment
 from mptcplab.spec import drive_settings, radio, scenario, space
 from mptcplab.spec.designs import MAX_POINTS, Point
@@ -260,12 +261,14 @@ def _drive(drive: Drive, point: Point, folder: Path) -> Path:
     settings = [text for text in fill_in(drive.settings, point) if text]
     text = json.dumps([seed, settings])
     directory = folder / f"drive-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-    # drive.toml is written last
     if not (directory / _DRIVE).exists():
-        for file in directory.glob("*.csv"):
-            file.unlink()
         made = drive_settings.apply(radio.Drive(), settings)
-        radio.write_scenario(made, int(seed), directory, settings)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with files.new_directory(directory) as new:
+                radio.write_scenario(made, int(seed), new, settings)
+        except OSError as error:
+            raise MptcplabError(f"mptcplab: cannot write {directory}: {error.strerror}") from error
     return directory
 
 

@@ -7,7 +7,6 @@ the first seed: what each path brought, and, dashed, what it could carry.
 
 from __future__ import annotations
 
-import io
 import itertools
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -47,10 +46,8 @@ def svg(found: Reproduced) -> str:
 
         # text as text: smaller, and it can be searched
         matplotlib.rcParams["svg.fonttype"] = "none"
-        content = io.StringIO()
         figure = _over_time(found) if over_time else _figure(found)
-        figure.savefig(content, format="svg", metadata=chart.NO_DATE["svg"])
-    return content.getvalue()
+        return chart.drawn(figure, "svg").decode()
 
 
 def _figure(found: Reproduced) -> Figure:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Records of runs that are kept elsewhere: on storage that machines share, one object per run.
+"""Runs as one object each, and records that are kept elsewhere: on storage that machines share.
 
 Where that is, is a URL of fsspec's: a directory (`file:///share/runs`), or anything that it, or a
 package beside it, knows. `archive.json` of a run says where its records are, and their SHA-256.
@@ -8,10 +8,17 @@ package beside it, knows. `archive.json` of a run says where its records are, an
 from __future__ import annotations
 
 import contextlib
+import gzip
 import hashlib
+import io
+import shutil
+import stat
+import tarfile
 import uuid
+import zlib
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
 
@@ -53,6 +60,17 @@ def keep(url: str, name: str, content: bytes) -> dict[str, Any]:
     }
 
 
+def about(content: Any, run: Path) -> dict[str, Any]:
+    """What `archive.json` of a run says; raises MptcplabError, naming it, if it does not."""
+    if isinstance(content, dict) and all(
+        isinstance(content.get(name), str) for name in ("url", "sha256")
+    ):
+        return content
+    raise MptcplabError(
+        f"mptcplab: {run / ARCHIVE}: does not say where the records are: it has no url and sha256"
+    )
+
+
 def read(about: dict[str, Any]) -> bytes:
     """What was kept; raises MptcplabError if it is not there any more, or another thing."""
     url = str(about["url"])
@@ -66,6 +84,81 @@ def read(about: dict[str, Any]) -> bytes:
             f"what was kept {about['sha256'][:12]}..."
         )
     return content
+
+
+def pack(directory: Path) -> bytes:
+    """The files of a run as one: a compressed tar, the same for the same files.
+
+    Plain files only: what a link leads to may be any file of this machine.
+    """
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as tar:
+        for file in sorted(directory.rglob("*")):
+            found = file.lstat()
+            if stat.S_ISREG(found.st_mode):
+                about = tarfile.TarInfo(str(file.relative_to(directory)))
+                about.size = found.st_size
+                with file.open("rb") as source:
+                    tar.addfile(about, source)
+    return gzip.compress(content.getvalue(), compresslevel=1, mtime=0)
+
+
+def extract(packed: bytes, directory: Path, *, source: str) -> None:
+    """Write the files that `pack` made one into a directory, which must be empty.
+
+    They are from another machine, or from storage that others write to: `source` says where.
+    Raises MptcplabError, and then the directory is to be thrown away, for what `pack` does not
+    make: a name that leads out of the directory, a name twice, a link, a device; for what is
+    broken; and for more than there is room for on the disk.
+    """
+    try:
+        _extract(packed, directory)
+    except _BROKEN as error:
+        why = str(error) if isinstance(error, _RefusedError) else f"it is broken: {error}"
+        accepted = "accepted is what mptcplab packs: the plain files of one run"
+        raise MptcplabError(
+            f"mptcplab: {source}: refused as the archive of a run: {why}; {accepted}"
+        ) from None
+
+
+class _RefusedError(Exception):
+    """An archive could be unpacked, and is not."""
+
+
+_BROKEN = (_RefusedError, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError)
+
+
+def _extract(packed: bytes, directory: Path) -> None:
+    # not extractall(): some Python 3.11 have no filters, and none refuses all of this
+    room_bytes = shutil.disk_usage(directory).free
+    with gzip.GzipFile(fileobj=io.BytesIO(packed)) as content:
+        with tarfile.open(fileobj=content, mode="r|") as tar:
+            for member in tar:
+                _check(member, room_bytes)
+                room_bytes -= member.size
+                _write(directory / member.name, tar.extractfile(member))
+        while content.read(1 << 20):  # to the end, where its checksum is
+            pass
+
+
+def _check(member: tarfile.TarInfo, room_bytes: int) -> None:
+    if member.name.startswith("/") or {"", ".", ".."} & set(member.name.split("/")):
+        raise _RefusedError(f"{member.name!r} in it would lie outside of the run")
+    if not member.isreg() or member.issparse():
+        raise _RefusedError(f"{member.name!r} in it is no plain file")
+    if member.size > room_bytes:
+        size = f"{member.size >> 20} MiB, and {room_bytes >> 20} MiB are free"
+        raise _RefusedError(f"{member.name!r} in it has {size}")
+
+
+def _write(file: Path, content: IO[bytes] | None) -> None:
+    assert content is not None, "a plain file"
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("xb") as target:
+            shutil.copyfileobj(content, target)
+    except (FileExistsError, NotADirectoryError):
+        raise _RefusedError(f"{file.name!r} is in it twice") from None
 
 
 def _at(url: str) -> tuple[Any, str]:

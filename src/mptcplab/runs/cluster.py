@@ -18,26 +18,31 @@ import concurrent.futures
 import contextlib
 import hashlib
 import importlib.metadata
+import ipaddress
+import json
 import platform
 import re
 import shutil
+import socket
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from distributed import Client, KilledWorker, Reschedule, WorkerPlugin, get_worker
+import dask
+from distributed import Client, KilledWorker, Reschedule, Security, WorkerPlugin, get_worker
 from distributed import Future as DaskFuture
 from distributed.client import ClosedClientError
 from distributed.comm.core import CommClosedError
+from distributed.core import Server
 from distributed.worker import Worker
 
 from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
-from mptcplab.runs import work
+from mptcplab.runs import store, tls, work
 from mptcplab.runs.store import Store
 from mptcplab.runs.work import Done, Task, Workers
 from mptcplab.uml import artefacts, doctor
@@ -58,6 +63,9 @@ _FULL_BYTES = 1 << 20
 # than the answer is worth.
 _KNOWN_S = 1.0
 _ACCEPTED = "accepted is tcp://HOST:PORT, tls://HOST:PORT or the scheduler's file, FILE.json"
+_FLAG = "--cluster"
+#: Instead of the file of a key: the person knows that nobody else can reach the cluster.
+NO_KEY = "none"
 
 
 class UnfitError(MachineError):
@@ -97,22 +105,53 @@ def require_fit(wanted: Mapping[str, str]) -> None:
     doctor.require(*doctor.RUN_CHECKS)
 
 
+def open_addresses(dask_scheduler: Server) -> list[str]:
+    """The addresses at which a scheduler, or a worker, lets in whoever can reach them."""
+    listening = [listener.listen_address for listener in dask_scheduler.listeners]
+    return [each for each in listening if not _is_closed(each)]
+
+
+def _open(addresses: Sequence[str]) -> str:
+    return (
+        f"who can reach {addresses[0]} can run code there, and see what is sent; accepted beyond "
+        f"one machine is tls://HOST:PORT with {tls.FLAG} FILE, or {tls.FLAG} {NO_KEY} in a network "
+        "that nobody else is in: docs/cluster.md"
+    )
+
+
+def _is_closed(address: str) -> bool:
+    """Whether an address asks for a key, or nobody but users of this machine can reach it."""
+    scheme, _, place = address.partition("://")
+    if scheme in ("tls", "wss", "inproc"):
+        return True
+    host = place.rpartition(":")[0].strip("[]")
+    try:  # a name may have many addresses
+        found = {str(info[4][0]).partition("%")[0] for info in socket.getaddrinfo(host, None)}
+    except OSError:
+        return False
+    return all(ipaddress.ip_address(each).is_loopback for each in found)
+
+
 # On a worker
 
 
 class _Presence(WorkerPlugin):
     """What a client of ours has on each worker: whether it is fit, and the runs under way."""
 
-    def __init__(self, name: str, wanted: Mapping[str, str]) -> None:
+    def __init__(self, name: str, wanted: Mapping[str, str], *, closed: bool) -> None:
         self.name = name
         self.unfit = ""
         self._wanted = dict(wanted)
+        self._closed = closed
         self._cancels: dict[Any, threading.Event] = {}
 
     async def setup(self, worker: Worker) -> None:
         self._worker = worker
         try:
             await asyncio.to_thread(require_fit, self._wanted)
+            found = open_addresses(worker)
+            if self._closed and found:
+                raise UnfitError(_open(found))
         except MptcplabError as error:
             self.tell(error)
 
@@ -239,9 +278,14 @@ class OnCluster(Workers):
     meanwhile, a line at a time.
     """
 
-    def __init__(self, address: str, told: Callable[[str], None]) -> None:
-        """Raises InputError for an address that is none, MptcplabError if there is no cluster,
-        and MachineError if a worker of it is unfit.
+    def __init__(
+        self, address: str, told: Callable[[str], None], key: Path | str | None = None
+    ) -> None:
+        """`key` is the file of the cluster's key, or NO_KEY; without it the certificates of Dask's
+        own configuration are shown.
+
+        Raises InputError for an address that is none, or where others could run code, too;
+        MptcplabError if there is no cluster, and MachineError if a worker of it is unfit.
         """
         self.virtual_s = {}
         self._told = told
@@ -250,10 +294,10 @@ class OnCluster(Workers):
         self._under_way: dict[Any, tuple[DaskFuture[Any], Task, Future[Any]]] = {}
         self._unfit: dict[str, str] = {}
         self.jobs, self._jobs_known_s = -1, 0.0
-        self._client = _connect(address)
+        self._client = _connect(address, key)
         self._plugins = [f"mptcplab-{self._client.id}"]
         try:
-            self._take_workers()
+            self._take_workers(address, key)
         except BaseException:
             self._leave()
             raise
@@ -299,9 +343,10 @@ class OnCluster(Workers):
             concurrent.futures.wait(results)
         self._leave()
 
-    def _take_workers(self) -> None:
+    def _take_workers(self, address: str, key: Path | str | None) -> None:
         """Take those that are there, and be told of those that come later."""
         wanted = environment()
+        closed = key != NO_KEY
         with _lost():
             for place, found in self._installed().items():
                 if isinstance(found, importlib.metadata.PackageNotFoundError):
@@ -313,7 +358,11 @@ class OnCluster(Workers):
                     f"{name} is {scheduler[name]}, not {wanted[name]}" for name in wrong
                 )
                 raise UnfitError(f"the cluster's scheduler: {said}")
-            self._client.register_plugin(_Presence(self._plugins[0], wanted))
+            # it may be reached over loopback, and listen to others all the same
+            found = self._client.run_on_scheduler(open_addresses)
+            if closed and found:
+                raise _refused(address, _open(found))
+            self._client.register_plugin(_Presence(self._plugins[0], wanted, closed=closed))
         self._require_fit()
         # of those that come from now on; who came in between says it again when it gets a task
         self._client.subscribe_topic(self._plugins[0], self._heard)
@@ -412,8 +461,9 @@ class OnCluster(Workers):
     def _leave(self) -> None:
         if self._client.status == "closed":
             return
-        with contextlib.suppress(*_LOST):
-            for name in reversed(self._plugins):
+        for name in reversed(self._plugins):
+            # ValueError: it did not come to registering it
+            with contextlib.suppress(*_LOST, ValueError):
                 self._client.unregister_worker_plugin(name)
         self._client.close()
 
@@ -425,16 +475,39 @@ def _outcome(future: DaskFuture[Any], task: Task) -> Done:
     except KilledWorker as killed:
         times = killed.allowed_failures + 1
         reason = f"the worker that made it died, {times} times, the last one {killed.last_worker}"
-        return work.failed(task, f"{reason}; its machine may be out of memory")
+        return work.given_up(task, f"{reason}; its machine may be out of memory", times)
     except concurrent.futures.CancelledError:
         raise MptcplabError(f"mptcplab: {_GONE}") from None
-    if done.files is None or task.out is None:
-        return done
     try:
+        _check(done, task)
+        if done.files is None or task.out is None:
+            return done
         work.unpack(done, Store(task.out))
     except (MptcplabError, OSError) as error:
         return work.failed(task, str(error).removeprefix("mptcplab: "))
     return replace(done, files=None)
+
+
+def _check(done: object, task: Task) -> None:
+    """Raises MptcplabError if a worker's answer is not what becomes of a task.
+
+    What it names becomes names of files, and what it says becomes documents and pages.
+    """
+    if not isinstance(done, Done) or done.key != task.key or not isinstance(done.entry, dict):
+        raise MptcplabError(f"mptcplab: a worker was given run {task.key} and answered another")
+    expected = work.failed(task, "").entry
+    if done.entry.get("status") == "ok":
+        expected |= {"status": "ok", "directory": store.place(task.key)}
+        if done.files is None and task.out is not None:
+            raise MptcplabError(f"mptcplab: a worker told of run {task.key} and sent no files")
+    elif not isinstance(done.entry.get("reason"), str):
+        raise MptcplabError(f"mptcplab: a worker did not say why run {task.key} failed")
+    for name in ("scheduler", "cc", "seed", "transport", "path", "status", "directory"):
+        if done.entry.get(name) != expected.get(name):
+            raise MptcplabError(
+                f"mptcplab: a worker told of run {task.key} that its {name} is "
+                f"{done.entry.get(name)!r}, not {expected.get(name)!r}"
+            )
 
 
 _LOST = (OSError, TimeoutError, CommClosedError, ClosedClientError)
@@ -450,19 +523,56 @@ def _lost() -> Iterator[None]:
         raise MptcplabError(f"mptcplab: {_GONE}: {error}") from None
 
 
-def _connect(address: str) -> Client:
-    if not re.fullmatch(r"(tcp|tls)://[^/\s]+:\d+|.+\.json", address):
-        raise InputError([Problem("--cluster", "", address, f"no address; {_ACCEPTED}")])
-    file = Path(address) if address.endswith(".json") else None
-    if file is not None and not file.exists():
-        raise InputError([Problem("--cluster", "", address, f"there is no such file; {_ACCEPTED}")])
+def _connect(given: str, key: Path | str | None) -> Client:
+    """A client of the scheduler at an address, or in a file, as the person gave it."""
+    address = _address_in(given) if given.endswith(".json") else given
+    if not re.fullmatch(r"(tcp|tls)://[^/\s]+:\d+", address):
+        raise _refused(given, f"no address; {_ACCEPTED}")
+    if key != NO_KEY and not _is_closed(address):
+        raise _refused(given, _open([address]))
+    with dask.config.set(_settings(given, address, key)):
+        try:
+            return Client(
+                address=address,
+                security=Security(),
+                timeout=_CONNECT_S,
+                set_as_default=False,
+                name="mptcplab",
+            )
+        # RuntimeError: Dask's own configuration wants encryption
+        except (OSError, TimeoutError, ValueError, RuntimeError) as error:
+            hint = "; does it have the same key?" if address.startswith("tls://") else ""
+            raise MptcplabError(f"mptcplab: {_FLAG} {given}: {error}{hint}") from None
+
+
+def _address_in(file: str) -> str:
+    """The address in the file that a scheduler writes."""
     try:
-        return Client(
-            address=None if file else address,
-            scheduler_file=file and str(file),
-            timeout=_CONNECT_S,
-            set_as_default=False,
-            name="mptcplab",
-        )
-    except (OSError, TimeoutError, ValueError) as error:
-        raise MptcplabError(f"mptcplab: --cluster {address}: {error}") from None
+        found = json.loads(Path(file).read_bytes())
+    except FileNotFoundError:
+        raise _refused(file, f"there is no such file; {_ACCEPTED}") from None
+    except (OSError, ValueError) as error:
+        raise _refused(file, f"cannot be read: {error}; {_ACCEPTED}") from None
+    address = found.get("address") if isinstance(found, dict) else None
+    if not isinstance(address, str):
+        raise _refused(file, f"has no address; {_ACCEPTED}")
+    return address
+
+
+def _settings(given: str, address: str, key: Path | str | None) -> dict[str, Any]:
+    """What Dask is told of its connections to an address."""
+    if not address.startswith("tls://"):
+        if key is not None and key != NO_KEY:
+            raise _refused(given, f"{tls.FLAG} is for tls://HOST:PORT, and this is {address}")
+        return {}
+    if key is not None and key != NO_KEY:
+        return tls.settings(Path(key))
+    shown = Security().get_tls_config_for_role("client")
+    if key == NO_KEY or not (shown["ca_file"] and shown["cert"]):
+        accepted = f"{tls.FLAG} FILE, or certificates in Dask's configuration"
+        raise _refused(given, f"tls:// needs a key; accepted is {accepted}: docs/cluster.md")
+    return {"distributed.comm.require-encryption": True}
+
+
+def _refused(given: str, why: str) -> InputError:
+    return InputError([Problem(_FLAG, "", given, why)])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -33,11 +34,14 @@ __all__ = [
     "run_all",
 ]
 
+#: Where a person says once which key a cluster has.
+KEY_VARIABLE = "MPTCPLAB_CLUSTER_KEY"
+
 #: Told of every run that has ended: how many have, its scenario and its entry.
 Ended = Callable[[int, Scenario, Entry], None]
 #: Told ten times a second how much of the work is done, from 0 to 1.
 Progress = Callable[[float], None]
-#: Shown the directory of a run, again and again: see Watch.
+#: Shown the files of a run as they grow: see Watch.
 Look = Callable[[Path], None]
 
 
@@ -74,10 +78,13 @@ def modules(request: Request, built: KernelBuild) -> dict[str, Path]:
 
 
 @contextmanager
-def on_cluster(address: str | None, told: Callable[[str], None]) -> Iterator[Workers | None]:
+def on_cluster(
+    address: str | None, told: Callable[[str], None], key: Path | str | None = None
+) -> Iterator[Workers | None]:
     """The workers of a cluster, or, without an address, None: those of this machine.
 
-    `told` gets what a person should know meanwhile. Raises MptcplabError; see `cluster.OnCluster`.
+    `told` gets what a person should know meanwhile; `key` is the file of the cluster's key, or
+    what the environment says. Raises MptcplabError; see `cluster.OnCluster`.
     """
     if address is None:
         yield None
@@ -89,7 +96,7 @@ def on_cluster(address: str | None, told: Callable[[str], None]) -> Iterator[Wor
         raise MachineError(
             f"a cluster needs Dask, and there is no {error.name}", "pip install 'mptcplab[cluster]'"
         ) from None
-    with OnCluster(address, told) as workers:
+    with OnCluster(address, told, key or os.environ.get(KEY_VARIABLE) or None) as workers:
         yield workers
 
 
@@ -146,7 +153,7 @@ def run_all(
     limits: Limits | None = None,
     progress: Progress = lambda _share: None,
     ended: Ended = lambda _count, _scenario, _entry: None,
-    look: Look = lambda _directory: None,
+    look: Look | None = None,
     cancel: threading.Event | None = None,
 ) -> list[Entry]:
     """Run every scenario and give an entry of the document for each, in the order given.
@@ -194,6 +201,6 @@ def run_all(
     return [entry for entry in entries if entry is not None]
 
 
-def _workers(jobs: int, look: Look) -> Workers:
+def _workers(jobs: int, look: Look | None) -> Workers:
     """For a single run at a time no other process has to start."""
     return InProcesses(jobs) if jobs > 1 else InThreads(1, look)

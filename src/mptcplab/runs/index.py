@@ -10,12 +10,14 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mptcplab import files
 from mptcplab.errors import MptcplabError
 from mptcplab.figures import series
 from mptcplab.figures.application import APPLICATION_METRICS
@@ -57,10 +59,8 @@ class Index:
     def __init__(self, out: Path) -> None:
         self.out = out
         self._store = Store(out)
-        # without the axes, which stand beside it
-        self._table = _read(out / TABLE)
-        if self._table is not None:
-            self._table = self._table.drop(_axes(_read(out / POINTS)), strict=False)
+        self._seen = _stamp(out / TABLE)
+        self._table = self._read_table()
         self._added: dict[str, dict[str, Any]] = {}
         self._written, self._took_s = time.monotonic(), 0.0
 
@@ -84,9 +84,9 @@ class Index:
         new = [key for key in there if known.get(key) != "ok"]
         for start in range(0, len(new), _CHUNK):
             self._add(filter(None, map(self._of_run, new[start : start + _CHUNK])))
-        self._add(
-            of_failed(key, self._store.failure(key)) for key in failed if known.get(key) != "failed"
-        )
+        unknown = [key for key in failed if known.get(key) != "failed"]
+        found = [(key, self._store.failure(key)) for key in unknown]
+        self._add(of_failed(key, about) for key, about in found if about is not None)
 
     def add(self, row: dict[str, Any]) -> None:
         """A run has ended. From time to time the table is written."""
@@ -94,6 +94,13 @@ class Index:
         due_s = max(_SHORTEST_S, self._took_s / _WRITING_SHARE)
         if time.monotonic() - self._written > due_s:
             self.write()
+
+    def ended_well(self) -> set[str]:
+        """The keys of the runs in the table that did not fail."""
+        found = {key for key, row in self._added.items() if row["status"] == "ok"}
+        if self._table is not None:
+            found.update(self._table.filter(status="ok")["key"])
+        return found
 
     def table(self) -> pl.DataFrame:
         """The table, with what sweeps varied, and what is told by several runs together."""
@@ -110,11 +117,34 @@ class Index:
         return table.select(*FIRST, *axes, *rest, *LAST).sort("key")
 
     def write(self) -> None:
-        """Write the table, whole or not at all. Raises MptcplabError."""
+        """Write the table, with what others have written meanwhile. Raises MptcplabError."""
         started = time.monotonic()
-        write_table(self.table(), self.out / TABLE)
+        with _locked(self.out):
+            self._add_of_others()
+            write_table(self.table(), self.out / TABLE)
+            self._seen = _stamp(self.out / TABLE)
         self._written = time.monotonic()
         self._took_s = self._written - started
+
+    def _read_table(self) -> pl.DataFrame | None:
+        """The table that was written last, without the axes, which stand beside it."""
+        found = _read(self.out / TABLE)
+        axes = _axes(_read(self.out / POINTS))
+        return None if found is None else found.drop(axes, strict=False)
+
+    def _add_of_others(self) -> None:
+        """Rows of runs that are there, and not in this table, from the one that was written."""
+        import polars as pl
+
+        if _stamp(self.out / TABLE) == self._seen:
+            return
+        found = self._read_table()
+        if found is not None:
+            own = set(self._added)
+            if self._table is not None:
+                own.update(self._table["key"])
+            new = ({*self._store.keys(), *self._store.failed()}) - own
+            self._add(found.filter(pl.col("key").is_in(new)))
 
     def _of_run(self, key: str) -> dict[str, Any] | None:
         # texts, since to join paths would take as long as to read the files
@@ -132,10 +162,10 @@ class Index:
                 f"mptcplab: {directory}: not a run of this version ({error}); remove it"
             ) from None
 
-    def _add(self, rows: Iterable[Mapping[str, Any]]) -> None:
+    def _add(self, rows: Iterable[Mapping[str, Any]] | pl.DataFrame) -> None:
         import polars as pl
 
-        new = _frame(list(rows))
+        new = rows if isinstance(rows, pl.DataFrame) else _frame(list(rows))
         if not len(new):
             return
         frames = [new]
@@ -202,6 +232,13 @@ def keep_points(out: Path, points: Sequence[Mapping[str, Any]]) -> None:
     import polars as pl
 
     new = pl.DataFrame(points, infer_schema_length=None)
+    with _locked(out):
+        _write_points(out, new)
+
+
+def _write_points(out: Path, new: pl.DataFrame) -> None:
+    import polars as pl
+
     former = _read(out / POINTS)
     if former is not None:
         # a run that several sweeps share has the axes of them all
@@ -223,16 +260,7 @@ def keep_points(out: Path, points: Sequence[Mapping[str, Any]]) -> None:
 
 def write_table(table: pl.DataFrame, file: Path) -> None:
     """Write a table as Parquet, whole or not at all. Raises MptcplabError."""
-    partial = file.with_name(f".partial-{file.name}")
-    content = series.parquet(table)
-    try:
-        partial.write_bytes(content)
-        partial.replace(file)
-    except OSError as error:
-        raise MptcplabError(f"mptcplab: cannot write {file}: {error.strerror or error}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
+    files.write(file, series.parquet(table))
 
 
 def _read(file: Path) -> pl.DataFrame | None:
@@ -240,9 +268,29 @@ def _read(file: Path) -> pl.DataFrame | None:
     import polars as pl
 
     try:
-        return pl.read_parquet(file) if file.exists() else None
+        # at once: Polars opens a file twice, and it may be another one then
+        return pl.read_parquet(file.read_bytes())
     except (OSError, pl.exceptions.PolarsError):
         return None
+
+
+def _stamp(file: Path) -> tuple[int, int] | None:
+    """Tells a file from another one of its name; None if there is none."""
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+@contextlib.contextmanager
+def _locked(out: Path) -> Iterator[None]:
+    """No other process that asks for it writes what is read here, changed and written."""
+    try:
+        with files.locked(out):
+            yield
+    except OSError as error:
+        raise MptcplabError(f"mptcplab: cannot write to {out}: {error.strerror}") from error
 
 
 def _axes(points: pl.DataFrame | None) -> list[str]:
@@ -328,22 +376,25 @@ def query(out: Path, sql: str, parquet: Path | None = None) -> Answer:
     With `parquet` the answer goes into that file and none is given. Raises MptcplabError, with
     DuckDB's words for what is wrong in the query.
     """
+    # as it is now: DuckDB opens a file again and again, and it may be another one then
+    with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
+        runs = Path(name) / TABLE
+        write_table(read(out), runs)
+        return _answer(out, runs, sql, parquet)
+
+
+def _answer(out: Path, runs: Path, sql: str, parquet: Path | None) -> Answer:
     import duckdb
 
-    read(out)
     database = duckdb.connect()
     try:
-        database.execute(f"CREATE VIEW runs AS SELECT * FROM read_parquet({_quoted(out / TABLE)})")
+        database.execute(f"CREATE VIEW runs AS SELECT * FROM read_parquet({_quoted(runs)})")
         # to name all files takes a while, where there are many
         if re.search(r"\bseries\b", sql, re.IGNORECASE):
             database.execute(f"CREATE VIEW series AS {_series(out)}")
         if parquet is not None:
-            partial = parquet.with_name(f".partial-{parquet.name}")
-            try:
+            with files.new_file(parquet) as partial:
                 database.sql(sql).write_parquet(str(partial))
-                partial.replace(parquet)
-            finally:
-                partial.unlink(missing_ok=True)
             return Answer((), [])
         found = database.execute(sql)
         columns = tuple(column[0] for column in found.description or ())
@@ -363,7 +414,8 @@ def _series(out: Path) -> str:
             f"mptcplab: {out}: no run keeps its series as a table; those of mptcplab sweep do, but "
             "with --keep-records"
         )
-    pattern = _quoted(out / "runs" / "*" / store.SERIES)
+    # not of a run that is under way
+    pattern = _quoted(out / "runs" / "[!.]*" / store.SERIES)
     key = r"regexp_extract(filename, 'runs/([^/]+)/', 1)"
     return f"SELECT {key} AS key, * EXCLUDE filename FROM read_parquet({pattern}, filename = true)"
 

@@ -13,8 +13,9 @@ from typing import BinaryIO
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.spec import plan, units
 from mptcplab.spec.literal import NO_RATE_BPS
+from mptcplab.spec.mistakes import is_utf8
 from mptcplab.spec.scenario import Direction, Scenario
-from mptcplab.uml import engine
+from mptcplab.uml import engine, run_directory
 
 #: Virtual time after which a program that has not ended is ended.
 DEFAULT_TIME_LIMIT_NS = 600 * 10**9
@@ -24,6 +25,8 @@ _MAX_TIME_LIMIT_NS = 86400 * 10**9
 _OWN_DIRECTORIES = ("/dev", "/proc", "/run", "/sys")
 _ROOTS_PATH = "/usr/local/sbin:/usr/sbin:/sbin"
 _SERVER_MARK = b"server: "
+# What is shown at once, also of a line that is longer.
+_PIECE_BYTES = 1 << 20
 
 
 class CommandError(MptcplabError):
@@ -93,8 +96,8 @@ def time_limit_ns(text: str | None) -> int:
 class Outputs:
     """Shows what the programs of a run write: the client's where a program writes it.
 
-    Of the server's, whole lines go to `errors`, each with a mark before it. When nobody reads
-    any more, `broken` becomes true and `on_broken` is called.
+    Of the server's, whole lines go to `errors`, each with a mark before it. When it cannot be
+    shown any more, as when nobody reads it, `broken` is why, and `on_broken` is called.
     """
 
     def __init__(self, output: BinaryIO, errors: BinaryIO) -> None:
@@ -105,31 +108,36 @@ class Outputs:
             engine.SERVER_ERRORS: (errors, _SERVER_MARK),
         }
         self._at = dict.fromkeys(self._shown, 0)
-        self.broken = False
+        self.broken: OSError | None = None
         self.on_broken: Callable[[], None] = lambda: None
 
     def look(self, directory: Path) -> None:
         """Show what has come since."""
         for name, (stream, mark) in self._shown.items():
-            try:
-                with (directory / name).open("rb") as file:
+            file = run_directory.open_plain(directory, name)
+            if file is None:
+                continue
+            with file:
+                there = os.fstat(file.fileno()).st_size
+                while self._at[name] < there and not self.broken:
                     file.seek(self._at[name])
-                    text = file.read()
-            except FileNotFoundError:
-                continue
-            if mark:
-                # the rest of a line waits until it is whole
-                text = text[: text.rfind(b"\n") + 1]
-            if not text or self.broken:
-                continue
-            self._at[name] += len(text)
-            lines = text.splitlines(keepends=True) if mark else [text]
-            try:
-                stream.write(b"".join(mark + line for line in lines))
-                stream.flush()
-            except BrokenPipeError:
-                self.broken = True
-                self.on_broken()
+                    text = file.read(_PIECE_BYTES)
+                    if mark and (len(text) < _PIECE_BYTES or b"\n" in text):
+                        # the rest of a line waits until it is whole
+                        text = text[: text.rfind(b"\n") + 1]
+                    if not text:
+                        break
+                    self._at[name] += len(text)
+                    self._show(text, stream, mark)
+
+    def _show(self, text: bytes, stream: BinaryIO, mark: bytes) -> None:
+        lines = text.splitlines(keepends=True) if mark else [text]
+        try:
+            stream.write(b"".join(mark + line for line in lines))
+            stream.flush()
+        except OSError as error:
+            self.broken = error
+            self.on_broken()
 
 
 def greeting(scenario: Scenario) -> str:
@@ -194,8 +202,6 @@ def _is_own(path: str) -> bool:
 
 
 def _require_text(word: str) -> None:
-    try:
-        word.encode()
-    except UnicodeEncodeError:
+    if not is_utf8(word):
         message = "not UTF-8 text, which a command and its directory must be"
-        raise InputError([Problem("the command line", "", ascii(word), message)]) from None
+        raise InputError([Problem("the command line", "", ascii(word), message)])

@@ -11,11 +11,9 @@ traces. Runs that failed are `OUT/failed/KEY.json`, with the reason, until they 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -25,10 +23,12 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from mptcplab import files
 from mptcplab.errors import MptcplabError
 from mptcplab.figures import records, series
 from mptcplab.figures.records import Records, Samples
 from mptcplab.figures.series import Panel, RunSeries
+from mptcplab.files import write as write
 from mptcplab.runs.archive import ARCHIVE
 from mptcplab.spec import trace
 from mptcplab.spec.mistakes import first_of
@@ -50,7 +50,6 @@ SERIES = "series.parquet"
 DOCUMENT = "comparison.json"
 
 _RUNS = "runs"
-_PARTIAL = ".partial-"
 
 
 def make_directory(directory: Path) -> None:
@@ -106,9 +105,18 @@ class Store:
         """The names of all runs that failed."""
         return sorted(file.stem for file in self._failed.glob("[!.]*.json"))
 
-    def failure(self, key: str) -> dict[str, Any]:
-        """What is known of a run that failed: as given to `keep_failed`. Raises MptcplabError."""
-        return dict(read_json(self._failed / f"{key}.json"))
+    def failure(self, key: str) -> dict[str, Any] | None:
+        """What is known of a run that failed: as given to `keep_failed`. Raises MptcplabError.
+
+        None if there is nothing: it may have succeeded meanwhile.
+        """
+        file = self._failed / f"{key}.json"
+        try:
+            return dict(read_json(file))
+        except MptcplabError:
+            if file.exists():
+                raise
+            return None
 
     def keep_failed(self, key: str, about: Mapping[str, Any]) -> None:
         """Keep why a run failed. Raises MptcplabError if that cannot be written."""
@@ -123,52 +131,35 @@ class Store:
     def new_run(self, key: str) -> Iterator[Path]:
         """A directory to run in, which becomes the run's own at the end.
 
-        If the body raises, it is removed and a former run of the same key stays as it was.
+        If the body raises, it is removed and a former run of the same key stays as it was. So does
+        one that somebody else has put there meanwhile, unless it keeps less: it is the same run.
         """
-        with self._partial(key) as partial:
+        final, former = self.directory(key), self._made(key)
+        with files.beside(final) as partial:
             yield partial
             partial.chmod(0o755)
-            self._replace(partial, self.directory(key))
+            with files.locked(self._runs):
+                if self._made(key) in (None, former) or _kept(final) < _kept(partial):
+                    files.put(partial, final)
 
     def remove_abandoned(self) -> None:
-        """Remove what processes have left that died at a run: directories that nobody holds."""
-        for partial in self._runs.glob(f"{_PARTIAL}*"):
-            with contextlib.suppress(OSError), _held(partial, wait=False):
-                shutil.rmtree(partial, ignore_errors=True)
+        """Remove what processes have left that died at a run, or writing a file."""
+        for directory in (self.out, self._runs, self._failed):
+            files.remove_abandoned(directory)
 
-    @contextlib.contextmanager
-    def _partial(self, key: str) -> Iterator[Path]:
-        """A directory that is held as long as it is used, and removed after it."""
-        with contextlib.ExitStack() as stack:
-            partial = None
-            # who removes what is abandoned may come before it is held
-            while partial is None or not partial.exists():
-                partial = Path(tempfile.mkdtemp(prefix=f"{_PARTIAL}{key}-", dir=self._runs))
-                with contextlib.suppress(FileNotFoundError):
-                    stack.enter_context(_held(partial, wait=True))
-            try:
-                yield partial
-            finally:
-                shutil.rmtree(partial, ignore_errors=True)
-
-    def _replace(self, partial: Path, final: Path) -> None:
-        """A directory cannot be renamed over a full one: the old one goes first, and away."""
-        old = partial.with_name(partial.name + "-old")
-        if final.exists():
-            final.rename(old)
-        partial.rename(final)
-        shutil.rmtree(old, ignore_errors=True)
+    def _made(self, key: str) -> tuple[int, int] | None:
+        """Tells one run of a key from another one; None if there is none that ended well."""
+        if self.result(key) is None:
+            return None
+        with contextlib.suppress(FileNotFoundError):
+            found = (self.directory(key) / RESULT).stat()
+            return found.st_ino, found.st_mtime_ns
+        return None
 
 
-@contextlib.contextmanager
-def _held(directory: Path, *, wait: bool) -> Iterator[None]:
-    """Hold a directory against others; raises OSError if it is held, or not there any more."""
-    number = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        yield
-    finally:
-        os.close(number)
+def _kept(directory: Path) -> tuple[bool, bool]:
+    """How much is kept of a run, to be compared: records here, records here or elsewhere."""
+    return has_records(directory), keeps_records(directory)
 
 
 def keep_traces(
@@ -346,16 +337,3 @@ def read_json(file: Path | str) -> Any:
 def write_json(file: Path, content: Mapping[str, Any]) -> None:
     """Write a document for people and programs: indented, in the order of its keys, whole."""
     write(file, (json.dumps(content, indent=1) + "\n").encode())
-
-
-def write(file: Path, content: bytes) -> None:
-    """Write a file as a whole, or not at all; raises MptcplabError if that cannot be."""
-    partial = file.with_name(f"{_PARTIAL}{file.name}")
-    try:
-        partial.write_bytes(content)
-        partial.replace(file)
-    except OSError as error:
-        raise MptcplabError(f"mptcplab: cannot write {file}: {error.strerror}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)

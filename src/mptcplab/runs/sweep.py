@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 #: More than a machine runs in weeks: a mistake in the axes.
-MAX_RUNS = 1_000_000
+MAX_RUNS = space.MAX_SETTINGS
 
 # What an axis may be called although the table of results has it: it means the same.
 _SAME = ("scheduler", "cc", "transport", "seed")
@@ -88,11 +88,14 @@ class Plan:
     guest: Guest
     counts: Mapping[str, int]
 
-    def missing(self, out: Store, how: How) -> tuple[list[str], list[str]]:
-        """The keys of the runs that are to be made, and of those that failed and stay so."""
+    def missing(self, out: Store, table: Index, how: How) -> tuple[list[str], list[str]]:
+        """The keys of the runs that are to be made, and of those that failed and stay so.
+
+        `table` is that of the store, up to date: it has no run whose result is not whole.
+        """
         if how.again:
             return list(self.runs), []
-        there = set(out.keys())
+        there = table.ended_well()
         if how.keep_records or how.storage:
             there = {
                 key for key in there & self.runs.keys() if store.keeps_records(out.directory(key))
@@ -132,7 +135,7 @@ class Standing:
     """How far a sweep is: runs that ended, those of them that failed, and those that are to come.
 
     `per_s` is how many end in a second, and `left_s` how long the rest takes, None before the first
-    one has ended.
+    one has ended. `killed` are those of the ended that are not there as others killed them.
     """
 
     ended: int
@@ -140,6 +143,7 @@ class Standing:
     total: int
     per_s: float | None
     left_s: float | None
+    killed: int = 0
 
     def text(self) -> str:
         """It in a line."""
@@ -148,6 +152,8 @@ class Standing:
             rate = f"{self.per_s:.1f}/s" if self.per_s >= 1 else f"{self.per_s * 60:.1f}/min"
             parts.append(rate)
         parts.append(f"{self.failed} failed")
+        if self.killed:
+            parts.append(f"{self.killed} killed")
         if self.left_s is not None:
             parts.append(f"{duration(self.left_s)} left")
         return ", ".join(parts)
@@ -158,6 +164,8 @@ class Outcome:
     """What a sweep came to: how many runs there are, were there, were made, and failed.
 
     `reasons` has why those failed that were made now, `failed_before` how many were left alone.
+    `killed` has by what those were killed, each time, that are not there for this, and
+    `made_again` is how often others were before they were made.
     """
 
     total: int
@@ -166,6 +174,13 @@ class Outcome:
     reasons: Mapping[str, str]
     failed_before: int
     wall_s: float
+    killed: Mapping[str, str] = field(default_factory=dict)
+    made_again: int = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all runs are there, and ended well."""
+        return not (self.reasons or self.killed or self.failed_before)
 
 
 def load(file: Path) -> Given:
@@ -214,10 +229,14 @@ def _given(sweep: Sweep, source: str, folder: Path) -> Given:
         problems.append(Problem(source, key, shown(value), message))
 
     space.check(sweep, template, (), wrong)
+    try:
+        used = space.used(template) | space.settable(sweep)
+    except FormulaError:  # one that cannot be read, of which check() has told
+        raise InputError(problems) from None
     for name in sweep.axes():
         if name in index.RESERVED and name not in _SAME:
             wrong("grid", name, "the table of results has a column of this name; choose another")
-        elif name.isidentifier() and name not in space.used(template) | space.settable(sweep):
+        elif name.isidentifier() and name not in used:
             wrong("grid", name, f"changes nothing: {{{name}}} is nowhere in the scenario")
     if problems:
         raise InputError(problems)
@@ -288,7 +307,8 @@ def run(
 ) -> Outcome:
     """Make the runs of a sweep that are not there; each is in the store as soon as it has ended.
 
-    A run that fails is kept with its reason, and the others go on. Setting `cancel` raises
+    A run that fails is kept with its reason, and the others go on. Of one that somebody else kills
+    at each attempt nothing is kept: the next call tries again. Setting `cancel` raises
     RunCancelledError; so does nothing else. Raises MptcplabError if what ended cannot be kept, as
     on a full disk, and with `fail_fast` after the first failure. `workers` are those of another
     machine, or None for processes of this one.
@@ -298,12 +318,13 @@ def run(
     table = Index(out.out)
     table.refresh()
     index.keep_points(out.out, planned.points)
-    missing, left_alone = planned.missing(out, how)
+    missing, left_alone = planned.missing(out, table, how)
     costs, _ = planned.costs(table)
     order = cost.in_order(missing, costs)
     left = Left(costs, min(how.jobs, max(len(order), 1)), dict.fromkeys(order))
     reasons: dict[str, str] = {}
-    ended, shown_at = 0, 0.0
+    killed: dict[str, str] = {}
+    ended, made_again, shown_at = 0, 0, 0.0
     own = workers or (InProcesses(left.jobs) if left.jobs > 1 else InThreads(1))
     try:
         with own:
@@ -318,8 +339,11 @@ def run(
                     ended += 1
                     left.ended(done.key, done.took_s)
                     _keep(done, planned, out, table)
-                    if done.entry["status"] != "ok":
-                        reasons[done.key] = str(done.entry["reason"])
+                    if done.entry["status"] == "ok":
+                        made_again += done.killed
+                    else:
+                        kind = killed if done.was_given_up else reasons
+                        kind[done.key] = str(done.entry["reason"])
                         _stop_if(done, out, how)
                 if now - shown_at > _TICK_S or ended == len(order):
                     shown_at, spent = now, now - started
@@ -331,6 +355,7 @@ def run(
                             len(order),
                             ended / spent if some else None,
                             left.seconds(now) if some else None,
+                            len(killed),
                         )
                     )
     except BaseException:
@@ -342,10 +367,12 @@ def run(
     return Outcome(
         len(planned.runs),
         len(planned.runs) - len(missing) - len(left_alone),
-        ended,
+        ended - len(killed),
         reasons,
         len(left_alone),
         time.monotonic() - started,
+        killed,
+        made_again,
     )
 
 
@@ -392,7 +419,7 @@ def dry_run(planned: Plan, out: Path, how: How) -> Expected:
     if (out / "runs").is_dir():
         table = Index(out)
         table.refresh()
-        missing, left_alone = planned.missing(Store(out), how)
+        missing, left_alone = planned.missing(Store(out), table, how)
         costs, known = planned.costs(table)
         stored, failed = len(planned.runs) - len(missing) - len(left_alone), len(left_alone)
     left = Left(costs, min(how.jobs, max(len(missing), 1)), dict.fromkeys(missing))
@@ -438,11 +465,17 @@ def closing(outcome: Outcome, out: Path) -> str:
         f"runs:    {outcome.total}, of which {outcome.stored} were stored and {outcome.made} made "
         f"now, in {duration(outcome.wall_s)}",
     ]
-    reasons = Counter(reason.splitlines()[0] for reason in outcome.reasons.values())
-    for reason, count in reasons.most_common(_REASONS):
-        lines.append(f"failed:  {count}: {reason}")
+    lines += _counted("failed", outcome.reasons)
     if outcome.failed_before:
         lines.append(f"failed:  {outcome.failed_before} before; --retry-failed runs them again")
+    lines += _counted("killed", outcome.killed)
+    if outcome.killed:
+        lines.append(
+            "         which is no result; the same command tries again, and fewer --jobs take less "
+            "memory"
+        )
+    if outcome.made_again:
+        lines.append(f"killed:  {outcome.made_again} times, and made again")
     sql = "SELECT scheduler, median(goodput_bps) FROM runs GROUP BY 1"
     return "\n".join(
         [
@@ -452,6 +485,12 @@ def closing(outcome: Outcome, out: Path) -> str:
             f"         mptcplab report {out}",
         ]
     )
+
+
+def _counted(title: str, reasons: Mapping[str, str]) -> list[str]:
+    """A line for each of the most frequent reasons."""
+    found = Counter(reason.splitlines()[0] for reason in reasons.values())
+    return [f"{title}:  {count}: {reason}" for reason, count in found.most_common(_REASONS)]
 
 
 def duration(seconds: float) -> str:
@@ -488,6 +527,8 @@ def _tasks(planned: Plan, order: Sequence[str], out: Path, how: How) -> Iterator
 
 def _keep(done: Done, planned: Plan, out: Store, table: Index) -> None:
     """Put into the store and the table what became of a run."""
+    if done.was_given_up:
+        return
     item = planned.runs[done.key].scenario.model_dump(mode="json")
     builds = work.builds(planned.kernel, planned.guest)
     if done.entry["status"] == "ok":

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import gzip
-import io
 import itertools
+import json
 import os
 import pickle
 import platform
@@ -23,7 +22,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tarfile
 import tempfile
 import threading
 import time
@@ -47,7 +45,7 @@ from mptcplab.spec import plan, trace
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.workload import Program
 from mptcplab.uml import doctor, engine
-from mptcplab.uml.engine import Limits, Outcome, RunCancelledError, Watch
+from mptcplab.uml.engine import Limits, Outcome, RunCancelledError, RunKilledError, Watch
 from mptcplab.uml.guest import Guest
 from mptcplab.uml.kernel import KernelBuild
 
@@ -89,8 +87,10 @@ class Done:
     """What became of a task: the entry of its run (see `run_entry`), and what it cost.
 
     `cost` is what `cost.json` has, empty for a run that failed, and `took_s` for how long it kept
-    its worker busy, which is a little more than the run. `files` is the run's directory, as `pack`
-    makes it, if the task had no store to put it into.
+    its worker busy, which is a little more than the run. `files` is the run's directory, as
+    `archive.pack` makes it, if the task had no store to put it into. `killed` is how often somebody
+    else ended it or its worker, such as the system that was out of memory, before it was made, or
+    given up.
     """
 
     key: str
@@ -98,6 +98,12 @@ class Done:
     cost: Mapping[str, float] = field(default_factory=dict)
     took_s: float = 0.0
     files: bytes | None = None
+    killed: int = 0
+
+    @property
+    def was_given_up(self) -> bool:
+        """Whether there is no run, for no reason that is in its scenario."""
+        return bool(self.killed) and self.entry["status"] != "ok"
 
 
 def task(
@@ -131,26 +137,37 @@ def task(
 def perform(task: Task, watch: Watch | None = None) -> Done:
     """Make the run of a task. One that fails is an entry that says why.
 
+    One that somebody else kills is made again, and given up if that happens again.
     Raises RunCancelledError if it was cancelled; nothing of it is left then.
     """
     watch = watch or Watch()
-    if watch.cancel.is_set():
-        raise RunCancelledError
+    killed: RunKilledError
+    for attempt in range(_ATTEMPTS):
+        if watch.cancel.is_set():
+            raise RunCancelledError
+        try:
+            return replace(_perform(task, watch), killed=attempt)
+        except RunCancelledError:
+            raise
+        except RunKilledError as error:
+            killed = error
+        except (MptcplabError, OSError) as error:  # OSError: the disk was full before or after it
+            return replace(failed(task, str(error).removeprefix("mptcplab: ")), killed=attempt)
+    what, separator, hint = killed.reason.partition("; ")
+    return given_up(task, f"{what}, {_ATTEMPTS} times{separator}{hint}", _ATTEMPTS)
+
+
+def _perform(task: Task, watch: Watch) -> Done:
     started = time.monotonic()
-    try:
-        if task.out is not None:
-            with Store(task.out).new_run(task.key) as directory:
-                done = _run_in(directory, task, watch)
-        else:
-            prefix = f"mptcplab-{task.key}-"
-            with tempfile.TemporaryDirectory(prefix=prefix, dir=task.scratch) as name:
-                done = _run_in(Path(name), task, watch)
-                done = replace(done, files=pack(Path(name)))
-        return replace(done, took_s=time.monotonic() - started)
-    except RunCancelledError:
-        raise
-    except (MptcplabError, OSError) as error:  # OSError: the disk was full before or after the run
-        return failed(task, str(error).removeprefix("mptcplab: "))
+    if task.out is not None:
+        with Store(task.out).new_run(task.key) as directory:
+            done = _run_in(directory, task, watch)
+    else:
+        prefix = f"mptcplab-{task.key}-"
+        with tempfile.TemporaryDirectory(prefix=prefix, dir=task.scratch) as name:
+            done = _run_in(Path(name), task, watch)
+            done = replace(done, files=archive.pack(Path(name)))
+    return replace(done, took_s=time.monotonic() - started)
 
 
 def failed(task: Task, reason: str) -> Done:
@@ -167,28 +184,31 @@ def failed(task: Task, reason: str) -> Done:
     return Done(task.key, entry)
 
 
+def given_up(task: Task, reason: str, killed: int) -> Done:
+    """What becomes of a task that somebody else killed each time: no run, not even a failed one."""
+    return replace(failed(task, reason), killed=killed)
+
+
 def builds(kernel: KernelBuild, guest: Guest) -> dict[str, str]:
     """What a run is made with besides its scenario, as documents name it."""
     return {"kernel": kernel.id, "guest": guest.id, "mptcplab": __version__}
 
 
-def pack(directory: Path) -> bytes:
-    """The files of a run as one: a compressed tar, the same for the same files."""
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w") as tar:
-        for file in sorted(directory.rglob("*")):
-            if file.is_file():
-                about = tarfile.TarInfo(str(file.relative_to(directory)))
-                about.size = file.stat().st_size
-                with file.open("rb") as source:
-                    tar.addfile(about, source)
-    return gzip.compress(content.getvalue(), compresslevel=1, mtime=0)
-
-
 def unpack(done: Done, out: Store) -> None:
-    """Put the files of a run that came back into a store. Raises OSError if it cannot be."""
+    """Put the files of a run that came back into a store.
+
+    Raises OSError if that cannot be, MptcplabError if they are not the files of that run.
+    """
     assert done.files is not None, "a run that was put into a store, or that failed"
-    _unpack(done.key, done.files, out)
+    with out.new_run(done.key) as directory:
+        archive.extract(done.files, directory, source=f"run {done.key}")
+        if missing := [name for name in store.DOCUMENTS if not (directory / name).exists()]:
+            raise MptcplabError(f"mptcplab: run {done.key}: came without {', '.join(missing)}")
+        result = store.read_json(directory / store.RESULT)
+        if json.dumps(result) != json.dumps(_result_of(done.entry)):
+            raise MptcplabError(
+                f"mptcplab: run {done.key}: its {store.RESULT} is not what is told of it"
+            )
 
 
 def fetch(out: Store, keys: Sequence[str] = ()) -> int:
@@ -201,22 +221,32 @@ def fetch(out: Store, keys: Sequence[str] = ()) -> int:
         raise InputError([Problem("results fetch", "", key, problem) for key in sorted(unknown)])
     fetched = 0
     for key in keys or sorted(out.keys()):
-        about = out.directory(key) / archive.ARCHIVE
-        if about.exists():
+        stored = out.directory(key)
+        if (stored / archive.ARCHIVE).exists():
             try:
-                _unpack(key, archive.read(store.read_json(about)), out)
+                about = archive.about(store.read_json(stored / archive.ARCHIVE), stored)
+                content = archive.read(about)
+                with out.new_run(key) as directory:
+                    archive.extract(content, directory, source=about["url"])
+                    _require_same(stored, directory, about["url"])
             except OSError as error:
                 raise MptcplabError(f"mptcplab: {out.out}: {error.strerror}") from error
             fetched += 1
     return fetched
 
 
-def _unpack(key: str, files: bytes, out: Store) -> None:
-    with (
-        out.new_run(key) as directory,
-        tarfile.open(fileobj=io.BytesIO(gzip.decompress(files))) as tar,
-    ):
-        tar.extractall(directory, filter="data")
+def _require_same(stored: Path, fetched: Path, url: str) -> None:
+    """Raises MptcplabError if what was fetched would take the place of another run."""
+    for name in (store.SCENARIO, store.BUILD, store.RESULT):
+        if (stored / name).exists() and (
+            store.read_json(stored / name) != store.read_json(fetched / name)
+        ):
+            raise MptcplabError(f"mptcplab: {url}: not the run of {stored}: {name} differs")
+
+
+def _result_of(entry: Entry) -> Entry:
+    """What `result.json` has: all that is the same for each run of the same key."""
+    return {name: value for name, value in entry.items() if name != "wall_s"}
 
 
 # Who performs them
@@ -242,10 +272,10 @@ class Workers(Executor):
 class InThreads(Workers):
     """Performs tasks in this process: nothing to start, but Python does one thing at a time.
 
-    `look` is shown the directories of the runs again and again: see Watch.
+    `look` is shown the files of the runs as they grow: see Watch.
     """
 
-    def __init__(self, jobs: int, look: Callable[[Path], None] = lambda _directory: None) -> None:
+    def __init__(self, jobs: int, look: Callable[[Path], None] | None = None) -> None:
         self.virtual_s = {}
         self.jobs = jobs
         self._look = look
@@ -330,7 +360,7 @@ class InProcesses(Workers):
             self._idle.put(Connection(ours.detach()))
 
     def _have_done(self, fn: Callable[..., Any], task: Task) -> Any:
-        for _ in range(_ATTEMPTS):
+        for attempt in range(_ATTEMPTS):
             worker = self._idle.get()
             try:
                 result = self._talk(worker, fn, task)
@@ -342,9 +372,10 @@ class InProcesses(Workers):
                     raise RunCancelledError from None
                 continue
             self._idle.put(worker)
-            return _result(result)
+            done = _result(result)
+            return replace(done, killed=done.killed + attempt) if attempt else done
         reason = f"its worker process was killed, {_ATTEMPTS} times"
-        return failed(task, f"{reason}; the machine may be out of memory")
+        return given_up(task, f"{reason}; the machine may be out of memory", _ATTEMPTS)
 
     def _talk(self, worker: Connection, fn: Callable[..., T], task: Task) -> Any:
         if self._cancel.is_set():
@@ -454,22 +485,23 @@ def performed(
     complete = False
     try:
         under_way += give()
-        while under_way:
+        while under_way and not cancel.is_set():
             try:
                 number, future = ended.get(timeout=_TICK_S)
             except queue.Empty:
-                if cancel.is_set():
-                    raise RunCancelledError from None
                 under_way += give()  # or have grown
                 yield None
                 continue
             under_way -= 1
             done = future.result()
             workers.virtual_s.pop(done.key, None)
-            if not cancel.is_set():
-                under_way += give()
+            under_way += give()
             yield number, done
         if cancel.is_set():
+            # what has ended is kept, but not waited for: many short runs end faster than we look
+            for _ in range(ended.qsize()):
+                number, future = ended.get()
+                yield number, future.result()
             raise RunCancelledError
         complete = True
     finally:
@@ -586,15 +618,14 @@ def _run_in(directory: Path, task: Task, watch: Watch) -> Done:
         _keep_series(directory, task)
     store.write_json(directory / store.SCENARIO, scenario.model_dump(mode="json"))
     store.write_json(directory / store.BUILD, builds(task.kernel, task.guest))
-    result = {name: value for name, value in entry.items() if name != "wall_s"}
-    store.write_json(directory / store.RESULT, result)
+    store.write_json(directory / store.RESULT, _result_of(entry))
     cost = {
         name: getattr(outcome, name)
         for name in ("wall_s", "start_s", "user_s", "system_s", "memory_bytes")
     }
     store.write_json(directory / store.COST, cost)
     if task.storage:
-        about = archive.keep(task.storage, f"{task.key}.tar.gz", pack(directory))
+        about = archive.keep(task.storage, f"{task.key}.tar.gz", archive.pack(directory))
         _keep_series(directory, task)
         store.write_json(directory / archive.ARCHIVE, about)
     return Done(task.key, entry, cost)
@@ -622,7 +653,8 @@ def _program_figures(
 ) -> tuple[RunMetrics | None, dict[str, Any]]:
     """The figures of a run, and what its entry says besides of programs.
 
-    A program may make no connection, or what has no figures: it has still run.
+    A program may make no connection, or what has no figures: it has still run. And if it means
+    harm, it may have written the records.
     """
     if not isinstance(scenario.workload, Program):
         return figures(scenario, outcome), {}
@@ -631,6 +663,8 @@ def _program_figures(
         return figures(scenario, outcome), about
     except RunError as error:
         return None, {**about, "no_figures": error.reason}
+    except (ArithmeticError, LookupError, ValueError) as error:
+        return None, {**about, "no_figures": f"its records contradict themselves ({error!r})"}
 
 
 @contextlib.contextmanager

@@ -14,8 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from mptcplab.capture.analyze import DIRECTIONS, Analysis, Connection, Direction, Series, Subflow
-from mptcplab.runs.store import write_json
-from mptcplab.show.chart import DOTS_PER_INCH, NO_DATE, WIDTH, drawing
+from mptcplab.runs import store
+from mptcplab.show.chart import DOTS_PER_INCH, WIDTH, drawing, drawn
 from mptcplab.show.palette import PATH_COLOURS, TOTAL_COLOUR
 from mptcplab.show.report import RULE
 
@@ -56,9 +56,9 @@ def _plain(value: Any) -> Any:
 
 
 def write(analysis: Analysis, out: Path) -> list[Path]:
-    """Write document and picture into `out`; gives the files."""
-    out.mkdir(parents=True, exist_ok=True)
-    write_json(out / DOCUMENT, document(analysis))
+    """Write document and picture into `out`; gives the files. Raises MptcplabError."""
+    store.make_directory(out)
+    store.write_json(out / DOCUMENT, document(analysis))
     files = [out / DOCUMENT]
     if _with_data(analysis):
         _draw(analysis, out / PICTURE)
@@ -218,7 +218,7 @@ def _draw(analysis: Analysis, file: Path) -> None:
             _draw_goodput(panels[2 * index], analysis, connection, series, title)
             _draw_queue(panels[2 * index + 1], analysis, series, connection.directions[way])
         panels[-1].set_xlabel("time in the captures (s)")
-        figure.savefig(file, dpi=DOTS_PER_INCH, metadata=NO_DATE["png"])
+        store.write(file, drawn(figure, "png", DOTS_PER_INCH))
 
 
 def _draw_goodput(

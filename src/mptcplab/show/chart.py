@@ -6,8 +6,10 @@ What charts have in common, such as their size, is here as well.
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
+import logging
 import os
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +24,7 @@ from mptcplab.figures import sharing
 from mptcplab.figures.metrics import Goodput, goodput_series
 from mptcplab.figures.recorded import measured_way
 from mptcplab.figures.records import read_links, read_samples
+from mptcplab.runs import store
 from mptcplab.runs.entries import Document, Entry, compared, ended_well
 from mptcplab.show.palette import PATH_COLOURS, TOTAL_COLOUR, Style, styles
 from mptcplab.show.report import best_first
@@ -56,6 +59,17 @@ _LEGEND_COLUMNS = 3
 _MAX_PATH_RATES = 3  # with more paths a dashed line for each would hide the curves
 _BINS = 200  # wanted in a chart: more would be narrower than a few pixels
 _SHORTEST_BIN_NS = 100_000_000  # a shorter one shows packets and round trips, not goodput
+
+
+def drawn(figure: Figure, form: str, dots: int | None = None, **options: Any) -> bytes:
+    """A figure as a file has it: png, svg or pdf, with so many dots per inch or Matplotlib's.
+
+    To be called within `drawing`. Matplotlib itself would leave half a file on a full disk.
+    """
+    content = io.BytesIO()
+    options |= {} if dots is None else {"dpi": dots}
+    figure.savefig(content, format=form, metadata=NO_DATE[form], **options)
+    return content.getvalue()
 
 
 @contextmanager
@@ -172,10 +186,10 @@ def _files(file: Path) -> tuple[Path, Path]:
 
 def _save(figure: Figure, file: Path) -> list[Path]:
     png, svg = _files(file)
-    figure.savefig(png, dpi=DOTS_PER_INCH, metadata=NO_DATE["png"])
+    store.write(png, drawn(figure, "png", DOTS_PER_INCH))
     # the same layout in both: finding it takes as long as drawing
     figure.set_layout_engine("none")
-    figure.savefig(svg, metadata=NO_DATE["svg"])
+    store.write(svg, drawn(figure, "svg"))
     return [png, svg]
 
 
@@ -359,5 +373,7 @@ def _matplotlib() -> ModuleType:
     os.environ.setdefault("MPLCONFIGDIR", str(cache / "mptcplab" / "matplotlib"))
     import matplotlib as module
 
+    # that a cache which cannot be written to is not used is no news
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     module.use("agg")
     return module

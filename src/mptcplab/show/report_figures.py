@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -47,15 +46,9 @@ def write(
             stem = _stem(f"{place} {chart.title}", taken)
             drawn = figure(chart, looks)
             for form in FORMATS:
-                content = io.BytesIO()
-                drawn.savefig(
-                    content,
-                    format=form,
-                    dpi=2 * charts.DOTS_PER_INCH,
-                    metadata=charts.NO_DATE[form],
-                )
+                content = charts.drawn(drawn, form, 2 * charts.DOTS_PER_INCH)
                 written.append(directory / f"{stem}.{form}")
-                store.write(written[-1], content.getvalue())
+                store.write(written[-1], content)
     return written
 
 
@@ -67,9 +60,7 @@ def preview(chart: Chart, looks: Mapping[str, Style]) -> bytes:
         drawn = figure(chart, looks)
         drawn.set_size_inches(*_PREVIEW)
         drawn.axes[0].set_title("", loc="left")
-        content = io.BytesIO()
-        drawn.savefig(content, format="svg", transparent=True, metadata=charts.NO_DATE["svg"])
-    return content.getvalue()
+        return charts.drawn(drawn, "svg", transparent=True)
 
 
 def figure(chart: Chart, looks: Mapping[str, Style]) -> Figure:

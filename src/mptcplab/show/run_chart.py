@@ -84,21 +84,18 @@ def write(
     with chart.drawing():
         picture = figure(scenario, run)
         for form in formats:
-            content = io.BytesIO()
-            picture.savefig(
-                content, format=form, dpi=chart.DOTS_PER_INCH, metadata=chart.NO_DATE[form]
-            )
+            content = chart.drawn(picture, form, chart.DOTS_PER_INCH)
             found.append(file.with_name(f"{file.name}.{form}"))
-            store.write(found[-1], _small(content) if form == "png" else content.getvalue())
+            store.write(found[-1], _small(content) if form == "png" else content)
     return found
 
 
-def _small(png: io.BytesIO) -> bytes:
+def _small(png: bytes) -> bytes:
     """The same picture in 256 colours: charts have hardly more, and a third of the bytes do."""
     from PIL import Image
 
     content = io.BytesIO()
-    with Image.open(png) as picture:
+    with Image.open(io.BytesIO(png)) as picture:
         few = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
         dots = (chart.DOTS_PER_INCH, chart.DOTS_PER_INCH)
         few.save(content, "png", optimize=True, dpi=dots)

@@ -3,11 +3,15 @@
 
 They are evaluated by simpleeval, which knows no attribute of an object but that of a table, no
 statement and no function but those that it is given. What it would only warn of is refused here.
+Whatever a formula says, its evaluation ends: numbers, texts, lists and the work have a limit.
 """
 
 from __future__ import annotations
 
 import ast
+import operator
+import re
+import warnings
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
@@ -15,20 +19,14 @@ import simpleeval
 
 Functions = Mapping[str, Callable[..., Any]]
 
-#: What every formula can call.
-BASICS: Functions = {
-    "abs": abs,
-    "all": all,
-    "any": any,
-    "len": len,
-    "max": max,
-    "min": min,
-    "range": range,
-    "round": round,
-    "sum": sum,
-    "transposed": lambda lists: list(zip(*lists, strict=True)),
-    "zip": lambda *lists: list(zip(*lists, strict=True)),
-}
+#: What a formula may evaluate, and the values that it may look at meanwhile: a second or two.
+MAX_WORK = 2_000_000
+#: How many values a list may have, and a text characters: as many as simpleeval lets texts have.
+MAX_VALUES = simpleeval.MAX_STRING_LENGTH
+#: More than a float can be.
+MAX_BITS = 1024
+#: More digits than it has do not change a number.
+_MAX_ROUNDED = 400
 
 
 class FormulaError(ValueError):
@@ -39,17 +37,43 @@ class MissingError(FormulaError):
     """A formula needs something that does not exist, such as a figure that a run does not have."""
 
 
+def _range(*ends: int) -> range:
+    found = range(*ends)
+    # its length may be more than len() can tell
+    if found and (found[-1] - found[0]) // found.step >= MAX_VALUES:
+        raise FormulaError(f"a range of more than {MAX_VALUES} values")
+    return found
+
+
+def _rounded(number: Any, digits: int | None = None) -> Any:
+    if digits is not None and abs(digits) > _MAX_ROUNDED:
+        raise FormulaError(f"rounded to {digits} digits; at most {_MAX_ROUNDED} are possible")
+    return round(number, digits)
+
+
+#: What every formula can call.
+BASICS: Functions = {
+    "abs": abs,
+    "all": all,
+    "any": any,
+    "len": len,
+    "max": max,
+    "min": min,
+    "range": _range,
+    "round": _rounded,
+    "sum": sum,
+    "transposed": lambda lists: list(zip(*lists, strict=True)),
+    "zip": lambda *lists: list(zip(*lists, strict=True)),
+}
+
+
 class Formula:
     """A formula that has been read; `names` are those that it uses and does not itself bind."""
 
     def __init__(self, text: str) -> None:
         """Raises FormulaError if `text` is no expression."""
         self.text = text
-        try:
-            self._tree = ast.parse(text.strip(), mode="eval").body
-        except (SyntaxError, ValueError) as error:
-            message = error.msg if isinstance(error, SyntaxError) else str(error)
-            raise FormulaError(f"not a formula: {message}") from None
+        self._tree = _read(text.strip(), "not a formula")
         self.names = _free_names(self._tree)
         self.functions = {
             node.func.id
@@ -59,16 +83,7 @@ class Formula:
 
     def value(self, names: Mapping[str, Any], functions: Functions = BASICS) -> Any:
         """Its value. Raises FormulaError if there is none, and MissingError if something lacks."""
-        evaluator = _Evaluator(functions=dict(functions), names=dict(names))
-        try:
-            return evaluator.eval(self.text, previously_parsed=self._tree)
-        except FormulaError:
-            raise
-        except simpleeval.InvalidExpression as error:
-            raise FormulaError(str(error)) from None
-        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-            what = f"no {error} there" if isinstance(error, LookupError) else str(error)
-            raise FormulaError(what) from None
+        return _value(self._tree, self.text, names, functions)
 
 
 def fill(text: str, names: Mapping[str, Any]) -> Any:
@@ -79,11 +94,10 @@ def fill(text: str, names: Mapping[str, Any]) -> Any:
     if "{" not in text and "}" not in text:
         return text
     whole = _template(text)
-    parts = whole.values
-    if len(parts) == 1 and isinstance(parts[0], ast.FormattedValue):
-        return Formula(ast.unparse(parts[0].value)).value(names)
-    evaluator = Formula(ast.unparse(whole))
-    return evaluator.value(names)
+    tree: ast.expr = whole
+    if len(whole.values) == 1 and isinstance(only := whole.values[0], ast.FormattedValue):
+        tree = only if only.format_spec else only.value
+    return _value(tree, text, names, BASICS)
 
 
 def names_in(text: str) -> Collection[str]:
@@ -91,8 +105,36 @@ def names_in(text: str) -> Collection[str]:
     return _free_names(_template(text)) if "{" in text or "}" in text else set()
 
 
+def _value(tree: ast.expr, text: str, names: Mapping[str, Any], functions: Functions) -> Any:
+    evaluator = _Evaluator(dict(functions), dict(names))
+    try:
+        return evaluator.eval(text, previously_parsed=tree)
+    except FormulaError:
+        raise
+    except simpleeval.InvalidExpression as error:
+        raise FormulaError(str(error)) from None
+    except RecursionError:
+        raise FormulaError(_TOO_DEEP) from None
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        what = f"no {error} there" if isinstance(error, LookupError) else str(error)
+        raise FormulaError(what) from None
+
+
 class _Evaluator(simpleeval.EvalWithCompoundTypes):  # type: ignore[misc]
     """Where simpleeval reaches the attributes of any object, here are the keys of tables alone."""
+
+    def __init__(self, functions: dict[str, Any], names: dict[str, Any]) -> None:
+        super().__init__(_OPERATORS, functions, names)
+        self._work = 0
+
+    def _eval(self, node: ast.AST) -> Any:
+        value = super()._eval(node)
+        self._work += 1 + _size(value, MAX_WORK)
+        if self._work > MAX_WORK:
+            raise FormulaError(f"takes more than {MAX_WORK} steps")
+        if isinstance(value, int) and value.bit_length() > MAX_BITS:
+            raise FormulaError(f"a number of more than {MAX_BITS} bits")
+        return value
 
     def _eval_attribute(self, node: ast.Attribute) -> Any:
         table = self._eval(node.value)
@@ -102,14 +144,75 @@ class _Evaluator(simpleeval.EvalWithCompoundTypes):  # type: ignore[misc]
             raise FormulaError(f"{ast.unparse(node)}: there are {', '.join(map(str, table))}")
         return table[node.attr]
 
+    def _eval_formattedvalue(self, node: ast.FormattedValue) -> Any:
+        # simpleeval would take what is in the form for a form of its own, with attributes and all
+        form = self._eval(node.format_spec) if node.format_spec else ""
+        if re.search("[0-9]{4}", form):
+            raise FormulaError(f"{form}: a form with at most 999 characters is expected")
+        return format(self._eval(node.value), form) if form else self._eval(node.value)
+
+
+def _size(value: Any, most: int) -> int:
+    """How many values are in a value, at any depth; of more than `most` that many."""
+    found, inside = 0, [value]
+    while inside and found <= most:
+        each = inside.pop()
+        if isinstance(each, dict):
+            each = each.values()
+        elif not isinstance(each, list | tuple | set | range):
+            continue
+        found += len(each)
+        if not isinstance(each, range):
+            inside += each
+    return found
+
+
+def _times(a: Any, b: Any) -> Any:
+    for many, other in ((a, b), (b, a)):
+        if isinstance(many, list | tuple) and isinstance(other, int):
+            most = MAX_VALUES // max(other, 1)
+            if _size(many, most) > most:
+                raise FormulaError(f"a list of more than {MAX_VALUES} values")
+    return simpleeval.safe_mult(a, b)
+
+
+def _power(a: Any, b: Any) -> Any:
+    if isinstance(a, int) and isinstance(b, int) and a.bit_length() * b > MAX_BITS:
+        raise FormulaError(f"a number of more than {MAX_BITS} bits")
+    return a**b
+
+
+def _remainder(a: Any, b: Any) -> Any:
+    if isinstance(a, str | bytes):
+        raise FormulaError("a text has no remainder; what is in braces is filled in")
+    return operator.mod(a, b)
+
+
+_OPERATORS = simpleeval.DEFAULT_OPERATORS | {
+    ast.Mult: _times,
+    ast.Pow: _power,
+    ast.Mod: _remainder,
+}
+_TOO_DEEP = "too many parts within each other"
+
+
+def _read(text: str, wrong: str) -> ast.expr:
+    """The expression that is in a text. Raises FormulaError, whose text begins with `wrong`."""
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of a backslash that means nothing
+            return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError) as error:
+        message = error.msg if isinstance(error, SyntaxError) else str(error)
+    except (RecursionError, MemoryError):  # which of them says how many
+        message = _TOO_DEEP
+    raise FormulaError(f"{wrong}: {message}")
+
 
 def _template(text: str) -> ast.JoinedStr:
-    try:
-        # three quotes leave both kinds of single ones to the formulas
-        tree = ast.parse(f"f'''{text}'''", mode="eval").body
-    except SyntaxError as error:
-        raise FormulaError(f"not a text with {{formulas}}: {error.msg}") from None
-    assert isinstance(tree, ast.JoinedStr)
+    # three quotes leave both kinds of single ones to the formulas
+    tree = _read(f"rf'''{text}'''", "not a text with {formulas}")
+    if not isinstance(tree, ast.JoinedStr):
+        raise FormulaError("not a text with {formulas}: three quotes end it")
     return tree
 
 

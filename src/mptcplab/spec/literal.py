@@ -19,7 +19,15 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_core import CoreSchema, core_schema
 
 from mptcplab.spec import congestion, units
-from mptcplab.spec.mistakes import Mistakes, Place, one_of, shown, suggestion
+from mptcplab.spec.mistakes import (
+    ABSENT,
+    Mistakes,
+    Place,
+    is_utf8,
+    one_of,
+    shown,
+    suggestion,
+)
 from mptcplab.spec.presets import PRESETS
 from mptcplab.spec.trace import COLUMNS
 
@@ -953,7 +961,7 @@ def _tidy(node: object) -> None:
 
 def validate(mistakes: Mistakes) -> LiteralScenario:
     """The literal scenario without whatever in it is wrong on its own, which is noted."""
-    data = copy.deepcopy(mistakes.data)
+    data = _in_utf8(copy.deepcopy(mistakes.data), (), mistakes)
     try:
         return LiteralScenario.model_validate(data)
     except ValidationError as error:
@@ -973,6 +981,20 @@ def validate(mistakes: Mistakes) -> LiteralScenario:
             else:
                 del parent[place[-1]]
     return LiteralScenario.model_validate(data)
+
+
+def _in_utf8(value: Any, place: Place, mistakes: Mistakes) -> Any:
+    """A value without the texts that no file can have: flags may be any bytes."""
+    if isinstance(value, str) and not is_utf8(value):
+        mistakes.add(place, "not UTF-8 text")
+        return ABSENT
+    if isinstance(value, dict):
+        inside = {key: _in_utf8(each, (*place, key), mistakes) for key, each in value.items()}
+        return {key: each for key, each in inside.items() if each is not ABSENT}
+    if isinstance(value, list):
+        items = [_in_utf8(each, (*place, index), mistakes) for index, each in enumerate(value)]
+        return ABSENT if ABSENT in items else items
+    return value
 
 
 _TABLES: Mapping[str, type[BaseModel]] = {

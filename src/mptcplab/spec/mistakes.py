@@ -127,6 +127,15 @@ def printable(text: str) -> str:
     return text if text.isprintable() else json.dumps(text)[1:-1].replace("\x7f", "\\u007f")
 
 
+def is_utf8(text: str) -> bool:
+    """Whether a text can be written to a file: what a flag had that is no UTF-8 cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def first_of(error: ValidationError) -> tuple[str, str]:
     """Where a JSON file is not as its model says, "" for the whole of it, and what is wrong."""
     first = error.errors()[0]

@@ -53,10 +53,22 @@ _ADD_ADDR_TIMEOUT_S = 1
 Section = tuple[str, Iterable[str]]
 
 
-def render(scenario: Scenario) -> str:
-    """The plan of one run, a command or a `#` comment per line."""
+def render(
+    scenario: Scenario,
+    *,
+    commands: Iterable[str] = (),
+    events: Iterable[tuple[int, str]] = (),
+) -> str:
+    """The plan of one run, a command or a `#` comment per line.
+
+    For what scenarios have no words for: `commands` are carried out after the testbed is built, and
+    `events` (times in ns after the start of measuring) while the traffic runs, with the scenario's.
+    """
     sections = list(_testbed(scenario))
     paths = list(enumerate(scenario.paths, 1))
+    further = list(commands)
+    if further:
+        sections.append(("further commands", further))
     if scenario.pcap:
         captures = [
             f"ip netns exec {place} capture {file}" for place, file in captured(scenario).items()
@@ -80,9 +92,10 @@ def render(scenario: Scenario) -> str:
             title += ", ".join(connection.name for connection in scenario.connections)
         sections.append((title, _traffic(scenario)))
         sections.append(("messages: times after the start of measuring", _messages(scenario)))
-    events = list(_events(scenario))
-    if events:
-        sections.append(("events and traces: times after the start of measuring", events))
+    happenings = [*_events(scenario), *(f"at {units.format_time(ns)} {do}" for ns, do in events)]
+    if happenings:
+        happenings.sort(key=lambda line: units.parse_time(line.split()[1]))
+        sections.append(("events and traces: times after the start of measuring", happenings))
     return _text(sections)
 
 
@@ -231,7 +244,7 @@ def _mac(address: str) -> str:
     return ":".join(f"{int(byte):02x}" for byte in ("2", "0", *address.split(".")))
 
 
-def _neighbour(netns: str, address: str, device: str) -> str:
+def neighbour(netns: str, address: str, device: str) -> str:
     """Known, not asked for: the answer would come through netem, and the first round-trip time of
     each path, which schedulers have nothing but at first, would be twice the true one.
     """
@@ -268,7 +281,7 @@ def _host(name: str, device: str, table: int, *, near: str, far: str) -> Iterato
     ip = f"ip -n {name}"
     yield f"{ip} addr add {near}.1/24 dev {device}"
     yield f"{ip} link set {device} up"
-    yield _neighbour(name, f"{near}.254", device)
+    yield neighbour(name, f"{near}.254", device)
     yield f"{ip} rule add from {near}.1 table {table}"
     yield f"{ip} route add default via {near}.254 dev {device} table {table}"
     yield f"{ip} route add {far}.0/24 via {near}.254 dev {device}"
@@ -330,7 +343,7 @@ def _port(router: str, device: str, address: str, opposite: str) -> Iterator[str
     """A device of a router, its address, and who is at the other end."""
     yield f"ip -n {router} addr add {address}/24 dev {device}"
     yield f"ip -n {router} link set {device} up"
-    yield _neighbour(router, opposite, device)
+    yield neighbour(router, opposite, device)
 
 
 def _sysctls(scenario: Scenario, pairs: Iterable[Pair]) -> Iterator[str]:

@@ -26,7 +26,7 @@ from typing import ClassVar, Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mptcplab.errors import InputError, Problem
+from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.spec import units
 from mptcplab.spec.trace import MAX_DELAY_NS, MIN_RATE_BPS
 
@@ -380,17 +380,25 @@ def write_scenario(
     if there:
         message = "exists already; nothing was written"
         raise InputError([Problem("scenario drive", "", str(file), message) for file in there])
-    for name, trace in traces.items():
-        write_csv(trace, files[name])
     paths = "".join(f'[[path]]\nname = "{name}"\ntrace = "{name}.csv"\n\n' for name in traces)
-    toml.write_text(
+    text = (
         f"# A drive past {len(traces)} cells, with the shadowing of seed {seed}.\n"
         + "".join(f"# --set {setting}\n" for setting in settings)
         + f"\n{paths}"
-        f'[workload]\nduration = "{units.format_time(drive_.duration_ns)}"\nwarmup = "0s"\n',
-        encoding="ascii",
+        f'[workload]\nduration = "{units.format_time(drive_.duration_ns)}"\nwarmup = "0s"\n'
     )
-    return [*files.values(), toml]
+    every = [*files.values(), toml]
+    try:
+        for name, trace in traces.items():
+            write_csv(trace, files[name])
+        toml.write_text(text, encoding="ascii")
+    except OSError as error:
+        for file in every:
+            file.unlink(missing_ok=True)
+        raise MptcplabError(
+            f"mptcplab: cannot write to {directory}: {error.strerror or error}"
+        ) from error
+    return every
 
 
 def has_line_of_sight(

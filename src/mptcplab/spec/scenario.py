@@ -12,7 +12,6 @@ from __future__ import annotations
 import functools
 import json
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path as FilePath
@@ -20,7 +19,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from mptcplab.spec import congestion, scheduler, trace, units, workload
+from mptcplab.spec import congestion, scheduler, toml_file, trace, units, workload
 from mptcplab.spec.literal import (
     MAX_ALL_PATHS,
     MAX_CAPTURES,
@@ -94,8 +93,6 @@ DEFAULT_RESOLUTION_NS = 10**7
 #: until then, and at most so long.
 LONGEST_NS = 600 * 10**9
 DEFAULT_SAMPLE_INTERVAL_NS = 10 * 10**6
-
-_MAX_FILE_BYTES = 1 << 20
 
 # What can be chosen for a resolved scenario.
 _RESOLVED_FLAGS = ("scheduler", "seed", "repeat", "pcap", "trace")
@@ -463,7 +460,7 @@ def load_file(
     mistakes = Mistakes(printable(str(file)))
     if FilePath(file).suffix == ".json":
         return _resolved_request(FilePath(file), flags or Flags(), mistakes, known, single)
-    mistakes.data = _read_toml(FilePath(file), mistakes)
+    mistakes.data = toml_file.read(FilePath(file), mistakes)
     return _request(flags or Flags(), mistakes, known, single, FilePath(file).parent)
 
 
@@ -491,7 +488,7 @@ def table_of(file: FilePath | None, flags: Flags) -> tuple[dict[str, Any], FileP
     """
     mistakes = Mistakes("the command line" if file is None else printable(str(file)))
     if file is not None:
-        mistakes.data = _read_toml(file, mistakes)
+        mistakes.data = toml_file.read(file, mistakes)
     mistakes.stop_if_any()
     _merge(flags, mistakes)
     mistakes.stop_if_any()
@@ -689,48 +686,6 @@ def _read_resolved(file: FilePath, mistakes: Mistakes) -> Scenario | None:
     if isinstance(found.workload, Program):
         mistakes.add(("workload",), "a program is run again by mptcplab exec", "program")
     return found
-
-
-def _read_toml(file: FilePath, mistakes: Mistakes) -> dict[str, Any]:
-    try:
-        with file.open("rb") as stream:
-            raw = stream.read(_MAX_FILE_BYTES + 1)
-        if len(raw) > _MAX_FILE_BYTES:
-            mistakes.add((), "larger than 1 MiB; a scenario is a short TOML file")
-            return {}
-        # Some editors begin a UTF-8 file with a byte order mark.
-        text = raw.decode("utf-8-sig")
-        return tomllib.loads(text)
-    except FileNotFoundError:
-        message = "there is no such file"
-    except IsADirectoryError:
-        message = "this is a directory; a scenario is a TOML file"
-    except OSError as error:
-        message = f"cannot be read: {error.strerror or error}"
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        message = f"line {line}: not UTF-8 text (byte 0x{raw[error.start]:02x})"
-    except tomllib.TOMLDecodeError as error:
-        message = _syntax_message(text, str(error))
-    except (ValueError, RecursionError):
-        # tomllib lets these pass: an integer of thousands of digits, brackets within brackets.
-        message = "not a scenario: a number with thousands of digits, or too many brackets"
-    mistakes.add((), message)
-    return {}
-
-
-def _syntax_message(text: str, error: str) -> str:
-    """What tomllib found, with the line, and what is most often the reason."""
-    found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", error, re.DOTALL)
-    if not found:
-        return f"not valid TOML: {printable(error)}"
-    what, number = found[1][:1].lower() + found[1][1:], int(found[2])
-    # TOML lines end in \n alone or with \r; str.splitlines knows more ends than that.
-    line = text.replace("\r\n", "\n").split("\n")[number - 1].strip()
-    unquoted = re.fullmatch(r"([\w.-]+)\s*=\s*([\w.%+-]*[a-zA-Z%][\w.%+-]*)\s*(?:#.*)?", line)
-    if unquoted and what.startswith(("invalid value", "expected newline")):
-        what = f'text goes in quotes: {unquoted[1]} = "{unquoted[2]}"'
-    return f"line {number}: {printable(line[:60])}: not valid TOML: {printable(what)}"
 
 
 _WORKLOAD_KEYS = tuple(LiteralWorkload.model_fields)

@@ -236,6 +236,8 @@ def new(name: str, folder: Path, taken: Mapping[str, Scheduler]) -> list[Path]:
             text = template.read_text(encoding="utf-8")
             file.write_text(_TEMPLATE_NAME.sub(name, text), encoding="utf-8")
         except OSError as error:
+            for each in files:
+                each.unlink(missing_ok=True)
             raise MptcplabError(f"mptcplab: cannot write {file}: {error.strerror}") from error
     return list(files)
 

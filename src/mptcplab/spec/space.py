@@ -11,23 +11,23 @@ from __future__ import annotations
 import copy
 import math
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from mptcplab.errors import InputError, Problem
-from mptcplab.spec import designs
+from mptcplab.spec import designs, toml_file
 from mptcplab.spec.designs import MAX_POINTS, Kind, Point, Range
 from mptcplab.spec.formulas import Formula, FormulaError, fill, names_in
 from mptcplab.spec.literal import MAX_SEED
-from mptcplab.spec.mistakes import ABSENT, Mistakes, Place, shown, suggestion
+from mptcplab.spec.mistakes import ABSENT, Mistakes, Place, printable, shown, suggestion
 
 # Of a table in a list: the formula that says whether it is there.
 IF = "if"
 CASE = "case"
+#: More settings than a machine runs in weeks: a mistake in the axes.
+MAX_SETTINGS = 1_000_000
 _STEPS = ("start", "stop", "step", "count", "scale")
 _NUMBER = re.compile(r"([+-]?[0-9.]+(?:e[+-]?[0-9]+)?)\s*([A-Za-z%]*)")
 
@@ -49,8 +49,8 @@ class Table(BaseModel):
 
 
 class RangeTable(Table):
-    low: float
-    high: float
+    low: float = Field(allow_inf_nan=False)
+    high: float = Field(allow_inf_nan=False)
     scale: Literal["linear", "log"] = "linear"
 
 
@@ -232,14 +232,15 @@ def _put(table: dict[str, Any], key: str, value: Any) -> None:
                 inner += [
                     each
                     for index, each in enumerate(home, 1)
-                    if step in ("*", str(index), str(index) if "name" not in each else each["name"])
+                    if isinstance(each, dict)
+                    and step in ("*", str(index), each.get("name", str(index)))
                 ]
             elif isinstance(home, dict):
                 inner.append(home.setdefault(step, {}))
         if not inner or not all(isinstance(each, dict | list) for each in inner):
             place = ".".join(steps[: number + 1])
             known = [str(each.get("name", "")) for home in homes if isinstance(home, list)
-                     for each in home]  # fmt: skip
+                     for each in home if isinstance(each, dict)]  # fmt: skip
             there = f"; there are {', '.join(filter(None, known))}" if any(known) else ""
             raise FormulaError(f"{key}: the scenario has no {place}{there}")
         homes = inner
@@ -275,13 +276,17 @@ def fill_in(value: Any, point: Point) -> Any:
     if isinstance(value, dict):
         return {key: fill_in(each, point) for key, each in value.items() if key != IF}
     if isinstance(value, list):
-        there = [
-            each
-            for each in value
-            if not isinstance(each, dict) or IF not in each or Formula(each[IF]).value(point)
-        ]
-        return [fill_in(each, point) for each in there]
+        return [fill_in(each, point) for each in value if _is_there(each, point)]
     return value
+
+
+def _is_there(item: Any, point: Point) -> bool:
+    condition = item.get(IF, True) if isinstance(item, dict) else True
+    if isinstance(condition, str):
+        return bool(Formula(condition).value(point))
+    if not isinstance(condition, bool):
+        raise FormulaError(f"{IF} = {shown(condition)}: a formula, as text, is expected")
+    return condition
 
 
 # Reading
@@ -292,13 +297,9 @@ def read(file: Path, model: type[_Model], tables: Mapping[str, type[BaseModel]])
 
     Raises InputError with every mistake in it.
     """
-    mistakes = Mistakes(str(file))
-    try:
-        mistakes.data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError([Problem(str(file), "", "", error.strerror or str(error))]) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError([Problem(str(file), "", "", f"not TOML: {error}")]) from None
+    mistakes = Mistakes(printable(str(file)))
+    mistakes.data = toml_file.read(file, mistakes)
+    mistakes.stop_if_any()
     return validated(mistakes, model, tables)
 
 
@@ -310,15 +311,24 @@ def validated(
         return model.model_validate(mistakes.data)
     except ValidationError as error:
         for found in error.errors(include_url=False):
-            place = tuple(step for step in found["loc"] if not _is_branch(step))
+            place = _place(mistakes.data, found["loc"])
+            if found["type"] == "missing":
+                place = (*place, found["loc"][-1])
             _note(mistakes, place, found["type"], found["msg"], _table_at(model, tables, place))
         mistakes.stop_if_any()
         raise
 
 
-def _is_branch(step: str | int) -> bool:
-    """Whether pydantic named the branch of a union, not a key of the file."""
-    return step in ("str", "int", "float") or "[" in str(step)
+def _place(data: Any, steps: Place) -> Place:
+    """The keys in what pydantic says of a place, which has the branches of unions among them."""
+    found: list[str | int] = []
+    for step in steps:
+        try:
+            data = data[step]
+        except (IndexError, KeyError, TypeError):
+            continue
+        found.append(step)
+    return tuple(found)
 
 
 def _note(mistakes: Mistakes, place: Place, kind: str, text: str, home: type[BaseModel]) -> None:
@@ -364,6 +374,10 @@ def check(space: Space, template: Mapping[str, Any], taken: Sequence[str], wrong
     for name, each in (space.design.ranges if space.design else {}).items():
         if each.scale == "log" and min(each.low, each.high) <= 0:
             wrong(f"design.ranges.{name}", each.low, "by factors goes from and to more than 0")
+    points = space.design.points if space.design else 1
+    count = math.prod(map(len, space.grid.values())) * max(len(space.case), 1) * points
+    if count > MAX_SETTINGS:
+        wrong("grid", ABSENT, f"{count} settings; at most {MAX_SETTINGS} are possible")
     for key, text in texts(template, "scenario"):
         check_names(key, text, axes, wrong, template=not key.endswith(f".{IF}"))
     if space.where is not None:

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-import tempfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from mptcplab import files
 from mptcplab.errors import MptcplabError
 from mptcplab.uml import doctor
 
@@ -103,12 +102,7 @@ _verified: dict[Path, tuple[int, int, int]] = {}
 
 def _write(file: Path, content: bytes) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=".partial-", dir=file.parent)
-    try:
-        with os.fdopen(handle, "wb") as partial:
-            partial.write(content)
+    with files.new_file(file) as partial:
+        partial.write_bytes(content)
         # the builds are programs, and the group and others may run them where a cache is shared
-        Path(name).chmod(0o755)
-        Path(name).replace(file)
-    finally:
-        Path(name).unlink(missing_ok=True)
+        partial.chmod(0o755)

@@ -4,12 +4,12 @@
 With a terminal as input of its program it is in real time: whoever types there is.
 
 A run ends in exactly one of three ways: it succeeded, it failed for a reason that is told, or it
-was cancelled. In each of them no process of it is left.
+was cancelled. In each of them no process of it is left. What runs inside is not trusted: its limits
+are held from here, and what it leaves is looked at (`run_directory`) before it is taken.
 """
 
 from __future__ import annotations
 
-import json
 import mmap
 import os
 import re
@@ -23,18 +23,22 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from mptcplab import files
 from mptcplab.errors import MptcplabError, RunError
 from mptcplab.figures import records
 from mptcplab.figures.records import Samples
+from mptcplab.spec import units
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.workload import Program
-from mptcplab.uml import doctor
+from mptcplab.uml import doctor, run_directory
 from mptcplab.uml.guest import Guest
 from mptcplab.uml.kernel import KernelBuild
 
@@ -64,10 +68,27 @@ _CLOCK = "clock"
 _INIT = "init"
 _UML_DIR = "uml"
 
+# What the guest itself may take, in simulated time, besides the time limit of a program, as
+# guest/program.c has it. Before the client's program: for the server's to listen, until the next
+# whole second, for the probes to start, and up to a second by the seed.
+_LISTEN_NS = 60 * 10**9
+_START_NS = 10**9 + 10**7 + 10**9
+# After it: for what is left to end when it is asked to.
+_TERMINATE_NS = 5 * 10**9
+# For all else: to boot, set up the testbed, and end captures. All that takes 0.4 s, also with 8
+# paths over 32 links.
+_ELSE_NS = 10 * 10**9
+
 _POLL_S = 0.02
 _START_POLL_S = 0.002
 _CONNECTING = b"mptcplab: connecting"
 _TAIL_LINES = 30
+# What is read of a console at its beginning, and at its end: a program may write to it, too.
+_CONSOLE_BYTES = 4 << 20
+# More than any outcome has.
+_OUTCOME_BYTES = 1 << 16
+# The share of all time in which the files of a run may be looked at.
+_LOOKING_SHARE = 0.05
 # A report of the kernel is shown from its beginning; one of KASAN has some 80 lines. The longer a
 # backtrace, the more it is of what was left on the stack from earlier calls.
 _REPORT_LINES = 100
@@ -80,13 +101,15 @@ _LAST_WORDS_S = 10.0
 class Limits:
     """When a run is ended from outside.
 
-    `wall_s` limits its wall-clock time. A run has stalled if it has not come to its next event
-    while it used `stall_cpu_s` of CPU time (a guest program or a scheduler that spins), or for
-    `stall_wall_s` without wanting any (it waits for something that cannot come). CPU time, since on
-    a loaded machine a healthy run may have to wait for its turn.
+    `wall_s` limits its wall-clock time, and `disk_bytes` what it writes to the disk, all files
+    together. A run has stalled if it has not come to its next event while it used `stall_cpu_s` of
+    CPU time (a guest program or a scheduler that spins), or for `stall_wall_s` without wanting any
+    (it waits for something that cannot come). CPU time, since on a loaded machine a healthy run may
+    have to wait for its turn.
     """
 
     wall_s: float = 3600.0
+    disk_bytes: int = 10 * 10**9
     stall_cpu_s: float = 20.0
     stall_wall_s: float = 120.0
 
@@ -124,16 +147,21 @@ class RunCancelledError(MptcplabError):
         super().__init__("mptcplab: cancelled")
 
 
+class RunKilledError(RunError):
+    """Somebody else ended a process of the run: this says nothing of the scenario."""
+
+
 @dataclass
 class Watch:
     """How the starter of a run follows it: progress comes out, cancelling goes in.
 
-    `progress` is called with the virtual time in seconds some fifty times a second, and `look`
-    with the directory of the run, in which files grow; once more when it has ended.
+    `progress` is called with the virtual time in seconds some fifty times a second, and `look`, in
+    a thread of its own, with the directory in which the files of the run grow; once more when it
+    has ended. What runs inside may put anything there: see `run_directory.open_plain`.
     """
 
     progress: Callable[[float], None] = lambda _virtual_s: None
-    look: Callable[[Path], None] = lambda _directory: None
+    look: Callable[[Path], None] | None = None
     cancel: threading.Event = field(default_factory=threading.Event)
 
 
@@ -148,67 +176,60 @@ def run(
     cpu: int | None = None,
     limits: Limits | None = None,
     watch: Watch | None = None,
+    take: Sequence[str] = (),
 ) -> Outcome:
-    """Run `plan` and leave its records in `directory`, which must exist and be empty.
+    """Run `plan` and leave its records in `directory`, which must exist.
 
+    What is in `directory` is for the guest, which finds it where it writes, and is gone at the end.
     `modules` are the files that the plan loads as NAME.ko, by NAME. `cpu` is the CPU that all its
-    processes share: they take turns, and on two CPUs they would wait for each other. Raises
-    RunError (with the reason and the tail of the console) and RunCancelledError. What a run needs
-    of the machine is doctor.RUN_CHECKS.
+    processes share: they take turns, and on two CPUs they would wait for each other. `take` names
+    files to keep besides those that guests have to write. Raises RunError (with the reason and the
+    tail of the console) and RunCancelledError. What a run needs of the machine is
+    doctor.RUN_CHECKS.
     """
     limits = limits or Limits()
     watch = watch or Watch()
     # Copies: the guest has a /tmp of its own, where a link to a file in the host's leads nowhere.
     copies = {f"{name}.ko": file for name, file in (modules or {}).items()}
-    try:
-        (directory / PLAN).write_text(plan, encoding="utf-8")
-        (directory / _CLOCK).write_bytes(bytes(mmap.PAGESIZE))
-        (directory / _INIT).symlink_to(guest.program)
-        for name, file in copies.items():
-            shutil.copyfile(file, directory / name)
-    except OSError as error:
-        raise RunError(f"cannot write to {directory}: {error.strerror}") from error
-
     terminal = _terminal(scenario)
     command = _command(scenario, kernel, cpu, real_time=terminal is not None)
-    environment = {
-        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
-        "HOME": str(directory),
-        # glibc registers a restartable sequence in memory that a guest process then has no more
-        "GLIBC_TUNABLES": "glibc.pthread.rseq=0",
-    }
-    started = time.monotonic()
-    with (directory / CONSOLE).open("wb") as console:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL if terminal is None else terminal,
-            stdout=console,
-            stderr=console,
-            env=environment,
-            cwd=directory,
-            start_new_session=True,
-        )
-    memory = _Memory(process.pid)
-    try:
-        with _restored(terminal):
-            if terminal is None:
-                ended_for, start_s = _follow(process, directory, started, limits, watch, memory)
-            else:
-                ended_for, start_s = _wait(process, watch, memory), 0.0
-            usage = _reap(process)
-    finally:
-        _kill_session(process)
-    watch.look(directory)
-    wall_s = time.monotonic() - started
-    if ended_for == "cancelled":
-        raise RunCancelledError
-    virtual_s = _Clock(directory / _CLOCK).read_ns() / 1e9
-    outcome = _outcome_or_reason(scenario, process.returncode, ended_for, directory)
-    if isinstance(outcome, str):
-        raise RunError(outcome, _console_tail(directory))
-    for name in (_CLOCK, _INIT, *copies):
-        (directory / name).unlink()
-    shutil.rmtree(directory / _UML_DIR, ignore_errors=True)
+    with _guest_directory(directory) as guests:
+        try:
+            for place in (directory, guests):
+                _write_new(place / PLAN, plan.encode())
+            _write_new(directory / _CLOCK, bytes(mmap.PAGESIZE))
+            (guests / _CLOCK).symlink_to(Path("..", _CLOCK))
+            (guests / _INIT).symlink_to(guest.program)
+            for name, file in copies.items():
+                shutil.copyfile(file, guests / name)
+        except OSError as error:
+            raise RunError(f"cannot write to {directory}: {error.strerror}") from error
+        started = time.monotonic()
+        process = _start(command, directory, terminal)
+        watched = _Watched(process, directory, started, limits, watch)
+        with _looked_at(watch, guests):
+            try:
+                with _restored(terminal):
+                    if terminal is None:
+                        ended_for, start_s = _follow(watched, _virtual_limit_ns(scenario))
+                    else:
+                        ended_for, start_s = _wait(watched), 0.0
+                    usage = _reap(process)
+            finally:
+                _kill_session(process)
+            wall_s = time.monotonic() - started
+        if ended_for == "cancelled":
+            raise RunCancelledError
+        wanted = [*_written(scenario, plan), *take]
+        refused = _take(guests, directory, wanted, limits)
+        virtual_s = _Clock(directory / _CLOCK).read_ns() / 1e9
+        outcome = _outcome_or_reason(scenario, process.returncode, ended_for, refused, directory)
+        if isinstance(outcome, str):
+            tail = _console_tail(directory)
+            died = not (ended_for or refused)
+            killed = _killed_by_others(process.returncode, tail, directory) if died else ""
+            raise RunKilledError(killed, tail) if killed else RunError(outcome, tail)
+    (directory / _CLOCK).unlink()
     return Outcome(
         directory=directory,
         guest=outcome,
@@ -217,8 +238,129 @@ def run(
         start_s=start_s,
         user_s=usage.ru_utime,
         system_s=usage.ru_stime,
-        memory_bytes=memory.peak_bytes,
+        memory_bytes=watched.memory.peak_bytes,
     )
+
+
+@contextmanager
+def _guest_directory(directory: Path) -> Iterator[Path]:
+    """The directory in which the guest writes: there as long as it runs, whatever becomes of it."""
+    try:
+        made = run_directory.make(directory)
+    except OSError as error:
+        raise RunError(f"cannot write to {directory}: {error.strerror}") from error
+    try:
+        yield made
+    except BaseException:
+        with suppress(OSError):
+            files.remove(made)
+        raise
+    try:
+        files.remove(made)
+    except OSError as error:
+        raise RunError(f"cannot remove {made}: {error.strerror}") from error
+
+
+@contextmanager
+def _looked_at(watch: Watch, guests: Path) -> Iterator[None]:
+    """Have the starter look at the files as they grow, and once more when the run has ended.
+
+    In a thread: who shows them to somebody may have to wait, but no limit may. What that raises
+    ends the run, and is raised here.
+    """
+    if watch.look is None:
+        yield
+        return
+    look, ended, raised = watch.look, threading.Event(), []
+
+    def look_again_and_again() -> None:
+        try:
+            while not ended.wait(_POLL_S):
+                look(guests)
+        except Exception as error:
+            raised.append(error)
+            watch.cancel.set()
+
+    thread = threading.Thread(target=look_again_and_again)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+    for error in raised:
+        raise error
+    look(guests)
+
+
+def _write_new(file: Path, content: bytes) -> None:
+    """Write a file that is not there, not even as a link."""
+    with file.open("xb") as opened:
+        opened.write(content)
+
+
+def _start(
+    command: Sequence[str], directory: Path, terminal: int | None
+) -> subprocess.Popen[bytes]:
+    guests = directory / run_directory.GUEST
+    environment = {
+        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": str(guests),
+        # glibc registers a restartable sequence in memory that a guest process then has no more
+        "GLIBC_TUNABLES": "glibc.pthread.rseq=0",
+    }
+    with (directory / CONSOLE).open("xb") as console:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL if terminal is None else terminal,
+            stdout=console,
+            stderr=console,
+            env=environment,
+            cwd=guests,
+            start_new_session=True,
+        )
+
+
+def _written(scenario: Scenario, plan: str) -> Iterator[str]:
+    """The names of the files that a guest may write of a run: whatever else it leaves is not."""
+    yield from (GUEST_OUTCOME, MESSAGES, LINKS_SAMPLES)
+    yield from (CLIENT_OUTPUT, CLIENT_ERRORS, SERVER_OUTPUT, SERVER_ERRORS)
+    for pair in scenario.pairs():
+        for host in (pair.client, pair.server):
+            yield from (f"{host}.samples", f"{host}.decisions")
+    for found in re.finditer(r"^ip netns exec \S+ (?:capture|meter .*) (\S+)$", plan, re.MULTILINE):
+        yield found[1]
+
+
+def _take(guests: Path, directory: Path, names: Sequence[str], limits: Limits) -> str:
+    """Take files out of the guest's directory; gives why that is not possible, "" if it is."""
+    try:
+        run_directory.take(guests, directory, dict.fromkeys(names), limits.disk_bytes)
+    except run_directory.RefusedError as error:
+        return f"of what it left, {error}"
+    except run_directory.TooLargeError:
+        return _too_large(limits)
+    except OSError as error:
+        return f"cannot write to {directory}: {error.strerror}"
+    return ""
+
+
+def _too_large(limits: Limits) -> str:
+    limit = units.SIZE.format(limits.disk_bytes)
+    return f"it wrote more than the disk limit of {limit}; --disk-limit sets another one"
+
+
+def _virtual_limit_ns(scenario: Scenario) -> int | None:
+    """When a run must have ended by itself, in virtual time since boot; None: it has no limit.
+
+    Programs have a time limit, which the guest holds. But they can keep it from its work: they are
+    root, and may stop its processes.
+    """
+    load = scenario.workload
+    if not isinstance(load, Program) or load.time_limit_ns is None:
+        return None
+    before_ns = _ELSE_NS + _LISTEN_NS + _START_NS
+    return before_ns + load.time_limit_ns + scenario.sample_interval_ns + _TERMINATE_NS
 
 
 def _terminal(scenario: Scenario) -> int | None:
@@ -321,41 +463,98 @@ class _Memory:
             self.peak_bytes = max(self.peak_bytes, int(found[1]) * 1024)
 
 
-def _follow(
-    process: subprocess.Popen[bytes],
-    directory: Path,
-    started: float,
-    limits: Limits,
-    watch: Watch,
-    memory: _Memory,
-) -> tuple[str, float]:
+class _Disk:
+    """What a run writes, and when that is too much.
+
+    It is what lies in its directory, and not less than what its process has written: what has no
+    name any more does not lie anywhere.
+    """
+
+    def __init__(self, pid: int, directory: Path, limits: Limits) -> None:
+        self._io = Path(f"/proc/{pid}/io")
+        self._guests = directory / run_directory.GUEST
+        self._console = directory / CONSOLE
+        self._limits = limits
+        self._look_at = 0.0
+
+    def excess(self) -> str:
+        """Why the run must be ended; "" if there is no reason."""
+        if self._written_bytes() > self._limits.disk_bytes:
+            return _too_large(self._limits)
+        before = time.monotonic()
+        if before < self._look_at:
+            return ""
+        try:
+            size_bytes = run_directory.size(self._guests) + self._console.stat().st_size
+        except run_directory.RefusedError as error:
+            return f"a program made {error} in the directory of the run"
+        now = time.monotonic()
+        self._look_at = now + (now - before) / _LOOKING_SHARE
+        return _too_large(self._limits) if size_bytes > self._limits.disk_bytes else ""
+
+    def _written_bytes(self) -> int:
+        # not every kernel of a host counts it, and it is gone when the process is
+        with suppress(OSError):
+            found = re.search(r"^wchar: (\d+)$", self._io.read_text(), re.MULTILINE)
+            return int(found[1]) if found else 0
+        return 0
+
+
+class _Watched:
+    """A run that goes on: its process, what is known of it, and its limits."""
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        directory: Path,
+        started: float,
+        limits: Limits,
+        watch: Watch,
+    ) -> None:
+        self.process = process
+        self.directory = directory
+        self.guests = directory / run_directory.GUEST
+        self.started = started
+        self.limits = limits
+        self.watch = watch
+        self.memory = _Memory(process.pid)
+        self._disk = _Disk(process.pid, directory, limits)
+
+    def must_end(self) -> str:
+        """Why it must be ended, whatever it does: "" if it need not."""
+        self.memory.look()
+        return "cancelled" if self.watch.cancel.is_set() else self._disk.excess()
+
+
+def _follow(run: _Watched, virtual_limit_ns: int | None) -> tuple[str, float]:
     """Watch the run until it has ended or must be ended.
 
     Returns why it must be ended ("" if it ended by itself) and the wall-clock seconds to the
     first packet (0.0 if there was none).
     """
-    clock, console = _Clock(directory / _CLOCK), directory / CONSOLE
+    process, limits, started = run.process, run.limits, run.started
+    clock = _Clock(run.directory / _CLOCK)
     start_s = 0.0
     moved_ns, moved_at = -1, started
     moved_cpu_s: dict[int, float] = {}
-    with _end_of(process.pid) as has_ended:
+    with _end_of(process.pid) as has_ended, _connecting(run.directory) as is_connecting:
         # short steps until the first packet leaves, to see when that is, to a hundredth
         pause_s = _START_POLL_S
         while not has_ended(pause_s):
             now = time.monotonic()
             pause_s = _POLL_S if start_s else min(max((now - started) / 100, pause_s), _POLL_S)
-            if not start_s and console.stat().st_size and _CONNECTING in console.read_bytes():
+            if not start_s and is_connecting():
                 start_s = now - started
-            if watch.cancel.is_set():
-                return "cancelled", start_s
+            if reason := run.must_end():
+                return reason, start_s
             if now - started > limits.wall_s:
                 _ask_where_it_is(process, has_ended)
                 return f"it took more than the wall-clock limit of {limits.wall_s:g} s", start_s
 
             ns = clock.read_ns()
-            memory.look()
-            watch.progress(ns / 1e9)
-            watch.look(directory)
+            if virtual_limit_ns is not None and ns > virtual_limit_ns:
+                return _not_ended(virtual_limit_ns), start_s
+            run.watch.progress(ns / 1e9)
             if ns != moved_ns:
                 moved_ns, moved_at = ns, now
                 moved_cpu_s = {}
@@ -374,18 +573,39 @@ def _follow(
                 # a program that spins may do so by system calls: then both use it
                 in_kernel = used_s[process.pid] > 0.9 * sum(used_s.values())
                 _ask_where_it_is(process, has_ended)
-                where = _where_it_was(directory, in_kernel=in_kernel)
+                where = _where_it_was(run.directory, in_kernel=in_kernel)
                 return f"{stood} while it kept a CPU busy in {where}", start_s
     return "", start_s
 
 
-def _wait(process: subprocess.Popen[bytes], watch: Watch, memory: _Memory) -> str:
+def _not_ended(virtual_limit_ns: int) -> str:
+    return (
+        f"it went on for more than {virtual_limit_ns / 1e9:g} s of simulated time, its programs' "
+        "time limit and all else together: something in it keeps its first process from ending it"
+    )
+
+
+@contextmanager
+def _connecting(directory: Path) -> Iterator[Callable[[], bool]]:
+    """A function that tells whether the first packet was about to leave, once."""
+    with (directory / CONSOLE).open("rb") as console:
+        before = b""
+
+        def is_connecting() -> bool:
+            nonlocal before
+            text = before + console.read(_CONSOLE_BYTES)
+            before = text[-len(_CONNECTING) :]
+            return _CONNECTING in text
+
+        yield is_connecting
+
+
+def _wait(run: _Watched) -> str:
     """Wait for a run in real time, which may last as long as the person likes."""
-    with _end_of(process.pid) as has_ended:
+    with _end_of(run.process.pid) as has_ended:
         while not has_ended(_POLL_S):
-            memory.look()
-            if watch.cancel.is_set():
-                return "cancelled"
+            if reason := run.must_end():
+                return reason
     return ""
 
 
@@ -397,8 +617,7 @@ def _ask_where_it_is(process: subprocess.Popen[bytes], has_ended: Callable[[floa
 
 def _where_it_was(directory: Path, *, in_kernel: bool) -> str:
     """The function, or the program of the guest, that a run that spun was found in."""
-    console = (directory / CONSOLE).read_text(errors="replace")
-    found = re.search(r"Interrupted in (.*), process (.*) \(\d+\)", console)
+    found = re.search(r"Interrupted in (.*), process (.*) \(\d+\)", _console(directory))
     if not found:
         return "an unknown place"
     function, program = found.groups()
@@ -470,25 +689,61 @@ def _processes(leader: int) -> Iterator[tuple[int, list[bytes]]]:
             yield int(name), stat
 
 
+class _GuestOutcome(BaseModel):
+    """The outcome of a guest, as it writes it; numbers besides are what it reports."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+    __pydantic_extra__: dict[str, int]
+
+    status: Literal["ok", "failed"]
+    reason: str = ""
+    missing_paths: list[int] = []
+
+
 def _outcome_or_reason(
-    scenario: Scenario, returncode: int, ended_for: str, directory: Path
+    scenario: Scenario, returncode: int, ended_for: str, refused: str, directory: Path
 ) -> dict[str, Any] | str:
     """What the guest reported if the run succeeded, else the reason why it failed."""
-    console = (directory / CONSOLE).read_text(errors="replace")
+    console = _console(directory)
     reason = ended_for or _kernel_reason(console)
     if reason:
         return reason + _suspect(scenario, console, reason)
+    if refused:
+        return refused
     try:
-        guest = json.loads((directory / GUEST_OUTCOME).read_bytes())
-    except (OSError, ValueError):
+        with (directory / GUEST_OUTCOME).open("rb") as file:
+            text = file.read(_OUTCOME_BYTES)
+    except OSError:
         return _reason_without_outcome(returncode, console, directory)
-    if guest["status"] == "ok":
-        return dict(guest)
-    reason = str(guest["reason"])
-    missing = [scenario.paths[number - 1].name for number in guest.get("missing_paths", ())]
-    if missing:
-        reason = f"path {', '.join(missing)}: {reason}"
-    return reason
+    try:
+        guest = _GuestOutcome.model_validate_json(text)
+    except ValidationError:
+        return _reason_without_outcome(returncode, console, directory)
+    if guest.status == "ok":
+        reported = guest.model_dump(exclude={"reason", "missing_paths"})
+        lacks = [name for name in _reported(scenario) if name not in reported]
+        return f"its outcome lacks {', '.join(lacks)}" if lacks else reported
+    names = [path.name for path in scenario.paths]
+    missing = [names[number - 1] for number in guest.missing_paths if 0 < number <= len(names)]
+    return f"path {', '.join(missing)}: {guest.reason}" if missing else guest.reason
+
+
+def _reported(scenario: Scenario) -> tuple[str, ...]:
+    """What whoever reads the outcome of a run needs of it, if programs can have written it."""
+    if not isinstance(scenario.workload, Program):
+        return ()
+    return ("start_ns", "end_ns", "complete_ns", "client_status", "server_status")
+
+
+def _console(directory: Path) -> str:
+    """What is on the console; of one that is too long, its beginning and its end."""
+    with (directory / CONSOLE).open("rb") as file:
+        text = file.read(2 * _CONSOLE_BYTES)
+        size = os.fstat(file.fileno()).st_size
+        if size > len(text):
+            file.seek(-_CONSOLE_BYTES, os.SEEK_END)
+            text = text[:_CONSOLE_BYTES] + b"\n[...]\n" + file.read(_CONSOLE_BYTES)
+    return text.decode(errors="replace")
 
 
 def _kernel_reason(console: str) -> str:
@@ -534,15 +789,28 @@ def _reason_without_outcome(returncode: int, console: str, directory: Path) -> s
     if said:
         return str(said[-1]).strip()
     if returncode < 0:
-        name = signal.Signals(-returncode).name
-        hint = "; the machine may be out of memory" if returncode == -signal.SIGKILL else ""
-        return f"its process was killed by {name}{hint}"
+        return f"its process died of {signal.Signals(-returncode).name}"
     return f"its process ended with status {returncode} and without an outcome"
+
+
+def _killed_by_others(returncode: int, tail: str, directory: Path) -> str:
+    """How somebody else ended a run, neither the engine nor the kernel itself; "" if nobody did."""
+    console = _console(directory)
+    # User-Mode Linux tidies up at these two, which may fail, and exits, without a word
+    silent = returncode == 1 and set(tail.splitlines()) <= {_CONNECTING.decode()}
+    if silent or "last_ditch_exit" in console:
+        return "its process was killed by SIGTERM or SIGINT"
+    if _GUEST_KILLED.search(console):
+        return f"a process of its guest was killed{_HINT}"
+    if -returncode in _OF_OTHERS and not _kernel_reason(console):
+        hint = _HINT if returncode == -signal.SIGKILL else ""
+        return f"its process was killed by {signal.Signals(-returncode).name}{hint}"
+    return ""
 
 
 def _console_tail(directory: Path) -> str:
     """The last lines of the console that say something, and a report of the kernel as a whole."""
-    text = (directory / CONSOLE).read_text(errors="replace").replace("\r", "")
+    text = _console(directory).replace("\r", "")
     lines, frames = [], 0
     for line in text.splitlines():
         frames = frames + 1 if _FRAME.match(line) else 0
@@ -555,6 +823,19 @@ def _console_tail(directory: Path) -> str:
     return "\n".join(lines[first:])
 
 
+# Signals that a kernel which fails does not die of: it aborts, or an access is wrong.
+_OF_OTHERS = {
+    *(signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT),
+    *(signal.SIGXCPU, signal.SIGXFSZ),
+}
+# What a kernel says that finds a process of its guest dead, or stopped by a signal that is not the
+# guest's own, which the host's kernel holds for it.
+_GUEST_KILLED = re.compile(
+    r"^userspace - (?:child stopped with signal|.* failed, errno = 3$)"
+    r"|^.*failed to wait for SIGTRAP, .* status = 0x9$",
+    re.MULTILINE,
+)
+_HINT = "; the machine may be out of memory"
 # What User-Mode Linux says at each start and end, and the words on the stack before decoding.
 _NOISE = re.compile(
     r"epollctl|0\.00 BogoMIPS|This architecture does not have|reboot: Power down"

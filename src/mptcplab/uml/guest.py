@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from mptcplab import files
 from mptcplab.errors import MptcplabError
 from mptcplab.uml import doctor
 from mptcplab.uml.kernel import compiler_version
@@ -28,13 +27,14 @@ class Guest:
     program: Path
 
 
-def build() -> Guest:
+def build(directory: Path = GUEST_DIR) -> Guest:
     """The guest program for the present sources, compiled if it is not in the cache.
 
-    Raises MachineError if there is no compiler or no static C library, MptcplabError with the
-    compiler's words if it does not compile.
+    `directory` may be one of its own below it, with another program that runs inside. Raises
+    MachineError if there is no compiler or no static C library, MptcplabError with the compiler's
+    words if it does not compile, or if it cannot be put into the cache.
     """
-    sources = sorted(GUEST_DIR.glob("*.[ch]"))
+    sources = sorted(directory.glob("*.[ch]"))
     digest = hashlib.sha256()
     for text in (compiler_version(), *_FLAGS):
         digest.update(text.encode() + b"\0")
@@ -43,22 +43,18 @@ def build() -> Guest:
     guest = Guest(digest.hexdigest()[:12], doctor.cache_dir() / "guest" / digest.hexdigest()[:12])
     if not guest.program.exists():
         doctor.require("gcc", "libc")
-        _compile([s for s in sources if s.suffix == ".c"], guest.program)
+        try:
+            _compile([s for s in sources if s.suffix == ".c"], guest.program)
+        except OSError as error:
+            raise MptcplabError(f"mptcplab: the guest program cannot be built: {error}") from None
     return guest
 
 
 def _compile(sources: list[Path], program: Path) -> None:
-    """Compile to a temporary name and rename: the program exists whole or not at all."""
     program.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=".partial-", dir=program.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        command = ["gcc", *_FLAGS, "-o", name, *map(str, sources), "-lm"]
+    with files.new_file(program) as made:
+        command = ["gcc", *_FLAGS, "-o", str(made), *map(str, sources), "-lm"]
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode:
             raise MptcplabError(f"mptcplab: the guest program does not compile\n{result.stderr}")
-        temporary.chmod(0o755)
-        temporary.rename(program)
-    finally:
-        temporary.unlink(missing_ok=True)
+        made.chmod(0o755)

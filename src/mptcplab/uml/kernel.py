@@ -36,6 +36,7 @@ from types import FrameType
 from typing import Any, Self
 
 from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.files import new_directory, remove_abandoned
 from mptcplab.uml import doctor, kernel_module
 from mptcplab.uml.kernel_make import MAKE_ENVIRONMENT, PRECOMPILED, Make, Told, configure
 from mptcplab.uml.kernel_module import Scheduler
@@ -156,12 +157,9 @@ def kunit_modules(build: KernelBuild, *, quiet: bool = False) -> Path:
     found = build.image.parent / "modules"
 
     def compile_them(make: Make, _progress: Told) -> None:
-        part = found.with_suffix(".part")
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir()
-        for path in make.modules():
-            shutil.copyfile(path, part / path.name)
-        part.rename(found)
+        with new_directory(found) as part:
+            for path in make.modules():
+                shutil.copyfile(path, part / path.name)
 
     _make_once(build, "KUnit and its tests", found, compile_them, quiet=quiet)
     return found
@@ -387,21 +385,25 @@ def _build(inputs: _Inputs, progress: Told, lock: int) -> KernelBuild:
 def _objects_of(inputs: _Inputs, progress: Told, lock: int) -> Make:
     """Brings the source and the objects to the state of the inputs: what did not change, stays."""
     source, tree = inputs.source, inputs.tree
+    # the old tree, too, of a build that was killed while it removed it: it is half a gigabyte
+    remove_abandoned(tree.parent)
     if not is_unpacked(tree, source.digest):
         doctor.require_disk()
         progress.step("unpack", str(source.path))
-        unpack(source.path, source.digest, tree)
+        unpack(source.path, source.digest, tree, lock)
     make = Make(tree / "src", tree / inputs.variant, lock)
     note = make.directory / "built"
-    if make.was_killed():
-        make.discard_objects()
-        note.unlink(missing_ok=True)
     built = note.exists() and note.read_text() == inputs.id
+    if make.was_killed() or (not built and make.is_from_the_future()):
+        # first what says that they are whole
+        built = False
+        note.unlink(missing_ok=True)
+        make.discard_objects()
     if not built:
         note.unlink(missing_ok=True)
         progress.step("patch", f"{len(inputs.patches)} patches")
     # In any case: the source is shared, and another variant may have brought it to other inputs.
-    patch(tree, inputs.patches)
+    patch(tree, inputs.patches, lock)
     synchronise(tree / "src" / OWN_DIRECTORY, inputs.own_files)
     if not built:
         progress.step("configure")
@@ -413,16 +415,11 @@ def _objects_of(inputs: _Inputs, progress: Told, lock: int) -> Make:
 
 
 def _install(inputs: _Inputs, obj: Path) -> None:
-    target = _cache() / inputs.id
-    part = _cache() / f"{inputs.id}.part"
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    shutil.copyfile(obj / "linux", part / "linux")
-    (part / "linux").chmod(0o755)
-    shutil.copyfile(obj / ".config", part / "config")
-    write_json(part / "build.json", {"id": inputs.id, **inputs.provenance()})
-    shutil.rmtree(target, ignore_errors=True)  # one whose image somebody removed
-    part.rename(target)
+    with new_directory(_cache() / inputs.id) as part:
+        shutil.copyfile(obj / "linux", part / "linux")
+        (part / "linux").chmod(0o755)
+        shutil.copyfile(obj / ".config", part / "config")
+        write_json(part / "build.json", {"id": inputs.id, **inputs.provenance()})
 
 
 # --- one build at a time, and how it ends

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -12,7 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -23,7 +24,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from mptcplab.errors import MptcplabError
-from mptcplab.uml.kernel_tree import OWN_DIRECTORY, digests, synchronise
+from mptcplab.uml.kernel_tree import OWN_DIRECTORY, digests, ending_with_us, now_ns, synchronise
 
 # Compilers spend their time on headers: collecting garbage less often saves 15 % of it.
 KCFLAGS = "--param ggc-min-expand=1000 --param ggc-min-heapsize=1000000"
@@ -60,6 +61,27 @@ _PLAIN_OBJECTS = {"kernel": "init/init_task.o", "module": "lib/kunit/assert.o"}
 # Objects of a whole build, for the progress bar of the first; later ones know the number.
 _OBJECTS_GUESS = 690
 _LOG_LINES_SHOWN = 12
+_TICK_S = 0.1
+# Runs make, and takes the marker away when make has ended by itself, or by SIGTERM: it has then
+# deleted what it was making. It is there for when nobody else is any more.
+_GUARD = """\
+marker=$1
+shift
+trap 'kill -TERM "$make"' TERM
+"$@" &
+make=$!
+wait "$make"
+status=$?
+# wait ends at a signal, too
+while kill -0 "$make" 2>/dev/null; do
+    wait "$make"
+    status=$?
+done
+if [ "$status" -le 128 ] || [ "$status" -eq 143 ]; then
+    rm -f "$marker"
+fi
+exit "$status"
+"""
 
 
 def configure(
@@ -121,6 +143,7 @@ def _precompile(make: Make, headers: Mapping[str, bytes]) -> None:
         for old in make.obj.glob("precompiled-*"):
             shutil.rmtree(old)
         scratch.rename(directory)
+    shutil.rmtree(scratch, ignore_errors=True)
     header = str(directory / "headers.h")
     (directory / "headers.h.gch").mkdir(exist_ok=True)
     compilers = [
@@ -157,7 +180,14 @@ def _plain_command(obj: Path, name: str) -> list[str]:
 
 
 def _gcc(make: Make, command: Sequence[str]) -> str:
-    done = subprocess.run(command, cwd=make.obj, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ending_with_us(command),
+        cwd=make.obj,
+        capture_output=True,
+        text=True,
+        check=False,
+        pass_fds=[make.lock],
+    )
     if done.returncode != 0:
         make.log.write_text(done.stderr)
         raise MakeFailedError(done.stderr, make)
@@ -186,8 +216,9 @@ class Make:
     """make with an object directory: its output goes to build.log, its end is always awaited.
 
     `directory` is for one configuration of the sources in `source`. While make works, a marker file
-    in it says so. One that is left over means that a build was killed; then a half-written object
-    could look finished, and all are made anew.
+    in it says so. make that is ended deletes what it was making, also when this process was killed;
+    then the marker goes, too. One that is left over means that make itself was killed: a
+    half-written object could look finished, and all are made anew.
     """
 
     def __init__(self, source: Path, directory: Path, lock: int) -> None:
@@ -198,10 +229,24 @@ class Make:
         self.precompiled_note = self.obj / "precompiled"
         self._marker = directory / "building"
         self._objects_note = directory / "objects"
-        self._lock = lock
+        self.lock = lock
 
     def was_killed(self) -> bool:
         return self._marker.exists()
+
+    def is_from_the_future(self) -> bool:
+        """Whether the clock was set back since objects were made.
+
+        make takes them for newer than what is changed now, and would not make them anew.
+        """
+        if not self.obj.exists():
+            return False
+        now = now_ns(self.directory)
+        return any(
+            os.lstat(os.path.join(place, name)).st_mtime_ns > now
+            for place, _, names in os.walk(self.obj)
+            for name in names
+        )
 
     def discard_objects(self) -> None:
         shutil.rmtree(self.obj, ignore_errors=True)
@@ -236,54 +281,58 @@ class Make:
         return [(self.obj / name).with_suffix(".ko") for name in names]
 
     def module(self, directory: Path) -> str:
-        """Makes the module that the Makefile in `directory` describes; returns make's output."""
-        self.run("modules", f"M={directory}", *self._precompiled())
+        """Makes the module that the Makefile in `directory` describes; returns make's output.
+
+        Nothing is written to the objects of the kernel.
+        """
+        self.run("modules", f"M={directory}", *self._precompiled(), marker=directory / "building")
         return self.log.read_text(errors="replace")
 
     def _precompiled(self) -> list[str]:
         directory = self.precompiled_note.read_text()
         return [word.format(directory=directory) for word in PRECOMPILED] if directory else []
 
-    def run(self, *arguments: str, watch: Callable[[str], None] | None = None) -> None:
+    def run(
+        self,
+        *arguments: str,
+        watch: Callable[[str], None] | None = None,
+        marker: Path | None = None,
+    ) -> None:
         """Runs make; `watch` gets each line. Raises MptcplabError with the first error of make."""
+        marker = marker or self._marker
         jobs = len(os.sched_getaffinity(0))
-        command = ["make", f"--directory={self.source}", f"O={self.obj}", f"--jobs={jobs}"]
+        make = ["make", f"--directory={self.source}", f"O={self.obj}", f"--jobs={jobs}"]
         # If this process is killed, the kernel ends make, and make its children.
-        if shutil.which("setpriv"):
-            command = ["setpriv", "--pdeathsig", "TERM", *command]
+        command = ending_with_us(["sh", "-c", _GUARD, "sh", str(marker), *make], "TERM")
         environment = {
             name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ
         }
         self.directory.mkdir(parents=True, exist_ok=True)
-        self._marker.touch()
+        marker.touch()
         with (
-            self.log.open("w") as log,
+            self.log.open("wb") as log,
             subprocess.Popen(
                 [*command, *arguments],
                 env=environment | MAKE_ENVIRONMENT,
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
+                # Not a pipe: with this process it would end, and make by it, before it had cleaned
+                # up.
+                stdout=log,
                 stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
                 # Ctrl-C reaches this process alone, which then ends make in an orderly way.
                 start_new_session=True,
                 # Whatever outlives this process still holds the lock: nobody builds beside it.
-                pass_fds=[self._lock],
-            ) as make,
+                pass_fds=[self.lock],
+            ) as running,
         ):
             try:
-                assert make.stdout is not None
-                for line in make.stdout:
-                    log.write(line)
+                for line in _lines_until_end(running, self.log):
                     if watch:
                         watch(line)
             except BaseException:
-                if _terminate(make):
-                    self._marker.unlink()
+                _terminate(running)
                 raise
-        self._marker.unlink()
-        if make.returncode != 0:
+        if running.returncode != 0:
             raise MakeFailedError(self.log.read_text(errors="replace"), self)
 
 
@@ -298,20 +347,30 @@ class MakeFailedError(MptcplabError):
         )
 
 
-def _terminate(make: subprocess.Popen[str]) -> bool:
-    """Ends make and its children; False if that took SIGKILL, after which no object is to trust."""
-    orderly = True
+def _lines_until_end(process: subprocess.Popen[bytes], log: Path) -> Iterator[str]:
+    """The lines that a process writes to a file, soon after it has."""
+    with log.open(errors="replace") as file:
+        begun, ended = "", False
+        while not ended:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_TICK_S)
+                ended = True
+            *lines, begun = (begun + file.read()).split("\n")
+            yield from lines
+
+
+def _terminate(make: subprocess.Popen[bytes]) -> None:
+    """Ends make and its children."""
     for number, patience_s in ((signal.SIGTERM, 10), (signal.SIGKILL, None)):
         try:
             os.killpg(make.pid, number)
-            make.communicate(timeout=patience_s)
+            make.wait(patience_s)
             break
         except ProcessLookupError:
             make.wait()
             break
         except subprocess.TimeoutExpired:
-            orderly = False
-    return orderly
+            continue
 
 
 def first_error(log: str, source: Path) -> list[str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.files import new_file
 from mptcplab.uml.kernel_make import Make, MakeFailedError
 from mptcplab.uml.kernel_tree import OWN_DIRECTORY
 
@@ -98,9 +99,8 @@ def compile(make: Make, scheduler: Scheduler, target: Path) -> list[str]:
         needed = "a scheduler ends with mps_scheduler(OPS);"
         raise _failed(scheduler, "registers no scheduler", [needed])
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_suffix(".part")
-    shutil.copyfile(module, part)
-    part.rename(target)
+    with new_file(target) as part:
+        shutil.copyfile(module, part)
     return _said(log, make, directory, scheduler)
 
 

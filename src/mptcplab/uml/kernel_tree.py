@@ -3,6 +3,9 @@
 
 A tree holds `src`, `originals` (the files that patches change, as they were) and `source.json`
 (what it was unpacked from). A file is written only when its content changes: make goes by times.
+
+Programs that are called hold the lock of the cache, as `lock` here does, and end with this process:
+when it is killed, none of them goes on beside the next build.
 """
 
 from __future__ import annotations
@@ -13,11 +16,13 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.files import new_directory, new_file
 
 KERNEL_VERSION = "6.12"
 # In the source tree; patches/ has the one that makes the kernel build this directory.
@@ -56,6 +61,10 @@ _NOT_SOURCE = (
 )
 
 _TAR_MATCHING = ("--anchored", "--wildcards", "--wildcards-match-slash")
+# Whoever made the archive, and whenever: files are ours, and from now.
+_TAR_OURS = ("--no-same-owner", "--no-same-permissions", "--touch")
+# A whole 6.12 has 1.4 GiB.
+_MOST_BYTES = 3 << 30
 _LINES_SHOWN = 12
 
 
@@ -91,30 +100,54 @@ def bad_source(path: Path, what: str) -> InputError:
 
 
 def is_unpacked(tree: Path, digest: str) -> bool:
-    """Whether `tree` holds, whole, the source with that digest."""
-    note = tree / "source.json"
-    return note.exists() and bool(json.loads(note.read_text())["digest"] == digest)
+    """Whether `tree` holds, whole, the source with that digest.
+
+    Not if it was unpacked in what is the future now, since the clock was set back: make would
+    compile all of it again and again.
+    """
+    note, makefile = tree / "source.json", tree / "src" / "Makefile"
+    return (
+        note.exists()
+        and bool(json.loads(note.read_text())["digest"] == digest)
+        and makefile.exists()
+        and makefile.stat().st_mtime_ns <= now_ns(tree)
+    )
 
 
-def unpack(source: Path, digest: str, tree: Path) -> None:
-    """Makes `tree` of an archive or a directory. It gets its name only when it is whole."""
-    part = tree.with_suffix(".part")
-    shutil.rmtree(part, ignore_errors=True)
-    (part / "src").mkdir(parents=True)
-    try:
+def now_ns(directory: Path) -> int:
+    """The time that files have which are written now; it may be a server's."""
+    with tempfile.TemporaryFile(dir=directory) as file:
+        return os.fstat(file.fileno()).st_mtime_ns
+
+
+def unpack(source: Path, digest: str, tree: Path, lock: int) -> None:
+    """Makes `tree` of an archive or a directory. It gets its name only when it is whole.
+
+    Raises InputError for what is no kernel source, or would be written elsewhere.
+    """
+    tree.parent.mkdir(parents=True, exist_ok=True)
+    with new_directory(tree) as part:
+        (part / "src").mkdir()
         if source.is_dir():
-            _tar_between(source, part / "src")
+            _tar_between(source, part / "src", lock)
         else:
-            _tar_extract(source, part / "src")
+            _tar_extract(source, part / "src", lock)
         check_version(part / "src", source)
+        _check_links(part / "src", source)
         write_json(part / "source.json", {"path": str(source), "digest": digest})
-        shutil.rmtree(tree, ignore_errors=True)
-        part.rename(tree)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
 
 
-def _tar_extract(archive: Path, target: Path) -> None:
+def _check_links(directory: Path, source: Path) -> None:
+    """Raises InputError for a link that leads out of a source, since builds write into it."""
+    inside = f"{directory.resolve()}/"
+    for place, directories, files in os.walk(directory):
+        for path in (os.path.join(place, name) for name in (*directories, *files)):
+            if os.path.islink(path) and not f"{os.path.realpath(path)}/".startswith(inside):
+                name = os.path.relpath(path, directory)
+                raise bad_source(source, f"its {name} is a link that leads out of it")
+
+
+def _tar_extract(archive: Path, target: Path, lock: int) -> None:
     with subprocess.Popen(
         ["tar", "--list", "--file", str(archive)],
         stdout=subprocess.PIPE,
@@ -128,39 +161,72 @@ def _tar_extract(archive: Path, target: Path) -> None:
         raise bad_source(archive, "not an archive that tar can read")
     top = top.partition("/")[0]
     excludes = [f"--exclude={top}/{pattern}" for pattern in (*_NOT_UNPACKED, *_NOT_SOURCE)]
-    command = ["tar", "--extract", "--file", str(archive), "--strip-components=1"]
-    _tar([*command, "--directory", str(target), *_TAR_MATCHING, *excludes], archive)
+    _tar(
+        ["--file", str(archive), "--strip-components=1", *_TAR_MATCHING, *excludes],
+        *(target, archive, lock),
+    )
 
 
-def _tar_between(source: Path, target: Path) -> None:
+def _tar_between(source: Path, target: Path, lock: int) -> None:
     excludes = [f"--exclude=./{pattern}" for pattern in (*_NOT_UNPACKED, *_NOT_SOURCE)]
     command = ["tar", "--create", "--file=-", "--directory", str(source), *_TAR_MATCHING]
-    with subprocess.Popen([*command, *excludes, "."], stdout=subprocess.PIPE) as packing:
-        _tar(
-            ["tar", "--extract", "--file=-", "--directory", str(target)],
-            source,
-            stdin=packing.stdout,
-        )
+    with subprocess.Popen(
+        ending_with_us([*command, *excludes, "."]), stdout=subprocess.PIPE
+    ) as packing:
+        _tar(["--file=-"], target, source, lock, stdin=packing.stdout)
 
 
-def _tar(command: Sequence[str], source: Path, stdin: IO[bytes] | None = None) -> None:
-    done = subprocess.run(
-        command,
-        stdin=stdin,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-        # xz before 5.6 unpacks on one CPU if it is not asked to do otherwise
-        env={"XZ_DEFAULTS": "--threads=0", **os.environ},
-    )
-    if done.returncode != 0:
-        last = done.stderr.strip().splitlines()[-3:]
-        raise MptcplabError(
-            "\n  ".join([f"mptcplab: the kernel source {source} could not be unpacked", *last])
-        )
+def _tar(
+    what: Sequence[str], target: Path, source: Path, lock: int, stdin: IO[bytes] | None = None
+) -> None:
+    """Extracts with GNU tar, which writes no names outside of `target`; gives up on a flood."""
+    command = ["tar", "--extract", *what, "--directory", str(target), *_TAR_OURS]
+    with (
+        tempfile.TemporaryFile("w+", errors="replace") as errors,
+        subprocess.Popen(
+            ending_with_us([*command, "-vv", "--numeric-owner"]),
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            errors="replace",
+            # xz before 5.6 unpacks on one CPU if it is not asked to do otherwise
+            env={"XZ_DEFAULTS": "--threads=0", **os.environ, "LC_ALL": "C"},
+            pass_fds=[lock],
+        ) as tar,
+    ):
+        assert tar.stdout is not None
+        wrong = _first_wrong(tar.stdout)
+        if wrong:
+            tar.kill()
+            raise bad_source(source, wrong)
+        if tar.wait() != 0:
+            errors.seek(0)
+            last = errors.read().strip().splitlines()[-3:]
+            raise MptcplabError(
+                "\n  ".join([f"mptcplab: the kernel source {source} could not be unpacked", *last])
+            )
 
 
-def patch(tree: Path, patches: Mapping[str, bytes]) -> None:
+def _first_wrong(listing: Iterable[str]) -> str:
+    """What is not in a kernel source, of what tar says that it extracts; "" if nothing."""
+    total = 0
+    for line in listing:
+        found = re.match(r"(.)\S+ \d+/\d+ +([\d,]+) \S+ \S+ (.*)", line)
+        if found and found[1] not in "-dlh":
+            return f"its {found[3]} is neither a file, nor a directory, nor a link"
+        total += int(found[2]) if found and found[1] == "-" else 0
+        if total > _MOST_BYTES:
+            return f"more than {_MOST_BYTES >> 30} GiB"
+    return ""
+
+
+def ending_with_us(command: Sequence[str], number: str = "KILL") -> list[str]:
+    """A command that gets a signal when this process ends, however it ends."""
+    return ["setpriv", "--pdeathsig", number, *command] if shutil.which("setpriv") else [*command]
+
+
+def patch(tree: Path, patches: Mapping[str, bytes], lock: int) -> None:
     """Brings the patches into `tree/src`; only files whose content changes are written.
 
     They are applied to copies of the original files, so it does not matter which patches, or
@@ -184,7 +250,7 @@ def patch(tree: Path, patches: Mapping[str, bytes]) -> None:
         if existed:
             _copy(originals / name, scratch / name)
     for patch, content in patches.items():
-        _apply_patch(scratch, patch, content)
+        _apply_patch(scratch, patch, content, lock)
     for name in patched:
         if (scratch / name).is_file():
             _write_if_changed(source / name, (scratch / name).read_bytes())
@@ -193,10 +259,12 @@ def patch(tree: Path, patches: Mapping[str, bytes]) -> None:
     shutil.rmtree(scratch)
 
 
-def _apply_patch(directory: Path, name: str, content: bytes) -> None:
+def _apply_patch(directory: Path, name: str, content: bytes, lock: int) -> None:
+    options = ["--strip=1", "--batch", "--forward", "--no-backup-if-mismatch", "--fuzz=1"]
     done = subprocess.run(
-        ["patch", "--strip=1", "--batch", "--forward", "--no-backup-if-mismatch", "--fuzz=1"],
+        ending_with_us(["patch", *options]),
         cwd=directory,
+        pass_fds=[lock],
         input=content,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -230,14 +298,18 @@ def synchronise(directory: Path, files: Mapping[str, bytes]) -> None:
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    part.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
-    part.replace(path)
+    with new_file(path) as part:
+        part.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
 
 
 def _write_if_changed(path: Path, content: bytes) -> None:
-    """make looks at times: a file that is written again with the same content is compiled again."""
+    """make looks at times: a file that is written again with the same content is compiled again.
+
+    One from the future, since the clock was set back, would be, each time.
+    """
     if path.is_file() and path.read_bytes() == content:
+        if path.stat().st_mtime_ns > now_ns(path.parent):
+            os.utime(path)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The directory of a run on the host: what of it is the guest's, and what is taken from there.
+
+Anybody's program may run inside, and the guest can write to one directory of the host. It may leave
+in it links to any other file, FIFOs that let whoever opens them wait, files without an end, and
+trees that paths are too short for. So the guest has a directory of its own, `guest`, in that of the
+run; beside it is what the host writes. Out of the guest's, only files that are expected are taken,
+and only plain ones; all else is removed, in a way that follows nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+from typing import BinaryIO
+
+#: The guest's own directory, in that of the run; the kernel's process works in it.
+GUEST = "guest"
+#: Files and directories that may be in it. A run with 128 connections, both ends of which record
+#: samples and decisions, and with 64 captures, has some 600.
+MOST_ENTRIES = 4096
+
+
+class RefusedError(Exception):
+    """The guest has left something in its directory that is not taken; the text says what."""
+
+
+class TooLargeError(Exception):
+    """There is more in the guest's directory than there may be."""
+
+
+def make(directory: Path) -> Path:
+    """Make the guest's directory in `directory`. What is in there is for the guest, and goes there.
+
+    Raises OSError.
+    """
+    given = os.listdir(directory)
+    guest = directory / GUEST
+    guest.mkdir(mode=0o700)
+    for name in given:
+        (directory / name).rename(guest / name)
+    return guest
+
+
+def size(guest: Path) -> int:
+    """The bytes that all files in the guest's directory have, while it is at work there.
+
+    Raises RefusedError if it has more than MOST_ENTRIES, or a directory that cannot be looked into.
+    """
+    size_bytes, entries, directories = 0, 0, [str(guest)]
+    while directories:
+        try:
+            with os.scandir(directories.pop()) as found:
+                for entry in found:
+                    entries += 1
+                    if entries > MOST_ENTRIES:
+                        raise RefusedError(f"more than {MOST_ENTRIES} files and directories")
+                    with contextlib.suppress(FileNotFoundError):
+                        size_bytes += entry.stat(follow_symlinks=False).st_size
+                    if entry.is_dir(follow_symlinks=False):
+                        directories.append(entry.path)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            raise RefusedError(f"directories that cannot be read ({error.strerror})") from error
+    return size_bytes
+
+
+def open_plain(directory: Path, name: str) -> BinaryIO | None:
+    """A plain file of the guest, which may be at work, opened to read; None if it is not one.
+
+    A name is not opened to see what it stands for: with a FIFO that would wait, and a device may do
+    anything.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            found = os.open(directory / name, os.O_PATH | os.O_NOFOLLOW)
+            stack.callback(os.close, found)
+            if _what_is_wrong(os.fstat(found)):
+                return None
+            # the very file that was looked at
+            return open(f"/proc/self/fd/{found}", "rb")
+        except OSError:
+            return None
+
+
+def take(guest: Path, directory: Path, names: Iterable[str], most_bytes: int) -> None:
+    """Move the files of these names, those that there are, out of the guest's directory.
+
+    It must have ended. They then belong to this user, and have the rights of files that this
+    program writes. Raises RefusedError, TooLargeError if together they have more than `most_bytes`,
+    and OSError.
+    """
+    there: dict[str, os.stat_result] = {}
+    for name in names:
+        with contextlib.suppress(FileNotFoundError):
+            there[name] = os.lstat(guest / name)
+    for name, found in there.items():
+        if wrong := _what_is_wrong(found):
+            raise RefusedError(f"{name} is {wrong}, not a file of its own")
+    if sum(found.st_size for found in there.values()) > most_bytes:
+        raise TooLargeError
+    for name, found in there.items():
+        taken = directory / name
+        (guest / name).rename(taken)
+        if found.st_uid != os.geteuid():
+            os.chown(taken, os.geteuid(), os.getegid())
+        taken.chmod(0o644)
+
+
+def _what_is_wrong(found: os.stat_result) -> str:
+    """Why what was found under a name is not taken for a file of the guest; "" if it is one."""
+    kinds = {
+        stat.S_IFLNK: "a symbolic link",
+        stat.S_IFDIR: "a directory",
+        stat.S_IFIFO: "a FIFO",
+        stat.S_IFSOCK: "a socket",
+        stat.S_IFCHR: "a device",
+        stat.S_IFBLK: "a device",
+    }
+    if not stat.S_ISREG(found.st_mode):
+        return kinds.get(stat.S_IFMT(found.st_mode), "something unknown")
+    return "" if found.st_nlink == 1 else "a file with several names"

@@ -1,0 +1,455 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What runs inside means harm: it writes nothing of the host, and keeps to the limits of a run.
+
+Programs are those of `mptcplab exec`. What a program cannot do, since it does not come as far as
+the directory in which the guest writes, a guest does whose first process is the attack.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mptcplab.errors import RunError
+from mptcplab.runs.program import Outputs
+from mptcplab.runs.store import Store
+from mptcplab.uml import engine, run_directory
+from mptcplab.uml.engine import Limits, Outcome, Watch
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
+from tests.vocabulary import kernel_processes, scenario_of
+
+SCENARIO = scenario_of("a:10mbit,10ms", "b:10mbit,10ms", duration="1s")
+# no attack may hang the tests, should it succeed
+PATIENCE = Limits(wall_s=60.0)
+EXEC = [sys.executable, "-m", "mptcplab", "exec", "--path", "a:10mbit,10ms", "--wall-limit", "60"]
+# This very Python, not what stands for it in PATH: some have a shell script there.
+PYTHON = os.path.realpath(sys.executable)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_behind(tmp_path: Path) -> Iterator[None]:
+    yield
+    ended(tmp_path)
+
+
+def ended(below: Path) -> None:
+    """Wait until no kernel runs in a folder: one that was killed needs a CPU to end."""
+    for _ in range(1200):
+        if not kernel_processes(below):
+            return
+        time.sleep(0.05)
+    assert not kernel_processes(below)
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A directory of the host that no run has anything to do with."""
+    made = tmp_path / "outside"
+    (made / "run").mkdir(parents=True)
+    for name in ("file", "run/file"):
+        (made / name).write_text("as it was\n")
+        (made / name).chmod(0o640)
+    return made
+
+
+def is_as_it_was(outside: Path) -> bool:
+    found = {str(file.relative_to(outside)) for file in outside.rglob("*")}
+    return found == {"file", "run", "run/file"} and all(
+        (outside / name).read_text() == "as it was\n"
+        and stat.S_IMODE((outside / name).stat().st_mode) == 0o640
+        and (outside / name).stat().st_nlink == 1
+        for name in ("file", "run/file")
+    )
+
+
+def mptcplab_exec(
+    cwd: Path, *command: str, options: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*EXEC, *options, "--", *command],
+        capture_output=True,
+        check=False,
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        timeout=PATIENCE.wall_s * 5,  # where that is not held
+    )
+
+
+def failed_for(done: subprocess.CompletedProcess[bytes], reason: str, cwd: Path) -> None:
+    """It failed for that reason, and nothing of it is left."""
+    said = done.stderr.decode()
+    assert (done.returncode, bool(re.search(reason, said))) == (1, True), said
+    assert "Traceback" not in said
+    assert list((cwd / "mptcplab-out" / "runs").iterdir()) == []
+
+
+# Limits
+
+#: Stops the first process that it sees, that of the programs, which holds their time limit.
+STOP = """
+import ctypes, os, sys, time
+ptrace = ctypes.CDLL(None).ptrace
+ptrace.argtypes = [ctypes.c_long] * 4
+PTRACE_SEIZE, PTRACE_INTERRUPT = 0x4206, 0x4207
+assert ptrace(PTRACE_SEIZE, 1, 0, 0) == ptrace(PTRACE_INTERRUPT, 1, 0, 0) == 0
+os.waitpid(1, 0x40000000)
+assert "(tracing stop)" in open("/proc/1/status").read()
+"""
+
+
+@pytest.mark.usefixtures("builds")
+def test_a_program_that_stops_the_first_process_keeps_to_the_time_limit(tmp_path: Path) -> None:
+    done = mptcplab_exec(
+        tmp_path,
+        *(PYTHON, "-c", f"{STOP}print('stopped', flush=True); time.sleep(10**9)"),
+        options=("--time-limit", "2s"),
+    )
+    assert done.stdout == b"stopped\n"
+    failed_for(done, r"it went on for more than 79\.02 s of simulated time", tmp_path)
+
+
+@pytest.mark.usefixtures("builds")
+def test_a_program_that_takes_all_the_time_it_may_is_not_ended_from_outside(tmp_path: Path) -> None:
+    """The server listens as late as it may, and what it leaves takes all time to end."""
+    late = (
+        "import socket, time; time.sleep(59.9); s = socket.create_server(('', 1)); time.sleep(99)"
+    )
+    done = mptcplab_exec(
+        tmp_path,
+        *("sh", "-c", "sh -c 'trap \"\" TERM; sleep 1000; sleep 1000' & sleep 1.99"),
+        options=(
+            *("--time-limit", "2s", "--server", f'{PYTHON} -c "{late}"'),
+            *("--sample-interval", "1s"),
+        ),
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.usefixtures("builds")
+@pytest.mark.parametrize(
+    ("command", "limit"),
+    [
+        pytest.param(("dd", "if=/dev/zero", "bs=1M", "count=50"), "10MB", id="its output"),
+        # it is its own only as far as its name goes
+        pytest.param(
+            (PYTHON, "-c", f"{STOP}time.sleep(10**9)"), "500KB", id="what is recorded, without end"
+        ),
+        pytest.param(
+            ("dd", "if=/dev/zero", "bs=64k", "count=800", "of=/proc/1/fd/1"), "10MB", id="console"
+        ),
+    ],
+)
+def test_no_run_writes_more_than_it_may(
+    tmp_path: Path, command: tuple[str, ...], limit: str
+) -> None:
+    options = ("--time-limit", "80000s", "--disk-limit", limit)
+    done = mptcplab_exec(tmp_path, *command, options=options)
+    failed_for(done, f"it wrote more than the disk limit of {limit}; --disk-limit sets", tmp_path)
+
+
+@pytest.mark.usefixtures("builds")
+def test_limits_hold_while_nobody_reads_what_a_program_writes(tmp_path: Path) -> None:
+    program = f"{STOP}print('x' * 300_000, flush=True); time.sleep(10**9)"
+    command = [*EXEC, "--time-limit", "2s", "--", PYTHON, "-c", program]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, bufsize=0
+    )
+    assert process.stdout
+    assert process.stdout.read(1) == b"x"
+    ended(tmp_path)
+    # all that is said after the first 64 KiB, which a pipe holds, waits for this
+    output, said = process.communicate()
+    assert (process.returncode, len(output)) == (1, 300_000)  # with a line's end, without the first
+    assert b"it went on for more than" in said
+
+
+# What a program comes to
+
+#: All directories that it finds open in any process.
+DIRECTORIES = """
+import glob, os
+for file in glob.glob("/proc/[0-9]*/fd/*") + glob.glob("/proc/[0-9]*/cwd"):
+    if os.path.isdir(file) and "plan.txt" in os.listdir(file):
+        os.symlink("OUTSIDE/file", file + "/.partial-result.json")
+        os.symlink("OUTSIDE/file", file + "/result.json")
+        print("made links in", file)
+"""
+
+
+@pytest.mark.usefixtures("builds")
+def test_no_program_finds_the_directory_of_the_run(tmp_path: Path, outside: Path) -> None:
+    program = DIRECTORIES.replace("OUTSIDE", str(outside))
+    done = mptcplab_exec(
+        tmp_path, PYTHON, "-c", program, options=("--server", f"{PYTHON} -m http.server")
+    )
+    assert (done.returncode, done.stdout) == (0, b""), done.stderr
+    assert is_as_it_was(outside)
+
+
+#: Has the kernel run a script in the first namespaces, where the directory of the run is. That is
+#: among its own files, and it does not know which number it has there, and so tries.
+HELPER = """
+import os, socket
+with open("/run/script", "w") as script:
+    script.write('''#!/bin/sh
+    cd /run/lab && SCRIPT
+    ''')
+os.chmod("/run/script", 0o755)
+for number in range(2, 200):
+    with open("/proc/sys/kernel/modprobe", "w") as modprobe:
+        modprobe.write(f"/proc/{number}/root/run/script")
+    try:
+        socket.socket(31)  # a family that no module has been loaded for
+    except OSError:
+        pass
+"""
+
+
+@pytest.mark.usefixtures("builds")
+def test_what_a_program_makes_of_the_directory_of_the_run_is_not_taken(
+    tmp_path: Path, outside: Path
+) -> None:
+    links = ("result.json", ".partial-result.json", "console.txt", "cost.json")
+    script = "; ".join(f"ln -sf {outside}/file {name}" for name in links)
+    script += "; rm client.err; mkfifo client.err"
+    done = mptcplab_exec(tmp_path, PYTHON, "-c", HELPER.replace("SCRIPT", script))
+    failed_for(done, "of what it left, client.err is a FIFO, not a file of its own", tmp_path)
+    assert is_as_it_was(outside)
+
+
+@pytest.mark.usefixtures("builds")
+def test_no_program_loads_a_module(tmp_path: Path) -> None:
+    """A module would be code of the kernel's process, for which no rule holds."""
+    program = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.syscall(175, b"module", 6, b"") == -1  # init_module
+print(os.strerror(ctypes.get_errno()), open("/proc/sys/kernel/modules_disabled").read())
+try:
+    os.write(os.open("/proc/sys/kernel/modules_disabled", os.O_WRONLY), b"0")
+except OSError as error:
+    print(error.strerror)
+"""
+    done = mptcplab_exec(tmp_path, PYTHON, "-c", program)
+    assert done.stdout.decode().split("\n") == [
+        *("Operation not permitted 1", "", "Invalid argument", "")
+    ], done.stderr
+
+
+# What a guest makes of its directory
+
+
+def run(
+    kernel: KernelBuild,
+    guest: Guest,
+    directory: Path,
+    limits: Limits = PATIENCE,
+    watch: Watch | None = None,
+) -> Outcome:
+    return engine.run(SCENARIO, "#\n", kernel, guest, directory, limits=limits, watch=watch)
+
+
+ESCAPES = {
+    "chmod of what is a link now": """
+        int fd;
+        make_file("x", "");
+        mknod("y", S_IFREG | 0644, 0);
+        fd = open("y", O_PATH);
+        unlink("y");
+        symlink("OUTSIDE/file", "y");
+        sprintf(path, "/proc/self/fd/%d", fd);
+        chmod(path, 06777);
+    """,
+    "truncate of what is a link now, and has another name": """
+        int fd, other;
+        make_file("x", "");
+        link("x", "y");
+        fd = open("x", O_PATH);
+        other = open("y", O_PATH);
+        unlink("x");
+        symlink("OUTSIDE/file", "x");
+        sprintf(path, "/proc/self/fd/%d", fd);
+        truncate(path, 0);
+    """,
+    "open of what is a link now, and has another name": """
+        int fd, other;
+        make_file("x", "");
+        link("x", "y");
+        fd = open("x", O_PATH);
+        other = open("y", O_PATH);
+        unlink("x");
+        symlink("OUTSIDE/file", "x");
+        sprintf(path, "/proc/self/fd/%d", fd);
+        make_file(path, "owned");
+    """,
+    "link of what is below a link now": """
+        int fd, other;
+        mkdir("d", 0755);
+        make_file("d/file", "");
+        link("d/file", "y");
+        fd = open("d/file", O_PATH);
+        other = open("y", O_PATH);
+        unlink("d/file");
+        rmdir("d");
+        symlink("OUTSIDE", "d");
+        sprintf(path, "/proc/self/fd/%d", fd);
+        linkat(AT_FDCWD, path, AT_FDCWD, "z", AT_SYMLINK_FOLLOW);
+        make_file("z", "owned");
+    """,
+    "the kernel's own directory is another one at the end": """
+        rename("uml", "away");
+        symlink("OUTSIDE", "uml");
+    """,
+    "times and owner of a link": """
+        const struct timespec times[2] = { { 1, 0 }, { 1, 0 } };
+        symlink("OUTSIDE/file", "x");
+        utimensat(AT_FDCWD, "x", times, AT_SYMLINK_NOFOLLOW);
+        fchownat(AT_FDCWD, "x", 1, 1, AT_SYMLINK_NOFOLLOW);
+    """,
+    "links where the host writes": """
+        static const char *names[] = {
+            "plan.txt", "console.txt", "clock", "guest", "../clock", "../plan.txt", "result.json",
+            ".partial-result.json", "cost.json", "scenario.json", "build.json", "traces.json",
+        };
+        for (int i = 0; i < 12; i++) {
+            unlink(names[i]);
+            symlink("OUTSIDE/file", names[i]);
+        }
+    """,
+    "a clock without a page": """
+        truncate("clock", 0);
+        unlink("clock");
+        make_file("clock", "");
+    """,
+}
+
+
+@pytest.mark.parametrize("attack", ESCAPES)
+def test_no_guest_writes_to_what_is_not_its_own(
+    lab_kernel: KernelBuild,
+    guest_of: Callable[[str], Guest],
+    directory: Path,
+    outside: Path,
+    attack: str,
+) -> None:
+    body = ESCAPES[attack].replace("OUTSIDE", str(outside))
+    before = (outside / "file").stat()
+    outcome = run(
+        lab_kernel, guest_of(f"char path[64]; enter_run_directory(); {body} end();"), directory
+    )
+    assert outcome.guest["start_ns"] == 1
+    assert is_as_it_was(outside)
+    after = (outside / "file").stat()
+    assert (after.st_mtime_ns, after.st_uid) == (before.st_mtime_ns, before.st_uid)
+    # what the host has of it is its own, and all of it
+    kept = {engine.PLAN, engine.CONSOLE, engine.GUEST_OUTCOME}
+    assert {file.name for file in directory.iterdir()} == kept
+    assert all(file.is_file() and not file.is_symlink() for file in directory.iterdir())
+    assert (directory / engine.PLAN).read_text() == "#\n"
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        ('symlink("OUTSIDE/file", "client.out");', "a symbolic link"),
+        ('mkfifo("client.out", 0666);', "a FIFO"),
+        ('mkdir("client.out", 0755);', "a directory"),
+        ('mknod("client.out", S_IFSOCK | 0666, 0);', "a socket"),
+        ('make_file("x", ""); link("x", "client.out");', "a file with several names"),
+    ],
+)
+def test_what_a_guest_leaves_for_a_file_is_not_taken(
+    lab_kernel: KernelBuild,
+    guest_of: Callable[[str], Guest],
+    directory: Path,
+    outside: Path,
+    make: str,
+    what: str,
+) -> None:
+    body = make.replace("OUTSIDE", str(outside))
+    # the host looks for output at the end, too
+    guest = guest_of(f"enter_run_directory(); {body} end();")
+    shown = io.BytesIO()
+    watch = Watch(look=Outputs(shown, shown).look)
+    with pytest.raises(RunError, match=f"of what it left, client.out is {what}, not a file"):
+        run(lab_kernel, guest, directory, watch=watch)
+    assert shown.getvalue() == b""
+    assert is_as_it_was(outside)
+    assert not (directory / run_directory.GUEST).exists()
+
+
+def test_only_expected_files_are_kept_with_the_host_s_rights(
+    lab_kernel: KernelBuild, guest_of: Callable[[str], Guest], tmp_path: Path
+) -> None:
+    body = """
+        make_file("client.out", "text");
+        chmod("client.out", 06777);
+        chmod("client.out", 06000);
+        make_file("archive.json", "{}");
+        make_file("series.parquet", "");
+        mkdir("traces", 0);
+        chmod(".", 0);
+    """
+    store = Store(tmp_path / "out")
+    with store.new_run("key") as directory:
+        run(lab_kernel, guest_of(f"enter_run_directory(); {body} end();"), directory)
+    kept = store.directory("key").iterdir()
+    names = (engine.PLAN, engine.CONSOLE, engine.GUEST_OUTCOME, engine.CLIENT_OUTPUT)
+    assert {file.name: stat.S_IMODE(file.stat().st_mode) for file in kept} == dict.fromkeys(
+        names, 0o644
+    )
+
+
+@pytest.mark.parametrize(
+    ("attack", "reason"),
+    [
+        pytest.param(
+            'char name[32]; for (int i = 0; ; i++) { sprintf(name, "f%d", i);'
+            "mknod(name, S_IFREG, 0); usleep(1); }",
+            "a program made more than 4096 files and directories in the directory of the run",
+            id="files without end",
+        ),
+        pytest.param(
+            # 2 x 15 x 201 characters, which is more than a path has
+            "char name[201] = {}; memset(name, 'x', 200);"
+            "for (int i = 0; i < 15; i++) { mkdir(name, 0755); chdir(name); }"
+            'chdir("/tmp/run"); rename(name, "first");'
+            "for (int i = 0; i < 15; i++) { mkdir(name, 0755); chdir(name); }"
+            'rename("/tmp/run/first", "second"); pause();',
+            "a program made directories that cannot be read \\(File name too long\\) in",
+            id="directories without end",
+        ),
+        pytest.param(
+            'make_file("client.out", ""); truncate("client.out", 1ll << 40); end();',
+            "it wrote more than the disk limit of 10MB",
+            id="a large file that is empty",
+        ),
+        pytest.param(
+            'static char zero[1 << 20]; int fd = open("x", O_CREAT | O_RDWR, 0600); unlink("x");'
+            "for (;;) { write(fd, zero, sizeof(zero)); usleep(1); }",
+            "it wrote more than the disk limit of 10MB",
+            id="a file without a name",
+        ),
+    ],
+)
+def test_no_guest_fills_the_disk(
+    lab_kernel: KernelBuild,
+    guest_of: Callable[[str], Guest],
+    directory: Path,
+    attack: str,
+    reason: str,
+) -> None:
+    limits = Limits(wall_s=60.0, disk_bytes=10_000_000)
+    with pytest.raises(RunError, match=reason):
+        run(lab_kernel, guest_of(f"enter_run_directory(); {attack}"), directory, limits)
+    assert not (directory / run_directory.GUEST).exists()

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a cluster is trusted with, and what not: addresses, keys, and the answers of workers."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+import mptcplab
+from mptcplab.errors import InputError, MptcplabError
+from mptcplab.runs import archive, cluster, store, tls, work
+from mptcplab.runs.store import Store
+from mptcplab.runs.work import Done, Task
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
+from tests.vocabulary import scenario_of
+
+dask = pytest.importorskip("dask")
+distributed = pytest.importorskip("distributed")
+
+# What a worker answers
+
+
+class Answer:
+    """The future of a task, done with whatever a worker says."""
+
+    def __init__(self, answer: object) -> None:
+        self.result: Callable[[], Any] = lambda: answer
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Task:
+    kernel = KernelBuild("k", "lab", tmp_path / "linux", tmp_path / "config")
+    scenario = scenario_of("a:10mbit,10ms")
+    return work.task(scenario, kernel, Guest("g", tmp_path / "guest"), out=tmp_path / "out")
+
+
+@pytest.fixture
+def right(task: Task, tmp_path: Path) -> Done:
+    """What a worker answers when the run has ended well."""
+    failed = work.failed(task, "").entry
+    entry = failed | {"status": "ok", "directory": store.place(task.key), "wall_s": 1.0}
+    del entry["reason"]
+    run = tmp_path / "run"
+    run.mkdir()
+    for name in store.DOCUMENTS:
+        store.write_json(run / name, {})
+    result = {name: value for name, value in entry.items() if name != "wall_s"}
+    store.write_json(run / store.RESULT, result)
+    return Done(task.key, entry, {}, 1.0, archive.pack(run))
+
+
+def outcome(answer: object, task: Task) -> Done:
+    return cluster._outcome(Answer(answer), task)  # type: ignore[arg-type]
+
+
+def test_a_right_answer_is_stored(task: Task, right: Done) -> None:
+    failed = work.failed(task, "the disk is full")
+    assert outcome(failed, task) == failed
+    assert outcome(right, task) == replace(right, files=None)
+    assert task.out is not None
+    assert Store(task.out).keys() == [task.key]
+
+
+ELSEWHERE = "../../elsewhere"
+LIES: dict[str, Callable[[Done], object]] = {
+    "nothing": lambda _done: None,
+    "other type": lambda done: vars(done),
+    "key that leads out": lambda done: replace(done, key=ELSEWHERE),
+    "other key": lambda done: replace(done, key="0" * 16),
+    "directory": lambda done: replace(done, entry=done.entry | {"directory": ELSEWHERE}),
+    "other scheduler": lambda done: replace(done, entry=done.entry | {"scheduler": "<script>"}),
+    "other seed": lambda done: replace(done, entry=done.entry | {"seed": 77}),
+    "no entry": lambda done: replace(done, entry=cast(Any, "ok")),
+    "status": lambda done: replace(done, entry=done.entry | {"status": "fine"}),
+    "failed with files": lambda done: replace(done, entry=done.entry | {"status": "failed"}),
+    "why not a text": lambda done: replace(
+        done, entry=done.entry | {"status": "failed", "directory": None, "reason": 7}
+    ),
+    "other figures": lambda done: replace(done, entry=done.entry | {"virtual_s": 1.0}),
+    "no files": lambda done: replace(done, files=None),
+    "no tar": lambda done: replace(done, files=b"what?"),
+    "no documents": lambda done: replace(done, files=archive.pack(Path("/proc/self/fdinfo/none"))),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_wrong_answer_is_a_failed_run_and_nothing_of_it_is_stored(
+    task: Task, right: Done, tmp_path: Path, lie: str
+) -> None:
+    before = set(tmp_path.rglob("*"))
+    done = outcome(LIES[lie](right), task)
+    assert (done.key, done.entry["status"], done.files) == (task.key, "failed", None)
+    assert done.entry["directory"] is None
+    assert any(text in done.entry["reason"] for text in ("a worker ", "run ")), done.entry
+    json.dumps(done.entry)
+    left = {each for each in tmp_path.rglob("*") if each.name not in ("out", "runs")}
+    assert left == before
+
+
+# Keys
+
+
+def test_a_key_is_for_its_owner_alone_and_is_not_overwritten(tmp_path: Path) -> None:
+    old = os.umask(0)
+    try:
+        tls.make(tmp_path / "key.pem")
+    finally:
+        os.umask(old)
+    content = (tmp_path / "key.pem").read_bytes()
+    assert (tmp_path / "key.pem").stat().st_mode & 0o777 == 0o600
+    assert content.startswith(b"-----BEGIN PRIVATE KEY-----")
+    with pytest.raises(MptcplabError, match=r"key\.pem: is there already"):
+        tls.make(tmp_path / "key.pem")
+    assert (tmp_path / "key.pem").read_bytes() == content
+    with pytest.raises(MptcplabError, match=r"nowhere/key\.pem: cannot be written: No such file"):
+        tls.make(tmp_path / "nowhere" / "key.pem")
+
+
+def test_dask_is_told_where_the_key_is_and_not_what_it_is(tmp_path: Path) -> None:
+    """It passes its settings on in command lines, which others can see."""
+    settings = mptcplab.cluster_settings(tmp_path / "key.pem")
+    assert settings == mptcplab.cluster_settings(str(tmp_path / "key.pem"))
+    with dask.config.set(settings):
+        security = distributed.Security()
+        for role in ("client", "worker", "scheduler"):
+            found = security.get_tls_config_for_role(role)
+            assert {found["ca_file"], found["cert"], found["key"]} == {str(tmp_path / "key.pem")}
+            security.get_listen_args(role)
+    assert security.require_encryption
+    assert "PRIVATE" not in json.dumps(settings)
+
+
+@pytest.mark.parametrize(
+    ("length", "mode", "told"),
+    [
+        (None, None, "cannot be read: No such file or directory"),
+        (0, 0o600, "no private key with its certificate"),
+        (300, 0o600, "no private key with its certificate"),
+        (10_000, 0o640, "others can read it; to mend it: chmod 600 "),
+        (10_000, 0o604, "others can read it; to mend it: chmod 600 "),
+    ],
+)
+def test_what_is_no_key_is_told(
+    tmp_path: Path, length: int | None, mode: int | None, told: str
+) -> None:
+    """Of a key, its first bytes."""
+    file = tmp_path / "key.pem"
+    if length is not None and mode is not None:
+        tls.make(tmp_path / "whole.pem")
+        file.write_bytes((tmp_path / "whole.pem").read_bytes()[:length])
+        file.chmod(mode)
+    with pytest.raises(InputError, match=rf"key\.pem: {told}.*; accepted is a file that was made"):
+        cluster.OnCluster("tls://127.0.0.1:1", print, file)
+
+
+# Addresses
+
+
+@pytest.mark.parametrize(
+    ("address", "closed"),
+    [
+        ("tls://192.0.2.1:1", True),
+        ("tcp://127.0.0.1:1", True),
+        ("tcp://127.1.2.3:1", True),
+        ("tcp://[::1]:1", True),
+        ("tcp://localhost:1", True),
+        ("tcp://0.0.0.0:1", False),
+        ("tcp://[::]:1", False),
+        ("tcp://192.0.2.1:1", False),
+        ("tcp://[2001:db8::1]:1", False),
+        ("ws://192.0.2.1:1", False),
+    ],
+)
+def test_only_loopback_and_tls_are_closed_to_others(address: str, closed: bool) -> None:
+    assert cluster._is_closed(address) == closed
+
+
+@pytest.mark.parametrize("given", ["address", "file"])
+def test_an_address_that_others_could_use_is_refused_before_it_is_connected_to(
+    tmp_path: Path, given: str
+) -> None:
+    address = "tcp://192.0.2.1:8786"
+    if given == "file":
+        (tmp_path / "scheduler.json").write_text(json.dumps({"address": address}))
+        address = str(tmp_path / "scheduler.json")
+    with pytest.raises(InputError, match=r"tls://HOST:PORT with --cluster-key FILE, or --cluster-"):
+        cluster.OnCluster(address, print)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "cannot be read: Expecting value"),
+        (b"\xff", "cannot be read: "),
+        (b"[]", "has no address"),
+        (b'{"address": 7}', "has no address"),
+        (b'{"address": "http://localhost"}', "no address"),
+    ],
+)
+def test_a_file_of_no_scheduler_is_told(tmp_path: Path, content: bytes, told: str) -> None:
+    file = tmp_path / "scheduler.json"
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=rf"scheduler\.json: {told}.*; accepted is tcp://HOST:PO"):
+        cluster.OnCluster(str(file), print)
+
+
+def test_a_key_is_for_tls_and_for_clusters(tmp_path: Path) -> None:
+    tls.make(tmp_path / "key.pem")
+    with pytest.raises(InputError, match="--cluster-key is for tls://HOST:PORT, and this is tcp:"):
+        cluster.OnCluster("tcp://127.0.0.1:1", print, tmp_path / "key.pem")
+    with pytest.raises(InputError, match="tls:// needs a key"):
+        cluster.OnCluster("tls://127.0.0.1:1", print, cluster.NO_KEY)

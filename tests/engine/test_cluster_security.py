@@ -203,7 +203,10 @@ async def serve(process):
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), asyncio.subprocess.PIPE)
     child = await asyncio.create_subprocess_shell(process.command, **pipes)
     await process.redirect(child.stdin, child.stdout, child.stderr)
-    process.exit(await child.wait())
+    status = await child.wait()
+    # exit() closes the channel, and what is still to be sent would end the connection
+    await asyncio.gather(process.stdout.drain(), process.stderr.drain())
+    process.exit(status)
 
 async def listen():
     key = asyncssh.read_private_key(sys.argv[1])

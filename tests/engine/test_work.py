@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import os
 import signal
@@ -11,15 +12,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
-from mptcplab.errors import RunError
+from mptcplab.errors import MachineError, RunError
 from mptcplab.runs import experiment, store, work
 from mptcplab.runs.work import Done, InProcesses, InThreads, Task
 from mptcplab.spec.scenario import Scenario
@@ -228,10 +230,12 @@ def test_cancelling_does_not_wait_for_tasks_that_end_faster_than_anybody_looks(
     """On a cluster a thousand tasks are ahead: those that are short never leave a pause."""
 
     class Ahead(work.Workers):
-        virtual_s: dict[str, float] = {}
+        def __init__(self) -> None:
+            self.virtual_s = {}
+
         ahead = 1000
 
-        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        def submit(self, *_arguments: Any, **_named: Any) -> Future[Any]:
             submitted.append(Future())
             return submitted[-1]
 
@@ -329,6 +333,31 @@ def test_a_run_that_is_killed_when_all_is_cancelled_is_not_made_again(
     monkeypatch.setattr(work, "_run_in", killed)
     with pytest.raises(RunCancelledError):
         work.perform(replace(_task(tmp_path), out=tmp_path / "out"), watch)
+
+
+@pytest.mark.parametrize("where", ["os.fork", "subprocess.Popen"])
+def test_a_limit_of_processes_is_told(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_arguments: object, **_named: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    if where == "os.fork":
+        # the process that forks is another one: this thread takes its place
+        def host(_command: object, *, pass_fds: Sequence[int], **_named: object) -> Any:
+            work.host([os.dup(each) for each in pass_fds])
+            return Mock()
+
+        monkeypatch.setattr(signal, "signal", lambda *_: None)
+        monkeypatch.setattr(subprocess, "Popen", host)
+    monkeypatch.setattr(where, refused)
+    with InProcesses(2) as workers, pytest.raises(MachineError) as told:
+        workers.submit(well, _task(tmp_path)).result()
+    assert str(told.value) == (
+        "mptcplab: no worker process can be started: Resource temporarily unavailable\n"
+        "  to mend it: end other programs, or raise the limit of processes (ulimit -u, pids.max), "
+        "or use --jobs 1"
+    )
 
 
 def test_a_bug_in_a_worker_shows_where_it_is(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mptcplab import __version__
-from mptcplab.errors import InputError, MptcplabError, Problem, RunError
+from mptcplab.errors import InputError, MachineError, MptcplabError, Problem, RunError
 from mptcplab.figures import recorded, records, series, sharing
 from mptcplab.figures.application import application_figures
 from mptcplab.figures.metrics import RunMetrics, run_metrics
@@ -346,17 +346,23 @@ class InProcesses(Workers):
             f"from mptcplab.runs import work; work.host({theirs})"
         )
         command = [sys.executable, "-P", "-c", program]
-        self._hosts.append(
-            subprocess.Popen(
+        try:
+            host = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 env=environment,
                 pass_fds=theirs,
             )
-        )
-        for ours, their in pairs:
-            their.close()
+        except OSError as error:
+            for ours, _ in pairs:
+                ours.close()
+            raise _no_worker(error) from None
+        finally:
+            for _, their in pairs:
+                their.close()
+        self._hosts.append(host)
+        for ours, _ in pairs:
             self._idle.put(Connection(ours.detach()))
 
     def _have_done(self, fn: Callable[..., Any], task: Task) -> Any:
@@ -380,7 +386,8 @@ class InProcesses(Workers):
     def _talk(self, worker: Connection, fn: Callable[..., T], task: Task) -> Any:
         if self._cancel.is_set():
             return None
-        worker.send((fn, task))
+        with contextlib.suppress(BrokenPipeError):  # one that could not be started has said so
+            worker.send((fn, task))
         told = False
         while True:
             if self._cancel.is_set() and not told:
@@ -394,12 +401,20 @@ class InProcesses(Workers):
 
 
 def _result(message: Any) -> Any:
-    """What a worker answered: None if it was cancelled, a text if it failed in a way unknown."""
+    """What a worker answered: None if it was cancelled, a text if it failed in a way unknown, and
+    the system's error if it could not be started."""
     if message is None:
         raise RunCancelledError
+    if isinstance(message, OSError):
+        raise _no_worker(message)
     if isinstance(message, str):
         raise RuntimeError(f"in a worker:\n{message}")
     return message
+
+
+def _no_worker(error: OSError) -> MachineError:
+    what = f"no worker process can be started: {error.strerror}"
+    return MachineError(what, f"{doctor.MORE_PROCESSES}, or use --jobs 1")
 
 
 def host(sockets: Sequence[int]) -> None:
@@ -407,7 +422,15 @@ def host(sockets: Sequence[int]) -> None:
     # who presses Ctrl-C means the program that started this, which then ends the runs
     signal.signal(signal.SIGINT, lambda _number, _frame: None)
     for number, own in enumerate(sockets):
-        if os.fork() == 0:
+        try:
+            child = os.fork()
+        except OSError as error:
+            for each in sockets[number:]:
+                # who is told already may have gone
+                with contextlib.suppress(BrokenPipeError), Connection(each) as worker:
+                    worker.send(error)
+            break
+        if child == 0:
             for other in sockets[number + 1 :]:
                 os.close(other)
             try:

@@ -33,6 +33,8 @@ MEMORY_NEEDED_BYTES = 512 << 20
 DISK_NEEDED_BYTES = 3 << 30
 DISK_NEEDED_WITH_KERNEL_BYTES = 256 << 20
 
+MORE_PROCESSES = "end other programs, or raise the limit of processes (ulimit -u, pids.max)"
+
 # From linux/personality.h; the value that asks without changing anything.
 _ADDR_NO_RANDOMIZE = 0x0040000
 _PERSONALITY_QUERY = 0xFFFFFFFF
@@ -183,14 +185,19 @@ def _kernel_source() -> Check:
 
 
 # In a process of its own, as User-Mode Linux does it: a child that lets itself be traced, and whose
-# system calls are taken over (PTRACE_SYSEMU). Prints nothing if that works, else an errno.
+# system calls are taken over (PTRACE_SYSEMU). Prints nothing if that works, else an errno,
+# or a text where no process can be started.
 _PTRACE_TRIAL = """
 import ctypes, os, signal
 PTRACE_TRACEME, PTRACE_SYSEMU = 0, 31
 libc = ctypes.CDLL(None, use_errno=True)
 libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
 libc.ptrace.restype = ctypes.c_long
-child = os.fork()
+try:
+    child = os.fork()
+except OSError as error:
+    print(error)
+    raise SystemExit
 if child == 0:
     if libc.ptrace(PTRACE_TRACEME, 0, None, None) != 0:
         os._exit(ctypes.get_errno())
@@ -214,7 +221,9 @@ def _ptrace() -> Check:
     answer = _output([sys.executable, "-I", "-S", "-c", _PTRACE_TRIAL]).strip()
     if answer == "":
         return Check("ptrace", True, "permitted")
-    reason = os.strerror(int(answer)) if answer.isdigit() and answer != "0" else "does not work"
+    if not answer.isdigit():
+        return Check("ptrace", False, f"cannot be tried: {answer}", MORE_PROCESSES)
+    reason = os.strerror(int(answer)) if answer != "0" else "does not work"
     scope = Path("/proc/sys/kernel/yama/ptrace_scope")
     if scope.exists() and scope.read_text().strip() == "3":
         # Yama lets nobody lower it again while the machine runs.

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from mptcplab.errors import InputError, MptcplabError, RunError
 from mptcplab.figures import series
-from mptcplab.runs import archive, experiment, index, store, sweep, tls, work
+from mptcplab.runs import archive, documents, experiment, index, store, sweep, tls, work
 from mptcplab.runs.entries import Document, Entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How
@@ -297,7 +297,7 @@ def query(sql: str, out: FilePath = _OUT) -> pl.DataFrame:
 def open_run(directory: FilePath) -> Run:
     """A run that was stored, by its directory, OUT/runs/KEY."""
     place = Path(fspath(directory))
-    return Run(place, store.read_scenario(place), store.read_json(place / store.RESULT))
+    return Run(place, store.read_scenario(place), documents.read_entry(place / store.RESULT))
 
 
 def write_report(places: Sequence[FilePath] = (_OUT,), file: FilePath = "report.html") -> Path:

@@ -12,7 +12,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from mptcplab.errors import MptcplabError
 from mptcplab.figures import series
 from mptcplab.figures.application import APPLICATION_METRICS
 from mptcplab.figures.metrics import RUN_METRICS, aggregation_benefit
-from mptcplab.runs import store
+from mptcplab.runs import documents, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 
@@ -58,7 +58,7 @@ class Index:
 
     def __init__(self, out: Path) -> None:
         self.out = out
-        self._store = Store(out)
+        self._store = Store(out, is_written=False)
         self._seen = _stamp(out / TABLE)
         self._table = self._read_table()
         self._added: dict[str, dict[str, Any]] = {}
@@ -128,7 +128,7 @@ class Index:
 
     def _read_table(self) -> pl.DataFrame | None:
         """The table that was written last, without the axes, which stand beside it."""
-        found = _read(self.out / TABLE)
+        found = _read(self.out / TABLE, RESERVED)
         axes = _axes(_read(self.out / POINTS))
         return None if found is None else found.drop(axes, strict=False)
 
@@ -148,19 +148,24 @@ class Index:
 
     def _of_run(self, key: str) -> dict[str, Any] | None:
         # texts, since to join paths would take as long as to read the files
-        directory, entry = str(self._store.directory(key)), self._store.result(key)
-        if entry is None or not os.path.exists(f"{directory}/{store.SCENARIO}"):
-            return None
-        optional = [
-            store.read_json(file) if os.path.exists(file) else {}
-            for file in (f"{directory}/{store.COST}", f"{directory}/{store.BUILD}")
-        ]
+        directory = str(self._store.directory(key))
         try:
-            return row(key, entry, store.read_json(f"{directory}/{store.SCENARIO}"), *optional)
-        except (AttributeError, KeyError, TypeError) as error:
-            raise MptcplabError(
-                f"mptcplab: {directory}: not a run of this version ({error}); remove it"
-            ) from None
+            entry = documents.read_entry(f"{directory}/{store.RESULT}")
+            scenario = documents.read(f"{directory}/{store.SCENARIO}", documents.SUMMARY)
+            cost, builds = (
+                documents.read(file, kind) if os.path.exists(file) else {}
+                for file, kind in (
+                    (f"{directory}/{store.COST}", documents.COST),
+                    (f"{directory}/{store.BUILD}", documents.BUILD),
+                )
+            )
+        except MptcplabError as error:
+            if self._store.result(key) is None or not os.path.exists(
+                f"{directory}/{store.SCENARIO}"
+            ):
+                return None  # it is to be made again
+            raise MptcplabError(f"{error}; remove {directory}") from None
+        return row(key, entry, scenario, cost, builds)
 
     def _add(self, rows: Iterable[Mapping[str, Any]] | pl.DataFrame) -> None:
         import polars as pl
@@ -203,9 +208,11 @@ def row(
         "workload": workload["kind"],
         "direction": direction,
         "duration_s": None if duration_ns is None else duration_ns / 1e9,
-        "virtual_s": entry["virtual_s"],
+        "virtual_s": entry.get("virtual_s"),
+        # what older versions wrote does not say which congestion control it was
+        "cc": entry.get("cc", scenario["cc"]),
         "reason": entry.get("reason"),
-        **{name: entry[name] for name in ("scheduler", "cc", "seed", "status")},
+        **{name: entry[name] for name in ("scheduler", "seed", "status")},
         **{name: entry["metrics"].get(name) for name in METRICS},
         **{name: cost.get(name) for name in _COST},
         **{name: builds.get(name) for name in ("kernel", "guest", "mptcplab")},
@@ -263,15 +270,16 @@ def write_table(table: pl.DataFrame, file: Path) -> None:
     files.write(file, series.parquet(table))
 
 
-def _read(file: Path) -> pl.DataFrame | None:
-    """A table, None if it is not there, or not whole: then it is made anew."""
+def _read(file: Path, columns: Collection[str] = ("key",)) -> pl.DataFrame | None:
+    """A table that has these columns, None if it is not there, or broken: then it is made anew."""
     import polars as pl
 
     try:
-        # at once: Polars opens a file twice, and it may be another one then
-        return pl.read_parquet(file.read_bytes())
-    except (OSError, pl.exceptions.PolarsError):
+        found = series.read_parquet(file)
+    except MptcplabError:
         return None
+    is_whole = set(columns) <= set(found.columns) and found.schema["key"] == pl.String
+    return found if is_whole else None
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:

@@ -306,10 +306,10 @@ def write_report(places: Sequence[FilePath] = (_OUT,), file: FilePath = "report.
     from mptcplab.show import palette, report_charts, report_page
 
     found = collect([Path(fspath(place)) for place in places])
-    of_groups = [report_charts.of_group(group) for group in found.groups]
-    page = report_page.page(
-        found, palette.styles(found.schedulers()), report_charts.overview(found), of_groups
-    )
+    looks = palette.styles(found.schedulers())
+    with documents.contradictions_told(", ".join(map(str, places))):
+        of_groups = [report_charts.of_group(group) for group in found.groups]
+        page = report_page.page(found, looks, report_charts.overview(found), of_groups)
     target = Path(fspath(file))
     store.make_directory(target.parent)
     store.write(target, page.encode())

@@ -278,7 +278,8 @@ def read_series(directory: Path) -> RunSeries:
     if not has_records(directory) and (directory / SERIES).exists():
         return series.read(directory / SERIES)
     try:
-        return read_run(directory).series()
+        with documents.contradictions_told(directory):
+            return read_run(directory).series()
     except MptcplabError as error:
         text = str(error).removeprefix("mptcplab: ")
         if str(directory) in text:

@@ -25,8 +25,10 @@ from mptcplab.figures.metrics import RUN_METRICS, aggregation_benefit
 from mptcplab.runs import documents, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
+from mptcplab.spec.mistakes import is_utf8
 
 if TYPE_CHECKING:
+    import duckdb
     import polars as pl
 
 TABLE = "runs.parquet"
@@ -381,38 +383,106 @@ def overview(table: pl.DataFrame) -> Answer:
 def query(out: Path, sql: str, parquet: Path | None = None) -> Answer:
     """Ask the tables `runs` and `series` of a store, in SQL as DuckDB has it.
 
-    With `parquet` the answer goes into that file and none is given. Raises MptcplabError, with
-    DuckDB's words for what is wrong in the query.
+    The query reads nothing but the files of the store's runs, and writes none. With `parquet` the
+    answer goes into that file and none is given. In an answer that is given, times with a time zone
+    are texts. Raises MptcplabError, with DuckDB's words for what is wrong in the query.
     """
+    if not is_utf8(sql):
+        raise MptcplabError("mptcplab: the query cannot be answered: it is not UTF-8 text")
     # as it is now: DuckDB opens a file again and again, and it may be another one then
     with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
-        runs = Path(name) / TABLE
-        write_table(read(out), runs)
-        return _answer(out, runs, sql, parquet)
+        own = Path(name)
+        write_table(read(out), own / TABLE)
+        try:
+            if parquet is None:
+                return _answer(out, own, sql)
+            with files.new_file(parquet) as partial:
+                _answer(out, own, sql, partial)
+            return Answer((), [])
+        except OSError as error:
+            raise MptcplabError(f"mptcplab: cannot write {parquet}: {error.strerror}") from None
 
 
-def _answer(out: Path, runs: Path, sql: str, parquet: Path | None) -> Answer:
+def _answer(out: Path, own: Path, sql: str, parquet: Path | None = None) -> Answer:
+    """What a query gives, or its columns alone if it goes into a file; `own` has the table."""
     import duckdb
 
-    database = duckdb.connect()
+    database = duckdb.connect(config={"temp_directory": str(own / "spilled"), **_ALONE})
     try:
-        database.execute(f"CREATE VIEW runs AS SELECT * FROM read_parquet({_quoted(runs)})")
+        _require_query(database, sql)
+        database.execute(f"CREATE VIEW runs AS SELECT * FROM read_parquet({_quoted(own / TABLE)})")
         # to name all files takes a while, where there are many
         if re.search(r"\bseries\b", sql, re.IGNORECASE):
             database.execute(f"CREATE VIEW series AS {_series(out)}")
+        places = [own, (out / "runs").resolve(), _pattern(out)]
+        places += [parquet.parent.resolve()] if parquet else []
+        database.execute(f"SET allowed_directories = [{', '.join(map(_quoted, places))}]")
+        database.execute("SET TimeZone = 'UTC'")
+        database.execute("SET enable_external_access = false")
+        database.execute("SET lock_configuration = true")
+        found = database.sql(sql)
         if parquet is not None:
-            with files.new_file(parquet) as partial:
-                database.sql(sql).write_parquet(str(partial))
+            found.write_parquet(str(parquet.resolve()))
             return Answer((), [])
-        found = database.execute(sql)
-        columns = tuple(column[0] for column in found.description or ())
+        columns = tuple(found.columns)
+        # Python would need a package for them that nothing else here does
+        zoned = [_ZONED in str(kind) for kind in found.types]
+        if any(zoned):
+            each = (
+                f"#{number}{'::VARCHAR' if is_zoned else ''}"
+                for number, is_zoned in enumerate(zoned, 1)
+            )
+            found = found.project(", ".join(each))
         return Answer(columns, found.fetchall())
-    except duckdb.Error as error:
-        raise MptcplabError(f"mptcplab: the query cannot be answered: {error}") from None
-    except OSError as error:
-        raise MptcplabError(f"mptcplab: cannot write {parquet}: {error.strerror}") from None
+    # the others are of values that Python has none for
+    except (duckdb.Error, ArithmeticError, RuntimeError, ValueError) as error:
+        raise MptcplabError(f"mptcplab: the query cannot be answered: {_told(error)}") from None
     finally:
         database.close()
+
+
+#: Nothing is loaded that a query names, be it an extension or a variable of this program.
+_ALONE = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+}
+_ZONED = "WITH TIME ZONE"
+# Of what DuckDB takes for several statements; COPY (PIVOT ...) TO is one, too.
+_QUERY = re.compile(r"\s*(PIVOT|FROM|SELECT|WITH)\b", re.IGNORECASE)
+
+
+def _require_query(database: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """Raises MptcplabError for what does anything but ask: it could write to the runs' files."""
+    import duckdb
+
+    accepted = "accepted is a query of runs and series, such as SELECT, FROM, WITH or PIVOT"
+    statements = database.extract_statements(sql)
+    if len(statements) != 1:
+        what = f"{len(statements)} statements" if statements else "nothing is asked"
+        raise MptcplabError(f"mptcplab: the query cannot be answered: {what}; {accepted}")
+    kind = statements[0].type
+    is_pivot = kind == duckdb.StatementType.MULTI and _QUERY.match(statements[0].query)
+    if kind != duckdb.StatementType.SELECT and not is_pivot:
+        found = re.match(r"\s*([A-Za-z]+)", sql)
+        what = f"{found[1] if found else kind.name} is refused, since a query changes nothing"
+        raise MptcplabError(
+            f"mptcplab: the query cannot be answered: {what}; {accepted}; --parquet FILE writes "
+            "its answer"
+        )
+
+
+def _told(error: Exception) -> str:
+    """DuckDB's words; the excerpt below them where it is of the person's own query."""
+    import duckdb
+
+    own = isinstance(error, duckdb.ParserException | duckdb.BinderException)
+    if own or isinstance(error, duckdb.CatalogException):
+        return str(error)
+    first = str(error).partition("\n")[0]
+    if isinstance(error, duckdb.PermissionException):
+        first += "; a query reads the tables runs and series, and no other files"
+    return first
 
 
 def _series(out: Path) -> str:
@@ -423,9 +493,14 @@ def _series(out: Path) -> str:
             "with --keep-records"
         )
     # not of a run that is under way
-    pattern = _quoted(out / "runs" / "[!.]*" / store.SERIES)
+    pattern = _quoted(_pattern(out) / "[!.]*" / store.SERIES)
     key = r"regexp_extract(filename, 'runs/([^/]+)/', 1)"
     return f"SELECT {key} AS key, * EXCLUDE filename FROM read_parquet({pattern}, filename = true)"
+
+
+def _pattern(out: Path) -> Path:
+    """The directory of the runs in a pattern, where the brackets of its name are no pattern."""
+    return Path(re.sub(r"([*?[])", r"[\1]", str((out / "runs").resolve())))
 
 
 def _quoted(path: Path) -> str:

@@ -674,16 +674,20 @@ def _program_figures(
 def own_cpu() -> Iterator[int]:
     """A CPU for one run, locked against other runs, of this process and of others.
 
-    With more runs than CPUs, the further ones share them. Machines may share a cache.
+    With more runs than CPUs, the further ones share them. Machines may share a cache. In one that
+    cannot be written to there are the locks of those who could.
     """
     directory = doctor.cache_dir() / "cpu" / platform.node()
-    directory.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(OSError):
+        directory.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
         for cpu in cpus():
-            lock = stack.enter_context(Path(directory / str(cpu)).open("w"))
             try:
+                # a lock needs no right to write
+                lock = os.open(directory / str(cpu), os.O_RDONLY | os.O_CREAT, 0o666)
+                stack.callback(os.close, lock)
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            except OSError:  # it is another run's, or there is none
                 continue
             yield cpu
             return

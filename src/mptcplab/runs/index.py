@@ -407,12 +407,13 @@ def _answer(out: Path, own: Path, sql: str, parquet: Path | None = None) -> Answ
     """What a query gives, or its columns alone if it goes into a file; `own` has the table."""
     import duckdb
 
+    asks_series = re.search(r"\bseries\b", sql, re.IGNORECASE) is not None
     database = duckdb.connect(config={"temp_directory": str(own / "spilled"), **_ALONE})
     try:
         _require_query(database, sql)
         database.execute(f"CREATE VIEW runs AS SELECT * FROM read_parquet({_quoted(own / TABLE)})")
         # to name all files takes a while, where there are many
-        if re.search(r"\bseries\b", sql, re.IGNORECASE):
+        if asks_series:
             database.execute(f"CREATE VIEW series AS {_series(out)}")
         places = [own, (out / "runs").resolve(), _pattern(out)]
         places += [parquet.parent.resolve()] if parquet else []
@@ -436,6 +437,8 @@ def _answer(out: Path, own: Path, sql: str, parquet: Path | None = None) -> Answ
         return Answer(columns, found.fetchall())
     # the others are of values that Python has none for
     except (duckdb.Error, ArithmeticError, RuntimeError, ValueError) as error:
+        if asks_series and not _is_of_the_query(error):
+            _require_series(out)
         raise MptcplabError(f"mptcplab: the query cannot be answered: {_told(error)}") from None
     finally:
         database.close()
@@ -472,17 +475,21 @@ def _require_query(database: duckdb.DuckDBPyConnection, sql: str) -> None:
         )
 
 
+def _is_of_the_query(error: Exception) -> bool:
+    import duckdb
+
+    kinds = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
+    return isinstance(error, (*kinds, duckdb.PermissionException))
+
+
 def _told(error: Exception) -> str:
     """DuckDB's words; the excerpt below them where it is of the person's own query."""
     import duckdb
 
-    own = isinstance(error, duckdb.ParserException | duckdb.BinderException)
-    if own or isinstance(error, duckdb.CatalogException):
-        return str(error)
     first = str(error).partition("\n")[0]
     if isinstance(error, duckdb.PermissionException):
-        first += "; a query reads the tables runs and series, and no other files"
-    return first
+        return f"{first}; a query reads the tables runs and series, and no other files"
+    return str(error) if _is_of_the_query(error) else first
 
 
 def _series(out: Path) -> str:
@@ -496,6 +503,12 @@ def _series(out: Path) -> str:
     pattern = _quoted(_pattern(out) / "[!.]*" / store.SERIES)
     key = r"regexp_extract(filename, 'runs/([^/]+)/', 1)"
     return f"SELECT {key} AS key, * EXCLUDE filename FROM read_parquet({pattern}, filename = true)"
+
+
+def _require_series(out: Path) -> None:
+    """Raises MptcplabError, naming it, for a file that has no table: DuckDB does not name all."""
+    for file in sorted((out / "runs").glob(f"[!.]*/{store.SERIES}")):
+        series.read_parquet(file)
 
 
 def _pattern(out: Path) -> Path:

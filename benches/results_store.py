@@ -17,7 +17,7 @@ import sys
 import time
 from pathlib import Path
 
-from mptcplab.runs import index, store
+from mptcplab.runs import documents, index, store
 
 SCHEDULERS = ("default", "minrtt", "roundrobin", "blest", "ecf", "sttf", "otias")
 
@@ -38,7 +38,7 @@ def main() -> None:
 
 def make(run: Path, out: Path, count: int) -> None:
     """What is the same in all runs is linked, what differs is written."""
-    entry, scenario = (store.read_json(run / name) for name in (store.RESULT, store.SCENARIO))
+    entry, scenario = (documents.read_json(run / name) for name in (store.RESULT, store.SCENARIO))
     same = [run / name for name in (store.BUILD, store.COST, store.SERIES)]
     (out / "runs").mkdir()
     for number in range(count):
@@ -60,7 +60,7 @@ def make(run: Path, out: Path, count: int) -> None:
 
 
 def measure(out: Path, count: int) -> None:
-    name = store.read_json(next((out / "runs").iterdir()) / store.SCENARIO)["paths"][0]["name"]
+    name = documents.read_json(next((out / "runs").iterdir()) / store.SCENARIO)["paths"][0]["name"]
     every = f'SELECT scheduler, "{name}.rate_bps", median(goodput_bps) FROM runs GROUP BY ALL'
     read = (
         f"import mptcplab, polars; mptcplab.read_runs({str(out)!r})"

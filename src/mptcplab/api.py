@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from mptcplab.errors import InputError, MptcplabError, RunError
 from mptcplab.figures import series
-from mptcplab.runs import archive, experiment, index, store, sweep, tls, work
+from mptcplab.runs import archive, documents, experiment, index, store, sweep, tls, work
 from mptcplab.runs.entries import Document, Entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How
@@ -297,7 +297,7 @@ def query(sql: str, out: FilePath = _OUT) -> pl.DataFrame:
 def open_run(directory: FilePath) -> Run:
     """A run that was stored, by its directory, OUT/runs/KEY."""
     place = Path(fspath(directory))
-    return Run(place, store.read_scenario(place), store.read_json(place / store.RESULT))
+    return Run(place, store.read_scenario(place), documents.read_entry(place / store.RESULT))
 
 
 def write_report(places: Sequence[FilePath] = (_OUT,), file: FilePath = "report.html") -> Path:
@@ -306,10 +306,10 @@ def write_report(places: Sequence[FilePath] = (_OUT,), file: FilePath = "report.
     from mptcplab.show import palette, report_charts, report_page
 
     found = collect([Path(fspath(place)) for place in places])
-    of_groups = [report_charts.of_group(group) for group in found.groups]
-    page = report_page.page(
-        found, palette.styles(found.schedulers()), report_charts.overview(found), of_groups
-    )
+    looks = palette.styles(found.schedulers())
+    with documents.contradictions_told(", ".join(map(str, places))):
+        of_groups = [report_charts.of_group(group) for group in found.groups]
+        page = report_page.page(found, looks, report_charts.overview(found), of_groups)
     target = Path(fspath(file))
     store.make_directory(target.parent)
     store.write(target, page.encode())

@@ -22,7 +22,7 @@ from unittest.mock import Mock
 import pytest
 
 from mptcplab.errors import MachineError, RunError
-from mptcplab.runs import experiment, store, work
+from mptcplab.runs import documents, experiment, store, work
 from mptcplab.runs.work import Done, InProcesses, InThreads, Task
 from mptcplab.spec.scenario import Scenario
 from mptcplab.uml import engine
@@ -99,7 +99,7 @@ def test_a_clock_that_jumps_changes_nothing(
     (entry,) = experiment.run_all(seeds(1), lab_kernel, lab_guest, second, jobs=1)
     assert entry["status"] == "ok"
     assert content(tmp_path / "first") == content(tmp_path / "second")
-    cost = store.read_json(next(second.out.glob(f"runs/*/{store.COST}")))
+    cost = documents.read_json(next(second.out.glob(f"runs/*/{store.COST}")))
     assert 0 < cost["wall_s"] < engine.Limits().wall_s
 
 

@@ -48,3 +48,19 @@ def keep(out: Path, of: Scenario, *flows: Flow) -> entries.Entry:
     store.write_json(directory / store.RESULT, {k: v for k, v in entry.items() if k != "wall_s"})
     store.write_json(directory / store.BUILD, BUILD)
     return entry
+
+
+def fail(out: Path, key: str, of: Scenario) -> dict[str, Any]:
+    """Store that a run failed; gives what is kept of it."""
+    entry = entries.run_entry(
+        of,
+        status="failed",
+        reason="no power",
+        virtual_s=None,
+        wall_s=None,
+        run_metrics=None,
+        directory=None,
+    )
+    about = {"entry": entry, "scenario": of.model_dump(mode="json"), "build": BUILD}
+    store.Store(out).keep_failed(key, about)
+    return about

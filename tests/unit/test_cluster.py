@@ -197,10 +197,10 @@ def test_an_address_that_others_could_use_is_refused_before_it_is_connected_to(
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"", "cannot be read: Expecting value"),
-        (b"\xff", "cannot be read: "),
-        (b"[]", "has no address"),
-        (b'{"address": 7}', "has no address"),
+        (b"", "not JSON: EOF while parsing"),
+        (b"\xff", "not JSON: "),
+        (b"[]", "not the file of a Dask scheduler: as a whole"),
+        (b'{"address": 7}', "not the file of a Dask scheduler: address: Input should be"),
         (b'{"address": "http://localhost"}', "no address"),
     ],
 )

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pandas
@@ -14,11 +13,10 @@ import polars as pl
 import pytest
 
 from mptcplab.errors import MptcplabError
-from mptcplab.runs import entries, index, store
+from mptcplab.runs import documents, index, store
 from mptcplab.runs.store import RESULT, SCENARIO
-from mptcplab.spec.scenario import Scenario
 from tests.unit import stored
-from tests.unit.stored import BUILD
+from tests.unit.stored import BUILD, fail
 from tests.unit.synthetic import FAST, SLOW
 
 
@@ -27,20 +25,6 @@ def kept(out: Path, seeds: int = 2, first: int = 1) -> list[str]:
     for seed in range(first, first + seeds):
         stored.keep(out, stored.scenario(seed=seed), FAST, SLOW)
     return sorted(each.name for each in (out / "runs").iterdir())
-
-
-def fail(out: Path, key: str, scenario: Scenario) -> None:
-    entry = entries.run_entry(
-        scenario,
-        status="failed",
-        reason="no power",
-        virtual_s=None,
-        wall_s=None,
-        run_metrics=None,
-        directory=None,
-    )
-    about = {"entry": entry, "scenario": scenario.model_dump(mode="json"), "build": BUILD}
-    store.Store(out).keep_failed(key, about)
 
 
 def test_a_row_has_what_the_run_is_and_what_it_did(tmp_path: Path) -> None:
@@ -72,19 +56,22 @@ def test_what_is_in_the_table_is_not_read_again(tmp_path: Path) -> None:
     assert after["seed"].to_list() == [1, 2, 3]
     assert before.equals(after.head(2))
     (tmp_path / "runs.parquet").unlink()
-    with pytest.raises(MptcplabError, match=r"not a run of this version \('workload'\); remove it"):
+    message = (
+        r"scenario.json: not the scenario of a run: transport: Field required; remove .*/runs/"
+    )
+    with pytest.raises(MptcplabError, match=message):
         index.read(tmp_path)
 
 
 def test_no_file_of_a_run_is_opened_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
-    read = store.read_json
+    read = documents._bytes
 
-    def counted(file: Path | str) -> Any:
+    def counted(file: Path | str) -> bytes:
         opened.append(str(Path(file).relative_to(tmp_path)))
         return read(file)
 
-    monkeypatch.setattr(store, "read_json", counted)
+    monkeypatch.setattr(documents, "_bytes", counted)
     of_a_run = {"result.json", "scenario.json", "build.json"}
     before: set[str] = set()
     for seeds in (2, 1):
@@ -142,7 +129,7 @@ def test_two_that_write_the_table_in_turn_keep_the_rows_of_both(tmp_path: Path) 
     keys = kept(tmp_path)
     for table, key in zip((first, second), keys, strict=True):
         directory = tmp_path / "runs" / key
-        entry, scenario = (store.read_json(directory / name) for name in (RESULT, SCENARIO))
+        entry, scenario = (documents.read_json(directory / name) for name in (RESULT, SCENARIO))
         table.add(index.row(key, entry, scenario, {}, BUILD))
         table.write()
     assert pl.read_parquet(tmp_path / index.TABLE)["key"].to_list() == keys

@@ -7,6 +7,7 @@ import itertools
 import os
 import resource
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -40,7 +41,7 @@ def called(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Called:
             with pytest.raises(SystemExit) as end:
                 cli.main()
             monkeypatch.undo()
-        return int(end.value.code or 0), told.read_text()
+        return int(end.value.code or 0), told.read_text(errors="surrogateescape")
 
     return call
 
@@ -122,3 +123,54 @@ def test_nothing_is_left_of_what_a_full_disk_has_no_room_for(tmp_path: Path) -> 
                 write()
     left = (place.iterdir() for place in (tmp_path, drive, own))
     assert [each for each in itertools.chain(*left) if each.is_file()] == []
+
+
+def test_a_picture_for_which_the_disk_has_no_room_is_told_and_no_half_of_it_is_there(
+    called: Called, run: Path, tmp_path: Path
+) -> None:
+    """Room for the table and half of the picture."""
+    place = tmp_path / "pictures"
+    assert called(Path("/dev/null"), "show", str(run), "--out", str(place)) == (0, "")
+    (whole,) = place.iterdir()
+    size, content = whole.stat().st_size, whole.read_bytes()
+    for left in (content, None):
+        with room(size // 2):
+            status, told = called(Path("/dev/null"), "show", str(run), "--out", str(place))
+        assert (status, told) == (1, f"mptcplab: cannot write {whole}: File too large\n")
+        assert [each.read_bytes() for each in place.iterdir()] == ([left] if left else [])
+        whole.unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("arguments", ["results list --json", "results query --csv FROM~runs"])
+def test_a_reader_that_leaves_is_no_error_that_is_told(arguments: str, run: Path) -> None:
+    words = [*(word.replace("~", " ") for word in arguments.split()), "--out", str(run)]
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "mptcplab", *words]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        *(("run --path a:\udcff,1ms --plan", 2), ("run --path a:1mbit,1ms --seed \udcff", 2)),
+        *(("run --path a:1mbit,1ms --scheduler \udcff", 2), ("run \udcff.toml", 2)),
+        *(
+            ("sweep \udcff.toml", 2),
+            ("show \udcff", 2),
+            ("explain \udcff", 2),
+            ("report \udcff", 2),
+        ),
+        *(("results list --out \udcff", 1), ("results query \udcff --out OUT", 1), ("\udcff", 2)),
+    ],
+)
+def test_flags_that_are_not_utf_8_are_told(
+    arguments: str, status: int, called: Called, run: Path, tmp_path: Path
+) -> None:
+    words = arguments.replace("OUT", str(run)).split(" ")
+    found, told = called(tmp_path / "shown", *words)
+    assert found == status
+    assert "Traceback" not in told
+    assert told

@@ -212,5 +212,5 @@ def test_series_are_kept_and_read_back(tmp_path: Path) -> None:
     series.write(run, file)
     assert file.read_bytes() == before
     file.write_bytes(before[:-9])
-    with pytest.raises(MptcplabError, match=r"series.parquet: no series can be read"):
+    with pytest.raises(MptcplabError, match=r"series.parquet: not Parquet: "):
         series.read(file)

@@ -13,6 +13,7 @@ from mptcplab.figures import series
 from mptcplab.runs import store
 from mptcplab.spec import scenario, trace
 from mptcplab.spec.scenario import Flags
+from tests.unit import stored as stored_runs
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, SLOW
 
@@ -204,14 +205,14 @@ def test_a_result_that_is_not_whole_is_none(tmp_path: Path) -> None:
 def test_why_runs_failed_is_kept_until_they_succeed(tmp_path: Path) -> None:
     runs = store.Store(tmp_path)
     assert runs.failed() == []
-    runs.keep_failed("0123", {"reason": "no power"})
+    about = stored_runs.fail(tmp_path, "0123", synthetic.scenario())
     assert store.Store(tmp_path).failed() == ["0123"]
-    assert runs.failure("0123") == {"reason": "no power"}
+    assert runs.failure("0123") == about
     runs.forget_failed("0123")
     runs.forget_failed("0123")
     assert runs.failed() == []
     assert runs.failure("0123") is None
-    runs.keep_failed("0123", {"reason": "no power"})
+    runs.keep_failed("0123", about)
     (tmp_path / "failed" / "0123.json").write_text("{")
     with pytest.raises(MptcplabError, match=r"0123.json: not JSON"):
         runs.failure("0123")

@@ -17,7 +17,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from mptcplab.runs import entries, index, store
+from mptcplab.runs import documents, entries, index, store
 from mptcplab.runs.index import Index
 from mptcplab.runs.store import Store
 from tests.unit import stored
@@ -89,9 +89,9 @@ def read(out: Path, ended: Path) -> int:
         for key in SHARED:
             assert runs.result(key) is not None, key
             for name in store.DOCUMENTS:
-                assert store.read_json(runs.directory(key) / name)
+                assert documents.read_json(runs.directory(key) / name)
         assert runs.failure("failed")
-        assert store.read_json(out / store.DOCUMENT)["text"] == LONG
+        assert documents.read_json(out / store.DOCUMENT)["text"] == LONG
         for name in (index.TABLE, index.POINTS):
             # by one open(): Polars opens a file twice
             assert pl.read_parquet((out / name).read_bytes()).height

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -57,6 +58,8 @@ def results_fetch(keys: tuple[str, ...], out: Path) -> None:
 def results_query(sql: str, out: Path, form: str | None, parquet: Path | None) -> None:
     """Ask the tables runs and series, in SQL as DuckDB has it.
 
+    SQL is one query, which reads no other files, and writes none.
+
     \b
     mptcplab results query 'SELECT scheduler, median(goodput_bps)/1e6 FROM runs GROUP BY 1'
     """
@@ -71,7 +74,7 @@ def results_query(sql: str, out: Path, form: str | None, parquet: Path | None) -
 
 def _show_answer(answer: index.Answer, form: str) -> None:
     if form == "json":
-        rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+        rows = [dict(zip(answer.columns, map(_plain, row), strict=True)) for row in answer.rows]
         click.echo(json.dumps(rows, indent=1, default=str))
     elif form == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
@@ -88,6 +91,15 @@ def _show_answer(answer: index.Answer, form: str) -> None:
             table.add_row(*(_cell(value) for value in row))
         # what goes into a file or a pipe is not folded
         Console(width=None if sys.stdout.isatty() else _WIDE).print(table)
+
+
+def _plain(value: object) -> object:
+    """A value as JSON has it: what it has not is null, or text, also as a key."""
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _cell(value: object) -> str:

@@ -10,7 +10,7 @@ import click
 
 from mptcplab.cli import common
 from mptcplab.figures import series
-from mptcplab.runs import store
+from mptcplab.runs import documents, store
 from mptcplab.runs.collection import collect, run_directories
 from mptcplab.show import (
     explain,
@@ -54,10 +54,11 @@ def show(places: tuple[Path, ...], formats: tuple[str, ...], data: bool, out: Pa
     for directory in directories:
         item, drawn = store.read_scenario(directory), store.read_series(directory)
         file = directory / "run" if out is None else out / directory.resolve().name
-        written = run_chart.write(item, drawn, file, tuple(formats) or ("png",))
-        if data:
-            written.append(file.with_name(f"{file.name}.csv"))
-            store.write(written[-1], series.csv_text(drawn).encode())
+        with documents.contradictions_told(directory):
+            written = run_chart.write(item, drawn, file, tuple(formats) or ("png",))
+            if data:
+                written.append(file.with_name(f"{file.name}.csv"))
+                store.write(written[-1], series.csv_text(drawn).encode())
         for each in written:
             click.echo(f"{common.title(item)}: {each}")
 
@@ -114,13 +115,15 @@ def report_command(places: tuple[Path, ...], out: Path, figures: Path | None, mo
     RUNS are directories of runs, OUT/runs/KEY, output directories OUT, documents of comparisons,
     OUT/comparison.json, or of published experiments, OUT/PAPER/FIGURE.json.  [mptcplab-out]
     """
-    collection = collect(places or (common.DEFAULT_OUT,)).opening(most)
+    places = places or (common.DEFAULT_OUT,)
+    collection = collect(places).opening(most)
     for directory in filter(None, (out.parent, figures)):
         store.make_directory(directory)
     looks = palette.styles(collection.schedulers())
-    overview = report_charts.overview(collection)
-    of_groups = [report_charts.of_group(group) for group in collection.groups]
-    page = report_page.page(collection, looks, overview, of_groups)
+    with documents.contradictions_told(", ".join(map(str, places))):
+        overview = report_charts.overview(collection)
+        of_groups = [report_charts.of_group(group) for group in collection.groups]
+        page = report_page.page(collection, looks, overview, of_groups)
     store.write(out, page.encode())
     click.echo(f"report:  {out} ({len(page.encode()) / 1e6:.1f} MB)")
     if (count := collection.count()) > most:

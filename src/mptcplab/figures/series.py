@@ -294,8 +294,8 @@ def read(file: Path) -> RunSeries:
     """Series as `write` wrote them. Raises MptcplabError, naming the file, if they cannot be."""
     import polars as pl
 
+    table = read_parquet(file)
     try:
-        table = pl.read_parquet(file)
         about = COLUMNS[:_ABOUT]
         panels: dict[tuple[Any, ...], list[Series]] = {}
         edges = np.zeros(1, np.int64)
@@ -311,8 +311,9 @@ def read(file: Path) -> RunSeries:
                 found = Series(str(metric), path, values, low, high, what)
             panels.setdefault(tuple(panel), []).append(found)
             edges = np.append(rows["begin_ns"].to_numpy(), rows["end_ns"].to_numpy()[-1])
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise MptcplabError(f"mptcplab: {file}: no series can be read: {error}") from None
+    except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise MptcplabError(f"mptcplab: {file}: not the series of a run: {reason}") from None
     return RunSeries(
         edges,
         tuple(
@@ -320,6 +321,20 @@ def read(file: Path) -> RunSeries:
             for (title, unit, scale, kind, side), found in panels.items()
         ),
     )
+
+
+def read_parquet(file: Path) -> pl.DataFrame:
+    """The table in a Parquet file. Raises MptcplabError, naming the file, if there is none."""
+    import polars as pl
+
+    try:
+        # at once: Polars opens a file twice, and takes some names for patterns
+        return pl.read_parquet(file.read_bytes())
+    except OSError as error:
+        raise MptcplabError(f"mptcplab: {file}: cannot be read: {error.strerror}") from error
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise MptcplabError(f"mptcplab: {file}: not Parquet: {reason}") from None
 
 
 def _cells(values: Floats) -> list[str]:

@@ -19,7 +19,7 @@ from mptcplab.errors import MptcplabError
 from mptcplab.published import claims, papers
 from mptcplab.published.claims import Judged, Results
 from mptcplab.published.papers import Published, Setting
-from mptcplab.runs import experiment, store
+from mptcplab.runs import documents, experiment, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.work import Workers
@@ -111,7 +111,7 @@ def read(published: Published, out: Path, *, quick: bool) -> Reproduced:
     again = f"mptcplab papers run {published.name}{' --quick' if quick else ''}"
     if not file.exists():
         raise MptcplabError(f"mptcplab: {file}: not there; to make it: {again}")
-    document = store.read_json(file)
+    document = documents.read(file, documents.REPRODUCED)
     if document["digest"] != published.experiment.digest(quick=quick):
         raise MptcplabError(
             f"mptcplab: {file}: {published.file} has changed since; to run it once more: {again}"
@@ -151,7 +151,7 @@ class _Entries(dict[str, Entry]):
         self._out = out
 
     def __missing__(self, directory: str) -> Entry:
-        self[directory] = store.read_json(self._out / directory / store.RESULT)
+        self[directory] = documents.read_entry(self._out / directory / store.RESULT)
         return self[directory]
 
 

@@ -60,17 +60,6 @@ def keep(url: str, name: str, content: bytes) -> dict[str, Any]:
     }
 
 
-def about(content: Any, run: Path) -> dict[str, Any]:
-    """What `archive.json` of a run says; raises MptcplabError, naming it, if it does not."""
-    if isinstance(content, dict) and all(
-        isinstance(content.get(name), str) for name in ("url", "sha256")
-    ):
-        return content
-    raise MptcplabError(
-        f"mptcplab: {run / ARCHIVE}: does not say where the records are: it has no url and sha256"
-    )
-
-
 def read(about: dict[str, Any]) -> bytes:
     """What was kept; raises MptcplabError if it is not there any more, or another thing."""
     url = str(about["url"])

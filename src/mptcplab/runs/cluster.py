@@ -19,7 +19,6 @@ import contextlib
 import hashlib
 import importlib.metadata
 import ipaddress
-import json
 import platform
 import re
 import shutil
@@ -42,7 +41,7 @@ from distributed.core import Server
 from distributed.worker import Worker
 
 from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
-from mptcplab.runs import store, tls, work
+from mptcplab.runs import documents, store, tls, work
 from mptcplab.runs.store import Store
 from mptcplab.runs.work import Done, Task, Workers
 from mptcplab.uml import artefacts, doctor
@@ -548,15 +547,10 @@ def _connect(given: str, key: Path | str | None) -> Client:
 def _address_in(file: str) -> str:
     """The address in the file that a scheduler writes."""
     try:
-        found = json.loads(Path(file).read_bytes())
-    except FileNotFoundError:
-        raise _refused(file, f"there is no such file; {_ACCEPTED}") from None
-    except (OSError, ValueError) as error:
-        raise _refused(file, f"cannot be read: {error}; {_ACCEPTED}") from None
-    address = found.get("address") if isinstance(found, dict) else None
-    if not isinstance(address, str):
-        raise _refused(file, f"has no address; {_ACCEPTED}")
-    return address
+        return str(documents.read(file, documents.ADDRESS)["address"])
+    except MptcplabError as error:
+        why = str(error).removeprefix(f"mptcplab: {file}: ")
+        raise _refused(file, f"{why}; {_ACCEPTED}") from None
 
 
 def _settings(given: str, address: str, key: Path | str | None) -> dict[str, Any]:

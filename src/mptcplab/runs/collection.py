@@ -13,20 +13,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, TypeGuard, TypeVar
-
-from pydantic import BaseModel, ConfigDict, ValidationError
+from typing import Any, TypeGuard
 
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.runs import store
+from mptcplab.runs import documents, store
 from mptcplab.runs.entries import Entry, with_benefits
 from mptcplab.spec import units
 from mptcplab.spec.literal import NO_RATE_BPS
-from mptcplab.spec.mistakes import first_of
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.scheduler import Choice
 
-M = TypeVar("M", bound=BaseModel)
 Value = float | str
 
 _SCHEDULER = "scheduler"  # the axis of a published experiment that is within a group
@@ -155,16 +151,15 @@ def run_directories(places: Sequence[Path]) -> list[Path]:
 
 def _runs(place: Path) -> Iterator[Found]:
     if place.is_file():
-        content = store.read_json(place)
+        content = documents.read_json(place)
         if isinstance(content, dict) and "experiment" in content:
-            yield from _of_experiment(place, content)
+            yield from _of_experiment(place)
         else:
-            yield from _of_document(place, content)
+            yield from _of_document(place)
     elif (place / store.SCENARIO).exists():
         yield _of_directory(place)
     elif (place / store.DOCUMENT).exists():
-        file = place / store.DOCUMENT
-        yield from _of_document(file, store.read_json(file))
+        yield from _of_document(place / store.DOCUMENT)
     else:
         directories = sorted(
             directory.parent for directory in place.glob(f"runs/[!.]*/{store.SCENARIO}")
@@ -181,63 +176,21 @@ def _runs(place: Path) -> Iterator[Found]:
             yield _of_directory(directory)
 
 
-class _Checked(BaseModel):
-    model_config = ConfigDict(extra="allow", strict=True)
-
-
-class _Path(_Checked):
-    name: str
-
-
-class _Run(_Checked):
-    """What is relied on in an entry; the rest may be of an older or a newer version."""
-
-    scheduler: str
-    seed: int
-    transport: Literal["mptcp", "tcp"] = "mptcp"
-    path: str = ""
-    status: Literal["ok", "failed"]
-    reason: str | None = None
-    metrics: dict[str, float | int | None]
-    paths: list[_Path]
-    directory: str | None
-
-
-class _Document(_Checked):
-    runs: list[_Run]
-    baselines: list[_Run]
-    build: dict[str, str]
-    scenario: Scenario
-
-
-class _Setting(_Checked):
-    point: dict[str, str | int | float]
-    directory: str
-    alone: dict[str, str]
-
-
-class _Experiment(_Checked):
-    """What is relied on in the document of a published experiment; `axis` tells what axes are."""
-
-    experiment: str
-    runs: list[_Setting]
-    axis: dict[str, str] = {}
-
-
-def _of_experiment(file: Path, content: Any) -> Iterator[Found]:
-    document = _check(_Experiment, content, file, "the document of a published experiment")
-    out = file.parents[1]
-    for run in document.runs:
-        point = {document.axis.get(name, name): value for name, value in run.point.items()}
-        for directory in (run.directory, *run.alone.values()):
+def _of_experiment(file: Path) -> Iterator[Found]:
+    document = documents.read(file, documents.EXPERIMENT)
+    axes = document.get("axis", {})
+    out = file.resolve().parents[1]
+    for run in document["runs"]:
+        point = {axes.get(name, name): value for name, value in run["point"].items()}
+        for directory in (run["directory"], *run["alone"].values()):
             found = _of_directory(out / directory)
-            yield replace(found, point={"experiment": document.experiment} | point)
+            yield replace(found, point={"experiment": document["experiment"]} | point)
 
 
-def _of_document(file: Path, content: Any) -> Iterator[Found]:
-    document = _check(_Document, content, file, "the document of a comparison")
-    base = document.scenario
-    for entry in (*content["baselines"], *content["runs"]):
+def _of_document(file: Path) -> Iterator[Found]:
+    document = documents.read_comparison(file)
+    base = Scenario.model_validate_json(json.dumps(document["scenario"]))
+    for entry in (*document["baselines"], *document["runs"]):
         scenario = base.with_(scheduler=Choice(name=entry["scheduler"]), seed=entry["seed"])
         if entry.get("transport") == "tcp" and base.transport != "tcp":
             try:
@@ -253,28 +206,17 @@ def _of_document(file: Path, content: Any) -> Iterator[Found]:
                 scenario = store.read_scenario(directory)
             else:
                 directory = None
-        yield Found({"cc": scenario.cc, **entry}, scenario, directory, content["build"])
+        yield Found({"cc": scenario.cc, **entry}, scenario, directory, document["build"])
 
 
 def _of_directory(directory: Path) -> Found:
     scenario = store.read_scenario(directory)
-    entry = store.read_json(directory / store.RESULT)
-    _check(_Run, entry, directory / store.RESULT, "the result of a run")
+    entry = documents.read_entry(directory / store.RESULT)
     builds: dict[str, str] = {}
     if (directory / store.BUILD).exists():
-        builds = store.read_json(directory / store.BUILD)
+        builds = documents.read(directory / store.BUILD, documents.BUILD)
     # what older versions wrote does not say which congestion control it was
     return Found({"cc": scenario.cc, **entry}, scenario, directory, builds)
-
-
-def _check(model: type[M], content: Any, file: Path, what: str) -> M:
-    try:
-        return model.model_validate_json(json.dumps(content))
-    except ValidationError as error:
-        where, wrong = first_of(error)
-        raise MptcplabError(
-            f"mptcplab: {file}: not {what}: {where or 'as a whole'}: {wrong}"
-        ) from None
 
 
 # Groups

@@ -95,14 +95,16 @@ def _with_benefit(run: Entry, baselines: Sequence[Entry], scenario: Scenario) ->
     alone = {
         baseline["path"]: baseline["metrics"]["goodput_bps"]
         for baseline in baselines
-        if all(baseline[key] == run[key] for key in ("cc", "seed")) and baseline["status"] == "ok"
+        if all(baseline[key] == run[key] for key in ("cc", "seed"))
+        and baseline["status"] == "ok"
+        and baseline["metrics"]["goodput_bps"] is not None
     }
-    benefit = None
-    bulk = scenario.workload.kind == "bulk"
-    if bulk and run["status"] == "ok" and all(path.name in alone for path in scenario.paths):
-        benefit = aggregation_benefit(
-            run["metrics"]["goodput_bps"], [alone[path.name] for path in scenario.paths]
-        )
+    benefit, goodput_bps = None, run["metrics"]["goodput_bps"]
+    is_comparable = (
+        scenario.workload.kind == "bulk" and run["status"] == "ok" and goodput_bps is not None
+    )
+    if is_comparable and all(path.name in alone for path in scenario.paths):
+        benefit = aggregation_benefit(goodput_bps, [alone[path.name] for path in scenario.paths])
     return run | {"metrics": run["metrics"] | {"aggregation_benefit": benefit}}
 
 

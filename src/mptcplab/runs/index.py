@@ -12,7 +12,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,11 +22,13 @@ from mptcplab.errors import MptcplabError
 from mptcplab.figures import series
 from mptcplab.figures.application import APPLICATION_METRICS
 from mptcplab.figures.metrics import RUN_METRICS, aggregation_benefit
-from mptcplab.runs import store
+from mptcplab.runs import documents, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
+from mptcplab.spec.mistakes import is_utf8
 
 if TYPE_CHECKING:
+    import duckdb
     import polars as pl
 
 TABLE = "runs.parquet"
@@ -58,7 +60,7 @@ class Index:
 
     def __init__(self, out: Path) -> None:
         self.out = out
-        self._store = Store(out)
+        self._store = Store(out, is_written=False)
         self._seen = _stamp(out / TABLE)
         self._table = self._read_table()
         self._added: dict[str, dict[str, Any]] = {}
@@ -128,7 +130,7 @@ class Index:
 
     def _read_table(self) -> pl.DataFrame | None:
         """The table that was written last, without the axes, which stand beside it."""
-        found = _read(self.out / TABLE)
+        found = _read(self.out / TABLE, RESERVED)
         axes = _axes(_read(self.out / POINTS))
         return None if found is None else found.drop(axes, strict=False)
 
@@ -148,19 +150,24 @@ class Index:
 
     def _of_run(self, key: str) -> dict[str, Any] | None:
         # texts, since to join paths would take as long as to read the files
-        directory, entry = str(self._store.directory(key)), self._store.result(key)
-        if entry is None or not os.path.exists(f"{directory}/{store.SCENARIO}"):
-            return None
-        optional = [
-            store.read_json(file) if os.path.exists(file) else {}
-            for file in (f"{directory}/{store.COST}", f"{directory}/{store.BUILD}")
-        ]
+        directory = str(self._store.directory(key))
         try:
-            return row(key, entry, store.read_json(f"{directory}/{store.SCENARIO}"), *optional)
-        except (AttributeError, KeyError, TypeError) as error:
-            raise MptcplabError(
-                f"mptcplab: {directory}: not a run of this version ({error}); remove it"
-            ) from None
+            entry = documents.read_entry(f"{directory}/{store.RESULT}")
+            scenario = documents.read(f"{directory}/{store.SCENARIO}", documents.SUMMARY)
+            cost, builds = (
+                documents.read(file, kind) if os.path.exists(file) else {}
+                for file, kind in (
+                    (f"{directory}/{store.COST}", documents.COST),
+                    (f"{directory}/{store.BUILD}", documents.BUILD),
+                )
+            )
+        except MptcplabError as error:
+            if self._store.result(key) is None or not os.path.exists(
+                f"{directory}/{store.SCENARIO}"
+            ):
+                return None  # it is to be made again
+            raise MptcplabError(f"{error}; remove {directory}") from None
+        return row(key, entry, scenario, cost, builds)
 
     def _add(self, rows: Iterable[Mapping[str, Any]] | pl.DataFrame) -> None:
         import polars as pl
@@ -203,9 +210,11 @@ def row(
         "workload": workload["kind"],
         "direction": direction,
         "duration_s": None if duration_ns is None else duration_ns / 1e9,
-        "virtual_s": entry["virtual_s"],
+        "virtual_s": entry.get("virtual_s"),
+        # what older versions wrote does not say which congestion control it was
+        "cc": entry.get("cc", scenario["cc"]),
         "reason": entry.get("reason"),
-        **{name: entry[name] for name in ("scheduler", "cc", "seed", "status")},
+        **{name: entry[name] for name in ("scheduler", "seed", "status")},
         **{name: entry["metrics"].get(name) for name in METRICS},
         **{name: cost.get(name) for name in _COST},
         **{name: builds.get(name) for name in ("kernel", "guest", "mptcplab")},
@@ -263,15 +272,16 @@ def write_table(table: pl.DataFrame, file: Path) -> None:
     files.write(file, series.parquet(table))
 
 
-def _read(file: Path) -> pl.DataFrame | None:
-    """A table, None if it is not there, or not whole: then it is made anew."""
+def _read(file: Path, columns: Collection[str] = ("key",)) -> pl.DataFrame | None:
+    """A table that has these columns, None if it is not there, or broken: then it is made anew."""
     import polars as pl
 
     try:
-        # at once: Polars opens a file twice, and it may be another one then
-        return pl.read_parquet(file.read_bytes())
-    except (OSError, pl.exceptions.PolarsError):
+        found = series.read_parquet(file)
+    except MptcplabError:
         return None
+    is_whole = set(columns) <= set(found.columns) and found.schema["key"] == pl.String
+    return found if is_whole else None
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:
@@ -373,38 +383,113 @@ def overview(table: pl.DataFrame) -> Answer:
 def query(out: Path, sql: str, parquet: Path | None = None) -> Answer:
     """Ask the tables `runs` and `series` of a store, in SQL as DuckDB has it.
 
-    With `parquet` the answer goes into that file and none is given. Raises MptcplabError, with
-    DuckDB's words for what is wrong in the query.
+    The query reads nothing but the files of the store's runs, and writes none. With `parquet` the
+    answer goes into that file and none is given. In an answer that is given, times with a time zone
+    are texts. Raises MptcplabError, with DuckDB's words for what is wrong in the query.
     """
+    if not is_utf8(sql):
+        raise MptcplabError("mptcplab: the query cannot be answered: it is not UTF-8 text")
     # as it is now: DuckDB opens a file again and again, and it may be another one then
     with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
-        runs = Path(name) / TABLE
-        write_table(read(out), runs)
-        return _answer(out, runs, sql, parquet)
+        own = Path(name)
+        write_table(read(out), own / TABLE)
+        try:
+            if parquet is None:
+                return _answer(out, own, sql)
+            with files.new_file(parquet) as partial:
+                _answer(out, own, sql, partial)
+            return Answer((), [])
+        except OSError as error:
+            raise MptcplabError(f"mptcplab: cannot write {parquet}: {error.strerror}") from None
 
 
-def _answer(out: Path, runs: Path, sql: str, parquet: Path | None) -> Answer:
+def _answer(out: Path, own: Path, sql: str, parquet: Path | None = None) -> Answer:
+    """What a query gives, or its columns alone if it goes into a file; `own` has the table."""
     import duckdb
 
-    database = duckdb.connect()
+    asks_series = re.search(r"\bseries\b", sql, re.IGNORECASE) is not None
+    database = duckdb.connect(config={"temp_directory": str(own / "spilled"), **_ALONE})
     try:
-        database.execute(f"CREATE VIEW runs AS SELECT * FROM read_parquet({_quoted(runs)})")
+        _require_query(database, sql)
+        database.execute(f"CREATE VIEW runs AS SELECT * FROM read_parquet({_quoted(own / TABLE)})")
         # to name all files takes a while, where there are many
-        if re.search(r"\bseries\b", sql, re.IGNORECASE):
+        if asks_series:
             database.execute(f"CREATE VIEW series AS {_series(out)}")
+        places = [own, (out / "runs").resolve(), _pattern(out)]
+        places += [parquet.parent.resolve()] if parquet else []
+        database.execute(f"SET allowed_directories = [{', '.join(map(_quoted, places))}]")
+        database.execute("SET TimeZone = 'UTC'")
+        database.execute("SET enable_external_access = false")
+        database.execute("SET lock_configuration = true")
+        found = database.sql(sql)
         if parquet is not None:
-            with files.new_file(parquet) as partial:
-                database.sql(sql).write_parquet(str(partial))
+            found.write_parquet(str(parquet.resolve()))
             return Answer((), [])
-        found = database.execute(sql)
-        columns = tuple(column[0] for column in found.description or ())
+        columns = tuple(found.columns)
+        # Python would need a package for them that nothing else here does
+        zoned = [_ZONED in str(kind) for kind in found.types]
+        if any(zoned):
+            each = (
+                f"#{number}{'::VARCHAR' if is_zoned else ''}"
+                for number, is_zoned in enumerate(zoned, 1)
+            )
+            found = found.project(", ".join(each))
         return Answer(columns, found.fetchall())
-    except duckdb.Error as error:
-        raise MptcplabError(f"mptcplab: the query cannot be answered: {error}") from None
-    except OSError as error:
-        raise MptcplabError(f"mptcplab: cannot write {parquet}: {error.strerror}") from None
+    # the others are of values that Python has none for
+    except (duckdb.Error, ArithmeticError, RuntimeError, ValueError) as error:
+        if asks_series and not _is_of_the_query(error):
+            _require_series(out)
+        raise MptcplabError(f"mptcplab: the query cannot be answered: {_told(error)}") from None
     finally:
         database.close()
+
+
+#: Nothing is loaded that a query names, be it an extension or a variable of this program.
+_ALONE = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+}
+_ZONED = "WITH TIME ZONE"
+# Of what DuckDB takes for several statements; COPY (PIVOT ...) TO is one, too.
+_QUERY = re.compile(r"\s*(PIVOT|FROM|SELECT|WITH)\b", re.IGNORECASE)
+
+
+def _require_query(database: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """Raises MptcplabError for what does anything but ask: it could write to the runs' files."""
+    import duckdb
+
+    accepted = "accepted is a query of runs and series, such as SELECT, FROM, WITH or PIVOT"
+    statements = database.extract_statements(sql)
+    if len(statements) != 1:
+        what = f"{len(statements)} statements" if statements else "nothing is asked"
+        raise MptcplabError(f"mptcplab: the query cannot be answered: {what}; {accepted}")
+    kind = statements[0].type
+    is_pivot = kind == duckdb.StatementType.MULTI and _QUERY.match(statements[0].query)
+    if kind != duckdb.StatementType.SELECT and not is_pivot:
+        found = re.match(r"\s*([A-Za-z]+)", sql)
+        what = f"{found[1] if found else kind.name} is refused, since a query changes nothing"
+        raise MptcplabError(
+            f"mptcplab: the query cannot be answered: {what}; {accepted}; --parquet FILE writes "
+            "its answer"
+        )
+
+
+def _is_of_the_query(error: Exception) -> bool:
+    import duckdb
+
+    kinds = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
+    return isinstance(error, (*kinds, duckdb.PermissionException))
+
+
+def _told(error: Exception) -> str:
+    """DuckDB's words; the excerpt below them where it is of the person's own query."""
+    import duckdb
+
+    first = str(error).partition("\n")[0]
+    if isinstance(error, duckdb.PermissionException):
+        return f"{first}; a query reads the tables runs and series, and no other files"
+    return str(error) if _is_of_the_query(error) else first
 
 
 def _series(out: Path) -> str:
@@ -415,9 +500,20 @@ def _series(out: Path) -> str:
             "with --keep-records"
         )
     # not of a run that is under way
-    pattern = _quoted(out / "runs" / "[!.]*" / store.SERIES)
+    pattern = _quoted(_pattern(out) / "[!.]*" / store.SERIES)
     key = r"regexp_extract(filename, 'runs/([^/]+)/', 1)"
     return f"SELECT {key} AS key, * EXCLUDE filename FROM read_parquet({pattern}, filename = true)"
+
+
+def _require_series(out: Path) -> None:
+    """Raises MptcplabError, naming it, for a file that has no table: DuckDB does not name all."""
+    for file in sorted((out / "runs").glob(f"[!.]*/{store.SERIES}")):
+        series.read_parquet(file)
+
+
+def _pattern(out: Path) -> Path:
+    """The directory of the runs in a pattern, where the brackets of its name are no pattern."""
+    return Path(re.sub(r"([*?[])", r"[\1]", str((out / "runs").resolve())))
 
 
 def _quoted(path: Path) -> str:

@@ -20,18 +20,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-from pydantic_core import from_json
-
 from mptcplab import files
 from mptcplab.errors import MptcplabError
 from mptcplab.figures import records, series
 from mptcplab.figures.records import Records, Samples
 from mptcplab.figures.series import Panel, RunSeries
 from mptcplab.files import write as write
+from mptcplab.runs import documents
 from mptcplab.runs.archive import ARCHIVE
 from mptcplab.spec import trace
-from mptcplab.spec.mistakes import first_of
 from mptcplab.spec.scenario import Scenario
 from mptcplab.uml.engine import CLIENT_SAMPLES, LINKS_SAMPLES, read_samples
 from mptcplab.uml.guest import Guest
@@ -75,12 +72,13 @@ def place(key: str) -> str:
 class Store:
     """The runs below one output directory."""
 
-    def __init__(self, out: Path) -> None:
-        """Raises MptcplabError if `out` cannot be made or written to."""
+    def __init__(self, out: Path, *, is_written: bool = True) -> None:
+        """Raises MptcplabError if `out` cannot be made or written to, and shall be."""
         self.out = out
         self._runs = out / _RUNS
         self._failed = out / "failed"
-        make_directory(self._runs)
+        if is_written:
+            make_directory(self._runs)
 
     def directory(self, key: str) -> Path:
         return self._runs / key
@@ -91,13 +89,15 @@ class Store:
         Also of one whose file is not whole, as after a power failure: it is to be run again.
         """
         try:
-            found = read_json(f"{self._runs}/{key}/{RESULT}")
+            found = documents.read_json(f"{self._runs}/{key}/{RESULT}")
         except MptcplabError:
             return None
         return found if isinstance(found, dict) else None
 
     def keys(self) -> list[str]:
         """The names of all runs that ended well."""
+        if not self._runs.exists():
+            return []
         with os.scandir(self._runs) as found:
             return [entry.name for entry in found if not entry.name.startswith(".")]
 
@@ -112,7 +112,7 @@ class Store:
         """
         file = self._failed / f"{key}.json"
         try:
-            return dict(read_json(file))
+            return documents.read_failure(file)
         except MptcplabError:
             if file.exists():
                 raise
@@ -258,7 +258,7 @@ def keeps_records(directory: Path) -> bool:
 def require_records(directory: Path) -> None:
     """Raises MptcplabError if a run has no records here, saying how to have them."""
     if (directory / ARCHIVE).exists():
-        url = read_json(directory / ARCHIVE)["url"]
+        url = documents.read(directory / ARCHIVE, documents.ARCHIVED)["url"]
         raise MptcplabError(
             f"mptcplab: {directory}: its records are kept at {url}; to have them here: mptcplab "
             f"results fetch {directory.name} --out {directory.parent.parent}"
@@ -278,7 +278,8 @@ def read_series(directory: Path) -> RunSeries:
     if not has_records(directory) and (directory / SERIES).exists():
         return series.read(directory / SERIES)
     try:
-        return read_run(directory).series()
+        with documents.contradictions_told(directory):
+            return read_run(directory).series()
     except MptcplabError as error:
         text = str(error).removeprefix("mptcplab: ")
         if str(directory) in text:
@@ -292,15 +293,10 @@ def read_run(directory: Path) -> StoredRun:
     scenario = read_scenario(directory)
     traces = {}
     if (directory / TRACES).exists():
-        try:
-            for path, sides in read_json(directory / TRACES).items():
-                for side, source in sides.items():
-                    file = directory / source["file"]
-                    traces[path, side] = trace.Source(**source | {"file": file})
-        except (AttributeError, KeyError, TypeError):
-            raise MptcplabError(
-                f"mptcplab: {directory / TRACES}: not what a run keeps of its traces"
-            ) from None
+        for path, sides in documents.read(directory / TRACES, documents.TRACES).items():
+            for side, source in sides.items():
+                file = directory / source["file"]
+                traces[path, side] = trace.Source(**source | {"file": file})
     return StoredRun(
         directory,
         scenario,
@@ -311,27 +307,7 @@ def read_run(directory: Path) -> StoredRun:
 
 def read_scenario(directory: Path) -> Scenario:
     """The scenario of a stored run. Raises MptcplabError, naming the file, if it cannot be read."""
-    try:
-        content = read_json(directory / SCENARIO)
-        return Scenario.model_validate_json(json.dumps(content))
-    except ValidationError as error:
-        where, wrong = first_of(error)
-        raise MptcplabError(
-            f"mptcplab: {directory / SCENARIO}: {where}: {wrong}; it was written by another "
-            "version, or changed: run it once more"
-        ) from None
-
-
-def read_json(file: Path | str) -> Any:
-    """The content of a JSON file; raises MptcplabError, naming it, if it has none."""
-    try:
-        with open(file, "rb") as opened:
-            # Pydantic's parser is the fast one; a store may have hundreds of thousands of files
-            return from_json(opened.read())
-    except OSError as error:
-        raise MptcplabError(f"mptcplab: {file}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise MptcplabError(f"mptcplab: {file}: not JSON: {error}") from None
+    return documents.read_scenario(directory / SCENARIO)
 
 
 def write_json(file: Path, content: Mapping[str, Any]) -> None:

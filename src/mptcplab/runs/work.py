@@ -38,7 +38,7 @@ from mptcplab.errors import InputError, MachineError, MptcplabError, Problem, Ru
 from mptcplab.figures import recorded, records, series, sharing
 from mptcplab.figures.application import application_figures
 from mptcplab.figures.metrics import RunMetrics, run_metrics
-from mptcplab.runs import archive, store
+from mptcplab.runs import archive, documents, store
 from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.store import Store
 from mptcplab.spec import plan, trace
@@ -204,7 +204,10 @@ def unpack(done: Done, out: Store) -> None:
         archive.extract(done.files, directory, source=f"run {done.key}")
         if missing := [name for name in store.DOCUMENTS if not (directory / name).exists()]:
             raise MptcplabError(f"mptcplab: run {done.key}: came without {', '.join(missing)}")
-        result = store.read_json(directory / store.RESULT)
+        documents.read_entry(directory / store.RESULT)
+        documents.read(directory / store.BUILD, documents.BUILD)
+        documents.read(directory / store.COST, documents.COST)
+        result = documents.read_json(directory / store.RESULT)
         if json.dumps(result) != json.dumps(_result_of(done.entry)):
             raise MptcplabError(
                 f"mptcplab: run {done.key}: its {store.RESULT} is not what is told of it"
@@ -224,7 +227,7 @@ def fetch(out: Store, keys: Sequence[str] = ()) -> int:
         stored = out.directory(key)
         if (stored / archive.ARCHIVE).exists():
             try:
-                about = archive.about(store.read_json(stored / archive.ARCHIVE), stored)
+                about = documents.read(stored / archive.ARCHIVE, documents.ARCHIVED)
                 content = archive.read(about)
                 with out.new_run(key) as directory:
                     archive.extract(content, directory, source=about["url"])
@@ -239,7 +242,7 @@ def _require_same(stored: Path, fetched: Path, url: str) -> None:
     """Raises MptcplabError if what was fetched would take the place of another run."""
     for name in (store.SCENARIO, store.BUILD, store.RESULT):
         if (stored / name).exists() and (
-            store.read_json(stored / name) != store.read_json(fetched / name)
+            documents.read_json(stored / name) != documents.read_json(fetched / name)
         ):
             raise MptcplabError(f"mptcplab: {url}: not the run of {stored}: {name} differs")
 
@@ -694,16 +697,20 @@ def _program_figures(
 def own_cpu() -> Iterator[int]:
     """A CPU for one run, locked against other runs, of this process and of others.
 
-    With more runs than CPUs, the further ones share them. Machines may share a cache.
+    With more runs than CPUs, the further ones share them. Machines may share a cache. In one that
+    cannot be written to there are the locks of those who could.
     """
     directory = doctor.cache_dir() / "cpu" / platform.node()
-    directory.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(OSError):
+        directory.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
         for cpu in cpus():
-            lock = stack.enter_context(Path(directory / str(cpu)).open("w"))
             try:
+                # a lock needs no right to write
+                lock = os.open(directory / str(cpu), os.O_RDONLY | os.O_CREAT, 0o666)
+                stack.callback(os.close, lock)
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            except OSError:  # it is another run's, or there is none
                 continue
             yield cpu
             return

@@ -371,9 +371,9 @@ def _matplotlib() -> ModuleType:
     """Import matplotlib, which takes a second; its font cache goes into the cache of mptcplab."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     os.environ.setdefault("MPLCONFIGDIR", str(cache / "mptcplab" / "matplotlib"))
-    import matplotlib as module
-
     # that a cache which cannot be written to is not used is no news
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    import matplotlib as module
+
     module.use("agg")
     return module

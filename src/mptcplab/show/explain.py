@@ -9,22 +9,20 @@ copies. The parts add up to what is missing, but for a rest that is told.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import ValidationError
 
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.figures import handover, recorded, records
 from mptcplab.figures.metrics import RunMetrics, run_metrics
 from mptcplab.figures.recorded import Flow, increase, within
 from mptcplab.figures.states import State, path_states
-from mptcplab.runs import store
+from mptcplab.runs import documents, store
 from mptcplab.spec import timeline
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.units import format_time
@@ -125,21 +123,22 @@ def find_run(path: Path) -> Path:
 
 def explain(directory: Path) -> Explanation:
     """Explain the run in `directory`. Raises MptcplabError if its files cannot be read."""
-    scenario = _read(directory / store.SCENARIO, Scenario.model_validate_json)
+    scenario = store.read_scenario(directory)
     if scenario.connections or scenario.links:
         raise MptcplabError(
             f"mptcplab: {directory}: it has several connections, or links that paths share; what a "
             "path could carry hangs on the others there, and is not explained"
         )
     store.require_records(directory)
-    guest = _read(directory / engine.GUEST_OUTCOME, json.loads)
+    guest = documents.read(directory / engine.GUEST_OUTCOME, documents.GUEST)
     client = records.read_samples(directory / engine.CLIENT_SAMPLES)
     server = records.read_samples(directory / engine.SERVER_SAMPLES)
     links = records.read_links(directory / engine.LINKS_SAMPLES)
-    figures = run_metrics(scenario, client, server, guest, links)
-    way = recorded.measured_way(scenario, client)
-    flow = recorded.flow(scenario, client, server, links, guest, way)
-    return of_run(scenario, flow, figures, int(guest["start_ns"]))
+    with documents.contradictions_told(directory):
+        figures = run_metrics(scenario, client, server, guest, links)
+        way = recorded.measured_way(scenario, client)
+        flow = recorded.flow(scenario, client, server, links, guest, way)
+        return of_run(scenario, flow, figures, int(guest["start_ns"]))
 
 
 def of_run(scenario: Scenario, flow: Flow, figures: RunMetrics, start_ns: int) -> Explanation:
@@ -199,22 +198,10 @@ def of_run(scenario: Scenario, flow: Flow, figures: RunMetrics, start_ns: int) -
 
 def _described(directory: Path) -> str:
     try:
-        scenario = Scenario.model_validate_json((directory / store.SCENARIO).read_bytes())
-    except (OSError, ValueError):
+        scenario = store.read_scenario(directory)
+    except MptcplabError:
         return str(directory)
     return f"{directory} ({_title(scenario)})"
-
-
-def _read(file: Path, parse: Callable[[str], Any]) -> Any:
-    try:
-        return parse(file.read_text())
-    except OSError as error:
-        raise MptcplabError(f"mptcplab: {file}: cannot be read: {error.strerror}") from error
-    except (ValueError, ValidationError) as error:
-        reason = str(error).splitlines()[0]
-        raise MptcplabError(
-            f"mptcplab: {file}: not what this version of mptcplab writes: {reason}"
-        ) from error
 
 
 def _idle(

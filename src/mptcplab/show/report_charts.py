@@ -22,7 +22,7 @@ from mptcplab.figures.recorded import measured_way
 from mptcplab.figures.schema import Metric
 from mptcplab.figures.series import Floats
 from mptcplab.figures.views import shown_metrics
-from mptcplab.runs import store
+from mptcplab.runs import documents, store
 from mptcplab.runs.collection import Collection, Found, Group, Value, told
 from mptcplab.runs.entries import Entry, compared, ended_well
 from mptcplab.uml.engine import CLIENT_SAMPLES, GUEST_OUTCOME, MESSAGES, SERVER_SAMPLES
@@ -512,7 +512,7 @@ def _distributions(group: Group) -> Iterator[Lines]:
             continue
         scheduler = run.entry["scheduler"]
         if (run.directory / MESSAGES).exists():
-            guest = store.read_json(run.directory / GUEST_OUTCOME)
+            guest = documents.read(run.directory / GUEST_OUTCOME, documents.GUEST)
             own = completion_times_ms(
                 run.scenario,
                 records.read_messages(run.directory / MESSAGES),

@@ -29,7 +29,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -236,7 +236,13 @@ class _Source:
         if not note.exists():
             doctor.require("kernel source")
             return cls.at(doctor.DEBIAN_SOURCE)
-        path = Path(json.loads(note.read_text())["path"])
+        try:
+            path = Path(json.loads(note.read_text())["path"])
+        except (OSError, ValueError, KeyError, TypeError):
+            raise MptcplabError(
+                f"mptcplab: {note}: does not say where the kernel source is; remove it, or choose "
+                f"one: mptcplab kernel build --source {doctor.DEBIAN_SOURCE}"
+            ) from None
         if not path.exists():
             raise MptcplabError(
                 f"mptcplab: the kernel source that --source chose is gone: {path}\n"
@@ -352,12 +358,16 @@ def _archive_digest(path: Path) -> str:
     stat = path.stat()
     stamp = [stat.st_size, stat.st_mtime_ns]
     notes = _cache() / "digests.json"
-    known = json.loads(notes.read_text()) if notes.exists() else {}
-    if str(path) in known and known[str(path)]["stamp"] == stamp:
-        return str(known[str(path)]["sha256"])
+    known: dict[str, Any] = {}
+    with suppress(OSError, ValueError, TypeError):
+        known = dict(json.loads(notes.read_text()))
+    with suppress(KeyError, TypeError):
+        if known[str(path)]["stamp"] == stamp:
+            return str(known[str(path)]["sha256"])
     with path.open("rb") as archive:
         digest = hashlib.file_digest(archive, "sha256").hexdigest()
-    write_json(notes, known | {str(path): {"stamp": stamp, "sha256": digest}})
+    with suppress(OSError):  # a cache that cannot be written is used as it is
+        write_json(notes, known | {str(path): {"stamp": stamp, "sha256": digest}})
     return digest
 
 
@@ -438,8 +448,16 @@ def _told_as_failure() -> Iterator[None]:
 def _locked(progress: Told) -> Iterator[int]:
     """Holds the lock of the cache, and yields its file descriptor; says so when it has to wait."""
     path = _cache() / "lock"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+") as file:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        opened = path.open("a+")
+    except OSError as error:
+        raise MptcplabError(
+            f"mptcplab: cannot write to {path.parent}: {error.strerror}; what is built there can "
+            "be used, but nothing can be built\n"
+            "  to mend it: export XDG_CACHE_HOME=/a/directory/that/you/can/write/to"
+        ) from error
+    with opened as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

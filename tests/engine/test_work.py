@@ -343,13 +343,17 @@ def test_a_limit_of_processes_is_told(
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
     if where == "os.fork":
-        # the process that forks is another one: this thread takes its place
+        # the process that forks is another one: this thread takes its place, and has no children
+        def no_child() -> None:
+            raise ChildProcessError
+
         def host(_command: object, *, pass_fds: Sequence[int], **_named: object) -> Any:
             work.host([os.dup(each) for each in pass_fds])
             return Mock()
 
         monkeypatch.setattr(signal, "signal", lambda *_: None)
         monkeypatch.setattr(subprocess, "Popen", host)
+        monkeypatch.setattr(os, "wait", no_child)
     monkeypatch.setattr(where, refused)
     with InProcesses(2) as workers, pytest.raises(MachineError) as told:
         workers.submit(well, _task(tmp_path)).result()

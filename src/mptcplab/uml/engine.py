@@ -405,6 +405,8 @@ def _command(
         *command,
         str(kernel.image),
         f"mem={MEMORY_MIB}M",
+        # as many as with 8 GiB: how many connections may begin, end or be left follows from it
+        "thash_entries=65536",
         f"seed={scenario.seed}",
         # what the kernel does not know becomes a variable of process 1
         f"LAB_SEED={scenario.seed}",

@@ -1243,19 +1243,30 @@ static void mps_arm_timer(struct mps_conn *conn)
 		mptcp_reset_rtx_timer(sk);
 }
 
-/* Short segments leave at once: whether they may was decided above. */
-static void mps_flush(struct sock *ssk, const struct mptcp_sendmsg_info *info)
+/* Short segments leave at once: whether they may was decided above. The last
+ * one before a pause on this subflow is marked, and one in half a window, as TCP
+ * does (RFC 9293, 3.9.1.2): its receiver does not delay the ACK. Such a pause
+ * follows when nothing waits in the connection, or when what follows is left to
+ * another subflow; not when the window is full, for then an ACK is coming.
+ */
+static void mps_flush(struct mps_conn *conn, struct sock *ssk,
+		      const struct mptcp_sendmsg_info *info, bool leaves)
 {
 	struct mps_subflow *subflow = mptcp_subflow_ctx(ssk)->mps;
-	u32 nxt = tcp_sk(ssk)->snd_nxt;
+	struct tcp_sock *tp = tcp_sk(ssk);
+	u32 nxt = tp->snd_nxt;
 
 	if (!info->mss_now || !tcp_send_head(ssk))
 		return;
-	if (mptcp_check_fallback(ssk))
-		tcp_push(ssk, 0, info->mss_now, tcp_sk(ssk)->nonagle, info->size_goal);
-	else
+	if (mptcp_check_fallback(ssk)) {
+		tcp_push(ssk, 0, info->mss_now, tp->nonagle, info->size_goal);
+	} else {
+		if (leaves || !conn->unsent_bytes ||
+		    after(tp->write_seq, tp->pushed_seq + (tp->max_window >> 1)))
+			tcp_mark_push(tp, tcp_write_queue_tail(ssk));
 		__tcp_push_pending_frames(ssk, info->mss_now, TCP_NAGLE_PUSH);
-	if (subflow && tcp_sk(ssk)->snd_nxt != nxt)
+	}
+	if (subflow && tp->snd_nxt != nxt)
 		mps_time_segment(subflow);
 }
 
@@ -1299,7 +1310,7 @@ void mps_push(struct mptcp_sock *msk, unsigned int flags)
 		}
 		if (pick.subflow->ssk != ssk) {
 			if (ssk) {
-				mps_flush(ssk, &info);
+				mps_flush(conn, ssk, &info, true);
 				release_sock(ssk);
 			}
 			ssk = pick.subflow->ssk;
@@ -1313,7 +1324,7 @@ void mps_push(struct mptcp_sock *msk, unsigned int flags)
 			break;
 	}
 	if (ssk) {
-		mps_flush(ssk, &info);
+		mps_flush(conn, ssk, &info, false);
 		release_sock(ssk);
 	}
 	mps_arm_timer(conn);
@@ -1357,7 +1368,7 @@ void mps_push_bh(struct mptcp_sock *msk, struct sock *ssk)
 			break;
 	}
 	if (copied)
-		mps_flush(ssk, &info);
+		mps_flush(conn, ssk, &info, conn->has_handoff);
 	mps_arm_timer(conn);
 	if ((copied || dropped) && msk->snd_data_fin_enable && msk->snd_nxt + 1 == msk->write_seq)
 		mptcp_schedule_work(mps_sk(conn));

@@ -59,11 +59,15 @@ KERNEL_DIR = Path(__file__).parents[3] / "kernel"
 #: The variants of the kernel: for each, the fragments kernel/NAME.config on top of lab.config.
 VARIANTS: Mapping[str, tuple[str, ...]] = {
     "lab": (),
+    "cloud": ("cloud",),
     "debug": ("debug",),
     "selftest": ("selftest",),
     "upstream": ("upstream",),
     "selftest-upstream": ("selftest", "upstream"),
 }
+#: Whose arithmetic a run's kernel has (--kernel-like), and the variant that has it: that of Debian's
+#: linux-image-amd64, or of linux-image-cloud-amd64. docs/flavours.md.
+FLAVOURS: Mapping[str, str] = {"amd64": "lab", "cloud": "cloud"}
 # What the fragment `upstream` leaves out besides: the patches that the framework needs, and what
 # needs the framework.
 _FRAMEWORK_PATCHES = "-mptcp-sched-"

@@ -110,11 +110,71 @@ static u32 probe_tcp_ofo_bytes(const struct tcp_sock *tp)
 	return bytes;
 }
 
+/* TCP counts SYN and FIN as a byte each. Of what it has counted as acknowledged
+ * these are none: the SYN of the end that connected (that of the other, which notes
+ * the device of the peer's in mc_index, is acknowledged before there is a socket),
+ * and a FIN. Of a closed one it is known by the peer's.
+ */
+static u32 probe_acked_flags(const struct sock *ssk)
+{
+	const struct tcp_sock *tp = tcp_sk(ssk);
+	bool syn = !inet_sk(ssk)->mc_index, fin;
+
+	fin = ssk->sk_state == TCP_FIN_WAIT2 ||
+	      (ssk->sk_state == TCP_CLOSE && sock_flag(ssk, SOCK_DONE) &&
+	       tp->snd_una == tp->write_seq);
+	return min_t(u64, syn + fin, tp->bytes_acked);
+}
+
+/* The same of what is not acknowledged. */
+static u32 probe_unacked_flags(const struct sock *ssk)
+{
+	return !!((1 << ssk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV | TCPF_FIN_WAIT1 |
+					  TCPF_CLOSING | TCPF_LAST_ACK));
+}
+
+static u64 probe_tcp_acked_bytes(const struct sock *ssk)
+{
+	return tcp_sk(ssk)->bytes_acked - probe_acked_flags(ssk);
+}
+
+static u64 probe_tcp_received_bytes(const struct sock *ssk)
+{
+	/* a FIN has come */
+	return tcp_sk(ssk)->bytes_received - sock_flag(ssk, SOCK_DONE);
+}
+
+/* A FIN is what is sent last. A socket that was disconnected has a new number for
+ * the next connection.
+ */
+static u32 probe_tcp_unsent_bytes(const struct sock *ssk)
+{
+	const struct tcp_sock *tp = tcp_sk(ssk);
+	u32 unsent = tp->write_seq - tp->snd_nxt;
+
+	if (ssk->sk_state == TCP_CLOSE || !unsent)
+		return 0;
+	return unsent - probe_unacked_flags(ssk);
+}
+
+/* A peer may take back what it has offered, and a connection that is not yet
+ * established knows of no window.
+ */
+static u64 probe_tcp_window_left(const struct sock *ssk)
+{
+	const struct tcp_sock *tp = tcp_sk(ssk);
+
+	if ((1 << ssk->sk_state) & (TCPF_SYN_SENT | TCPF_CLOSE))
+		return 0;
+	return max_t(s32, tcp_wnd_end(tp) - tp->snd_nxt, 0);
+}
+
 static void probe_fill_subflow(struct probe_subflow *rec, struct sock *ssk,
 			       struct probe_head head, bool backup)
 {
 	const struct tcp_sock *tp = tcp_sk(ssk);
 	bool slow = lock_sock_fast(ssk);
+	u32 min_rtt_us = tcp_min_rtt(tp);
 
 	*rec = (struct probe_subflow) {
 		.head			= head,
@@ -124,13 +184,13 @@ static void probe_fill_subflow(struct probe_subflow *rec, struct sock *ssk,
 		.ssthresh		= cpu_to_le32(tp->snd_ssthresh),
 		.srtt_us		= cpu_to_le32(tp->srtt_us >> 3),
 		.rttvar_us		= cpu_to_le32(tp->mdev_us >> 2),
-		.min_rtt_us		= cpu_to_le32(tcp_min_rtt(tp)),
+		.min_rtt_us		= cpu_to_le32(min_rtt_us == ~0U ? 0 : min_rtt_us),
 		.in_flight		= cpu_to_le32(tcp_packets_in_flight(tp)),
 		.mss			= cpu_to_le32(tp->mss_cache),
-		.unsent_bytes		= cpu_to_le32(tp->write_seq - tp->snd_nxt),
+		.unsent_bytes		= cpu_to_le32(probe_tcp_unsent_bytes(ssk)),
 		.sent_bytes		= cpu_to_le64(tp->bytes_sent),
-		.acked_bytes		= cpu_to_le64(tp->bytes_acked),
-		.received_bytes		= cpu_to_le64(tp->bytes_received),
+		.acked_bytes		= cpu_to_le64(probe_tcp_acked_bytes(ssk)),
+		.received_bytes		= cpu_to_le64(probe_tcp_received_bytes(ssk)),
 		.retransmitted_bytes	= cpu_to_le64(tp->bytes_retrans),
 		.retransmitted_packets	= cpu_to_le32(tp->total_retrans),
 		.data_packets_out	= cpu_to_le32(tp->data_segs_out),
@@ -198,6 +258,34 @@ static void probe_add_subflow_scheduling(struct probe_subflow *rec,
 }
 #endif
 
+/* What the application has written, what of it is acknowledged, and what window is
+ * left. The end of the stream, DATA_FIN, has a number, too. Under the data lock.
+ */
+static void probe_add_progress(struct probe_connection *rec, const struct mptcp_sock *msk)
+{
+	int state = ((const struct sock *)msk)->sk_state;
+	bool end = msk->snd_data_fin_enable || state == TCP_FIN_WAIT2;
+	u64 acked, written;
+	s64 window = 0;
+
+	if (__mptcp_check_fallback(msk) && msk->first) {
+		/* all is in one subflow, and its numbers are those that count */
+		acked = probe_tcp_acked_bytes(msk->first);
+		written = msk->bytes_sent + msk->write_seq - msk->snd_nxt -
+			  (end && msk->snd_nxt != msk->write_seq);
+		window = probe_tcp_window_left(msk->first);
+	} else {
+		acked = msk->bytes_acked - (end && msk->snd_una == msk->write_seq);
+		written = msk->bytes_acked + msk->write_seq - msk->snd_una - end;
+		/* before the peer has answered there is none */
+		if (state != TCP_SYN_SENT)
+			window = max_t(s64, msk->wnd_end - msk->snd_nxt, 0);
+	}
+	rec->acked_bytes = cpu_to_le64(acked);
+	rec->written_bytes = cpu_to_le64(written);
+	rec->window_bytes = cpu_to_le64(window);
+}
+
 static void probe_sample_mptcp_connection(struct probe *probe, struct mptcp_sock *msk,
 					  u64 now)
 {
@@ -245,20 +333,16 @@ static void probe_sample_mptcp_connection(struct probe *probe, struct mptcp_sock
 		.delivered_bytes = cpu_to_le64(msk->bytes_received),
 		.read_bytes	 = cpu_to_le64(msk->bytes_consumed),
 		.ofo_bytes	 = cpu_to_le64(ofo_bytes),
-		/* the end of the stream has a number, too */
-		.written_bytes	 = cpu_to_le64(msk->bytes_acked + msk->write_seq - msk->snd_una -
-					       msk->snd_data_fin_enable),
 		.sent_bytes	 = cpu_to_le64(msk->bytes_sent),
-		.acked_bytes	 = cpu_to_le64(msk->bytes_acked),
 		.sndbuf_used	 = cpu_to_le32(sk->sk_wmem_queued),
 		.sndbuf		 = cpu_to_le32(sk->sk_sndbuf),
 		.rcvbuf_used	 = cpu_to_le32(__mptcp_rmem(sk)),
 		.rcvbuf		 = cpu_to_le32(sk->sk_rcvbuf),
-		.window_bytes	 = cpu_to_le64(READ_ONCE(msk->wnd_end) - msk->snd_nxt),
 		.ofo_packets	 = cpu_to_le32(ofo_packets),
 		.reinjected_bytes = cpu_to_le64(msk->bytes_retrans),
 	};
 	rec->connection.head.flags = probe_flags(sk);
+	probe_add_progress(&rec->connection, msk);
 	probe_add_blocking(&rec->connection, msk, now);
 	probe_add_scheduling(&rec->connection, msk);
 	mptcp_data_unlock(sk);
@@ -290,23 +374,31 @@ static void probe_sample_tcp_connection(struct probe *probe, struct sock *sk, u6
 		struct probe_connection	connection;
 		struct probe_subflow	subflow;
 	} rec;
+	u64 delivered, acked;
+	u32 unacked = 0;
 	bool slow;
 
 	probe_fill_subflow(&rec.subflow, sk, probe_head(now, id, PROBE_SUBFLOW, 0), false);
 	slow = lock_sock_fast(sk);
+	delivered = probe_tcp_received_bytes(sk);
+	acked = probe_tcp_acked_bytes(sk);
+	if (sk->sk_state != TCP_CLOSE)
+		unacked = tp->write_seq - tp->snd_una - probe_unacked_flags(sk);
 	rec.connection = (struct probe_connection) {
 		.head		 = probe_head(now, id, PROBE_CONNECTION, 1),
-		.delivered_bytes = cpu_to_le64(tp->bytes_received),
-		.read_bytes	 = cpu_to_le64(tp->bytes_received - (tp->rcv_nxt - tp->copied_seq)),
+		.delivered_bytes = cpu_to_le64(delivered),
+		/* a FIN is read, too */
+		.read_bytes	 = cpu_to_le64(min(tp->bytes_received -
+						   (tp->rcv_nxt - tp->copied_seq), delivered)),
 		.ofo_bytes	 = cpu_to_le64(probe_tcp_ofo_bytes(tp)),
-		.written_bytes	 = cpu_to_le64(tp->bytes_acked + tp->write_seq - tp->snd_una),
+		.written_bytes	 = cpu_to_le64(acked + unacked),
 		.sent_bytes	 = cpu_to_le64(tp->bytes_sent - tp->bytes_retrans),
-		.acked_bytes	 = cpu_to_le64(tp->bytes_acked),
+		.acked_bytes	 = cpu_to_le64(acked),
 		.sndbuf_used	 = cpu_to_le32(sk->sk_wmem_queued),
 		.sndbuf		 = cpu_to_le32(sk->sk_sndbuf),
 		.rcvbuf_used	 = cpu_to_le32(atomic_read(&sk->sk_rmem_alloc)),
 		.rcvbuf		 = cpu_to_le32(sk->sk_rcvbuf),
-		.window_bytes	 = cpu_to_le64(tcp_wnd_end(tp) - tp->snd_nxt),
+		.window_bytes	 = cpu_to_le64(probe_tcp_window_left(sk)),
 	};
 	rec.connection.head.flags = probe_flags(sk);
 	unlock_sock_fast(sk, slow);

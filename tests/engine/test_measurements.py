@@ -132,6 +132,76 @@ def test_the_ports_of_both_sides_match(run_scenario: RunScenario) -> None:
     assert {server_port for _, _, server_port in client} == {5001}
 
 
+@pytest.mark.parametrize("scheduler", ["default", "minrtt"])
+def test_what_is_not_there_yet_is_0_and_no_byte_is_counted_that_is_none(
+    run_scenario: RunScenario, scheduler: str
+) -> None:
+    # So many connections at once that SYNs are lost: some wait for an answer, some fall back to
+    # TCP, and most have ended by a DATA_FIN.
+    run = run_scenario(
+        "a:20mbit,10ms",
+        "b:10mbit,25ms",
+        scheduler=scheduler,
+        workload="transfers:size=15KB,count=60,fresh=true,interval=1ms",
+        receive_buffer="1MiB",
+    )
+    client, server = run.client, run.server
+    assert (client.subflow["tcp_state"] == 2).any()  # SYN sent
+    assert client.connection["window_bytes"].max() < 2**20
+    assert client.subflow["min_rtt_us"].max() < 10_000_000
+    assert client.subflow["unsent_bytes"].max() <= 15_008
+    for number in np.unique(client.connection["connection"]):
+        mine = select(client.connection, client.connection["connection"] == number)
+        # the greeting and 15,000 bytes
+        assert mine["acked_bytes"].max() <= mine["sent_bytes"].max() <= 15_008
+        assert mine["written_bytes"][-1] == 15_008
+        assert not (np.diff(mine["written_bytes"].astype(np.int64)) < 0).any()
+    once = client.subflow["sent_bytes"] - client.subflow["retransmitted_bytes"]
+    assert not (client.subflow["acked_bytes"] > once).any()
+    assert server.subflow["received_bytes"].max() == 15_008
+
+
+@pytest.mark.parametrize("transport", ["mptcp", "tcp"])
+def test_what_is_written_is_acknowledged_and_read_to_the_byte(
+    run_scenario: RunScenario, transport: str
+) -> None:
+    run = run_scenario("a:20mbit,10ms,loss=0.5%", size="300KB", transport=transport)
+    sent, received = run.client.connection, run.server.connection
+    # the greeting is 8 bytes; the last sample is of when the last byte has been read
+    assert sent["written_bytes"].max() == sent["sent_bytes"].max() == 300_008
+    assert received["delivered_bytes"].max() == received["read_bytes"].max() == 300_008
+    assert sent["acked_bytes"].max() <= 300_008
+    assert run.client.subflow["acked_bytes"][0] == 8
+
+
+def test_a_subflow_that_closes_keeps_what_it_has_counted(run_scenario: RunScenario) -> None:
+    run = run_scenario(
+        "a:20mbit,10ms", "b:10mbit,25ms", scheduler="minrtt", duration="2s", event=["1s:a:close"]
+    )
+    first, _ = run.figures.paths
+    ended = run.client.subflow[run.client.subflow["n"] == 0][-1]
+    # closed by both ends: neither FIN is a byte
+    assert ended["tcp_state"] == 7
+    assert ended["acked_bytes"] == ended["sent_bytes"] - ended["retransmitted_bytes"]
+    assert (
+        run.server.subflow["received_bytes"][run.server.subflow["n"] == 0][-1]
+        == (ended["acked_bytes"])
+    )
+    assert int(first["new_segments"] or 0) > 1000
+
+
+def test_no_figure_passes_what_the_link_carries(run_scenario: RunScenario) -> None:
+    # losses leave gaps, in the warm-up too
+    run = run_scenario(
+        "a:50mbit,10ms,loss=0.1%", "b:20mbit,60ms,loss=0.1%", duration="3s", warmup="500ms"
+    )
+    # of 1514 bytes, 1424 are payload, or 1428 without a mapping in the packet
+    most = 1428 / 1514
+    goodput_bps = float(run.figures.metrics["goodput_bps"] or 0)
+    assert goodput_bps <= 70e6 * most
+    assert all(float(path["utilisation"] or 0) <= most for path in run.figures.paths)
+
+
 def test_a_source_that_waits_for_room_is_seen_to(run_scenario: RunScenario) -> None:
     run = run_scenario("a:10mbit,10ms", send_buffer="50KB", duration="2s")
     assert np.mean(run.client.connection["flags"] == records.NO_SPACE) > 0.9

@@ -130,7 +130,7 @@ CONNECTION_FIELDS = (
         "u64",
         "bytes",
         "send window left: what the peer's receive window still permits beyond the highest byte "
-        "sent",
+        "sent; 0 before the peer has answered",
     ),
     Field("ofo_packets", "u32", "packets", "number of buffers in the out-of-order queue"),
     Field("reserved", "u32", "", "0"),
@@ -173,7 +173,12 @@ SUBFLOW_FIELDS = (
     Field("ssthresh", "u32", "packets", "slow start threshold; 0x7fffffff: not set yet"),
     Field("srtt_us", "u32", "us", "smoothed round-trip time"),
     Field("rttvar_us", "u32", "us", "mean deviation of the round-trip time"),
-    Field("min_rtt_us", "u32", "us", "lowest round-trip time of the kernel's recent window"),
+    Field(
+        "min_rtt_us",
+        "u32",
+        "us",
+        "lowest round-trip time of the kernel's recent window; 0: none yet",
+    ),
     Field("in_flight", "u32", "packets", "sent, and neither acknowledged nor held to be lost"),
     Field("mss", "u32", "bytes", "current maximum segment size (payload)"),
     Field("unsent_bytes", "u32", "bytes", "queued on the subflow and not sent yet"),

@@ -37,7 +37,7 @@ def figures(*flows: synthetic.Flow, **options: Any) -> dict[str, Any]:
     return run_metrics(synthetic.scenario(), client, server, synthetic.guest()).metrics
 
 
-def test_goodput_is_what_arrives_in_order_per_second() -> None:
+def test_goodput_is_what_arrives_per_second() -> None:
     # 4000 + 1000 bytes per ms = 40 Mbit/s
     assert figures(FAST, SLOW)["goodput_bps"] == 40e6
 
@@ -57,6 +57,40 @@ def test_a_warm_up_between_two_samples_does_not_distort_goodput() -> None:
     client, server = synthetic.run(FAST, SLOW)
     metrics = run_metrics(scenario, client, server, synthetic.guest()).metrics
     assert metrics["goodput_bps"] == 40e6
+
+
+def test_a_gap_that_is_filled_after_the_warm_up_brings_no_goodput() -> None:
+    # until 1.5 s all that arrived, at 5000 bytes per ms, waited for the first byte
+    client, server = synthetic.run(FAST, SLOW)
+    came = server.connection["delivered_bytes"].copy()
+    waits = server.connection["time_ns"] < T0 + 1500 * MS
+    server.connection["ofo_bytes"][waits] = came[waits]
+    server.connection["delivered_bytes"][waits] = 0
+    metrics = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).metrics
+    assert metrics["goodput_bps"] == 40e6
+
+
+def test_a_gap_within_a_path_that_is_filled_after_the_warm_up_brings_no_goodput() -> None:
+    client, server = synthetic.run(FAST, SLOW)
+    fast = server.subflow["n"] == 0
+    waits = fast & (server.subflow["time_ns"] < T0 + 1500 * MS)
+    kept = server.subflow["received_bytes"][waits]
+    server.subflow["ofo_bytes"][waits], server.subflow["received_bytes"][waits] = kept, 0
+    server.connection["delivered_bytes"][: len(kept)] -= kept
+    result = run_metrics(synthetic.scenario(), client, server, synthetic.guest())
+    assert result.metrics["goodput_bps"] == 40e6
+    assert [path["utilisation"] for path in result.paths] == [0.8, 0.8]
+
+
+def test_counters_of_a_closed_subflow_count_that_are_0_in_the_end() -> None:
+    client, server = synthetic.run(FAST, SLOW, duration_ns=2 * SECOND)
+    for side, counter in ((client, "new_segments"), (server, "received_bytes")):
+        closed = (side.subflow["n"] == 1) & (side.subflow["time_ns"] > T0 + SECOND)
+        side.subflow[counter][closed] = 0
+    scenario = synthetic.scenario(scheduler="minrtt", duration_ns=2 * SECOND, warmup_ns=0)
+    slow = run_metrics(scenario, client, server, synthetic.guest(2 * SECOND)).paths[1]
+    assert slow["new_segments"] == 1000
+    assert slow["goodput_bps"] == 4e6
 
 
 def test_goodput_of_a_size_is_size_over_time_to_completion() -> None:
@@ -336,6 +370,26 @@ def test_blocking_is_told_in_total_and_of_its_path() -> None:
     assert result.metrics["blocked_share"] == 0.01
     assert result.metrics["blocks"] == 9
     assert [path["blocking_share"] for path in result.paths] == [0, 0.01]
+
+
+def test_a_wait_that_is_cut_counts_for_its_path_as_far_as_it_is_measured() -> None:
+    # From 0.9 to 1.2 s, of which 0.2 s are measured, and from 9.5 s on, without an end.
+    client, server = synthetic.run(FAST, SLOW)
+    elapsed_ms = ((server.connection["time_ns"] - T0) // MS).astype(np.int64)
+    waited_ms = np.clip(elapsed_ms - 900, 0, 300) + np.clip(elapsed_ms - 9500, 0, None)
+    server.connection["blocked_us"] = 1000 * waited_ms
+    slow = server.subflow["n"] == 1
+    ended = slow & (server.subflow["time_ns"] >= T0 + 1200 * MS)
+    server.subflow["blocking_us"][ended] = 300_000
+    result = run_metrics(synthetic.scenario(), client, server, synthetic.guest())
+    assert result.metrics["blocked_share"] == 0.7 / 9
+    assert [path["blocking_share"] for path in result.paths] == [0, 0.2 / 9]
+    # a measurement that ends before gives the second one its path
+    server.subflow["blocking_us"][slow & (server.subflow["time_ns"] == T0 + 10 * SECOND)] = 800_000
+    earlier = synthetic.scenario(duration_ns=9_800 * MS, warmup_ns=2 * SECOND)
+    result = run_metrics(earlier, client, server, synthetic.guest())
+    assert result.metrics["blocked_share"] == 0.3 / 7.8
+    assert [path["blocking_share"] for path in result.paths] == [0, 0.3 / 7.8]
 
 
 def test_what_is_sent_beyond_one_copy_is_wasted() -> None:

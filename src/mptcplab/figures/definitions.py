@@ -16,11 +16,16 @@ METRICS = (
         "goodput_bps",
         "run",
         "bit/s",
-        "Application bytes per second that arrived in order at the receiver. Headers, "
-        "retransmissions and duplicates do not count.",
-        "duration: 8 x (delivered_bytes at t1 - delivered_bytes at t0) / (t1 - t0); "
+        "Application bytes per second that arrived at the receiver, each once: headers, "
+        "retransmissions and duplicates do not count (goodput as in RFC 2647, 3.17). A byte counts "
+        "when it arrives, also if an earlier one is missing: if it counted when the gap is filled, "
+        "what arrived in the warm-up would count later, and a run could have more than its links "
+        "carry. What a reader got in order differs from it by what waits more, or less, at the end "
+        "than at the begin, at most a receive buffer.",
+        "duration: 8 x (a at t1 - a at t0) / (t1 - t0), a = delivered_bytes + ofo_bytes of the "
+        "connection + ofo_bytes of its subflows (plain TCP: delivered_bytes + ofo_bytes); "
         "size: 8 x size / (complete_ns - start_ns)",
-        "connection at the receiver; guest.json",
+        "connection and subflow at the receiver; guest.json",
     ),
     Metric(
         "goodput_down_bps",
@@ -291,11 +296,10 @@ METRICS = (
         "goodput_bps",
         "path",
         "bit/s",
-        "Payload per second that arrived in order on the subflow of this path. A byte counts once "
+        "Payload per second that arrived over this path, in order or not. A byte counts once "
         "per path, so that a byte that arrived over two paths counts on both: the paths together "
-        "can exceed the goodput of the run by the duplicates, and differ from it by what waits "
-        "out of order.",
-        "8 x (received_bytes at t1 - received_bytes at t0) / (t1 - t0)",
+        "exceed the goodput of the run by the duplicates.",
+        "8 x (a at t1 - a at t0) / (t1 - t0), a = received_bytes + ofo_bytes",
         "subflow at the receiver",
     ),
     Metric(
@@ -364,11 +368,13 @@ METRICS = (
         "path",
         "",
         "Part of the measured time in which data of the connection waited for what then came "
-        "over this path: the part of blocked_share that the path caused. Each wait counts for "
-        "the path that ended it, and when it ended; so what was lost on one path and came by "
-        "another, as a reinjection, counts for the other.",
-        "(blocking_us at t1 - blocking_us at t0) / (t1 - t0)",
-        "subflow at the receiver",
+        "over this path: the part of blocked_share that the path caused. Each wait counts, as far "
+        "as it is in the measured time, for the path that ended it; so what was lost on one path "
+        "and came by another, as a reinjection, counts for the other. The paths add up to "
+        "blocked_share, less a wait that nothing has ended when the run ends.",
+        "(w at t1 - w at t0) / (t1 - t0), w = blocking_us + (blocked_us - sum of blocking_us) for "
+        "the next subflow whose blocking_us grows",
+        "subflow and connection at the receiver",
     ),
     Metric(
         "new_segments",
@@ -596,7 +602,7 @@ CONNECTION_METRICS = (
         "bit/s",
         "Its goodput in the common time, in which all connections send: from the end of the last "
         "warm-up to the first end. Missing, as share, if there is no such time.",
-        "8 x growth of delivered_bytes / length, from the latest T0 + start + warmup to the "
+        "as goodput_bps of the run, from the latest T0 + start + warmup to the "
         "earliest end, both moved inwards to samples",
         "connection at its receiver",
     ),

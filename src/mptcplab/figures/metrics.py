@@ -105,9 +105,7 @@ def run_metrics(
     way = recorded.measured_way(scenario, client)
     flow = recorded.flow(scenario, client, server, links, guest, way)
     interval, sender, receiver = flow.interval, flow.sender, flow.receiver
-    goodputs = [
-        bps(increase(c, "delivered_bytes", interval), interval) for c in receiver.connections
-    ]
+    goodputs = [bps(count, interval) for count in recorded.arrived(scenario, receiver, interval)]
     ofo = summed(receiver.connections, "ofo_bytes", flow)
     decisions = _decisions(scenario, flow)
     metrics: dict[str, Value] = {
@@ -129,7 +127,7 @@ def run_metrics(
         "reinjected_bytes": _last_total(sender.connections, "reinjected_bytes"),
         "duplicate_bytes": _last_sum(receiver.subflows, "received_bytes")
         - _last_total(receiver.connections, "delivered_bytes")
-        - _last_total(receiver.connections, "ofo_bytes"),
+        - _at_the_end(receiver.connections, "ofo_bytes"),
         "wasted_bytes": _wasted_bytes(scenario, flow),
         "send_buffer_bytes_mean": _mean(summed(sender.connections, "sndbuf_used", flow)),
         "receive_buffer_bytes_mean": _mean(summed(receiver.connections, "rcvbuf_used", flow)),
@@ -238,10 +236,7 @@ def _goodput_bps(scenario: Scenario, flow: Flow) -> float:
     size = scenario.workload.size_bytes
     if size and scenario.workload.kind == "bulk":
         return bps(size, flow.interval)
-    delivered = sum(
-        increase(c, "delivered_bytes", flow.interval) for c in flow.receiver.connections
-    )
-    return bps(delivered, flow.interval)
+    return bps(sum(recorded.arrived(scenario, flow.receiver, flow.interval)), flow.interval)
 
 
 def jain_index(goodputs: Sequence[float]) -> float | None:
@@ -258,7 +253,8 @@ def _wasted_bytes(scenario: Scenario, flow: Flow) -> int:
     again = _last_sum(subflows, "retransmitted_bytes")
     if scenario.transport == "tcp":
         return again
-    given = _last_sum(subflows, "sent_bytes") + _last_sum(subflows, "unsent_bytes") - again
+    given = _last_sum(subflows, "sent_bytes") - again
+    given += _at_the_end([subflow.records for subflow in subflows], "unsent_bytes")
     return again + given - _last_total(connections, "sent_bytes")
 
 
@@ -267,9 +263,10 @@ def _path_metrics(scenario: Scenario, flow: Flow, start_ns: int) -> list[dict[st
     asked = _decisions(scenario, flow) is not None
     rates = timeline.rates(scenario, flow.way)
     received = [
-        sum(increase(s.records, "received_bytes", interval) for s in flow.receiver.on_path(index))
+        recorded.arrived_over(flow.receiver.on_path(index), interval)
         for index in range(len(scenario.paths))
     ]
+    blocking_us = [sum(caused) for caused in _blocking_us(scenario, flow)]
     of_time = states.path_states(flow, scenario)
     reactions = handover.reactions(scenario, flow, start_ns)
     begin_ns, end_ns = (at_ns - start_ns for at_ns in interval)
@@ -292,11 +289,7 @@ def _path_metrics(scenario: Scenario, flow: Flow, start_ns: int) -> list[dict[st
                 "retransmitted_packets": _last_sum(sending, "retransmitted_packets"),
                 "ofo_bytes_mean": _mean(ofo),
                 "ofo_bytes_p99": _percentile(ofo, 99),
-                "blocking_share": sum(
-                    increase(subflow.records, "blocking_us", interval) for subflow in receiving
-                )
-                * _NS_PER_US
-                / interval.length_ns,
+                "blocking_share": blocking_us[index] * _NS_PER_US / interval.length_ns,
                 "new_segments": _last_sum(sending, "new_segments") if asked else None,
                 "duplicate_segments": _last_sum(sending, "duplicates") if asked else None,
                 "reinjected_segments": _last_sum(sending, "reinjections") if asked else None,
@@ -311,6 +304,45 @@ def _path_metrics(scenario: Scenario, flow: Flow, start_ns: int) -> list[dict[st
             }
         )
     return paths
+
+
+def _blocking_us(scenario: Scenario, flow: Flow) -> list[list[int]]:
+    """For each path, how long each of its subflows kept data waiting in the interval.
+
+    The kernel counts a wait for a subflow when it ends, and for the connection as it goes on: what
+    the subflows are short of is the wait that goes on. Its part in the interval is of the one that
+    ends it, then or later; of none, if nothing has when the records end.
+    """
+    found: list[list[int]] = [[] for _ in scenario.paths]
+    for connection in flow.receiver.connections:
+        number = int(connection["connection"][0])
+        mine = [each for each in flow.receiver.subflows if each.connection == number]
+        # as a counter's, the end is the first sample at or after it
+        times = connection["time_ns"]
+        last = int(np.searchsorted(times, flow.interval.end_ns, side="left"))
+        end_ns = int(times[min(last, len(times) - 1)])
+        begin = _caused_us(connection, mine, flow.interval.begin_ns)
+        end = _caused_us(connection, mine, end_ns)
+        for subflow, before, after in zip(mine, begin, end, strict=True):
+            found[subflow.path].append(after - before)
+    return found
+
+
+def _caused_us(connection: Records, subflows: Sequence[Subflow], at_ns: int) -> list[int]:
+    """How long each subflow has kept data waiting until then, what goes on included."""
+    before = [recorded.until(each.records, at_ns) for each in subflows]
+    caused = [recorded.total(records, "blocking_us") for records in before]
+    blocked = recorded.total(recorded.until(connection, at_ns), "blocked_us")
+    # the next sample at which a subflow has ended a wait; of several, the longest
+    ends = []
+    for index, each in enumerate(subflows):
+        later = each.records[each.records["blocking_us"] > caused[index]]
+        if len(later):
+            longest_us = int(later["blocking_us"][0]) - caused[index]
+            ends.append((int(later["time_ns"][0]), -longest_us, index))
+    if ends:
+        caused[min(ends)[-1]] += max(blocked - sum(caused), 0)
+    return caused
 
 
 def queue_metrics(queue: Records | None, interval: Interval) -> dict[str, Value]:
@@ -352,7 +384,11 @@ def _last_sum(subflows: Sequence[Subflow], counter: str) -> int:
 
 
 def _last_total(parts: Sequence[Records], counter: str) -> int:
-    return sum(int(records[counter][-1]) for records in parts)
+    return sum(recorded.total(records, counter) for records in parts)
+
+
+def _at_the_end(parts: Sequence[Records], field: str) -> int:
+    return sum(int(records[field][-1]) for records in parts)
 
 
 def _mean_of_all(subflows: Sequence[Subflow], field: str, interval: Interval) -> float | None:

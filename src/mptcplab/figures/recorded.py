@@ -160,10 +160,58 @@ def increase(records: Records, counter: str, interval: Interval) -> int:
     Before its first sample a subflow had carried nothing. The end counts up to the first sample
     at or after it: a workload with a size completes between two samples.
     """
-    times = records["time_ns"]
-    begin = int(np.searchsorted(times, interval.begin_ns, side="right")) - 1
-    end = min(int(np.searchsorted(times, interval.end_ns, side="left")), len(times) - 1)
-    return int(records[counter][end]) - (int(records[counter][begin]) if begin >= 0 else 0)
+    begin_ns, end_ns = interval
+    upto = int(np.searchsorted(records["time_ns"], end_ns, side="left")) + 1
+    return total(records[:upto], counter) - total(until(records, begin_ns), counter)
+
+
+def total(records: Records, counter: str) -> int:
+    """What a counter came to. A subflow that was closed may stay, with counters that are 0."""
+    return int(records[counter].max()) if len(records) else 0
+
+
+def arrived(scenario: Scenario, receiver: Side, interval: Interval) -> list[int]:
+    """Bytes of each connection that arrived in the interval, each once, in whatever order.
+
+    What waits for an earlier byte counts when it comes, and not when the gap is filled: so it
+    cannot be more than the links carried meanwhile.
+    """
+    found = []
+    for connection in receiver.connections:
+        count = increase(connection, "delivered_bytes", interval)
+        count += growth(connection, "ofo_bytes", interval)
+        # the queue of plain TCP is the one that the connection has
+        if scenario.transport == "mptcp":
+            number = int(connection["connection"][0])
+            mine = [each.records for each in receiver.subflows if each.connection == number]
+            count += sum(growth(records, "ofo_bytes", interval) for records in mine)
+        found.append(count)
+    return found
+
+
+def arrived_over(subflows: Sequence[Subflow], interval: Interval) -> int:
+    """Bytes that arrived over subflows in the interval, in whatever order."""
+    return sum(
+        increase(each.records, "received_bytes", interval)
+        + growth(each.records, "ofo_bytes", interval)
+        for each in subflows
+    )
+
+
+def growth(records: Records, field: str, interval: Interval) -> int:
+    """How much more there was at the end of the interval than at its begin."""
+    begin_ns, end_ns = interval
+    upto = int(np.searchsorted(records["time_ns"], end_ns, side="left")) + 1
+    return _last(records[:upto], field) - _last(until(records, begin_ns), field)
+
+
+def until(records: Records, at_ns: int) -> Records:
+    """The records of one connection or subflow up to a time."""
+    return records[: int(np.searchsorted(records["time_ns"], at_ns, side="right"))]
+
+
+def _last(records: Records, field: str) -> int:
+    return int(records[field][-1]) if len(records) else 0
 
 
 def summed(parts: Sequence[Records], field: str, flow: Flow) -> npt.NDArray[np.int64]:

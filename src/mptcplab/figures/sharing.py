@@ -249,5 +249,5 @@ def _bps(part: OfConnection, interval: Interval | None) -> float | None:
     """The goodput of a connection in some interval, in the direction that is measured."""
     if interval is None:
         return None
-    each = recorded.by_connection(part.receiver.connection)
-    return bps(sum(increase(c, "delivered_bytes", interval) for c in each), interval)
+    receiver = recorded.side(part.scenario, "receiver", part.receiver)
+    return bps(sum(recorded.arrived(part.scenario, receiver, interval)), interval)

@@ -51,9 +51,8 @@ class Reason:
     """A part of what is missing: how much, because of what, on which path (None: on all).
 
     `kind` is a state of module `states` in small letters, with `cwnd` as what made the window
-    small: `losses`, `timeout` or `growth`; or it is `event`, `headers`, `copies` or `waiting`, the
-    only one that can be below 0 by more than what rounding makes of a packet. `idle` is the part of
-    the time that the link was idle for it.
+    small: `losses`, `timeout` or `growth`; or it is `event`, `headers` or `copies`. `idle` is the
+    part of the time that the link was idle for it.
     """
 
     kind: str
@@ -161,10 +160,7 @@ def of_run(scenario: Scenario, flow: Flow, figures: RunMetrics, start_ns: int) -
             text = f"events on path {path.name} left it {_rate(can_bps)} of {_rate(could_bps)}"
             reasons.append(Reason("event", path.name, could_bps - can_bps, None, text))
         idle, carried_bps = _idle(scenario, flow, index, rates[path.name], causes[index], start_ns)
-        received = sum(
-            increase(s.records, "received_bytes", flow.interval)
-            for s in flow.receiver.on_path(index)
-        )
+        received = recorded.arrived_over(flow.receiver.on_path(index), flow.interval)
         overhead_bps += carried_bps - _mean_bps(received, flow)
         for kind, bps in idle.items():
             share = bps / can_bps if can_bps else 0.0
@@ -180,11 +176,6 @@ def of_run(scenario: Scenario, flow: Flow, figures: RunMetrics, start_ns: int) -
     reasons.append(
         Reason("copies", None, copies_bps, None, "data that arrived over more than one path")
     )
-    waiting_bps = _mean_bps(sum(_ofo_growth(c, flow) for c in flow.receiver.connections), flow)
-    text = "data that had arrived, and still waited for an earlier byte at the end"
-    if waiting_bps < 0:
-        text = "less, for data that had arrived before, and waited for an earlier byte"
-    reasons.append(Reason("waiting", None, waiting_bps, None, text))
     reasons = sorted((r for r in reasons if r.bps), key=lambda r: -r.bps)
     return Explanation(
         title=_title(scenario),
@@ -391,14 +382,10 @@ def _copies_bytes(flow: Flow) -> int:
     receiver = flow.receiver
     received = sum(increase(s.records, "received_bytes", flow.interval) for s in receiver.subflows)
     return received - sum(
-        increase(c, "delivered_bytes", flow.interval) + _ofo_growth(c, flow)
+        increase(c, "delivered_bytes", flow.interval)
+        + recorded.growth(c, "ofo_bytes", flow.interval)
         for c in receiver.connections
     )
-
-
-def _ofo_growth(connection: records.Records, flow: Flow) -> int:
-    values = recorded.measured(connection, "ofo_bytes", flow.interval)
-    return int(values[-1]) - int(values[0]) if len(values) else 0
 
 
 def _facts(figures: RunMetrics) -> list[str]:

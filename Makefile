@@ -13,6 +13,7 @@ PYTEST_ARGS ?=
 SELFTESTS_ARGS ?=
 TORTURE_ARGS ?=
 RELIABILITY_ARGS ?=
+STOCK_ARGS ?=
 # Of `make torture` and `make fuzz`: the first seed; how many runs, and with which kernel; how many calls.
 SEED ?= 1
 RUNS ?= 1000
@@ -43,7 +44,7 @@ SHELL_FILES = $(shell find scripts guest -name '*.sh' 2>/dev/null) .ci/run
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests venv venv-dev venv-bench kernel demo test accuracy bench debug-test torture fuzz reliability same-packets sweep-test selftests lint checkpatch shellcheck lock clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock venv venv-dev venv-bench kernel demo test accuracy bench debug-test torture fuzz reliability same-packets stock-check sweep-test selftests lint checkpatch shellcheck lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +80,10 @@ reliability: setup-test venv-dev kernel ## make every attack, and write what cam
 	@$(MPTCPLAB) kernel build --variant debug
 	$(BIN)/python -m mptcplab.tools.reliability --docs docs/reliability.md $(RELIABILITY_ARGS)
 
+# STOCK_ARGS: "--only 'loss 1 %'", --flavour amd64, --seeds 8, --jobs 4, --no-runs; see docs/fidelity.md.
+stock-check: setup setup-stock venv kernel ## hold the lab to unmodified Debian kernels in QEMU; into docs/fidelity.md (hours)
+	$(BIN)/python -m mptcplab.tools.stock --docs docs/fidelity.md $(STOCK_ARGS)
+
 same-packets: venv ## do this kernel and that of the id OLD send the same packets at the same times?
 	$(BIN)/python scripts/same_packets.py $(OLD)
 
@@ -107,6 +112,9 @@ setup-bench:
 
 setup-selftests:
 	@scripts/setup.sh --selftests
+
+setup-stock:
+	@scripts/setup.sh --stock
 
 venv: $(VENV)/.stamp ## the Python environment, from requirements.lock
 

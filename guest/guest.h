@@ -258,6 +258,16 @@ uint64_t splitmix(uint64_t seed);
 /* traffic.c: where between two seconds what is measured starts, from the seed */
 uint64_t phase_ns(uint64_t seed);
 
+/* stock.c: is this an unmodified kernel in a virtual machine? Then, make the run
+ * directory; sample the connections of a process of its own from start_ns on,
+ * until it has ended; wait for those who do; send the host what the run leaves.
+ */
+bool stock_kernel(void);
+void stock_prepare(void);
+void stock_sample(pid_t process, const struct traffic *t, uint64_t start_ns);
+void stock_end_samples(void);
+void stock_send(void);
+
 /* program.c: take the plan's programs, if it has them instead of traffic, with
  * what of them is to be recorded (tcp, trace, seed, sample_interval_ns; with an
  * interval of 0 nothing is)

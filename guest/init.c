@@ -7,7 +7,7 @@
  * client.samples, server.samples, links.samples (records of the probe),
  * client.decisions (of the scheduler), captures, guest.json (the outcome;
  * whatever ends without one has failed). A plan without traffic ends after its
- * commands.
+ * commands. On a kernel that is not ours the directory comes from stock.c.
  */
 
 #define _GNU_SOURCE
@@ -77,6 +77,8 @@ static struct {
 
 static void __attribute__((noreturn)) power_off(void)
 {
+	if (stock_kernel())
+		stock_send();
 	sync();
 	reboot(RB_POWER_OFF);
 	_exit(1);
@@ -397,6 +399,17 @@ static void start_streams(uint64_t start_ns, uint64_t stop_ns)
 	}
 }
 
+/* The same on a kernel that has no probe. */
+static void start_samplers(uint64_t start_ns)
+{
+	int i;
+
+	if (programs || ends[CLIENT].pairs > 1)
+		give_up("this kernel carries the traffic between one client and one server only");
+	for (i = 0; i < ENDS; i++)
+		stock_sample(ends[i].pid, ends[i].traffic, start_ns);
+}
+
 /* Moves what the kernel has into the file; at the end of it, closes both. */
 static void store_records(struct stream *stream)
 {
@@ -477,7 +490,9 @@ static void handle_report(int end)
 		break;
 	case REPORT_START:
 		outcome.start_ns = m.a;
-		if (ends[CLIENT].traffic->sample_interval_ns)
+		if (stock_kernel())
+			start_samplers(m.a);
+		else if (ends[CLIENT].traffic->sample_interval_ns)
 			start_streams(m.a, m.b);
 		drops_start();
 		events_start(m.a);
@@ -557,6 +572,7 @@ static void run_traffic(void)
 	events_end();
 	cross_end();
 	stop_streams();
+	stock_end_samples();
 	captures_end();
 	if (outcome.bytes_received != outcome.bytes_written)
 		give_up("%" PRIu64 " bytes were written, but %" PRIu64 " received",
@@ -589,7 +605,10 @@ int main(void)
 	mount_or_die("tmpfs", "/tmp", NULL);
 	if (mkdir(RUN_DIR, 0755))
 		give_up("%s: %s", RUN_DIR, strerror(errno));
-	mount_or_die("hostfs", RUN_DIR, "/proc/self/cwd");
+	if (stock_kernel())
+		stock_prepare();
+	else
+		mount_or_die("hostfs", RUN_DIR, "/proc/self/cwd");
 	setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
 	setenv("LC_ALL", "C", 1);
 	/* for all processes: a sleep ends when it should, not up to 50 us later */

@@ -1131,7 +1131,7 @@ static void wait_for(struct pollfd *fds, int count, uint64_t wake)
 	end.calls += 2;
 	if (wake != NEVER && timerfd_settime(end.timer, TFD_TIMER_ABSTIME, &at, NULL))
 		fail("timerfd: %s", strerror(errno));
-	if (end.count == 1 && is_bulk(end.list, &bulk))
+	if (end.bulk >= 0 && end.count == 1 && is_bulk(end.list, &bulk))
 		wait_in_bulk(end.list, fds, count, &bulk);
 	else if (poll(fds, count, -1) < 0)
 		fail("poll: %s", strerror(errno));
@@ -1266,7 +1266,7 @@ void traffic_run(const struct traffic *t, unsigned int pairs, int report_fd)
 	if (end.timer < 0)
 		fail("timerfd: %s", strerror(errno));
 	end.bulk = open("/proc/mptcplab_bulk", O_RDWR | O_CLOEXEC);
-	if (end.bulk < 0)
+	if (end.bulk < 0 && !stock_kernel())
 		fail("bulk: %s", strerror(errno));
 	if (t->is_server)
 		listen_for_clients();

@@ -3,7 +3,7 @@
 # Installs the Debian packages that are missing, and says which before it does.
 # Silent and without root when nothing is missing. `--lint` adds what `make lint` needs, `--test`
 # what tests use beside, `--bench` what benches do on the host's own kernel, `--selftests` what the
-# kernel's MPTCP selftests use.
+# kernel's MPTCP selftests use, `--stock` what runs Debian's kernel packages, and those.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # An ordinary user's PATH lacks the directories where Debian keeps tools for root.
@@ -47,7 +47,39 @@ if [[ ${1-} == --selftests ]]; then
 	need_command ping iputils-ping
 	need_command ps procps
 fi
-((${#missing[@]})) || exit 0
+if [[ ${1-} == --stock ]]; then
+	need_command qemu-system-x86_64 qemu-system-x86
+	need_command dpkg-deb dpkg
+fi
+
+# Of each flavour the newest kernel of the series that the lab builds; into the cache, not installed.
+download_kernels() {
+	local cache=${XDG_CACHE_HOME-} flavour name
+	[[ $cache == /* ]] || cache=$HOME/.cache
+	cache+=/mptcplab/stock
+	if ! command -v apt-get >/dev/null; then
+		echo "This is no Debian: there is no apt-get. Put Debian's packages linux-image-6.12.*-amd64" \
+			"and linux-image-6.12.*-cloud-amd64 into $cache." >&2
+		exit 1
+	fi
+	mkdir -p "$cache"
+	cd "$cache"
+	for flavour in amd64 cloud-amd64; do
+		name=$(apt-cache search --names-only "^linux-image-6\.12\.[0-9]+[^-]*-$flavour(-unsigned)?$" |
+			cut -d ' ' -f 1 | sort -V | tail -n 1)
+		if [[ -z $name ]]; then
+			echo "apt knows no package linux-image-6.12.*-$flavour. As root, run: apt-get update" >&2
+			exit 1
+		fi
+		compgen -G "${name}_*.deb" >/dev/null && continue
+		echo "Downloading the Debian package $name into $cache"
+		apt-get download --quiet=2 "$name"
+	done
+}
+((${#missing[@]})) || {
+	if [[ ${1-} == --stock ]]; then download_kernels; fi
+	exit 0
+}
 
 as_root=()
 if ((EUID != 0)); then as_root=(sudo); fi
@@ -71,3 +103,4 @@ if ! "${as_root[@]}" apt-get update --quiet=2 ||
 	! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive "${install[@]}" --quiet=2; then
 	give_up "The packages could not be installed (see above)."
 fi
+if [[ ${1-} == --stock ]]; then download_kernels; fi

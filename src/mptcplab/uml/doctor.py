@@ -261,14 +261,14 @@ def _personality() -> Check:
 
 
 def _memory() -> Check:
-    available = _available_memory_bytes()
+    available = available_memory_bytes()
     ok = available >= MEMORY_NEEDED_BYTES
     detail = f"{available >> 20} MiB available, {MEMORY_NEEDED_BYTES >> 20} MiB needed"
     remedy = "" if ok else "end other programs; in a container: docker run --memory 2g ..."
     return Check("memory", ok, detail, remedy)
 
 
-def _available_memory_bytes() -> int:
+def available_memory_bytes() -> int:
     """What can still be used: of the machine, and of the control group, if it has a limit."""
     available = 0
     for line in Path("/proc/meminfo").read_text().splitlines():

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The same guest on a kernel that is not ours: an unmodified distribution kernel
+ * in a virtual machine, to which the lab's is held (`make stock-check`).
+ *
+ * There is no hostfs, no probe and no bulk there. So the run directory is one of
+ * the initramfs, samples are what a socket tells of itself to any program, in
+ * the records of the probe (docs/records.md; what cannot be asked for is 0), and
+ * what the run leaves goes to the host over the serial line that the variable
+ * LAB_OUTCOME names: of each file a line with its name and its bytes, and then
+ * those; first of all an empty line.
+ */
+
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/mptcp.h>
+#include <linux/sock_diag.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "guest.h"
+
+#ifndef SOL_MPTCP
+#define SOL_MPTCP	284
+#endif
+
+/* of the initramfs: what is the run's */
+#define GIVEN_DIR	"/lab"
+#define RECORD_BYTES	192
+#define SUBFLOWS_MAX	8
+#define CONNECTIONS_MAX	64
+/* TCP_CLOSE and TCP_LISTEN; their header does not go with linux/tcp.h */
+#define STATE_CLOSE	7
+#define STATE_LISTEN	10
+
+enum { KIND_CONNECTION = 1, KIND_SUBFLOW };
+
+/* struct mptcp_info of Linux 6.12, up to what is used of it */
+struct connection_info {
+	uint8_t counts[6];
+	uint32_t flags;
+	uint32_t token;
+	uint64_t write_seq;
+	uint64_t snd_una;
+	uint64_t rcv_nxt;
+	uint8_t counts2[3];
+	uint32_t retransmits;
+	uint64_t bytes_retrans;
+	uint64_t bytes_sent;
+	uint64_t bytes_received;
+	uint64_t bytes_acked;
+};
+
+struct subflows {
+	struct {
+		struct mptcp_subflow_data data;
+		struct mptcp_subflow_addrs addrs[SUBFLOWS_MAX];
+	} where;
+	struct {
+		struct mptcp_subflow_data data;
+		struct tcp_info info[SUBFLOWS_MAX];
+	} state;
+	unsigned int count;
+};
+
+/* those of kernel/mptcp/probe.h; not in it: what a socket does not tell */
+struct head {
+	uint64_t time_ns;
+	uint32_t connection;
+	uint8_t kind;
+	uint8_t n;
+	uint16_t flags;
+};
+
+union record {
+	struct head head;
+	struct {
+		struct head head;
+		uint64_t delivered_bytes;
+		uint64_t read_bytes;
+		uint64_t ofo_bytes;
+		uint64_t written_bytes;
+		uint64_t sent_bytes;
+		uint64_t acked_bytes;
+		uint32_t sndbuf_used;
+		uint32_t sndbuf;
+		uint32_t rcvbuf_used;
+		uint32_t rcvbuf;
+		uint64_t window_bytes;
+		uint32_t ofo_packets;
+		uint32_t reserved;
+		uint64_t reinjected_bytes;
+	} connection;
+	struct {
+		struct head head;
+		uint32_t local_addr;
+		uint32_t remote_addr;
+		uint32_t cwnd;
+		uint32_t ssthresh;
+		uint32_t srtt_us;
+		uint32_t rttvar_us;
+		uint32_t min_rtt_us;
+		uint32_t in_flight;
+		uint32_t mss;
+		uint32_t unsent_bytes;
+		uint64_t sent_bytes;
+		uint64_t acked_bytes;
+		uint64_t received_bytes;
+		uint64_t retransmitted_bytes;
+		uint32_t retransmitted_packets;
+		uint32_t data_packets_out;
+		uint32_t data_packets_in;
+		uint32_t window_bytes;
+		uint32_t ofo_bytes;
+		uint8_t ca_state;
+		uint8_t tcp_state;
+		uint8_t backup;
+		uint8_t reserved;
+		uint32_t decisions[3];
+		uint16_t local_port;
+		uint16_t remote_port;
+		uint64_t blocking_us;
+		uint64_t pacing_rate;
+		uint32_t rto_us;
+		uint32_t timeouts;
+	} subflow;
+	uint8_t bytes[RECORD_BYTES];
+};
+
+_Static_assert(sizeof(union record) == RECORD_BYTES, "records of another size");
+
+/* One that samples the connections of a process. */
+struct sampler {
+	const char *name;
+	pid_t process;
+	int pidfd;
+	int out;
+	uint64_t seen[CONNECTIONS_MAX];	/* cookies, in the order of first sight */
+	unsigned int seen_count;
+};
+
+static pid_t samplers[2];
+static unsigned int sampler_count;
+
+bool stock_kernel(void)
+{
+	return getenv("LAB_OUTCOME");
+}
+
+void stock_prepare(void)
+{
+	if (mount("devtmpfs", "/dev", "devtmpfs", 0, NULL))
+		give_up("mount devtmpfs on /dev: %s", strerror(errno));
+	if (mount(GIVEN_DIR, RUN_DIR, NULL, MS_BIND, NULL))
+		give_up("mount %s on %s: %s", GIVEN_DIR, RUN_DIR, strerror(errno));
+}
+
+/* SAMPLES */
+
+static unsigned int connection_number(struct sampler *sampler, int fd)
+{
+	socklen_t len = sizeof(uint64_t);
+	unsigned int i;
+	uint64_t cookie;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len))
+		give_up("%s: SO_COOKIE: %s", sampler->name, strerror(errno));
+	for (i = 0; i < sampler->seen_count; i++)
+		if (sampler->seen[i] == cookie)
+			return i + 1;
+	if (i == CONNECTIONS_MAX)
+		give_up("%s: more than %d connections are sampled", sampler->name, CONNECTIONS_MAX);
+	sampler->seen[sampler->seen_count++] = cookie;
+	return sampler->seen_count;
+}
+
+static int option(int fd, int level, int name, void *value, socklen_t len)
+{
+	return getsockopt(fd, level, name, value, &len);
+}
+
+/* Those of a connection, in the order of creation; false: it is none that is open. */
+static bool ask_subflows(int fd, bool tcp, struct subflows *found)
+{
+	struct sockaddr_in *local = &found->where.addrs[0].sin_local;
+	struct sockaddr_in *remote = &found->where.addrs[0].sin_remote;
+	struct tcp_info *first = &found->state.info[0];
+	socklen_t local_len = sizeof(*local), remote_len = sizeof(*remote);
+
+	*found = (struct subflows) {
+		.where.data = {
+			.size_subflow_data = sizeof(found->where.data),
+			.size_user = sizeof(found->where.addrs[0]),
+		},
+		.state.data = {
+			.size_subflow_data = sizeof(found->state.data),
+			.size_user = sizeof(found->state.info[0]),
+		},
+		.count = 1,
+	};
+	if (tcp)
+		return !option(fd, IPPROTO_TCP, TCP_INFO, first, sizeof(*first)) &&
+		       first->tcpi_state != STATE_CLOSE && first->tcpi_state != STATE_LISTEN &&
+		       !getsockname(fd, (struct sockaddr *)local, &local_len) &&
+		       !getpeername(fd, (struct sockaddr *)remote, &remote_len);
+	if (option(fd, SOL_MPTCP, MPTCP_SUBFLOW_ADDRS, &found->where, sizeof(found->where)) ||
+	    option(fd, SOL_MPTCP, MPTCP_TCPINFO, &found->state, sizeof(found->state)))
+		return false;
+	found->count = found->where.data.num_subflows;
+	if (found->state.data.num_subflows < found->count)
+		found->count = found->state.data.num_subflows;
+	if (found->count > SUBFLOWS_MAX)
+		found->count = SUBFLOWS_MAX;
+	return found->count;
+}
+
+static void fill_connection(union record *record, int fd, bool tcp, const struct tcp_info *first)
+{
+	uint32_t memory[SK_MEMINFO_VARS] = { 0 };
+	struct connection_info info = { 0 };
+
+	if (tcp) {
+		info.bytes_received = first->tcpi_bytes_received;
+		info.bytes_sent = first->tcpi_bytes_sent - first->tcpi_bytes_retrans;
+		info.bytes_acked = first->tcpi_bytes_acked;
+	} else if (option(fd, SOL_MPTCP, MPTCP_INFO, &info, sizeof(info))) {
+		give_up("MPTCP_INFO: %s", strerror(errno));
+	}
+	if (option(fd, SOL_SOCKET, SO_MEMINFO, memory, sizeof(memory)))
+		give_up("SO_MEMINFO: %s", strerror(errno));
+	record->connection.delivered_bytes = info.bytes_received;
+	record->connection.sent_bytes = info.bytes_sent;
+	record->connection.acked_bytes = info.bytes_acked;
+	record->connection.reinjected_bytes = info.bytes_retrans;
+	record->connection.sndbuf_used = memory[SK_MEMINFO_WMEM_QUEUED];
+	record->connection.sndbuf = memory[SK_MEMINFO_SNDBUF];
+	record->connection.rcvbuf_used = memory[SK_MEMINFO_RMEM_ALLOC];
+	record->connection.rcvbuf = memory[SK_MEMINFO_RCVBUF];
+}
+
+static void fill_subflow(union record *record, const struct mptcp_subflow_addrs *addrs,
+			 const struct tcp_info *info)
+{
+	record->subflow.local_addr = addrs->sin_local.sin_addr.s_addr;
+	record->subflow.remote_addr = addrs->sin_remote.sin_addr.s_addr;
+	record->subflow.local_port = ntohs(addrs->sin_local.sin_port);
+	record->subflow.remote_port = ntohs(addrs->sin_remote.sin_port);
+	record->subflow.cwnd = info->tcpi_snd_cwnd;
+	record->subflow.ssthresh = info->tcpi_snd_ssthresh;
+	record->subflow.srtt_us = info->tcpi_rtt;
+	record->subflow.rttvar_us = info->tcpi_rttvar;
+	record->subflow.min_rtt_us = info->tcpi_min_rtt;
+	record->subflow.in_flight = info->tcpi_unacked - info->tcpi_sacked - info->tcpi_lost +
+				    info->tcpi_retrans;
+	record->subflow.mss = info->tcpi_snd_mss;
+	record->subflow.unsent_bytes = info->tcpi_notsent_bytes;
+	record->subflow.sent_bytes = info->tcpi_bytes_sent;
+	record->subflow.acked_bytes = info->tcpi_bytes_acked;
+	record->subflow.received_bytes = info->tcpi_bytes_received;
+	record->subflow.retransmitted_bytes = info->tcpi_bytes_retrans;
+	record->subflow.retransmitted_packets = info->tcpi_total_retrans;
+	record->subflow.data_packets_out = info->tcpi_data_segs_out;
+	record->subflow.data_packets_in = info->tcpi_data_segs_in;
+	record->subflow.window_bytes = info->tcpi_snd_wnd;
+	record->subflow.ca_state = info->tcpi_ca_state;
+	record->subflow.tcp_state = info->tcpi_state;
+	record->subflow.pacing_rate = info->tcpi_pacing_rate;
+	record->subflow.rto_us = info->tcpi_rto;
+}
+
+static void sample_connection(struct sampler *sampler, int fd, bool tcp, uint64_t at_ns)
+{
+	static union record records[1 + SUBFLOWS_MAX];
+	static struct subflows subflows;
+	unsigned int i, number;
+	ssize_t len;
+
+	if (!ask_subflows(fd, tcp, &subflows))
+		return;
+	number = connection_number(sampler, fd);
+	memset(records, 0, sizeof(records));
+	for (i = 0; i <= subflows.count; i++)
+		records[i].head = (struct head) {
+			.time_ns = at_ns,
+			.connection = number,
+			.kind = i ? KIND_SUBFLOW : KIND_CONNECTION,
+			.n = i ? i - 1 : subflows.count,
+		};
+	fill_connection(&records[0], fd, tcp, subflows.state.info);
+	for (i = 0; i < subflows.count; i++)
+		fill_subflow(&records[i + 1], &subflows.where.addrs[i], &subflows.state.info[i]);
+	len = (1 + subflows.count) * sizeof(*records);
+	if (write(sampler->out, records, len) != len)
+		give_up("%s: samples: %s", sampler->name, strerror(errno));
+}
+
+/* Looks at the sockets of the process as they are now; false: it has ended. */
+static bool sample_process(struct sampler *sampler, bool tcp, uint64_t at_ns)
+{
+	char path[48];
+	struct dirent *entry;
+	bool any = false;
+	DIR *fds;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", sampler->process);
+	fds = opendir(path);
+	if (!fds)
+		return false;
+	while ((entry = readdir(fds))) {
+		int fd, listens, protocol;
+
+		if (*entry->d_name == '.')
+			continue;
+		any = true;
+		fd = syscall(SYS_pidfd_getfd, sampler->pidfd, atoi(entry->d_name), 0);
+		if (fd < 0)
+			continue;
+		if (!option(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, sizeof(listens)) && !listens &&
+		    !option(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, sizeof(protocol)) &&
+		    protocol == (tcp ? IPPROTO_TCP : IPPROTO_MPTCP))
+			sample_connection(sampler, fd, tcp, at_ns);
+		close(fd);
+	}
+	closedir(fds);
+	return any;
+}
+
+void stock_sample(pid_t process, const struct traffic *t, uint64_t start_ns)
+{
+	struct sampler sampler = { .name = t->ns, .process = process };
+	char path[64];
+	uint64_t at;
+	pid_t pid;
+
+	if (sampler_count == sizeof(samplers) / sizeof(*samplers))
+		give_up("only one client and one server are sampled on this kernel");
+	pid = child_fork();
+	if (pid) {
+		samplers[sampler_count++] = pid;
+		return;
+	}
+	snprintf(path, sizeof(path), RUN_DIR "/%s.samples", t->ns);
+	sampler.out = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	sampler.pidfd = syscall(SYS_pidfd_open, process, 0);
+	if (sampler.out < 0 || sampler.pidfd < 0)
+		give_up("%s: samples: %s", t->ns, strerror(errno));
+	for (at = start_ns;; at += t->sample_interval_ns) {
+		sleep_until(at);
+		if (!sample_process(&sampler, t->tcp, at))
+			_exit(0);
+	}
+}
+
+void stock_end_samples(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < sampler_count; i++)
+		child_has_ended(samplers[i], "a process that samples", true);
+}
+
+/* WHAT THE RUN LEAVES */
+
+/* Nobody can be told what goes wrong here; the host sees that something is missing. */
+static void send_bytes(int line, const char *bytes, size_t len)
+{
+	while (len) {
+		ssize_t done = write(line, bytes, len);
+
+		if (done <= 0)
+			return;
+		bytes += done;
+		len -= done;
+	}
+}
+
+static void send_file(int line, const char *name)
+{
+	static char bytes[1 << 16];
+	char path[300], head[300];
+	struct stat file;
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), RUN_DIR "/%s", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* what was given is not to be written to */
+	if (fd < 0 || fstat(fd, &file) || !S_ISREG(file.st_mode) || !(file.st_mode & 0200))
+		return;
+	len = snprintf(head, sizeof(head), "%s %" PRIu64 "\n", name, (uint64_t)file.st_size);
+	send_bytes(line, head, len);
+	while ((len = read(fd, bytes, sizeof(bytes))) > 0)
+		send_bytes(line, bytes, len);
+	close(fd);
+}
+
+void stock_send(void)
+{
+	int line = open(getenv("LAB_OUTCOME"), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	DIR *files = opendir(RUN_DIR);
+	struct termios raw;
+	struct dirent *entry;
+
+	if (line < 0 || !files || tcgetattr(line, &raw))
+		return;
+	cfmakeraw(&raw);
+	cfsetspeed(&raw, B115200);
+	tcsetattr(line, TCSANOW, &raw);
+	send_bytes(line, "\n", 1);
+	while ((entry = readdir(files)))
+		send_file(line, entry->d_name);
+	tcdrain(line);
+}

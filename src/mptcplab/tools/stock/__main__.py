@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The lab's kernel against an unmodified distribution kernel: `make stock-check`.
+
+Debian's kernel package runs in a virtual machine, in virtual time, with the lab's own guest
+program and plans, and upstream's scheduler. Its figures stand beside the lab's. What has been run
+is kept in the output directory and not run again; Ctrl-C ends what is under way.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from mptcplab.errors import MptcplabError, status_of
+from mptcplab.runs import sweep
+from mptcplab.runs.store import Store
+from mptcplab.tools import marked
+from mptcplab.tools.stock import machine, package, rows, runs
+from mptcplab.tools.stock.compare import figures
+from mptcplab.tools.stock.package import StockKernel
+from mptcplab.tools.stock.page import markdown, summary
+from mptcplab.tools.stock.runs import Expected, Told
+from mptcplab.tools.stock.settings import Setting, settings
+from mptcplab.uml import guest, kernel
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
+
+_MARK = "make stock-check"
+_OUT = Path("stock-out")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Status 0 if no setting differs and all runs are there, else 1, or that of an error."""
+    parser = argparse.ArgumentParser(prog="python -m mptcplab.tools.stock", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--out", type=Path, default=_OUT, help=f"where runs are kept ({_OUT})")
+    parser.add_argument("--docs", type=Path, help="a page that gets the tables between its marks")
+    parser.add_argument("--seeds", type=_count, default=4, help="on a distribution kernel (4)")
+    parser.add_argument("--lab-seeds", type=_count, default=8, help="in the lab (8)")
+    parser.add_argument("--jobs", type=_count, default=1, help="virtual machines at a time (1)")
+    parser.add_argument("--only", action="append", default=[], metavar="TEXT", help=_ONLY)
+    parser.add_argument("--flavour", action="append", choices=package.FLAVOURS, help="not all")
+    parser.add_argument("--package", action="append", type=Path, metavar="FILE", help=_PACKAGE)
+    parser.add_argument("--no-runs", action="store_true", help="the table of what has been run")
+    options = parser.parse_args(arguments)
+    again = "interrupted; what has been run is kept, and the same command goes on from there"
+    return status_of(lambda: _check(options), interrupted=again)
+
+
+_ONLY = "settings with this in their names; several times: any of them"
+_PACKAGE = "a kernel package, instead of the newest of each flavour that was downloaded"
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text}: a whole number from 1 on is expected")
+    return int(text)
+
+
+def _check(options: argparse.Namespace) -> int:
+    wanted = settings(options.only)
+    if not options.no_runs:
+        machine.require()
+    files = options.package or package.newest(options.flavour or package.FLAVOURS)
+    kernels = [package.unpacked(file) for file in files]
+    made, out = guest.build(), Store(options.out)
+    out.remove_abandoned()
+    built = {each.build.variant: _lab_kernel(each) for each in kernels}
+    failed = 0
+    if not options.no_runs:
+        failed = _make(options, wanted, kernels, made, out)
+        for lab in {each.id: each for each in built.values()}.values():
+            scenarios = [each for one in wanted for each in one.with_seeds(options.lab_seeds)]
+            runs.make_in_lab(scenarios, lab, made, out, options.jobs, _tell_of_lab)
+    seeds, lab_seeds = options.seeds, options.lab_seeds
+    tables = [
+        rows.table(wanted, each, built[each.build.variant], made, out, seeds, lab_seeds)
+        for each in kernels
+    ]
+    if not any(table.rows for table in tables):
+        raise MptcplabError(f"mptcplab: {options.out} has no setting with runs of both sides")
+    print(markdown(tables), end="")
+    if options.docs:
+        marked.replace(options.docs, {_MARK: markdown(tables)})
+    for table in tables:
+        _say(f"{table.kernel.build.variant}: {summary(table)}")
+    return 1 if failed or any(row.differs for table in tables for row in table.rows) else 0
+
+
+def _lab_kernel(stock: StockKernel) -> KernelBuild:
+    """That of the lab which is to be like this one: a variant of its name, else the usual one."""
+    flavour = stock.build.variant
+    return kernel.build(variant=flavour if flavour in kernel.VARIANTS else "lab")
+
+
+def _make(
+    options: argparse.Namespace,
+    wanted: Sequence[Setting],
+    kernels: Sequence[StockKernel],
+    made: Guest,
+    out: Store,
+) -> int:
+    """Make what is missing on distribution kernels, having said what it costs; how many failed."""
+    jobs = runs.jobs(wanted, kernels, made, options.seeds)
+    todo, expected = runs.missing(jobs, out), Expected(jobs, out)
+    if not todo:
+        return 0
+    how = "by those that have ended here" if expected.ended else "a guess: none has ended here yet"
+    at_a_time = "one virtual machine" if options.jobs == 1 else f"{options.jobs} virtual machines"
+    _say(
+        f"{len(todo)} of {len(jobs)} runs are missing in {options.out}; with {at_a_time} at a time "
+        f"they take {sweep.duration(expected.seconds(todo, options.jobs))} ({how}). Ctrl-C keeps "
+        "what has ended."
+    )
+    failed = 0
+    for told in runs.make(todo, made, out, expected, options.jobs):
+        failed += bool(told.failed)
+        _tell(told, len(todo))
+    return failed
+
+
+def _tell(told: Told, count: int) -> None:
+    job = told.job
+    what = f"{told.number}/{count} {job.kernel.build.variant}, {job.setting.name}"
+    if told.failed:
+        _say(f"{what}, seed {job.scenario.seed}: failed: {told.failed}")
+        return
+    value = figures(told.entry).value
+    unit = "s" if job.setting.is_transfer else "Mbit/s"
+    _say(
+        f"{what}, seed {job.scenario.seed}: {value:.3f} {unit}, took {told.wall_s:.0f} s; "
+        f"{sweep.duration(told.left_s)} left"
+    )
+
+
+def _tell_of_lab(number: int, count: int) -> None:
+    if number % 20 == 0 or number == count:
+        _say(f"{number}/{count} in the lab")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

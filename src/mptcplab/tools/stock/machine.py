@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""One run on a distribution kernel: a virtual machine in virtual time, with the lab's own guest.
+
+QEMU interprets the machine and counts its instructions, one nanosecond each, and skips the time in
+which it has nothing to do: so a run does not hang on how fast the host is, as in the lab, but
+computing takes time, as on a real machine. Process 1 is the lab's guest program with the lab's
+plan, in an initramfs; it does without the lab's kernel (`guest/stock.c`), and sends what a run
+leaves over a serial line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mptcplab.errors import MachineError, RunError
+from mptcplab.spec import plan
+from mptcplab.spec.scenario import Scenario
+from mptcplab.tools.stock.package import SETUP, StockKernel
+from mptcplab.uml import doctor, engine
+from mptcplab.uml.guest import Guest
+
+QEMU = "qemu-system-x86_64"
+#: Of a guest that has 100 MiB in use; QEMU has some of its own beside it.
+MEMORY_MIB = 1024
+_QEMU_MIB = 400
+#: A run of 20 s with 250 Mbit/s takes two minutes on a slow machine.
+WALL_LIMIT_S = 3600.0
+
+_IMAGE = "initramfs"
+_LINE = "line"
+_POLL_S = 0.1
+
+# A processor without the string instructions that a kernel chooses if there are such: they count as
+# an instruction for each byte.
+_CPU = "max,la57=off,erms=off,fsrm=off"
+_ARGUMENTS = (
+    *("console=ttyS0", "panic=-1", "quiet", "nokaslr", "mitigations=off", "init_on_alloc=0"),
+    *("tsc=reliable", "nowatchdog", "net.ifnames=0", "LAB_OUTCOME=/dev/ttyS1"),
+    # its multicasts would take netem's random numbers
+    "ipv6.disable_ipv6=1",
+)
+_DIRECTORIES = ("dev", "proc", "sys", "run", "tmp", "lab")
+
+
+@dataclass(frozen=True)
+class StockOutcome:
+    """What a run left: `guest` is what the guest reported, `wall_s` how long it took here."""
+
+    guest: dict[str, Any]
+    wall_s: float
+
+
+def require() -> None:
+    """Raises MachineError, with what mends it, if this machine cannot run any."""
+    if shutil.which(QEMU) is None:
+        raise MachineError(f"QEMU: there is no {QEMU}", SETUP)
+    needed = MEMORY_MIB + _QEMU_MIB
+    available = doctor.available_memory_bytes() >> 20
+    if available < needed:
+        raise MachineError(
+            f"memory: {available} MiB available, {needed} MiB needed for a virtual machine",
+            "end other programs; in a container: docker run --memory 2g ...",
+        )
+
+
+def run(
+    scenario: Scenario,
+    kernel: StockKernel,
+    guest: Guest,
+    directory: Path,
+    *,
+    cpu: int | None = None,
+    cancel: threading.Event | None = None,
+) -> StockOutcome:
+    """Run a scenario's plan and leave its records in `directory`, which must exist.
+
+    Raises RunError, with the tail of the console, and RunCancelledError when `cancel` is set.
+    """
+    modules = {f"{name}.ko": file.read_bytes() for name, file in kernel.modules.items()}
+    text = "".join(f"insmod {name}\n" for name in modules) + plan.render(scenario)
+    (directory / engine.PLAN).write_text(text)
+    given = {f"lab/{name}": content for name, content in modules.items()}
+    given[f"lab/{engine.PLAN}"] = text.encode()
+    image = directory / _IMAGE
+    image.write_bytes(initramfs(guest.program.read_bytes(), given))
+    started = time.monotonic()
+    try:
+        ended_for = _follow(_command(scenario.seed, kernel, directory, cpu), directory, cancel)
+        line = (directory / _LINE).read_bytes() if (directory / _LINE).exists() else b""
+    finally:
+        image.unlink()
+        (directory / _LINE).unlink(missing_ok=True)
+    wall_s = time.monotonic() - started
+    if ended_for:
+        raise RunError(ended_for, _console_tail(directory))
+    sent = received(line)
+    for name, content in sent.items():
+        (directory / name).write_bytes(content)
+    return StockOutcome(_reported(sent, directory), wall_s)
+
+
+def initramfs(program: bytes, given: Mapping[str, bytes]) -> bytes:
+    """A newc archive with process 1 and the files of the run, which are not to be written to."""
+    parts = [_entry(number, name, 0o040755) for number, name in enumerate(_DIRECTORIES, 1)]
+    number = len(parts)
+    parts.append(_entry(number + 1, "dev/console", 0o020600, device=(5, 1)))
+    parts.append(_entry(number + 2, "init", 0o100755, program))
+    for further, (name, content) in enumerate(given.items(), number + 3):
+        parts.append(_entry(further, name, 0o100444, content))
+    return b"".join([*parts, _entry(0, "TRAILER!!!", 0)])
+
+
+def _entry(
+    number: int, name: str, mode: int, content: bytes = b"", device: tuple[int, int] = (0, 0)
+) -> bytes:
+    """One entry of the format that Documentation/driver-api/early-userspace describes."""
+    text = name.encode() + b"\0"
+    fields = (number, mode, 0, 0, 1, 0, len(content), 0, 0, *device, len(text), 0)
+    head = b"070701" + b"".join(b"%08X" % field for field in fields) + text
+    return b"".join(part + bytes(-len(part) % 4) for part in (head, content))
+
+
+def received(line: bytes) -> dict[str, bytes]:
+    """The files that came over the serial line, by name. Raises RunError if one is not whole."""
+    found, at = {}, line.find(b"\n") + 1
+    while at and at < len(line):
+        end = line.find(b"\n", at)
+        head = re.fullmatch(rb"([\w.-]+) (\d+)", line[at:end]) if end >= 0 else None
+        if head is None or len(line) < end + 1 + int(head[2]):
+            raise RunError("what the guest sent over the serial line is not whole")
+        at = end + 1 + int(head[2])
+        found[head[1].decode()] = line[end + 1 : at]
+    return found
+
+
+def _command(seed: int, kernel: StockKernel, directory: Path, cpu: int | None) -> list[str]:
+    """QEMU's command line; setpriv makes it die with this thread."""
+    pinned = [] if cpu is None else ["taskset", "--cpu-list", str(cpu)]
+    return [
+        *("setpriv", "--pdeathsig", "KILL", *pinned, QEMU),
+        *("-accel", "tcg,tb-size=256", "-icount", "shift=0,sleep=off,align=off"),
+        *("-rtc", "clock=vm,base=2026-01-01", "-seed", str(seed)),
+        *("-cpu", _CPU, "-smp", "1", "-m", str(MEMORY_MIB)),
+        *("-nodefaults", "-display", "none", "-no-reboot"),
+        *("-serial", f"file:{directory / engine.CONSOLE}", "-serial", f"file:{directory / _LINE}"),
+        *("-kernel", str(kernel.build.image), "-initrd", str(directory / _IMAGE)),
+        *("-append", " ".join((*_ARGUMENTS, f"LAB_SEED={seed}"))),
+    ]
+
+
+def _follow(command: list[str], directory: Path, cancel: threading.Event | None) -> str:
+    """Wait until it has ended; gives why it failed, "" if it ended by itself."""
+    limit = time.monotonic() + WALL_LIMIT_S
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        cwd=directory,
+        env={"PATH": os.environ.get("PATH", os.defpath)},
+        # of its own, so that Ctrl-C at a terminal ends it from here, and nothing else
+        start_new_session=True,
+    ) as process:
+        try:
+            while process.poll() is None:
+                if cancel is not None and cancel.wait(_POLL_S):
+                    raise engine.RunCancelledError
+                if cancel is None:
+                    time.sleep(_POLL_S)
+                if time.monotonic() > limit:
+                    return f"it took more than the wall-clock limit of {WALL_LIMIT_S:g} s"
+            assert process.stderr is not None
+            said = process.stderr.read().decode(errors="replace").strip()
+        finally:
+            if process.poll() is None:
+                process.kill()
+    if process.returncode and "allocate memory" in said:
+        raise MachineError(
+            f"memory: QEMU cannot have {MEMORY_MIB} MiB for a virtual machine", "end other programs"
+        )
+    return f"QEMU ended with status {process.returncode}: {said}" if process.returncode else ""
+
+
+def _reported(sent: Mapping[str, bytes], directory: Path) -> dict[str, Any]:
+    """What the guest reported of a run that succeeded. Raises RunError with its reason."""
+    console = _console_tail(directory)
+    try:
+        guest: dict[str, Any] = json.loads(sent[engine.GUEST_OUTCOME])
+    except (KeyError, ValueError):
+        raise RunError("the virtual machine ended without an outcome", console) from None
+    if guest.get("status") != "ok":
+        raise RunError(str(guest.get("reason", "the guest says no reason")), console)
+    wanted = (engine.CLIENT_SAMPLES, engine.SERVER_SAMPLES, engine.MESSAGES)
+    if missing := [name for name in wanted if name not in sent]:
+        raise RunError(f"the guest did not send {', '.join(missing)}", console)
+    return guest
+
+
+def _console_tail(directory: Path) -> str:
+    return "\n".join(_said(directory / engine.CONSOLE))
+
+
+def _said(console: Path) -> Iterator[str]:
+    text = console.read_text(errors="replace") if console.exists() else ""
+    yield from [line for line in text.replace("\r", "").splitlines() if line.strip()][-20:]

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The tables of docs/fidelity.md: one for each flavour of the distribution's kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mptcplab.tools.stock.compare import Compared, Spread
+from mptcplab.tools.stock.rows import Row, Table
+
+
+def markdown(tables: Sequence[Table]) -> str:
+    """The tables, each with a line that counts."""
+    return "\n".join(line for table in tables for line in _table(table))
+
+
+def _table(table: Table) -> Iterator[str]:
+    flavour = table.kernel.build.variant
+    yield f"### {flavour}"
+    yield ""
+    yield (
+        f"Debian's `{flavour}` kernel, package {table.kernel.version}, beside the lab's kernel "
+        f"`{table.lab.variant}`. {summary(table)}"
+    )
+    yield ""
+    yield "| Mbit/s, ms one way | package | lab | the lab is off by | equal to the byte for |"
+    yield "|---|---|---|---|---|"
+    for row in table.rows:
+        cells = (row.setting.name, _side(row, "stock"), _side(row, "lab"), _off(row), _early(row))
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+
+
+def summary(table: Table) -> str:
+    """How many settings are within the bounds, and how many are not."""
+    rows = table.rows
+    holds, differs = sum(row.holds for row in rows), sum(row.differs for row in rows)
+    chance = len(rows) - holds - differs
+    return (
+        f"Of {len(rows)} settings {holds} are within the bounds, {differs} differ, and {chance} "
+        "are beyond a bound by what may be chance."
+    )
+
+
+def _side(row: Row, side: str) -> str:
+    """Median and range of each figure of one side."""
+    spreads: list[Spread] = [getattr(figure, side) for _, figure in row.figures]
+    texts = [_spread(spreads[0], 3 if row.setting.is_transfer else 1)]
+    texts += [_spread(each, 3) for each in spreads[1:-1]]
+    return "; ".join([*texts, _spread(spreads[-1], 0), f"n {spreads[0].n}"])
+
+
+def _spread(spread: Spread, digits: int) -> str:
+    median, lowest, highest = (
+        f"{value:.{digits}f}" for value in (spread.median, spread.lowest, spread.highest)
+    )
+    return median if lowest == highest else f"{median} [{lowest}..{highest}]"
+
+
+def _off(row: Row) -> str:
+    found = [_difference(name, figure) for name, figure in row.figures]
+    states = "".join(
+        f"<br>{state.value:.3g}: {state.stock} of {row.value.stock.n}, "
+        f"{state.lab} of {row.value.lab.n}"
+        for state in row.value.states
+    )
+    return "; ".join(found) + states
+
+
+def _difference(name: str, figure: Compared) -> str:
+    off = f"{name} {_signed(name, figure.difference)}"
+    if figure.holds:
+        return off
+    if figure.differs:
+        return f"**{off}**"
+    return f"{off} (p {figure.p:.2g})" if figure.p is not None else f"{off} (too few runs)"
+
+
+def _signed(name: str, difference: float) -> str:
+    return f"{difference:+.3f}" if name == "share" else f"{100 * difference:+.1f} %"
+
+
+def _early(row: Row) -> str:
+    """The best of all pairs shows that the same can come of both; the others that phases differ."""
+    best, least = row.best, min(row.early, key=lambda each: (each.whole, each.seconds))
+    if best.whole:
+        return "all of it" if least.whole else f"{least.seconds:.1f} s to all of it"
+    text = f"{best.seconds:.1f} s"
+    if least.seconds != best.seconds:
+        text = f"{least.seconds:.1f} to {text}"
+    text += f", then {best.first}"
+    return text if best.holds else f"**{text}**"

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The runs of the comparison, on both sides: made as far as they are not stored, and read again.
+
+A run on a distribution kernel is kept as one of the lab is, under a hash of the scenario, the
+kernel package and the guest program; only what a socket does not tell is not in its records.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mptcplab.errors import MachineError, MptcplabError
+from mptcplab.figures import records
+from mptcplab.figures.application import application_figures
+from mptcplab.figures.metrics import RunMetrics, run_metrics
+from mptcplab.runs import cost, experiment, store, work
+from mptcplab.runs.entries import Entry, run_entry
+from mptcplab.runs.store import Store
+from mptcplab.spec.scenario import Scenario
+from mptcplab.tools.stock import machine
+from mptcplab.tools.stock.machine import StockOutcome
+from mptcplab.tools.stock.package import StockKernel
+from mptcplab.tools.stock.settings import Setting
+from mptcplab.uml import engine
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
+
+#: How much longer a run takes than in the lab, until some have ended here: it is all interpreted.
+TIMES_AS_LONG = 70.0
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run to be made on a distribution kernel; `key` is its name in the store."""
+
+    key: str
+    setting: Setting
+    scenario: Scenario
+    kernel: StockKernel
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is told of a run that has ended: `failed` says why it did, "" if it did not.
+
+    `entry` is that of the run; `number` counts those that have ended, `left_s` is a guess.
+    """
+
+    job: Job
+    entry: Entry
+    wall_s: float
+    failed: str
+    number: int
+    left_s: float
+
+
+def jobs(
+    settings: Sequence[Setting], kernels: Sequence[StockKernel], guest: Guest, seeds: int
+) -> list[Job]:
+    """All runs on distribution kernels: seed by seed, so that soon there is something of each."""
+    return [
+        Job(store.run_key(scenario, kernel.build, guest), setting, scenario, kernel)
+        for number in range(seeds)
+        for setting in settings
+        for kernel in kernels
+        for scenario in [setting.with_seeds(seeds)[number]]
+    ]
+
+
+class Expected:
+    """What runs take, in seconds: guessed from those that have ended here, as far as there are."""
+
+    def __init__(self, wanted: Sequence[Job], out: Store) -> None:
+        # an interpreted kernel costs more with each of its packets than the lab's
+        sizes = {
+            job.key: replace(cost.size(job.scenario), group=job.kernel.build.variant)
+            for job in wanted
+        }
+        self._costs = cost.Costs(sizes)
+        self.ended = 0
+        for job in wanted:
+            if out.result(job.key) is not None:
+                self.took(job, store.read_json(out.directory(job.key) / store.COST)["wall_s"])
+
+    def took(self, job: Job, wall_s: float) -> None:
+        self.ended += 1
+        self._costs.took(job.key, wall_s / TIMES_AS_LONG)
+
+    def seconds(self, those: Sequence[Job], at_a_time: int) -> float:
+        if not those:
+            return 0.0
+        guesses = self._costs.of_all([job.key for job in those]) * TIMES_AS_LONG
+        return max(float(guesses.sum()) / at_a_time, float(guesses.max()))
+
+
+def missing(wanted: Sequence[Job], out: Store) -> list[Job]:
+    """Those that are not stored."""
+    return [job for job in wanted if out.result(job.key) is None]
+
+
+def make(
+    wanted: Sequence[Job], guest: Guest, out: Store, expected: Expected, at_a_time: int
+) -> Iterator[Told]:
+    """Make runs on distribution kernels, so many at a time, and tell of each that has ended.
+
+    One that fails does not end the others. Raises MachineError if the machine cannot make any;
+    then, and when it is interrupted or left early, those under way are ended, and nothing of them
+    is left.
+    """
+    cancel = threading.Event()
+    left = {job.key: job for job in wanted}
+    with ThreadPoolExecutor(at_a_time) as pool:
+        under_way: dict[Future[tuple[Entry, float]], Job] = {
+            pool.submit(_make, job, guest, out, cancel): job for job in wanted
+        }
+        try:
+            for number, future in enumerate(as_completed(under_way), 1):
+                job = under_way[future]
+                del left[job.key]
+                entry: Entry = {}
+                wall_s, failed = 0.0, ""
+                try:
+                    entry, wall_s = future.result()
+                    expected.took(job, wall_s)
+                except MachineError:
+                    raise
+                except (MptcplabError, OSError) as error:
+                    failed = str(error).removeprefix("mptcplab: ")
+                    out.keep_failed(job.key, {"reason": failed, "setting": job.setting.name})
+                left_s = expected.seconds(list(left.values()), at_a_time)
+                yield Told(job, entry, wall_s, failed, number, left_s)
+        finally:
+            cancel.set()
+            pool.shutdown(cancel_futures=True)
+
+
+def _make(job: Job, guest: Guest, out: Store, cancel: threading.Event) -> tuple[Entry, float]:
+    """One run, stored; gives its entry, and how long it took."""
+    if cancel.is_set():
+        raise engine.RunCancelledError
+    machine.require()
+    with out.new_run(job.key) as directory, experiment.own_cpu() as cpu:
+        began = time.monotonic()
+        outcome = machine.run(job.scenario, job.kernel, guest, directory, cpu=cpu, cancel=cancel)
+        entry = run_entry(
+            job.scenario,
+            status="ok",
+            virtual_s=outcome.guest["complete_ns"] / 1e9,
+            wall_s=None,
+            run_metrics=_figures(job.scenario, outcome, directory),
+            directory=store.place(job.key),
+        )
+        store.write_json(directory / store.SCENARIO, job.scenario.model_dump(mode="json"))
+        about = {"package": job.kernel.version, "flavour": job.kernel.build.variant}
+        built = work.builds(job.kernel.build, guest) | about
+        store.write_json(directory / store.BUILD, built)
+        store.write_json(directory / store.RESULT, entry)
+        wall_s = time.monotonic() - began
+        store.write_json(directory / store.COST, {"wall_s": wall_s})
+    out.forget_failed(job.key)
+    return entry, wall_s
+
+
+def _figures(scenario: Scenario, outcome: StockOutcome, directory: Path) -> RunMetrics:
+    """The figures of a run; nothing was recorded of its links."""
+    samples = engine.read_samples(scenario, directory)
+    found = run_metrics(scenario, samples["client"], samples["server"], outcome.guest)
+    messages = records.read_messages(directory / engine.MESSAGES)
+    seen = application_figures(scenario, messages, int(outcome.guest["start_ns"]))
+    return replace(found, metrics=found.metrics | seen)
+
+
+def make_in_lab(
+    scenarios: Sequence[Scenario],
+    built: KernelBuild,
+    guest: Guest,
+    out: Store,
+    at_a_time: int,
+    ended: Callable[[int, int], None] = lambda _number, _all: None,
+) -> None:
+    """Make the runs in the lab that are not stored. Raises RunError for one that fails."""
+    todo = [each for each in scenarios if out.result(store.run_key(each, built, guest)) is None]
+    if not todo:
+        return
+    entries = experiment.run_all(
+        todo,
+        built,
+        guest,
+        out,
+        jobs=at_a_time,
+        ended=lambda number, _scenario, _entry: ended(number, len(todo)),
+    )
+    for entry in entries:
+        if entry["status"] != "ok":
+            raise MptcplabError(f"mptcplab: a run in the lab failed: {entry['reason']}")

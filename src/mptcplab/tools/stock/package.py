@@ -36,7 +36,9 @@ _MODULES = (
 _PACKAGE = re.compile(
     r"linux-image-(?P<release>[^_]+?)(?:-unsigned)?_(?P<version>[^_]+)_amd64\.deb"
 )
-_RELEASE = re.compile(r"(?P<series>\d+\.\d+)\.(?P<patch>\d+)\S*?-(?P<flavour>cloud-amd64|amd64)")
+_RELEASE = re.compile(
+    r"(?P<series>\d+\.\d+)\.(?P<patch>\d+)[^-]*(?:-\d+)?-(?P<flavour>cloud-amd64|amd64)"
+)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,607 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Settings, packages, virtual machines and figures of `make stock-check`; QEMU only pretends."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mptcplab.errors import InputError, MachineError, MptcplabError, RunError
+from mptcplab.runs.store import Store
+from mptcplab.spec import plan
+from mptcplab.spec.scenario import Scenario
+from mptcplab.tools.stock import __main__ as command
+from mptcplab.tools.stock import compare, machine, package, rows, runs
+from mptcplab.tools.stock.compare import Compared, Equal, Spread, State, compared, equal
+from mptcplab.tools.stock.machine import StockOutcome
+from mptcplab.tools.stock.package import StockKernel
+from mptcplab.tools.stock.page import markdown
+from mptcplab.tools.stock.rows import Row, Table
+from mptcplab.tools.stock.settings import STEP_NS, Setting, settings
+from mptcplab.uml import doctor
+from mptcplab.uml.engine import RunCancelledError
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
+from tests.unit import synthetic
+from tests.unit.synthetic import FAST, SECOND, SLOW, Flow
+
+RELEASE = "6.12.117+deb12-amd64"
+NAME = f"linux-image-{RELEASE}-unsigned_6.12.117-1~deb12u1_amd64.deb"
+
+
+# --- settings
+
+
+def test_the_settings_cover_what_is_wanted() -> None:
+    found = settings()
+    names = [each.name for each in found]
+    assert len(set(names)) == len(names) >= 24
+    paths = [path for each in found for path in each.scenario.paths]
+    rates = {path.up.rate_bps for path in paths}
+    assert (min(rates), max(rates)) == (5_000_000, 200_000_000)
+    # both ways
+    assert {2 * path.up.delay_ns for path in paths} >= {5_000_000, 200_000_000}
+    assert {each.scenario.cc for each in found} == {"cubic", "reno", "bbr"}
+    assert {each.scenario.transport for each in found} == {"tcp", "mptcp"}
+    assert {each.scenario.workload.direction for each in found} == {"up", "down"}
+    assert any(each.is_transfer for each in found)
+    assert any(each.scenario.receive_buffer_bytes for each in found)
+    assert any(path.up.loss for path in paths)
+
+
+def test_every_plan_can_be_carried_out_by_a_stock_kernel() -> None:
+    for each in settings():
+        lines = plan.render(each.scenario).splitlines()
+        assert each.scenario.scheduler.name == "default"
+        assert not [line for line in lines if "insmod" in line or "mptcp_probe" in line]
+        queues = [line.split()[line.split().index("root") + 1] for line in lines if "qdisc" in line]
+        assert set(queues) == {"netem"}
+
+
+def test_seeds_are_told_apart_and_steps_are_sampled() -> None:
+    (setting,) = settings(["send buffer"])
+    assert [each.seed for each in setting.with_seeds(3)] == [1, 2, 3]
+    assert setting.scenario.sample_interval_ns == STEP_NS
+
+
+def test_only_some_settings() -> None:
+    assert [each.name for each in settings(["BBR", "Reno"])] == [
+        "50,10 + 20,40; Reno",
+        "50,10 + 20,40; BBR",
+    ]
+    with pytest.raises(InputError, match="vegas: accepted is a part of: 100,10"):
+        settings(["BBR", "vegas"])
+
+
+# --- packages
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    package.packages_dir().mkdir(parents=True)
+    return package.packages_dir()
+
+
+def test_the_newest_package_of_each_flavour_is_taken(cache: Path) -> None:
+    for release in ("6.12.9+deb12-amd64", RELEASE, "6.12.20-cloud-amd64", "6.13.1-amd64"):
+        (cache / f"linux-image-{release}-unsigned_1_amd64.deb").touch()
+    # the sources of neither
+    (cache / "linux-image-6.12.300+deb12-rt-amd64-unsigned_1_amd64.deb").touch()
+    assert [file.name.split("_")[0] for file in package.newest()] == [
+        f"linux-image-{RELEASE}-unsigned",
+        "linux-image-6.12.20-cloud-amd64-unsigned",
+    ]
+
+
+def test_a_missing_package_says_how_it_is_had(cache: Path) -> None:
+    (cache / NAME).touch()
+    with pytest.raises(MachineError) as raised:
+        package.newest()
+    assert str(raised.value) == (
+        f"mptcplab: kernel package: no linux-image-6.12.*-cloud-amd64 in {cache}\n"
+        "  to mend it: make setup-stock"
+    )
+    assert package.newest(["amd64"]) == [cache / NAME]
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("linux-image-6.1.0-48-amd64_6.1.172-1_amd64.deb", "a kernel of the series 6.1;"),
+        ("linux-image-6.13.2+deb14-cloud-amd64_6.13.2-1_amd64.deb", "a kernel of the series 6.13;"),
+        ("linux-image-6.12.117+deb12-rt-amd64_6.12.117-1_amd64.deb", "not a kernel package"),
+        ("linux-image-6.12.117+deb12-arm64_6.12.117-1_arm64.deb", "not a kernel package"),
+        ("iproute2_6.1.0-3_amd64.deb", "not a kernel package of Debian for amd64;"),
+        ("linux-image-amd64.deb", "not a kernel package of Debian for amd64;"),
+    ],
+)
+def test_another_package_is_refused(tmp_path: Path, name: str, what: str) -> None:
+    (tmp_path / name).touch()
+    with pytest.raises(InputError) as raised:
+        package.unpacked(tmp_path / name)
+    text = str(raised.value)
+    assert f"{tmp_path / name}: {what}" in text
+    assert "accepted is linux-image-6.12.*-amd64[-unsigned] or -cloud-amd64" in text
+    assert "make setup-stock" in text
+
+
+def test_a_package_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no such file; accepted is"):
+        package.unpacked(tmp_path / NAME)
+
+
+needs_dpkg = pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="dpkg-deb is not installed")
+
+
+def make_package(directory: Path, *, image: bool = True, below: str = "") -> Path:
+    """A package as Debian makes it, with an image, a configuration and two modules."""
+    root = directory / "root"
+    module = root / below / "lib/modules" / RELEASE / "kernel/net/sched"
+    module.mkdir(parents=True)
+    (module / "sch_netem.ko.xz").write_bytes(lzma.compress(b"netem"))
+    (module / "sch_cake.ko.xz").write_bytes(lzma.compress(b"cake"))
+    (root / "boot").mkdir()
+    if image:
+        (root / "boot" / f"vmlinuz-{RELEASE}").write_bytes(b"image")
+    (root / "boot" / f"config-{RELEASE}").write_bytes(b"CONFIG_WLAN=y\n")
+    (root / "DEBIAN").mkdir()
+    (root / "DEBIAN/control").write_text(
+        "Package: linux-image\nVersion: 1\nArchitecture: amd64\nMaintainer: x\nDescription: x\n"
+    )
+    made = directory / NAME
+    subprocess.run(["dpkg-deb", "--build", root, made], check=True, capture_output=True)
+    return made
+
+
+@needs_dpkg
+@pytest.mark.usefixtures("cache")
+@pytest.mark.parametrize("below", ["", "usr"])
+def test_what_a_run_needs_is_taken_out_of_a_package(tmp_path: Path, below: str) -> None:
+    made = make_package(tmp_path, below=below)
+    found = package.unpacked(made)
+    assert (found.build.variant, found.version) == ("amd64", "6.12.117-1~deb12u1")
+    assert found.build.image.read_bytes() == b"image"
+    assert found.build.config.read_bytes() == b"CONFIG_WLAN=y\n"
+    assert {name: file.read_bytes() for name, file in found.modules.items()} == {
+        "sch_netem": b"netem"
+    }
+    before = found.build.image.stat().st_ino
+    assert package.unpacked(made) == found
+    assert found.build.image.stat().st_ino == before
+
+
+@needs_dpkg
+def test_a_package_without_a_kernel_leaves_nothing(cache: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"without /boot/vmlinuz-{RELEASE}".replace("+", r"\+")):
+        package.unpacked(make_package(tmp_path, image=False))
+    (tmp_path / NAME).write_bytes(b"no package")
+    with pytest.raises(MptcplabError, match="cannot be unpacked: dpkg-deb: error"):
+        package.unpacked(tmp_path / NAME)
+    assert list(cache.iterdir()) == []
+
+
+# --- the virtual machine
+
+# Finds the file of its second serial port as QEMU would, and does what the test wants with it.
+QEMU = """#!/bin/sh
+for word; do
+	case $word in
+	file:*/line) line=${{word#file:}} ;;
+	file:*/console.txt) console=${{word#file:}} ;;
+	esac
+done
+echo "booting" >"$console"
+{do}
+"""
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> StockKernel:
+    (tmp_path / "vmlinuz").write_bytes(b"image")
+    (tmp_path / "veth.ko").write_bytes(b"veth")
+    build = KernelBuild("a1", "amd64", tmp_path / "vmlinuz", tmp_path / "config")
+    return StockKernel(build, "6.12.117-1", {"veth": tmp_path / "veth.ko"})
+
+
+@pytest.fixture
+def guest(tmp_path: Path) -> Guest:
+    (tmp_path / "program").write_bytes(b"program")
+    return Guest("b2", tmp_path / "program")
+
+
+Pretend = Callable[[str], Path]
+
+
+@pytest.fixture
+def qemu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pretend:
+    """Puts a QEMU that does this into the PATH; gives the directory of a run."""
+
+    def pretend(do: str) -> Path:
+        program = tmp_path / "bin" / machine.QEMU
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(QEMU.format(do=do))
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+        directory = tmp_path / "run"
+        directory.mkdir()
+        return directory
+
+    return pretend
+
+
+def line(files: dict[str, bytes]) -> bytes:
+    """What a guest sends over the serial line."""
+    return b"\n" + b"".join(
+        f"{name} {len(content)}\n".encode() + content for name, content in files.items()
+    )
+
+
+def test_files_come_over_the_line() -> None:
+    files = {"guest.json": b"{}\n", "client.samples": bytes(range(256)), "empty": b""}
+    assert machine.received(line(files)) == files
+    assert machine.received(b"what somebody else says" + line(files)) == files
+    assert machine.received(b"") == {}
+
+
+@pytest.mark.parametrize("cut", [1, 100, 258])
+def test_files_that_are_not_whole_are_refused(cut: int) -> None:
+    content = line({"guest.json": b"{}\n", "client.samples": bytes(range(256))})
+    with pytest.raises(RunError, match="over the serial line is not whole"):
+        machine.received(content[:-cut])
+
+
+def unpack(archive: bytes) -> dict[str, tuple[int, bytes]]:
+    """Mode and content of each entry of a newc archive, after the format's description."""
+    found, at = {}, 0
+    while True:
+        fields = [int(archive[at + 6 + 8 * n : at + 14 + 8 * n], 16) for n in range(13)]
+        assert archive[at : at + 6] == b"070701"
+        name = archive[at + 110 : at + 110 + fields[11] - 1].decode()
+        begin = at + (110 + fields[11] + 3) // 4 * 4
+        found[name] = (fields[1], archive[begin : begin + fields[6]])
+        at = begin + (fields[6] + 3) // 4 * 4
+        if name == "TRAILER!!!":
+            assert at == len(archive)
+            return found
+
+
+def test_the_initramfs_has_process_1_and_what_is_given() -> None:
+    found = unpack(machine.initramfs(b"program", {"lab/plan.txt": b"# plan", "lab/veth.ko": b"v"}))
+    assert found["init"] == (0o100755, b"program")
+    # what cannot be written to is not sent back
+    assert found["lab/plan.txt"] == (0o100444, b"# plan")
+    assert found["lab/veth.ko"] == (0o100444, b"v")
+    assert {name for name, (mode, _) in found.items() if mode == 0o040755} == {
+        *("dev", "proc", "sys", "run", "tmp", "lab")
+    }
+
+
+def scenario(seed: int = 1) -> Setting:
+    made = synthetic.scenario(duration_ns=2 * SECOND, warmup_ns=0, sample_interval_ns=STEP_NS)
+    return Setting("made up", made.with_(seed=seed))
+
+
+def test_a_run_leaves_its_files(
+    qemu: Pretend, kernel: StockKernel, guest: Guest, tmp_path: Path
+) -> None:
+    files = dict.fromkeys(("client.samples", "server.samples"), b"samples")
+    files |= {"messages.records": b"", "guest.json": b'{"status": "ok", "start_ns": 7}'}
+    (tmp_path / "sent").write_bytes(line(files))
+    directory = qemu(f'cp {tmp_path}/sent "$line"; echo "$@" >{tmp_path}/arguments')
+    outcome = machine.run(scenario(5).scenario, kernel, guest, directory)
+    assert outcome.guest["start_ns"] == 7
+    assert {file.name for file in directory.iterdir()} == {*files, "plan.txt", "console.txt"}
+    assert (directory / "plan.txt").read_text().startswith("insmod veth.ko\n")
+    arguments = (tmp_path / "arguments").read_text()
+    assert "-seed 5 " in arguments
+    assert "LAB_SEED=5" in arguments
+
+
+@pytest.mark.parametrize(
+    ("do", "reason"),
+    [
+        ("exit 0", "the virtual machine ended without an outcome"),
+        ("echo broken >&2; exit 3", "QEMU ended with status 3: broken"),
+        (
+            """printf '\\nguest.json 39\\n{"status":"failed","reason":"no qdisc"}' >"$line" """,
+            "no qdisc",
+        ),
+        (
+            """printf '\\nguest.json 15\\n{"status":"ok"}' >"$line" """,
+            "the guest did not send client.samples, server.samples, messages.records",
+        ),
+    ],
+)
+def test_a_run_that_fails_says_why(
+    qemu: Pretend, kernel: StockKernel, guest: Guest, do: str, reason: str
+) -> None:
+    directory = qemu(do)
+    with pytest.raises(RunError) as raised:
+        machine.run(scenario().scenario, kernel, guest, directory)
+    assert raised.value.reason == reason
+    assert raised.value.console_tail == "booting"
+
+
+def test_no_memory_is_told_in_a_line(
+    qemu: Pretend, kernel: StockKernel, guest: Guest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = qemu(
+        "echo \"cannot set up guest memory 'ram': Cannot allocate memory\" >&2; exit 1"
+    )
+    with pytest.raises(MachineError, match="QEMU cannot have 1024 MiB for a virtual machine"):
+        machine.run(scenario().scenario, kernel, guest, directory)
+    monkeypatch.setattr(doctor, "available_memory_bytes", lambda: 600 << 20)
+    with pytest.raises(MachineError) as raised:
+        machine.require()
+    assert raised.value.what == "memory: 600 MiB available, 1424 MiB needed for a virtual machine"
+
+
+def test_no_qemu_is_told_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert command.main(["--out", str(tmp_path / "out")]) == 3
+    assert capsys.readouterr().err == (
+        "mptcplab: QEMU: there is no qemu-system-x86_64\n  to mend it: make setup-stock\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_is_cancelled_is_ended(
+    qemu: Pretend, kernel: StockKernel, guest: Guest, tmp_path: Path
+) -> None:
+    directory = qemu(f"echo $$ >{tmp_path}/pid; mkfifo {tmp_path}/fifo; read x <{tmp_path}/fifo")
+    cancel = threading.Event()
+
+    def when_it_runs() -> None:
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+            cancel.wait(0.01)
+        cancel.set()
+
+    thread = threading.Thread(target=when_it_runs)
+    thread.start()
+    with pytest.raises(RunCancelledError):
+        machine.run(scenario().scenario, kernel, guest, directory, cancel=cancel)
+    thread.join()
+    assert not Path(f"/proc/{int((tmp_path / 'pid').read_text())}").exists()
+    assert {file.name for file in directory.iterdir()} == {"plan.txt", "console.txt"}
+
+
+# --- many runs
+
+
+def pretend_runs(monkeypatch: pytest.MonkeyPatch, *flows: Flow, fails: Sequence[int] = ()) -> None:
+    """Runs on a distribution kernel that do what the flows say; those of some seeds fail."""
+
+    def run(of: Scenario, *given: object, **_more: object) -> StockOutcome:
+        directory = given[-1]
+        assert isinstance(directory, Path)
+        if of.seed in fails:
+            raise RunError("it was made to")
+        client, server = synthetic.run(*flows, duration_ns=2 * SECOND, interval_ns=STEP_NS)
+        synthetic.write(client, directory / "client.samples")
+        synthetic.write(server, directory / "server.samples")
+        (directory / "messages.records").touch()
+        reported = synthetic.guest(2 * SECOND)
+        (directory / "guest.json").write_text(json.dumps(reported))
+        return StockOutcome(reported, 1.0)
+
+    monkeypatch.setattr(machine, "run", run)
+    monkeypatch.setattr(machine, "require", lambda: None)
+
+
+@pytest.mark.usefixtures("cache")
+def test_runs_are_made_once_and_one_that_fails_does_not_end_the_others(
+    monkeypatch: pytest.MonkeyPatch, kernel: StockKernel, guest: Guest, tmp_path: Path
+) -> None:
+    out, setting = Store(tmp_path / "out"), scenario()
+    jobs = runs.jobs([setting], [kernel], guest, seeds=3)
+    pretend_runs(monkeypatch, FAST, SLOW, fails=[2])
+    expected = runs.Expected(jobs, out)
+    assert not expected.ended
+    told = list(runs.make(jobs, guest, out, expected, 2))
+    assert sorted((each.job.scenario.seed, each.failed) for each in told) == [
+        (1, ""),
+        (2, "the run failed: it was made to"),
+        (3, ""),
+    ]
+    assert {each.number for each in told} == {1, 2, 3}
+    assert told[-1].left_s == 0
+    (again,) = runs.missing(jobs, out)
+    assert again.scenario.seed == 2
+    assert out.failed() == [again.key]
+    assert runs.Expected(jobs, out).ended == 2
+    pretend_runs(monkeypatch, FAST, SLOW)
+    list(runs.make([again], guest, out, expected, 1))
+    assert not runs.missing(jobs, out)
+    assert out.failed() == []
+
+
+@pytest.mark.usefixtures("cache")
+def test_what_is_left_early_is_ended_and_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch, kernel: StockKernel, guest: Guest, tmp_path: Path
+) -> None:
+    out = Store(tmp_path / "out")
+    jobs = runs.jobs([scenario()], [kernel], guest, seeds=9)
+    monkeypatch.setattr(machine, "require", lambda: None)
+    begun = threading.Event()
+
+    def run(of: Scenario, *_given: object, **more: object) -> StockOutcome:
+        if of.seed == 1:
+            begun.wait()
+            raise RunError("the first one")
+        begun.set()
+        cancel = more["cancel"]
+        assert isinstance(cancel, threading.Event)
+        cancel.wait()
+        raise RunCancelledError
+
+    monkeypatch.setattr(machine, "run", run)
+    made = runs.make(jobs, guest, out, runs.Expected(jobs, out), 2)
+    assert next(made).failed
+    with pytest.raises(KeyboardInterrupt):
+        made.throw(KeyboardInterrupt)  # type: ignore[attr-defined]
+    assert out.keys() == []
+    assert list((tmp_path / "out/runs").iterdir()) == []
+
+
+@pytest.mark.usefixtures("cache")
+def test_both_sides_are_compared_as_far_as_they_are_stored(
+    monkeypatch: pytest.MonkeyPatch, kernel: StockKernel, guest: Guest, tmp_path: Path
+) -> None:
+    out, setting = Store(tmp_path / "out"), scenario()
+    lab = KernelBuild("c3", "lab", tmp_path / "linux", tmp_path / "config")
+
+    def make(build: KernelBuild, *flows: Flow) -> None:
+        pretend_runs(monkeypatch, *flows)
+        jobs = runs.jobs([setting], [replace(kernel, build=build)], guest, seeds=2)
+        list(runs.make(jobs, guest, out, runs.Expected(jobs, out), 1))
+
+    make(kernel.build, FAST, SLOW)
+    table = rows.table([setting], kernel, lab, guest, out, 2, 2)
+    assert table.rows == []
+    make(lab, FAST, replace(SLOW, retransmitted_packets=1))
+    table = rows.table([setting], kernel, lab, guest, out, 2, 2)
+    (row,) = table.rows
+    assert (row.value.difference, row.share and row.share.difference) == (0.0, 0.0)
+    assert (row.value.stock.median, row.value.stock.n) == (40.0, 2)
+    assert (row.retransmitted.stock.median, row.retransmitted.lab.median) == (0, 1)
+    # the retransmitted packet is there from the first step on
+    assert row.early == [Equal(0.0, False, "bytes sent of path 2: 100000 / 101000")] * 2
+
+
+# --- figures
+
+
+def test_medians_are_compared_within_a_bound_that_hangs_on_the_spread() -> None:
+    found = compared([50.0, 50.1, 50.2, 50.1], [50.5] * 8)
+    assert found.stock == Spread(4, 50.1, 50.0, 50.2)
+    assert found.difference == pytest.approx(0.4 / 50.1)
+    assert (found.bound, found.holds, found.differs) == (0.01, True, False)
+    assert found.p == pytest.approx(2 / 495)
+    spread = compared([50.0, 50.1, 50.2, 51.0], [51.4] * 8)
+    assert (spread.bound, spread.holds) == (0.03, True)
+
+
+def test_what_is_beyond_the_bound_differs_if_it_is_not_by_chance() -> None:
+    assert compared([50.0] * 4, [48.0] * 8).differs
+    chance = compared([50.0, 60.0, 70.0, 80.0], [55.0, 56.0, 57.0, 62.0, 71.0, 75.0, 50.0, 81.0])
+    assert not chance.holds
+    assert chance.p is not None
+    assert chance.p > 0.5
+    assert not chance.differs
+    few = compared([50.0], [48.0] * 8)
+    assert (few.p, few.holds, few.differs) == (None, False, False)
+
+
+def test_a_share_is_compared_as_it_is_and_nothing_by_itself() -> None:
+    found = compared([0.1, 0.1], [0.109, 0.109], share=True)
+    assert found.difference == pytest.approx(0.009)
+    assert found.holds
+    assert compared([0, 0], [0, 0]).holds
+    assert compared([0, 0], [2, 2]).difference == 2
+
+
+def test_states_are_counted_where_there_are_some_few() -> None:
+    stock, lab = [0.555, 1.01, 1.012, 0.557], [0.556] * 6 + [1.009] * 2
+    assert compared(stock, lab).states == [
+        State(pytest.approx(0.556, rel=1e-3), 2, 6),  # type: ignore[arg-type]
+        State(pytest.approx(1.01, rel=1e-3), 2, 2),  # type: ignore[arg-type]
+    ]
+    assert compared([1.0, 1.01], [1.0] * 4).states == ()
+    # a spread that happens to have a gap has no states
+    assert compared([68.5, 70.0, 71.9, 73.9], [98.0, 100.0, 102.0, 104.5]).states == ()
+
+
+def test_steps_are_compared_to_the_first_that_differs() -> None:
+    one = [{"cwnd of path 1": 10 + n} for n in range(8)]
+    assert equal(one, [*one]) == Equal(0.8, True, "")
+    # samples may end one step later
+    assert equal(one, one[:7]) == Equal(0.7, True, "")
+    other = [*one[:6], {"cwnd of path 1": 3}, one[7]]
+    assert equal(one, other) == Equal(0.6, False, "cwnd of path 1: 16 / 3")
+    assert equal(one, [*one[:2], {}]).first == "cwnd of path 1: 12 / none"
+    assert compare.longest_equal(one, [one[1:], other]) == equal(one, other)
+    assert [equal(one, other).holds, equal(one, one[1:]).holds] == [True, False]
+
+
+def test_steps_are_those_of_the_sender(tmp_path: Path) -> None:
+    of = scenario().scenario
+    client, server = synthetic.run(FAST, SLOW, duration_ns=SECOND, interval_ns=STEP_NS)
+    synthetic.write(client, tmp_path / "client.samples")
+    synthetic.write(server, tmp_path / "server.samples")
+    (tmp_path / "guest.json").write_text(json.dumps(synthetic.guest()))
+    found = compare.steps(of, tmp_path)
+    assert len(found) == 10
+    assert found[0] == {
+        "send buffer": 0,
+        "bytes sent of path 1": 400_000,
+        "cwnd of path 1": 10,
+        "ssthresh of path 1": 0,
+        "retransmissions of path 1": 0,
+        "bytes sent of path 2": 100_000,
+        "cwnd of path 2": 10,
+        "ssthresh of path 2": 0,
+        "retransmissions of path 2": 0,
+    }
+
+
+# --- the page
+
+
+def same(value: float, n: int = 4) -> Compared:
+    return compared([value] * n, [value] * (2 * n))
+
+
+def row(value: Compared, early: Sequence[Equal], name: str = "50,10 + 20,40") -> Row:
+    (setting,) = (each for each in settings() if each.name == name)
+    return Row(setting, value, same(0.7), same(85), early)
+
+
+def test_the_page_says_what_differs(kernel: StockKernel, tmp_path: Path) -> None:
+    until = Equal(0.6, False, "cwnd of path 1: 3 / 4")
+    table = Table(
+        kernel,
+        KernelBuild("c3", "lab", tmp_path, tmp_path),
+        [
+            row(same(65.9), [until, Equal(0.2, False, "x")]),
+            row(compared([65.0] * 4, [60.0] * 8), [until]),
+            row(compared([65.0], [60.0] * 8), [until]),
+            row(same(0.5), [Equal(0.7, True, "")], "50,10 + 20,40; 2 MB"),
+            row(same(65.9), [Equal(0.1, False, "cwnd of path 1: 3 / 4")]),
+        ],
+    )
+    assert [each.holds for each in table.rows] == [True, False, False, True, False]
+    assert [each.differs for each in table.rows] == [False, True, False, False, True]
+    usual, rest = "| 50,10 + 20,40 |", "0.700; 85"
+    assert markdown([table]).splitlines() == [
+        "### amd64",
+        "",
+        "Debian's `amd64` kernel, package 6.12.117-1, beside the lab's kernel `lab`. Of 5 settings "
+        "2 are within the bounds, 2 differ, and 1 are beyond a bound by what may be chance.",
+        "",
+        "| Mbit/s, ms one way | package | lab | the lab is off by | equal to the byte for |",
+        "|---|---|---|---|---|",
+        f"{usual} 65.9; {rest}; n 4 | 65.9; {rest}; n 8 | goodput +0.0 %; share +0.000; "
+        "retransmitted +0.0 % | 0.2 to 0.6 s, then cwnd of path 1: 3 / 4 |",
+        f"{usual} 65.0; {rest}; n 4 | 60.0; {rest}; n 8 | **goodput -7.7 %**; share +0.000; "
+        "retransmitted +0.0 %<br>60: 0 of 4, 8 of 8<br>65: 4 of 4, 0 of 8 | 0.6 s, then cwnd of "
+        "path 1: 3 / 4 |",
+        f"{usual} 65.0; {rest}; n 1 | 60.0; {rest}; n 8 | goodput -7.7 % (too few runs); share "
+        "+0.000; retransmitted +0.0 %<br>60: 0 of 1, 8 of 8<br>65: 1 of 1, 0 of 8 | 0.6 s, then "
+        "cwnd of path 1: 3 / 4 |",
+        f"| 50,10 + 20,40; 2 MB | 0.500; {rest}; n 4 | 0.500; {rest}; n 8 | time +0.0 %; share "
+        "+0.000; retransmitted +0.0 % | all of it |",
+        f"{usual} 65.9; {rest}; n 4 | 65.9; {rest}; n 8 | goodput +0.0 %; share +0.000; "
+        "retransmitted +0.0 % | **0.1 s, then cwnd of path 1: 3 / 4** |",
+    ]

@@ -74,6 +74,8 @@ def _check(options: argparse.Namespace) -> int:
         for lab in {each.id: each for each in built.values()}.values():
             scenarios = [each for one in wanted for each in one.with_seeds(options.lab_seeds)]
             runs.make_in_lab(scenarios, lab, made, out, options.jobs, _tell_of_lab)
+            _say("close-ups of the beginnings in the lab")
+            runs.make_close_ups(wanted, options.lab_seeds, lab, made, out, options.jobs)
     seeds, lab_seeds = options.seeds, options.lab_seeds
     tables = [
         rows.table(wanted, each, built[each.build.variant], made, out, seeds, lab_seeds)

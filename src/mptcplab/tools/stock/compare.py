@@ -1,36 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What two kernels made of the same setting, compared: as distributions, and byte by byte at first.
+"""The figures that two kernels made of the same setting, compared as distributions.
 
 Runs are chaotic: what differs by one packet at one time soon differs in all. So a figure is
 compared by its median over several runs, and by a test of whether the two sides can be told apart
-at all. Before that, everything that TCP counts is equal, or one of the kernels computes otherwise.
+at all. Module `early` has what comes before that.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from mptcplab.figures import recorded, records
-from mptcplab.runs import store
 from mptcplab.runs.entries import Entry
-from mptcplab.spec.scenario import Scenario
-from mptcplab.tools.stock.settings import STEP_NS
-from mptcplab.uml import engine
 
 #: How far medians may be apart: in a figure that is the same in all runs, and in one that is not.
 BOUND, BOUND_OF_SPREAD = 0.01, 0.03
 #: Below this, two sides would hardly differ as much as they do by chance.
 LEAST_P = 0.01
-#: For so long everything is to be equal at first.
-WANTED_EQUAL_S = 0.5
 
 _MOST_STATES = 5
 
@@ -162,69 +154,3 @@ def figures(entry: Entry) -> Figures:
     value = metrics["goodput_bps"] / 1e6 if completion_s is None else completion_s
     share = entry["paths"][0]["share"] if len(entry["paths"]) > 1 else None
     return Figures(value, share, metrics["retransmitted_packets"])
-
-
-#: What a side counts at one step: of the connection, and of each path.
-Step = Mapping[str, int]
-
-
-def steps(scenario: Scenario, directory: Path) -> list[Step]:
-    """What the sender's kernel counts, STEP_NS after the start, and after each further STEP_NS.
-
-    Raises MptcplabError if the records of the run cannot be read.
-    """
-    way = recorded.measured_way(scenario)
-    samples = engine.read_samples(scenario, directory)["server" if way == "down" else "client"]
-    start_ns = int(store.read_json(directory / engine.GUEST_OUTCOME)["start_ns"])
-    found: dict[int, dict[str, int]] = {}
-    for each in samples.connection:
-        found.setdefault(_step(each, start_ns), {})["send buffer"] = int(each["sndbuf"])
-    paths = records.path_indices(samples.subflow, scenario.first_path)
-    for each, path in zip(samples.subflow, paths, strict=True):
-        at = found.setdefault(_step(each, start_ns), {})
-        for name, field in _COUNTED.items():
-            at[f"{name} of path {path + 1}"] = int(each[field])
-    last = next(number for number in range(1, len(found) + 2) if number not in found)
-    return [found[number] for number in range(1, last)]
-
-
-_COUNTED = {
-    "bytes sent": "sent_bytes",
-    "cwnd": "cwnd",
-    "ssthresh": "ssthresh",
-    "retransmissions": "retransmitted_packets",
-}
-
-
-def _step(sample: Any, start_ns: int) -> int:
-    # not a whole step: the last one, which is taken when the workload is over
-    number, rest = divmod(int(sample["time_ns"]) - start_ns, STEP_NS)
-    return number if rest == 0 else -1
-
-
-@dataclass(frozen=True)
-class Equal:
-    """Two runs count the same for `seconds`, or for their `whole` time; else `first` differs."""
-
-    seconds: float
-    whole: bool
-    first: str
-
-    @property
-    def holds(self) -> bool:
-        return self.whole or self.seconds >= WANTED_EQUAL_S
-
-
-def equal(stock: Sequence[Step], lab: Sequence[Step]) -> Equal:
-    """For how long two runs count the same, step by step."""
-    for number, (theirs, ours) in enumerate(zip(stock, lab, strict=False)):
-        for name in {**theirs, **ours}:
-            if theirs.get(name) != ours.get(name):
-                first = f"{name}: {theirs.get(name, 'none')} / {ours.get(name, 'none')}"
-                return Equal(number * STEP_NS / 1e9, whole=False, first=first)
-    return Equal(min(len(stock), len(lab)) * STEP_NS / 1e9, whole=True, first="")
-
-
-def longest_equal(stock: Sequence[Step], lab: Sequence[Sequence[Step]]) -> Equal:
-    """That with whichever run of the lab it is the longest: their phases may differ."""
-    return max((equal(stock, each) for each in lab), key=lambda each: (each.whole, each.seconds))

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from mptcplab.spec import units
+from mptcplab.tools.stock import early
 from mptcplab.tools.stock.compare import Compared, Spread
+from mptcplab.tools.stock.early import TOLERANCE_NS, Equal
 from mptcplab.tools.stock.rows import Row, Table
 
 
@@ -23,7 +26,11 @@ def _table(table: Table) -> Iterator[str]:
         f"`{table.lab.variant}`. {summary(table)}"
     )
     yield ""
-    yield "| Mbit/s, ms one way | package | lab | the lab is off by | equal to the byte for |"
+    tolerance = units.format_time(TOLERANCE_NS)
+    yield (
+        "| Mbit/s, ms one way | package | lab | the lab is off by "
+        f"| equal to the byte for / but for {tolerance} |"
+    )
     yield "|---|---|---|---|---|"
     for row in table.rows:
         cells = (row.setting.name, _side(row, "stock"), _side(row, "lab"), _off(row), _early(row))
@@ -81,12 +88,23 @@ def _signed(name: str, difference: float) -> str:
 
 
 def _early(row: Row) -> str:
-    """The best of all pairs shows that the same can come of both; the others that phases differ."""
-    best, least = row.best, min(row.early, key=lambda each: (each.whole, each.seconds))
-    if best.whole:
-        return "all of it" if least.whole else f"{least.seconds:.1f} s to all of it"
-    text = f"{best.seconds:.1f} s"
-    if least.seconds != best.seconds:
-        text = f"{least.seconds:.1f} to {text}"
-    text += f", then {best.first}"
+    """At the same times, and but for some CPU time; the best of all pairs, and the least."""
+    found = " / ".join(_of_pairs(row, each) for each in (row.early, row.close))
+    best = early.best(row.close)
+    text = found if best.whole else f"{found}, then {best.first}"
     return text if best.holds else f"**{text}**"
+
+
+def _of_pairs(row: Row, pairs: Sequence[Equal]) -> str:
+    best = early.best(pairs)
+    least = min(pairs, key=lambda each: (each.whole, each.seconds))
+    if least.whole:
+        return _for(row, least)
+    first = "" if best == least or best.seconds == least.seconds else f"{least.seconds:.1f} to "
+    return first + _for(row, best)
+
+
+def _for(row: Row, pair: Equal) -> str:
+    if pair.whole and row.setting.is_transfer:
+        return "all"
+    return f"{pair.seconds:.1f} s" + (" and more" if pair.whole else "")

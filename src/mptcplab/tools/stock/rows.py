@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from mptcplab.runs import store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 from mptcplab.spec.scenario import Scenario
-from mptcplab.tools.stock import compare
-from mptcplab.tools.stock.compare import Compared, Equal, Step
+from mptcplab.tools.stock import compare, early, runs
+from mptcplab.tools.stock.compare import Compared
+from mptcplab.tools.stock.early import TOLERANCE_NS, Equal, Sender
 from mptcplab.tools.stock.package import StockKernel
-from mptcplab.tools.stock.settings import Setting
+from mptcplab.tools.stock.settings import CLOSE_UP_NS, STEP_NS, Setting
 from mptcplab.uml.guest import Guest
 from mptcplab.uml.kernel import KernelBuild
 
@@ -22,7 +25,8 @@ from mptcplab.uml.kernel import KernelBuild
 class Row:
     """A setting on both sides; `share` is missing with one path.
 
-    `early` is, of each run on the distribution's kernel, for how long one of the lab's is equal.
+    `early` is, of each run on the distribution's kernel, for how long one of the lab's is equal at
+    the same times, and `close` for how long it is within TOLERANCE_NS.
     """
 
     setting: Setting
@@ -30,6 +34,7 @@ class Row:
     share: Compared | None
     retransmitted: Compared
     early: Sequence[Equal]
+    close: Sequence[Equal]
 
     @property
     def figures(self) -> list[tuple[str, Compared]]:
@@ -38,16 +43,17 @@ class Row:
         return [(value, self.value), *share, ("retransmitted", self.retransmitted)]
 
     @property
-    def best(self) -> Equal:
-        return max(self.early, key=lambda each: (each.whole, each.seconds))
+    def begins_equal(self) -> bool:
+        """Of one pair of runs that suffices: the phases of the others may differ."""
+        return early.best(self.close).holds
 
     @property
     def holds(self) -> bool:
-        return self.best.holds and all(figure.holds for _, figure in self.figures)
+        return self.begins_equal and all(figure.holds for _, figure in self.figures)
 
     @property
     def differs(self) -> bool:
-        return not self.best.holds or any(figure.differs for _, figure in self.figures)
+        return not self.begins_equal or any(figure.differs for _, figure in self.figures)
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,8 @@ def table(
         theirs = _stored(setting.with_seeds(seeds), stock.build, guest, out)
         ours = _stored(setting.with_seeds(lab_seeds), lab, guest, out)
         if theirs and ours:
-            rows.append(_row(setting, theirs, ours, out))
+            close = runs.close_ups(setting, lab_seeds, lab, guest, out)
+            rows.append(_row(setting, theirs, ours, close, out))
     return Table(stock, lab, rows)
 
 
@@ -90,16 +97,15 @@ def _stored(
 
 
 def _row(
-    setting: Setting, theirs: Mapping[str, Entry], ours: Mapping[str, Entry], out: Store
+    setting: Setting,
+    theirs: Mapping[str, Entry],
+    ours: Mapping[str, Entry],
+    close: Sequence[Sender],
+    out: Store,
 ) -> Row:
     stock = [compare.figures(entry) for entry in theirs.values()]
     lab = [compare.figures(entry) for entry in ours.values()]
     shares = [[each.share for each in side if each.share is not None] for side in (stock, lab)]
-
-    def steps(keys: Mapping[str, Entry]) -> list[list[Step]]:
-        return [compare.steps(setting.scenario, out.directory(key)) for key in keys]
-
-    lab_steps = steps(ours)
     return Row(
         setting=setting,
         value=compare.compared([each.value for each in stock], [each.value for each in lab]),
@@ -107,5 +113,28 @@ def _row(
         retransmitted=compare.compared(
             [each.retransmitted for each in stock], [each.retransmitted for each in lab]
         ),
-        early=[compare.longest_equal(each, lab_steps) for each in steps(theirs)],
+        early=_equal(setting, [out.directory(key) for key in theirs], close, 0),
+        close=_equal(setting, [out.directory(key) for key in theirs], close, TOLERANCE_NS),
     )
+
+
+def _equal(
+    setting: Setting, stock: Sequence[Path], close: Sequence[Sender], within_ns: int
+) -> list[Equal]:
+    """For how long each run on the distribution's kernel is equal to one of the lab's."""
+    first = setting.scenario.first_path
+    # a step without any sample is after the end
+    lab = [
+        [*itertools.takewhile(bool, (each.states(step, first, within_ns) for step in _STEPS))]
+        for each in close
+    ]
+    found = []
+    for directory in stock:
+        steps = [
+            *itertools.islice(early.read(setting.scenario, directory).steps(first), len(_STEPS))
+        ]
+        found.append(early.best([early.equal(steps, each) for each in lab]))
+    return found
+
+
+_STEPS = range(1, CLOSE_UP_NS // STEP_NS + 1)

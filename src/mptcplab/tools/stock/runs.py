@@ -7,6 +7,8 @@ kernel package and the guest program; only what a socket does not tell is not in
 
 from __future__ import annotations
 
+import io
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +16,9 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
+from mptcplab import files
 from mptcplab.errors import MachineError, MptcplabError
 from mptcplab.figures import records
 from mptcplab.figures.application import application_figures
@@ -22,11 +27,13 @@ from mptcplab.runs import cost, experiment, store, work
 from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.store import Store
 from mptcplab.spec.scenario import Scenario
-from mptcplab.tools.stock import machine
+from mptcplab.tools.stock import early, machine
+from mptcplab.tools.stock.early import Sender
 from mptcplab.tools.stock.machine import StockOutcome
 from mptcplab.tools.stock.package import StockKernel
 from mptcplab.tools.stock.settings import Setting
 from mptcplab.uml import engine
+from mptcplab.uml.engine import Watch
 from mptcplab.uml.guest import Guest
 from mptcplab.uml.kernel import KernelBuild
 
@@ -198,3 +205,68 @@ def make_in_lab(
     for entry in entries:
         if entry["status"] != "ok":
             raise MptcplabError(f"mptcplab: a run in the lab failed: {entry['reason']}")
+
+
+def close_ups(
+    setting: Setting, seeds: int, built: KernelBuild, guest: Guest, out: Store
+) -> list[Sender]:
+    """What was recorded in close-ups of a setting in the lab, near the steps, as far as kept."""
+    found = []
+    for scenario in setting.close_ups(seeds):
+        file = _close_up_file(scenario, built, guest, out)
+        if file.exists():
+            with np.load(file) as kept:
+                found.append(Sender(int(kept["start_ns"]), kept["connection"], kept["subflow"]))
+    return found
+
+
+def make_close_ups(
+    settings: Sequence[Setting],
+    seeds: int,
+    built: KernelBuild,
+    guest: Guest,
+    out: Store,
+    at_a_time: int,
+) -> None:
+    """Make those close-ups that are not kept. Raises RunError for one that fails."""
+
+    def one(scenario: Scenario, file: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
+            work.run(scenario, built, guest, Path(name), watch=Watch(cancel=cancel))
+            # all of it is 50 MB
+            sender = early.read(scenario, Path(name)).around_steps()
+        content = io.BytesIO()
+        np.savez_compressed(
+            content,
+            start_ns=np.array(sender.start_ns),
+            connection=sender.connection,
+            subflow=sender.subflow,
+        )
+        files.write(file, content.getvalue())
+
+    cancel = threading.Event()
+    store.make_directory(out.out / _CLOSE_UPS)
+    wanted = {
+        _close_up_file(scenario, built, guest, out): scenario
+        for setting in settings
+        for scenario in setting.close_ups(seeds)
+    }
+    with ThreadPoolExecutor(at_a_time) as pool:
+        under_way = [
+            pool.submit(one, scenario, file)
+            for file, scenario in wanted.items()
+            if not file.exists()
+        ]
+        try:
+            for future in under_way:
+                future.result()
+        finally:
+            cancel.set()
+            pool.shutdown(cancel_futures=True)
+
+
+_CLOSE_UPS = "close-ups"
+
+
+def _close_up_file(scenario: Scenario, built: KernelBuild, guest: Guest, out: Store) -> Path:
+    return out.out / _CLOSE_UPS / f"{store.run_key(scenario, built, guest)}.npz"

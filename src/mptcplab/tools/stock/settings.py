@@ -16,18 +16,28 @@ from mptcplab.spec.scenario import Flags, Scenario, from_flags
 
 #: Samples are compared one by one: in these steps of virtual time.
 STEP_NS = 100_000_000
+#: How long, and how often, a close-up of the beginning looks.
+CLOSE_UP_NS, CLOSE_UP_STEP_NS = 15 * STEP_NS, 100_000
 
 
 @dataclass(frozen=True)
 class Setting:
-    """`name` as the table has it, and the scenario with its first seed."""
+    """`name` as the table has it, and the scenario with its first seed.
+
+    `close_up` is its beginning, sampled as often as can be.
+    """
 
     name: str
     scenario: Scenario
+    close_up: Scenario
 
     def with_seeds(self, count: int) -> list[Scenario]:
         """As many runs of it: each seed has other losses and another phase of the timers."""
         return [self.scenario.with_(seed=seed) for seed in range(1, count + 1)]
+
+    def close_ups(self, count: int) -> list[Scenario]:
+        """The beginnings of as many runs."""
+        return [self.close_up.with_(seed=seed) for seed in range(1, count + 1)]
 
     @property
     def is_transfer(self) -> bool:
@@ -97,7 +107,15 @@ def settings(only: Sequence[str] = ()) -> list[Setting]:
 
     Raises InputError for a text that none has.
     """
-    found = [Setting(_name(asked), _scenario(asked)) for asked in _ASKED]
+    found = [
+        Setting(
+            _name(asked),
+            _scenario(asked, "20s", STEP_NS),
+            # until after the last step
+            _scenario(asked, f"{CLOSE_UP_NS + STEP_NS}ns", CLOSE_UP_STEP_NS),
+        )
+        for asked in _ASKED
+    ]
     if unknown := [text for text in only if not any(text in each.name for each in found)]:
         accepted = "accepted is a part of: " + "; ".join(each.name for each in found)
         raise InputError([Problem("--only", "", text, accepted) for text in unknown])
@@ -108,7 +126,7 @@ def _name(asked: _Asked) -> str:
     return f"{asked.paths}; {asked.name}" if asked.name else asked.paths
 
 
-def _scenario(asked: _Asked) -> Scenario:
+def _scenario(asked: _Asked, duration: str, interval_ns: int) -> Scenario:
     flags = Flags(
         path=list(_paths(asked)),
         scheduler="default",
@@ -118,8 +136,8 @@ def _scenario(asked: _Asked) -> Scenario:
         receive_buffer=asked.receive_buffer,
         direction=asked.direction,
         size=asked.size,
-        duration=None if asked.size else "20s",
-        sample_interval=f"{STEP_NS}ns",
+        duration=None if asked.size else duration,
+        sample_interval=f"{interval_ns}ns",
         seed=1,
     )
     return from_flags(flags, single=True).base

@@ -13,20 +13,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mptcplab.errors import InputError, MachineError, MptcplabError, RunError
+from mptcplab.runs import work
 from mptcplab.runs.store import Store
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
 from mptcplab.tools.stock import __main__ as command
-from mptcplab.tools.stock import compare, machine, package, rows, runs
-from mptcplab.tools.stock.compare import Compared, Equal, Spread, State, compared, equal
+from mptcplab.tools.stock import early, machine, package, rows, runs
+from mptcplab.tools.stock.compare import Compared, Spread, State, compared
+from mptcplab.tools.stock.early import Equal, Sender, equal
 from mptcplab.tools.stock.machine import StockOutcome
 from mptcplab.tools.stock.package import StockKernel
 from mptcplab.tools.stock.page import markdown
 from mptcplab.tools.stock.rows import Row, Table
-from mptcplab.tools.stock.settings import STEP_NS, Setting, settings
+from mptcplab.tools.stock.settings import (
+    CLOSE_UP_NS,
+    CLOSE_UP_STEP_NS,
+    STEP_NS,
+    Setting,
+    settings,
+)
 from mptcplab.uml import doctor
 from mptcplab.uml.engine import RunCancelledError
 from mptcplab.uml.guest import Guest
@@ -286,9 +295,14 @@ def test_the_initramfs_has_process_1_and_what_is_given() -> None:
     }
 
 
-def scenario(seed: int = 1) -> Setting:
-    made = synthetic.scenario(duration_ns=2 * SECOND, warmup_ns=0, sample_interval_ns=STEP_NS)
-    return Setting("made up", made.with_(seed=seed))
+def made_up(seed: int = 1) -> Setting:
+    made = [
+        synthetic.scenario(
+            duration_ns=duration_ns, warmup_ns=0, sample_interval_ns=interval_ns, seed=seed
+        )
+        for duration_ns, interval_ns in ((2 * SECOND, STEP_NS), (CLOSE_UP_NS, CLOSE_UP_STEP_NS))
+    ]
+    return Setting("made up", *made)
 
 
 def test_a_run_leaves_its_files(
@@ -298,7 +312,7 @@ def test_a_run_leaves_its_files(
     files |= {"messages.records": b"", "guest.json": b'{"status": "ok", "start_ns": 7}'}
     (tmp_path / "sent").write_bytes(line(files))
     directory = qemu(f'cp {tmp_path}/sent "$line"; echo "$@" >{tmp_path}/arguments')
-    outcome = machine.run(scenario(5).scenario, kernel, guest, directory)
+    outcome = machine.run(made_up(5).scenario, kernel, guest, directory)
     assert outcome.guest["start_ns"] == 7
     assert {file.name for file in directory.iterdir()} == {*files, "plan.txt", "console.txt"}
     assert (directory / "plan.txt").read_text().startswith("insmod veth.ko\n")
@@ -327,7 +341,7 @@ def test_a_run_that_fails_says_why(
 ) -> None:
     directory = qemu(do)
     with pytest.raises(RunError) as raised:
-        machine.run(scenario().scenario, kernel, guest, directory)
+        machine.run(made_up().scenario, kernel, guest, directory)
     assert raised.value.reason == reason
     assert raised.value.console_tail == "booting"
 
@@ -339,7 +353,7 @@ def test_no_memory_is_told_in_a_line(
         "echo \"cannot set up guest memory 'ram': Cannot allocate memory\" >&2; exit 1"
     )
     with pytest.raises(MachineError, match="QEMU cannot have 1024 MiB for a virtual machine"):
-        machine.run(scenario().scenario, kernel, guest, directory)
+        machine.run(made_up().scenario, kernel, guest, directory)
     monkeypatch.setattr(doctor, "available_memory_bytes", lambda: 600 << 20)
     with pytest.raises(MachineError) as raised:
         machine.require()
@@ -371,7 +385,7 @@ def test_a_run_that_is_cancelled_is_ended(
     thread = threading.Thread(target=when_it_runs)
     thread.start()
     with pytest.raises(RunCancelledError):
-        machine.run(scenario().scenario, kernel, guest, directory, cancel=cancel)
+        machine.run(made_up().scenario, kernel, guest, directory, cancel=cancel)
     thread.join()
     assert not Path(f"/proc/{int((tmp_path / 'pid').read_text())}").exists()
     assert {file.name for file in directory.iterdir()} == {"plan.txt", "console.txt"}
@@ -404,7 +418,7 @@ def pretend_runs(monkeypatch: pytest.MonkeyPatch, *flows: Flow, fails: Sequence[
 def test_runs_are_made_once_and_one_that_fails_does_not_end_the_others(
     monkeypatch: pytest.MonkeyPatch, kernel: StockKernel, guest: Guest, tmp_path: Path
 ) -> None:
-    out, setting = Store(tmp_path / "out"), scenario()
+    out, setting = Store(tmp_path / "out"), made_up()
     jobs = runs.jobs([setting], [kernel], guest, seeds=3)
     pretend_runs(monkeypatch, FAST, SLOW, fails=[2])
     expected = runs.Expected(jobs, out)
@@ -432,7 +446,7 @@ def test_what_is_left_early_is_ended_and_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch, kernel: StockKernel, guest: Guest, tmp_path: Path
 ) -> None:
     out = Store(tmp_path / "out")
-    jobs = runs.jobs([scenario()], [kernel], guest, seeds=9)
+    jobs = runs.jobs([made_up()], [kernel], guest, seeds=9)
     monkeypatch.setattr(machine, "require", lambda: None)
     begun = threading.Event()
 
@@ -459,7 +473,7 @@ def test_what_is_left_early_is_ended_and_leaves_nothing(
 def test_both_sides_are_compared_as_far_as_they_are_stored(
     monkeypatch: pytest.MonkeyPatch, kernel: StockKernel, guest: Guest, tmp_path: Path
 ) -> None:
-    out, setting = Store(tmp_path / "out"), scenario()
+    out, setting = Store(tmp_path / "out"), made_up()
     lab = KernelBuild("c3", "lab", tmp_path / "linux", tmp_path / "config")
 
     def make(build: KernelBuild, *flows: Flow) -> None:
@@ -471,6 +485,22 @@ def test_both_sides_are_compared_as_far_as_they_are_stored(
     table = rows.table([setting], kernel, lab, guest, out, 2, 2)
     assert table.rows == []
     make(lab, FAST, replace(SLOW, retransmitted_packets=1))
+    # without close-ups nothing can be said of the beginning
+    assert rows.table([setting], kernel, lab, guest, out, 2, 2).rows == []
+
+    def run(_of: Scenario, *given: object, **_more: object) -> None:
+        directory = given[-1]
+        assert isinstance(directory, Path)
+        flows = (FAST, replace(SLOW, retransmitted_packets=1))
+        client, server = synthetic.run(
+            *flows, duration_ns=2 * STEP_NS, interval_ns=CLOSE_UP_STEP_NS
+        )
+        synthetic.write(client, directory / "client.samples")
+        synthetic.write(server, directory / "server.samples")
+        (directory / "guest.json").write_text(json.dumps(synthetic.guest()))
+
+    monkeypatch.setattr(work, "run", run)
+    runs.make_close_ups([setting], 1, lab, guest, out, 1)
     table = rows.table([setting], kernel, lab, guest, out, 2, 2)
     (row,) = table.rows
     assert (row.value.difference, row.share and row.share.difference) == (0.0, 0.0)
@@ -478,6 +508,8 @@ def test_both_sides_are_compared_as_far_as_they_are_stored(
     assert (row.retransmitted.stock.median, row.retransmitted.lab.median) == (0, 1)
     # the retransmitted packet is there from the first step on
     assert row.early == [Equal(0.0, False, "bytes sent of path 2: 100000 / 101000")] * 2
+    # what is left of the beginning is the same, to within 2 ms
+    assert row.close == [Equal(0.0, False, "retransmissions of path 2: 0 / 1")] * 2
 
 
 # --- figures
@@ -523,37 +555,95 @@ def test_states_are_counted_where_there_are_some_few() -> None:
     assert compared([68.5, 70.0, 71.9, 73.9], [98.0, 100.0, 102.0, 104.5]).states == ()
 
 
+# --- the beginning
+
+
+def states(*cwnds: int, path: int = 1) -> list[early.State]:
+    return [{f"path {path}": (1000 * cwnd, cwnd, 99, 0)} for cwnd in cwnds]
+
+
+def around(*steps: Sequence[int]) -> list[early.States]:
+    """Of each step, cwnds in the order of time."""
+    return [{"path 1": np.array([state["path 1"] for state in states(*cwnds)])} for cwnds in steps]
+
+
 def test_steps_are_compared_to_the_first_that_differs() -> None:
-    one = [{"cwnd of path 1": 10 + n} for n in range(8)]
-    assert equal(one, [*one]) == Equal(0.8, True, "")
+    stock = states(10, 11, 12, 13, 14, 15, 16, 17)
+    lab = around(*([cwnd] for cwnd in range(10, 18)))
+    assert equal(stock, lab) == Equal(0.8, True, "")
     # samples may end one step later
-    assert equal(one, one[:7]) == Equal(0.7, True, "")
-    other = [*one[:6], {"cwnd of path 1": 3}, one[7]]
-    assert equal(one, other) == Equal(0.6, False, "cwnd of path 1: 16 / 3")
-    assert equal(one, [*one[:2], {}]).first == "cwnd of path 1: 12 / none"
-    assert compare.longest_equal(one, [one[1:], other]) == equal(one, other)
-    assert [equal(one, other).holds, equal(one, one[1:]).holds] == [True, False]
+    assert equal(stock, lab[:7]) == Equal(0.7, True, "")
+    other = [*lab[:6], *around([3], [17])]
+    assert equal(stock, other) == Equal(0.6, False, "bytes sent of path 1: 16000 / 3000")
+    assert equal(stock, [*lab[:2], {}]) == Equal(0.2, False, "path 1: only in the package")
+    assert equal(states(3, path=2), lab) == Equal(0.0, False, "path 1: only in the lab")
+    assert early.best([equal(stock, lab[1:]), equal(stock, other)]) == equal(stock, other)
+    assert [equal(stock, other).holds, equal(stock, lab[1:]).holds] == [True, False]
 
 
-def test_steps_are_those_of_the_sender(tmp_path: Path) -> None:
-    of = scenario().scenario
-    client, server = synthetic.run(FAST, SLOW, duration_ns=SECOND, interval_ns=STEP_NS)
+def test_the_same_state_may_be_a_little_earlier_or_later() -> None:
+    stock = states(10)
+    assert equal(stock, around([8, 9, 10])).whole
+    assert equal(stock, around([10, 12])).whole
+    # it may have been there between two samples
+    assert equal(stock, around([8, 9, 11, 12])).whole
+    assert equal(stock, around([8, 9])) == Equal(0.0, False, "bytes sent of path 1: 10000 / 8000")
+    # all counts together: here the first is there when the others are not
+    rows = np.array([[10_000, 9, 99, 0], [10_001, 9, 99, 0], [10_002, 10, 99, 0]])
+    assert equal(stock, [{"path 1": rows}]).first == "cwnd of path 1: 10 / 9"
+
+
+def test_states_are_those_of_the_sender_at_the_steps(tmp_path: Path) -> None:
+    of = made_up().scenario
+    client, server = synthetic.run(FAST, SLOW, duration_ns=SECOND, interval_ns=STEP_NS // 100)
     synthetic.write(client, tmp_path / "client.samples")
     synthetic.write(server, tmp_path / "server.samples")
     (tmp_path / "guest.json").write_text(json.dumps(synthetic.guest()))
-    found = compare.steps(of, tmp_path)
+    sender = early.read(of, tmp_path)
+    found = list(sender.steps(1))
     assert len(found) == 10
     assert found[0] == {
-        "send buffer": 0,
-        "bytes sent of path 1": 400_000,
-        "cwnd of path 1": 10,
-        "ssthresh of path 1": 0,
-        "retransmissions of path 1": 0,
-        "bytes sent of path 2": 100_000,
-        "cwnd of path 2": 10,
-        "ssthresh of path 2": 0,
-        "retransmissions of path 2": 0,
+        "connection": (0,),
+        "path 1": (400_000, 10, 0, 0),
+        "path 2": (100_000, 10, 0, 0),
     }
+    # a sample each ms, from 2 ms before to 2 ms after
+    near = sender.states(1, 1, early.TOLERANCE_NS)
+    assert near["path 2"][:, 0].tolist() == [98_000, 99_000, 100_000, 101_000, 102_000]
+    kept = sender.around_steps()
+    assert len(kept.connection) == 5 * 9 + 2 * 3
+    assert kept.states(1, 1, early.TOLERANCE_NS)["path 2"].tolist() == near["path 2"].tolist()
+    assert not sender.states(11, 1)
+
+
+@pytest.mark.usefixtures("cache")
+def test_close_ups_are_kept_as_they_are_near_the_steps(
+    monkeypatch: pytest.MonkeyPatch, kernel: StockKernel, guest: Guest, tmp_path: Path
+) -> None:
+    out, setting = Store(tmp_path / "out"), made_up()
+    made: list[int] = []
+
+    def run(of: Scenario, *given: object, **_more: object) -> None:
+        directory = given[-1]
+        assert isinstance(directory, Path)
+        made.append(of.seed)
+        assert of.sample_interval_ns == CLOSE_UP_STEP_NS
+        client, server = synthetic.run(FAST, duration_ns=STEP_NS, interval_ns=CLOSE_UP_STEP_NS)
+        synthetic.write(client, directory / "client.samples")
+        synthetic.write(server, directory / "server.samples")
+        (directory / "guest.json").write_text(json.dumps(synthetic.guest()))
+
+    monkeypatch.setattr(work, "run", run)
+    assert runs.close_ups(setting, 2, kernel.build, guest, out) == []
+    for _ in range(2):
+        runs.make_close_ups([setting], 2, kernel.build, guest, out, 1)
+    assert made == [1, 2]
+    found = runs.close_ups(setting, 3, kernel.build, guest, out)
+    assert len(found) == 2
+    assert isinstance(found[0], Sender)
+    # T0 and 2 ms, 2 ms before the step and the step
+    assert len(found[0].connection) == 2 * 21
+    assert found[0].states(1, 1)["path 1"].tolist() == [[400_000, 10, 0, 0]]
 
 
 # --- the page
@@ -563,9 +653,9 @@ def same(value: float, n: int = 4) -> Compared:
     return compared([value] * n, [value] * (2 * n))
 
 
-def row(value: Compared, early: Sequence[Equal], name: str = "50,10 + 20,40") -> Row:
+def row(value: Compared, close: Sequence[Equal], name: str = "50,10 + 20,40") -> Row:
     (setting,) = (each for each in settings() if each.name == name)
-    return Row(setting, value, same(0.7), same(85), early)
+    return Row(setting, value, same(0.7), same(85), [Equal(0.1, False, "y"), *close[1:]], close)
 
 
 def test_the_page_says_what_differs(kernel: StockKernel, tmp_path: Path) -> None:
@@ -590,18 +680,19 @@ def test_the_page_says_what_differs(kernel: StockKernel, tmp_path: Path) -> None
         "Debian's `amd64` kernel, package 6.12.117-1, beside the lab's kernel `lab`. Of 5 settings "
         "2 are within the bounds, 2 differ, and 1 are beyond a bound by what may be chance.",
         "",
-        "| Mbit/s, ms one way | package | lab | the lab is off by | equal to the byte for |",
+        "| Mbit/s, ms one way | package | lab | the lab is off by "
+        "| equal to the byte for / but for 2ms |",
         "|---|---|---|---|---|",
         f"{usual} 65.9; {rest}; n 4 | 65.9; {rest}; n 8 | goodput +0.0 %; share +0.000; "
-        "retransmitted +0.0 % | 0.2 to 0.6 s, then cwnd of path 1: 3 / 4 |",
+        "retransmitted +0.0 % | 0.1 to 0.2 s / 0.2 to 0.6 s, then cwnd of path 1: 3 / 4 |",
         f"{usual} 65.0; {rest}; n 4 | 60.0; {rest}; n 8 | **goodput -7.7 %**; share +0.000; "
-        "retransmitted +0.0 %<br>60: 0 of 4, 8 of 8<br>65: 4 of 4, 0 of 8 | 0.6 s, then cwnd of "
-        "path 1: 3 / 4 |",
-        f"{usual} 65.0; {rest}; n 1 | 60.0; {rest}; n 8 | goodput -7.7 % (too few runs); share "
-        "+0.000; retransmitted +0.0 %<br>60: 0 of 1, 8 of 8<br>65: 1 of 1, 0 of 8 | 0.6 s, then "
+        "retransmitted +0.0 %<br>60: 0 of 4, 8 of 8<br>65: 4 of 4, 0 of 8 | 0.1 s / 0.6 s, then "
         "cwnd of path 1: 3 / 4 |",
+        f"{usual} 65.0; {rest}; n 1 | 60.0; {rest}; n 8 | goodput -7.7 % (too few runs); share "
+        "+0.000; retransmitted +0.0 %<br>60: 0 of 1, 8 of 8<br>65: 1 of 1, 0 of 8 | 0.1 s / 0.6 s, "
+        "then cwnd of path 1: 3 / 4 |",
         f"| 50,10 + 20,40; 2 MB | 0.500; {rest}; n 4 | 0.500; {rest}; n 8 | time +0.0 %; share "
-        "+0.000; retransmitted +0.0 % | all of it |",
+        "+0.000; retransmitted +0.0 % | 0.1 s / all |",
         f"{usual} 65.9; {rest}; n 4 | 65.9; {rest}; n 8 | goodput +0.0 %; share +0.000; "
-        "retransmitted +0.0 % | **0.1 s, then cwnd of path 1: 3 / 4** |",
+        "retransmitted +0.0 % | **0.1 s / 0.1 s, then cwnd of path 1: 3 / 4** |",
     ]

@@ -67,19 +67,12 @@ def _check(options: argparse.Namespace) -> int:
     kernels = [package.unpacked(file) for file in files]
     made, out = guest.build(), Store(options.out)
     out.remove_abandoned()
-    built = {each.build.variant: _lab_kernel(each) for each in kernels}
-    failed = 0
-    if not options.no_runs:
-        failed = _make(options, wanted, kernels, made, out)
-        for lab in {each.id: each for each in built.values()}.values():
-            scenarios = [each for one in wanted for each in one.with_seeds(options.lab_seeds)]
-            runs.make_in_lab(scenarios, lab, made, out, options.jobs, _tell_of_lab)
-            _say("close-ups of the beginnings in the lab")
-            runs.make_close_ups(wanted, options.lab_seeds, lab, made, out, options.jobs)
+    labs = [_lab_kernel(each) for each in kernels]
+    failed = 0 if options.no_runs else _make(options, wanted, kernels, labs, made, out)
     seeds, lab_seeds = options.seeds, options.lab_seeds
     tables = [
-        rows.table(wanted, each, built[each.build.variant], made, out, seeds, lab_seeds)
-        for each in kernels
+        rows.table(wanted, each, lab, made, out, seeds, lab_seeds)
+        for each, lab in zip(kernels, labs, strict=True)
     ]
     if not any(table.rows for table in tables):
         raise MptcplabError(f"mptcplab: {options.out} has no setting with runs of both sides")
@@ -101,23 +94,28 @@ def _make(
     options: argparse.Namespace,
     wanted: Sequence[Setting],
     kernels: Sequence[StockKernel],
+    labs: Sequence[KernelBuild],
     made: Guest,
     out: Store,
 ) -> int:
-    """Make what is missing on distribution kernels, having said what it costs; how many failed."""
+    """Make what is missing, having said what it costs; how many runs failed."""
     jobs = runs.jobs(wanted, kernels, made, options.seeds)
     # what others took tells of these, too
     known = runs.jobs(settings(), kernels, made, options.seeds)
     todo, expected = runs.missing(jobs, out), Expected(known, out)
-    if not todo:
-        return 0
-    how = "by those that have ended here" if expected.ended else "a guess: none has ended here yet"
-    at_a_time = "one virtual machine" if options.jobs == 1 else f"{options.jobs} virtual machines"
-    _say(
-        f"{len(todo)} of {len(jobs)} runs are missing in {options.out}; with {at_a_time} at a time "
-        f"they take {sweep.duration(expected.seconds(todo, options.jobs))} ({how}). Ctrl-C keeps "
-        "what has ended."
-    )
+    _say(f"{len(todo)} of {len(jobs)} runs in virtual machines are missing in {options.out}")
+    if todo:
+        how = "as those took that have ended" if expected.ended else "a guess: none has ended here"
+        _say(
+            f"with {options.jobs} at a time they take "
+            f"{sweep.duration(expected.seconds(todo, options.jobs))} ({how}); Ctrl-C keeps what "
+            "has ended"
+        )
+    # first those that take minutes, so that there is a table of whatever else there is
+    for lab in {each.id: each for each in labs}.values():
+        scenarios = [each for one in wanted for each in one.with_seeds(options.lab_seeds)]
+        runs.make_in_lab(scenarios, lab, made, out, options.jobs, _tell_of_lab)
+        runs.make_close_ups(wanted, options.lab_seeds, lab, made, out, options.jobs)
     failed = 0
     for told in runs.make(todo, made, out, expected, options.jobs):
         failed += bool(told.failed)

@@ -82,8 +82,8 @@ def table(
     for setting in settings:
         theirs = _stored(setting.with_seeds(seeds), stock.build, guest, out)
         ours = _stored(setting.with_seeds(lab_seeds), lab, guest, out)
-        if theirs and ours:
-            close = runs.close_ups(setting, lab_seeds, lab, guest, out)
+        close = runs.close_ups(setting, lab_seeds, lab, guest, out)
+        if theirs and ours and close:
             rows.append(_row(setting, theirs, ours, close, out))
     return Table(stock, lab, rows)
 

@@ -32,6 +32,7 @@ from mptcplab.tools.stock.rows import Row, Table
 from mptcplab.tools.stock.settings import (
     CLOSE_UP_NS,
     CLOSE_UP_STEP_NS,
+    CPU_TIMES_NS,
     STEP_NS,
     Setting,
     settings,
@@ -80,6 +81,20 @@ def test_seeds_are_told_apart_and_steps_are_sampled() -> None:
     (setting,) = settings(["send buffer"])
     assert [each.seed for each in setting.with_seeds(3)] == [1, 2, 3]
     assert setting.scenario.sample_interval_ns == STEP_NS
+
+
+def test_cpu_time_is_more_delay_and_nothing_else() -> None:
+    (setting,) = settings(["100,10 + 5,50"])
+    (plain,), (longer,) = (setting.close_ups(1, further_ns) for further_ns in (0, 20_000))
+    assert (plain.workload.duration_ns, plain.sample_interval_ns) == (16 * STEP_NS, 100_000)
+    delays = [
+        (way.delay_ns, way.queue_packets)
+        for each in (plain, longer)
+        for path in each.paths
+        for way in (path.up, path.down)
+    ]
+    assert delays[4:] == [(delay_ns + 20_000, queue) for delay_ns, queue in delays[:4]]
+    assert longer.model_copy(update={"paths": plain.paths}) == plain
 
 
 def test_only_some_settings() -> None:
@@ -634,11 +649,11 @@ def test_close_ups_are_kept_as_they_are_near_the_steps(
         (directory / "guest.json").write_text(json.dumps(synthetic.guest()))
 
     monkeypatch.setattr(work, "run", run)
-    assert runs.close_ups(setting, 2, kernel.build, guest, out) == []
+    assert runs.close_ups(setting.close_ups(2, 0), kernel.build, guest, out) == []
     for _ in range(2):
         runs.make_close_ups([setting], 2, kernel.build, guest, out, 1)
-    assert made == [1, 2]
-    found = runs.close_ups(setting, 3, kernel.build, guest, out)
+    assert made == [1, 2] * len(CPU_TIMES_NS)
+    found = runs.close_ups(setting.close_ups(3, 0), kernel.build, guest, out)
     assert len(found) == 2
     assert isinstance(found[0], Sender)
     # T0 and 2 ms, 2 ms before the step and the step
@@ -681,7 +696,7 @@ def test_the_page_says_what_differs(kernel: StockKernel, tmp_path: Path) -> None
         "2 are within the bounds, 2 differ, and 1 are beyond a bound by what may be chance.",
         "",
         "| Mbit/s, ms one way | package | lab | the lab is off by "
-        "| equal to the byte for / but for 2ms |",
+        "| equal to the byte for / but for CPU time |",
         "|---|---|---|---|---|",
         f"{usual} 65.9; {rest}; n 4 | 65.9; {rest}; n 8 | goodput +0.0 %; share +0.000; "
         "retransmitted +0.0 % | 0.1 to 0.2 s / 0.2 to 0.6 s, then cwnd of path 1: 3 / 4 |",

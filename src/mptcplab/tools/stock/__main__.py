@@ -77,7 +77,9 @@ def _check(options: argparse.Namespace) -> int:
     if not any(table.rows for table in tables):
         raise MptcplabError(f"mptcplab: {options.out} has no setting with runs of both sides")
     print(markdown(tables), end="")
-    if options.docs:
+    if options.docs and (options.only or options.flavour or options.package):
+        _say(f"{options.docs} stays as it is: this is a part of the table")
+    elif options.docs:
         marked.replace(options.docs, {_MARK: markdown(tables)})
     for table in tables:
         _say(f"{table.kernel.build.variant}: {summary(table)}")

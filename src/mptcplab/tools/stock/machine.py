@@ -135,7 +135,7 @@ def received(line: bytes) -> dict[str, bytes]:
     found, at = {}, line.find(b"\n") + 1
     while at and at < len(line):
         end = line.find(b"\n", at)
-        head = re.fullmatch(rb"([\w.-]+) (\d+)", line[at:end]) if end >= 0 else None
+        head = re.fullmatch(rb"(\w[\w.-]*) (\d+)", line[at:end]) if end >= 0 else None
         if head is None or len(line) < end + 1 + int(head[2]):
             raise RunError("what the guest sent over the serial line is not whole")
         at = end + 1 + int(head[2])

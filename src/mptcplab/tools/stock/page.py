@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mptcplab.spec import units
 from mptcplab.tools.stock import early
 from mptcplab.tools.stock.compare import Compared, Spread
-from mptcplab.tools.stock.early import TOLERANCE_NS, Equal
+from mptcplab.tools.stock.early import Equal
 from mptcplab.tools.stock.rows import Row, Table
 
 
@@ -26,10 +25,9 @@ def _table(table: Table) -> Iterator[str]:
         f"`{table.lab.variant}`. {summary(table)}"
     )
     yield ""
-    tolerance = units.format_time(TOLERANCE_NS)
     yield (
         "| Mbit/s, ms one way | package | lab | the lab is off by "
-        f"| equal to the byte for / but for {tolerance} |"
+        "| equal to the byte for / but for CPU time |"
     )
     yield "|---|---|---|---|---|"
     for row in table.rows:

@@ -16,7 +16,7 @@ from mptcplab.tools.stock import compare, early, runs
 from mptcplab.tools.stock.compare import Compared
 from mptcplab.tools.stock.early import TOLERANCE_NS, Equal, Sender
 from mptcplab.tools.stock.package import StockKernel
-from mptcplab.tools.stock.settings import CLOSE_UP_NS, STEP_NS, Setting
+from mptcplab.tools.stock.settings import CLOSE_UP_NS, CPU_TIMES_NS, STEP_NS, Setting
 from mptcplab.uml.guest import Guest
 from mptcplab.uml.kernel import KernelBuild
 
@@ -26,7 +26,8 @@ class Row:
     """A setting on both sides; `share` is missing with one path.
 
     `early` is, of each run on the distribution's kernel, for how long one of the lab's is equal at
-    the same times, and `close` for how long it is within TOLERANCE_NS.
+    the same times, and `close` for how long one is but for CPU time: within TOLERANCE_NS, and with
+    one of CPU_TIMES_NS.
     """
 
     setting: Setting
@@ -82,8 +83,11 @@ def table(
     for setting in settings:
         theirs = _stored(setting.with_seeds(seeds), stock.build, guest, out)
         ours = _stored(setting.with_seeds(lab_seeds), lab, guest, out)
-        close = runs.close_ups(setting, lab_seeds, lab, guest, out)
-        if theirs and ours and close:
+        close = {
+            cpu_time_ns: runs.close_ups(setting.close_ups(lab_seeds, cpu_time_ns), lab, guest, out)
+            for cpu_time_ns in CPU_TIMES_NS
+        }
+        if theirs and ours and all(close.values()):
             rows.append(_row(setting, theirs, ours, close, out))
     return Table(stock, lab, rows)
 
@@ -100,11 +104,12 @@ def _row(
     setting: Setting,
     theirs: Mapping[str, Entry],
     ours: Mapping[str, Entry],
-    close: Sequence[Sender],
+    close: Mapping[int, Sequence[Sender]],
     out: Store,
 ) -> Row:
     stock = [compare.figures(entry) for entry in theirs.values()]
     lab = [compare.figures(entry) for entry in ours.values()]
+    stored = [out.directory(key) for key in theirs]
     shares = [[each.share for each in side if each.share is not None] for side in (stock, lab)]
     return Row(
         setting=setting,
@@ -113,8 +118,8 @@ def _row(
         retransmitted=compare.compared(
             [each.retransmitted for each in stock], [each.retransmitted for each in lab]
         ),
-        early=_equal(setting, [out.directory(key) for key in theirs], close, 0),
-        close=_equal(setting, [out.directory(key) for key in theirs], close, TOLERANCE_NS),
+        early=_equal(setting, stored, close[0], 0),
+        close=_equal(setting, stored, [*itertools.chain(*close.values())], TOLERANCE_NS),
     )
 
 

@@ -31,7 +31,7 @@ from mptcplab.tools.stock import early, machine
 from mptcplab.tools.stock.early import Sender
 from mptcplab.tools.stock.machine import StockOutcome
 from mptcplab.tools.stock.package import StockKernel
-from mptcplab.tools.stock.settings import Setting
+from mptcplab.tools.stock.settings import CPU_TIMES_NS, Setting
 from mptcplab.uml import engine
 from mptcplab.uml.engine import Watch
 from mptcplab.uml.guest import Guest
@@ -208,11 +208,11 @@ def make_in_lab(
 
 
 def close_ups(
-    setting: Setting, seeds: int, built: KernelBuild, guest: Guest, out: Store
+    scenarios: Sequence[Scenario], built: KernelBuild, guest: Guest, out: Store
 ) -> list[Sender]:
-    """What was recorded in close-ups of a setting in the lab, near the steps, as far as kept."""
+    """What was recorded near the steps in those close-ups in the lab that are kept."""
     found = []
-    for scenario in setting.close_ups(seeds):
+    for scenario in scenarios:
         file = _close_up_file(scenario, built, guest, out)
         if file.exists():
             with np.load(file) as kept:
@@ -249,7 +249,8 @@ def make_close_ups(
     wanted = {
         _close_up_file(scenario, built, guest, out): scenario
         for setting in settings
-        for scenario in setting.close_ups(seeds)
+        for cpu_time_ns in CPU_TIMES_NS
+        for scenario in setting.close_ups(seeds, cpu_time_ns)
     }
     with ThreadPoolExecutor(at_a_time) as pool:
         under_way = [

@@ -12,12 +12,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mptcplab.errors import InputError, Problem
-from mptcplab.spec.scenario import Flags, Scenario, from_flags
+from mptcplab.spec.scenario import Direction, Flags, Scenario, from_flags
 
 #: Samples are compared one by one: in these steps of virtual time.
 STEP_NS = 100_000_000
 #: How long, and how often, a close-up of the beginning looks.
 CLOSE_UP_NS, CLOSE_UP_STEP_NS = 15 * STEP_NS, 100_000
+#: A packet takes some 20 us of CPU time in a router and in a host, in a virtual machine: close-ups
+#: are made with so much delay added to each direction of each path.
+CPU_TIMES_NS = (0, 10_000, 20_000)
 
 
 @dataclass(frozen=True)
@@ -35,9 +38,10 @@ class Setting:
         """As many runs of it: each seed has other losses and another phase of the timers."""
         return [self.scenario.with_(seed=seed) for seed in range(1, count + 1)]
 
-    def close_ups(self, count: int) -> list[Scenario]:
-        """The beginnings of as many runs."""
-        return [self.close_up.with_(seed=seed) for seed in range(1, count + 1)]
+    def close_ups(self, count: int, cpu_time_ns: int) -> list[Scenario]:
+        """The beginnings of as many runs, with so much more delay."""
+        longer = _delayed(self.close_up, cpu_time_ns)
+        return [longer.with_(seed=seed) for seed in range(1, count + 1)]
 
     @property
     def is_transfer(self) -> bool:
@@ -148,3 +152,16 @@ def _paths(asked: _Asked) -> Iterator[str]:
         rate, delay = path.split(",")
         queue = f",queue={asked.queues[number]}" if asked.queues else ""
         yield f"{'ab'[number]}:{rate}mbit,{delay}ms{queue}{asked.keys}"
+
+
+def _delayed(scenario: Scenario, further_ns: int) -> Scenario:
+    """The same queues and all else, with paths that are so much longer, each way."""
+
+    def longer(way: Direction) -> Direction:
+        return way.model_copy(update={"delay_ns": way.delay_ns + further_ns})
+
+    paths = [
+        path.model_copy(update={"up": longer(path.up), "down": longer(path.down)})
+        for path in scenario.paths
+    ]
+    return scenario.model_copy(update={"paths": tuple(paths)})

@@ -16,13 +16,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mptcplab.capture import dissect
+from mptcplab.capture.dissect import Packets
 from mptcplab.errors import InputError, MachineError, MptcplabError, RunError
 from mptcplab.runs import work
 from mptcplab.runs.store import Store
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
 from mptcplab.tools.stock import __main__ as command
-from mptcplab.tools.stock import early, machine, package, rows, runs
+from mptcplab.tools.stock import early, machine, package, packets, rows, runs
 from mptcplab.tools.stock.compare import Compared, Spread, State, compared
 from mptcplab.tools.stock.early import Equal, Sender, equal
 from mptcplab.tools.stock.machine import StockOutcome
@@ -42,7 +44,7 @@ from mptcplab.uml.engine import RunCancelledError
 from mptcplab.uml.guest import Guest
 from mptcplab.uml.kernel import KernelBuild
 from tests.unit import synthetic
-from tests.unit.synthetic import FAST, SECOND, SLOW, Flow
+from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0, Flow
 
 RELEASE = "6.12.117+deb12-amd64"
 NAME = f"linux-image-{RELEASE}-unsigned_6.12.117-1~deb12u1_amd64.deb"
@@ -315,7 +317,11 @@ def made_up(seed: int = 1) -> Setting:
         synthetic.scenario(
             duration_ns=duration_ns, warmup_ns=0, sample_interval_ns=interval_ns, seed=seed
         )
-        for duration_ns, interval_ns in ((2 * SECOND, STEP_NS), (CLOSE_UP_NS, CLOSE_UP_STEP_NS))
+        for duration_ns, interval_ns in (
+            (2 * SECOND, STEP_NS),
+            (CLOSE_UP_NS, CLOSE_UP_STEP_NS),
+            (CLOSE_UP_NS, STEP_NS),
+        )
     ]
     return Setting("made up", *made)
 
@@ -659,6 +665,64 @@ def test_close_ups_are_kept_as_they_are_near_the_steps(
     # T0 and 2 ms, 2 ms before the step and the step
     assert len(found[0].connection) == 2 * 21
     assert found[0].states(1, 1)["path 1"].tolist() == [[400_000, 10, 0, 0]]
+
+
+# --- packets
+
+CLIENT, SERVER = dissect.Endpoint("10.0.1.1", 40_000), dissect.Endpoint("10.1.1.1", 5001)
+
+
+def capture(
+    *packets: tuple[int, bool, int, int, int, int], isn: int = 2**32 - 5, dsn: int = 77
+) -> Packets:
+    """A handshake, and packets: ms after the start, forward, flags, sequence, payload, data seq."""
+    shake = [(-40, True, 2, -1, 0, -1), (-20, False, 18, -1, 0, -1)]
+    lines = np.array([*shake, *packets])
+    forward = lines[:, 1].astype(bool)
+    # relative numbers are from the end of the handshake on
+    numbers = np.where(forward, isn, isn + 1000) + lines[:, 3] + 1
+    columns = {
+        "time_ns": T0 + lines[:, 0] * MS,
+        "track": np.zeros(len(lines), np.int32),
+        "forward": forward,
+        "seq": (numbers % 2**32).astype(np.uint32),
+        "ack": np.full(len(lines), (isn + 1000) % 2**32, np.uint32),
+        "flags": lines[:, 2].astype(np.uint8),
+        "payload": lines[:, 4].astype(np.int32),
+        "has": np.where(lines[:, 5] >= 0, dissect.HAS_MAPPING, 0).astype(np.uint8),
+        "dsn": ((lines[:, 5] + dsn) % 2**32).astype(np.uint32),
+    }
+    columns["ack"][~forward] = isn
+    return Packets((), [dissect.Track(0, 0, CLIENT, SERVER)], [], columns)
+
+
+SENT = [(n, True, 16, 1 + 1000 * n, 1000, 1000 * n) for n in range(10)]
+
+
+def test_what_is_random_in_packets_is_no_difference() -> None:
+    theirs = packets.streams(capture(*SENT), T0)
+    assert [*theirs] == ["10.0.1.1", "10.1.1.1"]
+    assert theirs["10.0.1.1"].lines[3].tolist() == [16, 3002, 1000, 0, 3000]
+    # other numbers from the start, the end of a write, another time
+    moved = [(at + 1, forward, flags | 8, *rest) for at, forward, flags, *rest in SENT]
+    ours = packets.streams(capture(*moved, isn=7, dsn=2**32 - 900), T0)  # type: ignore[arg-type]
+    assert packets.first_difference(theirs, ours) is None
+
+
+def test_the_first_packet_that_differs_is_told() -> None:
+    theirs = packets.streams(capture(*SENT), T0)
+    other = [*SENT[:6], (6, True, 16, 6001, 900, 6100), *SENT[7:]]
+    found = packets.first_difference(theirs, packets.streams(capture(*other), T0))
+    assert str(found) == (
+        "packet 7 from 10.0.1.1, at 6.000 ms: payload 1000 / 900, data sequence 6000 / 6100"
+    )
+    found = packets.first_difference(packets.streams(capture(*SENT[:8]), T0), theirs)
+    assert str(found) == "packet 9 from 10.0.1.1, at 8.000 ms: only in the lab"
+    # of several streams, the earliest
+    early_ack = packets.streams(capture(*other, (2, False, 16, 0, 0, -1)), T0)
+    assert packets.first_difference(theirs, early_ack) == packets.Difference(
+        "10.1.1.1", 1, 2 * MS, None, (16, 1, 0, 0, -1)
+    )
 
 
 # --- the page

@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mptcplab.errors import MptcplabError, status_of
-from mptcplab.runs import sweep
+from mptcplab.runs import store, sweep
 from mptcplab.runs.store import Store
 from mptcplab.tools import marked
-from mptcplab.tools.stock import machine, package, rows, runs
+from mptcplab.tools.stock import machine, package, packets, rows, runs
 from mptcplab.tools.stock.compare import figures
 from mptcplab.tools.stock.package import StockKernel
 from mptcplab.tools.stock.page import markdown, summary
-from mptcplab.tools.stock.runs import Expected, Told
+from mptcplab.tools.stock.runs import Expected, Job, Told
 from mptcplab.tools.stock.settings import Setting, settings
 from mptcplab.uml import guest, kernel
 from mptcplab.uml.guest import Guest
@@ -43,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", action="append", default=[], metavar="TEXT", help=_ONLY)
     parser.add_argument("--flavour", action="append", choices=package.FLAVOURS, help="not all")
     parser.add_argument("--package", action="append", type=Path, metavar="FILE", help=_PACKAGE)
+    parser.add_argument("--packets", action="store_true", help=_PACKETS)
     parser.add_argument("--no-runs", action="store_true", help="the table of what has been run")
     options = parser.parse_args(arguments)
     again = "interrupted; what has been run is kept, and the same command goes on from there"
@@ -50,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 _ONLY = "settings with this in their names; several times: any of them"
+_PACKETS = "no tables: capture the beginnings, and tell the first packet that differs"
 _PACKAGE = "a kernel package, instead of the newest of each flavour that was downloaded"
 
 
@@ -68,6 +70,8 @@ def _check(options: argparse.Namespace) -> int:
     made, out = guest.build(), Store(options.out)
     out.remove_abandoned()
     labs = [_lab_kernel(each) for each in kernels]
+    if options.packets:
+        return _compare_packets(options, wanted, kernels, labs, made, out)
     failed = 0 if options.no_runs else _make(options, wanted, kernels, labs, made, out)
     seeds, lab_seeds = options.seeds, options.lab_seeds
     tables = [
@@ -103,8 +107,20 @@ def _make(
     """Make what is missing, having said what it costs; how many runs failed."""
     jobs = runs.jobs(wanted, kernels, made, options.seeds)
     # what others took tells of these, too
-    known = runs.jobs(settings(), kernels, made, options.seeds)
-    todo, expected = runs.missing(jobs, out), Expected(known, out)
+    expected = Expected(runs.jobs(settings(), kernels, made, options.seeds), out)
+    _say_cost(options, jobs, out, expected)
+    # first those that take minutes, so that there is a table of whatever else there is
+    for lab in {each.id: each for each in labs}.values():
+        scenarios = [each for one in wanted for each in one.with_seeds(options.lab_seeds)]
+        runs.make_in_lab(scenarios, lab, made, out, options.jobs, _tell_of_lab)
+        runs.make_close_ups(wanted, options.lab_seeds, lab, made, out, options.jobs)
+    return _in_virtual_machines(options, jobs, made, out, expected)
+
+
+def _say_cost(
+    options: argparse.Namespace, jobs: Sequence[Job], out: Store, expected: Expected
+) -> None:
+    todo = runs.missing(jobs, out)
     _say(f"{len(todo)} of {len(jobs)} runs in virtual machines are missing in {options.out}")
     if todo:
         how = "as those took that have ended" if expected.ended else "a guess: none has ended here"
@@ -113,16 +129,44 @@ def _make(
             f"{sweep.duration(expected.seconds(todo, options.jobs))} ({how}); Ctrl-C keeps what "
             "has ended"
         )
-    # first those that take minutes, so that there is a table of whatever else there is
-    for lab in {each.id: each for each in labs}.values():
-        scenarios = [each for one in wanted for each in one.with_seeds(options.lab_seeds)]
-        runs.make_in_lab(scenarios, lab, made, out, options.jobs, _tell_of_lab)
-        runs.make_close_ups(wanted, options.lab_seeds, lab, made, out, options.jobs)
-    failed = 0
+
+
+def _in_virtual_machines(
+    options: argparse.Namespace, jobs: Sequence[Job], made: Guest, out: Store, expected: Expected
+) -> int:
+    """Make those runs that are missing; how many failed."""
+    todo, failed = runs.missing(jobs, out), 0
     for told in runs.make(todo, made, out, expected, options.jobs):
         failed += bool(told.failed)
         _tell(told, len(todo))
     return failed
+
+
+def _compare_packets(
+    options: argparse.Namespace,
+    wanted: Sequence[Setting],
+    kernels: Sequence[StockKernel],
+    labs: Sequence[KernelBuild],
+    made: Guest,
+    out: Store,
+) -> int:
+    """Tell of each setting the first packet that differs; 1 if a run failed."""
+    failed = 0
+    if not options.no_runs:
+        jobs = runs.captures(wanted, kernels, made)
+        expected = Expected(jobs, out)
+        _say_cost(options, jobs, out, expected)
+        for lab in {each.id: each for each in labs}.values():
+            scenarios = [each.captured for each in wanted]
+            runs.make_in_lab(scenarios, lab, made, out, options.jobs, _tell_of_lab)
+        failed = _in_virtual_machines(options, jobs, made, out, expected)
+    for stock, lab in zip(kernels, labs, strict=True):
+        for setting in wanted:
+            keys = [store.run_key(setting.captured, each, made) for each in (stock.build, lab)]
+            if all(out.result(key) is not None for key in keys):
+                found = packets.first_difference(*(packets.of(out.directory(key)) for key in keys))
+                print(f"{stock.build.variant}, {setting.name}: {found or 'no packet differs'}")
+    return 1 if failed else 0
 
 
 def _tell(told: Told, count: int) -> None:

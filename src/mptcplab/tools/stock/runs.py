@@ -79,6 +79,17 @@ def jobs(
     ]
 
 
+def captures(
+    settings: Sequence[Setting], kernels: Sequence[StockKernel], guest: Guest
+) -> list[Job]:
+    """Of each setting, the beginning with all packets."""
+    return [
+        Job(store.run_key(setting.captured, kernel.build, guest), setting, setting.captured, kernel)
+        for setting in settings
+        for kernel in kernels
+    ]
+
+
 class Expected:
     """What runs take, in seconds: guessed from those that have ended here, as far as there are."""
 

@@ -32,7 +32,7 @@ _OUT = Path("stock-out")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Status 0 if no setting differs and all runs are there, else 1, or that of an error."""
+    """Status 0 if no setting differs, now or at first, and no run failed; else 1, or an error's."""
     parser = argparse.ArgumentParser(prog="python -m mptcplab.tools.stock", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--out", type=Path, default=_OUT, help=f"where runs are kept ({_OUT})")
@@ -87,7 +87,8 @@ def _check(options: argparse.Namespace) -> int:
         marked.replace(options.docs, {_MARK: markdown(tables)})
     for table in tables:
         _say(f"{table.kernel.build.variant}: {summary(table)}")
-    return 1 if failed or any(row.differs for table in tables for row in table.rows) else 0
+    other = any(row.differs or not row.begins_equal for table in tables for row in table.rows)
+    return 1 if failed or other else 0
 
 
 def _lab_kernel(stock: StockKernel) -> KernelBuild:

@@ -41,9 +41,11 @@ def summary(table: Table) -> str:
     rows = table.rows
     holds, differs = sum(row.holds for row in rows), sum(row.differs for row in rows)
     chance = len(rows) - holds - differs
+    short = sum(not row.begins_equal for row in rows)
     return (
         f"Of {len(rows)} settings {holds} are within the bounds, {differs} differ, and {chance} "
-        "are beyond a bound by what may be chance."
+        f"are beyond a bound by what may be chance; {short} are equal for less than "
+        f"{early.WANTED_S} s at first."
     )
 
 

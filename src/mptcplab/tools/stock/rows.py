@@ -45,16 +45,21 @@ class Row:
 
     @property
     def begins_equal(self) -> bool:
-        """Of one pair of runs that suffices: the phases of the others may differ."""
+        """Whether all counts are equal for as long as wanted.
+
+        Of one pair of runs that suffices: the phases of the others may differ.
+        """
         return early.best(self.close).holds
 
     @property
     def holds(self) -> bool:
-        return self.begins_equal and all(figure.holds for _, figure in self.figures)
+        """Whether all figures are within their bounds."""
+        return all(figure.holds for _, figure in self.figures)
 
     @property
     def differs(self) -> bool:
-        return not self.begins_equal or any(figure.differs for _, figure in self.figures)
+        """Whether a figure is beyond its bound, and not by chance."""
+        return any(figure.differs for _, figure in self.figures)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,8 +23,8 @@ from mptcplab.uml import doctor
 from mptcplab.uml.kernel import KernelBuild
 from mptcplab.uml.kernel_tree import KERNEL_VERSION
 
-#: The builds of Debian's kernel that the lab is held to, as its packages call them.
-FLAVOURS = ("amd64", "cloud-amd64")
+#: The builds of Debian's kernel that the lab is held to: how the names of their packages end.
+FLAVOURS = {"amd64": "amd64", "cloud": "cloud-amd64"}
 #: What gets a machine all that is needed.
 SETUP = "make setup-stock"
 
@@ -37,7 +37,7 @@ _PACKAGE = re.compile(
     r"linux-image-(?P<release>[^_]+?)(?:-unsigned)?_(?P<version>[^_]+)_amd64\.deb"
 )
 _RELEASE = re.compile(
-    r"(?P<series>\d+\.\d+)\.(?P<patch>\d+)[^-]*(?:-\d+)?-(?P<flavour>cloud-amd64|amd64)"
+    r"(?P<series>\d+\.\d+)\.(?P<patch>\d+)[^-]*(?:-\d+)?-(?P<ending>cloud-amd64|amd64)"
 )
 
 
@@ -59,22 +59,21 @@ def packages_dir() -> Path:
     return doctor.cache_dir() / "stock"
 
 
-def newest(flavours: Sequence[str] = FLAVOURS, directory: Path | None = None) -> list[Path]:
+def newest(flavours: Iterable[str] = FLAVOURS, directory: Path | None = None) -> list[Path]:
     """The newest package of each flavour in a directory, by default `packages_dir()`.
 
     Raises MachineError, naming the command that gets it, if there is none of one of them.
     """
     directory = directory or packages_dir()
-    found: dict[str, list[tuple[int, Path]]] = {flavour: [] for flavour in flavours}
+    found: dict[str, list[tuple[int, Path]]] = {FLAVOURS[flavour]: [] for flavour in flavours}
     for file in directory.glob("linux-image-*.deb"):
-        release = _release_of(file)
-        kernel = _RELEASE.fullmatch(release) if release else None
-        if kernel and kernel["series"] == KERNEL_VERSION and kernel["flavour"] in found:
-            found[kernel["flavour"]].append((int(kernel["patch"]), file))
-    for flavour, those in found.items():
+        kernel = _RELEASE.fullmatch(_release_of(file))
+        if kernel and kernel["series"] == KERNEL_VERSION and kernel["ending"] in found:
+            found[kernel["ending"]].append((int(kernel["patch"]), file))
+    for ending, those in found.items():
         if not those:
             raise MachineError(
-                f"kernel package: no linux-image-{KERNEL_VERSION}.*-{flavour} in {directory}", SETUP
+                f"kernel package: no linux-image-{KERNEL_VERSION}.*-{ending} in {directory}", SETUP
             )
     return [max(those)[1] for those in found.values()]
 
@@ -87,8 +86,8 @@ def unpacked(package: Path) -> StockKernel:
     if not package.is_file():
         raise _bad(package, "there is no such file")
     release = _release_of(package)
-    kernel = _RELEASE.fullmatch(release) if release else None
-    if kernel is None or release is None:
+    kernel = _RELEASE.fullmatch(release)
+    if kernel is None:
         raise _bad(package, "not a kernel package of Debian for amd64")
     if kernel["series"] != KERNEL_VERSION:
         raise _bad(package, f"a kernel of the series {kernel['series']}")
@@ -104,8 +103,9 @@ def unpacked(package: Path) -> StockKernel:
             raise MptcplabError(f"mptcplab: {place}: {error.strerror}") from error
     name = _PACKAGE.fullmatch(package.name)
     assert name is not None, "its release was told from its name"
+    (flavour,) = (name for name, ending in FLAVOURS.items() if ending == kernel["ending"])
     return StockKernel(
-        build=KernelBuild(digest, kernel["flavour"], place / "vmlinuz", place / "config"),
+        build=KernelBuild(digest, flavour, place / "vmlinuz", place / "config"),
         version=name["version"],
         modules={
             module: place / f"{module}.ko"
@@ -115,9 +115,10 @@ def unpacked(package: Path) -> StockKernel:
     )
 
 
-def _release_of(package: Path) -> str | None:
+def _release_of(package: Path) -> str:
+    """What its name says, "" if it is no name of a kernel package."""
     found = _PACKAGE.fullmatch(package.name)
-    return found["release"] if found else None
+    return found["release"] if found else ""
 
 
 def _bad(package: Path, what: str) -> InputError:

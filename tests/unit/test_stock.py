@@ -419,6 +419,10 @@ def test_no_memory_is_told_in_a_line(
     with pytest.raises(MachineError) as raised:
         machine.require()
     assert raised.value.what == "memory: 600 MiB available, 1424 MiB needed for a virtual machine"
+    monkeypatch.setattr(doctor, "available_memory_bytes", lambda: 2848 << 20)
+    machine.require(2)
+    with pytest.raises(MachineError, match="2848 MiB available, 4272 MiB needed for 3 virtual"):
+        machine.require(3)
 
 
 def test_no_qemu_is_told_in_a_line(
@@ -472,7 +476,6 @@ def pretend_runs(monkeypatch: pytest.MonkeyPatch, *flows: Flow, fails: Sequence[
         return StockOutcome(reported, 1.0)
 
     monkeypatch.setattr(machine, "run", run)
-    monkeypatch.setattr(machine, "require", lambda: None)
 
 
 @pytest.mark.usefixtures("cache")
@@ -508,7 +511,6 @@ def test_what_is_left_early_is_ended_and_leaves_nothing(
 ) -> None:
     out = Store(tmp_path / "out")
     jobs = runs.jobs([made_up()], [kernel], guest, seeds=9)
-    monkeypatch.setattr(machine, "require", lambda: None)
     begun = threading.Event()
 
     def run(of: Scenario, *_given: object, **more: object) -> StockOutcome:

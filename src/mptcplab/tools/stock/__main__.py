@@ -64,7 +64,7 @@ def _count(text: str) -> int:
 def _check(options: argparse.Namespace) -> int:
     wanted = settings(options.only)
     if not options.no_runs:
-        machine.require()
+        machine.require(options.jobs)
     files = options.package or package.newest(options.flavour or package.FLAVOURS)
     kernels = [package.unpacked(file) for file in files]
     made, out = guest.build(), Store(options.out)

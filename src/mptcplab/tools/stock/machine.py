@@ -60,17 +60,21 @@ class StockOutcome:
     wall_s: float
 
 
-def require() -> None:
-    """Raises MachineError, with what mends it, if this machine cannot run any."""
+def require(at_a_time: int = 1) -> None:
+    """Raises MachineError, with what mends it, if this machine cannot run so many at a time."""
     if shutil.which(QEMU) is None:
         raise MachineError(f"QEMU: there is no {QEMU}", SETUP)
-    needed = MEMORY_MIB + _QEMU_MIB
+    needed = at_a_time * (MEMORY_MIB + _QEMU_MIB)
     available = doctor.available_memory_bytes() >> 20
     if available < needed:
         raise MachineError(
-            f"memory: {available} MiB available, {needed} MiB needed for a virtual machine",
-            "end other programs; in a container: docker run --memory 2g ...",
+            f"memory: {available} MiB available, {needed} MiB needed for {_machines(at_a_time)}",
+            "end other programs, or give fewer --jobs; in a container: docker run --memory 2g ...",
         )
+
+
+def _machines(count: int) -> str:
+    return "a virtual machine" if count == 1 else f"{count} virtual machines"
 
 
 def run(

@@ -161,7 +161,6 @@ def _make(job: Job, guest: Guest, out: Store, cancel: threading.Event) -> tuple[
     """One run, stored; gives its entry, and how long it took."""
     if cancel.is_set():
         raise engine.RunCancelledError
-    machine.require()
     with out.new_run(job.key) as directory, experiment.own_cpu() as cpu:
         began = time.monotonic()
         outcome = machine.run(job.scenario, job.kernel, guest, directory, cpu=cpu, cancel=cancel)

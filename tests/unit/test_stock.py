@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import lzma
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -20,7 +21,7 @@ from mptcplab.capture import dissect
 from mptcplab.capture.dissect import Packets
 from mptcplab.errors import InputError, MachineError, MptcplabError, RunError
 from mptcplab.figures import records
-from mptcplab.runs import work
+from mptcplab.runs import store, work
 from mptcplab.runs.store import Store
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
@@ -41,6 +42,8 @@ from mptcplab.tools.stock.settings import (
     settings,
 )
 from mptcplab.uml import doctor
+from mptcplab.uml import guest as guest_module
+from mptcplab.uml import kernel as kernel_module
 from mptcplab.uml.engine import RunCancelledError
 from mptcplab.uml.guest import GUEST_DIR, Guest
 from mptcplab.uml.kernel import KernelBuild
@@ -459,21 +462,30 @@ def test_a_run_that_is_cancelled_is_ended(
 # --- many runs
 
 
+def leave(
+    of: Scenario, given: Sequence[object], duration_ns: int, interval_ns: int, *flows: Flow
+) -> StockOutcome:
+    """Puts there what a run leaves, of subflows that do what the flows say."""
+    kernel, _guest, directory = given
+    assert isinstance(directory, Path)
+    if isinstance(kernel, StockKernel):
+        (directory / "plan.txt").write_text(machine.plan_text(of, kernel))
+    client, server = synthetic.run(*flows, duration_ns=duration_ns, interval_ns=interval_ns)
+    synthetic.write(client, directory / "client.samples")
+    synthetic.write(server, directory / "server.samples")
+    (directory / "messages.records").touch()
+    reported = synthetic.guest(duration_ns)
+    (directory / "guest.json").write_text(json.dumps(reported))
+    return StockOutcome(reported, 1.0)
+
+
 def pretend_runs(monkeypatch: pytest.MonkeyPatch, *flows: Flow, fails: Sequence[int] = ()) -> None:
     """Runs on a distribution kernel that do what the flows say; those of some seeds fail."""
 
     def run(of: Scenario, *given: object, **_more: object) -> StockOutcome:
-        directory = given[-1]
-        assert isinstance(directory, Path)
         if of.seed in fails:
             raise RunError("it was made to")
-        client, server = synthetic.run(*flows, duration_ns=2 * SECOND, interval_ns=STEP_NS)
-        synthetic.write(client, directory / "client.samples")
-        synthetic.write(server, directory / "server.samples")
-        (directory / "messages.records").touch()
-        reported = synthetic.guest(2 * SECOND)
-        (directory / "guest.json").write_text(json.dumps(reported))
-        return StockOutcome(reported, 1.0)
+        return leave(of, given, 2 * SECOND, STEP_NS, *flows)
 
     monkeypatch.setattr(machine, "run", run)
 
@@ -499,6 +511,12 @@ def test_runs_are_made_once_and_one_that_fails_does_not_end_the_others(
     assert again.scenario.seed == 2
     assert out.failed() == [again.key]
     assert runs.Expected(jobs, out).ended == 2
+    # with another plan it would be another run
+    kept = out.directory(jobs[0].key) / "plan.txt"
+    text = kept.read_text()
+    kept.write_text(text.replace("tcp_mem", "tcp_other"))
+    assert len(runs.missing(jobs, out)) == 2
+    kept.write_text(text)
     pretend_runs(monkeypatch, FAST, SLOW)
     list(runs.make([again], guest, out, expected, 1))
     assert not runs.missing(jobs, out)
@@ -539,28 +557,22 @@ def test_both_sides_are_compared_as_far_as_they_are_stored(
     out, setting = Store(tmp_path / "out"), made_up()
     lab = KernelBuild("c3", "lab", tmp_path / "linux", tmp_path / "config")
 
-    def make(build: KernelBuild, *flows: Flow) -> None:
+    def make(of: StockKernel, *flows: Flow) -> None:
         pretend_runs(monkeypatch, *flows)
-        jobs = runs.jobs([setting], [replace(kernel, build=build)], guest, seeds=2)
+        jobs = runs.jobs([setting], [of], guest, seeds=2)
         list(runs.make(jobs, guest, out, runs.Expected(jobs, out), 1))
 
-    make(kernel.build, FAST, SLOW)
+    make(kernel, FAST, SLOW)
     table = rows.table([setting], kernel, lab, guest, out, 2, 2)
     assert table.rows == []
-    make(lab, FAST, replace(SLOW, retransmitted_packets=1))
+    # the lab loads no modules
+    make(StockKernel(lab, "", {}), FAST, replace(SLOW, retransmitted_packets=1))
     # without close-ups nothing can be said of the beginning
     assert rows.table([setting], kernel, lab, guest, out, 2, 2).rows == []
 
-    def run(_of: Scenario, *given: object, **_more: object) -> None:
-        directory = given[-1]
-        assert isinstance(directory, Path)
-        flows = (FAST, replace(SLOW, retransmitted_packets=1))
-        client, server = synthetic.run(
-            *flows, duration_ns=2 * STEP_NS, interval_ns=CLOSE_UP_STEP_NS
-        )
-        synthetic.write(client, directory / "client.samples")
-        synthetic.write(server, directory / "server.samples")
-        (directory / "guest.json").write_text(json.dumps(synthetic.guest()))
+    def run(of: Scenario, *given: object, **_more: object) -> None:
+        changed = replace(SLOW, retransmitted_packets=1)
+        leave(of, given, 2 * STEP_NS, CLOSE_UP_STEP_NS, FAST, changed)
 
     monkeypatch.setattr(work, "run", run)
     runs.make_close_ups([setting], 1, lab, guest, out, 1)
@@ -687,14 +699,9 @@ def test_close_ups_are_kept_as_they_are_near_the_steps(
     made: list[int] = []
 
     def run(of: Scenario, *given: object, **_more: object) -> None:
-        directory = given[-1]
-        assert isinstance(directory, Path)
         made.append(of.seed)
         assert of.sample_interval_ns == CLOSE_UP_STEP_NS
-        client, server = synthetic.run(FAST, duration_ns=STEP_NS, interval_ns=CLOSE_UP_STEP_NS)
-        synthetic.write(client, directory / "client.samples")
-        synthetic.write(server, directory / "server.samples")
-        (directory / "guest.json").write_text(json.dumps(synthetic.guest()))
+        leave(of, given, STEP_NS, CLOSE_UP_STEP_NS, FAST)
 
     monkeypatch.setattr(work, "run", run)
     assert runs.close_ups(setting.close_ups(2, 0), kernel.build, guest, out) == []
@@ -819,3 +826,84 @@ def test_the_page_says_what_differs(kernel: StockKernel, tmp_path: Path) -> None
         f"{usual} 65.9; {rest}; n 4 | 65.9; {rest}; n 8 | goodput +0.0 %; share +0.000; "
         "retransmitted +0.0 % | **0.1 s / 0.1 s, then cwnd of path 1: 3 / 4** |",
     ]
+
+
+# --- the command
+
+
+@pytest.fixture
+def pretended(
+    monkeypatch: pytest.MonkeyPatch, kernel: StockKernel, guest: Guest, tmp_path: Path
+) -> StockKernel:
+    """Both kernels do the same, at once; a virtual machine carries what `FAST` does."""
+    lab = KernelBuild("c3", "lab", tmp_path / "linux", tmp_path / "config")
+
+    def run(of: Scenario, *given: object, **_more: object) -> StockOutcome:
+        assert of.workload.duration_ns is not None
+        return leave(of, given, of.workload.duration_ns, of.sample_interval_ns, FAST)
+
+    def in_lab(scenarios: Sequence[Scenario], *_more: object) -> None:
+        of = StockKernel(lab, "", {})
+        jobs = [
+            runs.Job(store.run_key(each, lab, guest), made_up(), each, of) for each in scenarios
+        ]
+        out = Store(tmp_path / "out")
+        list(runs.make(jobs, guest, out, runs.Expected(jobs, out), 1))
+
+    monkeypatch.setattr(machine, "run", run)
+    monkeypatch.setattr(work, "run", run)
+    monkeypatch.setattr(machine, "require", lambda _at_a_time: None)
+    monkeypatch.setattr(runs, "make_in_lab", in_lab)
+    monkeypatch.setattr(package, "newest", lambda _flavours: [tmp_path / NAME])
+    monkeypatch.setattr(package, "unpacked", lambda _file: kernel)
+    monkeypatch.setattr(guest_module, "build", lambda: guest)
+    monkeypatch.setattr(kernel_module, "build", lambda variant: replace(lab, variant=variant))
+    return kernel
+
+
+@pytest.mark.usefixtures("cache", "pretended")
+def test_the_command_says_what_it_costs_and_runs_what_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("<!-- begin: make stock-check -->\n<!-- end: make stock-check -->\n")
+    arguments = [
+        *("--out", str(tmp_path / "out"), "--docs", str(page), "--only", "50,10; TCP"),
+        *("--seeds", "2", "--lab-seeds", "1"),
+    ]
+    assert command.main(arguments) == 0
+    said = capsys.readouterr()
+    assert f"2 of 2 runs in virtual machines are missing in {tmp_path / 'out'}\n" in said.err
+    assert re.search(r"with 1 at a time they take \d+ s \(a guess: none has ended here\)", said.err)
+    assert "1/2 amd64, 50,10; TCP, seed 1: 32.000 Mbit/s, took " in said.err
+    assert "| 50,10; TCP | 32.0; 0; n 2 | 32.0; 0; n 1 |" in said.out
+    # a part of the table is not for the page
+    assert "page.md stays as it is" in said.err
+    assert "n 2" not in page.read_text()
+    assert command.main(arguments) == 0
+    again = capsys.readouterr()
+    assert "0 of 2 runs in virtual machines are missing" in again.err
+    assert "took" not in again.err
+    assert again.out == said.out
+    # all of the table is, also of what there is
+    assert command.main([*arguments[:4], "--no-runs", "--lab-seeds", "1"]) == 0
+    assert "| 50,10; TCP | 32.0; 0; n 2 | 32.0; 0; n 1 |" in page.read_text()
+
+
+@pytest.mark.usefixtures("cache", "pretended")
+def test_what_fails_is_told_and_is_no_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = machine.run
+
+    def fails(of: Scenario, *given: object, **more: object) -> StockOutcome:
+        if of.seed == 2:
+            raise RunError("it was made to")
+        return run(of, *given, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(machine, "run", fails)
+    arguments = ["--out", str(tmp_path / "out"), "--only", "50,10; TCP", "--lab-seeds", "1"]
+    assert command.main([*arguments, "--seeds", "2"]) == 1
+    said = capsys.readouterr()
+    assert "amd64, 50,10; TCP, seed 2: failed: the run failed: it was made to" in said.err
+    assert "n 1 | 32.0; 0; n 1 |" in said.out

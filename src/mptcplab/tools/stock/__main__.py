@@ -163,9 +163,12 @@ def _compare_packets(
         failed = _in_virtual_machines(options, jobs, made, out, expected)
     for stock, lab in zip(kernels, labs, strict=True):
         for setting in wanted:
-            keys = [store.run_key(setting.captured, each, made) for each in (stock.build, lab)]
-            if all(out.result(key) is not None for key in keys):
-                found = packets.first_difference(*(packets.of(out.directory(key)) for key in keys))
+            job = Job.of(setting, setting.captured, stock, made)
+            ours = runs.lab_entry(setting.captured, lab, made, out)
+            if job.entry(out) is not None and ours is not None:
+                places = (job.key, store.run_key(setting.captured, lab, made))
+                sides = [packets.of(out.directory(key)) for key in places]
+                found = packets.first_difference(*sides)
                 print(f"{stock.build.variant}, {setting.name}: {found or 'no packet differs'}")
     return 1 if failed else 0
 

@@ -91,13 +91,7 @@ def run(
     Raises RunError, with the tail of the console, and RunCancelledError when `cancel` is set.
     """
     modules = {f"{name}.ko": file.read_bytes() for name, file in kernel.modules.items()}
-    # captures take CPU time there: none but the client's
-    lines = [
-        line
-        for line in plan.render(scenario).splitlines()
-        if " capture " not in line or line.startswith("ip netns exec client ")
-    ]
-    text = "\n".join([*(f"insmod {name}" for name in modules), *lines, ""])
+    text = plan_text(scenario, kernel)
     (directory / engine.PLAN).write_text(text)
     given = {f"lab/{name}": content for name, content in modules.items()}
     given[f"lab/{engine.PLAN}"] = text.encode()
@@ -117,6 +111,18 @@ def run(
     for name, content in sent.items():
         (directory / name).write_bytes(content)
     return StockOutcome(_reported(sent, directory), wall_s)
+
+
+def plan_text(scenario: Scenario, kernel: StockKernel) -> str:
+    """The plan as it is carried out there."""
+    modules = [f"insmod {name}.ko" for name in kernel.modules]
+    # captures take CPU time there: none but the client's
+    lines = [
+        line
+        for line in plan.render(scenario).splitlines()
+        if " capture " not in line or line.startswith("ip netns exec client ")
+    ]
+    return "\n".join([*modules, *lines, ""])
 
 
 def initramfs(program: bytes, given: Mapping[str, bytes]) -> bytes:

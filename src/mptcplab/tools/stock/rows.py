@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mptcplab.runs import store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
-from mptcplab.spec.scenario import Scenario
 from mptcplab.tools.stock import compare, early, runs
 from mptcplab.tools.stock.compare import Compared
 from mptcplab.tools.stock.early import TOLERANCE_NS, Equal, Sender
 from mptcplab.tools.stock.package import StockKernel
+from mptcplab.tools.stock.runs import Job
 from mptcplab.tools.stock.settings import CLOSE_UP_NS, CPU_TIMES_NS, STEP_NS, Setting
 from mptcplab.uml.guest import Guest
 from mptcplab.uml.kernel import KernelBuild
@@ -86,8 +85,13 @@ def table(
     """
     rows = []
     for setting in settings:
-        theirs = _stored(setting.with_seeds(seeds), stock.build, guest, out)
-        ours = _stored(setting.with_seeds(lab_seeds), lab, guest, out)
+        jobs = [Job.of(setting, each, stock, guest) for each in setting.with_seeds(seeds)]
+        theirs = {job.key: entry for job in jobs if (entry := job.entry(out)) is not None}
+        ours = [
+            entry
+            for each in setting.with_seeds(lab_seeds)
+            if (entry := runs.lab_entry(each, lab, guest, out)) is not None
+        ]
         close = {
             cpu_time_ns: runs.close_ups(setting.close_ups(lab_seeds, cpu_time_ns), lab, guest, out)
             for cpu_time_ns in CPU_TIMES_NS
@@ -97,23 +101,15 @@ def table(
     return Table(stock, lab, rows)
 
 
-def _stored(
-    scenarios: Sequence[Scenario], built: KernelBuild, guest: Guest, out: Store
-) -> dict[str, Entry]:
-    """The entries of those runs that are there, by their keys."""
-    keys = [store.run_key(scenario, built, guest) for scenario in scenarios]
-    return {key: entry for key in keys if (entry := out.result(key)) is not None}
-
-
 def _row(
     setting: Setting,
     theirs: Mapping[str, Entry],
-    ours: Mapping[str, Entry],
+    ours: Sequence[Entry],
     close: Mapping[int, Sequence[Sender]],
     out: Store,
 ) -> Row:
     stock = [compare.figures(entry) for entry in theirs.values()]
-    lab = [compare.figures(entry) for entry in ours.values()]
+    lab = [compare.figures(entry) for entry in ours]
     stored = [out.directory(key) for key in theirs]
     shares = [[each.share for each in side if each.share is not None] for side in (stock, lab)]
     return Row(

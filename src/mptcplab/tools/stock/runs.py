@@ -7,6 +7,7 @@ kernel package and the guest program; only what a socket does not tell is not in
 
 from __future__ import annotations
 
+import hashlib
 import io
 import tempfile
 import threading
@@ -26,6 +27,7 @@ from mptcplab.figures.metrics import RunMetrics, run_metrics
 from mptcplab.runs import cost, experiment, store, work
 from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.store import Store
+from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
 from mptcplab.tools.stock import early, machine
 from mptcplab.tools.stock.early import Sender
@@ -50,6 +52,26 @@ class Job:
     scenario: Scenario
     kernel: StockKernel
 
+    @classmethod
+    def of(cls, setting: Setting, scenario: Scenario, kernel: StockKernel, guest: Guest) -> Job:
+        return cls(store.run_key(scenario, kernel.build, guest), setting, scenario, kernel)
+
+    def entry(self, out: Store) -> Entry | None:
+        """What is stored of it; None if nothing is that was made with the plan of today."""
+        return _entry(out, self.key, machine.plan_text(self.scenario, self.kernel))
+
+
+def lab_entry(scenario: Scenario, built: KernelBuild, guest: Guest, out: Store) -> Entry | None:
+    """The same of a run in the lab."""
+    return _entry(out, store.run_key(scenario, built, guest), plan.render(scenario))
+
+
+def _entry(out: Store, key: str, text: str) -> Entry | None:
+    entry = out.result(key)
+    if entry is None or (out.directory(key) / engine.PLAN).read_text() != text:
+        return None
+    return entry
+
 
 @dataclass(frozen=True)
 class Told:
@@ -71,7 +93,7 @@ def jobs(
 ) -> list[Job]:
     """All runs on distribution kernels: seed by seed, so that soon there is something of each."""
     return [
-        Job(store.run_key(scenario, kernel.build, guest), setting, scenario, kernel)
+        Job.of(setting, scenario, kernel, guest)
         for number in range(seeds)
         for setting in settings
         for kernel in kernels
@@ -84,7 +106,7 @@ def captures(
 ) -> list[Job]:
     """Of each setting, the beginning with all packets."""
     return [
-        Job(store.run_key(setting.captured, kernel.build, guest), setting, setting.captured, kernel)
+        Job.of(setting, setting.captured, kernel, guest)
         for setting in settings
         for kernel in kernels
     ]
@@ -102,7 +124,7 @@ class Expected:
         self._costs = cost.Costs(sizes)
         self.ended = 0
         for job in wanted:
-            if out.result(job.key) is not None:
+            if job.entry(out) is not None:
                 self.took(job, store.read_json(out.directory(job.key) / store.COST)["wall_s"])
 
     def took(self, job: Job, wall_s: float) -> None:
@@ -117,8 +139,8 @@ class Expected:
 
 
 def missing(wanted: Sequence[Job], out: Store) -> list[Job]:
-    """Those that are not stored."""
-    return [job for job in wanted if out.result(job.key) is None]
+    """Those that are not stored, or were made with another plan."""
+    return [job for job in wanted if job.entry(out) is None]
 
 
 def make(
@@ -201,7 +223,7 @@ def make_in_lab(
     ended: Callable[[int, int], None] = lambda _number, _all: None,
 ) -> None:
     """Make the runs in the lab that are not stored. Raises RunError for one that fails."""
-    todo = [each for each in scenarios if out.result(store.run_key(each, built, guest)) is None]
+    todo = [each for each in scenarios if lab_entry(each, built, guest, out) is None]
     if not todo:
         return
     entries = experiment.run_all(
@@ -280,4 +302,6 @@ _CLOSE_UPS = "close-ups"
 
 
 def _close_up_file(scenario: Scenario, built: KernelBuild, guest: Guest, out: Store) -> Path:
-    return out.out / _CLOSE_UPS / f"{store.run_key(scenario, built, guest)}.npz"
+    key = store.run_key(scenario, built, guest)
+    digest = hashlib.sha256(plan.render(scenario).encode()).hexdigest()[:8]
+    return out.out / _CLOSE_UPS / f"{key}-{digest}.npz"

@@ -75,6 +75,8 @@ const char *command_device(struct command *command, int *index);
 
 /* ip.c, tc.c: run those commands, of which the first word is taken */
 void ip_run(struct command *command);
+/* ip.c: how many devices were set up */
+extern unsigned int devices_up;
 void tc_run(struct command *command);
 
 /* netlink.c: the request that is being put together, one at a time: its type and
@@ -168,6 +170,7 @@ struct traffic {
 	bool tcp;
 	bool trace;		/* the scheduler's decisions */
 	bool fresh;		/* connections are made when their first message is due */
+	bool at_once;		/* data is sent when the first subflow is there */
 	bool no_delay;		/* small messages do not wait for an ACK (Nagle) */
 	char peer[16];
 	uint16_t port;
@@ -249,8 +252,12 @@ void traffic_prepare(void);
 void __attribute__((noreturn)) traffic_run(const struct traffic *t, unsigned int pairs,
 					   int report_fd);
 
-/* traffic.c: sleep until some nanoseconds since boot */
+/* traffic.c: sleep until some nanoseconds since boot; until a whole second, from
+ * which on nothing hangs on how long the set-up took, with all that may be in a
+ * plan beside what the run is; returns it
+ */
 void sleep_until(uint64_t ns);
+uint64_t sleep_until_set_up(void);
 /* traffic.c: a random number for each seed (splitmix64; Steele, Lea and Flood,
  * OOPSLA 2014)
  */

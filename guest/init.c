@@ -247,6 +247,7 @@ static void parse_traffic(char *line, int number)
 		bool *flag;
 	} flags[] = {
 		{ "trace", &t.trace }, { "fresh", &t.fresh }, { "no-delay", &t.no_delay },
+		{ "at-once", &t.at_once },
 	};
 
 	word = strtok_r(line, " ", &save);

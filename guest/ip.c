@@ -139,6 +139,8 @@ static void add_link(struct command *command)
 	close(other);
 }
 
+unsigned int devices_up;
+
 static void set_link(struct command *command)
 {
 	struct ifinfomsg head = {};
@@ -147,6 +149,7 @@ static void set_link(struct command *command)
 	head.ifi_change = IFF_UP;
 	if (command_has(command, "up")) {
 		head.ifi_flags = IFF_UP;
+		devices_up++;
 		request_start(RTM_NEWLINK, 0, &head, sizeof(head));
 	} else if (command_has(command, "down")) {
 		request_start(RTM_NEWLINK, 0, &head, sizeof(head));

@@ -569,13 +569,11 @@ static void __attribute__((noreturn)) direct(const struct traffic *t)
 	if (programs[SERVER].words[0])
 		start_server();
 
-	/* as the traffic does: from a whole second on, at a phase from the seed */
-	start_ns = now_ns();
-	if (records) {
-		start_ns = (start_ns / NS_PER_SEC + 1) * NS_PER_SEC;
-		sleep_until(start_ns);
-		start_ns += START_DELAY_NS + phase_ns(t->seed);
-	}
+	/* as the traffic does, at a phase from the seed */
+	if (records)
+		start_ns = sleep_until_set_up() + START_DELAY_NS + phase_ns(t->seed);
+	else
+		start_ns = now_ns();
 	tell(REPORT_CONNECTING, 0, 0);
 	tell(REPORT_START, start_ns, 0);
 	run_client(start_ns);

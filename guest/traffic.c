@@ -91,6 +91,10 @@ struct bulk_wait {
 #define ESTABLISH_NS	(60 * NS_PER_SEC)
 /* for init to start the probes */
 #define START_DELAY_NS	(NS_PER_SEC / 100)
+/* The same where data is sent at once: for each pair of hosts, some reads of the
+ * clock. A program takes as long from connect() to its first send().
+ */
+#define AT_ONCE_DELAY_NS	5000
 #define ESTABLISH_POLL_NS	(NS_PER_SEC / 1000)
 
 /* The first bytes of a connection, before those that are measured: only data
@@ -173,6 +177,19 @@ void sleep_until(uint64_t ns)
 
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
 		;
+}
+
+/* Beyond a hundred, devices that were set up begin to send a second later for
+ * each hundred (net/core/link_watch.c), and lose what they are given before.
+ */
+#define DEVICES_PER_SECOND	100
+
+uint64_t sleep_until_set_up(void)
+{
+	uint64_t seconds = now_ns() / NS_PER_SEC + 1 + devices_up / DEVICES_PER_SECOND;
+
+	sleep_until(seconds * NS_PER_SEC);
+	return seconds * NS_PER_SEC;
 }
 
 static void tell(enum report_kind kind, uint64_t a, uint64_t b, const char *text)
@@ -437,6 +454,12 @@ static void send_greeting(struct connection *c, int flags)
 		fail("greeting of connection %u: %s", number_of(c), strerror(errno));
 }
 
+static void __attribute__((noreturn)) fail_to_connect(const struct connection *c, int error)
+{
+	tell(REPORT_MISSING, 1, c->t->first_path, strerror(error));
+	_exit(1);
+}
+
 /* flags: SOCK_NONBLOCK, or 0. */
 static void start_connecting(struct connection *c, int flags)
 {
@@ -451,25 +474,29 @@ static void start_connecting(struct connection *c, int flags)
 		fail("connection %u: %s", number_of(c), strerror(errno));
 	if (!connect(c->fd, (struct sockaddr *)&peer, sizeof(peer)))
 		return;
-	if (errno != EINPROGRESS) {
-		tell(REPORT_MISSING, 1, c->t->first_path, strerror(errno));
-		_exit(1);
-	}
+	if (errno != EINPROGRESS)
+		fail_to_connect(c, errno);
 	c->connecting = true;
 }
 
-/* A connection that is opened when its first message is due. */
+/* What connect() has not waited for: data may be sent now. */
 static void finish_connecting(struct connection *c)
 {
 	socklen_t len = sizeof(int);
+	uint64_t srtt_us;
 	int error;
 
 	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len))
 		error = errno;
+	if (error && c->t->at_once)
+		fail_to_connect(c, error);
 	if (error)
 		fail("connection %u: %s", number_of(c), strerror(error));
 	c->connecting = false;
-	send_greeting(c, c->out.count && due_ns(c->out.numbers[0]) != NEVER ? MSG_MORE : 0);
+	/* which fails if it is none of MPTCP */
+	if (c->t->at_once && !c->t->tcp)
+		established_paths(c->t, c->fd, &srtt_us);
+	send_greeting(c, c->out.count && due_ns(c->out.numbers[0]) <= now_ns() ? MSG_MORE : 0);
 }
 
 static void accept_stranger(int listener)
@@ -981,30 +1008,55 @@ static uint64_t last_stop_ns(void)
 	return end.start_ns + last;
 }
 
+/* One that has all its subflows before START. */
+static void establish(struct connection *c)
+{
+	start_connecting(c, 0);
+	send_greeting(c, 0);
+	if (!c->t->tcp)
+		wait_for_subflows(c->t, c->fd);
+	if (*c->t->scheduler &&
+	    (!setsockopt(c->fd, SOL_MPTCP, MPTCP_SCHEDULER, "default", 7) || errno != EISCONN))
+		fail("the scheduler of a connection that is made could be changed");
+}
+
+/* Opens at the same time all that send at once. Returns when the first one is
+ * connected, or has failed; false: there is none.
+ */
+static bool open_at_once(void)
+{
+	struct pollfd *fds = allocate(end.count, sizeof(*fds));
+	int i, count = 0;
+
+	for (i = 0; i < end.count; i++) {
+		struct connection *c = &end.list[i];
+
+		if (!c->t->at_once)
+			continue;
+		if (!count)
+			sleep_until(now_ns() + phase_ns(end.t->seed));
+		start_connecting(c, SOCK_NONBLOCK);
+		fds[count++] = (struct pollfd) { c->fd, POLLOUT, 0 };
+	}
+	if (count && poll(fds, count, -1) < 0)
+		fail("poll: %s", strerror(errno));
+	free(fds);
+	return count;
+}
+
 static void connect_to_server(void)
 {
 	int i;
 
-	/* From a whole second on, nothing hangs on how long the set-up took, with
-	 * all that may be in a plan beside what the run is.
-	 */
-	sleep_until((now_ns() / NS_PER_SEC + 1) * NS_PER_SEC);
+	sleep_until_set_up();
 	tell(REPORT_CONNECTING, 0, 0, "");
-	for (i = 0; i < end.count; i++) {
-		struct connection *c = &end.list[i];
-
-		if (c->t->fresh)
-			continue;
-		start_connecting(c, 0);
-		send_greeting(c, 0);
-		if (!c->t->tcp)
-			wait_for_subflows(c->t, c->fd);
-		if (*c->t->scheduler &&
-		    (!setsockopt(c->fd, SOL_MPTCP, MPTCP_SCHEDULER, "default", 7) ||
-		     errno != EISCONN))
-			fail("the scheduler of a connection that is made could be changed");
-	}
-	end.start_ns = now_ns() + START_DELAY_NS + phase_ns(end.t->seed);
+	for (i = 0; i < end.count; i++)
+		if (!end.list[i].t->fresh && !end.list[i].t->at_once)
+			establish(&end.list[i]);
+	if (open_at_once())
+		end.start_ns = now_ns() + end.pairs * AT_ONCE_DELAY_NS;
+	else
+		end.start_ns = now_ns() + START_DELAY_NS + phase_ns(end.t->seed);
 	if (write(start_pipe[1], &end.start_ns, sizeof(end.start_ns)) != sizeof(end.start_ns))
 		fail("start: %s", strerror(errno));
 	tell(REPORT_START, end.start_ns, last_stop_ns(), "");

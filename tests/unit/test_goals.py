@@ -40,7 +40,7 @@ def test_every_kind_of_workload_has_a_figure_that_is_a_metric() -> None:
 def test_throughput_is_bulk_data_whatever_the_application_does() -> None:
     of = base(workload="requests", duration="8s", warmup="1s")
     load = goal("throughput", of).load
-    assert load == Bulk(direction="down", duration_ns=8 * SECOND, warmup_ns=SECOND)
+    assert load == Bulk(direction="down", duration_ns=8 * SECOND, warmup_ns=SECOND, start="at-once")
 
 
 def test_latency_is_that_of_the_application() -> None:

@@ -131,7 +131,7 @@ def test_bulk_is_one_message_in_each_direction() -> None:
 
 def test_the_short_flags_say_what_the_workload_is_too() -> None:
     base = from_flags(Flags(path=["a:1mbit,1ms"], direction="down", size="1MB")).base
-    assert base.workload == Bulk(direction="down", size_bytes=10**6)
+    assert base.workload == Bulk(direction="down", size_bytes=10**6, start="at-once")
     base = scenario("cbr:rate=1mbit", size="1KB", duration="2s")
     assert isinstance(base.workload, Cbr)
     assert (base.workload.block_bytes, base.workload.duration_ns) == (1000, 2 * SECOND)
@@ -143,9 +143,48 @@ def test_a_workload_flag_replaces_that_of_the_file(tmp_path: Path) -> None:
     file.write_text(f'{path}[workload]\nkind = "frames"\nfps = 30\n')
     flags = Flags(workload="transfers", size="5KB")
     assert load_file(file, flags).base.workload == Transfers(
-        transfer_bytes=5000, count=20, interval_ns=None, fresh=False
+        transfer_bytes=5000, count=20, interval_ns=None, fresh=False, start="at-once"
     )
     assert isinstance(load_file(file, Flags(duration="5s")).base.workload, Frames)
+
+
+# When it starts
+
+
+@pytest.mark.parametrize("kind", WORKLOADS)
+def test_every_workload_starts_at_once_unless_all_subflows_are_waited_for(kind: str) -> None:
+    assert scenario(kind).workload.start == "at-once"
+    fresh = ":fresh=false," if kind == "web" else ":"
+    established = scenario(f"{kind}{fresh}start=established")
+    assert established.workload.start == "established"
+    assert established.key_text() != scenario(f"{kind}{fresh}start=at-once").key_text()
+
+
+def test_what_was_resolved_before_there_was_a_choice_was_established() -> None:
+    old = json.loads(scenario("bulk").key_text())
+    del old["workload"]["start"]
+    assert Scenario.model_validate_json(json.dumps(old)).workload.start == "established"
+
+
+@pytest.mark.parametrize("text", ["transfers:fresh=true", "web"])
+def test_a_connection_that_is_opened_when_it_is_needed_has_no_other_start(text: str) -> None:
+    joined = f"{text}{',' if ':' in text else ':'}start=established"
+    assert problem(joined).startswith(
+        '--workload: workload.start = "established": its connections are opened fresh'
+    )
+
+
+def test_the_connections_start_as_the_scenario_does_unless_they_have_a_time() -> None:
+    paths = [f"{name}:10mbit,10ms" for name in "abc"]
+    own = "b:paths=b,workload.direction=down"
+    flags = Flags(
+        path=paths, start="established", connection=["a:paths=a", own, "c:paths=c,start=1s"]
+    )
+    found = [connection.workload.start for connection in from_flags(flags).base.connections]
+    assert found == ["established", "established", "at-once"]
+    both = ["a:paths=a,start=1s,workload.start=established"]
+    with pytest.raises(InputError, match="it is opened at its start"):
+        from_flags(Flags(path=paths[:1], connection=both))
 
 
 # Transfers
@@ -450,7 +489,7 @@ def test_thirds_of_a_second_do_not_add_up_to_a_drift() -> None:
         (
             "web:rate=1mbit",
             'workload.rate = "1mbit": the workload is web, which has page, request, connections, '
-            "fresh; a workload with rate is cbr or frames",
+            "fresh, start; a workload with rate is cbr or frames",
         ),
         ("cbr:siz=1", 'workload.siz = "1": unknown key; did you mean "size"?'),
         ("cbr:queue=1", 'workload.queue = "1": unknown key; accepted here: kind, direction'),

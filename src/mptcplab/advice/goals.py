@@ -177,7 +177,12 @@ def _goodput_bps(metrics: Metrics) -> float:
 
 def _bulk(base: Scenario) -> Bulk:
     duration_ns, warmup_ns = _span(base)
-    return Bulk(direction=base.workload.direction, duration_ns=duration_ns, warmup_ns=warmup_ns)
+    return Bulk(
+        direction=base.workload.direction,
+        duration_ns=duration_ns,
+        warmup_ns=warmup_ns,
+        start=base.workload.start,
+    )
 
 
 def _stream(base: Scenario) -> Cbr:
@@ -195,6 +200,7 @@ def _stream(base: Scenario) -> Cbr:
         direction=base.workload.direction,
         duration_ns=duration_ns,
         warmup_ns=warmup_ns,
+        start=base.workload.start,
         block_bytes=max(block_bytes, least_bytes),
         rate_bps=rate_bps,
         interval_ns=None,

@@ -17,7 +17,7 @@ from mptcplab.spec import congestion, scheduler
 
 # And for advice, in which all schedulers and congestion controls are run with seeds of its own.
 _ADVISED = (
-    *("path", "link", "event", "direction", "duration", "warmup", "send_buffer"),
+    *("path", "link", "event", "direction", "start", "duration", "warmup", "send_buffer"),
     *("receive_buffer", "sample_interval", "jobs", "wall_limit", "disk_limit", "as_json"),
 )
 

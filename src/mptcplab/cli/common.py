@@ -182,6 +182,11 @@ def scenario_options(command: F) -> F:
             "cbr:size=8KB,rate=500kbit; docs/workloads.md.  [bulk]",
         ),
         click.option("--direction", help="Of the data: up, down or both.  [up]"),
+        click.option(
+            "--start",
+            help="When data is sent: at-once, as programs do, when the first subflow is there, or "
+            "established, when all are.  [at-once]",
+        ),
         click.option("--duration", help="How long data is sent, e.g. 20s.  [20s]"),
         click.option("--size", help="How much is sent instead, e.g. 10MB or 64KiB."),
         click.option(

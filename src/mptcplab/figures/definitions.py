@@ -688,8 +688,9 @@ def markdown() -> str:
             "- **Data flows from the client (sender) to the server (receiver)**, with the "
             "direction `down` from the server (sender) to the client (receiver). Of a workload in "
             "both directions, the figures are about the data to the server. T0 (`start_ns` "
-            "in `guest.json`) is when the workload starts; every subflow is established by then, "
-            "so that goodput and completion times have no handshake in them.",
+            "in `guest.json`) is when the workload starts, with the first subflow or, with "
+            "`start=established`, with all of them ([workloads](workloads.md#when-it-starts)): the "
+            "handshake of the first one is in no figure.",
             "- **`[[connection]]` in the scenario**: each has all figures for itself, over its own "
             "life ([connections](connections.md)). Of those of the run, `goodput_bps` is the sum "
             "over the connections in [t0, t1], each in its own direction, counters of the whole "

@@ -35,6 +35,7 @@ CONGESTION_CONTROLS = congestion.names()
 TRANSPORTS = ("mptcp", "tcp")
 WORKLOADS = ("bulk", "transfers", "cbr", "requests", "web", "video", "frames")
 DIRECTIONS = ("up", "down", "both")
+STARTS = ("at-once", "established")
 ACTIONS = ("down", "up", "close", "change", "handover", "backup", "regular")
 MAX_PATHS = 8  # of a connection
 #: Of all connections together; each has a pair of hosts, and path i the networks 10.0.i and 10.1.i
@@ -710,6 +711,12 @@ class LiteralWorkload(_Literal):
         "5s; none without a duration. Of bulk, cbr, requests, frames.",
         ["2s"],
     )
+    start: Annotated[str | None, _choice("a start", STARTS)] = _key(
+        "at-once: data is sent when the first subflow is there, as programs do; established: when "
+        "each path has a subflow that may carry data.",
+        ["established"],
+        "at-once",
+    )
     count: Annotated[int | None, _count("a count", 1, 50_000)] = _key(
         "How many transfers, 20; of requests that have a think time, how many, 100.", [50]
     )
@@ -822,8 +829,8 @@ class LiteralConnection(_Literal):
         "Its congestion control; by default those of the scenario, one after the other.", ["reno"]
     )
     start: Annotated[int | None, _time("a start", "0s", "86400s")] = _key(
-        "When it is opened, after the start of the workload. A connection without one is there "
-        "before it, with all its subflows.",
+        "When it is opened, after the start of the workload. A connection without one is opened "
+        "for it, as the start of its workload says.",
         ["5s"],
         "0s",
     )

@@ -433,6 +433,8 @@ def _ends(scenario: Scenario, pair: Pair) -> Iterator[str]:
         client += f" --first-path {pair.first}"
     if connection.start_ns or workload.opens_connections(load):
         client += " --fresh 1"
+    elif load.start == "at-once":
+        client += " --at-once 1"
     if scenario.trace and _decides(scenario, pair):
         if load.direction != "down":
             client += " --trace 1"

@@ -433,6 +433,7 @@ class Flags:
     sample_interval: str | None = None
     workload: str | None = None
     direction: str | None = None
+    start: str | None = None
     duration: str | None = None
     size: str | None = None
     warmup: str | None = None
@@ -1050,6 +1051,14 @@ def _own_workload(
     own = workload.resolve(wanted, folder, mistakes.inside(*place))
     if own is None:
         return None
+    if start_ns and literal.workload.start is not None:
+        message = "it is opened at its start, when data is sent at once; leave one of the two out"
+        mistakes.add((*place, "workload", "start"), message)
+        return None
+    if start_ns or workload.opens_connections(own):
+        own = own.model_copy(update={"start": "at-once"})
+    elif literal.workload.start is None:
+        own = own.model_copy(update={"start": load.start})
     if isinstance(own, Video):
         message = "a player needs a run of its own; a connection carries anything but video"
         mistakes.add((*place, "workload", "kind"), message)

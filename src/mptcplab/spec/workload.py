@@ -29,10 +29,13 @@ from mptcplab.spec.page import Object, PageError
 T = TypeVar("T")
 
 DirectionName = Literal["up", "down"]
+Start = Literal["at-once", "established"]
 
 MAX_MESSAGES = 100_000
 MAX_CONNECTIONS = 256
 
+#: As programs do: none waits for further subflows, of which it knows nothing.
+DEFAULT_START: Start = "at-once"
 DEFAULT_DURATION_NS = 20 * 10**9
 MAX_DEFAULT_WARMUP_NS = 5 * 10**9
 
@@ -93,6 +96,10 @@ class Workload(BaseModel):
     `direction` is that of the data: up is client to server. `duration_ns` is until when, after T0,
     messages begin, or None: the run ends when all of them have arrived. `size_bytes` is all that
     is sent, of bulk alone. What is due in the first `warmup_ns` is in no figure.
+
+    `start` is when T0 is: at-once, when the first subflow of a connection is there, or established,
+    when each path has one that may carry data. What was resolved before there was a choice has no
+    such key, and was established.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -102,6 +109,7 @@ class Workload(BaseModel):
     duration_ns: int | None = None
     size_bytes: int | None = None
     warmup_ns: int = 0
+    start: Start = "established"
 
 
 class Bulk(Workload):
@@ -207,6 +215,7 @@ class Program(Workload):
     """
 
     kind: Literal["program"] = "program"
+    start: Literal["at-once"] = "at-once"
     client: tuple[str, ...]
     server: tuple[str, ...] = ()
     directory: str
@@ -478,18 +487,26 @@ def _frames(workload: Frames) -> list[Message]:
 # From the literal to the resolved
 
 
+#: The keys that every kind has.
+COMMON_KEYS = ("start",)
 #: The keys that each kind has, beside `kind`.
 KEYS = {
-    "bulk": ("direction", "duration", "size", "warmup"),
-    "transfers": ("direction", "size", "count", "interval", "fresh"),
-    "cbr": ("direction", "duration", "warmup", "size", "rate", "interval"),
+    "bulk": ("direction", "duration", "size", "warmup", *COMMON_KEYS),
+    "transfers": ("direction", "size", "count", "interval", "fresh", *COMMON_KEYS),
+    "cbr": ("direction", "duration", "warmup", "size", "rate", "interval", *COMMON_KEYS),
     "requests": (
         *("duration", "warmup", "request", "response", "interval", "random"),
-        *("think", "count"),
+        *("think", "count", *COMMON_KEYS),
     ),
-    "web": ("page", "request", "connections", "fresh"),
-    "video": ("duration", "segment", "bitrates", "request", "buffer", "reservoir", "cushion"),
-    "frames": ("direction", "duration", "warmup", "rate", "fps", "gop", "ratio", "deadline"),
+    "web": ("page", "request", "connections", "fresh", *COMMON_KEYS),
+    "video": (
+        *("duration", "segment", "bitrates", "request", "buffer", "reservoir", "cushion"),
+        *COMMON_KEYS,
+    ),
+    "frames": (
+        *("direction", "duration", "warmup", "rate", "fps", "gop", "ratio", "deadline"),
+        *COMMON_KEYS,
+    ),
 }
 
 
@@ -510,7 +527,12 @@ def resolve(literal: LiteralWorkload, folder: Path, mistakes: Mistakes) -> AnyWo
         mistakes.add(("workload", key), message)
     if foreign or any(mistakes.spoiled(("workload", key)) for key in KEYS[kind]):
         return None
-    return _RESOLVERS[kind](literal, folder, mistakes)
+    found = _RESOLVERS[kind](literal, folder, mistakes)
+    if found and opens_connections(found) and literal.start is not None:
+        message = "its connections are opened fresh, when they are needed; leave it out"
+        _wrong(mistakes, "start", message)
+        return None
+    return found and found.model_copy(update={"start": literal.start or DEFAULT_START})
 
 
 def _wrong(mistakes: Mistakes, key: str, message: str) -> None:

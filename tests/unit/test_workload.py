@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import InputError
-from mptcplab.spec import page, workload
+from mptcplab.spec import page, plan, workload
 from mptcplab.spec.literal import WORKLOADS, LiteralWorkload
 from mptcplab.spec.scenario import Flags, Scenario, from_flags, load_file, parse_workload_flag
 from mptcplab.spec.workload import (
@@ -185,6 +185,23 @@ def test_the_connections_start_as_the_scenario_does_unless_they_have_a_time() ->
     both = ["a:paths=a,start=1s,workload.start=established"]
     with pytest.raises(InputError, match="it is opened at its start"):
         from_flags(Flags(path=paths[:1], connection=both))
+
+
+# How it writes
+
+
+@pytest.mark.parametrize("kind", WORKLOADS)
+def test_nagles_rule_holds_for_bulk_data_alone_unless_it_is_asked_for(kind: str) -> None:
+    assert scenario(kind).workload.no_delay == (kind != "bulk")
+    for asked, no_delay in {"true": True, "false": False}.items():
+        chosen = scenario(f"{kind}:no_delay={asked}")
+        assert chosen.workload.no_delay == no_delay
+        ends = [line for line in plan.render(chosen).splitlines() if " traffic " in line]
+        assert [" --no-delay 1" in line for line in ends] == [no_delay, no_delay]
+        old = json.loads(chosen.key_text())
+        del old["workload"]["no_delay"]
+        before = Scenario.model_validate_json(json.dumps(old)).workload.no_delay
+        assert before == (kind != "bulk")
 
 
 # Transfers
@@ -489,7 +506,7 @@ def test_thirds_of_a_second_do_not_add_up_to_a_drift() -> None:
         (
             "web:rate=1mbit",
             'workload.rate = "1mbit": the workload is web, which has page, request, connections, '
-            "fresh, start; a workload with rate is cbr or frames",
+            "fresh, start, no_delay; a workload with rate is cbr or frames",
         ),
         ("cbr:siz=1", 'workload.siz = "1": unknown key; did you mean "size"?'),
         ("cbr:queue=1", 'workload.queue = "1": unknown key; accepted here: kind, direction'),

@@ -182,6 +182,7 @@ def _bulk(base: Scenario) -> Bulk:
         duration_ns=duration_ns,
         warmup_ns=warmup_ns,
         start=base.workload.start,
+        no_delay=isinstance(base.workload, Bulk) and base.workload.no_delay,
     )
 
 

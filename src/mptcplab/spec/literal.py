@@ -717,6 +717,11 @@ class LiteralWorkload(_Literal):
         ["established"],
         "at-once",
     )
+    no_delay: Annotated[bool | None, _Reads(_read_flag, {"type": "boolean"})] = _key(
+        "A short last segment does not wait for an acknowledgment (TCP_NODELAY). False for bulk, "
+        "as iperf3 has it; true for all others, as curl, nginx and browsers have it.",
+        [True],
+    )
     count: Annotated[int | None, _count("a count", 1, 50_000)] = _key(
         "How many transfers, 20; of requests that have a think time, how many, 100.", [50]
     )

@@ -423,10 +423,9 @@ def _ends(scenario: Scenario, pair: Pair) -> Iterator[str]:
     )
     if scenario.connections:
         common += f" --connections {_connection_count(scenario, pair)}"
-    if load.kind != "bulk":
-        # as applications do whose messages are small: none waits for an ACK (Nagle)
+    if load.no_delay:
         common += " --no-delay 1"
-    elif connection.end_ns is not None:
+    if load.kind == "bulk" and connection.end_ns is not None:
         common += f" --duration-ns {connection.end_ns}"
     server, client = "", f" --connect 10.1.{pair.first}.1 --paths {len(pair.paths)}"
     if pair.first > 1:

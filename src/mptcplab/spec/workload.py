@@ -99,7 +99,8 @@ class Workload(BaseModel):
 
     `start` is when T0 is: at-once, when the first subflow of a connection is there, or established,
     when each path has one that may carry data. What was resolved before there was a choice has no
-    such key, and was established.
+    such key, and was established. With `no_delay` a short last segment waits for no acknowledgment
+    (TCP_NODELAY); a program of the host sets that itself.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -110,6 +111,7 @@ class Workload(BaseModel):
     size_bytes: int | None = None
     warmup_ns: int = 0
     start: Start = "established"
+    no_delay: bool = False
 
 
 class Bulk(Workload):
@@ -125,6 +127,7 @@ class Transfers(Workload):
     """
 
     kind: Literal["transfers"] = "transfers"
+    no_delay: bool = True
     transfer_bytes: int
     count: int
     interval_ns: int | None
@@ -135,6 +138,7 @@ class Cbr(Workload):
     """Blocks of a size at a constant rate: block i is due 8e9 x i x size / rate ns after T0."""
 
     kind: Literal["cbr"] = "cbr"
+    no_delay: bool = True
     block_bytes: int
     rate_bps: int | None
     interval_ns: int | None
@@ -148,6 +152,7 @@ class Requests(Workload):
     """
 
     kind: Literal["requests"] = "requests"
+    no_delay: bool = True
     direction: Literal["down"] = "down"
     request_bytes: int
     response_bytes: int
@@ -161,6 +166,7 @@ class Web(Workload):
     """A page, loaded over several connections, which it opens itself if `fresh`."""
 
     kind: Literal["web"] = "web"
+    no_delay: bool = True
     direction: Literal["down"] = "down"
     objects: tuple[Object, ...]
     request_bytes: int
@@ -172,6 +178,7 @@ class Video(Workload):
     """Segments of a video, for a player that holds `buffer_ns` and picks their bitrates."""
 
     kind: Literal["video"] = "video"
+    no_delay: bool = True
     direction: Literal["down"] = "down"
     segments: int
     segment_ns: int
@@ -191,6 +198,7 @@ class Frames(Workload):
     """Frames of a live video, each with its deadline, `deadline_ns` after it is due."""
 
     kind: Literal["frames"] = "frames"
+    no_delay: bool = True
     fps: int
     rate_bps: int
     gop: str
@@ -488,7 +496,7 @@ def _frames(workload: Frames) -> list[Message]:
 
 
 #: The keys that every kind has.
-COMMON_KEYS = ("start",)
+COMMON_KEYS = ("start", "no_delay")
 #: The keys that each kind has, beside `kind`.
 KEYS = {
     "bulk": ("direction", "duration", "size", "warmup", *COMMON_KEYS),
@@ -532,7 +540,12 @@ def resolve(literal: LiteralWorkload, folder: Path, mistakes: Mistakes) -> AnyWo
         message = "its connections are opened fresh, when they are needed; leave it out"
         _wrong(mistakes, "start", message)
         return None
-    return found and found.model_copy(update={"start": literal.start or DEFAULT_START})
+    return found and found.model_copy(
+        update={
+            "start": literal.start or DEFAULT_START,
+            "no_delay": _or(literal.no_delay, found.no_delay),
+        }
+    )
 
 
 def _wrong(mistakes: Mistakes, key: str, message: str) -> None:

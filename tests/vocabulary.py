@@ -87,9 +87,10 @@ def ofo_bytes(run: Run) -> float:
 def request_of(*paths: str, **flags: Any) -> Request:
     """What these flags ask for, which must be one run.
 
-    Unless they say otherwise, all subflows are there before the data, so that a test can say of
-    each packet where it goes and when.
+    Unless they say otherwise, all subflows are there before the data, and a seed changes no delay,
+    so that a test can say of each packet where it goes and when.
     """
+    flags.setdefault("seed_delay", "0us")
     workload = str(flags.get("workload", ""))
     fresh = "fresh=true" in workload or (workload[:3] == "web" and "fresh=false" not in workload)
     if not fresh and "start" not in workload and "program" not in flags:

@@ -215,6 +215,7 @@ def compare(
 ) -> Comparison:
     """Compare the schedulers, congestion controls and seeds of a request, as `mptcplab compare`.
 
+    A request that does not say how many seeds has eight.
     A run that fails is in the document with its reason. `jobs` None: one run per CPU. `cluster`,
     `cluster_key` and `storage` are as --cluster, --cluster-key and --storage; docs/cluster.md.
     """
@@ -223,7 +224,7 @@ def compare(
     built, program = _builds(cluster)
     with experiment.on_cluster(cluster, _say, _text(cluster_key)) as workers:
         document = experiment.compare(
-            wanted,
+            wanted.compared(),
             built,
             program,
             Path(fspath(out)),

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import json
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from mptcplab.spec import links, plan
-from mptcplab.spec.scenario import Direction
+from mptcplab.spec import links, plan, units
+from mptcplab.spec.scenario import Direction, Flags, Scenario, from_flags
 from tests.vocabulary import scenario_of
 
 PATH = links.path_spots(1)
@@ -180,3 +183,62 @@ def test_larger_packets_than_the_mtu_are_not_made_where_the_bottleneck_is_the_ho
     text = plan.render(scenario_of("a:1mbit,1ms,up.bottleneck=host", "b:1mbit,1ms"))
     assert "ip -n client link set c1 gso_max_segs 1" in text
     assert text.count("gso_max_segs") == 1
+
+
+# What a seed adds
+
+
+def with_seed(seed: int, *paths: str, **flags: str) -> list[str]:
+    """The delays of the disciplines in the plan, as they stand there."""
+    asked = Flags(path=paths, seed=str(seed), **flags)
+    return re.findall(r"qdisc add .* delay (\S+)", plan.render(from_flags(asked).base))
+
+
+def test_a_seed_adds_up_to_fifty_microseconds_each_way_of_each_path() -> None:
+    found = [with_seed(seed, "a:50mbit,10ms", "b:20mbit,40ms") for seed in range(200)]
+    for place, delay_us in enumerate((10_000, 10_000, 40_000, 40_000)):
+        added = {int(units.parse_time(delays[place])) // 1000 - delay_us for delays in found}
+        # 200 evenly drawn of 51 values leave out 51 x (50/51)^200, which is one, on average
+        assert added <= set(range(51))
+        assert len(added) > 40
+    assert len({tuple(delays) for delays in found}) == 200
+
+
+def test_what_a_seed_adds_hangs_on_the_seed_and_the_number_of_the_path_alone() -> None:
+    a, b = "a:50mbit,10ms", "b:20mbit,40ms"
+    one = with_seed(3, a, b)
+    assert with_seed(3, a, b, scheduler="minrtt", cc="reno", duration="5s") == one
+    assert with_seed(3, "x:1mbit,10ms", "y:2mbit,40ms,queue=9") == one
+    assert with_seed(3, a) == one[:2]
+
+
+def test_an_event_leaves_what_the_seed_adds() -> None:
+    asked = Flags(path=["a:50mbit,10ms"], event=["1s:a:change,delay=20ms"], seed="3")
+    text = plan.render(from_flags(asked).base)
+    added = re.findall(r"qdisc add .* delay 10(\d+)us", text)
+    assert re.findall(r"qdisc change .* delay 20(\d+)us", text) == added
+    assert len(added) == 2
+
+
+def test_what_a_seed_adds_can_be_more_or_nothing() -> None:
+    assert with_seed(3, "a:50mbit,10ms", seed_delay="0us") == ["10ms", "10ms"]
+    more = with_seed(3, "a:50mbit,10ms", seed_delay="20ms")
+    assert all(10_050_000 < units.parse_time(each) <= 30_000_000 for each in more)
+
+
+def test_what_was_resolved_before_a_seed_added_a_delay_has_none() -> None:
+    base = from_flags(Flags(path=["a:50mbit,10ms"])).base
+    assert base.seed_delay_ns == 50_000
+    old = json.loads(base.key_text())
+    del old["seed_delay_ns"]
+    assert "delay 10ms" in plan.render(Scenario.model_validate_json(json.dumps(old)))
+
+
+def test_a_path_that_leaves_all_to_its_links_loses_nothing_by_it() -> None:
+    asked = Flags(
+        path=["a:link=l"], link=["l:10mbit,10ms,queue=20,queue_discipline=droptail"], seed="3"
+    )
+    text = plan.render(from_flags(asked).base)
+    assert re.findall(r"dev r[cs]1 root netem limit (\d+) ", text) == ["1000000", "1000000"]
+    without = plan.render(from_flags(replace(asked, seed_delay="0us")).base)
+    assert re.findall(r"qdisc add dev (\w+)", without) == ["n1"] * 3 + ["f1"] * 3

@@ -268,14 +268,15 @@ def test_the_same_scenario_gives_the_same_text(paths: int, seed: int) -> None:
 
 def test_no_delay_is_written_with_a_unit() -> None:
     """Without, tc refuses it."""
-    flags = Flags(path=("only:10mbit,0ms",), transport="tcp")
+    flags = Flags(path=("only:10mbit,0ms",), transport="tcp", seed_delay="0us")
     text = plan.render(from_flags(flags, single=True).runs()[0])
     assert text.count(" rate 10mbit delay 0ms") == 2
 
 
 def test_a_delay_of_odd_nanoseconds_is_one_that_tc_takes() -> None:
     """It knows no ns, computes in floating point, and cuts off what is less than a whole ns."""
-    flags = Flags(path=("only:10mbit,15000024ns,jitter=999ns",), transport="tcp")
+    path = ("only:10mbit,15000024ns,jitter=999ns",)
+    flags = Flags(path=path, transport="tcp", seed_delay="0us")
     text = plan.render(from_flags(flags, single=True).runs()[0])
     assert text.count(" delay 15000.0245us 0.9995us") == 2
     assert int(15000.0245 * 1000) == 15000024
@@ -291,7 +292,8 @@ def test_losses_in_rows_are_gilbert_s() -> None:
 
 def test_a_path_that_is_down_loses_everything_whatever_the_model() -> None:
     event = ("1s:a:down",)
-    flags = Flags(path=("a:10mbit,1ms,loss=2%,loss_burst=5", "b:1mbit,1ms"), event=event)
+    paths = ("a:10mbit,1ms,loss=2%,loss_burst=5", "b:1mbit,1ms")
+    flags = Flags(path=paths, event=event, seed_delay="0us")
     lines = plan.render(from_flags(flags, single=True).runs()[0]).splitlines()
     assert [line for line in lines if line.startswith("at")] == [
         f"at 1s tc -n router1 qdisc change dev {dev}1 root netem limit 20 rate 10mbit delay 1ms"

@@ -18,7 +18,15 @@ from mptcplab.spec import congestion, scheduler
 # And for advice, in which all schedulers and congestion controls are run with seeds of its own.
 _ADVISED = (
     *("path", "link", "event", "direction", "start", "duration", "warmup", "send_buffer"),
-    *("receive_buffer", "sample_interval", "jobs", "wall_limit", "disk_limit", "as_json"),
+    *(
+        "receive_buffer",
+        "seed_delay",
+        "sample_interval",
+        "jobs",
+        "wall_limit",
+        "disk_limit",
+        "as_json",
+    ),
 )
 
 

@@ -28,6 +28,7 @@ from mptcplab.runs.entries import Entry
 from mptcplab.runs.work import Workers
 from mptcplab.show import report
 from mptcplab.spec import congestion, scenario, units
+from mptcplab.spec.literal import COMPARED_SEEDS
 from mptcplab.spec.scenario import Flags, Request, Scenario
 from mptcplab.uml import doctor, guest, kernel
 from mptcplab.uml.engine import Limits, RunCancelledError
@@ -196,7 +197,14 @@ def scenario_options(command: F) -> F:
         click.option("--receive-buffer", help="Fixed size, e.g. 256KiB.  [auto: grows as needed]"),
         click.option("--sample-interval", help="Virtual time between samples.  [10ms]"),
         click.option("--seed", help="Of all randomness; the first one with --repeat.  [1]"),
-        click.option("--repeat", help="Runs of each, with one seed after the other.  [1]"),
+        click.option(
+            "--seed-delay",
+            help="Each path is longer by up to this, drawn from the seed; 0us: no longer.  [50us]",
+        ),
+        click.option(
+            "--repeat",
+            help=f"Runs of each, with one seed after the other.  [1, of compare {COMPARED_SEEDS}]",
+        ),
         jobs_option,
         out_option,
         wall_limit_option,

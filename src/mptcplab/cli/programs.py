@@ -33,7 +33,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _PROGRAM = "mptcplab.program"
 # Of the scenario's options, those that hold also where a program is the workload.
 _TESTBED = (
-    *("path", "link", "event", "cc", "transport", "send_buffer", "receive_buffer"),
+    *("path", "link", "event", "cc", "transport", "send_buffer", "receive_buffer", "seed_delay"),
     *("sample_interval", "seed", "out", "wall_limit", "disk_limit", "only_plan"),
 )
 

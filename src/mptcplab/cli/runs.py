@@ -82,7 +82,7 @@ def compare(
         return
     if dry_run or axes:
         raise click.UsageError("--dry-run is for --sweep, and --plan is for a single setting")
-    request = common.request(file, options, single=False)
+    request = common.request(file, options, single=False).compared()
     _execute(request, options, baseline=baseline)
 
 

@@ -17,8 +17,10 @@ has no tbf: its netem has the rate, and one limit for what waits and what is on 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
+
+import numpy as np
 
 from mptcplab.spec import units
 from mptcplab.spec.literal import MAX_QUEUE_PACKETS, NO_RATE_BPS, PACKET_BYTES
@@ -31,6 +33,8 @@ _OUTAGE_BPS = 8
 # With a rate netem keeps packets in order. At this one a packet takes no time: 1514 bytes x 8 /
 # 10^15 bit/s is less than 1 ns.
 _NO_RATE = "1000tbit"
+# Of random numbers: events and workloads have others, below.
+_STREAM = 1 << 17
 # How late, in bytes, the tbf may look and still keep its rate; it saves nothing while it is idle.
 _TBF_BURST = 10 * PACKET_BYTES
 
@@ -63,13 +67,34 @@ class Spots:
 
     routers: Mapping[Side, Spot]
     hosts: Mapping[Side, Spot]
+    #: What each direction takes beside its delay.
+    further_ns: Mapping[Side, int] = field(default_factory=dict)
 
 
-def path_spots(i: int, client: str = "client", server: str = "server") -> Spots:
+def seed_delays(seed: int, i: int, most_ns: int) -> dict[Side, int]:
+    """What each direction of path `i` takes beside its delay: whole us up to `most_ns`, evenly
+    drawn.
+
+    It hangs on nothing else: all schedulers, and all settings of a path, meet the same.
+    """
+    if not most_ns:
+        return {}
+    random = np.random.Generator(np.random.PCG64([seed, _STREAM + i]))
+    up, down = (1000 * int(random.integers(most_ns // 1000 + 1)) for _ in range(2))
+    return {"up": up, "down": down}
+
+
+def path_spots(
+    i: int,
+    client: str = "client",
+    server: str = "server",
+    further_ns: Mapping[Side, int] | None = None,
+) -> Spots:
     """Those of path `i`, which is one of these hosts."""
     return Spots(
         routers={"up": (f"router{i}", f"rs{i}"), "down": (f"router{i}", f"rc{i}")},
         hosts={"up": (client, f"c{i}"), "down": (server, f"s{i}")},
+        further_ns=further_ns or {},
     )
 
 
@@ -81,13 +106,19 @@ def link_spots(i: int) -> Spots:
 def shaping(spots: Spots, side: Side, link: Direction) -> list[Qdisc]:
     """All that makes a direction, from the outside to the inside of each device."""
     far, rate = "1000000", _NO_RATE
+    limit = link.queue_packets
+    if further_ns := spots.further_ns.get(side):
+        if link.rate_bps == NO_RATE_BPS and not link.delay_ns:
+            # nothing waits on a path that leaves all to its links, but what is on its way
+            limit = MAX_QUEUE_PACKETS
+        link = link.model_copy(update={"delay_ns": link.delay_ns + further_ns})
     queue = list(_queue(link))
     router = spots.routers[side]
     if link.bottleneck == "host":
         parts = list(_line(link, far, rate))
         return [*_stack(spots.hosts[side], queue), *_stack(router, parts)]
     if link.queue_discipline == "netem":
-        return _stack(router, list(_line(link, str(link.queue_packets), _rate(link))))
+        return _stack(router, list(_line(link, str(limit), _rate(link))))
     return _stack(router, [*_line(link, far, rate), *queue])
 
 

@@ -133,7 +133,7 @@ def _testbed(scenario: Scenario) -> Iterator[Section]:
         stands = [
             qdisc
             for side, link in _sides(each)
-            if _is_shaped(scenario, each, link)
+            if side in spots[each.name].further_ns or _is_shaped(scenario, each, link)
             for qdisc in links.shaping(spots[each.name], side, link)
         ]
         shaping = [qdisc.command("add") for qdisc in stands]
@@ -161,7 +161,12 @@ def _is_shaped(scenario: Scenario, each: Link, link: Direction) -> bool:
 def spots_of(scenario: Scenario) -> dict[str, Spots]:
     """Where each path and each link of a run is shaped, by its name."""
     found = {
-        path.name: links.path_spots(i, pair.client, pair.server)
+        path.name: links.path_spots(
+            i,
+            pair.client,
+            pair.server,
+            links.seed_delays(scenario.seed, i, scenario.seed_delay_ns),
+        )
         for pair in scenario.pairs()
         for i, path in zip(pair.numbers, pair.paths, strict=True)
     }

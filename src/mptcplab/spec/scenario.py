@@ -13,7 +13,7 @@ import functools
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path as FilePath
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mptcplab.spec import congestion, scheduler, toml_file, trace, units, workload
 from mptcplab.spec.literal import (
+    COMPARED_SEEDS,
     MAX_ALL_PATHS,
     MAX_CAPTURES,
     MAX_CONNECTIONS,
@@ -92,6 +93,9 @@ DEFAULT_RESOLUTION_NS = 10**7
 #: A scenario without a duration ends when its data has arrived; events repeat and traces are played
 #: until then, and at most so long.
 LONGEST_NS = 600 * 10**9
+#: A router of an unmodified kernel takes 17 us for a packet on an emulated machine; two hosts and
+#: a router make some 50 us.
+DEFAULT_SEED_DELAY_NS = 50_000
 DEFAULT_SAMPLE_INTERVAL_NS = 10 * 10**6
 
 # What can be chosen for a resolved scenario.
@@ -251,6 +255,8 @@ class Scenario(_Resolved):
     `pcap` and `trace` add files to what the run leaves: captures at all hosts, and the scheduler's
     decisions. They change nothing else.
 
+    Each direction of each path takes longer by up to `seed_delay_ns`, drawn from the seed.
+
     One connection out of several, seen alone, has `first_path` and `start_ns`: the number of its
     first path, and its own start.
     """
@@ -271,6 +277,7 @@ class Scenario(_Resolved):
     pcap: bool
     trace: bool
     seed: int
+    seed_delay_ns: int = 0
 
     def key_text(self) -> str:
         """Canonical JSON, equal for equal scenarios; `Scenario.model_validate_json` reads it."""
@@ -377,7 +384,7 @@ class Scenario(_Resolved):
 @dataclass(frozen=True)
 class Request:
     """What a person asks for: a scenario, run with each scheduler, each congestion control and
-    each of `repeat` seeds.
+    each of `repeat` seeds, None: as many as what is done with it has by default.
 
     `sources` has the C files of those schedulers that are a person's own, by name; `traces` what
     is played on a path, by its name and "up" or "down".
@@ -386,16 +393,20 @@ class Request:
     base: Scenario
     schedulers: tuple[Choice, ...]
     ccs: tuple[str, ...]
-    repeat: int
+    repeat: int | None
     sources: Mapping[str, FilePath]
     traces: Mapping[tuple[str, str], trace.Source]
+
+    def compared(self) -> Request:
+        """The same with as many seeds as show how far results spread, if it does not say how many."""
+        return replace(self, repeat=self.repeat or COMPARED_SEEDS)
 
     def runs(self) -> list[Scenario]:
         """Every run: scheduler by scheduler, one congestion control after the other, seeds
         ascending from the scenario's own.
         """
         first = self.base.seed
-        seeds = range(first, first + self.repeat)
+        seeds = range(first, min(first + (self.repeat or 1), MAX_SEED + 1))
         return [
             self.base.with_(scheduler=each, cc=cc, seed=seed)
             for each in self.schedulers
@@ -427,6 +438,7 @@ class Flags:
     cc: str | None = None
     transport: str | None = None
     seed: str | int | None = None
+    seed_delay: str | None = None
     repeat: str | int | None = None
     send_buffer: str | None = None
     receive_buffer: str | None = None
@@ -670,7 +682,7 @@ def _resolved_request(
     mistakes.stop_if_any()
     kept = {"pcap": flags.pcap, "trace": flags.trace}
     base = base.with_(scheduler=schedulers[0], seed=seed).model_copy(update=kept)
-    return Request(base, schedulers, (base.cc,), repeat, sources, {})
+    return Request(base, schedulers, (base.cc,), literal.repeat, sources, {})
 
 
 def _read_resolved(file: FilePath, mistakes: Mistakes) -> Scenario | None:
@@ -784,8 +796,9 @@ def _request(
         pcap=flags.pcap,
         trace=flags.trace,
         seed=seed,
+        seed_delay_ns=(DEFAULT_SEED_DELAY_NS if literal.seed_delay is None else literal.seed_delay),
     )
-    return Request(base, schedulers, ccs, repeat, sources, traces.sources)
+    return Request(base, schedulers, ccs, literal.repeat, sources, traces.sources)
 
 
 def _specs(wanted: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:

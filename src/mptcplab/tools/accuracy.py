@@ -389,7 +389,7 @@ def _run(
     wanted: Sequence[Setting], kernel: KernelBuild, guest: Guest, directory: Path, cpu: int | None
 ) -> list[Row]:
     paths = [f"p{i}:{setting.path}" for i, setting in enumerate(wanted, 1)]
-    scenario = from_flags(Flags(path=paths)).base
+    scenario = from_flags(Flags(path=paths, seed_delay="0us")).base
     text = plan.render_measurements(scenario, _lines(wanted))
     engine.run(scenario, text, kernel, guest, directory, cpu=cpu)
     return [

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -41,13 +42,15 @@ BENCH = Flags(
     path=("fast:100mbit,10ms,queue=300", "slow:50mbit,20ms,queue=300"),
     scheduler="default",
     duration="20s",
+    start="established",
     seed="1",
+    seed_delay="0us",
 )
 #: How long it takes for the figures of speed, so that they tell of data and not of starts.
 LONG = "60s"
 #: For how well schedulers fill paths, those that are alike and those that are not.
-TWINS = Flags(path=("a:50mbit,10ms", "b:50mbit,10ms"), duration="20s", seed="1")
-UNEQUAL = Flags(path=("a:100mbit,10ms", "b:50mbit,20ms"), duration="20s", seed="1")
+TWINS = replace(BENCH, path=("a:50mbit,10ms", "b:50mbit,10ms"), scheduler=None)
+UNEQUAL = replace(BENCH, path=("a:100mbit,10ms", "b:50mbit,20ms"), scheduler=None)
 
 # Of the 1514 bytes of a full Ethernet frame, 1424 are data: 14 Ethernet, 20 IP, 20 TCP, 12 its
 # timestamps, 24 MPTCP's data sequence signal (RFC 8684, section 3.3.1: 4 + 4 data ACK + 8 data

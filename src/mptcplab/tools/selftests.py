@@ -255,7 +255,7 @@ def run(job: Job, tools: Tools, *, seed: int, cpu: int, cancel: threading.Event)
         if job.scheduler != DEFAULT_SCHEDULER:
             choose_scheduler(part / "mptcp" / "mptcp_lib.sh", job.scheduler)
         # The engine takes the seed from a scenario; the rest of it is not used.
-        scenario = from_flags(Flags(path=("a:1mbit,1ms",), seed=str(seed))).base
+        scenario = from_flags(Flags(path=("a:1mbit,1ms",), seed=str(seed), seed_delay="0us")).base
         started = time.monotonic()
         try:
             outcome = engine.run(

@@ -171,7 +171,7 @@ def case(
     )
     if "parameters" in chosen:
         scheduler = _with_parameters(scheduler, Random(f"{seed} parameters"))
-    flags = Flags(path=world.paths, scheduler=scheduler, cc=cc, seed=seed)
+    flags = Flags(path=world.paths, scheduler=scheduler, cc=cc, seed=seed, seed_delay="0us")
     return Case(
         seed=seed,
         scheduler=scheduler,

@@ -29,8 +29,25 @@
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
-/* DSS option with a 64-bit mapping and a 32-bit acknowledgment */
-#define MPS_DSS_BYTES		24
+/* What the DSS option of a packet with data takes, padding included: a 64-bit
+ * mapping, and an acknowledgment as long as the peer's mappings are, which is not
+ * known before the first one. The application writes into segments before they are
+ * sent: one that is too large becomes a packet and a few bytes in another one.
+ */
+static u16 mps_dss_bytes(const struct mptcp_sock *msk)
+{
+	u16 bytes = TCPOLEN_MPTCP_DSS_BASE + TCPOLEN_MPTCP_DSS_MAP64;
+
+	bytes += READ_ONCE(msk->use_64bit_ack) ? TCPOLEN_MPTCP_DSS_ACK64 : TCPOLEN_MPTCP_DSS_ACK32;
+	if (READ_ONCE(msk->csum_enabled))
+		bytes += TCPOLEN_MPTCP_DSS_CHECKSUM;
+	return ALIGN(bytes, 4);
+}
+
+static void mps_reset_mss(const struct mps_conn *conn, struct mps_subflow *subflow)
+{
+	subflow->mss_bytes = tcp_sk(subflow->ssk)->mss_cache - conn->dss_bytes;
+}
 
 static struct sock *mps_sk(const struct mps_conn *conn)
 {
@@ -231,9 +248,11 @@ size_t mps_segment_overhead(void)
 /* What fits into a segment. The connection is owned by a process. */
 u16 mps_segment_room(const struct mptcp_sock *msk)
 {
-	if (list_empty(&msk->mps->subflows))
-		mps_refresh(msk->mps, NULL);
-	return msk->mps->segment_bytes;
+	struct mps_conn *conn = msk->mps;
+
+	if (list_empty(&conn->subflows) || conn->dss_bytes != mps_dss_bytes(msk))
+		mps_refresh(conn, NULL);
+	return conn->segment_bytes;
 }
 
 /* How much of a page must be left for a new segment: as much as a full one takes,
@@ -556,7 +575,7 @@ static void mps_attach(struct mps_conn *conn, struct mptcp_subflow_context *ctx)
 	subflow->penalty_pkts = U32_MAX;
 	subflow->set_limit_pkts = U32_MAX;
 	subflow->limit_pkts = U32_MAX;
-	subflow->mss_bytes = tcp_sk(subflow->ssk)->mss_cache - MPS_DSS_BYTES;
+	mps_reset_mss(conn, subflow);
 	subflow->has_timestamps = tcp_sk(subflow->ssk)->rx_opt.tstamp_ok &&
 				  !tcp_sk(subflow->ssk)->tcp_usec_ts;
 	subflow->newest_acked_us = tcp_sk(subflow->ssk)->rack.mstamp;
@@ -797,6 +816,11 @@ static void mps_refresh(struct mps_conn *conn, const struct sock *ssk)
 	conn->window_end_seq = end - conn->base_seq;
 	conn->window_bytes = after64(end, una) ? min_t(u64, end - una, U32_MAX) : 0;
 	conn->closing = READ_ONCE(msk->snd_data_fin_enable);
+	if (conn->dss_bytes != mps_dss_bytes(msk)) {
+		conn->dss_bytes = mps_dss_bytes(msk);
+		mps_for_each_subflow(conn, subflow)
+			mps_reset_mss(conn, subflow);
+	}
 
 	mptcp_for_each_subflow(msk, ctx) {
 		if (!ctx->mps && !ctx->closing && mptcp_subflow_active(ctx))
@@ -1243,11 +1267,21 @@ static void mps_arm_timer(struct mps_conn *conn)
 		mptcp_reset_rtx_timer(sk);
 }
 
-/* Short segments leave at once: whether they may was decided above. The last
- * one before a pause on this subflow is marked, and one in half a window, as TCP
- * does (RFC 9293, 3.9.1.2): its receiver does not delay the ACK. Such a pause
- * follows when nothing waits in the connection, or when what follows is left to
- * another subflow; not when the window is full, for then an ACK is coming.
+/* Is nothing to follow soon on the subflow that has just got data? All has been
+ * sent, or what follows goes to another one, or the scheduler waits though there is
+ * room. Not if the congestion window is full: then an ACK is coming, and more data
+ * follows. As TCP does, half a window is also enough (RFC 9293, 3.9.1.2).
+ */
+static bool mps_pauses(const struct mps_conn *conn, const struct mps_subflow *subflow, bool leaves)
+{
+	const struct tcp_sock *tp = tcp_sk(subflow->ssk);
+
+	return leaves || !conn->unsent_bytes || mps_has_room(subflow) ||
+	       after(tp->write_seq, tp->pushed_seq + (tp->max_window >> 1));
+}
+
+/* Short segments leave at once: whether they may was decided above. The last one
+ * before a pause is marked (PSH), or its receiver may delay the ACK.
  */
 static void mps_flush(struct mps_conn *conn, struct sock *ssk,
 		      const struct mptcp_sendmsg_info *info, bool leaves)
@@ -1261,8 +1295,7 @@ static void mps_flush(struct mps_conn *conn, struct sock *ssk,
 	if (mptcp_check_fallback(ssk)) {
 		tcp_push(ssk, 0, info->mss_now, tp->nonagle, info->size_goal);
 	} else {
-		if (leaves || !conn->unsent_bytes ||
-		    after(tp->write_seq, tp->pushed_seq + (tp->max_window >> 1)))
+		if (!subflow || mps_pauses(conn, subflow, leaves))
 			tcp_mark_push(tp, tcp_write_queue_tail(ssk));
 		__tcp_push_pending_frames(ssk, info->mss_now, TCP_NAGLE_PUSH);
 	}

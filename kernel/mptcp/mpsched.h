@@ -125,6 +125,7 @@ struct mps_conn {
 	/* private: to the framework */
 	struct mptcp_sock	*msk;
 	const struct mps_ops	*ops;
+	u16			dss_bytes;	/* that packets with data have room for */
 	struct list_head	subflows;	/* in the order of creation */
 	struct list_head	unsent;		/* mps_segment.unsent, in order */
 	struct list_head	reinject;	/* mps_segment.reinject, in order */

@@ -1255,15 +1255,18 @@ static void mps_drop(struct mps_conn *conn, const struct mps_pick *pick)
 }
 
 /* The retransmission timer looks after whatever is neither acknowledged nor
- * sent, also while a scheduler waits.
+ * sent, also while a scheduler waits. When there is nothing, its interval is left
+ * alone, as upstream leaves it: a DATA_FIN that follows is repeated by it.
  */
 static void mps_arm_timer(struct mps_conn *conn)
 {
 	struct sock *sk = mps_sk(conn);
 
 	conn->alarm = false;
+	if (list_empty(&conn->msk->rtx_queue))
+		return;
 	mptcp_set_timeout(sk);
-	if (!list_empty(&conn->msk->rtx_queue) && !mptcp_rtx_timer_pending(sk))
+	if (!mptcp_rtx_timer_pending(sk))
 		mptcp_reset_rtx_timer(sk);
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The fields of TCP headers, written so that those of two connections can be compared.
 
-What is random in a connection is left out: ports, initial sequence numbers, keys, tokens and nonces.
+What is random in a connection is left out: ports, initial sequence numbers, keys, tokens, nonces.
 Numbers are told from where they begin.
 """
 
@@ -15,7 +15,8 @@ from typing import Any
 
 from tests.pcapng import Capture
 
-FLAGS = {1: "F", 2: "S", 4: "R", 8: "P", 16: "A", 32: "U", 64: "E", 128: "W"}
+FLAGS = {1: "F", 2: "S", 4: "R", 16: "A", 32: "U", 64: "E", 128: "W"}
+PSH, ACK = 8, 16
 MSS, WINDOW_SCALE, SACK_PERMITTED, SACK, TIMESTAMPS, MPTCP = 2, 3, 4, 5, 8, 30
 MP_CAPABLE, MP_JOIN, DSS, ADD_ADDR, REMOVE_ADDR, MP_PRIO, MP_FAIL, MP_FASTCLOSE, MP_TCPRST = range(
     9
@@ -61,9 +62,7 @@ def connections(capture: Capture, first_port: int) -> dict[int, list[Fields]]:
         ports = struct.unpack(">HH", tcp[:4])
         number = ports[0 if outbound else 1] - first_port
         connection = known.setdefault(number, _Connection(time_ns))
-        found.setdefault(number, []).append(
-            _fields(connection, not outbound, time_ns, ip, tcp)
-        )
+        found.setdefault(number, []).append(_fields(connection, not outbound, time_ns, ip, tcp))
     return found
 
 
@@ -83,8 +82,9 @@ def _fields(
         "fragment": struct.unpack(">H", ip[6:8])[0],
         "ttl": ip[8],
         "flags": "".join(name for bit, name in FLAGS.items() if bits & bit),
+        "push": bool(bits & PSH),
         "seq": (seq - mine.isn) % 2**32,
-        "ack": (ack - theirs.isn) % 2**32 if bits & 16 else 0,
+        "ack": (ack - theirs.isn) % 2**32 if bits & ACK else 0,
         "window": window,
         "payload": struct.unpack(">H", ip[2:4])[0] - (ip[0] & 15) * 4 - (head >> 4) * 4,
         "options": " ".join(str(_NAMES.get(kind, kind)) for kind, _ in options),
@@ -135,14 +135,18 @@ def _mp_capable(content: bytes, mine: _End, theirs: _End) -> Fields:
     for key, end in zip(keys, (mine, theirs), strict=False):
         # RFC 8684, section 3.1: the data that the key stands for begins after this number
         end.idsn = int.from_bytes(hashlib.sha256(key).digest()[-8:])
-    return {
+    fields = {
         "mptcp": MP_CAPABLE,
         "mptcp_bytes": len(content),
         "mptcp_flags": content[:2].hex(),
-        "mapped": int.from_bytes(content[18:20]) if len(content) >= 20 else None,
-        # of a mapping that is known: the first one
-        "checksum": _payload_sum(content[20:22], mine.idsn, 1, content[18:20]),
     }
+    if len(content) >= 20:
+        assert mine.idsn is not None
+        # the mapping of the first data; its checksum is at the end
+        mapped = int.from_bytes(content[18:20])
+        fields |= {"mapped": mapped}
+        fields |= {"checksum": _payload_sum(content[20:22], mine.idsn + 1, 1, mapped)}
+    return fields
 
 
 def _dss(content: bytes, mine: _End, theirs: _End) -> Fields:
@@ -162,17 +166,16 @@ def _dss(content: bytes, mine: _End, theirs: _End) -> Fields:
         fields["dsn"] = (dsn - mine.idsn) % 2 ** (8 * size)
         at += size
         ssn, mapped = struct.unpack(">IH", content[at : at + 6])
-        fields |= {"ssn": ssn, "mapped": mapped}
-        text = content[at + 6 :]
-        fields["checksum"] = _payload_sum(text, mine.idsn + fields["dsn"], ssn, content[at + 4 : at + 6])
+        # of the numbers, a checksum has the data sequence number itself
+        checksum = _payload_sum(content[at + 6 :], dsn, ssn, mapped)
+        fields |= {"ssn": ssn, "mapped": mapped, "checksum": checksum}
     return fields
 
 
-def _payload_sum(checksum: bytes, dsn: int | None, ssn: int, mapped: bytes) -> int | None:
+def _payload_sum(checksum: bytes, dsn: int, ssn: int, mapped: int) -> int | None:
     """What a checksum says of the payload alone: RFC 8684, section 3.3.1; None: there is none."""
-    if not checksum or dsn is None:
+    if not checksum:
         return None
-    head = struct.pack(">QI", dsn % 2**64, ssn) + mapped
-    words = struct.unpack(f">{len(head) // 2}H", head)
+    words: tuple[int, ...] = struct.unpack(">7H", struct.pack(">QIH", dsn % 2**64, ssn, mapped))
     # one's complement: 0 and 65535 are the same number
     return (0xFFFF - int.from_bytes(checksum) - sum(words)) % 0xFFFF

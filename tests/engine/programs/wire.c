@@ -7,10 +7,10 @@
  *
  * A situation is WAY,BYTES,MESSAGES,PAUSE,FLAGS,LOST: a number of enum way; the bytes of
  * a message, and how many there are, so many ms apart; a sum of enum flags; and which
- * packets a router loses, DEVICE-KIND-NUMBERS (kernel/mptcp/drop.c), or "-". The ports
- * of the servers are FIRST_PORT and following, by the situation's number. Each begins at
- * an instant of its own, a multiple of PERIOD_NS: so its packets have the same times
- * whatever came before.
+ * packet of each kind a router loses, DEVICE-KIND-NUMBER+... (kernel/mptcp/drop.c), or
+ * "-". The ports of the servers are FIRST_PORT and following, by the situation's number.
+ * Each begins at an instant of its own, a multiple of PERIOD_NS: so its packets have the
+ * same times whatever came before.
  */
 
 #define _GNU_SOURCE
@@ -57,7 +57,7 @@ enum flags {
 
 struct situation {
 	int way, bytes, messages, pause_ms, flags;
-	char lost[32];
+	char lost[48];
 };
 
 static struct situation situations[SITUATIONS];
@@ -258,19 +258,18 @@ static void be_client(const struct situation *it, int number)
 	close(fd);
 }
 
-/* Of each list the packet that is lost: no other than that of the situation has one. */
+/* Of each list the packets that are lost: none of those that the situation does not name. */
 static void lose(int router, const char *lost)
 {
-	static const char *const lists[] = { "rc1 acks", "rc1 data", "rs1 acks", "rs1 data" };
-	unsigned int i;
+	static const char *const lists[] = { "rc1-acks-", "rc1-data-", "rs1-acks-", "rs1-data-" };
 	char text[64];
+	int i;
 
 	for (i = 0; i < 4; i++) {
-		int len = strlen(lists[i]);
-		bool wanted = !strncmp(lost, lists[i], 3) && !strncmp(lost + 4, lists[i] + 4, 4);
+		const char *found = strstr(lost, lists[i]);
+		int len = snprintf(text, sizeof(text), "%.3s %.4s %d", lists[i], lists[i] + 4,
+				   found ? atoi(found + 9) : 1000000);
 
-		len = snprintf(text, sizeof(text), "%s %s", lists[i],
-			       wanted ? lost + len + 1 : "1000000");
 		check(write(router, text, len) == len, text);
 	}
 	check(write(router, "start", 5) == 5, "start");
@@ -304,7 +303,7 @@ int main(int argc, char **argv)
 	for (count = 0; count < argc - 2 && count < SITUATIONS; count++) {
 		struct situation *it = &situations[count];
 
-		check(sscanf(argv[count + 2], "%d,%d,%d,%d,%d,%31s", &it->way, &it->bytes,
+		check(sscanf(argv[count + 2], "%d,%d,%d,%d,%d,%47s", &it->way, &it->bytes,
 			     &it->messages, &it->pause_ms, &it->flags, it->lost) == 6,
 		      argv[count + 2]);
 	}

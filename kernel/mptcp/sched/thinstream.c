@@ -14,9 +14,8 @@
  * Works for small data that is to come soon, over paths whose delays change: it
  * moves within five round trips of the path that has become the faster one. Bulk
  * data fills all paths, as with minrtt. Fails where delays change faster than
- * that; and packets 40 to 300 ms apart are acknowledged late, so that a path in
- * use is found slower late, too. Probes cost data on every path, redundant ones a
- * copy, and others wait for a slow path as long as it takes.
+ * that. Probes cost data on every path, redundant ones a copy, and others wait for
+ * a slow path as long as it takes.
  *
  * Differs from the source:
  * - An idle path is probed after four of its round trips, not five, so that what
@@ -25,8 +24,6 @@
  * - One-way delays that cannot be compared are not: mps_delays_comparable(). Then
  *   the latest round-trip times stand for them, and `fallbacks` counts. So they
  *   do, uncounted, until each path has had its first sample.
- * - A longer delay is not believed while a late ACK may explain it, and probes
- *   keep to what the peer acknowledges at once. The source believes any sample.
  * - Timestamps are in whole ms: a path that is lower by no more than that is no
  *   reason to leave the one in use.
  * - Backup paths are neither used nor probed while another one is usable.
@@ -36,18 +33,6 @@
 
 /* two readings of clocks in whole ms */
 #define THINSTREAM_CLOCK_US	1000
-/* Linux delays the ACK of a single packet by 40 ms, or a round trip if that is more
- * (tcp_send_delayed_ack()), and by up to two ticks of 4 ms. The first 16 packets
- * it acknowledges at once, and again after a pause longer than its retransmission
- * timeout, at least 200 ms more than a round trip (tcp_event_data_recv()).
- */
-#define THINSTREAM_DELACK_US	(40 * USEC_PER_MSEC)
-#define THINSTREAM_TICKS_US	(8 * USEC_PER_MSEC)
-#define THINSTREAM_PAUSE_US	(200 * USEC_PER_MSEC + THINSTREAM_TICKS_US)
-#define THINSTREAM_QUICK_ACKS	15
-/* so long a delay is believed while all ACKs that have come may be late ones */
-#define THINSTREAM_MEMORY_NS	(5ULL * NSEC_PER_SEC)
-
 enum { REDUNDANT, PROBE_RTTS, OWD };
 
 static const struct mps_param thinstream_params[] = {
@@ -64,47 +49,9 @@ struct thinstream_conn {
 	bool	copying;	/* the last segment of a burst is a probe on further paths */
 };
 
-/* A delay, of which samples may have been taken from delayed ACKs. */
-struct thinstream_delay {
-	u32	us;		/* 0: no sample yet */
-	u64	seen_ns;	/* when a sample last was no more than that */
-};
-
 struct thinstream_subflow {
 	u64	due_ns;		/* to be probed then, if idle */
-	u32	probes;		/* since it was in use */
-	struct thinstream_delay	owd;
-	struct thinstream_delay	rtt;
 };
-
-/* A shorter delay is believed at once; a longer one, if no ACK is delayed so much. */
-static void thinstream_take_sample(struct thinstream_delay *delay, u32 us, u64 ack_delay_us)
-{
-	u64 now = mps_clock_ns();
-
-	if (!us)
-		return;
-	if (delay->us && us > delay->us && us <= delay->us + ack_delay_us &&
-	    now - delay->seen_ns < THINSTREAM_MEMORY_NS)
-		return;
-	delay->us = us;
-	delay->seen_ns = now;
-}
-
-static void thinstream_on_ack(struct mps_conn *conn, struct mps_subflow *subflow,
-			      u64 acked_bytes)
-{
-	struct thinstream_subflow *state = mps_subflow_priv(subflow);
-	const struct thinstream_conn *conn_state = mps_conn_priv(conn);
-	u64 ack_delay_us = 0;
-
-	/* The second packet makes an ACK leave, and so does a probe. */
-	if (subflow->id == conn_state->in_use && acked_bytes <= subflow->mss_bytes)
-		ack_delay_us = max_t(u64, subflow->srtt_us, THINSTREAM_DELACK_US) +
-			       THINSTREAM_TICKS_US;
-	thinstream_take_sample(&state->owd, subflow->owd_us, ack_delay_us);
-	thinstream_take_sample(&state->rtt, subflow->last_rtt_us, ack_delay_us);
-}
 
 /* Backups only when no other is usable. */
 static bool thinstream_is_candidate(const struct mps_subflow *subflow, bool backups)
@@ -112,13 +59,9 @@ static bool thinstream_is_candidate(const struct mps_subflow *subflow, bool back
 	return mps_available(subflow) && (backups || !subflow->backup);
 }
 
-static u32 thinstream_delay_us(struct mps_subflow *subflow, bool by_owd)
+static u32 thinstream_delay_us(const struct mps_subflow *subflow, bool by_owd)
 {
-	const struct thinstream_subflow *state = mps_subflow_priv(subflow);
-
-	if (by_owd)
-		return state->owd.us ?: subflow->owd_us;
-	return state->rtt.us ?: subflow->last_rtt_us ?: subflow->srtt_us;
+	return by_owd ? subflow->owd_us : subflow->last_rtt_us ?: subflow->srtt_us;
 }
 
 /* Can the candidates be compared by their one-way delays? */
@@ -217,26 +160,17 @@ static bool thinstream_next_segment(struct mps_conn *conn, struct mps_pick *pick
 	return mps_pick_new(pick, conn, best, head);
 }
 
-/* Whatever it carries tells about a path. Probes keep to what the peer acknowledges
- * at once.
- */
+/* Whatever it carries tells about a path. */
 static void thinstream_on_sent(struct mps_conn *conn, const struct mps_pick *pick, u32 bytes)
 {
 	struct thinstream_subflow *state = mps_subflow_priv(pick->subflow);
-	const struct thinstream_conn *conn_state = mps_conn_priv(conn);
-	u64 rtt_us = thinstream_delay_us(pick->subflow, false);
-	u64 idle_us = mps_param(conn, PROBE_RTTS) * rtt_us;
+	u64 idle_us = mps_param(conn, PROBE_RTTS) * (u64)thinstream_delay_us(pick->subflow, false);
 
-	if (pick->subflow->id == conn_state->in_use)
-		state->probes = 0;
-	if (state->probes++ % THINSTREAM_QUICK_ACKS == 0)
-		idle_us = max(idle_us, rtt_us + THINSTREAM_PAUSE_US);
 	state->due_ns = mps_clock_ns() + idle_us * NSEC_PER_USEC;
 }
 
 static struct mps_ops thinstream_ops = {
 	.next_segment	= thinstream_next_segment,
-	.on_ack		= thinstream_on_ack,
 	.on_sent	= thinstream_on_sent,
 	.name		= "thinstream",
 	.owner		= THIS_MODULE,

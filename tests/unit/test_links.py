@@ -188,7 +188,7 @@ def test_larger_packets_than_the_mtu_are_not_made_where_the_bottleneck_is_the_ho
 # What a seed adds
 
 
-def with_seed(seed: int, *paths: str, **flags: str) -> list[str]:
+def with_seed(seed: int, *paths: str, **flags: Any) -> list[str]:
     """The delays of the disciplines in the plan, as they stand there."""
     asked = Flags(path=paths, seed=str(seed), **flags)
     return re.findall(r"qdisc add .* delay (\S+)", plan.render(from_flags(asked).base))

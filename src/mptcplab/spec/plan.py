@@ -41,7 +41,7 @@ SERVER_CAPTURE = "server.pcapng"
 _AUTO_RECEIVE_BUFFER = "4096 131072 6291456"
 _AUTO_SEND_BUFFER = "4096 16384 4194304"
 # For the same reason, what all sockets may use, in pages: as with 8 GiB of memory, a sixteenth of
-# it for TCP and an eighth for UDP, with a quarter less as the first limit and a half more as the last.
+# it for TCP and an eighth for UDP, a quarter less as the first limit and a half more as the last.
 _TCP_MEMORY = "98304 131072 196608"
 _UDP_MEMORY = "196608 262144 393216"
 

@@ -398,7 +398,7 @@ class Request:
     traces: Mapping[tuple[str, str], trace.Source]
 
     def compared(self) -> Request:
-        """The same with as many seeds as show how far results spread, if it does not say how many."""
+        """The same with as many seeds as show how far results spread, if it says no number."""
         return replace(self, repeat=self.repeat or COMPARED_SEEDS)
 
     def runs(self) -> list[Scenario]:

@@ -65,8 +65,8 @@ VARIANTS: Mapping[str, tuple[str, ...]] = {
     "upstream": ("upstream",),
     "selftest-upstream": ("selftest", "upstream"),
 }
-#: Whose arithmetic a run's kernel has (--kernel-like), and the variant that has it: that of Debian's
-#: linux-image-amd64, or of linux-image-cloud-amd64. docs/flavours.md.
+#: Whose arithmetic a run's kernel has (--kernel-like), and the variant that has it: Debian's
+#: linux-image-amd64 or linux-image-cloud-amd64. docs/flavours.md.
 FLAVOURS: Mapping[str, str] = {"amd64": "lab", "cloud": "cloud"}
 # What the fragment `upstream` leaves out besides: the patches that the framework needs, and what
 # needs the framework.

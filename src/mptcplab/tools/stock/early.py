@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mptcplab.figures import recorded, records
 from mptcplab.figures.records import Records
-from mptcplab.runs import store
+from mptcplab.runs import documents
 from mptcplab.spec.scenario import Scenario
 from mptcplab.tools.stock.settings import STEP_NS
 from mptcplab.uml import engine
@@ -95,7 +95,7 @@ def read(scenario: Scenario, directory: Path) -> Sender:
     """What the sender of a run recorded. Raises MptcplabError if that cannot be read."""
     side = "server" if recorded.measured_way(scenario) == "down" else "client"
     samples = engine.read_samples(scenario, directory)[side]
-    start_ns = int(store.read_json(directory / engine.GUEST_OUTCOME)["start_ns"])
+    start_ns = int(documents.read(directory / engine.GUEST_OUTCOME, documents.GUEST)["start_ns"])
     return Sender(start_ns, samples.connection, samples.subflow)
 
 

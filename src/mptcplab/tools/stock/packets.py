@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mptcplab.capture import dissect
 from mptcplab.capture.dissect import HAS_MAPPING, SYN, Packets
-from mptcplab.runs import store
+from mptcplab.runs import documents
 from mptcplab.spec import plan
 from mptcplab.uml import engine
 
@@ -66,7 +66,7 @@ def of(directory: Path) -> dict[str, Stream]:
 
     Raises MptcplabError if it cannot be read.
     """
-    start_ns = int(store.read_json(directory / engine.GUEST_OUTCOME)["start_ns"])
+    start_ns = int(documents.read(directory / engine.GUEST_OUTCOME, documents.GUEST)["start_ns"])
     return streams(dissect.read([directory / plan.CLIENT_CAPTURE]), start_ns)
 
 

@@ -24,7 +24,7 @@ from mptcplab.errors import MachineError, MptcplabError
 from mptcplab.figures import records
 from mptcplab.figures.application import application_figures
 from mptcplab.figures.metrics import RunMetrics, run_metrics
-from mptcplab.runs import cost, experiment, store, work
+from mptcplab.runs import cost, documents, experiment, store, work
 from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.store import Store
 from mptcplab.spec import plan
@@ -125,7 +125,10 @@ class Expected:
         self.ended = 0
         for job in wanted:
             if job.entry(out) is not None:
-                self.took(job, store.read_json(out.directory(job.key) / store.COST)["wall_s"])
+                self.took(
+                    job,
+                    documents.read(out.directory(job.key) / store.COST, documents.COST)["wall_s"],
+                )
 
     def took(self, job: Job, wall_s: float) -> None:
         self.ended += 1

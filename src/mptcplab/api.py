@@ -16,7 +16,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mptcplab.errors import InputError, MptcplabError, RunError
+from mptcplab.errors import InputError, MptcplabError, Problem, RunError
 from mptcplab.figures import series
 from mptcplab.runs import archive, documents, experiment, index, store, sweep, tls, work
 from mptcplab.runs.entries import Document, Entry
@@ -172,18 +172,19 @@ def run(
     *,
     out: FilePath = _OUT,
     progress: Callable[[float], None] = lambda _share: None,
+    kernel_like: str = "amd64",
     wall_limit: float = Limits.wall_s,
     disk_limit: int = Limits.disk_bytes,
 ) -> Run:
     """Run a scenario with its one scheduler and seed. Raises RunError if it fails.
 
     `progress` is told how much of it is done, from 0 to 1; after `wall_limit` seconds it is ended,
-    and when it has written more than `disk_limit` bytes.
+    and when it has written more than `disk_limit` bytes. `kernel_like` is --kernel-like.
     """
     scenarios = wanted.runs()
     if len(scenarios) != 1:
         raise MptcplabError(f"mptcplab: {len(scenarios)} runs; compare() makes several")
-    built, program = _builds()
+    built, program = _builds(kernel_like)
     (entry,) = experiment.run_all(
         scenarios,
         built,
@@ -210,6 +211,7 @@ def compare(
     cluster_key: FilePath | None = None,
     storage: str | None = None,
     progress: Callable[[float], None] = lambda _share: None,
+    kernel_like: str = "amd64",
     wall_limit: float = Limits.wall_s,
     disk_limit: int = Limits.disk_bytes,
 ) -> Comparison:
@@ -217,11 +219,12 @@ def compare(
 
     A request that does not say how many seeds has eight.
     A run that fails is in the document with its reason. `jobs` None: one run per CPU. `cluster`,
-    `cluster_key` and `storage` are as --cluster, --cluster-key and --storage; docs/cluster.md.
+    `cluster_key` and `storage` are as --cluster, --cluster-key and --storage, `kernel_like` is
+    --kernel-like; docs/cluster.md.
     """
     if storage is not None:
         archive.require(storage)
-    built, program = _builds(cluster)
+    built, program = _builds(kernel_like, cluster)
     with experiment.on_cluster(cluster, _say, _text(cluster_key)) as workers:
         document = experiment.compare(
             wanted.compared(),
@@ -251,13 +254,15 @@ def run_sweep(
     cluster_key: FilePath | None = None,
     storage: str | None = None,
     show: Callable[[sweep.Standing], None] = lambda _standing: None,
+    kernel_like: str = "amd64",
     wall_limit: float = Limits.wall_s,
     disk_limit: int = Limits.disk_bytes,
 ) -> Swept:
     """Make what is not there yet of a sweep: a file, or a table such as a file has; docs/sweep.md.
 
     `again` is --no-cache; `show` is told how far it is, some times a second. `cluster`,
-    `cluster_key` and `storage` are as --cluster, --cluster-key and --storage; docs/cluster.md.
+    `cluster_key` and `storage` are as --cluster, --cluster-key and --storage, `kernel_like` is
+    --kernel-like; docs/cluster.md.
     """
     if storage is not None:
         archive.require(storage)
@@ -265,7 +270,7 @@ def run_sweep(
         given = sweep.from_table(source, "the sweep", Path())
     else:
         given = sweep.load(Path(fspath(source)))
-    planned = sweep.plan(given, scheduler.known(), *_builds(cluster))
+    planned = sweep.plan(given, scheduler.known(), *_builds(kernel_like, cluster))
     how = How(
         jobs=jobs or len(work.cpus()),
         keep_records=keep_records,
@@ -355,10 +360,13 @@ def _text(key: FilePath | None) -> str | None:
     return None if key is None else fspath(key)
 
 
-def _builds(cluster: str | None = None) -> tuple[kernel.KernelBuild, guest.Guest]:
+def _builds(kernel_like: str, cluster: str | None = None) -> tuple[kernel.KernelBuild, guest.Guest]:
+    if kernel_like not in kernel.FLAVOURS:
+        accepted = f"accepted is one of {', '.join(kernel.FLAVOURS)}"
+        raise InputError([Problem("kernel_like", "", kernel_like, f"no such kernel; {accepted}")])
     if cluster is None:
         doctor.require(*doctor.RUN_CHECKS)
-    return kernel.build(), guest.build()
+    return kernel.build(variant=kernel.FLAVOURS[kernel_like]), guest.build()
 
 
 def _say(text: str) -> None:

@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
 from mptcplab.cli import COMMANDS, cli, load
+from mptcplab.errors import MptcplabError
+from mptcplab.uml import doctor, kernel
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -15,6 +19,22 @@ def test_a_command_is_listed_as_its_own_help_begins(name: str) -> None:
     assert command.name == name
     assert " ".join(str(command.help).split()).startswith(summary)
     assert summary.endswith(".")
+
+
+@pytest.mark.parametrize("asked", [(), ("--kernel-like", "cloud")])
+@pytest.mark.parametrize("command", ["run", "compare", "exec", "shell"])
+def test_the_kernel_is_like_the_one_that_is_asked_for(
+    command: str, asked: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def build(*, variant: str) -> None:
+        raise MptcplabError(f"built {variant}")
+
+    monkeypatch.setattr(kernel, "build", build)
+    monkeypatch.setattr(doctor, "require", lambda *_: None)
+    program = ("true",) if command == "exec" else ()
+    flags = ("--path", "a:10mbit,10ms", "--out", str(tmp_path), *asked)
+    done = CliRunner().invoke(cli, [command, *flags, *program])
+    assert str(done.exception) == f"built {'cloud' if asked else 'lab'}"
 
 
 def test_every_command_is_found_and_no_other() -> None:

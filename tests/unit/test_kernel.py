@@ -386,6 +386,27 @@ def test_switching_between_variants_builds_nothing_again(repository: Repository)
     assert {path: path.read_text() for path in calls} == calls
 
 
+def test_kernels_are_listed_the_newest_first_with_what_they_are_like(
+    repository: Repository,
+) -> None:
+    repository.write("kernel/cloud.config", "# CONFIG_WLAN is not set\n")
+    old = repository.build()
+    repository.write(
+        "kernel/lab.config",
+        "CONFIG_NET=y\nCONFIG_TCP_CONG_BBR=y\nCONFIG_WLAN=y\nCONFIG_NET_IPIP=m\n",
+    )
+    lab, cloud = repository.build(), repository.build("cloud")
+    cloud.config.write_text("CONFIG_NET_IPIP=m\n# CONFIG_WLAN is not set\n")
+    for age, build in enumerate((old, lab, cloud)):
+        os.utime(build.image, (age, age))
+    repository.write("cache/mptcplab/kernel/broken/build.json", "[]")
+    assert kernel.built() == [cloud, lab, old]
+    assert [kernel.configured_flavour(build) for build in (cloud, lab, old)] == [
+        *("cloud", "amd64", "neither")
+    ]
+    assert (lab.flavour, cloud.flavour) == ("amd64", "cloud")
+
+
 def test_a_variant_that_is_none_is_refused_with_those_that_are(repository: Repository) -> None:
     with pytest.raises(InputError, match="fast: no kernel variant; accepted is one of lab, debug"):
         repository.build("fast")

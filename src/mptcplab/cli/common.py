@@ -40,6 +40,8 @@ DEFAULT_OUT = Path("mptcplab-out")
 
 SPEC = "NAME[:PARAM=VALUE...]"
 
+DEFAULT_FLAVOUR = next(iter(kernel.FLAVOURS))
+
 _SHARE_THAT_TELLS = 0.02
 
 
@@ -104,6 +106,14 @@ json_option = click.option(
 )
 pcap_option = click.option(
     "--pcap", is_flag=True, help="Keep the headers of all packets, as pcapng files."
+)
+kernel_like_option = click.option(
+    "--kernel-like",
+    type=click.Choice(list(kernel.FLAVOURS)),
+    default=DEFAULT_FLAVOUR,
+    show_default=True,
+    help="Whose arithmetic the kernel has: that of distributions' kernels, or of their kernels for "
+    "virtual machines, with smaller buffers; docs/flavours.md.",
 )
 wall_limit_option = click.option(
     "--wall-limit",
@@ -207,6 +217,7 @@ def scenario_options(command: F) -> F:
         ),
         jobs_option,
         out_option,
+        kernel_like_option,
         wall_limit_option,
         disk_limit_option,
         click.option(
@@ -247,14 +258,16 @@ def request(file: Path | None, options: Mapping[str, Any], *, single: bool) -> R
     return scenario.load_file(file, given, single=single)
 
 
-def builds(cluster: str | None = None) -> tuple[kernel.KernelBuild, guest.Guest]:
-    """Kernel and guest program, built now if they are not there yet.
+def builds(
+    cluster: str | None = None, kernel_like: str = DEFAULT_FLAVOUR
+) -> tuple[kernel.KernelBuild, guest.Guest]:
+    """Kernel of a flavour and guest program, built now if they are not there yet.
 
     Raises MachineError if the machine lacks what a run needs, unless a cluster makes the runs.
     """
     if cluster is None:
         doctor.require(*doctor.RUN_CHECKS)
-    return kernel.build(), guest.build()
+    return kernel.build(variant=kernel.FLAVOURS[kernel_like]), guest.build()
 
 
 @contextmanager

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import sys
 import time
+from datetime import datetime
 from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.table import Table
 
 from mptcplab.runs import tls
 from mptcplab.uml import doctor, kernel
@@ -31,8 +33,8 @@ def kernel_group() -> None:
     type=click.Choice(list(kernel.VARIANTS)),
     default="lab",
     show_default=True,
-    help="With checks of everything (debug), for the kernel's own tests (selftest), or without "
-    "the schedulers' framework (upstream).",
+    help="With the arithmetic of a kernel for virtual machines (cloud), with checks of everything "
+    "(debug), for the kernel's own tests (selftest), or without our schedulers (upstream).",
 )
 def kernel_build(source: Path | None, variant: str) -> None:
     """Build the kernel into the cache, or only what has changed since."""
@@ -43,6 +45,24 @@ def kernel_build(source: Path | None, variant: str) -> None:
         click.echo(f"kernel {built.id} is up to date")
     else:
         click.echo(f"kernel {built.id} built in {time.monotonic() - started:.0f} s")
+
+
+@kernel_group.command("list")
+def kernel_list() -> None:
+    """The kernels in the cache: what each is like, and which are those of now.
+
+    A run takes the one of now, and builds it if it is not there. The others can be removed.
+    """
+    of_now = {kernel.current(variant) for variant in kernel.VARIANTS}
+    table = Table(box=None, pad_edge=False)
+    for name in ("id", "variant", "like", "built", "of now"):
+        table.add_column(name, no_wrap=True)
+    for build in kernel.built():
+        made = datetime.fromtimestamp(build.image.stat().st_mtime).strftime("%Y-%m-%d %H:%M")
+        known = "yes" if build in of_now else ""
+        table.add_row(build.id, build.variant, kernel.configured_flavour(build), made, known)
+    Console().print(table)
+    click.echo(f"in {kernel.place()}, a directory for each")
 
 
 @click.group("cluster")

@@ -34,6 +34,7 @@ _PROGRAM = "mptcplab.program"
 # Of the scenario's options, those that hold also where a program is the workload.
 _TESTBED = (
     *("path", "link", "event", "cc", "transport", "send_buffer", "receive_buffer", "seed_delay"),
+    "kernel_like",
     *("sample_interval", "seed", "out", "wall_limit", "disk_limit", "only_plan"),
 )
 
@@ -166,7 +167,7 @@ def _ready(file: Path | None, options: Mapping[str, Any], wanted: Program) -> _R
     if options["only_plan"]:
         click.echo(plan.render(item))
         click.get_current_context().exit()
-    lab_kernel, lab_guest = common.builds()
+    lab_kernel, lab_guest = common.builds(kernel_like=options["kernel_like"])
     return _Ready(item, lab_kernel, lab_guest, experiment.modules(request, lab_kernel))
 
 

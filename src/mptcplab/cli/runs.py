@@ -99,7 +99,7 @@ def _execute(request: Request, options: dict[str, Any], *, baseline: bool = Fals
     storage: str | None = options.get("storage")
     if storage is not None:
         archive.require(storage)
-    lab_kernel, lab_guest = common.builds(address)
+    lab_kernel, lab_guest = common.builds(address, options["kernel_like"])
     out: Path = options["out"]
     count = len(runs) + (len(experiment.baselines(request)) if baseline else 0)
     with (

@@ -39,6 +39,7 @@ _LINE_EVERY_S = 10.0
     help="Stop at the first run that fails.  [keep going]",
 )
 @click.option("--keep-records", is_flag=True, help="Keep all records, not only their series.")
+@common.kernel_like_option
 @common.wall_limit_option
 @common.disk_limit_option
 @common.jobs_option
@@ -53,6 +54,7 @@ def sweep_command(
     retry_failed: bool,
     fail_fast: bool,
     keep_records: bool,
+    kernel_like: str,
     wall_limit: float,
     disk_limit: int,
     jobs: int,
@@ -82,7 +84,8 @@ def sweep_command(
         storage=storage,
         limits=Limits(wall_s=wall_limit, disk_bytes=disk_limit),
     )
-    _sweep(sweep.load(file), how, (cluster, cluster_key), out, dry_run=dry_run, as_json=as_json)
+    where = (cluster, cluster_key)
+    _sweep(sweep.load(file), how, where, kernel_like, out, dry_run=dry_run, as_json=as_json)
 
 
 def compare(
@@ -98,7 +101,8 @@ def compare(
     limits = common.limits(options)
     how = How(jobs=options["jobs"], storage=options["storage"], limits=limits)
     _sweep(
-        *(given, how, (options["cluster"], options["cluster_key"]), options["out"]),
+        *(given, how, (options["cluster"], options["cluster_key"])),
+        *(options["kernel_like"], options["out"]),
         dry_run=dry_run,
         as_json=options["as_json"],
     )
@@ -108,6 +112,7 @@ def _sweep(
     given: sweep.Given,
     how: How,
     cluster: tuple[str | None, str | None],
+    kernel_like: str,
     out: Path,
     *,
     dry_run: bool,
@@ -116,7 +121,7 @@ def _sweep(
     """Run a sweep, or say what it would be; exit status 1 if not all runs are there."""
     if how.storage is not None:
         archive.require(how.storage)
-    lab_kernel, lab_guest = common.builds(cluster[0])
+    lab_kernel, lab_guest = common.builds(cluster[0], kernel_like)
     planned = sweep.plan(given, scheduler.known(), lab_kernel, lab_guest)
     if dry_run:
         expected = sweep.dry_run(planned, out, how)

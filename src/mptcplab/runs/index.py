@@ -43,7 +43,8 @@ FIRST = (
     *("key", "scheduler", "cc", "transport", "path", "seed", "status", "reason"),
     *("workload", "direction", "duration_s", "virtual_s"),
 )
-LAST = (*_COST, "kernel", "guest", "mptcplab")
+_BUILDS = ("kernel", "kernel_like", "guest", "mptcplab")
+LAST = (*_COST, *_BUILDS)
 #: Columns of the table that no axis of a sweep can be called by.
 RESERVED = frozenset((*FIRST, *METRICS, *LAST))
 _TEXTS = ("key", "scheduler", "cc", "transport", "path", "status", "reason", "workload")
@@ -217,7 +218,7 @@ def row(
         **{name: entry[name] for name in ("scheduler", "seed", "status")},
         **{name: entry["metrics"].get(name) for name in METRICS},
         **{name: cost.get(name) for name in _COST},
-        **{name: builds.get(name) for name in ("kernel", "guest", "mptcplab")},
+        **{name: builds.get(name) for name in _BUILDS},
     }
     for path in scenario["paths"]:
         way = path["down" if direction == "down" else "up"]
@@ -314,7 +315,7 @@ def _frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     names: dict[str, Any] = dict.fromkeys((*FIRST, *METRICS))
     for each in (*rows, dict.fromkeys(LAST)):
         names.update(each)
-    texts = (*_TEXTS, "direction", "kernel", "guest", "mptcplab")
+    texts = (*_TEXTS, "direction", *_BUILDS)
     schema: dict[str, Any] = {}
     for name in names:
         last = name.rpartition(".")[2]

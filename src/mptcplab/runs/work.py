@@ -191,7 +191,12 @@ def given_up(task: Task, reason: str, killed: int) -> Done:
 
 def builds(kernel: KernelBuild, guest: Guest) -> dict[str, str]:
     """What a run is made with besides its scenario, as documents name it."""
-    return {"kernel": kernel.id, "guest": guest.id, "mptcplab": __version__}
+    return {
+        "kernel": kernel.id,
+        "kernel_like": kernel.flavour,
+        "guest": guest.id,
+        "mptcplab": __version__,
+    }
 
 
 def unpack(done: Done, out: Store) -> None:

@@ -78,7 +78,13 @@ def checks(kernel_id: str | None = None) -> list[Check]:
         )
     else:
         found.append(_disk(DISK_NEEDED_WITH_KERNEL_BYTES))
-        found.append(Check("kernel", True, f"built: {kernel_id}"))
+        found.append(
+            Check(
+                "kernel",
+                True,
+                f"built: {kernel_id}, with the arithmetic of Debian's linux-image-amd64",
+            )
+        )
     return found
 
 

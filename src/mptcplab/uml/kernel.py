@@ -83,6 +83,11 @@ class KernelBuild:
     image: Path
     config: Path
 
+    @property
+    def flavour(self) -> str:
+        """The one of FLAVOURS whose arithmetic it has: constants.c sees to it that it does."""
+        return "cloud" if "cloud" in VARIANTS[self.variant] else "amd64"
+
 
 @dataclass(frozen=True)
 class Module:
@@ -120,6 +125,29 @@ def build(source: Path | None = None, *, variant: str = "lab", quiet: bool = Fal
         if source:
             _remember(chosen)
     return finished
+
+
+def built() -> list[KernelBuild]:
+    """All kernels in the cache, the newest first. What is no kernel there is left out."""
+    fragments = {("lab", *names): variant for variant, names in VARIANTS.items()}
+    found = []
+    for file in place().glob("*/build.json"):
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            of = (name.removesuffix(".config") for name in json.loads(file.read_bytes())["config"])
+            variant = fragments[tuple(sorted(of, key=lambda name: name != "lab"))]
+            build = KernelBuild(
+                file.parent.name, variant, file.with_name("linux"), file.with_name("config")
+            )
+            found.append((build.image.stat().st_mtime_ns, build))
+    return [build for _, build in sorted(found, key=lambda each: each[0], reverse=True)]
+
+
+def configured_flavour(build: KernelBuild) -> str:
+    """The one of FLAVOURS that a configuration gives, "neither" for kernels of older versions."""
+    options = build.config.read_text().splitlines()
+    if "CONFIG_NET_IPIP=m" not in options:
+        return "neither"
+    return "amd64" if "CONFIG_WLAN=y" in options else "cloud"
 
 
 def current(variant: str = "lab") -> KernelBuild | None:
@@ -206,12 +234,13 @@ def _names(directory: str) -> list[str]:
     return sorted(path.stem for path in (KERNEL_DIR / "mptcp" / directory).glob("*.c"))
 
 
-def _cache() -> Path:
+def place() -> Path:
+    """The directory of all kernels in the cache."""
     return doctor.cache_dir() / "kernel"
 
 
 def _finished(inputs: _Inputs) -> KernelBuild | None:
-    directory = _cache() / inputs.id
+    directory = place() / inputs.id
     found = KernelBuild(inputs.id, inputs.variant, directory / "linux", directory / "config")
     return found if found.image.exists() else None
 
@@ -220,7 +249,7 @@ def _compiled_module(build: KernelBuild, source: Scheduler) -> Module:
     """Where the module is, or will be."""
     text = f"{build.id}\0{source.name}\0".encode() + source.text
     key = hashlib.sha256(text).hexdigest()[:12]
-    return Module(source.name, key, _cache() / "modules" / key / f"{source.name}.ko")
+    return Module(source.name, key, place() / "modules" / key / f"{source.name}.ko")
 
 
 # --- what decides the build id
@@ -236,7 +265,7 @@ class _Source:
     @classmethod
     def chosen(cls) -> Self:
         """What `--source` chose last, else Debian's."""
-        note = _cache() / "source.json"
+        note = place() / "source.json"
         if not note.exists():
             doctor.require("kernel source")
             return cls.at(doctor.DEBIAN_SOURCE)
@@ -311,7 +340,7 @@ class _Inputs:
     def tree(self) -> Path:
         """Where the source is unpacked. By its place: a newer one there replaces the older."""
         key = hashlib.sha256(os.fsencode(self.source.path)).hexdigest()[:12]
-        return _cache() / "trees" / (key if _has_framework(self.variant) else f"{key}-upstream")
+        return place() / "trees" / (key if _has_framework(self.variant) else f"{key}-upstream")
 
     @property
     def id(self) -> str:
@@ -361,7 +390,7 @@ def _archive_digest(path: Path) -> str:
     """SHA-256 of a file, remembered by its size and time: reading 150 MB takes half a second."""
     stat = path.stat()
     stamp = [stat.st_size, stat.st_mtime_ns]
-    notes = _cache() / "digests.json"
+    notes = place() / "digests.json"
     known: dict[str, Any] = {}
     with suppress(OSError, ValueError, TypeError):
         known = dict(json.loads(notes.read_text()))
@@ -376,7 +405,7 @@ def _archive_digest(path: Path) -> str:
 
 
 def _remember(source: _Source) -> None:
-    note = _cache() / "source.json"
+    note = place() / "source.json"
     if source.path == doctor.DEBIAN_SOURCE:
         note.unlink(missing_ok=True)
     else:
@@ -429,7 +458,7 @@ def _objects_of(inputs: _Inputs, progress: Told, lock: int) -> Make:
 
 
 def _install(inputs: _Inputs, obj: Path) -> None:
-    with new_directory(_cache() / inputs.id) as part:
+    with new_directory(place() / inputs.id) as part:
         shutil.copyfile(obj / "linux", part / "linux")
         (part / "linux").chmod(0o755)
         shutil.copyfile(obj / ".config", part / "config")
@@ -451,7 +480,7 @@ def _told_as_failure() -> Iterator[None]:
 @contextmanager
 def _locked(progress: Told) -> Iterator[int]:
     """Holds the lock of the cache, and yields its file descriptor; says so when it has to wait."""
-    path = _cache() / "lock"
+    path = place() / "lock"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         opened = path.open("a+")

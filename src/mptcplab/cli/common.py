@@ -203,7 +203,11 @@ def scenario_options(command: F) -> F:
         click.option(
             "--warmup", help="Left out of the figures at the start.  [a tenth, at most 5s]"
         ),
-        click.option("--send-buffer", help="Fixed size, e.g. 256KiB.  [auto: grows as needed]"),
+        click.option(
+            "--send-buffer",
+            help="Fixed size, e.g. 256KiB; one larger than the receive window can cost most of the "
+            "goodput, docs/scenario.md.  [auto: grows as needed]",
+        ),
         click.option("--receive-buffer", help="Fixed size, e.g. 256KiB.  [auto: grows as needed]"),
         click.option("--sample-interval", help="Virtual time between samples.  [10ms]"),
         click.option("--seed", help="Of all randomness; the first one with --repeat.  [1]"),

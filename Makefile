@@ -12,6 +12,7 @@ DEMO_OUT ?= demo-out
 PYTEST_ARGS ?=
 SELFTESTS_ARGS ?=
 TORTURE_ARGS ?=
+ARITHMETIC_ARGS ?=
 RELIABILITY_ARGS ?=
 STOCK_ARGS ?=
 # Of `make torture` and `make fuzz`: the first seed; how many runs, and with which kernel; how many calls.
@@ -44,7 +45,7 @@ SHELL_FILES = $(shell find scripts guest -name '*.sh' 2>/dev/null) .ci/run
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock venv venv-dev venv-bench kernel demo test accuracy bench debug-test torture fuzz reliability same-packets stock-check sweep-test selftests lint checkpatch shellcheck lock clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock venv venv-dev venv-bench kernel demo test accuracy bench debug-test torture fuzz reliability same-arithmetic same-packets stock-check sweep-test selftests lint checkpatch shellcheck lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -89,6 +90,10 @@ same-packets: venv ## do this kernel and that of the id OLD send the same packet
 
 sweep-test: setup-test venv-dev kernel ## interrupt sweeps of 2000 runs, here and on a cluster, and compare them with another one (10 min)
 	$(BIN)/python -m pytest --sweep-runs 2000 -k interrupted tests/engine/test_sweep.py tests/engine/test_cluster.py $(PYTEST_ARGS)
+
+same-arithmetic: setup venv kernel ## does the lab's kernel reckon as Debian's? Every line of TCP and MPTCP, with both configurations (5 min)
+	@$(MPTCPLAB) kernel build --variant cloud
+	$(BIN)/python -m mptcplab.tools.same_arithmetic $(ARITHMETIC_ARGS)
 
 selftests: setup-selftests venv ## the kernel's own MPTCP selftests, upstream and with our framework
 	$(BIN)/python -m mptcplab.tools.selftests $(SELFTESTS_ARGS)

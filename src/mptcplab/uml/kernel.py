@@ -101,6 +101,14 @@ class Module:
     path: Path
 
 
+@dataclass(frozen=True)
+class Objects:
+    """What a finished kernel was made of: its source, patched, and the directory of its objects."""
+
+    source: Path
+    objects: Path
+
+
 def build(source: Path | None = None, *, variant: str = "lab", quiet: bool = False) -> KernelBuild:
     """Builds the kernel in one of VARIANTS, or finds it built.
 
@@ -195,6 +203,22 @@ def kunit_modules(build: KernelBuild, *, quiet: bool = False) -> Path:
 
     _make_once(build, "KUnit and its tests", found, compile_them, quiet=quiet)
     return found
+
+
+@contextmanager
+def objects(variant: str = "lab") -> Iterator[Objects]:
+    """What the kernel of a variant was made of; as long as it is looked at, nobody builds.
+
+    Raises MptcplabError if that kernel is not built.
+    """
+    if current(variant) is None:
+        raise MptcplabError(
+            f"mptcplab: the kernel {variant} is not built:"
+            f" mptcplab kernel build --variant {variant}"
+        )
+    with _told_as_failure(), Told(quiet=True) as progress, _locked(progress) as lock:
+        make = _objects_of(_Inputs.read(_Source.chosen(), variant), progress, lock)
+        yield Objects(make.source, make.obj)
 
 
 def _make_once(

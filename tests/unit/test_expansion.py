@@ -199,14 +199,14 @@ def test_the_packages_of_the_version_are_chosen() -> None:
         "linux-headers-6.12.117+deb12-rt-amd64",
         "linux-headers-6.12.117+deb12-common-rt",
     ]
-    assert debian_headers.package_names([*others, *NAMES], "6.12.117-1~deb12u1") == NAMES
+    assert debian_headers.package_names([*others, *NAMES], "6.12.117-1~deb12u1", "x") == NAMES
 
 
 def test_a_package_that_is_missing_is_named() -> None:
     with pytest.raises(
         MptcplabError, match=r"apt-get knows no linux-headers-6\.12\.117\*-cloud-amd64"
     ):
-        debian_headers.package_names(NAMES[:2], "6.12.117-1~deb12u1")
+        debian_headers.package_names(NAMES[:2], "6.12.117-1~deb12u1", "apt-get knows")
 
 
 def test_a_package_of_another_version_is_refused(tmp_path: Path) -> None:

@@ -97,17 +97,17 @@ def _downloaded(directory: Path, version: str) -> list[Path]:
     """Downloads the packages of that version."""
     listed = _run("apt-cache", "search", "--names-only", f"^linux-headers-{KERNEL_VERSION}")
     known = [line.split(" ")[0] for line in listed.stdout.splitlines()]
-    names = package_names(known, version)
+    names = package_names(known, version, "apt-get knows")
     wanted = [f"{name}={version}" for name in names]
     done = _run("apt-get", "download", *wanted, directory=directory)
     _must(done, f"download {' '.join(wanted)}", " (apt-get update, or --packages DIRECTORY)")
     return sorted(directory.glob("*.deb"))
 
 
-def package_names(known: Iterable[str], version: str) -> list[str]:
+def package_names(known: Iterable[str], version: str, where: str) -> list[str]:
     """Of the packages that are known, those of the headers of that version of the source.
 
-    Raises MptcplabError if one is missing.
+    Raises MptcplabError if one is missing, with `where` for who knows them.
     """
     upstream = version.partition("-")[0]
     found = {}
@@ -119,8 +119,8 @@ def package_names(known: Iterable[str], version: str) -> list[str]:
     missing = [f"linux-headers-{upstream}*-{each}" for each in wanted if each not in found]
     if missing:
         raise MptcplabError(
-            f"mptcplab: apt-get knows no {', '.join(missing)}: apt-get update, or give a directory"
-            f" with the packages of version {version}: --packages DIRECTORY"
+            f"mptcplab: {where} no {', '.join(missing)}: apt-get update, or give a directory with"
+            f" the packages of version {version}: --packages DIRECTORY"
         )
     return [found[each] for each in wanted]
 
@@ -141,7 +141,7 @@ def packages_in(directory: Path, version: str) -> list[Path]:
                 f" {_SOURCE_PACKAGE}"
             )
         found[name] = file
-    return [found[name] for name in package_names(found, version)]
+    return [found[name] for name in package_names(found, version, f"{directory} has")]
 
 
 def _only(place: Path, name: str) -> Path:

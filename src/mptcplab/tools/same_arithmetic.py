@@ -338,6 +338,8 @@ def _compare_and_show(
     flavours: Sequence[str], packages: Path | None, leave_out: Sequence[str]
 ) -> int:
     known = read_known(KNOWN.read_text(), KNOWN.name)
+    for flavour in flavours:
+        kernel.require(kernel.FLAVOURS[flavour])
     headers = debian_headers.obtain(packages)
     used: set[Rule] = set()
     same = True

@@ -205,17 +205,24 @@ def kunit_modules(build: KernelBuild, *, quiet: bool = False) -> Path:
     return found
 
 
+def require(variant: str = "lab") -> KernelBuild:
+    """The kernel for the present inputs. Raises MptcplabError if it is not built."""
+    build = current(variant)
+    if build is None:
+        raise MptcplabError(
+            f"mptcplab: the kernel {variant} is not built:"
+            f" mptcplab kernel build --variant {variant}"
+        )
+    return build
+
+
 @contextmanager
 def objects(variant: str = "lab") -> Iterator[Objects]:
     """What the kernel of a variant was made of; as long as it is looked at, nobody builds.
 
     Raises MptcplabError if that kernel is not built.
     """
-    if current(variant) is None:
-        raise MptcplabError(
-            f"mptcplab: the kernel {variant} is not built:"
-            f" mptcplab kernel build --variant {variant}"
-        )
+    require(variant)
     with _told_as_failure(), Told(quiet=True) as progress, _locked(progress) as lock:
         make = _objects_of(_Inputs.read(_Source.chosen(), variant), progress, lock)
         yield Objects(make.source, make.obj)

@@ -277,7 +277,8 @@ static void lose(int router, const char *lost)
 
 static void client(void)
 {
-	int here = open("/proc/self/ns/net", O_RDONLY), there = open("/run/netns/router1", O_RDONLY);
+	int here = open("/proc/self/ns/net", O_RDONLY);
+	int there = open("/run/netns/router1", O_RDONLY);
 	long long start_ns = (now_ns() / PERIOD_NS + 1) * PERIOD_NS;
 	int router, i;
 

@@ -31,7 +31,7 @@ def test_the_kernel_is_like_the_one_that_is_asked_for(
 
     monkeypatch.setattr(kernel, "build", build)
     monkeypatch.setattr(doctor, "require", lambda *_: None)
-    program = ("true",) if command == "exec" else ()
+    program = ("--", "true") if command == "exec" else ()
     flags = ("--path", "a:10mbit,10ms", "--out", str(tmp_path), *asked)
     done = CliRunner().invoke(cli, [command, *flags, *program])
     assert str(done.exception) == f"built {'cloud' if asked else 'lab'}"

@@ -408,7 +408,9 @@ def test_kernels_are_listed_the_newest_first_with_what_they_are_like(
 
 
 def test_a_variant_that_is_none_is_refused_with_those_that_are(repository: Repository) -> None:
-    with pytest.raises(InputError, match="fast: no kernel variant; accepted is one of lab, debug"):
+    with pytest.raises(
+        InputError, match="fast: no kernel variant; accepted is one of lab, cloud, debug"
+    ):
         repository.build("fast")
 
 

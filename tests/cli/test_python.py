@@ -61,7 +61,7 @@ def test_a_run_has_figures_series_and_a_picture(tmp_path: Path) -> None:
 
 def test_a_comparison_is_a_table_and_a_document(tmp_path: Path) -> None:
     shares: list[float] = []
-    wanted = lab.request(path=PATHS, scheduler=["default", "minrtt"], duration="1s")
+    wanted = lab.request(path=PATHS, scheduler=["default", "minrtt"], duration="1s", repeat=1)
     found = lab.compare(wanted, out=tmp_path, progress=shares.append)
     assert found.table()["scheduler"].to_list() == ["default", "minrtt", "default", "default"]
     benefits = found.table()["aggregation_benefit"].to_list()

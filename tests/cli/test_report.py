@@ -258,7 +258,7 @@ def test_each_connection_of_a_real_run_is_shown(opened: Opened, tmp_path: Path) 
     done = mptcplab(
         *("compare", "--link", "bottleneck:10mbit,10ms", *paths, *both, "--duration", "2s"),
         *("--scheduler", "default,blest", "--trace", "--no-baseline", "--jobs", "1"),
-        *("-o", str(out)),
+        *("--repeat", "1", "-o", str(out)),
     )
     assert done.returncode == 0, done.stderr
     # compare keeps the decisions, too

@@ -186,7 +186,7 @@ def compare(out: Path) -> list[str]:
     """A run by the program, which the example tells where the cluster is."""
     return [
         *(sys.executable, "-m", "mptcplab", "compare", "--path", PATH, "--duration", "1s"),
-        *("--scheduler", "default", "--out", str(out)),
+        *("--scheduler", "default", "--repeat", "1", "--out", str(out)),
     ]
 
 

@@ -54,7 +54,8 @@ def test_it_comes_at_its_rate_while_it_lasts(run_scenario: RunScenario) -> None:
     )
     assert 0 <= up[0] <= 10_000
     assert np.abs(up[1 : len(expected)] - expected[1:]).max() <= 1000
-    assert len(up) - len(expected) <= 1 / 4 / 4.037333e-3  # until all data has arrived
+    # until all data has arrived: 4 MiB of send buffer at 30 Mbit/s, 1.1 s, at the most
+    assert len(up) - len(expected) <= 1.2 / 4.037333e-3
     down = cross_ns(run, "b", "rs")
     assert len(cross_ns(run, "b", "rc")) == len(cross_ns(run, "a", "rs")) == 0
     assert down[0] == pytest.approx(2e9, abs=1000)

@@ -177,6 +177,7 @@ def test_the_plan_names_every_hop() -> None:
             path=("a:link=one/two,delay=5ms", "t:link=two"),
             link=("one:8mbit,10ms", "two:4mbit,20ms"),
             connection=("m:paths=a", "t:paths=t,transport=tcp,cc=reno,start=1s"),
+            seed_delay="0us",
         )
     )
     lines = text.splitlines()

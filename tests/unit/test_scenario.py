@@ -109,7 +109,7 @@ def test_what_is_not_given_has_its_default(file: Path) -> None:
     assert base.workload.duration_ns == 20 * SECOND
     assert (base.paths[0].up.jitter_ns, base.paths[0].up.loss) == (0, 0.0)
     assert (base.events, base.pcap, base.trace) == ((), False, False)
-    assert (request.schedulers, request.repeat) == ((Choice(name="default"),), 1)
+    assert (request.schedulers, request.repeat) == ((Choice(name="default"),), None)
 
 
 def test_the_default_queue_is_one_bandwidth_delay_product_rounded_up(file: Path) -> None:
@@ -730,8 +730,8 @@ def test_all_mistakes_are_told_together_each_where_it_was_made(tmp_path: Path) -
         'olia or wvegas; did you mean "cubic"?\n'
         '  path[2].delay = "-4ms": negative; a delay is a number with ns, us, ms or s, e.g. 10ms\n'
         '  sped = 1: unknown key; did you mean "seed"? accepted here: scheduler, cc, transport, '
-        "seed, repeat, send_buffer, receive_buffer, sample_interval, path, link, connection, "
-        "event, workload\n"
+        "seed, seed_delay, repeat, send_buffer, receive_buffer, sample_interval, path, link, "
+        "connection, event, workload\n"
         '  path[2].name = "lte": also the name of path[1]; names are unique\n'
         "mptcplab: 1 mistake in --seed\n"
         '  "x": a seed is a whole number from 0 to 4294967295\n'

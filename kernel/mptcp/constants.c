@@ -31,7 +31,8 @@ static int __init lab_constants(void)
 	BUILD_BUG_ON(MAX_TCP_HEADER != LAB_TCP_HEADER);
 	/* the heads of packets: skbuff_small_head has the size of the larger sum */
 	BUILD_BUG_ON(SKB_HEAD_ALIGN(MAX_TCP_HEADER) != LAB_TCP_HEADER + 320);
-	BUILD_BUG_ON(SKB_HEAD_ALIGN(GRO_MAX_HEAD + NET_SKB_PAD + NET_IP_ALIGN) != LAB_TCP_HEADER + 384);
+	BUILD_BUG_ON(SKB_HEAD_ALIGN(GRO_MAX_HEAD + NET_SKB_PAD + NET_IP_ALIGN) !=
+		     LAB_TCP_HEADER + 384);
 
 	BUILD_BUG_ON(SKB_DATA_ALIGN(sizeof(struct sk_buff)) != 256);
 	BUILD_BUG_ON(SKB_DATA_ALIGN(sizeof(struct skb_shared_info)) != 320);

@@ -85,8 +85,11 @@ class KernelBuild:
 
     @property
     def flavour(self) -> str:
-        """The one of FLAVOURS whose arithmetic it has: constants.c sees to it that it does."""
-        return "cloud" if "cloud" in VARIANTS[self.variant] else "amd64"
+        """The one of FLAVOURS whose arithmetic it has: constants.c sees to it that it does.
+
+        A kernel that is none of ours has its flavour as the variant.
+        """
+        return "cloud" if "cloud" in VARIANTS.get(self.variant, (self.variant,)) else "amd64"
 
 
 @dataclass(frozen=True)

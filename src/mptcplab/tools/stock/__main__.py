@@ -93,8 +93,7 @@ def _check(options: argparse.Namespace) -> int:
 
 def _lab_kernel(stock: StockKernel) -> KernelBuild:
     """That of the lab which is to be like this one: a variant of its name, else the usual one."""
-    flavour = stock.build.variant
-    return kernel.build(variant=flavour if flavour in kernel.VARIANTS else "lab")
+    return kernel.build(variant=kernel.FLAVOURS[stock.build.flavour])
 
 
 def _make(

@@ -92,7 +92,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _lab_kernel(stock: StockKernel) -> KernelBuild:
-    """That of the lab which is to be like this one: a variant of its name, else the usual one."""
+    """That of the lab which is to be like this one."""
     return kernel.build(variant=kernel.FLAVOURS[stock.build.flavour])
 
 

@@ -5,10 +5,10 @@
  * Every eight bytes of a byte stream are a function of their position, the
  * connection and the seed, so that a byte that is lost, repeated, changed or
  * out of place is seen. Messages that the scheduler may drop begin with their
- * number, which tells the position of what follows. A system call costs as much
- * as five packets here, so both ends move large pieces, and have the kernel move
- * what is plain (see is_bulk()); a receiver still behaves as one that reads at
- * once (see set_mark()).
+ * number, which tells the position of what follows. Each end writes up to 128 KiB
+ * at a time, and reads what is there, up to as much, as soon as it is, as iperf3
+ * does. A system call costs as much as five packets here, so both have the kernel
+ * move what is plain (see is_bulk()).
  */
 
 #define _GNU_SOURCE
@@ -61,26 +61,32 @@ struct units {
 };
 
 /* the kernel's poll() that moves bulk data by itself: kernel/mptcp/bulk.h */
+struct bulk_flow {
+	uint32_t own;
+	uint32_t clock_reads;
+	uint64_t seed;
+	uint64_t until_ns;
+	uint32_t chunk_bytes;
+	uint32_t sent;
+	uint64_t position;
+	uint64_t left;
+};
+
+#define BULK_FLOWS_MAX	256
+
 struct bulk_wait {
 	uint64_t fds;
 	uint32_t count;
-	uint32_t own;
-	uint64_t seed;
-	uint64_t until_ns;
-	uint32_t clock_reads;
-	uint32_t chunk_bytes;
-	uint64_t position;
-	uint64_t left;
-	uint32_t sent;
-	uint32_t receives;
+	uint32_t flow_count;
+	uint64_t flows;
 	uint64_t wrong;
+	uint32_t flow;
 	uint32_t found;
-	uint32_t reserved;
 };
 
 #define BULK_WAIT	_IOWR('m', 1, struct bulk_wait)
 
-#define CHUNK_WORDS	(32 * 1024)
+#define CHUNK_WORDS	(16 * 1024)
 #define CHUNK_BYTES	(8 * CHUNK_WORDS)
 #define SUBFLOWS_MAX	8
 /* TCP_ESTABLISHED; its header does not go with linux/tcp.h */
@@ -131,7 +137,6 @@ struct connection {
 	uint64_t close_ns;	/* when it may be shut down; 0: not known yet */
 	uint64_t *chunk;	/* of the stream: what is being sent */
 	size_t chunk_bytes, sent;
-	int mark, usual_mark, reads;
 	short events;		/* to wait for */
 };
 
@@ -501,15 +506,12 @@ static void finish_connecting(struct connection *c)
 
 static void accept_stranger(int listener)
 {
-	const int whole = sizeof(struct greeting);
 	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
 
 	if (fd < 0 && errno == EAGAIN)
 		return;
 	if (fd < 0 || end.stranger_count == end.count)
 		fail("accept: %s", fd < 0 ? strerror(errno) : "more connections than expected");
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &whole, sizeof(whole)))
-		fail("SO_RCVLOWAT: %s", strerror(errno));
 	end.strangers[end.stranger_count++] = fd;
 }
 
@@ -693,49 +695,6 @@ static uint64_t send_messages(struct connection *c, bool *blocked)
 
 /* RECEIVING */
 
-/* after so many, the buffer is asked for its size again */
-#define READS_OF_A_MARK	16
-
-/* Wake up for no less than a sixteenth of the receive buffer, and for the end of
- * a message. Data that waits to be read takes up receive window, so the mark
- * must stay small against the buffer, also while the kernel lets that grow:
- * otherwise this program would be measured and not the scheduler.
- */
-static void set_mark(struct connection *c)
-{
-	socklen_t len = sizeof(int);
-	uint64_t left;
-	int buffer, mark = c->mark;
-
-	if (c->reads++ % READS_OF_A_MARK == 0) {
-		end.calls++;
-		if (getsockopt(c->fd, SOL_SOCKET, SO_RCVBUF, &buffer, &len))
-			fail("SO_RCVBUF: %s", strerror(errno));
-		mark = buffer / 16 < CHUNK_BYTES ? buffer / 16 : CHUNK_BYTES;
-		c->usual_mark = mark;
-	}
-	mark = c->usual_mark;
-	if (!all_done(&c->in) && message_of(&c->in)->sizes) {
-		/* which it is, or which of several sizes it has, is not known before it
-		 * begins
-		 */
-		if (c->in.units && c->in.done < UNIT_HEADER)
-			left = UNIT_HEADER - c->in.done;
-		else if (message_of(&c->in)->size_count > 1 && !c->in.done)
-			left = 1;
-		else
-			left = size_of(&c->in) - c->in.done;
-		if (left < (uint64_t)mark)
-			mark = left;
-	}
-	if (mark == c->mark)
-		return;
-	end.calls++;
-	if (setsockopt(c->fd, SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof(mark)))
-		fail("SO_RCVLOWAT: %s", strerror(errno));
-	c->mark = mark;
-}
-
 static void count_received(struct connection *c, uint64_t got, uint64_t now)
 {
 	struct flow *in = &c->in;
@@ -847,7 +806,6 @@ static void receive(struct connection *c)
 		verify(buffer, position, got, stream_seed(c, !end.t->is_server));
 		count_received(c, got, now_ns());
 	}
-	set_mark(c);
 }
 
 /* ENDING */
@@ -1093,81 +1051,137 @@ static uint64_t work(struct connection *c, short *events)
 		*events = POLLOUT;
 		return NEVER;
 	}
-	if (!c->reads)
-		set_mark(c);
 	wake = send_messages(c, &blocked);
 	due = all_done(&c->out) ? end_connection(c, now_ns()) : NEVER;
 	*events = (c->in.ended ? 0 : POLLIN) | (blocked && !all_done(&c->out) ? POLLOUT : 0);
 	return wake < due ? wake : due;
 }
 
-/* What the kernel may do by itself while the only connection waits, which is the
- * last of fds: to send more of a message that is under way, or to receive it. It
- * leaves a message's last chunks to us, and all at which we would do anything else.
+/* How often work() reads the clock for a connection while nothing happens to it;
+ * -1: it does more.
  */
-static bool is_bulk(const struct connection *c, struct bulk_wait *bulk)
+static int idle_clock_reads(const struct connection *c)
+{
+	if (c->closed || c->connecting || (c->fd < 0 && end.t->is_server))
+		return 0;
+	if (c->fd < 0)
+		return due_ns(first_message(c)) != NEVER;
+	if (all_done(&c->out))
+		return 1;
+	if (record_of(&c->out)->begin_ns)
+		return -1;
+	return due_ns(c->out.numbers[c->out.next]) != NEVER;
+}
+
+/* The same for all between the same hosts, which are worked on together. */
+static int idle_clock_reads_of_pair(unsigned int pair)
+{
+	int i, all = 0;
+
+	for (i = 0; i < end.count; i++) {
+		int reads = end.list[i].pair == pair ? idle_clock_reads(&end.list[i]) : 0;
+
+		if (reads < 0)
+			return -1;
+		all += reads;
+	}
+	return all;
+}
+
+/* What the kernel may do by itself while a connection waits: to send more of a
+ * message that is under way, if there is no other connection, or to receive it.
+ * It leaves a message's last chunk to us, and all at which we would do anything
+ * else.
+ */
+static bool is_bulk(const struct connection *c, struct bulk_flow *bulk)
 {
 	const struct flow *out = &c->out, *in = &c->in;
+	int clock_reads;
 
 	if (c->events & POLLOUT) {
 		bool open_ended;
 
-		if (c->connecting || out->units)
+		if (c->connecting || out->units || end.count > 1)
 			return false;
 		open_ended = !message_of(out)->sizes;
-		bulk->seed = stream_seed(c, end.t->is_server);
-		/* the kernel looks at a clock that may be a tick late */
-		bulk->until_ns = open_ended ? stop_ns(c) - NS_PER_SEC / 100 : NEVER;
-		bulk->clock_reads = open_ended;
-		bulk->chunk_bytes = c->chunk_bytes;
-		bulk->position = out->position;
-		bulk->left = size_of(out) - out->done;
-		bulk->sent = c->sent;
+		*bulk = (struct bulk_flow) {
+			.seed = stream_seed(c, end.t->is_server),
+			/* the kernel looks at a clock that may be a tick late */
+			.until_ns = open_ended ? stop_ns(c) - NS_PER_SEC / 100 : NEVER,
+			.clock_reads = open_ended,
+			.chunk_bytes = c->chunk_bytes,
+			.position = out->position,
+			.left = size_of(out) - out->done,
+			.sent = c->sent,
+		};
 		return true;
 	}
-	if (!c->events || !all_done(out) || c->wake != NEVER || in->units || !in->done ||
-	    c->mark != c->usual_mark)
+	if (!c->events || c->wake != NEVER || in->units || !in->done)
 		return false;
-	bulk->seed = stream_seed(c, !end.t->is_server);
-	bulk->until_ns = NEVER;
-	bulk->clock_reads = 1;
-	bulk->chunk_bytes = CHUNK_BYTES;
-	bulk->position = in->position;
-	bulk->left = size_of(in) - in->done;
-	bulk->receives = -(unsigned int)c->reads % READS_OF_A_MARK;
+	clock_reads = idle_clock_reads_of_pair(c->pair);
+	if (clock_reads < 0)
+		return false;
+	*bulk = (struct bulk_flow) {
+		.seed = stream_seed(c, !end.t->is_server),
+		.until_ns = NEVER,
+		.clock_reads = clock_reads,
+		.chunk_bytes = CHUNK_BYTES,
+		.position = in->position,
+		.left = size_of(in) - in->done,
+	};
 	return true;
 }
 
-/* Waits as poll() does, and has the kernel move what it may meanwhile. */
-static void wait_in_bulk(struct connection *c, struct pollfd *fds, int count,
-			 struct bulk_wait *bulk)
+/* What the kernel has moved of a connection. */
+static void take_over(struct connection *c, const struct bulk_flow *bulk)
 {
 	bool sends = c->events & POLLOUT;
 	struct flow *flow = sends ? &c->out : &c->in;
-	uint32_t receives = bulk->receives;
-	uint64_t moved;
-	int error;
+	uint64_t moved = bulk->position - flow->position;
 
-	bulk->fds = (uintptr_t)fds;
-	bulk->count = count;
-	bulk->own = count - 1;
-	/* to leave the end of the connection to us */
-	if (!sends)
-		fds[bulk->own].events |= POLLRDHUP;
-	error = ioctl(end.bulk, BULK_WAIT, bulk) < 0 ? errno : 0;
-	moved = bulk->position - flow->position;
 	flow->position += moved;
 	flow->done += moved;
-	c->reads += receives - bulk->receives;
 	if (sends && moved) {
 		c->sent = bulk->sent;
 		fill_chunk(c);
 	}
+}
+
+/* Waits as poll() does, and has the kernel move what it may meanwhile; the
+ * connections are the last of fds. false: there is nothing that it may move.
+ */
+static bool wait_in_bulk(struct pollfd *fds, int count)
+{
+	static struct bulk_flow flows[BULK_FLOWS_MAX];
+	static struct connection *of[BULK_FLOWS_MAX];
+	struct bulk_wait wait = {
+		.fds = (uintptr_t)fds, .count = count, .flows = (uintptr_t)flows,
+	};
+	unsigned int i;
+	int own, error;
+
+	for (own = 0; own < end.count && wait.flow_count < BULK_FLOWS_MAX; own++) {
+		struct connection *c = &end.list[own];
+
+		if (!is_bulk(c, &flows[wait.flow_count]))
+			continue;
+		flows[wait.flow_count].own = count - end.count + own;
+		/* to leave the end of the connection to us */
+		if (!(c->events & POLLOUT))
+			fds[count - end.count + own].events |= POLLRDHUP;
+		of[wait.flow_count++] = c;
+	}
+	if (!wait.flow_count)
+		return false;
+	error = ioctl(end.bulk, BULK_WAIT, &wait) < 0 ? errno : 0;
+	for (i = 0; i < wait.flow_count; i++)
+		take_over(of[i], &flows[i]);
 	if (error == EBADMSG)
-		verify_byte(bulk->found, bulk->wrong, bulk->seed);
+		verify_byte(wait.found, wait.wrong, flows[wait.flow].seed);
 	if (error)
-		fail("connection %u, after %" PRIu64 " bytes: %s", number_of(c), flow->position,
-		     strerror(error));
+		fail("connection %u, after %" PRIu64 " bytes: %s", number_of(of[wait.flow]),
+		     flows[wait.flow].position, strerror(error));
+	return true;
 }
 
 /* Waits for what one of fds waits for, or until some time. A timeout of poll()
@@ -1177,15 +1191,12 @@ static void wait_for(struct pollfd *fds, int count, uint64_t wake)
 {
 	/* not 0, which would be no time at all */
 	const struct itimerspec at = { .it_value = to_timespec(wake ? wake : 1) };
-	struct bulk_wait bulk = { 0 };
 
 	fds[0] = (struct pollfd) { wake == NEVER ? -1 : end.timer, POLLIN, 0 };
 	end.calls += 2;
 	if (wake != NEVER && timerfd_settime(end.timer, TFD_TIMER_ABSTIME, &at, NULL))
 		fail("timerfd: %s", strerror(errno));
-	if (end.bulk >= 0 && end.count == 1 && is_bulk(end.list, &bulk))
-		wait_in_bulk(end.list, fds, count, &bulk);
-	else if (poll(fds, count, -1) < 0)
+	if ((end.bulk < 0 || !wait_in_bulk(fds, count)) && poll(fds, count, -1) < 0)
 		fail("poll: %s", strerror(errno));
 }
 

@@ -72,15 +72,18 @@
 #define NAMES_MAX	128
 
 /* of kernel/mptcp/bulk.h */
+struct bulk_flow {
+	uint32_t own, clock_reads;
+	uint64_t seed, until_ns;
+	uint32_t chunk_bytes, sent;
+	uint64_t position, left;
+};
+
 struct bulk_wait {
 	uint64_t fds;
-	uint32_t count, own;
-	uint64_t seed, until_ns;
-	uint32_t clock_reads, chunk_bytes;
-	uint64_t position, left;
-	uint32_t sent, receives;
-	uint64_t wrong;
-	uint32_t found, reserved;
+	uint32_t count, flow_count;
+	uint64_t flows, wrong;
+	uint32_t flow, found;
 };
 
 #define BULK_WAIT	_IOWR('m', 1, struct bulk_wait)
@@ -778,6 +781,7 @@ static void use_bulk(int fd)
 	/* behind them there is nothing that more of them could be written to */
 	struct pollfd *own = (struct pollfd *)edge - 3;
 	struct timespec now;
+	struct bulk_flow flows[3];
 	struct bulk_wait wait;
 	unsigned int i;
 
@@ -787,15 +791,22 @@ static void use_bulk(int fd)
 			.fd = d && one_in(2) ? d->fd : (int)below(40),
 			.events = one_in(2) ? POLLIN : POLLOUT,
 		};
+	for (i = 0; i < 3; i++)
+		flows[i] = (struct bulk_flow) {
+			.own = one_in(4) ? number() : below(3), .clock_reads = below(3),
+			.seed = draw(), .until_ns = now.tv_sec * 1000000000ull + 5000000000ull,
+			.chunk_bytes = one_in(4) ? 8 * below(32770) : 4096,
+			.position = draw() >> below(64), .left = below(1000000),
+			.sent = one_in(2) ? 0 : below(4100),
+		};
 	wait = (struct bulk_wait) {
-		.fds = (uintptr_t)own, .count = 1 + below(3), .own = below(3),
-		.seed = draw(), .until_ns = now.tv_sec * 1000000000ull + 5000000000ull,
-		.clock_reads = below(3), .chunk_bytes = one_in(4) ? 8 * below(32770) : 4096,
-		.position = draw() >> below(64), .left = below(1000000),
-		.sent = one_in(2) ? 0 : below(4100), .receives = below(5),
+		.fds = (uintptr_t)own, .count = 1 + below(3),
+		.flows = (uintptr_t)flows, .flow_count = 1 + below(3),
 	};
 	if (one_in(4))
-		wait.own = number();
+		wait.flow_count = number();
+	if (one_in(8))
+		wait.flows = (uintptr_t)pointer(sizeof(flows));
 	if (one_in(8))
 		wait.fds = (uintptr_t)pointer(24);
 	if (one_in(8))

@@ -31,7 +31,9 @@
 
 struct bulk {
 	struct mutex	lock;		/* held while one waits, who uses all below */
+	struct bulk_flow *flows;
 	u64		*chunk;		/* what is being sent */
+	const struct bulk_flow *filled;	/* by which */
 	u64		chunk_position;	/* of it in the stream */
 	u64		*received;	/* aligned as the stream is: a word more than a chunk */
 };
@@ -64,48 +66,50 @@ static u64 bulk_word(u64 i, u64 seed)
 	return (i + seed * 0xd1342543de82ef95ull) * BULK_STEP;
 }
 
-static void bulk_fill(struct bulk *bulk, const struct bulk_wait *wait)
+static void bulk_fill(struct bulk *bulk, const struct bulk_flow *flow)
 {
-	u64 word, *to, *end = bulk->chunk + wait->chunk_bytes / 8;
+	u64 word, *to, *end = bulk->chunk + flow->chunk_bytes / 8;
 
-	bulk->chunk_position = wait->position - wait->sent;
-	word = bulk_word(bulk->chunk_position / 8, wait->seed);
+	bulk->filled = flow;
+	bulk->chunk_position = flow->position - flow->sent;
+	word = bulk_word(bulk->chunk_position / 8, flow->seed);
 	for (to = bulk->chunk; to < end; to++, word += BULK_STEP)
 		*to = word;
 }
 
 /* Returns 0 when not more than a chunk is left, else why no more can be sent. */
-static long bulk_send(struct bulk *bulk, struct socket *sock, struct bulk_wait *wait)
+static long bulk_send(struct bulk *bulk, struct socket *sock, struct bulk_flow *flow)
 {
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
 	struct kvec piece;
 	long sent;
 
-	while (wait->left > wait->chunk_bytes) {
+	while (flow->left > flow->chunk_bytes) {
 		/* a socket may take all, and that be without end */
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		if (wait->sent == wait->chunk_bytes)
-			wait->sent = 0;
-		if (bulk->chunk_position != wait->position - wait->sent)
-			bulk_fill(bulk, wait);
-		piece.iov_base = (char *)bulk->chunk + wait->sent;
-		piece.iov_len = wait->chunk_bytes - wait->sent;
+		if (flow->sent == flow->chunk_bytes)
+			flow->sent = 0;
+		if (bulk->filled != flow || bulk->chunk_position != flow->position - flow->sent)
+			bulk_fill(bulk, flow);
+		piece.iov_base = (char *)bulk->chunk + flow->sent;
+		piece.iov_len = flow->chunk_bytes - flow->sent;
 		sent = bulk_called(kernel_sendmsg(sock, &msg, &piece, 1, piece.iov_len));
 		if (sent < 0)
 			return sent;
-		wait->sent += sent;
-		wait->position += sent;
-		wait->left -= sent;
+		flow->sent += sent;
+		flow->position += sent;
+		flow->left -= sent;
 	}
 	return 0;
 }
 
 /* Returns 0, or -EBADMSG with the first byte that is wrong. */
-static long bulk_verify(const struct bulk *bulk, struct bulk_wait *wait, size_t len)
+static long bulk_verify(const struct bulk *bulk, struct bulk_wait *wait,
+			const struct bulk_flow *flow, size_t len)
 {
-	size_t begin = wait->position % 8, end = begin + len, words = DIV_ROUND_UP(end, 8), i;
-	u64 first = bulk_word(wait->position / 8, wait->seed), word = first, wrong = 0;
+	size_t begin = flow->position % 8, end = begin + len, words = DIV_ROUND_UP(end, 8), i;
+	u64 first = bulk_word(flow->position / 8, flow->seed), word = first, wrong = 0;
 	u64 last = first + (words - 1) * BULK_STEP;
 	u8 *bytes = (u8 *)bulk->received;
 
@@ -121,62 +125,82 @@ static long bulk_verify(const struct bulk *bulk, struct bulk_wait *wait, size_t 
 		if (bytes[i] != (u8)(word >> (8 * (i % 8))))
 			break;
 	}
-	wait->wrong = wait->position + i - begin;
+	wait->wrong = flow->position + i - begin;
+	wait->flow = flow - bulk->flows;
 	wait->found = bytes[i];
 	return -EBADMSG;
 }
 
-static long bulk_receive(struct bulk *bulk, struct socket *sock, struct bulk_wait *wait)
+static long bulk_receive(struct bulk *bulk, struct socket *sock, struct bulk_wait *wait,
+			 struct bulk_flow *flow)
 {
 	struct msghdr msg = {};
 	struct kvec piece = {
-		.iov_base = (char *)bulk->received + wait->position % 8,
-		.iov_len = wait->chunk_bytes,
+		.iov_base = (char *)bulk->received + flow->position % 8,
+		.iov_len = flow->chunk_bytes,
 	};
 	long got, err;
 
 	got = bulk_called(kernel_recvmsg(sock, &msg, &piece, 1, piece.iov_len, MSG_DONTWAIT));
 	if (got <= 0)
 		return got ?: -ENODATA;
-	err = bulk_verify(bulk, wait, got);
+	err = bulk_verify(bulk, wait, flow, got);
 	if (err)
 		return err;
 	bulk_read_clock();
-	wait->receives--;
-	wait->position += got;
-	wait->left -= got;
+	flow->position += got;
+	flow->left -= got;
 	return 0;
+}
+
+/* The flow that is ready; NULL: something else is. An error if fds are not there. */
+static struct bulk_flow *bulk_ready(struct bulk *bulk, const struct bulk_wait *wait,
+				    struct pollfd *own)
+{
+	struct pollfd __user *fds = u64_to_user_ptr(wait->fds);
+	struct bulk_flow *flow;
+
+	for (flow = bulk->flows; flow < bulk->flows + wait->flow_count; flow++) {
+		if (copy_from_user(own, fds + flow->own, sizeof(*own)))
+			return ERR_PTR(-EFAULT);
+		if (own->revents)
+			return flow;
+	}
+	return NULL;
 }
 
 /* Moves what can be moved, if that is all that is ready. Returns 1; 0: that is
  * for the process; or an error.
  */
-static long bulk_move(struct bulk *bulk, struct socket *sock, struct bulk_wait *wait)
+static long bulk_move(struct bulk *bulk, struct bulk_wait *wait)
 {
-	struct pollfd __user *fds = u64_to_user_ptr(wait->fds);
+	struct bulk_flow *flow;
+	struct socket *sock;
 	struct pollfd own;
 	unsigned int i;
-	long err;
+	long result;
+	int err;
 
-	if (copy_from_user(&own, fds + wait->own, sizeof(own)))
-		return -EFAULT;
+	flow = bulk_ready(bulk, wait, &own);
+	if (IS_ERR_OR_NULL(flow))
+		return PTR_ERR_OR_ZERO(flow);
 	/* this does not move the time as ktime_get() does */
-	if (ktime_get_coarse_ns() > wait->until_ns)
+	if (own.revents != (own.events & POLLOUT ? POLLOUT : POLLIN) ||
+	    flow->left <= flow->chunk_bytes || ktime_get_coarse_ns() > flow->until_ns)
 		return 0;
-	if (own.events & POLLOUT) {
-		if (own.revents != POLLOUT)
-			return 0;
-		err = bulk_send(bulk, sock, wait);
-		if (!err)
-			return 0;
-	} else {
-		if (own.revents != POLLIN || !wait->receives || wait->left < 2 * wait->chunk_bytes)
-			return 0;
-		err = bulk_receive(bulk, sock, wait);
-	}
-	if (err && err != -EAGAIN)
+	sock = sockfd_lookup(own.fd, &err);
+	if (!sock)
 		return err;
-	for (i = 0; i < wait->clock_reads; i++)
+	if (own.events & POLLOUT)
+		result = bulk_send(bulk, sock, flow);
+	else
+		result = bulk_receive(bulk, sock, wait, flow);
+	sockfd_put(sock);
+	if (!result && own.events & POLLOUT)
+		return 0;
+	if (result && result != -EAGAIN)
+		return result;
+	for (i = 0; i < flow->clock_reads; i++)
 		bulk_read_clock();
 	return 1;
 }
@@ -184,24 +208,41 @@ static long bulk_move(struct bulk *bulk, struct socket *sock, struct bulk_wait *
 static long bulk_wait(struct bulk *bulk, struct bulk_wait *wait)
 {
 	struct pollfd __user *fds = u64_to_user_ptr(wait->fds);
-	struct socket *sock;
 	long ready, moved;
-	int fd, err;
 
-	if (get_user(fd, &fds[wait->own].fd))
-		return -EFAULT;
-	sock = sockfd_lookup(fd, &err);
-	if (!sock)
-		return err;
 	do {
 		/* of a process on its own memory: poll() itself is what acts as poll() */
 		ready = bulk_called(sys_poll(fds, wait->count, -1));
 		moved = 0;
 		if (ready == 1 && READ_ONCE(bulk_enabled) && !signal_pending(current))
-			moved = bulk_move(bulk, sock, wait);
+			moved = bulk_move(bulk, wait);
 	} while (moved > 0);
-	sockfd_put(sock);
 	return moved ?: ready;
+}
+
+static bool bulk_flow_is_right(const struct bulk_flow *flow, const struct bulk_wait *wait)
+{
+	return flow->own < wait->count && flow->chunk_bytes &&
+	       flow->chunk_bytes <= BULK_CHUNK_MAX && !(flow->chunk_bytes % 8) &&
+	       flow->sent <= flow->chunk_bytes;
+}
+
+static long bulk_wait_user(struct bulk *bulk, struct bulk_wait *wait)
+{
+	struct bulk_flow __user *flows = u64_to_user_ptr(wait->flows);
+	size_t bytes = wait->flow_count * sizeof(*flows);
+	unsigned int i;
+	long result;
+
+	if (copy_from_user(bulk->flows, flows, bytes))
+		return -EFAULT;
+	for (i = 0; i < wait->flow_count; i++)
+		if (!bulk_flow_is_right(&bulk->flows[i], wait))
+			return -EINVAL;
+	/* others may be there now */
+	bulk->filled = NULL;
+	result = bulk_wait(bulk, wait);
+	return copy_to_user(flows, bulk->flows, bytes) ? -EFAULT : result;
 }
 
 static long bulk_ioctl(struct file *file, unsigned int command, unsigned long argument)
@@ -215,12 +256,11 @@ static long bulk_ioctl(struct file *file, unsigned int command, unsigned long ar
 		return -ENOTTY;
 	if (copy_from_user(&wait, user, sizeof(wait)))
 		return -EFAULT;
-	if (wait.own >= wait.count || !wait.chunk_bytes || wait.chunk_bytes > BULK_CHUNK_MAX ||
-	    wait.chunk_bytes % 8 || wait.sent > wait.chunk_bytes)
+	if (!wait.flow_count || wait.flow_count > BULK_FLOWS_MAX)
 		return -EINVAL;
 	if (!mutex_trylock(&bulk->lock))
 		return -EBUSY;
-	result = bulk_wait(bulk, &wait);
+	result = bulk_wait_user(bulk, &wait);
 	mutex_unlock(&bulk->lock);
 	return copy_to_user(user, &wait, sizeof(wait)) ? -EFAULT : result;
 }
@@ -229,6 +269,7 @@ static int bulk_release(struct inode *inode, struct file *file)
 {
 	struct bulk *bulk = file->private_data;
 
+	kvfree(bulk->flows);
 	kvfree(bulk->chunk);
 	kvfree(bulk->received);
 	kfree(bulk);
@@ -243,10 +284,10 @@ static int bulk_open(struct inode *inode, struct file *file)
 		return -ENOMEM;
 	file->private_data = bulk;
 	mutex_init(&bulk->lock);
-	bulk->chunk_position = U64_MAX;
+	bulk->flows = kvmalloc_array(BULK_FLOWS_MAX, sizeof(*bulk->flows), GFP_KERNEL);
 	bulk->chunk = kvmalloc(BULK_CHUNK_MAX, GFP_KERNEL);
 	bulk->received = kvmalloc(BULK_CHUNK_MAX + sizeof(u64), GFP_KERNEL);
-	if (!bulk->chunk || !bulk->received) {
+	if (!bulk->flows || !bulk->chunk || !bulk->received) {
 		bulk_release(inode, file);
 		return -ENOMEM;
 	}

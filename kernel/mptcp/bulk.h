@@ -6,25 +6,32 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-/* One connection, which is among what is polled. If it waits for POLLOUT, it
- * sends; if for POLLIN alone (and POLLRDHUP), it receives.
+/* A connection that is among what is polled. If it waits for POLLOUT, it sends; if
+ * for POLLIN alone (and POLLRDHUP), it receives.
  */
+struct bulk_flow {
+	__u32	own;		/* which of fds is the connection */
+	__u32	clock_reads;	/* after each time that something was moved */
+	__u64	seed;		/* of the stream's words */
+	__u64	until_ns;	/* monotonic: nothing is moved after that */
+	__u32	chunk_bytes;	/* what is at most moved at once, a multiple of 8 */
+	/* these change */
+	__u32	sent;		/* of the chunk that is being sent */
+	__u64	position;	/* in the stream */
+	__u64	left;		/* bytes of the message; more than a chunk stays left */
+};
+
+#define BULK_FLOWS_MAX	256
+
 struct bulk_wait {
 	__u64	fds;		/* as of poll() */
 	__u32	count;
-	__u32	own;		/* which of fds is the connection */
-	__u64	seed;		/* of the stream's words */
-	__u64	until_ns;	/* monotonic: nothing is moved after that */
-	__u32	clock_reads;	/* after each time that something was moved */
-	__u32	chunk_bytes;	/* what is at most moved at once, a multiple of 8 */
-	/* these change */
-	__u64	position;	/* in the stream */
-	__u64	left;		/* bytes of the message; more than a chunk stays left */
-	__u32	sent;		/* of the chunk that is being sent */
-	__u32	receives;	/* so often at most */
-	__u64	wrong;		/* position of a byte that is not what it should be: -EBADMSG */
+	__u32	flow_count;
+	__u64	flows;		/* of which one at a time may be ready, or it is for the process */
+	/* a byte that is not what it should be: -EBADMSG */
+	__u64	wrong;		/* its position */
+	__u32	flow;		/* of which */
 	__u32	found;
-	__u32	reserved;
 };
 
 /* Returns what poll() returns. */

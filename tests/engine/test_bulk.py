@@ -51,6 +51,13 @@ def left_by(
         pytest.param({"size": "8MB", "transport": "tcp", "direction": "down"}, id="TCP"),
         pytest.param({"duration": "3s", "receive_buffer": "100KB"}, id="a small buffer"),
         pytest.param({"duration": "3s", "scheduler": "roundrobin", "cc": "bbr"}, id="BBR"),
+        pytest.param(
+            {"duration": "2s", "connection": ("x:paths=a", "y:paths=b,transport=tcp")},
+            id="two connections",
+        ),
+        pytest.param({"workload": "transfers:count=3,direction=both"}, id="transfers both ways"),
+        pytest.param({"workload": "web:fresh=false"}, id="a page"),
+        pytest.param({"workload": "video:duration=12s", "start": "at-once"}, id="a video"),
     ],
 )
 def test_the_kernel_moves_data_as_a_process_does(
@@ -64,8 +71,9 @@ def test_the_kernel_moves_data_as_a_process_does(
     assert [
         name for name in plain.keys() | moved.keys() if plain.get(name) != moved.get(name)
     ] == []
-    # of five to nine calls for each piece, one for every 16th is left, and those of both ends
-    if flags.get("direction") != "both":
+    # of five to nine calls for each packet, those are left where a message begins and ends; what is
+    # read and written in turn, or is smaller than a chunk, is for the process
+    if flags.get("direction") != "both" and flags.get("workload", "")[:3] not in ("web", "vid"):
         assert calls < many / 2
 
 

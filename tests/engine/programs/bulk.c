@@ -89,50 +89,62 @@ static int reader(__u64 bytes_at_least, pid_t *child)
 	_exit(i < bytes_at_least ? 2 : 0);
 }
 
-static struct bulk_wait wait_of(struct pollfd *own, __u64 first)
+static struct bulk_flow flow_of(__u32 own, __u64 first)
+{
+	return (struct bulk_flow) {
+		.own = own, .seed = SEED, .until_ns = UINT64_MAX, .chunk_bytes = CHUNK,
+		.position = first, .left = BYTES,
+	};
+}
+
+static struct bulk_wait wait_of(struct pollfd *fds, struct bulk_flow *flows, __u32 count)
 {
 	return (struct bulk_wait) {
-		.fds = (uintptr_t)own, .count = 1, .seed = SEED, .until_ns = UINT64_MAX,
-		.chunk_bytes = CHUNK, .position = first, .left = BYTES, .receives = 1000,
+		.fds = (uintptr_t)fds, .count = count, .flows = (uintptr_t)flows,
+		.flow_count = count,
 	};
 }
 
 static void receives(__u64 first)
 {
 	struct pollfd own = { writer(first, UINT64_MAX), POLLIN | POLLRDHUP, 0 };
-	struct bulk_wait wait = wait_of(&own, first);
+	struct bulk_flow flow = flow_of(0, first);
+	struct bulk_wait wait = wait_of(&own, &flow, 1);
 
 	expect(ioctl(bulk, BULK_WAIT, &wait) == 1 && own.revents == POLLIN, "receiving: %s",
 	       strerror(errno));
-	/* the last chunks are for the process */
-	expect(wait.left && wait.left < 2 * CHUNK && wait.receives < 1000,
-	       "%llu bytes left", wait.left);
-	expect(wait.position + wait.left == first + BYTES, "at byte %llu", wait.position);
+	/* the last chunk is for the process */
+	expect(flow.left && flow.left <= CHUNK, "%llu bytes left", flow.left);
+	expect(flow.position + flow.left == first + BYTES, "at byte %llu", flow.position);
 	close(own.fd);
 }
 
 static void sees(__u64 first, __u64 wrong)
 {
-	struct pollfd own = { writer(first, wrong), POLLIN | POLLRDHUP, 0 };
-	struct bulk_wait wait = wait_of(&own, first);
+	/* beside one that never has anything */
+	struct pollfd own[] = { { -1, POLLIN, 0 },
+				{ writer(first, wrong), POLLIN | POLLRDHUP, 0 } };
+	struct bulk_flow flows[] = { flow_of(0, 0), flow_of(1, first) };
+	struct bulk_wait wait = wait_of(own, flows, 2);
 
 	expect(ioctl(bulk, BULK_WAIT, &wait) < 0 && errno == EBADMSG,
 	       "byte %llu is not seen", wrong);
-	expect(wait.wrong == wrong && wait.found == (byte_at(wrong) ^ FLIPPED),
+	expect(wait.flow == 1 && wait.wrong == wrong && wait.found == (byte_at(wrong) ^ FLIPPED),
 	       "byte %llu is taken for %llu", wrong, wait.wrong);
-	close(own.fd);
+	close(own[1].fd);
 }
 
 static void sends(void)
 {
 	pid_t child;
 	struct pollfd own = { reader(BYTES - CHUNK, &child), POLLOUT, 0 };
-	struct bulk_wait wait = wait_of(&own, 0);
+	struct bulk_flow flow = flow_of(0, 0);
+	struct bulk_wait wait = wait_of(&own, &flow, 1);
 	int status;
 
 	expect(ioctl(bulk, BULK_WAIT, &wait) == 1, "sending: %s", strerror(errno));
-	expect(wait.left && wait.left <= CHUNK && wait.position + wait.left == BYTES,
-	       "%llu bytes left", wait.left);
+	expect(flow.left && flow.left <= CHUNK && flow.position + flow.left == BYTES,
+	       "%llu bytes left", flow.left);
 	close(own.fd);
 	expect(waitpid(child, &status, 0) == child && !status, "the reader ended with %x", status);
 }
@@ -146,7 +158,8 @@ static void refuses(const char *what, struct bulk_wait wait, int error)
 int main(void)
 {
 	struct pollfd own = { STDOUT_FILENO, POLLOUT, 0 };
-	struct bulk_wait wait = wait_of(&own, 0);
+	struct bulk_flow flow = flow_of(0, 0);
+	struct bulk_wait wait = wait_of(&own, &flow, 1);
 	__u64 i;
 
 	bulk = open("/proc/mptcplab_bulk", O_RDWR);
@@ -160,13 +173,17 @@ int main(void)
 	}
 	sends();
 	refuses("no socket", wait, ENOTSOCK);
-	wait.own = 1;
+	flow.own = 1;
 	refuses("not among them", wait, EINVAL);
-	wait = wait_of(&own, 0);
-	wait.chunk_bytes = 4;
+	flow = flow_of(0, 0);
+	flow.chunk_bytes = 4;
 	refuses("no whole word", wait, EINVAL);
-	wait.chunk_bytes = 1 << 20;
+	flow.chunk_bytes = 1 << 20;
 	refuses("too much at once", wait, EINVAL);
+	wait.flow_count = 0;
+	refuses("no flow", wait, EINVAL);
+	wait.flow_count = BULK_FLOWS_MAX + 1;
+	refuses("too many flows", wait, EINVAL);
 	printf("right\n");
 	return 0;
 }

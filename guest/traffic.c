@@ -63,13 +63,15 @@ struct units {
 /* the kernel's poll() that moves bulk data by itself: kernel/mptcp/bulk.h */
 struct bulk_flow {
 	uint32_t own;
+	uint32_t sends;
 	uint32_t clock_reads;
+	uint32_t chunk_bytes;
 	uint64_t seed;
 	uint64_t until_ns;
-	uint32_t chunk_bytes;
-	uint32_t sent;
 	uint64_t position;
 	uint64_t left;
+	uint32_t sent;
+	uint32_t reserved;
 };
 
 #define BULK_FLOWS_MAX	256
@@ -1093,34 +1095,43 @@ static int idle_clock_reads_of_pair(unsigned int pair)
  * It leaves a message's last chunk to us, and all at which we would do anything
  * else.
  */
-static bool is_bulk(const struct connection *c, struct bulk_flow *bulk)
+static bool sends_bulk(const struct connection *c, struct bulk_flow *bulk)
 {
-	const struct flow *out = &c->out, *in = &c->in;
-	int clock_reads;
+	const struct flow *out = &c->out;
+	bool open_ended;
 
-	if (c->events & POLLOUT) {
-		bool open_ended;
+	if (!(c->events & POLLOUT) || c->connecting || out->units || end.count > 1)
+		return false;
+	open_ended = !message_of(out)->sizes;
+	*bulk = (struct bulk_flow) {
+		.sends = true,
+		.seed = stream_seed(c, end.t->is_server),
+		/* the kernel looks at a clock that may be a tick late */
+		.until_ns = open_ended ? stop_ns(c) - NS_PER_SEC / 100 : NEVER,
+		.clock_reads = open_ended,
+		.chunk_bytes = c->chunk_bytes,
+		.position = out->position,
+		.left = size_of(out) - out->done,
+		.sent = c->sent,
+	};
+	return true;
+}
 
-		if (c->connecting || out->units || end.count > 1)
+/* also_sends: so does the kernel, then, and reads the clock for that */
+static bool receives_bulk(const struct connection *c, struct bulk_flow *bulk, bool also_sends)
+{
+	const struct flow *in = &c->in;
+	int clock_reads = 0;
+
+	if (!(c->events & POLLIN) || in->units || !in->done)
+		return false;
+	if (!also_sends) {
+		if (c->wake != NEVER)
 			return false;
-		open_ended = !message_of(out)->sizes;
-		*bulk = (struct bulk_flow) {
-			.seed = stream_seed(c, end.t->is_server),
-			/* the kernel looks at a clock that may be a tick late */
-			.until_ns = open_ended ? stop_ns(c) - NS_PER_SEC / 100 : NEVER,
-			.clock_reads = open_ended,
-			.chunk_bytes = c->chunk_bytes,
-			.position = out->position,
-			.left = size_of(out) - out->done,
-			.sent = c->sent,
-		};
-		return true;
+		clock_reads = idle_clock_reads_of_pair(c->pair);
+		if (clock_reads < 0)
+			return false;
 	}
-	if (!c->events || c->wake != NEVER || in->units || !in->done)
-		return false;
-	clock_reads = idle_clock_reads_of_pair(c->pair);
-	if (clock_reads < 0)
-		return false;
 	*bulk = (struct bulk_flow) {
 		.seed = stream_seed(c, !end.t->is_server),
 		.until_ns = NEVER,
@@ -1132,16 +1143,26 @@ static bool is_bulk(const struct connection *c, struct bulk_flow *bulk)
 	return true;
 }
 
+/* What may be moved of a connection: no, one or two flows. */
+static unsigned int bulk_of(const struct connection *c, struct bulk_flow *bulk)
+{
+	struct bulk_flow sending;
+	bool sends = sends_bulk(c, &sending), receives = receives_bulk(c, bulk, sends);
+
+	if (sends)
+		bulk[receives] = sending;
+	return sends + receives;
+}
+
 /* What the kernel has moved of a connection. */
 static void take_over(struct connection *c, const struct bulk_flow *bulk)
 {
-	bool sends = c->events & POLLOUT;
-	struct flow *flow = sends ? &c->out : &c->in;
+	struct flow *flow = bulk->sends ? &c->out : &c->in;
 	uint64_t moved = bulk->position - flow->position;
 
 	flow->position += moved;
 	flow->done += moved;
-	if (sends && moved) {
+	if (bulk->sends && moved) {
 		c->sent = bulk->sent;
 		fill_chunk(c);
 	}
@@ -1153,34 +1174,35 @@ static void take_over(struct connection *c, const struct bulk_flow *bulk)
 static bool wait_in_bulk(struct pollfd *fds, int count)
 {
 	static struct bulk_flow flows[BULK_FLOWS_MAX];
-	static struct connection *of[BULK_FLOWS_MAX];
+	struct pollfd *own = fds + count - end.count;
 	struct bulk_wait wait = {
 		.fds = (uintptr_t)fds, .count = count, .flows = (uintptr_t)flows,
 	};
 	unsigned int i;
-	int own, error;
+	int number, error;
 
-	for (own = 0; own < end.count && wait.flow_count < BULK_FLOWS_MAX; own++) {
-		struct connection *c = &end.list[own];
+	for (number = 0; number < end.count; number++) {
+		unsigned int more;
 
-		if (!is_bulk(c, &flows[wait.flow_count]))
-			continue;
-		flows[wait.flow_count].own = count - end.count + own;
-		/* to leave the end of the connection to us */
-		if (!(c->events & POLLOUT))
-			fds[count - end.count + own].events |= POLLRDHUP;
-		of[wait.flow_count++] = c;
+		if (wait.flow_count + 2 > BULK_FLOWS_MAX)
+			break;
+		more = bulk_of(&end.list[number], &flows[wait.flow_count]);
+		for (; more; more--, wait.flow_count++) {
+			flows[wait.flow_count].own = own + number - fds;
+			/* to leave the end of the connection to us */
+			if (!flows[wait.flow_count].sends)
+				own[number].events |= POLLRDHUP;
+		}
 	}
 	if (!wait.flow_count)
 		return false;
 	error = ioctl(end.bulk, BULK_WAIT, &wait) < 0 ? errno : 0;
 	for (i = 0; i < wait.flow_count; i++)
-		take_over(of[i], &flows[i]);
+		take_over(&end.list[fds + flows[i].own - own], &flows[i]);
 	if (error == EBADMSG)
 		verify_byte(wait.found, wait.wrong, flows[wait.flow].seed);
 	if (error)
-		fail("connection %u, after %" PRIu64 " bytes: %s", number_of(of[wait.flow]),
-		     flows[wait.flow].position, strerror(error));
+		fail("moving bulk data: %s", strerror(error));
 	return true;
 }
 

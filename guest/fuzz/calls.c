@@ -73,10 +73,9 @@
 
 /* of kernel/mptcp/bulk.h */
 struct bulk_flow {
-	uint32_t own, clock_reads;
-	uint64_t seed, until_ns;
-	uint32_t chunk_bytes, sent;
-	uint64_t position, left;
+	uint32_t own, sends, clock_reads, chunk_bytes;
+	uint64_t seed, until_ns, position, left;
+	uint32_t sent, reserved;
 };
 
 struct bulk_wait {
@@ -793,7 +792,8 @@ static void use_bulk(int fd)
 		};
 	for (i = 0; i < 3; i++)
 		flows[i] = (struct bulk_flow) {
-			.own = one_in(4) ? number() : below(3), .clock_reads = below(3),
+			.own = one_in(4) ? number() : below(3), .sends = one_in(2),
+			.clock_reads = below(3),
 			.seed = draw(), .until_ns = now.tv_sec * 1000000000ull + 5000000000ull,
 			.chunk_bytes = one_in(4) ? 8 * below(32770) : 4096,
 			.position = draw() >> below(64), .left = below(1000000),

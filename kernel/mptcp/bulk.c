@@ -169,40 +169,66 @@ static struct bulk_flow *bulk_ready(struct bulk *bulk, const struct bulk_wait *w
 	return NULL;
 }
 
+static bool bulk_may(const struct bulk_flow *flow)
+{
+	/* this does not move the time as ktime_get() does */
+	return flow->left > flow->chunk_bytes && ktime_get_coarse_ns() <= flow->until_ns;
+}
+
+/* Moves data of a connection that is ready for it. Returns as bulk_move(). */
+static long bulk_move_of(struct bulk *bulk, struct bulk_wait *wait, struct socket *sock,
+			 short ready, struct bulk_flow *in, struct bulk_flow *out)
+{
+	struct pollfd __user *fds = u64_to_user_ptr(wait->fds);
+	unsigned int clock_reads = in ? in->clock_reads : 0, i;
+	long result = 0;
+
+	if (ready & POLLIN) {
+		result = bulk_receive(bulk, sock, wait, in);
+		if (result && result != -EAGAIN)
+			return result;
+	}
+	if (out) {
+		result = bulk_send(bulk, sock, out);
+		if (!result && ready & POLLIN)
+			/* what was received is not there any more */
+			return put_user((short)POLLOUT, &fds[out->own].revents);
+		if (result != -EAGAIN)
+			return result;
+		clock_reads = out->clock_reads;
+	}
+	for (i = 0; i < clock_reads; i++)
+		bulk_read_clock();
+	return 1;
+}
+
 /* Moves what can be moved, if that is all that is ready. Returns 1; 0: that is
  * for the process; or an error.
  */
 static long bulk_move(struct bulk *bulk, struct bulk_wait *wait)
 {
-	struct bulk_flow *flow;
+	struct bulk_flow *flow, *in = NULL, *out = NULL;
 	struct socket *sock;
 	struct pollfd own;
-	unsigned int i;
 	long result;
 	int err;
 
 	flow = bulk_ready(bulk, wait, &own);
 	if (IS_ERR_OR_NULL(flow))
 		return PTR_ERR_OR_ZERO(flow);
-	/* this does not move the time as ktime_get() does */
-	if (own.revents != (own.events & POLLOUT ? POLLOUT : POLLIN) ||
-	    flow->left <= flow->chunk_bytes || ktime_get_coarse_ns() > flow->until_ns)
+	if (!flow->sends)
+		in = flow++;
+	if (flow < bulk->flows + wait->flow_count && flow->sends && (!in || flow->own == in->own))
+		out = flow;
+	if (own.revents & ~(POLLIN | POLLOUT) || (own.revents & POLLIN && !in) ||
+	    (own.revents & POLLOUT && !out) || (in && !bulk_may(in)) || (out && !bulk_may(out)))
 		return 0;
 	sock = sockfd_lookup(own.fd, &err);
 	if (!sock)
 		return err;
-	if (own.events & POLLOUT)
-		result = bulk_send(bulk, sock, flow);
-	else
-		result = bulk_receive(bulk, sock, wait, flow);
+	result = bulk_move_of(bulk, wait, sock, own.revents, in, out);
 	sockfd_put(sock);
-	if (!result && own.events & POLLOUT)
-		return 0;
-	if (result && result != -EAGAIN)
-		return result;
-	for (i = 0; i < flow->clock_reads; i++)
-		bulk_read_clock();
-	return 1;
+	return result;
 }
 
 static long bulk_wait(struct bulk *bulk, struct bulk_wait *wait)

@@ -6,19 +6,22 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-/* A connection that is among what is polled. If it waits for POLLOUT, it sends; if
- * for POLLIN alone (and POLLRDHUP), it receives.
+/* One direction of a connection that is among what is polled. One that does both
+ * receives first, and sends then, whichever it is ready for: its flows stand in
+ * this order, one behind the other.
  */
 struct bulk_flow {
 	__u32	own;		/* which of fds is the connection */
+	__u32	sends;
 	__u32	clock_reads;	/* after each time that something was moved */
+	__u32	chunk_bytes;	/* what is at most moved at once, a multiple of 8 */
 	__u64	seed;		/* of the stream's words */
 	__u64	until_ns;	/* monotonic: nothing is moved after that */
-	__u32	chunk_bytes;	/* what is at most moved at once, a multiple of 8 */
 	/* these change */
-	__u32	sent;		/* of the chunk that is being sent */
 	__u64	position;	/* in the stream */
 	__u64	left;		/* bytes of the message; more than a chunk stays left */
+	__u32	sent;		/* of the chunk that is being sent */
+	__u32	reserved;
 };
 
 #define BULK_FLOWS_MAX	256

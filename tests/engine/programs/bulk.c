@@ -142,6 +142,7 @@ static void sends(void)
 	struct bulk_wait wait = wait_of(&own, &flow, 1);
 	int status;
 
+	flow.sends = 1;
 	expect(ioctl(bulk, BULK_WAIT, &wait) == 1, "sending: %s", strerror(errno));
 	expect(flow.left && flow.left <= CHUNK && flow.position + flow.left == BYTES,
 	       "%llu bytes left", flow.left);
@@ -172,6 +173,7 @@ int main(void)
 		sees(0, 2 * CHUNK - 8 + i);
 	}
 	sends();
+	flow.sends = 1;
 	refuses("no socket", wait, ENOTSOCK);
 	flow.own = 1;
 	refuses("not among them", wait, EINVAL);

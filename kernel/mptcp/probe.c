@@ -312,9 +312,14 @@ static void probe_sample_mptcp_connection(struct probe *probe, struct mptcp_sock
 		goto unlock;
 
 	mptcp_for_each_subflow(msk, subflow) {
+		struct sock *ssk = mptcp_subflow_tcp_sock(subflow);
+
 		if (n == ARRAY_SIZE(rec->subflow))
 			break;
-		probe_fill_subflow(&rec->subflow[n], mptcp_subflow_tcp_sock(subflow),
+		/* closed before its peer had answered, it has no address any more */
+		if (!inet_sk(ssk)->inet_saddr)
+			continue;
+		probe_fill_subflow(&rec->subflow[n], ssk,
 				   probe_head(now, id, PROBE_SUBFLOW,
 					      subflow->subflow_id - 1),
 				   subflow->backup || subflow->request_bkup);

@@ -46,3 +46,20 @@ def test_small_segments_take_no_page_each_on_loopback(run_program: RunProgram) -
         [sys.executable, str(PROGRAMS / "loopback.py"), str(count)], scheduler="minrtt"
     )
     assert int(output(run)) < count * 4096
+
+
+def test_the_end_is_heard_with_data_that_had_arrived(run_program: RunProgram) -> None:
+    # Of the message, the copy on the second path is lost, and then all that says the end by itself:
+    # after the handshakes' packets without data, four on each path. So the end comes first with
+    # TCP's retransmission of that copy, which is dropped, and after it by itself again.
+    program = [sys.executable, str(PROGRAMS / "ends.py")]
+    run = run_program(
+        [*program, "client"],
+        [*program, "server"],
+        paths=(
+            "a:20mbit,10ms,up.drop_acks=4-7",
+            "b:10mbit,25ms,up.drop=1,up.drop_acks=3-6",
+        ),
+        scheduler="redundant",
+    )
+    assert output(run) == "end\n"

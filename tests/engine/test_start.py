@@ -37,6 +37,19 @@ def test_data_leaves_when_the_first_subflow_is_there(run_scenario: RunScenario) 
     assert run.figures.paths[1]["absent"] == 0  # after the warm-up it is there
 
 
+def test_a_transfer_may_be_over_before_the_second_subflow_is_there(
+    run_scenario: RunScenario,
+) -> None:
+    # The second SYN leaves after a round trip of the first subflow, 20 ms, and is answered
+    # 80 ms later. The transfer ends after 10, 20, 40 segments, after 70 ms; when the last sample is
+    # taken, after 100 ms, that subflow is closed.
+    run = run_scenario(
+        "a:50mbit,10ms", "b:20mbit,40ms", start="at-once", size="100kB", sample_interval="100ms"
+    )
+    assert run.outcome.guest["bytes_received"] == 100_000
+    assert [path["share"] for path in run.figures.paths] == [1, 0]
+
+
 def test_both_ends_have_their_samples_from_the_start_on(run_scenario: RunScenario) -> None:
     run = run_scenario(*PATHS, start="at-once", duration="1s")
     times = run.client.connection["time_ns"] - run.start_ns

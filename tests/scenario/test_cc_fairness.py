@@ -244,14 +244,17 @@ def test_who_gains_nothing_from_a_path_leaves_it_with_olia(run_scenario: RunScen
     # - LIA: x1 + x2 = 1 / sqrt(p1), x1 p1 = x2 (p1 + p2): p1 = 1, 1 / (2 + p2) + 1 / sqrt(p2) = 1:
     #   p2 = 1.83, y = 0.74.
     # - OLIA: a window of one or two of 25 segments on the shared path: y = 0.92 to 0.96.
-    # A full link has 1448 of 1514 bytes for TCP, 1424 of 1514 for Multipath TCP.
+    # A full link has 1448 of 1514 bytes for TCP, 1424 of 1514 for Multipath TCP. With LIA the seeds
+    # differ by 0.1, so the median of five counts.
     found = {}
     for cc in ("lia", "olia"):
-        run = run_scenario(*PATHS_A, cc=cc, **SCENARIO_A)
-        tcp = statistics.mean(of_tcp(run)) / (2e6 * TCP_PAYLOAD)
-        multipath = statistics.mean(of_multipath(run)) / (2e6 * 1424 / 1514)
-        print(f"\n{cc}: TCP has {tcp:.3f}, Multipath TCP {multipath:.3f} of what is fair", end="")
-        found[cc] = tcp
-        assert multipath >= 0.95, cc
+        shares = []
+        for seed in range(1, 6):
+            run = run_scenario(*PATHS_A, cc=cc, seed=seed, **SCENARIO_A)
+            shares.append(statistics.mean(of_tcp(run)) / (2e6 * TCP_PAYLOAD))
+            multipath = statistics.mean(of_multipath(run)) / (2e6 * 1424 / 1514)
+            assert multipath >= 0.95, (cc, seed)
+        found[cc] = statistics.median(shares)
+        print(f"\n{cc}: TCP has {found[cc]:.3f} of what is fair", end="")
     assert found["lia"] == pytest.approx(0.74, abs=0.06)
     assert found["olia"] >= 0.85

@@ -60,8 +60,10 @@ def test_a_queue_of_its_own_is_no_reason_to_halve_the_window(
     late = subflow[subflow["time_ns"] > run.start_ns + 30e9]
     for path in (0, 1):
         cwnd = late[records.path_indices(late) == path]["cwnd"]
-        # what it takes back and gives again are single segments
-        assert int(cwnd.max()) - int(cwnd.min()) <= 4
+        # It takes a segment back when more than its part of ten wait in the queue, five, and gives
+        # one when fewer do: between an empty queue and one more than its part. Half the window
+        # would be 11 segments, and 85.
+        assert int(cwnd.max()) - int(cwnd.min()) <= 5 + 1
 
 
 def test_windows_that_leave_at_once_are_no_queue(run_scenario: RunScenario) -> None:

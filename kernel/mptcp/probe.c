@@ -30,10 +30,12 @@
 #include <linux/user_namespace.h>
 #include <linux/xarray.h>
 #include <net/inet_hashtables.h>
+#include <net/ip.h>
 #include <net/net_namespace.h>
 #include <net/pkt_sched.h>
 #include <net/tcp.h>
 
+#include "../mib.h"
 #include "../protocol.h"
 #include "probe.h"
 #include "stream.h"
@@ -312,14 +314,9 @@ static void probe_sample_mptcp_connection(struct probe *probe, struct mptcp_sock
 		goto unlock;
 
 	mptcp_for_each_subflow(msk, subflow) {
-		struct sock *ssk = mptcp_subflow_tcp_sock(subflow);
-
 		if (n == ARRAY_SIZE(rec->subflow))
 			break;
-		/* closed before its peer had answered, it has no address any more */
-		if (!inet_sk(ssk)->inet_saddr)
-			continue;
-		probe_fill_subflow(&rec->subflow[n], ssk,
+		probe_fill_subflow(&rec->subflow[n], mptcp_subflow_tcp_sock(subflow),
 				   probe_head(now, id, PROBE_SUBFLOW,
 					      subflow->subflow_id - 1),
 				   subflow->backup || subflow->request_bkup);
@@ -356,18 +353,6 @@ static void probe_sample_mptcp_connection(struct probe *probe, struct mptcp_sock
 unlock:
 	release_sock(sk);
 	kfree(rec);
-}
-
-static void probe_sample_mptcp(struct probe *probe, u64 now)
-{
-	long slot = 0, num = 0;
-	struct mptcp_sock *msk;
-
-	while ((msk = mptcp_token_iter_next(probe->net, &slot, &num))) {
-		probe_sample_mptcp_connection(probe, msk, now);
-		sock_put((struct sock *)msk);
-		cond_resched();
-	}
 }
 
 /* The same two records for plain TCP: one connection with one subflow. */
@@ -444,6 +429,30 @@ static void probe_sample_tcp(struct probe *probe, u64 now)
 			sock_put(found);
 		}
 	}
+}
+
+/* The server's end of a connection that fell back in its handshake is a socket of
+ * TCP. To look for these takes long, so only if there was one.
+ */
+static bool probe_fell_back(struct net *net)
+{
+	return net->mib.mptcp_statistics &&
+	       snmp_fold_field(net->mib.mptcp_statistics,
+			       MPTCP_MIB_MPCAPABLEPASSIVEFALLBACK);
+}
+
+static void probe_sample_mptcp(struct probe *probe, u64 now)
+{
+	long slot = 0, num = 0;
+	struct mptcp_sock *msk;
+
+	while ((msk = mptcp_token_iter_next(probe->net, &slot, &num))) {
+		probe_sample_mptcp_connection(probe, msk, now);
+		sock_put((struct sock *)msk);
+		cond_resched();
+	}
+	if (probe_fell_back(probe->net))
+		probe_sample_tcp(probe, now);
 }
 
 /* Under the root lock. Those below a root are in its numbers, but for what a

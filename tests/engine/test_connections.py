@@ -331,3 +331,20 @@ def test_a_path_that_is_not_there_is_told_by_its_name(run_scenario: RunScenario)
             connection=("x:paths=a/b", "y:paths=c/d"),
             duration="1s",
         )
+
+
+def test_a_connection_that_falls_back_in_its_handshake_is_recorded(
+    run_scenario: RunScenario,
+) -> None:
+    # Ten connections send the third packet of their handshake and ten segments at one time, into
+    # a queue that drops early: the servers of those that lose both the former and the first of the
+    # latter accept a connection of TCP.
+    run = run_scenario(
+        "a:link=shared,delay=20ms",
+        link=("shared:10mbit,20ms,queue=100,queue_discipline=red",),
+        connection=("x:paths=a,count=10",),
+        start="at-once",
+        duration="3s",
+    )
+    bytes_are_verified(run)
+    assert all(c["goodput_bps"] > 0 for c in run.figures.connections)

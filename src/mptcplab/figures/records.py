@@ -167,7 +167,12 @@ CONNECTION_FIELDS = (
 )
 
 SUBFLOW_FIELDS = (
-    Field("local_addr", "ipv4", "", "address of this side"),
+    Field(
+        "local_addr",
+        "ipv4",
+        "",
+        "address of this side; 0 when it was closed before the peer had answered",
+    ),
     Field("remote_addr", "ipv4", "", "address of the peer"),
     Field("cwnd", "u32", "packets", "congestion window"),
     Field("ssthresh", "u32", "packets", "slow start threshold; 0x7fffffff: not set yet"),
@@ -345,6 +350,9 @@ class Samples:
 def read_samples(path: Path) -> Samples:
     """Read client.samples or server.samples.
 
+    A subflow that was closed before its peer had answered has no address any more, so no path: what
+    is sampled of it then is left out.
+
     Raises MptcplabError, naming the file and the offset, when it cannot be read, when it ends
     within a record, holds a record of unknown kind, or goes back in time.
     """
@@ -353,9 +361,10 @@ def read_samples(path: Path) -> Samples:
     kinds = heads["kind"]
     _refuse_other_kinds(path, heads, {CONNECTION: "connection", SUBFLOW: "subflow"})
     _refuse_backwards(path, heads)
+    subflow = select(content.view(SUBFLOW_DTYPE), kinds == SUBFLOW)
     return Samples(
         connection=select(heads, kinds == CONNECTION),
-        subflow=select(content.view(SUBFLOW_DTYPE), kinds == SUBFLOW),
+        subflow=select(subflow, np.any(subflow["local_addr"] != 0, axis=1)),
     )
 
 

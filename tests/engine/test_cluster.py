@@ -38,6 +38,8 @@ PATHS = ("a:10mbit,10ms", "b:5mbit,20ms")
 TRACE = "time_s,rate_mbit\n0,10\n0.2,5\n0.4,8\n"
 # A scheduler that is fit for two subflows, and nothing else.
 OWN = SCHEDULER.format(body="", hook="faulty_next_segment")
+#: What an ordinary user is told to put before a command.
+SUDO = "" if os.geteuid() == 0 else "sudo "
 # What a worker says of itself when it is told that its machine has no util-linux.
 WITHOUT_TOOLS = """
 from mptcplab.uml import doctor
@@ -342,7 +344,7 @@ def test_unfit_workers_are_named_with_what_they_lack(tmp_path: Path) -> None:
     assert lines == [
         "mptcplab: 1 of the 2 workers of the cluster cannot make runs",
         f"  {unfit}: util-linux: missing",
-        "  to mend it: apt-get install util-linux",
+        f"  to mend it: {SUDO}apt-get install util-linux",
     ]
 
 
@@ -365,7 +367,7 @@ def test_an_unfit_worker_that_comes_later_is_sent_away(
     (line,) = told
     assert line.startswith("worker tcp://127.0.0.1:")
     assert line.endswith(
-        " is left out: util-linux: missing\n  to mend it: apt-get install util-linux"
+        f" is left out: util-linux: missing\n  to mend it: {SUDO}apt-get install util-linux"
     )
 
 

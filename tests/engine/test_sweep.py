@@ -155,7 +155,7 @@ def test_what_is_kept_can_be_shown_and_asked(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("builds")
 def test_a_full_disk_stops_it_and_it_goes_on_with_more_room(tmp_path: Path) -> None:
-    """On a file system of 1 MiB, in a mount namespace of its own; then of 1 GiB."""
+    """On a file system with 1 MiB left, in a mount namespace of its own; then with 65 MiB."""
     total = write_sweep(tmp_path / "sweep.toml", 80)
     mount = tmp_path / "small"
     mount.mkdir()
@@ -163,9 +163,10 @@ def test_a_full_disk_stops_it_and_it_goes_on_with_more_room(tmp_path: Path) -> N
     again = " ".join(command)
     # a run keeps some 28 KiB, in five files of whole pages: 80 of them do not fit
     inside = (
-        f"mount -t tmpfs -o size=1m tmpfs {mount} && {again}; echo status $?;"
+        f"mount -t tmpfs -o size=65m tmpfs {mount} && head -c 64M /dev/zero > {mount}/full &&"
+        f" {again}; echo status $?;"
         f" ls {mount}/out/runs | wc -l; ls {mount}/out/failed 2>/dev/null | wc -l;"
-        f" mount -o remount,size=1g {mount}; {again}; echo status $?; ls {mount}/out/runs | wc -l"
+        f" rm {mount}/full; {again}; echo status $?; ls {mount}/out/runs | wc -l"
     )
     done = in_mount_namespace(inside)
     assert "Traceback" not in done.stderr, done.stderr

@@ -29,6 +29,7 @@ from mptcplab.uml.kernel import KernelBuild
 
 KERNEL = KernelBuild("k1", "lab", Path("/linux"), Path("/config"))
 GUEST = Guest("g1", Path("/guest"))
+EXAMPLES = Path(__file__).parents[2] / "examples" / "sweeps"
 FILE = """
 repeat = 2
 [scenario]
@@ -143,6 +144,11 @@ design.ranges.delay1 = {{ low = 1, high = 100 }}
 design.ranges.delay2 = {{ low = 1, high = 100 }}"""
     assert len(text.splitlines()) == 10
     assert plan(tmp_path, text).counts["runs"] == 400 * 14 * 5
+
+
+@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.toml")), ids=lambda file: file.stem)
+def test_every_example_loads(file: Path) -> None:
+    assert sweep.plan(sweep.load(file), scheduler.known(), KERNEL, GUEST).counts["runs"] > 1
 
 
 def test_what_is_stored_is_not_made_again(tmp_path: Path) -> None:

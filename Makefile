@@ -71,11 +71,11 @@ debug-test: setup venv-dev ## run the tests of runs in a kernel that looks after
 	@$(MPTCPLAB) kernel build --variant debug
 	$(BIN)/python -m pytest --kernel-variant debug $(DEBUG_TESTS) $(PYTEST_ARGS)
 
-# SCHEDULER and CC choose some of them, with commas.
+# SCHEDULER and CC choose some of them, with commas; make itself has a CC, the compiler.
 torture: venv ## connections with troubles, SEED=1 RUNS=1000 [VARIANT=debug]: nothing lost, wrong or stuck (7 min)
 	@$(MPTCPLAB) kernel build --variant $(VARIANT)
 	$(BIN)/python -m mptcplab.tools.torture --seed $(SEED) --runs $(RUNS) --kernel-variant $(VARIANT) \
-	    $(if $(SCHEDULER),--scheduler $(SCHEDULER)) $(if $(CC),--cc $(CC)) $(TORTURE_ARGS)
+	    $(if $(SCHEDULER),--scheduler $(SCHEDULER)) $(if $(findstring command,$(origin CC)),--cc $(CC)) $(TORTURE_ARGS)
 
 reliability: setup-test venv-dev kernel ## make every attack, and write what came of them into docs/reliability.md (30 min)
 	@$(MPTCPLAB) kernel build --variant debug

@@ -21,6 +21,7 @@ from mptcplab.uml.kernel import KernelBuild
 
 PATHS = ("--path", "wifi:20mbit,10ms", "--path", "lte:10mbit,30ms,loss=0.1%")
 QUICK = (*PATHS, "--duration", "2s", "--repeat", "1")
+OURS_ALONE = ("compare", *PATHS, "--repeat", "1", "--duration", "1s", "--no-baseline")
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -62,17 +63,7 @@ def test_all_compares_every_scheduler_with_an_overview(
 ) -> None:
     del lab_kernel
     done = mptcplab(
-        *(
-            "compare",
-            *PATHS,
-            "--repeat",
-            "1",
-            "--duration",
-            "1s",
-            "--no-baseline",
-            "--out",
-            str(tmp_path),
-        ),
+        *(*OURS_ALONE, "--out", str(tmp_path)),
         *("-s", "all,redundant:mode=2"),
     )
     assert done.returncode == 0, done.stderr
@@ -441,17 +432,7 @@ def test_new_writes_two_files_and_never_over_others(tmp_path: Path) -> None:
 def test_parameters_make_rows_of_their_own(lab_kernel: KernelBuild, tmp_path: Path) -> None:
     del lab_kernel
     done = mptcplab(
-        *(
-            "compare",
-            *PATHS,
-            "--repeat",
-            "1",
-            "--duration",
-            "1s",
-            "--no-baseline",
-            "--out",
-            str(tmp_path),
-        ),
+        *(*OURS_ALONE, "--out", str(tmp_path)),
         # over a subflow that has just joined there is less to tell them apart
         *("-s", "roundrobin,roundrobin:num_segments=100", "--json", "--start", "established"),
     )
@@ -485,19 +466,8 @@ def test_an_event_takes_a_path_away_and_brings_it_back(
 ) -> None:
     del lab_kernel
     done = mptcplab(
-        *(
-            "compare",
-            *PATHS,
-            "--repeat",
-            "1",
-            "--duration",
-            "4s",
-            "-s",
-            "roundrobin",
-            "--json",
-            "-o",
-            str(tmp_path),
-        ),
+        *("compare", *PATHS, "--repeat", "1", "--duration", "4s"),
+        *("-s", "roundrobin", "--json", "-o", str(tmp_path)),
         *("--event", "1s:wifi:down", "--event", "2s:wifi:up", "--event", "3s:lte:close"),
     )
     assert done.returncode == 0, done.stderr

@@ -172,7 +172,7 @@ def run(
     *,
     out: FilePath = _OUT,
     progress: Callable[[float], None] = lambda _share: None,
-    kernel_like: str = "amd64",
+    kernel_like: str = kernel.DEFAULT_FLAVOUR,
     wall_limit: float = Limits.wall_s,
     disk_limit: int = Limits.disk_bytes,
 ) -> Run:
@@ -211,7 +211,7 @@ def compare(
     cluster_key: FilePath | None = None,
     storage: str | None = None,
     progress: Callable[[float], None] = lambda _share: None,
-    kernel_like: str = "amd64",
+    kernel_like: str = kernel.DEFAULT_FLAVOUR,
     wall_limit: float = Limits.wall_s,
     disk_limit: int = Limits.disk_bytes,
 ) -> Comparison:
@@ -254,7 +254,7 @@ def run_sweep(
     cluster_key: FilePath | None = None,
     storage: str | None = None,
     show: Callable[[sweep.Standing], None] = lambda _standing: None,
-    kernel_like: str = "amd64",
+    kernel_like: str = kernel.DEFAULT_FLAVOUR,
     wall_limit: float = Limits.wall_s,
     disk_limit: int = Limits.disk_bytes,
 ) -> Swept:

@@ -40,8 +40,6 @@ DEFAULT_OUT = Path("mptcplab-out")
 
 SPEC = "NAME[:PARAM=VALUE...]"
 
-DEFAULT_FLAVOUR = next(iter(kernel.FLAVOURS))
-
 _SHARE_THAT_TELLS = 0.02
 
 
@@ -110,7 +108,7 @@ pcap_option = click.option(
 kernel_like_option = click.option(
     "--kernel-like",
     type=click.Choice(list(kernel.FLAVOURS)),
-    default=DEFAULT_FLAVOUR,
+    default=kernel.DEFAULT_FLAVOUR,
     show_default=True,
     help="Whose arithmetic the kernel has: that of distributions' kernels, or of their kernels for "
     "virtual machines, with smaller buffers; docs/flavours.md.",
@@ -263,7 +261,7 @@ def request(file: Path | None, options: Mapping[str, Any], *, single: bool) -> R
 
 
 def builds(
-    cluster: str | None = None, kernel_like: str = DEFAULT_FLAVOUR
+    cluster: str | None = None, kernel_like: str = kernel.DEFAULT_FLAVOUR
 ) -> tuple[kernel.KernelBuild, guest.Guest]:
     """Kernel of a flavour and guest program, built now if they are not there yet.
 

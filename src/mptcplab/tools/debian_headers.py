@@ -19,7 +19,7 @@ from mptcplab.files import new_directory
 from mptcplab.uml import doctor
 from mptcplab.uml.kernel_tree import KERNEL_VERSION
 
-#: By the flavours of kernel.FLAVOURS, what Debian calls them.
+#: By the flavours of kernel.FLAVOURS, how the names of their packages end.
 DEBIAN_NAMES: Mapping[str, str] = {"amd64": "amd64", "cloud": "cloud-amd64"}
 _COMMON = "common"
 _SOURCE_PACKAGE = f"linux-source-{KERNEL_VERSION}"

@@ -19,12 +19,11 @@ from pathlib import Path
 
 from mptcplab import files
 from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
+from mptcplab.tools.debian_headers import DEBIAN_NAMES
 from mptcplab.uml import doctor
 from mptcplab.uml.kernel import KernelBuild
 from mptcplab.uml.kernel_tree import KERNEL_VERSION
 
-#: The builds of Debian's kernel that the lab is held to: how the names of their packages end.
-FLAVOURS = {"amd64": "amd64", "cloud": "cloud-amd64"}
 #: What gets a machine all that is needed.
 SETUP = "make setup-stock"
 
@@ -59,13 +58,13 @@ def packages_dir() -> Path:
     return doctor.cache_dir() / "stock"
 
 
-def newest(flavours: Iterable[str] = FLAVOURS, directory: Path | None = None) -> list[Path]:
+def newest(flavours: Iterable[str] = DEBIAN_NAMES, directory: Path | None = None) -> list[Path]:
     """The newest package of each flavour in a directory, by default `packages_dir()`.
 
     Raises MachineError, naming the command that gets it, if there is none of one of them.
     """
     directory = directory or packages_dir()
-    found: dict[str, list[tuple[int, Path]]] = {FLAVOURS[flavour]: [] for flavour in flavours}
+    found: dict[str, list[tuple[int, Path]]] = {DEBIAN_NAMES[flavour]: [] for flavour in flavours}
     for file in directory.glob("linux-image-*.deb"):
         kernel = _RELEASE.fullmatch(_release_of(file))
         if kernel and kernel["series"] == KERNEL_VERSION and kernel["ending"] in found:
@@ -103,7 +102,7 @@ def unpacked(package: Path) -> StockKernel:
             raise MptcplabError(f"mptcplab: {place}: {error.strerror}") from error
     name = _PACKAGE.fullmatch(package.name)
     assert name is not None, "its release was told from its name"
-    (flavour,) = (name for name, ending in FLAVOURS.items() if ending == kernel["ending"])
+    (flavour,) = (name for name, ending in DEBIAN_NAMES.items() if ending == kernel["ending"])
     return StockKernel(
         build=KernelBuild(digest, flavour, place / "vmlinuz", place / "config"),
         version=name["version"],

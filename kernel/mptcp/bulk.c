@@ -8,10 +8,16 @@
  * not plain goes to the process, as from poll(): other descriptors, where a
  * message begins or ends, and the end of a connection.
  *
+ * It waits as poll() does, but stays on the wait queues of all files while it
+ * moves data, and looks only at files that were woken or were ready before:
+ * with many connections, or a packet at a time, that is what costs most.
+ *
  * The sysctl mptcplab.bulk=0 makes it an ordinary poll().
  */
 
+#include <linux/bitmap.h>
 #include <linux/delay.h>
+#include <linux/file.h>
 #include <linux/net.h>
 #include <linux/poll.h>
 #include <linux/proc_fs.h>
@@ -28,9 +34,31 @@
 #define BULK_CHUNK_MAX	SZ_256K
 /* from one word of a stream to the next, see pattern() in guest/traffic.c */
 #define BULK_STEP	0x9e3779b97f4a7c15ull
+/* a pipe has two */
+#define BULK_QUEUES_MAX	2
+
+/* A file that is waited for, and where it is waited. */
+struct bulk_source {
+	struct file	*file;		/* NULL: of none of fds */
+	__poll_t	wanted;
+	__poll_t	ready;		/* when it was looked at */
+	poll_table	table;
+	struct bulk	*bulk;
+	unsigned int	queue_count;
+	struct bulk_queue {
+		wait_queue_entry_t	entry;
+		wait_queue_head_t	*head;
+		struct bulk_source	*source;
+	} queues[BULK_QUEUES_MAX];
+};
 
 struct bulk {
 	struct mutex	lock;		/* held while one waits, who uses all below */
+	struct bulk_source *sources;	/* one for each of fds */
+	unsigned int	source_count;
+	unsigned int	ready;		/* the last one that was found to be */
+	unsigned long	*stirred;	/* bits of sources: to be looked at; also set by wakeups */
+	bool		woken;		/* by any, since it was looked */
 	struct bulk_flow *flows;
 	u64		*chunk;		/* what is being sent */
 	const struct bulk_flow *filled;	/* by which */
@@ -153,22 +181,6 @@ static long bulk_receive(struct bulk *bulk, struct socket *sock, struct bulk_wai
 	return 0;
 }
 
-/* The flow that is ready; NULL: something else is. An error if fds are not there. */
-static struct bulk_flow *bulk_ready(struct bulk *bulk, const struct bulk_wait *wait,
-				    struct pollfd *own)
-{
-	struct pollfd __user *fds = u64_to_user_ptr(wait->fds);
-	struct bulk_flow *flow;
-
-	for (flow = bulk->flows; flow < bulk->flows + wait->flow_count; flow++) {
-		if (copy_from_user(own, fds + flow->own, sizeof(*own)))
-			return ERR_PTR(-EFAULT);
-		if (own->revents)
-			return flow;
-	}
-	return NULL;
-}
-
 static bool bulk_may(const struct bulk_flow *flow)
 {
 	/* this does not move the time as ktime_get() does */
@@ -176,23 +188,26 @@ static bool bulk_may(const struct bulk_flow *flow)
 }
 
 /* Moves data of a connection that is ready for it. Returns as bulk_move(). */
-static long bulk_move_of(struct bulk *bulk, struct bulk_wait *wait, struct socket *sock,
-			 short ready, struct bulk_flow *in, struct bulk_flow *out)
+static long bulk_move_of(struct bulk *bulk, struct bulk_wait *wait, struct bulk_source *source,
+			 struct bulk_flow *in, struct bulk_flow *out)
 {
-	struct pollfd __user *fds = u64_to_user_ptr(wait->fds);
+	struct socket *sock = sock_from_file(source->file);
 	unsigned int clock_reads = in ? in->clock_reads : 0, i;
+	bool received = source->ready & EPOLLIN;
 	long result = 0;
 
-	if (ready & POLLIN) {
+	if (!sock)
+		return -ENOTSOCK;
+	if (received) {
 		result = bulk_receive(bulk, sock, wait, in);
 		if (result && result != -EAGAIN)
 			return result;
 	}
 	if (out) {
 		result = bulk_send(bulk, sock, out);
-		if (!result && ready & POLLIN)
+		if (!result && received)
 			/* what was received is not there any more */
-			return put_user((short)POLLOUT, &fds[out->own].revents);
+			source->ready = EPOLLOUT;
 		if (result != -EAGAIN)
 			return result;
 		clock_reads = out->clock_reads;
@@ -207,43 +222,165 @@ static long bulk_move_of(struct bulk *bulk, struct bulk_wait *wait, struct socke
  */
 static long bulk_move(struct bulk *bulk, struct bulk_wait *wait)
 {
-	struct bulk_flow *flow, *in = NULL, *out = NULL;
-	struct socket *sock;
-	struct pollfd own;
-	long result;
-	int err;
+	struct bulk_flow *flow, *end = bulk->flows + wait->flow_count, *in = NULL, *out = NULL;
+	struct bulk_source *source = &bulk->sources[bulk->ready];
 
-	flow = bulk_ready(bulk, wait, &own);
-	if (IS_ERR_OR_NULL(flow))
-		return PTR_ERR_OR_ZERO(flow);
-	if (!flow->sends)
+	for (flow = bulk->flows; flow < end && flow->own != bulk->ready; flow++)
+		;
+	if (flow < end && !flow->sends)
 		in = flow++;
-	if (flow < bulk->flows + wait->flow_count && flow->sends && (!in || flow->own == in->own))
+	if (flow < end && flow->sends && flow->own == bulk->ready)
 		out = flow;
-	if (own.revents & ~(POLLIN | POLLOUT) || (own.revents & POLLIN && !in) ||
-	    (own.revents & POLLOUT && !out) || (in && !bulk_may(in)) || (out && !bulk_may(out)))
+	if (source->ready & ~(EPOLLIN | EPOLLOUT) || (source->ready & EPOLLIN && !in) ||
+	    (source->ready & EPOLLOUT && !out) || (in && !bulk_may(in)) || (out && !bulk_may(out)))
 		return 0;
-	sock = sockfd_lookup(own.fd, &err);
-	if (!sock)
-		return err;
-	result = bulk_move_of(bulk, wait, sock, own.revents, in, out);
-	sockfd_put(sock);
-	return result;
+	return bulk_move_of(bulk, wait, source, in, out);
+}
+
+/* From any context. */
+static int bulk_wake(wait_queue_entry_t *entry, unsigned int mode, int sync, void *key)
+{
+	struct bulk_source *source = container_of(entry, struct bulk_queue, entry)->source;
+	struct bulk *bulk = source->bulk;
+
+	if (key && !(key_to_poll(key) & source->wanted))
+		return 0;
+	set_bit(source - bulk->sources, bulk->stirred);
+	/* before it can run: see bulk_poll() */
+	smp_store_mb(bulk->woken, true);
+	return default_wake_function(entry, mode, sync, key);
+}
+
+static void bulk_queue(struct file *file, wait_queue_head_t *head, poll_table *table)
+{
+	struct bulk_source *source = container_of(table, struct bulk_source, table);
+	struct bulk_queue *queue = &source->queues[source->queue_count];
+
+	if (WARN_ON_ONCE(source->queue_count == BULK_QUEUES_MAX))
+		return;
+	init_waitqueue_entry(&queue->entry, current);
+	queue->entry.func = bulk_wake;
+	queue->head = head;
+	queue->source = source;
+	source->queue_count++;
+	add_wait_queue(head, &queue->entry);
+}
+
+/* Looks at all that was stirred, which stays so if it is ready. Returns how many are. */
+static unsigned int bulk_look(struct bulk *bulk)
+{
+	unsigned int i, ready = 0;
+
+	for_each_set_bit(i, bulk->stirred, bulk->source_count) {
+		struct bulk_source *source = &bulk->sources[i];
+
+		clear_bit(i, bulk->stirred);
+		/* a wakeup from here on is seen the next time */
+		smp_mb__after_atomic();
+		source->ready = vfs_poll(source->file, NULL) & source->wanted;
+		if (source->ready) {
+			set_bit(i, bulk->stirred);
+			bulk->ready = i;
+			ready++;
+		}
+	}
+	return ready;
+}
+
+/* Returns how many files are ready, which are at least one, or -EINTR. */
+static long bulk_poll(struct bulk *bulk)
+{
+	unsigned int ready;
+
+	for (;;) {
+		ready = bulk_look(bulk);
+		if (ready)
+			return ready;
+		if (signal_pending(current))
+			return -EINTR;
+		set_current_state(TASK_INTERRUPTIBLE);
+		if (!READ_ONCE(bulk->woken))
+			schedule();
+		__set_current_state(TASK_RUNNING);
+		/* before the files are looked at: pairs with bulk_wake() */
+		smp_store_mb(bulk->woken, false);
+	}
 }
 
 static long bulk_wait(struct bulk *bulk, struct bulk_wait *wait)
 {
-	struct pollfd __user *fds = u64_to_user_ptr(wait->fds);
 	long ready, moved;
 
 	do {
-		/* of a process on its own memory: poll() itself is what acts as poll() */
-		ready = bulk_called(sys_poll(fds, wait->count, -1));
+		ready = bulk_called(bulk_poll(bulk));
 		moved = 0;
-		if (ready == 1 && READ_ONCE(bulk_enabled) && !signal_pending(current))
+		if (ready == 1 && !signal_pending(current))
 			moved = bulk_move(bulk, wait);
 	} while (moved > 0);
 	return moved ?: ready;
+}
+
+static void bulk_forget_sources(struct bulk *bulk)
+{
+	struct bulk_source *source;
+
+	for (source = bulk->sources; source < bulk->sources + bulk->source_count; source++) {
+		while (source->queue_count) {
+			struct bulk_queue *queue = &source->queues[--source->queue_count];
+
+			remove_wait_queue(queue->head, &queue->entry);
+		}
+		if (source->file)
+			fput(source->file);
+	}
+	kvfree(bulk->sources);
+	bitmap_free(bulk->stirred);
+	bulk->sources = NULL;
+	bulk->stirred = NULL;
+	bulk->source_count = 0;
+}
+
+static long bulk_take_sources(struct bulk *bulk, const struct bulk_wait *wait)
+{
+	struct pollfd __user *fds = u64_to_user_ptr(wait->fds);
+	struct bulk_source *source;
+	struct pollfd fd;
+	unsigned int i;
+
+	bulk->sources = kvcalloc(wait->count, sizeof(*bulk->sources), GFP_KERNEL);
+	bulk->stirred = bitmap_zalloc(wait->count, GFP_KERNEL);
+	if (!bulk->sources || !bulk->stirred)
+		return -ENOMEM;
+	bulk->source_count = wait->count;
+	bulk->woken = false;
+	for (i = 0; i < wait->count; i++) {
+		if (copy_from_user(&fd, fds + i, sizeof(fd)))
+			return -EFAULT;
+		/* as poll(), not waited for */
+		if (fd.fd < 0)
+			continue;
+		source = &bulk->sources[i];
+		source->bulk = bulk;
+		source->wanted = demangle_poll(fd.events) | EPOLLERR | EPOLLHUP;
+		source->file = fget(fd.fd);
+		if (!source->file)
+			return -EBADF;
+		init_poll_funcptr(&source->table, bulk_queue);
+		vfs_poll(source->file, &source->table);
+		set_bit(i, bulk->stirred);
+	}
+	return 0;
+}
+
+static long bulk_tell_sources(const struct bulk *bulk, const struct bulk_wait *wait)
+{
+	struct pollfd __user *fds = u64_to_user_ptr(wait->fds);
+	unsigned int i;
+
+	for (i = 0; i < wait->count; i++)
+		if (put_user((short)mangle_poll(bulk->sources[i].ready), &fds[i].revents))
+			return -EFAULT;
+	return 0;
 }
 
 static bool bulk_flow_is_right(const struct bulk_flow *flow, const struct bulk_wait *wait)
@@ -265,9 +402,17 @@ static long bulk_wait_user(struct bulk *bulk, struct bulk_wait *wait)
 	for (i = 0; i < wait->flow_count; i++)
 		if (!bulk_flow_is_right(&bulk->flows[i], wait))
 			return -EINVAL;
+	if (!READ_ONCE(bulk_enabled))
+		/* of a process on its own memory: poll() itself is what acts as poll() */
+		return bulk_called(sys_poll(u64_to_user_ptr(wait->fds), wait->count, -1));
 	/* others may be there now */
 	bulk->filled = NULL;
-	result = bulk_wait(bulk, wait);
+	result = bulk_take_sources(bulk, wait);
+	if (!result)
+		result = bulk_wait(bulk, wait);
+	if (result > 0)
+		result = bulk_tell_sources(bulk, wait) ?: result;
+	bulk_forget_sources(bulk);
 	return copy_to_user(flows, bulk->flows, bytes) ? -EFAULT : result;
 }
 
@@ -282,7 +427,8 @@ static long bulk_ioctl(struct file *file, unsigned int command, unsigned long ar
 		return -ENOTTY;
 	if (copy_from_user(&wait, user, sizeof(wait)))
 		return -EFAULT;
-	if (!wait.flow_count || wait.flow_count > BULK_FLOWS_MAX)
+	if (!wait.flow_count || wait.flow_count > BULK_FLOWS_MAX ||
+	    wait.count > rlimit(RLIMIT_NOFILE))
 		return -EINVAL;
 	if (!mutex_trylock(&bulk->lock))
 		return -EBUSY;

@@ -182,6 +182,13 @@ int main(void)
 	refuses("no whole word", wait, EINVAL);
 	flow.chunk_bytes = 1 << 20;
 	refuses("too much at once", wait, EINVAL);
+	flow = flow_of(0, 0);
+	own.fd = 1000;
+	refuses("no file", wait, EBADF);
+	wait.fds = 8;
+	refuses("no memory of ours", wait, EFAULT);
+	wait.count = 1 << 20;
+	refuses("more than there may be files", wait, EINVAL);
 	wait.flow_count = 0;
 	refuses("no flow", wait, EINVAL);
 	wait.flow_count = BULK_FLOWS_MAX + 1;

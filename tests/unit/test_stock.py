@@ -32,11 +32,12 @@ from mptcplab.tools.stock.early import Equal, Sender, equal
 from mptcplab.tools.stock.machine import StockOutcome
 from mptcplab.tools.stock.package import StockKernel
 from mptcplab.tools.stock.page import markdown
-from mptcplab.tools.stock.rows import Row, Table
+from mptcplab.tools.stock.rows import Row, Seeds, Table
 from mptcplab.tools.stock.settings import (
     CLOSE_UP_NS,
     CLOSE_UP_STEP_NS,
     CPU_TIMES_NS,
+    INSTRUCTION_NS,
     STEP_NS,
     Setting,
     settings,
@@ -382,7 +383,11 @@ def test_a_run_leaves_its_files(
     assert (directory / "plan.txt").read_text().startswith("insmod veth.ko\n")
     arguments = (tmp_path / "arguments").read_text()
     assert "-seed 5 " in arguments
+    assert "-icount shift=0," in arguments
     assert "LAB_SEED=5" in arguments
+    # QEMU takes a power of two
+    machine.run(made_up(5).scenario, kernel, guest, directory, instruction_ns=2)
+    assert "-icount shift=1," in (tmp_path / "arguments").read_text()
 
 
 @pytest.mark.parametrize(
@@ -495,7 +500,7 @@ def test_runs_are_made_once_and_one_that_fails_does_not_end_the_others(
     monkeypatch: pytest.MonkeyPatch, kernel: StockKernel, guest: Guest, tmp_path: Path
 ) -> None:
     out, setting = Store(tmp_path / "out"), made_up()
-    jobs = runs.jobs([setting], [kernel], guest, seeds=3)
+    jobs = runs.jobs([setting], [kernel], guest, 3, 0)
     pretend_runs(monkeypatch, FAST, SLOW, fails=[2])
     expected = runs.Expected(jobs, out)
     assert not expected.ended
@@ -528,7 +533,7 @@ def test_what_is_left_early_is_ended_and_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch, kernel: StockKernel, guest: Guest, tmp_path: Path
 ) -> None:
     out = Store(tmp_path / "out")
-    jobs = runs.jobs([made_up()], [kernel], guest, seeds=9)
+    jobs = runs.jobs([made_up()], [kernel], guest, 9, 0)
     begun = threading.Event()
 
     def run(of: Scenario, *_given: object, **more: object) -> StockOutcome:
@@ -557,18 +562,18 @@ def test_both_sides_are_compared_as_far_as_they_are_stored(
     out, setting = Store(tmp_path / "out"), made_up()
     lab = KernelBuild("c3", "lab", tmp_path / "linux", tmp_path / "config")
 
-    def make(of: StockKernel, *flows: Flow) -> None:
+    def make(of: StockKernel, *flows: Flow, slower: int = 0) -> None:
         pretend_runs(monkeypatch, *flows)
-        jobs = runs.jobs([setting], [of], guest, seeds=2)
+        jobs = runs.missing(runs.jobs([setting], [of], guest, 2, slower), out)
         list(runs.make(jobs, guest, out, runs.Expected(jobs, out), 1))
 
     make(kernel, FAST, SLOW)
-    table = rows.table([setting], kernel, lab, guest, out, 2, 2)
+    table = rows.table([setting], kernel, lab, guest, out, Seeds(2, 2, 2))
     assert table.rows == []
     # the lab loads no modules
     make(StockKernel(lab, "", {}), FAST, replace(SLOW, retransmitted_packets=1))
     # without close-ups nothing can be said of the beginning
-    assert rows.table([setting], kernel, lab, guest, out, 2, 2).rows == []
+    assert rows.table([setting], kernel, lab, guest, out, Seeds(2, 2, 2)).rows == []
 
     def run(of: Scenario, *given: object, **_more: object) -> None:
         changed = replace(SLOW, retransmitted_packets=1)
@@ -576,7 +581,7 @@ def test_both_sides_are_compared_as_far_as_they_are_stored(
 
     monkeypatch.setattr(work, "run", run)
     runs.make_close_ups([setting], 1, lab, guest, out, 1)
-    table = rows.table([setting], kernel, lab, guest, out, 2, 2)
+    table = rows.table([setting], kernel, lab, guest, out, Seeds(2, 2, 2))
     (row,) = table.rows
     assert (row.value.difference, row.share and row.share.difference) == (0.0, 0.0)
     assert (row.value.stock.median, row.value.stock.n) == (40.0, 2)
@@ -585,9 +590,36 @@ def test_both_sides_are_compared_as_far_as_they_are_stored(
     assert row.early == [Equal(0.0, False, "bytes sent of path 2: 100000 / 101000")] * 2
     # what is left of the beginning is the same, to within 2 ms
     assert row.close == [Equal(0.0, False, "retransmissions of path 2: 0 / 1")] * 2
+    assert (row.value.slower, row.itself) == (None, [])
+    # on another CPU path 2 carries twice as much
+    make(kernel, FAST, replace(SLOW, bytes_per_ms=2 * SLOW.bytes_per_ms), slower=1)
+    (row,) = rows.table([setting], kernel, lab, guest, out, Seeds(2, 2, 2)).rows
+    assert row.value.slower == Spread(1, 48.0, 48.0, 48.0)
+    assert row.itself == [Equal(0.0, False, "bytes sent of path 2: 200000 / 100000")]
 
 
 # --- figures
+
+
+@pytest.mark.parametrize(
+    ("slower", "is_of_cpu_time"),
+    [
+        # in the lab computing takes no time: what it adds, twice of it adds again
+        ([54.0], True),
+        ([46.0], True),
+        # the bound is 1 %, 0.5
+        ([53.6], True),
+        ([53.4], False),
+        ([50.0], False),
+        ([], False),
+    ],
+)
+def test_what_cpu_time_moves_as_far_does_not_differ(
+    slower: Sequence[float], is_of_cpu_time: bool
+) -> None:
+    found = compared([50.0] * 4, [46.0] * 8, slower)
+    assert (found.is_told_apart, found.is_of_cpu_time) == (True, is_of_cpu_time)
+    assert found.differs is not is_of_cpu_time
 
 
 def test_medians_are_compared_within_a_bound_that_hangs_on_the_spread() -> None:
@@ -777,17 +809,25 @@ def test_the_first_packet_that_differs_is_told() -> None:
 # --- the page
 
 
-def same(value: float, n: int = 4) -> Compared:
-    return compared([value] * n, [value] * (2 * n))
+def same(value: float, slower: int = 0) -> Compared:
+    return compared([value] * 4, [value] * 8, [value] * slower)
 
 
-def row(value: Compared, close: Sequence[Equal], name: str = "50,10 + 20,40") -> Row:
+def row(
+    value: Compared,
+    close: Sequence[Equal],
+    name: str = "50,10 + 20,40",
+    itself: Sequence[Equal] = (),
+) -> Row:
     (setting,) = (each for each in settings() if each.name == name)
-    return Row(setting, value, same(0.7), same(85), [Equal(0.1, False, "y"), *close[1:]], close)
+    at_once = [Equal(0.1, False, "y"), *close[1:]]
+    n = len(itself)
+    return Row(setting, value, same(0.7, n), same(85, n), at_once, close, itself)
 
 
 def test_the_page_says_what_differs(kernel: StockKernel, tmp_path: Path) -> None:
     until = Equal(0.6, False, "cwnd of path 1: 3 / 4")
+    short = Equal(0.1, False, "cwnd of path 1: 3 / 4")
     table = Table(
         kernel,
         KernelBuild("c3", "lab", tmp_path, tmp_path),
@@ -796,35 +836,46 @@ def test_the_page_says_what_differs(kernel: StockKernel, tmp_path: Path) -> None
             row(compared([65.0] * 4, [60.0] * 8), [until]),
             row(compared([65.0], [60.0] * 8), [until]),
             row(same(0.5), [Equal(0.7, True, "")], "50,10 + 20,40; 2 MB"),
-            row(same(65.9), [Equal(0.1, False, "cwnd of path 1: 3 / 4")]),
+            row(same(65.9), [short]),
+            row(
+                compared([65.0] * 4, [60.0] * 8, [70.0, 71.0]),
+                [short],
+                itself=[Equal(0.1, False, "z"), Equal(0.0, False, "z")],
+            ),
         ],
     )
-    assert [each.holds for each in table.rows] == [True, False, False, True, True]
-    assert [each.differs for each in table.rows] == [False, True, False, False, False]
-    assert [each.begins_equal for each in table.rows] == [True, True, True, True, False]
+    assert [each.holds for each in table.rows] == [True, False, False, True, True, False]
+    assert [each.differs for each in table.rows] == [False, True, False, False, False, False]
+    assert [each.is_of_cpu_time for each in table.rows] == [False] * 5 + [True]
+    assert [each.begins_equal for each in table.rows] == [True, True, True, True, False, False]
+    assert [each.begins_as_itself for each in table.rows] == [True] * 4 + [False, True]
     usual, rest = "| 50,10 + 20,40 |", "0.700; 85"
     assert markdown([table]).splitlines() == [
         "### amd64",
         "",
-        "Debian's `amd64` kernel, package 6.12.117-1, beside the lab's kernel `lab`. Of 5 settings "
-        "3 are within the bounds, 1 differ, and 1 are beyond a bound by what may be chance; 1 are "
-        "equal for less than 0.5 s at first.",
+        "Debian's `amd64` kernel, package 6.12.117-1, beside the lab's kernel `lab`. Of 6 settings "
+        "3 are within the bounds, 1 are beyond one by what may be chance, 1 by what CPU time "
+        "makes, and 1 differ; 2 are equal for less than 0.5 s at first, 1 of them for less than "
+        "the package to itself on the slower CPU.",
         "",
-        "| Mbit/s, ms one way | package | lab | the lab is off by "
-        "| equal to the byte for / but for CPU time |",
-        "|---|---|---|---|---|",
-        f"{usual} 65.9; {rest}; n 4 | 65.9; {rest}; n 8 | goodput +0.0 %; share +0.000; "
+        "| Mbit/s, ms one way | package | on a CPU half as fast | lab | the lab is off by "
+        "| equal to the byte for / but for CPU time; the package to itself on that CPU |",
+        "|---|---|---|---|---|---|",
+        f"{usual} 65.9; {rest}; n 4 | - | 65.9; {rest}; n 8 | goodput +0.0 %; share +0.000; "
         "retransmitted +0.0 % | 0.1 to 0.2 s / 0.2 to 0.6 s, then cwnd of path 1: 3 / 4 |",
-        f"{usual} 65.0; {rest}; n 4 | 60.0; {rest}; n 8 | **goodput -7.7 %**; share +0.000; "
+        f"{usual} 65.0; {rest}; n 4 | - | 60.0; {rest}; n 8 | **goodput -7.7 %**; share +0.000; "
         "retransmitted +0.0 %<br>60: 0 of 4, 8 of 8<br>65: 4 of 4, 0 of 8 | 0.1 s / 0.6 s, then "
         "cwnd of path 1: 3 / 4 |",
-        f"{usual} 65.0; {rest}; n 1 | 60.0; {rest}; n 8 | goodput -7.7 % (too few runs); share "
+        f"{usual} 65.0; {rest}; n 1 | - | 60.0; {rest}; n 8 | goodput -7.7 % (too few runs); share "
         "+0.000; retransmitted +0.0 %<br>60: 0 of 1, 8 of 8<br>65: 1 of 1, 0 of 8 | 0.1 s / 0.6 s, "
         "then cwnd of path 1: 3 / 4 |",
-        f"| 50,10 + 20,40; 2 MB | 0.500; {rest}; n 4 | 0.500; {rest}; n 8 | time +0.0 %; share "
+        f"| 50,10 + 20,40; 2 MB | 0.500; {rest}; n 4 | - | 0.500; {rest}; n 8 | time +0.0 %; share "
         "+0.000; retransmitted +0.0 % | 0.1 s / all |",
-        f"{usual} 65.9; {rest}; n 4 | 65.9; {rest}; n 8 | goodput +0.0 %; share +0.000; "
+        f"{usual} 65.9; {rest}; n 4 | - | 65.9; {rest}; n 8 | goodput +0.0 %; share +0.000; "
         "retransmitted +0.0 % | **0.1 s / 0.1 s, then cwnd of path 1: 3 / 4** |",
+        f"{usual} 65.0; {rest}; n 4 | 70.5 [70.0..71.0]; {rest}; n 2 | 60.0; {rest}; n 8 | "
+        "goodput -7.7 % (CPU time); share +0.000; retransmitted +0.0 %<br>60: 0 of 4, 8 of 8<br>"
+        "65: 4 of 4, 0 of 8 | 0.1 s / 0.1 s, then cwnd of path 1: 3 / 4; 0.0 to 0.1 s |",
     ]
 
 
@@ -845,7 +896,8 @@ def pretended(
     def in_lab(scenarios: Sequence[Scenario], *_more: object) -> None:
         of = StockKernel(lab, "", {})
         jobs = [
-            runs.Job(store.run_key(each, lab, guest), made_up(), each, of) for each in scenarios
+            runs.Job(store.run_key(each, lab, guest), made_up(), each, of, INSTRUCTION_NS)
+            for each in scenarios
         ]
         out = Store(tmp_path / "out")
         list(runs.make(jobs, guest, out, runs.Expected(jobs, out), 1))
@@ -869,25 +921,28 @@ def test_the_command_says_what_it_costs_and_runs_what_is_missing(
     page.write_text("<!-- begin: make stock-check -->\n<!-- end: make stock-check -->\n")
     arguments = [
         *("--out", str(tmp_path / "out"), "--docs", str(page), "--only", "50,10; TCP"),
-        *("--seeds", "2", "--lab-seeds", "1"),
+        *("--seeds", "2", "--slower-seeds", "1", "--lab-seeds", "1"),
     ]
     assert command.main(arguments) == 0
     said = capsys.readouterr()
-    assert f"2 of 2 runs in virtual machines are missing in {tmp_path / 'out'}\n" in said.err
-    assert re.search(r"with 1 at a time they take \d+ s \(a guess: none has ended here\)", said.err)
-    assert "1/2 amd64, 50,10; TCP, seed 1: 32.000 Mbit/s, took " in said.err
-    assert "| 50,10; TCP | 32.0; 0; n 2 | 32.0; 0; n 1 |" in said.out
+    assert f"3 of 3 runs in virtual machines are missing in {tmp_path / 'out'}\n" in said.err
+    assert re.search(
+        r"with 1 at a time they take (\d+ s|\d+ min) \(a guess: none has ended here\)", said.err
+    )
+    assert "1/3 amd64, 50,10; TCP, seed 1: 32.000 Mbit/s, took " in said.err
+    assert "2/3 amd64, 50,10; TCP, slower CPU, seed 1: 32.000 Mbit/s, took " in said.err
+    assert "| 50,10; TCP | 32.0; 0; n 2 | 32.0; 0; n 1 | 32.0; 0; n 1 |" in said.out
     # a part of the table is not for the page
     assert "page.md stays as it is" in said.err
     assert "n 2" not in page.read_text()
     assert command.main(arguments) == 0
     again = capsys.readouterr()
-    assert "0 of 2 runs in virtual machines are missing" in again.err
+    assert "0 of 3 runs in virtual machines are missing" in again.err
     assert "took" not in again.err
     assert again.out == said.out
     # all of the table is, also of what there is
     assert command.main([*arguments[:4], "--no-runs", "--lab-seeds", "1"]) == 0
-    assert "| 50,10; TCP | 32.0; 0; n 2 | 32.0; 0; n 1 |" in page.read_text()
+    assert "| 50,10; TCP | 32.0; 0; n 2 | 32.0; 0; n 1 | 32.0; 0; n 1 |" in page.read_text()
 
 
 @pytest.mark.usefixtures("cache", "pretended")
@@ -906,4 +961,4 @@ def test_what_fails_is_told_and_is_no_success(
     assert command.main([*arguments, "--seeds", "2"]) == 1
     said = capsys.readouterr()
     assert "amd64, 50,10; TCP, seed 2: failed: the run failed: it was made to" in said.err
-    assert "n 1 | 32.0; 0; n 1 |" in said.out
+    assert "| 32.0; 0; n 1 | 32.0; 0; n 1 | 32.0; 0; n 1 |" in said.out

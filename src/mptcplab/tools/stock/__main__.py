@@ -21,8 +21,9 @@ from mptcplab.tools.stock import machine, package, packets, rows, runs
 from mptcplab.tools.stock.compare import figures
 from mptcplab.tools.stock.package import StockKernel
 from mptcplab.tools.stock.page import markdown, summary
+from mptcplab.tools.stock.rows import Seeds
 from mptcplab.tools.stock.runs import Expected, Job, Told
-from mptcplab.tools.stock.settings import Setting, settings
+from mptcplab.tools.stock.settings import INSTRUCTION_NS, Setting, settings
 from mptcplab.uml import guest, kernel
 from mptcplab.uml.guest import Guest
 from mptcplab.uml.kernel import KernelBuild
@@ -32,12 +33,16 @@ _OUT = Path("stock-out")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Status 0 if no setting differs, now or at first, and no run failed; else 1, or an error's."""
+    """Status 0 if no setting differs, now or at first, and no run failed; else 1, or an error's.
+
+    What CPU time explains does not count.
+    """
     parser = argparse.ArgumentParser(prog="python -m mptcplab.tools.stock", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--out", type=Path, default=_OUT, help=f"where runs are kept ({_OUT})")
     parser.add_argument("--docs", type=Path, help="a page that gets the tables between its marks")
     parser.add_argument("--seeds", type=_count, default=4, help="on a distribution kernel (4)")
+    parser.add_argument("--slower-seeds", type=_count, default=2, help=_SLOWER)
     parser.add_argument("--lab-seeds", type=_count, default=8, help="in the lab (8)")
     parser.add_argument("--jobs", type=_count, default=1, help="virtual machines at a time (1)")
     parser.add_argument("--only", action="append", default=[], metavar="TEXT", help=_ONLY)
@@ -50,6 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status_of(lambda: _check(options), interrupted=again)
 
 
+_SLOWER = "the same, on a CPU half as fast: what CPU time changes (2)"
 _ONLY = "settings with this in their names; several times: any of them"
 _PACKETS = "no tables: capture the beginnings, and tell the first packet that differs"
 _PACKAGE = "a kernel package, instead of the newest of each flavour that was downloaded"
@@ -73,9 +79,9 @@ def _check(options: argparse.Namespace) -> int:
     if options.packets:
         return _compare_packets(options, wanted, kernels, labs, made, out)
     failed = 0 if options.no_runs else _make(options, wanted, kernels, labs, made, out)
-    seeds, lab_seeds = options.seeds, options.lab_seeds
+    seeds = Seeds(options.seeds, options.slower_seeds, options.lab_seeds)
     tables = [
-        rows.table(wanted, each, lab, made, out, seeds, lab_seeds)
+        rows.table(wanted, each, lab, made, out, seeds)
         for each, lab in zip(kernels, labs, strict=True)
     ]
     if not any(table.rows for table in tables):
@@ -87,7 +93,7 @@ def _check(options: argparse.Namespace) -> int:
         marked.replace(options.docs, {_MARK: markdown(tables)})
     for table in tables:
         _say(f"{table.kernel.build.variant}: {summary(table)}")
-    other = any(row.differs or not row.begins_equal for table in tables for row in table.rows)
+    other = any(row.differs or not row.begins_as_itself for table in tables for row in table.rows)
     return 1 if failed or other else 0
 
 
@@ -105,9 +111,10 @@ def _make(
     out: Store,
 ) -> int:
     """Make what is missing, having said what it costs; how many runs failed."""
-    jobs = runs.jobs(wanted, kernels, made, options.seeds)
+    seeds = (options.seeds, options.slower_seeds)
+    jobs = runs.jobs(wanted, kernels, made, *seeds)
     # what others took tells of these, too
-    expected = Expected(runs.jobs(settings(), kernels, made, options.seeds), out)
+    expected = Expected(runs.jobs(settings(), kernels, made, *seeds), out)
     _say_cost(options, jobs, out, expected)
     # first those that take minutes, so that there is a table of whatever else there is
     for lab in {each.id: each for each in labs}.values():
@@ -175,6 +182,8 @@ def _compare_packets(
 def _tell(told: Told, count: int) -> None:
     job = told.job
     what = f"{told.number}/{count} {job.kernel.build.variant}, {job.setting.name}"
+    if job.instruction_ns != INSTRUCTION_NS:
+        what += ", slower CPU"
     if told.failed:
         _say(f"{what}, seed {job.scenario.seed}: failed: {told.failed}")
         return

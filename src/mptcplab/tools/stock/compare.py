@@ -61,27 +61,55 @@ class Compared:
 
     `difference` is that of the lab's median from the other one, as a part of it, or, of a share, by
     itself; `bound` is how large it may be, and `p` how often chance would give ranks as different,
-    None if there are too few runs to say. `states` are there if values are some few ones.
+    None if there are too few runs to say. `states` are there if values are some few ones. `slower`
+    is what the distribution's kernel has on a CPU half as fast, None if it was not run there.
     """
 
     stock: Spread
     lab: Spread
+    slower: Spread | None
     difference: float
     bound: float
     p: float | None
     states: Sequence[State]
+    is_share: bool
 
     @property
     def holds(self) -> bool:
         return abs(self.difference) <= self.bound
 
     @property
-    def differs(self) -> bool:
+    def is_told_apart(self) -> bool:
         """Beyond the bound, and not by chance."""
         return not self.holds and self.p is not None and self.p < LEAST_P
 
+    @property
+    def is_of_cpu_time(self) -> bool:
+        """Whether CPU time moves the figure as far: twice of it, on the distribution's own kernel.
 
-def compared(stock: Sequence[float], lab: Sequence[float], *, share: bool = False) -> Compared:
+        In the lab computing takes no time. What grows with it is as far from none as from twice of
+        it; and of two states, either can be that with another CPU.
+        """
+        if self.slower is None:
+            return False
+        far = abs(self.lab.median - self.stock.median)
+        moved = abs(self.slower.median - self.stock.median)
+        scale = 1.0 if self.is_share else self.stock.median
+        return far <= moved + self.bound * scale
+
+    @property
+    def differs(self) -> bool:
+        """Told apart, and not as CPU time would have it."""
+        return self.is_told_apart and not self.is_of_cpu_time
+
+
+def compared(
+    stock: Sequence[float],
+    lab: Sequence[float],
+    slower: Sequence[float] = (),
+    *,
+    share: bool = False,
+) -> Compared:
     """Compare a figure; of a `share`, differences are not relative."""
     ours, theirs = Spread.of(lab), Spread.of(stock)
     scale = 1.0 if share else theirs.median or 1.0
@@ -89,6 +117,8 @@ def compared(stock: Sequence[float], lab: Sequence[float], *, share: bool = Fals
     return Compared(
         stock=theirs,
         lab=ours,
+        slower=Spread.of(slower) if slower else None,
+        is_share=share,
         difference=(ours.median - theirs.median) / scale,
         bound=BOUND_OF_SPREAD if max(widths) > BOUND else BOUND,
         p=_p(stock, lab),

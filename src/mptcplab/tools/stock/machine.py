@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """One run on a distribution kernel: a virtual machine in virtual time, with the lab's own guest.
 
-QEMU interprets the machine and counts its instructions, one nanosecond each, and skips the time in
-which it has nothing to do: so a run does not hang on how fast the host is, as in the lab, but
-computing takes time, as on a real machine. Process 1 is the lab's guest program with the lab's
+QEMU interprets the machine and counts its instructions, a nanosecond each or two, and skips the
+time in which it has nothing to do: so a run does not depend on how fast the host is, as in the lab,
+but computing takes time, as on a real machine. Process 1 is the lab's guest program with the lab's
 plan, in an initramfs; it does without the lab's kernel (`guest/stock.c`), and sends what a run
 leaves over a serial line.
 """
@@ -26,6 +26,7 @@ from mptcplab.errors import MachineError, RunError
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
 from mptcplab.tools.stock.package import SETUP, StockKernel
+from mptcplab.tools.stock.settings import INSTRUCTION_NS
 from mptcplab.uml import doctor, engine
 from mptcplab.uml.guest import Guest
 
@@ -83,10 +84,13 @@ def run(
     guest: Guest,
     directory: Path,
     *,
+    instruction_ns: int = INSTRUCTION_NS,
     cpu: int | None = None,
     cancel: threading.Event | None = None,
 ) -> StockOutcome:
     """Run a scenario's plan and leave its records in `directory`, which must exist.
+
+    `instruction_ns` is what an instruction takes there, a power of two.
 
     Raises RunError, with the tail of the console, and RunCancelledError when `cancel` is set.
     """
@@ -99,7 +103,8 @@ def run(
     image.write_bytes(initramfs(guest.program.read_bytes(), given))
     started = time.monotonic()
     try:
-        ended_for = _follow(_command(scenario.seed, kernel, directory, cpu), directory, cancel)
+        command = _command(scenario.seed, kernel, directory, instruction_ns, cpu)
+        ended_for = _follow(command, directory, cancel)
         line = (directory / _LINE).read_bytes() if (directory / _LINE).exists() else b""
     finally:
         image.unlink()
@@ -159,12 +164,15 @@ def received(line: bytes) -> dict[str, bytes]:
     return found
 
 
-def _command(seed: int, kernel: StockKernel, directory: Path, cpu: int | None) -> list[str]:
+def _command(
+    seed: int, kernel: StockKernel, directory: Path, instruction_ns: int, cpu: int | None
+) -> list[str]:
     """QEMU's command line; setpriv makes it die with this thread."""
+    shift = instruction_ns.bit_length() - 1
     pinned = [] if cpu is None else ["taskset", "--cpu-list", str(cpu)]
     return [
         *("setpriv", "--pdeathsig", "KILL", *pinned, QEMU),
-        *("-accel", "tcg,tb-size=256", "-icount", "shift=0,sleep=off,align=off"),
+        *("-accel", "tcg,tb-size=256", "-icount", f"shift={shift},sleep=off,align=off"),
         *("-rtc", "clock=vm,base=2026-01-01", "-seed", str(seed)),
         *("-cpu", _CPU, "-smp", "1", "-m", str(MEMORY_MIB)),
         *("-nodefaults", "-display", "none", "-no-reboot"),

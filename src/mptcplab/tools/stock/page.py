@@ -26,12 +26,13 @@ def _table(table: Table) -> Iterator[str]:
     )
     yield ""
     yield (
-        "| Mbit/s, ms one way | package | lab | the lab is off by "
-        "| equal to the byte for / but for CPU time |"
+        "| Mbit/s, ms one way | package | on a CPU half as fast | lab | the lab is off by "
+        "| equal to the byte for / but for CPU time; the package to itself on that CPU |"
     )
-    yield "|---|---|---|---|---|"
+    yield "|---|---|---|---|---|---|"
     for row in table.rows:
-        cells = (row.setting.name, _side(row, "stock"), _side(row, "lab"), _off(row), _early(row))
+        sides = (_side(row, side) for side in ("stock", "slower", "lab"))
+        cells = (row.setting.name, *sides, _off(row), _early(row))
         yield f"| {' | '.join(cells)} |"
     yield ""
 
@@ -40,18 +41,24 @@ def summary(table: Table) -> str:
     """How many settings are within the bounds, and how many are not."""
     rows = table.rows
     holds, differs = sum(row.holds for row in rows), sum(row.differs for row in rows)
-    chance = len(rows) - holds - differs
+    cpu_time = sum(row.is_of_cpu_time for row in rows)
+    chance = len(rows) - holds - differs - cpu_time
     short = sum(not row.begins_equal for row in rows)
+    shorter = sum(not row.begins_as_itself for row in rows)
     return (
-        f"Of {len(rows)} settings {holds} are within the bounds, {differs} differ, and {chance} "
-        f"are beyond a bound by what may be chance; {short} are equal for less than "
-        f"{early.WANTED_S} s at first."
+        f"Of {len(rows)} settings {holds} are within the bounds, {chance} are beyond one by what "
+        f"may be chance, {cpu_time} by what CPU time makes, and {differs} differ; {short} are "
+        f"equal for less than {early.WANTED_S} s at first, {shorter} of them for less than the "
+        "package to itself on the slower CPU."
     )
 
 
 def _side(row: Row, side: str) -> str:
     """Median and range of each figure of one side."""
-    spreads: list[Spread] = [getattr(figure, side) for _, figure in row.figures]
+    found: list[Spread | None] = [getattr(figure, side) for _, figure in row.figures]
+    spreads = [each for each in found if each is not None]
+    if not spreads:
+        return "-"
     texts = [_spread(spreads[0], 3 if row.setting.is_transfer else 1)]
     texts += [_spread(each, 3) for each in spreads[1:-1]]
     return "; ".join([*texts, _spread(spreads[-1], 0), f"n {spreads[0].n}"])
@@ -80,6 +87,8 @@ def _difference(name: str, figure: Compared) -> str:
         return off
     if figure.differs:
         return f"**{off}**"
+    if figure.is_told_apart:
+        return f"{off} (CPU time)"
     return f"{off} (p {figure.p:.2g})" if figure.p is not None else f"{off} (too few runs)"
 
 
@@ -92,7 +101,9 @@ def _early(row: Row) -> str:
     found = " / ".join(_of_pairs(row, each) for each in (row.early, row.close))
     best = early.best(row.close)
     text = found if best.whole else f"{found}, then {best.first}"
-    return text if best.holds else f"**{text}**"
+    if row.itself:
+        text += f"; {_of_pairs(row, row.itself)}"
+    return text if row.begins_as_itself else f"**{text}**"
 
 
 def _of_pairs(row: Row, pairs: Sequence[Equal]) -> str:

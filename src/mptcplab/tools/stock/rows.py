@@ -15,7 +15,14 @@ from mptcplab.tools.stock.compare import Compared
 from mptcplab.tools.stock.early import TOLERANCE_NS, Equal, Sender
 from mptcplab.tools.stock.package import StockKernel
 from mptcplab.tools.stock.runs import Job
-from mptcplab.tools.stock.settings import CLOSE_UP_NS, CPU_TIMES_NS, STEP_NS, Setting
+from mptcplab.tools.stock.settings import (
+    CLOSE_UP_NS,
+    CPU_TIMES_NS,
+    INSTRUCTION_NS,
+    SLOWER_NS,
+    STEP_NS,
+    Setting,
+)
 from mptcplab.uml.guest import Guest
 from mptcplab.uml.kernel import KernelBuild
 
@@ -26,7 +33,8 @@ class Row:
 
     `early` is, of each run on the distribution's kernel, for how long one of the lab's is equal at
     the same times, and `close` for how long one is but for CPU time: within TOLERANCE_NS, and with
-    one of CPU_TIMES_NS.
+    one of CPU_TIMES_NS. `itself` is, of each on the slower CPU, for how long one on the other is
+    equal at the same times.
     """
 
     setting: Setting
@@ -35,6 +43,7 @@ class Row:
     retransmitted: Compared
     early: Sequence[Equal]
     close: Sequence[Equal]
+    itself: Sequence[Equal]
 
     @property
     def figures(self) -> list[tuple[str, Compared]]:
@@ -51,14 +60,38 @@ class Row:
         return early.best(self.close).holds
 
     @property
+    def begins_as_itself(self) -> bool:
+        """Whether that is so, or no shorter than for the same kernel with another CPU."""
+        if self.begins_equal or not self.itself:
+            return self.begins_equal
+        return early.best(self.early).seconds >= early.best(self.itself).seconds
+
+    @property
     def holds(self) -> bool:
         """Whether all figures are within their bounds."""
         return all(figure.holds for _, figure in self.figures)
 
     @property
+    def is_of_cpu_time(self) -> bool:
+        """Whether what is told apart is so as CPU time would have it."""
+        return not self.differs and any(figure.is_told_apart for _, figure in self.figures)
+
+    @property
     def differs(self) -> bool:
-        """Whether a figure is beyond its bound, and not by chance."""
+        """Whether a figure is beyond its bound, and neither by chance nor by CPU time."""
         return any(figure.differs for _, figure in self.figures)
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """How many runs there are at most of a setting: two on a distribution's kernel, and the lab's.
+
+    `slower` is for those on the slower CPU.
+    """
+
+    stock: int
+    slower: int
+    lab: int
 
 
 @dataclass(frozen=True)
@@ -76,8 +109,7 @@ def table(
     lab: KernelBuild,
     guest: Guest,
     out: Store,
-    seeds: int,
-    lab_seeds: int,
+    seeds: Seeds,
 ) -> Table:
     """A row for each setting of which there are runs of both sides, with up to so many seeds.
 
@@ -85,42 +117,53 @@ def table(
     """
     rows = []
     for setting in settings:
-        jobs = [Job.of(setting, each, stock, guest) for each in setting.with_seeds(seeds)]
-        theirs = {job.key: entry for job in jobs if (entry := job.entry(out)) is not None}
+        counts = {INSTRUCTION_NS: seeds.stock, SLOWER_NS: seeds.slower}
+        theirs, slower = (
+            {
+                job.key: entry
+                for each in setting.with_seeds(count)
+                for job in [Job.of(setting, each, stock, guest, instruction_ns)]
+                if (entry := job.entry(out)) is not None
+            }
+            for instruction_ns, count in counts.items()
+        )
         ours = [
             entry
-            for each in setting.with_seeds(lab_seeds)
+            for each in setting.with_seeds(seeds.lab)
             if (entry := runs.lab_entry(each, lab, guest, out)) is not None
         ]
         close = {
-            cpu_time_ns: runs.close_ups(setting.close_ups(lab_seeds, cpu_time_ns), lab, guest, out)
+            cpu_time_ns: runs.close_ups(setting.close_ups(seeds.lab, cpu_time_ns), lab, guest, out)
             for cpu_time_ns in CPU_TIMES_NS
         }
         if theirs and ours and all(close.values()):
-            rows.append(_row(setting, theirs, ours, close, out))
+            rows.append(_row(setting, theirs, slower, ours, close, out))
     return Table(stock, lab, rows)
 
 
 def _row(
     setting: Setting,
     theirs: Mapping[str, Entry],
+    slower: Mapping[str, Entry],
     ours: Sequence[Entry],
     close: Mapping[int, Sequence[Sender]],
     out: Store,
 ) -> Row:
-    stock = [compare.figures(entry) for entry in theirs.values()]
-    lab = [compare.figures(entry) for entry in ours]
-    stored = [out.directory(key) for key in theirs]
-    shares = [[each.share for each in side if each.share is not None] for side in (stock, lab)]
+    sides = [
+        [compare.figures(entry) for entry in entries]
+        for entries in (theirs.values(), ours, slower.values())
+    ]
+    shares = [[each.share for each in side if each.share is not None] for side in sides]
+    stored, on_slower = ([out.directory(key) for key in keys] for keys in (theirs, slower))
+    own = [early.read(setting.scenario, directory) for directory in stored]
     return Row(
         setting=setting,
-        value=compare.compared([each.value for each in stock], [each.value for each in lab]),
-        share=compare.compared(*shares, share=True) if all(shares) else None,
-        retransmitted=compare.compared(
-            [each.retransmitted for each in stock], [each.retransmitted for each in lab]
-        ),
+        value=compare.compared(*([each.value for each in side] for side in sides)),
+        share=compare.compared(*shares, share=True) if all(shares[:2]) else None,
+        retransmitted=compare.compared(*([each.retransmitted for each in side] for side in sides)),
         early=_equal(setting, stored, close[0], 0),
         close=_equal(setting, stored, [*itertools.chain(*close.values())], TOLERANCE_NS),
+        itself=_equal(setting, on_slower, own, 0),
     )
 
 

@@ -33,7 +33,7 @@ from mptcplab.tools.stock import early, machine
 from mptcplab.tools.stock.early import Sender
 from mptcplab.tools.stock.machine import StockOutcome
 from mptcplab.tools.stock.package import StockKernel
-from mptcplab.tools.stock.settings import CPU_TIMES_NS, Setting
+from mptcplab.tools.stock.settings import CPU_TIMES_NS, INSTRUCTION_NS, SLOWER_NS, Setting
 from mptcplab.uml import engine
 from mptcplab.uml.engine import Watch
 from mptcplab.uml.guest import Guest
@@ -51,10 +51,22 @@ class Job:
     setting: Setting
     scenario: Scenario
     kernel: StockKernel
+    instruction_ns: int
 
     @classmethod
-    def of(cls, setting: Setting, scenario: Scenario, kernel: StockKernel, guest: Guest) -> Job:
-        return cls(store.run_key(scenario, kernel.build, guest), setting, scenario, kernel)
+    def of(
+        cls,
+        setting: Setting,
+        scenario: Scenario,
+        kernel: StockKernel,
+        guest: Guest,
+        instruction_ns: int = INSTRUCTION_NS,
+    ) -> Job:
+        key = store.run_key(scenario, kernel.build, guest)
+        if instruction_ns != INSTRUCTION_NS:
+            slower = f"{key}, {instruction_ns} ns for an instruction"
+            key = hashlib.sha256(slower.encode()).hexdigest()[: len(key)]
+        return cls(key, setting, scenario, kernel, instruction_ns)
 
     def entry(self, out: Store) -> Entry | None:
         """What is stored of it; None if nothing is that was made with the plan of today."""
@@ -89,15 +101,24 @@ class Told:
 
 
 def jobs(
-    settings: Sequence[Setting], kernels: Sequence[StockKernel], guest: Guest, seeds: int
+    settings: Sequence[Setting],
+    kernels: Sequence[StockKernel],
+    guest: Guest,
+    seeds: int,
+    slower_seeds: int,
 ) -> list[Job]:
-    """All runs on distribution kernels: seed by seed, so that soon there is something of each."""
+    """All runs on distribution kernels: seed by seed, so that soon there is something of each.
+
+    `slower_seeds` is with how many seeds each is made on the slower CPU, too.
+    """
+    counts = {INSTRUCTION_NS: seeds, SLOWER_NS: slower_seeds}
     return [
-        Job.of(setting, scenario, kernel, guest)
-        for number in range(seeds)
+        Job.of(setting, setting.with_seeds(count)[number], kernel, guest, instruction_ns)
+        for number in range(max(counts.values()))
+        for instruction_ns, count in counts.items()
+        if number < count
         for setting in settings
         for kernel in kernels
-        for scenario in [setting.with_seeds(seeds)[number]]
     ]
 
 
@@ -188,7 +209,15 @@ def _make(job: Job, guest: Guest, out: Store, cancel: threading.Event) -> tuple[
         raise engine.RunCancelledError
     with out.new_run(job.key) as directory, experiment.own_cpu() as cpu:
         began = time.monotonic()
-        outcome = machine.run(job.scenario, job.kernel, guest, directory, cpu=cpu, cancel=cancel)
+        outcome = machine.run(
+            job.scenario,
+            job.kernel,
+            guest,
+            directory,
+            instruction_ns=job.instruction_ns,
+            cpu=cpu,
+            cancel=cancel,
+        )
         entry = run_entry(
             job.scenario,
             status="ok",
@@ -198,7 +227,11 @@ def _make(job: Job, guest: Guest, out: Store, cancel: threading.Event) -> tuple[
             directory=store.place(job.key),
         )
         store.write_json(directory / store.SCENARIO, job.scenario.model_dump(mode="json"))
-        about = {"package": job.kernel.version, "flavour": job.kernel.build.variant}
+        about = {
+            "package": job.kernel.version,
+            "flavour": job.kernel.build.variant,
+            "instruction_ns": job.instruction_ns,
+        }
         built = work.builds(job.kernel.build, guest) | about
         store.write_json(directory / store.BUILD, built)
         store.write_json(directory / store.RESULT, entry)

@@ -18,6 +18,8 @@ from mptcplab.spec.scenario import Direction, Flags, Scenario, from_flags
 STEP_NS = 100_000_000
 #: How long, and how often, a close-up of the beginning looks.
 CLOSE_UP_NS, CLOSE_UP_STEP_NS = 15 * STEP_NS, 100_000
+#: What an instruction takes in a virtual machine, and in one with a CPU half as fast.
+INSTRUCTION_NS, SLOWER_NS = 1, 2
 #: A packet takes some 20 us of CPU time in a router and in a host, in a virtual machine: close-ups
 #: are made with so much delay added to each direction of each path.
 CPU_TIMES_NS = (0, 10_000, 20_000)

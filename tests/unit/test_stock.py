@@ -657,6 +657,12 @@ def test_states_are_counted_where_there_are_some_few() -> None:
         State(pytest.approx(0.556, rel=1e-3), 2, 6),  # type: ignore[arg-type]
         State(pytest.approx(1.01, rel=1e-3), 2, 2),  # type: ignore[arg-type]
     ]
+    # What is compared is how often each is, though in both all of the package take longer. Of the
+    # C(12, 4) = 495 ways to have 8 of 12 in the first, 8 * 4 + 1 leave the package one or none;
+    # twice of that, for either side.
+    stock, lab = [0.0807, 0.0922, 0.0923, 0.0924], [0.0803] * 7 + [0.0918]
+    assert compared(stock, lab).p == pytest.approx(66 / 495)
+    assert not compared(stock, lab).is_told_apart
     assert compared([1.0, 1.01], [1.0] * 4).states == ()
     # a spread that happens to have a gap has no states
     assert compared([68.5, 70.0, 71.9, 73.9], [98.0, 100.0, 102.0, 104.5]).states == ()

@@ -114,6 +114,7 @@ def compared(
     ours, theirs = Spread.of(lab), Spread.of(stock)
     scale = 1.0 if share else theirs.median or 1.0
     widths = [(each.highest - each.lowest) / scale for each in (ours, theirs)]
+    states = _states(stock, lab)
     return Compared(
         stock=theirs,
         lab=ours,
@@ -121,9 +122,17 @@ def compared(
         is_share=share,
         difference=(ours.median - theirs.median) / scale,
         bound=BOUND_OF_SPREAD if max(widths) > BOUND else BOUND,
-        p=_p(stock, lab),
-        states=_states(stock, lab),
+        p=_p(*([_state(value, states) for value in side] for side in (stock, lab))),
+        states=states,
     )
+
+
+def _state(value: float, states: Sequence[State]) -> float:
+    """The value of the state that a run is in, if there are states: how often each is, is compared.
+
+    Within one, values are as close as the bound asks for.
+    """
+    return min((state.value for state in states), key=lambda each: abs(each - value), default=value)
 
 
 def _p(stock: Sequence[float], lab: Sequence[float]) -> float | None:

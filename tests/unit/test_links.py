@@ -172,6 +172,33 @@ def test_an_event_changes_only_what_is_different() -> None:
     ]
 
 
+def test_the_jitter_that_was_asked_for_is_told_to_netem_when_the_delay_has_room_for_it() -> None:
+    text = plan.render(
+        scenario_of(
+            "a:10mbit,10ms,jitter=8ms",
+            event=["1s:a:change,up.delay=5ms", "2s:a:change,up.delay=20ms"],
+            seed_delay="0us",
+        )
+    )
+    found = re.findall(r"at (\d+s) tc .* netem .* delay (\S+ \S+)", text)
+    assert found == [("1s", "5ms 5ms"), ("2s", "20ms 8ms")]
+
+
+def test_an_event_that_changes_nothing_of_what_a_link_can_be_is_no_command() -> None:
+    # 10 kbit/s; then 10 bit/s and 1 bit/s, which are both less than the least, 1 kbit/s; no jitter
+    # is what the path has anyway
+    slow = [f"{at}s:a:change,rate=x0.001" for at in (1, 2)]
+    text = plan.render(
+        scenario_of(
+            "a:10mbit,10ms", event=[*slow, "3s:a:change,rate=x0.1", "4s:a:change,jitter=0s"]
+        )
+    )
+    assert re.findall(r"at (\d+s) tc .* rate (\S+)", text) == [
+        *[("1s", "10kbit")] * 2,
+        *[("2s", "1kbit")] * 2,
+    ]
+
+
 def test_a_delay_that_becomes_shorter_than_reorder_by_is_all_that_is_overtaken() -> None:
     first, second = lines_at(",up.reorder=1%,up.reorder_by=5ms", "3s:a:change,up.delay=2ms")
     assert " handle 1: " in first

@@ -183,6 +183,78 @@ def test_values_stay_within_what_a_link_can_be() -> None:
     assert slower[-1].up.rate_bps == 1000
 
 
+def test_a_jitter_that_a_short_delay_cut_is_back_when_there_is_room_for_it() -> None:
+    found = timeline.instants(
+        scenario(
+            "1s:a:change,delay=5ms", "2s:a:change,delay=20ms", path=("a:10mbit,10ms,jitter=8ms",)
+        )
+    )
+    # asked for are 8 ms, of which only 5 fit into a delay of 5 ms
+    for way in ("up", "down"):
+        links = [getattr(instant, way) for instant in found]
+        assert [(link.delay_ns, link.jitter_ns) for link in links] == [
+            (5 * MS, 5 * MS),
+            (20 * MS, 8 * MS),
+        ]
+
+
+def test_a_jitter_asked_for_while_the_delay_is_short_waits_for_a_longer_one() -> None:
+    found = timeline.instants(
+        scenario(
+            "1s:a:change,delay=1ms", "2s:a:change,jitter=4ms", "3s:a:change,delay=10ms", path=(A,)
+        )
+    )
+    assert [(i.at_ns // S, i.up.delay_ns, i.up.jitter_ns) for i in found if i.up] == [
+        (1, 1 * MS, 0),
+        (2, 1 * MS, 1 * MS),
+        (3, 10 * MS, 4 * MS),
+    ]
+
+
+def test_a_jitter_is_cut_by_the_delay_of_a_trace_only_while_that_is_short(tmp_path: Path) -> None:
+    file = tmp_path / "delays.csv"
+    file.write_text("time_s,delay_ms\n0,10\n1,5\n2,20\n3,20\n")
+    found = timeline.instants(
+        scenario(path=(f"a:10mbit,jitter=8ms,trace={file}",), duration="4s", transport="tcp")
+    )
+    assert [(i.at_ns // S, i.up.delay_ns, i.up.jitter_ns) for i in found if i.up] == [
+        (1, 5 * MS, 5 * MS),
+        (2, 20 * MS, 8 * MS),
+    ]
+
+
+def test_factors_that_led_out_of_what_a_link_can_be_lead_back_to_where_it_was() -> None:
+    # 10 Mbit/s x 0.001 x 0.001 = 10 bit/s, of which a link can do 1000; 40 ms x 1000 = 40 s, at
+    # most 10. Multiplied by 1000 twice, and by a thousandth, they are what they were.
+    assert told(
+        "1s:a:change,rate=x0.001",
+        "2s:a:change,rate=x0.001",
+        "3s:a:change,rate=x1000",
+        "4s:a:change,rate=x1000",
+        "5s:b:change,delay=x1000",
+        "6s:b:change,delay=x0.001",
+    ) == [
+        (1000, "a", (0.01, 10, 0)),
+        (2000, "a", (0.001, 10, 0)),
+        (3000, "a", (0.01, 10, 0)),
+        (4000, "a", (10, 10, 0)),
+        (5000, "b", (4, 10_000, 0.01)),
+        (6000, "b", (4, 40, 0.01)),
+    ]
+
+
+def test_a_very_small_rate_is_no_outage_and_an_outage_stays_one(two_steps: Path) -> None:
+    small = [f"{at}s:b:change,rate=x0.001" for at in range(1, 6)]
+    # 4 Mbit/s x 10^-15 is less than half a bit per second, but not nothing
+    assert told(*small, "6s:b:change,rate=2mbit")[1:] == [
+        (2000, "b", (0.001, 40, 0.01)),
+        (6000, "b", (2, 40, 0.01)),
+    ]
+    # the trace has no rate from 2 s to 3 s
+    path = (f"a:trace={two_steps}", "b:4mbit,40ms")
+    assert told("2s:a:change,rate=x1000", path=path, duration="3s") == [(2000, "a", (0, 10, 0))]
+
+
 def test_the_rates_of_a_path_over_time() -> None:
     found = timeline.rates(
         scenario("1s:a:down,lasts=1s", "3s:a:change,rate=5mbit", "2s:b:close", "4s:a:backup")

@@ -3,11 +3,13 @@
 
 An event that repeats, or whose times are drawn from the seed, stands for many. Each occurrence
 begins at some time and lasts until another, or for good. What a path is like at a time follows from
-all that have begun and not ended, in the order in which they began.
+all that have begun and not ended, in the order in which they began. Values are cut to what a link
+can be only then: events that follow go on from what was asked for.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -152,9 +154,35 @@ def _handover_ns(random: np.random.Generator) -> int:
 
 
 @dataclass(frozen=True)
+class _Asked:
+    """What is asked of a direction: rate and delay here, all else in `link`.
+
+    These values may be more or less than a link can do. A rate that limits nothing is infinite.
+    """
+
+    link: Direction
+    rate_bps: float
+    delay_ns: float
+
+    def possible(self) -> Direction:
+        """The nearest to it that a link can be: an outage stays one, jitter is within the delay."""
+        rate_bps = NO_RATE_BPS
+        if math.isfinite(self.rate_bps):
+            rate_bps = round(min(max(self.rate_bps, trace.MIN_RATE_BPS), trace.MAX_RATE_BPS))
+        delay_ns = round(min(self.delay_ns, trace.MAX_DELAY_NS))
+        return self.link.model_copy(
+            update={
+                "rate_bps": rate_bps if self.rate_bps else 0,
+                "delay_ns": delay_ns,
+                "jitter_ns": min(self.link.jitter_ns, delay_ns),
+            }
+        )
+
+
+@dataclass(frozen=True)
 class _State:
-    up: Direction
-    down: Direction
+    up: _Asked
+    down: _Asked
     backup: bool = False
 
     def after(self, event: Event) -> _State:
@@ -175,8 +203,8 @@ def _of_link(link: Link, occurrences: Sequence[Occurrence]) -> Iterator[Instant]
     """`occurrences` are those of this link or path, by their beginning."""
     waiting = deque(occurrences)
     traces = {"up": deque(link.up.steps), "down": deque(link.down.steps)}
-    plain = {"steps": ()}
-    base = before = _State(link.up.model_copy(update=plain), link.down.model_copy(update=plain))
+    base = _State(_at_first(link.up), _at_first(link.down))
+    before, before_up, before_down = base, base.up.possible(), base.down.possible()
     active: list[Occurrence] = []
     times = {o.begin_ns for o in occurrences} | {step[0] for t in traces.values() for step in t}
     times |= {o.end_ns for o in occurrences if o.end_ns is not None}
@@ -201,54 +229,55 @@ def _of_link(link: Link, occurrences: Sequence[Occurrence]) -> Iterator[Instant]
         state = base
         for occurrence in active:
             state = state.after(occurrence.event)
-        up = state.up if state.up != before.up else None
-        down = state.down if state.down != before.down else None
-        if up or down:
-            yield Instant(at_ns, link.name, up=up, down=down)
+        up, down = state.up.possible(), state.down.possible()
+        if (up, down) != (before_up, before_down):
+            yield Instant(
+                at_ns,
+                link.name,
+                up=up if up != before_up else None,
+                down=down if down != before_down else None,
+            )
         if state.backup != before.backup:
             yield Instant(at_ns, link.name, act="backup" if state.backup else "regular")
-        before = state
+        before, before_up, before_down = state, up, down
         if closes:
             yield Instant(at_ns, link.name, act="close")
             return
 
 
-def _stepped(link: Direction, steps: deque[TraceStep], at_ns: int) -> Direction:
+def _at_first(link: Direction) -> _Asked:
+    rate_bps = math.inf if link.rate_bps == NO_RATE_BPS else link.rate_bps
+    return _Asked(link.model_copy(update={"steps": ()}), rate_bps, link.delay_ns)
+
+
+def _stepped(asked: _Asked, steps: deque[TraceStep], at_ns: int) -> _Asked:
     """As the trace has it from `at_ns` on, if it changes then; that step is taken off."""
     if not steps or steps[0][0] != at_ns:
-        return link
+        return asked
     _, rate_bps, delay_ns, loss = steps.popleft()
-    return link.model_copy(
-        update={
-            "rate_bps": link.rate_bps if rate_bps is None else rate_bps,
-            "delay_ns": link.delay_ns if delay_ns is None else delay_ns,
-            "loss": link.loss if loss is None else loss,
-        }
+    return _Asked(
+        asked.link if loss is None else asked.link.model_copy(update={"loss": loss}),
+        asked.rate_bps if rate_bps is None else rate_bps,
+        asked.delay_ns if delay_ns is None else delay_ns,
     )
 
 
-def _lossy(link: Direction) -> Direction:
-    return link.model_copy(update={"loss": 1.0})
+def _lossy(asked: _Asked) -> _Asked:
+    return replace(asked, link=asked.link.model_copy(update={"loss": 1.0}))
 
 
-def _changed(link: Direction, change: Change) -> Direction:
-    rate_bps = link.rate_bps if change.rate_bps is None else change.rate_bps
-    delay_ns = link.delay_ns if change.delay_ns is None else change.delay_ns
-    if change.rate_factor is not None and rate_bps != NO_RATE_BPS:
-        rate_bps = round(rate_bps * change.rate_factor)
-    if change.delay_factor is not None:
-        delay_ns = round(delay_ns * change.delay_factor)
-    delay_ns = min(delay_ns, trace.MAX_DELAY_NS)
-    jitter_ns = link.jitter_ns if change.jitter_ns is None else change.jitter_ns
-    return link.model_copy(
-        update={
-            # an outage stays one, whatever it is multiplied by
-            "rate_bps": rate_bps
-            if rate_bps in (0, NO_RATE_BPS)
-            else min(max(rate_bps, trace.MIN_RATE_BPS), trace.MAX_RATE_BPS),
-            "delay_ns": delay_ns,
-            "jitter_ns": min(jitter_ns, delay_ns),
-            "loss": link.loss if change.loss is None or link.loss == 1.0 else change.loss,
-            "cross_bps": link.cross_bps if change.cross_bps is None else change.cross_bps,
-        }
+def _changed(asked: _Asked, change: Change) -> _Asked:
+    link = asked.link
+    rate_bps = asked.rate_bps if change.rate_bps is None else change.rate_bps
+    delay_ns = asked.delay_ns if change.delay_ns is None else change.delay_ns
+    return _Asked(
+        link.model_copy(
+            update={
+                "jitter_ns": link.jitter_ns if change.jitter_ns is None else change.jitter_ns,
+                "loss": link.loss if change.loss is None or link.loss == 1.0 else change.loss,
+                "cross_bps": link.cross_bps if change.cross_bps is None else change.cross_bps,
+            }
+        ),
+        rate_bps if change.rate_factor is None else rate_bps * change.rate_factor,
+        delay_ns if change.delay_factor is None else delay_ns * change.delay_factor,
     )

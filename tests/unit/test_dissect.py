@@ -137,13 +137,19 @@ def test_what_is_no_tcp_is_counted(tmp_path: Path) -> None:
     udp[9] = 17
     fragment = bytearray(sample()[0].ip())
     fragment[7] = 1
+    # IP's header has 20 bytes at least; with 16, TCP's would seem to be there, of 20 bytes
+    short = bytearray(sample()[0].ip())
+    short[0], short[16 + 12] = 0x44, 5 << 4
     file = write_pcap(tmp_path / "x.pcap", sample())
-    for whole in (frame(bytes(udp)), frame(bytes(fragment)), bytes(42), b"", bytes(13)):
+    for whole in (
+        *(frame(bytes(ip)) for ip in (udp, fragment, short)),
+        *(bytes(42), b"", bytes(13)),
+    ):
         with file.open("ab") as to:
             to.write(struct.pack("<IIII", 2, 0, len(whole), len(whole)) + whole)
     packets = dissect.read([file])
     check(packets)
-    assert packets.others == 5
+    assert packets.others == 6
 
 
 @pytest.mark.parametrize(

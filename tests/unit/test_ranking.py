@@ -49,6 +49,20 @@ def test_a_relative_margin_is_one_of_the_best_figure() -> None:
     assert found.as_good == ["a", "b"]
 
 
+def test_a_margin_is_above_zero_whatever_sign_the_figures_have() -> None:
+    # 5 % of a figure of -100 are 5, too: a is as good as b, for sure, c is not
+    found = ranked(table(a=[-95.1] * 6, b=[-100.0] * 6, c=[-94.9] * 6), LESS)
+    assert found.margin == pytest.approx(5)
+    assert (found.as_good, found.chosen) == (["a", "b"], "a")
+    assert found.sure == 1 - 0.5**6
+    # and where more is better, -100 is the best of these
+    more = Scale(less_is_better=False, margin=0.05)
+    found = ranked(table(a=[-104.9] * 6, b=[-100.0] * 6, c=[-105.1] * 6), more)
+    assert found.margin == pytest.approx(5)
+    assert found.as_good == ["a", "b"]
+    assert found.sure == 1 - 0.5**6
+
+
 def test_they_are_compared_on_the_same_variations() -> None:
     # Over the variations both differ by far more than from each other; b is 2 better in each.
     values = table(a=[10, 50, 90, 20, 80, 70], b=[12, 52, 92, 22, 82, 72])

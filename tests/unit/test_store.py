@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from mptcplab.figures import series
 from mptcplab.runs import store
 from mptcplab.spec import scenario, trace
 from mptcplab.spec.scenario import Flags
+from mptcplab.uml.guest import Guest
+from mptcplab.uml.kernel import KernelBuild
 from tests.unit import stored as stored_runs
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, SLOW
@@ -35,6 +38,23 @@ def test_a_run_is_read_as_it_was_stored(tmp_path: Path) -> None:
     assert run.scenario == synthetic.scenario()
     assert len(run.client.connection) == len(run.server.connection) == 1001
     assert run.traces == {}
+
+
+def test_a_run_of_another_kernel_guest_or_scenario_is_another_run(tmp_path: Path) -> None:
+    # whoever builds the kernel or the guest anew is shown no run of before
+    kernel = KernelBuild("k1", "lab", tmp_path / "linux", tmp_path / "config")
+    guest = Guest("g1", tmp_path / "guest")
+    scenario = stored_runs.scenario()
+    keys = [
+        store.run_key(scenario, kernel, guest),
+        store.run_key(scenario.with_(seed=scenario.seed + 1), kernel, guest),
+        store.run_key(scenario, replace(kernel, id="k2"), guest),
+        store.run_key(scenario, kernel, replace(guest, id="g2")),
+    ]
+    assert len(set(keys)) == 4
+    # the same, wherever it lies
+    elsewhere = replace(kernel, image=tmp_path / "other")
+    assert store.run_key(scenario, elsewhere, guest) == keys[0]
 
 
 def test_files_that_are_missing_or_cut_off_are_named(tmp_path: Path) -> None:

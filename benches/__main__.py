@@ -23,10 +23,10 @@ from benches import growth, others, page
 from benches.figures import Machine, Measured
 from benches.lab import Lab
 from mptcplab.errors import InputError, Problem, status_of
+from mptcplab.lab import doctor, guest, kernel
 from mptcplab.runs import experiment
 from mptcplab.spec.mistakes import first_of
 from mptcplab.tools import bench
-from mptcplab.uml import doctor, guest, kernel
 
 _ROUNDS = 3
 _DURATION, _QUICK_DURATION = "20s", "2s"

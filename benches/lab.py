@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from benches.figures import Cost
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment
 from mptcplab.spec.scenario import Flags, Scenario, from_flags
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 
 
 def scenario_of(flags: Flags, **changed: Any) -> Scenario:

@@ -21,13 +21,13 @@ from pathlib import Path
 
 from distributed import LocalCluster
 
+from mptcplab.lab import guest, kernel
 from mptcplab.runs import work
 from mptcplab.runs.cluster import OnCluster
 from mptcplab.runs.store import Store
 from mptcplab.runs.work import InProcesses, Task, Workers
 from mptcplab.spec import scenario
 from mptcplab.spec.scenario import Flags
-from mptcplab.uml import guest, kernel
 
 WORKERS = 2
 FEW, MANY = 4, 34

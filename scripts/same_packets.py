@@ -15,10 +15,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from mptcplab.lab import doctor, guest, kernel
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment
 from mptcplab.spec.scenario import Flags, Scenario, from_flags
-from mptcplab.uml import doctor, guest, kernel
-from mptcplab.uml.kernel import KernelBuild
 
 ALIKE = ("a:50mbit,10ms", "b:20mbit,30ms")
 LOSSY = ("a:50mbit,10ms,loss=0.5%", "b:20mbit,40ms,queue=50,loss=0.2%")

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from mptcplab.figures import records
+from mptcplab.lab import doctor, engine, kernel
+from mptcplab.lab import guest as guest_module
+from mptcplab.lab.engine import Limits, Outcome
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import records
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
 from mptcplab.spec.scenario import Program
-from mptcplab.uml import doctor, engine, kernel
-from mptcplab.uml import guest as guest_module
-from mptcplab.uml.engine import Limits, Outcome
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 from tests.vocabulary import (
     PROGRAM_PATHS,
     Run,

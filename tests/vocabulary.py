@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mptcplab.figures import records
-from mptcplab.figures.metrics import RunMetrics
-from mptcplab.figures.records import Records, Samples
+from mptcplab.lab import engine
+from mptcplab.lab.engine import Outcome
+from mptcplab.metrics import records
+from mptcplab.metrics.compute import RunMetrics
+from mptcplab.metrics.records import Records, Samples
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Flags, Request, Scenario, from_flags
-from mptcplab.uml import engine
-from mptcplab.uml.engine import Outcome
 from tests import pcapng
 from tests.pcapng import Capture
 

@@ -3,7 +3,7 @@
  * in the order of time. Counters start with the connection, the subflow or the
  * queueing discipline.
  * The trace of decisions has records of its own, of 48 bytes.
- * The reader of these records is src/mptcplab/figures/records.py.
+ * The reader of these records is src/mptcplab/metrics/records.py.
  */
 #ifndef _MPTCP_LAB_PROBE_H
 #define _MPTCP_LAB_PROBE_H

@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mptcplab.errors import InputError, MptcplabError, Problem, RunError
-from mptcplab.figures import series
+from mptcplab.lab import doctor, guest, kernel
+from mptcplab.lab.engine import Limits
+from mptcplab.metrics import series
+from mptcplab.report import explain, tables
 from mptcplab.runs import archive, documents, experiment, index, store, sweep, tls, work
 from mptcplab.runs.entries import Document, Entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How
-from mptcplab.show import explain, report
 from mptcplab.spec import congestion, scenario, scheduler
 from mptcplab.spec.scenario import Flags, Request, Scenario
-from mptcplab.uml import doctor, guest, kernel
-from mptcplab.uml.engine import Limits
 
 if TYPE_CHECKING:
     import polars as pl
@@ -88,7 +88,7 @@ class Run:
 
     def draw(self, file: FilePath, formats: Sequence[str] = ("png",)) -> list[Path]:
         """The picture of `mptcplab show`, as FILE.png and so on; gives the files."""
-        from mptcplab.show import run_chart
+        from mptcplab.report import run_chart
 
         target = Path(fspath(file))
         store.make_directory(target.parent)
@@ -128,7 +128,7 @@ class Comparison:
         from rich.console import Console
 
         shown = io.StringIO()
-        Console(file=shown, width=_WIDTH).print(report.comparison_table(self.document))
+        Console(file=shown, width=_WIDTH).print(tables.comparison_table(self.document))
         return shown.getvalue()
 
 
@@ -308,17 +308,17 @@ def open_run(directory: FilePath) -> Run:
 
 def write_report(places: Sequence[FilePath] = (_OUT,), file: FilePath = "report.html") -> Path:
     """The page of `mptcplab report` on some runs; gives the file."""
+    from mptcplab.report import charts, page, palette
     from mptcplab.runs.collection import collect
-    from mptcplab.show import palette, report_charts, report_page
 
     found = collect([Path(fspath(place)) for place in places])
     looks = palette.styles(found.schedulers())
     with documents.contradictions_told(", ".join(map(str, places))):
-        of_groups = [report_charts.of_group(group) for group in found.groups]
-        page = report_page.page(found, looks, report_charts.overview(found), of_groups)
+        of_groups = [charts.of_group(group) for group in found.groups]
+        html = page.render(found, looks, charts.overview(found), of_groups)
     target = Path(fspath(file))
     store.make_directory(target.parent)
-    store.write(target, page.encode())
+    store.write(target, html.encode())
     return target
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mptcplab.uml.kernel import KernelBuild
+from mptcplab.lab.kernel import KernelBuild
 
 PATHS = ("--path", "a:20mbit,10ms", "--path", "b:10mbit,20ms")
 #: Two pairs, two variations, and a run for throughput, one for latency, two for resilience.

@@ -13,8 +13,8 @@ from nbclient import NotebookClient
 
 import mptcplab as lab
 from mptcplab import api
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 
 ROOT = Path(__file__).parents[2]
 PATHS = ["wifi:20mbit,10ms", "lte:10mbit,20ms"]

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import store
-from mptcplab.uml.kernel import KernelBuild
 from tests.cli.test_cli import QUICK, mptcplab
 from tests.unit import stored
 from tests.unit.synthetic import FAST, SLOW, Flow

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.uml.kernel import KernelBuild
+from mptcplab.lab.kernel import KernelBuild
 
 #: Each takes longer to import than a short run of the kernel, or brings such a one along.
 SLOW = frozenset(

@@ -13,8 +13,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 
 PATHS = ("--path", "wifi:5mbit,2ms", "--path", "lte:5mbit,5ms")
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mptcplab.uml.kernel import KernelBuild
+from mptcplab.lab.kernel import KernelBuild
 
 PAGE = Path(__file__).parents[2] / "docs" / "write-a-scheduler.md"
 

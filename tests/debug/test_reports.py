@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from mptcplab.errors import RunError
+from mptcplab.lab import engine, kernel
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.spec import plan
-from mptcplab.uml import engine, kernel
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 from tests.vocabulary import scenario_of
 
 SCHEDULER = """\

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from tests.sweeps import WholeSweep, program, write_sweep
 
 PROLOGUE = """

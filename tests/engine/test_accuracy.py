@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from mptcplab.lab import engine
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.spec import plan
 from mptcplab.tools import accuracy
-from mptcplab.uml import engine
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 from tests.vocabulary import scenario_of
 
 

@@ -14,8 +14,8 @@ from mptcplab.capture import analyze, dissect
 from mptcplab.capture.analyze import Analysis, Connection
 from mptcplab.capture.dissect import Packets
 from mptcplab.capture.flows import TO_SERVER
-from mptcplab.figures import records
-from mptcplab.figures.records import Records
+from mptcplab.metrics import records
+from mptcplab.metrics.records import Records
 from mptcplab.spec import plan
 from tests.vocabulary import Run, RunScenario
 

@@ -12,13 +12,13 @@ import pytest
 
 from benches import native
 from benches.lab import Lab, scenario_of
+from mptcplab.lab import engine
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment
 from mptcplab.spec.scenario import Flags
 from mptcplab.spec.workload import Program
 from mptcplab.tools.bench import BENCH
-from mptcplab.uml import engine
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 
 
 def test_what_a_run_brings_is_counted(

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from mptcplab.lab import engine
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Program, Scenario
-from mptcplab.uml import engine
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 from tests.vocabulary import scenario_of
 
 PATHS = ("a:50mbit,10ms,loss=0.5%", "b:20mbit,40ms,queue=50,loss=0.2%")

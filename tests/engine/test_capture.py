@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mptcplab.figures import records
+from mptcplab.lab import engine
+from mptcplab.metrics import records
 from mptcplab.spec import plan
-from mptcplab.uml import engine
 from tests.pcapng import Capture
 from tests.vocabulary import Run, RunScenario
 

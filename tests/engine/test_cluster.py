@@ -18,14 +18,14 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import InputError, MachineError, MptcplabError
+from mptcplab.lab import kernel
+from mptcplab.lab.engine import RunCancelledError
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import cluster, store, work
 from mptcplab.runs.cluster import OnCluster
 from mptcplab.runs.store import COST, Store
 from mptcplab.runs.work import Done, Task
-from mptcplab.uml import kernel
-from mptcplab.uml.engine import RunCancelledError
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 from tests.cli.test_cli import mptcplab
 from tests.engine.test_own_scheduler import SCHEDULER
 from tests.sweeps import WholeSweep, assert_same_sweep, disturbed, interrupted, made_ns, program
@@ -42,7 +42,7 @@ OWN = SCHEDULER.format(body="", hook="faulty_next_segment")
 SUDO = "" if os.geteuid() == 0 else "sudo "
 # What a worker says of itself when it is told that its machine has no util-linux.
 WITHOUT_TOOLS = """
-from mptcplab.uml import doctor
+from mptcplab.lab import doctor
 doctor._CHECKS["util-linux"] = lambda: doctor.Check(
     "util-linux", False, "missing", "apt-get install util-linux", packages=("util-linux",)
 )

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from mptcplab.lab import engine
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs.program import find
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Program
-from mptcplab.uml import engine
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 from tests.vocabulary import scenario_of
 
 # What a namespace is, without the numbers that tell it, its devices and its qdiscs from others,

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mptcplab.figures import records
-from mptcplab.uml import engine
+from mptcplab.lab import engine
+from mptcplab.metrics import records
 from tests import pcapng
 from tests.pcapng import Capture
 from tests.vocabulary import Run, RunScenario

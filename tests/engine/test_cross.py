@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pytest
 
 from mptcplab.errors import RunError
+from mptcplab.lab import engine
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
-from mptcplab.uml import engine
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 from tests import pcapng
 from tests.vocabulary import Run, RunScenario, scenario_of
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from mptcplab.lab import doctor, engine
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment, store
-from mptcplab.uml import doctor, engine
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 from tests.vocabulary import RunScenario, scenario_of
 
 # random loss and jitter on one path: a difference of a single packet changes all that follows

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from mptcplab.errors import RunError
+from mptcplab.lab import engine
+from mptcplab.lab.engine import Limits
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.spec import plan
-from mptcplab.uml import engine
-from mptcplab.uml.engine import Limits
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 from tests import pcapng
 from tests.vocabulary import RunScenario, scenario_of
 

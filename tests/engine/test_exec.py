@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from mptcplab.errors import RunError
-from mptcplab.figures import records
-from mptcplab.uml import engine
-from mptcplab.uml.engine import Limits, Outcome
+from mptcplab.lab import engine
+from mptcplab.lab.engine import Limits, Outcome
+from mptcplab.metrics import records
 from tests.vocabulary import PROGRAM_PATHS, RunProgram, output
 
 #: No goodput over the faster of the paths alone is higher than its rate.

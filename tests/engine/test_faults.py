@@ -24,13 +24,13 @@ from pathlib import Path
 import pytest
 
 from mptcplab.errors import RunError
+from mptcplab.lab import engine
+from mptcplab.lab.engine import Limits, RunCancelledError, RunKilledError, Watch
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment, store
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
-from mptcplab.uml import engine
-from mptcplab.uml.engine import Limits, RunCancelledError, RunKilledError, Watch
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 from tests.vocabulary import children_of, in_mount_namespace, kernel_processes, scenario_of
 
 SCENARIO = scenario_of("a:10mbit,10ms", "b:10mbit,10ms", duration="1s")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from mptcplab.lab import guest as guest_module
+from mptcplab.lab.guest import GUEST_DIR, Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.tools.fuzz import Builds, Case, Result, perform
-from mptcplab.uml import guest as guest_module
-from mptcplab.uml.guest import GUEST_DIR, Guest
-from mptcplab.uml.kernel import KernelBuild
 
 CALLS = 10_000
 #: What must have happened, not only been tried.

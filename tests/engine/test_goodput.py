@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mptcplab.figures import records
+from mptcplab.lab import engine
+from mptcplab.metrics import records
 from mptcplab.spec.literal import CONGESTION_CONTROLS
 from mptcplab.tools.bench import ideal_goodput_bps
-from mptcplab.uml import engine
 from tests.vocabulary import RunScenario
 
 TWINS = ("a:50mbit,10ms", "b:50mbit,10ms")

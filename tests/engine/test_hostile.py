@@ -20,12 +20,12 @@ from pathlib import Path
 import pytest
 
 from mptcplab.errors import RunError
+from mptcplab.lab import engine, run_directory
+from mptcplab.lab.engine import Limits, Outcome, Watch
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs.program import Outputs
 from mptcplab.runs.store import Store
-from mptcplab.uml import engine, run_directory
-from mptcplab.uml.engine import Limits, Outcome, Watch
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 from tests.vocabulary import kernel_processes, scenario_of
 
 SCENARIO = scenario_of("a:10mbit,10ms", "b:10mbit,10ms", duration="1s")

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from mptcplab.uml import engine
+from mptcplab.lab import engine
 from tests.vocabulary import Run, RunScenario
 
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mptcplab.figures import records
-from mptcplab.figures.records import Records, select
-from mptcplab.uml import engine
+from mptcplab.lab import engine
+from mptcplab.metrics import records
+from mptcplab.metrics.records import Records, select
 from tests.vocabulary import Run, RunScenario
 
 PACKET_MS = 1514 * 8 / 10e6 * 1e3  # at 10 Mbit/s

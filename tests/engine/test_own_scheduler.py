@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import RunError
+from mptcplab.lab import engine, kernel
+from mptcplab.lab.engine import Limits, Outcome
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.spec import plan
-from mptcplab.uml import engine, kernel
-from mptcplab.uml.engine import Limits, Outcome
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 from tests.vocabulary import scenario_of
 
 SCHEDULER = """\

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.uml.kernel import KernelBuild
+from mptcplab.lab.kernel import KernelBuild
 
 #: The quickest one: requests over one idle path.
 FIGURE = "cech2020/fig11"

@@ -6,13 +6,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from mptcplab.lab import engine, kernel
+from mptcplab.lab.engine import Limits
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
 from mptcplab.spec.scenario import Program
-from mptcplab.uml import engine, kernel
-from mptcplab.uml.engine import Limits
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 from tests.vocabulary import scenario_of
 
 REACH = Path(__file__).parent / "programs/reach.py"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.uml import doctor
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
+from mptcplab.lab import doctor
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from tests.read_only import called, read_only
 
 PATHS = ("--path", "a:5mbit,5ms", "--path", "b:5mbit,5ms", "--duration", "1s")

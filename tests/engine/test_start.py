@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mptcplab.figures import records
-from mptcplab.uml import engine
+from mptcplab.lab import engine
+from mptcplab.metrics import records
 from tests.vocabulary import Run, RunScenario
 
 PATHS = ("a:20mbit,10ms", "b:10mbit,50ms")

@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from mptcplab.errors import MptcplabError
+from mptcplab.report import explain
 from mptcplab.runs import index, store
-from mptcplab.show import explain
 from tests.sweeps import (
     KEPT,
     WholeSweep,

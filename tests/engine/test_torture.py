@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from mptcplab.lab import guest as guest_module
+from mptcplab.lab import kernel
+from mptcplab.lab.guest import GUEST_DIR, Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.spec import congestion
 from mptcplab.tools import torture, troubles
 from mptcplab.tools.torture import Builds, Wanted
 from mptcplab.tools.troubles import Case, Connection, End, case
-from mptcplab.uml import guest as guest_module
-from mptcplab.uml import kernel
-from mptcplab.uml.guest import GUEST_DIR, Guest
-from mptcplab.uml.kernel import KernelBuild
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mptcplab.figures import records
-from mptcplab.figures.records import Records
-from mptcplab.uml import engine
+from mptcplab.lab import engine
+from mptcplab.metrics import records
+from mptcplab.metrics.records import Records
 from tests.vocabulary import Run, RunScenario
 
 PATHS = ("a:20mbit,10ms,loss=0.5%", "b:10mbit,30ms")

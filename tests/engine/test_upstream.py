@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mptcplab.lab import kernel
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment
 from mptcplab.spec import plan
-from mptcplab.uml import kernel
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 from tests import pcapng
 from tests.vocabulary import scenario_of
 

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from mptcplab.lab import kernel
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Program
-from mptcplab.uml import kernel
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 from tests import pcapng, wire
 from tests.vocabulary import scenario_of
 from tests.wire import Fields

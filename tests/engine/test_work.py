@@ -22,13 +22,13 @@ from unittest.mock import Mock
 import pytest
 
 from mptcplab.errors import MachineError, RunError
+from mptcplab.lab import engine
+from mptcplab.lab.engine import RunCancelledError, RunKilledError, Watch
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import documents, experiment, store, work
 from mptcplab.runs.work import Done, InProcesses, InThreads, Task
 from mptcplab.spec.scenario import Scenario
-from mptcplab.uml import engine
-from mptcplab.uml.engine import RunCancelledError, RunKilledError, Watch
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 from tests.vocabulary import scenario_of
 
 SHORT = scenario_of("a:10mbit,10ms", "b:10mbit,10ms", duration="1s")
@@ -150,7 +150,7 @@ MAIN = """
 import sys, threading
 from pathlib import Path
 from mptcplab.runs import experiment, store
-from mptcplab.uml import kernel, guest
+from mptcplab.lab import kernel, guest
 from tests.engine.test_work import LONG
 scenarios = [LONG.with_(seed=seed) for seed in (1, 2)]
 out = store.Store(Path(sys.argv[1]))

@@ -14,9 +14,9 @@ import math
 
 import pytest
 
-from mptcplab.figures import records
-from mptcplab.figures.records import Records
-from mptcplab.uml import engine
+from mptcplab.lab import engine
+from mptcplab.metrics import records
+from mptcplab.metrics.records import Records
 from tests.vocabulary import Run, RunScenario
 
 HEADER_BYTES, DATA_BYTES = 90, 1424

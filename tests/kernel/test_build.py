@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.uml import doctor, kernel, kernel_tree
-from mptcplab.uml.kernel import KernelBuild
+from mptcplab.lab import doctor, kernel, kernel_tree
+from mptcplab.lab.kernel import KernelBuild
 
 pytestmark = pytest.mark.kernel
 
@@ -47,7 +47,7 @@ def change(directory: Path, mark: int) -> None:
 
 def build_in_a_process(directory: Path) -> subprocess.Popen[str]:
     program = (
-        "from pathlib import Path; from mptcplab.uml import kernel;"
+        "from pathlib import Path; from mptcplab.lab import kernel;"
         f"kernel.KERNEL_DIR = Path({str(directory)!r});"
         "print(kernel.build().id)"
     )

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from mptcplab.errors import RunError
-from mptcplab.uml import engine, kernel
-from mptcplab.uml.engine import Limits
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
+from mptcplab.lab import engine, kernel
+from mptcplab.lab.engine import Limits
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from tests import ktap
 from tests.vocabulary import scenario_of
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from mptcplab.errors import MptcplabError
-from mptcplab.uml import kernel
-from mptcplab.uml.kernel import KernelBuild, Module
+from mptcplab.lab import kernel
+from mptcplab.lab.kernel import KernelBuild, Module
 
 pytestmark = pytest.mark.kernel
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from mptcplab.uml import kernel
+from mptcplab.lab import kernel
 
 
 def test_tests_of_all_schedulers_know_all_of_them() -> None:

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mptcplab.figures import records
+from mptcplab.lab import engine
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import records
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Program
-from mptcplab.uml import engine
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 from tests import pcapng
 from tests.vocabulary import Run, RunScenario, scenario_of
 

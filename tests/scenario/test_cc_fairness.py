@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mptcplab.figures import records
+from mptcplab.lab import engine
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import records
 from mptcplab.runs import experiment
 from mptcplab.spec.scenario import Flags, load_file
-from mptcplab.uml import engine
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 from tests.vocabulary import Run, RunScenario
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from mptcplab.figures import records
+from mptcplab.metrics import records
 from tests.vocabulary import Run, RunScenario
 
 # queues that hold more than the paths: what fills them, is seen

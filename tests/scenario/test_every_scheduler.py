@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mptcplab.uml import kernel
+from mptcplab.lab import kernel
 from tests.vocabulary import RunScenario
 
 OURS = [name for name in kernel.schedulers() if name != "default"]

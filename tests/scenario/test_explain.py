@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from mptcplab.report import explain
+from mptcplab.report.explain import Explanation
 from mptcplab.runs import store
-from mptcplab.show import explain
-from mptcplab.show.explain import Explanation
 from tests.vocabulary import RunScenario
 
 WIFI, LTE = "wifi:50mbit,10ms", "lte:20mbit,40ms"

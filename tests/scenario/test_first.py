@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mptcplab.figures.records import path_indices
+from mptcplab.metrics.records import path_indices
 from mptcplab.tools.bench import ideal_goodput_bps
 from tests.vocabulary import Run, RunScenario
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from mptcplab.errors import RunError
-from mptcplab.figures import records
+from mptcplab.lab import engine
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import records
 from mptcplab.spec import plan
-from mptcplab.uml import engine
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 from tests.vocabulary import RunScenario, scenario_of
 
 STRANGE = Path(__file__).parent / "schedulers"

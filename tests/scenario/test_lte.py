@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mptcplab.figures import records
+from mptcplab.metrics import records
 from mptcplab.tools.bench import ideal_goodput_bps
 from tests.vocabulary import Run, RunScenario
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.uml import engine, kernel
+from mptcplab.lab import engine, kernel
 from tests.vocabulary import RunProgram, output
 
 PROGRAM = str(Path(__file__).parent / "programs" / "short.c")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mptcplab.figures import records
+from mptcplab.metrics import records
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
 from tests.vocabulary import Run, RunScenario

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mptcplab.figures import records
-from mptcplab.uml import engine
+from mptcplab.lab import engine
+from mptcplab.metrics import records
 from tests.vocabulary import Run, RunProgram, RunScenario, output
 
 ROOT = Path(__file__).parents[2]

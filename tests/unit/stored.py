@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mptcplab.figures.metrics import run_metrics
+from mptcplab.metrics.compute import run_metrics
 from mptcplab.runs import entries, store
 from mptcplab.spec.scenario import Scenario
 from tests.unit import synthetic

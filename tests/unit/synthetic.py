@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from mptcplab.figures import records
-from mptcplab.figures.records import Samples
+from mptcplab.metrics import records
+from mptcplab.metrics.records import Samples
 from mptcplab.spec.scenario import Direction, Scenario
 from mptcplab.spec.scenario import Path as NetworkPath
 from mptcplab.spec.scheduler import Choice

@@ -19,14 +19,14 @@ from mptcplab.advice import advise, advise_report
 from mptcplab.advice.advise import REFERENCE, Advice, Effort
 from mptcplab.advice.variations import parse
 from mptcplab.errors import InputError, MptcplabError
-from mptcplab.figures.metrics import RunMetrics
+from mptcplab.lab.engine import Limits
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics.compute import RunMetrics
 from mptcplab.runs import experiment, store
 from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.store import Store
 from mptcplab.spec.scenario import Flags, Scenario, from_flags
-from mptcplab.uml.engine import Limits
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 
 KERNEL = KernelBuild("k1", "lab", Path("linux"), Path("config"))
 GUEST = Guest("g1", Path("guest"))

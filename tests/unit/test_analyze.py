@@ -16,7 +16,7 @@ from mptcplab.capture import analyze
 from mptcplab.capture.analyze import Analysis, Connection
 from mptcplab.capture.flows import TO_CLIENT, TO_SERVER
 from mptcplab.errors import InputError
-from mptcplab.show import analyze_report
+from mptcplab.report import capture_report
 from tests.packets import (
     ACK,
     FIN,
@@ -548,7 +548,7 @@ def test_cut_headers_are_told(tmp_path: Path) -> None:
 def shown(analysis: Analysis) -> str:
     console = Console(width=80)
     with console.capture() as capture:
-        console.print(analyze_report.tables(analysis))
+        console.print(capture_report.tables(analysis))
     return capture.get()
 
 
@@ -566,10 +566,10 @@ def test_the_table_says_what_was_found(tmp_path: Path) -> None:
 
 def test_document_and_picture_are_written(tmp_path: Path) -> None:
     analysis = analysed(tmp_path, two_subflows())
-    files = analyze_report.write(analysis, tmp_path / "out")
+    files = capture_report.write(analysis, tmp_path / "out")
     assert [file.name for file in files] == ["analysis.json", "analysis.png"]
     document = json.loads(files[0].read_text())
-    assert document == analyze_report.document(analysis)
+    assert document == capture_report.document(analysis)
     assert document["connections"][0]["subflows"][1]["client"] == "10.0.2.1:40002"
     assert files[1].read_bytes().startswith(b"\x89PNG")
 
@@ -584,5 +584,5 @@ def test_every_figure_is_defined(tmp_path: Path) -> None:
             return set(value).union(*map(names, value.values()))
         return set()
 
-    document = analyze_report.document(analysed(tmp_path, two_subflows()))
+    document = capture_report.document(analysed(tmp_path, two_subflows()))
     assert [name for name in sorted(names(document)) if f"`{name}`" not in text] == []

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from mptcplab.errors import RunError
-from mptcplab.figures import application, records
-from mptcplab.figures.application import (
+from mptcplab.metrics import application, records
+from mptcplab.metrics.application import (
     APPLICATION_METRICS,
     Player,
     application_figures,
@@ -323,7 +323,7 @@ def test_a_record_too_few_is_refused() -> None:
 
 
 def test_every_metric_has_a_name_of_its_own() -> None:
-    from mptcplab.figures.metrics import RUN_METRICS
+    from mptcplab.metrics.compute import RUN_METRICS
 
     names = [metric.name for metric in (*RUN_METRICS, *application.APPLICATION_METRICS)]
     assert len(set(names)) == len(names)

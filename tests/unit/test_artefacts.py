@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from mptcplab.errors import MptcplabError
-from mptcplab.uml import artefacts
-from mptcplab.uml.artefacts import Artefact, ArtefactError
+from mptcplab.lab import artefacts
+from mptcplab.lab.artefacts import Artefact, ArtefactError
 
 CONTENT = b"\x7fELF" + bytes(range(256)) * 64
 

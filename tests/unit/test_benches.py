@@ -16,8 +16,8 @@ from benches import figures, growth, native, others, page, simulated
 from benches.figures import Contender, Cost, Machine, Measured, Point, Series
 from benches.lab import scenario_of, sending_s
 from mptcplab.errors import InputError, MptcplabError
+from mptcplab.lab import doctor
 from mptcplab.tools import bench, marked
-from mptcplab.uml import doctor
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from mptcplab.lab import kernel
 from mptcplab.spec import scheduler
-from mptcplab.uml import kernel
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "schedulers"

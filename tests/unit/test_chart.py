@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import MptcplabError
-from mptcplab.figures.records import Samples
-from mptcplab.show import chart
+from mptcplab.metrics.records import Samples
+from mptcplab.report import comparison_chart
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, SECOND, SLOW
 from tests.unit.test_report import document, failed, mptcp, ok
@@ -32,7 +32,7 @@ def charted(out_dir: Path, seeds: Sequence[int] = (1,)) -> Any:
 
 
 def test_the_chart_is_a_png_of_1200_pixels_and_an_svg(tmp_path: Path) -> None:
-    png, svg = chart.write_chart(charted(tmp_path), tmp_path)
+    png, svg = comparison_chart.write_chart(charted(tmp_path), tmp_path)
     assert (png, svg) == (tmp_path / "goodput.png", tmp_path / "goodput.svg")
     # PNG: 8 bytes of signature, then length and type of the first chunk, then width and height
     assert png.read_bytes()[1:4] == b"PNG"
@@ -41,7 +41,7 @@ def test_the_chart_is_a_png_of_1200_pixels_and_an_svg(tmp_path: Path) -> None:
 
 
 def test_the_chart_has_a_panel_per_scheduler_with_the_first_seed(tmp_path: Path) -> None:
-    _, svg = chart.write_chart(charted(tmp_path, seeds=(3, 2)), tmp_path)
+    _, svg = comparison_chart.write_chart(charted(tmp_path, seeds=(3, 2)), tmp_path)
     # matplotlib writes each text as a comment beside its outlines
     texts = svg.read_text()
     for text in (
@@ -59,7 +59,7 @@ def test_the_chart_has_a_panel_per_scheduler_with_the_first_seed(tmp_path: Path)
 def test_the_chart_skips_a_scheduler_without_a_run_that_ended_well(tmp_path: Path) -> None:
     made = charted(tmp_path)
     made["runs"][1] |= {"status": "failed", "reason": "WARN", "directory": None}
-    _, svg = chart.write_chart(made, tmp_path)
+    _, svg = comparison_chart.write_chart(made, tmp_path)
     assert "default" in svg.read_text()
     assert "roundrobin" not in svg.read_text()
 
@@ -71,19 +71,19 @@ def test_a_run_shorter_than_a_sample_interval_has_a_chart(tmp_path: Path) -> Non
     at_start = Samples(server.connection[:1], server.subflow[:2])  # one sample of each
     (tmp_path / "runs" / "default-1").mkdir(parents=True)
     synthetic.write(at_start, tmp_path / "runs" / "default-1" / "server.samples")
-    assert len(chart.write_chart(made, tmp_path)) == 2
+    assert len(comparison_chart.write_chart(made, tmp_path)) == 2
 
 
 def test_there_is_no_chart_when_no_run_ended_well(tmp_path: Path) -> None:
     made = document([failed(synthetic.scenario(), "WARN")])
-    assert chart.write_chart(made, tmp_path) == []
+    assert comparison_chart.write_chart(made, tmp_path) == []
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_same_document_gives_the_same_chart_byte_for_byte(tmp_path: Path) -> None:
     made = charted(tmp_path)
-    first = [path.read_bytes() for path in chart.write_chart(made, tmp_path)]
-    again = [path.read_bytes() for path in chart.write_chart(made, tmp_path)]
+    first = [path.read_bytes() for path in comparison_chart.write_chart(made, tmp_path)]
+    again = [path.read_bytes() for path in comparison_chart.write_chart(made, tmp_path)]
     assert first == again
     png, svg = first
     assert b"tEXt" not in png  # where versions and dates would stand
@@ -94,7 +94,7 @@ def test_many_schedulers_have_panels_side_by_side(tmp_path: Path) -> None:
     names = ["default", "minrtt", "blest", "ecf", "roundrobin"]
     scenarios = [synthetic.scenario(scheduler=name) for name in names]
     made = document([ok(each, FAST, SLOW, out_dir=tmp_path) for each in scenarios])
-    png, svg = chart.write_chart(made, tmp_path)
+    png, svg = comparison_chart.write_chart(made, tmp_path)
     for name in names:
         assert f"<!-- {name}, seed 1 -->" in svg.read_text()
     # Three rows of 1.5 inches; title, time axis and legend (5 entries in 2 rows) have 1.4, at 150
@@ -106,7 +106,7 @@ def test_many_schedulers_have_panels_side_by_side(tmp_path: Path) -> None:
 def test_the_overview_has_a_row_per_scheduler_and_the_same_bytes_each_time(tmp_path: Path) -> None:
     runs = [*mptcp([3000, 2000]), *mptcp([4000], scheduler="lte"), *mptcp(scheduler="ecf")]
     made = document([*runs, failed(synthetic.scenario(scheduler="broken"), "WARN")])
-    png, svg = chart.write_overview(made, tmp_path)
+    png, svg = comparison_chart.write_overview(made, tmp_path)
     assert (png.name, svg.name) == ("overview.png", "overview.svg")
     assert struct.unpack(">I", png.read_bytes()[16:20]) == (1200,)
     texts = svg.read_text()
@@ -116,13 +116,15 @@ def test_the_overview_has_a_row_per_scheduler_and_the_same_bytes_each_time(tmp_p
     assert "<!-- broken -->" not in texts
     assert "Median of 2 seeds" in texts
     before = png.read_bytes(), svg.read_bytes()
-    assert before == tuple(path.read_bytes() for path in chart.write_overview(made, tmp_path))
+    assert before == tuple(
+        path.read_bytes() for path in comparison_chart.write_overview(made, tmp_path)
+    )
 
 
 def test_two_schedulers_have_no_overview_and_none_is_left_of_three(tmp_path: Path) -> None:
     made = document([*mptcp(), *mptcp(scheduler="lte"), *mptcp(scheduler="ecf")])
-    assert len(chart.write_overview(made, tmp_path)) == 2
-    written = chart.write(charted(tmp_path), tmp_path)
+    assert len(comparison_chart.write_overview(made, tmp_path)) == 2
+    written = comparison_chart.write(charted(tmp_path), tmp_path)
     assert sorted(written) == [tmp_path / "goodput.png", tmp_path / "goodput.svg"]
     assert sorted(tmp_path.glob("*.*")) == written
 
@@ -132,7 +134,7 @@ def test_missing_records_are_named(tmp_path: Path) -> None:
     missing = tmp_path / "runs" / "default-1" / "server.samples"
     missing.unlink()
     with pytest.raises(MptcplabError, match="cannot be read") as raised:
-        chart.write_chart(made, tmp_path)
+        comparison_chart.write_chart(made, tmp_path)
     assert str(missing) in str(raised.value)
 
 
@@ -141,10 +143,10 @@ def test_the_font_cache_goes_into_our_own_cache(tmp_path: Path) -> None:
     home.mkdir()
     made.write_text(json.dumps(charted(tmp_path)))
     script = (
-        "import json, pathlib, sys; from mptcplab.show import chart; "
+        "import json, pathlib, sys; from mptcplab.report import comparison_chart; "
         "assert 'matplotlib' not in sys.modules, 'it is slow to import'; "
         "made = pathlib.Path(sys.argv[1]); "
-        "chart.write_chart(json.loads(made.read_text()), made.parent)"
+        "comparison_chart.write_chart(json.loads(made.read_text()), made.parent)"
     )
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("XDG_", "MPL"))}
     subprocess.run(

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import MptcplabError
-from mptcplab.published import claims
-from mptcplab.published.claims import Results, Verdict
-from mptcplab.published.papers import Chart, Claim, Experiment, Figure, Metric, Paper, Published
+from mptcplab.papers import claims
+from mptcplab.papers.catalogue import Chart, Claim, Experiment, Figure, Metric, Paper, Published
+from mptcplab.papers.claims import Results, Verdict
 from mptcplab.spec.formulas import Formula, FormulaError, MissingError
 
 METRICS = [

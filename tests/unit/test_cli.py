@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from mptcplab.cli import COMMANDS, cli, load
 from mptcplab.errors import MptcplabError
-from mptcplab.uml import doctor, kernel
+from mptcplab.lab import doctor, kernel
 
 
 @pytest.mark.parametrize("name", COMMANDS)

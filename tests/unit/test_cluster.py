@@ -14,11 +14,11 @@ import pytest
 
 import mptcplab
 from mptcplab.errors import InputError, MptcplabError
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import archive, cluster, store, tls, work
 from mptcplab.runs.store import Store
 from mptcplab.runs.work import Done, Task
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 from tests.vocabulary import scenario_of
 
 dask = pytest.importorskip("dask")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from mptcplab.errors import InputError
+from mptcplab.lab import kernel
 from mptcplab.spec import congestion
 from mptcplab.spec.scenario import Flags, from_flags, load_file
-from mptcplab.uml import kernel
 
 ROOT = Path(__file__).parents[2]
 PATH = ["wifi:50mbit,10ms"]

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pytest
 
 from mptcplab.errors import InputError
-from mptcplab.figures import recorded, sharing
-from mptcplab.figures.metrics import jain_index
+from mptcplab.metrics import connections, recorded
+from mptcplab.metrics.compute import jain_index
 from mptcplab.spec import plan, timeline
 from mptcplab.spec.literal import NO_RATE_BPS
 from mptcplab.spec.scenario import Flags, Scenario, from_flags, load_file
@@ -224,13 +224,13 @@ def test_the_common_time_is_that_of_all() -> None:
     found = asked(connection=TWO, duration="20s")
     none: Any = None  # what was recorded plays no part
     parts = [
-        sharing.OfConnection(
+        connections.OfConnection(
             pair, found.alone(pair), *(none, none), {"start_ns": 1, "complete_ns": 10**12}, none
         )
         for pair in found.pairs()
     ]  # fmt: skip
     times = np.arange(1, 21 * 10**9, 10**7, dtype=np.int64)
-    common = sharing.common_interval(parts, times)
+    common = connections.common_interval(parts, times)
     # t begins at 5 s, and a tenth of its 10 s is warm-up
     assert common == (1 + 6 * 10**9, 1 + 15 * 10**9)
 
@@ -240,7 +240,7 @@ def test_what_a_connection_leaves_is_taken_over() -> None:
     found = asked(connection=TWO, duration="20s")
     steps_ns = np.arange(0, 20 * 10**9 + 1, 10**8)
 
-    class Part(sharing.OfConnection):
+    class Part(connections.OfConnection):
         def received(self, times: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
             mine = self.pair.connection.name == "m"
             later = np.maximum(steps_ns[:-1] // 10**8 - 149, 0)
@@ -253,5 +253,5 @@ def test_what_a_connection_leaves_is_taken_over() -> None:
     m, t = (Part(pair, found.alone(pair), none, none, guest, none) for pair in found.pairs())
     # 90 % of 800 kB/s are 720 kB/s: 450, 500, ... 750 kB/s is the seventh bin, which begins 600 ms
     # after the end
-    assert sharing.takeover_s(t, [m, t]) == pytest.approx(0.6)
-    assert sharing.takeover_s(m, [m, t]) is None
+    assert connections.takeover_s(t, [m, t]) == pytest.approx(0.6)
+    assert connections.takeover_s(m, [m, t]) is None

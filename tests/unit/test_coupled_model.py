@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from mptcplab.uml import kernel
+from mptcplab.lab import kernel
 from tests import coupled_model
 from tests.coupled_model import Round, Subflow
 

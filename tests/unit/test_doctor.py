@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 from mptcplab.errors import MachineError
-from mptcplab.uml import doctor
-from mptcplab.uml.doctor import Check
+from mptcplab.lab import doctor
+from mptcplab.lab.doctor import Check
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ libc = ctypes.CDLL(None)
 assert libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
 assert libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, header, 0, 0) == 0
 
-from mptcplab.uml import doctor
+from mptcplab.lab import doctor
 for check in doctor.checks():
     if not check.ok and check.name != "kernel":
         print(check.name, check.required, check.detail, check.remedy, sep="|")

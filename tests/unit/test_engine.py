@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from mptcplab.lab import engine
+from mptcplab.lab.guest import GUEST_DIR
 from mptcplab.spec.workload import Program
-from mptcplab.uml import engine
-from mptcplab.uml.guest import GUEST_DIR
 from tests.vocabulary import scenario_of
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from mptcplab.errors import InputError, MptcplabError
-from mptcplab.figures.metrics import run_metrics
-from mptcplab.figures.recorded import flow as recorded_flow
+from mptcplab.lab import engine
+from mptcplab.metrics.compute import run_metrics
+from mptcplab.metrics.recorded import flow as recorded_flow
+from mptcplab.report import explain
+from mptcplab.report.explain import Explanation
 from mptcplab.runs import store
-from mptcplab.show import explain
-from mptcplab.show.explain import Explanation
-from mptcplab.uml import engine
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, SLOW, T0
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mptcplab.advice.goals import Goal, capacity_bps, goals
-from mptcplab.figures import application, definitions
+from mptcplab.metrics import application, definitions
 from mptcplab.spec import timeline, workload
 from mptcplab.spec.scenario import Flags, Scenario, from_flags
 from mptcplab.spec.workload import Bulk, Cbr

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mptcplab.errors import MptcplabError
-from mptcplab.uml import guest
+from mptcplab.lab import guest
 from tests.unit.test_kernel import wait_until
 
 # Writes half of the program, and the rest when it may.
@@ -27,7 +27,7 @@ echo half >"$2"
 while ! [ -e {place}/go ]; do sleep 0.01; done
 echo whole >>"$2"
 """
-BUILD = "from mptcplab.uml import guest; print(guest.build().program)"
+BUILD = "from mptcplab.lab import guest; print(guest.build().program)"
 
 
 @pytest.fixture

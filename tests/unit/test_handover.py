@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mptcplab.figures import handover, recorded
-from mptcplab.figures.handover import Reaction
+from mptcplab.metrics import handover, recorded
+from mptcplab.metrics.handover import Reaction
 from mptcplab.spec.scenario import Event, Scenario
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0

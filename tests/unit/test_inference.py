@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mptcplab.figures.inference import differences, summary
+from mptcplab.metrics.inference import differences, summary
 
 
 def test_a_summary_has_median_quartiles_and_range() -> None:

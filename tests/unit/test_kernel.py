@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from mptcplab.errors import InputError, MptcplabError
-from mptcplab.uml import doctor, kernel, kernel_make, kernel_tree
+from mptcplab.lab import doctor, kernel, kernel_make, kernel_tree
 
 MAKEFILE = "# SPDX\nVERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 3\nEXTRAVERSION =\n"
 
@@ -138,7 +138,7 @@ class Repository:
     def start(self) -> subprocess.Popen[str]:
         """The same build in a process of its own, which tells its progress on standard error."""
         program = (
-            "from pathlib import Path; from mptcplab.uml import kernel;"
+            "from pathlib import Path; from mptcplab.lab import kernel;"
             f"kernel.KERNEL_DIR = Path({str(self.root / 'kernel')!r});"
             f"print(kernel.build(Path({str(self.source)!r})).id)"
         )

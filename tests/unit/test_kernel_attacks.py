@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import InputError, MptcplabError
-from mptcplab.uml import kernel, kernel_tree
+from mptcplab.lab import kernel, kernel_tree
 from tests.unit.test_kernel import (
     MAKEFILE,
     PATCH,
@@ -223,7 +223,7 @@ def test_a_module_that_is_killed_costs_no_object_of_the_kernel(
     gcc = repository.write("bin/gcc", GCC.format(place=tmp_path, gcc=shutil.which("gcc")))
     gcc.chmod(0o755)
     program = (
-        "from pathlib import Path; from mptcplab.uml import kernel;"
+        "from pathlib import Path; from mptcplab.lab import kernel;"
         f"kernel.KERNEL_DIR = Path({str(repository.root / 'kernel')!r});"
         f"kernel.module(kernel.build(Path({str(repository.source)!r})), Path({str(file)!r}))"
     )

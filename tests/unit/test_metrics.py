@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 
 from mptcplab.errors import RunError
-from mptcplab.figures.definitions import markdown
-from mptcplab.figures.metrics import (
+from mptcplab.metrics.compute import (
     METRICS,
     PATH_METRICS,
     RUN_METRICS,
@@ -26,7 +25,8 @@ from mptcplab.figures.metrics import (
     goodput_series,
     run_metrics,
 )
-from mptcplab.figures.records import Samples
+from mptcplab.metrics.definitions import markdown
+from mptcplab.metrics.records import Samples
 from mptcplab.spec.scenario import Flags, Scenario, from_flags
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0
@@ -574,7 +574,7 @@ def test_every_metric_says_what_it_is_and_where_it_comes_from() -> None:
 
 def test_the_page_on_metrics_is_current() -> None:
     page = Path(__file__).parents[2] / "docs" / "metrics.md"
-    assert page.read_text() == markdown(), "write it with python -m mptcplab.figures.definitions"
+    assert page.read_text() == markdown(), "write it with python -m mptcplab.metrics.definitions"
 
 
 def test_a_workload_whose_messages_have_all_arrived_is_measured_until_then() -> None:

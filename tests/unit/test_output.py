@@ -17,8 +17,8 @@ import pytest
 
 from mptcplab import cli
 from mptcplab.errors import MptcplabError
+from mptcplab.report import comparison_chart
 from mptcplab.runs import store
-from mptcplab.show import chart
 from mptcplab.spec import radio, scheduler
 from tests.unit import stored
 from tests.unit.synthetic import FAST, SLOW
@@ -112,7 +112,7 @@ def test_nothing_is_left_of_what_a_full_disk_has_no_room_for(tmp_path: Path) -> 
     drive, own = tmp_path / "drive", tmp_path / "own"
     own.mkdir()
     writers: list[Callable[[], object]] = [
-        lambda: chart.write_chart(made, tmp_path),
+        lambda: comparison_chart.write_chart(made, tmp_path),
         lambda: radio.write_scenario(radio.Drive(), 1, drive),
         lambda: scheduler.new("own", own, {}),
     ]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from mptcplab.show.palette import COLOURS, styles
+from mptcplab.report.palette import COLOURS, styles
 from mptcplab.spec import scheduler
 
 

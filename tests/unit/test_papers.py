@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import InputError
-from mptcplab.published import papers
-from mptcplab.published.papers import Setting
+from mptcplab.papers import catalogue
+from mptcplab.papers.catalogue import Setting
 from mptcplab.spec import radio, scheduler
 
 PAPER = 'title = "T"\nauthors = "A"\npublished = "P"\n'
@@ -66,15 +66,15 @@ more = { value = "median(goodput, scheduler='blest')", paper = 3 }
 """
 
 
-def load(directory: Path, text: str) -> papers.Published:
+def load(directory: Path, text: str) -> catalogue.Published:
     (directory / "paper2020").mkdir(exist_ok=True)
     (directory / "paper2020" / "paper.toml").write_text(PAPER)
     (directory / "paper2020" / "fig1.toml").write_text(text)
-    return papers.load("paper2020/fig1", directory)
+    return catalogue.load("paper2020/fig1", directory)
 
 
-def settings(published: papers.Published, folder: Path, **keys: Any) -> list[Setting]:
-    return papers.settings(published, scheduler.known(), folder, **keys)
+def settings(published: catalogue.Published, folder: Path, **keys: Any) -> list[Setting]:
+    return catalogue.settings(published, scheduler.known(), folder, **keys)
 
 
 def test_a_grid_becomes_scenarios(tmp_path: Path) -> None:
@@ -243,30 +243,30 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"fig1\.toml\n  not valid TOML"):
         load(tmp_path, "title =")
     with pytest.raises(InputError, match=r"(?s)fig2\.toml.*there is no such file"):
-        papers.load("paper2020/fig2", tmp_path)
+        catalogue.load("paper2020/fig2", tmp_path)
 
 
 def test_figures_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     for stem in ("fig10", "fig2", "table1", "fig2-varied"):
         load(tmp_path, FIGURE)
         (tmp_path / "paper2020" / f"{stem}.toml").write_text(FIGURE)
-    stems = [name.split("/")[1] for name in papers.names(tmp_path)]
+    stems = [name.split("/")[1] for name in catalogue.names(tmp_path)]
     assert stems == ["fig1", "fig2", "fig2-varied", "fig10", "table1"]
 
 
 def test_experiments_are_chosen_by_name_paper_or_all(tmp_path: Path) -> None:
     load(tmp_path, FIGURE)
     (tmp_path / "paper2020" / "fig2.toml").write_text(FIGURE)
-    assert papers.chosen(["all"], tmp_path) == ["paper2020/fig1", "paper2020/fig2"]
-    assert papers.chosen(["paper2020"], tmp_path) == ["paper2020/fig1", "paper2020/fig2"]
-    assert papers.chosen(["paper2020/fig2", "all"], tmp_path)[0] == "paper2020/fig2"
+    assert catalogue.chosen(["all"], tmp_path) == ["paper2020/fig1", "paper2020/fig2"]
+    assert catalogue.chosen(["paper2020"], tmp_path) == ["paper2020/fig1", "paper2020/fig2"]
+    assert catalogue.chosen(["paper2020/fig2", "all"], tmp_path)[0] == "paper2020/fig2"
     with pytest.raises(InputError, match='papers202: no such experiment; did you mean "paper2020"'):
-        papers.chosen(["papers202"], tmp_path)
+        catalogue.chosen(["papers202"], tmp_path)
 
 
 # The experiments that there are
 
-NAMES = papers.names()
+NAMES = catalogue.names()
 
 
 def test_every_figure_of_the_four_papers_is_there() -> None:
@@ -282,7 +282,7 @@ def test_every_figure_of_the_four_papers_is_there() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_quick_run_is_a_scenario(name: str, tmp_path: Path) -> None:
-    published = papers.load(name)
+    published = catalogue.load(name)
     quick = settings(published, tmp_path, quick=True)
     assert quick
     every = published.experiment.points()
@@ -294,6 +294,6 @@ def test_every_quick_run_is_a_scenario(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_designs_have_200_points_and_more(name: str) -> None:
-    own = papers.load(name).experiment
+    own = catalogue.load(name).experiment
     if own.design:
         assert own.design.points >= 200

@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mptcplab.errors import InputError
-from mptcplab.figures.metrics import RunMetrics
+from mptcplab.lab import engine
+from mptcplab.lab.engine import Outcome
+from mptcplab.metrics.compute import RunMetrics
 from mptcplab.runs import program, work
 from mptcplab.runs.program import CommandError, Outputs
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Flags, Program, Scenario, from_flags
-from mptcplab.uml import engine
-from mptcplab.uml.engine import Outcome
 from tests.unit import synthetic
 
 PATHS = ("wifi:50mbit,10ms", "lte:20mbit,40ms,queue=200,loss=0.1%")

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from mptcplab import cli
 from mptcplab.errors import MptcplabError
-from mptcplab.figures import series
+from mptcplab.metrics import series
 from mptcplab.runs import index, store
 from tests.unit import stored
 from tests.unit.synthetic import FAST, SLOW

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mptcplab.errors import MptcplabError
-from mptcplab.figures import records
+from mptcplab.metrics import records
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, SLOW
 
@@ -196,7 +196,7 @@ def test_the_addresses_of_a_subflow_tell_its_path(local: str, remote: str, index
 
 def test_the_page_on_records_is_current() -> None:
     page = Path(__file__).parents[2] / "docs" / "records.md"
-    assert page.read_text() == records.markdown(), "python -m mptcplab.figures.records"
+    assert page.read_text() == records.markdown(), "python -m mptcplab.metrics.records"
 
 
 HEADER = Path(__file__).parents[2] / "kernel" / "mptcp" / "probe.h"

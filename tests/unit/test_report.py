@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from mptcplab.figures.application import APPLICATION_METRICS
-from mptcplab.figures.metrics import RUN_METRICS, run_metrics
+from mptcplab.metrics.application import APPLICATION_METRICS
+from mptcplab.metrics.compute import RUN_METRICS, run_metrics
+from mptcplab.report import tables
 from mptcplab.runs import entries
-from mptcplab.show import report
 from mptcplab.spec.scenario import Flags, Scenario, from_flags
 from mptcplab.spec.scheduler import Choice, Parameter, Setting
 from tests.unit import synthetic
@@ -74,7 +74,7 @@ def document(runs: Sequence[Any], baselines: Sequence[Any] = ()) -> Any:
 
 def table(made: Any, width: int = 80) -> str:
     console = Console(file=io.StringIO(), width=width)
-    console.print(report.comparison_table(made))
+    console.print(tables.comparison_table(made))
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
 
@@ -168,7 +168,7 @@ def test_figures_have_schedulers_with_the_best_first() -> None:
         *mptcp([3000, 2000], scheduler="ecf"),
         failed(synthetic.scenario(scheduler="broken"), "WARN"),
     ]
-    goodput, *others = report.best_first(document(runs))
+    goodput, *others = tables.best_first(document(runs))
     assert goodput.head.split() == ["Goodput", "Mbit/s"]
     assert goodput.values == {"lte": [40.0], "ecf": [32.0, 24.0], "default": [16.0]}
     assert list(goodput.values) == ["lte", "ecf", "default"]
@@ -185,7 +185,7 @@ def test_of_times_to_wait_the_least_is_best_and_none_is_last() -> None:
     made["scenario"]["workload"]["kind"] = "cbr"
     for run, delay_ms in zip(made["runs"], (None, 30.0, 20.0), strict=True):
         run["metrics"]["delay_ms_mean"] = delay_ms
-    first, *_ = report.best_first(made)
+    first, *_ = tables.best_first(made)
     assert list(first.values) == ["ecf", "lte", "default"]
     assert first.values["default"] == []
 
@@ -248,7 +248,7 @@ def test_parameters_are_shown_with_all_that_is_known_of_them() -> None:
         Parameter("num", "uint", 1, 255, 2, "segments", "in a row"),
     ]
     console = Console(file=io.StringIO(), width=80)
-    console.print(report.parameter_table(parameters))
+    console.print(tables.parameter_table(parameters))
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert lines[2].split() == ["rp", "off,", "on", "on", "does", "[this]"]
     assert lines[3].split() == ["num", "1..255", "2", "segments", "in", "a", "row"]
@@ -353,7 +353,7 @@ def test_the_table_shows_what_the_workload_is_about(kind: str) -> None:
     assert median in text
     assert "Aggregation benefit" not in text
     assert "docs/metrics.md defines every figure." in text
-    assert report.headline(kind, made["runs"][1]).startswith(f"{float(median):.2f} ")
+    assert tables.headline(kind, made["runs"][1]).startswith(f"{float(median):.2f} ")
 
 
 @pytest.mark.parametrize("kind", WORKLOADS)

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from mptcplab.report import charts, page, palette, paper_figures
+from mptcplab.report.charts import Bars, Chart, Heat, Lines, Shares
 from mptcplab.runs import store
 from mptcplab.runs.collection import Collection, collect
-from mptcplab.show import palette, report_charts, report_figures, report_page
-from mptcplab.show.report_charts import Bars, Chart, Heat, Lines, Shares
 from mptcplab.spec.scenario import load_file
 from tests.unit import stored
 from tests.unit.synthetic import FAST, SLOW, Flow
@@ -30,15 +30,15 @@ connection = [{name = "a", paths = ["a"]}, {name = "b", paths = ["b"]}]
 
 
 def charts_of(found: Collection) -> tuple[list[Chart], list[list[Chart]]]:
-    overview = [chart for own in report_charts.overview(found) for chart in own]
-    return overview, [report_charts.of_group(g) for g in found.groups]
+    overview = [chart for own in charts.overview(found) for chart in own]
+    return overview, [charts.of_group(g) for g in found.groups]
 
 
 def page_of(*places: Path) -> str:
     found = collect(places)
-    of_groups = [report_charts.of_group(group) for group in found.groups]
-    overview = report_charts.overview(found)
-    return report_page.page(found, palette.styles(found.schedulers()), overview, of_groups)
+    of_groups = [charts.of_group(group) for group in found.groups]
+    overview = charts.overview(found)
+    return page.render(found, palette.styles(found.schedulers()), overview, of_groups)
 
 
 def scripts(page: str) -> dict[str, str]:
@@ -184,11 +184,11 @@ def test_what_is_left_out_is_told(tmp_path: Path) -> None:
     opened = [(r.entry["scheduler"], r.entry["seed"]) for r in few.groups[0].runs if r.is_opened]
     assert sorted(opened) == [("blest", 1), ("blest", 2), ("default", 1), ("default", 2)]
     looks = palette.styles(few.schedulers())
-    page = report_page.page(few, looks, [], [report_charts.of_group(few.groups[0])])
-    assert len([name for name in scripts(page) if name[:4] == "run-"]) == 4
-    assert "of 4 of 6 runs" in page
+    text = page.render(few, looks, [], [charts.of_group(few.groups[0])])
+    assert len([name for name in scripts(text) if name[:4] == "run-"]) == 4
+    assert "of 4 of 6 runs" in text
     # all of them are in the figures
-    assert "<td>3</td>" in page
+    assert "<td>3</td>" in text
 
 
 def test_a_distribution_steps_up_at_each_scenario(tmp_path: Path) -> None:
@@ -280,10 +280,10 @@ def test_figures_for_papers_are_the_same_charts(tmp_path: Path) -> None:
     some = [("", chart) for chart in (*overview[:2], *charts[:4])]
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    written = report_figures.write(some, looks, tmp_path / "a")
+    written = paper_figures.write(some, looks, tmp_path / "a")
     assert len(written) == 3 * len(some)
     assert {file.suffix for file in written} == {".png", ".svg", ".pdf"}
-    again = report_figures.write(some, looks, tmp_path / "b")
+    again = paper_figures.write(some, looks, tmp_path / "b")
     assert [file.read_bytes() for file in written] == [file.read_bytes() for file in again]
     bars = next(file for file in written if file.name == "goodput.svg")
     assert looks["blest"].colour.lower() in bars.read_text()

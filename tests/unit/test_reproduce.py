@@ -14,14 +14,14 @@ from click.testing import CliRunner
 
 from mptcplab.cli import cli, common
 from mptcplab.errors import MptcplabError
-from mptcplab.published import papers, reproduce
-from mptcplab.published.claims import Column
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.papers import catalogue, reproduce
+from mptcplab.papers.claims import Column
 from mptcplab.runs import experiment, store
 from mptcplab.runs.entries import run_entry
 from mptcplab.runs.store import Store
 from mptcplab.spec.scenario import Scenario
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 from tests.unit.test_papers import FIGURE, load
 from tests.unit.test_results import reproduced
 
@@ -71,7 +71,7 @@ class FakeKernel:
             ended(count, scenario, entry)
 
 
-def run(published: papers.Published, out: Path, **options: Any) -> reproduce.Reproduced:
+def run(published: catalogue.Published, out: Path, **options: Any) -> reproduce.Reproduced:
     wanted = {"quick": False, "repeat": None, "jobs": 1} | options
     return reproduce.run(
         published, KERNEL, GUEST, out, show=quiet, cancel=threading.Event(), **wanted
@@ -168,7 +168,7 @@ def test_what_was_not_run_names_the_command(tmp_path: Path) -> None:
 def test_a_figure_that_fails_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
 
-    def run_one(published: papers.Published, *_builds: object, **_options: object) -> Any:
+    def run_one(published: catalogue.Published, *_builds: object, **_options: object) -> Any:
         if published.name == "yang2014/fig3":
             raise MptcplabError("mptcplab: no power")
         done.append(published.name)

@@ -14,9 +14,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from mptcplab.figures.series import Panel, RunSeries, Series
-from mptcplab.published import claims, papers, results, results_chart
-from mptcplab.published.papers import (
+from mptcplab.metrics.series import Panel, RunSeries, Series
+from mptcplab.papers import catalogue, claims, results, results_chart
+from mptcplab.papers.catalogue import (
     Chart,
     Claim,
     Experiment,
@@ -26,7 +26,7 @@ from mptcplab.published.papers import (
     Published,
     Quick,
 )
-from mptcplab.published.reproduce import Reproduced
+from mptcplab.papers.reproduce import Reproduced
 from mptcplab.runs import store
 
 
@@ -265,7 +265,7 @@ def test_numbers_have_four_digits(value: Any, text: str) -> None:
 
 
 def test_every_shipped_paper_says_what_it_is() -> None:
-    for name in papers.names():
-        paper = papers.load(name).paper
+    for name in catalogue.names():
+        paper = catalogue.load(name).paper
         assert paper.title
         assert paper.setting

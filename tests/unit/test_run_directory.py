@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from mptcplab import files
+from mptcplab.lab import run_directory
+from mptcplab.lab.run_directory import RefusedError, TooLargeError
 from mptcplab.runs.store import Store
-from mptcplab.uml import run_directory
-from mptcplab.uml.run_directory import RefusedError, TooLargeError
 
 
 @pytest.fixture

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from mptcplab.errors import MptcplabError
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.tools import selftests
 from mptcplab.tools.selftests import (
     OURS,
@@ -22,8 +24,6 @@ from mptcplab.tools.selftests import (
     plan,
 )
 from mptcplab.tools.tap import Result, Verdict
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 
 # As in mptcp_lib.sh of Linux 6.12.
 LIBRARY = """\

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from mptcplab.errors import MptcplabError
-from mptcplab.figures import series
-from mptcplab.figures.records import Samples
-from mptcplab.figures.series import MAX_BINS, RunSeries, Series
-from mptcplab.spec import trace
+from mptcplab.metrics import series
+from mptcplab.metrics.records import Samples
+from mptcplab.metrics.series import MAX_BINS, RunSeries, Series
+from mptcplab.spec import link_trace
 from mptcplab.spec.scenario import Change, Event, Scenario
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, Flow
@@ -156,10 +156,10 @@ def test_the_csv_has_a_row_per_bin_with_units_in_its_header() -> None:
     assert all(name.partition(".")[0].endswith(units) for name in rows[0])
 
 
-def source(tmp_path: Path, text: str, **how: object) -> trace.Source:
+def source(tmp_path: Path, text: str, **how: object) -> link_trace.Source:
     file = tmp_path / "trace.csv"
     file.write_text(text)
-    return trace.Source(file, "", **how)  # type: ignore[arg-type]
+    return link_trace.Source(file, "", **how)  # type: ignore[arg-type]
 
 
 def test_a_sinr_is_played_as_its_trace(tmp_path: Path) -> None:

@@ -20,7 +20,13 @@ import pytest
 from mptcplab.capture import dissect
 from mptcplab.capture.dissect import Packets
 from mptcplab.errors import InputError, MachineError, MptcplabError, RunError
-from mptcplab.figures import records
+from mptcplab.lab import doctor
+from mptcplab.lab import guest as guest_module
+from mptcplab.lab import kernel as kernel_module
+from mptcplab.lab.engine import RunCancelledError
+from mptcplab.lab.guest import GUEST_DIR, Guest
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import records
 from mptcplab.runs import store, work
 from mptcplab.runs.store import Store
 from mptcplab.spec import plan
@@ -42,12 +48,6 @@ from mptcplab.tools.stock.settings import (
     Setting,
     settings,
 )
-from mptcplab.uml import doctor
-from mptcplab.uml import guest as guest_module
-from mptcplab.uml import kernel as kernel_module
-from mptcplab.uml.engine import RunCancelledError
-from mptcplab.uml.guest import GUEST_DIR, Guest
-from mptcplab.uml.kernel import KernelBuild
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0, Flow
 

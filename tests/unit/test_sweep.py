@@ -17,15 +17,15 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import InputError, MptcplabError
+from mptcplab.lab.engine import RunCancelledError
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import index, store, sweep, work
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How, Plan
 from mptcplab.runs.work import Done, Task, Workers
 from mptcplab.spec import scheduler
 from mptcplab.spec.scenario import Flags, Scenario
-from mptcplab.uml.engine import RunCancelledError
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 
 KERNEL = KernelBuild("k1", "lab", Path("/linux"), Path("/config"))
 GUEST = Guest("g1", Path("/guest"))

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from mptcplab.lab import kernel
+from mptcplab.lab.guest import GUEST_DIR
 from mptcplab.spec import congestion
 from mptcplab.tools import torture, troubles
 from mptcplab.tools.torture import Total, Verdict, Wanted, command, judge, table
 from mptcplab.tools.troubles import TROUBLES, Case, Connection, End, case
-from mptcplab.uml import kernel
-from mptcplab.uml.guest import GUEST_DIR
 
 SEEDS = range(1, 80)
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from mptcplab.spec import trace
-from mptcplab.spec.trace import MIN_RATE_BPS, Step, Trace, TraceError
+from mptcplab.spec import link_trace
+from mptcplab.spec.link_trace import MIN_RATE_BPS, Step, Trace, TraceError
 
 # Measured traces, which are not part of the project.
 SHARED = Path(__file__).parents[3] / "shared" / "traces"
@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def read(folder: Path, content: str | bytes, **how: Any) -> Trace:
     file = folder / "trace"
     file.write_bytes(content.encode() if isinstance(content, str) else content)
-    return trace.read(file, **how)
+    return link_trace.read(file, **how)
 
 
 def trace_of(lengths_ns: Sequence[int], **values: Sequence[float]) -> Trace:
@@ -283,16 +283,16 @@ def test_what_is_wrong_is_told_with_its_place_and_what_is_accepted(
 
 def test_what_is_not_a_readable_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"^there is no such file"):
-        trace.read(tmp_path / "nothing")
+        link_trace.read(tmp_path / "nothing")
     with pytest.raises(TraceError, match=r"^this is a directory; a Mahimahi trace"):
-        trace.read(tmp_path)
+        link_trace.read(tmp_path)
     with pytest.raises(TraceError, match=r"^this is not the name of a file"):
-        trace.read(tmp_path / "\0")
+        link_trace.read(tmp_path / "\0")
     large = tmp_path / "large"
     with large.open("wb") as stream:
-        stream.truncate(trace.MAX_FILE_BYTES + 1)
+        stream.truncate(link_trace.MAX_FILE_BYTES + 1)
     with pytest.raises(TraceError, match=r"^larger than 64MiB"):
-        trace.read(large)
+        link_trace.read(large)
 
 
 HEADERS = st.sampled_from(["time_s", "time", "rate_mbit", "delay_ms", "loss_percent", "x", "r", ""])
@@ -320,7 +320,7 @@ def nothing_but_a_trace_error(folder: Path, content: bytes, how: Mapping[str, An
     except TraceError as error:
         assert str(error).isprintable()  # noqa: PT017
     else:
-        assert trace.steps(found, duration_ns=S // 10, offset_ns=S)
+        assert link_trace.steps(found, duration_ns=S // 10, offset_ns=S)
 
 
 @PROPERTY
@@ -357,20 +357,23 @@ def test_nothing_that_is_nearly_a_csv_raises_anything_else(
 
 def test_what_holds_is_played_as_it_is() -> None:
     played = trace_of([S, 15 * MS, S], rate_bps=[5 * MBIT, 0, 7 * MBIT])
-    steps = trace.steps(played, duration_ns=2 * S)
+    steps = link_trace.steps(played, duration_ns=2 * S)
     assert rates(steps) == [(0, 5000), (1000, 0), (1015, 7000)]
 
 
 def test_the_trace_begins_anew_at_its_end() -> None:
     played = trace_of([S, S], rate_bps=[5 * MBIT, 7 * MBIT])
-    steps = trace.steps(played, duration_ns=3 * S, offset_ns=3 * S // 2)
+    steps = link_trace.steps(played, duration_ns=3 * S, offset_ns=3 * S // 2)
     assert rates(steps) == [(0, 7000), (500, 5000), (1500, 7000), (2500, 5000)]
 
 
 def test_without_repeat_the_last_values_stay() -> None:
     played = trace_of([S, MS], rate_bps=[5 * MBIT, 7 * MBIT])
-    assert rates(trace.steps(played, duration_ns=9 * S, repeat=False)) == [(0, 5000), (1000, 7000)]
-    beyond = trace.steps(played, duration_ns=9 * S, offset_ns=99 * S, repeat=False)
+    assert rates(link_trace.steps(played, duration_ns=9 * S, repeat=False)) == [
+        (0, 5000),
+        (1000, 7000),
+    ]
+    beyond = link_trace.steps(played, duration_ns=9 * S, offset_ns=99 * S, repeat=False)
     assert rates(beyond) == [(0, 7000)]
 
 
@@ -380,7 +383,7 @@ def test_what_is_shorter_than_the_resolution_is_played_as_its_mean() -> None:
         [4 * MS, 6 * MS, S], rate_bps=[10**7, 2 * 10**7, 5 * MBIT],
         delay_ns=[10 * MS, 20 * MS, MS], loss=[0.1, 0.2, 0],
     )  # fmt: skip
-    assert trace.steps(played, duration_ns=S) == [
+    assert link_trace.steps(played, duration_ns=S) == [
         Step(at_ns=0, rate_bps=16 * MBIT, delay_ns=16 * MS, loss=0.16),
         Step(at_ns=10 * MS, rate_bps=5 * MBIT, delay_ns=MS, loss=0),
     ]
@@ -388,23 +391,23 @@ def test_what_is_shorter_than_the_resolution_is_played_as_its_mean() -> None:
 
 def test_equal_rows_are_one_step_however_short_they_are() -> None:
     played = trace_of([MS] * 40, rate_bps=[5 * MBIT] * 23 + [6 * MBIT] * 17)
-    assert rates(trace.steps(played, duration_ns=40 * MS)) == [(0, 5000), (23, 6000)]
+    assert rates(link_trace.steps(played, duration_ns=40 * MS)) == [(0, 5000), (23, 6000)]
 
 
 def test_a_rate_below_the_lowest_of_a_link_is_an_outage() -> None:
     played = trace_of([S, S], rate_bps=[MIN_RATE_BPS - 1, MIN_RATE_BPS])
-    assert rates(trace.steps(played, duration_ns=2 * S)) == [(0, 0), (1000, 1)]
+    assert rates(link_trace.steps(played, duration_ns=2 * S)) == [(0, 0), (1000, 1)]
 
 
 def test_what_the_trace_does_not_say_stays_open() -> None:
     played = trace_of([S], delay_ns=[MS])
-    assert trace.steps(played, duration_ns=S) == [Step(0, None, MS, None)]
+    assert link_trace.steps(played, duration_ns=S) == [Step(0, None, MS, None)]
 
 
 @pytest.mark.parametrize("wrong", [{"duration_ns": 0}, {"offset_ns": -1}, {"resolution_ns": 0}])
 def test_senseless_times_are_refused(wrong: Mapping[str, Any]) -> None:
     with pytest.raises(ValueError, match="it is at least"):
-        trace.steps(trace_of([S], rate_bps=[MBIT]), **({"duration_ns": S} | dict(wrong)))
+        link_trace.steps(trace_of([S], rate_bps=[MBIT]), **({"duration_ns": S} | dict(wrong)))
 
 
 def traces(low_bps: int, high_bps: int) -> st.SearchStrategy[Trace]:
@@ -426,7 +429,7 @@ def test_every_step_carries_what_the_trace_would(
     played: Trace, offset_ns: int, repeat: bool, resolution_ns: int
 ) -> None:
     end_ns = 3 * S
-    steps = trace.steps(
+    steps = link_trace.steps(
         played, duration_ns=end_ns, offset_ns=offset_ns, repeat=repeat, resolution_ns=resolution_ns
     )
     assert steps[0].at_ns == 0
@@ -449,7 +452,7 @@ def test_in_any_ten_seconds_as_much_is_delivered_as_by_the_trace(
     played: Trace, offset_ns: int, begin_ns: int
 ) -> None:
     end_ns = begin_ns + 10 * S
-    steps = trace.steps(played, duration_ns=15 * S, offset_ns=offset_ns)
+    steps = link_trace.steps(played, duration_ns=15 * S, offset_ns=offset_ns)
     until_trace = carried_by_trace(played, offset_ns + end_ns)
     expected = until_trace - carried_by_trace(played, offset_ns + begin_ns)
     # The window cuts two steps of 10 ms, in which the rate is at most ten times the mean of the
@@ -463,7 +466,7 @@ def test_a_mean_lies_between_the_values(rows: list[tuple[int, float]]) -> None:
     losses = [loss for _, loss in rows]
     played = trace_of([length for length, _ in rows], loss=losses)
     # A loss is kept in steps of 1e-9.
-    for step in trace.steps(played, duration_ns=S // 10):
+    for step in link_trace.steps(played, duration_ns=S // 10):
         assert step.loss is not None
         assert min(losses) - 1e-9 <= step.loss <= max(losses) + 1e-9
 
@@ -478,7 +481,7 @@ DATE = "timestamp_start [%Y-%m-%d %H:%M:%S]"
 def measured(name: str, **how: Any) -> Trace:
     if not (SHARED / name).is_file():
         pytest.skip(f"the measured trace {name} is not in ../shared/traces")
-    return trace.read(SHARED / name, **how)
+    return link_trace.read(SHARED / name, **how)
 
 
 @pytest.mark.parametrize(
@@ -499,7 +502,7 @@ def test_a_measured_trace_delivers_what_was_measured_in_any_ten_seconds(
     name: str, how: Mapping[str, Any]
 ) -> None:
     played = measured(name, **how)
-    steps = trace.steps(played, duration_ns=130 * S)
+    steps = link_trace.steps(played, duration_ns=130 * S)
     for begin_ns in range(0, 120 * S, 3_003_007_011):
         end_ns = begin_ns + 10 * S
         expected = carried_by_trace(played, end_ns) - carried_by_trace(played, begin_ns)
@@ -512,7 +515,7 @@ def test_a_measured_trace_delivers_what_was_measured_in_any_ten_seconds(
 def test_a_measured_trace_of_mahimahi_has_all_its_packets(name: str) -> None:
     played = measured(name)
     times = np.array((SHARED / name).read_text().split(), dtype=np.int64) * MS
-    steps = trace.steps(played, duration_ns=played.length_ns)
+    steps = link_trace.steps(played, duration_ns=played.length_ns)
     bits = carried_by_steps(steps, 0, played.length_ns) / S
     assert bits == pytest.approx(len(times) * 1500 * 8, rel=1e-6)
     for begin_ns in range(0, 100 * S, 777 * MS):
@@ -525,7 +528,7 @@ def test_a_measured_trace_of_mahimahi_has_all_its_packets(name: str) -> None:
 def test_measured_delays_and_losses_are_read() -> None:
     columns = {"delay": "ping_avg [ms]", "loss": "packet_loss [%]", "time": DATE}
     played = measured("starlink-on-the-road-ping.csv", columns=columns)
-    steps = trace.steps(played, duration_ns=200 * S)
+    steps = link_trace.steps(played, duration_ns=200 * S)
     # From 09:43:20 to 09:45:20, and then to 09:46:58.
     assert steps[:2] == [
         Step(0, None, 57_737_000, 0.004),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import InputError
-from mptcplab.spec import page, plan, workload
+from mptcplab.spec import plan, web_page, workload
 from mptcplab.spec.literal import WORKLOADS, LiteralWorkload
 from mptcplab.spec.scenario import Flags, Scenario, from_flags, load_file, parse_workload_flag
 from mptcplab.spec.workload import (
@@ -325,7 +325,7 @@ def test_the_first_random_requests_stay_what_they_are() -> None:
 
 def test_the_page_of_median_size_has_what_its_source_says() -> None:
     total: dict[str, list[int]] = {}
-    for item in page.MEDIAN:
+    for item in web_page.MEDIAN:
         total.setdefault(item.name.split("-")[0], []).append(item.size_bytes)
     assert {kind: (len(sizes), sum(sizes) / 1024) for kind, sizes in total.items()} == {
         "html": (1, 18), "css": (8, 78), "js": (24, 613), "font": (4, 131), "image": (18, 1054),
@@ -354,7 +354,7 @@ def test_objects_are_asked_for_when_what_names_them_has_arrived(tmp_path: Path) 
         {"name": "d", "size": "2KB", "delay": "1ms"},
     ]
     as_json.write_text(json.dumps({"object": objects}))
-    assert page.read(as_json) == page.read(file)
+    assert web_page.read(as_json) == web_page.read(file)
 
 
 def test_connections_of_a_page_carry_about_as_much() -> None:

@@ -15,11 +15,11 @@ from click.testing import CliRunner
 
 from mptcplab import cli
 from mptcplab.errors import MptcplabError
-from mptcplab.figures import series
+from mptcplab.metrics import series
+from mptcplab.report import run_chart
 from mptcplab.runs import documents, index, store
 from mptcplab.runs.archive import ARCHIVE
 from mptcplab.runs.entries import document
-from mptcplab.show import run_chart
 from tests.mutations import mutations
 from tests.unit import stored, synthetic
 from tests.unit.synthetic import FAST, SLOW

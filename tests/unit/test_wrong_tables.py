@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import InputError
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import sweep
 from mptcplab.spec import plan, scenario, scheduler
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 from tests.mutations import mutations
 
 KERNEL = KernelBuild("k1", "lab", Path("/linux"), Path("/config"))

@@ -23,15 +23,15 @@ from mptcplab.advice.goals import Goal, Name, goals
 from mptcplab.advice.ranking import Ranking, Values, rank
 from mptcplab.advice.variations import Uncertainty, variations
 from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.lab.engine import Limits
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 from mptcplab.spec import congestion, scheduler
 from mptcplab.spec.scenario import Request, Scenario
 from mptcplab.spec.scheduler import Choice
-from mptcplab.uml.engine import Limits
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 
 #: Shows how far some number of runs is.
 Show = Callable[[int], AbstractContextManager[tuple[experiment.Progress, experiment.Ended]]]

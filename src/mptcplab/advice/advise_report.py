@@ -17,11 +17,11 @@ from rich.text import Text
 from mptcplab.advice import ranking
 from mptcplab.advice.advise import MUCH_EXTRA, REFERENCE, Advice, Candidate, Judged, Overall
 from mptcplab.advice.goals import Goal
-from mptcplab.figures.inference import Summary
-from mptcplab.figures.recorded import measured_way
+from mptcplab.metrics.inference import Summary
+from mptcplab.metrics.recorded import measured_way
+from mptcplab.report import comparison_chart, palette
+from mptcplab.report.tables import RULE
 from mptcplab.runs import store
-from mptcplab.show import chart, palette
-from mptcplab.show.report import RULE
 from mptcplab.spec import congestion, scheduler
 from mptcplab.spec.mistakes import one_of
 from mptcplab.spec.scenario import Scenario
@@ -153,12 +153,12 @@ def write_chart(advice: Advice, out_dir: Path) -> list[Path]:
 
     A panel per goal, and in each the finalists from the first to the last of all goals.
     """
-    with chart.drawing():
+    with comparison_chart.drawing():
         from matplotlib.figure import Figure
 
         names = _finalists(advice)
         height = _FRAME_HEIGHT + _ROW_HEIGHT * len(names)
-        figure = Figure(figsize=(chart.WIDTH, height), layout="constrained")
+        figure = Figure(figsize=(comparison_chart.WIDTH, height), layout="constrained")
         axes = figure.subplots(1, len(advice.judged), sharey=True, squeeze=False)[0]
         for axis, each in zip(axes, advice.judged, strict=True):
             _draw(axis, each, names)
@@ -171,7 +171,10 @@ def write_chart(advice: Advice, out_dir: Path) -> list[Path]:
         )
         files = [out_dir / f"{PICTURE}.{form}" for form in ("png", "svg")]
         for file in files:
-            store.write(file, chart.drawn(figure, file.suffix[1:], chart.DOTS_PER_INCH))
+            store.write(
+                file,
+                comparison_chart.drawn(figure, file.suffix[1:], comparison_chart.DOTS_PER_INCH),
+            )
         return files
 
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from mptcplab.figures import inference
-from mptcplab.figures.inference import Summary
+from mptcplab.metrics import inference
+from mptcplab.metrics.inference import Summary
 
 _RESAMPLES = 1999
 _SEED = 1

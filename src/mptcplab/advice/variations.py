@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from mptcplab.errors import InputError, Problem
-from mptcplab.spec import designs, trace, units
+from mptcplab.spec import designs, link_trace, units
 from mptcplab.spec.literal import MAX_QUEUE_PACKETS, MAX_SEED, NO_RATE_BPS, PACKET_BYTES
 from mptcplab.spec.mistakes import one_of, shown
 from mptcplab.spec.scenario import MIN_RED_PACKETS, Direction, Link, Scenario, TraceStep, loss_range
@@ -198,11 +198,13 @@ def _step(way: Direction, step: TraceStep, factors: Mapping[str, float]) -> Trac
 def _rate(rate_bps: int, factors: Mapping[str, float]) -> int:
     if rate_bps in (0, NO_RATE_BPS):
         return rate_bps
-    return min(max(int(rate_bps * factors["rate"]), trace.MIN_RATE_BPS), trace.MAX_RATE_BPS)
+    return min(
+        max(int(rate_bps * factors["rate"]), link_trace.MIN_RATE_BPS), link_trace.MAX_RATE_BPS
+    )
 
 
 def _delay(delay_ns: int, factors: Mapping[str, float]) -> int:
-    return min(int(delay_ns * factors["delay"]), trace.MAX_DELAY_NS)
+    return min(int(delay_ns * factors["delay"]), link_trace.MAX_DELAY_NS)
 
 
 def _loss(way: Direction, loss: float, factors: Mapping[str, float]) -> float:

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from mptcplab.capture import analyze, dissect
 from mptcplab.cli import common
-from mptcplab.show import analyze_report
+from mptcplab.report import capture_report
 
 
 @click.command("analyze")
@@ -36,11 +36,11 @@ def analyze_command(files: tuple[Path, ...], out: Path | None, as_json: bool) ->
     """
     with _reading(files) as progress:
         analysis = analyze.analyse(files, progress)
-    written = analyze_report.write(analysis, out) if out else []
+    written = capture_report.write(analysis, out) if out else []
     if as_json:
-        click.echo(json.dumps(analyze_report.document(analysis), indent=1))
+        click.echo(json.dumps(capture_report.document(analysis), indent=1))
         return
-    Console().print(analyze_report.tables(analysis))
+    Console().print(capture_report.tables(analysis))
     for file in written:
         click.echo(f"written: {file}")
 

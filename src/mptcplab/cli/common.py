@@ -23,15 +23,15 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from mptcplab.lab import doctor, guest, kernel
+from mptcplab.lab.engine import Limits, RunCancelledError
+from mptcplab.report import tables
 from mptcplab.runs import experiment
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.work import Workers
-from mptcplab.show import report
 from mptcplab.spec import congestion, scenario, units
 from mptcplab.spec.literal import COMPARED_SEEDS
 from mptcplab.spec.scenario import Flags, Request, Scenario
-from mptcplab.uml import doctor, guest, kernel
-from mptcplab.uml.engine import Limits, RunCancelledError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -307,7 +307,7 @@ def progress(total: int) -> Iterator[tuple[experiment.Progress, experiment.Ended
 
     def line(count: int, item: Scenario, entry: Entry) -> None:
         if entry["status"] == "ok":
-            text = report.headline(item.workload.kind, entry)
+            text = tables.headline(item.workload.kind, entry)
             say(f"[{count}/{total}] {title(item)}: {text}")
         else:
             say(f"[{count}/{total}] {title(item)}: failed: {entry['reason'].splitlines()[0]}")

@@ -12,8 +12,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from mptcplab.lab import doctor, kernel
 from mptcplab.runs import tls
-from mptcplab.uml import doctor, kernel
 
 
 @click.group("kernel")

@@ -10,8 +10,8 @@ import click
 
 from mptcplab.cli import common
 from mptcplab.errors import MptcplabError
-from mptcplab.published import papers, reproduce, results
-from mptcplab.uml.engine import RunCancelledError
+from mptcplab.lab.engine import RunCancelledError
+from mptcplab.papers import catalogue, reproduce, results
 
 
 @click.group("papers")
@@ -35,8 +35,8 @@ _quick_option = click.option("--quick", is_flag=True, help="A thinner grid: minu
 @papers_group.command("list")
 def papers_list() -> None:
     """List the experiments, with how many runs each has, all and with --quick."""
-    for name in papers.names():
-        own = papers.load(name).experiment
+    for name in catalogue.names():
+        own = catalogue.load(name).experiment
         count, quick = (len(own.points(quick=q)) * own.repeats(quick=q) for q in (False, True))
         click.echo(f"{name:<26} {own.title}: {own.place}, {count} runs, quick {quick}")
 
@@ -61,7 +61,7 @@ def papers_run(
 
     What was interrupted goes on where it stopped.
     """
-    everything = [papers.load(name) for name in papers.chosen(names)]
+    everything = [catalogue.load(name) for name in catalogue.chosen(names)]
     lab_kernel, lab_guest = common.builds(cluster)
     failed = False
     with common.workers(cluster, cluster_key) as workers, common.interruptible() as cancel:
@@ -98,8 +98,8 @@ def papers_run(
 @_papers_out
 def papers_show(names: tuple[str, ...], quick: bool, out: Path) -> None:
     """Show what experiments gave that were run before."""
-    for name in papers.chosen(names):
-        click.echo(results.text(reproduce.read(papers.load(name), out, quick=quick)) + "\n")
+    for name in catalogue.chosen(names):
+        click.echo(results.text(reproduce.read(catalogue.load(name), out, quick=quick)) + "\n")
 
 
 @papers_group.command("publish")
@@ -111,8 +111,8 @@ def papers_publish(directory: Path, out: Path) -> None:
     Of those that were run both ways, all runs go before quick ones.
     """
     found, missing = [], []
-    for name in papers.names():
-        published = papers.load(name)
+    for name in catalogue.names():
+        published = catalogue.load(name)
         there = [quick for quick in (False, True) if reproduce.has(published, out, quick=quick)]
         if there:
             found.append(reproduce.read(published, out, quick=there[0]))

@@ -17,16 +17,16 @@ from rich.console import Console
 
 from mptcplab.cli import common
 from mptcplab.errors import MptcplabError
+from mptcplab.lab import engine
+from mptcplab.lab.engine import RunCancelledError, Watch
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.report import tables
 from mptcplab.runs import entries, experiment, program
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
-from mptcplab.show import report
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Program, Scenario
-from mptcplab.uml import engine
-from mptcplab.uml.engine import RunCancelledError, Watch
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -192,7 +192,7 @@ def _show_program(entry: Entry, item: Scenario, name: str, out: Path) -> int:
         common.say(f"no figures: {entry['no_figures']}")
     else:
         document = entries.document([entry], [], {}, item)
-        Console(stderr=True).print(report.comparison_table(document))
+        Console(stderr=True).print(tables.comparison_table(document))
     common.say(f"run: {out / entry['directory']}")
     if entry["server_status"]:
         status = entry["server_status"]

@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.table import Table
 
 from mptcplab.cli import common
+from mptcplab.report import tables
 from mptcplab.runs import index, work
 from mptcplab.runs.store import Store
-from mptcplab.show import report
 
 _WIDE = 10_000
 
@@ -81,7 +81,7 @@ def _show_answer(answer: index.Answer, form: str) -> None:
         writer.writerow(answer.columns)
         writer.writerows(answer.rows)
     else:
-        table = Table(box=report.RULE, pad_edge=False)
+        table = Table(box=tables.RULE, pad_edge=False)
         for name, column in zip(answer.columns, zip(*answer.rows, strict=True), strict=False):
             number = all(isinstance(value, int | float | None) for value in column)
             table.add_column(name, justify="right" if number else "left", overflow="fold")

@@ -13,10 +13,10 @@ from rich.console import Console
 
 from mptcplab.cli import common
 from mptcplab.errors import MptcplabError
+from mptcplab.report import comparison_chart, tables
 from mptcplab.runs import archive, experiment
 from mptcplab.runs.entries import Document
 from mptcplab.runs.store import DOCUMENT
-from mptcplab.show import chart, report
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Request
 
@@ -121,7 +121,7 @@ def _execute(request: Request, options: dict[str, Any], *, baseline: bool = Fals
             ended=ended,
             cancel=cancel,
         )
-    _show(document, chart.write(document, out), out, as_json=options["as_json"])
+    _show(document, comparison_chart.write(document, out), out, as_json=options["as_json"])
     entries = (*document["runs"], *document["baselines"])
     if any(entry["status"] != "ok" for entry in entries):
         sys.exit(MptcplabError.exit_status)
@@ -132,7 +132,7 @@ def _show(document: Document, pictures: list[Path], out: Path, *, as_json: bool)
         click.echo(json.dumps(document, indent=1))
         return
     console = Console()
-    console.print(report.comparison_table(document))
+    console.print(tables.comparison_table(document))
     # rich would wrap a long path, and break it for those who want to copy it
     for picture in pictures:
         if picture.suffix == ".png":

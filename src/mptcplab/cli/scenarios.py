@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from mptcplab.show import report
+from mptcplab.report import tables
 from mptcplab.spec import drive_settings, literal, presets, radio, scenario
 
 
@@ -27,7 +27,7 @@ def scenario_schema() -> None:
 @scenario_group.command("presets")
 def scenario_presets() -> None:
     """List the presets of paths, with their numbers and where they are from."""
-    Console().print(report.preset_table(presets.PRESETS.values()))
+    Console().print(tables.preset_table(presets.PRESETS.values()))
     click.echo()
     for label, source in presets.SOURCES.items():
         click.echo(f"{label}: {source.title} {source.address}")

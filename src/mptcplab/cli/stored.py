@@ -9,17 +9,17 @@ from pathlib import Path
 import click
 
 from mptcplab.cli import common
-from mptcplab.figures import series
-from mptcplab.runs import documents, store
-from mptcplab.runs.collection import collect, run_directories
-from mptcplab.show import (
+from mptcplab.metrics import series
+from mptcplab.report import (
+    charts,
     explain,
+    page,
     palette,
-    report_charts,
-    report_figures,
-    report_page,
+    paper_figures,
     run_chart,
 )
+from mptcplab.runs import documents, store
+from mptcplab.runs.collection import collect, run_directories
 
 
 @click.command()
@@ -121,18 +121,18 @@ def report_command(places: tuple[Path, ...], out: Path, figures: Path | None, mo
         store.make_directory(directory)
     looks = palette.styles(collection.schedulers())
     with documents.contradictions_told(", ".join(map(str, places))):
-        overview = report_charts.overview(collection)
-        of_groups = [report_charts.of_group(group) for group in collection.groups]
-        page = report_page.page(collection, looks, overview, of_groups)
-    store.write(out, page.encode())
-    click.echo(f"report:  {out} ({len(page.encode()) / 1e6:.1f} MB)")
+        overview = charts.overview(collection)
+        of_groups = [charts.of_group(group) for group in collection.groups]
+        html = page.render(collection, looks, overview, of_groups)
+    store.write(out, html.encode())
+    click.echo(f"report:  {out} ({len(html.encode()) / 1e6:.1f} MB)")
     if (count := collection.count()) > most:
         click.echo(f"series:  of {most} of {count} runs; --series {count} has all")
     if figures is None:
         return
-    named = [("", chart) for charts in overview for chart in charts]
-    for group, charts in zip(collection.groups, of_groups, strict=True):
+    named = [("", chart) for figure in overview for chart in figure]
+    for group, drawn in zip(collection.groups, of_groups, strict=True):
         place = group.name if len(of_groups) > 1 else ""
-        named += [(place, chart) for chart in charts]
-    written = report_figures.write(named, looks, figures)
+        named += [(place, chart) for chart in drawn]
+    written = paper_figures.write(named, looks, figures)
     click.echo(f"figures: {figures} ({len(named)} charts, {len(written)} files)")

@@ -18,12 +18,12 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from mptcplab.cli import common
 from mptcplab.errors import MptcplabError
+from mptcplab.lab.engine import Limits
+from mptcplab.report import tables
 from mptcplab.runs import archive, index, sweep
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How
-from mptcplab.show import report
 from mptcplab.spec import scheduler
-from mptcplab.uml.engine import Limits
 
 _LINE_EVERY_S = 10.0
 
@@ -135,7 +135,7 @@ def _sweep(
     if as_json:
         click.echo(json.dumps(asdict(outcome) | {"schedulers": summary}, indent=1))
     else:
-        Console().print(report.sweep_table(summary))
+        Console().print(tables.sweep_table(summary))
         click.echo(sweep.closing(outcome, out))
     if not outcome.is_complete:
         sys.exit(MptcplabError.exit_status)

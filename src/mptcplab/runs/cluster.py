@@ -41,12 +41,12 @@ from distributed.core import Server
 from distributed.worker import Worker
 
 from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
+from mptcplab.lab import artefacts, doctor
+from mptcplab.lab.artefacts import Artefact, ArtefactError
+from mptcplab.lab.engine import RunCancelledError, Watch
 from mptcplab.runs import documents, store, tls, work
 from mptcplab.runs.store import Store
 from mptcplab.runs.work import Done, Task, Workers
-from mptcplab.uml import artefacts, doctor
-from mptcplab.uml.artefacts import Artefact, ArtefactError
-from mptcplab.uml.engine import RunCancelledError, Watch
 
 T = TypeVar("T")
 

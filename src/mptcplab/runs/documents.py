@@ -28,10 +28,10 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, from_json
 
 from mptcplab.errors import MptcplabError
-from mptcplab.figures.application import APPLICATION_METRICS
-from mptcplab.figures.definitions import CONNECTION_METRICS, LINK_METRICS
-from mptcplab.figures.metrics import PATH_METRICS, RUN_METRICS
-from mptcplab.figures.schema import Value
+from mptcplab.metrics.application import APPLICATION_METRICS
+from mptcplab.metrics.compute import PATH_METRICS, RUN_METRICS
+from mptcplab.metrics.definitions import CONNECTION_METRICS, LINK_METRICS
+from mptcplab.metrics.schema import Value
 from mptcplab.spec.literal import MAX_OCCURRENCES, NO_RATE_BPS
 from mptcplab.spec.mistakes import first_of, printable
 from mptcplab.spec.scenario import LONGEST_NS, Event, Scenario

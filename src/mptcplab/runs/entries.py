@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from mptcplab.figures import inference
-from mptcplab.figures.application import APPLICATION_METRICS
-from mptcplab.figures.metrics import PATH_METRICS, RUN_METRICS, RunMetrics, aggregation_benefit
-from mptcplab.figures.schema import Value
-from mptcplab.figures.views import shown_metrics
+from mptcplab.metrics import inference
+from mptcplab.metrics.application import APPLICATION_METRICS
+from mptcplab.metrics.compute import PATH_METRICS, RUN_METRICS, RunMetrics, aggregation_benefit
+from mptcplab.metrics.schema import Value
+from mptcplab.metrics.views import shown_metrics
 from mptcplab.spec.scenario import Scenario
 
 Entry = dict[str, Any]

@@ -10,16 +10,16 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from mptcplab.errors import MachineError, MptcplabError
+from mptcplab.lab import kernel
+from mptcplab.lab.engine import Limits
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import cost, work
 from mptcplab.runs.entries import Document, Entry, document
 from mptcplab.runs.store import DOCUMENT, Store, write_json
 from mptcplab.runs.work import InProcesses, InThreads, Workers, builds, cpus, measure, own_cpu, run
-from mptcplab.spec import scheduler, trace
+from mptcplab.spec import link_trace, scheduler
 from mptcplab.spec.scenario import Request, Scenario
-from mptcplab.uml import kernel
-from mptcplab.uml.engine import Limits
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 
 __all__ = [
     "baselines",
@@ -146,7 +146,7 @@ def run_all(
     out: Store,
     *,
     modules: Mapping[str, Path] | None = None,
-    traces: Mapping[tuple[str, str], trace.Source] | None = None,
+    traces: Mapping[tuple[str, str], link_trace.Source] | None = None,
     jobs: int,
     workers: Workers | None = None,
     storage: str | None = None,

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from mptcplab import files
 from mptcplab.errors import MptcplabError
-from mptcplab.figures import series
-from mptcplab.figures.application import APPLICATION_METRICS
-from mptcplab.figures.metrics import RUN_METRICS, aggregation_benefit
+from mptcplab.metrics import series
+from mptcplab.metrics.application import APPLICATION_METRICS
+from mptcplab.metrics.compute import RUN_METRICS, aggregation_benefit
 from mptcplab.runs import documents, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store

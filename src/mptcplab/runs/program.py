@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.lab import engine, run_directory
 from mptcplab.spec import plan, units
 from mptcplab.spec.literal import NO_RATE_BPS
 from mptcplab.spec.mistakes import is_utf8
 from mptcplab.spec.scenario import Direction, Scenario
-from mptcplab.uml import engine, run_directory
 
 #: Virtual time after which a program that has not ended is ended.
 DEFAULT_TIME_LIMIT_NS = 600 * 10**9

@@ -22,17 +22,17 @@ from typing import Any
 
 from mptcplab import files
 from mptcplab.errors import MptcplabError
-from mptcplab.figures import records, series
-from mptcplab.figures.records import Records, Samples
-from mptcplab.figures.series import Panel, RunSeries
 from mptcplab.files import write as write
+from mptcplab.lab.engine import CLIENT_SAMPLES, LINKS_SAMPLES, read_samples
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import records, series
+from mptcplab.metrics.records import Records, Samples
+from mptcplab.metrics.series import Panel, RunSeries
 from mptcplab.runs import documents
 from mptcplab.runs.archive import ARCHIVE
-from mptcplab.spec import trace
+from mptcplab.spec import link_trace
 from mptcplab.spec.scenario import Scenario
-from mptcplab.uml.engine import CLIENT_SAMPLES, LINKS_SAMPLES, read_samples
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 
 RESULT = "result.json"
 COST = "cost.json"
@@ -163,7 +163,7 @@ def _kept(directory: Path) -> tuple[bool, bool]:
 
 
 def keep_traces(
-    directory: Path, scenario: Scenario, traces: Mapping[tuple[str, str], trace.Source]
+    directory: Path, scenario: Scenario, traces: Mapping[tuple[str, str], link_trace.Source]
 ) -> None:
     """Copy the traces that are played on the paths of a run, each once, into its directory.
 
@@ -177,7 +177,7 @@ def keep_traces(
             continue
         if source.digest not in kept:
             content = source.file.read_bytes()
-            if trace.digest(content) != source.digest:
+            if link_trace.digest(content) != source.digest:
                 raise MptcplabError(
                     f"mptcplab: {source.file} was changed meanwhile; run it once more"
                 )
@@ -202,7 +202,7 @@ class StoredRun:
     directory: Path
     scenario: Scenario
     samples: Mapping[str, Samples]
-    traces: Mapping[tuple[str, str], trace.Source]
+    traces: Mapping[tuple[str, str], link_trace.Source]
 
     @property
     def client(self) -> Samples:
@@ -296,7 +296,7 @@ def read_run(directory: Path) -> StoredRun:
         for path, sides in documents.read(directory / TRACES, documents.TRACES).items():
             for side, source in sides.items():
                 file = directory / source["file"]
-                traces[path, side] = trace.Source(**source | {"file": file})
+                traces[path, side] = link_trace.Source(**source | {"file": file})
     return StoredRun(
         directory,
         scenario,

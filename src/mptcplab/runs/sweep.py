@@ -21,6 +21,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.lab.engine import Limits
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import cost, experiment, index, store, work
 from mptcplab.runs.cost import Costs, Left, Size
 from mptcplab.runs.index import Index
@@ -33,9 +36,6 @@ from mptcplab.spec.mistakes import Mistakes, shown
 from mptcplab.spec.scenario import Flags, Request, Scenario
 from mptcplab.spec.scheduler import Scheduler
 from mptcplab.spec.space import Space, Text, filled, shown_point
-from mptcplab.uml.engine import Limits
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 
 if TYPE_CHECKING:
     import polars as pl

@@ -35,19 +35,19 @@ from typing import Any, TypeVar
 
 from mptcplab import __version__
 from mptcplab.errors import InputError, MachineError, MptcplabError, Problem, RunError
-from mptcplab.figures import recorded, records, series, sharing
-from mptcplab.figures.application import application_figures
-from mptcplab.figures.metrics import RunMetrics, run_metrics
+from mptcplab.lab import doctor, engine
+from mptcplab.lab.engine import Limits, Outcome, RunCancelledError, RunKilledError, Watch
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import connections, recorded, records, series
+from mptcplab.metrics.application import application_figures
+from mptcplab.metrics.compute import RunMetrics, run_metrics
 from mptcplab.runs import archive, documents, store
 from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.store import Store
-from mptcplab.spec import plan, trace
+from mptcplab.spec import link_trace, plan
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.workload import Program
-from mptcplab.uml import doctor, engine
-from mptcplab.uml.engine import Limits, Outcome, RunCancelledError, RunKilledError, Watch
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 
 T = TypeVar("T")
 
@@ -74,7 +74,7 @@ class Task:
     kernel: KernelBuild
     guest: Guest
     modules: Mapping[str, Path] = field(default_factory=dict)
-    traces: Mapping[tuple[str, str], trace.Source] = field(default_factory=dict)
+    traces: Mapping[tuple[str, str], link_trace.Source] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     out: Path | None = None
     keep_records: bool = True
@@ -112,7 +112,7 @@ def task(
     guest: Guest,
     *,
     modules: Mapping[str, Path] | None = None,
-    traces: Mapping[tuple[str, str], trace.Source] | None = None,
+    traces: Mapping[tuple[str, str], link_trace.Source] | None = None,
     limits: Limits | None = None,
     out: Path | None = None,
     keep_records: bool = True,
@@ -609,7 +609,7 @@ def figures(scenario: Scenario, outcome: Outcome) -> RunMetrics:
     messages = records.read_messages(file) if file.exists() else None
     if scenario.connections:
         assert messages is not None, "only programs have none"
-        return sharing.figures(scenario, samples, outcome.guest, queues, messages)
+        return connections.figures(scenario, samples, outcome.guest, queues, messages)
     found = run_metrics(scenario, samples["client"], samples["server"], outcome.guest, queues)
     start_ns = int(outcome.guest["start_ns"])
     seen = application_figures(scenario, messages, start_ns)
@@ -617,7 +617,7 @@ def figures(scenario: Scenario, outcome: Outcome) -> RunMetrics:
     if scenario.links:
         times = recorded.sample_times(samples, queues)
         interval = recorded.measured_interval(scenario, "run", times, outcome.guest)
-        shared = list(sharing.link_metrics(scenario, queues, interval, start_ns))
+        shared = list(connections.link_metrics(scenario, queues, interval, start_ns))
     return replace(found, metrics=found.metrics | seen, links=shared)
 
 

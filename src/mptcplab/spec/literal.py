@@ -19,6 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_core import CoreSchema, core_schema
 
 from mptcplab.spec import congestion, units
+from mptcplab.spec.link_trace import COLUMNS
 from mptcplab.spec.mistakes import (
     ABSENT,
     Mistakes,
@@ -29,7 +30,6 @@ from mptcplab.spec.mistakes import (
     suggestion,
 )
 from mptcplab.spec.presets import PRESETS
-from mptcplab.spec.trace import COLUMNS
 
 CONGESTION_CONTROLS = congestion.names()
 TRANSPORTS = ("mptcp", "tcp")

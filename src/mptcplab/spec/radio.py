@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.spec import units
-from mptcplab.spec.trace import MAX_DELAY_NS, MIN_RATE_BPS
+from mptcplab.spec.link_trace import MAX_DELAY_NS, MIN_RATE_BPS
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -19,7 +19,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from mptcplab.spec import congestion, scheduler, toml_file, trace, units, workload
+from mptcplab.spec import congestion, link_trace, scheduler, toml_file, units, workload
+from mptcplab.spec.link_trace import Step
 from mptcplab.spec.literal import (
     COMPARED_SEEDS,
     MAX_ALL_PATHS,
@@ -50,7 +51,6 @@ from mptcplab.spec.literal import (
 from mptcplab.spec.mistakes import Mistakes, Place, first_of, one_of, printable, shown, suggestion
 from mptcplab.spec.presets import PRESETS
 from mptcplab.spec.scheduler import Choice, Scheduler, SpecError
-from mptcplab.spec.trace import Step
 from mptcplab.spec.workload import AnyWorkload, Program, Video, Workload
 
 __all__ = [
@@ -395,7 +395,7 @@ class Request:
     ccs: tuple[str, ...]
     repeat: int | None
     sources: Mapping[str, FilePath]
-    traces: Mapping[tuple[str, str], trace.Source]
+    traces: Mapping[tuple[str, str], link_trace.Source]
 
     def compared(self) -> Request:
         """The same with as many seeds as show how far results spread, if it says no number."""
@@ -1326,8 +1326,8 @@ class _Traces:
         self._folder, self._mistakes = folder, mistakes
         self.duration_ns = (workload and workload.duration_ns) or LONGEST_NS
         #: What is played, by the name of its path and "up" or "down".
-        self.sources: dict[tuple[str, str], trace.Source] = {}
-        self._read: dict[str, tuple[Sequence[Step], trace.Source] | None] = {}
+        self.sources: dict[tuple[str, str], link_trace.Source] = {}
+        self._read: dict[str, tuple[Sequence[Step], link_trace.Source] | None] = {}
 
     def steps(
         self, literal: LiteralTrace | None, path: str, side: str, place: Place
@@ -1349,27 +1349,27 @@ class _Traces:
 
     def _load(
         self, literal: LiteralTrace, file: FilePath, place: Place
-    ) -> tuple[Sequence[Step], trace.Source] | None:
+    ) -> tuple[Sequence[Step], link_trace.Source] | None:
         try:
-            found = trace.read(
+            found = link_trace.read(
                 file,
                 columns=literal.columns,
                 interval_ns=literal.interval,
                 skip_empty=bool(literal.skip_empty),
             )
-            source = trace.Source(
+            source = link_trace.Source(
                 file,
-                trace.digest(file.read_bytes()),
+                link_trace.digest(file.read_bytes()),
                 columns=literal.columns,
                 interval_ns=literal.interval,
                 skip_empty=bool(literal.skip_empty),
                 offset_ns=literal.offset or 0,
                 repeat=literal.repeat is not False,
             )
-        except (trace.TraceError, OSError) as error:
+        except (link_trace.TraceError, OSError) as error:
             self._mistakes.add(place, str(error), literal.file)
             return None
-        steps = trace.steps(
+        steps = link_trace.steps(
             found,
             duration_ns=self.duration_ns,
             offset_ns=source.offset_ns,
@@ -1630,7 +1630,7 @@ def _take_first(values: dict[str, Any], given: Place, duration_ns: int, mistakes
     if first.rate_bps is not None:
         rates = [(step.at_ns, step.rate_bps or 0) for step in steps]
         values["rate"] = first.rate_bps
-        values["mean_rate"] = trace.carried(rates, 0, duration_ns) // duration_ns
+        values["mean_rate"] = link_trace.carried(rates, 0, duration_ns) // duration_ns
     if first.delay_ns is not None:
         values["delay"] = first.delay_ns
     if first.loss is not None:

@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from mptcplab.spec import trace
+from mptcplab.spec import link_trace
 from mptcplab.spec.literal import NO_RATE_BPS
 from mptcplab.spec.scenario import LONGEST_NS, Change, Direction, Event, Link, Scenario, TraceStep
 
@@ -133,7 +133,7 @@ def _lowest(rates: Sequence[list[tuple[int, int]]]) -> list[tuple[int, int]]:
 
 def mean_rate_bps(rates: Sequence[tuple[int, int]], begin_ns: int, end_ns: int) -> float:
     """The mean over an interval, which is longer than 0, of what `rates` has of a path."""
-    return trace.carried(rates, begin_ns, end_ns) / (end_ns - begin_ns)
+    return link_trace.carried(rates, begin_ns, end_ns) / (end_ns - begin_ns)
 
 
 def _times(event: Event, end_ns: int, random: np.random.Generator) -> Iterator[int]:
@@ -168,8 +168,8 @@ class _Asked:
         """The nearest to it that a link can be: an outage stays one, jitter is within the delay."""
         rate_bps = NO_RATE_BPS
         if math.isfinite(self.rate_bps):
-            rate_bps = round(min(max(self.rate_bps, trace.MIN_RATE_BPS), trace.MAX_RATE_BPS))
-        delay_ns = round(min(self.delay_ns, trace.MAX_DELAY_NS))
+            rate_bps = round(min(max(self.rate_bps, link_trace.MIN_RATE_BPS), link_trace.MAX_RATE_BPS))
+        delay_ns = round(min(self.delay_ns, link_trace.MAX_DELAY_NS))
         return self.link.model_copy(
             update={
                 "rate_bps": rate_bps if self.rate_bps else 0,

@@ -21,10 +21,10 @@ from typing import Annotated, Any, Literal, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from mptcplab.spec import page, units
+from mptcplab.spec import units, web_page
 from mptcplab.spec.literal import LiteralWorkload
 from mptcplab.spec.mistakes import Mistakes, one_of
-from mptcplab.spec.page import Object, PageError
+from mptcplab.spec.web_page import Object, PageError
 
 T = TypeVar("T")
 
@@ -669,10 +669,10 @@ def _resolve_requests(
 
 
 def _resolve_web(literal: LiteralWorkload, folder: Path, mistakes: Mistakes) -> Web | None:
-    objects = page.MEDIAN
+    objects = web_page.MEDIAN
     if literal.page is not None:
         try:
-            objects = page.read(folder / literal.page)
+            objects = web_page.read(folder / literal.page)
         except PageError as error:
             _wrong(mistakes, "page", str(error))
             return None

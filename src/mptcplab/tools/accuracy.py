@@ -25,14 +25,14 @@ from rich.console import Console
 from rich.table import Table
 
 from mptcplab.errors import status_of
+from mptcplab.lab import doctor, engine, guest, kernel
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment
 from mptcplab.spec import links, plan, units
 from mptcplab.spec.literal import MAX_PATHS, PACKET_BYTES
 from mptcplab.spec.scenario import Flags, from_flags
 from mptcplab.tools import marked
-from mptcplab.uml import doctor, engine, guest, kernel
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 
 #: A frame with nothing but headers, as long as Ethernet makes it; one of the middle; the longest.
 FRAMES_BYTES = (84, 576, PACKET_BYTES)

@@ -22,14 +22,14 @@ from rich.console import Group
 from rich.table import Table
 
 from mptcplab.capture import analyze
-from mptcplab.figures.metrics import RunMetrics
+from mptcplab.lab import engine, kernel
+from mptcplab.lab.engine import Outcome, Watch
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics.compute import RunMetrics
 from mptcplab.runs import experiment
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Flags, Scenario, from_flags
-from mptcplab.uml import engine, kernel
-from mptcplab.uml.engine import Outcome, Watch
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 
 #: Those that are to fill all paths with bulk data, and the percentage of default that is wanted.
 _FILLING = {

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from mptcplab.errors import MptcplabError
 from mptcplab.files import new_directory
-from mptcplab.uml import doctor
-from mptcplab.uml.kernel_tree import KERNEL_VERSION
+from mptcplab.lab import doctor
+from mptcplab.lab.kernel_tree import KERNEL_VERSION
 
 #: By the flavours of kernel.FLAVOURS, how the names of their packages end.
 DEBIAN_NAMES: Mapping[str, str] = {"amd64": "amd64", "cloud": "cloud-amd64"}

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mptcplab.errors import MptcplabError, status_of
+from mptcplab.lab import kernel
 from mptcplab.spec import congestion
 from mptcplab.tools import fuzz, marked, torture
-from mptcplab.uml import kernel
 
 _MARK = "make reliability"
 # Of the tests: what they attack, and where they are.

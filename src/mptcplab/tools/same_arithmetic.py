@@ -24,6 +24,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mptcplab.errors import MptcplabError, status_of
+from mptcplab.lab import kernel
+from mptcplab.lab.kernel import KERNEL_DIR, Objects
 from mptcplab.tools import debian_headers
 from mptcplab.tools.debian_headers import DebianHeaders
 from mptcplab.tools.expansion import (
@@ -38,8 +40,6 @@ from mptcplab.tools.expansion import (
     read_known,
     without,
 )
-from mptcplab.uml import kernel
-from mptcplab.uml.kernel import KERNEL_DIR, Objects
 
 #: The list of what is known.
 KNOWN = Path(__file__).with_name("same_arithmetic.toml")

@@ -32,12 +32,12 @@ from rich.console import Console
 from rich.table import Table
 
 from mptcplab.errors import MachineError, MptcplabError, RunError, status_of
+from mptcplab.lab import doctor, engine, kernel
+from mptcplab.lab.guest import GUEST_DIR, Guest
+from mptcplab.lab.kernel import KernelBuild, compiler_version
+from mptcplab.lab.kernel_make import MAKE_ENVIRONMENT
 from mptcplab.spec.scenario import Flags, from_flags
 from mptcplab.tools.tap import Result, compare, parse
-from mptcplab.uml import doctor, engine, kernel
-from mptcplab.uml.guest import GUEST_DIR, Guest
-from mptcplab.uml.kernel import KernelBuild, compiler_version
-from mptcplab.uml.kernel_make import MAKE_ENVIRONMENT
 
 UPSTREAM, OURS = "selftest-upstream", "selftest"
 DEFAULT_SCHEDULER = "default"

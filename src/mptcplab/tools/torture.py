@@ -21,14 +21,14 @@ from rich.console import Console
 from rich.table import Table
 
 from mptcplab.errors import RunError, status_of
+from mptcplab.lab import doctor, engine, kernel
+from mptcplab.lab import guest as guest_module
+from mptcplab.lab.guest import GUEST_DIR, Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs.work import own_cpu
 from mptcplab.spec import congestion
 from mptcplab.tools import many
 from mptcplab.tools.troubles import TROUBLES, Case, Connection, End, case
-from mptcplab.uml import doctor, engine, kernel
-from mptcplab.uml import guest as guest_module
-from mptcplab.uml.guest import GUEST_DIR, Guest
-from mptcplab.uml.kernel import KernelBuild
 
 DEFAULT_OUT = Path("torture-out")
 

@@ -14,6 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mptcplab.errors import MptcplabError, status_of
+from mptcplab.lab import guest, kernel
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import store, sweep
 from mptcplab.runs.store import Store
 from mptcplab.tools import marked
@@ -24,9 +27,6 @@ from mptcplab.tools.stock.page import markdown, summary
 from mptcplab.tools.stock.rows import Seeds
 from mptcplab.tools.stock.runs import Expected, Job, Told
 from mptcplab.tools.stock.settings import INSTRUCTION_NS, Setting, settings
-from mptcplab.uml import guest, kernel
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 
 _MARK = "make stock-check"
 _OUT = Path("stock-out")

@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from mptcplab.figures import recorded, records
-from mptcplab.figures.records import Records
+from mptcplab.lab import engine
+from mptcplab.metrics import recorded, records
+from mptcplab.metrics.records import Records
 from mptcplab.runs import documents
 from mptcplab.spec.scenario import Scenario
 from mptcplab.tools.stock.settings import STEP_NS
-from mptcplab.uml import engine
 
 #: For so long everything is to be equal at first.
 WANTED_S = 0.5

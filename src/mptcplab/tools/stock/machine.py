@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from mptcplab.errors import MachineError, RunError
+from mptcplab.lab import doctor, engine
+from mptcplab.lab.guest import Guest
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
 from mptcplab.tools.stock.package import SETUP, StockKernel
 from mptcplab.tools.stock.settings import INSTRUCTION_NS
-from mptcplab.uml import doctor, engine
-from mptcplab.uml.guest import Guest
 
 QEMU = "qemu-system-x86_64"
 #: Of a guest that has 100 MiB in use; QEMU has some of its own beside it.

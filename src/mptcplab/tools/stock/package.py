@@ -19,10 +19,10 @@ from pathlib import Path
 
 from mptcplab import files
 from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
+from mptcplab.lab import doctor
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.lab.kernel_tree import KERNEL_VERSION
 from mptcplab.tools.debian_headers import DEBIAN_NAMES
-from mptcplab.uml import doctor
-from mptcplab.uml.kernel import KernelBuild
-from mptcplab.uml.kernel_tree import KERNEL_VERSION
 
 #: What gets a machine all that is needed.
 SETUP = "make setup-stock"

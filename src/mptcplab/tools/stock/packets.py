@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 from mptcplab.capture import dissect
 from mptcplab.capture.dissect import HAS_MAPPING, SYN, Packets
+from mptcplab.lab import engine
 from mptcplab.runs import documents
 from mptcplab.spec import plan
-from mptcplab.uml import engine
 
 _FIELDS = ("flags", "sequence", "payload", "acknowledges", "data sequence")
 

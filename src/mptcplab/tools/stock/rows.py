@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 from mptcplab.tools.stock import compare, early, runs
@@ -23,8 +25,6 @@ from mptcplab.tools.stock.settings import (
     STEP_NS,
     Setting,
 )
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,13 @@ import numpy as np
 
 from mptcplab import files
 from mptcplab.errors import MachineError, MptcplabError
-from mptcplab.figures import records
-from mptcplab.figures.application import application_figures
-from mptcplab.figures.metrics import RunMetrics, run_metrics
+from mptcplab.lab import engine
+from mptcplab.lab.engine import Watch
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import records
+from mptcplab.metrics.application import application_figures
+from mptcplab.metrics.compute import RunMetrics, run_metrics
 from mptcplab.runs import cost, documents, experiment, store, work
 from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.store import Store
@@ -34,10 +38,6 @@ from mptcplab.tools.stock.early import Sender
 from mptcplab.tools.stock.machine import StockOutcome
 from mptcplab.tools.stock.package import StockKernel
 from mptcplab.tools.stock.settings import CPU_TIMES_NS, INSTRUCTION_NS, SLOWER_NS, Setting
-from mptcplab.uml import engine
-from mptcplab.uml.engine import Watch
-from mptcplab.uml.guest import Guest
-from mptcplab.uml.kernel import KernelBuild
 
 #: How much longer a run takes than in the lab, until some have ended here: it is all interpreted.
 TIMES_AS_LONG = 70.0

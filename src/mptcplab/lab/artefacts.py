@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Files that a run needs besides the Python package, on their way to another machine.
+
+That machine has no compiler and no source of the kernel: the builds, modules and traces are sent to
+it, and are kept below `cache_dir()/artefacts`, each under the SHA-256 of its content. That is
+verified where a file arrives, and again before it is used if it was touched since.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from mptcplab import files
+from mptcplab.errors import MptcplabError
+from mptcplab.lab import doctor
+
+# The kernel is 10 MB, and a third of that when it is packed; more effort would win a tenth.
+_EFFORT = 6
+
+
+class ArtefactError(MptcplabError):
+    """A file that was sent is not there, or not what was sent."""
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """A file by its content; `name` is what it is called in messages."""
+
+    name: str
+    sha256: str
+
+    @property
+    def file(self) -> Path:
+        """Where this machine keeps it, or would."""
+        return doctor.cache_dir() / "artefacts" / self.sha256
+
+
+def pack(name: str, file: Path) -> tuple[Artefact, bytes]:
+    """A file as it is sent; raises MptcplabError if it cannot be read."""
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise MptcplabError(f"mptcplab: {file}: cannot be read: {error.strerror}") from error
+    return Artefact(name, hashlib.sha256(content).hexdigest()), zlib.compress(content, _EFFORT)
+
+
+def place(artefact: Artefact, packed: bytes) -> None:
+    """Keep a file that was sent, whole or not at all, whatever stands in its place.
+
+    Raises ArtefactError if it is not what was sent, or cannot be kept.
+    """
+    try:
+        content = zlib.decompress(packed)
+    except zlib.error as error:
+        raise ArtefactError(f"mptcplab: {artefact.name} arrived broken: {error}") from error
+    found = hashlib.sha256(content).hexdigest()
+    if found != artefact.sha256:
+        raise ArtefactError(
+            f"mptcplab: {artefact.name} arrived broken: its SHA-256 is {found[:12]}..., that of "
+            f"what was sent {artefact.sha256[:12]}..."
+        )
+    with contextlib.suppress(ArtefactError):
+        find(artefact)
+        return
+    try:
+        _write(artefact.file, content)
+    except OSError as error:
+        raise ArtefactError(
+            f"mptcplab: {artefact.name} cannot be kept in {artefact.file.parent}: {error.strerror}"
+        ) from error
+
+
+def find(artefact: Artefact) -> Path:
+    """The file of an artefact that was placed; raises ArtefactError if it is not what was sent."""
+    file = artefact.file
+    try:
+        stat = file.stat()
+        stamp = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+        if _verified.get(file) != stamp:
+            with file.open("rb") as content:
+                digest = hashlib.file_digest(content, "sha256").hexdigest()
+            if digest != artefact.sha256:
+                raise ArtefactError(
+                    f"mptcplab: {artefact.name}: {file} is not what was sent: its SHA-256 is "
+                    f"{digest[:12]}...; remove it"
+                )
+            _verified[file] = stamp
+    except OSError as error:
+        raise ArtefactError(
+            f"mptcplab: {artefact.name}: {file} cannot be read: {error.strerror}"
+        ) from error
+    return file
+
+
+# What was read and found right, by inode, size and time: reading 10 MB for each run costs 10 ms.
+_verified: dict[Path, tuple[int, int, int]] = {}
+
+
+def _write(file: Path, content: bytes) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with files.new_file(file) as partial:
+        partial.write_bytes(content)
+        # the builds are programs, and the group and others may run them where a cache is shared
+        partial.chmod(0o755)

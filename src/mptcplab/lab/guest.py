@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Builds the program that runs inside the guest: a second of compiling, done once per source."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from mptcplab import files
+from mptcplab.errors import MptcplabError
+from mptcplab.lab import doctor
+from mptcplab.lab.kernel import compiler_version
+
+# In the repository.
+GUEST_DIR = Path(__file__).parents[3] / "guest"
+
+_FLAGS = ("-O3", "-std=gnu17", "-static", "-Wall", "-Wextra", "-Werror")
+
+
+@dataclass(frozen=True)
+class Guest:
+    """A built guest program. `id` is a hash of its sources, the flags and the compiler."""
+
+    id: str
+    program: Path
+
+
+def build(directory: Path = GUEST_DIR) -> Guest:
+    """The guest program for the present sources, compiled if it is not in the cache.
+
+    `directory` may be one of its own below it, with another program that runs inside. Raises
+    MachineError if there is no compiler or no static C library, MptcplabError with the compiler's
+    words if it does not compile, or if it cannot be put into the cache.
+    """
+    sources = sorted(directory.glob("*.[ch]"))
+    digest = hashlib.sha256()
+    for text in (compiler_version(), *_FLAGS):
+        digest.update(text.encode() + b"\0")
+    for source in sources:
+        digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
+    guest = Guest(digest.hexdigest()[:12], doctor.cache_dir() / "guest" / digest.hexdigest()[:12])
+    if not guest.program.exists():
+        doctor.require("gcc", "libc")
+        try:
+            _compile([s for s in sources if s.suffix == ".c"], guest.program)
+        except OSError as error:
+            raise MptcplabError(f"mptcplab: the guest program cannot be built: {error}") from None
+    return guest
+
+
+def _compile(sources: list[Path], program: Path) -> None:
+    program.parent.mkdir(parents=True, exist_ok=True)
+    with files.new_file(program) as made:
+        command = ["gcc", *_FLAGS, "-o", str(made), *map(str, sources), "-lm"]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if result.returncode:
+            raise MptcplabError(f"mptcplab: the guest program does not compile\n{result.stderr}")
+        made.chmod(0o755)

@@ -1,0 +1,551 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The lab kernel: Linux 6.12 as a User-Mode-Linux program, built out of tree in the cache.
+
+It is built in variants, and takes modules: schedulers of a person's own.
+
+Below `cache_dir()/kernel`:
+
+- `BUILD-ID/{linux,config,build.json}`: a finished kernel, put there by one rename; `modules`, KUnit
+  and tests of ours, when they were asked for;
+- `trees/KEY/`: one per source and set of patches: `src` (unpacked, patched, with our files),
+  `originals` (what our patches changed, as it was), and one directory per variant with `obj`
+  (make's output), `build.log`, and `built` (the kernel that `obj` is at);
+- `modules/DIGEST/NAME.ko`: a scheduler, compiled for one of the kernels;
+- `lock`: held by the build that is at work; `source.json`: what `--source` chose last;
+- `digests.json`: SHA-256 of source archives, so that each is read only once.
+
+A build id names everything that decides what the kernel is: the source, the configuration, the
+patches, our files, the compiler and its flags.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any, Self
+
+from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.files import new_directory, remove_abandoned
+from mptcplab.lab import doctor, kernel_module
+from mptcplab.lab.kernel_make import MAKE_ENVIRONMENT, PRECOMPILED, Make, Told, configure
+from mptcplab.lab.kernel_module import Scheduler
+from mptcplab.lab.kernel_tree import (
+    OWN_DIRECTORY,
+    bad_source,
+    check_version,
+    digests,
+    directory_digest,
+    is_unpacked,
+    patch,
+    synchronise,
+    unpack,
+    write_json,
+)
+
+# In the repository: *.config, patches/, mptcp/, precompiled/.
+KERNEL_DIR = Path(__file__).parents[3] / "kernel"
+
+#: The variants of the kernel: for each, the fragments kernel/NAME.config on top of lab.config.
+VARIANTS: Mapping[str, tuple[str, ...]] = {
+    "lab": (),
+    "cloud": ("cloud",),
+    "debug": ("debug",),
+    "selftest": ("selftest",),
+    "upstream": ("upstream",),
+    "selftest-upstream": ("selftest", "upstream"),
+}
+#: Whose arithmetic a run's kernel has (--kernel-like), and the variant that has it: Debian's
+#: linux-image-amd64 or linux-image-cloud-amd64. docs/flavours.md.
+FLAVOURS: Mapping[str, str] = {"amd64": "lab", "cloud": "cloud"}
+DEFAULT_FLAVOUR = "amd64"
+# What the fragment `upstream` leaves out besides: the patches that the framework needs, and what
+# needs the framework.
+_FRAMEWORK_PATCHES = "-mptcp-sched-"
+_FRAMEWORK_FILES = ("sched/", "tests/")
+
+
+@dataclass(frozen=True)
+class KernelBuild:
+    """A finished kernel: the program `image`, and the configuration it was built with."""
+
+    id: str
+    variant: str
+    image: Path
+    config: Path
+
+    @property
+    def flavour(self) -> str:
+        """The one of FLAVOURS whose arithmetic it has: constants.c sees to it that it does.
+
+        A kernel that is none of ours has its flavour as the variant.
+        """
+        return "cloud" if "cloud" in VARIANTS.get(self.variant, (self.variant,)) else "amd64"
+
+
+@dataclass(frozen=True)
+class Module:
+    """A person's scheduler, compiled for one kernel: its name, and the file NAME.ko.
+
+    `digest` names what it was made from, the kernel included.
+    """
+
+    name: str
+    digest: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class Objects:
+    """What a finished kernel was made of: its source, patched, and the directory of its objects."""
+
+    source: Path
+    objects: Path
+
+
+def build(source: Path | None = None, *, variant: str = "lab", quiet: bool = False) -> KernelBuild:
+    """Builds the kernel in one of VARIANTS, or finds it built.
+
+    `source` is an archive or a directory with a 6.12 kernel. When it built, it is remembered for
+    later calls without one, here and in `current`; Debian's own archive ends that. `quiet`
+    suppresses the progress on standard error.
+
+    Raises InputError for a source that cannot be used or a variant that is none, MachineError for
+    what the machine lacks, MptcplabError when the build fails.
+    """
+    if variant not in VARIANTS:
+        accepted = f"accepted is one of {', '.join(VARIANTS)}"
+        raise InputError([Problem("--variant", "", variant, f"no kernel variant; {accepted}")])
+    with _told_as_failure():
+        chosen = _Source.at(source.absolute()) if source else _Source.chosen()
+        inputs = _Inputs.read(chosen, variant)
+        finished = _finished(inputs)
+        if finished is None:
+            doctor.require(*doctor.BUILD_CHECKS)
+            with Told(quiet) as progress, _terminated_by_exception(), _locked(progress) as lock:
+                finished = _finished(inputs) or _build(inputs, progress, lock)
+        if source:
+            _remember(chosen)
+    return finished
+
+
+def built() -> list[KernelBuild]:
+    """All kernels in the cache, the newest first. What is no kernel there is left out."""
+    fragments = {("lab", *names): variant for variant, names in VARIANTS.items()}
+    found = []
+    for file in place().glob("*/build.json"):
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            of = (name.removesuffix(".config") for name in json.loads(file.read_bytes())["config"])
+            variant = fragments[tuple(sorted(of, key=lambda name: name != "lab"))]
+            build = KernelBuild(
+                file.parent.name, variant, file.with_name("linux"), file.with_name("config")
+            )
+            found.append((build.image.stat().st_mtime_ns, build))
+    return [build for _, build in sorted(found, key=lambda each: each[0], reverse=True)]
+
+
+def configured_flavour(build: KernelBuild) -> str:
+    """The one of FLAVOURS that a configuration gives, "neither" for kernels of older versions."""
+    options = build.config.read_text().splitlines()
+    if "CONFIG_NET_IPIP=m" not in options:
+        return "neither"
+    return "amd64" if "CONFIG_WLAN=y" in options else "cloud"
+
+
+def current(variant: str = "lab") -> KernelBuild | None:
+    """The kernel for the present inputs if it is built already, else None.
+
+    None also when the source or the compiler is missing: then no build can be the present one.
+    """
+    try:
+        return _finished(_Inputs.read(_Source.chosen(), variant))
+    except MptcplabError:
+        return None
+
+
+def module(build: KernelBuild, source_file: Path, *, quiet: bool = False) -> Module:
+    """Compiles the scheduler in `source_file` for a finished kernel, or finds it compiled.
+
+    The scheduler's name is the file's, without `.c`. Warnings of the compiler go to standard
+    error. `quiet` suppresses them, and the progress.
+
+    Raises InputError for a file that is no scheduler, MptcplabError with the compiler's own words
+    when it does not compile, and when `build` is not the kernel of the present inputs.
+    """
+    source = kernel_module.read(source_file, taken=schedulers())
+    found = _compiled_module(build, source)
+
+    def compile_it(make: Make, progress: Told) -> None:
+        progress.say(kernel_module.compile(make, source, found.path))
+
+    _make_once(build, str(source_file), found.path, compile_it, quiet=quiet)
+    return found
+
+
+def kunit_modules(build: KernelBuild, *, quiet: bool = False) -> Path:
+    """Compiles KUnit and tests of ours for a finished kernel, or finds them; gives their directory.
+
+    Raises MptcplabError when they do not compile, and when `build` is not the kernel of the present
+    inputs.
+    """
+    found = build.image.parent / "modules"
+
+    def compile_them(make: Make, _progress: Told) -> None:
+        with new_directory(found) as part:
+            for path in make.modules():
+                shutil.copyfile(path, part / path.name)
+
+    _make_once(build, "KUnit and its tests", found, compile_them, quiet=quiet)
+    return found
+
+
+def require(variant: str = "lab") -> KernelBuild:
+    """The kernel for the present inputs. Raises MptcplabError if it is not built."""
+    build = current(variant)
+    if build is None:
+        raise MptcplabError(
+            f"mptcplab: the kernel {variant} is not built:"
+            f" mptcplab kernel build --variant {variant}"
+        )
+    return build
+
+
+@contextmanager
+def objects(variant: str = "lab") -> Iterator[Objects]:
+    """What the kernel of a variant was made of; as long as it is looked at, nobody builds.
+
+    Raises MptcplabError if that kernel is not built.
+    """
+    require(variant)
+    with _told_as_failure(), Told(quiet=True) as progress, _locked(progress) as lock:
+        make = _objects_of(_Inputs.read(_Source.chosen(), variant), progress, lock)
+        yield Objects(make.source, make.obj)
+
+
+def _make_once(
+    build: KernelBuild,
+    what: str,
+    found: Path,
+    compile_it: Callable[[Make, Told], None],
+    *,
+    quiet: bool,
+) -> None:
+    """Has `found` compiled with the objects of a kernel, if it is not there."""
+    if found.exists():
+        return
+    with _told_as_failure():
+        doctor.require(*doctor.BUILD_CHECKS)
+        with Told(quiet) as progress, _terminated_by_exception(), _locked(progress) as lock:
+            if found.exists():  # another process has made it meanwhile
+                return
+            inputs = _Inputs.read(_Source.chosen(), build.variant)
+            if inputs.id != build.id:
+                raise MptcplabError(
+                    f"mptcplab: {what} cannot be compiled for kernel {build.id}: what it was made"
+                    " from has changed since\n"
+                    f"  to mend it: mptcplab kernel build --variant {build.variant}"
+                )
+            make = _objects_of(inputs, progress, lock)
+            progress.step("compile", what)
+            compile_it(make, progress)
+
+
+def schedulers() -> tuple[str, ...]:
+    """The packet schedulers in the kernel: upstream's `default`, then one per file of ours."""
+    return ("default", *_names("sched"))
+
+
+def _names(directory: str) -> list[str]:
+    return sorted(path.stem for path in (KERNEL_DIR / "mptcp" / directory).glob("*.c"))
+
+
+def place() -> Path:
+    """The directory of all kernels in the cache."""
+    return doctor.cache_dir() / "kernel"
+
+
+def _finished(inputs: _Inputs) -> KernelBuild | None:
+    directory = place() / inputs.id
+    found = KernelBuild(inputs.id, inputs.variant, directory / "linux", directory / "config")
+    return found if found.image.exists() else None
+
+
+def _compiled_module(build: KernelBuild, source: Scheduler) -> Module:
+    """Where the module is, or will be."""
+    text = f"{build.id}\0{source.name}\0".encode() + source.text
+    key = hashlib.sha256(text).hexdigest()[:12]
+    return Module(source.name, key, place() / "modules" / key / f"{source.name}.ko")
+
+
+# --- what decides the build id
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A kernel source: an archive or a directory, and a digest of its content."""
+
+    path: Path
+    digest: str
+
+    @classmethod
+    def chosen(cls) -> Self:
+        """What `--source` chose last, else Debian's."""
+        note = place() / "source.json"
+        if not note.exists():
+            doctor.require("kernel source")
+            return cls.at(doctor.DEBIAN_SOURCE)
+        try:
+            path = Path(json.loads(note.read_text())["path"])
+        except (OSError, ValueError, KeyError, TypeError):
+            raise MptcplabError(
+                f"mptcplab: {note}: does not say where the kernel source is; remove it, or choose "
+                f"one: mptcplab kernel build --source {doctor.DEBIAN_SOURCE}"
+            ) from None
+        if not path.exists():
+            raise MptcplabError(
+                f"mptcplab: the kernel source that --source chose is gone: {path}\n"
+                f"  choose another, or Debian's: mptcplab kernel build"
+                f" --source {doctor.DEBIAN_SOURCE}"
+            )
+        return cls.at(path)
+
+    @classmethod
+    def at(cls, path: Path) -> Self:
+        if path.is_dir():
+            check_version(path, path)
+            return cls(path, directory_digest(path))
+        if path.is_file():
+            return cls(path, _archive_digest(path))
+        raise bad_source(path, "neither a file nor a directory")
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """Everything that goes into a build, read once: files may change while a build waits."""
+
+    variant: str
+    source: _Source
+    fragments: Mapping[str, bytes]  # of the configuration: by name, in the order of precedence
+    patches: Mapping[str, bytes]  # by name, in the order of the names
+    own_files: Mapping[str, bytes]  # by path below kernel/mptcp
+    precompiled: Mapping[str, bytes]  # headers.h and names.h
+    compiler: str  # its version line
+
+    @classmethod
+    def read(cls, source: _Source, variant: str) -> Self:
+        fragments = [KERNEL_DIR / f"{name}.config" for name in ("lab", *VARIANTS[variant])]
+        for path in fragments:
+            if not path.exists():
+                raise MptcplabError(
+                    f"mptcplab: {path} is missing; mptcplab works from a clone of its repository"
+                )
+        patches = sorted((KERNEL_DIR / "patches").glob("*.patch"))
+        own = KERNEL_DIR / "mptcp"
+        files = sorted(path for path in own.rglob("*") if _is_own_file(path))
+        precompiled = sorted((KERNEL_DIR / "precompiled").glob("*.h"))
+        own_files = {str(path.relative_to(own)): path.read_bytes() for path in files}
+        if not _has_framework(variant):
+            patches = [path for path in patches if _FRAMEWORK_PATCHES not in path.name]
+            own_files = {
+                name: text
+                for name, text in own_files.items()
+                if not name.startswith(_FRAMEWORK_FILES)
+            }
+        return cls(
+            variant=variant,
+            source=source,
+            fragments={path.name: path.read_bytes() for path in fragments},
+            patches={path.name: path.read_bytes() for path in patches},
+            own_files=own_files,
+            precompiled={path.name: path.read_bytes() for path in precompiled},
+            compiler=compiler_version(),
+        )
+
+    @property
+    def tree(self) -> Path:
+        """Where the source is unpacked. By its place: a newer one there replaces the older."""
+        key = hashlib.sha256(os.fsencode(self.source.path)).hexdigest()[:12]
+        return place() / "trees" / (key if _has_framework(self.variant) else f"{key}-upstream")
+
+    @property
+    def id(self) -> str:
+        text = json.dumps(self.provenance(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def provenance(self) -> dict[str, Any]:
+        """What build.json says of a kernel: a digest of each input."""
+        return {
+            "source": self.source.digest,
+            "config": digests(self.fragments),
+            "patches": digests(self.patches),
+            "own_files": digests(self.own_files),
+            "precompiled": digests(self.precompiled),
+            "compiler": self.compiler,
+            "make": [MAKE_ENVIRONMENT, PRECOMPILED],
+        }
+
+    def beside_config(self) -> dict[str, Any]:
+        """What decides the configuration, and the headers, besides the fragments and headers.h."""
+        kconfig = {name: text for name, text in self.own_files.items() if "Kconfig" in name}
+        return {
+            "kconfig": digests(kconfig),
+            "patches": digests(self.patches),
+            "compiler": self.compiler,
+        }
+
+
+def _has_framework(variant: str) -> bool:
+    return "upstream" not in VARIANTS[variant]
+
+
+def _is_own_file(path: Path) -> bool:
+    """Not what an editor leaves beside a file."""
+    return path.is_file() and not path.name.startswith((".", "#")) and not path.name.endswith("~")
+
+
+def compiler_version() -> str:
+    gcc = doctor.find_tool("gcc")
+    if gcc is None:
+        return ""
+    done = subprocess.run([gcc, "--version"], capture_output=True, text=True, check=False)
+    return done.stdout.partition("\n")[0]
+
+
+def _archive_digest(path: Path) -> str:
+    """SHA-256 of a file, remembered by its size and time: reading 150 MB takes half a second."""
+    stat = path.stat()
+    stamp = [stat.st_size, stat.st_mtime_ns]
+    notes = place() / "digests.json"
+    known: dict[str, Any] = {}
+    with suppress(OSError, ValueError, TypeError):
+        known = dict(json.loads(notes.read_text()))
+    with suppress(KeyError, TypeError):
+        if known[str(path)]["stamp"] == stamp:
+            return str(known[str(path)]["sha256"])
+    with path.open("rb") as archive:
+        digest = hashlib.file_digest(archive, "sha256").hexdigest()
+    with suppress(OSError):  # a cache that cannot be written is used as it is
+        write_json(notes, known | {str(path): {"stamp": stamp, "sha256": digest}})
+    return digest
+
+
+def _remember(source: _Source) -> None:
+    note = place() / "source.json"
+    if source.path == doctor.DEBIAN_SOURCE:
+        note.unlink(missing_ok=True)
+    else:
+        write_json(note, {"path": str(source.path)})
+
+
+# --- the build
+
+
+def _build(inputs: _Inputs, progress: Told, lock: int) -> KernelBuild:
+    make = _objects_of(inputs, progress, lock)
+    progress.step("install")
+    _install(inputs, make.obj)
+    finished = _finished(inputs)
+    assert finished is not None
+    progress.step("done", f"kernel {inputs.id}")
+    return finished
+
+
+def _objects_of(inputs: _Inputs, progress: Told, lock: int) -> Make:
+    """Brings the source and the objects to the state of the inputs: what did not change, stays."""
+    source, tree = inputs.source, inputs.tree
+    # the old tree, too, of a build that was killed while it removed it: it is half a gigabyte
+    remove_abandoned(tree.parent)
+    if not is_unpacked(tree, source.digest):
+        doctor.require_disk()
+        progress.step("unpack", str(source.path))
+        unpack(source.path, source.digest, tree, lock)
+    make = Make(tree / "src", tree / inputs.variant, lock)
+    note = make.directory / "built"
+    built = note.exists() and note.read_text() == inputs.id
+    if make.was_killed() or (not built and make.is_from_the_future()):
+        # first what says that they are whole
+        built = False
+        note.unlink(missing_ok=True)
+        make.discard_objects()
+    if not built:
+        note.unlink(missing_ok=True)
+        progress.step("patch", f"{len(inputs.patches)} patches")
+    # In any case: the source is shared, and another variant may have brought it to other inputs.
+    patch(tree, inputs.patches, lock)
+    synchronise(tree / "src" / OWN_DIRECTORY, inputs.own_files)
+    if not built:
+        progress.step("configure")
+        configure(make, inputs.fragments, inputs.precompiled, inputs.beside_config())
+        progress.step("compile")
+        make.compile(progress)
+        note.write_text(inputs.id)
+    return make
+
+
+def _install(inputs: _Inputs, obj: Path) -> None:
+    with new_directory(place() / inputs.id) as part:
+        shutil.copyfile(obj / "linux", part / "linux")
+        (part / "linux").chmod(0o755)
+        shutil.copyfile(obj / ".config", part / "config")
+        write_json(part / "build.json", {"id": inputs.id, **inputs.provenance()})
+
+
+# --- one build at a time, and how it ends
+
+
+@contextmanager
+def _told_as_failure() -> Iterator[None]:
+    """What the machine refuses: a full disk, a cache that cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise MptcplabError(f"mptcplab: the kernel build failed: {error}") from error
+
+
+@contextmanager
+def _locked(progress: Told) -> Iterator[int]:
+    """Holds the lock of the cache, and yields its file descriptor; says so when it has to wait."""
+    path = place() / "lock"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        opened = path.open("a+")
+    except OSError as error:
+        raise MptcplabError(
+            f"mptcplab: cannot write to {path.parent}: {error.strerror}; what is built there can "
+            "be used, but nothing can be built\n"
+            "  to mend it: export XDG_CACHE_HOME=/a/directory/that/you/can/write/to"
+        ) from error
+    with opened as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress.step("wait", "another build is at work")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield file.fileno()
+
+
+@contextmanager
+def _terminated_by_exception() -> Iterator[None]:
+    """SIGTERM unwinds the stack as Ctrl-C does, so make is ended and nothing is left behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

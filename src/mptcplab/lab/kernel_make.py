@@ -1,0 +1,454 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The kernel's own make: how it is told what to build, watched, ended, and understood."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from mptcplab.errors import MptcplabError
+from mptcplab.lab.kernel_tree import OWN_DIRECTORY, digests, ending_with_us, now_ns, synchronise
+
+# Compilers spend their time on headers: collecting garbage less often saves 15 % of it.
+KCFLAGS = "--param ggc-min-expand=1000 --param ggc-min-heapsize=1000000"
+# The same sources give the same image, whoever builds it and when.
+MAKE_ENVIRONMENT = {
+    "ARCH": "um",
+    "KBUILD_BUILD_HOST": "mptcplab",
+    "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 1970",
+    "KBUILD_BUILD_USER": "mptcplab",
+    "KBUILD_BUILD_VERSION": "1",
+    "KCFLAGS": KCFLAGS,
+    "LC_ALL": "C",
+    "LOCALVERSION": "",
+}
+
+# How the kernel's Makefiles are told to use precompiled headers, in `directory`: these must come
+# before all else, and no name that they mention may be defined on the command line (see names.h).
+PRECOMPILED = (
+    "NOSTDINC_FLAGS=-nostdinc -include {directory}/headers.h -include {directory}/names.h",
+    "basename_flags=-DLAB_BASENAME=$(call name-fix,$(basetarget))",
+    "modfile_flags=-DLAB_MODFILE=$(call stringify,$(modfile))",
+    "modname_flags=-DLAB_MODNAME=$(call name-fix,$(modname))"
+    " -DLAB_KMODNAME=kmod_$(call name-fix-token,$(modname))",
+    # These declare what headers that they do not include declare otherwise: a function `swap`, all
+    # system calls, and, with IPv6, a variable `rcv_saddr`.
+    "CFLAGS_sort.o=-DLAB_WITHOUT_HEADERS",
+    "CFLAGS_sys_call_table_64.o=-DLAB_WITHOUT_HEADERS",
+    "CFLAGS_ping.o=-DLAB_WITHOUT_HEADERS",
+)
+# The headers are compiled twice, with the flags of most objects of the kernel and with those of
+# modules; of each, any object will do. The compiler takes the one that fits.
+_PLAIN_OBJECTS = {"kernel": "init/init_task.o", "module": "lib/kunit/assert.o"}
+
+# Objects of a whole build, for the progress bar of the first; later ones know the number.
+_OBJECTS_GUESS = 690
+_LOG_LINES_SHOWN = 12
+_TICK_S = 0.1
+# Runs make, and takes the marker away when make has ended by itself, or by SIGTERM: it has then
+# deleted what it was making. It is there for when nobody else is any more.
+_GUARD = """\
+marker=$1
+shift
+trap 'kill -TERM "$make"' TERM
+"$@" &
+make=$!
+wait "$make"
+status=$?
+# wait ends at a signal, too
+while kill -0 "$make" 2>/dev/null; do
+    wait "$make"
+    status=$?
+done
+if [ "$status" -le 128 ] || [ "$status" -eq 143 ]; then
+    rm -f "$marker"
+fi
+exit "$status"
+"""
+
+
+def configure(
+    make: Make, fragments: Mapping[str, bytes], headers: Mapping[str, bytes], other: object
+) -> None:
+    """Makes `.config` of `fragments`, checks that they took effect, and compiles `headers`.
+
+    Of an option that stands in several fragments, the last counts. Nothing is done when all these,
+    and what `other` says of everything else that decides the configuration, are what they were.
+    Raises MptcplabError when an option took no effect.
+    """
+    merged, result = make.obj / "merged.config", make.obj / ".config"
+    config = b"\n".join(fragments.values())
+    stamp = json.dumps([digests({"config": config, **headers}), other], indent=1)
+    note = make.obj / "configured"
+    if not (result.exists() and note.exists() and note.read_text() == stamp):
+        make.obj.mkdir(parents=True, exist_ok=True)
+        note.unlink(missing_ok=True)
+        merged.write_bytes(config)
+        make.run("allnoconfig", f"KCONFIG_ALLCONFIG={merged}")
+    lost = options_without_effect(config.decode(), result.read_text())
+    if lost:
+        count = "1 option" if len(lost) == 1 else f"{len(lost)} options"
+        names = " and ".join(f"kernel/{name}" for name in fragments)
+        raise MptcplabError(
+            "\n  ".join(
+                [
+                    f"mptcplab: {count} of {names} took no effect: this"
+                    " kernel does not know it, or it needs or excludes another",
+                    *lost,
+                ]
+            )
+        )
+    if not note.exists():
+        _precompile(make, headers)
+        note.write_text(stamp)
+
+
+def _precompile(make: Make, headers: Mapping[str, bytes]) -> None:
+    """Compiles the headers that most files include; without them a build takes twice as long.
+
+    They are put into a directory named by their content: the name is in the command of each
+    object, so that objects are made anew when, and only when, it changes.
+    """
+    make.precompiled_note.unlink(missing_ok=True)
+    make.run("prepare", *_PLAIN_OBJECTS.values())
+    commands = {kind: _plain_command(make.obj, name) for kind, name in _PLAIN_OBJECTS.items()}
+    scratch = make.obj / "precompiled.part"
+    shutil.rmtree(scratch, ignore_errors=True)
+    synchronise(scratch, headers)
+    digest = hashlib.sha256((scratch / "names.h").read_bytes())
+    for gcc in commands.values():
+        digest.update(shlex.join(gcc).encode())
+        words = _gcc(make, [*gcc, "-M", str(scratch / "headers.h")]).replace("\\\n", " ").split()
+        for name in words[1:]:
+            digest.update((make.obj / name).read_bytes())
+    directory = make.obj / f"precompiled-{digest.hexdigest()[:12]}"
+    if not directory.exists():
+        for old in make.obj.glob("precompiled-*"):
+            shutil.rmtree(old)
+        scratch.rename(directory)
+    shutil.rmtree(scratch, ignore_errors=True)
+    header = str(directory / "headers.h")
+    (directory / "headers.h.gch").mkdir(exist_ok=True)
+    compilers = [
+        [*gcc, "-x", "c-header", header, "-o", f"{header}.gch/{kind}"]
+        for kind, gcc in commands.items()
+    ]
+    with ThreadPoolExecutor() as pool:  # make does nothing meanwhile
+        list(pool.map(lambda command: _gcc(make, command), compilers))
+    # Where this compiler cannot load what it made, it would read the text instead, all of it for
+    # each object, which takes longer than without.
+    usable = all(_loads_precompiled(make, gcc, header) for gcc in commands.values())
+    make.precompiled_note.write_text(str(directory) if usable else "")
+
+
+def _loads_precompiled(make: Make, gcc: Sequence[str], header: str) -> bool:
+    command = [*gcc, "-H", "-include", header, "-x", "c", "/dev/null", "-c", "-o", "/dev/null"]
+    done = subprocess.run(command, cwd=make.obj, capture_output=True, text=True, check=False)
+    # -H marks with "!" the precompiled header that was loaded.
+    return done.returncode == 0 and f"! {header}.gch" in done.stderr
+
+
+def _plain_command(obj: Path, name: str) -> list[str]:
+    """The compiler and its flags for objects like that one, from what make noted for it."""
+    note = obj / name
+    command = (note.parent / f".{note.name}.cmd").read_text().partition("\n")[0]
+    words = iter(shlex.split(command.partition(" := ")[2])[:-1])  # the last is the file
+    kept = []
+    for word in words:
+        if word in ("-include", "-o"):
+            next(words)
+        elif word != "-c" and not re.match(r"-Wp,-MMD|-D(__)?KBUILD_", word):
+            kept.append(word)
+    return kept
+
+
+def _gcc(make: Make, command: Sequence[str]) -> str:
+    done = subprocess.run(
+        ending_with_us(command),
+        cwd=make.obj,
+        capture_output=True,
+        text=True,
+        check=False,
+        pass_fds=[make.lock],
+    )
+    if done.returncode != 0:
+        make.log.write_text(done.stderr)
+        raise MakeFailedError(done.stderr, make)
+    return done.stdout
+
+
+def options_without_effect(fragment: str, config: str) -> list[str]:
+    """One line for each option of `fragment` that has another value in `config`."""
+    wanted, found = _options(fragment), _options(config)
+    return [
+        f"{name}={value}: the kernel has {found.get(name, 'n')}"
+        for name, value in wanted.items()
+        if found.get(name, "n") != value
+    ]
+
+
+def _options(config: str) -> dict[str, str]:
+    pattern = r"^(?:(CONFIG_\w+)=(.*)|# (CONFIG_\w+) is not set)$"
+    return {
+        name or unset: value.strip() or "n"
+        for name, value, unset in re.findall(pattern, config, re.MULTILINE)
+    }
+
+
+class Make:
+    """make with an object directory: its output goes to build.log, its end is always awaited.
+
+    `directory` is for one configuration of the sources in `source`. While make works, a marker file
+    in it says so. make that is ended deletes what it was making, also when this process was killed;
+    then the marker goes, too. One that is left over means that make itself was killed: a
+    half-written object could look finished, and all are made anew.
+    """
+
+    def __init__(self, source: Path, directory: Path, lock: int) -> None:
+        self.source = source
+        self.directory = directory
+        self.obj = directory / "obj"
+        self.log = directory / "build.log"
+        self.precompiled_note = self.obj / "precompiled"
+        self._marker = directory / "building"
+        self._objects_note = directory / "objects"
+        self.lock = lock
+
+    def was_killed(self) -> bool:
+        return self._marker.exists()
+
+    def is_from_the_future(self) -> bool:
+        """Whether the clock was set back since objects were made.
+
+        make takes them for newer than what is changed now, and would not make them anew.
+        """
+        if not self.obj.exists():
+            return False
+        now = now_ns(self.directory)
+        return any(
+            os.lstat(os.path.join(place, name)).st_mtime_ns > now
+            for place, _, names in os.walk(self.obj)
+            for name in names
+        )
+
+    def discard_objects(self) -> None:
+        shutil.rmtree(self.obj, ignore_errors=True)
+        self._marker.unlink(missing_ok=True)
+
+    def compile(self, progress: Told) -> None:
+        """Makes the kernel image `linux`, and what modules need to be made for it."""
+        first = not self._objects_note.exists()
+        total = _OBJECTS_GUESS if first else int(self._objects_note.read_text())
+        if (self.obj / "linux").exists():
+            total = 0  # a few files changed; how many, only make knows
+        done = 0
+
+        def watch(line: str) -> None:
+            nonlocal done
+            if re.match(r"\s+(CC|AS|HOSTCC)\s", line):
+                done += 1
+                progress.advance(done, total)
+            elif re.match(r"\s+LD\s+vmlinux$", line):
+                progress.step("link")
+
+        self.run("linux", "modules_prepare", *self._precompiled(), watch=watch)
+        # what modules may use: with the kernel's own modules make would write it by itself
+        shutil.copyfile(self.obj / "vmlinux.symvers", self.obj / "Module.symvers")
+        if total and done > total // 2:
+            self._objects_note.write_text(str(done))
+
+    def modules(self) -> list[Path]:
+        """Makes the modules of the configuration."""
+        self.run("modules", *self._precompiled())
+        names = (self.obj / "modules.order").read_text().split()
+        return [(self.obj / name).with_suffix(".ko") for name in names]
+
+    def module(self, directory: Path) -> str:
+        """Makes the module that the Makefile in `directory` describes; returns make's output.
+
+        Nothing is written to the objects of the kernel.
+        """
+        self.run("modules", f"M={directory}", *self._precompiled(), marker=directory / "building")
+        return self.log.read_text(errors="replace")
+
+    def _precompiled(self) -> list[str]:
+        directory = self.precompiled_note.read_text()
+        return [word.format(directory=directory) for word in PRECOMPILED] if directory else []
+
+    def run(
+        self,
+        *arguments: str,
+        watch: Callable[[str], None] | None = None,
+        marker: Path | None = None,
+    ) -> None:
+        """Runs make; `watch` gets each line. Raises MptcplabError with the first error of make."""
+        marker = marker or self._marker
+        jobs = len(os.sched_getaffinity(0))
+        make = ["make", f"--directory={self.source}", f"O={self.obj}", f"--jobs={jobs}"]
+        # If this process is killed, the kernel ends make, and make its children.
+        command = ending_with_us(["sh", "-c", _GUARD, "sh", str(marker), *make], "TERM")
+        environment = {
+            name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ
+        }
+        self.directory.mkdir(parents=True, exist_ok=True)
+        marker.touch()
+        with (
+            self.log.open("wb") as log,
+            subprocess.Popen(
+                [*command, *arguments],
+                env=environment | MAKE_ENVIRONMENT,
+                stdin=subprocess.DEVNULL,
+                # Not a pipe: with this process it would end, and make by it, before it had cleaned
+                # up.
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                # Ctrl-C reaches this process alone, which then ends make in an orderly way.
+                start_new_session=True,
+                # Whatever outlives this process still holds the lock: nobody builds beside it.
+                pass_fds=[self.lock],
+            ) as running,
+        ):
+            try:
+                for line in _lines_until_end(running, self.log):
+                    if watch:
+                        watch(line)
+            except BaseException:
+                _terminate(running)
+                raise
+        if running.returncode != 0:
+            raise MakeFailedError(self.log.read_text(errors="replace"), self)
+
+
+class MakeFailedError(MptcplabError):
+    """make failed; `log` is all that it said."""
+
+    def __init__(self, log: str, make: Make) -> None:
+        self.log = log
+        lines = first_error(log, make.source)
+        super().__init__(
+            "\n  ".join(["mptcplab: the kernel build failed", *lines, f"log: {make.log}"])
+        )
+
+
+def _lines_until_end(process: subprocess.Popen[bytes], log: Path) -> Iterator[str]:
+    """The lines that a process writes to a file, soon after it has."""
+    with log.open(errors="replace") as file:
+        begun, ended = "", False
+        while not ended:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_TICK_S)
+                ended = True
+            *lines, begun = (begun + file.read()).split("\n")
+            yield from lines
+
+
+def _terminate(make: subprocess.Popen[bytes]) -> None:
+    """Ends make and its children."""
+    for number, patience_s in ((signal.SIGTERM, 10), (signal.SIGKILL, None)):
+        try:
+            os.killpg(make.pid, number)
+            make.wait(patience_s)
+            break
+        except ProcessLookupError:
+            make.wait()
+            break
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def first_error(log: str, source: Path) -> list[str]:
+    """The lines of make's output that tell what went wrong first, with paths as a person has them.
+
+    The first error of the compiler with the lines that show the place; else that of the linker or
+    of make.
+    """
+    text = log.replace(f"{source}/{OWN_DIRECTORY}/", "kernel/mptcp/").replace(f"{source}/", "")
+    lines = text.splitlines()
+    patterns = (
+        r"\S+:\d+:(\d+:)? (fatal )?error: ",
+        r"\S+:\d+: syntax error|^(gcc|cc1): .*error: ",
+        r".*undefined reference to|.*multiple definition of|\S*ld: ",
+        r"make.*: \*\*\* ",
+    )
+    for pattern in patterns:
+        for number, line in enumerate(lines):
+            if re.match(pattern, line):
+                end = number + 1
+                while end < len(lines) and lines[end].startswith(" ") and "|" in lines[end]:
+                    end += 1
+                start = number - 1 if number and ": In function " in lines[number - 1] else number
+                return lines[start : min(end, start + _LOG_LINES_SHOWN)]
+    return lines[-3:]
+
+
+class Told(AbstractContextManager["Told"]):
+    """The progress of a build on standard error: a bar on a terminal, else a line per step."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self._bar: Progress | None = None
+        self._task = TaskID(0)
+        self._told_tenths = 0
+        if not quiet and sys.stderr.isatty():
+            self._bar = Progress(
+                TextColumn("kernel: {task.description}"),
+                BarColumn(),
+                TextColumn("{task.fields[detail]}"),
+                TimeElapsedColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+
+    def __enter__(self) -> Self:
+        if self._bar:
+            self._bar.start()
+            self._task = self._bar.add_task("", total=None, detail="")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    def step(self, name: str, detail: str = "") -> None:
+        self._told_tenths = 0
+        if self._bar:
+            self._bar.update(self._task, description=name, detail=detail, total=None, completed=0)
+        elif not self._quiet:
+            print(f"kernel: {name}" + (f": {detail}" if detail else ""), file=sys.stderr)
+
+    def say(self, lines: Sequence[str]) -> None:
+        """Lines that stay."""
+        if not self._quiet:
+            for line in lines:
+                print(line, file=sys.stderr)
+
+    def advance(self, done: int, total: int) -> None:
+        """`done` objects of about `total`, 0 if that is not known."""
+        if self._bar:
+            detail = f"{done} of about {max(total, done)} files" if total else f"{done} files"
+            self._bar.update(self._task, detail=detail, total=total or None, completed=done)
+        elif not self._quiet and total and done * 10 // total > self._told_tenths:
+            self._told_tenths = done * 10 // total
+            print(f"kernel: compile: {done} of about {total} files", file=sys.stderr)

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A person's own scheduler: what its file must be like, and its way to a module for a kernel."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.files import new_file
+from mptcplab.lab.kernel_make import Make, MakeFailedError
+from mptcplab.lab.kernel_tree import OWN_DIRECTORY
+
+# The kernel keeps names in 16 bytes; what else is allowed goes into file names and identifiers.
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,14}")
+_NAMES_ACCEPTED = "accepted are at most 15 of a-z, 0-9 and _, a letter first"
+
+# Where a scheduler gets into the kernel: mps_scheduler() in mpsched.h uses it.
+_REGISTRATION = "mps_register"
+
+# Warnings of the kernel name the file as __FILE__ does: without the path.
+_MAKEFILE = """\
+obj-m := {name}.o
+ccflags-y := -I$(srctree)/{own} -include $(src)/intree.h -fmacro-prefix-map=$(src)/=
+"""
+# Else the kernel would print, in each run, that a module from elsewhere taints it.
+_INTREE = """\
+#include <linux/module.h>
+MODULE_INFO(intree, "Y");
+"""
+_LINES_SHOWN = 40
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """The source of a scheduler: its name, its file as the person named it, and its text."""
+
+    name: str
+    file: Path
+    text: bytes
+
+
+def read(file: Path, taken: Sequence[str]) -> Scheduler:
+    """Reads a scheduler's source; `taken` are the names that the kernel's own have.
+
+    Raises InputError when there is no such file, or its name or what it registers cannot be.
+    """
+    problems = []
+
+    def problem(message: str) -> None:
+        problems.append(Problem("--scheduler", "", str(file), message))
+
+    name = file.stem
+    if file.suffix != ".c":
+        problem("not a C source; accepted is a file NAME.c")
+    elif not _NAME.fullmatch(name):
+        problem(f"{name!r} cannot be the name of a scheduler; {_NAMES_ACCEPTED}")
+    elif name in taken:
+        problem(f"the kernel has a scheduler {name} already; give the file another name")
+    text = b""
+    try:
+        text = file.read_bytes()
+    except OSError as error:
+        problem(f"cannot be read: {error.strerror}")
+    if not problems:
+        registered = re.search(r'\.name\s*=\s*"([^"]*)"', text.decode(errors="replace"))
+        if registered and registered[1] != name:
+            line = text.decode(errors="replace").count("\n", 0, registered.start()) + 1
+            problem(
+                f'line {line}: .name = "{registered[1]}" must be the name of the file, "{name}"'
+            )
+    if problems:
+        raise InputError(problems)
+    return Scheduler(name, file, text)
+
+
+def compile(make: Make, scheduler: Scheduler, target: Path) -> list[str]:
+    """Makes the module `target`, whole or not at all; returns the compiler's warnings.
+
+    Raises MptcplabError with what the compiler says, and when the module registers no scheduler.
+    """
+    directory = make.directory / "module"
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir()
+    (directory / f"{scheduler.name}.c").write_bytes(scheduler.text)
+    (directory / "Makefile").write_text(_MAKEFILE.format(name=scheduler.name, own=OWN_DIRECTORY))
+    (directory / "intree.h").write_text(_INTREE)
+    try:
+        log = make.module(directory)
+    except MakeFailedError as failure:
+        said = _said(failure.log, make, directory, scheduler)
+        raise _failed(scheduler, "does not compile", said) from None
+    module = directory / f"{scheduler.name}.ko"
+    if _REGISTRATION not in _undefined(module):
+        needed = "a scheduler ends with mps_scheduler(OPS);"
+        raise _failed(scheduler, "registers no scheduler", [needed])
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with new_file(target) as part:
+        shutil.copyfile(module, part)
+    return _said(log, make, directory, scheduler)
+
+
+def _failed(scheduler: Scheduler, what: str, lines: Sequence[str]) -> MptcplabError:
+    return MptcplabError("\n  ".join([f"mptcplab: {scheduler.file} {what}", *lines]))
+
+
+def _said(log: str, make: Make, directory: Path, scheduler: Scheduler) -> list[str]:
+    """What the compiler and the linker of modules said, with paths as the person has them."""
+    text = log.replace(f"{directory}/{scheduler.name}.c", str(scheduler.file))
+    text = text.replace(f"{directory}/", "").replace(
+        f"{make.source}/{OWN_DIRECTORY}/", "kernel/mptcp/"
+    )
+    lines = text.replace(f"{make.source}/", "").splitlines()
+    # What make does, and how it ends.
+    lines = [line for line in lines if not re.match(r"make|  [A-Z]+ ", line)]
+    more = len(lines) - _LINES_SHOWN
+    return [*lines[:_LINES_SHOWN], f"... and {more} more lines"] if more > 0 else lines
+
+
+def _undefined(module: Path) -> list[str]:
+    """The symbols that a module needs of the kernel."""
+    command = ["nm", "--undefined-only", "--format=just-symbols", str(module)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return done.stdout.split()

@@ -1,0 +1,389 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the applications saw: figures from the records of the messages of a workload.
+
+Times are whole nanoseconds, and sums are taken before the one division at the end, so that a figure
+is the same to the last bit on every machine. docs/metrics.md has them beside those of the
+connections.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mptcplab.errors import RunError
+from mptcplab.metrics.records import DIRECTIONS, Records
+from mptcplab.metrics.schema import Metric, Value
+from mptcplab.spec import workload
+from mptcplab.spec.scenario import Scenario
+from mptcplab.spec.workload import REPLY, REQUEST, Bulk, Cbr, Frames, Message, Transfers, Video, Web
+
+_NS_PER_S = 1_000_000_000
+_NS_PER_MS = 1_000_000
+_SOURCE = "messages.records"
+
+_COMPLETION = (
+    "Of transfers, responses, objects and segments: the time from when it was due, or, if it was "
+    "asked for, its request was, until its last byte was read."
+)
+_DELAY = (
+    "Of blocks and frames: the time from when it was due until its last byte was read, so that "
+    "what waited in the send buffer is in it."
+)
+
+
+def _of_times(name: str, unit: str, meaning: str, formula: str) -> Metric:
+    return Metric(name, "run", unit, meaning, formula, _SOURCE)
+
+
+APPLICATION_METRICS = (
+    _of_times(
+        "completed",
+        "",
+        "Transfers, blocks, responses, objects, segments or frames that arrived whole, of those "
+        "that were due after the warm-up. Missing, as all of these, for bulk.",
+        "number with complete_ns > 0 and due_ns >= start_ns + warmup",
+    ),
+    _of_times(
+        "completion_ms_mean",
+        "ms",
+        f"{_COMPLETION} The mean of those completed.",
+        "mean of (complete_ns - due_ns) / 10^6, with due_ns that of the request if there is one",
+    ),
+    *(
+        _of_times(
+            f"completion_ms_{name}",
+            "ms",
+            f"The same time: {what}.",
+            f"nearest rank: the lowest that at least {share} of them do not exceed",
+        )
+        for name, what, share in (
+            ("median", "half of them took no longer", "half"),
+            ("p95", "95 % of them took no longer", "95 %"),
+            ("p99", "99 % of them took no longer", "99 %"),
+        )
+    ),
+    _of_times("completion_ms_max", "ms", "The same time: the longest.", "highest of them"),
+    _of_times(
+        "transfer_goodput_bps",
+        "bit/s",
+        "Of transfers: what the application got while it waited for one.",
+        "8 x sum of bytes / sum of the completion times, of those completed",
+    ),
+    _of_times(
+        "delay_ms_mean",
+        "ms",
+        f"Application delay. {_DELAY} The mean.",
+        "mean of (complete_ns - due_ns) / 10^6",
+    ),
+    _of_times(
+        "delay_ms_sd",
+        "ms",
+        "Standard deviation of the application delay; its square is the variance.",
+        "square root of the mean of the squares less the square of the mean",
+    ),
+    _of_times(
+        "delay_variation_ms_mean",
+        "ms",
+        "How much the application delay differs from one block or frame to the next (of the same "
+        "direction), in the mean.",
+        "mean of |delay of i - delay of i-1|",
+    ),
+    _of_times(
+        "delay_ms_p99",
+        "ms",
+        "99 % of the blocks or frames had no higher application delay.",
+        "nearest rank",
+    ),
+    _of_times("delay_ms_max", "ms", "The highest application delay.", "highest of them"),
+    _of_times(
+        "page_load_s",
+        "s",
+        "Of web: the time until the last object had arrived. Missing if one did not.",
+        "(highest complete_ns - start_ns) / 10^9",
+    ),
+    _of_times(
+        "startup_s",
+        "s",
+        "Of video: the time until playback began, with the first segment.",
+        "(complete_ns of segment 1 - start_ns) / 10^9",
+    ),
+    _of_times(
+        "stalls",
+        "",
+        "Of video: how often the player ran dry and waited for a segment.",
+        "number of k with c(k) > e(k-1), docs/workloads.md",
+    ),
+    _of_times(
+        "stall_s",
+        "s",
+        "Of video: how long it waited, in all; the start-up is not in it.",
+        "sum of c(k) - e(k-1) over the stalls / 10^9",
+    ),
+    _of_times(
+        "bitrate_bps",
+        "bit/s",
+        "Of video: the mean bitrate of what was played.",
+        "mean of the bitrates of the segments that arrived",
+    ),
+    _of_times(
+        "switches",
+        "",
+        "Of video: how often the bitrate changed from a segment to the next.",
+        "number of segments with another choice than the one before",
+    ),
+    _of_times(
+        "in_time",
+        "",
+        "Of frames: part that arrived whole before its deadline, from 0 to 1. What did not arrive "
+        "at all was not in time.",
+        "number with complete_ns - due_ns <= deadline / number of frames",
+    ),
+    _of_times(
+        "playable",
+        "",
+        "Of frames: part that arrived whole before its deadline, and all that it needs by then, "
+        "too, directly or not: what a decoder could show in time.",
+        "number whose complete_ns, and those of all it needs, are <= due_ns + deadline / number of "
+        "frames",
+    ),
+)
+
+
+class Player:
+    """A player of video, as docs/workloads.md has it, that segments arrive at; times in ns.
+
+    `start_ns` is when playback began, None before.
+    """
+
+    def __init__(self, segment_ns: int, buffer_ns: int) -> None:
+        self._segment_ns, self._room_ns = segment_ns, buffer_ns - segment_ns
+        self._last_ns = self._dry_ns = 0
+        self.start_ns: int | None = None
+        self.stalls = self.stalled_ns = 0
+
+    def arrive(self, at_ns: int) -> None:
+        """The next segment has arrived."""
+        if self.start_ns is None:
+            self.start_ns = at_ns
+        elif at_ns > self._dry_ns:
+            self.stalls += 1
+            self.stalled_ns += at_ns - self._dry_ns
+        self._last_ns = at_ns
+        self._dry_ns = max(self._dry_ns, at_ns) + self._segment_ns
+
+    def request_due_ns(self) -> int:
+        """When the next one is asked for: once there is room for it."""
+        return max(self._last_ns, self._dry_ns - self._room_ns)
+
+    def level_ns(self, at_ns: int) -> int:
+        """How long it could play on from a time on, with what has arrived."""
+        return max(0, self._dry_ns - at_ns)
+
+
+def next_choice(last: int, level: int, sizes: Sequence[int], reservoir: int, cushion: int) -> int:
+    """Which of the rising `sizes` BBA-0 picks after `last`, with `level` in the buffer (ns).
+
+    Huang et al. 2014, algorithm 1, with sizes instead of bitrates.
+    """
+    top = len(sizes) - 1
+    if level <= reservoir:
+        return 0
+    if level >= reservoir + cushion:
+        return top
+    # what the level affords, times the cushion
+    affords = sizes[0] * cushion + (sizes[top] - sizes[0]) * (level - reservoir)
+    if affords >= sizes[min(last + 1, top)] * cushion:
+        return max(i for i, size in enumerate(sizes) if size * cushion < affords)
+    if affords <= sizes[max(last - 1, 0)] * cushion:
+        return min(i for i, size in enumerate(sizes) if size * cushion > affords)
+    return last
+
+
+def application_figures(
+    scenario: Scenario, records: Records | None, start_ns: int
+) -> dict[str, Value]:
+    """A figure for each of APPLICATION_METRICS, None if the workload has none of it.
+
+    `records` are those of messages.records, None if there are none; `start_ns` is T0. Raises
+    RunError when they are not those of the messages of this scenario.
+    """
+    figures: dict[str, Value] = {metric.name: None for metric in APPLICATION_METRICS}
+    load = scenario.workload
+    if records is None or isinstance(load, Bulk):
+        return figures
+    messages = workload.messages(load, scenario.seed)
+    _check(messages, records)
+    items = _items(messages, records, start_ns + load.warmup_ns)
+    whole = [item for item in items if item.complete_ns]
+    figures["completed"] = len(whole)
+    times = [item.complete_ns - item.due_ns for item in whole]
+    if isinstance(load, Cbr | Frames):
+        figures |= _delays(whole)
+    elif times:
+        figures["completion_ms_mean"] = sum(times) / len(times) / _NS_PER_MS
+        figures["completion_ms_median"] = _rank(times, 50) / _NS_PER_MS
+        figures["completion_ms_p95"] = _rank(times, 95) / _NS_PER_MS
+        figures["completion_ms_p99"] = _rank(times, 99) / _NS_PER_MS
+        figures["completion_ms_max"] = max(times) / _NS_PER_MS
+    if isinstance(load, Transfers) and times:
+        carried = sum(item.size_bytes for item in whole)
+        figures["transfer_goodput_bps"] = carried * 8 * _NS_PER_S / max(sum(times), 1)
+    if isinstance(load, Web) and len(whole) == len(items):
+        last_ns = max(item.complete_ns for item in items)
+        figures["page_load_s"] = (last_ns - start_ns) / _NS_PER_S
+    if isinstance(load, Video):
+        figures |= _video(load, messages, records, start_ns)
+    if isinstance(load, Frames) and items:
+        on_time = [time for time in times if time <= load.deadline_ns]
+        figures["in_time"] = len(on_time) / len(items)
+        figures["playable"] = _playable(load, messages, records, start_ns) / len(items)
+    return figures
+
+
+def completion_times_ms(scenario: Scenario, records: Records, start_ns: int) -> list[float]:
+    """How long each message took that counts for the figures and has arrived, in their order.
+
+    Empty for bulk data. Arguments and errors are those of `application_figures`.
+    """
+    load = scenario.workload
+    if isinstance(load, Bulk):
+        return []
+    messages = workload.messages(load, scenario.seed)
+    _check(messages, records)
+    items = _items(messages, records, start_ns + load.warmup_ns)
+    return [(item.complete_ns - item.due_ns) / _NS_PER_MS for item in items if item.complete_ns]
+
+
+def _playable(load: Frames, messages: Sequence[Message], records: Records, start_ns: int) -> int:
+    """How many frames due after the warm-up could be decoded before their deadline."""
+    count = 0
+    ready: list[float] = []  # when it and all it needs were there
+    times = (records[name].tolist() for name in ("due_ns", "complete_ns"))
+    for message, due_ns, complete_ns in zip(messages, *times, strict=True):
+        needed = ready[message.needs - 1] if message.needs is not None else 0
+        ready.append(max(complete_ns, needed) if complete_ns else math.inf)
+        if due_ns >= start_ns + load.warmup_ns and ready[-1] <= due_ns + load.deadline_ns:
+            count += 1
+    return count
+
+
+@dataclass(frozen=True)
+class _Item:
+    """A message whose arrival is a figure, and since when the application waits for it."""
+
+    direction: int
+    size_bytes: int
+    due_ns: int
+    complete_ns: int
+
+
+def _items(messages: Sequence[Message], records: Records, since_ns: int) -> list[_Item]:
+    """Those that were due at `since_ns` or later; of what is asked for the request is due."""
+    directions = records["direction"].tolist()
+    sizes = records["bytes"].tolist()
+    dues, completes = records["due_ns"].tolist(), records["complete_ns"].tolist()
+    found = []
+    for index, message in enumerate(messages):
+        if message.label in (REQUEST, REPLY):
+            continue
+        first = index
+        if message.after is not None and messages[message.after - 1].label == REQUEST:
+            first = message.after - 1
+        # what was never due, since something before it did not arrive, counts as due too
+        if dues[first] == 0 or dues[first] >= since_ns:
+            found.append(_Item(directions[index], sizes[index], dues[first], completes[index]))
+    return found
+
+
+def _check(messages: Sequence[Message], records: Records) -> None:
+    if len(records) != len(messages):
+        raise RunError(
+            f"there are records of {len(records)} messages; the workload has {len(messages)}"
+        )
+    columns = (records[name].tolist() for name in ("connection", "direction", "choice", "bytes"))
+    completes = records["complete_ns"].tolist()
+    rows = zip(messages, *columns, completes, strict=True)
+    for number, (message, connection, direction, choice, size, complete_ns) in enumerate(rows, 1):
+        expected = (message.connection, message.direction)
+        if (connection, DIRECTIONS[direction]) != expected:
+            raise RunError(
+                f"the record of message {number} is of connection {connection}, "
+                f"{DIRECTIONS[direction]}; the message of {expected[0]}, {expected[1]}"
+            )
+        if choice >= max(len(message.sizes), 1):
+            raise RunError(
+                f"the record of message {number} has choice {choice}; there are "
+                f"{len(message.sizes)} sizes"
+            )
+        if complete_ns and message.sizes and size != message.sizes[choice]:
+            raise RunError(
+                f"message {number} is complete with {size} bytes; it has {message.sizes[choice]}"
+            )
+
+
+def _delays(whole: Sequence[_Item]) -> dict[str, Value]:
+    delays = [item.complete_ns - item.due_ns for item in whole]
+    if not delays:
+        return {}
+    count, total = len(delays), sum(delays)
+    squares = sum(delay * delay for delay in delays)
+    changes = []
+    for direction in range(len(DIRECTIONS)):
+        own = [item.complete_ns - item.due_ns for item in whole if item.direction == direction]
+        changes += [abs(after - before) for before, after in itertools.pairwise(own)]
+    return {
+        "delay_ms_mean": total / count / _NS_PER_MS,
+        "delay_ms_sd": math.sqrt(count * squares - total * total) / count / _NS_PER_MS,
+        "delay_variation_ms_mean": sum(changes) / len(changes) / _NS_PER_MS if changes else None,
+        "delay_ms_p99": _rank(delays, 99) / _NS_PER_MS,
+        "delay_ms_max": max(delays) / _NS_PER_MS,
+    }
+
+
+def _video(
+    load: Video, messages: Sequence[Message], records: Records, start_ns: int
+) -> dict[str, Value]:
+    """Replay the player, and make sure that the one in the guest did the same."""
+    player = Player(load.segment_ns, load.buffer_ns)
+    choices: list[int] = []
+    rows = zip(
+        messages, *(records[n].tolist() for n in ("due_ns", "choice", "complete_ns")), strict=True
+    )
+    for message, due_ns, choice, complete_ns in rows:
+        if complete_ns == 0:
+            break
+        if message.label == REQUEST:
+            expected_ns = player.request_due_ns() if choices else start_ns
+            level_ns = player.level_ns(expected_ns)
+            expected = 0
+            if choices:
+                expected = next_choice(
+                    choices[-1], level_ns, load.sizes, load.reservoir_ns, load.cushion_ns
+                )
+            _same(len(choices) + 1, "was asked for at", due_ns, expected_ns)
+        else:
+            _same(len(choices) + 1, "has bitrate number", choice, expected)
+            choices.append(choice)
+            player.arrive(complete_ns)
+    if player.start_ns is None:
+        return {}
+    return {
+        "startup_s": (player.start_ns - start_ns) / _NS_PER_S,
+        "stalls": player.stalls,
+        "stall_s": player.stalled_ns / _NS_PER_S,
+        "bitrate_bps": sum(load.bitrates_bps[choice] for choice in choices) / len(choices),
+        "switches": sum(int(a != b) for a, b in itertools.pairwise(choices)),
+    }
+
+
+def _same(segment: int, what: str, found: int, expected: int) -> None:
+    if found != expected:
+        raise RunError(f"segment {segment} {what} {found}; by the rule of the player {expected}")
+
+
+def _rank(values: Sequence[int], percent: int) -> int:
+    """The lowest value that at least so many per cent do not exceed."""
+    return sorted(values)[-(-len(values) * percent // 100) - 1]

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The figures of a run with several connections, and of the links that paths share.
+
+Each connection is measured as if it were the only one, over its own life. How they share what they
+share is measured while all of them send: the common time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mptcplab.metrics import recorded
+from mptcplab.metrics.application import application_figures
+from mptcplab.metrics.compute import (
+    Goodput,
+    RunMetrics,
+    bps,
+    jain_index,
+    queue_metrics,
+    run_metrics,
+)
+from mptcplab.metrics.handover import BEFORE_NS, RECOVERED_AT, RECOVERY_BIN_NS
+from mptcplab.metrics.recorded import Interval, Times, Way, increase
+from mptcplab.metrics.records import Records, Samples
+from mptcplab.metrics.schema import Value
+from mptcplab.spec import links, plan, timeline
+from mptcplab.spec.scenario import Pair, Scenario
+
+#: The figures of a run that are sums over its connections; all others are of each of them.
+SUMS = (
+    *("blocks", "retransmitted_packets", "retransmitted_bytes", "data_packets"),
+    *("reinjected_bytes", "duplicate_bytes", "wasted_bytes", "subflows"),
+    *("duplicate_segments", "reinjected_segments", "waits", "refused_picks", "forced_picks"),
+    *("fallbacks", "decisions_per_s"),
+)
+
+_WAYS: tuple[Way, Way] = ("up", "down")
+_BITS_PER_BYTE = 8
+_NS_PER_S = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class OfConnection:
+    """One connection of a run as a run by itself, and what its hosts recorded."""
+
+    pair: Pair
+    scenario: Scenario
+    client: Samples
+    server: Samples
+    guest: Mapping[str, Any]
+    messages: Records
+
+    @property
+    def receiver(self) -> Samples:
+        return self.client if recorded.measured_way(self.scenario) == "down" else self.server
+
+    @property
+    def links(self) -> set[str]:
+        return {name for path in self.pair.paths for name in path.links}
+
+    def ends_ns(self) -> int:
+        """When it no longer sends: by its workload, or because its data has arrived."""
+        end_ns = self.pair.connection.end_ns
+        complete_ns = int(self.guest["complete_ns"])
+        if end_ns is None:
+            return complete_ns
+        return min(int(self.guest["start_ns"]) + end_ns, complete_ns)
+
+    def received(self, times: Times) -> npt.NDArray[np.float64]:
+        """The bytes that had arrived on its subflows at these times."""
+        receiver = recorded.side(self.scenario, "receiver", self.receiver)
+        total = np.zeros(len(times))
+        for subflow in receiver.subflows:
+            total += recorded.counted(subflow.records, "received_bytes", times)
+        return total
+
+
+def connections(
+    scenario: Scenario,
+    samples: Mapping[str, Samples],
+    guest: Mapping[str, Any],
+    messages: Records,
+) -> list[OfConnection]:
+    """Each connection of a run; `samples` has those of each host, `messages` those of all."""
+    found, number = [], 0
+    for pair, own in zip(scenario.pairs(), plan.messages_of(scenario), strict=True):
+        mine = messages[number : number + len(own)].copy()
+        number += len(own)
+        # by itself it counts its connections from 1
+        mine["connection"] -= min(message.connection for message in own) - 1
+        complete_ns = int(mine["complete_ns"].max())
+        found.append(
+            OfConnection(
+                pair=pair,
+                scenario=scenario.alone(pair),
+                client=samples[pair.client],
+                server=samples[pair.server],
+                guest={**guest, "complete_ns": complete_ns},
+                messages=mine,
+            )
+        )
+    return found
+
+
+def figures(
+    scenario: Scenario,
+    samples: Mapping[str, Samples],
+    guest: Mapping[str, Any],
+    queues: Records,
+    messages: Records,
+) -> RunMetrics:
+    """All figures of a run with several connections. Raises RunError as `run_metrics` does."""
+    parts = connections(scenario, samples, guest, messages)
+    of_each = [_of_one(part, queues) for part in parts]
+    times = recorded.sample_times(samples, queues)
+    whole = recorded.measured_interval(scenario, "run", times, guest)
+    common = common_interval(parts, times)
+    shares = [_bps(part, common) for part in parts]
+    known = [share for share in shares if share is not None]
+    total_bps = sum(known)
+    metrics: dict[str, Value] = dict.fromkeys(of_each[0].metrics)
+    for name in SUMS:
+        metrics[name] = _sum([one.metrics[name] for one in of_each])
+    metrics["goodput_bps"] = sum(_bps(part, whole) or 0.0 for part in parts)
+    metrics["fairness"] = jain_index(known)
+    entries: list[dict[str, Any]] = [
+        {
+            "name": part.pair.connection.name,
+            "transport": part.scenario.transport,
+            "scheduler": part.scenario.scheduler.label
+            if part.scenario.transport != "tcp"
+            else None,
+            "cc": part.scenario.cc,
+            "paths": list(part.pair.connection.paths),
+            "goodput_bps": one.metrics["goodput_bps"],
+            "common_goodput_bps": share,
+            "share": share / total_bps if share is not None and total_bps else None,
+            "takeover_s": takeover_s(part, parts),
+            "metrics": one.metrics,
+        }
+        for part, one, share in zip(parts, of_each, shares, strict=True)
+    ]
+    return RunMetrics(
+        metrics,
+        [path for one in of_each for path in one.paths],
+        connections=entries,
+        links=list(link_metrics(scenario, queues, whole, int(guest["start_ns"]))),
+    )
+
+
+def goodput_series(
+    scenario: Scenario, samples: Mapping[str, Samples], begin_ns: int, edges_ns: Times
+) -> Goodput:
+    """Goodput of each connection over time, for charts; the bins end at `edges_ns`.
+
+    `paths` of the result has the connections by name, `total` their sum.
+    """
+    seconds = np.diff(edges_ns) / _NS_PER_S
+    found = {}
+    for pair in scenario.pairs():
+        way = recorded.measured_way(scenario.alone(pair))
+        receiver = samples[pair.server if way == "up" else pair.client]
+        counts = np.zeros(len(edges_ns))
+        for records in recorded.by_connection(receiver.connection):
+            counts += recorded.counted(records, "delivered_bytes", edges_ns)
+        found[pair.connection.name] = np.diff(counts) * _BITS_PER_BYTE / seconds
+    middle_s = ((edges_ns[1:] + edges_ns[:-1]) / 2 - begin_ns) / _NS_PER_S
+    total = np.sum(list(found.values()), axis=0)
+    return Goodput(time_s=middle_s, paths=found, total=total)
+
+
+def common_interval(parts: Sequence[OfConnection], times: Times) -> Interval | None:
+    """From the end of the last warm-up to the first end, between samples; None: there is none."""
+    start_ns = int(parts[0].guest["start_ns"])
+    begins, ends = [], []
+    for part in parts:
+        begins.append(start_ns + part.scenario.start_ns + part.scenario.workload.warmup_ns)
+        ends.append(part.ends_ns())
+    first = int(np.searchsorted(times, max(begins), side="left"))
+    last = int(np.searchsorted(times, min(ends), side="right")) - 1
+    return Interval(int(times[first]), int(times[last])) if first < last else None
+
+
+def takeover_s(leaving: OfConnection, parts: Sequence[OfConnection]) -> float | None:
+    """How long after the end of a connection those on its links have what all of them had.
+
+    None if nobody there sends on for as long as that takes, or it had not sent for BEFORE_NS.
+    """
+    end_ns = leaving.ends_ns()
+    others = [
+        part
+        for part in parts
+        if part is not leaving and part.links & leaving.links and part.ends_ns() > end_ns
+    ]
+    begin_ns = int(leaving.guest["start_ns"]) + leaving.scenario.start_ns
+    if not others or begin_ns > end_ns - BEFORE_NS:
+        return None
+    before = np.array([end_ns - BEFORE_NS, end_ns], dtype=np.int64)
+    had = sum(float(np.diff(part.received(before))[0]) for part in (leaving, *others))
+    until_ns = min(part.ends_ns() for part in others)
+    edges = np.arange(end_ns, until_ns + 1, RECOVERY_BIN_NS, dtype=np.int64)
+    if len(edges) < 2 or not had:
+        return None
+    have = np.sum([np.diff(part.received(edges)) for part in others], axis=0)
+    there = np.flatnonzero(have >= RECOVERED_AT * had * RECOVERY_BIN_NS / BEFORE_NS)
+    return int(there[0]) * RECOVERY_BIN_NS / _NS_PER_S if len(there) else None
+
+
+def link_metrics(
+    scenario: Scenario, queues: Records, interval: Interval, start_ns: int
+) -> Iterator[dict[str, Value | str]]:
+    """The figures of each direction of each shared link."""
+    for m, link in enumerate(scenario.links, 1):
+        for way in _WAYS:
+            device = links.bottleneck(links.link_spots(m), way, getattr(link, way)).device
+            records = recorded.link_records(queues, device)
+            rates = timeline.link_rates(scenario, way)[link.name]
+            span = (at_ns - start_ns for at_ns in interval)
+            rate_bps = timeline.mean_rate_bps(rates, *span)
+            carried_bps = bps(increase(records, "sent_bytes", interval), interval)
+            yield {
+                "name": link.name,
+                "direction": way,
+                "carried_bps": carried_bps,
+                "utilisation": carried_bps / rate_bps if rate_bps else None,
+                **queue_metrics(records, interval),
+            }
+
+
+def _sum(values: Sequence[Value]) -> Value:
+    known = [value for value in values if value is not None]
+    total: float = sum(known)
+    return total if known else None
+
+
+def _of_one(part: OfConnection, queues: Records) -> RunMetrics:
+    found = run_metrics(part.scenario, part.client, part.server, part.guest, queues)
+    start_ns = int(part.guest["start_ns"]) + part.scenario.start_ns
+    seen = application_figures(part.scenario, part.messages, start_ns)
+    return replace(found, metrics=found.metrics | seen)
+
+
+def _bps(part: OfConnection, interval: Interval | None) -> float | None:
+    """The goodput of a connection in some interval, in the direction that is measured."""
+    if interval is None:
+        return None
+    receiver = recorded.side(part.scenario, "receiver", part.receiver)
+    return bps(sum(recorded.arrived(part.scenario, receiver, interval)), interval)

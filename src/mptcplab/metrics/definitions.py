@@ -1,0 +1,762 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Every metric, defined once: what is shown anywhere takes its name, unit and meaning from here.
+
+`python -m mptcplab.metrics.definitions` prints docs/metrics.md. Module `compute` computes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mptcplab.metrics.application import APPLICATION_METRICS
+from mptcplab.metrics.schema import Metric
+
+METRICS = (
+    Metric(
+        "goodput_bps",
+        "run",
+        "bit/s",
+        "Application bytes per second that arrived at the receiver, each once: headers, "
+        "retransmissions and duplicates do not count (goodput as in RFC 2647, 3.17). A byte counts "
+        "when it arrives, also if an earlier one is missing: if it counted when the gap is filled, "
+        "what arrived in the warm-up would count later, and a run could have more than its links "
+        "carry. What a reader got in order differs from it by what waits more, or less, at the end "
+        "than at the begin, at most a receive buffer.",
+        "duration: 8 x (a at t1 - a at t0) / (t1 - t0), a = delivered_bytes + ofo_bytes of the "
+        "connection + ofo_bytes of its subflows (plain TCP: delivered_bytes + ofo_bytes); "
+        "size: 8 x size / (complete_ns - start_ns)",
+        "connection and subflow at the receiver; guest.json",
+    ),
+    Metric(
+        "goodput_down_bps",
+        "run",
+        "bit/s",
+        "Of a workload in both directions, the goodput of the data to the client; all other "
+        "figures are about the data to the server. Missing for other workloads.",
+        "as goodput_bps",
+        "connection at the client",
+    ),
+    Metric(
+        "aggregation_benefit",
+        "run",
+        "",
+        "What the further paths brought: 1 is the sum of the paths, 0 is as good as the best path "
+        "alone, -1 is nothing at all. Missing unless plain TCP was measured over each path alone "
+        "with the same seed, and with a single path. MPTCP's headers are longer than TCP's, so "
+        "that full use of all paths stays a little below 1.",
+        "with g the goodput, C_i the goodput of plain TCP over path i alone, C_max the highest "
+        "C_i: (g - C_max) / (sum C_i - C_max) if g >= C_max, else (g - C_max) / C_max "
+        "(Kaspar 2012; Paasch et al. 2013)",
+        "goodput_bps of the run and of its baselines",
+    ),
+    Metric(
+        "fairness",
+        "run",
+        "",
+        "Jain's fairness index of the goodputs of the connections: 1 is all the same, 1/n is "
+        "all for one of n. Missing with fewer than two connections.",
+        "(sum g_i)^2 / (n x sum g_i^2), with g_i the goodput of connection i (Jain, Chiu, Hawe "
+        "1984), or with connections in the scenario its common_goodput_bps",
+        "connection at the receiver",
+    ),
+    Metric(
+        "ofo_bytes_mean",
+        "run",
+        "bytes",
+        "Mean over time of the out-of-order queue of the connection: bytes that arrived and wait "
+        "for an earlier byte (head-of-line blocking). The queues of the subflows, which hold what "
+        "a loss on the same path holds up, are not in it.",
+        "mean of the samples of ofo_bytes in [t0, t1]",
+        "connection at the receiver",
+    ),
+    Metric(
+        "ofo_bytes_p50",
+        "run",
+        "bytes",
+        "The median over time of the out-of-order queue.",
+        "nearest rank, as ofo_bytes_p99",
+        "connection at the receiver",
+    ),
+    Metric(
+        "ofo_bytes_p95",
+        "run",
+        "bytes",
+        "The out-of-order queue was not longer than this for 95 % of the measured time.",
+        "nearest rank, as ofo_bytes_p99",
+        "connection at the receiver",
+    ),
+    Metric(
+        "ofo_bytes_p99",
+        "run",
+        "bytes",
+        "The out-of-order queue of the connection was not longer than this in 99 % of the "
+        "samples, that is, for 99 % of the measured time. A percentile over time, not over "
+        "packets.",
+        "nearest rank: the lowest sample of ofo_bytes in [t0, t1] that at least 99 % of these "
+        "samples do not exceed; no interpolation",
+        "connection at the receiver",
+    ),
+    Metric(
+        "blocked_share",
+        "run",
+        "",
+        "Part of the measured time in which data waited at the receiver for an earlier byte "
+        "(head-of-line blocking), to the microsecond. Over several connections it is a sum. 0 "
+        "for plain TCP, whose data waits in the queue of its subflow.",
+        "(blocked_us at t1 - blocked_us at t0) / (t1 - t0)",
+        "connection at the receiver",
+    ),
+    Metric(
+        "blocks",
+        "run",
+        "",
+        "How often data began to wait for an earlier byte.",
+        "blocks at t1 - blocks at t0",
+        "connection at the receiver",
+    ),
+    Metric(
+        "retransmitted_packets",
+        "run",
+        "packets",
+        "Packets that a subflow sent again on the same path, spurious ones too. Reinjections over "
+        "another path are not in it (they show in duplicate_bytes). Whole run, warm-up included; a "
+        "SYN that was sent again counts too.",
+        "sum over subflows of retransmitted_packets at the last sample",
+        "subflow at the sender",
+    ),
+    Metric(
+        "retransmitted_bytes",
+        "run",
+        "bytes",
+        "Payload of the retransmitted packets. Whole run, warm-up included.",
+        "sum over subflows of retransmitted_bytes at the last sample",
+        "subflow at the sender",
+    ),
+    Metric(
+        "data_packets",
+        "run",
+        "packets",
+        "Packets with payload that the sender sent, retransmissions included. Whole run, warm-up "
+        "included.",
+        "sum over subflows of data_packets_out at the last sample",
+        "subflow at the sender",
+    ),
+    Metric(
+        "reinjected_bytes",
+        "run",
+        "bytes",
+        "Payload that was sent again on the connection level: copies, and what was on a path "
+        "in trouble. Whole run, warm-up included.",
+        "reinjected_bytes at the last sample",
+        "connection at the sender",
+    ),
+    Metric(
+        "duplicate_bytes",
+        "run",
+        "bytes",
+        "Payload that arrived over more than one path: reinjections and redundant copies that "
+        "turned out not to be needed. Bytes that a subflow has received and not passed on yet "
+        "count as well, which is at most a few packets. Whole run, warm-up included.",
+        "sum over subflows of received_bytes - delivered_bytes - ofo_bytes, at the last sample",
+        "subflow and connection at the receiver",
+    ),
+    Metric(
+        "wasted_bytes",
+        "run",
+        "bytes",
+        "Payload sent for nothing: what went out beyond one copy of each byte, as a "
+        "retransmission on the same path, a reinjection or a duplicate, whether it arrived or "
+        "not. What still waits in the queues of subflows counts as sent. Whole run, warm-up "
+        "included.",
+        "sum over subflows of (sent_bytes + unsent_bytes) - sent_bytes of the connection, at "
+        "the last sample; plain TCP: retransmitted_bytes",
+        "subflow and connection at the sender",
+    ),
+    Metric(
+        "send_buffer_bytes_mean",
+        "run",
+        "bytes",
+        "Mean over time of the memory in the send buffer of the connection, as the kernel "
+        "accounts it (its overhead per packet included).",
+        "mean of the samples of sndbuf_used in [t0, t1]",
+        "connection at the sender",
+    ),
+    Metric(
+        "receive_buffer_bytes_mean",
+        "run",
+        "bytes",
+        "Mean over time of the memory in the receive buffer of the connection, as the kernel "
+        "accounts it (its overhead per packet included).",
+        "mean of the samples of rcvbuf_used in [t0, t1]",
+        "connection at the receiver",
+    ),
+    Metric(
+        "receive_window_bytes_mean",
+        "run",
+        "bytes",
+        "Mean over time of what the receive window still permitted the sender to send beyond the "
+        "highest byte sent, as the sender knew it. Near 0: the receive window was the limit.",
+        "mean of the samples of window_bytes in [t0, t1]",
+        "connection at the sender",
+    ),
+    Metric(
+        "limited_by_window",
+        "run",
+        "",
+        "Part of the measured time in which the sender had data that was never sent, and the "
+        "receive window had no room for a segment of it.",
+        "samples with window_bytes < min(written_bytes - sent_bytes, mss) / samples in [t0, "
+        "t1]; of several connections, at least one",
+        "connection and subflow at the sender",
+    ),
+    Metric(
+        "completion_s",
+        "run",
+        "s",
+        "Time from the start of the workload until the receiver had everything. Missing for a "
+        "workload with a duration.",
+        "(complete_ns - start_ns) / 10^9",
+        "guest.json",
+    ),
+    Metric(
+        "subflows",
+        "run",
+        "",
+        "Number of subflows that the connection had in the course of the run.",
+        "number of different n",
+        "subflow at the sender",
+    ),
+    Metric(
+        "duplicate_segments",
+        "run",
+        "",
+        "Segments that the scheduler sent again, at once, while they were on their way over "
+        "another path. Whole run, warm-up included. Missing, as the next six, for a scheduler "
+        "that is not asked segment by segment: upstream's default, and plain TCP.",
+        "sum over subflows of duplicates at the last sample",
+        "subflow at the sender",
+    ),
+    Metric(
+        "reinjected_segments",
+        "run",
+        "",
+        "Segments of a path in trouble (a timeout, a lost address) that the scheduler sent again "
+        "over another. Whole run, warm-up included.",
+        "sum over subflows of reinjections at the last sample",
+        "subflow at the sender",
+    ),
+    Metric(
+        "waits",
+        "run",
+        "",
+        "How often the scheduler was asked and chose to send nothing. Whole run, warm-up included.",
+        "waits at the last sample",
+        "connection at the sender",
+    ),
+    Metric(
+        "refused_picks",
+        "run",
+        "",
+        "How often the scheduler picked what makes no sense, such as a closed subflow or an "
+        "acknowledged segment: a mistake in it. Whole run, warm-up included.",
+        "refused at the last sample",
+        "connection at the sender",
+    ),
+    Metric(
+        "forced_picks",
+        "run",
+        "",
+        "How often the scheduler waited with nothing in flight that could end the waiting, and a "
+        "segment was sent for it: a mistake in it, too. Whole run, warm-up included.",
+        "forced at the last sample",
+        "connection at the sender",
+    ),
+    Metric(
+        "fallbacks",
+        "run",
+        "",
+        "How often the scheduler decided without what it is made to look at, because that could "
+        "not be had, such as one-way delays that cannot be compared; its page says what it does "
+        "then. Whole run, warm-up included.",
+        "fallbacks at the last sample",
+        "connection at the sender",
+    ),
+    Metric(
+        "decisions_per_s",
+        "run",
+        "1/s",
+        "Decisions of the scheduler per second of virtual time: picks and waits. Whole run, "
+        "warm-up included.",
+        "(new_segments + duplicates + reinjections over all subflows + waits + refused) / "
+        "(time from the first to the last sample)",
+        "connection and subflow at the sender",
+    ),
+    Metric("name", "path", "", "Name of the path, as in the scenario.", "", "scenario"),
+    Metric(
+        "goodput_bps",
+        "path",
+        "bit/s",
+        "Payload per second that arrived over this path, in order or not. A byte counts once "
+        "per path, so that a byte that arrived over two paths counts on both: the paths together "
+        "exceed the goodput of the run by the duplicates.",
+        "8 x (a at t1 - a at t0) / (t1 - t0), a = received_bytes + ofo_bytes",
+        "subflow at the receiver",
+    ),
+    Metric(
+        "share",
+        "path",
+        "",
+        "Part of the payload of all paths that arrived over this one, from 0 to 1; duplicates "
+        "count on each path they arrived over, retransmissions count once. Missing when nothing "
+        "arrived.",
+        "goodput_bps of the path / sum of goodput_bps over all paths",
+        "subflow at the receiver",
+    ),
+    Metric(
+        "srtt_ms_mean",
+        "path",
+        "ms",
+        "Mean over time of the smoothed round-trip time as the sender saw it, queueing included.",
+        "mean of the samples of srtt_us in [t0, t1] / 1000",
+        "subflow at the sender",
+    ),
+    Metric(
+        "cwnd_mean",
+        "path",
+        "packets",
+        "Mean over time of the congestion window.",
+        "mean of the samples of cwnd in [t0, t1]",
+        "subflow at the sender",
+    ),
+    Metric(
+        "in_flight_mean",
+        "path",
+        "packets",
+        "Mean over time of the packets in flight. Well below cwnd_mean: not the congestion window "
+        "but the scheduler, the receive window or the send buffer was the limit.",
+        "mean of the samples of in_flight in [t0, t1]",
+        "subflow at the sender",
+    ),
+    Metric(
+        "retransmitted_packets",
+        "path",
+        "packets",
+        "Packets sent again on this path. Whole run, warm-up included.",
+        "retransmitted_packets at the last sample",
+        "subflow at the sender",
+    ),
+    Metric(
+        "ofo_bytes_mean",
+        "path",
+        "bytes",
+        "Mean over time of the out-of-order queue of the subflow: what waits for a packet of "
+        "the same path.",
+        "mean of the samples of ofo_bytes in [t0, t1]",
+        "subflow at the receiver",
+    ),
+    Metric(
+        "ofo_bytes_p99",
+        "path",
+        "bytes",
+        "The out-of-order queue of the subflow was not longer than this for 99 % of the "
+        "measured time.",
+        "nearest rank, as ofo_bytes_p99 of the run",
+        "subflow at the receiver",
+    ),
+    Metric(
+        "blocking_share",
+        "path",
+        "",
+        "Part of the measured time in which data of the connection waited for what then came "
+        "over this path: the part of blocked_share that the path caused. Each wait counts, as far "
+        "as it is in the measured time, for the path that ended it; so what was lost on one path "
+        "and came by another, as a reinjection, counts for the other. The paths add up to "
+        "blocked_share, less a wait that nothing has ended when the run ends.",
+        "(w at t1 - w at t0) / (t1 - t0), w = blocking_us + (blocked_us - sum of blocking_us) for "
+        "the next subflow whose blocking_us grows",
+        "subflow and connection at the receiver",
+    ),
+    Metric(
+        "new_segments",
+        "path",
+        "",
+        "Segments that the scheduler sent over this path for the first time. Whole run, warm-up "
+        "included. Missing, as the next two, for a scheduler that is not asked segment by segment.",
+        "new_segments at the last sample",
+        "subflow at the sender",
+    ),
+    Metric(
+        "duplicate_segments",
+        "path",
+        "",
+        "Segments that the scheduler sent over this path while they were on their way over "
+        "another. Whole run, warm-up included.",
+        "duplicates at the last sample",
+        "subflow at the sender",
+    ),
+    Metric(
+        "reinjected_segments",
+        "path",
+        "",
+        "Segments of another path in trouble that the scheduler sent again over this one. Whole "
+        "run, warm-up included.",
+        "reinjections at the last sample",
+        "subflow at the sender",
+    ),
+    Metric(
+        "utilisation",
+        "path",
+        "",
+        "Payload that arrived, as a part of what the link carries. Headers take capacity too: with "
+        "full-sized packets of 1514 bytes a full link shows about 0.94 with MPTCP and 0.96 with "
+        "plain TCP. Null if the link carried nothing in all that time.",
+        "goodput_bps of the path / rate of the path in the direction of the data, mean over t0 to "
+        "t1",
+        "subflow at the receiver; scenario",
+    ),
+    Metric(
+        "limited_by_cwnd",
+        "path",
+        "",
+        "Part of the measured time in which as much was in flight on the path as its "
+        "congestion window allows: the path was used as far as its congestion control knew it. "
+        "So it counts when TCP has data in the queue of the subflow and keeps it back until a "
+        "third of the window is free, to send a larger segment (TSO deferral). Of several "
+        "subflows on the path, over all connections, the state that comes first in this list "
+        "counts. The seven parts from limited_by_cwnd to absent add up to 1.",
+        "samples with in_flight >= cwnd, or unsent_bytes of the subflow >= mss and 3 x (cwnd - "
+        "in_flight) < cwnd / samples in [t0, t1]",
+        "subflow and connection at the sender",
+    ),
+    Metric(
+        "limited_by_pacing",
+        "path",
+        "",
+        "Part of the measured time in which more than a third of the congestion window was free "
+        "and a segment or more waited in the queue of the subflow: it is paced, as with BBR.",
+        "samples with 3 x (cwnd - in_flight) >= cwnd, unsent_bytes of the subflow >= mss and room "
+        "in its receive window / samples in [t0, t1]",
+        "subflow and connection at the sender",
+    ),
+    Metric(
+        "limited_by_window",
+        "path",
+        "",
+        "Part of the measured time in which the path was idle, or not used in full, though "
+        "there was data and room in the congestion window, because the receive window was "
+        "closed.",
+        "samples with in_flight < cwnd and window_bytes < min(written_bytes - sent_bytes, mss) "
+        "/ samples in [t0, t1]; for data in the queue of the subflow, by the window of the "
+        "subflow",
+        "subflow and connection at the sender",
+    ),
+    Metric(
+        "limited_by_scheduler",
+        "path",
+        "",
+        "Part of the measured time in which there was data, and room in both windows, and the "
+        "scheduler sent nothing over the path.",
+        "samples with in_flight < cwnd, written_bytes > sent_bytes and window_bytes >= "
+        "min(written_bytes - sent_bytes, mss) / samples in [t0, t1]",
+        "subflow and connection at the sender",
+    ),
+    Metric(
+        "limited_by_send_buffer",
+        "path",
+        "",
+        "Part of the measured time in which all data was sent, the congestion window had room, "
+        "and the application waited for room in the send buffer, which holds what is not "
+        "acknowledged.",
+        "samples with in_flight < cwnd, written_bytes = sent_bytes and flag 1 / samples in "
+        "[t0, t1]",
+        "subflow and connection at the sender",
+    ),
+    Metric(
+        "limited_by_application",
+        "path",
+        "",
+        "Part of the measured time in which all data was sent, the congestion window had room, "
+        "and the application wrote no more.",
+        "samples with in_flight < cwnd, written_bytes = sent_bytes and no flag / samples in "
+        "[t0, t1]",
+        "subflow and connection at the sender",
+    ),
+    Metric(
+        "absent",
+        "path",
+        "",
+        "Part of the measured time in which no subflow on the path could carry data: it was "
+        "closed, or not yet established.",
+        "samples without a subflow in a state of TCP in which it sends / samples in [t0, t1]",
+        "subflow and connection at the sender",
+    ),
+    Metric(
+        "queue_packets_mean",
+        "path",
+        "packets",
+        "Mean over time of the packets that wait in front of the path, the one that is being "
+        "sent included; those on their way are not in it.",
+        "mean of the samples of queue_packets in [t0, t1]",
+        "link, in the direction of the data",
+    ),
+    Metric(
+        "queue_packets_max",
+        "path",
+        "packets",
+        "The longest of these samples.",
+        "maximum of the samples of queue_packets in [t0, t1]",
+        "link, in the direction of the data",
+    ),
+    Metric(
+        "queue_delay_ms_mean",
+        "path",
+        "ms",
+        "Mean time that a packet spent in the queue, being sent included.",
+        "mean of the samples of queue_bytes in [t0, t1] / ((sent_bytes at t1 - sent_bytes at "
+        "t0) / (t1 - t0)) (Little's law)",
+        "link, in the direction of the data",
+    ),
+    Metric(
+        "queue_dropped_packets",
+        "path",
+        "packets",
+        "Packets that the queue dropped, because it was full or its discipline chose to. From "
+        "T0 on, warm-up included.",
+        "dropped_packets - lost_packets, last sample less first",
+        "link, in the direction of the data",
+    ),
+    Metric(
+        "lost_packets",
+        "path",
+        "packets",
+        "Packets lost at random, as the loss of the path says, or all while it is down. From "
+        "T0 on, warm-up included.",
+        "lost_packets, last sample less first",
+        "link, in the direction of the data",
+    ),
+    Metric(
+        "detection_s_mean",
+        "path",
+        "s",
+        "Mean time from the begin of such an event until no more is sent over the path than it "
+        "then carries: how fast the sender notices. An event counts that lowers the rate of "
+        "the path and is undone: a change, handover or down with lasts, or a down until up. "
+        "Missing without one, as the next three.",
+        "of the first of the bins of 50 ms from the begin on in which 8 x (sent_bytes at its "
+        "end - sent_bytes at its begin) <= 1.1 x what the link then carries in it: the begin; "
+        "none: the length of the event",
+        "subflow at the sender; scenario",
+    ),
+    Metric(
+        "detection_s_max",
+        "path",
+        "s",
+        "The longest of these times.",
+        "as detection_s_mean",
+        "subflow at the sender; scenario",
+    ),
+    Metric(
+        "recovery_s_mean",
+        "path",
+        "s",
+        "Mean time from the end of such an event until the goodput of the path is back. Events "
+        "before which the path carried nothing are left out.",
+        "of the first of the bins of 100 ms that end at a sample and begin after the event, in "
+        "which received_bytes grows by 90 % of what it did, on average, in the second before "
+        "the event: the begin; none until the next event of the path or t1: that time",
+        "subflow at the receiver; scenario",
+    ),
+    Metric(
+        "recovery_s_max",
+        "path",
+        "s",
+        "The longest of these times.",
+        "as recovery_s_mean",
+        "subflow at the receiver; scenario",
+    ),
+)
+
+_QUEUE = "link, in that direction"
+CONNECTION_METRICS = (
+    Metric("name", "connection", "", "Name of the connection, as in the scenario.", "", "scenario"),
+    Metric(
+        "transport",
+        "connection",
+        "",
+        "mptcp or tcp; `cc`, its congestion control, `scheduler`, "
+        "missing for plain TCP, and `paths`, the names of its paths, stand beside it.",
+        "",
+        "scenario",
+    ),
+    Metric(
+        "goodput_bps",
+        "connection",
+        "bit/s",
+        "Its goodput over its own life: from its start, less its warm-up, to its end.",
+        "as goodput_bps of the run, with t0 = T0 + start + warmup and t1 = T0 + end",
+        "connection at its receiver",
+    ),
+    Metric(
+        "common_goodput_bps",
+        "connection",
+        "bit/s",
+        "Its goodput in the common time, in which all connections send: from the end of the last "
+        "warm-up to the first end. Missing, as share, if there is no such time.",
+        "as goodput_bps of the run, from the latest T0 + start + warmup to the "
+        "earliest end, both moved inwards to samples",
+        "connection at its receiver",
+    ),
+    Metric(
+        "share",
+        "connection",
+        "",
+        "Its part of what all connections together got in the common time.",
+        "common_goodput_bps / sum of common_goodput_bps over all connections",
+        "connection at its receiver",
+    ),
+    Metric(
+        "takeover_s",
+        "connection",
+        "s",
+        "How fast others use what it leaves: the time from its end until the connections that "
+        "share a link with it, and send on, have together what all of them had before. Missing if "
+        "nobody does, or not for so long.",
+        "of the first of the bins of 100 ms from T0 + end on in which received_bytes of the others "
+        "grows by 90 % of what it did, of all, on average, in the second before: the begin",
+        "subflow at the receivers",
+    ),
+    Metric(
+        "metrics",
+        "connection",
+        "",
+        "All figures of a run, as if the connection were the only one.",
+        "as above, over its own life",
+        "",
+    ),
+)
+LINK_METRICS = (
+    Metric("name", "link", "", "Name of the link, as in the scenario.", "", "scenario"),
+    Metric("direction", "link", "", "up, from the clients to the servers, or down.", "", ""),
+    Metric(
+        "carried_bps",
+        "link",
+        "bit/s",
+        "What the link carried in [t0, t1] of the run, headers of Ethernet included.",
+        "8 x (sent_bytes at t1 - sent_bytes at t0) / (t1 - t0)",
+        _QUEUE,
+    ),
+    Metric(
+        "utilisation",
+        "link",
+        "",
+        "What the link carried, as a part of what it can: 1 is all.",
+        "carried_bps / rate of the link, mean over t0 to t1",
+        f"{_QUEUE}; scenario",
+    ),
+    *(
+        Metric(each.name, "link", each.unit, each.meaning, each.formula, _QUEUE)
+        for each in METRICS
+        if each.name.startswith("queue_")
+    ),
+    Metric(
+        "lost_packets",
+        "link",
+        "packets",
+        "Packets lost at random, as the loss of the link says, or all while it is down. From T0 "
+        "on, warm-up included.",
+        "lost_packets, last sample less first",
+        _QUEUE,
+    ),
+)
+
+RUN_METRICS = tuple(metric for metric in METRICS if metric.scope == "run")
+PATH_METRICS = tuple(metric for metric in METRICS if metric.scope == "path")
+
+
+def markdown() -> str:
+    """The text of docs/metrics.md."""
+    return "\n".join(
+        [
+            "<!-- Written by `python -m mptcplab.metrics.definitions`; edit that module. -->",
+            "# Metrics",
+            "",
+            "Every figure that is shown anywhere, computed from the [records](records.md) of a "
+            "run. In JSON a figure that does not exist for a run is `null`.",
+            "",
+            "## What is measured, and when",
+            "",
+            "- **Data flows from the client (sender) to the server (receiver)**, with the "
+            "direction `down` from the server (sender) to the client (receiver). Of a workload in "
+            "both directions, the figures are about the data to the server. T0 (`start_ns` "
+            "in `guest.json`) is when the workload starts, with the first subflow or, with "
+            "`start=established`, with all of them ([workloads](workloads.md#when-it-starts)): the "
+            "handshake of the first one is in no figure.",
+            "- **`[[connection]]` in the scenario**: each has all figures for itself, over its own "
+            "life ([connections](connections.md)). Of those of the run, `goodput_bps` is the sum "
+            "over the connections in [t0, t1], each in its own direction, counters of the whole "
+            "run are sums, and the others are missing.",
+            "- **Several connections of a workload**: counters and queues are summed over them. A "
+            "mean of the round-trip time, the congestion window or the packets in flight is over "
+            "all samples of all subflows of the path.",
+            "- **The measured interval [t0, t1]**: for a workload with a duration, t0 = T0 + "
+            "warmup and t1 = T0 + duration, or `complete_ns` if that is earlier, both moved "
+            "inwards to the nearest sample. For any other, t0 = T0 and t1 = `complete_ns`: slow "
+            "start is part of a completion time, so there is no warm-up.",
+            "- **Warm-up** leaves slow start out of the figures: by default a tenth of the "
+            "duration, at most 5 s. Counts of whole runs (retransmissions, duplicates, packets) "
+            "include it, and say so below.",
+            "- **Means and percentiles are over time**: all samples in [t0, t1], both ends "
+            "included, count the same. Samples are `sample_interval` apart (10 ms unless the "
+            "scenario says otherwise); a peak between two samples is not seen.",
+            "- **Counters** are exact at each sample, and their differences too. In a workload "
+            "with a size, the bytes of a path count up to the first sample at or after t1.",
+            "- **Several seeds**: tables show the median over the runs that ended well, and the "
+            "range from the lowest to the highest. Failed runs are in no figure, and are listed. "
+            "[Reports](report.md#statistics) and the `statistics` of a comparison's document have "
+            "confidence intervals, and the differences of schedulers on the same seeds.",
+            "",
+            "## Of a run",
+            "",
+            *_metric_table(RUN_METRICS),
+            "",
+            "## Of each path",
+            "",
+            *_metric_table(PATH_METRICS),
+            "",
+            "## Of each connection",
+            "",
+            "Only of a scenario that has `[[connection]]`.",
+            "",
+            *_metric_table(CONNECTION_METRICS),
+            "",
+            "## Of each shared link",
+            "",
+            "Only of a scenario that has `[[link]]`; one entry for each direction.",
+            "",
+            *_metric_table(LINK_METRICS),
+            "",
+            "## Of the applications",
+            "",
+            "What the applications saw of a [workload](workloads.md) other than bulk, from when "
+            "each of its messages was due, and when its last byte was read at the other end. Of "
+            "a workload with a duration, what is due in the warm-up is left out; what is due later "
+            "counts, also if it arrives after the end. They stand beside those of the run.",
+            "",
+            *_metric_table(APPLICATION_METRICS),
+            "",
+        ]
+    )
+
+
+def _metric_table(metrics: Sequence[Metric]) -> list[str]:
+    lines = ["| metric | unit | meaning | formula | source |", "|---|---|---|---|---|"]
+    for metric in metrics:
+        lines.append(
+            f"| `{metric.name}` | {metric.unit} | {metric.meaning} | {metric.formula} | "
+            f"{metric.source} |"
+        )
+    return lines
+
+
+if __name__ == "__main__":
+    print(markdown(), end="")

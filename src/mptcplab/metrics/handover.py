@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How fast a sender notices that a path carries less for a while, and how fast it comes back.
+
+A dip is such a while: an event that lowers the rate of a path and is undone, such as a handover, or
+that takes the path down until another brings it up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mptcplab.metrics.recorded import Flow, Subflow, Way, counted
+from mptcplab.spec import link_trace, timeline
+from mptcplab.spec.scenario import Scenario
+
+#: What a sender may send more than the link carries, and has noticed nevertheless.
+DETECTED_AT = 1.1
+#: What part of the goodput before must be back.
+RECOVERED_AT = 0.9
+DETECTION_BIN_NS = 50 * 10**6
+RECOVERY_BIN_NS = 100 * 10**6
+BEFORE_NS = 10**9
+
+_LOWERING = ("down", "change", "handover")
+
+_NS_PER_S = 1_000_000_000
+_BITS_PER_BYTE = 8
+
+
+@dataclass(frozen=True)
+class Dip:
+    """A path carries less from `begin_ns` to `end_ns` after T0; `rates` are those of the path."""
+
+    path: str
+    action: str
+    begin_ns: int
+    end_ns: int
+    rates: Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Reaction:
+    """How long after a dip began it was noticed, and after its end the path was used as before.
+
+    None: neither can be told, since the path carried nothing before, or the run ended.
+    """
+
+    dip: Dip
+    detection_ns: int | None
+    recovery_ns: int | None
+
+
+def dips(scenario: Scenario, way: Way) -> list[Dip]:
+    """All that begin while the workload runs, in the order of time."""
+    if not any(event.action in _LOWERING for event in scenario.events):
+        return []
+    rates = timeline.rates(scenario, way)
+    everything = timeline.occurrences(scenario)
+    found = []
+    for number, occurrence in enumerate(everything):
+        event, begin_ns, end_ns = occurrence.event, occurrence.begin_ns, occurrence.end_ns
+        if event.action == "down" and end_ns is None:
+            end_ns = next(
+                (
+                    later.begin_ns
+                    for later in everything[number + 1 :]
+                    if later.event.path == event.path and later.event.action == "up"
+                ),
+                None,
+            )
+        if end_ns is None or event.action not in _LOWERING:
+            continue
+        mine = rates.get(event.path)
+        if mine is None:
+            # of a link, or of another connection's path
+            continue
+        if _rate_at(mine, begin_ns) < _rate_at(mine, begin_ns - 1):
+            found.append(Dip(event.path, event.action, begin_ns, end_ns, mine))
+    return found
+
+
+def reactions(scenario: Scenario, flow: Flow, start_ns: int) -> list[Reaction]:
+    """What became of each dip; `start_ns` is T0."""
+    everything = dips(scenario, flow.way)
+    names = [path.name for path in scenario.paths]
+    found = []
+    for number, dip in enumerate(everything):
+        path = names.index(dip.path)
+        # another dip of the path ends the time in which it can be used as before
+        until_ns = flow.interval.end_ns - start_ns
+        for later in everything[number + 1 :]:
+            if later.path == dip.path:
+                until_ns = min(until_ns, later.begin_ns)
+                break
+        found.append(
+            Reaction(
+                dip,
+                _detection_ns(dip, flow.sender.on_path(path), start_ns, until_ns),
+                _recovery_ns(dip, flow.receiver.on_path(path), start_ns, until_ns),
+            )
+        )
+    return found
+
+
+def _rate_at(rates: Sequence[tuple[int, int]], at_ns: int) -> int:
+    return next((rate_bps for since_ns, rate_bps in reversed(rates) if since_ns <= at_ns), 0)
+
+
+def _detection_ns(
+    dip: Dip, subflows: Sequence[Subflow], start_ns: int, until_ns: int
+) -> int | None:
+    """Until the first bin in which no more is sent than the link carries; at most all of it."""
+    end_ns = min(dip.end_ns, until_ns)
+    edges = np.arange(dip.begin_ns, end_ns + 1, DETECTION_BIN_NS, dtype=np.int64)
+    if len(edges) < 2 or not _bytes(subflows, "sent_bytes", _before(dip), start_ns):
+        return None
+    sent = sum(counted(subflow.records, "sent_bytes", edges + start_ns) for subflow in subflows)
+    for begin_ns, after_ns, sent_bytes in zip(edges[:-1], edges[1:], np.diff(sent), strict=True):
+        carried = link_trace.carried(dip.rates, int(begin_ns), int(after_ns)) / _NS_PER_S
+        if sent_bytes * _BITS_PER_BYTE <= DETECTED_AT * carried:
+            return int(begin_ns) - dip.begin_ns
+    return end_ns - dip.begin_ns
+
+
+def _recovery_ns(dip: Dip, subflows: Sequence[Subflow], start_ns: int, until_ns: int) -> int | None:
+    """Until the first bin, wherever it begins, that brings what a bin did before; or `until_ns`."""
+    before_ns = _before(dip)
+    before = _bytes(subflows, "received_bytes", before_ns, start_ns)
+    if not before or dip.end_ns + RECOVERY_BIN_NS > until_ns:
+        return None
+    times = np.unique(np.concatenate([subflow.records["time_ns"] for subflow in subflows]))
+    ends = times.astype(np.int64)
+    begins = ends - RECOVERY_BIN_NS
+    inside = (begins >= dip.end_ns + start_ns) & (ends <= until_ns + start_ns)
+    begins, ends = begins[inside], ends[inside]
+    brought = sum(
+        counted(s.records, "received_bytes", ends) - counted(s.records, "received_bytes", begins)
+        for s in subflows
+    )
+    needed = RECOVERED_AT * before * RECOVERY_BIN_NS / (before_ns[1] - before_ns[0])
+    enough = np.flatnonzero(brought >= needed)
+    if not len(enough):
+        return until_ns - dip.end_ns
+    return int(begins[enough[0]]) - start_ns - dip.end_ns
+
+
+def _before(dip: Dip) -> tuple[int, int]:
+    return max(dip.begin_ns - BEFORE_NS, 0), dip.begin_ns
+
+
+def _bytes(
+    subflows: Sequence[Subflow], counter: str, span_ns: tuple[int, int], start_ns: int
+) -> float:
+    edges = np.array(span_ns, np.int64) + start_ns
+    return float(sum(np.diff(counted(s.records, counter, edges))[0] for s in subflows))

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The records of a run, put in order: who sends, over which path, and what a field was when.
+
+Data flows from one side to the other, in one or several connections. What both sides and the links
+recorded of it is brought together here, for the metrics and for what explains them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mptcplab.errors import RunError
+from mptcplab.metrics.records import Records, Samples, path_indices, select
+from mptcplab.spec import links
+from mptcplab.spec.scenario import Scenario
+from mptcplab.spec.units import format_time
+from mptcplab.spec.workload import Program
+
+Way = Literal["up", "down"]
+Times = npt.NDArray[np.int64]
+
+
+class Interval(NamedTuple):
+    """The measured interval, t0 to t1: virtual times in ns, both ends belong to it."""
+
+    begin_ns: int
+    end_ns: int
+
+    @property
+    def length_ns(self) -> int:
+        return self.end_ns - self.begin_ns
+
+
+class Subflow(NamedTuple):
+    """The records of one subflow on one side, and the index of its path in the scenario."""
+
+    connection: int
+    path: int
+    records: Records
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one side recorded: of each of its connections, and of each of their subflows."""
+
+    connections: list[Records]
+    subflows: list[Subflow]
+
+    def on_path(self, path: int) -> list[Subflow]:
+        return [subflow for subflow in self.subflows if subflow.path == path]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The data that flows one way, and the time in which it is measured.
+
+    `times` are the samples in `interval`, `queues` has the records of the queue in front of each
+    path, by its index, as far as there are any.
+    """
+
+    way: Way
+    sender: Side
+    receiver: Side
+    queues: Mapping[int, Records]
+    interval: Interval
+    times: Times
+
+
+def measured_way(scenario: Scenario, client: Samples | None = None) -> Way:
+    """The way of the data that the metrics are about: of a workload in both directions, up.
+
+    Of a program it is that in which more has arrived, by what the client recorded.
+    """
+    if isinstance(scenario.workload, Program) and client is not None:
+        sent = received = 0
+        for records in by_connection(client.connection):
+            sent += int(records["acked_bytes"][-1])
+            received += int(records["delivered_bytes"][-1])
+        return "down" if received > sent else "up"
+    return "down" if scenario.workload.direction == "down" else "up"
+
+
+def flow(
+    scenario: Scenario,
+    client: Samples,
+    server: Samples,
+    queues: Records | None,
+    guest: Mapping[str, Any],
+    way: Way,
+) -> Flow:
+    """What was recorded of the data that flows `way`; `guest` is the content of guest.json.
+
+    Raises RunError when the records do not cover the measured interval, when a side has no
+    connection, or when a subflow belongs to no path.
+    """
+    sides = [side(scenario, "client", client), side(scenario, "server", server)]
+    sender, receiver = sides if way == "up" else reversed(sides)
+    recorded = [client.connection, server.connection, *([] if queues is None else [queues])]
+    times = np.unique(np.concatenate([part["time_ns"] for part in recorded])).astype(np.int64)
+    interval = measured_interval(scenario, "server" if way == "up" else "client", times, guest)
+    return Flow(
+        way=way,
+        sender=sender,
+        receiver=receiver,
+        queues={} if queues is None else dict(_queues(scenario, queues, way)),
+        interval=interval,
+        times=times[within(times, interval)],
+    )
+
+
+def side(scenario: Scenario, name: str, samples: Samples) -> Side:
+    """The records of each connection and subflow of a side.
+
+    Refuses what would give wrong figures without being noticed.
+    """
+    connections = by_connection(samples.connection)
+    # one that is opened later may lose its first packets, and come up after the last sample
+    late = bool(scenario.start_ns)
+    if not connections and not late and scenario.workload.kind in ("bulk", "program"):
+        raise RunError(f"the records of the {name} have 0 connections; the workload has some")
+    numbers = samples.subflow["connection"].astype(np.int64) << 8 | samples.subflow["n"]
+    subflows = []
+    for records in _parts(samples.subflow, numbers):
+        path = int(path_indices(records[:1], scenario.first_path)[0])
+        if not 0 <= path < len(scenario.paths):
+            local, remote = (
+                ".".join(str(octet) for octet in records[field][0])
+                for field in ("local_addr", "remote_addr")
+            )
+            raise RunError(
+                f"the {name} has a subflow from {local} to {remote}, which is no path of the "
+                "scenario"
+            )
+        subflows.append(Subflow(int(records["connection"][0]), path, records))
+    return Side(connections, subflows)
+
+
+def within(times: npt.NDArray[Any], interval: Interval) -> slice:
+    """The samples in the interval; they are in the order of time."""
+    return slice(
+        int(np.searchsorted(times, interval.begin_ns, side="left")),
+        int(np.searchsorted(times, interval.end_ns, side="right")),
+    )
+
+
+def measured(records: Records, field: str, interval: Interval) -> npt.NDArray[Any]:
+    """The samples of a field in the interval."""
+    values: npt.NDArray[Any] = records[field][within(records["time_ns"], interval)]
+    return values
+
+
+def increase(records: Records, counter: str, interval: Interval) -> int:
+    """Growth of a counter over the interval.
+
+    Before its first sample a subflow had carried nothing. The end counts up to the first sample
+    at or after it: a workload with a size completes between two samples.
+    """
+    begin_ns, end_ns = interval
+    upto = int(np.searchsorted(records["time_ns"], end_ns, side="left")) + 1
+    return total(records[:upto], counter) - total(until(records, begin_ns), counter)
+
+
+def total(records: Records, counter: str) -> int:
+    """What a counter came to. A subflow that was closed may stay, with counters that are 0."""
+    return int(records[counter].max()) if len(records) else 0
+
+
+def arrived(scenario: Scenario, receiver: Side, interval: Interval) -> list[int]:
+    """Bytes of each connection that arrived in the interval, each once, in whatever order.
+
+    What waits for an earlier byte counts when it comes, and not when the gap is filled: so it
+    cannot be more than the links carried meanwhile.
+    """
+    found = []
+    for connection in receiver.connections:
+        count = increase(connection, "delivered_bytes", interval)
+        count += growth(connection, "ofo_bytes", interval)
+        # the queue of plain TCP is the one that the connection has
+        if scenario.transport == "mptcp":
+            number = int(connection["connection"][0])
+            mine = [each.records for each in receiver.subflows if each.connection == number]
+            count += sum(growth(records, "ofo_bytes", interval) for records in mine)
+        found.append(count)
+    return found
+
+
+def arrived_over(subflows: Sequence[Subflow], interval: Interval) -> int:
+    """Bytes that arrived over subflows in the interval, in whatever order."""
+    return sum(
+        increase(each.records, "received_bytes", interval)
+        + growth(each.records, "ofo_bytes", interval)
+        for each in subflows
+    )
+
+
+def growth(records: Records, field: str, interval: Interval) -> int:
+    """How much more there was at the end of the interval than at its begin."""
+    begin_ns, end_ns = interval
+    upto = int(np.searchsorted(records["time_ns"], end_ns, side="left")) + 1
+    return _last(records[:upto], field) - _last(until(records, begin_ns), field)
+
+
+def until(records: Records, at_ns: int) -> Records:
+    """The records of one connection or subflow up to a time."""
+    return records[: int(np.searchsorted(records["time_ns"], at_ns, side="right"))]
+
+
+def _last(records: Records, field: str) -> int:
+    return int(records[field][-1]) if len(records) else 0
+
+
+def summed(parts: Sequence[Records], field: str, flow: Flow) -> npt.NDArray[np.int64]:
+    """The sum over connections or subflows at each of the flow's times; who is not there has 0."""
+    total = np.zeros(len(flow.times), np.int64)
+    for records in parts:
+        inside = within(records["time_ns"], flow.interval)
+        total[at(flow, records[inside])] += records[field][inside].astype(np.int64)
+    return total
+
+
+def at(flow: Flow, records: Records) -> npt.NDArray[np.int64]:
+    """Which of the flow's times each of these records, which are within them, is of."""
+    return np.searchsorted(flow.times, records["time_ns"].astype(np.int64)).astype(np.int64)
+
+
+def counted(records: Records, counter: str, times: Times) -> npt.NDArray[np.float64]:
+    """A counter at any times: linear between two samples, 0 before the first."""
+    # Differences first: below 2^53 they are exact as floats.
+    begin = int(times[0]) if len(times) else 0
+    at_ns = (records["time_ns"].astype(np.int64) - begin).astype(np.float64)
+    counts: npt.NDArray[np.float64] = np.interp(
+        (times - begin).astype(np.float64), at_ns, records[counter], left=0.0
+    )
+    return counts
+
+
+def by_connection(records: Records) -> list[Records]:
+    """Connection records, those of each connection by themselves."""
+    return list(_parts(records, records["connection"]))
+
+
+def _parts(records: Records, numbers: npt.NDArray[Any]) -> Iterator[Records]:
+    """The records of each number, in the order of the numbers."""
+    known, which = np.unique(numbers, return_inverse=True)
+    order = np.argsort(which, kind="stable")
+    ends = np.cumsum(np.bincount(which, minlength=len(known)))
+    for begin, end in zip([0, *ends[:-1]], ends, strict=False):
+        yield select(records, order[begin:end])
+
+
+def queue_device(scenario: Scenario, index: int, way: Way) -> str:
+    """The device with the queue in which packets of a path wait, where its rate is the lowest."""
+    path = scenario.paths[index]
+    shared = {link.name: (m, link) for m, link in enumerate(scenario.links, 1)}
+    stands = [(links.path_spots(scenario.first_path + index), getattr(path, way))]
+    for m, link in (shared[name] for name in path.links):
+        stands.append((links.link_spots(m), getattr(link, way)))
+    spots, narrowest = min(stands, key=lambda stand: stand[1].rate_bps)
+    return links.bottleneck(spots, way, narrowest).device
+
+
+def link_records(recorded: Records, device: str) -> Records:
+    """What was recorded of a device."""
+    return select(recorded, recorded["device"] == device.encode())
+
+
+def _queues(scenario: Scenario, recorded: Records, way: Way) -> Iterator[tuple[int, Records]]:
+    for index in range(len(scenario.paths)):
+        found = link_records(recorded, queue_device(scenario, index, way))
+        if len(found):
+            yield index, found
+
+
+def sample_times(samples: Mapping[str, Samples], queues: Records) -> Times:
+    """When samples were taken at any host, or of the links."""
+    found = [queues["time_ns"], *(each.connection["time_ns"] for each in samples.values())]
+    return np.unique(np.concatenate(found)).astype(np.int64)
+
+
+def measured_interval(
+    scenario: Scenario, receiver: str, times: Times, guest: Mapping[str, Any]
+) -> Interval:
+    """t0 and t1; for a workload with a duration moved inwards to samples, so that counters fit."""
+    start = int(guest["start_ns"]) + scenario.start_ns
+    workload = scenario.workload
+    if workload.duration_ns is None:
+        begin, end = start, int(guest["complete_ns"])
+    else:
+        # what is sent at times of its own may all have arrived before the end
+        end = min(start + workload.duration_ns, int(guest["complete_ns"]))
+        begin = start + workload.warmup_ns
+    first = int(np.searchsorted(times, begin, side="left"))
+    last = int(np.searchsorted(times, end, side="right")) - 1
+    if last < 0 or end - int(times[last]) >= scenario.sample_interval_ns:
+        seen = max(int(times[-1]) - start, 0) if len(times) else 0
+        raise RunError(
+            f"the records of the {receiver} end {format_time(seen)} after the start of the "
+            f"workload, which ended after {format_time(end - start)}"
+        )
+    if workload.duration_ns is None:
+        return Interval(begin, end)
+    if last <= first:
+        raise RunError(
+            f"fewer than two samples between the end of the warm-up "
+            f"({format_time(workload.warmup_ns)}) and the end of the workload "
+            f"({format_time(workload.duration_ns)}); choose a sample_interval shorter than "
+            f"{format_time(scenario.sample_interval_ns)}"
+        )
+    return Interval(int(times[first]), int(times[last]))

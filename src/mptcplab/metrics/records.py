@@ -1,0 +1,619 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The record files of a run: one table of fields, from which the reader and docs/records.md come.
+
+The kernel probe samples every connection and every subflow of a namespace at fixed instants of
+virtual time and writes one fixed-size record for each. If it was asked for, there is one more for
+each decision of the scheduler. `python -m mptcplab.metrics.records` prints docs/records.md.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mptcplab.errors import MptcplabError
+
+RECORD_BYTES = 192
+CONNECTION = 1
+SUBFLOW = 2
+LINK = 3
+#: In the flags of a connection record.
+NO_SPACE = 1
+
+DECISION_BYTES = 48
+#: The kinds of decisions, by their number.
+DECISIONS = (
+    *("wait", "new", "reinjection", "duplicate", "dropped"),
+    *("refused", "forced", "event"),
+)
+
+MESSAGE_BYTES = 64
+#: The directions of messages, by their number.
+DIRECTIONS = ("up", "down")
+
+_NUMPY_TYPES: dict[str, tuple[str, tuple[int, ...]]] = {
+    "u8": ("u1", ()),
+    "u8[3]": ("u1", (3,)),
+    "u8[16]": ("S16", ()),
+    "u16": ("<u2", ()),
+    "u32": ("<u4", ()),
+    "u64": ("<u8", ()),
+    "ipv4": ("u1", (4,)),
+}
+
+Records = npt.NDArray[np.void]
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field; `type` is u8, u16, u32, u64 (little-endian), ipv4 (4 bytes), u8[3], or u8[16].
+
+    The last is text that ends at the first zero.
+    """
+
+    name: str
+    type: str
+    unit: str
+    meaning: str
+
+
+HEAD = (
+    Field(
+        "time_ns",
+        "u64",
+        "ns",
+        "virtual CLOCK_MONOTONIC of the sample, which is taken before all else of that time",
+    ),
+    Field(
+        "connection",
+        "u32",
+        "",
+        "number of the connection within its namespace, from 1 in the order of first sight, which "
+        "the other side may see in another order (its ports tell); 0 in a link record",
+    ),
+    Field(
+        "kind",
+        "u8",
+        "",
+        f"{CONNECTION}: connection record, {SUBFLOW}: subflow record, {LINK}: link record",
+    ),
+    Field(
+        "n",
+        "u8",
+        "",
+        "connection record: number of subflows; subflow record: index of the subflow, from 0 in "
+        "the order of creation (0 is the initial subflow); link record: 0",
+    ),
+    Field(
+        "flags",
+        "u16",
+        "",
+        f"connection record, bit 0 ({NO_SPACE}): the application waits for room in the send "
+        "buffer; the others are 0",
+    ),
+)
+
+CONNECTION_FIELDS = (
+    Field(
+        "delivered_bytes",
+        "u64",
+        "bytes",
+        "received in order on the connection, read or still to be read; each byte counts once",
+    ),
+    Field("read_bytes", "u64", "bytes", "taken from the connection by the application"),
+    Field(
+        "ofo_bytes",
+        "u64",
+        "bytes",
+        "waiting in the out-of-order queue of the connection for an earlier byte",
+    ),
+    Field("written_bytes", "u64", "bytes", "written into the connection by the application"),
+    Field(
+        "sent_bytes",
+        "u64",
+        "bytes",
+        "handed to a subflow for the first time; a reinjection or a duplicate does not count",
+    ),
+    Field("acked_bytes", "u64", "bytes", "acknowledged by the peer on the connection level"),
+    Field("sndbuf_used", "u32", "bytes", "memory in the send buffer, kernel overhead included"),
+    Field("sndbuf", "u32", "bytes", "limit of the send buffer"),
+    Field("rcvbuf_used", "u32", "bytes", "memory in the receive buffer, kernel overhead included"),
+    Field("rcvbuf", "u32", "bytes", "limit of the receive buffer"),
+    Field(
+        "window_bytes",
+        "u64",
+        "bytes",
+        "send window left: what the peer's receive window still permits beyond the highest byte "
+        "sent; 0 before the peer has answered",
+    ),
+    Field("ofo_packets", "u32", "packets", "number of buffers in the out-of-order queue"),
+    Field("reserved", "u32", "", "0"),
+    Field("reinjected_bytes", "u64", "bytes", "sent again on the connection level"),
+    Field(
+        "waits",
+        "u64",
+        "",
+        "the scheduler was asked and chose to send nothing; this and the next two are 0 for "
+        "upstream's default, which is not asked segment by segment",
+    ),
+    Field("refused", "u64", "", "the scheduler picked what makes no sense; nothing was sent"),
+    Field(
+        "forced",
+        "u64",
+        "",
+        "the scheduler waited though nothing was in flight that could end the waiting: the oldest "
+        "segment was sent for it",
+    ),
+    Field(
+        "blocked_us",
+        "u64",
+        "us",
+        "how long the out-of-order queue of the connection was not empty, until now (head-of-line "
+        "blocking); 0 for plain TCP",
+    ),
+    Field("blocks", "u32", "", "how often it became not empty"),
+    Field(
+        "fallbacks",
+        "u32",
+        "",
+        "the scheduler decided without what it is made to look at, because that could not be had",
+    ),
+)
+
+SUBFLOW_FIELDS = (
+    Field(
+        "local_addr",
+        "ipv4",
+        "",
+        "address of this side; 0 when it was closed before the peer had answered",
+    ),
+    Field("remote_addr", "ipv4", "", "address of the peer"),
+    Field("cwnd", "u32", "packets", "congestion window"),
+    Field("ssthresh", "u32", "packets", "slow start threshold; 0x7fffffff: not set yet"),
+    Field("srtt_us", "u32", "us", "smoothed round-trip time"),
+    Field("rttvar_us", "u32", "us", "mean deviation of the round-trip time"),
+    Field(
+        "min_rtt_us",
+        "u32",
+        "us",
+        "lowest round-trip time of the kernel's recent window; 0: none yet",
+    ),
+    Field("in_flight", "u32", "packets", "sent, and neither acknowledged nor held to be lost"),
+    Field("mss", "u32", "bytes", "current maximum segment size (payload)"),
+    Field("unsent_bytes", "u32", "bytes", "queued on the subflow and not sent yet"),
+    Field("sent_bytes", "u64", "bytes", "payload sent, retransmissions included"),
+    Field("acked_bytes", "u64", "bytes", "payload acknowledged on the subflow"),
+    Field("received_bytes", "u64", "bytes", "payload received in order on the subflow"),
+    Field("retransmitted_bytes", "u64", "bytes", "payload sent again on this same subflow"),
+    Field("retransmitted_packets", "u32", "packets", "packets sent again on this same subflow"),
+    Field("data_packets_out", "u32", "packets", "packets with payload sent, retransmitted too"),
+    Field("data_packets_in", "u32", "packets", "packets with payload received"),
+    Field("window_bytes", "u32", "bytes", "the peer's receive window"),
+    Field("ofo_bytes", "u32", "bytes", "waiting in the out-of-order queue of the subflow"),
+    Field("ca_state", "u8", "", "TCP_CA_*: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss"),
+    Field("tcp_state", "u8", "", "TCP_*: 1 established, 2 SYN sent, ... as in the kernel"),
+    Field("backup", "u8", "", "1: the subflow is a backup"),
+    Field("reserved", "u8", "", "0"),
+    Field(
+        "new_segments",
+        "u32",
+        "",
+        "picks of the scheduler of data never sent before; this and the next two are 0 for "
+        "upstream's default",
+    ),
+    Field("duplicates", "u32", "", "picks of segments that are on their way elsewhere"),
+    Field("reinjections", "u32", "", "picks of segments of subflows in trouble"),
+    Field("local_port", "u16", "", "port of this side"),
+    Field("remote_port", "u16", "", "port of the peer"),
+    Field(
+        "blocking_us",
+        "u64",
+        "us",
+        "how long the out-of-order queue of the connection waited for what then came by this "
+        "subflow: the part of blocked_us that it caused; 0 for plain TCP",
+    ),
+    Field("pacing_rate", "u64", "bytes/s", "limit of the sending rate; 2^64 - 1: none"),
+    Field("rto_us", "u32", "us", "retransmission timeout"),
+    Field("timeouts", "u32", "", "how often it expired"),
+)
+
+LINK_FIELDS = (
+    Field("device", "u8[16]", "", "name of the device, ended by a zero; see below"),
+    Field("qdisc", "u8[16]", "", "kind of its root queueing discipline, such as netem"),
+    Field("sent_bytes", "u64", "bytes", "that left the discipline, link headers included"),
+    Field("sent_packets", "u64", "packets", "that left the discipline"),
+    Field("dropped_packets", "u64", "packets", "that it dropped, for whatever reason"),
+    Field("lost_packets", "u64", "packets", "of these, by the loss model of a netem"),
+    Field(
+        "queue_packets",
+        "u32",
+        "packets",
+        "that wait, or are being sent; those that a netem only delays are not in it",
+    ),
+    Field("queue_bytes", "u32", "bytes", "of these, link headers included"),
+    Field(
+        "delayed_packets",
+        "u32",
+        "packets",
+        "that a netem delays. It does so before it sends them at its rate: first come those on "
+        "their way, then those in the queue",
+    ),
+    Field("delayed_bytes", "u32", "bytes", "of these, link headers included"),
+)
+
+DECISION_FIELDS = (
+    Field("time_ns", "u64", "ns", "virtual CLOCK_MONOTONIC of the decision"),
+    Field(
+        "seq",
+        "u64",
+        "bytes",
+        "where the segment begins in the byte stream of the connection, whose first 8 bytes are "
+        "the greeting of the traffic program",
+    ),
+    Field("connection", "u32", "", "number of the connection, from 1 in the order of first sight"),
+    Field(
+        "length",
+        "u32",
+        "bytes",
+        "length of what was picked; of an event its number, which the scheduler's page explains",
+    ),
+    Field(
+        "subflow",
+        "u32",
+        "",
+        "number of the subflow, from 1 in the order of creation: `n` of the samples and one; 0 "
+        "for a wait",
+    ),
+    Field(
+        "kind",
+        "u8",
+        "",
+        ", ".join(f"{number}: {name}" for number, name in enumerate(DECISIONS)),
+    ),
+    Field("reserved", "u8[3]", "", "0"),
+    Field("unsent_bytes", "u32", "bytes", "written by the application and not sent yet"),
+    Field("in_flight", "u32", "packets", "in flight on the subflow"),
+    Field("cwnd", "u32", "packets", "congestion window of the subflow, or the limit beside it"),
+    Field("reserved2", "u32", "", "0"),
+)
+
+MESSAGE_FIELDS = (
+    Field("connection", "u32", "", "number of the connection that carries it, as in the plan"),
+    Field(
+        "direction",
+        "u8",
+        "",
+        "0: up, from client to server, 1: down",
+    ),
+    Field("choice", "u8", "", "which of its sizes the player picked, from 0; 0 if it has one"),
+    Field("reserved", "u16", "", "0"),
+    Field("bytes", "u64", "bytes", "written of it"),
+    Field("due_ns", "u64", "ns", "from when on it was to be written"),
+    Field("begin_ns", "u64", "ns", "its first byte was handed to the socket"),
+    Field("written_ns", "u64", "ns", "its last byte was handed to the socket"),
+    Field("first_ns", "u64", "ns", "its first byte was read at the other side"),
+    Field("complete_ns", "u64", "ns", "its last byte was read there"),
+    Field("reserved2", "u64", "", "0"),
+)
+
+GUEST_FIELDS = (
+    Field("status", "text", "", '"ok", or what went wrong'),
+    Field("start_ns", "int", "ns", "T0: the workload starts and the first sample is taken"),
+    Field("end_ns", "int", "ns", "the last byte of all messages was written"),
+    Field("complete_ns", "int", "ns", "every message was received"),
+    Field("bytes_written", "int", "bytes", "of all messages"),
+    Field("bytes_received", "int", "bytes", "of all messages, read and verified"),
+    Field("system_calls", "int", "", "made by client and server to move the data"),
+)
+
+
+def _dtype(fields: Sequence[Field], size: int) -> np.dtype[np.void]:
+    """The NumPy type of one record: `fields`, padding to `size` bytes."""
+    names, formats, offsets, offset = [], [], [], 0
+    for field in fields:
+        form = np.dtype(_NUMPY_TYPES[field.type])
+        names.append(field.name)
+        formats.append(form)
+        offsets.append(offset)
+        offset += form.itemsize
+    layout: Any = {
+        "names": names,
+        "formats": formats,
+        "offsets": offsets,
+        "itemsize": size,
+    }
+    dtype: np.dtype[np.void] = np.dtype(layout)
+    return dtype
+
+
+CONNECTION_DTYPE = _dtype((*HEAD, *CONNECTION_FIELDS), RECORD_BYTES)
+SUBFLOW_DTYPE = _dtype((*HEAD, *SUBFLOW_FIELDS), RECORD_BYTES)
+LINK_DTYPE = _dtype((*HEAD, *LINK_FIELDS), RECORD_BYTES)
+DECISION_DTYPE = _dtype(DECISION_FIELDS, DECISION_BYTES)
+MESSAGE_DTYPE = _dtype(MESSAGE_FIELDS, MESSAGE_BYTES)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What one side of a run recorded, in time order; fields as in docs/records.md."""
+
+    connection: Records
+    subflow: Records
+
+
+def read_samples(path: Path) -> Samples:
+    """Read client.samples or server.samples.
+
+    A subflow that was closed before its peer had answered has no address any more, so no path: what
+    is sampled of it then is left out.
+
+    Raises MptcplabError, naming the file and the offset, when it cannot be read, when it ends
+    within a record, holds a record of unknown kind, or goes back in time.
+    """
+    content = _whole_records(path, RECORD_BYTES)
+    heads = content.view(CONNECTION_DTYPE)
+    kinds = heads["kind"]
+    _refuse_other_kinds(path, heads, {CONNECTION: "connection", SUBFLOW: "subflow"})
+    _refuse_backwards(path, heads)
+    subflow = select(content.view(SUBFLOW_DTYPE), kinds == SUBFLOW)
+    return Samples(
+        connection=select(heads, kinds == CONNECTION),
+        subflow=select(subflow, np.any(subflow["local_addr"] != 0, axis=1)),
+    )
+
+
+def read_links(path: Path) -> Records:
+    """Read links.samples: an array of LINK_DTYPE, in time order.
+
+    Raises MptcplabError as `read_samples` does.
+    """
+    links: Records = _whole_records(path, RECORD_BYTES).view(LINK_DTYPE)
+    _refuse_other_kinds(path, links, {LINK: "link"})
+    _refuse_backwards(path, links)
+    return links
+
+
+def read_decisions(path: Path) -> Records:
+    """Read client.decisions or server.decisions: an array of DECISION_DTYPE, in time order.
+
+    Raises MptcplabError as `read_samples` does.
+    """
+    decisions: Records = _whole_records(path, DECISION_BYTES).view(DECISION_DTYPE)
+    unknown = np.flatnonzero(decisions["kind"] >= len(DECISIONS))
+    if len(unknown):
+        raise MptcplabError(
+            f"{path}: unknown kind {decisions['kind'][unknown[0]]} of a decision at offset "
+            f"{unknown[0] * DECISION_BYTES}; known are 0 to {len(DECISIONS) - 1}"
+        )
+    _refuse_backwards(path, decisions)
+    return decisions
+
+
+def read_messages(path: Path) -> Records:
+    """Read messages.records: an array of MESSAGE_DTYPE, in the order of the plan.
+
+    Raises MptcplabError, naming the file and the offset, when it cannot be read, ends within a
+    record, or holds one that cannot be: of no known direction, or with times out of order.
+    """
+    messages: Records = _whole_records(path, MESSAGE_BYTES).view(MESSAGE_DTYPE)
+    unknown = np.flatnonzero(messages["direction"] >= len(DIRECTIONS))
+    if len(unknown):
+        raise MptcplabError(
+            f"{path}: unknown direction {messages['direction'][unknown[0]]} of a message at offset "
+            f"{unknown[0] * MESSAGE_BYTES}; known are 0 (up) and 1 (down)"
+        )
+    for order in (
+        ("due_ns", "begin_ns", "written_ns"),
+        ("due_ns", "begin_ns", "first_ns", "complete_ns"),
+    ):
+        for before, after in itertools.pairwise(order):
+            happened = messages[after] > 0
+            wrong = np.flatnonzero(
+                happened & ((messages[before] == 0) | (messages[after] < messages[before]))
+            )
+            if len(wrong):
+                raise MptcplabError(
+                    f"{path}: {after} of the message at offset {wrong[0] * MESSAGE_BYTES} is "
+                    f"{messages[after][wrong[0]]}, before its {before}, "
+                    f"{messages[before][wrong[0]]}"
+                )
+    return messages
+
+
+def _whole_records(path: Path, size: int) -> npt.NDArray[np.uint8]:
+    try:
+        content = np.fromfile(path, dtype=np.uint8)
+    except OSError as error:
+        raise MptcplabError(f"{path}: cannot be read: {error.strerror}") from error
+    whole = len(content) // size * size
+    if whole != len(content):
+        raise MptcplabError(
+            f"{path}: the record at offset {whole} is cut off: {len(content) - whole} of "
+            f"{size} bytes"
+        )
+    return content
+
+
+def _refuse_other_kinds(path: Path, records: Records, known: Mapping[int, str]) -> None:
+    kinds = records["kind"]
+    unknown = np.flatnonzero(~np.isin(kinds, list(known)))
+    if len(unknown):
+        raise MptcplabError(
+            f"{path}: unknown record kind {kinds[unknown[0]]} at offset "
+            f"{unknown[0] * RECORD_BYTES}; known are "
+            + " and ".join(f"{number} ({name})" for number, name in known.items())
+        )
+
+
+def _refuse_backwards(path: Path, records: Records) -> None:
+    times = records["time_ns"]
+    backwards = np.flatnonzero(times[1:] < times[:-1])
+    if len(backwards):
+        raise MptcplabError(
+            f"{path}: the record at offset {(backwards[0] + 1) * records.itemsize} is earlier "
+            "than the one before it; records are in the order of time"
+        )
+
+
+def select(records: Records, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> Records:
+    """`records[which]`, ten times faster: NumPy would copy field by field."""
+    whole = np.dtype((np.void, records.itemsize))
+    chosen: Records = records.view(whole)[which].view(records.dtype)
+    return chosen
+
+
+def path_indices(subflow: Records, first: int = 1) -> npt.NDArray[np.int64]:
+    """Index (from 0) of the path that each subflow record belongs to, by its two addresses.
+
+    Path i, from `first` on, joins 10.0.i.x (client) and 10.1.i.x (server); a negative index stands
+    for any other pair.
+    """
+    local, remote = subflow["local_addr"], subflow["remote_addr"]
+    on_a_path = (
+        (local[:, 0] == 10)
+        & (remote[:, 0] == 10)
+        & (local[:, 1] <= 1)
+        & (remote[:, 1] == 1 - local[:, 1])
+        & (local[:, 2] == remote[:, 2])
+    )
+    return np.where(on_a_path, local[:, 2].astype(np.int64) - first, -1)
+
+
+def markdown() -> str:
+    """The text of docs/records.md."""
+    return "\n".join(
+        [
+            "<!-- Written by `python -m mptcplab.metrics.records`; edit that module. -->",
+            "# Records of a run",
+            "",
+            "A probe in the kernel samples each connection and each subflow of the client and of "
+            "the server, and each link, at fixed instants of virtual time: first at T0 (`start_ns` "
+            "of `guest.json`), then at every sample interval, and last at the end of the workload. "
+            "Nothing is averaged between two samples: counters are exact at the instant, a "
+            "momentary value such as `cwnd` is what it was at that instant.",
+            "",
+            "| file | written by |",
+            "|---|---|",
+            "| `client.samples` | the probe in the client's namespace (the sender) |",
+            "| `server.samples` | the probe in the server's namespace (the receiver) |",
+            "| `links.samples` | the probe, of all devices that have a queueing discipline |",
+            "| `client.decisions`, `server.decisions` | the scheduler's framework in the namespace "
+            "of an end that sends data, if the run was traced |",
+            "| `messages.records` | the programs inside the guest, of each message of the "
+            "workload |",
+            "| `client.pcapng`, `server.pcapng`, `router-PATH.pcapng` | a process that captures at "
+            "the client, the server, the router of path PATH, if that was asked for |",
+            "| `client2.samples`, `server2.decisions`, ... | the same at the hosts of the second "
+            "connection, and so on, of a scenario that has [several](connections.md) |",
+            "| `near-LINK.pcapng`, `far-LINK.pcapng` | a capture at each router of a shared link |",
+            "| `guest.json` | the programs inside the guest |",
+            "",
+            f"A `.samples` file is a sequence of {RECORD_BYTES}-byte little-endian records in "
+            "the order of time, kinds mixed, with no header. Every record starts with the same "
+            f"{_size(HEAD)} bytes and is padded with zeros. Counters start with the connection, "
+            "the subflow or the queueing discipline, not with T0. A connection that is closed "
+            "between two samples is last seen at the first of them.",
+            "",
+            "## Head of every record",
+            "",
+            *_field_table(HEAD, 0),
+            "",
+            f"## Connection record (kind {CONNECTION})",
+            "",
+            *_field_table(CONNECTION_FIELDS, _size(HEAD)),
+            "",
+            f"## Subflow record (kind {SUBFLOW})",
+            "",
+            "The addresses tell the path: path i, counted from 1 in the order of the scenario, "
+            "joins 10.0.i.x (client) and 10.1.i.x (server).",
+            "",
+            *_field_table(SUBFLOW_FIELDS, _size(HEAD)),
+            "",
+            f"## Link record (kind {LINK})",
+            "",
+            "What path i, counted from 1, carries to the server leaves the device `rsi` of its "
+            "router, and what it carries to the client leaves `rci`; so `rs2` has the queue in "
+            "front of the second path. Shared link m, counted likewise, is sent into from `nm` "
+            "towards the servers and from `fm` towards the clients. Devices of client and server "
+            "(`ci`, `si`) are there if they have a queueing discipline of their own.",
+            "",
+            *_field_table(LINK_FIELDS, _size(HEAD)),
+            "",
+            "## Decision record",
+            "",
+            f"A `.decisions` file is a sequence of {DECISION_BYTES}-byte little-endian records, "
+            "one for each decision of the scheduler from T0 on, in the order of time. A refused "
+            "pick makes no sense (a closed subflow, an acknowledged segment) and is not carried "
+            "out. A forced one was made for a scheduler that waited for nothing. What is dropped "
+            "is a unit ([units](units.md)), with its length. Upstream's default is not traced.",
+            "",
+            *_field_table(DECISION_FIELDS, 0),
+            "",
+            "## Message record",
+            "",
+            f"`messages.records` is a sequence of {MESSAGE_BYTES}-byte little-endian records, one "
+            "for each `message` line of the plan, in that order ([workloads](workloads.md) says "
+            "what the messages of a workload are). The times are virtual CLOCK_MONOTONIC; 0 is "
+            "what did not happen.",
+            "",
+            *_field_table(MESSAGE_FIELDS, 0),
+            "",
+            "## Captures",
+            "",
+            "`client.pcapng`, `server.pcapng` and `router-PATH.pcapng` have the first 96 bytes of "
+            "every packet that passes a device there, from before the connection is made until "
+            "after it has ended; each device is an interface of the file. At a router, `rcI` is "
+            "that towards the client and `rsI` that towards the server: what comes in by one has "
+            "not been delayed or dropped by the link yet, what goes out by the other has. "
+            "Timestamps are virtual CLOCK_MONOTONIC in nanoseconds, as in the records. A capture "
+            "that would miss a packet fails the run. `mptcplab analyze` computes figures from "
+            "these files alone ([analyze](analyze.md)); Wireshark and tshark show them.",
+            "",
+            "## guest.json",
+            "",
+            "One JSON object; the times are virtual CLOCK_MONOTONIC, as in the records.",
+            "",
+            "| key | type | unit | meaning |",
+            "|---|---|---|---|",
+            *(f"| `{f.name}` | {f.type} | {f.unit} | {f.meaning} |" for f in GUEST_FIELDS),
+            "",
+            "## Reading them",
+            "",
+            "```python",
+            "from pathlib import Path",
+            "from mptcplab.metrics.records import read_decisions, read_links, read_samples",
+            "",
+            'server = read_samples(Path("server.samples"))',
+            'server.connection["ofo_bytes"].max()  # NumPy arrays, one entry per sample',
+            'links = read_links(Path("links.samples"))',
+            'links["queue_packets"][links["device"] == b"rs1"].max()  # in front of the first path',
+            'decisions = read_decisions(Path("client.decisions"))',
+            '(decisions["kind"] == 0).sum()  # how often the scheduler waited',
+            "```",
+            "",
+        ]
+    )
+
+
+def _size(fields: Sequence[Field]) -> int:
+    return sum(np.dtype(_NUMPY_TYPES[field.type]).itemsize for field in fields)
+
+
+def _field_table(fields: Sequence[Field], offset: int) -> list[str]:
+    lines = ["| offset | field | type | unit | meaning |", "|---|---|---|---|---|"]
+    for field in fields:
+        lines.append(
+            f"| {offset} | `{field.name}` | {field.type} | {field.unit} | {field.meaning} |"
+        )
+        offset += _size([field])
+    return lines
+
+
+if __name__ == "__main__":
+    print(markdown(), end="")

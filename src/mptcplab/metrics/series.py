@@ -1,0 +1,558 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What happened in a run, over time: the series that a picture of it shows, as numbers.
+
+All series stand on one grid of at most `MAX_BINS` bins from T0 on, however long the run was.
+Counters become a rate or a count per bin; of momentary values each bin has the mean, the lowest
+and the highest sample, so that no peak gets lost. A column's name has its unit.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from mptcplab.errors import MptcplabError
+from mptcplab.metrics.recorded import link_records
+from mptcplab.metrics.records import Records, Samples, path_indices, select
+from mptcplab.spec import link_trace, links, timeline
+from mptcplab.spec.link_trace import SINR, Source, TraceError
+from mptcplab.spec.scenario import Scenario
+from mptcplab.spec.scheduler import DEFAULT
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+MAX_BINS = 400  # on a page, more would be narrower than a few pixels
+_MIN_BINS = 100
+# Where the run is long enough for it: a shorter bin shows packets and round trips, not goodput.
+_SHORTEST_BIN_NS = 100_000_000
+_NS_PER_S = 1e9
+_BITS_PER_BYTE = 8
+_KIB = 1024.0
+
+
+@dataclass(frozen=True)
+class Series:
+    """A value for each bin; NaN where there is none. The unit ends the name of the metric.
+
+    `path` is the name of the path it belongs to, None for the connection; `what` says what it is
+    where a panel shows several things. `low` and `high` are those of the samples in the bin.
+    """
+
+    metric: str
+    path: str | None
+    values: Floats
+    low: Floats | None = None
+    high: Floats | None = None
+    what: str = ""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Series that are looked at together; what is shown is their values / `scale`, in `unit`.
+
+    `kind` says what to look at: lines, or counts, of which most are 0. `side` is the direction of
+    the data, "" if the run has only one.
+    """
+
+    title: str
+    unit: str
+    series: tuple[Series, ...]
+    scale: float = 1.0
+    kind: Literal["lines", "counts"] = "lines"
+    side: str = ""
+
+
+@dataclass(frozen=True)
+class RunSeries:
+    """The panels of a run, and the ends of their bins, in ns since T0: int64[bins + 1]."""
+
+    edges_ns: Integers
+    panels: tuple[Panel, ...]
+
+
+def run_series(
+    scenario: Scenario,
+    client: Samples,
+    server: Samples,
+    traces: Mapping[tuple[str, str], Source] | None = None,
+) -> RunSeries:
+    """All series of a run; `traces` are those that were played, by name of the path and direction.
+
+    Raises MptcplabError for records without a sample, or of a path that the scenario has not, and
+    for a trace that cannot be read.
+    """
+    for name, samples in (("client", client), ("server", server)):
+        if not len(samples.connection):
+            raise MptcplabError(f"mptcplab: the records of the {name} have no sample")
+    begin = _begin_ns(client, server)
+    end = max(int(each.connection["time_ns"][-1]) for each in (client, server))
+    edges = _edges(end - begin, scenario.sample_interval_ns)
+    direction = scenario.workload.direction
+    sides: tuple[Literal["up", "down"], ...] = (
+        ("up", "down") if direction == "both" else (direction,)
+    )
+    panels: list[Panel] = []
+    for side in sides:
+        sender, receiver = (client, server) if side == "up" else (server, client)
+        grid = _Grid(
+            tuple(path.name for path in scenario.paths),
+            begin,
+            edges,
+        )
+        rates = timeline.rates(scenario, side)
+        played = {path: source for (path, way), source in (traces or {}).items() if way == side}
+        found = (
+            _goodput(grid, receiver, rates, shared=bool(scenario.links)),
+            *_sinr(grid, played, scenario.sample_interval_ns),
+            _round_trips(grid, sender),
+            _windows(grid, sender),
+            _out_of_order(grid, receiver),
+            _buffers(grid, sender, receiver),
+            _sent_again(grid, sender),
+        )
+        panels += [replace(panel, side=side if len(sides) > 1 else "") for panel in found]
+    return RunSeries(edges, tuple(panels))
+
+
+def shared_series(scenario: Scenario, samples: Mapping[str, Samples], queues: Records) -> RunSeries:
+    """All series of a run with several connections; `samples` are those of each host.
+
+    Goodput is that of each connection, round trips and windows are of each path, in the direction
+    of its data, and queues of each direction of each link. Raises MptcplabError as `run_series`.
+    """
+    begin, end = int(queues["time_ns"][0]), int(queues["time_ns"][-1])
+    edges = _edges(end - begin, scenario.sample_interval_ns)
+    seconds = np.diff(edges) / _NS_PER_S
+    goodput: list[Series] = []
+    paths: list[list[Series]] = [[], [], []]
+    for pair in scenario.pairs():
+        names = tuple(path.name for path in pair.paths)
+        grid = _Grid(names, begin, edges, pair.first)
+        up = pair.connection.workload.direction != "down"
+        hosts = (pair.client, pair.server) if up else (pair.server, pair.client)
+        sender, receiver = (samples[host] for host in hosts)
+        bps = grid.counted(receiver.connection, "delivered_bytes") * _BITS_PER_BYTE / seconds
+        goodput.append(Series("goodput_bps", pair.connection.name, bps, what="goodput"))
+        panels = (_round_trips(grid, sender), _windows(grid, sender), _sent_again(grid, sender))
+        for found, panel in zip(paths, panels, strict=True):
+            # what was sent again on the connection level stands in its figures
+            found += [series for series in panel.series if series.path is not None]
+    grid = _Grid((), begin, edges)
+    ways: tuple[Literal["up", "down"], ...] = ("up", "down")
+    waiting = []
+    for way in ways:
+        rates = timeline.link_rates(scenario, way)
+        for m, link in enumerate(scenario.links, 1):
+            if way == "up":
+                rate = _mean_rates(rates[link.name], edges)
+                goodput.append(Series("link_bps", link.name, rate, what="link"))
+            device = links.bottleneck(links.link_spots(m), way, getattr(link, way)).device
+            records = link_records(queues, device)
+            metric = "queue_packets" if way == "up" else "queue_down_packets"
+            what = f"queue {way}"
+            waiting.append(grid.sampled(records, "queue_packets", metric, link.name, what=what))
+    panels_ = [Panel("Goodput", "Mbit/s", tuple(goodput), scale=1e6)]
+    if waiting:
+        panels_.append(Panel("Queues of links", "packets", tuple(waiting)))
+    return RunSeries(
+        edges,
+        (
+            *panels_,
+            Panel("Round-trip time, smoothed", "ms", tuple(paths[0])),
+            Panel("Congestion window, and in flight", "packets", tuple(paths[1])),
+            Panel("Retransmissions", "packets", tuple(paths[2]), kind="counts"),
+        ),
+    )
+
+
+def decision_panels(
+    scenario: Scenario,
+    client: Samples,
+    server: Samples,
+    edges_ns: Integers,
+    begin_ns: int | None = None,
+) -> list[Panel]:
+    """What the scheduler decided in each bin of a run, a panel for each direction of the data.
+
+    The bins are since `begin_ns`, or else the first sample. Nothing for upstream's scheduler, which
+    is not asked segment by segment, and for plain TCP.
+    """
+    if scenario.transport != "mptcp" or scenario.scheduler.name == DEFAULT:
+        return []
+    direction = scenario.workload.direction
+    if begin_ns is None:
+        begin_ns = _begin_ns(client, server)
+    names = tuple(path.name for path in scenario.paths)
+    grid = _Grid(names, begin_ns, edges_ns, scenario.first_path)
+    panels = []
+    for side, sender in (("up", client), ("down", server)):
+        if direction not in (side, "both"):
+            continue
+        found = [
+            Series(f"{counter}_segments", path, grid.counted(records, field), what=counter)
+            for path, records in grid.by_path(sender)
+            for field, counter in (
+                *(("new_segments", "new"), ("duplicates", "duplicate")),
+                ("reinjections", "reinjection"),
+            )
+        ]
+        waits = grid.counted(sender.connection, "waits")
+        found.append(Series("waits", None, waits, what="wait"))
+        kept = tuple(each for each in found if each.values.any())
+        label = side if direction == "both" else ""
+        panels.append(Panel("Decisions", "in each bin", kept, side=label))
+    return panels
+
+
+def _begin_ns(client: Samples, server: Samples) -> int:
+    return min(int(each.connection["time_ns"][0]) for each in (client, server))
+
+
+def csv_text(run: RunSeries) -> str:
+    """A row for each bin: when it begins and ends, in s, and the columns of all series.
+
+    A column is called METRIC, of the connection, or METRIC.PATH, and if the data went both ways
+    up. or down. stands before it. A momentary value has its mean there, and the lowest and highest
+    sample as METRIC_min and METRIC_max. Where there is no value the cell is empty.
+    """
+    seconds = [f"{edge / _NS_PER_S:.9g}" for edge in run.edges_ns.tolist()]
+    columns: dict[str, Sequence[str]] = {"begin_s": seconds[:-1], "end_s": seconds[1:]}
+    for panel in run.panels:
+        for series in panel.series:
+            for end, values in (("", series.values), ("_min", series.low), ("_max", series.high)):
+                name = (panel.side, series.metric + end, series.path)
+                if values is not None:
+                    columns[".".join(filter(None, name))] = _cells(values)
+    rows = [",".join(columns), *(",".join(row) for row in zip(*columns.values(), strict=True))]
+    return "\n".join(rows) + "\n"
+
+
+#: The columns of the file that keeps series: a row for each bin of each series.
+COLUMNS = (
+    *("panel", "unit", "scale", "kind", "side", "metric", "path", "what"),
+    *("begin_ns", "end_ns", "value", "low", "high"),
+)
+_ABOUT = 8
+
+
+def write(run: RunSeries, file: Path) -> None:
+    """Write series as Parquet, as `to_table` has them. Raises OSError."""
+    file.write_bytes(parquet(to_table(run)))
+
+
+def parquet(table: pl.DataFrame) -> bytes:
+    """What a file of the table has. Polars, if it writes, has errors of its own for a full disk."""
+    content = io.BytesIO()
+    table.write_parquet(content, compression="zstd")
+    return content.getvalue()
+
+
+def to_table(run: RunSeries) -> pl.DataFrame:
+    """Series as a table: COLUMNS, of which the first ones say what a row is of.
+
+    Values are in the unit that ends the metric's name, as floats of 32 bits; null where there is
+    none. `scale` and `unit` are what a panel shows them in.
+    """
+    import polars as pl  # not needed by most commands
+
+    each = [(panel, series) for panel in run.panels for series in panel.series]
+    bins = len(run.edges_ns) - 1
+    texts = [
+        (p.title, p.unit, p.scale, p.kind, p.side, series.metric, series.path, series.what)
+        for p, series in each
+    ]
+    types = {name: pl.Float64 if name == "scale" else pl.String for name in COLUMNS[:_ABOUT]}
+    about = pl.DataFrame(texts, schema=types, orient="row")
+    none = np.full(bins, np.nan)
+
+    def joined(values: list[Floats | None]) -> Floats:
+        return np.concatenate([none if each is None else each for each in values])
+
+    numbers = pl.DataFrame(
+        {
+            "begin_ns": np.tile(run.edges_ns[:-1], len(each)),
+            "end_ns": np.tile(run.edges_ns[1:], len(each)),
+            "value": joined([series.values for _, series in each]),
+            "low": joined([series.low for _, series in each]),
+            "high": joined([series.high for _, series in each]),
+        }
+    ).with_columns(pl.col("value", "low", "high").fill_nan(None).cast(pl.Float32))
+    return about[np.repeat(np.arange(len(each)), bins)].hstack(numbers)
+
+
+def read(file: Path) -> RunSeries:
+    """Series as `write` wrote them. Raises MptcplabError, naming the file, if they cannot be."""
+    import polars as pl
+
+    table = read_parquet(file)
+    try:
+        about = COLUMNS[:_ABOUT]
+        panels: dict[tuple[Any, ...], list[Series]] = {}
+        edges = np.zeros(1, np.int64)
+        for key, rows in table.group_by(*about, maintain_order=True):
+            *panel, metric, path, what = key
+            values, low, high = (
+                rows[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
+                for name in ("value", "low", "high")
+            )
+            if np.isnan(low).all():
+                found = Series(str(metric), path, values, what=what)
+            else:
+                found = Series(str(metric), path, values, low, high, what)
+            panels.setdefault(tuple(panel), []).append(found)
+            edges = np.append(rows["begin_ns"].to_numpy(), rows["end_ns"].to_numpy()[-1])
+    except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise MptcplabError(f"mptcplab: {file}: not the series of a run: {reason}") from None
+    return RunSeries(
+        edges,
+        tuple(
+            Panel(title, unit, tuple(found), scale, kind, side)
+            for (title, unit, scale, kind, side), found in panels.items()
+        ),
+    )
+
+
+def read_parquet(file: Path) -> pl.DataFrame:
+    """The table in a Parquet file. Raises MptcplabError, naming the file, if there is none."""
+    import polars as pl
+
+    try:
+        # at once: Polars opens a file twice, and takes some names for patterns
+        return pl.read_parquet(file.read_bytes())
+    except OSError as error:
+        raise MptcplabError(f"mptcplab: {file}: cannot be read: {error.strerror}") from error
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise MptcplabError(f"mptcplab: {file}: not Parquet: {reason}") from None
+
+
+def _cells(values: Floats) -> list[str]:
+    return ["" if value != value else f"{value:.9g}" for value in values.tolist()]
+
+
+# The panels
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """The bins, and the names of the paths."""
+
+    paths: tuple[str, ...]
+    begin_ns: int
+    edges_ns: Integers
+    first: int = 1  # the number of the first path
+
+    def counted(self, records: Records, counter: str) -> Floats:
+        """Growth of a counter in each bin, over all connections and subflows in the records.
+
+        Counters are interpolated where a bin does not end at a sample.
+        """
+        total = np.zeros(len(self.edges_ns) - 1)
+        for part in _each(records):
+            # Differences to T0 first: below 2^53 they are exact as floats.
+            at = self._since(part)
+            values = part[counter].astype(np.float64)
+            total += np.diff(np.interp(self.edges_ns, at, values, left=0.0))
+        return total
+
+    def sampled(
+        self,
+        records: Records,
+        field: str,
+        metric: str,
+        path: str | None = None,
+        *,
+        what: str = "",
+        mean: bool = False,
+        scale: float = 1.0,
+    ) -> Series:
+        """A momentary value; of what is sampled at the same time the sum, or else the mean."""
+        times, inverse = np.unique(self._since(records), return_inverse=True)
+        weights = records[field] / scale
+        values: Floats = np.bincount(inverse, weights, len(times)).astype(np.float64)
+        if mean:
+            values = values / np.bincount(inverse, minlength=len(times))
+        return self.binned(times, values, metric, path, what)
+
+    def binned(
+        self, times_ns: Integers, values: Floats, metric: str, path: str | None, what: str = ""
+    ) -> Series:
+        """Mean, lowest and highest value in each bin; times rise. The last bin has its end."""
+        bins = len(self.edges_ns) - 1
+        index = np.clip(np.searchsorted(self.edges_ns, times_ns, side="right") - 1, 0, bins - 1)
+        mean, low, high = (np.full(bins, np.nan) for _ in range(3))
+        if len(values):
+            starts = np.flatnonzero(np.diff(index, prepend=-1))
+            used = index[starts]
+            mean[used] = np.add.reduceat(values, starts) / np.diff([*starts, len(values)])
+            low[used] = np.minimum.reduceat(values, starts)
+            high[used] = np.maximum.reduceat(values, starts)
+        return Series(metric, path, mean, low, high, what)
+
+    def by_path(self, samples: Samples) -> Iterator[tuple[str, Records]]:
+        """The records of each path's subflows, with its name."""
+        indices = path_indices(samples.subflow, self.first)
+        if np.any((indices < 0) | (indices >= len(self.paths))):
+            raise MptcplabError(
+                "mptcplab: the records have a subflow that is on no path of the scenario"
+            )
+        for number, name in enumerate(self.paths):
+            yield name, select(samples.subflow, indices == number)
+
+    def _since(self, records: Records) -> Integers:
+        since: Integers = records["time_ns"].astype(np.int64) - self.begin_ns
+        return since
+
+
+def _goodput(
+    grid: _Grid,
+    receiver: Samples,
+    rates: Mapping[str, Sequence[tuple[int, int]]],
+    *,
+    shared: bool,
+) -> Panel:
+    """The paths together can carry the sum of their rates, unless they share a link."""
+    seconds = np.diff(grid.edges_ns) / _NS_PER_S
+
+    def series(metric: str, path: str | None, records: Records, counter: str) -> Series:
+        bps = grid.counted(records, counter) * _BITS_PER_BYTE / seconds
+        return Series(metric, path, bps, what="goodput")
+
+    found = [series("goodput_bps", None, receiver.connection, "delivered_bytes")]
+    for path, records in grid.by_path(receiver):
+        found.append(series("goodput_bps", path, records, "received_bytes"))
+    capacities = {path: _mean_rates(each, grid.edges_ns) for path, each in rates.items()}
+    for path, bps in capacities.items():
+        found.append(Series("link_bps", path, bps, what="link"))
+    if len(capacities) > 1 and not shared:
+        total = np.sum(list(capacities.values()), axis=0)
+        found.insert(1, Series("link_bps", None, total, what="link"))
+    return Panel("Goodput", "Mbit/s", tuple(found), scale=1e6)
+
+
+def _sinr(grid: _Grid, traces: Mapping[str, Source], interval_ns: int) -> Iterator[Panel]:
+    times = np.arange(0, max(int(grid.edges_ns[-1]), 1), interval_ns, dtype=np.int64)
+    found = []
+    for path in grid.paths:
+        if path not in traces:
+            continue
+        source = traces[path]
+        try:
+            read = link_trace.read(
+                source.file,
+                columns=source.columns,
+                interval_ns=source.interval_ns,
+                skip_empty=source.skip_empty,
+                sinr=True,
+            )
+        except TraceError as error:
+            raise MptcplabError(f"mptcplab: {source.file}: {error}") from None
+        if read.sinr_db is not None:
+            steps = link_trace.at(read, times, offset_ns=source.offset_ns, repeat=source.repeat)
+            found.append(grid.binned(times, read.sinr_db[steps], SINR, path))
+    if found:
+        yield Panel("Signal to noise and interference (SINR)", "dB", tuple(found))
+
+
+def _round_trips(grid: _Grid, sender: Samples) -> Panel:
+    # before the first measurement it is 0
+    found = [
+        grid.sampled(
+            select(records, records["srtt_us"] > 0),
+            *("srtt_us", "srtt_ms", path),
+            mean=True,
+            scale=1000,
+        )
+        for path, records in grid.by_path(sender)
+    ]
+    return Panel("Round-trip time, smoothed", "ms", tuple(found))
+
+
+def _windows(grid: _Grid, sender: Samples) -> Panel:
+    found = []
+    for path, records in grid.by_path(sender):
+        for field, what in (("cwnd", "window"), ("in_flight", "in flight")):
+            found.append(grid.sampled(records, field, f"{field}_packets", path, what=what))
+    return Panel("Congestion window, and in flight", "packets", tuple(found))
+
+
+def _out_of_order(grid: _Grid, receiver: Samples) -> Panel:
+    found = [grid.sampled(receiver.connection, "ofo_bytes", "ofo_bytes")]
+    for path, records in grid.by_path(receiver):
+        found.append(grid.sampled(records, "ofo_bytes", "ofo_bytes", path))
+    title = "Out-of-order queues of the connection and of subflows"
+    return Panel(title, "KiB", tuple(found), scale=_KIB)
+
+
+def _buffers(grid: _Grid, sender: Samples, receiver: Samples) -> Panel:
+    found = [
+        grid.sampled(side.connection, field, f"{metric}_bytes", what=what)
+        for side, field, metric, what in (
+            (sender, "sndbuf_used", "send_buffer_used", "send buffer"),
+            (sender, "sndbuf", "send_buffer_limit", "its limit"),
+            (receiver, "rcvbuf_used", "receive_buffer_used", "receive buffer"),
+            (receiver, "rcvbuf", "receive_buffer_limit", "its limit"),
+            (sender, "window_bytes", "send_window_left", "send window left"),
+        )
+    ]
+    return Panel("Buffers, send window", "KiB", tuple(found), scale=_KIB)
+
+
+def _sent_again(grid: _Grid, sender: Samples) -> Panel:
+    found = [
+        Series(
+            "retransmitted_packets",
+            path,
+            grid.counted(records, "retransmitted_packets"),
+        )
+        for path, records in grid.by_path(sender)
+    ]
+    reinjected = grid.counted(sender.connection, "reinjected_bytes")
+    found.append(Series("reinjected_bytes", None, reinjected, what="reinjected"))
+    return Panel("Retransmissions", "packets", tuple(found), kind="counts")
+
+
+def _edges(span_ns: int, sample_interval_ns: int) -> Integers:
+    """The ends of bins, each some whole sample intervals long; the last may be up to half longer.
+
+    A span of nothing has one bin of a sample interval.
+    """
+    wanted = max(span_ns // MAX_BINS, min(_SHORTEST_BIN_NS, span_ns // _MIN_BINS))
+    bin_ns = max(1, -(-wanted // sample_interval_ns)) * sample_interval_ns
+    edges = np.arange(0, span_ns, bin_ns, dtype=np.int64)
+    if len(edges) > 1 and span_ns - edges[-1] < bin_ns / 2:
+        edges = edges[:-1]
+    return np.append(edges, max(span_ns, sample_interval_ns)) if len(edges) else _one(bin_ns)
+
+
+def _one(bin_ns: int) -> Integers:
+    return np.array([0, bin_ns], dtype=np.int64)
+
+
+def _mean_rates(rates: Sequence[tuple[int, int]], edges_ns: Integers) -> Floats:
+    """The mean of a rate in each bin; `rates` has from when on, in ns, it is which."""
+    times = np.array([at_ns for at_ns, _ in rates] + [max(edges_ns[-1], rates[-1][0]) + 1.0])
+    values = np.array([rate_bps for _, rate_bps in rates], dtype=np.float64)
+    carried = np.concatenate(([0.0], np.cumsum(values * np.diff(times))))
+    means: Floats = np.diff(np.interp(edges_ns, times, carried)) / np.diff(edges_ns)
+    return means
+
+
+def _each(records: Records) -> Iterator[Records]:
+    """The records of each connection, or of each subflow of each connection."""
+    numbers = records["connection"].astype(np.int64) << 8
+    if "cwnd" in (records.dtype.names or ()):
+        numbers |= records["n"]
+    for number in np.unique(numbers):
+        yield select(records, numbers == number)

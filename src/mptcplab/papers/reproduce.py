@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Run published experiments, and read what they gave.
+
+OUT/runs/ has the runs; those that are there are not run again, so that what was interrupted goes on
+where it stopped. OUT/PAPER/FIGURE.json (FIGURE-quick.json) says which run is which setting, once
+all of them are there.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from mptcplab import __version__
+from mptcplab.errors import MptcplabError
+from mptcplab.lab.engine import Limits
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.papers import catalogue, claims
+from mptcplab.papers.catalogue import Published, Setting
+from mptcplab.papers.claims import Judged, Results
+from mptcplab.runs import documents, experiment, store
+from mptcplab.runs.entries import Entry
+from mptcplab.runs.store import Store
+from mptcplab.runs.work import Workers
+from mptcplab.spec import scheduler
+from mptcplab.spec.formulas import FormulaError
+from mptcplab.spec.scenario import Request, Scenario
+
+#: Shows how far some number of runs is.
+Show = Callable[[int], AbstractContextManager[tuple[experiment.Progress, experiment.Ended]]]
+
+_DRIVES = "drives"
+# Gigabit paths for a minute take minutes on a busy machine.
+_WALL_LIMIT_S = 3600.0
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """What an experiment gave: the figures of its runs, the claims judged, and how it was run."""
+
+    published: Published
+    quick: bool
+    repeat: int
+    build: Mapping[str, str]
+    results: Results
+    directories: Sequence[Path]
+    judged: Sequence[Judged]
+
+
+def run(
+    published: Published,
+    kernel: KernelBuild,
+    guest: Guest,
+    out: Path,
+    *,
+    quick: bool,
+    repeat: int | None,
+    jobs: int,
+    workers: Workers | None = None,
+    show: Show,
+    cancel: threading.Event,
+) -> Reproduced:
+    """Run what is not there yet of an experiment, and read all of it.
+
+    Raises MptcplabError, after all others ended, if a run failed.
+    """
+    runs = Store(out)
+    settings = catalogue.settings(
+        published, scheduler.known(), out / _DRIVES, quick=quick, repeat=repeat
+    )
+    _run_missing(
+        settings, kernel, guest, runs, jobs=jobs, workers=workers, show=show, cancel=cancel
+    )
+
+    def directory(scenario: Scenario) -> str:
+        return str(runs.directory(store.run_key(scenario, kernel, guest)).relative_to(out))
+
+    file = _file(published, out, quick)
+    store.make_directory(file.parent)
+    document = {
+        "experiment": published.name,
+        "quick": quick,
+        "axis": published.experiment.axis,
+        "repeat": published.experiment.repeats(repeat, quick=quick),
+        "digest": published.experiment.digest(quick=quick),
+        "build": {"kernel": kernel.id, "guest": guest.id, "mptcplab": __version__},
+        "runs": [
+            {
+                "point": setting.point,
+                "seed": setting.seed,
+                "directory": directory(setting.scenario),
+                "alone": {name: directory(item) for name, item in setting.alone.items()},
+            }
+            for setting in settings
+        ],
+    }
+    store.write_json(file, document)
+    return read(published, out, quick=quick)
+
+
+def read(published: Published, out: Path, *, quick: bool) -> Reproduced:
+    """What an experiment gave that was run before, its claims judged anew.
+
+    Raises MptcplabError if it was not run, or the experiment is another one now.
+    """
+    file = _file(published, out, quick)
+    again = f"mptcplab papers run {published.name}{' --quick' if quick else ''}"
+    if not file.exists():
+        raise MptcplabError(f"mptcplab: {file}: not there; to make it: {again}")
+    document = documents.read(file, documents.REPRODUCED)
+    if document["digest"] != published.experiment.digest(quick=quick):
+        raise MptcplabError(
+            f"mptcplab: {file}: {published.file} has changed since; to run it once more: {again}"
+        )
+    rows, entries = [], _Entries(out)
+    try:
+        for run in document["runs"]:
+            alone = {name: entries[place] for name, place in run["alone"].items()}
+            metrics = published.experiment.metric
+            rows.append(
+                claims.row(metrics, run["point"], run["seed"], entries[run["directory"]], alone)
+            )
+    except FormulaError as error:
+        raise MptcplabError(f"mptcplab: {published.file}: {error}") from None
+    results = claims.results(published.experiment, rows)
+    return Reproduced(
+        published,
+        quick,
+        document["repeat"],
+        document["build"],
+        results,
+        [out / run["directory"] for run in document["runs"]],
+        claims.judge(published, results),
+    )
+
+
+def has(published: Published, out: Path, *, quick: bool) -> bool:
+    """Whether an experiment was run."""
+    return _file(published, out, quick).exists()
+
+
+class _Entries(dict[str, Entry]):
+    """The entries of runs by their directory, each read once."""
+
+    def __init__(self, out: Path) -> None:
+        super().__init__()
+        self._out = out
+
+    def __missing__(self, directory: str) -> Entry:
+        self[directory] = documents.read_entry(self._out / directory / store.RESULT)
+        return self[directory]
+
+
+def _run_missing(
+    settings: Sequence[Setting],
+    kernel: KernelBuild,
+    guest: Guest,
+    runs: Store,
+    *,
+    jobs: int,
+    workers: Workers | None = None,
+    show: Show,
+    cancel: threading.Event,
+) -> None:
+    """Run what is not there: baselines, too, and what several settings need once."""
+    missing: dict[str, tuple[Setting, Scenario]] = {}
+    for setting in settings:
+        for item in (setting.scenario, *setting.alone.values()):
+            key = store.run_key(item, kernel, guest)
+            if key not in missing and runs.result(key) is None:
+                missing[key] = setting, item
+    if not missing:
+        return
+    # runs that play the same traces go together, since they are kept with each
+    groups: dict[int, list[Scenario]] = {}
+    requests: dict[int, Request] = {}
+    for setting, item in missing.values():
+        traces = setting.request.traces
+        group = next((n for n, other in requests.items() if other.traces == traces), len(groups))
+        requests.setdefault(group, setting.request)
+        groups.setdefault(group, []).append(item)
+    failed: list[tuple[Scenario, str]] = []
+    with show(len(missing)) as (progress, ended):
+        before = 0
+        for group, items in groups.items():
+            experiment.run_all(
+                items,
+                kernel,
+                guest,
+                runs,
+                traces=requests[group].traces,
+                jobs=jobs,
+                workers=workers,
+                limits=Limits(wall_s=_WALL_LIMIT_S),
+                progress=_shifted(progress, before, len(items), len(missing)),
+                ended=_counted(ended, before, failed),
+                cancel=cancel,
+            )
+            before += len(items)
+    if failed:
+        item, reason = failed[0]
+        raise MptcplabError(
+            f"mptcplab: {len(failed)} of {len(missing)} runs failed, the first with "
+            f"{item.scheduler.label}, seed {item.seed}: {reason}"
+        )
+
+
+def _shifted(
+    progress: experiment.Progress, before: int, count: int, total: int
+) -> experiment.Progress:
+    return lambda share: progress((before + share * count) / total)
+
+
+def _counted(
+    ended: experiment.Ended, before: int, failed: list[tuple[Scenario, str]]
+) -> experiment.Ended:
+    def counted(count: int, item: Scenario, entry: Entry) -> None:
+        if entry["status"] != "ok":
+            failed.append((item, str(entry["reason"])))
+        ended(before + count, item, entry)
+
+    return counted
+
+
+def _file(published: Published, out: Path, quick: bool) -> Path:
+    return out / f"{published.name}{'-quick' if quick else ''}.json"

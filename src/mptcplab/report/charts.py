@@ -1,0 +1,542 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The charts of a report as data: what is drawn, not how.
+
+`page` draws them with Plotly, `paper_figures` with Matplotlib, from the same numbers.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from mptcplab.lab.engine import CLIENT_SAMPLES, GUEST_OUTCOME, MESSAGES, SERVER_SAMPLES
+from mptcplab.metrics import records
+from mptcplab.metrics.application import APPLICATION_METRICS, completion_times_ms
+from mptcplab.metrics.compute import CONNECTION_METRICS, PATH_METRICS, RUN_METRICS
+from mptcplab.metrics.inference import Summary, summary
+from mptcplab.metrics.recorded import measured_way
+from mptcplab.metrics.schema import Metric
+from mptcplab.metrics.series import Floats
+from mptcplab.metrics.views import shown_metrics
+from mptcplab.runs import documents, store
+from mptcplab.runs.collection import Collection, Found, Group, Value, told
+from mptcplab.runs.entries import Entry, compared, ended_well
+
+#: In which unit a metric is shown, by that of its definition: the name and what to divide by.
+SHOWN_UNITS = {"bit/s": ("Mbit/s", 1e6), "bytes": ("KiB", 1024.0)}
+METRICS = {metric.name: metric for metric in (*RUN_METRICS, *APPLICATION_METRICS)}
+_MBIT = 1e6
+_MEANINGS = {metric.name: metric.meaning for metric in (*CONNECTION_METRICS, *PATH_METRICS)}
+_CDF_POINTS = 200  # more than can be told apart on a screen
+_MANY = 5  # scenarios of which a distribution is worth a look
+_MOST_CLUSTERS = 12  # of bars, which can be looked at beside each other
+# Charts of lines beside each other, of another number or of names, and how long lines are then; a
+# heat map of each scheduler shows more values of two numbers.
+_PANELS, _PANELS_OF_NAMES = 2, 4
+_FEWEST_POINTS = 3
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A figure of a scheduler over its seeds, in one of the scenarios."""
+
+    scheduler: str
+    category: str
+    summary: Summary
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Medians with their intervals, and a dot for each seed; a cluster for each category."""
+
+    title: str
+    unit: str
+    note: str
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a scheduler; `low` and `high` are its interval."""
+
+    scheduler: str
+    x: tuple[float, ...]
+    y: tuple[float | None, ...]
+    low: tuple[float | None, ...] = ()
+    high: tuple[float | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lines over the same axis. `steps`: distributions; `markers`: there are few points."""
+
+    title: str
+    x_label: str
+    y_label: str
+    note: str
+    lines: tuple[Line, ...]
+    steps: bool = False
+    markers: bool = False
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What each path carried of the data of a scheduler: medians, by path, of each scheduler.
+
+    Or what each connection had.
+    """
+
+    title: str
+    note: str
+    paths: dict[str, dict[str, float]]
+
+
+@dataclass(frozen=True)
+class Heat:
+    """A figure of one scheduler over two numbers, rows by y; `low` to `high` are of all of them."""
+
+    title: str
+    unit: str
+    note: str
+    scheduler: str
+    x_label: str
+    y_label: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    z: tuple[tuple[float | None, ...], ...]
+    low: float
+    high: float
+
+
+Chart = Bars | Lines | Shares | Heat
+
+
+@dataclass(frozen=True)
+class _Figure:
+    """Something of a run that is drawn: its value of an entry is in `unit`, None if it has none."""
+
+    title: str
+    unit: str
+    note: str
+    value: Callable[[Entry], float | None]
+
+
+def overview(collection: Collection) -> list[list[Chart]]:
+    """Charts over several scenarios, for each figure: a grid's, or those of some, or of many."""
+    groups, axes = collection.groups, collection.axes
+    if len(groups) < 2:
+        return []
+    numbers = sum(axis.is_number for axis in axes)
+    along = _lines_along(collection)
+    charts: list[list[Chart]] = []
+    for figure in (*_figures(groups), *_path_figures(groups)):
+        own: list[Chart] = []
+        if along is not None:
+            own += _lines(collection, figure, along)
+        else:
+            if numbers == len(axes) == 2 and _is_grid(collection):
+                own += _heats(collection, figure)
+            elif len(groups) <= _MOST_CLUSTERS:
+                own += _bars(groups, figure)
+            if len(groups) >= _MANY:
+                own += _distribution(groups, figure)
+        if own:
+            charts.append(own)
+    return charts
+
+
+def _is_grid(collection: Collection) -> bool:
+    """Whether the scenarios are most of the combinations of their values."""
+    counts = [len({group.values[n] for group in collection.groups}) for n in range(2)]
+    return 2 * len(collection.groups) >= counts[0] * counts[1]
+
+
+def _lines_along(collection: Collection) -> int | None:
+    """The axis, by its index, that lines go along, if there are few values of the others."""
+    values = list(zip(*(group.values for group in collection.groups), strict=True))
+    lengths = {n: len(set(values[n])) for n, axis in enumerate(collection.axes) if axis.is_number}
+    if not lengths:
+        return None
+    longest = max(lengths, key=lambda n: lengths[n])
+    others = {_other_values(group, longest) for group in collection.groups}
+    if others == {()}:
+        return longest
+    most = _PANELS if len(lengths) == len(collection.axes) else _PANELS_OF_NAMES
+    return longest if len(others) <= most and lengths[longest] >= _FEWEST_POINTS else None
+
+
+def _other_values(group: Group, along: int) -> tuple[Value, ...]:
+    return tuple(value for n, value in enumerate(group.values) if n != along)
+
+
+def of_group(group: Group) -> list[Chart]:
+    """Charts of one scenario; the first are of what its workload is about."""
+    charts: list[Chart] = []
+    figures = _figures([group])
+    for figure in figures[:1]:
+        charts += _bars([group], figure)
+    charts += _connection_shares(group) if group.scenario.connections else _shares(group)
+    charts += _over_time(group)
+    charts += _distributions(group)
+    for figure in figures[1:]:
+        charts += _bars([group], figure)
+    return charts
+
+
+def shown(metric: Metric) -> tuple[str, float]:
+    """The unit in which a metric is shown, and what its values are to be divided by."""
+    return SHOWN_UNITS.get(metric.unit, (metric.unit, 1.0))
+
+
+def title(metric: Metric) -> str:
+    """The name of a metric as words."""
+    words = [word for word in metric.name.split("_") if word not in ("bps", "ms")]
+    if metric.unit == "s":
+        words.remove("s")
+    text = " ".join("out of order" if word == "ofo" else word for word in words)
+    return (text[0].upper() + text[1:]).replace("per s", "per second")
+
+
+def _figures(groups: Sequence[Group]) -> list[_Figure]:
+    """The metrics that say something: what is 0 everywhere does not. And those of connections."""
+    entries = [entry for group in groups for entry in ended_well(group.entries())]
+    kinds = dict.fromkeys(group.scenario.workload.kind for group in groups)
+    first = [name for kind in kinds for name in shown_metrics(kind)]
+    names = dict.fromkeys([*first, *METRICS])
+    used = [METRICS[name] for name in names if any(e["metrics"].get(name) for e in entries)]
+    figures = [_of_metric(metric) for metric in used]
+    return [*figures[:1], *_connection_figures(entries), *figures[1:]]
+
+
+def _of_metric(metric: Metric) -> _Figure:
+    unit, scale = shown(metric)
+    return _Figure(
+        title(metric), unit, metric.meaning, lambda entry: _scaled(entry["metrics"], metric, scale)
+    )
+
+
+def _scaled(values: Mapping[str, Any], metric: Metric, scale: float) -> float | None:
+    value = values.get(metric.name)
+    return None if value is None else value / scale
+
+
+def _connection_figures(entries: Sequence[Entry]) -> list[_Figure]:
+    """The goodput of each of several connections, and in the time that they have in common."""
+    names = dict.fromkeys(one["name"] for e in entries for one in e.get("connections", ()))
+    whats = {
+        "goodput_bps": "Goodput of {}",
+        "common_goodput_bps": "Goodput of {} in the common time",
+    }
+
+    def value(entry: Entry, name: str, key: str) -> float | None:
+        found = (one[key] for one in entry.get("connections", ()) if one["name"] == name)
+        bps = next(found, None)
+        return None if bps is None else bps / _MBIT
+
+    return [
+        _Figure(
+            text.format(name),
+            "Mbit/s",
+            _MEANINGS[key],
+            functools.partial(value, name=name, key=key),
+        )
+        for key, text in whats.items()
+        for name in names
+    ]
+
+
+def _path_figures(groups: Sequence[Group]) -> list[_Figure]:
+    """What became of each path, if the scenarios have paths of the same names."""
+    names = [tuple(path.name for path in group.scenario.paths) for group in groups]
+    if len(set(names)) > 1 or len(names[0]) < 2:
+        return []
+
+    def value(entry: Entry, name: str, key: str, scale: float) -> float | None:
+        found = next((path.get(key) for path in entry["paths"] if path["name"] == name), None)
+        return None if found is None else found / scale
+
+    whats = (
+        ("share", "Share of path {}", "%", 0.01),
+        ("srtt_ms_mean", "Round trip of path {}", "ms", 1.0),
+    )
+    return [
+        _Figure(
+            text.format(name),
+            unit,
+            _MEANINGS[key],
+            functools.partial(value, name=name, key=key, scale=scale),
+        )
+        for key, text, unit, scale in whats
+        for name in names[0]
+    ]
+
+
+def _values(group: Group, scheduler: str, figure: _Figure) -> list[float]:
+    runs = compared(group.entries()).get(scheduler, [])
+    known = map(figure.value, ended_well(runs))
+    return [value for value in known if value is not None]
+
+
+def _schedulers(groups: Sequence[Group]) -> list[str]:
+    return list(dict.fromkeys(e["scheduler"] for group in groups for e in group.entries()))
+
+
+def _bars(groups: Sequence[Group], figure: _Figure) -> Iterator[Bars]:
+    bars = []
+    for scheduler in _schedulers(groups):
+        for group in groups:
+            values = _values(group, scheduler, figure)
+            over = summary(values)
+            if over:
+                category = group.name if len(groups) > 1 else scheduler
+                bars.append(Bar(scheduler, category, over, tuple(values)))
+    if bars:
+        yield Bars(figure.title, figure.unit, figure.note, tuple(bars))
+
+
+def _lines(collection: Collection, figure: _Figure, along: int) -> Iterator[Lines]:
+    """Lines over one axis; a chart for each combination of the values of the others."""
+    axis = collection.axes[along]
+    for others in dict.fromkeys(_other_values(group, along) for group in collection.groups):
+        groups = [each for each in collection.groups if _other_values(each, along) == others]
+        lines = []
+        for scheduler in _schedulers(groups):
+            points = sorted(
+                (
+                    (x, over)
+                    for group in groups
+                    if isinstance(x := group.values[along], int | float)
+                    and (over := summary(_values(group, scheduler, figure)))
+                ),
+                key=lambda point: point[0],
+            )
+            if points:
+                lines.append(
+                    Line(
+                        scheduler,
+                        tuple(x for x, _ in points),
+                        tuple(each.median for _, each in points),
+                        tuple(each.low for _, each in points),
+                        tuple(each.high for _, each in points),
+                    )
+                )
+        rest = (axis for n, axis in enumerate(collection.axes) if n != along)
+        where = [told(axis, value) for axis, value in zip(rest, others, strict=True)]
+        if lines:
+            yield Lines(
+                ", ".join((figure.title, *where)),
+                _labelled(axis.name, axis.unit),
+                figure.unit or figure.title,
+                figure.note,
+                tuple(lines),
+                markers=True,
+            )
+
+
+def _heats(collection: Collection, figure: _Figure) -> Iterator[Heat]:
+    across, along = collection.axes
+    points = [
+        tuple(value for value in group.values if isinstance(value, int | float))
+        for group in collection.groups
+    ]
+    xs, ys = (sorted({point[n] for point in points}) for n in (0, 1))
+    cells: dict[str, dict[tuple[float, ...], float]] = {}
+    for scheduler in _schedulers(collection.groups):
+        cells[scheduler] = {
+            point: over.median
+            for group, point in zip(collection.groups, points, strict=True)
+            if (over := summary(_values(group, scheduler, figure)))
+        }
+    everything = [value for each in cells.values() for value in each.values()]
+    for scheduler, each in cells.items():
+        if each:
+            yield Heat(
+                f"{figure.title}, {scheduler}",
+                figure.unit,
+                figure.note,
+                scheduler,
+                _labelled(across.name, across.unit),
+                _labelled(along.name, along.unit),
+                tuple(xs),
+                tuple(ys),
+                tuple(tuple(each.get((x, y)) for x in xs) for y in ys),
+                min(everything),
+                max(everything),
+            )
+
+
+def _distribution(groups: Sequence[Group], figure: _Figure) -> Iterator[Lines]:
+    """Over all scenarios, the distribution of the medians over the seeds."""
+    medians = {
+        scheduler: [
+            over.median for group in groups if (over := summary(_values(group, scheduler, figure)))
+        ]
+        for scheduler in _schedulers(groups)
+    }
+    yield from _cdf(
+        f"{figure.title}, over the scenarios",
+        _labelled(figure.title, figure.unit),
+        f"The part of the scenarios whose median is at most this. {figure.note}",
+        {name: np.array(values) for name, values in medians.items()},
+    )
+
+
+def _cdf(name: str, label: str, note: str, values: dict[str, Floats]) -> Iterator[Lines]:
+    lines = []
+    for scheduler, own in values.items():
+        if len(own) < 2:
+            continue
+        ranks = np.arange(1, len(own) + 1) / len(own)
+        if len(own) > _CDF_POINTS:
+            ranks = np.arange(1, _CDF_POINTS + 1) / _CDF_POINTS
+        found = np.quantile(own, ranks, method="inverted_cdf").tolist()
+        # nothing is below the lowest
+        lines.append(Line(scheduler, (found[0], *found), (0.0, *ranks.tolist())))
+    if lines:
+        yield Lines(name, label, "Part", note, tuple(lines), steps=True)
+
+
+def _shares(group: Group) -> Iterator[Shares]:
+    paths: dict[str, dict[str, float]] = {path.name: {} for path in group.scenario.paths}
+    for scheduler, runs in compared(group.entries()).items():
+        for path in paths:
+            found = summary(
+                [
+                    each.get("share")
+                    for run in ended_well(runs)
+                    for each in run["paths"]
+                    if each["name"] == path
+                ]
+            )
+            if found:
+                paths[path][scheduler] = 100 * found.median
+    if len(paths) > 1 and any(paths.values()):
+        yield Shares(
+            "Share of each path",
+            "Median over the seeds of what arrived over each path, of all that arrived.",
+            paths,
+        )
+
+
+def _connection_shares(group: Group) -> Iterator[Shares]:
+    shares: dict[str, dict[str, float]] = {each.name: {} for each in group.scenario.connections}
+    for scheduler, runs in compared(group.entries()).items():
+        for name in shares:
+            found = summary(
+                [
+                    one["share"]
+                    for run in ended_well(runs)
+                    for one in run.get("connections", ())
+                    if one["name"] == name
+                ]
+            )
+            if found:
+                shares[name][scheduler] = 100 * found.median
+    if any(shares.values()):
+        yield Shares(
+            "Share of each connection",
+            "Median over the seeds of what each had while all of them send, of what all had.",
+            shares,
+        )
+
+
+def _over_time(group: Group) -> Iterator[Lines]:
+    """Goodput over time of the first seed of each scheduler, of each connection."""
+    found = [(run, *_goodput(run)) for run in first_runs(group)]
+    for name in dict.fromkeys(name for _, _, goodput in found for name in goodput):
+        lines = []
+        for run, edges, goodput in found:
+            if name in goodput:
+                middle = [(a + b) / 2e9 for a, b in pairwise(edges)]
+                lines.append(Line(run.entry["scheduler"], tuple(middle), tuple(goodput[name])))
+        of = f" of {name}" if name else ""
+        yield Lines(
+            f"Goodput{of} over time",
+            "Time since the start of the workload (s)",
+            "Goodput (Mbit/s)",
+            "Of the first seed of each scheduler: what arrived in order on the connection.",
+            tuple(lines),
+        )
+
+
+def first_runs(group: Group) -> list[Found]:
+    """The run with the lowest seed of each scheduler, of those whose files are there."""
+    found: dict[str, Found] = {}
+    for run in sorted(group.runs, key=lambda run: int(run.entry["seed"])):
+        if has_series(run):
+            found.setdefault(run.entry["scheduler"], run)
+    return [found[name] for name in _schedulers([group]) if name in found]
+
+
+def has_series(run: Found) -> bool:
+    """Whether the run is to be opened and has left samples: a program may make no connection."""
+    return (
+        run.is_opened
+        and run.entry["status"] == "ok"
+        and run.directory is not None
+        and store.has_series(run.directory)
+        and "no_figures" not in run.entry
+    )
+
+
+def _goodput(run: Found) -> tuple[list[float], dict[str, list[float]]]:
+    """The ends of the bins, in ns, and the goodput in each of every connection, by its name."""
+    assert run.directory is not None, "first_runs gives those with files"
+    found = store.read_series(run.directory)
+    panel = found.panels[0]
+    names = {each.name for each in run.scenario.connections} or {""}
+    goodput = [e for e in panel.series if e.what == "goodput" and (e.path or "") in names]
+    return found.edges_ns.tolist(), {
+        each.path or "": (each.values / panel.scale).tolist() for each in goodput
+    }
+
+
+def _distributions(group: Group) -> Iterator[Lines]:
+    """Of all seeds together: how long messages took, and how much waited out of order.
+
+    With several connections these are figures of each of them, and not joined.
+    """
+    if group.scenario.connections:
+        return
+    messages: dict[str, list[Floats]] = {}
+    waiting: dict[str, list[Floats]] = {}
+    for run in group.runs:
+        # of a swept run this is not kept
+        if not has_series(run) or run.directory is None or not store.has_records(run.directory):
+            continue
+        scheduler = run.entry["scheduler"]
+        if (run.directory / MESSAGES).exists():
+            guest = documents.read(run.directory / GUEST_OUTCOME, documents.GUEST)
+            own = completion_times_ms(
+                run.scenario,
+                records.read_messages(run.directory / MESSAGES),
+                int(guest["start_ns"]),
+            )
+            messages.setdefault(scheduler, []).append(np.array(own, dtype=np.float64))
+        receiver = SERVER_SAMPLES if measured_way(run.scenario) == "up" else CLIENT_SAMPLES
+        samples = records.read_samples(run.directory / receiver).connection
+        queue = samples["ofo_bytes"] / 1024
+        waiting.setdefault(scheduler, []).append(queue.astype(np.float64))
+    joined: Callable[[list[Floats]], Floats] = functools.partial(np.concatenate, axis=0)
+    yield from _cdf(
+        "Completion times of messages",
+        "Time from when it was due until it has arrived (ms)",
+        "The part of the messages, of all seeds together, that took at most so long.",
+        {name: joined(each) for name, each in messages.items()},
+    )
+    yield from _cdf(
+        "Out-of-order queue over time",
+        "Waiting for an earlier byte (KiB)",
+        "The part of the samples, of all seeds and with the warm-up, with at most so much.",
+        {name: joined(each) for name, each in waiting.items()},
+    )
+
+
+def _labelled(name: str, unit: str) -> str:
+    return f"{name} ({unit})" if unit else name

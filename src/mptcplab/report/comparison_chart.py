@@ -1,0 +1,379 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The charts of a comparison, made from its document and the record files it points to.
+
+What charts have in common, such as their size, is here as well.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import logging
+import os
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mptcplab.lab.engine import LINKS_SAMPLES
+from mptcplab.lab.engine import read_samples as read_hosts
+from mptcplab.metrics import connections
+from mptcplab.metrics.compute import Goodput, goodput_series
+from mptcplab.metrics.recorded import measured_way
+from mptcplab.metrics.records import read_links, read_samples
+from mptcplab.report.palette import PATH_COLOURS, TOTAL_COLOUR, Style, styles
+from mptcplab.report.tables import best_first
+from mptcplab.runs import store
+from mptcplab.runs.entries import Document, Entry, compared, ended_well
+from mptcplab.spec import timeline
+from mptcplab.spec.scenario import LONGEST_NS, Scenario
+from mptcplab.spec.scheduler import DEFAULT
+from mptcplab.spec.units import format_time
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MBIT = 1e6
+
+DOTS_PER_INCH = 150
+WIDTH = 8.0  # inches: 1200 pixels
+LEGEND_ROW_HEIGHT = 0.2
+#: What keeps dates and versions out of files, by their format.
+NO_DATE: Mapping[str, dict[str, Any]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+_PANEL_HEIGHT = 2.1
+_MANY_PANELS, _LOW_PANEL_HEIGHT = 4, 1.5  # with more, lower ones are side by side, two in a row
+_FEWEST_IN_OVERVIEW = 3
+_ROW_HEIGHT = 0.22  # of a scheduler in the overview
+_FRAME_HEIGHT = 1.0  # title and the label of the time axis
+_LEGEND_COLUMNS = 3
+_MAX_PATH_RATES = 3  # with more paths a dashed line for each would hide the curves
+_BINS = 200  # wanted in a chart: more would be narrower than a few pixels
+_SHORTEST_BIN_NS = 100_000_000  # a shorter one shows packets and round trips, not goodput
+
+
+def drawn(figure: Figure, form: str, dots: int | None = None, **options: Any) -> bytes:
+    """A figure as a file has it: png, svg or pdf, with so many dots per inch or Matplotlib's.
+
+    To be called within `drawing`. Matplotlib itself would leave half a file on a full disk.
+    """
+    content = io.BytesIO()
+    options |= {} if dots is None else {"dpi": dots}
+    figure.savefig(content, format=form, metadata=NO_DATE[form], **options)
+    return content.getvalue()
+
+
+@contextmanager
+def drawing() -> Iterator[dict[str, Any]]:
+    """Everything that is drawn within looks the same on every machine, and needs no screen.
+
+    Gives Matplotlib's settings that hold within.
+    """
+    matplotlib = _matplotlib()
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        # Without the salt the ids in an SVG file are random. A name with a $ is no formula.
+        settings = {"svg.hashsalt": "mptcplab", "font.size": 9, "text.parse_math": False}
+        matplotlib.rcParams.update(settings)
+        yield matplotlib.rcParams
+
+
+def write(document: Document, out_dir: Path) -> list[Path]:
+    """Draw a comparison, its overview and its goodput; nothing is left of an earlier one."""
+    for name in ("overview", "goodput"):
+        for file in _files(out_dir / name):
+            file.unlink(missing_ok=True)
+    return [*write_overview(document, out_dir), *write_chart(document, out_dir)]
+
+
+def write_chart(document: Document, out_dir: Path) -> list[Path]:
+    """Draw goodput over time, as goodput.png and goodput.svg in `out_dir`.
+
+    A panel per scheduler and congestion control.
+
+    Shows the first seed that ended well, and reads its records from the run's `directory` under
+    `out_dir`. Returns the files, or nothing when no run ended well. The same document gives the
+    same bytes. Raises MptcplabError when records cannot be read.
+    """
+    shown = {
+        name: min(ended_well(runs), key=lambda run: int(run["seed"]))
+        for name, runs in compared(document["runs"]).items()
+        if ended_well(runs)
+    }
+    if not shown:
+        return []
+    scenario = Scenario.model_validate_json(json.dumps(document["scenario"]))
+    styled = styles(compared(document["runs"]))
+    looks = [styled[name] for name in shown]
+    if scenario.connections:
+        return _write(scenario, looks, *_of_connections(scenario, shown, out_dir), out_dir)
+    receiver = "server" if measured_way(scenario) == "up" else "client"
+    samples = {
+        name: read_samples(out_dir / run["directory"] / f"{receiver}.samples")
+        for name, run in shown.items()
+    }
+    span_ns = max(
+        int(side.connection["time_ns"][-1]) - int(side.connection["time_ns"][0])
+        for side in samples.values()
+    )
+    bin_ns = _bin_ns(span_ns, scenario.sample_interval_ns)
+    panels = {
+        f"{name}, seed {shown[name]['seed']}": goodput_series(scenario, side, bin_ns)
+        for name, side in samples.items()
+    }
+    return _write(scenario, looks, panels, bin_ns, span_ns, out_dir)
+
+
+def _of_connections(
+    scenario: Scenario, shown: Mapping[str, Entry], out_dir: Path
+) -> tuple[dict[str, Goodput], int, int]:
+    """The panels of runs with several connections, the width of their bins, and their span."""
+    recorded = {}
+    for scheduler, run in shown.items():
+        directory = out_dir / run["directory"]
+        times = read_links(directory / LINKS_SAMPLES)["time_ns"]
+        span = int(times[0]), int(times[-1])
+        recorded[scheduler] = read_hosts(scenario, directory), span
+    span_ns = max(end - begin for _, (begin, end) in recorded.values())
+    bin_ns = _bin_ns(span_ns, scenario.sample_interval_ns)
+    panels = {
+        f"{scheduler}, seed {shown[scheduler]['seed']}": connections.goodput_series(
+            scenario, samples, begin, np.arange(begin, end + 1, bin_ns, dtype=np.int64)
+        )
+        for scheduler, (samples, (begin, end)) in recorded.items()
+    }
+    return panels, bin_ns, span_ns
+
+
+def _write(
+    scenario: Scenario,
+    looks: Sequence[Style],
+    panels: Mapping[str, Goodput],
+    bin_ns: int,
+    span_ns: int,
+    out_dir: Path,
+) -> list[Path]:
+    with drawing():
+        figure = _goodput_figure(scenario, panels, looks, bin_ns, span_ns)
+        return _save(figure, out_dir / "goodput")
+
+
+def write_overview(document: Document, out_dir: Path) -> list[Path]:
+    """Draw the figures of the table, as overview.png and overview.svg in `out_dir`.
+
+    A row per scheduler, the best one by the first figure on top. Returns the files; nothing for so
+    few schedulers that the table shows as much.
+    """
+    shown = [runs for runs in compared(document["runs"]).values() if ended_well(runs)]
+    if len(shown) < _FEWEST_IN_OVERVIEW:
+        return []
+    with drawing():
+        return _save(_overview_figure(document), out_dir / "overview")
+
+
+def _files(file: Path) -> tuple[Path, Path]:
+    return file.with_suffix(".png"), file.with_suffix(".svg")
+
+
+def _save(figure: Figure, file: Path) -> list[Path]:
+    png, svg = _files(file)
+    store.write(png, drawn(figure, "png", DOTS_PER_INCH))
+    # the same layout in both: finding it takes as long as drawing
+    figure.set_layout_engine("none")
+    store.write(svg, drawn(figure, "svg"))
+    return [png, svg]
+
+
+def _overview_figure(document: Document) -> Figure:
+    from matplotlib.figure import Figure
+
+    figures = best_first(document)
+    names = list(figures[0].values)
+    height = _FRAME_HEIGHT + _ROW_HEIGHT * len(names)
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    axes = figure.subplots(1, len(figures), sharey=True, squeeze=False)[0]
+    for axis, each in zip(axes, figures, strict=True):
+        for row, (name, values) in enumerate(each.values.items()):
+            if not values:
+                continue
+            colour, median = PATH_COLOURS[0], statistics.median(values)
+            if name == DEFAULT:
+                colour = TOTAL_COLOUR
+                axis.axvline(median, color="#999999", linewidth=0.6, zorder=0)
+            axis.plot([min(values), max(values)], [row, row], color=colour, linewidth=1.0)
+            axis.plot(median, row, "o", color=colour, markersize=4, clip_on=False)
+        axis.set_title("\n".join(filter(None, each.head.split("\n"))), fontsize="small")
+        highest = max(max(values) for values in each.values.values() if values)
+        axis.set_xlim(0, 1.1 * highest or 1)
+        axis.tick_params(axis="x", labelsize="small")
+        axis.locator_params(axis="x", nbins=3)
+        axis.grid(axis="y", color="#dddddd", linewidth=0.5)
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].set_yticks(range(len(names)), names)
+    axes[0].set_ylim(len(names) - 0.5, -0.5)
+    seeds = len({run["seed"] for run in document["runs"]})
+    figure.suptitle(
+        f"Median of {seeds} seeds, and the range" if seeds > 1 else "One run each",
+        fontsize="medium",
+    )
+    return figure
+
+
+def _bin_ns(span_ns: int, sample_interval_ns: int) -> int:
+    """Width of a bin for a chart of `span_ns`: a whole number of sample intervals."""
+    wanted = max(span_ns // _BINS, min(_SHORTEST_BIN_NS, span_ns // 20))
+    return max(1, -(-wanted // sample_interval_ns)) * sample_interval_ns
+
+
+def _goodput_figure(
+    scenario: Scenario,
+    panels: Mapping[str, Goodput],
+    looks: Sequence[Style],
+    bin_ns: int,
+    span_ns: int,
+) -> Figure:
+    from matplotlib.figure import Figure
+
+    lines = len(next(iter(panels.values())).paths) + len(scenario.links) + 3
+    legend_rows = -(-lines // _LEGEND_COLUMNS)
+    many = len(panels) > _MANY_PANELS
+    columns, panel_height = (2, _LOW_PANEL_HEIGHT) if many else (1, _PANEL_HEIGHT)
+    rows = -(-len(panels) // columns)
+    height = _FRAME_HEIGHT + panel_height * rows + LEGEND_ROW_HEIGHT * legend_rows
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    rates = timeline.rates(scenario, measured_way(scenario))
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    axes = list(grid.flat)
+    for axis in axes[len(panels) :]:
+        axis.remove()
+    for axis, (title, goodput), look in zip(axes, panels.items(), looks, strict=False):
+        _draw_panel(axis, scenario, rates, goodput)
+        title_of_scheduler(axis, title, look)
+    for axis in grid[:, 0]:
+        axis.set_ylabel("Goodput (Mbit/s)")
+    for axis in axes[len(panels) - columns : len(panels)]:
+        axis.tick_params(axis="x", labelbottom=True)
+    for axis in axes[columns * (rows - 1) : len(panels)]:
+        axis.set_xlabel("Time since the start of the workload (s)")
+    axes[0].set_xlim(0, max(span_ns, bin_ns) / 1e9)
+    axes[0].set_ylim(bottom=0)
+    figure.suptitle(f"Goodput over time, mean of each {format_time(bin_ns)}")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=_LEGEND_COLUMNS, frameon=False)
+    return figure
+
+
+def title_of_scheduler(axis: Axes, title: str, look: Style) -> None:
+    """A title to the left, behind the marker of its scheduler."""
+    axis.set_title(title, loc="left", x=0.02, fontsize="medium", fontweight="bold")
+    axis.annotate(
+        look.marker.text,
+        (0, 1),
+        xytext=(1, 6),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        color=look.colour,
+        fontsize="large",
+    )
+
+
+def _draw_panel(
+    axis: Axes,
+    scenario: Scenario,
+    rates: Mapping[str, Sequence[tuple[int, int]]],
+    goodput: Goodput,
+) -> None:
+    if scenario.links:
+        _draw_shared(axis, scenario)
+    elif not scenario.connections:
+        constant = all(len(each) == 1 for each in rates.values())
+        capacity_mbps = sum(path.up.rate_bps for path in scenario.paths) / _MBIT
+        together = f" (together {capacity_mbps:g} Mbit/s)" if constant else ""
+        label = f"dashed: links{together}"
+        _draw_rate(axis, _sum(list(rates.values())), TOTAL_COLOUR, label=label)
+    axis.plot(
+        goodput.time_s,
+        goodput.total / _MBIT,
+        color=TOTAL_COLOUR,
+        linewidth=1.0,
+        label="all connections" if scenario.connections else "connection, in order",
+    )
+    own = {} if scenario.connections or scenario.links else rates
+    for (name, values), colour in zip(
+        goodput.paths.items(), itertools.cycle(PATH_COLOURS), strict=False
+    ):
+        mine = own.get(name, ())
+        link = f", link {mine[0][1] / _MBIT:g} Mbit/s" if len(mine) == 1 else ""
+        axis.plot(
+            goodput.time_s, values / _MBIT, color=colour, linewidth=1.2, label=f"{name}{link}"
+        )
+        if mine and len(scenario.paths) <= _MAX_PATH_RATES:
+            _draw_rate(axis, mine, colour)
+    if scenario.workload.warmup_ns:
+        axis.axvspan(
+            0, scenario.workload.warmup_ns / 1e9, color="#eeeeee", zorder=0, label="warm-up"
+        )
+    axis.grid(axis="y", color="#dddddd", linewidth=0.5)
+    axis.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_shared(axis: Axes, scenario: Scenario) -> None:
+    """A dashed line for each link that paths share, in the direction of the data."""
+    rates = timeline.link_rates(scenario, measured_way(scenario))
+    for link in scenario.links:
+        mine = rates[link.name]
+        rate = f" {mine[0][1] / _MBIT:g} Mbit/s" if len(mine) == 1 else ""
+        _draw_rate(axis, mine, TOTAL_COLOUR, label=f"dashed: link {link.name}{rate}")
+
+
+def _draw_rate(axis: Axes, rates: Sequence[tuple[int, int]], colour: str, label: str = "") -> None:
+    """A dashed line: from when on, in ns, which rate, in bit/s."""
+    times_s = [at_ns / 1e9 for at_ns, _ in rates]
+    mbps = [rate_bps / _MBIT for _, rate_bps in rates]
+    # beyond the end of the axis
+    times_s.append(times_s[-1] + LONGEST_NS / 1e9)
+    mbps.append(mbps[-1])
+    axis.step(
+        times_s,
+        mbps,
+        where="post",
+        color=colour,
+        linestyle="--",
+        linewidth=0.8,
+        label=label or None,
+    )
+
+
+def _sum(rates: Sequence[Sequence[tuple[int, int]]]) -> list[tuple[int, int]]:
+    """The sum of rates that change at different times."""
+    changes = [
+        (at_ns, rate_bps - before)
+        for each in rates
+        for (at_ns, rate_bps), before in zip(each, [0, *(r for _, r in each)], strict=False)
+    ]
+    total, found = 0, dict[int, int]()
+    for at_ns, change in sorted(changes):
+        total += change
+        found[at_ns] = total
+    return list(found.items())
+
+
+def _matplotlib() -> ModuleType:
+    """Import matplotlib, which takes a second; its font cache goes into the cache of mptcplab."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    os.environ.setdefault("MPLCONFIGDIR", str(cache / "mptcplab" / "matplotlib"))
+    # that a cache which cannot be written to is not used is no news
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    import matplotlib as module
+
+    module.use("agg")
+    return module

@@ -1,0 +1,401 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Tables: of a comparison, a sweep, and of what there is to choose from.
+
+That of a comparison takes its document, never a live run, so that it can be made again from what
+is stored.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.box import Box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from mptcplab.metrics import inference
+from mptcplab.metrics.views import DEFINED, MBIT, VIEWS, Column, View
+from mptcplab.runs.entries import Document, Entry, by_seed, compared, ended_well
+from mptcplab.spec.congestion import CongestionControl
+from mptcplab.spec.presets import Preset
+from mptcplab.spec.scheduler import Parameter, Scheduler
+from mptcplab.spec.units import format_time
+
+# A direction of a link that is used less carries acknowledgments.
+_WORTH_TELLING = 0.1
+# The columns of the presets' table that both directions share.
+_SHARED_KEYS = ("delay", "loss", "queue")
+
+# A rule under the head and nothing else; ASCII, so that it is the same in every terminal.
+RULE = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
+
+
+def headline(kind: str, entry: Entry) -> str:
+    """What a run that ended well is about, in two words."""
+    if "connections" in entry:
+        fairness = entry["metrics"]["fairness"]
+        index = "" if fairness is None else f", Jain's index {fairness:.4f}"
+        return f"{entry['metrics']['goodput_bps'] / MBIT:.2f} Mbit/s{index}"
+    first = VIEWS[kind].left[0]
+    value = entry["metrics"][first.metric]
+    return f"{'-' if value is None else f'{value / first.unit:.2f}'} {VIEWS[kind].text}"
+
+
+def comparison_table(document: Document) -> Group:
+    """A row per scheduler and congestion control, medians over seeds with the range below; notes
+    underneath.
+
+    Of a scenario with connections a row per connection. Plain ASCII; fits 80 columns whatever the
+    number of paths is.
+    """
+    if document["scenario"].get("connections"):
+        return _connections_table(document)
+    view = VIEWS[document["scenario"]["workload"]["kind"]]
+    table = Table(box=RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    several = len({run["cc"] for run in document["runs"]}) > 1
+    table.add_column("Scheduler,\ncongestion\ncontrol" if several else "Scheduler", overflow="fold")
+    for column in view.left:
+        table.add_column(column.head, justify="right", no_wrap=True)
+    table.add_column("Share of\neach path\n%", overflow="fold")
+    for column in view.right:
+        table.add_column(column.head, justify="right", no_wrap=True)
+    # no wider than needed: with ranges beside it, a path's name would not fit into 80 columns
+    shares = [path["share"] or 0 for run in document["runs"] for path in run["paths"]]
+    share_width = max((len(f"{100 * share:.1f}") for share in shares), default=0)
+    for name, runs in compared(document["runs"]).items():
+        good = ended_well(runs)
+        if len(good) < len(runs):
+            name += f"\n{len(good)} of {len(runs)} ok"
+
+        def shown(columns: Sequence[Column], runs: Sequence[Entry] = good) -> list[str]:
+            return [_of_runs(runs, column) for column in columns]
+
+        table.add_row(name, *shown(view.left), _shares(good, share_width), *shown(view.right))
+        table.add_row()
+    return Group(table, *(Text(note) for note in _notes(document, view)))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the table: its head, and the values of the seeds, by scheduler, in its unit."""
+
+    head: str
+    values: Mapping[str, Sequence[float]]
+
+
+def best_first(document: Document) -> list[Figure]:
+    """The figures of the table, schedulers in the order of what the workload is about.
+
+    That is the median of the first figure. Without schedulers that have no run that ended well,
+    and without figures that nobody has.
+    """
+    view = VIEWS[document["scenario"]["workload"]["kind"]]
+    by_name = {
+        scheduler: ended_well(runs)
+        for scheduler, runs in compared(document["runs"]).items()
+        if ended_well(runs)
+    }
+
+    def values(column: Column, runs: Sequence[Entry]) -> list[float]:
+        every = (run["metrics"][column.metric] for run in runs)
+        return [value / column.unit for value in every if value is not None]
+
+    def rank(name: str) -> tuple[bool, float]:
+        known = values(view.left[0], by_name[name])
+        median = statistics.median(known) if known else 0.0
+        return not known, median if view.less_is_better else -median
+
+    names = sorted(by_name, key=rank)
+    figures = [
+        Figure(column.head, {name: values(column, by_name[name]) for name in names})
+        for column in (*view.left, *view.right)
+    ]
+    return [figure for figure in figures if any(figure.values.values())]
+
+
+def _connections_table(document: Document) -> Group:
+    """For each scheduler what each of the connections got, and all of them together."""
+    table = Table(box=RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("Scheduler", overflow="fold")
+    table.add_column("Connection", overflow="fold")
+    for head in (
+        *("Goodput\n\nMbit/s", "In common\ntime\nMbit/s", "Share\n\n%"),
+        *("Round\ntrip\nms", "Retrans-\nmitted\npackets"),
+    ):
+        table.add_column(head, justify="right", no_wrap=True)
+    for scheduler, runs in compared(document["runs"]).items():
+        good = ended_well(runs)
+        name = (
+            scheduler if len(good) == len(runs) else f"{scheduler}\n{len(good)} of {len(runs)} ok"
+        )
+        if not good:
+            table.add_row(name)
+            continue
+        for index, first in enumerate(good[0]["connections"]):
+            mine = [run["connections"][index] for run in good]
+            table.add_row(
+                name if not index else "",
+                f"{first['name']}\n{how(first)}",
+                _spread([one["goodput_bps"] for one in mine], MBIT, 4),
+                _spread([one["common_goodput_bps"] for one in mine], MBIT, 4),
+                _spread([one["share"] for one in mine], 0.01, 3),
+                _spread([_round_trip_ms(run, first["paths"]) for run in good], 1, 3),
+                _spread([one["metrics"]["retransmitted_packets"] for one in mine], 1, 1),
+            )
+        table.add_row(
+            "",
+            "all",
+            _spread([run["metrics"]["goodput_bps"] for run in good], MBIT, 4),
+            *("", "", ""),
+            _spread([run["metrics"]["retransmitted_packets"] for run in good], 1, 1),
+        )
+        table.add_row()
+    return Group(table, *(Text(note) for note in _connection_notes(document)))
+
+
+def how(connection: Mapping[str, Any]) -> str:
+    """Over what and how a connection was made, in a few words."""
+    if connection["transport"] == "tcp":
+        return f"tcp, {connection['cc']}"
+    return f"{connection['scheduler']}, {connection['cc']}"
+
+
+def _round_trip_ms(run: Entry, paths: Sequence[str]) -> float | None:
+    """The mean over the paths of a connection that had one."""
+    known = [p["srtt_ms_mean"] for p in run["paths"] if p["name"] in paths]
+    known = [value for value in known if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _connection_notes(document: Document) -> list[str]:
+    runs = document["runs"]
+    notes = [
+        _seeds_note(runs),
+        "Goodput: of a connection over its own life, of all over the whole run, after warm-up.",
+        "In common time: while all of them send. Share: of what all have then.",
+        *_fairness_notes(runs),
+        *_link_notes(runs),
+        DEFINED,
+    ]
+    return [*notes, *_failures(runs, "scheduler", "")]
+
+
+def _fairness_notes(runs: Sequence[Entry]) -> Iterator[str]:
+    for scheduler, mine in compared(runs).items():
+        found = [run["metrics"]["fairness"] for run in ended_well(mine)]
+        if any(value is not None for value in found):
+            index = _spread(found, 1, 4, between=" (", after=")")
+            yield f"Jain's fairness index in the common time, {scheduler}: {index}"
+
+
+def _link_notes(runs: Sequence[Entry]) -> Iterator[str]:
+    """What became of the links that paths share, where they carried something to speak of."""
+    for scheduler, mine in compared(runs).items():
+        good = ended_well(mine)
+        for index, first in enumerate(good[0].get("links", ()) if good else ()):
+            all_ = [run["links"][index] for run in good]
+            used = _median([link["utilisation"] for link in all_])
+            if used is None or used < _WORTH_TELLING:
+                continue
+            queue = _median([link["queue_delay_ms_mean"] for link in all_])
+            dropped = _median([link["queue_dropped_packets"] for link in all_])
+            yield (
+                f"Link {first['name']} {first['direction']}, {scheduler}: {100 * used:.1f} % used, "
+                f"{queue or 0:.1f} ms in its queue, {dropped or 0:.0f} packets dropped"
+            )
+
+
+def _of_runs(runs: Sequence[Entry], column: Column) -> str:
+    return _spread([run["metrics"][column.metric] for run in runs], column.unit, column.digits)
+
+
+def sweep_table(found: Sequence[Mapping[str, Any]]) -> Table:
+    """A line per scheduler and congestion control of a sweep's summary."""
+    table = Table(box=RULE, pad_edge=False)
+    for head in ("Scheduler", "CC", "Runs", "Failed", "Goodput", "Mbit/s", "(quartiles)"):
+        table.add_column(head, justify="left" if head in ("Scheduler", "CC") else "right")
+    for row in found:
+        name = row["scheduler"] if row["transport"] == "mptcp" else "tcp, a path alone"
+        quartiles = [
+            "-" if (value := row[f"goodput_bps_{which}"]) is None else f"{value / 1e6:.4g}"
+            for which in ("lower_quartile", "median", "upper_quartile")
+        ]
+        cells = [name, row["cc"], str(row["runs"]), str(row["failed"]), *quartiles]
+        table.add_row(*cells)
+    return table
+
+
+def scheduler_table(schedulers: Iterable[Scheduler]) -> Table:
+    """A line per scheduler: its name and what it does."""
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for scheduler in schedulers:
+        table.add_row(Text(scheduler.name), Text(scheduler.summary))
+    return table
+
+
+def congestion_table(known: Iterable[CongestionControl]) -> Table:
+    """A line per congestion control: since when it is there, and what it does and couples."""
+    table = Table(box=RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("Name", no_wrap=True)
+    table.add_column("Year", no_wrap=True)
+    table.add_column("What it does", overflow="fold", ratio=3)
+    table.add_column("What it couples", overflow="fold", ratio=2)
+    for each in known:
+        table.add_row(each.name, each.year, Text(each.summary), Text(each.couples))
+    return table
+
+
+def preset_table(presets: Iterable[Preset]) -> Table:
+    """A line per preset of a path: its numbers (up/down if they differ), and their sources."""
+    table = Table(box=RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("Preset", no_wrap=True)
+    for column in ("Up", "Down", "Delay", "Loss", "Queue"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("Sources", overflow="fold")
+    for preset in presets:
+        numbers = preset.numbers()
+        sides = [(numbers[f"up.{key}"], numbers[f"down.{key}"]) for key in _SHARED_KEYS]
+        shared = [up if up == down else f"{up}/{down}" for up, down in sides]
+        sources = Text(", ".join(preset.sources()))
+        table.add_row(preset.name, numbers["up.rate"], numbers["down.rate"], *shared, sources)
+    return table
+
+
+def parameter_table(parameters: Iterable[Parameter]) -> Table:
+    """A line per parameter of a scheduler: what it may be, is by default, and means."""
+    table = Table(box=RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("Parameter", no_wrap=True)
+    table.add_column("Range", no_wrap=True)
+    table.add_column("Default", no_wrap=True)
+    table.add_column("Unit", no_wrap=True)
+    table.add_column("Meaning", overflow="fold")
+    for parameter in parameters:
+        table.add_row(
+            parameter.name,
+            "off, on" if parameter.kind == "bool" else f"{parameter.minimum}..{parameter.maximum}",
+            parameter.text(parameter.default),
+            Text(parameter.unit),
+            Text(parameter.meaning),
+        )
+    return table
+
+
+def _notes(document: Document, view: View) -> list[str]:
+    """What a first-time reader of the table must know, what is compared with, and what failed."""
+    runs, baselines = document["runs"], document["baselines"]
+    warmup_ns = document["scenario"]["workload"]["warmup_ns"]
+    notes = [_seeds_note(runs)]
+    if document["scenario"]["workload"]["kind"] == "bulk":
+        after = f" after {format_time(warmup_ns)} of warm-up" if warmup_ns else ""
+        benefit = "1 = all paths used in full, 0 = as good as the best alone."
+        if all(run["metrics"]["aggregation_benefit"] is None for run in runs):
+            benefit = "not measured (needs plain TCP over each of 2+ paths)."
+        notes += [
+            f"Goodput: application data that arrived in order{after}.",
+            f"Aggregation benefit: {benefit}",
+        ]
+    elif warmup_ns:
+        notes.append(f"The first {format_time(warmup_ns)} are warm-up, and not measured.")
+    notes += [*view.notes, *_link_notes(runs)]
+    alone = []
+    first = view.left[0]
+    for name, entries in compared(baselines, "path").items():
+        values = [entry["metrics"][first.metric] for entry in ended_well(entries)]
+        if values:
+            spread = _spread(values, first.unit, first.digits, between=" (", after=")")
+            alone.append(f"\n  {name} {spread}")
+    if alone:
+        notes.append(f"Plain TCP over one path alone, {view.text}: {''.join(alone)}")
+    notes += _differences(runs, first, view)
+    return [*notes, *_failures(runs, "scheduler", ""), *_failures(baselines, "path", "plain TCP, ")]
+
+
+def _seeds_note(runs: Sequence[Entry]) -> str:
+    seeds = sorted({run["seed"] for run in runs})
+    if len(seeds) > 1:
+        return f"Median of {len(seeds)} seeds, and below it the range from lowest to highest."
+    return f"One run each, seed {seeds[0]}." if seeds else "No runs."
+
+
+def _differences(runs: Sequence[Entry], column: Column, view: View) -> list[str]:
+    """What the table is about, of each scheduler less that of the first one, on the same seeds."""
+    values = by_seed(runs, column.metric)
+    reference = next(iter(values), None)
+    lines = []
+    for (first, second), each in inference.differences(values).items():
+        if first != reference or each.low is None or each.high is None:
+            continue
+        median, low, high = (
+            f"{value / column.unit:+.{column.digits - 1}g}"
+            for value in (each.median, each.low, each.high)
+        )
+        lines.append(
+            f"\n  {second} {median} ({low}..{high}), effect {each.effect:+.2f}, "
+            f"p {each.p_adjusted:.2g}"
+        )
+    if not lines:
+        return []
+    return [
+        f"Less that of {reference} with the same seed, {view.text}: median of the differences and\n"
+        "its 95 % bootstrap interval, rank-biserial correlation, Wilcoxon's p adjusted for all\n"
+        f"pairs:{''.join(lines)}"
+    ]
+
+
+def _failures(entries: Sequence[Entry], by: str, kind: str) -> list[str]:
+    """A line for each reason why runs failed: of how many, which, and why."""
+    lines = []
+    for name, group in compared(entries, by).items():
+        failed: dict[str, list[int]] = {}
+        for entry in group:
+            if entry["status"] != "ok":
+                failed.setdefault(entry["reason"], []).append(entry["seed"])
+        lines += [
+            f"Failed: {kind}{by} {name}, {len(seeds)} of {len(group)} runs "
+            f"(seed {', '.join(map(str, sorted(seeds)))}): {reason}"
+            for reason, seeds in failed.items()
+        ]
+    return lines
+
+
+def _shares(runs: Sequence[Entry], width: int) -> str:
+    """A line per path: the median of its share, right-aligned in `width`, and its name."""
+    if not runs:
+        return "-"
+    lines = []
+    for index, path in enumerate(runs[0]["paths"]):
+        share = _median([run["paths"][index]["share"] for run in runs])
+        text = "-" if share is None else f"{100 * share:.1f}"
+        lines.append(f"{text:>{width}} {path['name']}")
+    return "\n".join(lines)
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
+
+
+def _spread(
+    values: Sequence[float | None],
+    unit: float,
+    digits: int,
+    between: str = "\n",
+    after: str = "",
+) -> str:
+    """Median and, of several values, the range; `digits` significant ones, in the given unit."""
+    known = [value / unit for value in values if value is not None]
+    if not known:
+        return "-"
+    median = statistics.median(known)
+    before_point = len(str(int(abs(median))))
+    decimals = min(max(digits - before_point, 0), digits - 1)
+    text = f"{median:.{decimals}f}"
+    if len(known) > 1:
+        text += f"{between}{min(known):.{decimals}f}..{max(known):.{decimals}f}{after}"
+    return text

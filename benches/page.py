@@ -47,7 +47,7 @@ def write(measured: Measured, page: Path) -> list[Path]:
         for file, text in drawn.items():
             file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise MptcplabError(f"mptcplab: {error.filename}: {error.strerror}") from error
+        raise MptcplabError(f"{error.filename}: {error.strerror}") from error
     return [page, data, *drawn]
 
 

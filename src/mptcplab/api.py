@@ -183,7 +183,7 @@ def run(
     """
     scenarios = wanted.runs()
     if len(scenarios) != 1:
-        raise MptcplabError(f"mptcplab: {len(scenarios)} runs; compare() makes several")
+        raise MptcplabError(f"{len(scenarios)} runs; compare() makes several")
     built, program = _builds(kernel_like)
     (entry,) = experiment.run_all(
         scenarios,

@@ -11,9 +11,13 @@ from dataclasses import dataclass
 
 
 class MptcplabError(Exception):
-    """Something went wrong that is told to the person as `str(error)`, without a traceback."""
+    """Something went wrong; a person is told what, without a traceback."""
 
     exit_status = 1
+
+    def told(self) -> str:
+        """What a program of ours prints of it: who says it, and the message."""
+        return f"mptcplab: {self}"
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,11 @@ class InputError(MptcplabError):
     def __init__(self, problems: Sequence[Problem]) -> None:
         assert problems, "an InputError without a problem tells nothing"
         self.problems = tuple(problems)
-        super().__init__(_describe(self.problems))
+        self._blocks = _describe(self.problems)
+        super().__init__("\n".join(self._blocks))
+
+    def told(self) -> str:
+        return "\n".join(f"mptcplab: {block}" for block in self._blocks)
 
 
 class MachineError(MptcplabError):
@@ -57,7 +65,7 @@ class MachineError(MptcplabError):
     def __init__(self, what: str, remedy: str = "") -> None:
         self.what = what
         self.remedy = remedy
-        super().__init__(f"mptcplab: {what}" + (f"\n  to mend it: {remedy}" if remedy else ""))
+        super().__init__(what + (f"\n  to mend it: {remedy}" if remedy else ""))
 
 
 class RunError(MptcplabError):
@@ -67,7 +75,7 @@ class RunError(MptcplabError):
         self.reason = reason
         self.console_tail = console_tail
         tail = "".join(f"\n  | {line}" for line in console_tail.splitlines())
-        super().__init__(f"mptcplab: the run failed: {reason}{tail}")
+        super().__init__(f"the run failed: {reason}{tail}")
 
 
 def status_of(do: Callable[[], int], *, interrupted: str = "interrupted") -> int:
@@ -75,7 +83,7 @@ def status_of(do: Callable[[], int], *, interrupted: str = "interrupted") -> int
     try:
         return do()
     except MptcplabError as error:
-        _tell(str(error))
+        _tell(error.told())
         return error.exit_status
     except KeyboardInterrupt:
         _tell(f"mptcplab: {interrupted}")
@@ -87,14 +95,13 @@ def _tell(text: str) -> None:
         print(text, file=sys.stderr)
 
 
-def _describe(problems: Sequence[Problem]) -> str:
-    """One block per place, in order of first mention: a headline, then a line per problem."""
+def _describe(problems: Sequence[Problem]) -> list[str]:
+    """A block for each place, in order of first mention: a headline, then a line per problem."""
     places: dict[str, list[Problem]] = {}
     for problem in problems:
         places.setdefault(problem.where, []).append(problem)
-    lines = []
+    blocks = []
     for where, found in places.items():
         count = "1 mistake" if len(found) == 1 else f"{len(found)} mistakes"
-        lines.append(f"mptcplab: {count} in {where}")
-        lines.extend(f"  {problem}" for problem in found)
-    return "\n".join(lines)
+        blocks.append("\n  ".join([f"{count} in {where}", *map(str, found)]))
+    return blocks

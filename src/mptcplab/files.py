@@ -35,7 +35,7 @@ def write(file: Path, content: bytes) -> None:
         with new_file(file) as partial:
             partial.write_bytes(content)
     except OSError as error:
-        raise MptcplabError(f"mptcplab: cannot write {file}: {error.strerror}") from error
+        raise MptcplabError(f"cannot write {file}: {error.strerror}") from error
 
 
 @contextlib.contextmanager

@@ -342,7 +342,7 @@ def test_unfit_workers_are_named_with_what_they_lack(tmp_path: Path) -> None:
         unfit = started.workers[1].worker_address
     lines = str(error.value).splitlines()
     assert lines == [
-        "mptcplab: 1 of the 2 workers of the cluster cannot make runs",
+        "1 of the 2 workers of the cluster cannot make runs",
         f"  {unfit}: util-linux: missing",
         f"  to mend it: {SUDO}apt-get install util-linux",
     ]

@@ -358,7 +358,7 @@ def test_a_limit_of_processes_is_told(
     with InProcesses(2) as workers, pytest.raises(MachineError) as told:
         workers.submit(well, _task(tmp_path)).result()
     assert str(told.value) == (
-        "mptcplab: no worker process can be started: Resource temporarily unavailable\n"
+        "no worker process can be started: Resource temporarily unavailable\n"
         "  to mend it: end other programs, or raise the limit of processes (ulimit -u, pids.max), "
         "or use --jobs 1"
     )

@@ -94,7 +94,7 @@ def test_a_compile_error_is_told_as_the_compiler_says_it(
     with pytest.raises(MptcplabError) as failure:
         kernel.module(lab_kernel, Path("mine.c"))
     lines = str(failure.value).splitlines()
-    assert lines[0] == "mptcplab: mine.c does not compile"
+    assert lines[0] == "mine.c does not compile"
     assert lines[1] == "  mine.c: In function 'next_segment':"
     assert re.match(r"  mine\.c:6:\d+: error: .*com.* undeclared", lines[2])
     assert "mps_head(com)" in lines[3]

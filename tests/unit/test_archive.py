@@ -168,7 +168,7 @@ def test_an_archive_that_would_do_harm_is_refused_and_leaves_nothing(
     before = everything(tmp_path)
     with pytest.raises(
         MptcplabError,
-        match=rf"mptcplab: memory://share/runs/a\.tar\.gz: refused as .*{told}.*; accepted",
+        match=rf"memory://share/runs/a\.tar\.gz: refused as .*{told}.*; accepted",
     ):
         work.fetch(out)
     assert everything(tmp_path) == before

@@ -484,7 +484,7 @@ def test_a_compile_error_is_told_with_the_persons_own_file_and_line(
     with pytest.raises(MptcplabError) as failure:
         kernel.module(built, Path("mine.c"), quiet=True)
     lines = str(failure.value).splitlines()
-    assert lines[0] == "mptcplab: mine.c does not compile"
+    assert lines[0] == "mine.c does not compile"
     assert lines[2].startswith("  mine.c:4:22: error: ")
     assert "return missing" in lines[3]
     assert not list(repository.cache.glob("modules/*/*"))
@@ -616,7 +616,7 @@ def test_a_failed_build_tells_the_first_error_and_leaves_no_kernel(repository: R
     with pytest.raises(MptcplabError) as failure:
         repository.build()
     assert str(failure.value).splitlines()[:4] == [
-        "mptcplab: the kernel build failed",
+        "the kernel build failed",
         "  kernel/mptcp/broken.c: In function 'f':",
         "  kernel/mptcp/broken.c:3:5: error: 'x' undeclared",
         "      3 |     x = 1;",

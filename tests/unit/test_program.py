@@ -53,10 +53,10 @@ def test_a_program_is_found_as_a_shell_finds_it(tool: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "status", "message"),
     [
-        ("toool", 127, "mptcplab: toool: not in PATH, nor in /usr/local/sbin:/usr/sbin:/sbin"),
-        ("./toool", 127, "mptcplab: ./toool: there is no such file"),
-        ("./text", 126, "mptcplab: ./text is there, but is no program that can be executed"),
-        ("", 127, "mptcplab: : not in PATH, nor in /usr/local/sbin:/usr/sbin:/sbin"),
+        ("toool", 127, "toool: not in PATH, nor in /usr/local/sbin:/usr/sbin:/sbin"),
+        ("./toool", 127, "./toool: there is no such file"),
+        ("./text", 126, "./text is there, but is no program that can be executed"),
+        ("", 127, ": not in PATH, nor in /usr/local/sbin:/usr/sbin:/sbin"),
     ],
 )
 def test_a_program_that_is_not_there(tool: Path, name: str, status: int, message: str) -> None:

@@ -85,7 +85,7 @@ def test_what_is_no_query_of_the_runs_is_refused_and_changes_nothing(
     before = files(tmp_path)
     for word, path in (("SECRET", secret), ("OUT", out), ("PLACE", tmp_path)):
         sql = re.sub(rf"\b{word}\b", str(path), sql)
-    with pytest.raises(MptcplabError, match=r"^mptcplab: the query cannot be answered: ") as error:
+    with pytest.raises(MptcplabError, match=r"^the query cannot be answered: ") as error:
         index.query(out, sql)
     assert "Traceback" not in str(error.value)
     assert "secret," not in str(error.value)

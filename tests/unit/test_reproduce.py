@@ -170,7 +170,7 @@ def test_a_figure_that_fails_does_not_stop_the_others(monkeypatch: pytest.Monkey
 
     def run_one(published: catalogue.Published, *_builds: object, **_options: object) -> Any:
         if published.name == "yang2014/fig3":
-            raise MptcplabError("mptcplab: no power")
+            raise MptcplabError("no power")
         done.append(published.name)
         return reproduced()
 

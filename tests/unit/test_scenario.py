@@ -723,7 +723,7 @@ def test_all_mistakes_are_told_together_each_where_it_was_made(tmp_path: Path) -
     file.write_text(text)
     with pytest.raises(InputError) as caught:
         load_file(file, Flags(seed="x", duration="5", scheduler="nope"), known=KNOWN)
-    text = str(caught.value)
+    text = caught.value.told()
     assert text.replace(str(file), "bad.toml") == (
         "mptcplab: 4 mistakes in bad.toml\n"
         '  cc = "qubic": cc (congestion control) is cubic, reno, bbr, vegas, balia, lia, '

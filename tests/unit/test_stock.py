@@ -139,7 +139,7 @@ def test_a_missing_package_says_how_it_is_had(cache: Path) -> None:
     with pytest.raises(MachineError) as raised:
         package.newest()
     assert str(raised.value) == (
-        f"mptcplab: kernel package: no linux-image-6.12.*-cloud-amd64 in {cache}\n"
+        f"kernel package: no linux-image-6.12.*-cloud-amd64 in {cache}\n"
         "  to mend it: make setup-stock"
     )
     assert package.newest(["amd64"]) == [cache / NAME]

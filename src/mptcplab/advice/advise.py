@@ -456,9 +456,7 @@ def _ranked(
     found = rank(values, goal.figure.scale, lambda name: measured.simplicity(by_label[name]))
     if found is None:
         reasons = "".join(f"\n  {line}" for line in measured.failures[:3])
-        raise MptcplabError(
-            f"mptcplab: no scheduler has a figure for {goal.name} in all variations{reasons}"
-        )
+        raise MptcplabError(f"no scheduler has a figure for {goal.name} in all variations{reasons}")
     return found
 
 

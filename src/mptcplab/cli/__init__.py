@@ -206,5 +206,5 @@ def _status_of_output(do: Callable[[], object]) -> int:
             sys.stderr = _nothing()
             return 1
         place = f"{error.filename}: " if error.filename else ""
-        raise MptcplabError(f"mptcplab: {place}{error.strerror or error}") from error
+        raise MptcplabError(f"{place}{error.strerror or error}") from error
     return 0

@@ -84,7 +84,7 @@ def papers_run(
             except MptcplabError as error:
                 if len(everything) == 1:
                     raise
-                common.say(f"{published.name}: {str(error).removeprefix('mptcplab: ')}")
+                common.say(f"{published.name}: {error!s}")
                 failed = True
                 continue
             click.echo(results.text(found) + "\n")
@@ -119,6 +119,6 @@ def papers_publish(directory: Path, out: Path) -> None:
         else:
             missing.append(name)
     if not found:
-        raise MptcplabError(f"mptcplab: {out}: no experiment was run; mptcplab papers run --help")
+        raise MptcplabError(f"{out}: no experiment was run; mptcplab papers run --help")
     for file in results.publish(found, directory, missing):
         click.echo(f"written: {file}")

@@ -44,7 +44,7 @@ def pack(name: str, file: Path) -> tuple[Artefact, bytes]:
     try:
         content = file.read_bytes()
     except OSError as error:
-        raise MptcplabError(f"mptcplab: {file}: cannot be read: {error.strerror}") from error
+        raise MptcplabError(f"{file}: cannot be read: {error.strerror}") from error
     return Artefact(name, hashlib.sha256(content).hexdigest()), zlib.compress(content, _EFFORT)
 
 
@@ -56,11 +56,11 @@ def place(artefact: Artefact, packed: bytes) -> None:
     try:
         content = zlib.decompress(packed)
     except zlib.error as error:
-        raise ArtefactError(f"mptcplab: {artefact.name} arrived broken: {error}") from error
+        raise ArtefactError(f"{artefact.name} arrived broken: {error}") from error
     found = hashlib.sha256(content).hexdigest()
     if found != artefact.sha256:
         raise ArtefactError(
-            f"mptcplab: {artefact.name} arrived broken: its SHA-256 is {found[:12]}..., that of "
+            f"{artefact.name} arrived broken: its SHA-256 is {found[:12]}..., that of "
             f"what was sent {artefact.sha256[:12]}..."
         )
     with contextlib.suppress(ArtefactError):
@@ -70,7 +70,7 @@ def place(artefact: Artefact, packed: bytes) -> None:
         _write(artefact.file, content)
     except OSError as error:
         raise ArtefactError(
-            f"mptcplab: {artefact.name} cannot be kept in {artefact.file.parent}: {error.strerror}"
+            f"{artefact.name} cannot be kept in {artefact.file.parent}: {error.strerror}"
         ) from error
 
 
@@ -85,14 +85,12 @@ def find(artefact: Artefact) -> Path:
                 digest = hashlib.file_digest(content, "sha256").hexdigest()
             if digest != artefact.sha256:
                 raise ArtefactError(
-                    f"mptcplab: {artefact.name}: {file} is not what was sent: its SHA-256 is "
+                    f"{artefact.name}: {file} is not what was sent: its SHA-256 is "
                     f"{digest[:12]}...; remove it"
                 )
             _verified[file] = stamp
     except OSError as error:
-        raise ArtefactError(
-            f"mptcplab: {artefact.name}: {file} cannot be read: {error.strerror}"
-        ) from error
+        raise ArtefactError(f"{artefact.name}: {file} cannot be read: {error.strerror}") from error
     return file
 
 

@@ -144,7 +144,7 @@ class RunCancelledError(MptcplabError):
     """The run was ended because somebody asked for it."""
 
     def __init__(self) -> None:
-        super().__init__("mptcplab: cancelled")
+        super().__init__("cancelled")
 
 
 class RunKilledError(RunError):

@@ -46,7 +46,7 @@ def build(directory: Path = GUEST_DIR) -> Guest:
         try:
             _compile([s for s in sources if s.suffix == ".c"], guest.program)
         except OSError as error:
-            raise MptcplabError(f"mptcplab: the guest program cannot be built: {error}") from None
+            raise MptcplabError(f"the guest program cannot be built: {error}") from None
     return guest
 
 
@@ -56,5 +56,5 @@ def _compile(sources: list[Path], program: Path) -> None:
         command = ["gcc", *_FLAGS, "-o", str(made), *map(str, sources), "-lm"]
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode:
-            raise MptcplabError(f"mptcplab: the guest program does not compile\n{result.stderr}")
+            raise MptcplabError(f"the guest program does not compile\n{result.stderr}")
         made.chmod(0o755)

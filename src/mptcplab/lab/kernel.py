@@ -214,8 +214,7 @@ def require(variant: str = "lab") -> KernelBuild:
     build = current(variant)
     if build is None:
         raise MptcplabError(
-            f"mptcplab: the kernel {variant} is not built:"
-            f" mptcplab kernel build --variant {variant}"
+            f"the kernel {variant} is not built: mptcplab kernel build --variant {variant}"
         )
     return build
 
@@ -251,7 +250,7 @@ def _make_once(
             inputs = _Inputs.read(_Source.chosen(), build.variant)
             if inputs.id != build.id:
                 raise MptcplabError(
-                    f"mptcplab: {what} cannot be compiled for kernel {build.id}: what it was made"
+                    f"{what} cannot be compiled for kernel {build.id}: what it was made"
                     " from has changed since\n"
                     f"  to mend it: mptcplab kernel build --variant {build.variant}"
                 )
@@ -308,12 +307,12 @@ class _Source:
             path = Path(json.loads(note.read_text())["path"])
         except (OSError, ValueError, KeyError, TypeError):
             raise MptcplabError(
-                f"mptcplab: {note}: does not say where the kernel source is; remove it, or choose "
+                f"{note}: does not say where the kernel source is; remove it, or choose "
                 f"one: mptcplab kernel build --source {doctor.DEBIAN_SOURCE}"
             ) from None
         if not path.exists():
             raise MptcplabError(
-                f"mptcplab: the kernel source that --source chose is gone: {path}\n"
+                f"the kernel source that --source chose is gone: {path}\n"
                 f"  choose another, or Debian's: mptcplab kernel build"
                 f" --source {doctor.DEBIAN_SOURCE}"
             )
@@ -347,7 +346,7 @@ class _Inputs:
         for path in fragments:
             if not path.exists():
                 raise MptcplabError(
-                    f"mptcplab: {path} is missing; mptcplab works from a clone of its repository"
+                    f"{path} is missing; mptcplab works from a clone of its repository"
                 )
         patches = sorted((KERNEL_DIR / "patches").glob("*.patch"))
         own = KERNEL_DIR / "mptcp"
@@ -509,7 +508,7 @@ def _told_as_failure() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise MptcplabError(f"mptcplab: the kernel build failed: {error}") from error
+        raise MptcplabError(f"the kernel build failed: {error}") from error
 
 
 @contextmanager
@@ -521,7 +520,7 @@ def _locked(progress: Told) -> Iterator[int]:
         opened = path.open("a+")
     except OSError as error:
         raise MptcplabError(
-            f"mptcplab: cannot write to {path.parent}: {error.strerror}; what is built there can "
+            f"cannot write to {path.parent}: {error.strerror}; what is built there can "
             "be used, but nothing can be built\n"
             "  to mend it: export XDG_CACHE_HOME=/a/directory/that/you/can/write/to"
         ) from error

@@ -109,7 +109,7 @@ def configure(
         raise MptcplabError(
             "\n  ".join(
                 [
-                    f"mptcplab: {count} of {names} took no effect: this"
+                    f"{count} of {names} took no effect: this"
                     " kernel does not know it, or it needs or excludes another",
                     *lost,
                 ]
@@ -342,9 +342,7 @@ class MakeFailedError(MptcplabError):
     def __init__(self, log: str, make: Make) -> None:
         self.log = log
         lines = first_error(log, make.source)
-        super().__init__(
-            "\n  ".join(["mptcplab: the kernel build failed", *lines, f"log: {make.log}"])
-        )
+        super().__init__("\n  ".join(["the kernel build failed", *lines, f"log: {make.log}"]))
 
 
 def _lines_until_end(process: subprocess.Popen[bytes], log: Path) -> Iterator[str]:

@@ -105,7 +105,7 @@ def compile(make: Make, scheduler: Scheduler, target: Path) -> list[str]:
 
 
 def _failed(scheduler: Scheduler, what: str, lines: Sequence[str]) -> MptcplabError:
-    return MptcplabError("\n  ".join([f"mptcplab: {scheduler.file} {what}", *lines]))
+    return MptcplabError("\n  ".join([f"{scheduler.file} {what}", *lines]))
 
 
 def _said(log: str, make: Make, directory: Path, scheduler: Scheduler) -> list[str]:

@@ -204,7 +204,7 @@ def _tar(
             errors.seek(0)
             last = errors.read().strip().splitlines()[-3:]
             raise MptcplabError(
-                "\n  ".join([f"mptcplab: the kernel source {source} could not be unpacked", *last])
+                "\n  ".join([f"the kernel source {source} could not be unpacked", *last])
             )
 
 
@@ -274,7 +274,7 @@ def _apply_patch(directory: Path, name: str, content: bytes, lock: int) -> None:
         return
     output = done.stdout.decode(errors="replace").strip().splitlines()
     rejected = sorted(directory.rglob("*.rej"))
-    lines = [f"mptcplab: kernel/patches/{name} does not apply to this kernel source"]
+    lines = [f"kernel/patches/{name} does not apply to this kernel source"]
     lines += [f"rejected: {path.relative_to(directory).with_suffix('')}" for path in rejected]
     raise MptcplabError("\n  ".join(lines + output[-_LINES_SHOWN:]))
 

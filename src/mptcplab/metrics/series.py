@@ -93,7 +93,7 @@ def run_series(
     """
     for name, samples in (("client", client), ("server", server)):
         if not len(samples.connection):
-            raise MptcplabError(f"mptcplab: the records of the {name} have no sample")
+            raise MptcplabError(f"the records of the {name} have no sample")
     begin = _begin_ns(client, server)
     end = max(int(each.connection["time_ns"][-1]) for each in (client, server))
     edges = _edges(end - begin, scenario.sample_interval_ns)
@@ -313,7 +313,7 @@ def read(file: Path) -> RunSeries:
             edges = np.append(rows["begin_ns"].to_numpy(), rows["end_ns"].to_numpy()[-1])
     except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
         reason = str(error).partition("\n")[0]
-        raise MptcplabError(f"mptcplab: {file}: not the series of a run: {reason}") from None
+        raise MptcplabError(f"{file}: not the series of a run: {reason}") from None
     return RunSeries(
         edges,
         tuple(
@@ -331,10 +331,10 @@ def read_parquet(file: Path) -> pl.DataFrame:
         # at once: Polars opens a file twice, and takes some names for patterns
         return pl.read_parquet(file.read_bytes())
     except OSError as error:
-        raise MptcplabError(f"mptcplab: {file}: cannot be read: {error.strerror}") from error
+        raise MptcplabError(f"{file}: cannot be read: {error.strerror}") from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
         reason = str(error).partition("\n")[0]
-        raise MptcplabError(f"mptcplab: {file}: not Parquet: {reason}") from None
+        raise MptcplabError(f"{file}: not Parquet: {reason}") from None
 
 
 def _cells(values: Floats) -> list[str]:
@@ -404,9 +404,7 @@ class _Grid:
         """The records of each path's subflows, with its name."""
         indices = path_indices(samples.subflow, self.first)
         if np.any((indices < 0) | (indices >= len(self.paths))):
-            raise MptcplabError(
-                "mptcplab: the records have a subflow that is on no path of the scenario"
-            )
+            raise MptcplabError("the records have a subflow that is on no path of the scenario")
         for number, name in enumerate(self.paths):
             yield name, select(samples.subflow, indices == number)
 
@@ -457,7 +455,7 @@ def _sinr(grid: _Grid, traces: Mapping[str, Source], interval_ns: int) -> Iterat
                 sinr=True,
             )
         except TraceError as error:
-            raise MptcplabError(f"mptcplab: {source.file}: {error}") from None
+            raise MptcplabError(f"{source.file}: {error}") from None
         if read.sinr_db is not None:
             steps = link_trace.at(read, times, offset_ns=source.offset_ns, repeat=source.repeat)
             found.append(grid.binned(times, read.sinr_db[steps], SINR, path))

@@ -268,7 +268,7 @@ def _drive(drive: Drive, point: Point, folder: Path) -> Path:
             with files.new_directory(directory) as new:
                 radio.write_scenario(made, int(seed), new, settings)
         except OSError as error:
-            raise MptcplabError(f"mptcplab: cannot write {directory}: {error.strerror}") from error
+            raise MptcplabError(f"cannot write {directory}: {error.strerror}") from error
     return directory
 
 

@@ -235,8 +235,7 @@ def _judge(claim: Claim, number: int, published: Published, results: Results) ->
             return Formula(text).value({**names, **ours}, functions)
         except FormulaError as error:
             raise MptcplabError(
-                f"mptcplab: {published.file}: claim[{number}].{key} = {text!r}: cannot be "
-                f"evaluated: {error}"
+                f"{published.file}: claim[{number}].{key} = {text!r}: cannot be evaluated: {error}"
             ) from None
 
     for name, figure in claim.figures.items():
@@ -246,7 +245,7 @@ def _judge(claim: Claim, number: int, published: Published, results: Results) ->
     found = value("holds", claim.holds)
     if not isinstance(found, bool):
         raise MptcplabError(
-            f"mptcplab: {published.file}: claim[{number}].holds = {claim.holds!r}: is {found!r}; "
+            f"{published.file}: claim[{number}].holds = {claim.holds!r}: is {found!r}; "
             "a formula that is true or false is expected"
         )
     return Outcome(Verdict.HOLDS if found else Verdict.FAILS, ours)

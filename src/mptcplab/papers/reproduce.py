@@ -110,11 +110,11 @@ def read(published: Published, out: Path, *, quick: bool) -> Reproduced:
     file = _file(published, out, quick)
     again = f"mptcplab papers run {published.name}{' --quick' if quick else ''}"
     if not file.exists():
-        raise MptcplabError(f"mptcplab: {file}: not there; to make it: {again}")
+        raise MptcplabError(f"{file}: not there; to make it: {again}")
     document = documents.read(file, documents.REPRODUCED)
     if document["digest"] != published.experiment.digest(quick=quick):
         raise MptcplabError(
-            f"mptcplab: {file}: {published.file} has changed since; to run it once more: {again}"
+            f"{file}: {published.file} has changed since; to run it once more: {again}"
         )
     rows, entries = [], _Entries(out)
     try:
@@ -125,7 +125,7 @@ def read(published: Published, out: Path, *, quick: bool) -> Reproduced:
                 claims.row(metrics, run["point"], run["seed"], entries[run["directory"]], alone)
             )
     except FormulaError as error:
-        raise MptcplabError(f"mptcplab: {published.file}: {error}") from None
+        raise MptcplabError(f"{published.file}: {error}") from None
     results = claims.results(published.experiment, rows)
     return Reproduced(
         published,
@@ -204,7 +204,7 @@ def _run_missing(
     if failed:
         item, reason = failed[0]
         raise MptcplabError(
-            f"mptcplab: {len(failed)} of {len(missing)} runs failed, the first with "
+            f"{len(failed)} of {len(missing)} runs failed, the first with "
             f"{item.scheduler.label}, seed {item.seed}: {reason}"
         )
 

@@ -125,7 +125,7 @@ def explain(directory: Path) -> Explanation:
     scenario = store.read_scenario(directory)
     if scenario.connections or scenario.links:
         raise MptcplabError(
-            f"mptcplab: {directory}: it has several connections, or links that paths share; what a "
+            f"{directory}: it has several connections, or links that paths share; what a "
             "path could carry hangs on the others there, and is not explained"
         )
     store.require_records(directory)

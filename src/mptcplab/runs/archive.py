@@ -69,7 +69,7 @@ def read(about: dict[str, Any]) -> bytes:
     found = hashlib.sha256(content).hexdigest()
     if found != about["sha256"]:
         raise MptcplabError(
-            f"mptcplab: {url}: not what was kept there: its SHA-256 is {found[:12]}..., that of "
+            f"{url}: not what was kept there: its SHA-256 is {found[:12]}..., that of "
             f"what was kept {about['sha256'][:12]}..."
         )
     return content
@@ -106,7 +106,7 @@ def extract(packed: bytes, directory: Path, *, source: str) -> None:
         why = str(error) if isinstance(error, _RefusedError) else f"it is broken: {error}"
         accepted = "accepted is what mptcplab packs: the plain files of one run"
         raise MptcplabError(
-            f"mptcplab: {source}: refused as the archive of a run: {why}; {accepted}"
+            f"{source}: refused as the archive of a run: {why}; {accepted}"
         ) from None
 
 
@@ -168,4 +168,4 @@ def _told(url: str) -> Iterator[None]:
     except ImportError as error:  # a package for that kind of storage
         raise MachineError(f"{url}: {error}") from None
     except (OSError, ValueError) as error:
-        raise MptcplabError(f"mptcplab: {url}: {error}") from None
+        raise MptcplabError(f"{url}: {error}") from None

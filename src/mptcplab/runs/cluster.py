@@ -166,7 +166,7 @@ class _Presence(WorkerPlugin):
 
     def tell(self, error: MptcplabError) -> None:
         """Tell the client that this worker is unfit."""
-        self.unfit = str(error).removeprefix("mptcplab: ")
+        self.unfit = str(error)
         self.send()
 
     def send(self) -> None:
@@ -321,7 +321,7 @@ class OnCluster(Workers):
         except UnfitError:
             raise
         except MptcplabError as error:  # a file cannot be read
-            result.set_result(work.failed(task, str(error).removeprefix("mptcplab: ")))
+            result.set_result(work.failed(task, str(error)))
             return result
         with _lost():
             future = self._client.submit(
@@ -476,14 +476,14 @@ def _outcome(future: DaskFuture[Any], task: Task) -> Done:
         reason = f"the worker that made it died, {times} times, the last one {killed.last_worker}"
         return work.given_up(task, f"{reason}; its machine may be out of memory", times)
     except concurrent.futures.CancelledError:
-        raise MptcplabError(f"mptcplab: {_GONE}") from None
+        raise MptcplabError(f"{_GONE}") from None
     try:
         _check(done, task)
         if done.files is None or task.out is None:
             return done
         work.unpack(done, Store(task.out))
     except (MptcplabError, OSError) as error:
-        return work.failed(task, str(error).removeprefix("mptcplab: "))
+        return work.failed(task, str(error))
     return replace(done, files=None)
 
 
@@ -493,18 +493,18 @@ def _check(done: object, task: Task) -> None:
     What it names becomes names of files, and what it says becomes documents and pages.
     """
     if not isinstance(done, Done) or done.key != task.key or not isinstance(done.entry, dict):
-        raise MptcplabError(f"mptcplab: a worker was given run {task.key} and answered another")
+        raise MptcplabError(f"a worker was given run {task.key} and answered another")
     expected = work.failed(task, "").entry
     if done.entry.get("status") == "ok":
         expected |= {"status": "ok", "directory": store.place(task.key)}
         if done.files is None and task.out is not None:
-            raise MptcplabError(f"mptcplab: a worker told of run {task.key} and sent no files")
+            raise MptcplabError(f"a worker told of run {task.key} and sent no files")
     elif not isinstance(done.entry.get("reason"), str):
-        raise MptcplabError(f"mptcplab: a worker did not say why run {task.key} failed")
+        raise MptcplabError(f"a worker did not say why run {task.key} failed")
     for name in ("scheduler", "cc", "seed", "transport", "path", "status", "directory"):
         if done.entry.get(name) != expected.get(name):
             raise MptcplabError(
-                f"mptcplab: a worker told of run {task.key} that its {name} is "
+                f"a worker told of run {task.key} that its {name} is "
                 f"{done.entry.get(name)!r}, not {expected.get(name)!r}"
             )
 
@@ -519,7 +519,7 @@ def _lost() -> Iterator[None]:
     try:
         yield
     except _LOST as error:
-        raise MptcplabError(f"mptcplab: {_GONE}: {error}") from None
+        raise MptcplabError(f"{_GONE}: {error}") from None
 
 
 def _connect(given: str, key: Path | str | None) -> Client:
@@ -541,7 +541,7 @@ def _connect(given: str, key: Path | str | None) -> Client:
         # RuntimeError: Dask's own configuration wants encryption
         except (OSError, TimeoutError, ValueError, RuntimeError) as error:
             hint = "; does it have the same key?" if address.startswith("tls://") else ""
-            raise MptcplabError(f"mptcplab: {_FLAG} {given}: {error}{hint}") from None
+            raise MptcplabError(f"{_FLAG} {given}: {error}{hint}") from None
 
 
 def _address_in(file: str) -> str:
@@ -549,7 +549,7 @@ def _address_in(file: str) -> str:
     try:
         return str(documents.read(file, documents.ADDRESS)["address"])
     except MptcplabError as error:
-        why = str(error).removeprefix(f"mptcplab: {file}: ")
+        why = str(error).removeprefix(f"{file}: ")
         raise _refused(file, f"{why}; {_ACCEPTED}") from None
 
 

@@ -140,7 +140,7 @@ def run_directories(places: Sequence[Path]) -> list[Path]:
             if run.directory and run.entry["status"] == "ok"
         ]
         if not ended:
-            raise MptcplabError(f"mptcplab: {place}: no run is there that ended well")
+            raise MptcplabError(f"{place}: no run is there that ended well")
         own = [directory for directory, is_baseline in ended if not is_baseline]
         found |= dict.fromkeys(own or [directory for directory, _ in ended])
     return list(found)
@@ -197,7 +197,7 @@ def _of_document(file: Path) -> Iterator[Found]:
                 scenario = base.with_(seed=entry["seed"]).single_path(entry["path"])
             except (KeyError, ValueError) as error:
                 raise MptcplabError(
-                    f"mptcplab: {file}: a baseline over no path of the scenario: {error}"
+                    f"{file}: a baseline over no path of the scenario: {error}"
                 ) from None
         directory = None
         if entry["directory"] is not None:

@@ -327,7 +327,7 @@ def read(file: Path | str, kind: Kind) -> Any:
     except ValidationError as error:
         where, wrong = first_of(error)
         place = printable(where) or "as a whole"
-        raise MptcplabError(f"mptcplab: {file}: not {kind.what}: {place}: {wrong}") from None
+        raise MptcplabError(f"{file}: not {kind.what}: {place}: {wrong}") from None
     return content
 
 
@@ -365,7 +365,7 @@ def read_scenario(file: Path) -> Scenario:
     except ValidationError as error:
         where, wrong = first_of(error)
         raise MptcplabError(
-            f"mptcplab: {file}: {printable(where)}{': ' if where else ''}{wrong}; it was written "
+            f"{file}: {printable(where)}{': ' if where else ''}{wrong}; it was written "
             "by another version, or changed: run it once more"
         ) from None
 
@@ -380,13 +380,11 @@ def contradictions_told(place: Path | str) -> Iterator[None]:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise MptcplabError(
-            f"mptcplab: {place}: what is stored there contradicts itself "
+            f"{place}: what is stored there contradicts itself "
             f"({type(error).__name__}: {printable(str(error))[:200]}); run it once more"
         ) from error
     except MemoryError as error:
-        raise MptcplabError(
-            f"mptcplab: {place}: too much for the memory of this machine"
-        ) from error
+        raise MptcplabError(f"{place}: too much for the memory of this machine") from error
 
 
 def _bytes(file: Path | str) -> bytes:
@@ -394,9 +392,9 @@ def _bytes(file: Path | str) -> bytes:
         with open(file, "rb") as opened:
             return opened.read()
     except OSError as error:
-        raise MptcplabError(f"mptcplab: {file}: cannot be read: {error.strerror}") from error
+        raise MptcplabError(f"{file}: cannot be read: {error.strerror}") from error
     except ValueError:  # a NUL
-        raise MptcplabError(f"mptcplab: {file!r}: no name of a file") from None
+        raise MptcplabError(f"{file!r}: no name of a file") from None
 
 
 def _parsed(raw: bytes, file: Path | str) -> Any:
@@ -404,7 +402,7 @@ def _parsed(raw: bytes, file: Path | str) -> Any:
         # Pydantic's parser is the fast one; a store may have hundreds of thousands of files
         return from_json(raw)
     except ValueError as error:
-        raise MptcplabError(f"mptcplab: {file}: not JSON: {printable(str(error))}") from None
+        raise MptcplabError(f"{file}: not JSON: {printable(str(error))}") from None
 
 
 _NO_FIGURES: dict[str, Value] = dict.fromkeys(m.name for m in (*RUN_METRICS, *APPLICATION_METRICS))

@@ -73,7 +73,7 @@ def modules(request: Request, built: KernelBuild) -> dict[str, Path]:
     for name, file in request.sources.items():
         found[name] = kernel.module(built, file).path
         if scheduler.read(file, {}).digest != digests[name]:
-            raise MptcplabError(f"mptcplab: {file} was changed meanwhile; run it once more")
+            raise MptcplabError(f"{file} was changed meanwhile; run it once more")
     return found
 
 

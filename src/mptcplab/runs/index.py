@@ -185,7 +185,7 @@ class Index:
 def read(out: Path) -> pl.DataFrame:
     """The table of all runs of a store, brought up to date. Raises MptcplabError."""
     if not (out / "runs").is_dir() and not (out / "failed").is_dir():
-        raise MptcplabError(f"mptcplab: {out}: no runs there; accepted is an output directory")
+        raise MptcplabError(f"{out}: no runs there; accepted is an output directory")
     index = Index(out)
     index.refresh()
     with contextlib.suppress(MptcplabError):  # somebody else's store can be read
@@ -301,7 +301,7 @@ def _locked(out: Path) -> Iterator[None]:
         with files.locked(out):
             yield
     except OSError as error:
-        raise MptcplabError(f"mptcplab: cannot write to {out}: {error.strerror}") from error
+        raise MptcplabError(f"cannot write to {out}: {error.strerror}") from error
 
 
 def _axes(points: pl.DataFrame | None) -> list[str]:
@@ -389,7 +389,7 @@ def query(out: Path, sql: str, parquet: Path | None = None) -> Answer:
     are texts. Raises MptcplabError, with DuckDB's words for what is wrong in the query.
     """
     if not is_utf8(sql):
-        raise MptcplabError("mptcplab: the query cannot be answered: it is not UTF-8 text")
+        raise MptcplabError("the query cannot be answered: it is not UTF-8 text")
     # as it is now: DuckDB opens a file again and again, and it may be another one then
     with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
         own = Path(name)
@@ -401,7 +401,7 @@ def query(out: Path, sql: str, parquet: Path | None = None) -> Answer:
                 _answer(out, own, sql, partial)
             return Answer((), [])
         except OSError as error:
-            raise MptcplabError(f"mptcplab: cannot write {parquet}: {error.strerror}") from None
+            raise MptcplabError(f"cannot write {parquet}: {error.strerror}") from None
 
 
 def _answer(out: Path, own: Path, sql: str, parquet: Path | None = None) -> Answer:
@@ -440,7 +440,7 @@ def _answer(out: Path, own: Path, sql: str, parquet: Path | None = None) -> Answ
     except (duckdb.Error, ArithmeticError, RuntimeError, ValueError) as error:
         if asks_series and not _is_of_the_query(error):
             _require_series(out)
-        raise MptcplabError(f"mptcplab: the query cannot be answered: {_told(error)}") from None
+        raise MptcplabError(f"the query cannot be answered: {_told(error)}") from None
     finally:
         database.close()
 
@@ -464,15 +464,14 @@ def _require_query(database: duckdb.DuckDBPyConnection, sql: str) -> None:
     statements = database.extract_statements(sql)
     if len(statements) != 1:
         what = f"{len(statements)} statements" if statements else "nothing is asked"
-        raise MptcplabError(f"mptcplab: the query cannot be answered: {what}; {accepted}")
+        raise MptcplabError(f"the query cannot be answered: {what}; {accepted}")
     kind = statements[0].type
     is_pivot = kind == duckdb.StatementType.MULTI and _QUERY.match(statements[0].query)
     if kind != duckdb.StatementType.SELECT and not is_pivot:
         found = re.match(r"\s*([A-Za-z]+)", sql)
         what = f"{found[1] if found else kind.name} is refused, since a query changes nothing"
         raise MptcplabError(
-            f"mptcplab: the query cannot be answered: {what}; {accepted}; --parquet FILE writes "
-            "its answer"
+            f"the query cannot be answered: {what}; {accepted}; --parquet FILE writes its answer"
         )
 
 
@@ -497,7 +496,7 @@ def _series(out: Path) -> str:
     """The query that makes one table of the series of all runs that have them as a file."""
     if next((out / "runs").glob(f"[!.]*/{store.SERIES}"), None) is None:
         raise MptcplabError(
-            f"mptcplab: {out}: no run keeps its series as a table; those of mptcplab sweep do, but "
+            f"{out}: no run keeps its series as a table; those of mptcplab sweep do, but "
             "with --keep-records"
         )
     # not of a run that is under way

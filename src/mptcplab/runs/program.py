@@ -33,7 +33,7 @@ class CommandError(MptcplabError):
     """A command that cannot be run, with the exit status that a shell has for it."""
 
     def __init__(self, message: str, exit_status: int) -> None:
-        super().__init__(f"mptcplab: {message}")
+        super().__init__(f"{message}")
         self.exit_status = exit_status
 
 

@@ -55,7 +55,7 @@ def make_directory(directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=directory).close()
     except OSError as error:
-        raise MptcplabError(f"mptcplab: cannot write to {directory}: {error.strerror}") from error
+        raise MptcplabError(f"cannot write to {directory}: {error.strerror}") from error
 
 
 def run_key(scenario: Scenario, kernel: KernelBuild, guest: Guest) -> str:
@@ -178,9 +178,7 @@ def keep_traces(
         if source.digest not in kept:
             content = source.file.read_bytes()
             if link_trace.digest(content) != source.digest:
-                raise MptcplabError(
-                    f"mptcplab: {source.file} was changed meanwhile; run it once more"
-                )
+                raise MptcplabError(f"{source.file} was changed meanwhile; run it once more")
             name = f"traces/{source.file.name}"
             if name in kept.values():
                 name = f"traces/{len(kept) + 1}-{source.file.name}"
@@ -260,13 +258,13 @@ def require_records(directory: Path) -> None:
     if (directory / ARCHIVE).exists():
         url = documents.read(directory / ARCHIVE, documents.ARCHIVED)["url"]
         raise MptcplabError(
-            f"mptcplab: {directory}: its records are kept at {url}; to have them here: mptcplab "
+            f"{directory}: its records are kept at {url}; to have them here: mptcplab "
             f"results fetch {directory.name} --out {directory.parent.parent}"
         )
     if not has_records(directory) and (directory / SERIES).exists():
         again = f"mptcplab run {directory / SCENARIO} --out {directory.parent.parent}"
         raise MptcplabError(
-            f"mptcplab: {directory}: was swept without records; to have them, run it again: {again}"
+            f"{directory}: was swept without records; to have them, run it again: {again}"
         )
 
 
@@ -281,10 +279,10 @@ def read_series(directory: Path) -> RunSeries:
         with documents.contradictions_told(directory):
             return read_run(directory).series()
     except MptcplabError as error:
-        text = str(error).removeprefix("mptcplab: ")
+        text = str(error)
         if str(directory) in text:
             raise
-        raise MptcplabError(f"mptcplab: {directory}: {text}") from error
+        raise MptcplabError(f"{directory}: {text}") from error
 
 
 def read_run(directory: Path) -> StoredRun:

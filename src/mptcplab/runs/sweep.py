@@ -547,12 +547,12 @@ def _stop_if(done: Done, out: Store, how: How) -> None:
     reason = done.entry["reason"]
     if _is_full(done, out):
         raise MptcplabError(
-            f"mptcplab: no space left on the disk of {out.out}; all runs that ended are kept, and "
+            f"no space left on the disk of {out.out}; all runs that ended are kept, and "
             "with more room the same command goes on"
         )
     if how.fail_fast:
         title = f"{done.entry['scheduler']}, seed {done.entry['seed']}"
-        raise MptcplabError(f"mptcplab: a run failed ({done.key}: {title}): {reason}")
+        raise MptcplabError(f"a run failed ({done.key}: {title}): {reason}")
 
 
 def _is_full(done: Done, out: Store) -> bool:

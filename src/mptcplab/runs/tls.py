@@ -107,15 +107,13 @@ def _write(file: Path, content: bytes) -> None:
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise MptcplabError(
-            f"mptcplab: {file}: is there already; remove it, or choose another"
-        ) from None
+        raise MptcplabError(f"{file}: is there already; remove it, or choose another") from None
     except OSError as error:
-        raise MptcplabError(f"mptcplab: {file}: cannot be written: {error.strerror}") from None
+        raise MptcplabError(f"{file}: cannot be written: {error.strerror}") from None
     try:
         with os.fdopen(descriptor, "wb") as opened:
             opened.write(content)
     except OSError as error:
         with contextlib.suppress(OSError):
             file.unlink()
-        raise MptcplabError(f"mptcplab: {file}: cannot be written: {error.strerror}") from None
+        raise MptcplabError(f"{file}: cannot be written: {error.strerror}") from None

@@ -152,7 +152,7 @@ def perform(task: Task, watch: Watch | None = None) -> Done:
         except RunKilledError as error:
             killed = error
         except (MptcplabError, OSError) as error:  # OSError: the disk was full before or after it
-            return replace(failed(task, str(error).removeprefix("mptcplab: ")), killed=attempt)
+            return replace(failed(task, str(error)), killed=attempt)
     what, separator, hint = killed.reason.partition("; ")
     return given_up(task, f"{what}, {_ATTEMPTS} times{separator}{hint}", _ATTEMPTS)
 
@@ -208,15 +208,13 @@ def unpack(done: Done, out: Store) -> None:
     with out.new_run(done.key) as directory:
         archive.extract(done.files, directory, source=f"run {done.key}")
         if missing := [name for name in store.DOCUMENTS if not (directory / name).exists()]:
-            raise MptcplabError(f"mptcplab: run {done.key}: came without {', '.join(missing)}")
+            raise MptcplabError(f"run {done.key}: came without {', '.join(missing)}")
         documents.read_entry(directory / store.RESULT)
         documents.read(directory / store.BUILD, documents.BUILD)
         documents.read(directory / store.COST, documents.COST)
         result = documents.read_json(directory / store.RESULT)
         if json.dumps(result) != json.dumps(_result_of(done.entry)):
-            raise MptcplabError(
-                f"mptcplab: run {done.key}: its {store.RESULT} is not what is told of it"
-            )
+            raise MptcplabError(f"run {done.key}: its {store.RESULT} is not what is told of it")
 
 
 def fetch(out: Store, keys: Sequence[str] = ()) -> int:
@@ -238,7 +236,7 @@ def fetch(out: Store, keys: Sequence[str] = ()) -> int:
                     archive.extract(content, directory, source=about["url"])
                     _require_same(stored, directory, about["url"])
             except OSError as error:
-                raise MptcplabError(f"mptcplab: {out.out}: {error.strerror}") from error
+                raise MptcplabError(f"{out.out}: {error.strerror}") from error
             fetched += 1
     return fetched
 
@@ -249,7 +247,7 @@ def _require_same(stored: Path, fetched: Path, url: str) -> None:
         if (stored / name).exists() and (
             documents.read_json(stored / name) != documents.read_json(fetched / name)
         ):
-            raise MptcplabError(f"mptcplab: {url}: not the run of {stored}: {name} differs")
+            raise MptcplabError(f"{url}: not the run of {stored}: {name} differs")
 
 
 def _result_of(entry: Entry) -> Entry:

@@ -90,10 +90,10 @@ def known() -> Mapping[str, CongestionControl]:
         try:
             text = _KERNELS[name] if file is None else head_comment(file.read_text("utf-8"))
         except (OSError, UnicodeError) as error:
-            raise MptcplabError(f"mptcplab: {file}: {error}") from error
+            raise MptcplabError(f"{file}: {error}") from error
         found[name] = CongestionControl(name, text, file)
         if not found[name].year:
-            raise MptcplabError(f"mptcplab: {file}: its head has no line Year:")
+            raise MptcplabError(f"{file}: its head has no line Year:")
     return found
 
 

@@ -395,9 +395,7 @@ def write_scenario(
     except OSError as error:
         for file in every:
             file.unlink(missing_ok=True)
-        raise MptcplabError(
-            f"mptcplab: cannot write to {directory}: {error.strerror or error}"
-        ) from error
+        raise MptcplabError(f"cannot write to {directory}: {error.strerror or error}") from error
     return every
 
 

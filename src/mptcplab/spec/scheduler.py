@@ -167,7 +167,7 @@ def known() -> dict[str, Scheduler]:
         try:
             found[file.stem] = _parse(file, file.read_text(encoding="utf-8"))
         except ValueError as error:
-            raise MptcplabError(f"mptcplab: {file}: {error}") from error
+            raise MptcplabError(f"{file}: {error}") from error
     return found
 
 
@@ -238,7 +238,7 @@ def new(name: str, folder: Path, taken: Mapping[str, Scheduler]) -> list[Path]:
         except OSError as error:
             for each in files:
                 each.unlink(missing_ok=True)
-            raise MptcplabError(f"mptcplab: cannot write {file}: {error.strerror}") from error
+            raise MptcplabError(f"cannot write {file}: {error.strerror}") from error
     return list(files)
 
 

@@ -64,10 +64,10 @@ def source_version() -> str:
     """The version of the package that the lab's kernel is made of."""
     for tool in ("dpkg-query", "dpkg-deb", "apt-get", "apt-cache"):
         if shutil.which(tool) is None:
-            raise MptcplabError(f"mptcplab: there is no {tool}: Debian's headers are for Debian")
+            raise MptcplabError(f"there is no {tool}: Debian's headers are for Debian")
     done = _run("dpkg-query", "--show", "--showformat=${Version}", _SOURCE_PACKAGE)
     if done.returncode != 0 or not done.stdout or not doctor.DEBIAN_SOURCE.exists():
-        raise MptcplabError(f"mptcplab: {_SOURCE_PACKAGE} is not installed: make setup")
+        raise MptcplabError(f"{_SOURCE_PACKAGE} is not installed: make setup")
     return done.stdout
 
 
@@ -119,7 +119,7 @@ def package_names(known: Iterable[str], version: str, where: str) -> list[str]:
     missing = [f"linux-headers-{upstream}*-{each}" for each in wanted if each not in found]
     if missing:
         raise MptcplabError(
-            f"mptcplab: {where} no {', '.join(missing)}: apt-get update, or give a directory with"
+            f"{where} no {', '.join(missing)}: apt-get update, or give a directory with"
             f" the packages of version {version}: --packages DIRECTORY"
         )
     return [found[each] for each in wanted]
@@ -137,8 +137,7 @@ def packages_in(directory: Path, version: str) -> list[Path]:
         name, _, its_version = fields.stdout.partition(" ")
         if its_version != version:
             raise MptcplabError(
-                f"mptcplab: {file} has version {its_version}: {version} is needed, as of"
-                f" {_SOURCE_PACKAGE}"
+                f"{file} has version {its_version}: {version} is needed, as of {_SOURCE_PACKAGE}"
             )
         found[name] = file
     return [found[name] for name in package_names(found, version, f"{directory} has")]
@@ -164,4 +163,4 @@ def _must(done: subprocess.CompletedProcess[str], what: str, mend: str = "") -> 
     """Raises MptcplabError, one line with the last that the program said, if it failed."""
     if done.returncode != 0:
         said: Sequence[str] = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
-        raise MptcplabError(f"mptcplab: cannot {what}: {said[-1]}{mend}")
+        raise MptcplabError(f"cannot {what}: {said[-1]}{mend}")

@@ -107,23 +107,19 @@ def read_known(text: str, name: str) -> Known:
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise MptcplabError(f"mptcplab: {name}: {error}") from error
+        raise MptcplabError(f"{name}: {error}") from error
     rules = []
     for kind, tables in content.items():
         if kind in ("sources", "headers"):
             continue
         if kind not in _KINDS or not isinstance(tables, list):
             accepted = ", ".join(f"[[{each}]]" for each in _KINDS)
-            raise MptcplabError(
-                f"mptcplab: {name}: {kind}: accepted are sources, headers, {accepted}"
-            )
+            raise MptcplabError(f"{name}: {kind}: accepted are sources, headers, {accepted}")
         for number, table in enumerate(tables, 1):
             wanted = {_KINDS[kind], "reason"} | ({"text"} if kind == "line" else set())
             if set(table) != wanted:
                 keys = ", ".join(sorted(wanted))
-                raise MptcplabError(
-                    f"mptcplab: {name}: [[{kind}]] number {number} must have {keys}"
-                )
+                raise MptcplabError(f"{name}: [[{kind}]] number {number} must have {keys}")
             names = tuple(name for each in table[_KINDS[kind]] for name in _spelled_out(each))
             rules.append(Rule(kind, names, table["reason"], table.get("text", "")))
     sources, headers = (

@@ -22,7 +22,7 @@ def replace(file: Path, texts: Mapping[str, str]) -> None:
         file.write_text(page, encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
-        raise MptcplabError(f"mptcplab: {file}: {reason}") from error
+        raise MptcplabError(f"{file}: {reason}") from error
 
 
 def _between(file: Path, page: str, name: str, text: str) -> str:
@@ -30,7 +30,7 @@ def _between(file: Path, page: str, name: str, text: str) -> str:
     once = page.count(begin) == page.count(end) == 1
     if not once or page.index(begin) > page.index(end):
         expected = f"{begin} and {end} are expected, once each, in this order"
-        raise MptcplabError(f"mptcplab: {file}: {expected}")
+        raise MptcplabError(f"{file}: {expected}")
     before, _, rest = page.partition(begin)
     after = rest.partition(end)[2]
     return f"{before}{begin}\n{text}{end}{after}"

@@ -114,7 +114,7 @@ def _tests(attack: str, files: Sequence[str]) -> Row:
         try:
             suites = ElementTree.parse(report).getroot().iter("testsuite")
         except (OSError, ElementTree.ParseError) as error:
-            raise MptcplabError(f"mptcplab: {' '.join(command)} gave no report") from error
+            raise MptcplabError(f"{' '.join(command)} gave no report") from error
         counts = [{key: int(suite.get(key, 0)) for key in _COUNTS} for suite in suites]
     tests, found, skipped = (
         sum(count[key] for count in counts for key in keys)

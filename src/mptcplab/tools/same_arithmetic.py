@@ -225,7 +225,7 @@ def _values(side: Side, names: Sequence[str], work: Path) -> dict[str, int]:
     source.write_text("\n".join([*text, "}", ""]))
     done = _gcc(side.command("-S", "-o", "-", str(source)))
     if done.returncode != 0:
-        raise MptcplabError(f"mptcplab: the constants cannot be compiled: {_first_error(done)}")
+        raise MptcplabError(f"the constants cannot be compiled: {_first_error(done)}")
     found = re.findall(r"^\s*value (\w+) (-?\d+)$", done.stdout, re.MULTILINE)
     return {name: int(value) for name, value in found}
 
@@ -246,7 +246,7 @@ def _expansions_of_all(side: Side, work: Path, known: Known) -> dict[Place, str]
 def _preprocessed(side: Side, source: Path) -> str:
     done = _gcc(side.command("-E", str(source)))
     if done.returncode != 0:
-        raise MptcplabError(f"mptcplab: {source.name} cannot be preprocessed: {_first_error(done)}")
+        raise MptcplabError(f"{source.name} cannot be preprocessed: {_first_error(done)}")
     return done.stdout
 
 

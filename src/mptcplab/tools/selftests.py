@@ -190,9 +190,7 @@ def _call(*command: str | Path, **environment: str) -> None:
     )
     if done.returncode != 0:
         last = done.stdout.strip().splitlines()[-8:]
-        raise MptcplabError(
-            "\n  ".join([f"mptcplab: {command[0]} failed for the selftests", *last])
-        )
+        raise MptcplabError("\n  ".join([f"{command[0]} failed for the selftests", *last]))
 
 
 def _cache() -> Path:
@@ -288,7 +286,7 @@ def choose_scheduler(library: Path, scheduler: str) -> None:
     """Adds a line to mptcp_lib.sh: each namespace that a script makes gets `scheduler`."""
     text = library.read_text()
     if text.count(_NAMESPACE_LINE) != 1:
-        raise MptcplabError(f"mptcplab: {library.name} sets up namespaces otherwise than expected")
+        raise MptcplabError(f"{library.name} sets up namespaces otherwise than expected")
     line = _SCHEDULER_LINE.replace("NAME", scheduler)
     library.write_text(text.replace(_NAMESPACE_LINE, _NAMESPACE_LINE + line))
 
@@ -310,7 +308,7 @@ def check_groups(tools: Tools) -> None:
     chosen = "".join(script.options for script in SCRIPTS if script.name == "mptcp_join.sh")
     if groups != sorted(chosen.replace("-", "")):
         raise MptcplabError(
-            f"mptcplab: mptcp_join.sh has the groups {''.join(groups)}, of which {chosen} are run"
+            f"mptcp_join.sh has the groups {''.join(groups)}, of which {chosen} are run"
         )
 
 

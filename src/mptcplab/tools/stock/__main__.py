@@ -85,7 +85,7 @@ def _check(options: argparse.Namespace) -> int:
         for each, lab in zip(kernels, labs, strict=True)
     ]
     if not any(table.rows for table in tables):
-        raise MptcplabError(f"mptcplab: {options.out} has no setting with runs of both sides")
+        raise MptcplabError(f"{options.out} has no setting with runs of both sides")
     print(markdown(tables), end="")
     if options.docs and (options.only or options.flavour or options.package):
         _say(f"{options.docs} stays as it is: this is a part of the table")

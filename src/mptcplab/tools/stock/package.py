@@ -99,7 +99,7 @@ def unpacked(package: Path) -> StockKernel:
             with files.new_directory(place) as made:
                 _take(package, release, made)
         except OSError as error:
-            raise MptcplabError(f"mptcplab: {place}: {error.strerror}") from error
+            raise MptcplabError(f"{place}: {error.strerror}") from error
     name = _PACKAGE.fullmatch(package.name)
     assert name is not None, "its release was told from its name"
     (flavour,) = (name for name, ending in DEBIAN_NAMES.items() if ending == kernel["ending"])
@@ -151,7 +151,7 @@ def _take(package: Path, release: str, directory: Path) -> None:
                         (directory / target).write_bytes(_uncompressed(name, content.read()))
         except (tarfile.TarError, lzma.LZMAError) as error:
             raise MptcplabError(
-                f"mptcplab: {package}: cannot be unpacked: {process.stderr.read().decode().strip()}"
+                f"{package}: cannot be unpacked: {process.stderr.read().decode().strip()}"
             ) from error
     if missing := [name for name, file in single.items() if not (directory / file).exists()]:
         raise _bad(package, f"without {' and '.join(name[1:] for name in missing)}")

@@ -194,7 +194,7 @@ def make(
                 except MachineError:
                     raise
                 except (MptcplabError, OSError) as error:
-                    failed = str(error).removeprefix("mptcplab: ")
+                    failed = str(error)
                     out.keep_failed(job.key, {"reason": failed, "setting": job.setting.name})
                 left_s = expected.seconds(list(left.values()), at_a_time)
                 yield Told(job, entry, wall_s, failed, number, left_s)
@@ -272,7 +272,7 @@ def make_in_lab(
     )
     for entry in entries:
         if entry["status"] != "ok":
-            raise MptcplabError(f"mptcplab: a run in the lab failed: {entry['reason']}")
+            raise MptcplabError(f"a run in the lab failed: {entry['reason']}")
 
 
 def close_ups(

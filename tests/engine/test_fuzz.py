@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from mptcplab import resources
 from mptcplab.lab import guest as guest_module
-from mptcplab.lab.guest import GUEST_DIR, Guest
+from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.tools.fuzz import Builds, Case, Result, perform
 
@@ -33,7 +34,7 @@ REFUSALS = {
 
 @pytest.fixture(scope="module")
 def builds(lab_kernel: KernelBuild, lab_guest: Guest) -> Builds:
-    return Builds(lab_kernel, lab_guest, guest_module.build(GUEST_DIR / "fuzz"))
+    return Builds(lab_kernel, lab_guest, guest_module.build(resources.GUEST / "fuzz"))
 
 
 def make_calls(seed: int, calls: int, builds: Builds, directory: Path) -> Result:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from mptcplab import resources
 from mptcplab.lab import guest as guest_module
 from mptcplab.lab import kernel
-from mptcplab.lab.guest import GUEST_DIR, Guest
+from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.spec import congestion
 from mptcplab.tools import torture, troubles
@@ -23,7 +24,7 @@ from mptcplab.tools.troubles import Case, Connection, End, case
 
 @pytest.fixture
 def builds(lab_kernel: KernelBuild, lab_guest: Guest) -> Builds:
-    return Builds(lab_kernel, lab_guest, guest_module.build(GUEST_DIR / "torture"))
+    return Builds(lab_kernel, lab_guest, guest_module.build(resources.GUEST / "torture"))
 
 
 def calm(*connections: Connection) -> Case:

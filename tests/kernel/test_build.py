@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from mptcplab import resources
 from mptcplab.lab import doctor, kernel, kernel_tree
 from mptcplab.lab.kernel import KernelBuild
 
 pytestmark = pytest.mark.kernel
 
 SCHEDULER = "sched/roundrobin.c"
-ORIGINAL = kernel.KERNEL_DIR
+ORIGINAL = resources.KERNEL
 
 
 @pytest.fixture
@@ -27,9 +28,9 @@ def kernel_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
     """A copy of our kernel files, to be changed and built in the cache that all share; what was
     built is taken out of it again."""
     directory = tmp_path / "kernel"
-    shutil.copytree(kernel.KERNEL_DIR, directory)
+    shutil.copytree(resources.KERNEL, directory)
     before = set((doctor.cache_dir() / "kernel").glob("*/linux"))
-    monkeypatch.setattr(kernel, "KERNEL_DIR", directory)
+    monkeypatch.setattr(resources, "KERNEL", directory)
     yield directory
     unchanged = kernel_tree.digest((ORIGINAL / "mptcp" / SCHEDULER).read_bytes())
     for image in set((doctor.cache_dir() / "kernel").glob("*/linux")) - before:
@@ -47,8 +48,8 @@ def change(directory: Path, mark: int) -> None:
 
 def build_in_a_process(directory: Path) -> subprocess.Popen[str]:
     program = (
-        "from pathlib import Path; from mptcplab.lab import kernel;"
-        f"kernel.KERNEL_DIR = Path({str(directory)!r});"
+        "from pathlib import Path; from mptcplab import resources; from mptcplab.lab import kernel;"
+        f"resources.KERNEL = Path({str(directory)!r});"
         "print(kernel.build().id)"
     )
     return subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)

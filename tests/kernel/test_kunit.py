@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mptcplab import resources
 from mptcplab.errors import RunError
 from mptcplab.lab import engine, kernel
 from mptcplab.lab.engine import Limits
@@ -20,7 +21,7 @@ from tests.vocabulary import scenario_of
 
 pytestmark = pytest.mark.kernel
 
-SOURCES = sorted((kernel.KERNEL_DIR / "mptcp" / "tests").glob("*_test.c"))
+SOURCES = sorted((resources.KERNEL / "mptcp" / "tests").glob("*_test.c"))
 
 
 def cases(source: Path) -> list[tuple[str, str]]:

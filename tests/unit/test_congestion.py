@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from mptcplab import resources
 from mptcplab.errors import InputError
-from mptcplab.lab import kernel
 from mptcplab.spec import congestion
 from mptcplab.spec.scenario import Flags, from_flags, load_file
 
@@ -18,7 +18,7 @@ OURS = [each.name for each in congestion.known().values() if each.file]
 
 
 def test_those_of_the_kernel_come_first_then_one_for_each_file() -> None:
-    files = sorted(file.stem for file in (kernel.KERNEL_DIR / "mptcp" / "cc").glob("*.c"))
+    files = sorted(file.stem for file in (resources.KERNEL / "mptcp" / "cc").glob("*.c"))
     assert list(congestion.known()) == ["cubic", "reno", "bbr", "vegas", *files]
     assert files == ["balia", "lia", "olia", "wvegas"]
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from mptcplab.lab import kernel
+from mptcplab import resources
 from tests import coupled_model
 from tests.coupled_model import Round, Subflow
 
@@ -15,7 +15,7 @@ MS = 8000
 
 
 def test_the_kernel_is_compared_with_these_numbers() -> None:
-    file = kernel.KERNEL_DIR / "mptcp" / "tests" / "coupled_vectors.h"
+    file = resources.KERNEL / "mptcp" / "tests" / "coupled_vectors.h"
     assert file.read_text() == coupled_model.vector_text(), (
         f"python -m tests.coupled_model > {file}"
     )

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from mptcplab import resources
 from mptcplab.lab import engine
-from mptcplab.lab.guest import GUEST_DIR
 from mptcplab.spec.workload import Program
 from tests.vocabulary import scenario_of
 
@@ -42,7 +42,7 @@ def test_a_process_that_could_run_is_not_one_that_waits_for_what_cannot_come(
 
 
 def test_the_virtual_limit_has_what_the_guest_takes_besides() -> None:
-    text = (GUEST_DIR / "program.c").read_text()
+    text = (resources.GUEST / "program.c").read_text()
     listen, terminate = (
         re.search(rf"^#define {name}\s+\((\d+) \* NS_PER_SEC\)$", text, re.MULTILINE)
         for name in ("LISTEN_NS", "TERMINATE_NS")

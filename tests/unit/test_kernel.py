@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab import doctor, kernel, kernel_make, kernel_tree
 
@@ -138,8 +139,9 @@ class Repository:
     def start(self) -> subprocess.Popen[str]:
         """The same build in a process of its own, which tells its progress on standard error."""
         program = (
-            "from pathlib import Path; from mptcplab.lab import kernel;"
-            f"kernel.KERNEL_DIR = Path({str(self.root / 'kernel')!r});"
+            "from pathlib import Path; from mptcplab import resources;"
+            "from mptcplab.lab import kernel;"
+            f"resources.KERNEL = Path({str(self.root / 'kernel')!r});"
             f"print(kernel.build(Path({str(self.source)!r})).id)"
         )
         return subprocess.Popen(
@@ -167,7 +169,7 @@ class Repository:
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
     made = Repository(tmp_path)
-    monkeypatch.setattr(kernel, "KERNEL_DIR", tmp_path / "kernel")
+    monkeypatch.setattr(resources, "KERNEL", tmp_path / "kernel")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     return made

@@ -223,8 +223,8 @@ def test_a_module_that_is_killed_costs_no_object_of_the_kernel(
     gcc = repository.write("bin/gcc", GCC.format(place=tmp_path, gcc=shutil.which("gcc")))
     gcc.chmod(0o755)
     program = (
-        "from pathlib import Path; from mptcplab.lab import kernel;"
-        f"kernel.KERNEL_DIR = Path({str(repository.root / 'kernel')!r});"
+        "from pathlib import Path; from mptcplab import resources; from mptcplab.lab import kernel;"
+        f"resources.KERNEL = Path({str(repository.root / 'kernel')!r});"
         f"kernel.module(kernel.build(Path({str(repository.source)!r})), Path({str(file)!r}))"
     )
     process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL)

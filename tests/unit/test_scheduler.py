@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.spec import scheduler
 from mptcplab.spec.scheduler import Choice, Parameter, Scheduler, Setting, SpecError
@@ -202,7 +203,7 @@ def test_known_are_upstream_s_and_one_per_file() -> None:
 
 def test_a_broken_file_of_ours_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "broken.c").write_text("struct mps_param p[] = { x };")
-    monkeypatch.setattr(scheduler, "SCHEDULERS_DIR", tmp_path)
+    monkeypatch.setattr(resources, "SCHEDULERS", tmp_path)
     with pytest.raises(MptcplabError, match=r"broken\.c: line 1: "):
         scheduler.known()
 

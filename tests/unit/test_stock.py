@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mptcplab import resources
 from mptcplab.capture import dissect
 from mptcplab.capture.dissect import Packets
 from mptcplab.errors import InputError, MachineError, MptcplabError, RunError
@@ -24,7 +25,7 @@ from mptcplab.lab import doctor
 from mptcplab.lab import guest as guest_module
 from mptcplab.lab import kernel as kernel_module
 from mptcplab.lab.engine import RunCancelledError
-from mptcplab.lab.guest import GUEST_DIR, Guest
+from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records
 from mptcplab.runs import store, work
@@ -244,7 +245,7 @@ def test_the_guest_writes_the_records_of_the_probe(tmp_path: Path) -> None:
         if name not in (*heads, *decisions)
     ]
     source = tmp_path / "layout.c"
-    lines = [f'#include "{GUEST_DIR}/stock.c"', "#include <stddef.h>"]
+    lines = [f'#include "{resources.GUEST}/stock.c"', "#include <stddef.h>"]
     for dtype, name, place in places:
         assert dtype.fields is not None
         offset, size = dtype.fields[name][1], dtype.fields[name][0].itemsize

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from mptcplab import resources
 from mptcplab.lab import kernel
-from mptcplab.lab.guest import GUEST_DIR
 from mptcplab.spec import congestion
 from mptcplab.tools import torture, troubles
 from mptcplab.tools.torture import Total, Verdict, Wanted, command, judge, table
@@ -307,7 +307,7 @@ def test_bad_flags_are_told(
 
 
 def test_numbers_of_acts_are_those_of_the_program() -> None:
-    text = (GUEST_DIR / "torture" / "connections.c").read_text()
+    text = (resources.GUEST / "torture" / "connections.c").read_text()
     found = re.search(r"enum act \{(.*?)ACTS", text, re.DOTALL)
     assert found
     names = re.findall(r"ACT_(\w+),", found[1])

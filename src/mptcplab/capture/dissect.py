@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mptcplab.errors import InputError, Problem
+from mptcplab.spec.units import NS_PER_S
 
 Array = npt.NDArray[Any]
 #: Told how much was read of all files, in bytes.
@@ -54,7 +55,6 @@ _TCP = 6
 _AT_A_TIME = 1 << 16
 _RECORD_BYTES = 16  # before each packet in a classic capture: seconds, nanoseconds, two lengths
 _FILE_HEADER_BYTES = 24
-_NS_PER_S = 10**9
 
 _COLUMNS = {
     "time_ns": np.int64,
@@ -269,7 +269,7 @@ class _Reader:
         tcp_bytes = (u8[tcp + 12] >> 4).astype(np.int64) * 4
         native = _unaligned(content, "=u4")
         columns: dict[str, Array] = {
-            "time_ns": native[begin - 16].astype(np.int64) * _NS_PER_S + native[begin - 12],
+            "time_ns": native[begin - 16].astype(np.int64) * NS_PER_S + native[begin - 12],
             "seq": u32[tcp + 4].astype(np.uint32),
             "ack": u32[tcp + 8].astype(np.uint32),
             "flags": u8[tcp + 13],

@@ -8,13 +8,12 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from mptcplab import files
+from mptcplab import files, resources
 from mptcplab.errors import MptcplabError
 from mptcplab.lab import doctor
 from mptcplab.lab.kernel import compiler_version
 
 # In the repository.
-GUEST_DIR = Path(__file__).parents[3] / "guest"
 
 _FLAGS = ("-O3", "-std=gnu17", "-static", "-Wall", "-Wextra", "-Werror")
 
@@ -27,7 +26,7 @@ class Guest:
     program: Path
 
 
-def build(directory: Path = GUEST_DIR) -> Guest:
+def build(directory: Path = resources.GUEST) -> Guest:
     """The guest program for the present sources, compiled if it is not in the cache.
 
     `directory` may be one of its own below it, with another program that runs inside. Raises

@@ -35,6 +35,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Self
 
+from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.files import new_directory, remove_abandoned
 from mptcplab.lab import doctor, kernel_module
@@ -54,7 +55,6 @@ from mptcplab.lab.kernel_tree import (
 )
 
 # In the repository: *.config, patches/, mptcp/, precompiled/.
-KERNEL_DIR = Path(__file__).parents[3] / "kernel"
 
 #: The variants of the kernel: for each, the fragments kernel/NAME.config on top of lab.config.
 VARIANTS: Mapping[str, tuple[str, ...]] = {
@@ -265,7 +265,7 @@ def schedulers() -> tuple[str, ...]:
 
 
 def _names(directory: str) -> list[str]:
-    return sorted(path.stem for path in (KERNEL_DIR / "mptcp" / directory).glob("*.c"))
+    return sorted(path.stem for path in (resources.KERNEL / "mptcp" / directory).glob("*.c"))
 
 
 def place() -> Path:
@@ -342,16 +342,16 @@ class _Inputs:
 
     @classmethod
     def read(cls, source: _Source, variant: str) -> Self:
-        fragments = [KERNEL_DIR / f"{name}.config" for name in ("lab", *VARIANTS[variant])]
+        fragments = [resources.KERNEL / f"{name}.config" for name in ("lab", *VARIANTS[variant])]
         for path in fragments:
             if not path.exists():
                 raise MptcplabError(
                     f"{path} is missing; mptcplab works from a clone of its repository"
                 )
-        patches = sorted((KERNEL_DIR / "patches").glob("*.patch"))
-        own = KERNEL_DIR / "mptcp"
+        patches = sorted((resources.KERNEL / "patches").glob("*.patch"))
+        own = resources.KERNEL / "mptcp"
         files = sorted(path for path in own.rglob("*") if _is_own_file(path))
-        precompiled = sorted((KERNEL_DIR / "precompiled").glob("*.h"))
+        precompiled = sorted((resources.KERNEL / "precompiled").glob("*.h"))
         own_files = {str(path.relative_to(own)): path.read_bytes() for path in files}
         if not _has_framework(variant):
             patches = [path for path in patches if _FRAMEWORK_PATCHES not in path.name]

@@ -18,9 +18,9 @@ from mptcplab.metrics.records import DIRECTIONS, Records
 from mptcplab.metrics.schema import Metric, Value
 from mptcplab.spec import workload
 from mptcplab.spec.scenario import Scenario
+from mptcplab.spec.units import NS_PER_S
 from mptcplab.spec.workload import REPLY, REQUEST, Bulk, Cbr, Frames, Message, Transfers, Video, Web
 
-_NS_PER_S = 1_000_000_000
 _NS_PER_MS = 1_000_000
 _SOURCE = "messages.records"
 
@@ -230,10 +230,10 @@ def application_figures(
         figures["completion_ms_max"] = max(times) / _NS_PER_MS
     if isinstance(load, Transfers) and times:
         carried = sum(item.size_bytes for item in whole)
-        figures["transfer_goodput_bps"] = carried * 8 * _NS_PER_S / max(sum(times), 1)
+        figures["transfer_goodput_bps"] = carried * 8 * NS_PER_S / max(sum(times), 1)
     if isinstance(load, Web) and len(whole) == len(items):
         last_ns = max(item.complete_ns for item in items)
-        figures["page_load_s"] = (last_ns - start_ns) / _NS_PER_S
+        figures["page_load_s"] = (last_ns - start_ns) / NS_PER_S
     if isinstance(load, Video):
         figures |= _video(load, messages, records, start_ns)
     if isinstance(load, Frames) and items:
@@ -371,9 +371,9 @@ def _video(
     if player.start_ns is None:
         return {}
     return {
-        "startup_s": (player.start_ns - start_ns) / _NS_PER_S,
+        "startup_s": (player.start_ns - start_ns) / NS_PER_S,
         "stalls": player.stalls,
-        "stall_s": player.stalled_ns / _NS_PER_S,
+        "stall_s": player.stalled_ns / NS_PER_S,
         "bitrate_bps": sum(load.bitrates_bps[choice] for choice in choices) / len(choices),
         "switches": sum(int(a != b) for a, b in itertools.pairwise(choices)),
     }

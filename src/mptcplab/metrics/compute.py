@@ -28,6 +28,7 @@ from mptcplab.metrics.schema import Value
 from mptcplab.metrics.sender_states import State
 from mptcplab.spec import scheduler, timeline
 from mptcplab.spec.scenario import Scenario
+from mptcplab.spec.units import NS_PER_S
 
 __all__ = [
     "CONNECTION_METRICS",
@@ -45,7 +46,6 @@ __all__ = [
     "run_metrics",
 ]
 
-_NS_PER_S = 1_000_000_000
 _NS_PER_US = 1_000
 _BITS_PER_BYTE = 8
 
@@ -135,7 +135,7 @@ def run_metrics(
         "limited_by_window": _share(sender_states.waiting_for_window(flow)),
         "completion_s": None
         if scenario.workload.size_bytes is None
-        else interval.length_ns / _NS_PER_S,
+        else interval.length_ns / NS_PER_S,
         "subflows": len(sender.subflows),
         "duplicate_segments": decisions and decisions.duplicates,
         "reinjected_segments": decisions and decisions.reinjections,
@@ -180,7 +180,7 @@ def goodput_series(scenario: Scenario, receiver: Samples, bin_ns: int = 100 * 1_
 
     def rate(records: Records, counter: str) -> npt.NDArray[np.float64]:
         counts = recorded.counted(records, counter, edges)
-        rates: npt.NDArray[np.float64] = np.diff(counts) * (_BITS_PER_BYTE * _NS_PER_S / bin_ns)
+        rates: npt.NDArray[np.float64] = np.diff(counts) * (_BITS_PER_BYTE * NS_PER_S / bin_ns)
         return rates
 
     paths = {path.name: np.zeros(max(len(edges) - 1, 0)) for path in scenario.paths}
@@ -190,7 +190,7 @@ def goodput_series(scenario: Scenario, receiver: Samples, bin_ns: int = 100 * 1_
     for connection in side.connections:
         total += rate(connection, "delivered_bytes")
     return Goodput(
-        time_s=(edges[1:] - begin - bin_ns / 2) / _NS_PER_S,
+        time_s=(edges[1:] - begin - bin_ns / 2) / NS_PER_S,
         paths=paths,
         total=total,
     )
@@ -211,7 +211,7 @@ class _Decisions(NamedTuple):
     def per_s(self) -> float | None:
         # a forced segment follows the wait that it was forced by
         count = self.new + self.duplicates + self.reinjections + self.waits + self.refused
-        return count * _NS_PER_S / self.length_ns if self.length_ns else None
+        return count * NS_PER_S / self.length_ns if self.length_ns else None
 
 
 def _decisions(scenario: Scenario, flow: Flow) -> _Decisions | None:
@@ -374,8 +374,8 @@ def _of_several(name: str, values_ns: Sequence[int | None]) -> dict[str, Value]:
     if not known:
         return {f"{name}_mean": None, f"{name}_max": None}
     return {
-        f"{name}_mean": sum(known) / (len(known) * _NS_PER_S),
-        f"{name}_max": max(known) / _NS_PER_S,
+        f"{name}_mean": sum(known) / (len(known) * NS_PER_S),
+        f"{name}_max": max(known) / NS_PER_S,
     }
 
 
@@ -411,4 +411,4 @@ def _share(mask: npt.NDArray[np.bool_]) -> float | None:
 
 def bps(count_bytes: int, interval: Interval) -> float:
     """So many bytes in an interval, in bit/s."""
-    return count_bytes * _BITS_PER_BYTE * _NS_PER_S / interval.length_ns
+    return count_bytes * _BITS_PER_BYTE * NS_PER_S / interval.length_ns

@@ -30,6 +30,7 @@ from mptcplab.metrics.records import Records, Samples
 from mptcplab.metrics.schema import Value
 from mptcplab.spec import links, plan, timeline
 from mptcplab.spec.scenario import Pair, Scenario
+from mptcplab.spec.units import NS_PER_S
 
 #: The figures of a run that are sums over its connections; all others are of each of them.
 SUMS = (
@@ -41,7 +42,6 @@ SUMS = (
 
 _WAYS: tuple[Way, Way] = ("up", "down")
 _BITS_PER_BYTE = 8
-_NS_PER_S = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def goodput_series(
 
     `paths` of the result has the connections by name, `total` their sum.
     """
-    seconds = np.diff(edges_ns) / _NS_PER_S
+    seconds = np.diff(edges_ns) / NS_PER_S
     found = {}
     for pair in scenario.pairs():
         way = recorded.measured_way(scenario.alone(pair))
@@ -169,7 +169,7 @@ def goodput_series(
         for records in recorded.by_connection(receiver.connection):
             counts += recorded.counted(records, "delivered_bytes", edges_ns)
         found[pair.connection.name] = np.diff(counts) * _BITS_PER_BYTE / seconds
-    middle_s = ((edges_ns[1:] + edges_ns[:-1]) / 2 - begin_ns) / _NS_PER_S
+    middle_s = ((edges_ns[1:] + edges_ns[:-1]) / 2 - begin_ns) / NS_PER_S
     total = np.sum(list(found.values()), axis=0)
     return Goodput(time_s=middle_s, paths=found, total=total)
 
@@ -208,7 +208,7 @@ def takeover_s(leaving: OfConnection, parts: Sequence[OfConnection]) -> float | 
         return None
     have = np.sum([np.diff(part.received(edges)) for part in others], axis=0)
     there = np.flatnonzero(have >= RECOVERED_AT * had * RECOVERY_BIN_NS / BEFORE_NS)
-    return int(there[0]) * RECOVERY_BIN_NS / _NS_PER_S if len(there) else None
+    return int(there[0]) * RECOVERY_BIN_NS / NS_PER_S if len(there) else None
 
 
 def link_metrics(

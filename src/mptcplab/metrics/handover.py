@@ -15,6 +15,7 @@ import numpy as np
 from mptcplab.metrics.recorded import Flow, Subflow, Way, counted
 from mptcplab.spec import link_trace, timeline
 from mptcplab.spec.scenario import Scenario
+from mptcplab.spec.units import NS_PER_S
 
 #: What a sender may send more than the link carries, and has noticed nevertheless.
 DETECTED_AT = 1.1
@@ -26,7 +27,6 @@ BEFORE_NS = 10**9
 
 _LOWERING = ("down", "change", "handover")
 
-_NS_PER_S = 1_000_000_000
 _BITS_PER_BYTE = 8
 
 
@@ -119,7 +119,7 @@ def _detection_ns(
         return None
     sent = sum(counted(subflow.records, "sent_bytes", edges + start_ns) for subflow in subflows)
     for begin_ns, after_ns, sent_bytes in zip(edges[:-1], edges[1:], np.diff(sent), strict=True):
-        carried = link_trace.carried(dip.rates, int(begin_ns), int(after_ns)) / _NS_PER_S
+        carried = link_trace.carried(dip.rates, int(begin_ns), int(after_ns)) / NS_PER_S
         if sent_bytes * _BITS_PER_BYTE <= DETECTED_AT * carried:
             return int(begin_ns) - dip.begin_ns
     return end_ns - dip.begin_ns

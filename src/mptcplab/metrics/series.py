@@ -24,6 +24,7 @@ from mptcplab.spec import link_trace, links, timeline
 from mptcplab.spec.link_trace import SINR, Source, TraceError
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.scheduler import DEFAULT
+from mptcplab.spec.units import NS_PER_S
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,7 +36,6 @@ MAX_BINS = 400  # on a page, more would be narrower than a few pixels
 _MIN_BINS = 100
 # Where the run is long enough for it: a shorter bin shows packets and round trips, not goodput.
 _SHORTEST_BIN_NS = 100_000_000
-_NS_PER_S = 1e9
 _BITS_PER_BYTE = 8
 _KIB = 1024.0
 
@@ -132,7 +132,7 @@ def shared_series(scenario: Scenario, samples: Mapping[str, Samples], queues: Re
     """
     begin, end = int(queues["time_ns"][0]), int(queues["time_ns"][-1])
     edges = _edges(end - begin, scenario.sample_interval_ns)
-    seconds = np.diff(edges) / _NS_PER_S
+    seconds = np.diff(edges) / NS_PER_S
     goodput: list[Series] = []
     paths: list[list[Series]] = [[], [], []]
     for pair in scenario.pairs():
@@ -225,7 +225,7 @@ def csv_text(run: RunSeries) -> str:
     up. or down. stands before it. A momentary value has its mean there, and the lowest and highest
     sample as METRIC_min and METRIC_max. Where there is no value the cell is empty.
     """
-    seconds = [f"{edge / _NS_PER_S:.9g}" for edge in run.edges_ns.tolist()]
+    seconds = [f"{edge / NS_PER_S:.9g}" for edge in run.edges_ns.tolist()]
     columns: dict[str, Sequence[str]] = {"begin_s": seconds[:-1], "end_s": seconds[1:]}
     for panel in run.panels:
         for series in panel.series:
@@ -421,7 +421,7 @@ def _goodput(
     shared: bool,
 ) -> Panel:
     """The paths together can carry the sum of their rates, unless they share a link."""
-    seconds = np.diff(grid.edges_ns) / _NS_PER_S
+    seconds = np.diff(grid.edges_ns) / NS_PER_S
 
     def series(metric: str, path: str | None, records: Records, counter: str) -> Series:
         bps = grid.counted(records, counter) * _BITS_PER_BYTE / seconds

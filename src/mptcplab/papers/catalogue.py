@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from mptcplab import files
+from mptcplab import files, resources
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.runs import experiment
 from mptcplab.spec import drive_settings, radio, scenario, space
@@ -41,7 +41,6 @@ from mptcplab.spec.space import (
     shown_point,
 )
 
-EXPERIMENTS_DIR = Path(__file__).parents[3] / "experiments"
 #: The file of a paper that says what it is.
 PAPER = "paper.toml"
 
@@ -182,7 +181,7 @@ class Setting:
     request: Request
 
 
-def names(directory: Path = EXPERIMENTS_DIR) -> list[str]:
+def names(directory: Path = resources.EXPERIMENTS) -> list[str]:
     """All experiments that there are, as PAPER/FIGURE, figure 9 before figure 10."""
     found = (
         f"{file.parent.name}/{file.stem}"
@@ -192,7 +191,7 @@ def names(directory: Path = EXPERIMENTS_DIR) -> list[str]:
     return sorted(found, key=lambda name: re.sub(r"\d+", lambda digits: digits[0].zfill(9), name))
 
 
-def chosen(wanted: Sequence[str], directory: Path = EXPERIMENTS_DIR) -> list[str]:
+def chosen(wanted: Sequence[str], directory: Path = resources.EXPERIMENTS) -> list[str]:
     """The experiments that are meant by "all", by a paper, or by their names; each once.
 
     Raises InputError with every name that is none.
@@ -212,7 +211,7 @@ def chosen(wanted: Sequence[str], directory: Path = EXPERIMENTS_DIR) -> list[str
     return list(dict.fromkeys(found))
 
 
-def load(name: str, directory: Path = EXPERIMENTS_DIR) -> Published:
+def load(name: str, directory: Path = resources.EXPERIMENTS) -> Published:
     """An experiment by its name. Raises InputError with every mistake in its file."""
     file = directory / f"{name}.toml"
     paper = space.read(file.parent / PAPER, Paper, {})

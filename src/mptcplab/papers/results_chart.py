@@ -21,6 +21,7 @@ from mptcplab.report import comparison_chart
 from mptcplab.report.palette import PATH_COLOURS, Style, styles
 from mptcplab.runs import store
 from mptcplab.spec.link_trace import SINR
+from mptcplab.spec.units import NS_PER_S
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +33,6 @@ _LABEL_WIDTH = 24  # characters of a label that fit beside a panel
 _APART = 0.03  # of the distance of two values of x: lines of the same figures stay to be seen
 _ROW_HEIGHT = 1.1  # of a scheduler, over time
 _MEAN_OF_BINS = 3  # of the series of a run, which are made for pictures of a page's width
-_NS_PER_S = 1e9
 
 
 def svg(found: Reproduced) -> str:
@@ -156,7 +156,7 @@ def _thinned(run: RunSeries, each: Series, scale: float) -> tuple[Any, Any]:
     """The middle of each few bins in s, and the mean there; numbers short, for a small file."""
     count = len(each.values) // _MEAN_OF_BINS * _MEAN_OF_BINS
     values = each.values[:count].reshape(-1, _MEAN_OF_BINS).mean(axis=1) / scale
-    edges = run.edges_ns[: count + 1 : _MEAN_OF_BINS] / _NS_PER_S
+    edges = run.edges_ns[: count + 1 : _MEAN_OF_BINS] / NS_PER_S
     return (edges[:-1] + edges[1:]) / 2, values
 
 

@@ -26,9 +26,8 @@ from mptcplab.metrics.sender_states import State, path_states
 from mptcplab.runs import documents, store
 from mptcplab.spec import timeline
 from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.units import format_time
+from mptcplab.spec.units import NS_PER_S, format_time
 
-_NS_PER_S = 1_000_000_000
 _BITS_PER_BYTE = 8
 _MBIT = 1e6
 _CA_LOSS = 4
@@ -215,7 +214,7 @@ def _idle(
     sent = recorded.counted(queue, "sent_bytes", edges)
     last = min(int(np.searchsorted(queue["time_ns"], edges[-1])), len(queue) - 1)
     sent[-1] = queue["sent_bytes"][last]
-    carried = np.diff(sent) * _BITS_PER_BYTE * _NS_PER_S
+    carried = np.diff(sent) * _BITS_PER_BYTE * NS_PER_S
     could = np.diff(_carried(rates, edges - start_ns))
     delay_ns = getattr(scenario.paths[path], flow.way).delay_ns
     then = np.searchsorted(flow.times, edges[:-1] - delay_ns, side="right") - 1
@@ -443,7 +442,7 @@ def _title(scenario: Scenario) -> str:
 
 
 def _mean_bps(count_bytes: int, flow: Flow) -> float:
-    return count_bytes * _BITS_PER_BYTE * _NS_PER_S / flow.interval.length_ns
+    return count_bytes * _BITS_PER_BYTE * NS_PER_S / flow.interval.length_ns
 
 
 def _mean_kib(connections: Sequence[records.Records], field: str, flow: Flow) -> str:

@@ -19,6 +19,7 @@ from mptcplab.runs import store
 from mptcplab.spec import timeline, units
 from mptcplab.spec.literal import NO_RATE_BPS
 from mptcplab.spec.scenario import Change, Direction, Event, Link, Pair, Scenario
+from mptcplab.spec.units import NS_PER_S
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 FORMATS = tuple(comparison_chart.NO_DATE)
 
-_NS_PER_S = 1e9
 _KIB = 1024
 _GREY = "#777777"
 _WARMUP_COLOUR = "#eeeeee"
@@ -144,7 +144,7 @@ def figure(scenario: Scenario, run: RunSeries) -> Figure:
         f"lines are means of {units.format_time(bin_ns)}, areas go from the lowest to the highest "
         "sample"
     )
-    axes[-1].set_xlim(0, end_ns / _NS_PER_S)
+    axes[-1].set_xlim(0, end_ns / NS_PER_S)
     handles = [
         Patch(color=colours[name], label=labels.get(name, name) or "connection") for name in names
     ]
@@ -280,7 +280,7 @@ def _bars(spans: Sequence[_Span], narrow_ns: float) -> list[tuple[float, float]]
             merged[-1][1] = max(merged[-1][1], span.end_ns)
         else:
             merged.append([span.begin_ns, span.end_ns])
-    return [(begin / _NS_PER_S, (end - begin) / _NS_PER_S) for begin, end in merged]
+    return [(begin / NS_PER_S, (end - begin) / NS_PER_S) for begin, end in merged]
 
 
 def _shade(
@@ -291,7 +291,7 @@ def _shade(
 ) -> None:
     """Warm-up in grey; in the colour of its path what passes as an area, what lasts as a line."""
     if scenario.workload.warmup_ns:
-        axis.axvspan(0, scenario.workload.warmup_ns / _NS_PER_S, color=_WARMUP_COLOUR, zorder=0)
+        axis.axvspan(0, scenario.workload.warmup_ns / NS_PER_S, color=_WARMUP_COLOUR, zorder=0)
     whole = axis.get_xaxis_transform()
     for path, all_ in spans.items():
         end_ns = max(span.end_ns for span in all_)
@@ -301,9 +301,7 @@ def _shade(
         )
         for span in all_:
             if not span.passes:
-                axis.axvline(
-                    span.begin_ns / _NS_PER_S, color=colours[path], linewidth=0.6, zorder=0
-                )
+                axis.axvline(span.begin_ns / NS_PER_S, color=colours[path], linewidth=0.6, zorder=0)
 
 
 def _draw_events(
@@ -325,7 +323,7 @@ def _draw_events(
             if left_ns >= free_ns:
                 axis.annotate(
                     span.label,
-                    (left_ns / _NS_PER_S, row),
+                    (left_ns / NS_PER_S, row),
                     xytext=(3, 0),
                     textcoords="offset points",
                     va="center",
@@ -350,7 +348,7 @@ def _draw_lines(
 ) -> None:
     from matplotlib.lines import Line2D
 
-    edges_s = run.edges_ns / _NS_PER_S
+    edges_s = run.edges_ns / NS_PER_S
     middle_s = (edges_s[:-1] + edges_s[1:]) / 2
     kinds: dict[str, Mapping[str, Any]] = {}
     for series in panel.series:
@@ -400,7 +398,7 @@ def _draw_counts(
     axis: Axes, panel: Panel, run: RunSeries, colours: Mapping[str | None, str]
 ) -> None:
     """A row for each series, with a tick at each bin in which something was counted."""
-    edges_s = run.edges_ns / _NS_PER_S
+    edges_s = run.edges_ns / NS_PER_S
     for row, series in enumerate(panel.series):
         counted = np.flatnonzero(series.values > 0)
         axis.vlines(

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.spec.mistakes import one_of, suggestion
 from mptcplab.spec.scheduler import head_comment, summary
 
-_FOLDER = Path(__file__).parents[3] / "kernel" / "mptcp" / "cc"
 _NOTHING = "nothing"
 
 DEFAULT = "cubic"
@@ -76,7 +76,7 @@ class CongestionControl:
 
 def names() -> tuple[str, ...]:
     """The congestion controls of the lab kernel: its own, then ours in alphabetical order."""
-    return (*_KERNELS, *sorted(file.stem for file in _FOLDER.glob("*.c")))
+    return (*_KERNELS, *sorted(file.stem for file in resources.CONGESTION_CONTROLS.glob("*.c")))
 
 
 def known() -> Mapping[str, CongestionControl]:
@@ -86,7 +86,7 @@ def known() -> Mapping[str, CongestionControl]:
     """
     found = {}
     for name in names():
-        file = None if name in _KERNELS else _FOLDER / f"{name}.c"
+        file = None if name in _KERNELS else resources.CONGESTION_CONTROLS / f"{name}.c"
         try:
             text = _KERNELS[name] if file is None else head_comment(file.read_text("utf-8"))
         except (OSError, UnicodeError) as error:

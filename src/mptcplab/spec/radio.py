@@ -29,12 +29,12 @@ import numpy.typing as npt
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.spec import units
 from mptcplab.spec.link_trace import MAX_DELAY_NS, MIN_RATE_BPS
+from mptcplab.spec.units import NS_PER_S
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 
-_NS_PER_S = 1_000_000_000
 _NS_PER_MS = 1_000_000
 
 # TR 38.901, table 7.4.1-1, note 1: the speed of light there is 3.0e8 m/s, the effective height of
@@ -162,11 +162,11 @@ class Cell:
         "gain_ut_dbi": (-200.0, 200.0),
         "noise_figure_db": (-200.0, 200.0),
         "share": (0.0, 1.0),
-        "slot_ns": (1, _NS_PER_S),
+        "slot_ns": (1, NS_PER_S),
         "harq_slots": (1, 100),
         "harq_retransmissions": (0, 100),
-        "recovery_ns": (0, 3600 * _NS_PER_S),
-        "radio_delay_ns": (0, 3600 * _NS_PER_S),
+        "recovery_ns": (0, 3600 * NS_PER_S),
+        "radio_delay_ns": (0, 3600 * NS_PER_S),
     }
 
     def __post_init__(self) -> None:
@@ -234,15 +234,15 @@ class Drive:
     start_m: tuple[float, float] = (500 / 3, -100.0)
     velocity_mps: tuple[float, float] = (-50 / 3, 0.0)  # the paper, section III: 60 km/h, westwards
     height_ut_m: float = 1.5  # TR 38.901, section 7.2
-    duration_ns: int = 20 * _NS_PER_S  # the paper, section III
+    duration_ns: int = 20 * NS_PER_S  # the paper, section III
     step_ns: int = 100 * _NS_PER_MS  # ours: 1.67 m, a sixth of the shortest correlation distance
     wire_delay_ns: int = 5 * _NS_PER_MS  # ours
 
     LIMITS: ClassVar[Mapping[str, tuple[float, float]]] = {
         "height_ut_m": (1.5, 22.5),  # TR 38.901, table 7.4.1-1
-        "duration_ns": (1, 24 * 3600 * _NS_PER_S),
-        "step_ns": (1, 3600 * _NS_PER_S),
-        "wire_delay_ns": (0, 3600 * _NS_PER_S),
+        "duration_ns": (1, 24 * 3600 * NS_PER_S),
+        "step_ns": (1, 3600 * NS_PER_S),
+        "wire_delay_ns": (0, 3600 * NS_PER_S),
     }
 
     def __post_init__(self) -> None:
@@ -325,7 +325,7 @@ def drive(scenario: Drive, seed: int) -> dict[str, RadioTrace]:
     steps = scenario.duration_ns // scenario.step_ns
     time_ns = np.arange(steps, dtype=np.int64) * scenario.step_ns
     velocity_mps = np.array(scenario.velocity_mps)
-    position_m = np.array(scenario.start_m) + np.outer(time_ns / _NS_PER_S, velocity_mps)
+    position_m = np.array(scenario.start_m) + np.outer(time_ns / NS_PER_S, velocity_mps)
     return {cell.name: _trace(scenario, cell, time_ns, position_m, seed) for cell in scenario.cells}
 
 
@@ -337,7 +337,7 @@ def write_csv(trace: RadioTrace, path: Path) -> None:
     rows = ["time_s,rate_bps,delay_ms,sinr_db"]
     columns = (trace.time_ns, trace.rate_bps, trace.delay_ns, trace.sinr_db)
     for time_ns, rate_bps, delay_ns, sinr_db in zip(*(c.tolist() for c in columns), strict=True):
-        time_s = _decimal(time_ns, _NS_PER_S)
+        time_s = _decimal(time_ns, NS_PER_S)
         rows.append(f"{time_s},{rate_bps},{_decimal(delay_ns, _NS_PER_MS)},{sinr_db:.3f}")
     path.write_text("\n".join(rows) + "\n", encoding="ascii")
 
@@ -616,7 +616,7 @@ def _trace(
 ) -> RadioTrace:
     los = has_line_of_sight(scenario.building, position_m, cell.height_m, scenario.height_ut_m)
     path_loss_db = _path_loss(scenario, cell, position_m, los)
-    step_m = math.hypot(*scenario.velocity_mps) * scenario.step_ns / _NS_PER_S
+    step_m = math.hypot(*scenario.velocity_mps) * scenario.step_ns / NS_PER_S
     shadowing_db = _shadowing(cell, los, step_m, seed)
     received_dbm = cell.power_dbm + cell.gain_bs_dbi + cell.gain_ut_dbi - path_loss_db
     sinr_db = received_dbm - shadowing_db - noise_dbm(cell.bandwidth_hz, cell.noise_figure_db)

@@ -25,12 +25,11 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.spec.mistakes import printable, shown, suggestion
 
 # In the repository: one file per scheduler, and what a person's own begins with.
-SCHEDULERS_DIR = Path(__file__).parents[3] / "kernel" / "mptcp" / "sched"
-TEMPLATES_DIR = Path(__file__).parents[3] / "kernel" / "template"
 # The name that is replaced in the templates, also where it is part of another word.
 _TEMPLATE_NAME = re.compile(r"(?<![a-z])mine(?![a-z])")
 
@@ -161,7 +160,7 @@ def known() -> dict[str, Scheduler]:
 
     Raises MptcplabError if a file of ours cannot be understood.
     """
-    files = sorted(SCHEDULERS_DIR.glob("*.c"))
+    files = sorted(resources.SCHEDULERS.glob("*.c"))
     found = {DEFAULT: Scheduler(DEFAULT, _DEFAULT_DESCRIPTION)}
     for file in files:
         try:
@@ -218,7 +217,7 @@ def new(name: str, folder: Path, taken: Mapping[str, Scheduler]) -> list[Path]:
     Raises InputError if it cannot be called that or a file is there already, and MptcplabError if
     the files cannot be written.
     """
-    templates = sorted(TEMPLATES_DIR.glob("mine*.*"))
+    templates = sorted(resources.SCHEDULER_TEMPLATES.glob("mine*.*"))
     files = {folder / _TEMPLATE_NAME.sub(name, file.name): file for file in templates}
     problems = [
         Problem("scheduler new", "", str(file), "there is a file of this name; choose another")

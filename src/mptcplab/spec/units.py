@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+NS_PER_S = 10**9
+
 # 20 digits hold every quantity here with room to spare, and bound the work on senseless input.
 _NUMBER = r"[0-9]{1,20}(?:\.[0-9]{1,20})?"
 _ZERO = r"0{1,20}(?:\.0{1,20})?"

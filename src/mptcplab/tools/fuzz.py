@@ -23,10 +23,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from mptcplab import resources
 from mptcplab.errors import RunError, status_of
 from mptcplab.lab import doctor, engine, kernel
 from mptcplab.lab import guest as guest_module
-from mptcplab.lab.guest import GUEST_DIR, Guest
+from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs.work import own_cpu
 from mptcplab.spec import plan
@@ -147,7 +148,7 @@ def builds(variant: str) -> Builds:
     return Builds(
         kernel.build(variant=variant),
         guest_module.build(),
-        guest_module.build(GUEST_DIR / "fuzz"),
+        guest_module.build(resources.GUEST / "fuzz"),
     )
 
 

@@ -23,9 +23,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mptcplab import resources
 from mptcplab.errors import MptcplabError, status_of
 from mptcplab.lab import kernel
-from mptcplab.lab.kernel import KERNEL_DIR, Objects
+from mptcplab.lab.kernel import Objects
 from mptcplab.tools import debian_headers
 from mptcplab.tools.debian_headers import DebianHeaders
 from mptcplab.tools.expansion import (
@@ -43,7 +44,7 @@ from mptcplab.tools.expansion import (
 
 #: The list of what is known.
 KNOWN = Path(__file__).with_name("same_arithmetic.toml")
-CONSTANTS = KERNEL_DIR / "mptcp" / "constants.c"
+CONSTANTS = resources.KERNEL / "mptcp" / "constants.c"
 
 # Where headers are looked for, in the order of the kernel's Makefile: in Debian's common headers
 # (common), those of its flavour (own), the lab's source and its objects.

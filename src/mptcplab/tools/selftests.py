@@ -31,9 +31,10 @@ from queue import SimpleQueue
 from rich.console import Console
 from rich.table import Table
 
+from mptcplab import resources
 from mptcplab.errors import MachineError, MptcplabError, RunError, status_of
 from mptcplab.lab import doctor, engine, kernel
-from mptcplab.lab.guest import GUEST_DIR, Guest
+from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild, compiler_version
 from mptcplab.lab.kernel_make import MAKE_ENVIRONMENT
 from mptcplab.spec.scenario import Flags, from_flags
@@ -134,7 +135,7 @@ def prepare() -> Tools:
             f"the selftests use programs of {packages}", f"apt-get install {packages}"
         )
     doctor.require("kernel source", *doctor.BUILD_CHECKS)
-    init = GUEST_DIR / "selftests" / "init.c"
+    init = resources.GUEST / "selftests" / "init.c"
     archive = doctor.DEBIAN_SOURCE.stat()
     inputs = f"{archive.st_size} {archive.st_mtime_ns} {compiler_version()} {init.read_text()}"
     key = hashlib.sha256(inputs.encode()).hexdigest()[:12]

@@ -20,10 +20,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from mptcplab import resources
 from mptcplab.errors import RunError, status_of
 from mptcplab.lab import doctor, engine, kernel
 from mptcplab.lab import guest as guest_module
-from mptcplab.lab.guest import GUEST_DIR, Guest
+from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs.work import own_cpu
 from mptcplab.spec import congestion
@@ -185,7 +186,7 @@ def builds(variant: str = "lab") -> Builds:
     return Builds(
         kernel.build(variant=variant),
         guest_module.build(),
-        guest_module.build(GUEST_DIR / "torture"),
+        guest_module.build(resources.GUEST / "torture"),
     )
 
 

@@ -26,8 +26,8 @@ from mptcplab.runs import work
 from mptcplab.runs.cluster import OnCluster
 from mptcplab.runs.store import Store
 from mptcplab.runs.work import InProcesses, Task, Workers
-from mptcplab.spec import scenario
-from mptcplab.spec.scenario import Flags
+from mptcplab.spec import resolve
+from mptcplab.spec.flags import Flags
 
 WORKERS = 2
 FEW, MANY = 4, 34
@@ -35,7 +35,7 @@ PATHS = ("a:10mbit,10ms", "b:10mbit,10ms")
 
 
 def tasks(count: int, out: Path) -> list[Task]:
-    request = scenario.from_flags(
+    request = resolve.from_flags(
         Flags(path=PATHS, duration="200ms", warmup="0s", repeat=str(count)), single=False
     )
     builds = kernel.build(), guest.build()

@@ -18,7 +18,9 @@ from pathlib import Path
 from mptcplab.lab import doctor, guest, kernel
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment
-from mptcplab.spec.scenario import Flags, Scenario, from_flags
+from mptcplab.spec.flags import Flags
+from mptcplab.spec.resolve import from_flags
+from mptcplab.spec.scenario import Scenario
 
 ALIKE = ("a:50mbit,10ms", "b:20mbit,30ms")
 LOSSY = ("a:50mbit,10ms,loss=0.5%", "b:20mbit,40ms,queue=50,loss=0.2%")

@@ -18,7 +18,7 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
-from mptcplab.spec.scenario import Program
+from mptcplab.spec.workload import Program
 from tests.vocabulary import (
     PROGRAM_PATHS,
     Run,

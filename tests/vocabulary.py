@@ -20,7 +20,9 @@ from mptcplab.metrics import records
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.records import Records, Samples
 from mptcplab.spec import plan
-from mptcplab.spec.scenario import Flags, Request, Scenario, from_flags
+from mptcplab.spec.flags import Flags
+from mptcplab.spec.resolve import Request, from_flags
+from mptcplab.spec.scenario import Scenario
 from tests import pcapng
 from tests.pcapng import Capture
 

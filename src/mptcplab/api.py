@@ -25,8 +25,10 @@ from mptcplab.runs import archive, documents, experiment, index, store, sweep, t
 from mptcplab.runs.entries import Document, Entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How
-from mptcplab.spec import congestion, scenario, scheduler
-from mptcplab.spec.scenario import Flags, Request, Scenario
+from mptcplab.spec import congestion, resolve, scheduler
+from mptcplab.spec.flags import Flags
+from mptcplab.spec.resolve import Request
+from mptcplab.spec.scenario import Scenario
 
 if TYPE_CHECKING:
     import polars as pl
@@ -161,10 +163,10 @@ def request(source: FilePath | Mapping[str, Any] | None = None, **flags: Any) ->
     if isinstance(source, Mapping):
         if flags:
             raise TypeError("a table says all there is; put the flags into it")
-        return scenario.from_table(source, "the scenario", folder=Path())
+        return resolve.from_table(source, "the scenario", folder=Path())
     if source is None:
-        return scenario.from_flags(given)
-    return scenario.load_file(Path(fspath(source)), given)
+        return resolve.from_flags(given)
+    return resolve.load_file(Path(fspath(source)), given)
 
 
 def run(

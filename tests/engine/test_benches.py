@@ -16,7 +16,7 @@ from mptcplab.lab import engine
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment
-from mptcplab.spec.scenario import Flags
+from mptcplab.spec.flags import Flags
 from mptcplab.spec.workload import Program
 from mptcplab.tools.bench import BENCH
 

@@ -13,7 +13,7 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs.program import find
 from mptcplab.spec import plan
-from mptcplab.spec.scenario import Program
+from mptcplab.spec.workload import Program
 from tests.vocabulary import scenario_of
 
 # What a namespace is, without the numbers that tell it, its devices and its qdiscs from others,

@@ -19,7 +19,7 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
 from mptcplab.spec import plan
-from mptcplab.spec.scenario import Program
+from mptcplab.spec.workload import Program
 from tests import pcapng, wire
 from tests.vocabulary import scenario_of
 from tests.wire import Fields

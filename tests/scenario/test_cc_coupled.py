@@ -17,7 +17,7 @@ from mptcplab.metrics import records
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
 from mptcplab.spec import plan
-from mptcplab.spec.scenario import Program
+from mptcplab.spec.workload import Program
 from tests import pcapng
 from tests.vocabulary import Run, RunScenario, scenario_of
 

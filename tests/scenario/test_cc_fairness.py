@@ -21,7 +21,8 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records
 from mptcplab.runs import experiment
-from mptcplab.spec.scenario import Flags, load_file
+from mptcplab.spec.flags import Flags
+from mptcplab.spec.resolve import load_file
 from tests.vocabulary import Run, RunScenario
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

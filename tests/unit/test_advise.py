@@ -26,7 +26,9 @@ from mptcplab.metrics.compute import RunMetrics
 from mptcplab.runs import experiment, store
 from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.store import Store
-from mptcplab.spec.scenario import Flags, Scenario, from_flags
+from mptcplab.spec.flags import Flags
+from mptcplab.spec.resolve import from_flags
+from mptcplab.spec.scenario import Scenario
 
 KERNEL = KernelBuild("k1", "lab", Path("linux"), Path("config"))
 GUEST = Guest("g1", Path("guest"))

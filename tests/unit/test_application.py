@@ -17,7 +17,9 @@ from mptcplab.metrics.application import (
     application_figures,
     next_choice,
 )
-from mptcplab.spec.scenario import Flags, Scenario, from_flags
+from mptcplab.spec.flags import Flags
+from mptcplab.spec.resolve import from_flags
+from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.workload import messages
 
 MS = 10**6

@@ -13,7 +13,7 @@ from mptcplab.errors import InputError, MptcplabError
 from mptcplab.report.page import repeat_commands
 from mptcplab.runs import entries, store
 from mptcplab.runs.collection import Axis, collect, run_directories
-from mptcplab.spec.scenario import load_file
+from mptcplab.spec.resolve import load_file
 from tests.unit import stored
 from tests.unit.synthetic import FAST, SLOW
 

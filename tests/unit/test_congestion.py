@@ -10,7 +10,8 @@ import pytest
 from mptcplab import resources
 from mptcplab.errors import InputError
 from mptcplab.spec import congestion
-from mptcplab.spec.scenario import Flags, from_flags, load_file
+from mptcplab.spec.flags import Flags
+from mptcplab.spec.resolve import from_flags, load_file
 
 ROOT = Path(__file__).parents[2]
 PATH = ["wifi:50mbit,10ms"]

@@ -14,8 +14,10 @@ from mptcplab.errors import InputError
 from mptcplab.metrics import connections, recorded
 from mptcplab.metrics.compute import jain_index
 from mptcplab.spec import plan, timeline
+from mptcplab.spec.flags import Flags
 from mptcplab.spec.literal import NO_RATE_BPS
-from mptcplab.spec.scenario import Flags, Scenario, from_flags, load_file
+from mptcplab.spec.resolve import from_flags, load_file
+from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.scheduler import Scheduler
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,9 @@ import pytest
 from mptcplab.advice.goals import Goal, capacity_bps, goals
 from mptcplab.metrics import application, definitions
 from mptcplab.spec import timeline, workload
-from mptcplab.spec.scenario import Flags, Scenario, from_flags
+from mptcplab.spec.flags import Flags
+from mptcplab.spec.resolve import from_flags
+from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.workload import Bulk, Cbr
 
 WIFI, LTE = "wifi:50mbit,10ms", "lte:20mbit,40ms"

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from mptcplab.spec import links, plan, units
-from mptcplab.spec.scenario import Direction, Flags, Scenario, from_flags
+from mptcplab.spec.flags import Flags
+from mptcplab.spec.resolve import from_flags
+from mptcplab.spec.scenario import Direction, Scenario
 from tests.vocabulary import scenario_of
 
 PATH = links.path_spots(1)

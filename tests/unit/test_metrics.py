@@ -27,7 +27,9 @@ from mptcplab.metrics.compute import (
 )
 from mptcplab.metrics.definitions import markdown
 from mptcplab.metrics.records import Samples
-from mptcplab.spec.scenario import Flags, Scenario, from_flags
+from mptcplab.spec.flags import Flags
+from mptcplab.spec.resolve import from_flags
+from mptcplab.spec.scenario import Scenario
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0
 

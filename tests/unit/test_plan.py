@@ -13,7 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mptcplab.spec import plan
-from mptcplab.spec.scenario import Flags, Scenario, from_flags
+from mptcplab.spec.flags import Flags
+from mptcplab.spec.resolve import from_flags
+from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.scheduler import Parameter, Scheduler
 
 PLANS = Path(__file__).parent / "plans"

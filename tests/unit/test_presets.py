@@ -11,17 +11,11 @@ import jsonschema
 import pytest
 
 from mptcplab.errors import InputError
+from mptcplab.spec.flags import Flags, parse_path_flag
+from mptcplab.spec.literal import PACKET_BYTES, json_schema
 from mptcplab.spec.presets import NO_SOURCE, PRESETS, SOURCES, Preset, markdown
-from mptcplab.spec.scenario import (
-    PACKET_BYTES,
-    Direction,
-    Flags,
-    Path,
-    from_flags,
-    json_schema,
-    load_file,
-    parse_path_flag,
-)
+from mptcplab.spec.resolve import from_flags, load_file
+from mptcplab.spec.scenario import Direction, Path
 from mptcplab.spec.scheduler import Scheduler
 from mptcplab.spec.units import parse_queue, parse_rate, parse_time
 

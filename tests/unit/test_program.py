@@ -21,7 +21,10 @@ from mptcplab.metrics.compute import RunMetrics
 from mptcplab.runs import program, work
 from mptcplab.runs.program import CommandError, Outputs
 from mptcplab.spec import plan
-from mptcplab.spec.scenario import Flags, Program, Scenario, from_flags
+from mptcplab.spec.flags import Flags
+from mptcplab.spec.resolve import from_flags
+from mptcplab.spec.scenario import Scenario
+from mptcplab.spec.workload import Program
 from tests.unit import synthetic
 
 PATHS = ("wifi:50mbit,10ms", "lte:20mbit,40ms,queue=200,loss=0.1%")

@@ -18,7 +18,9 @@ from mptcplab.metrics.application import APPLICATION_METRICS
 from mptcplab.metrics.compute import RUN_METRICS, run_metrics
 from mptcplab.report import tables
 from mptcplab.runs import entries
-from mptcplab.spec.scenario import Flags, Scenario, from_flags
+from mptcplab.spec.flags import Flags
+from mptcplab.spec.resolve import from_flags
+from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.scheduler import Choice, Parameter, Setting
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, SLOW, Flow

@@ -17,7 +17,7 @@ from mptcplab.report import charts, page, palette, paper_figures
 from mptcplab.report.charts import Bars, Chart, Heat, Lines, Shares
 from mptcplab.runs import store
 from mptcplab.runs.collection import Collection, collect
-from mptcplab.spec.scenario import load_file
+from mptcplab.spec.resolve import load_file
 from tests.unit import stored
 from tests.unit.synthetic import FAST, SLOW, Flow
 from tests.unit.test_collection import comparison

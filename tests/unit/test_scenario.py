@@ -15,17 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mptcplab.errors import InputError, Problem
+from mptcplab.spec import flags, resolve
 from mptcplab.spec import scenario as sc
-from mptcplab.spec.literal import LiteralWorkload
+from mptcplab.spec.flags import Flags, parse_path_flag
+from mptcplab.spec.literal import LiteralWorkload, json_schema
 from mptcplab.spec.mistakes import Mistakes
-from mptcplab.spec.scenario import (
-    Flags,
-    Request,
-    from_flags,
-    json_schema,
-    load_file,
-    parse_path_flag,
-)
+from mptcplab.spec.resolve import Request, from_flags, load_file
 from mptcplab.spec.scheduler import Choice, Parameter, Scheduler
 
 KNOWN = {
@@ -265,7 +260,7 @@ def test_a_sized_workload_takes_events_at_any_time(file: Path) -> None:
 
 
 def test_the_event_flag_is_the_table_that_the_file_would_hold() -> None:
-    assert sc.parse_event_flag(" 3s : lte:down") == {"at": "3s", "path": "lte", "action": "down"}
+    assert flags.parse_event_flag(" 3s : lte:down") == {"at": "3s", "path": "lte", "action": "down"}
 
 
 def test_what_is_kept_is_part_of_the_run_and_not_of_its_baseline() -> None:
@@ -973,7 +968,7 @@ def test_any_file_is_either_a_scenario_or_a_list_of_mistakes_in_our_words(
     mistakes = Mistakes("scenario.toml")
     mistakes.data = copy.deepcopy(data)
     try:
-        request = sc._request(Flags(), mistakes, KNOWN, False, Path())
+        request = resolve._request(Flags(), mistakes, KNOWN, False, Path())
     except InputError as error:
         told = str(error)
     else:

@@ -12,8 +12,8 @@ import pytest
 from mptcplab.errors import MptcplabError
 from mptcplab.metrics import series
 from mptcplab.runs import store
-from mptcplab.spec import link_trace, scenario
-from mptcplab.spec.scenario import Flags
+from mptcplab.spec import link_trace, resolve
+from mptcplab.spec.flags import Flags
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from tests.unit import stored as stored_runs
@@ -76,7 +76,7 @@ def test_files_that_are_missing_or_cut_off_are_named(tmp_path: Path) -> None:
         store.read_run(run)
 
 
-def request(tmp_path: Path) -> scenario.Request:
+def request(tmp_path: Path) -> resolve.Request:
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
     (tmp_path / "one" / "t.csv").write_text(TRACE)
@@ -87,7 +87,7 @@ def request(tmp_path: Path) -> scenario.Request:
         '[[path]]\nname = "b"\ndelay = "5ms"\nrate = "1mbit"\n'
         '[path.up.trace]\nfile = "two/t.csv"\noffset = "1s"\nrepeat = false\n'
     )
-    return scenario.load_file(file, Flags())
+    return resolve.load_file(file, Flags())
 
 
 def test_each_trace_is_kept_once_with_how_it_was_played(tmp_path: Path) -> None:

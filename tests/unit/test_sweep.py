@@ -25,7 +25,8 @@ from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How, Plan
 from mptcplab.runs.work import Done, Task, Workers
 from mptcplab.spec import scheduler
-from mptcplab.spec.scenario import Flags, Scenario
+from mptcplab.spec.flags import Flags
+from mptcplab.spec.scenario import Scenario
 
 KERNEL = KernelBuild("k1", "lab", Path("/linux"), Path("/config"))
 GUEST = Guest("g1", Path("/guest"))

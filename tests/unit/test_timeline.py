@@ -11,7 +11,10 @@ import pytest
 
 from mptcplab.errors import InputError
 from mptcplab.spec import timeline
-from mptcplab.spec.scenario import Flags, Scenario, default_queue_packets, from_flags, load_file
+from mptcplab.spec.flags import Flags
+from mptcplab.spec.resolve import from_flags, load_file
+from mptcplab.spec.resolve_paths import default_queue_packets
+from mptcplab.spec.scenario import Scenario
 
 MS, S = 10**6, 10**9
 A, B = "a:10mbit,10ms", "b:4mbit,40ms,loss=1%"

@@ -7,8 +7,10 @@ import pytest
 
 from mptcplab.advice.variations import Uncertainty, parse, variations
 from mptcplab.errors import InputError
+from mptcplab.spec.flags import Flags
 from mptcplab.spec.literal import MAX_SEED, NO_RATE_BPS
-from mptcplab.spec.scenario import Direction, Flags, Scenario, from_flags
+from mptcplab.spec.resolve import from_flags
+from mptcplab.spec.scenario import Direction, Scenario
 
 WIFI, LTE = "wifi:50mbit,10ms", "lte:20mbit,40ms,loss=1%,queue=200,up.rate=5mbit"
 

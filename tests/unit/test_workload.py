@@ -12,8 +12,10 @@ import pytest
 
 from mptcplab.errors import InputError
 from mptcplab.spec import plan, web_page, workload
+from mptcplab.spec.flags import Flags, parse_workload_flag
 from mptcplab.spec.literal import WORKLOADS, LiteralWorkload
-from mptcplab.spec.scenario import Flags, Scenario, from_flags, load_file, parse_workload_flag
+from mptcplab.spec.resolve import from_flags, load_file
+from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.workload import (
     Bulk,
     Cbr,

@@ -13,7 +13,7 @@ from mptcplab.errors import InputError
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import sweep
-from mptcplab.spec import plan, scenario, scheduler
+from mptcplab.spec import plan, resolve, scheduler
 from tests.mutations import mutations
 
 KERNEL = KernelBuild("k1", "lab", Path("/linux"), Path("/config"))
@@ -80,7 +80,7 @@ def prepare(name: str, table: Any) -> None:
         given = sweep.from_table(table, "sweep.toml", EXAMPLES)
         sweep.plan(given, KNOWN, KERNEL, GUEST)
     else:
-        plan.render(scenario.from_table(table, name, folder=EXAMPLES, known=KNOWN).runs()[0])
+        plan.render(resolve.from_table(table, name, folder=EXAMPLES, known=KNOWN).runs()[0])
 
 
 @pytest.mark.parametrize("name", ["sweep", *(file.name for file in EXAMPLES.glob("*.toml"))])

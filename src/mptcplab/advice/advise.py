@@ -30,7 +30,8 @@ from mptcplab.runs import experiment, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 from mptcplab.spec import congestion, scheduler
-from mptcplab.spec.scenario import Request, Scenario
+from mptcplab.spec.resolve import Request
+from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.scheduler import Choice
 
 #: Shows how far some number of runs is.

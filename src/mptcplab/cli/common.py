@@ -29,9 +29,11 @@ from mptcplab.report import tables
 from mptcplab.runs import experiment
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.work import Workers
-from mptcplab.spec import congestion, scenario, units
+from mptcplab.spec import congestion, resolve, units
+from mptcplab.spec.flags import Flags
 from mptcplab.spec.literal import COMPARED_SEEDS
-from mptcplab.spec.scenario import Flags, Request, Scenario
+from mptcplab.spec.resolve import Request
+from mptcplab.spec.scenario import Scenario
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -256,8 +258,8 @@ def request(file: Path | None, options: Mapping[str, Any], *, single: bool) -> R
     """What is asked for in a file, in options, or in both."""
     given = flags(options)
     if file is None:
-        return scenario.from_flags(given, single=single)
-    return scenario.load_file(file, given, single=single)
+        return resolve.from_flags(given, single=single)
+    return resolve.load_file(file, given, single=single)
 
 
 def builds(

@@ -26,7 +26,8 @@ from mptcplab.runs import entries, experiment, program
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 from mptcplab.spec import plan
-from mptcplab.spec.scenario import Program, Scenario
+from mptcplab.spec.scenario import Scenario
+from mptcplab.spec.workload import Program
 
 F = TypeVar("F", bound=Callable[..., Any])
 

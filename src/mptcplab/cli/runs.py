@@ -18,7 +18,7 @@ from mptcplab.runs import archive, experiment
 from mptcplab.runs.entries import Document
 from mptcplab.runs.store import DOCUMENT
 from mptcplab.spec import plan
-from mptcplab.spec.scenario import Request
+from mptcplab.spec.resolve import Request
 
 
 @click.command()

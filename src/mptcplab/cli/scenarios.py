@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from mptcplab.report import tables
-from mptcplab.spec import drive_settings, literal, presets, radio, scenario
+from mptcplab.spec import drive_settings, literal, presets, radio
 
 
 @click.group("scenario")
@@ -21,7 +21,7 @@ def scenario_group() -> None:
 @scenario_group.command("schema")
 def scenario_schema() -> None:
     """Print the JSON Schema of a scenario file."""
-    click.echo(json.dumps(scenario.json_schema(), indent=2))
+    click.echo(json.dumps(literal.json_schema(), indent=2))
 
 
 @scenario_group.command("presets")

@@ -21,11 +21,12 @@ from pydantic import BaseModel, Field
 from mptcplab import files, resources
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.runs import experiment
-from mptcplab.spec import drive_settings, radio, scenario, space
+from mptcplab.spec import drive_settings, radio, resolve, space
 from mptcplab.spec.designs import MAX_POINTS, Point
 from mptcplab.spec.formulas import FormulaError, names_in
 from mptcplab.spec.mistakes import ABSENT, shown, suggestion
-from mptcplab.spec.scenario import Request, Scenario
+from mptcplab.spec.resolve import Request
+from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.scheduler import Scheduler
 from mptcplab.spec.space import (
     FormulaText,
@@ -242,7 +243,7 @@ def settings(
         except FormulaError as error:
             raise InputError([Problem(where, "", "", str(error))]) from None
         table["repeat"] = own.repeats(repeat, quick=quick)
-        request = scenario.from_table(table, where, folder=place, known=known, single=True)
+        request = resolve.from_table(table, where, folder=place, known=known, single=True)
         for item in request.runs():
             alone = {}
             if own.baselines:

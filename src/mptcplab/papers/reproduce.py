@@ -28,7 +28,8 @@ from mptcplab.runs.store import Store
 from mptcplab.runs.work import Workers
 from mptcplab.spec import scheduler
 from mptcplab.spec.formulas import FormulaError
-from mptcplab.spec.scenario import Request, Scenario
+from mptcplab.spec.resolve import Request
+from mptcplab.spec.scenario import Scenario
 
 #: Shows how far some number of runs is.
 Show = Callable[[int], AbstractContextManager[tuple[experiment.Progress, experiment.Ended]]]

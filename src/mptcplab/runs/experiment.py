@@ -19,7 +19,8 @@ from mptcplab.runs.entries import Document, Entry, document
 from mptcplab.runs.store import DOCUMENT, Store, write_json
 from mptcplab.runs.work import InProcesses, InThreads, Workers, builds, cpus, measure, own_cpu, run
 from mptcplab.spec import link_trace, scheduler
-from mptcplab.spec.scenario import Request, Scenario
+from mptcplab.spec.resolve import Request
+from mptcplab.spec.scenario import Scenario
 
 __all__ = [
     "baselines",

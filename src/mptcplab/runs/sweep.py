@@ -29,11 +29,13 @@ from mptcplab.runs.cost import Costs, Left, Size
 from mptcplab.runs.index import Index
 from mptcplab.runs.store import Store
 from mptcplab.runs.work import Done, InProcesses, InThreads, Task, Workers
-from mptcplab.spec import scenario, space
+from mptcplab.spec import resolve, space
 from mptcplab.spec.designs import Point
+from mptcplab.spec.flags import Flags
 from mptcplab.spec.formulas import FormulaError
 from mptcplab.spec.mistakes import Mistakes, shown
-from mptcplab.spec.scenario import Flags, Request, Scenario
+from mptcplab.spec.resolve import Request
+from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.scheduler import Scheduler
 from mptcplab.spec.space import Space, Text, filled, shown_point
 
@@ -213,7 +215,7 @@ def from_flags(file: Path | None, flags: Flags, axes: Sequence[str], *, baseline
             problems.append(Problem("--sweep", "", shown(text), str(error)))
     if problems:
         raise InputError(problems)
-    template, folder = scenario.table_of(file, flags)
+    template, folder = resolve.table_of(file, flags)
     table = {"scenario": template, "grid": grid, "baselines": baselines}
     return from_table(table, str(file or "the command line"), folder)
 
@@ -222,7 +224,7 @@ def _given(sweep: Sweep, source: str, folder: Path) -> Given:
     template = sweep.scenario
     if isinstance(template, str):
         file = folder / template
-        template, folder = scenario.table_of(file, Flags())
+        template, folder = resolve.table_of(file, Flags())
     problems: list[Problem] = []
 
     def wrong(key: str, value: object, message: str) -> None:
@@ -293,7 +295,7 @@ def _request(given: Given, point: Point, known: Mapping[str, Scheduler]) -> Requ
         raise InputError([Problem(where, "", "", str(error))]) from None
     if given.sweep.repeat is not None:
         table["repeat"] = given.sweep.repeat
-    return scenario.from_table(table, where, folder=given.folder, known=known)
+    return resolve.from_table(table, where, folder=given.folder, known=known)
 
 
 def run(

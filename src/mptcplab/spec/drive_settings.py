@@ -209,6 +209,16 @@ def keys(drive: Drive) -> dict[str, tuple[str, Setting]]:
     return found
 
 
+def _put(changes: dict[str, Any], setting: Setting, value: Any, owner: Any) -> None:
+    """Put a value among what changes of its owner; some are one of a pair."""
+    if setting.index is None:
+        changes[setting.field] = value
+        return
+    pair = list(changes.get(setting.field, getattr(owner, setting.field)))
+    pair[setting.index] = value
+    changes[setting.field] = tuple(pair)
+
+
 def apply(drive: Drive, texts: Sequence[str]) -> Drive:
     """The drive with what KEY=VALUE texts say; `building=none` takes the building away.
 
@@ -244,14 +254,8 @@ def apply(drive: Drive, texts: Sequence[str]) -> Drive:
             except ValueError as error:
                 refuse(text, str(error))
                 continue
-            mine = changes.setdefault(of, {})
-            if setting.index is None:
-                mine[setting.field] = parsed
-            else:
-                owner = building if of == "building" else drive
-                pair = list(mine.get(setting.field, getattr(owner, setting.field)))
-                pair[setting.index] = parsed
-                mine[setting.field] = tuple(pair)
+            owner = building if of == "building" else drive
+            _put(changes.setdefault(of, {}), setting, parsed, owner)
     no_building = "building" in given
     if no_building and "building" in changes:
         refuse(given["building"], "its parts are set, too; leave out one of them")

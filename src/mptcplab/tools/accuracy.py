@@ -30,8 +30,9 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment
 from mptcplab.spec import links, plan, units
+from mptcplab.spec.flags import Flags
 from mptcplab.spec.literal import MAX_PATHS, PACKET_BYTES
-from mptcplab.spec.scenario import Flags, from_flags
+from mptcplab.spec.resolve import from_flags
 from mptcplab.tools import marked
 
 #: A frame with nothing but headers, as long as Ethernet makes it; one of the middle; the longest.

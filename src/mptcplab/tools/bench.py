@@ -29,7 +29,9 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.runs import experiment
 from mptcplab.spec import plan
-from mptcplab.spec.scenario import Flags, Scenario, from_flags
+from mptcplab.spec.flags import Flags
+from mptcplab.spec.resolve import from_flags
+from mptcplab.spec.scenario import Scenario
 
 #: Those that are to fill all paths with bulk data, and the percentage of default that is wanted.
 _FILLING = {

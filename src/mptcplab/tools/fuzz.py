@@ -31,7 +31,10 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs.work import own_cpu
 from mptcplab.spec import plan
-from mptcplab.spec.scenario import Flags, Program, Scenario, from_flags
+from mptcplab.spec.flags import Flags
+from mptcplab.spec.resolve import from_flags
+from mptcplab.spec.scenario import Scenario
+from mptcplab.spec.workload import Program
 from mptcplab.tools import many
 
 DEFAULT_CALLS = 1_000_000

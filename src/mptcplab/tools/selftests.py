@@ -37,7 +37,8 @@ from mptcplab.lab import doctor, engine, kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild, compiler_version
 from mptcplab.lab.kernel_make import MAKE_ENVIRONMENT
-from mptcplab.spec.scenario import Flags, from_flags
+from mptcplab.spec.flags import Flags
+from mptcplab.spec.resolve import from_flags
 from mptcplab.tools.tap import Result, compare, parse
 
 UPSTREAM, OURS = "selftest-upstream", "selftest"

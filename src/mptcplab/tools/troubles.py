@@ -17,7 +17,9 @@ from functools import partial
 from random import Random
 
 from mptcplab.spec import links, plan
-from mptcplab.spec.scenario import Direction, Flags, Scenario, from_flags
+from mptcplab.spec.flags import Flags
+from mptcplab.spec.resolve import from_flags
+from mptcplab.spec.scenario import Direction, Scenario
 from mptcplab.spec.scheduler import Parameter, known
 from mptcplab.spec.workload import Program
 

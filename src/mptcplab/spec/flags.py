@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Command-line flags, as they are written, made into the tables that a file would have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from mptcplab.spec.literal import (
+    LiteralWorkload,
+)
+from mptcplab.spec.mistakes import Mistakes, shown, suggestion
+from mptcplab.spec.presets import PRESETS
+from mptcplab.spec.workload import Program
+
+
+@dataclass(frozen=True)
+class Flags:
+    """Command-line flags, each as written; None (no flag) leaves the file or the default be.
+
+    `path` holds one text per --path; if there is any, the file's paths are replaced; `link`,
+    `connection` and `event` are the same for their flags. `scheduler` and `cc` are one or several,
+    with commas. `workload` replaces that of the file, and what further flags say of it goes before
+    it. Of bulk, a --duration replaces the size, and a --size the duration and the warm-up. `pcap`
+    and `trace` are flags alone: they say what is kept of a run, not what it is. A `program`
+    replaces the file's workload.
+    """
+
+    path: Sequence[str] = ()
+    link: Sequence[str] = ()
+    connection: Sequence[str] = ()
+    event: Sequence[str] = ()
+    scheduler: str | None = None
+    cc: str | None = None
+    transport: str | None = None
+    seed: str | int | None = None
+    seed_delay: str | None = None
+    repeat: str | int | None = None
+    send_buffer: str | None = None
+    receive_buffer: str | None = None
+    sample_interval: str | None = None
+    workload: str | None = None
+    direction: str | None = None
+    start: str | None = None
+    duration: str | None = None
+    size: str | None = None
+    warmup: str | None = None
+    pcap: bool = False
+    trace: bool = False
+    program: Program | None = None
+
+
+def parse_link_flag(text: str) -> dict[str, Any]:
+    """The literal link of a --link flag, which is written as a path; see `parse_path_flag`."""
+    return parse_path_flag(text, "a link is", "bottleneck:10mbit,10ms,queue=100")
+
+
+def parse_connection_flag(text: str) -> dict[str, Any]:
+    """The literal connection of a --connection flag: NAME:paths=PATH/PATH,KEY=VALUE...
+
+    "tcp:paths=t,cc=reno,workload.direction=down". Raises ValueError if the text has not this form.
+    """
+    form = "a connection is NAME:KEY=VALUE,..., e.g. tcp:paths=t,transport=tcp,cc=reno"
+    name, colon, rest = text.partition(":")
+    connection: dict[str, Any] = {"name": name.strip()}
+    if not colon:
+        raise ValueError(f"no colon after the name; {form}")
+    for item in rest.split(","):
+        key, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or not value:
+            raise ValueError(f"{shown(item.strip())} is not KEY=VALUE; {form}")
+        _put(connection, key, value, form, ("workload",))
+    return connection
+
+
+def parse_path_flag(
+    text: str, what: str = "a path is", example: str = "wifi:50mbit,10ms,queue=200"
+) -> dict[str, Any]:
+    """The literal path of a --path flag: NAME:RATE,DELAY and then any KEY=VALUE.
+
+    "lte:20mbit,40ms,loss=0.1%,down.rate=10mbit" gives the table that a [[path]] of the file would
+    be; its values are not looked at yet. The name of a preset asks for that preset, unless the
+    text gives a rate or a delay by its position, or both by their keys: then it means what it
+    says, as with any other name. Raises ValueError if the text has not this form.
+    """
+    name, colon, rest = text.partition(":")
+    form = f"{what} NAME:RATE,DELAY[,KEY=VALUE...], e.g. {example}"
+    path: dict[str, Any] = {"name": name.strip()}
+    if not colon and path["name"] not in PRESETS:
+        hint = suggestion(path["name"], PRESETS.keys()) or ";"
+        raise ValueError(
+            f"no colon after the name, which is not that of a preset{hint} "
+            f"presets: {', '.join(PRESETS)}; {form}"
+        )
+    by_name = path["name"] in PRESETS
+    positional = dict(enumerate(("rate", "delay")))
+    for index, item in enumerate(rest.split(",") if rest.strip() else ()):
+        key, equals, value = (part.strip() for part in item.partition("="))
+        if not equals:
+            key, value = positional.get(index, ""), key
+            by_name = False
+            if not key:
+                raise ValueError(f"{shown(value)} is not KEY=VALUE; {form}")
+        if not value:
+            raise ValueError(f"nothing after {shown(key)}; {form}")
+        _put(path, key, value, form)
+    if by_name and not {"rate", "delay"} <= path.keys() and "link" not in path:
+        path.setdefault("preset", path["name"])
+    return path
+
+
+def parse_event_flag(text: str) -> dict[str, Any]:
+    """The literal event of an --event flag: TIME:PATH:ACTION and then any KEY=VALUE.
+
+    "3s:lte:down", or "15s:lte:change,rate=x0.1,lasts=2s"; PATH is the name of a path or, as
+    link=NAME, of a link. Raises ValueError if the text has not
+    this form.
+    """
+    form = "an event is TIME:PATH:ACTION[,KEY=VALUE...], e.g. 3s:lte:down"
+    parts = [part.strip() for part in text.split(":", 2)]
+    if len(parts) != 3:
+        raise ValueError(form)
+    action, *items = (item.strip() for item in parts[2].split(","))
+    key, equals, name = (part.strip() for part in parts[1].partition("="))
+    event: dict[str, Any] = {"at": parts[0], "action": action}
+    event |= {"link": name} if equals and key == "link" else {"path": parts[1]}
+    for item in items:
+        key, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or not value:
+            raise ValueError(f"{shown(item)} is not KEY=VALUE; {form}")
+        _put(event, key, value, form)
+    return event
+
+
+def parse_workload_flag(text: str) -> dict[str, Any]:
+    """The literal workload of a --workload flag: KIND and then any KEY=VALUE.
+
+    "cbr:size=8KB,rate=500kbit" gives the table that [workload] of the file would be. Raises
+    ValueError if the text has not this form.
+    """
+    form = "a workload is KIND[:KEY=VALUE,...], e.g. cbr:size=8KB,rate=500kbit"
+    kind, colon, rest = text.partition(":")
+    workload: dict[str, Any] = {"kind": kind.strip()}
+    for item in rest.split(",") if colon else ():
+        key, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or not value:
+            raise ValueError(f"{shown(item.strip())} is not KEY=VALUE; {form}")
+        if key in workload:
+            raise ValueError(f"{shown(key)} is given twice; {form}")
+        workload[key] = value
+    return workload
+
+
+def _put(
+    table: dict[str, Any],
+    key: str,
+    value: str,
+    form: str,
+    inside: Sequence[str] = ("up", "down"),
+) -> None:
+    """Set `key` of a literal table, which may be one of a table inside (up.rate)."""
+    side, dot, inner = key.partition(".")
+    home: Any = table
+    if dot and side in inside:
+        home = table.setdefault(side, {})
+    else:
+        inner = key
+    if not isinstance(home, dict) or inner in home:
+        raise ValueError(f"{shown(key)} is given twice; {form}")
+    home[inner] = value
+
+
+_LIST_FLAGS: Mapping[str, Callable[[str], dict[str, Any]]] = {
+    "path": parse_path_flag,
+    "link": parse_link_flag,
+    "connection": parse_connection_flag,
+    "event": parse_event_flag,
+}
+_WORKLOAD_KEYS = tuple(LiteralWorkload.model_fields)
+_BARE_FLAGS = ("pcap", "trace", "program")
+
+
+def merge(flags: Flags, mistakes: Mistakes) -> None:
+    """Put what the flags say over what the file says, and note which is which."""
+    data = mistakes.data
+    valued = [
+        f.name for f in fields(flags) if f.name not in (*_LIST_FLAGS, *_BARE_FLAGS, "workload")
+    ]
+    given = {name: getattr(flags, name) for name in valued}
+    given = {key: value for key, value in given.items() if value is not None}
+    if flags.workload is not None:
+        _merge_workload(flags.workload, mistakes)
+    workload = data.setdefault("workload", {})
+    if isinstance(workload, dict) and workload.get("kind", "bulk") == "bulk":
+        replaced = {"duration": ["size"], "size": ["duration", "warmup"]}
+        for key in [old for new, olds in replaced.items() if new in given for old in olds]:
+            workload.pop(key, None)
+    for key, value in given.items():
+        place = ("workload", key) if key in _WORKLOAD_KEYS else (key,)
+        mistakes.flags[place] = "--" + key.replace("_", "-")
+        if key in ("scheduler", "cc"):
+            value = [name.strip() for name in value.split(",")]
+        elif key in ("seed", "repeat") and re.fullmatch("[0-9]{1,18}", str(value)):
+            value = int(value)
+        table = workload if key in _WORKLOAD_KEYS else data
+        if isinstance(table, dict):
+            table[key] = value
+    for key, parse in _LIST_FLAGS.items():
+        texts = getattr(flags, key)
+        if not texts:
+            continue
+        data[key] = []
+        mistakes.flags[key,] = f"--{key}"
+        for index, text in enumerate(texts):
+            try:
+                data[key].append(parse(text))
+            except ValueError as error:
+                data[key].append({})
+                mistakes.add((key, index), str(error), text)
+    for key in _BARE_FLAGS:
+        if getattr(flags, key):
+            mistakes.flags[key,] = f"--{key}"
+
+
+def _merge_workload(text: str, mistakes: Mistakes) -> None:
+    """Put a --workload flag in the place of what the file says."""
+    mistakes.flags["workload",] = "--workload"
+    try:
+        mistakes.data["workload"] = parse_workload_flag(text)
+    except ValueError as error:
+        mistakes.data["workload"] = {}
+        mistakes.add(("workload",), str(error), text)

@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a person asks for: a scenario from a file or from flags, and the runs that are made of it.
+
+The literal scenario (module `literal`) is what is written. On the way from it to a `Scenario` every
+mistake is collected, and all of them are told at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path as FilePath
+from typing import Any
+
+from pydantic import ValidationError
+
+from mptcplab.spec import (
+    congestion,
+    link_trace,
+    resolve_connections,
+    resolve_events,
+    resolve_paths,
+    scheduler,
+    toml_file,
+    workload,
+)
+from mptcplab.spec.flags import Flags, merge
+from mptcplab.spec.literal import (
+    COMPARED_SEEDS,
+    MAX_CAPTURES,
+    MAX_PATHS,
+    MAX_SEED,
+    LiteralScenario,
+    validate,
+)
+from mptcplab.spec.mistakes import Mistakes, first_of, printable
+from mptcplab.spec.scenario import Connection, Scenario
+from mptcplab.spec.scheduler import Choice, Scheduler
+from mptcplab.spec.workload import AnyWorkload, Program
+
+#: A router of an unmodified kernel takes 17 us for a packet on an emulated machine; two hosts and
+#: a router make some 50 us.
+DEFAULT_SEED_DELAY_NS = 50_000
+DEFAULT_SAMPLE_INTERVAL_NS = 10 * 10**6
+
+# What can be chosen for a resolved scenario.
+_RESOLVED_FLAGS = ("scheduler", "seed", "repeat", "pcap", "trace")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a person asks for: a scenario, run with each scheduler, each congestion control and
+    each of `repeat` seeds, None: as many as what is done with it has by default.
+
+    `sources` has the C files of those schedulers that are a person's own, by name; `traces` what
+    is played on a path, by its name and "up" or "down".
+    """
+
+    base: Scenario
+    schedulers: tuple[Choice, ...]
+    ccs: tuple[str, ...]
+    repeat: int | None
+    sources: Mapping[str, FilePath]
+    traces: Mapping[tuple[str, str], link_trace.Source]
+
+    def compared(self) -> Request:
+        """The same with as many seeds as show how far results spread, if it says no number."""
+        return replace(self, repeat=self.repeat or COMPARED_SEEDS)
+
+    def runs(self) -> list[Scenario]:
+        """Every run: scheduler by scheduler, one congestion control after the other, seeds
+        ascending from the scenario's own.
+        """
+        first = self.base.seed
+        seeds = range(first, min(first + (self.repeat or 1), MAX_SEED + 1))
+        return [
+            self.base.with_(scheduler=each, cc=cc, seed=seed)
+            for each in self.schedulers
+            for cc in self.ccs
+            for seed in seeds
+        ]
+
+
+def load_file(
+    file: FilePath | str,
+    flags: Flags | None = None,
+    *,
+    known: Mapping[str, Scheduler] | None = None,
+    single: bool = False,
+) -> Request:
+    """The request of a scenario file, with what the flags override.
+
+    A file NAME.json is a resolved scenario, as each run keeps it, of which flags can change the
+    schedulers, the seeds, and what is kept.
+
+    `known` are the schedulers that there are, by default those of the lab kernel. A scheduler's C
+    file that the scenario file names is looked for beside it. `single`: one scheduler only, as
+    `mptcplab run` takes it. Raises InputError with every mistake in the file and the flags.
+    """
+    mistakes = Mistakes(printable(str(file)))
+    if FilePath(file).suffix == ".json":
+        return _resolved_request(FilePath(file), flags or Flags(), mistakes, known, single)
+    mistakes.data = toml_file.read(FilePath(file), mistakes)
+    return _request(flags or Flags(), mistakes, known, single, FilePath(file).parent)
+
+
+def from_table(
+    table: Mapping[str, Any],
+    source: str,
+    *,
+    folder: FilePath,
+    known: Mapping[str, Scheduler] | None = None,
+    single: bool = False,
+) -> Request:
+    """The request of a table, as a scenario file is one; see `load_file`.
+
+    `source` is what mistakes are said to be in, `folder` where the files that it names lie.
+    """
+    mistakes = Mistakes(source)
+    mistakes.data = dict(table)
+    return _request(Flags(), mistakes, known, single, folder)
+
+
+def table_of(file: FilePath | None, flags: Flags) -> tuple[dict[str, Any], FilePath]:
+    """What a scenario file and flags say, as one table that `from_table` takes, and its folder.
+
+    Raises InputError with every mistake in the form; what it means is not looked at.
+    """
+    mistakes = Mistakes("the command line" if file is None else printable(str(file)))
+    if file is not None:
+        mistakes.data = toml_file.read(file, mistakes)
+    mistakes.stop_if_any()
+    merge(flags, mistakes)
+    mistakes.stop_if_any()
+    own = file is None or flags.path or "/" in (flags.scheduler or "")
+    return mistakes.data, FilePath() if own or file is None else file.parent
+
+
+def from_flags(
+    flags: Flags, *, known: Mapping[str, Scheduler] | None = None, single: bool = False
+) -> Request:
+    """The request of flags alone; see `load_file`."""
+    return _request(flags, Mistakes("the command line"), known, single, FilePath())
+
+
+def _resolved_request(
+    file: FilePath,
+    flags: Flags,
+    mistakes: Mistakes,
+    known: Mapping[str, Scheduler] | None,
+    single: bool,
+) -> Request:
+    base = _read_resolved(file, mistakes)
+    mistakes.stop_if_any()
+    assert base, "without a mistake it was read"
+    for field in fields(flags):
+        if field.name not in _RESOLVED_FLAGS and getattr(flags, field.name):
+            place = (field.name,)
+            mistakes.flags[place] = "--" + field.name.replace("_", "-")
+            mistakes.add(
+                place, f"{file.name} is resolved, and has all but the schedulers and seeds"
+            )
+    chosen = Flags(**{name: getattr(flags, name) for name in _RESOLVED_FLAGS})
+    merge(chosen, mistakes)
+    literal = validate(mistakes)
+    sources: dict[str, FilePath] = {}
+    schedulers: tuple[Choice, ...] = (base.scheduler,)
+    if literal.scheduler:
+        known = scheduler.known() if known is None else known
+        specs = _specs(literal.scheduler, known)
+        schedulers = resolve_connections.schedulers(
+            specs, known, FilePath(), ("scheduler",), sources, mistakes
+        )
+    elif base.scheduler.digest is not None:
+        message = (
+            f"its file is not kept with a run; give it as --scheduler ./{base.scheduler.name}.c"
+        )
+        mistakes.add(("scheduler",), message, base.scheduler.name)
+    if base.transport == "tcp" and literal.scheduler:
+        mistakes.add(("scheduler",), "plain TCP has no scheduler; leave it out")
+    if flags.trace:
+        _check_trace(base.transport, schedulers, mistakes)
+    if single and len(schedulers) > 1:
+        message = f"{len(schedulers)} schedulers, where one is run; to compare: mptcplab compare"
+        mistakes.add(("scheduler",), message)
+    seed = base.seed if literal.seed is None else literal.seed
+    repeat = literal.repeat or 1
+    if seed + repeat - 1 > MAX_SEED:
+        message = f"the last seed would be {seed + repeat - 1}; the largest is {MAX_SEED}"
+        mistakes.add(("repeat",), message)
+    mistakes.stop_if_any()
+    kept = {"pcap": flags.pcap, "trace": flags.trace}
+    base = base.with_(scheduler=schedulers[0], seed=seed).model_copy(update=kept)
+    return Request(base, schedulers, (base.cc,), literal.repeat, sources, {})
+
+
+def _read_resolved(file: FilePath, mistakes: Mistakes) -> Scenario | None:
+    try:
+        found = Scenario.model_validate_json(file.read_bytes())
+    except OSError as error:
+        mistakes.add((), f"cannot be read: {error.strerror}")
+        return None
+    except ValidationError as error:
+        where, wrong = first_of(error)
+        message = f"{wrong}; a .json file is the scenario.json of a run, all others are TOML"
+        mistakes.add((), f"{where}: {message}" if where else message)
+        return None
+    if isinstance(found.workload, Program):
+        mistakes.add(("workload",), "a program is run again by mptcplab exec", "program")
+    return found
+
+
+def _request(
+    flags: Flags,
+    mistakes: Mistakes,
+    known: Mapping[str, Scheduler] | None,
+    single: bool,
+    folder: FilePath,
+) -> Request:
+    """`folder` is that of the scenario file, in which its schedulers' files are looked for."""
+    merge(flags, mistakes)
+    literal = validate(mistakes)
+    _check_number_of_paths(literal, mistakes)
+    load: AnyWorkload | None = flags.program
+    if load is None:
+        page_folder = FilePath() if mistakes.flag(("workload", "page")) else folder
+        load = workload.resolve(literal.workload, page_folder, mistakes)
+    traces = resolve_paths.Traces(
+        FilePath() if mistakes.flag(("path",)) else folder, load, mistakes
+    )
+    links, paths = resolve_paths.links_and_paths(literal, traces, mistakes)
+    scheduler_folder = FilePath() if mistakes.flag(("scheduler",)) else folder
+    known = scheduler.known() if known is None else known
+    specs = _specs(literal.scheduler or (scheduler.DEFAULT,), known)
+    sources: dict[str, FilePath] = {}
+    schedulers = resolve_connections.schedulers(
+        specs, known, scheduler_folder, ("scheduler",), sources, mistakes
+    )
+    ccs = literal.cc or (congestion.DEFAULT,)
+    if single:
+        _check_single(specs, ccs, mistakes)
+    transport: Any = literal.transport or "mptcp"
+    connections: tuple[Connection, ...] = ()
+    if literal.connection:
+        connections = resolve_connections.connections(
+            literal, load, known, folder, sources, mistakes
+        )
+    elif transport == "tcp":
+        _check_tcp(literal, specs, mistakes)
+    if flags.trace and connections:
+        _check_traced_connections(connections, schedulers, mistakes)
+    elif flags.trace:
+        _check_trace(transport, schedulers, mistakes)
+    events = resolve_events.events(literal, connections, transport, load, mistakes)
+    resolve_events.check_losses(literal.event, (*paths, *links), mistakes)
+    resolve_events.check_rates(literal.event, paths, mistakes)
+    sample_interval_ns = literal.sample_interval or DEFAULT_SAMPLE_INTERVAL_NS
+    if load and sample_interval_ns > (load.duration_ns or sample_interval_ns):
+        mistakes.add(("sample_interval",), "longer than the duration; nothing would be sampled")
+    seed = _seed(literal, mistakes)
+    mistakes.stop_if_any()
+    assert load, "a workload without mistakes is resolved"
+    if connections:
+        paths, events = resolve_connections.of_connections(
+            literal.connection, connections, paths, events
+        )
+    places = 2 * max(len(connections), 1) + len(paths) + 2 * len(links)
+    if flags.pcap and places > MAX_CAPTURES:
+        message = f"{places} hosts and routers; at most {MAX_CAPTURES} can be captured at"
+        mistakes.add(("pcap",), message)
+        mistakes.stop_if_any()
+    base = Scenario(
+        paths=paths,
+        links=links,
+        connections=connections,
+        events=events,
+        transport=transport,
+        scheduler=schedulers[0],
+        cc=ccs[0],
+        send_buffer_bytes=literal.send_buffer,
+        receive_buffer_bytes=literal.receive_buffer,
+        sample_interval_ns=sample_interval_ns,
+        workload=load,
+        pcap=flags.pcap,
+        trace=flags.trace,
+        seed=seed,
+        seed_delay_ns=(DEFAULT_SEED_DELAY_NS if literal.seed_delay is None else literal.seed_delay),
+    )
+    return Request(base, schedulers, ccs, literal.repeat, sources, traces.sources)
+
+
+def _check_number_of_paths(literal: LiteralScenario, mistakes: Mistakes) -> None:
+    if not literal.path:
+        form = "each headed [[path]] with name, rate and delay, or as --path wifi:50mbit,10ms"
+        mistakes.missing(("path",), f"1 to {MAX_PATHS} paths are needed, {form}")
+    if len(literal.path) > MAX_PATHS and not literal.connection:
+        message = f"{len(literal.path)} paths; at most {MAX_PATHS} are possible"
+        mistakes.add(("path",), message)
+
+
+def _check_single(specs: Sequence[str], ccs: Sequence[str], mistakes: Mistakes) -> None:
+    """There is one of what can be compared."""
+    to_compare = "where one is run; to compare: mptcplab compare"
+    if len(specs) > 1:
+        mistakes.add(("scheduler",), f"{len(specs)} schedulers, {to_compare}")
+    if len(ccs) > 1:
+        mistakes.add(("cc",), f"{len(ccs)} congestion controls, {to_compare}")
+
+
+def _check_tcp(literal: LiteralScenario, specs: Sequence[str], mistakes: Mistakes) -> None:
+    if len(literal.path) > 1:
+        message = f"plain TCP runs over exactly one path, not over {len(literal.path)}"
+        mistakes.add(("transport",), message)
+    if literal.scheduler and tuple(specs) != (scheduler.DEFAULT,):
+        mistakes.add(("scheduler",), "plain TCP has no scheduler; leave it out")
+
+
+def _check_traced_connections(
+    connections: Sequence[Connection], schedulers: Sequence[Choice], mistakes: Mistakes
+) -> None:
+    asked = {each.scheduler or other for each in connections for other in schedulers}
+    if all(choice.name == scheduler.DEFAULT for choice in asked):
+        message = "no connection has a scheduler whose decisions are recorded; default has none"
+        mistakes.add(("trace",), message)
+
+
+def _seed(literal: LiteralScenario, mistakes: Mistakes) -> int:
+    """The first one; so many as are repeated, there must be."""
+    seed = 1 if literal.seed is None else literal.seed
+    last = seed + (literal.repeat or 1) - 1
+    if last > MAX_SEED:
+        message = f"the last seed would be {last}; the largest is {MAX_SEED}"
+        mistakes.add(("repeat",), message)
+    return seed
+
+
+def _specs(wanted: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
+    """What is asked for, with the names of all schedulers for "all"."""
+    return tuple(name for spec in wanted for name in (known if spec == scheduler.ALL else (spec,)))
+
+
+def _check_trace(transport: str, schedulers: Sequence[Choice], mistakes: Mistakes) -> None:
+    """Note that decisions are to be kept where there are none."""
+    if transport == "tcp":
+        mistakes.add(("trace",), "plain TCP has no scheduler, whose decisions could be kept")
+    elif scheduler.DEFAULT in [choice.name for choice in schedulers]:
+        message = "the decisions of default, which is upstream's, are not recorded; choose another"
+        mistakes.add(("trace",), message)

@@ -1,0 +1,417 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Links and paths, each direction with all its values: from what is written to what it means."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path as FilePath
+from typing import Any
+
+from mptcplab.spec import link_trace, units
+from mptcplab.spec.link_trace import Step
+from mptcplab.spec.literal import (
+    MAX_LINKS,
+    MAX_QUEUE_PACKETS,
+    NO_RATE_BPS,
+    PACKET_BYTES,
+    Bytes,
+    LiteralDirection,
+    LiteralLink,
+    LiteralPath,
+    LiteralScenario,
+    LiteralTrace,
+)
+from mptcplab.spec.mistakes import Mistakes, Place, one_of, suggestion
+from mptcplab.spec.presets import PRESETS
+from mptcplab.spec.scenario import LONGEST_NS, Direction, Link, Path
+from mptcplab.spec.workload import Workload
+
+# The default queue is one bandwidth-delay product in packets of an Ethernet frame without its
+# checksum, which is what netem counts on a veth of MTU 1500; 20 keeps slow links usable.
+MIN_DEFAULT_QUEUE_PACKETS = 20
+# Of a queue that is kept by other means than its limit, the limit is what the kernel has by default
+# (sch_codel.c, sch_fq_codel.c, sch_pie.c). red has none: tc-red(8) lets random losses begin at a
+# twelfth of the limit, and at a quarter, here one bandwidth-delay product, all is lost.
+_DEFAULT_LIMITS = {"codel": 1000, "fq_codel": 10_240, "pie": 1000}
+_RED_PRODUCTS = 4
+# With less, no packet or two are between its thresholds, and tc refuses the average.
+MIN_RED_PACKETS = 24
+
+DEFAULT_RESOLUTION_NS = 10**7
+
+
+class Traces:
+    """Reads the traces of paths, each file once; relative ones are in `folder`."""
+
+    def __init__(self, folder: FilePath, workload: Workload | None, mistakes: Mistakes) -> None:
+        self._folder, self._mistakes = folder, mistakes
+        self.duration_ns = (workload and workload.duration_ns) or LONGEST_NS
+        #: What is played, by the name of its path and "up" or "down".
+        self.sources: dict[tuple[str, str], link_trace.Source] = {}
+        self._read: dict[str, tuple[Sequence[Step], link_trace.Source] | None] = {}
+
+    def steps(
+        self, literal: LiteralTrace | None, path: str, side: str, place: Place
+    ) -> Sequence[Step] | None:
+        """What is to be played on a path; None, with a mistake noted, if it cannot be."""
+        if literal is None:
+            return ()
+        if literal.file is None:
+            self._mistakes.missing((*place, "file"), 'every trace has a file, e.g. "lte.down"')
+            return None
+        key = literal.model_dump_json()
+        if key not in self._read:
+            self._read[key] = self._load(literal, self._folder / literal.file, place)
+        read = self._read[key]
+        if read is None:
+            return None
+        steps, self.sources[path, side] = read
+        return steps
+
+    def _load(
+        self, literal: LiteralTrace, file: FilePath, place: Place
+    ) -> tuple[Sequence[Step], link_trace.Source] | None:
+        try:
+            found = link_trace.read(
+                file,
+                columns=literal.columns,
+                interval_ns=literal.interval,
+                skip_empty=bool(literal.skip_empty),
+            )
+            source = link_trace.Source(
+                file,
+                link_trace.digest(file.read_bytes()),
+                columns=literal.columns,
+                interval_ns=literal.interval,
+                skip_empty=bool(literal.skip_empty),
+                offset_ns=literal.offset or 0,
+                repeat=literal.repeat is not False,
+            )
+        except (link_trace.TraceError, OSError) as error:
+            self._mistakes.add(place, str(error), literal.file)
+            return None
+        steps = link_trace.steps(
+            found,
+            duration_ns=self.duration_ns,
+            offset_ns=source.offset_ns,
+            repeat=source.repeat,
+            resolution_ns=literal.resolution or DEFAULT_RESOLUTION_NS,
+        )
+        if steps[-1].rate_bps == 0 and literal.repeat is False:
+            message = "it ends without a rate, and is not repeated: data would never arrive"
+            self._mistakes.add(place, message, literal.file)
+        return steps, source
+
+
+def links_and_paths(
+    whole: LiteralScenario, traces: Traces, mistakes: Mistakes
+) -> tuple[tuple[Link, ...], tuple[Path, ...]]:
+    """The links and paths that can be resolved; for each of the others a mistake is noted."""
+    if len(whole.link) > MAX_LINKS:
+        mistakes.add(("link",), f"{len(whole.link)} links; at most {MAX_LINKS} are possible")
+    numbers: dict[str, str] = {}
+    _check_names("link", whole.link, numbers, mistakes)
+    _check_names("path", whole.path, numbers, mistakes)
+    _check_ways(whole, mistakes)
+    own = [_path(each, ("link", i), traces, mistakes) for i, each in enumerate(whole.link)]
+    trips_ns = {link.name: link.up.delay_ns + link.down.delay_ns for link in own if link}
+    paths: list[Path | None] = []
+    for index, literal in enumerate(whole.path):
+        beyond_ns = sum(trips_ns.get(name, 0) for name in literal.link or ())
+        paths.append(_path(literal, ("path", index), traces, mistakes, beyond_ns))
+    links = []
+    for index, each in enumerate(whole.link):
+        # the default queue of a link is for the longest of the paths that have it
+        longest_ns = max(
+            (
+                path.up.delay_ns
+                + path.down.delay_ns
+                + sum(trips_ns.get(name, 0) for name in path.links if name != each.name)
+                for path in paths
+                if path and each.name in path.links
+            ),
+            default=0,
+        )
+        link = _path(each, ("link", index), traces, mistakes, longest_ns)
+        if link:
+            links.append(Link(name=link.name, up=link.up, down=link.down))
+    return tuple(links), tuple(path for path in paths if path)
+
+
+def _check_ways(whole: LiteralScenario, mistakes: Mistakes) -> None:
+    """Note links that there are not, or that no path has, and keys that only a path can have."""
+    known = [link.name for link in whole.link if link.name is not None]
+    used = set()
+    for index, path in enumerate(whole.path):
+        for name in path.link or ():
+            used.add(name)
+            if name not in known:
+                hint = suggestion(name, known) or ";"
+                there = f" the links are {', '.join(known)}" if known else " there are no links"
+                mistakes.add(("path", index, "link"), f"unknown link{hint}{there}", name)
+    for index, link in enumerate(whole.link):
+        if link.name is not None and link.name not in used:
+            mistakes.add(("link", index), "no path has this link", link.name)
+        for table, key in ((link, ()), (link.up, ("up",)), (link.down, ("down",))):
+            place: Place = ("link", index, *key)
+            if table.bottleneck == "host":
+                message = "a link is between routers; a bottleneck at the host is of a path"
+                mistakes.add((*place, "bottleneck"), message)
+            if table.cross is not None:
+                message = "cross traffic goes from host to host: give it to a path of the link"
+                mistakes.add((*place, "cross"), message)
+            for name in ("drop", "drop_acks"):
+                if getattr(table, name) is not None:
+                    message = "packets are counted at the router of a path; give it to the path"
+                    mistakes.add((*place, name), message)
+
+
+def _check_names(
+    kind: str, literals: Sequence[LiteralLink], numbers: dict[str, str], mistakes: Mistakes
+) -> None:
+    """Note what every path, or every link, must have and does not."""
+    for index, literal in enumerate(literals):
+        place: Place = (kind, index)
+        if literal.name is None:
+            mistakes.missing((*place, "name"), f'every {kind} has a name, e.g. "wifi"')
+        shares = isinstance(literal, LiteralPath) and (
+            literal.link or mistakes.spoiled((*place, "link"))
+        )
+        for key, example in () if shares else (("rate", "50mbit"), ("delay", "10ms")):
+            tables = (literal, literal.up, literal.down)
+            given = literal.preset or any(table.trace for table in tables)
+            spoiled = any(mistakes.spoiled((*place, other)) for other in ("preset", "trace"))
+            if getattr(literal, key) is None and not given and not spoiled:
+                hint = f"or a preset, which is {one_of(tuple(PRESETS))}"
+                message = f'every {kind} has a {key}, e.g. "{example}", {hint}'
+                mistakes.missing((*place, key), message)
+        if literal.name is not None:
+            if literal.name in numbers:
+                message = f"also the name of {numbers[literal.name]}; names are unique"
+                mistakes.add((*place, "name"), message)
+            numbers.setdefault(literal.name, f"{kind}[{index + 1}]")
+
+
+def _path(
+    literal: LiteralLink,
+    place: Place,
+    traces: Traces,
+    mistakes: Mistakes,
+    beyond_ns: int = 0,
+) -> Path | None:
+    """A path or a link; what lies beyond it takes `beyond_ns` there and back."""
+    links = (literal.link or ()) if isinstance(literal, LiteralPath) else ()
+    preset = LiteralPath.model_validate(PRESETS[literal.preset].path if literal.preset else {})
+    sides = {
+        "up": _overridden(literal.up, literal, preset.up, preset),
+        "down": _overridden(literal.down, literal, preset.down, preset),
+    }
+    complete = literal.name is not None
+    for side, values in sides.items():
+        own = getattr(literal, side)
+        given = (*place, "trace") if own.trace is None else (*place, side, "trace")
+        values["steps"] = traces.steps(values["trace"], literal.name or "", side, given)
+        if values["steps"] is None:
+            return None
+        if values["steps"]:
+            _take_first(values, given, traces.duration_ns, mistakes)
+        if links:
+            _leave_to_links(values, functools.partial(_given, own, place, side), mistakes)
+        complete &= None not in (values["rate"], values["delay"])
+        if not mistakes.spoiled((*place, side, "delay")):
+            _check_delays(values, functools.partial(_given, own, place, side), mistakes)
+        _check_losses(values, functools.partial(_given, own, place, side), mistakes)
+        _check_queue(values, functools.partial(_given, own, place, side), mistakes)
+    if not complete:
+        return None
+    round_trip_ns = beyond_ns + sum(values["delay"] for values in sides.values())
+    return Path(
+        name=literal.name or "",
+        up=_direction(sides["up"], round_trip_ns),
+        down=_direction(sides["down"], round_trip_ns),
+        links=links,
+    )
+
+
+def _leave_to_links(values: dict[str, Any], where: _Where, mistakes: Mistakes) -> None:
+    """Of a path with links: without a rate of its own it holds nothing up, and has no queue."""
+    if values["delay"] is None:
+        values["delay"] = 0
+    if values["rate"] is not None:
+        return
+    for key in ("queue", "queue_discipline", "bottleneck"):
+        if values[key] is not None:
+            message = "the path has no rate of its own, and the queue is that of its link"
+            mistakes.add(where(key), message)
+    values["rate"] = NO_RATE_BPS
+    values["queue"] = MAX_QUEUE_PACKETS
+
+
+def _given(own: LiteralDirection, place: Place, side: str, key: str) -> Place:
+    """Where a value of a direction was given: for it alone, or for the path."""
+    return (*place, side, key) if getattr(own, key) is not None else (*place, key)
+
+
+_Where = Callable[[str], Place]
+
+
+def _check_delays(values: Mapping[str, Any], where: _Where, mistakes: Mistakes) -> None:
+    delay_ns, jitter_ns, earlier_ns = values["delay"], values["jitter"] or 0, values["reorder_by"]
+    if earlier_ns is not None and not values["reorder"]:
+        message = "no packet overtakes others; how many do is reorder, e.g. 1%"
+        mistakes.add(where("reorder_by"), message)
+    if delay_ns is None:
+        return
+    text = units.format_time(delay_ns)
+    if jitter_ns > delay_ns:
+        message = f"more than the delay of {text}; jitter is at most that"
+        mistakes.add(where("jitter"), message)
+    if not values["reorder"]:
+        return
+    if not delay_ns:
+        mistakes.add(where("reorder"), "without a delay nothing can be overtaken")
+    elif earlier_ns == 0 or (earlier_ns or 0) > delay_ns:
+        message = f"reorder_by is more than 0 and at most the delay, which is {text}"
+        mistakes.add(where("reorder_by"), message)
+    elif jitter_ns > delay_ns - (earlier_ns or delay_ns):
+        message = (
+            f"jitter and reorder_by, which is {units.format_time(earlier_ns or delay_ns)}, are "
+            f"together at most the delay of {text}"
+        )
+        mistakes.add(where("jitter"), message)
+
+
+def _check_losses(values: Mapping[str, Any], where: _Where, mistakes: Mistakes) -> None:
+    if values["loss_correlation"] and values["loss_burst"]:
+        message = "loss_burst is another model; give one of the two"
+        mistakes.add(where("loss_correlation"), message)
+    if values["loss_correlation"] == 1.0:
+        message = "each packet would fare as the first one did; less than 100% is expected"
+        mistakes.add(where("loss_correlation"), message)
+    good, bad = _states(values)
+    if not values["loss_burst"]:
+        for key in ("loss_good", "loss_bad"):
+            if values[key] is not None:
+                message = "there are no two states without a loss_burst, e.g. 5"
+                mistakes.add(where(key), message)
+        return
+    if good >= bad:
+        worse = "loss_good" if values["loss_good"] is not None else "loss_bad"
+        mistakes.add(where(worse), "loss_good is less than loss_bad")
+        return
+    for loss in {values["loss"] or 0.0, *(step.loss for step in values["steps"])} - {None}:
+        message = loss_mistake(loss, values["loss_burst"], good, bad)
+        if message:
+            key = "trace" if values["steps"] else "loss"
+            mistakes.add(where(key), message)
+
+
+def _states(values: Mapping[str, Any]) -> tuple[float, float]:
+    """The loss in the good state and in the bad one."""
+    bad = 1.0 if values["loss_bad"] is None else values["loss_bad"]
+    return values["loss_good"] or 0.0, bad
+
+
+def loss_range(burst: int | None, good: float, bad: float) -> tuple[float, float]:
+    """The lowest and the highest mean loss of two states, or of each packet by itself."""
+    if burst is None:
+        return 0.0, 1.0
+    # At most burst of burst + 1 packets are in the bad state: the good one lasts for one at least.
+    return good, (good + burst * bad) / (burst + 1)
+
+
+def loss_mistake(loss: float, burst: int | None, good: float, bad: float) -> str:
+    """What is wrong with a mean loss of two states, "" if nothing is."""
+    least, most = loss_range(burst, good, bad)
+    if burst is None or least <= loss <= most:
+        return ""
+    low, high = units.format_fraction(least), units.format_fraction(most)
+    return (
+        f"a mean loss of {units.format_fraction(loss)} cannot be: with this loss_burst, loss_good "
+        f"and loss_bad it is {low} to {high}"
+    )
+
+
+def _check_queue(values: Mapping[str, Any], where: _Where, mistakes: Mistakes) -> None:
+    queue, discipline = values["queue"], values["queue_discipline"]
+    if isinstance(queue, Bytes) and discipline not in (None, "droptail", "red"):
+        message = f"{discipline} counts packets; a size goes with droptail and red"
+        mistakes.add(where("queue"), message)
+    elif queue is not None and discipline == "red":
+        least = MIN_RED_PACKETS * (PACKET_BYTES if isinstance(queue, Bytes) else 1)
+        if queue < least:
+            message = f"red needs at least {MIN_RED_PACKETS} packets of {PACKET_BYTES} bytes"
+            mistakes.add(where("queue"), message)
+
+
+def _take_first(values: dict[str, Any], given: Place, duration_ns: int, mistakes: Mistakes) -> None:
+    """Let a direction begin as its trace does; its default queue is for the mean rate."""
+    steps: Sequence[Step] = values["steps"]
+    first = steps[0]
+    if first.rate_bps is not None:
+        rates = [(step.at_ns, step.rate_bps or 0) for step in steps]
+        values["rate"] = first.rate_bps
+        values["mean_rate"] = link_trace.carried(rates, 0, duration_ns) // duration_ns
+    if first.delay_ns is not None:
+        values["delay"] = first.delay_ns
+    if first.loss is not None:
+        values["loss"] = first.loss
+    for key, example in (("rate", "50mbit"), ("delay", "10ms")):
+        if values[key] is None:
+            message = f'the trace has no {key}, and the path has none, e.g. {key} = "{example}"'
+            mistakes.add(given, message)
+
+
+def _overridden(*levels: LiteralDirection) -> dict[str, Any]:
+    """The values of one direction, each from the first level that gives it."""
+    values: dict[str, Any] = {}
+    for key in LiteralDirection.model_fields:
+        given = (getattr(level, key) for level in levels)
+        values[key] = next((value for value in given if value is not None), None)
+    return values
+
+
+def _direction(values: Mapping[str, Any], round_trip_ns: int) -> Direction:
+    queue = values["queue"]
+    discipline: Any = values["queue_discipline"] or (
+        "droptail" if isinstance(queue, Bytes) else "netem"
+    )
+    good, bad = _states(values)
+    if queue is None:
+        rate_bps = values.get("mean_rate", values["rate"])
+        queue = _default_queue(discipline, default_queue_packets(rate_bps, round_trip_ns))
+    is_size = isinstance(queue, Bytes)
+    return Direction(
+        rate_bps=values["rate"],
+        delay_ns=values["delay"],
+        jitter_ns=values["jitter"] or 0,
+        loss=values["loss"] or 0.0,
+        loss_burst=values["loss_burst"],
+        loss_bad=bad,
+        loss_good=good,
+        loss_correlation=values["loss_correlation"] or 0.0,
+        drop=values["drop"] or (),
+        drop_acks=values["drop_acks"] or (),
+        duplicate=values["duplicate"] or 0.0,
+        reorder=values["reorder"] or 0.0,
+        reorder_by_ns=values["reorder_by"],
+        queue_packets=None if is_size else queue,
+        queue_bytes=int(queue) if is_size else None,
+        queue_discipline=discipline,
+        bottleneck=values["bottleneck"] or "router",
+        cross_bps=values["cross"] or 0,
+        steps=tuple((s.at_ns, s.rate_bps, s.delay_ns, s.loss) for s in values["steps"][1:]),
+    )
+
+
+def _default_queue(discipline: str, product_packets: int) -> int:
+    if discipline == "red":
+        return min(_RED_PRODUCTS * product_packets, MAX_QUEUE_PACKETS)
+    return _DEFAULT_LIMITS.get(discipline, product_packets)
+
+
+def default_queue_packets(rate_bps: int, round_trip_ns: int) -> int:
+    """One bandwidth-delay product in whole packets, rounded up, within the limits of a queue."""
+    product = -(-rate_bps * round_trip_ns // (8 * 10**9 * PACKET_BYTES))
+    return min(max(product, MIN_DEFAULT_QUEUE_PACKETS), MAX_QUEUE_PACKETS)

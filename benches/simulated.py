@@ -17,7 +17,7 @@ from benches.figures import Cost
 from benches.lab import sending_s
 from mptcplab.errors import RunError
 from mptcplab.runs import experiment
-from mptcplab.spec.literal import PACKET_BYTES
+from mptcplab.spec.limits import PACKET_BYTES
 from mptcplab.spec.scenario import Path as ScenarioPath
 from mptcplab.spec.scenario import Scenario
 

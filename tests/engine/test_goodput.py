@@ -8,7 +8,7 @@ import pytest
 
 from mptcplab.lab import engine
 from mptcplab.metrics import records
-from mptcplab.spec.literal import CONGESTION_CONTROLS
+from mptcplab.spec.limits import CONGESTION_CONTROLS
 from mptcplab.tools.bench import ideal_goodput_bps
 from tests.vocabulary import RunScenario
 

@@ -15,7 +15,7 @@ from mptcplab.metrics import connections, recorded
 from mptcplab.metrics.compute import jain_index
 from mptcplab.spec import plan, timeline
 from mptcplab.spec.flags import Flags
-from mptcplab.spec.literal import NO_RATE_BPS
+from mptcplab.spec.limits import NO_RATE_BPS
 from mptcplab.spec.resolve import from_flags, load_file
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.scheduler import Scheduler

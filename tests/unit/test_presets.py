@@ -12,7 +12,8 @@ import pytest
 
 from mptcplab.errors import InputError
 from mptcplab.spec.flags import Flags, parse_path_flag
-from mptcplab.spec.literal import PACKET_BYTES, json_schema
+from mptcplab.spec.limits import PACKET_BYTES
+from mptcplab.spec.literal import json_schema
 from mptcplab.spec.presets import NO_SOURCE, PRESETS, SOURCES, Preset, markdown
 from mptcplab.spec.resolve import from_flags, load_file
 from mptcplab.spec.scenario import Direction, Path

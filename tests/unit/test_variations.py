@@ -8,7 +8,7 @@ import pytest
 from mptcplab.advice.variations import Uncertainty, parse, variations
 from mptcplab.errors import InputError
 from mptcplab.spec.flags import Flags
-from mptcplab.spec.literal import MAX_SEED, NO_RATE_BPS
+from mptcplab.spec.limits import MAX_SEED, NO_RATE_BPS
 from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scenario import Direction, Scenario
 

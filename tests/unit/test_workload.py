@@ -13,7 +13,8 @@ import pytest
 from mptcplab.errors import InputError
 from mptcplab.spec import plan, web_page, workload
 from mptcplab.spec.flags import Flags, parse_workload_flag
-from mptcplab.spec.literal import WORKLOADS, LiteralWorkload
+from mptcplab.spec.limits import WORKLOADS
+from mptcplab.spec.literal import LiteralWorkload
 from mptcplab.spec.resolve import from_flags, load_file
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.workload import (

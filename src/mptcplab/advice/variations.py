@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from mptcplab.errors import InputError, Problem
 from mptcplab.spec import designs, link_trace, units
-from mptcplab.spec.literal import MAX_QUEUE_PACKETS, MAX_SEED, NO_RATE_BPS, PACKET_BYTES
+from mptcplab.spec.limits import MAX_QUEUE_PACKETS, MAX_SEED, NO_RATE_BPS, PACKET_BYTES
 from mptcplab.spec.mistakes import one_of, shown
 from mptcplab.spec.resolve_paths import MIN_RED_PACKETS, loss_range
 from mptcplab.spec.scenario import Direction, Link, Scenario, TraceStep

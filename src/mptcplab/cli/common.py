@@ -31,7 +31,7 @@ from mptcplab.runs.entries import Entry
 from mptcplab.runs.work import Workers
 from mptcplab.spec import congestion, resolve, units
 from mptcplab.spec.flags import Flags
-from mptcplab.spec.literal import COMPARED_SEEDS
+from mptcplab.spec.limits import COMPARED_SEEDS
 from mptcplab.spec.resolve import Request
 from mptcplab.spec.scenario import Scenario
 

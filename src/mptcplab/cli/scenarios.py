@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from mptcplab.report import tables
-from mptcplab.spec import drive_settings, literal, presets, radio
+from mptcplab.spec import drive_settings, limits, literal, presets, radio
 
 
 @click.group("scenario")
@@ -44,7 +44,7 @@ def _list_settings(context: click.Context, _option: click.Parameter, wanted: boo
 
 @scenario_group.command("drive")
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.option("--seed", type=click.IntRange(0, literal.MAX_SEED), default=1, show_default=True)
+@click.option("--seed", type=click.IntRange(0, limits.MAX_SEED), default=1, show_default=True)
 @click.option(
     "--set",
     "settings",

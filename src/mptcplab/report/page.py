@@ -37,7 +37,7 @@ from mptcplab.runs import store
 from mptcplab.runs.collection import Collection, Found, Group
 from mptcplab.runs.entries import by_seed, compared, ended_well
 from mptcplab.spec import units
-from mptcplab.spec.literal import NO_RATE_BPS
+from mptcplab.spec.limits import NO_RATE_BPS
 from mptcplab.spec.scenario import Direction, Scenario
 
 _DIGITS = 4  # of a value in the page: more cannot be seen, and take space

@@ -17,7 +17,7 @@ from mptcplab.report import comparison_chart
 from mptcplab.report.palette import PATH_COLOURS, TOTAL_COLOUR
 from mptcplab.runs import store
 from mptcplab.spec import timeline, units
-from mptcplab.spec.literal import NO_RATE_BPS
+from mptcplab.spec.limits import NO_RATE_BPS
 from mptcplab.spec.scenario import Change, Direction, Event, Link, Pair, Scenario
 from mptcplab.spec.units import NS_PER_S
 

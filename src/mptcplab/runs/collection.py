@@ -19,7 +19,7 @@ from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.runs import documents, store
 from mptcplab.runs.entries import Entry, with_benefits
 from mptcplab.spec import units
-from mptcplab.spec.literal import NO_RATE_BPS
+from mptcplab.spec.limits import NO_RATE_BPS
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.scheduler import Choice
 

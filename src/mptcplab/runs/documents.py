@@ -32,7 +32,7 @@ from mptcplab.metrics.application import APPLICATION_METRICS
 from mptcplab.metrics.compute import PATH_METRICS, RUN_METRICS
 from mptcplab.metrics.definitions import CONNECTION_METRICS, LINK_METRICS
 from mptcplab.metrics.schema import Value
-from mptcplab.spec.literal import MAX_OCCURRENCES, NO_RATE_BPS
+from mptcplab.spec.limits import MAX_OCCURRENCES, NO_RATE_BPS
 from mptcplab.spec.mistakes import first_of, printable
 from mptcplab.spec.scenario import LONGEST_NS, Event, Scenario
 from mptcplab.spec.workload import MAX_MESSAGES

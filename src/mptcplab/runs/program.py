@@ -13,7 +13,7 @@ from typing import BinaryIO
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.lab import engine, run_directory
 from mptcplab.spec import plan, units
-from mptcplab.spec.literal import NO_RATE_BPS
+from mptcplab.spec.limits import NO_RATE_BPS
 from mptcplab.spec.mistakes import is_utf8
 from mptcplab.spec.scenario import Direction, Scenario
 

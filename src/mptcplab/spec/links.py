@@ -23,7 +23,7 @@ from typing import Literal
 import numpy as np
 
 from mptcplab.spec import units
-from mptcplab.spec.literal import MAX_QUEUE_PACKETS, NO_RATE_BPS, PACKET_BYTES
+from mptcplab.spec.limits import MAX_QUEUE_PACKETS, NO_RATE_BPS, PACKET_BYTES
 from mptcplab.spec.scenario import Direction
 
 Side = Literal["up", "down"]

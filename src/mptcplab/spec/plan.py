@@ -25,8 +25,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from mptcplab.spec import links, scheduler, timeline, units, workload
+from mptcplab.spec.limits import NO_RATE_BPS
 from mptcplab.spec.links import Side, Spots
-from mptcplab.spec.literal import NO_RATE_BPS
 from mptcplab.spec.scenario import Direction, Link, Pair, Scenario
 from mptcplab.spec.timeline import Instant
 from mptcplab.spec.workload import Message, Program, Video

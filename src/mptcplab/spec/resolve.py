@@ -25,14 +25,8 @@ from mptcplab.spec import (
     workload,
 )
 from mptcplab.spec.flags import Flags, merge
-from mptcplab.spec.literal import (
-    COMPARED_SEEDS,
-    MAX_CAPTURES,
-    MAX_PATHS,
-    MAX_SEED,
-    LiteralScenario,
-    validate,
-)
+from mptcplab.spec.limits import COMPARED_SEEDS, MAX_CAPTURES, MAX_PATHS, MAX_SEED
+from mptcplab.spec.literal import LiteralScenario, validate
 from mptcplab.spec.mistakes import Mistakes, first_of, printable
 from mptcplab.spec.scenario import Connection, Scenario
 from mptcplab.spec.scheduler import Choice, Scheduler

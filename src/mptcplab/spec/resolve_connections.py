@@ -8,14 +8,8 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from mptcplab.spec import scheduler, units, workload
-from mptcplab.spec.literal import (
-    MAX_ALL_PATHS,
-    MAX_CONNECTIONS,
-    LiteralConnection,
-    LiteralPath,
-    LiteralScenario,
-    LiteralWorkload,
-)
+from mptcplab.spec.limits import MAX_ALL_PATHS, MAX_CONNECTIONS
+from mptcplab.spec.literal import LiteralConnection, LiteralPath, LiteralScenario, LiteralWorkload
 from mptcplab.spec.mistakes import Mistakes, Place, suggestion
 from mptcplab.spec.scenario import Connection, Event, Path
 from mptcplab.spec.scheduler import Choice, Scheduler, SpecError

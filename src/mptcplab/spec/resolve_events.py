@@ -7,15 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from mptcplab.spec import units
-from mptcplab.spec.literal import (
-    MAX_EVENTS,
-    MAX_OCCURRENCES,
-    NO_RATE_BPS,
-    Factor,
-    LiteralChange,
-    LiteralEvent,
-    LiteralScenario,
-)
+from mptcplab.spec.fields import Factor
+from mptcplab.spec.limits import MAX_EVENTS, MAX_OCCURRENCES, NO_RATE_BPS
+from mptcplab.spec.literal import LiteralChange, LiteralEvent, LiteralScenario
 from mptcplab.spec.mistakes import Mistakes, Place, suggestion
 from mptcplab.spec.resolve_paths import loss_mistake
 from mptcplab.spec.scenario import (

@@ -9,13 +9,10 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from mptcplab.spec import link_trace, units
+from mptcplab.spec.fields import Bytes
+from mptcplab.spec.limits import MAX_LINKS, MAX_QUEUE_PACKETS, NO_RATE_BPS, PACKET_BYTES
 from mptcplab.spec.link_trace import Step
 from mptcplab.spec.literal import (
-    MAX_LINKS,
-    MAX_QUEUE_PACKETS,
-    NO_RATE_BPS,
-    PACKET_BYTES,
-    Bytes,
     LiteralDirection,
     LiteralLink,
     LiteralPath,

@@ -20,7 +20,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from mptcplab.spec import designs, toml_file
 from mptcplab.spec.designs import MAX_POINTS, Kind, Point, Range
 from mptcplab.spec.formulas import Formula, FormulaError, fill, names_in
-from mptcplab.spec.literal import MAX_SEED
+from mptcplab.spec.limits import MAX_SEED
 from mptcplab.spec.mistakes import ABSENT, Mistakes, Place, printable, shown, suggestion
 
 # Of a table in a list: the formula that says whether it is there.

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 
 from mptcplab.spec import link_trace
-from mptcplab.spec.literal import NO_RATE_BPS
+from mptcplab.spec.limits import NO_RATE_BPS
 from mptcplab.spec.scenario import LONGEST_NS, Change, Direction, Event, Link, Scenario, TraceStep
 
 # 85 of 100 handovers are over in less than 100 ms, the others take more than one or even several

@@ -31,7 +31,7 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment
 from mptcplab.spec import links, plan, units
 from mptcplab.spec.flags import Flags
-from mptcplab.spec.literal import MAX_PATHS, PACKET_BYTES
+from mptcplab.spec.limits import MAX_PATHS, PACKET_BYTES
 from mptcplab.spec.resolve import from_flags
 from mptcplab.tools import marked
 

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How many there may be of each thing in a scenario, and the words that are accepted."""
+
+from __future__ import annotations
+
+from mptcplab.spec import congestion
+
+CONGESTION_CONTROLS = congestion.names()
+TRANSPORTS = ("mptcp", "tcp")
+WORKLOADS = ("bulk", "transfers", "cbr", "requests", "web", "video", "frames")
+DIRECTIONS = ("up", "down", "both")
+STARTS = ("at-once", "established")
+ACTIONS = ("down", "up", "close", "change", "handover", "backup", "regular")
+MAX_PATHS = 8  # of a connection
+#: Of all connections together; each has a pair of hosts, and path i the networks 10.0.i and 10.1.i
+#: and the routing table i, of which 253 and those after it are Linux's own.
+MAX_CONNECTIONS = 128
+MAX_ALL_PATHS = 250
+MAX_LINKS = 32
+MAX_CAPTURES = 64  # whose rings of 2 MiB the guest has memory for
+#: The rate of what does not limit it: a packet of 1514 bytes takes 12 ps.
+NO_RATE_BPS = 10**15
+MAX_EVENTS = 32
+MAX_OCCURRENCES = 50_000  # of all events together
+MAX_FACTOR = 1000
+MAX_SEED = 2**32 - 1
+MAX_REPEAT = 10_000
+#: Of each state that a quarter of all runs are in, so many runs show one with a probability of 90 %
+#: (1 - 0.75^8), and their range has the median in it with 99 % (1 - 2 / 2^8).
+COMPARED_SEEDS = 8
+MAX_QUEUE_PACKETS = 1_000_000
+MAX_BITRATES = 32
+# The frames that a queue holds: Ethernet's header and 1500 bytes.
+PACKET_BYTES = 1514
+DISCIPLINES = ("netem", "droptail", "codel", "fq_codel", "red", "pie")
+BOTTLENECKS = ("router", "host")
+MAX_DROPS = 128  # with their numbers they fit into a page of the kernel
+MAX_DROP_NUMBER = 10**9
+MAX_LOSS = 1 - 1e-9  # the last step before 1, see units.parse_fraction

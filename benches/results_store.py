@@ -76,7 +76,7 @@ def measure(out: Path, count: int) -> None:
 
 
 def timed(what: str, *arguments: object) -> None:
-    """A line with the wall-clock time of a Python process, which hangs on what else the machine
+    """A line with the wall-clock time of a Python process, which depends on what else the machine
     does, its CPU time and its memory, or that of the largest one so far.
     """
     started, used = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -28,7 +28,7 @@ def test_some_of_the_grid_is_within_the_bounds(
     assert all(abs(row.error) < 2e-3 for row in delays)
 
 
-def test_what_a_path_loses_hangs_on_the_seed_alone(
+def test_what_a_path_loses_depends_on_the_seed_alone(
     lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
 ) -> None:
     """Not on what else the plan has, so that settings are compared under the same losses."""

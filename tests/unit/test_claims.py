@@ -166,7 +166,7 @@ def test_verdicts() -> None:
     assert other.ours == {"minrtt": 17, "twice": 34}
 
 
-def test_each_seed_alone_tells_how_much_hangs_on_it() -> None:
+def test_each_seed_alone_tells_how_much_depends_on_it() -> None:
     figures = {"minrtt": Figure(value="median(goodput, scheduler='minrtt', queue=300)")}
     # 10 and 14 by single seeds, 12 by both
     found = judged(holds="minrtt < 13", figures=figures)

@@ -233,7 +233,7 @@ def test_a_seed_adds_up_to_fifty_microseconds_each_way_of_each_path() -> None:
     assert len({tuple(delays) for delays in found}) == 200
 
 
-def test_what_a_seed_adds_hangs_on_the_seed_and_the_number_of_the_path_alone() -> None:
+def test_what_a_seed_adds_depends_on_the_seed_and_the_number_of_the_path_alone() -> None:
     a, b = "a:50mbit,10ms", "b:20mbit,40ms"
     one = with_seed(3, a, b)
     assert with_seed(3, a, b, scheduler="minrtt", cc="reno", duration="5s") == one

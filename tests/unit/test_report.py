@@ -418,7 +418,7 @@ def test_the_table_tells_how_the_others_differ_from_the_first_on_the_same_seeds(
     text = table(
         document([*mptcp([4000, 3000, 2000]), *mptcp([4500, 3600, 2000], scheduler="blest")])
     )
-    assert "Less that of default with the same seed, Mbit/s" in text
+    assert "Difference from default with the same seed, Mbit/s" in text
     # of the two differences that are not 0 both are above it: p = 2 / 2^2
     assert "blest +4 (+0..+4.8), effect +1.00, p 0.5" in text
-    assert "Less that of" not in table(document([*mptcp([4]), *mptcp([5], scheduler="blest")]))
+    assert "Difference from" not in table(document([*mptcp([4]), *mptcp([5], scheduler="blest")]))

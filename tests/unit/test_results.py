@@ -114,7 +114,7 @@ def test_with_one_seed_and_setting_schedulers_are_not_compared() -> None:
     one = dataclasses.replace(found, results=claims.results(found.published.experiment, rows))
     assert len(results.tables(one)) == 1
     assert results.pairs_csv_text(one) == ""
-    assert "with a single seed it is not known how much hangs on the seed" in results.text(one)
+    assert "with a single seed it is not known how much depends on the seed" in results.text(one)
     assert "single seed it" not in results.text(found)
 
 
@@ -135,7 +135,7 @@ def test_the_text_says_how_it_was_run_and_what_holds() -> None:
         (2.5, [], "2.5"),
         (2.5, [2.5, 2.5], "2.5"),
         ([1, 2], [[1, 1], [1, 3]], "1, 2 (1 to 3)"),
-        # lists whose length hangs on the seed have no ranges
+        # lists whose length depends on the seed have no ranges
         (["ecf"], [[], ["ecf"]], "ecf"),
         ([], [[], []], "none"),
         (["ecf"], [["blest"], ["ecf"]], "ecf"),

@@ -623,7 +623,7 @@ def test_what_cpu_time_moves_as_far_does_not_differ(
     assert found.differs is not is_of_cpu_time
 
 
-def test_medians_are_compared_within_a_bound_that_hangs_on_the_spread() -> None:
+def test_medians_are_compared_within_a_bound_that_depends_on_the_spread() -> None:
     found = compared([50.0, 50.1, 50.2, 50.1], [50.5] * 8)
     assert found.stock == Spread(4, 50.1, 50.0, 50.2)
     assert found.difference == pytest.approx(0.4 / 50.1)

@@ -5,8 +5,8 @@ In the formula of a claim the name of a metric stands for it in all runs, and th
 the list of its values. `median(goodput, scheduler="blest", queue=300)` takes the runs whose axes
 have these values (or one of a list). What cannot be evaluated is an error, never a verdict.
 
-A verdict is of all seeds together. What it hangs on is told beside it: the same formulas over each
-seed alone.
+A verdict is of all seeds together. What it depends on is told beside it: the same formulas over
+each seed alone.
 """
 
 from __future__ import annotations

@@ -251,7 +251,7 @@ def _difference(each: Difference | None) -> str:
 
 
 def _median(rows: Sequence[Row], name: str) -> str:
-    """The median over the seeds, and its interval if it has one that is wider than itself."""
+    """The median over the seeds, and its interval if there is a spread."""
     over = inference.summary(_figures(rows, name))
     if over is None:
         return "-"
@@ -285,7 +285,7 @@ def _how(found: Reproduced) -> list[str]:
     if found.quick and found.published.experiment.quick.says:
         lines.append(f"quick: {found.published.experiment.quick.says}")
     if count == 1 and found.published.experiment.design is None:
-        lines.append("with a single seed it is not known how much hangs on the seed")
+        lines.append("with a single seed it is not known how much depends on the seed")
     return lines
 
 

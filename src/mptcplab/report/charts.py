@@ -533,7 +533,7 @@ def _distributions(group: Group) -> Iterator[Lines]:
     yield from _cdf(
         "Out-of-order queue over time",
         "Waiting for an earlier byte (KiB)",
-        "The part of the samples, of all seeds and with the warm-up, with at most so much.",
+        "The share of samples, of all seeds and with the warm-up, that are at most this large.",
         {name: joined(each) for name, each in waiting.items()},
     )
 

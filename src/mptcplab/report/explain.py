@@ -125,7 +125,7 @@ def explain(directory: Path) -> Explanation:
     if scenario.connections or scenario.links:
         raise MptcplabError(
             f"{directory}: it has several connections, or links that paths share; what a "
-            "path could carry hangs on the others there, and is not explained"
+            "path could carry depends on the others there, and is not explained"
         )
     store.require_records(directory)
     guest = documents.read(directory / engine.GUEST_OUTCOME, documents.GUEST)

@@ -342,9 +342,10 @@ def _differences(runs: Sequence[Entry], column: Column, view: View) -> list[str]
     if not lines:
         return []
     return [
-        f"Less that of {reference} with the same seed, {view.text}: median of the differences and\n"
-        "its 95 % bootstrap interval, rank-biserial correlation, Wilcoxon's p adjusted for all\n"
-        f"pairs:{''.join(lines)}"
+        f"Difference from {reference} with the same seed, {view.text}: median and its 95 %\n"
+        "bootstrap interval, rank-biserial correlation, Wilcoxon's p adjusted for all\n"
+        "pairs:"
+        f"{''.join(lines)}"
     ]
 
 

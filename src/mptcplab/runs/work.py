@@ -450,7 +450,7 @@ def host(sockets: Sequence[int]) -> None:
 
 
 def _work(connection: Connection) -> None:
-    """Do one task after the other until nobody gives any, or is there any more."""
+    """Do one task after the other, until there is none, or nobody left to ask."""
     cancel = threading.Event()
     tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 

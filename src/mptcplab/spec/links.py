@@ -75,7 +75,7 @@ def seed_delays(seed: int, i: int, most_ns: int) -> dict[Side, int]:
     """What each direction of path `i` takes beside its delay: whole us up to `most_ns`, evenly
     drawn.
 
-    It hangs on nothing else: all schedulers, and all settings of a path, meet the same.
+    It depends on nothing else: all schedulers, and all settings of a path, meet the same.
     """
     if not most_ns:
         return {}

@@ -126,8 +126,8 @@ class LiteralDirection(_Literal):
         "Part of the packets lost in the good state; with loss_burst.", ["0.01%"], "0%"
     )
     loss_correlation: Part = _key(
-        "How far the random number of a packet hangs on that of the one before, netem's way: less "
-        "is lost then than loss says.",
+        "How far the random number of a packet depends on that of the one before, netem's way: "
+        "less is lost then than loss says.",
         ["25%"],
         "0%",
     )

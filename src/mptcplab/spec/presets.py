@@ -312,8 +312,8 @@ def markdown() -> str:
             "## What they are not",
             "",
             "- They are averages and medians of one place and time, each link by itself. Networks "
-            "differ by more than these numbers do. What a result hangs on should be measured, and "
-            "given.",
+            "differ by more than these numbers do. What a result depends on should be measured, "
+            "and given.",
             "- A link is constant: its rate does not vary, losses come one by one and at random. "
             "Fading, handovers and blocked beams are left out; [events](scenario.md#event) bring "
             "them.",

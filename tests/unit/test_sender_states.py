@@ -262,7 +262,7 @@ def test_of_several_subflows_of_a_path_the_state_that_comes_first_holds() -> Non
 
 def test_the_shares_are_parts_of_the_samples() -> None:
     seen = [State.CWND] * 5 + [State.WINDOW] * 2 + [State.ABSENT]
-    found = states.shares(np.array(seen, np.int8))
+    found = sender_states.shares(np.array(seen, np.int8))
     assert found == {
         State.CWND: 5 / 8,
         State.PACED: 0,
@@ -278,7 +278,9 @@ def test_the_shares_are_parts_of_the_samples() -> None:
 
 
 def waiting(connections: Sequence[Records], *subflows: Subflow, times: Sequence[int]) -> list[bool]:
-    found: list[bool] = states.waiting_for_window(flow(connections, subflows, *times)).tolist()
+    found: list[bool] = sender_states.waiting_for_window(
+        flow(connections, subflows, *times)
+    ).tolist()
     return found
 
 

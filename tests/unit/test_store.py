@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from mptcplab.errors import MptcplabError
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import series
 from mptcplab.runs import store
 from mptcplab.spec import link_trace, resolve
 from mptcplab.spec.flags import Flags
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
 from tests.unit import stored as stored_runs
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, SLOW

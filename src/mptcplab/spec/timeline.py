@@ -168,7 +168,9 @@ class _Asked:
         """The nearest to it that a link can be: an outage stays one, jitter is within the delay."""
         rate_bps = NO_RATE_BPS
         if math.isfinite(self.rate_bps):
-            rate_bps = round(min(max(self.rate_bps, link_trace.MIN_RATE_BPS), link_trace.MAX_RATE_BPS))
+            rate_bps = round(
+                min(max(self.rate_bps, link_trace.MIN_RATE_BPS), link_trace.MAX_RATE_BPS)
+            )
         delay_ns = round(min(self.delay_ns, link_trace.MAX_DELAY_NS))
         return self.link.model_copy(
             update={

@@ -229,6 +229,28 @@ def test_a_hundred_connections_bring_every_byte(run_scenario: RunScenario) -> No
     assert link(run)["queue_dropped_packets"] == 0
 
 
+def test_a_connection_that_does_not_come_up_in_time_has_brought_nothing(
+    run_scenario: RunScenario,
+) -> None:
+    # Twelve begin at once, and the queue has five places: SYNs and SYN/ACKs are lost, for 1 s at
+    # first and then for 3 s.
+    run = run_scenario(
+        "p:link=shared,delay=5ms",
+        link=("shared:1mbit,5ms,queue=5",),
+        connection=("c:paths=p,count=12,transport=tcp",),
+        start="at-once",
+        duration="2s",
+        warmup="0s",
+    )
+    samples = engine.read_samples(run.scenario, run.outcome.directory)
+    hosts = [f"server{number}" if number > 1 else "server" for number in range(1, 13)]
+    absent = [not len(samples[host].connection) for host in hosts]
+    assert 0 < sum(absent) < 12
+    for one, is_absent in zip(run.figures.connections, absent, strict=True):
+        if is_absent:
+            assert one["metrics"]["goodput_bps"] == 0
+
+
 def test_each_connection_has_its_own_scheduler_and_congestion_control(
     run_scenario: RunScenario,
 ) -> None:

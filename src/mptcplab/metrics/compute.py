@@ -95,13 +95,19 @@ def run_metrics(
     server: Samples,
     guest: Mapping[str, Any],
     links: Records | None = None,
+    *,
+    is_part: bool = False,
 ) -> RunMetrics:
     """All metrics of one run but aggregation_benefit, which takes further runs.
+
+    Or those of one of several connections, `is_part`, which may have come up after the last sample.
 
     `guest` is the content of guest.json; without `links` what is of queues is missing. Raises
     RunError when the records do not cover the measured interval, when a side has no connection, or
     when a subflow belongs to no path.
     """
+    if not is_part:
+        recorded.require_connections(scenario, client=client, server=server)
     way = recorded.measured_way(scenario, client)
     flow = recorded.flow(scenario, client, server, links, guest, way)
     interval, sender, receiver = flow.interval, flow.sender, flow.receiver

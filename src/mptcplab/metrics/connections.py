@@ -239,7 +239,7 @@ def _sum(values: Sequence[Value]) -> Value:
 
 
 def _of_one(part: OfConnection, queues: Records) -> RunMetrics:
-    found = run_metrics(part.scenario, part.client, part.server, part.guest, queues)
+    found = run_metrics(part.scenario, part.client, part.server, part.guest, queues, is_part=True)
     start_ns = int(part.guest["start_ns"]) + part.scenario.start_ns
     seen = application_figures(part.scenario, part.messages, start_ns)
     return replace(found, metrics=found.metrics | seen)

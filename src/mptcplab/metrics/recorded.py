@@ -95,8 +95,8 @@ def flow(
 ) -> Flow:
     """What was recorded of the data that flows `way`; `guest` is the content of guest.json.
 
-    Raises RunError when the records do not cover the measured interval, when a side has no
-    connection, or when a subflow belongs to no path.
+    Raises RunError when the records do not cover the measured interval, or when a subflow belongs
+    to no path.
     """
     sides = [side(scenario, "client", client), side(scenario, "server", server)]
     sender, receiver = sides if way == "up" else reversed(sides)
@@ -113,16 +113,19 @@ def flow(
     )
 
 
+def require_connections(scenario: Scenario, **sides: Samples) -> None:
+    """Raises RunError if a side of a whole run has none. One of several may come up too late."""
+    for name, samples in sides.items():
+        if not len(samples.connection) and scenario.workload.kind in ("bulk", "program"):
+            raise RunError(f"the records of the {name} have 0 connections; the workload has some")
+
+
 def side(scenario: Scenario, name: str, samples: Samples) -> Side:
     """The records of each connection and subflow of a side.
 
     Refuses what would give wrong figures without being noticed.
     """
     connections = by_connection(samples.connection)
-    # one that is opened later may lose its first packets, and come up after the last sample
-    late = bool(scenario.start_ns)
-    if not connections and not late and scenario.workload.kind in ("bulk", "program"):
-        raise RunError(f"the records of the {name} have 0 connections; the workload has some")
     numbers = samples.subflow["connection"].astype(np.int64) << 8 | samples.subflow["n"]
     subflows = []
     for records in _parts(samples.subflow, numbers):

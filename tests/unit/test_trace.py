@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from mptcplab.spec import link_trace
 from mptcplab.spec.link_trace import MIN_RATE_BPS, Step, Trace, TraceError
+from tests import made_traces
 
-# Measured traces, which are not part of the project.
+# Traces that others measured, which are not part of the project: tested, too, where they are.
 SHARED = Path(__file__).parents[3] / "shared" / "traces"
 
 MS = 10**6
@@ -471,50 +472,60 @@ def test_a_mean_lies_between_the_values(rows: list[tuple[int, float]]) -> None:
         assert min(losses) - 1e-9 <= step.loss <= max(losses) + 1e-9
 
 
-# Measured traces
+# Traces as others measure them
 
-RACA = "5g-raca-driving-B_2020.02.14_09.38.22.csv"
-IPERF = "starlink-on-the-road-iperf.csv"
 DATE = "timestamp_start [%Y-%m-%d %H:%M:%S]"
+DRIVES = ("made-drive-5g.csv", "5g-raca-driving-B_2020.02.14_09.38.22.csv")
+SATELLITES = ("made-satellite.csv", "starlink-on-the-road-iperf.csv")
+PACKETS = ("made-lte.down", "ATT-LTE-driving-2016.down", "Verizon-LTE-short.down")
 
 
-def measured(name: str, **how: Any) -> Trace:
-    if not (SHARED / name).is_file():
-        pytest.skip(f"the measured trace {name} is not in ../shared/traces")
-    return link_trace.read(SHARED / name, **how)
+def there(names: Sequence[str]) -> list[str]:
+    """Those that we made, and of those that others measured the ones that this machine has."""
+    return [name for name in names if name in made_traces.MADE or (SHARED / name).is_file()]
+
+
+def file_of(name: str, folder: Path) -> Path:
+    return made_traces.write(name, folder) if name in made_traces.MADE else SHARED / name
 
 
 @pytest.mark.parametrize(
     ("name", "how"),
     [
-        ("ATT-LTE-driving-2016.down", {}),
-        ("Verizon-LTE-short.down", {}),
-        (RACA, {"columns": {"rate": "DL_bitrate [kbit]"}, "interval_ns": S}),
-        (RACA, {"columns": {"rate": "UL_bitrate [kbit]"}, "interval_ns": S}),
-        (IPERF, {"columns": {"rate": "download [bit]", "time": DATE}, "skip_empty": True}),
-        (
-            IPERF,
-            {"columns": {"rate": "upload_mbps [mbit]"}, "interval_ns": S, "skip_empty": True},
+        *((name, {}) for name in there(PACKETS)),
+        *(
+            (name, {"columns": {"rate": f"{way}_bitrate [kbit]"}, "interval_ns": S})
+            for name in there(DRIVES)
+            for way in ("DL", "UL")
+        ),
+        *(
+            (name, how | {"skip_empty": True})
+            for name in there(SATELLITES)
+            for how in (
+                {"columns": {"rate": "download [bit]", "time": DATE}},
+                {"columns": {"rate": "upload_mbps [mbit]"}, "interval_ns": S},
+            )
         ),
     ],
 )
 def test_a_measured_trace_delivers_what_was_measured_in_any_ten_seconds(
-    name: str, how: Mapping[str, Any]
+    folder: Path, name: str, how: Mapping[str, Any]
 ) -> None:
-    played = measured(name, **how)
+    played = link_trace.read(file_of(name, folder), **how)
     steps = link_trace.steps(played, duration_ns=130 * S)
     for begin_ns in range(0, 120 * S, 3_003_007_011):
         end_ns = begin_ns + 10 * S
         expected = carried_by_trace(played, end_ns) - carried_by_trace(played, begin_ns)
-        # Rates below the lowest of a link are outages; Raca's uploads have some.
+        # Rates below the lowest of a link are outages; uploads of drives have some.
         error = 0.02 * expected + 10 * S * MIN_RATE_BPS
         assert abs(carried_by_steps(steps, begin_ns, end_ns) - expected) <= error
 
 
-@pytest.mark.parametrize("name", ["ATT-LTE-driving-2016.down", "Verizon-LTE-short.down"])
-def test_a_measured_trace_of_mahimahi_has_all_its_packets(name: str) -> None:
-    played = measured(name)
-    times = np.array((SHARED / name).read_text().split(), dtype=np.int64) * MS
+@pytest.mark.parametrize("name", there(PACKETS))
+def test_a_measured_trace_of_mahimahi_has_all_its_packets(folder: Path, name: str) -> None:
+    file = file_of(name, folder)
+    played = link_trace.read(file)
+    times = np.array(file.read_text().split(), dtype=np.int64) * MS
     steps = link_trace.steps(played, duration_ns=played.length_ns)
     bits = carried_by_steps(steps, 0, played.length_ns) / S
     assert bits == pytest.approx(len(times) * 1500 * 8, rel=1e-6)
@@ -525,12 +536,30 @@ def test_a_measured_trace_of_mahimahi_has_all_its_packets(name: str) -> None:
         assert carried == pytest.approx(packets, rel=0.02)
 
 
-def test_measured_delays_and_losses_are_read() -> None:
+def test_seconds_that_are_there_twice_are_rows_of_a_second_each(folder: Path) -> None:
+    file = file_of("made-drive-5g.csv", folder)
+    with pytest.raises(TraceError, match="Timestamp"):
+        link_trace.read(
+            file,
+            columns={
+                "time": "Timestamp [%Y.%m.%d_%H.%M.%S]",
+                "rate": "DL_bitrate [kbit]",
+            },
+        )
+    played = link_trace.read(file, columns={"rate": "DL_bitrate [kbit]"}, interval_ns=S)
+    assert played.length_ns == 150 * S
+
+
+def test_measured_delays_and_losses_are_read(folder: Path) -> None:
     columns = {"delay": "ping_avg [ms]", "loss": "packet_loss [%]", "time": DATE}
-    played = measured("starlink-on-the-road-ping.csv", columns=columns)
-    steps = link_trace.steps(played, duration_ns=200 * S)
-    # From 09:43:20 to 09:45:20, and then to 09:46:58.
-    assert steps[:2] == [
-        Step(0, None, 57_737_000, 0.004),
-        Step(120 * S, None, 54_793_000, 0.008),
+    file = file_of("made-pings.csv", folder)
+    with pytest.raises(TraceError, match='line 4, column "ping_avg"'):
+        link_trace.read(file, columns=columns)
+    played = link_trace.read(file, columns=columns, skip_empty=True)
+    # The row of 120 s holds until that of 338 s, and the last as long as the one before, 218 s.
+    assert played.length_ns == 556 * S
+    assert link_trace.steps(played, duration_ns=556 * S) == [
+        Step(0, None, 61_250_000, 0.004),
+        Step(120 * S, None, 48_007_000, 0.012),
+        Step(338 * S, None, 350_000_000, 0),
     ]

@@ -12,10 +12,6 @@ from mptcplab.spec import link_trace
 from tests import made_traces
 from tests.vocabulary import RunScenario
 
-# Made as such traces are; and those that others measured, no part of the project, where they are.
-MADE = "made-lte.down"
-MEASURED = ("Verizon-LTE-short.down", "ATT-LTE-driving-2016.down")
-TRACES = Path(__file__).parents[3] / "shared" / "traces"
 FRAME_BYTES = 1514
 
 
@@ -56,12 +52,10 @@ def test_a_link_carries_what_its_trace_does(run_scenario: RunScenario, tmp_path:
     check_capacity(run_scenario, file, 30)
 
 
-@pytest.mark.parametrize("name", [MADE, *(name for name in MEASURED if (TRACES / name).is_file())])
-def test_a_link_carries_what_a_measured_one_did(
-    run_scenario: RunScenario, tmp_path: Path, name: str
+def test_a_link_carries_what_one_with_outages_did(
+    run_scenario: RunScenario, tmp_path: Path
 ) -> None:
-    file = made_traces.write(name, tmp_path) if name == MADE else TRACES / name
-    check_capacity(run_scenario, file, 60)
+    check_capacity(run_scenario, made_traces.write("made-lte.down", tmp_path), 60)
 
 
 def test_a_direction_may_have_a_trace_of_its_own(run_scenario: RunScenario, tmp_path: Path) -> None:

@@ -17,9 +17,6 @@ from mptcplab.spec import link_trace
 from mptcplab.spec.link_trace import MIN_RATE_BPS, Step, Trace, TraceError
 from tests import made_traces
 
-# Traces that others measured, which are not part of the project: tested, too, where they are.
-SHARED = Path(__file__).parents[3] / "shared" / "traces"
-
 MS = 10**6
 S = 10**9
 MBIT = 10**6
@@ -475,43 +472,28 @@ def test_a_mean_lies_between_the_values(rows: list[tuple[int, float]]) -> None:
 # Traces as others measure them
 
 DATE = "timestamp_start [%Y-%m-%d %H:%M:%S]"
-DRIVES = ("made-drive-5g.csv", "5g-raca-driving-B_2020.02.14_09.38.22.csv")
-SATELLITES = ("made-satellite.csv", "starlink-on-the-road-iperf.csv")
-PACKETS = ("made-lte.down", "ATT-LTE-driving-2016.down", "Verizon-LTE-short.down")
-
-
-def there(names: Sequence[str]) -> list[str]:
-    """Those that we made, and of those that others measured the ones that this machine has."""
-    return [name for name in names if name in made_traces.MADE or (SHARED / name).is_file()]
-
-
-def file_of(name: str, folder: Path) -> Path:
-    return made_traces.write(name, folder) if name in made_traces.MADE else SHARED / name
 
 
 @pytest.mark.parametrize(
     ("name", "how"),
     [
-        *((name, {}) for name in there(PACKETS)),
-        *(
-            (name, {"columns": {"rate": f"{way}_bitrate [kbit]"}, "interval_ns": S})
-            for name in there(DRIVES)
-            for way in ("DL", "UL")
+        ("made-lte.down", {}),
+        ("made-drive-5g.csv", {"columns": {"rate": "DL_bitrate [kbit]"}, "interval_ns": S}),
+        ("made-drive-5g.csv", {"columns": {"rate": "UL_bitrate [kbit]"}, "interval_ns": S}),
+        (
+            "made-satellite.csv",
+            {"columns": {"rate": "download [bit]", "time": DATE}, "skip_empty": True},
         ),
-        *(
-            (name, how | {"skip_empty": True})
-            for name in there(SATELLITES)
-            for how in (
-                {"columns": {"rate": "download [bit]", "time": DATE}},
-                {"columns": {"rate": "upload_mbps [mbit]"}, "interval_ns": S},
-            )
+        (
+            "made-satellite.csv",
+            {"columns": {"rate": "upload_mbps [mbit]"}, "interval_ns": S, "skip_empty": True},
         ),
     ],
 )
 def test_a_measured_trace_delivers_what_was_measured_in_any_ten_seconds(
     folder: Path, name: str, how: Mapping[str, Any]
 ) -> None:
-    played = link_trace.read(file_of(name, folder), **how)
+    played = link_trace.read(made_traces.write(name, folder), **how)
     steps = link_trace.steps(played, duration_ns=130 * S)
     for begin_ns in range(0, 120 * S, 3_003_007_011):
         end_ns = begin_ns + 10 * S
@@ -521,9 +503,8 @@ def test_a_measured_trace_delivers_what_was_measured_in_any_ten_seconds(
         assert abs(carried_by_steps(steps, begin_ns, end_ns) - expected) <= error
 
 
-@pytest.mark.parametrize("name", there(PACKETS))
-def test_a_measured_trace_of_mahimahi_has_all_its_packets(folder: Path, name: str) -> None:
-    file = file_of(name, folder)
+def test_a_measured_trace_of_mahimahi_has_all_its_packets(folder: Path) -> None:
+    file = made_traces.write("made-lte.down", folder)
     played = link_trace.read(file)
     times = np.array(file.read_text().split(), dtype=np.int64) * MS
     steps = link_trace.steps(played, duration_ns=played.length_ns)
@@ -537,7 +518,7 @@ def test_a_measured_trace_of_mahimahi_has_all_its_packets(folder: Path, name: st
 
 
 def test_seconds_that_are_there_twice_are_rows_of_a_second_each(folder: Path) -> None:
-    file = file_of("made-drive-5g.csv", folder)
+    file = made_traces.write("made-drive-5g.csv", folder)
     with pytest.raises(TraceError, match="Timestamp"):
         link_trace.read(
             file,
@@ -552,7 +533,7 @@ def test_seconds_that_are_there_twice_are_rows_of_a_second_each(folder: Path) ->
 
 def test_measured_delays_and_losses_are_read(folder: Path) -> None:
     columns = {"delay": "ping_avg [ms]", "loss": "packet_loss [%]", "time": DATE}
-    file = file_of("made-pings.csv", folder)
+    file = made_traces.write("made-pings.csv", folder)
     with pytest.raises(TraceError, match='line 4, column "ping_avg"'):
         link_trace.read(file, columns=columns)
     played = link_trace.read(file, columns=columns, skip_empty=True)

@@ -63,6 +63,42 @@ def test_a_margin_is_above_zero_whatever_sign_the_figures_have() -> None:
     assert found.sure == 1 - 0.5**6
 
 
+def test_what_is_worse_by_just_the_margin_is_as_good_for_sure() -> None:
+    found = ranked(table(a=[49.0] * 5, b=[50.0] * 5), MORE)
+    assert (found.best, found.as_good, found.chosen) == ("b", ["a", "b"], "a")
+    assert found.sure == 1 - 0.5**5
+
+
+def test_the_margin_of_a_resample_is_that_of_its_own_best() -> None:
+    # a takes 4 % longer than b in each variation, and so in each resample, whether the median of
+    # that is 10 or 100: within the 5 %, although 4 ms are more than 5 % of 10 ms
+    b = [10.0] * 3 + [100.0] * 5
+    found = ranked(table(a=[1.04 * value for value in b], b=b), LESS)
+    assert (found.best, found.chosen) == ("b", "a")
+    assert found.sure == 1 - 0.5**8
+
+
+def test_simplicity_is_what_the_caller_says_and_decides_between_equals() -> None:
+    values = table(a=[50.0] * 4, b=[50.0] * 4, c=[49.5] * 4)
+    order = {"c": 1, "b": 2, "a": 3}
+    found = rank(values, MORE, order.__getitem__)
+    assert found is not None
+    assert found.best == "b"
+    assert found.as_good == ["c", "b", "a"]
+    assert found.chosen == "c"
+
+
+def test_those_that_are_worse_come_by_how_much_with_their_own_figures() -> None:
+    values = table(a=[10, 20, 40], z=[50, 60, 70], m=[90, 80, 85], k=[30, 40, 35])
+    found = ranked(values, MORE)
+    assert found.variations == 3
+    assert list(found.standings) == ["m", "z", "k", "a"]
+    assert [each.name for each in found.standings.values()] == ["m", "z", "k", "a"]
+    # the medians, and those of what m has more: 40, 20, 15; 60, 40, 50; 80, 60, 45
+    assert [each.figure.median for each in found.standings.values()] == [85, 60, 35, 20]
+    assert [each.deficit.median for each in found.standings.values()] == [0, 20, 50, 60]
+
+
 def test_they_are_compared_on_the_same_variations() -> None:
     # Over the variations both differ by far more than from each other; b is 2 better in each.
     values = table(a=[10, 50, 90, 20, 80, 70], b=[12, 52, 92, 22, 82, 72])
@@ -79,6 +115,17 @@ def test_what_was_not_shown_to_be_worse_is_told() -> None:
     found = ranked(values, MORE)
     assert found.as_good == ["b"]
     assert found.perhaps == ["c"]
+
+
+def test_what_may_be_worse_by_just_the_margin_was_not_shown_to_be_worse() -> None:
+    # c is worse by 1, the margin, in 3 of 7 and by 3 otherwise. The median of a resample is 1 if 4
+    # or more of its 7 are of the 3: P(B(7, 3/7) >= 4) = 0.35, so the interval begins there.
+    found = ranked(table(b=[50.0] * 7, c=[49.0] * 3 + [47.0] * 4), MORE)
+    assert (found.as_good, found.perhaps) == (["b"], ["c"])
+    assert found.standings["c"].deficit.low == 1
+    # and by 2 in 3 of 7 it is worse for sure
+    found = ranked(table(b=[50.0] * 7, c=[48.0] * 3 + [47.0] * 4), MORE)
+    assert (found.as_good, found.perhaps) == (["b"], [])
 
 
 def test_one_that_lacks_a_variation_is_left_out() -> None:

@@ -10,7 +10,16 @@ import pytest
 
 from mptcplab.errors import MptcplabError
 from mptcplab.papers import claims
-from mptcplab.papers.catalogue import Chart, Claim, Experiment, Figure, Metric, Paper, Published
+from mptcplab.papers.catalogue import (
+    Chart,
+    Claim,
+    Drive,
+    Experiment,
+    Figure,
+    Metric,
+    Paper,
+    Published,
+)
 from mptcplab.papers.claims import Results, Verdict
 from mptcplab.spec.formulas import Formula, FormulaError, MissingError
 
@@ -76,6 +85,7 @@ def test_aggregates_of_a_metric(text: str, expected: Any) -> None:
     [
         ("mean(goodput, scheduler='ecf')", "no run has scheduler='ecf'"),
         ("mean(goodput, queue='300')", "no run has queue='300'"),
+        ("mean(goodput, scheduler='ecf', seed=1)", "no run has scheduler='ecf', seed=1"),
         ("mean(goodput, cc='reno')", "no axis cc; there are scheduler, queue"),
         ("values(3)", "name of a metric"),
         ("mean([])", "nothing"),
@@ -110,7 +120,9 @@ def test_the_seed_of_a_drive_is_a_seed_and_no_setting() -> None:
     drives = Results(["scheduler", "drive"], ["goodput", "share"], found, ["drive"])
     names, functions = drives.scope()
     assert Formula("mean(goodput)").value(names, functions) == (11 + 21) / 2
-    assert [len(each.rows) for each in drives.by_seed()] == [2, 2, 2]
+    alone = drives.by_seed()
+    assert [len(each.rows) for each in alone] == [2, 2, 2]
+    assert [each.setting(found[0]) for each in alone] == [("minrtt",)] * 3
     assert drives.setting(found[0]) == drives.setting(found[1]) == ("minrtt",)
     assert drives.setting(found[0], ["scheduler"]) == drives.setting(found[3], ["scheduler"])
     assert drives.seed(found[0]) == drives.seed(found[3]) == (1, 1)
@@ -121,6 +133,18 @@ def test_a_run_without_a_figure_is_an_error_only_where_it_is_needed() -> None:
     assert found.figures == {"goodput": 5, "share": None}
     with pytest.raises(MissingError, match="the run with scheduler='ecf', seed=1 has no share"):
         Results(["scheduler"], ["goodput", "share"], [found]).values(claims.Column("share"))
+
+
+def test_a_metric_that_a_run_lacks_keeps_no_other_from_being_known() -> None:
+    wanted = [Metric(name="completion", title="t", value="completion_s * 2"), *METRICS]
+    found = claims.row(wanted, {}, 1, entry(5), {})
+    assert found.figures == {"completion": None, "goodput": 5, "share": 0.25}
+
+
+def test_a_figure_is_a_number_with_a_fraction_whatever_its_formula_gives() -> None:
+    wanted = [Metric(name="packets", title="t", value="queue * 2")]
+    (value,) = claims.row(wanted, {"queue": 300}, 1, entry(5), {}).figures.values()
+    assert (value, type(value)) == (600.0, float)
 
 
 def test_a_metric_may_use_baselines_and_axes() -> None:
@@ -174,6 +198,42 @@ def test_each_seed_alone_tells_how_much_depends_on_it() -> None:
     assert [each.ours["minrtt"] for each in found.alone] == [10, 14]
     assert [each.verdict for each in found.alone] == [Verdict.HOLDS, Verdict.FAILS]
     assert found.agreeing() == 1
+
+
+def test_seeds_alone_agree_that_give_the_verdict_of_all_together() -> None:
+    claim = Claim(
+        says="s",
+        place="p",
+        holds="minrtt < 13",
+        figures={"minrtt": Figure(value="median(goodput, scheduler='minrtt', queue=300)")},
+    )
+    seeds = [
+        claims.row(METRICS, {"scheduler": "minrtt", "queue": 300}, seed, entry(mbps), {})
+        for seed, mbps in enumerate((10, 14, 11), 1)
+    ]
+    whole = published(claim)
+    (found,) = claims.judge(whole, claims.results(whole.experiment, seeds))
+    # 11 by all together; 10 and 11 are less than 13, and 14 is not
+    assert (found.claim, found.ours, found.agreeing()) == (claim, {"minrtt": 11}, 2)
+    (single,) = claims.judge(whole, claims.results(whole.experiment, seeds[:1]))
+    assert (single.verdict, list(single.alone), single.agreeing()) == (Verdict.HOLDS, [], 0)
+
+
+def test_the_results_of_an_experiment_have_its_axes_metrics_and_seeds() -> None:
+    own = published(Claim(says="s", place="p", holds="True")).experiment
+    found = claims.results(own, rows())
+    assert found.axes == {"scheduler": ["minrtt", "blest"], "queue": [300, 1000]}
+    assert found.metrics == ["goodput", "share"]
+    assert found.rows == rows()
+    assert found.seed_axes == []
+    drives = own.model_copy(update={"drive": Drive(seed="{queue}")})
+    assert claims.results(drives, rows()).seed_axes == ["queue"]
+
+
+def test_a_figure_that_cannot_be_evaluated_is_named_with_its_claim() -> None:
+    wrong = {"minrtt": Figure(value="median(goodput, scheduler='ecf')")}
+    with pytest.raises(MptcplabError, match=r"claim\[1\]\.figures\.minrtt = .*no run has"):
+        judged(holds="minrtt > 1", figures=wrong)
 
 
 @pytest.mark.parametrize(

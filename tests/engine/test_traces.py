@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mptcplab.spec import link_trace
+from mptcplab.spec import trace_file, trace_steps
 from tests import made_traces
 from tests.vocabulary import RunScenario
 
@@ -24,7 +24,7 @@ def check_capacity(run_scenario: RunScenario, file: Path, duration_s: int) -> No
         duration=f"{duration_s}s",
         warmup="0s",
     )
-    played = link_trace.steps(link_trace.read(file), duration_ns=duration_s * 10**9)
+    played = trace_steps.steps(trace_file.read(file), duration_ns=duration_s * 10**9)
     edges_s = np.array([*(step.at_ns for step in played), duration_s * 10**9]) / 1e9
     rates = np.array([step.rate_bps or 0 for step in played])
     carried = np.concatenate([[0.0], np.cumsum(rates * np.diff(edges_s))]) / 8

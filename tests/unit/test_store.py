@@ -14,7 +14,7 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import series
 from mptcplab.runs import store
-from mptcplab.spec import link_trace, resolve
+from mptcplab.spec import link_trace, resolve, trace_file
 from mptcplab.spec.flags import Flags
 from tests.unit import stored as stored_runs
 from tests.unit import synthetic
@@ -128,14 +128,14 @@ def test_traces_json_of_something_else_is_told(tmp_path: Path) -> None:
 def test_a_sinr_is_read_if_it_is_wanted_and_there(tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     file.write_text(TRACE)
-    wanted, not_wanted = link_trace.read(file, sinr=True), link_trace.read(file)
+    wanted, not_wanted = trace_file.read(file, sinr=True), trace_file.read(file)
     assert wanted.sinr_db is not None
     assert wanted.sinr_db.tolist() == [-3, 2.5]
     assert not_wanted.sinr_db is None
     file.write_text(TRACE.replace("-3", "loud"))
-    assert link_trace.read(file).rate_bps is not None
+    assert trace_file.read(file).rate_bps is not None
     with pytest.raises(link_trace.TraceError, match='line 2, column "sinr_db": "loud"'):
-        link_trace.read(file, sinr=True)
+        trace_file.read(file, sinr=True)
 
 
 def test_what_dead_processes_left_is_removed_and_what_is_held_is_not(tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from mptcplab.spec import link_trace
-from mptcplab.spec.link_trace import MIN_RATE_BPS, Step, Trace, TraceError
+from mptcplab.spec import trace_file, trace_steps
+from mptcplab.spec.link_trace import MIN_RATE_BPS, Step, TraceError
+from mptcplab.spec.trace_steps import Trace
 from tests import made_traces
 
 MS = 10**6
@@ -33,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def read(folder: Path, content: str | bytes, **how: Any) -> Trace:
     file = folder / "trace"
     file.write_bytes(content.encode() if isinstance(content, str) else content)
-    return link_trace.read(file, **how)
+    return trace_file.read(file, **how)
 
 
 def trace_of(lengths_ns: Sequence[int], **values: Sequence[float]) -> Trace:
@@ -281,16 +282,16 @@ def test_what_is_wrong_is_told_with_its_place_and_what_is_accepted(
 
 def test_what_is_not_a_readable_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"^there is no such file"):
-        link_trace.read(tmp_path / "nothing")
+        trace_file.read(tmp_path / "nothing")
     with pytest.raises(TraceError, match=r"^this is a directory; a Mahimahi trace"):
-        link_trace.read(tmp_path)
+        trace_file.read(tmp_path)
     with pytest.raises(TraceError, match=r"^this is not the name of a file"):
-        link_trace.read(tmp_path / "\0")
+        trace_file.read(tmp_path / "\0")
     large = tmp_path / "large"
     with large.open("wb") as stream:
-        stream.truncate(link_trace.MAX_FILE_BYTES + 1)
+        stream.truncate(trace_file.MAX_FILE_BYTES + 1)
     with pytest.raises(TraceError, match=r"^larger than 64MiB"):
-        link_trace.read(large)
+        trace_file.read(large)
 
 
 HEADERS = st.sampled_from(["time_s", "time", "rate_mbit", "delay_ms", "loss_percent", "x", "r", ""])
@@ -318,7 +319,7 @@ def nothing_but_a_trace_error(folder: Path, content: bytes, how: Mapping[str, An
     except TraceError as error:
         assert str(error).isprintable()  # noqa: PT017
     else:
-        assert link_trace.steps(found, duration_ns=S // 10, offset_ns=S)
+        assert trace_steps.steps(found, duration_ns=S // 10, offset_ns=S)
 
 
 @PROPERTY
@@ -355,23 +356,23 @@ def test_nothing_that_is_nearly_a_csv_raises_anything_else(
 
 def test_what_holds_is_played_as_it_is() -> None:
     played = trace_of([S, 15 * MS, S], rate_bps=[5 * MBIT, 0, 7 * MBIT])
-    steps = link_trace.steps(played, duration_ns=2 * S)
+    steps = trace_steps.steps(played, duration_ns=2 * S)
     assert rates(steps) == [(0, 5000), (1000, 0), (1015, 7000)]
 
 
 def test_the_trace_begins_anew_at_its_end() -> None:
     played = trace_of([S, S], rate_bps=[5 * MBIT, 7 * MBIT])
-    steps = link_trace.steps(played, duration_ns=3 * S, offset_ns=3 * S // 2)
+    steps = trace_steps.steps(played, duration_ns=3 * S, offset_ns=3 * S // 2)
     assert rates(steps) == [(0, 7000), (500, 5000), (1500, 7000), (2500, 5000)]
 
 
 def test_without_repeat_the_last_values_stay() -> None:
     played = trace_of([S, MS], rate_bps=[5 * MBIT, 7 * MBIT])
-    assert rates(link_trace.steps(played, duration_ns=9 * S, repeat=False)) == [
+    assert rates(trace_steps.steps(played, duration_ns=9 * S, repeat=False)) == [
         (0, 5000),
         (1000, 7000),
     ]
-    beyond = link_trace.steps(played, duration_ns=9 * S, offset_ns=99 * S, repeat=False)
+    beyond = trace_steps.steps(played, duration_ns=9 * S, offset_ns=99 * S, repeat=False)
     assert rates(beyond) == [(0, 7000)]
 
 
@@ -381,7 +382,7 @@ def test_what_is_shorter_than_the_resolution_is_played_as_its_mean() -> None:
         [4 * MS, 6 * MS, S], rate_bps=[10**7, 2 * 10**7, 5 * MBIT],
         delay_ns=[10 * MS, 20 * MS, MS], loss=[0.1, 0.2, 0],
     )  # fmt: skip
-    assert link_trace.steps(played, duration_ns=S) == [
+    assert trace_steps.steps(played, duration_ns=S) == [
         Step(at_ns=0, rate_bps=16 * MBIT, delay_ns=16 * MS, loss=0.16),
         Step(at_ns=10 * MS, rate_bps=5 * MBIT, delay_ns=MS, loss=0),
     ]
@@ -389,23 +390,23 @@ def test_what_is_shorter_than_the_resolution_is_played_as_its_mean() -> None:
 
 def test_equal_rows_are_one_step_however_short_they_are() -> None:
     played = trace_of([MS] * 40, rate_bps=[5 * MBIT] * 23 + [6 * MBIT] * 17)
-    assert rates(link_trace.steps(played, duration_ns=40 * MS)) == [(0, 5000), (23, 6000)]
+    assert rates(trace_steps.steps(played, duration_ns=40 * MS)) == [(0, 5000), (23, 6000)]
 
 
 def test_a_rate_below_the_lowest_of_a_link_is_an_outage() -> None:
     played = trace_of([S, S], rate_bps=[MIN_RATE_BPS - 1, MIN_RATE_BPS])
-    assert rates(link_trace.steps(played, duration_ns=2 * S)) == [(0, 0), (1000, 1)]
+    assert rates(trace_steps.steps(played, duration_ns=2 * S)) == [(0, 0), (1000, 1)]
 
 
 def test_what_the_trace_does_not_say_stays_open() -> None:
     played = trace_of([S], delay_ns=[MS])
-    assert link_trace.steps(played, duration_ns=S) == [Step(0, None, MS, None)]
+    assert trace_steps.steps(played, duration_ns=S) == [Step(0, None, MS, None)]
 
 
 @pytest.mark.parametrize("wrong", [{"duration_ns": 0}, {"offset_ns": -1}, {"resolution_ns": 0}])
 def test_senseless_times_are_refused(wrong: Mapping[str, Any]) -> None:
     with pytest.raises(ValueError, match="it is at least"):
-        link_trace.steps(trace_of([S], rate_bps=[MBIT]), **({"duration_ns": S} | dict(wrong)))
+        trace_steps.steps(trace_of([S], rate_bps=[MBIT]), **({"duration_ns": S} | dict(wrong)))
 
 
 def traces(low_bps: int, high_bps: int) -> st.SearchStrategy[Trace]:
@@ -427,7 +428,7 @@ def test_every_step_carries_what_the_trace_would(
     played: Trace, offset_ns: int, repeat: bool, resolution_ns: int
 ) -> None:
     end_ns = 3 * S
-    steps = link_trace.steps(
+    steps = trace_steps.steps(
         played, duration_ns=end_ns, offset_ns=offset_ns, repeat=repeat, resolution_ns=resolution_ns
     )
     assert steps[0].at_ns == 0
@@ -450,7 +451,7 @@ def test_in_any_ten_seconds_as_much_is_delivered_as_by_the_trace(
     played: Trace, offset_ns: int, begin_ns: int
 ) -> None:
     end_ns = begin_ns + 10 * S
-    steps = link_trace.steps(played, duration_ns=15 * S, offset_ns=offset_ns)
+    steps = trace_steps.steps(played, duration_ns=15 * S, offset_ns=offset_ns)
     until_trace = carried_by_trace(played, offset_ns + end_ns)
     expected = until_trace - carried_by_trace(played, offset_ns + begin_ns)
     # The window cuts two steps of 10 ms, in which the rate is at most ten times the mean of the
@@ -464,7 +465,7 @@ def test_a_mean_lies_between_the_values(rows: list[tuple[int, float]]) -> None:
     losses = [loss for _, loss in rows]
     played = trace_of([length for length, _ in rows], loss=losses)
     # A loss is kept in steps of 1e-9.
-    for step in link_trace.steps(played, duration_ns=S // 10):
+    for step in trace_steps.steps(played, duration_ns=S // 10):
         assert step.loss is not None
         assert min(losses) - 1e-9 <= step.loss <= max(losses) + 1e-9
 
@@ -493,8 +494,8 @@ DATE = "timestamp_start [%Y-%m-%d %H:%M:%S]"
 def test_a_measured_trace_delivers_what_was_measured_in_any_ten_seconds(
     folder: Path, name: str, how: Mapping[str, Any]
 ) -> None:
-    played = link_trace.read(made_traces.write(name, folder), **how)
-    steps = link_trace.steps(played, duration_ns=130 * S)
+    played = trace_file.read(made_traces.write(name, folder), **how)
+    steps = trace_steps.steps(played, duration_ns=130 * S)
     for begin_ns in range(0, 120 * S, 3_003_007_011):
         end_ns = begin_ns + 10 * S
         expected = carried_by_trace(played, end_ns) - carried_by_trace(played, begin_ns)
@@ -505,9 +506,9 @@ def test_a_measured_trace_delivers_what_was_measured_in_any_ten_seconds(
 
 def test_a_measured_trace_of_mahimahi_has_all_its_packets(folder: Path) -> None:
     file = made_traces.write("made-lte.down", folder)
-    played = link_trace.read(file)
+    played = trace_file.read(file)
     times = np.array(file.read_text().split(), dtype=np.int64) * MS
-    steps = link_trace.steps(played, duration_ns=played.length_ns)
+    steps = trace_steps.steps(played, duration_ns=played.length_ns)
     bits = carried_by_steps(steps, 0, played.length_ns) / S
     assert bits == pytest.approx(len(times) * 1500 * 8, rel=1e-6)
     for begin_ns in range(0, 100 * S, 777 * MS):
@@ -520,14 +521,14 @@ def test_a_measured_trace_of_mahimahi_has_all_its_packets(folder: Path) -> None:
 def test_seconds_that_are_there_twice_are_rows_of_a_second_each(folder: Path) -> None:
     file = made_traces.write("made-drive-5g.csv", folder)
     with pytest.raises(TraceError, match="Timestamp"):
-        link_trace.read(
+        trace_file.read(
             file,
             columns={
                 "time": "Timestamp [%Y.%m.%d_%H.%M.%S]",
                 "rate": "DL_bitrate [kbit]",
             },
         )
-    played = link_trace.read(file, columns={"rate": "DL_bitrate [kbit]"}, interval_ns=S)
+    played = trace_file.read(file, columns={"rate": "DL_bitrate [kbit]"}, interval_ns=S)
     assert played.length_ns == 150 * S
 
 
@@ -535,11 +536,11 @@ def test_measured_delays_and_losses_are_read(folder: Path) -> None:
     columns = {"delay": "ping_avg [ms]", "loss": "packet_loss [%]", "time": DATE}
     file = made_traces.write("made-pings.csv", folder)
     with pytest.raises(TraceError, match='line 4, column "ping_avg"'):
-        link_trace.read(file, columns=columns)
-    played = link_trace.read(file, columns=columns, skip_empty=True)
+        trace_file.read(file, columns=columns)
+    played = trace_file.read(file, columns=columns, skip_empty=True)
     # The row of 120 s holds until that of 338 s, and the last as long as the one before, 218 s.
     assert played.length_ns == 556 * S
-    assert link_trace.steps(played, duration_ns=556 * S) == [
+    assert trace_steps.steps(played, duration_ns=556 * S) == [
         Step(0, None, 61_250_000, 0.004),
         Step(120 * S, None, 48_007_000, 0.012),
         Step(338 * S, None, 350_000_000, 0),

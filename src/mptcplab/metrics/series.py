@@ -20,7 +20,7 @@ import numpy.typing as npt
 from mptcplab.errors import MptcplabError
 from mptcplab.metrics.recorded import link_records
 from mptcplab.metrics.records import Records, Samples, path_indices, select
-from mptcplab.spec import link_trace, links, timeline
+from mptcplab.spec import links, timeline, trace_file, trace_steps
 from mptcplab.spec.link_trace import SINR, Source, TraceError
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.scheduler import DEFAULT
@@ -447,7 +447,7 @@ def _sinr(grid: _Grid, traces: Mapping[str, Source], interval_ns: int) -> Iterat
             continue
         source = traces[path]
         try:
-            read = link_trace.read(
+            read = trace_file.read(
                 source.file,
                 columns=source.columns,
                 interval_ns=source.interval_ns,
@@ -457,7 +457,7 @@ def _sinr(grid: _Grid, traces: Mapping[str, Source], interval_ns: int) -> Iterat
         except TraceError as error:
             raise MptcplabError(f"{source.file}: {error}") from None
         if read.sinr_db is not None:
-            steps = link_trace.at(read, times, offset_ns=source.offset_ns, repeat=source.repeat)
+            steps = trace_steps.at(read, times, offset_ns=source.offset_ns, repeat=source.repeat)
             found.append(grid.binned(times, read.sinr_db[steps], SINR, path))
     if found:
         yield Panel("Signal to noise and interference (SINR)", "dB", tuple(found))

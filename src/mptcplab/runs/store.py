@@ -31,7 +31,7 @@ from mptcplab.metrics.records import Records, Samples
 from mptcplab.metrics.series import Panel, RunSeries
 from mptcplab.runs import documents
 from mptcplab.runs.archive import ARCHIVE
-from mptcplab.spec import link_trace
+from mptcplab.spec import link_trace, trace_file
 from mptcplab.spec.scenario import Scenario
 
 RESULT = "result.json"
@@ -177,7 +177,7 @@ def keep_traces(
             continue
         if source.digest not in kept:
             content = source.file.read_bytes()
-            if link_trace.digest(content) != source.digest:
+            if trace_file.digest(content) != source.digest:
                 raise MptcplabError(f"{source.file} was changed meanwhile; run it once more")
             name = f"traces/{source.file.name}"
             if name in kept.values():

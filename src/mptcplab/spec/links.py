@@ -20,10 +20,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-import numpy as np
-
 from mptcplab.spec import units
 from mptcplab.spec.limits import MAX_QUEUE_PACKETS, NO_RATE_BPS, PACKET_BYTES
+from mptcplab.spec.randomness import generator
 from mptcplab.spec.scenario import Direction
 
 Side = Literal["up", "down"]
@@ -79,7 +78,7 @@ def seed_delays(seed: int, i: int, most_ns: int) -> dict[Side, int]:
     """
     if not most_ns:
         return {}
-    random = np.random.Generator(np.random.PCG64([seed, _STREAM + i]))
+    random = generator(seed, _STREAM + i)
     up, down = (1000 * int(random.integers(most_ns // 1000 + 1)) for _ in range(2))
     return {"up": up, "down": down}
 

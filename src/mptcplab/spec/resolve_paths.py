@@ -69,8 +69,11 @@ class Traces:
     def _load(
         self, literal: LiteralTrace, file: FilePath, place: Place
     ) -> tuple[Sequence[Step], link_trace.Source] | None:
+        # NumPy is slow to import: only scenarios with traces wait for it
+        from mptcplab.spec import trace_file, trace_steps
+
         try:
-            found = link_trace.read(
+            found = trace_file.read(
                 file,
                 columns=literal.columns,
                 interval_ns=literal.interval,
@@ -78,7 +81,7 @@ class Traces:
             )
             source = link_trace.Source(
                 file,
-                link_trace.digest(file.read_bytes()),
+                trace_file.digest(file.read_bytes()),
                 columns=literal.columns,
                 interval_ns=literal.interval,
                 skip_empty=bool(literal.skip_empty),
@@ -88,7 +91,7 @@ class Traces:
         except (link_trace.TraceError, OSError) as error:
             self._mistakes.add(place, str(error), literal.file)
             return None
-        steps = link_trace.steps(
+        steps = trace_steps.steps(
             found,
             duration_ns=self.duration_ns,
             offset_ns=source.offset_ns,

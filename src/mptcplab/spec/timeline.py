@@ -15,10 +15,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-import numpy as np
+from numpy.random import Generator
 
 from mptcplab.spec import link_trace
 from mptcplab.spec.limits import NO_RATE_BPS
+from mptcplab.spec.randomness import generator
 from mptcplab.spec.scenario import LONGEST_NS, Change, Direction, Event, Link, Scenario, TraceStep
 
 # 85 of 100 handovers are over in less than 100 ms, the others take more than one or even several
@@ -61,7 +62,7 @@ def occurrences(scenario: Scenario) -> list[Occurrence]:
     found: list[Occurrence] = []
     for number, event in enumerate(scenario.events):
         # a stream of its own for each event: another one added changes nothing here
-        random = np.random.Generator(np.random.PCG64([scenario.seed, number]))
+        random = generator(scenario.seed, number)
         free_ns = 0
         for begin_ns in _times(event, end_ns, random):
             # one that would begin while the last one lasts is left out
@@ -136,7 +137,7 @@ def mean_rate_bps(rates: Sequence[tuple[int, int]], begin_ns: int, end_ns: int) 
     return link_trace.carried(rates, begin_ns, end_ns) / (end_ns - begin_ns)
 
 
-def _times(event: Event, end_ns: int, random: np.random.Generator) -> Iterator[int]:
+def _times(event: Event, end_ns: int, random: Generator) -> Iterator[int]:
     at_ns = event.at_ns
     while at_ns < end_ns:
         yield at_ns
@@ -148,7 +149,7 @@ def _times(event: Event, end_ns: int, random: np.random.Generator) -> Iterator[i
         at_ns += gap_ns
 
 
-def _handover_ns(random: np.random.Generator) -> int:
+def _handover_ns(random: Generator) -> int:
     low, high = _QUICK_NS if random.random() < _QUICK_SHARE else _SLOW_NS
     return int(random.integers(low, high))
 

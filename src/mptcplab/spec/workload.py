@@ -16,15 +16,17 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from mptcplab.spec import units, web_page
 from mptcplab.spec.literal import LiteralWorkload
 from mptcplab.spec.mistakes import Mistakes, one_of
 from mptcplab.spec.web_page import Object, PageError
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 T = TypeVar("T")
 
@@ -398,7 +400,10 @@ def _requests(workload: Requests, seed: int) -> list[Message]:
 def _request_times(workload: Requests, seed: int) -> Iterator[int]:
     assert workload.duration_ns is not None
     assert workload.interval_ns is not None
-    random = np.random.Generator(np.random.PCG64([seed, _STREAM]))
+    # NumPy is slow to import: nothing else of a scenario waits for it
+    from mptcplab.spec.randomness import generator
+
+    random = generator(seed, _STREAM)
     at_ns = 0
     while at_ns < workload.duration_ns:
         yield at_ns
@@ -406,7 +411,7 @@ def _request_times(workload: Requests, seed: int) -> Iterator[int]:
         at_ns += _exponential(random, gap_ns) if workload.random else gap_ns
 
 
-def _exponential(random: np.random.Generator, mean: int) -> int:
+def _exponential(random: Generator, mean: int) -> int:
     """Drawn exponentially, by comparing whole numbers alone (von Neumann 1951).
 
     A run of falling numbers, each uniform below 1, is odd with the probability exp(-first): then

@@ -16,9 +16,9 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mptcplab.errors import InputError, MptcplabError, Problem, RunError
-from mptcplab.lab import doctor, guest, kernel
-from mptcplab.lab.engine import Limits
+from mptcplab.errors import InputError, MptcplabError, RunError
+from mptcplab.lab import choices
+from mptcplab.lab.choices import Limits
 from mptcplab.metrics import series
 from mptcplab.report import explain, tables
 from mptcplab.runs import archive, documents, experiment, index, store, sweep, tls, work
@@ -174,7 +174,7 @@ def run(
     *,
     out: FilePath = _OUT,
     progress: Callable[[float], None] = lambda _share: None,
-    kernel_like: str = kernel.DEFAULT_FLAVOUR,
+    kernel_like: str = choices.DEFAULT_FLAVOUR,
     wall_limit: float = Limits.wall_s,
     disk_limit: int = Limits.disk_bytes,
 ) -> Run:
@@ -186,7 +186,7 @@ def run(
     scenarios = wanted.runs()
     if len(scenarios) != 1:
         raise MptcplabError(f"{len(scenarios)} runs; compare() makes several")
-    built, program = _builds(kernel_like)
+    built, program = experiment.built(kernel_like)
     (entry,) = experiment.run_all(
         scenarios,
         built,
@@ -213,7 +213,7 @@ def compare(
     cluster_key: FilePath | None = None,
     storage: str | None = None,
     progress: Callable[[float], None] = lambda _share: None,
-    kernel_like: str = kernel.DEFAULT_FLAVOUR,
+    kernel_like: str = choices.DEFAULT_FLAVOUR,
     wall_limit: float = Limits.wall_s,
     disk_limit: int = Limits.disk_bytes,
 ) -> Comparison:
@@ -226,7 +226,7 @@ def compare(
     """
     if storage is not None:
         archive.require(storage)
-    built, program = _builds(kernel_like, cluster)
+    built, program = experiment.built(kernel_like, cluster)
     with experiment.on_cluster(cluster, _say, _text(cluster_key)) as workers:
         document = experiment.compare(
             wanted.compared(),
@@ -256,7 +256,7 @@ def run_sweep(
     cluster_key: FilePath | None = None,
     storage: str | None = None,
     show: Callable[[sweep.Standing], None] = lambda _standing: None,
-    kernel_like: str = kernel.DEFAULT_FLAVOUR,
+    kernel_like: str = choices.DEFAULT_FLAVOUR,
     wall_limit: float = Limits.wall_s,
     disk_limit: int = Limits.disk_bytes,
 ) -> Swept:
@@ -272,7 +272,7 @@ def run_sweep(
         given = sweep.from_table(source, "the sweep", Path())
     else:
         given = sweep.load(Path(fspath(source)))
-    planned = sweep.plan(given, scheduler.known(), *_builds(kernel_like, cluster))
+    planned = sweep.plan(given, scheduler.known(), *experiment.built(kernel_like, cluster))
     how = How(
         jobs=jobs or len(work.cpus()),
         keep_records=keep_records,
@@ -360,15 +360,6 @@ def cluster_settings(key: FilePath) -> dict[str, Any]:
 
 def _text(key: FilePath | None) -> str | None:
     return None if key is None else fspath(key)
-
-
-def _builds(kernel_like: str, cluster: str | None = None) -> tuple[kernel.KernelBuild, guest.Guest]:
-    if kernel_like not in kernel.FLAVOURS:
-        accepted = f"accepted is one of {', '.join(kernel.FLAVOURS)}"
-        raise InputError([Problem("kernel_like", "", kernel_like, f"no such kernel; {accepted}")])
-    if cluster is None:
-        doctor.require(*doctor.RUN_CHECKS)
-    return kernel.build(variant=kernel.FLAVOURS[kernel_like]), guest.build()
 
 
 def _say(text: str) -> None:

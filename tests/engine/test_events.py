@@ -9,7 +9,7 @@ import pytest
 
 from mptcplab.errors import RunError
 from mptcplab.lab import engine
-from mptcplab.lab.engine import Limits
+from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.spec import plan

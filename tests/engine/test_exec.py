@@ -13,7 +13,8 @@ import pytest
 
 from mptcplab.errors import RunError
 from mptcplab.lab import engine
-from mptcplab.lab.engine import Limits, Outcome
+from mptcplab.lab.choices import Limits
+from mptcplab.lab.engine import Outcome
 from mptcplab.metrics import records
 from tests.vocabulary import PROGRAM_PATHS, RunProgram, output
 

@@ -25,7 +25,8 @@ import pytest
 
 from mptcplab.errors import RunError
 from mptcplab.lab import engine
-from mptcplab.lab.engine import Limits, RunCancelledError, RunKilledError, Watch
+from mptcplab.lab.choices import Limits
+from mptcplab.lab.engine import RunCancelledError, RunKilledError, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment, store

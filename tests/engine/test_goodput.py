@@ -8,7 +8,7 @@ import pytest
 
 from mptcplab.lab import engine
 from mptcplab.metrics import records
-from mptcplab.spec.limits import CONGESTION_CONTROLS
+from mptcplab.spec import congestion
 from mptcplab.tools.bench import ideal_goodput_bps
 from tests.vocabulary import RunScenario
 
@@ -94,7 +94,7 @@ def test_what_has_arrived_is_read_at_once(run_scenario: RunScenario) -> None:
     assert int(waiting.max()) == 0
 
 
-@pytest.mark.parametrize("cc", CONGESTION_CONTROLS)
+@pytest.mark.parametrize("cc", congestion.names())
 def test_every_congestion_control_fills_a_path(run_scenario: RunScenario, cc: str) -> None:
     run = run_scenario("p:20mbit,20ms,queue=100", cc=cc, duration="10s", warmup="3s")
     assert run.goodput_bps >= 0.85 * ideal_goodput_bps(run.scenario)

@@ -21,7 +21,8 @@ import pytest
 
 from mptcplab.errors import RunError
 from mptcplab.lab import engine, run_directory
-from mptcplab.lab.engine import Limits, Outcome, Watch
+from mptcplab.lab.choices import Limits
+from mptcplab.lab.engine import Outcome, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs.program import Outputs

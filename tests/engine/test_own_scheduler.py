@@ -12,7 +12,8 @@ import pytest
 
 from mptcplab.errors import RunError
 from mptcplab.lab import engine, kernel
-from mptcplab.lab.engine import Limits, Outcome
+from mptcplab.lab.choices import Limits
+from mptcplab.lab.engine import Outcome
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.spec import plan

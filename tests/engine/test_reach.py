@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from mptcplab.lab import engine, kernel
-from mptcplab.lab.engine import Limits
+from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment

@@ -23,6 +23,7 @@ import pytest
 
 from mptcplab.errors import MachineError, RunError
 from mptcplab.lab import engine
+from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import RunCancelledError, RunKilledError, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
@@ -100,7 +101,7 @@ def test_a_clock_that_jumps_changes_nothing(
     assert entry["status"] == "ok"
     assert content(tmp_path / "first") == content(tmp_path / "second")
     cost = documents.read_json(next(second.out.glob(f"runs/*/{store.COST}")))
-    assert 0 < cost["wall_s"] < engine.Limits().wall_s
+    assert 0 < cost["wall_s"] < Limits().wall_s
 
 
 @pytest.mark.parametrize("kind", [InThreads, InProcesses])

@@ -13,7 +13,7 @@ import pytest
 from mptcplab import resources
 from mptcplab.errors import RunError
 from mptcplab.lab import engine, kernel
-from mptcplab.lab.engine import Limits
+from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from tests import ktap

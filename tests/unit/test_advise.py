@@ -19,7 +19,7 @@ from mptcplab.advice import advise, advise_report
 from mptcplab.advice.advise import REFERENCE, Advice, Effort
 from mptcplab.advice.variations import parse
 from mptcplab.errors import InputError, MptcplabError
-from mptcplab.lab.engine import Limits
+from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics.compute import RunMetrics

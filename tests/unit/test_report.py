@@ -16,7 +16,7 @@ from rich.console import Console
 
 from mptcplab.metrics.application import APPLICATION_METRICS
 from mptcplab.metrics.compute import RUN_METRICS, run_metrics
-from mptcplab.report import tables
+from mptcplab.report import catalogue_tables, tables
 from mptcplab.runs import entries
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
@@ -250,7 +250,7 @@ def test_parameters_are_shown_with_all_that_is_known_of_them() -> None:
         Parameter("num", "uint", 1, 255, 2, "segments", "in a row"),
     ]
     console = Console(file=io.StringIO(), width=80)
-    console.print(tables.parameter_table(parameters))
+    console.print(catalogue_tables.parameter_table(parameters))
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert lines[2].split() == ["rp", "off,", "on", "on", "does", "[this]"]
     assert lines[3].split() == ["num", "1..255", "2", "segments", "in", "a", "row"]

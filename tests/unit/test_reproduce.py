@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from mptcplab.cli import cli, common
+from mptcplab.cli import cli
 from mptcplab.errors import MptcplabError
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
@@ -174,7 +174,7 @@ def test_a_figure_that_fails_does_not_stop_the_others(monkeypatch: pytest.Monkey
         done.append(published.name)
         return reproduced()
 
-    monkeypatch.setattr(common, "builds", lambda _cluster: (KERNEL, GUEST))
+    monkeypatch.setattr(experiment, "built", lambda **_cluster: (KERNEL, GUEST))
     monkeypatch.setattr(reproduce, "run", run_one)
     result = CliRunner().invoke(cli, ["papers", "run", "yang2014", "--quick"])
     assert result.exit_code == 1

@@ -157,8 +157,8 @@ def test_the_files_are_1200_pixels_wide_and_the_same_each_time(tmp_path: Path) -
     run = series.run_series(of, client, server)
     contents = []
     for name in ("one", "two"):
-        files = run_chart.write(of, run, tmp_path / name, run_chart.FORMATS)
-        assert [file.name for file in files] == [f"{name}.{form}" for form in run_chart.FORMATS]
+        files = run_chart.write(of, run, tmp_path / name, palette.FORMATS)
+        assert [file.name for file in files] == [f"{name}.{form}" for form in palette.FORMATS]
         contents.append([file.read_bytes() for file in files])
     assert contents[0] == contents[1]
     png, svg, pdf = contents[0]

@@ -79,6 +79,22 @@ def test_points_are_left_out_where_the_condition_does_not_hold() -> None:
         Space(grid={"a": [0]}, where="1 / a > 1").combinations()
 
 
+@pytest.mark.parametrize("where", [None, "b > 1"])
+def test_the_size_of_a_space_is_the_number_of_its_combinations(where: str | None) -> None:
+    ranges = {"c": {"low": 1, "high": 2}, "d": {"low": 1, "high": 2}}
+    own = Space.model_validate(
+        {
+            "grid": {"a": [1, 2], "b": [1, 2, 3]},
+            "case": [{"name": "x", "e": 1}, {"name": "y", "e": 2}],
+            "design": {"kind": "random", "points": 5, "ranges": ranges},
+            "where": where,
+        }
+    )
+    for part in ({}, {"grid": {"a": [1]}}, {"cases": ["y"]}, {"count": 3}):
+        assert own.size(**part) == len(own.combinations(**part))
+    assert own.size() == 5 * 2 * 2 * (3 if where is None else 2)
+
+
 def test_a_design_is_combined_with_the_grid() -> None:
     ranges = {"rate": {"low": 1, "high": 100, "scale": "log"}}
     for kind in ("sobol", "latin", "random"):

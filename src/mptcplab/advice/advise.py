@@ -23,7 +23,7 @@ from mptcplab.advice.goals import Goal, Name, goals
 from mptcplab.advice.ranking import Ranking, Values, rank
 from mptcplab.advice.variations import Uncertainty, variations
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.lab.engine import Limits
+from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment, store

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from mptcplab.advice import ranking
@@ -20,7 +19,7 @@ from mptcplab.advice.goals import Goal
 from mptcplab.metrics.inference import Summary
 from mptcplab.metrics.recorded import measured_way
 from mptcplab.report import comparison_chart, palette
-from mptcplab.report.tables import RULE
+from mptcplab.report.catalogue_tables import ruled
 from mptcplab.runs import store
 from mptcplab.spec import congestion, scheduler
 from mptcplab.spec.mistakes import one_of
@@ -66,7 +65,7 @@ def text(advice: Advice) -> str:
 
 def table(advice: Advice) -> Group:
     """A row per finalist: the figures, medians over the variations with the range below."""
-    grid = Table(box=RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    grid = ruled()
     grid.add_column("Scheduler,\ncongestion\ncontrol", overflow="fold")
     for each in advice.judged:
         figure = each.goal.figure

@@ -3,17 +3,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
-from mptcplab.advice import advise, advise_report, variations
-from mptcplab.cli import common
-from mptcplab.runs import experiment
-from mptcplab.spec import congestion, scheduler
+from mptcplab.cli import options
 
 # And for advice, in which all schedulers and congestion controls are run with seeds of its own.
 _ADVISED = (
@@ -50,7 +45,7 @@ _ADVISED = (
 @click.option(
     "--scheduler",
     "-s",
-    metavar=f"{common.SPEC},...",
+    metavar=f"{options.SPEC},...",
     help="Only these packet schedulers; ./NAME.c is one of your own.  [all]",
 )
 @click.option(
@@ -74,7 +69,7 @@ _ADVISED = (
     show_default=True,
     help="Directory for the runs, the picture and the document; what is there is not run again.",
 )
-@common.some_of_scenario_options(_ADVISED)
+@options.some_of_scenario_options(_ADVISED)
 def advise_command(
     file: Path | None, uncertain: tuple[str, ...], count: int | None, quick: bool, **options: Any
 ) -> None:
@@ -88,37 +83,6 @@ def advise_command(
     mptcplab advise --path dsl:50mbit,10ms --path lte:30mbit,30ms,loss=0.1% --direction down
     mptcplab advise --path dsl --path lte --uncertain 10%,lte=40% --workload video --quick
     """
-    wanted = {**options, "scheduler": options["scheduler"] or scheduler.ALL}
-    request = common.request(file, wanted, single=False)
-    advise.check(request)
-    uncertainty = variations.parse(uncertain, request.base)
-    effort = advise.effort(quick=quick, count=count)
-    ccs = request.ccs if options["cc"] else congestion.names()
+    from mptcplab.cli.actions import advise
 
-    lab_kernel, lab_guest = common.builds()
-    modules = experiment.modules(request, lab_kernel)
-    out: Path = options["out"]
-    common.say(
-        f"schedulers: {len(request.schedulers)}, congestion controls: {len(ccs)}, variations: "
-        f"{effort.variations}: up to {advise.most_runs(request, ccs, effort)} runs"
-    )
-    with common.interruptible() as cancel:
-        advice = advise.advise(
-            *(request, ccs, uncertainty, effort, lab_kernel, lab_guest, out),
-            modules=modules,
-            jobs=options["jobs"],
-            limits=common.limits(options),
-            show=common.progress,
-            say=common.say,
-            cancel=cancel,
-        )
-    document = advise_report.write(advice, out)
-    pictures = advise_report.write_chart(advice, out)
-    if options["as_json"]:
-        click.echo(json.dumps(document, indent=1))
-        return
-    click.echo(advise_report.text(advice) + "\n")
-    Console().print(advise_report.table(advice))
-    click.echo(advise_report.use(advice) + "\n")
-    click.echo(f"picture:  {pictures[0]}")
-    click.echo(f"document: {out / advise_report.DOCUMENT}")
+    advise.advise_on(file, uncertain, options, quick=quick, count=count)

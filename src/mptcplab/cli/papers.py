@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
-from mptcplab.cli import common
-from mptcplab.errors import MptcplabError
-from mptcplab.lab.engine import RunCancelledError
-from mptcplab.papers import catalogue, reproduce, results
+from mptcplab.cli import options
 
 
 @click.group("papers")
@@ -35,9 +32,11 @@ _quick_option = click.option("--quick", is_flag=True, help="A thinner grid: minu
 @papers_group.command("list")
 def papers_list() -> None:
     """List the experiments, with how many runs each has, all and with --quick."""
+    from mptcplab.papers import catalogue
+
     for name in catalogue.names():
         own = catalogue.load(name).experiment
-        count, quick = (len(own.points(quick=q)) * own.repeats(quick=q) for q in (False, True))
+        count, quick = (own.runs(quick=quick) for quick in (False, True))
         click.echo(f"{name:<26} {own.title}: {own.place}, {count} runs, quick {quick}")
 
 
@@ -45,51 +44,17 @@ def papers_list() -> None:
 @click.argument("names", metavar="PAPER/FIGURE...", nargs=-1, required=True)
 @_quick_option
 @click.option("--repeat", type=click.IntRange(1, 10_000), help="Seeds.  [that of the file]")
-@common.jobs_option
-@common.cluster_options
+@options.jobs_option
+@options.cluster_options
 @_papers_out
-def papers_run(
-    names: tuple[str, ...],
-    quick: bool,
-    repeat: int | None,
-    jobs: int,
-    cluster: str | None,
-    cluster_key: str | None,
-    out: Path,
-) -> None:
+def papers_run(names: tuple[str, ...], **options: Any) -> None:
     """Run experiments, and judge the paper's claims by them: PAPER/FIGURE, PAPER or all.
 
     What was interrupted goes on where it stopped.
     """
-    everything = [catalogue.load(name) for name in catalogue.chosen(names)]
-    lab_kernel, lab_guest = common.builds(cluster)
-    failed = False
-    with common.workers(cluster, cluster_key) as workers, common.interruptible() as cancel:
-        for published in everything:
-            try:
-                found = reproduce.run(
-                    published,
-                    lab_kernel,
-                    lab_guest,
-                    out,
-                    quick=quick,
-                    repeat=repeat,
-                    jobs=jobs,
-                    workers=workers,
-                    show=common.progress,
-                    cancel=cancel,
-                )
-            except RunCancelledError:
-                raise
-            except MptcplabError as error:
-                if len(everything) == 1:
-                    raise
-                common.say(f"{published.name}: {error!s}")
-                failed = True
-                continue
-            click.echo(results.text(found) + "\n")
-    if failed:
-        sys.exit(MptcplabError.exit_status)
+    from mptcplab.cli.actions import papers
+
+    papers.run(names, options)
 
 
 @papers_group.command("show")
@@ -98,8 +63,9 @@ def papers_run(
 @_papers_out
 def papers_show(names: tuple[str, ...], quick: bool, out: Path) -> None:
     """Show what experiments gave that were run before."""
-    for name in catalogue.chosen(names):
-        click.echo(results.text(reproduce.read(catalogue.load(name), out, quick=quick)) + "\n")
+    from mptcplab.cli.actions import papers
+
+    papers.show(names, out, quick=quick)
 
 
 @papers_group.command("publish")
@@ -110,15 +76,6 @@ def papers_publish(directory: Path, out: Path) -> None:
 
     Of those that were run both ways, all runs go before quick ones.
     """
-    found, missing = [], []
-    for name in catalogue.names():
-        published = catalogue.load(name)
-        there = [quick for quick in (False, True) if reproduce.has(published, out, quick=quick)]
-        if there:
-            found.append(reproduce.read(published, out, quick=there[0]))
-        else:
-            missing.append(name)
-    if not found:
-        raise MptcplabError(f"{out}: no experiment was run; mptcplab papers run --help")
-    for file in results.publish(found, directory, missing):
-        click.echo(f"written: {file}")
+    from mptcplab.cli.actions import papers
+
+    papers.publish(directory, out)

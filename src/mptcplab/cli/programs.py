@@ -3,31 +3,13 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import tempfile
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import click
-from rich.console import Console
 
-from mptcplab.cli import common
-from mptcplab.errors import MptcplabError
-from mptcplab.lab import engine
-from mptcplab.lab.engine import RunCancelledError, Watch
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
-from mptcplab.report import tables
-from mptcplab.runs import entries, experiment, program
-from mptcplab.runs.entries import Entry
-from mptcplab.runs.store import Store
-from mptcplab.spec import plan
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.workload import Program
+from mptcplab.cli import options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,7 +36,7 @@ class _ProgramCommand(click.Command):
 
 def _program_options(command: F) -> F:
     """The options of a run whose workload is a program."""
-    options = [
+    parts = [
         click.argument("file", type=click.Path(path_type=Path), required=False),
         click.option(
             "--server",
@@ -63,17 +45,17 @@ def _program_options(command: F) -> F:
             help="Run this program at the server, first.",
         ),
         click.option("--time-limit", help="End it then, in virtual time, e.g. 30s.  [600s]"),
-        common.scheduler_option,
-        common.some_of_scenario_options(_TESTBED),
+        options.scheduler_option,
+        options.some_of_scenario_options(_TESTBED),
     ]
-    for option in reversed(options):
+    for option in reversed(parts):
         command = option(command)
     return command
 
 
 @click.command("exec", cls=_ProgramCommand)
 @_program_options
-@common.pcap_option
+@options.pcap_option
 @click.option("--trace", is_flag=True, help="Keep the scheduler's decisions.")
 def exec_command(file: Path | None, server: str, time_limit: str | None, **options: Any) -> None:
     """Run a program of this machine at the client, over MPTCP, in virtual time.
@@ -88,27 +70,9 @@ def exec_command(file: Path | None, server: str, time_limit: str | None, **optio
     words = click.get_current_context().meta[_PROGRAM]
     if not words:
         raise click.UsageError("no command; it goes after --, e.g. -- curl http://server:8080/")
-    wanted = Program(
-        client=program.find(words),
-        server=program.split(server, "--server"),
-        directory=program.directory(),
-        time_limit_ns=program.time_limit_ns(time_limit),
-    )
-    ready = _ready(file, options, wanted)
-    out: Path = options["out"]
-    with _outputs() as (outputs, cancel):
-        (entry,) = experiment.run_all(
-            [ready.scenario],
-            ready.kernel,
-            ready.guest,
-            Store(out),
-            modules=ready.modules,
-            jobs=1,
-            limits=common.limits(options),
-            look=outputs.look,
-            cancel=cancel,
-        )
-    sys.exit(_show_program(entry, ready.scenario, words[0], out))
+    from mptcplab.cli.actions import programs
+
+    programs.execute(words, file, server, time_limit, options)
 
 
 @click.command("shell")
@@ -122,82 +86,6 @@ def shell_command(file: Path | None, server: str, time_limit: str | None, **opti
     \b
     echo 'ping -c 3 server; ss -M' | mptcplab shell --path wifi:50mbit,10ms
     """
-    typed = sys.stdin.isatty()
-    wanted = Program(
-        client=program.find(["bash", "-i"] if typed else ["bash"]),
-        server=program.split(server, "--server"),
-        directory=program.directory(),
-        time_limit_ns=None if typed else program.time_limit_ns(time_limit),
-        input="terminal" if typed else "file",
-        term=os.environ.get("TERM", "linux") if typed else None,
-        records=False,
-    )
-    ready = _ready(file, options, wanted)
-    with tempfile.TemporaryDirectory(prefix="mptcplab-shell-") as name, _outputs() as shown:
-        outputs, cancel = shown
-        directory = Path(name)
-        if typed:
-            common.say(program.greeting(ready.scenario))
-        else:
-            (directory / engine.CLIENT_INPUT).write_bytes(sys.stdin.buffer.read())
-        outcome = experiment.run(
-            ready.scenario,
-            ready.kernel,
-            ready.guest,
-            directory,
-            modules=ready.modules,
-            limits=common.limits(options),
-            watch=Watch(look=outputs.look, cancel=cancel),
-        )
-    sys.exit(outcome.guest["client_status"])
+    from mptcplab.cli.actions import programs
 
-
-class _Ready(NamedTuple):
-    """A run with a program, and all that it needs."""
-
-    scenario: Scenario
-    kernel: KernelBuild
-    guest: Guest
-    modules: Mapping[str, Path]
-
-
-def _ready(file: Path | None, options: Mapping[str, Any], wanted: Program) -> _Ready:
-    """What is asked for, with this program; with --plan it is printed, and that is all."""
-    request = common.request(file, {**options, "program": wanted}, single=True)
-    item = request.runs()[0]
-    if options["only_plan"]:
-        click.echo(plan.render(item))
-        click.get_current_context().exit()
-    lab_kernel, lab_guest = common.builds(kernel_like=options["kernel_like"])
-    return _Ready(item, lab_kernel, lab_guest, experiment.modules(request, lab_kernel))
-
-
-@contextmanager
-def _outputs() -> Iterator[tuple[program.Outputs, threading.Event]]:
-    """What shows the programs' output, and the event that ends them; if that fails, it does."""
-    outputs = program.Outputs(sys.stdout.buffer, sys.stderr.buffer)
-    with common.interruptible() as cancel:
-        outputs.on_broken = cancel.set
-        try:
-            yield outputs, cancel
-        except RunCancelledError:
-            raise outputs.broken or RunCancelledError from None
-
-
-def _show_program(entry: Entry, item: Scenario, name: str, out: Path) -> int:
-    """The figures of a program's run, on standard error; gives the exit status."""
-    if entry["status"] != "ok":
-        common.say(f"mptcplab: the run failed: {entry['reason'].removeprefix('the run failed: ')}")
-        return MptcplabError.exit_status
-    if "no_figures" in entry:
-        common.say(f"no figures: {entry['no_figures']}")
-    else:
-        document = entries.document([entry], [], {}, item)
-        Console(stderr=True).print(tables.comparison_table(document))
-    common.say(f"run: {out / entry['directory']}")
-    if entry["server_status"]:
-        status = entry["server_status"]
-        common.say(f"mptcplab: the server's program ended with status {status} before the client's")
-    if entry["client_status"]:
-        common.say(f"mptcplab: {name} ended with status {entry['client_status']}")
-    return int(entry["client_status"])
+    programs.shell(file, server, time_limit, options)

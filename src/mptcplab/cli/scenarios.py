@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from mptcplab.report import tables
+from mptcplab.report import catalogue_tables
 from mptcplab.spec import drive_settings, limits, literal, presets, radio
 
 
@@ -27,7 +27,7 @@ def scenario_schema() -> None:
 @scenario_group.command("presets")
 def scenario_presets() -> None:
     """List the presets of paths, with their numbers and where they are from."""
-    Console().print(tables.preset_table(presets.PRESETS.values()))
+    Console().print(catalogue_tables.preset_table(presets.PRESETS.values()))
     click.echo()
     for label, source in presets.SOURCES.items():
         click.echo(f"{label}: {source.title} {source.address}")

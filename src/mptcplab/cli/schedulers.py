@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from mptcplab.errors import InputError, Problem
-from mptcplab.report import tables
+from mptcplab.report import catalogue_tables
 from mptcplab.spec import congestion, scheduler
 
 
@@ -21,7 +21,7 @@ def scheduler_group() -> None:
 @scheduler_group.command("list")
 def scheduler_list() -> None:
     """List the schedulers of the lab."""
-    Console().print(tables.scheduler_table(scheduler.known().values()))
+    Console().print(catalogue_tables.scheduler_table(scheduler.known().values()))
     click.echo("\nmptcplab scheduler show NAME says more, mptcplab scheduler new NAME begins one.")
 
 
@@ -40,7 +40,7 @@ def scheduler_show(name: str) -> None:
     click.echo(found.description or f"{found.name}: its file begins with no comment")
     if found.parameters:
         click.echo()
-        Console().print(tables.parameter_table(found.parameters))
+        Console().print(catalogue_tables.parameter_table(found.parameters))
     if found.file:
         click.echo(f"\nfile: {found.file}")
 
@@ -62,7 +62,7 @@ def cc_group() -> None:
 @cc_group.command("list")
 def cc_list() -> None:
     """List the congestion controls, with what they couple."""
-    Console().print(tables.congestion_table(congestion.known().values()))
+    Console().print(catalogue_tables.congestion_table(congestion.known().values()))
     click.echo("\nmptcplab cc show NAME says more.")
 
 

@@ -3,23 +3,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
-from mptcplab.cli import common
-from mptcplab.metrics import series
-from mptcplab.report import (
-    charts,
-    explain,
-    page,
-    palette,
-    paper_figures,
-    run_chart,
-)
-from mptcplab.runs import documents, store
-from mptcplab.runs.collection import collect, run_directories
+from mptcplab.cli import options
+from mptcplab.report import palette
 
 
 @click.command()
@@ -30,9 +19,9 @@ from mptcplab.runs.collection import collect, run_directories
     "--format",
     "-f",
     "formats",
-    metavar=f"{'|'.join(run_chart.FORMATS)}",
+    metavar=f"{'|'.join(palette.FORMATS)}",
     multiple=True,
-    type=click.Choice(run_chart.FORMATS),
+    type=click.Choice(palette.FORMATS),
     help="Of the picture; may be given several times.  [png]",
 )
 @click.option("--data", is_flag=True, help="Also write the series that are drawn, as CSV.")
@@ -48,40 +37,23 @@ def show(places: tuple[Path, ...], formats: tuple[str, ...], data: bool, out: Pa
     RUN is the directory of a run, OUT/runs/KEY, or several runs, as for a report: an output
     directory OUT, or a document, for a picture of each that ended well.  [mptcplab-out]
     """
-    directories = run_directories(places or (common.DEFAULT_OUT,))
-    if out is not None:
-        store.make_directory(out)
-    for directory in directories:
-        item, drawn = store.read_scenario(directory), store.read_series(directory)
-        file = directory / "run" if out is None else out / directory.resolve().name
-        with documents.contradictions_told(directory):
-            written = run_chart.write(item, drawn, file, tuple(formats) or ("png",))
-            if data:
-                written.append(file.with_name(f"{file.name}.csv"))
-                store.write(written[-1], series.csv_text(drawn).encode())
-        for each in written:
-            click.echo(f"{common.title(item)}: {each}")
+    from mptcplab.cli.actions import stored
+
+    stored.show(places or (options.DEFAULT_OUT,), formats, out, data=data)
 
 
 @click.command("explain")
 @click.argument("runs", metavar="RUN...", type=click.Path(path_type=Path), nargs=-1, required=True)
-@common.json_option
+@options.json_option
 def explain_command(runs: tuple[Path, ...], as_json: bool) -> None:
     """Say why runs did not reach the sum of their paths.
 
     RUN is the directory of a run, OUT/runs/KEY, or the output directory OUT of a single one.
     docs/explain.md says how to read it.
     """
-    found = [explain.find_run(run) for run in runs]
-    explanations = [explain.explain(directory) for directory in found]
-    if as_json:
-        documents = [
-            {"directory": str(directory), **each.document()}
-            for directory, each in zip(found, explanations, strict=True)
-        ]
-        click.echo(json.dumps(documents, indent=1))
-    else:
-        click.echo("\n\n".join(each.text() for each in explanations))
+    from mptcplab.cli.actions import stored
+
+    stored.explain_runs(runs, as_json=as_json)
 
 
 @click.command("report")
@@ -115,24 +87,6 @@ def report_command(places: tuple[Path, ...], out: Path, figures: Path | None, mo
     RUNS are directories of runs, OUT/runs/KEY, output directories OUT, documents of comparisons,
     OUT/comparison.json, or of published experiments, OUT/PAPER/FIGURE.json.  [mptcplab-out]
     """
-    places = places or (common.DEFAULT_OUT,)
-    collection = collect(places).opening(most)
-    for directory in filter(None, (out.parent, figures)):
-        store.make_directory(directory)
-    looks = palette.styles(collection.schedulers())
-    with documents.contradictions_told(", ".join(map(str, places))):
-        overview = charts.overview(collection)
-        of_groups = [charts.of_group(group) for group in collection.groups]
-        html = page.render(collection, looks, overview, of_groups)
-    store.write(out, html.encode())
-    click.echo(f"report:  {out} ({len(html.encode()) / 1e6:.1f} MB)")
-    if (count := collection.count()) > most:
-        click.echo(f"series:  of {most} of {count} runs; --series {count} has all")
-    if figures is None:
-        return
-    named = [("", chart) for figure in overview for chart in figure]
-    for group, drawn in zip(collection.groups, of_groups, strict=True):
-        place = group.name if len(of_groups) > 1 else ""
-        named += [(place, chart) for chart in drawn]
-    written = paper_figures.write(named, looks, figures)
-    click.echo(f"figures: {figures} ({len(named)} charts, {len(written)} files)")
+    from mptcplab.cli.actions import stored
+
+    stored.report(places or (options.DEFAULT_OUT,), out, figures, most)

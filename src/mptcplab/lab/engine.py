@@ -34,6 +34,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from mptcplab import files
 from mptcplab.errors import MptcplabError, RunError
 from mptcplab.lab import doctor, run_directory
+from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records
@@ -95,23 +96,6 @@ _REPORT_LINES = 100
 _TRACE_LINES = 24
 # How long a kernel that spins may take to say where it is.
 _LAST_WORDS_S = 10.0
-
-
-@dataclass(frozen=True)
-class Limits:
-    """When a run is ended from outside.
-
-    `wall_s` limits its wall-clock time, and `disk_bytes` what it writes to the disk, all files
-    together. A run has stalled if it has not come to its next event while it used `stall_cpu_s` of
-    CPU time (a guest program or a scheduler that spins), or for `stall_wall_s` without wanting any
-    (it waits for something that cannot come). CPU time, since on a loaded machine a healthy run may
-    have to wait for its turn.
-    """
-
-    wall_s: float = 3600.0
-    disk_bytes: int = 10 * 10**9
-    stall_cpu_s: float = 20.0
-    stall_wall_s: float = 120.0
 
 
 @dataclass(frozen=True)

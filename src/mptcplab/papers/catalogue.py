@@ -20,7 +20,6 @@ from pydantic import BaseModel, Field
 
 from mptcplab import files, resources
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.runs import experiment
 from mptcplab.spec import drive_settings, radio, resolve, space
 from mptcplab.spec.designs import MAX_POINTS, Point
 from mptcplab.spec.formulas import FormulaError, names_in
@@ -137,11 +136,15 @@ class Experiment(Space):
 
     def points(self, *, quick: bool = False) -> list[Point]:
         """A value for each axis, for each setting that is run."""
-        if not quick:
-            return self.combinations()
-        return self.combinations(
-            grid=self.quick.grid, cases=self.quick.cases, count=self.quick.points
-        )
+        return self.combinations(**self._part(quick=quick))
+
+    def runs(self, *, quick: bool = False) -> int:
+        """How many runs it has, baselines not counted."""
+        return self.size(**self._part(quick=quick)) * self.repeats(quick=quick)
+
+    def _part(self, *, quick: bool) -> dict[str, Any]:
+        own = self.quick
+        return {"grid": own.grid, "cases": own.cases, "count": own.points} if quick else {}
 
     def repeats(self, repeat: int | None = None, *, quick: bool = False) -> int:
         """How many seeds each setting is run with."""
@@ -250,7 +253,7 @@ def settings(
                 one = Request(
                     item, request.schedulers, (item.cc,), 1, request.sources, request.traces
                 )
-                alone = {each.paths[0].name: each for each in experiment.baselines(one)}
+                alone = {each.paths[0].name: each for each in one.baselines()}
             found.append(Setting(point, item.seed, item, alone, request))
     return found
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from mptcplab import __version__
 from mptcplab.errors import MptcplabError
-from mptcplab.lab.engine import Limits
+from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.papers import catalogue, claims

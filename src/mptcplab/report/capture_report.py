@@ -14,9 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from mptcplab.capture.analyze import DIRECTIONS, Analysis, Connection, Direction, Series, Subflow
+from mptcplab.report.catalogue_tables import ruled
 from mptcplab.report.comparison_chart import DOTS_PER_INCH, WIDTH, drawing, drawn
 from mptcplab.report.palette import PATH_COLOURS, TOTAL_COLOUR
-from mptcplab.report.tables import RULE
 from mptcplab.runs import store
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _subflow_line(subflow: Subflow) -> str:
 
 
 def _way_table(connection: Connection, way: int) -> Table:
-    table = Table(box=RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table = ruled()
     table.add_column(f"Subflow,\n{DIRECTIONS[way].replace(' to ', chr(10) + 'to ')}")
     for head in (
         "Goodput\n\nMbit/s",

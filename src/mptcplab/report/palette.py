@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+#: Of pictures, the first one by default.
+FORMATS = ("png", "svg", "pdf")
+
 # Okabe & Ito, "Color Universal Design" (2008), which colour-blind people can tell apart; black is
 # kept for the total. Yellow comes last because it is faint on white.
 COLOURS = (

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mptcplab.report import comparison_chart as charts
+from mptcplab.report import palette
 from mptcplab.report.charts import Bars, Chart, Heat, Lines, Shares
 from mptcplab.report.palette import PATH_COLOURS, Style
 from mptcplab.runs import store
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FORMATS = tuple(charts.NO_DATE)
 
 _PREVIEW = (6.2, 3.3)  # inches: as large as the page draws it
 _GREY = "#7a8087"  # can be read on white and on black
@@ -45,7 +45,7 @@ def write(
         for place, chart in named:
             stem = _stem(f"{place} {chart.title}", taken)
             drawn = figure(chart, looks)
-            for form in FORMATS:
+            for form in palette.FORMATS:
                 content = charts.drawn(drawn, form, 2 * charts.DOTS_PER_INCH)
                 written.append(directory / f"{stem}.{form}")
                 store.write(written[-1], content)

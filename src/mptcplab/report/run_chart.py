@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FORMATS = tuple(comparison_chart.NO_DATE)
 
 _KIB = 1024
 _GREY = "#777777"

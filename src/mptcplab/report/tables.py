@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tables: of a comparison, a sweep, and of what there is to choose from.
+"""Tables of a comparison and of a sweep.
 
 That of a comparison takes its document, never a live run, so that it can be made again from what
 is stored.
@@ -8,30 +8,22 @@ is stored.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich.box import Box
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
 from mptcplab.metrics import inference
 from mptcplab.metrics.views import DEFINED, MBIT, VIEWS, Column, View
+from mptcplab.report.catalogue_tables import RULE, ruled
 from mptcplab.runs.entries import Document, Entry, by_seed, compared, ended_well
-from mptcplab.spec.congestion import CongestionControl
-from mptcplab.spec.presets import Preset
-from mptcplab.spec.scheduler import Parameter, Scheduler
 from mptcplab.spec.units import format_time
 
 # A direction of a link that is used less carries acknowledgments.
 _WORTH_TELLING = 0.1
-# The columns of the presets' table that both directions share.
-_SHARED_KEYS = ("delay", "loss", "queue")
-
-# A rule under the head and nothing else; ASCII, so that it is the same in every terminal.
-RULE = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 
 
 def headline(kind: str, entry: Entry) -> str:
@@ -55,7 +47,7 @@ def comparison_table(document: Document) -> Group:
     if document["scenario"].get("connections"):
         return _connections_table(document)
     view = VIEWS[document["scenario"]["workload"]["kind"]]
-    table = Table(box=RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table = ruled()
     several = len({run["cc"] for run in document["runs"]}) > 1
     table.add_column("Scheduler,\ncongestion\ncontrol" if several else "Scheduler", overflow="fold")
     for column in view.left:
@@ -119,7 +111,7 @@ def best_first(document: Document) -> list[Figure]:
 
 def _connections_table(document: Document) -> Group:
     """For each scheduler what each of the connections got, and all of them together."""
-    table = Table(box=RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table = ruled()
     table.add_column("Scheduler", overflow="fold")
     table.add_column("Connection", overflow="fold")
     for head in (
@@ -226,63 +218,6 @@ def sweep_table(found: Sequence[Mapping[str, Any]]) -> Table:
         ]
         cells = [name, row["cc"], str(row["runs"]), str(row["failed"]), *quartiles]
         table.add_row(*cells)
-    return table
-
-
-def scheduler_table(schedulers: Iterable[Scheduler]) -> Table:
-    """A line per scheduler: its name and what it does."""
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for scheduler in schedulers:
-        table.add_row(Text(scheduler.name), Text(scheduler.summary))
-    return table
-
-
-def congestion_table(known: Iterable[CongestionControl]) -> Table:
-    """A line per congestion control: since when it is there, and what it does and couples."""
-    table = Table(box=RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("Name", no_wrap=True)
-    table.add_column("Year", no_wrap=True)
-    table.add_column("What it does", overflow="fold", ratio=3)
-    table.add_column("What it couples", overflow="fold", ratio=2)
-    for each in known:
-        table.add_row(each.name, each.year, Text(each.summary), Text(each.couples))
-    return table
-
-
-def preset_table(presets: Iterable[Preset]) -> Table:
-    """A line per preset of a path: its numbers (up/down if they differ), and their sources."""
-    table = Table(box=RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("Preset", no_wrap=True)
-    for column in ("Up", "Down", "Delay", "Loss", "Queue"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("Sources", overflow="fold")
-    for preset in presets:
-        numbers = preset.numbers()
-        sides = [(numbers[f"up.{key}"], numbers[f"down.{key}"]) for key in _SHARED_KEYS]
-        shared = [up if up == down else f"{up}/{down}" for up, down in sides]
-        sources = Text(", ".join(preset.sources()))
-        table.add_row(preset.name, numbers["up.rate"], numbers["down.rate"], *shared, sources)
-    return table
-
-
-def parameter_table(parameters: Iterable[Parameter]) -> Table:
-    """A line per parameter of a scheduler: what it may be, is by default, and means."""
-    table = Table(box=RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("Parameter", no_wrap=True)
-    table.add_column("Range", no_wrap=True)
-    table.add_column("Default", no_wrap=True)
-    table.add_column("Unit", no_wrap=True)
-    table.add_column("Meaning", overflow="fold")
-    for parameter in parameters:
-        table.add_row(
-            parameter.name,
-            "off, on" if parameter.kind == "bool" else f"{parameter.minimum}..{parameter.maximum}",
-            parameter.text(parameter.default),
-            Text(parameter.unit),
-            Text(parameter.meaning),
-        )
     return table
 
 

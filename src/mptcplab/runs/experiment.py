@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from mptcplab.errors import MachineError, MptcplabError
-from mptcplab.lab import kernel
-from mptcplab.lab.engine import Limits
+from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
+from mptcplab.lab import choices, doctor, guest, kernel
+from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import cost, work
@@ -23,8 +23,8 @@ from mptcplab.spec.resolve import Request
 from mptcplab.spec.scenario import Scenario
 
 __all__ = [
-    "baselines",
     "builds",
+    "built",
     "compare",
     "cpus",
     "measure",
@@ -35,9 +35,6 @@ __all__ = [
     "run_all",
 ]
 
-#: Where a person says once which key a cluster has.
-KEY_VARIABLE = "MPTCPLAB_CLUSTER_KEY"
-
 #: Told of every run that has ended: how many have, its scenario and its entry.
 Ended = Callable[[int, Scenario, Entry], None]
 #: Told ten times a second how much of the work is done, from 0 to 1.
@@ -46,22 +43,20 @@ Progress = Callable[[float], None]
 Look = Callable[[Path], None]
 
 
-def baselines(request: Request) -> list[Scenario]:
-    """Plain TCP over each path alone, for each congestion control and seed: what the aggregation
-    benefit refers to.
+def built(
+    kernel_like: str = choices.DEFAULT_FLAVOUR, cluster: str | None = None
+) -> tuple[KernelBuild, Guest]:
+    """Kernel of a flavour and guest program, built now if they are not there yet.
 
-    A comparison of plain TCP, of several connections, or over a single path, has none; nor has a
-    path that an event closes or leaves down, over which TCP alone would never come to an end.
+    Raises InputError if there is no such flavour, and MachineError if the machine lacks what a run
+    needs, unless a cluster makes the runs.
     """
-    base = request.base
-    if base.transport == "tcp" or base.connections or len(base.paths) < 2:
-        return []
-    alone = dict.fromkeys((scenario.cc, scenario.seed) for scenario in request.runs())
-    return [
-        request.base.with_(cc=cc, seed=seed).single_path(name)
-        for cc, seed in alone
-        for name in request.base.lasting_paths()
-    ]
+    if kernel_like not in choices.FLAVOURS:
+        accepted = f"accepted is one of {', '.join(choices.FLAVOURS)}"
+        raise InputError([Problem("kernel_like", "", kernel_like, f"no such kernel; {accepted}")])
+    if cluster is None:
+        doctor.require(*doctor.RUN_CHECKS)
+    return kernel.build(variant=choices.FLAVOURS[kernel_like]), guest.build()
 
 
 def modules(request: Request, built: KernelBuild) -> dict[str, Path]:
@@ -97,7 +92,7 @@ def on_cluster(
         raise MachineError(
             f"a cluster needs Dask, and there is no {error.name}", "pip install 'mptcplab[cluster]'"
         ) from None
-    with OnCluster(address, told, key or os.environ.get(KEY_VARIABLE) or None) as workers:
+    with OnCluster(address, told, key or os.environ.get(choices.KEY_VARIABLE) or None) as workers:
         yield workers
 
 
@@ -117,7 +112,7 @@ def compare(
     cancel: threading.Event | None = None,
 ) -> Document:
     """Make all runs of a request, and its baselines; gives the document, which `out` has, too."""
-    alone = baselines(request) if baseline else []
+    alone = request.baselines() if baseline else []
     # before anything is written: a scheduler may not compile
     own = modules(request, built)
     made = run_all(

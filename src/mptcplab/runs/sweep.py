@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.lab.engine import Limits
+from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import cost, experiment, index, store, work
@@ -271,7 +271,7 @@ def plan(given: Given, known: Mapping[str, Scheduler], kernel: KernelBuild, gues
         values = {name: value for name, value in point.items() if name not in _SAME}
         alone: dict[tuple[str, int], list[str]] = {}
         if sweep.baselines:
-            for item in experiment.baselines(request):
+            for item in request.baselines():
                 alone.setdefault((item.cc, item.seed), []).append(key_of(item))
         for item in request.runs():
             own = alone.get((item.cc, item.seed), [])

@@ -36,7 +36,8 @@ from typing import Any, TypeVar
 from mptcplab import __version__
 from mptcplab.errors import InputError, MachineError, MptcplabError, Problem, RunError
 from mptcplab.lab import doctor, engine
-from mptcplab.lab.engine import Limits, Outcome, RunCancelledError, RunKilledError, Watch
+from mptcplab.lab.choices import Limits
+from mptcplab.lab.engine import Outcome, RunCancelledError, RunKilledError, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import connections, recorded, records, series

@@ -14,9 +14,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 from pydantic_core import CoreSchema, core_schema
 
-from mptcplab.spec import units
+from mptcplab.spec import congestion, units
 from mptcplab.spec.limits import (
-    CONGESTION_CONTROLS,
     MAX_BITRATES,
     MAX_DROP_NUMBER,
     MAX_DROPS,
@@ -219,7 +218,7 @@ def read_scheduler(value: object) -> str:
     return value
 
 
-CC = choice("cc (congestion control)", CONGESTION_CONTROLS)
+CC = choice("cc (congestion control)", congestion.names())
 
 
 def read_ccs(value: object) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ import operator
 import re
 import warnings
 from collections.abc import Callable, Collection, Mapping
+from functools import cached_property
 from typing import Any
 
 import simpleeval
@@ -68,14 +69,22 @@ BASICS: Functions = {
 
 
 class Formula:
-    """A formula that has been read; `names` are those that it uses and does not itself bind."""
+    """A formula that has been read."""
 
     def __init__(self, text: str) -> None:
         """Raises FormulaError if `text` is no expression."""
         self.text = text
         self._tree = _read(text.strip(), "not a formula")
-        self.names = _free_names(self._tree)
-        self.functions = {
+
+    @cached_property
+    def names(self) -> set[str]:
+        """Those that it uses and does not itself bind."""
+        return _free_names(self._tree)
+
+    @cached_property
+    def functions(self) -> set[str]:
+        """The names of those that it calls."""
+        return {
             node.func.id
             for node in ast.walk(self._tree)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)

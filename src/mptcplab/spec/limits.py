@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-from mptcplab.spec import congestion
-
-CONGESTION_CONTROLS = congestion.names()
 TRANSPORTS = ("mptcp", "tcp")
 WORKLOADS = ("bulk", "transfers", "cbr", "requests", "web", "video", "frames")
 DIRECTIONS = ("up", "down", "both")

@@ -74,6 +74,23 @@ class Request:
             for seed in seeds
         ]
 
+    def baselines(self) -> list[Scenario]:
+        """Plain TCP over each path alone, for each congestion control and seed: what the
+        aggregation benefit refers to.
+
+        A comparison of plain TCP, of several connections, or over a single path, has none; nor has
+        a path that an event closes or leaves down, over which TCP alone would never come to an end.
+        """
+        base = self.base
+        if base.transport == "tcp" or base.connections or len(base.paths) < 2:
+            return []
+        alone = dict.fromkeys((scenario.cc, scenario.seed) for scenario in self.runs())
+        return [
+            base.with_(cc=cc, seed=seed).single_path(name)
+            for cc, seed in alone
+            for name in base.lasting_paths()
+        ]
+
 
 def load_file(
     file: FilePath | str,

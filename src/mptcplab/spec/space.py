@@ -170,9 +170,7 @@ class Space(Table):
 
         Raises FormulaError if `where` has no value at a point.
         """
-        chosen = [{}] if not self.case else [_case(each) for each in self.case]
-        if cases is not None:
-            chosen = [case for case in chosen if case[CASE] in cases]
+        chosen = self._cases(cases)
         space: list[Point] = [{}]
         if self.design:
             own = self.design
@@ -190,6 +188,25 @@ class Space(Table):
             )
         )
         return [point for point in found if where is None or where.value(point)]
+
+    def size(
+        self,
+        *,
+        grid: Mapping[str, Sequence[Any]] | None = None,
+        cases: Sequence[str] | None = None,
+        count: int | None = None,
+    ) -> int:
+        """How many combinations there are, which takes no time where all count."""
+        if self.where is not None:
+            return len(self.combinations(grid=grid, cases=cases, count=count))
+        places = (count or self.design.points) if self.design else 1
+        axes = {**self.grid, **(grid or {})}.values()
+        return places * len(self._cases(cases)) * math.prod(map(len, axes))
+
+    def _cases(self, names: Sequence[str] | None) -> list[Point]:
+        """Those with these names, or all; a single empty one where there are none."""
+        found = [_case(each) for each in self.case] or [{}]
+        return found if names is None else [case for case in found if case[CASE] in names]
 
 
 def filled(template: Mapping[str, Any], point: Point) -> dict[str, Any]:

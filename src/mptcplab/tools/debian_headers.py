@@ -19,7 +19,7 @@ from mptcplab.files import new_directory
 from mptcplab.lab import doctor
 from mptcplab.lab.kernel_tree import KERNEL_VERSION
 
-#: By the flavours of kernel.FLAVOURS, how the names of their packages end.
+#: By the flavours of choices.FLAVOURS, how the names of their packages end.
 DEBIAN_NAMES: Mapping[str, str] = {"amd64": "amd64", "cloud": "cloud-amd64"}
 _COMMON = "common"
 _SOURCE_PACKAGE = f"linux-source-{KERNEL_VERSION}"

@@ -27,6 +27,7 @@ from mptcplab import resources
 from mptcplab.errors import RunError, status_of
 from mptcplab.lab import doctor, engine, kernel
 from mptcplab.lab import guest as guest_module
+from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs.work import own_cpu
@@ -45,7 +46,7 @@ CALLS_PER_GUEST = 50_000
 # Simulated time is 1 s for some 1000 calls; what is blocked is interrupted by then.
 _TIME_LIMIT_NS = 4000 * 10**9
 # Calls that fail move the clock, others do not: in the debug kernel it may stand for long.
-_LIMITS = engine.Limits(wall_s=3600.0, stall_cpu_s=120.0)
+_LIMITS = Limits(wall_s=3600.0, stall_cpu_s=120.0)
 
 # Of what the program prints: a call with how often it had which result, or how many there were.
 _LINE = re.compile(r"(?P<call>\w+)(?P<figures>( \d+|(\s+\w+=\d+)*))")

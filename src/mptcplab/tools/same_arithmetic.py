@@ -25,7 +25,7 @@ from pathlib import Path
 
 from mptcplab import resources
 from mptcplab.errors import MptcplabError, status_of
-from mptcplab.lab import kernel
+from mptcplab.lab import choices, kernel
 from mptcplab.lab.kernel import Objects
 from mptcplab.tools import debian_headers
 from mptcplab.tools.debian_headers import DebianHeaders
@@ -311,7 +311,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument(
         *("--flavour",),
-        choices=list(kernel.FLAVOURS),
+        choices=list(choices.FLAVOURS),
         action="append",
         help="only this one (default: all)",
     )
@@ -330,7 +330,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     return status_of(
         lambda: _compare_and_show(
-            options.flavour or list(kernel.FLAVOURS), options.packages, options.without
+            options.flavour or list(choices.FLAVOURS), options.packages, options.without
         )
     )
 
@@ -340,24 +340,24 @@ def _compare_and_show(
 ) -> int:
     known = read_known(KNOWN.read_text(), KNOWN.name)
     for flavour in flavours:
-        kernel.require(kernel.FLAVOURS[flavour])
+        kernel.require(choices.FLAVOURS[flavour])
     headers = debian_headers.obtain(packages)
     used: set[Rule] = set()
     same = True
     for flavour in flavours:
-        with kernel.objects(kernel.FLAVOURS[flavour]) as objects:
+        with kernel.objects(choices.FLAVOURS[flavour]) as objects:
             found = compare(flavour, headers, objects, known, leave_out=leave_out)
         for line in (*found.refused, *found.constants, *map(str, found.unknown)):
             print(line)
         print(
             f"{flavour}: Debian's {headers.version} and the lab's kernel"
-            f" {kernel.FLAVOURS[flavour]}: {len(known.sources)} sources, {found.lines} lines,"
+            f" {choices.FLAVOURS[flavour]}: {len(known.sources)} sources, {found.lines} lines,"
             f" {len(found.unknown)} differ and are not in {KNOWN.name}",
             flush=True,
         )
         same = same and found.is_same
         used |= found.used
-    if set(flavours) == set(kernel.FLAVOURS) and not leave_out:
+    if set(flavours) == set(choices.FLAVOURS) and not leave_out:
         for rule in known.needless(used):
             print(f"{KNOWN.name}: nothing differs any more for {rule}: take it out")
             same = False

@@ -34,6 +34,7 @@ from rich.table import Table
 from mptcplab import resources
 from mptcplab.errors import MachineError, MptcplabError, RunError, status_of
 from mptcplab.lab import doctor, engine, kernel
+from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild, compiler_version
 from mptcplab.lab.kernel_make import MAKE_ENVIRONMENT
@@ -85,7 +86,7 @@ EXEMPT = {
 
 # A script ends each of its transfers after 61 s of virtual time at most. What takes long is to
 # start programs, thousands of them, which takes no virtual time at all: the clock may stand still.
-_LIMITS = engine.Limits(wall_s=3600.0, stall_cpu_s=600.0, stall_wall_s=1800.0)
+_LIMITS = Limits(wall_s=3600.0, stall_cpu_s=600.0, stall_wall_s=1800.0)
 _SELFTESTS = "tools/testing/selftests/net"
 _HELPERS = ("mptcp_connect", "mptcp_inq", "mptcp_sockopt", "pm_nl_ctl")
 # What `make headers` reads.

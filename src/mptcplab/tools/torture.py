@@ -24,6 +24,7 @@ from mptcplab import resources
 from mptcplab.errors import RunError, status_of
 from mptcplab.lab import doctor, engine, kernel
 from mptcplab.lab import guest as guest_module
+from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs.work import own_cpu
@@ -34,7 +35,7 @@ from mptcplab.tools.troubles import TROUBLES, Case, Connection, End, case
 DEFAULT_OUT = Path("torture-out")
 
 # A run has some minutes of virtual time; in the debug kernel a busy second of it takes a minute.
-_LIMITS = engine.Limits(wall_s=3600.0, stall_cpu_s=60.0)
+_LIMITS = Limits(wall_s=3600.0, stall_cpu_s=60.0)
 # of TCP's states
 _ESTABLISHED = 1
 # Troubles that may leave a connection without a subflow.

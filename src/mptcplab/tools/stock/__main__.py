@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mptcplab.errors import MptcplabError, status_of
-from mptcplab.lab import guest, kernel
+from mptcplab.lab import choices, guest, kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import store, sweep
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--lab-seeds", type=_count, default=8, help="in the lab (8)")
     parser.add_argument("--jobs", type=_count, default=1, help="virtual machines at a time (1)")
     parser.add_argument("--only", action="append", default=[], metavar="TEXT", help=_ONLY)
-    parser.add_argument("--flavour", action="append", choices=kernel.FLAVOURS, help="not all")
+    parser.add_argument("--flavour", action="append", choices=choices.FLAVOURS, help="not all")
     parser.add_argument("--package", action="append", type=Path, metavar="FILE", help=_PACKAGE)
     parser.add_argument("--packets", action="store_true", help=_PACKETS)
     parser.add_argument("--no-runs", action="store_true", help="the table of what has been run")
@@ -71,7 +71,7 @@ def _check(options: argparse.Namespace) -> int:
     wanted = settings(options.only)
     if not options.no_runs:
         machine.require(options.jobs)
-    files = options.package or package.newest(options.flavour or kernel.FLAVOURS)
+    files = options.package or package.newest(options.flavour or choices.FLAVOURS)
     kernels = [package.unpacked(file) for file in files]
     made, out = guest.build(), Store(options.out)
     out.remove_abandoned()
@@ -99,7 +99,7 @@ def _check(options: argparse.Namespace) -> int:
 
 def _lab_kernel(stock: StockKernel) -> KernelBuild:
     """That of the lab which is to be like this one."""
-    return kernel.build(variant=kernel.FLAVOURS[stock.build.flavour])
+    return kernel.build(variant=choices.FLAVOURS[stock.build.flavour])
 
 
 def _make(

@@ -1,39 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What commands have in common: options, what is read of them, progress, and being interrupted."""
+"""Options that several commands have. What they mean, and what commands do, is in `actions`, which
+is imported when a command is called: neither help nor a mistyped option waits for it.
+"""
 
 from __future__ import annotations
 
-import signal
-import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any, TypeVar
 
 import click
-from click.core import ParameterSource
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
-from mptcplab.lab import doctor, guest, kernel
-from mptcplab.lab.engine import Limits, RunCancelledError
-from mptcplab.report import tables
-from mptcplab.runs import experiment
-from mptcplab.runs.entries import Entry
-from mptcplab.runs.work import Workers
-from mptcplab.spec import congestion, resolve, units
-from mptcplab.spec.flags import Flags
+from mptcplab.lab import choices
+from mptcplab.lab.choices import Limits
+from mptcplab.spec import units
 from mptcplab.spec.limits import COMPARED_SEEDS
-from mptcplab.spec.resolve import Request
-from mptcplab.spec.scenario import Scenario
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,8 +23,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_OUT = Path("mptcplab-out")
 
 SPEC = "NAME[:PARAM=VALUE...]"
-
-_SHARE_THAT_TELLS = 0.02
 
 
 def _size_bytes(_context: click.Context, _option: click.Parameter, text: str) -> int:
@@ -66,7 +46,7 @@ jobs_option = click.option(
     "--jobs",
     "-j",
     type=click.IntRange(1, 1024),
-    default=lambda: len(experiment.cpus()),
+    default=lambda: len(os.sched_getaffinity(0)),
     show_default="one per CPU",
     help="Runs at the same time.",
 )
@@ -88,7 +68,7 @@ _key_option = click.option(
     "--cluster-key",
     metavar="FILE",
     help="The cluster's key, from mptcplab cluster key FILE; none for tcp:// in a network that "
-    f"nobody else is in.  [${experiment.KEY_VARIABLE}, or Dask's configuration]",
+    f"nobody else is in.  [${choices.KEY_VARIABLE}, or Dask's configuration]",
 )
 storage_option = click.option(
     "--storage",
@@ -109,8 +89,8 @@ pcap_option = click.option(
 )
 kernel_like_option = click.option(
     "--kernel-like",
-    type=click.Choice(list(kernel.FLAVOURS)),
-    default=kernel.DEFAULT_FLAVOUR,
+    type=click.Choice(list(choices.FLAVOURS)),
+    default=choices.DEFAULT_FLAVOUR,
     show_default=True,
     help="Whose arithmetic the kernel has: that of distributions' kernels, or of their kernels for "
     "virtual machines, with smaller buffers; docs/flavours.md.",
@@ -130,11 +110,6 @@ disk_limit_option = click.option(
     metavar="SIZE",
     help="End a run that writes more, records and all, e.g. 500MB.",
 )
-
-
-def limits(options: Mapping[str, Any]) -> Limits:
-    """What these options say."""
-    return Limits(wall_s=options["wall_limit"], disk_bytes=options["disk_limit"])
 
 
 def cluster_options(command: F) -> F:
@@ -246,125 +221,3 @@ def some_of_scenario_options(names: Sequence[str]) -> Callable[[F], F]:
         return command
 
     return decorate
-
-
-def flags(options: Mapping[str, Any]) -> Flags:
-    """Those of the options that describe a scenario."""
-    names = Flags.__dataclass_fields__
-    return Flags(**{name: value for name, value in options.items() if name in names})
-
-
-def request(file: Path | None, options: Mapping[str, Any], *, single: bool) -> Request:
-    """What is asked for in a file, in options, or in both."""
-    given = flags(options)
-    if file is None:
-        return resolve.from_flags(given, single=single)
-    return resolve.load_file(file, given, single=single)
-
-
-def builds(
-    cluster: str | None = None, kernel_like: str = kernel.DEFAULT_FLAVOUR
-) -> tuple[kernel.KernelBuild, guest.Guest]:
-    """Kernel of a flavour and guest program, built now if they are not there yet.
-
-    Raises MachineError if the machine lacks what a run needs, unless a cluster makes the runs.
-    """
-    if cluster is None:
-        doctor.require(*doctor.RUN_CHECKS)
-    return kernel.build(variant=kernel.FLAVOURS[kernel_like]), guest.build()
-
-
-@contextmanager
-def workers(address: str | None, key: str | None) -> Iterator[Workers | None]:
-    """The workers of a cluster, or None: those of this machine."""
-    jobs = click.get_current_context().get_parameter_source("jobs")
-    if address is not None and jobs is ParameterSource.COMMANDLINE:
-        raise click.UsageError("--jobs is for this machine; with --cluster its threads count")
-    if address is None and key is not None:
-        raise click.UsageError("--cluster-key is for --cluster ADDRESS")
-    with experiment.on_cluster(address, say, key) as found:
-        yield found
-
-
-def title(item: Scenario) -> str:
-    """Which run it is, in a few words."""
-    what = item.scheduler.label
-    if item.connections:
-        what = what if item.choices() else f"{len(item.connections)} connections"
-    elif item.transport == "tcp":
-        what = f"tcp {item.paths[0].name}"
-    cc = "" if item.cc == congestion.DEFAULT else f", {item.cc}"
-    return f"{what}{cc}, seed {item.seed}"
-
-
-def say(text: str) -> None:
-    """A line on standard error."""
-    click.echo(text, err=True)
-
-
-@contextmanager
-def progress(total: int) -> Iterator[tuple[experiment.Progress, experiment.Ended]]:
-    """A bar with the time left on a terminal, else a line per run; always on standard error."""
-    console = Console(stderr=True)
-
-    def line(count: int, item: Scenario, entry: Entry) -> None:
-        if entry["status"] == "ok":
-            text = tables.headline(item.workload.kind, entry)
-            say(f"[{count}/{total}] {title(item)}: {text}")
-        else:
-            say(f"[{count}/{total}] {title(item)}: failed: {entry['reason'].splitlines()[0]}")
-
-    if not console.is_terminal:
-        yield lambda _share: None, line
-        return
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[ended]}" + f"/{total} runs"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("running", total=1.0, ended=0)
-
-        def ended(count: int, item: Scenario, entry: Entry) -> None:
-            bar.update(task, ended=count)
-            if entry["status"] != "ok":
-                reason = entry["reason"].splitlines()[0]
-                bar.console.print(f"{title(item)}: failed: {reason}", markup=False)
-
-        def moved(share: float) -> None:
-            # before that, the time left would be a wild guess
-            if share > _SHARE_THAT_TELLS:
-                bar.update(task, completed=share)
-
-        yield moved, ended
-
-
-@contextmanager
-def interruptible() -> Iterator[threading.Event]:
-    """Turn the first SIGINT or SIGTERM into an event: runs under way are ended and cleaned up.
-
-    An exception out of a signal handler could come while a lock is held. A second signal does
-    what it would do without this.
-    """
-    cancel = threading.Event()
-    received: list[int] = []
-    former: dict[int, Any] = {}
-
-    def handle(number: int, _frame: FrameType | None) -> None:
-        received.append(number)
-        cancel.set()
-        signal.signal(number, former[number])
-
-    for caught in (signal.SIGINT, signal.SIGTERM):
-        former[caught] = signal.signal(caught, handle)
-    try:
-        yield cancel
-    except RunCancelledError:
-        say("mptcplab: interrupted; runs that had ended are kept")
-        sys.exit(128 + received[0])
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)

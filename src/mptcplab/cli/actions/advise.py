@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What mptcplab advise does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from mptcplab.advice import advise, advise_report, variations
+from mptcplab.cli.actions import asked, common
+from mptcplab.runs import experiment
+from mptcplab.spec import congestion, scheduler
+
+
+def advise_on(
+    file: Path | None,
+    uncertain: Sequence[str],
+    options: Mapping[str, Any],
+    *,
+    quick: bool,
+    count: int | None,
+) -> None:
+    """Make the runs that advice needs, write it, and show it."""
+    wanted = {**options, "scheduler": options["scheduler"] or scheduler.ALL}
+    request = asked.request(file, wanted, single=False)
+    advise.check(request)
+    uncertainty = variations.parse(uncertain, request.base)
+    effort = advise.effort(quick=quick, count=count)
+    ccs = request.ccs if options["cc"] else congestion.names()
+
+    lab_kernel, lab_guest = experiment.built()
+    modules = experiment.modules(request, lab_kernel)
+    out: Path = options["out"]
+    common.say(
+        f"schedulers: {len(request.schedulers)}, congestion controls: {len(ccs)}, variations: "
+        f"{effort.variations}: up to {advise.most_runs(request, ccs, effort)} runs"
+    )
+    with common.interruptible() as cancel:
+        advice = advise.advise(
+            *(request, ccs, uncertainty, effort, lab_kernel, lab_guest, out),
+            modules=modules,
+            jobs=options["jobs"],
+            limits=common.limits(options),
+            show=common.progress,
+            say=common.say,
+            cancel=cancel,
+        )
+    document = advise_report.write(advice, out)
+    pictures = advise_report.write_chart(advice, out)
+    if options["as_json"]:
+        click.echo(json.dumps(document, indent=1))
+        return
+    click.echo(advise_report.text(advice) + "\n")
+    Console().print(advise_report.table(advice))
+    click.echo(advise_report.use(advice) + "\n")
+    click.echo(f"picture:  {pictures[0]}")
+    click.echo(f"document: {out / advise_report.DOCUMENT}")

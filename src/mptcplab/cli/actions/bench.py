@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What mptcplab bench does."""
+
+from __future__ import annotations
+
+import json
+
+import click
+from rich.console import Console
+
+from mptcplab.cli.actions import common
+from mptcplab.runs import experiment
+from mptcplab.tools import bench
+
+
+def measure(repeat: int, *, as_json: bool) -> None:
+    """Measure, and show the table."""
+    builds = experiment.built()
+    with common.interruptible() as cancel:
+        results = bench.run(*builds, repeat=repeat, say=common.say, cancel=cancel)
+    if as_json:
+        click.echo(json.dumps(results, indent=1))
+    else:
+        Console().print(bench.table(results))

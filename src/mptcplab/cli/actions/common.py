@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What commands have in common: what is read of their options, progress, and being interrupted."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import click
+from click.core import ParameterSource
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from mptcplab.lab.choices import Limits
+from mptcplab.lab.engine import RunCancelledError
+from mptcplab.report import tables
+from mptcplab.runs import experiment
+from mptcplab.runs.entries import Entry
+from mptcplab.runs.work import Workers
+from mptcplab.spec import congestion
+from mptcplab.spec.scenario import Scenario
+
+_SHARE_THAT_TELLS = 0.02
+
+
+def limits(options: Mapping[str, Any]) -> Limits:
+    """What these options say."""
+    return Limits(wall_s=options["wall_limit"], disk_bytes=options["disk_limit"])
+
+
+@contextmanager
+def workers(address: str | None, key: str | None) -> Iterator[Workers | None]:
+    """The workers of a cluster, or None: those of this machine."""
+    jobs = click.get_current_context().get_parameter_source("jobs")
+    if address is not None and jobs is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--jobs is for this machine; with --cluster its threads count")
+    if address is None and key is not None:
+        raise click.UsageError("--cluster-key is for --cluster ADDRESS")
+    with experiment.on_cluster(address, say, key) as found:
+        yield found
+
+
+def title(item: Scenario) -> str:
+    """Which run it is, in a few words."""
+    what = item.scheduler.label
+    if item.connections:
+        what = what if item.choices() else f"{len(item.connections)} connections"
+    elif item.transport == "tcp":
+        what = f"tcp {item.paths[0].name}"
+    cc = "" if item.cc == congestion.DEFAULT else f", {item.cc}"
+    return f"{what}{cc}, seed {item.seed}"
+
+
+def say(text: str) -> None:
+    """A line on standard error."""
+    click.echo(text, err=True)
+
+
+@contextmanager
+def progress(total: int) -> Iterator[tuple[experiment.Progress, experiment.Ended]]:
+    """A bar with the time left on a terminal, else a line per run; always on standard error."""
+    console = Console(stderr=True)
+
+    def line(count: int, item: Scenario, entry: Entry) -> None:
+        if entry["status"] == "ok":
+            text = tables.headline(item.workload.kind, entry)
+            say(f"[{count}/{total}] {title(item)}: {text}")
+        else:
+            say(f"[{count}/{total}] {title(item)}: failed: {entry['reason'].splitlines()[0]}")
+
+    if not console.is_terminal:
+        yield lambda _share: None, line
+        return
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[ended]}" + f"/{total} runs"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("running", total=1.0, ended=0)
+
+        def ended(count: int, item: Scenario, entry: Entry) -> None:
+            bar.update(task, ended=count)
+            if entry["status"] != "ok":
+                reason = entry["reason"].splitlines()[0]
+                bar.console.print(f"{title(item)}: failed: {reason}", markup=False)
+
+        def moved(share: float) -> None:
+            # before that, the time left would be a wild guess
+            if share > _SHARE_THAT_TELLS:
+                bar.update(task, completed=share)
+
+        yield moved, ended
+
+
+@contextmanager
+def interruptible() -> Iterator[threading.Event]:
+    """Turn the first SIGINT or SIGTERM into an event: runs under way are ended and cleaned up.
+
+    An exception out of a signal handler could come while a lock is held. A second signal does
+    what it would do without this.
+    """
+    cancel = threading.Event()
+    received: list[int] = []
+    former: dict[int, Any] = {}
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        received.append(number)
+        cancel.set()
+        signal.signal(number, former[number])
+
+    for caught in (signal.SIGINT, signal.SIGTERM):
+        former[caught] = signal.signal(caught, handle)
+    try:
+        yield cancel
+    except RunCancelledError:
+        say("mptcplab: interrupted; runs that had ended are kept")
+        sys.exit(128 + received[0])
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What mptcplab run and compare do."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from mptcplab.cli.actions import common
+from mptcplab.errors import MptcplabError
+from mptcplab.report import comparison_chart, tables
+from mptcplab.runs import archive, experiment
+from mptcplab.runs.entries import Document
+from mptcplab.runs.store import DOCUMENT
+from mptcplab.spec import plan
+from mptcplab.spec.resolve import Request
+
+
+def make(request: Request, options: Mapping[str, Any], *, baseline: bool = False) -> None:
+    """Make all runs, store them, and show them; exit status 1 if one failed."""
+    runs = request.runs()
+    if options["only_plan"]:
+        for item in runs:
+            click.echo(f"### {common.title(item)}")
+            click.echo(plan.render(item))
+        return
+
+    address: str | None = options.get("cluster")
+    storage: str | None = options.get("storage")
+    if storage is not None:
+        archive.require(storage)
+    lab_kernel, lab_guest = experiment.built(options["kernel_like"], address)
+    out: Path = options["out"]
+    count = len(runs) + (len(request.baselines()) if baseline else 0)
+    with (
+        common.workers(address, options.get("cluster_key")) as workers,
+        common.interruptible() as cancel,
+        common.progress(count) as (progress, ended),
+    ):
+        document = experiment.compare(
+            request,
+            lab_kernel,
+            lab_guest,
+            out,
+            baseline=baseline,
+            jobs=options["jobs"],
+            workers=workers,
+            storage=storage,
+            limits=common.limits(options),
+            progress=progress,
+            ended=ended,
+            cancel=cancel,
+        )
+    _show(document, comparison_chart.write(document, out), out, as_json=options["as_json"])
+    entries = (*document["runs"], *document["baselines"])
+    if any(entry["status"] != "ok" for entry in entries):
+        sys.exit(MptcplabError.exit_status)
+
+
+def _show(document: Document, pictures: list[Path], out: Path, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(document, indent=1))
+        return
+    console = Console()
+    console.print(tables.comparison_table(document))
+    # rich would wrap a long path, and break it for those who want to copy it
+    for picture in pictures:
+        if picture.suffix == ".png":
+            click.echo(f"picture:  {picture}")
+    click.echo(f"document: {out / DOCUMENT}")
+    if len(document["runs"]) == 1 and document["runs"][0]["directory"]:
+        click.echo(f"run:      {out / document['runs'][0]['directory']}")

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What mptcplab show, explain and report do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from mptcplab.cli.actions import common
+from mptcplab.metrics import series
+from mptcplab.report import charts, explain, page, palette, paper_figures, run_chart
+from mptcplab.runs import documents, store
+from mptcplab.runs.collection import collect, run_directories
+
+
+def show(places: Sequence[Path], formats: Sequence[str], out: Path | None, *, data: bool) -> None:
+    """Draw each of some runs."""
+    directories = run_directories(places)
+    if out is not None:
+        store.make_directory(out)
+    for directory in directories:
+        item, drawn = store.read_scenario(directory), store.read_series(directory)
+        file = directory / "run" if out is None else out / directory.resolve().name
+        with documents.contradictions_told(directory):
+            written = run_chart.write(item, drawn, file, formats or palette.FORMATS[:1])
+            if data:
+                written.append(file.with_name(f"{file.name}.csv"))
+                store.write(written[-1], series.csv_text(drawn).encode())
+        for each in written:
+            click.echo(f"{common.title(item)}: {each}")
+
+
+def explain_runs(runs: Sequence[Path], *, as_json: bool) -> None:
+    """Say of each of some runs why it did not reach the sum of its paths."""
+    found = [explain.find_run(run) for run in runs]
+    explanations = [explain.explain(directory) for directory in found]
+    if as_json:
+        documents = [
+            {"directory": str(directory), **each.document()}
+            for directory, each in zip(found, explanations, strict=True)
+        ]
+        click.echo(json.dumps(documents, indent=1))
+    else:
+        click.echo("\n\n".join(each.text() for each in explanations))
+
+
+def report(places: Sequence[Path], out: Path, figures: Path | None, most: int) -> None:
+    """Make the page of some runs, and, into `figures`, its charts for papers."""
+    collection = collect(places).opening(most)
+    for directory in filter(None, (out.parent, figures)):
+        store.make_directory(directory)
+    looks = palette.styles(collection.schedulers())
+    with documents.contradictions_told(", ".join(map(str, places))):
+        overview = charts.overview(collection)
+        of_groups = [charts.of_group(group) for group in collection.groups]
+        html = page.render(collection, looks, overview, of_groups)
+    store.write(out, html.encode())
+    click.echo(f"report:  {out} ({len(html.encode()) / 1e6:.1f} MB)")
+    if (count := collection.count()) > most:
+        click.echo(f"series:  of {most} of {count} runs; --series {count} has all")
+    if figures is None:
+        return
+    named = [("", chart) for figure in overview for chart in figure]
+    for group, drawn in zip(collection.groups, of_groups, strict=True):
+        place = group.name if len(of_groups) > 1 else ""
+        named += [(place, chart) for chart in drawn]
+    written = paper_figures.write(named, looks, figures)
+    click.echo(f"figures: {figures} ({len(named)} charts, {len(written)} files)")

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What mptcplab sweep and compare --sweep do."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from mptcplab.cli.actions import asked, common
+from mptcplab.errors import MptcplabError
+from mptcplab.report import tables
+from mptcplab.runs import archive, experiment, index, sweep
+from mptcplab.runs.store import Store
+from mptcplab.runs.sweep import How
+from mptcplab.spec import scheduler
+
+_LINE_EVERY_S = 10.0
+
+
+def sweep_file(file: Path, options: Mapping[str, Any]) -> None:
+    """Make the runs of a sweep."""
+    how = How(
+        jobs=options["jobs"],
+        keep_records=options["keep_records"],
+        again=options["again"],
+        retry_failed=options["retry_failed"],
+        fail_fast=options["fail_fast"],
+        storage=options["storage"],
+        limits=common.limits(options),
+    )
+    _sweep(sweep.load(file), how, options, dry_run=options["dry_run"])
+
+
+def compare(
+    file: Path | None,
+    axes: Sequence[str],
+    options: Mapping[str, Any],
+    *,
+    baseline: bool,
+    dry_run: bool,
+) -> None:
+    """A comparison at each value of some keys."""
+    given = sweep.from_flags(file, asked.flags(options), axes, baselines=baseline)
+    limits = common.limits(options)
+    how = How(jobs=options["jobs"], storage=options["storage"], limits=limits)
+    _sweep(given, how, options, dry_run=dry_run)
+
+
+def _sweep(given: sweep.Given, how: How, options: Mapping[str, Any], *, dry_run: bool) -> None:
+    """Run a sweep, or say what it would be; exit status 1 if not all runs are there."""
+    if how.storage is not None:
+        archive.require(how.storage)
+    out, as_json = options["out"], options["as_json"]
+    cluster = (options["cluster"], options["cluster_key"])
+    lab_kernel, lab_guest = experiment.built(options["kernel_like"], cluster[0])
+    planned = sweep.plan(given, scheduler.known(), lab_kernel, lab_guest)
+    if dry_run:
+        expected = sweep.dry_run(planned, out, how)
+        click.echo(json.dumps(asdict(expected), indent=1) if as_json else expected.text())
+        return
+    runs_store = Store(out)
+    with common.workers(*cluster) as workers, common.interruptible() as cancel, _sweeping() as show:
+        outcome = sweep.run(planned, runs_store, how, show=show, cancel=cancel, workers=workers)
+    table = index.read(out)
+    summary = sweep.summary(planned, table)
+    if as_json:
+        click.echo(json.dumps(asdict(outcome) | {"schedulers": summary}, indent=1))
+    else:
+        Console().print(tables.sweep_table(summary))
+        click.echo(sweep.closing(outcome, out))
+    if not outcome.is_complete:
+        sys.exit(MptcplabError.exit_status)
+
+
+@contextmanager
+def _sweeping() -> Iterator[Callable[[sweep.Standing], None]]:
+    """A bar with rate, failures and time left on a terminal, else a line now and then."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        last = -1.0
+
+        def line(standing: sweep.Standing) -> None:
+            nonlocal last
+            now = time.monotonic()
+            if standing.ended == standing.total or now - last > _LINE_EVERY_S:
+                last = now
+                common.say(standing.text())
+
+        yield line
+        return
+    columns = (BarColumn(), TextColumn("{task.fields[text]}"))
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("sweep", total=1, text="")
+
+        def moved(standing: sweep.Standing) -> None:
+            bar.update(task, completed=standing.ended, total=standing.total, text=standing.text())
+
+        yield moved

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Tables of what there is to choose from: schedulers, congestion controls, presets of paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.box import Box
+from rich.table import Table
+from rich.text import Text
+
+from mptcplab.spec.congestion import CongestionControl
+from mptcplab.spec.presets import Preset
+from mptcplab.spec.scheduler import Parameter, Scheduler
+
+# The columns of the presets' table that both directions share.
+_SHARED_KEYS = ("delay", "loss", "queue")
+
+#: A rule under the head and nothing else; ASCII, so that it is the same in every terminal.
+RULE = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
+
+
+def ruled() -> Table:
+    """A table with a rule under its head, to which columns and rows are added."""
+    return Table(box=RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+
+
+def scheduler_table(schedulers: Iterable[Scheduler]) -> Table:
+    """A line per scheduler: its name and what it does."""
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for scheduler in schedulers:
+        table.add_row(Text(scheduler.name), Text(scheduler.summary))
+    return table
+
+
+def congestion_table(known: Iterable[CongestionControl]) -> Table:
+    """A line per congestion control: since when it is there, and what it does and couples."""
+    table = ruled()
+    table.add_column("Name", no_wrap=True)
+    table.add_column("Year", no_wrap=True)
+    table.add_column("What it does", overflow="fold", ratio=3)
+    table.add_column("What it couples", overflow="fold", ratio=2)
+    for each in known:
+        table.add_row(each.name, each.year, Text(each.summary), Text(each.couples))
+    return table
+
+
+def preset_table(presets: Iterable[Preset]) -> Table:
+    """A line per preset of a path: its numbers (up/down if they differ), and their sources."""
+    table = ruled()
+    table.add_column("Preset", no_wrap=True)
+    for column in ("Up", "Down", "Delay", "Loss", "Queue"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("Sources", overflow="fold")
+    for preset in presets:
+        numbers = preset.numbers()
+        sides = [(numbers[f"up.{key}"], numbers[f"down.{key}"]) for key in _SHARED_KEYS]
+        shared = [up if up == down else f"{up}/{down}" for up, down in sides]
+        sources = Text(", ".join(preset.sources()))
+        table.add_row(preset.name, numbers["up.rate"], numbers["down.rate"], *shared, sources)
+    return table
+
+
+def parameter_table(parameters: Iterable[Parameter]) -> Table:
+    """A line per parameter of a scheduler: what it may be, is by default, and means."""
+    table = ruled()
+    table.add_column("Parameter", no_wrap=True)
+    table.add_column("Range", no_wrap=True)
+    table.add_column("Default", no_wrap=True)
+    table.add_column("Unit", no_wrap=True)
+    table.add_column("Meaning", overflow="fold")
+    for parameter in parameters:
+        table.add_row(
+            parameter.name,
+            "off, on" if parameter.kind == "bool" else f"{parameter.minimum}..{parameter.maximum}",
+            parameter.text(parameter.default),
+            Text(parameter.unit),
+            Text(parameter.meaning),
+        )
+    return table

@@ -13,49 +13,30 @@ import base64
 import gzip
 import hashlib
 import html
-import itertools
 import json
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from operator import itemgetter
 from typing import Any
 
-import numpy as np
-
-from mptcplab.lab.engine import CLIENT_DECISIONS, SERVER_DECISIONS
-from mptcplab.metrics import records
-from mptcplab.metrics.inference import Difference, Summary, differences, summary
-from mptcplab.metrics.records import DECISIONS
-from mptcplab.metrics.series import Floats, Panel, RunSeries, Series
+from mptcplab.metrics.inference import Difference, differences, summary
 from mptcplab.metrics.views import shown_metrics
 from mptcplab.report import charts, paper_figures
-from mptcplab.report.charts import METRICS, Bars, Chart, Heat, Line, Lines, Shares, has_series
-from mptcplab.report.palette import PATH_COLOURS, Style
+from mptcplab.report.charts import METRICS, Chart, Heat, has_series
+from mptcplab.report.palette import Style
+from mptcplab.report.plotly_charts import PERCENT, Json, counted, plot, spread
+from mptcplab.report.plotly_run import run_data
 from mptcplab.report.tables import how
-from mptcplab.runs import store
-from mptcplab.runs.collection import Collection, Found, Group
+from mptcplab.runs.collection import Collection, Group
 from mptcplab.runs.entries import by_seed, compared, ended_well
 from mptcplab.spec import units
 from mptcplab.spec.limits import NO_RATE_BPS
 from mptcplab.spec.scenario import Direction, Scenario
 
-_DIGITS = 4  # of a value in the page: more cannot be seen, and take space
-_SERIES_DIGITS = 3
 _FIRST_CHARTS = 4  # of a scenario; the others are one click away
 _PREVIEWS = 4  # charts that are there as pictures before the library is
 _OPEN_GROUPS = 3
-_MOST_DECISIONS = 1000
-_MANY_SCHEDULERS = 8
-_MARKERS_OF_A_LINE = 8
-_PANEL_PX, _ROW_PX = 175, 26
-_DASHES = {
-    "solid": "───", "dash": "─ ─", "dot": "····", "dashdot": "─ · ─", "longdash": "── ──",
-}  # fmt: skip
-_HEAT = "Cividis"  # the same to people with any colour vision
-_PERCENT = 95
 
-_Json = dict[str, Any]
 # Of a part of a run: the head, what a value is divided by, and the value of its entry.
 _Column = tuple[str, float, Callable[[Mapping[str, Any]], float | None]]
 
@@ -107,7 +88,7 @@ class _Page:
     def __init__(self, looks: Mapping[str, Style]) -> None:
         self.looks = looks
         self.attachments: list[str] = []
-        self._plots: list[_Json] = []
+        self._plots: list[Json] = []
         self._previews = 0
 
     def header(self, collection: Collection) -> str:
@@ -115,15 +96,15 @@ class _Page:
         runs = sum(len(group.runs) for group in groups)
         failed = sum(len(group.runs) - len(ended_well(group.entries())) for group in groups)
         counts = [
-            _count(runs, "run"),
-            _count(len(self.looks), "scheduler"),
-            _count(len(groups), "scenario"),
+            counted(runs, "run"),
+            counted(len(self.looks), "scheduler"),
+            counted(len(groups), "scenario"),
         ]
         if failed:
             counts.append(f"{failed} failed")
         return (
             f"<header><h1>{_title(collection)}</h1><p>{', '.join(counts)}. Bars, lines and cells "
-            f"are medians over the seeds, whiskers their {_PERCENT} % bootstrap "
+            f"are medians over the seeds, whiskers their {PERCENT} % bootstrap "
             "confidence intervals, dots the seeds. Point at anything for its value.</p>"
             f"{''.join(f'<p>{each}</p>' for each in _left_out(collection))}</header>"
         )
@@ -152,7 +133,7 @@ class _Page:
 
     def chart(self, chart: Chart) -> str:
         """The frame of a chart; what is drawn in it goes with those of its section."""
-        self._plots.append(_plot(chart, self.looks))
+        self._plots.append(plot(chart, self.looks))
         own = f' data-scheduler="{_escape(chart.scheduler)}"' if isinstance(chart, Heat) else ""
         picture = ""
         if self._previews < _PREVIEWS:
@@ -184,7 +165,7 @@ class _Page:
         if few > 1:
             count = sum(map(len, rest))
             flat = self.charts(chart for own in rest for chart in own)
-            more = _part(_count(count, "more chart"), flat) if rest else ""
+            more = _part(counted(count, "more chart"), flat) if rest else ""
         else:
             more = "".join(_part(_figure_name(own), self.charts(own)) for own in rest)
         identity = self.attach_charts("charts-all")
@@ -195,7 +176,7 @@ class _Page:
         first, more = charts[:_FIRST_CHARTS], charts[_FIRST_CHARTS:]
         parts = [self.summary_table(group), *self.connection_tables(group), self.charts(first)]
         if more:
-            parts.append(_part(_count(len(more), "more chart"), self.charts(more)))
+            parts.append(_part(counted(len(more), "more chart"), self.charts(more)))
         parts += [
             self.difference_tables(group),
             _part(f"Runs ({len(group.runs)})", self.run_table(group, number)),
@@ -231,7 +212,7 @@ class _Page:
         return (
             '<h3>Summary</h3><div class="scroll" tabindex="0"><table class="summary"><thead><tr>'
             f"<th>Scheduler</th><th>Seeds</th>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-            f'<p class="faint">Medians, and below them {_PERCENT} % confidence intervals; point at '
+            f'<p class="faint">Medians, and below them {PERCENT} % confidence intervals; point at '
             "one for quartiles and range.</p>"
         )
 
@@ -289,7 +270,7 @@ class _Page:
             return ""
         heads = (
             "<th>Figure</th><th class=text>of</th><th class=text>less that of</th>"
-            f"<th>Median difference</th><th>{_PERCENT} % interval</th><th>Effect size</th>"
+            f"<th>Median difference</th><th>{PERCENT} % interval</th><th>Effect size</th>"
             "<th>p</th><th>p, adjusted</th><th>Pairs</th>"
         )
         note = (
@@ -341,7 +322,7 @@ class _Page:
                 cells = f'<td class="text" colspan="{len(metrics)}">failed: {reason}</td>'
             button, place = "", ""
             if has_series(run):
-                identity = self.attach(f"run-{number}-{index}", _run_data(run))
+                identity = self.attach(f"run-{number}-{index}", run_data(run))
                 label = f"open {entry['scheduler'] or what}, seed {entry['seed']}, over time"
                 button = (
                     f'<button data-run="{identity}" aria-expanded="false" '
@@ -427,10 +408,6 @@ def _escape(text: str) -> str:
     return html.escape(text, quote=True)
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
 def _title(collection: Collection) -> str:
     experiments = {run.point.get("experiment") for g in collection.groups for run in g.runs}
     if len(experiments) == 1 and (name := experiments.pop()):
@@ -493,7 +470,7 @@ def _cell(values: Sequence[float | None]) -> str:
     interval = ""
     if over.low is not None and over.high is not None:
         interval = f"<small>{over.low:.4g} .. {over.high:.4g}</small>"
-    return f'<td title="{_spread(over)}">{over.median:.4g}{interval}</td>'
+    return f'<td title="{spread(over)}">{over.median:.4g}{interval}</td>'
 
 
 _OF_CONNECTIONS: Sequence[_Column] = (
@@ -523,13 +500,6 @@ def _table(title: str, heads: Iterable[str], rows: Iterable[str], *, texts: int)
     return (
         f'<h3>{title}</h3><div class="scroll" tabindex="0" role="region" aria-label="{title}">'
         f"<table><thead><tr>{told}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-    )
-
-
-def _spread(over: Summary) -> str:
-    return (
-        f"quartiles {over.lower_quartile:.4g} and {over.upper_quartile:.4g}, "
-        f"range {over.lowest:.4g} to {over.highest:.4g}, {_count(over.n, 'seed')}"
     )
 
 
@@ -584,395 +554,11 @@ def _workload_text(scenario: Scenario) -> str:
         else ""
     )
     what = f"{load.kind} {load.direction} {much}".strip()
-    events = f"; {_count(len(scenario.events), 'event')}" if scenario.events else ""
+    events = f"; {counted(len(scenario.events), 'event')}" if scenario.events else ""
     return f"Workload: {what}, congestion control {scenario.cc}{events}"
 
 
-# Charts, in the words of Plotly
-
-
-def _plot(chart: Chart, looks: Mapping[str, Style]) -> _Json:
-    if isinstance(chart, Bars):
-        return _bars(chart, looks)
-    if isinstance(chart, Lines):
-        return _lines(chart, looks)
-    if isinstance(chart, Shares):
-        return _shares(chart)
-    return _heat(chart)
-
-
-def _layout(x: str, y: str, **more: Any) -> _Json:
-    return {
-        "xaxis": {"title": {"text": _text(x)}, "automargin": True},
-        "yaxis": {"title": {"text": _text(y)}, "automargin": True},
-        "margin": {"l": 50, "r": 10, "t": 10, "b": 40},
-        "showlegend": False,
-        **more,
-    }
-
-
-def _text(text: str) -> str:
-    """Text for Plotly, which takes some tags for what they are in HTML."""
-    return html.escape(text, quote=False)
-
-
-def _bars(chart: Bars, looks: Mapping[str, Style]) -> _Json:
-    traces: list[_Json] = []
-    clustered = any(bar.category != bar.scheduler for bar in chart.bars)
-    for scheduler in dict.fromkeys(bar.scheduler for bar in chart.bars):
-        bars = [bar for bar in chart.bars if bar.scheduler == scheduler]
-        look, meta = looks[scheduler], {"scheduler": scheduler}
-        ends = [
-            (b.summary.low, b.summary.high) if b.summary.low is not None else (None, None)
-            for b in bars
-        ]
-        traces.append(
-            {
-                "type": "bar",
-                "name": _text(scheduler),
-                "meta": meta,
-                "x": [_text(bar.category) for bar in bars],
-                "y": [_round(bar.summary.median) for bar in bars],
-                "error_y": {
-                    "type": "data",
-                    "symmetric": False,
-                    "array": [
-                        None if high is None else _round(high - bar.summary.median)
-                        for (_, high), bar in zip(ends, bars, strict=True)
-                    ],
-                    "arrayminus": [
-                        None if low is None else _round(bar.summary.median - low)
-                        for (low, _), bar in zip(ends, bars, strict=True)
-                    ],
-                    "thickness": 1.4,
-                },
-                "marker": {
-                    "color": look.colour,
-                    "pattern": {"shape": look.dash.pattern, "solidity": 0.35},
-                },
-                "offsetgroup": scheduler if clustered else "",
-                "hovertext": [_hover(bar.scheduler, bar.summary, chart.unit) for bar in bars],
-                "hoverinfo": "text",
-            }
-        )
-        if not clustered and len(bars[0].values) > 1:
-            traces.append(
-                {
-                    "type": "scatter",
-                    "mode": "markers",
-                    "name": _text(scheduler),
-                    "meta": {**meta, "ink": True},
-                    "x": [_text(scheduler)] * len(bars[0].values),
-                    "y": [_round(value) for value in bars[0].values],
-                    "marker": {"symbol": look.marker.plotly, "size": 5, "opacity": 0.55},
-                    "hovertemplate": f"%{{y}} {chart.unit}<extra></extra>",
-                }
-            )
-    layout = _layout("", chart.unit or chart.title, barmode="group")
-    layout["xaxis"]["dtick"] = 1  # a name below each, also where it must be tilted for it
-    return {"traces": traces, "layout": layout}
-
-
-def _hover(scheduler: str, over: Summary, unit: str) -> str:
-    interval = ""
-    if over.low is not None and over.high is not None:
-        interval = f"<br>{_PERCENT} % interval {over.low:.4g} to {over.high:.4g}"
-    return f"<b>{_text(scheduler)}</b><br>median {over.median:.4g} {unit}{interval}<br>" + _spread(
-        over
-    )
-
-
-def _lines(chart: Lines, looks: Mapping[str, Style]) -> _Json:
-    traces: list[_Json] = []
-    for line in chart.lines:
-        look, meta = looks[line.scheduler], {"scheduler": line.scheduler}
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": _text(line.scheduler),
-                "meta": meta,
-                "x": _numbers(line.x),
-                "y": _numbers(line.y),
-                **_whiskers(line, look.colour),
-                "line": {
-                    "color": look.colour,
-                    "dash": look.dash.plotly,
-                    "width": 1.8,
-                    "shape": "hv" if chart.steps else "linear",
-                },
-                # of long lines so few that they can be told apart; 0 is all
-                "marker": {
-                    "symbol": look.marker.plotly,
-                    "size": 8,
-                    "maxdisplayed": 0 if chart.markers else _MARKERS_OF_A_LINE,
-                },
-            }
-        )
-    legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
-    shown = len({line.scheduler for line in chart.lines}) <= _MANY_SCHEDULERS
-    layout = _layout(chart.x_label, chart.y_label, showlegend=shown, legend=legend)
-    layout["yaxis"]["rangemode"] = "tozero"
-    return {"traces": traces, "layout": layout | {"hovermode": "closest"}}
-
-
-def _whiskers(line: Line, colour: str) -> _Json:
-    if not any(value is not None for value in line.high):
-        return {}
-    ends = {"array": (line.high, 1), "arrayminus": (line.low, -1)}
-    lengths = {
-        name: [
-            None if end is None or y is None else _round(sign * (end - y))
-            for end, y in zip(values, line.y, strict=True)
-        ]
-        for name, (values, sign) in ends.items()
-    }
-    look = {"type": "data", "symmetric": False, "color": colour, "thickness": 1.2}
-    return {"error_y": {**look, **lengths}}
-
-
-def _shares(chart: Shares) -> _Json:
-    traces = [
-        {
-            "type": "bar",
-            "name": _text(path),
-            "meta": {"schedulers": list(shares)},
-            "x": [_text(name) for name in shares],
-            "y": [_round(value) for value in shares.values()],
-            "marker": {"color": PATH_COLOURS[index % len(PATH_COLOURS)]},
-            "hovertemplate": f"%{{x}}<br>{_plain(path)} %{{y}} %<extra></extra>",
-        }
-        for index, (path, shares) in enumerate(chart.paths.items())
-    ]
-    legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "normal"}
-    layout = _layout("", "%", barmode="stack", showlegend=True, legend=legend)
-    layout["xaxis"]["dtick"] = 1
-    return {"traces": traces, "layout": layout}
-
-
-def _plain(text: str) -> str:
-    """Text within a template of Plotly, in which %{...} stands for a value."""
-    return _text(text).replace("%{", "% {")
-
-
-def _heat(chart: Heat) -> _Json:
-    trace = {
-        "type": "heatmap",
-        "meta": {"scheduler": chart.scheduler},
-        "x": [f"{value:g}" for value in chart.x],
-        "y": [f"{value:g}" for value in chart.y],
-        "z": [_numbers(row) for row in chart.z],
-        "zmin": _round(chart.low),
-        "zmax": _round(chart.high),
-        "colorscale": _HEAT,
-        "colorbar": {"title": {"text": chart.unit}, "thickness": 12},
-        "texttemplate": "%{z:.3g}",
-        "hovertemplate": f"%{{x}}, %{{y}}: %{{z}} {chart.unit}<extra></extra>",
-        "xgap": 1,
-        "ygap": 1,
-    }
-    layout = _layout(chart.x_label, chart.y_label)
-    for axis in ("xaxis", "yaxis"):
-        layout[axis]["type"] = "category"
-    return {"traces": [trace], "layout": layout}
-
-
-# A run over time
-
-
-def _run_data(run: Found) -> _Json:
-    assert run.directory is not None, "it has series"
-    over_time = store.read_series(run.directory)
-    stored = store.read_run(run.directory) if store.has_records(run.directory) else None
-    decided = [] if stored is None else stored.decisions(over_time)
-    # an axis of rows needs one: where nothing was counted there is nothing to see
-    panels = [
-        panel
-        for panel in (*over_time.panels, *decided)
-        if any(panel.kind == "lines" or series.values.any() for series in panel.series)
-    ]
-    data: _Json = {"figure": _run_figure(run.scenario, over_time, panels)}
-    for name in (CLIENT_DECISIONS, SERVER_DECISIONS):
-        if stored is not None and (run.directory / name).exists():
-            begin_ns = int(stored.client.connection["time_ns"][0])
-            samples = stored.client if name == CLIENT_DECISIONS else stored.server
-            paths = _paths_of_subflows(stored.scenario, samples)
-            decisions = records.read_decisions(run.directory / name)
-            if len(decisions):
-                data["decisions"] = _decision_table(decisions, paths, begin_ns, name)
-    return data
-
-
-def _paths_of_subflows(scenario: Scenario, samples: records.Samples) -> dict[tuple[int, int], str]:
-    """By the number of the connection and that of the subflow, from 1, the name of the path."""
-    indices = records.path_indices(samples.subflow)
-    connections, numbers = samples.subflow["connection"], samples.subflow["n"]
-    keys = zip(
-        connections.tolist(), (numbers.astype(int) + 1).tolist(), indices.tolist(), strict=True
-    )
-    return {(c, n): scenario.paths[i].name for c, n, i in set(keys) if i >= 0}
-
-
-def _decision_table(
-    decisions: records.Records,
-    paths: Mapping[tuple[int, int], str],
-    begin_ns: int,
-    name: str,
-) -> _Json:
-    shown = decisions[:_MOST_DECISIONS]
-    fields = ("time_ns", "connection", "kind", "subflow", "seq", "length", "unsent_bytes",
-              "in_flight", "cwnd")  # fmt: skip
-    rows = []
-    for time_ns, connection, kind, subflow, *rest in zip(
-        *(shown[field].tolist() for field in fields), strict=True
-    ):
-        at_ms = round((time_ns - begin_ns) / 1e6, 3)
-        rows.append([at_ms, DECISIONS[kind], paths.get((connection, subflow)), *rest])
-    note = f"Decisions of the scheduler: all {len(decisions)}."
-    if len(decisions) > len(shown):
-        note = (
-            f"Decisions of the scheduler: the first {len(shown)} of {len(decisions)}, which "
-            f"{name} in the directory of the run has."
-        )
-    columns = [
-        "ms",
-        "decision",
-        "path",
-        "sequence",
-        "length",
-        "unsent bytes",
-        "in flight",
-        "window",
-    ]
-    return {"note": note, "columns": columns, "rows": rows}
-
-
-def _run_figure(scenario: Scenario, run: RunSeries, panels: Sequence[Panel]) -> _Json:
-    """Panels below each other over the same time, which are zoomed together."""
-    colours = {
-        path.name: PATH_COLOURS[n % len(PATH_COLOURS)] for n, path in enumerate(scenario.paths)
-    }
-    # a link is grey, as what is of no path
-    colours |= {each.name: colours[each.paths[0]] for each in scenario.connections}
-    edges_s = run.edges_ns / 1e9
-    middle_s = _numbers(((edges_s[:-1] + edges_s[1:]) / 2).tolist())
-    heights = [
-        _ROW_PX * len(panel.series) + 2 * _ROW_PX if panel.kind == "counts" else _PANEL_PX
-        for panel in panels
-    ]
-    total = sum(heights)
-    layout: _Json = {
-        "height": total + 80,
-        "margin": {"l": 70, "r": 10, "t": 40, "b": 40},
-        "legend": {"orientation": "h", "y": 1 + 8 / total, "yanchor": "bottom", "x": 0},
-        "hovermode": "x",
-        "annotations": [],
-        "xaxis": {
-            "title": {"text": "Time since the start of the workload (s)"},
-            "anchor": f"y{len(panels)}" if len(panels) > 1 else "y",
-            "range": [0, _round(float(edges_s[-1]))],
-        },
-    }
-    traces: list[_Json] = []
-    named: set[str | None] = set()
-    top = 1.0
-    for number, (panel, height) in enumerate(zip(panels, heights, strict=True), 1):
-        axis = "y" if number == 1 else f"y{number}"
-        bottom = top - height / total
-        title = f"{panel.title}, {panel.side}" if panel.side else panel.title
-        layout[f"yaxis{'' if number == 1 else number}"] = {
-            "title": {"text": panel.unit if panel.kind == "lines" else ""},
-            "domain": [max(bottom, 0), top - 26 / total],
-            **({"rangemode": "tozero"} if panel.kind == "lines" else {"type": "category"}),
-        }
-        whats = list(dict.fromkeys(series.what for series in panel.series))
-        layout["annotations"].append(
-            {
-                "text": f"<b>{_text(title)}</b>{_dashes_told(whats)}",
-                "showarrow": False,
-                "xref": "paper",
-                "x": 0,
-                "yref": "paper",
-                "y": top - 24 / total,
-                "yanchor": "bottom",
-            }
-        )
-        for series in panel.series:
-            look: _Json = {"yaxis": axis, "legendgroup": series.path or "connection"}
-            if series.path is None:
-                look["meta"] = {"ink": True}
-            colour = colours.get(series.path or "", "#888888")
-            dash = list(_DASHES)[whats.index(series.what) % len(_DASHES)]
-            name = " ".join(filter(None, (series.path or "connection", series.what)))
-            own = _series_traces(series, panel, middle_s, colour, dash, _text(name))
-            # one line of each path is in the legend, which hides all of them
-            legend = series.path not in named
-            named.add(series.path)
-            for index, trace in enumerate(own):
-                is_line = index == len(own) - 1
-                traces.append({**look, **trace, "showlegend": legend and is_line})
-            if legend:
-                traces[-1]["name"] = _text(series.path or "connection")
-        top = bottom
-    return {"traces": traces, "layout": layout}
-
-
-def _dashes_told(whats: Sequence[str]) -> str:
-    """Which line is what, where a panel shows several things of a path."""
-    if len(whats) < 2:
-        return ""
-    told = zip(whats, itertools.cycle(_DASHES.values()), strict=False)
-    return ": " + ", ".join(f"{_text(what)} {dash}" for what, dash in told)
-
-
-def _series_traces(
-    series: Series, panel: Panel, x: list[float | None], colour: str, dash: str, name: str
-) -> list[_Json]:
-    if panel.kind == "counts":
-        counted = np.flatnonzero(series.values > 0)
-        marker = {"symbol": "line-ns-open", "size": 12, "color": colour}
-        return [
-            {
-                "type": "scatter", "mode": "markers", "name": name, "marker": marker,
-                "x": [x[index] for index in counted],
-                "y": [_text(series.path or series.what)] * len(counted),
-                "text": [f"{value:.4g} {series.metric}" for value in series.values[counted]],
-            }
-        ]  # fmt: skip
-    shared: _Json = {"type": "scatter", "mode": "lines", "x": x}
-    made = []
-    if series.low is not None and series.high is not None and np.any(series.low < series.high):
-        area = {**shared, "hoverinfo": "skip", "line": {"width": 0, "color": colour}}
-        made = [
-            {**area, "y": _series_numbers(series.low / panel.scale)},
-            {
-                **area,
-                "y": _series_numbers(series.high / panel.scale),
-                "fill": "tonexty",
-                "fillcolor": colour + "26",
-            },
-        ]
-    line = {"color": colour, "width": 1.3, "dash": dash}
-    values = _series_numbers(series.values / panel.scale)
-    return [*made, {**shared, "name": name, "y": values, "line": line}]
-
-
 # Data
-
-
-def _round(value: float) -> float:
-    return float(f"{value:.{_DIGITS}g}")
-
-
-def _numbers(values: Iterable[float | None]) -> list[float | None]:
-    return [None if value is None or math.isnan(value) else _round(value) for value in values]
-
-
-def _series_numbers(values: Floats) -> list[float | None]:
-    return [
-        None if value != value else float(f"{value:.{_SERIES_DIGITS}g}")
-        for value in values.tolist()
-    ]
 
 
 def _compact(content: Any) -> str:

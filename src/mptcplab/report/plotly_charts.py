@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Charts of a report in the words of Plotly: traces and a layout, which its JavaScript draws."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mptcplab.metrics.inference import Summary
+from mptcplab.report.charts import Bars, Chart, Heat, Line, Lines, Shares
+from mptcplab.report.palette import PATH_COLOURS, Style
+
+#: What JSON has.
+Json = dict[str, Any]
+#: Of the confidence intervals that are shown.
+PERCENT = 95
+
+_DIGITS = 4  # of a value in the page: more cannot be seen, and take space
+_MANY_SCHEDULERS = 8
+_MARKERS_OF_A_LINE = 8
+_HEAT = "Cividis"  # the same to people with any colour vision
+
+
+def plot(chart: Chart, looks: Mapping[str, Style]) -> Json:
+    if isinstance(chart, Bars):
+        return _bars(chart, looks)
+    if isinstance(chart, Lines):
+        return _lines(chart, looks)
+    if isinstance(chart, Shares):
+        return _shares(chart)
+    return _heat(chart)
+
+
+def _layout(x: str, y: str, **more: Any) -> Json:
+    return {
+        "xaxis": {"title": {"text": text(x)}, "automargin": True},
+        "yaxis": {"title": {"text": text(y)}, "automargin": True},
+        "margin": {"l": 50, "r": 10, "t": 10, "b": 40},
+        "showlegend": False,
+        **more,
+    }
+
+
+def text(plain: str) -> str:
+    """Text for Plotly, which takes some tags for what they are in HTML."""
+    return html.escape(plain, quote=False)
+
+
+def _bars(chart: Bars, looks: Mapping[str, Style]) -> Json:
+    traces: list[Json] = []
+    clustered = any(bar.category != bar.scheduler for bar in chart.bars)
+    for scheduler in dict.fromkeys(bar.scheduler for bar in chart.bars):
+        bars = [bar for bar in chart.bars if bar.scheduler == scheduler]
+        look, meta = looks[scheduler], {"scheduler": scheduler}
+        ends = [
+            (b.summary.low, b.summary.high) if b.summary.low is not None else (None, None)
+            for b in bars
+        ]
+        traces.append(
+            {
+                "type": "bar",
+                "name": text(scheduler),
+                "meta": meta,
+                "x": [text(bar.category) for bar in bars],
+                "y": [rounded(bar.summary.median) for bar in bars],
+                "error_y": {
+                    "type": "data",
+                    "symmetric": False,
+                    "array": [
+                        None if high is None else rounded(high - bar.summary.median)
+                        for (_, high), bar in zip(ends, bars, strict=True)
+                    ],
+                    "arrayminus": [
+                        None if low is None else rounded(bar.summary.median - low)
+                        for (low, _), bar in zip(ends, bars, strict=True)
+                    ],
+                    "thickness": 1.4,
+                },
+                "marker": {
+                    "color": look.colour,
+                    "pattern": {"shape": look.dash.pattern, "solidity": 0.35},
+                },
+                "offsetgroup": scheduler if clustered else "",
+                "hovertext": [_hover(bar.scheduler, bar.summary, chart.unit) for bar in bars],
+                "hoverinfo": "text",
+            }
+        )
+        if not clustered and len(bars[0].values) > 1:
+            traces.append(
+                {
+                    "type": "scatter",
+                    "mode": "markers",
+                    "name": text(scheduler),
+                    "meta": {**meta, "ink": True},
+                    "x": [text(scheduler)] * len(bars[0].values),
+                    "y": [rounded(value) for value in bars[0].values],
+                    "marker": {"symbol": look.marker.plotly, "size": 5, "opacity": 0.55},
+                    "hovertemplate": f"%{{y}} {chart.unit}<extra></extra>",
+                }
+            )
+    layout = _layout("", chart.unit or chart.title, barmode="group")
+    layout["xaxis"]["dtick"] = 1  # a name below each, also where it must be tilted for it
+    return {"traces": traces, "layout": layout}
+
+
+def _hover(scheduler: str, over: Summary, unit: str) -> str:
+    interval = ""
+    if over.low is not None and over.high is not None:
+        interval = f"<br>{PERCENT} % interval {over.low:.4g} to {over.high:.4g}"
+    return f"<b>{text(scheduler)}</b><br>median {over.median:.4g} {unit}{interval}<br>" + spread(
+        over
+    )
+
+
+def _lines(chart: Lines, looks: Mapping[str, Style]) -> Json:
+    traces: list[Json] = []
+    for line in chart.lines:
+        look, meta = looks[line.scheduler], {"scheduler": line.scheduler}
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": text(line.scheduler),
+                "meta": meta,
+                "x": numbers(line.x),
+                "y": numbers(line.y),
+                **_whiskers(line, look.colour),
+                "line": {
+                    "color": look.colour,
+                    "dash": look.dash.plotly,
+                    "width": 1.8,
+                    "shape": "hv" if chart.steps else "linear",
+                },
+                # of long lines so few that they can be told apart; 0 is all
+                "marker": {
+                    "symbol": look.marker.plotly,
+                    "size": 8,
+                    "maxdisplayed": 0 if chart.markers else _MARKERS_OF_A_LINE,
+                },
+            }
+        )
+    legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+    shown = len({line.scheduler for line in chart.lines}) <= _MANY_SCHEDULERS
+    layout = _layout(chart.x_label, chart.y_label, showlegend=shown, legend=legend)
+    layout["yaxis"]["rangemode"] = "tozero"
+    return {"traces": traces, "layout": layout | {"hovermode": "closest"}}
+
+
+def _whiskers(line: Line, colour: str) -> Json:
+    if not any(value is not None for value in line.high):
+        return {}
+    ends = {"array": (line.high, 1), "arrayminus": (line.low, -1)}
+    lengths = {
+        name: [
+            None if end is None or y is None else rounded(sign * (end - y))
+            for end, y in zip(values, line.y, strict=True)
+        ]
+        for name, (values, sign) in ends.items()
+    }
+    look = {"type": "data", "symmetric": False, "color": colour, "thickness": 1.2}
+    return {"error_y": {**look, **lengths}}
+
+
+def _shares(chart: Shares) -> Json:
+    traces = [
+        {
+            "type": "bar",
+            "name": text(path),
+            "meta": {"schedulers": list(shares)},
+            "x": [text(name) for name in shares],
+            "y": [rounded(value) for value in shares.values()],
+            "marker": {"color": PATH_COLOURS[index % len(PATH_COLOURS)]},
+            "hovertemplate": f"%{{x}}<br>{_plain(path)} %{{y}} %<extra></extra>",
+        }
+        for index, (path, shares) in enumerate(chart.paths.items())
+    ]
+    legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "normal"}
+    layout = _layout("", "%", barmode="stack", showlegend=True, legend=legend)
+    layout["xaxis"]["dtick"] = 1
+    return {"traces": traces, "layout": layout}
+
+
+def _plain(name: str) -> str:
+    """Text within a template of Plotly, in which %{...} stands for a value."""
+    return text(name).replace("%{", "% {")
+
+
+def _heat(chart: Heat) -> Json:
+    trace = {
+        "type": "heatmap",
+        "meta": {"scheduler": chart.scheduler},
+        "x": [f"{value:g}" for value in chart.x],
+        "y": [f"{value:g}" for value in chart.y],
+        "z": [numbers(row) for row in chart.z],
+        "zmin": rounded(chart.low),
+        "zmax": rounded(chart.high),
+        "colorscale": _HEAT,
+        "colorbar": {"title": {"text": chart.unit}, "thickness": 12},
+        "texttemplate": "%{z:.3g}",
+        "hovertemplate": f"%{{x}}, %{{y}}: %{{z}} {chart.unit}<extra></extra>",
+        "xgap": 1,
+        "ygap": 1,
+    }
+    layout = _layout(chart.x_label, chart.y_label)
+    for axis in ("xaxis", "yaxis"):
+        layout[axis]["type"] = "category"
+    return {"traces": [trace], "layout": layout}
+
+
+def spread(over: Summary) -> str:
+    return (
+        f"quartiles {over.lower_quartile:.4g} and {over.upper_quartile:.4g}, "
+        f"range {over.lowest:.4g} to {over.highest:.4g}, {counted(over.n, 'seed')}"
+    )
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def rounded(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
+
+
+def numbers(values: Iterable[float | None]) -> list[float | None]:
+    return [None if value is None or math.isnan(value) else rounded(value) for value in values]

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mptcplab.errors import MptcplabError
+from mptcplab.spec.testbed import NETWORK, SIDES
 
 RECORD_BYTES = 192
 CONNECTION = 1
@@ -471,15 +472,15 @@ def select(records: Records, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]
 def path_indices(subflow: Records, first: int = 1) -> npt.NDArray[np.int64]:
     """Index (from 0) of the path that each subflow record belongs to, by its two addresses.
 
-    Path i, from `first` on, joins 10.0.i.x (client) and 10.1.i.x (server); a negative index stands
-    for any other pair.
+    Path i, from `first` on, joins 10.0.i.x (client) and 10.1.i.x (server), see `spec.testbed`; a
+    negative index stands for any other pair.
     """
     local, remote = subflow["local_addr"], subflow["remote_addr"]
     on_a_path = (
-        (local[:, 0] == 10)
-        & (remote[:, 0] == 10)
-        & (local[:, 1] <= 1)
-        & (remote[:, 1] == 1 - local[:, 1])
+        (local[:, 0] == NETWORK)
+        & (remote[:, 0] == NETWORK)
+        & np.isin(local[:, 1], SIDES)
+        & (remote[:, 1] == sum(SIDES) - local[:, 1])
         & (local[:, 2] == remote[:, 2])
     )
     return np.where(on_a_path, local[:, 2].astype(np.int64) - first, -1)

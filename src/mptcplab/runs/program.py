@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.lab import engine, run_directory
-from mptcplab.spec import plan, units
+from mptcplab.spec import testbed, units
 from mptcplab.spec.limits import NO_RATE_BPS
 from mptcplab.spec.mistakes import is_utf8
 from mptcplab.spec.scenario import Direction, Scenario
@@ -144,21 +144,18 @@ def greeting(scenario: Scenario) -> str:
     """What is there, for whoever types in a shell inside."""
     numbers = range(1, len(scenario.paths) + 1)
     shared = [link.name for link in scenario.links]
-    # what is behind the router of a path: the server, or its first link
-    beyond = {
-        i: f"{plan.transit(shared.index(path.links[0]) + 1, i)}.1"
-        if path.links
-        else f"10.1.{i}.254"
-        for i, path in zip(numbers, scenario.paths, strict=True)
-    }
+    ends = [
+        end
+        for i, path in enumerate(scenario.paths, 1)
+        for end in testbed.ends(i, [shared.index(name) + 1 for name in path.links])
+    ]
     hosts = {
-        "client": [(f"c{i}", f"10.0.{i}.1") for i in numbers],
-        "server": [(f"s{i}", f"10.1.{i}.1") for i in numbers],
-        **{f"router{i}": [(f"rc{i}", f"10.0.{i}.254"), (f"rs{i}", beyond[i])] for i in numbers},
+        name: [end for end in ends if end.namespace == name]
+        for name in (testbed.CLIENT, testbed.SERVER, *map(testbed.router, numbers))
     }
     lines = ["Hosts, with their devices:"]
     for name, devices in hosts.items():
-        listed = ", ".join(f"{device} {address}" for device, address in devices)
+        listed = ", ".join(f"{end.device} {end.address}" for end in devices)
         lines.append(f"  {name:<8} {listed}")
     lines.append("Paths, as their routers shape them:")
     for i, path in zip(numbers, scenario.paths, strict=True):

@@ -20,10 +20,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from mptcplab.spec import units
+from mptcplab.spec import testbed, units
 from mptcplab.spec.limits import MAX_QUEUE_PACKETS, NO_RATE_BPS, PACKET_BYTES
 from mptcplab.spec.randomness import generator
 from mptcplab.spec.scenario import Direction
+from mptcplab.spec.testbed import End
 
 Side = Literal["up", "down"]
 
@@ -56,16 +57,12 @@ class Qdisc:
         )
 
 
-#: The namespace and the device where a direction of a path or of a link is shaped.
-Spot = tuple[str, str]
-
-
 @dataclass(frozen=True)
 class Spots:
     """Where both directions are: at routers, and of a path also at the hosts that send."""
 
-    routers: Mapping[Side, Spot]
-    hosts: Mapping[Side, Spot]
+    routers: Mapping[Side, End]
+    hosts: Mapping[Side, End]
     #: What each direction takes beside its delay.
     further_ns: Mapping[Side, int] = field(default_factory=dict)
 
@@ -91,15 +88,15 @@ def path_spots(
 ) -> Spots:
     """Those of path `i`, which is one of these hosts."""
     return Spots(
-        routers={"up": (f"router{i}", f"rs{i}"), "down": (f"router{i}", f"rc{i}")},
-        hosts={"up": (client, f"c{i}"), "down": (server, f"s{i}")},
+        routers={"up": testbed.router_to_server(i), "down": testbed.router_to_client(i)},
+        hosts={"up": testbed.client(i, client), "down": testbed.server(i, server)},
         further_ns=further_ns or {},
     )
 
 
 def link_spots(i: int) -> Spots:
     """Those of link `i`, from 1 in the order of the scenario: each of its routers sends into it."""
-    return Spots(routers={"up": (f"near{i}", f"n{i}"), "down": (f"far{i}", f"f{i}")}, hosts={})
+    return Spots(routers={"up": testbed.near(i), "down": testbed.far(i)}, hosts={})
 
 
 def shaping(spots: Spots, side: Side, link: Direction) -> list[Qdisc]:
@@ -127,25 +124,27 @@ def bottleneck(spots: Spots, side: Side, link: Direction) -> Qdisc:
     if link.queue_discipline == "netem":
         return stands[0]
     where = spots.hosts if link.bottleneck == "host" else spots.routers
-    innermost = [qdisc for qdisc in stands if (qdisc.namespace, qdisc.device) == where[side]]
+    place = where[side].namespace, where[side].device
+    innermost = [qdisc for qdisc in stands if (qdisc.namespace, qdisc.device) == place]
     return innermost[-1]
 
 
 def exact_losses(i: int, side: Side, link: Direction) -> Iterator[str]:
     """The lines that have the router lose packets by their number, as they come to it."""
-    device = f"rc{i}" if side == "up" else f"rs{i}"
+    end = testbed.router_to_client(i) if side == "up" else testbed.router_to_server(i)
     for kind, ranges in (("data", link.drop), ("acks", link.drop_acks)):
         if ranges:
             numbers = ",".join(f"{a}-{b}" if b > a else f"{a}" for a, b in ranges)
-            yield f"ip netns exec router{i} drop {device} {kind} {numbers}"
+            yield f"ip netns exec {end.namespace} drop {end.device} {kind} {numbers}"
 
 
-def _stack(where: tuple[str, str], parts: Sequence[tuple[str, str]]) -> list[Qdisc]:
+def _stack(where: End, parts: Sequence[tuple[str, str]]) -> list[Qdisc]:
     """Each part in the one before it. One alone needs no handle by which others would name it."""
+    place = where.namespace, where.device
     if len(parts) == 1:
-        return [Qdisc(*where, "root", *parts[0])]
+        return [Qdisc(*place, "root", *parts[0])]
     places = ["root handle 1:", *(f"parent {n}:1 handle {n + 1}:" for n in range(1, len(parts)))]
-    return [Qdisc(*where, place, *part) for place, part in zip(places, parts, strict=True)]
+    return [Qdisc(*place, at, *part) for at, part in zip(places, parts, strict=True)]
 
 
 def _line(link: Direction, limit: str, rate: str) -> Iterator[tuple[str, str]]:

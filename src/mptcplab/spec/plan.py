@@ -5,29 +5,21 @@ Every line is one that a person could type as root, but for `traffic`, `program`
 `cross`, which are parts of the guest program, `message`, which says what client and server send,
 and `at`, which names a time before a command. The guest's init executes the same lines, over
 netlink; lines of one namespace follow each other, so that it asks each at one go. The plan depends
-on the scenario alone.
-
-                  10.0.i.0/24              10.1.i.0/24
-    client  ci ---------------- rci  router i  rsi ---------------- si  server
-            .1                  .254           .254                 .1
-
-Where path i goes through link m, this comes between its router and the server, for each link:
-
-              10.(10+m).i.0/24         10.2.m.0/24
-    router i rsi --------- nmpi near m nm ------ fm far m fmpi --------- ...
-             .1             .254       .1       .254
+on the scenario alone. Where its devices are, and their addresses, is in `testbed.py`.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from mptcplab.spec import links, scheduler, timeline, units, workload
+from mptcplab.spec import links, scheduler, testbed, timeline, units, workload
 from mptcplab.spec.limits import NO_RATE_BPS
 from mptcplab.spec.links import Side, Spots
 from mptcplab.spec.scenario import Direction, Link, Pair, Scenario
+from mptcplab.spec.testbed import End
 from mptcplab.spec.timeline import Instant
 from mptcplab.spec.workload import Message, Program, Video
 
@@ -183,7 +175,7 @@ def captured(scenario: Scenario) -> dict[str, str]:
     found: dict[str, str] = {}
     for pair in scenario.pairs():
         found |= {pair.client: f"{pair.client}.pcapng", pair.server: f"{pair.server}.pcapng"}
-    found |= {f"router{i}": router_capture(p.name) for i, p in enumerate(scenario.paths, 1)}
+    found |= {testbed.router(i): router_capture(p.name) for i, p in enumerate(scenario.paths, 1)}
     for m, link in enumerate(scenario.links, 1):
         found |= {f"{side}{m}": f"{side}-{link.name}.pcapng" for side in ("near", "far")}
     return found
@@ -214,90 +206,86 @@ def quoted(word: str) -> str:
 def _topology(scenario: Scenario, shared: Mapping[str, int]) -> Iterator[str]:
     pairs = scenario.pairs()
     hosts = [host for pair in pairs for host in (pair.client, pair.server)]
-    routers = [f"router{i}" for i in range(1, len(scenario.paths) + 1)]
-    of_links = [f"{side}{m}" for m in shared.values() for side in ("near", "far")]
+    routers = [testbed.router(i) for i in range(1, len(scenario.paths) + 1)]
+    of_links = [end(m).namespace for m in shared.values() for end in (testbed.near, testbed.far)]
     for name in [*hosts, *routers, *of_links]:
         yield f"ip netns add {name}"
     for m in shared.values():
-        yield _veth((f"n{m}", f"near{m}", f"10.2.{m}.1"), (f"f{m}", f"far{m}", f"10.2.{m}.254"))
-    for pair in pairs:
+        yield _veth(testbed.near(m), testbed.far(m))
+    for *others, last, server in _ends(scenario, shared):
+        for one, other in zip(others[::2], others[1::2], strict=True):
+            yield _veth(one, other)
+        yield _veth(server, last)
+
+
+def _ends(scenario: Scenario, shared: Mapping[str, int]) -> Iterator[list[End]]:
+    """The devices along each path."""
+    for pair in scenario.pairs():
         for i, path in zip(pair.numbers, pair.paths, strict=True):
-            client = (f"c{i}", pair.client, f"10.0.{i}.1")
-            yield _veth(client, (f"rc{i}", f"router{i}", f"10.0.{i}.254"))
-            last = (f"rs{i}", f"router{i}")
-            for m in (shared[name] for name in path.links):
-                near = transit(m, i)
-                yield _veth((*last, f"{near}.1"), (f"n{m}p{i}", f"near{m}", f"{near}.254"))
-                last = (f"f{m}p{i}", f"far{m}")
-            server = (f"s{i}", pair.server, f"10.1.{i}.1")
-            yield _veth(server, (*last, f"10.1.{i}.254"))
+            through = [shared[name] for name in path.links]
+            yield testbed.ends(i, through, pair.client, pair.server)
 
 
-def transit(m: int, i: int) -> str:
-    """The network on which path `i` comes to link `m`."""
-    return f"10.{10 + m}.{i}"
-
-
-def _veth(one: tuple[str, str, str], other: tuple[str, str, str]) -> str:
-    """Each end has a device, a namespace and the address that it will have."""
+def _veth(one: End, other: End) -> str:
     return (
-        f"ip link add {one[0]} netns {one[1]} address {_mac(one[2])} type veth"
-        f" peer name {other[0]} netns {other[1]} address {_mac(other[2])}"
+        f"ip link add {one.device} netns {one.namespace} address {one.mac} type veth"
+        f" peer name {other.device} netns {other.namespace} address {other.mac}"
     )
 
 
-def _mac(address: str) -> str:
-    """The Ethernet address of the device that has this IP address."""
-    return ":".join(f"{int(byte):02x}" for byte in ("2", "0", *address.split(".")))
-
-
-def neighbour(netns: str, address: str, device: str) -> str:
+def neighbour(of: End, other: End) -> str:
     """Known, not asked for: the answer would come through netem, and the first round-trip time of
     each path, which schedulers have nothing but at first, would be twice the true one.
     """
-    return f"ip -n {netns} neigh add {address} lladdr {_mac(address)} dev {device}"
+    known = f"neigh add {other.address} lladdr {other.mac} dev {of.device}"
+    return f"ip -n {of.namespace} {known}"
 
 
 def _client(scenario: Scenario, pair: Pair) -> Iterator[str]:
     client = pair.client
     for i, path in zip(pair.numbers, pair.paths, strict=True):
-        yield from _host(client, f"c{i}", i, near=f"10.0.{i}", far=f"10.1.{i}")
-        yield from _single_packets(client, f"c{i}", path.up)
+        end = testbed.client(i, client)
+        yield from _host(end, testbed.router_to_client(i), i, testbed.server_network(i))
+        yield from _single_packets(end, path.up)
     yield from _limits(client, scenario, pair)
     # An endpoint without flags makes no subflow; it is what can be told to be a backup.
     changing = {e.path for e in scenario.events if e.action in ("backup", "regular")}
     for i, path in zip(pair.numbers, pair.paths, strict=True):
         if path.name in changing:
-            yield f"ip -n {client} mptcp endpoint add 10.0.{i}.1 dev c{i}"
+            end = testbed.client(i, client)
+            yield f"ip -n {client} mptcp endpoint add {end.address} dev {end.device}"
 
 
 def _server(scenario: Scenario, pair: Pair) -> Iterator[str]:
     server = pair.server
     for i, path in zip(pair.numbers, pair.paths, strict=True):
-        yield from _host(server, f"s{i}", i, near=f"10.1.{i}", far=f"10.0.{i}")
-        yield from _single_packets(server, f"s{i}", path.down)
+        end = testbed.server(i, server)
+        yield from _host(end, testbed.router_to_server(i), i, testbed.client_network(i))
+        yield from _single_packets(end, path.down)
     yield from _limits(server, scenario, pair)
     # One subflow per path: the client joins each address that the server announces, and leaves by
     # the address of that path. Any further endpoint would make further subflows.
     for number, i in enumerate(pair.numbers[1:], 2):
-        yield f"ip -n {server} mptcp endpoint add 10.1.{i}.1 id {number} dev s{i} signal"
+        end = testbed.server(i, server)
+        known = f"{end.address} id {number} dev {end.device}"
+        yield f"ip -n {server} mptcp endpoint add {known} signal"
 
 
-def _host(name: str, device: str, table: int, *, near: str, far: str) -> Iterator[str]:
+def _host(end: End, gateway: End, table: int, far: str) -> Iterator[str]:
     """One end of a path: packets from its address leave by its device, whatever their goal."""
-    ip = f"ip -n {name}"
-    yield f"{ip} addr add {near}.1/24 dev {device}"
-    yield f"{ip} link set {device} up"
-    yield neighbour(name, f"{near}.254", device)
-    yield f"{ip} rule add from {near}.1 table {table}"
-    yield f"{ip} route add default via {near}.254 dev {device} table {table}"
-    yield f"{ip} route add {far}.0/24 via {near}.254 dev {device}"
+    ip, way = f"ip -n {end.namespace}", f"via {gateway.address} dev {end.device}"
+    yield f"{ip} addr add {end.address}/24 dev {end.device}"
+    yield f"{ip} link set {end.device} up"
+    yield neighbour(end, gateway)
+    yield f"{ip} rule add from {end.address} table {table}"
+    yield f"{ip} route add default {way} table {table}"
+    yield f"{ip} route add {far} {way}"
 
 
-def _single_packets(name: str, device: str, link: Direction) -> Iterator[str]:
+def _single_packets(end: End, link: Direction) -> Iterator[str]:
     """TCP makes larger ones also without offloads, which the queue of the host would hold."""
     if link.bottleneck == "host":
-        yield f"ip -n {name} link set {device} gso_max_segs 1"
+        yield f"ip -n {end.namespace} link set {end.device} gso_max_segs 1"
 
 
 def _sides(path: Link) -> tuple[tuple[Side, Direction], tuple[Side, Direction]]:
@@ -315,42 +303,50 @@ def _limits(name: str, scenario: Scenario, pair: Pair) -> Iterator[str]:
 
 def _router(i: int, through: list[int]) -> Iterator[str]:
     """That of path `i`, which then goes through these links."""
-    router = f"router{i}"
-    yield from _port(router, f"rc{i}", f"10.0.{i}.254", f"10.0.{i}.1")
+    yield from _port(testbed.router_to_client(i), testbed.client(i))
     if not through:
-        yield from _port(router, f"rs{i}", f"10.1.{i}.254", f"10.1.{i}.1")
+        yield from _port(testbed.router_to_server(i), testbed.server(i))
         return
-    near = transit(through[0], i)
-    yield from _port(router, f"rs{i}", f"{near}.1", f"{near}.254")
-    yield f"ip -n {router} route add 10.1.{i}.0/24 via {near}.254"
+    first = through[0]
+    yield from _port(testbed.router_to_server(i, first), testbed.near_port(first, i))
+    yield _route(testbed.router(i), testbed.server_network(i), testbed.near_port(first, i))
 
 
 def _link_routers(scenario: Scenario, shared: Mapping[str, int], m: int) -> Iterator[str]:
     """Of each path that goes through link `m`, they know the way on, and the way back."""
-    near, far = f"near{m}", f"far{m}"
-    yield from _port(near, f"n{m}", f"10.2.{m}.1", f"10.2.{m}.254")
+    near, far = testbed.near(m), testbed.far(m)
+    yield from _port(near, far)
     ways = {i: [shared[n] for n in path.links] for i, path in enumerate(scenario.paths, 1)}
     mine = {i: through for i, through in ways.items() if m in through}
-    for i in mine:
-        yield from _port(near, f"n{m}p{i}", f"{transit(m, i)}.254", f"{transit(m, i)}.1")
-        yield f"ip -n {near} route add 10.1.{i}.0/24 via 10.2.{m}.254"
-        yield f"ip -n {near} route add 10.0.{i}.0/24 via {transit(m, i)}.1"
-    yield from _port(far, f"f{m}", f"10.2.{m}.254", f"10.2.{m}.1")
     for i, through in mine.items():
-        yield f"ip -n {far} route add 10.0.{i}.0/24 via 10.2.{m}.1"
+        place = through.index(m)
+        before = (
+            testbed.far_port(through[place - 1], i, m) if place else testbed.router_to_server(i, m)
+        )
+        yield from _port(testbed.near_port(m, i), before)
+        yield _route(near.namespace, testbed.server_network(i), far)
+        yield _route(near.namespace, testbed.client_network(i), before)
+    yield from _port(far, near)
+    for i, through in mine.items():
+        yield _route(far.namespace, testbed.client_network(i), near)
         if through[-1] == m:
-            yield from _port(far, f"f{m}p{i}", f"10.1.{i}.254", f"10.1.{i}.1")
+            yield from _port(testbed.far_port(m, i), testbed.server(i))
             continue
-        on = transit(through[through.index(m) + 1], i)
-        yield from _port(far, f"f{m}p{i}", f"{on}.1", f"{on}.254")
-        yield f"ip -n {far} route add 10.1.{i}.0/24 via {on}.254"
+        on = through[through.index(m) + 1]
+        yield from _port(testbed.far_port(m, i, on), testbed.near_port(on, i))
+        yield _route(far.namespace, testbed.server_network(i), testbed.near_port(on, i))
 
 
-def _port(router: str, device: str, address: str, opposite: str) -> Iterator[str]:
+def _port(own: End, opposite: End) -> Iterator[str]:
     """A device of a router, its address, and who is at the other end."""
-    yield f"ip -n {router} addr add {address}/24 dev {device}"
-    yield f"ip -n {router} link set {device} up"
-    yield neighbour(router, opposite, device)
+    ip = f"ip -n {own.namespace}"
+    yield f"{ip} addr add {own.address}/24 dev {own.device}"
+    yield f"{ip} link set {own.device} up"
+    yield neighbour(own, opposite)
+
+
+def _route(namespace: str, network: str, via: End) -> str:
+    return f"ip -n {namespace} route add {network} via {via.address}"
 
 
 def _sysctls(scenario: Scenario, pairs: Iterable[Pair]) -> Iterator[str]:
@@ -360,10 +356,10 @@ def _sysctls(scenario: Scenario, pairs: Iterable[Pair]) -> Iterator[str]:
     memory = f"'net.ipv4.tcp_mem={_TCP_MEMORY}' 'net.ipv4.udp_mem={_UDP_MEMORY}'"
     yield f"sysctl -qw {memory} {allowed}"
     for i in range(1, len(scenario.paths) + 1):
-        yield f"ip netns exec router{i} sysctl -qw {_ROUTER_SETTINGS}"
+        yield f"ip netns exec {testbed.router(i)} sysctl -qw {_ROUTER_SETTINGS}"
     for m in range(1, len(scenario.links) + 1):
-        for side in ("near", "far"):
-            yield f"ip netns exec {side}{m} sysctl -qw {_ROUTER_SETTINGS}"
+        for end in (testbed.near(m), testbed.far(m)):
+            yield f"ip netns exec {end.namespace} sysctl -qw {_ROUTER_SETTINGS}"
     for pair in pairs:
         yield from _host_sysctls(scenario, pair)
 
@@ -400,25 +396,19 @@ def _host_sysctls(scenario: Scenario, pair: Pair) -> Iterator[str]:
 
 
 def _offloads(scenario: Scenario, shared: Mapping[str, int]) -> Iterator[str]:
-    ends = []
-    for pair in scenario.pairs():
-        for i, path in zip(pair.numbers, pair.paths, strict=True):
-            ends += [(pair.client, f"c{i}"), (f"router{i}", f"rc{i}"), (f"router{i}", f"rs{i}")]
-            for m in (shared[name] for name in path.links):
-                ends += [(f"near{m}", f"n{m}p{i}"), (f"far{m}", f"f{m}p{i}")]
-            ends.append((pair.server, f"s{i}"))
+    ends = list(itertools.chain(*_ends(scenario, shared)))
     for m in shared.values():
-        ends += [(f"near{m}", f"n{m}"), (f"far{m}", f"f{m}")]
-    for name, device in ends:
-        yield f"ip netns exec {name} ethtool -K {device} tso off gso off gro off"
+        ends += [testbed.near(m), testbed.far(m)]
+    for end in ends:
+        yield f"ip netns exec {end.namespace} ethtool -K {end.device} tso off gso off gro off"
 
 
 def _traffic(scenario: Scenario) -> Iterator[str]:
     for pair in scenario.pairs():
-        yield from _ends(scenario, pair)
+        yield from _traffic_of(scenario, pair)
 
 
-def _ends(scenario: Scenario, pair: Pair) -> Iterator[str]:
+def _traffic_of(scenario: Scenario, pair: Pair) -> Iterator[str]:
     """The two ends of the traffic between a pair of hosts."""
     connection = pair.connection
     load = connection.workload
@@ -432,7 +422,8 @@ def _ends(scenario: Scenario, pair: Pair) -> Iterator[str]:
         common += " --no-delay 1"
     if load.kind == "bulk" and connection.end_ns is not None:
         common += f" --duration-ns {connection.end_ns}"
-    server, client = "", f" --connect 10.1.{pair.first}.1 --paths {len(pair.paths)}"
+    goal = testbed.server(pair.first)
+    server, client = "", f" --connect {goal.address} --paths {len(pair.paths)}"
     if pair.first > 1:
         client += f" --first-path {pair.first}"
     if connection.start_ns or workload.opens_connections(load):
@@ -586,17 +577,18 @@ def _commands(
     i = pair.numbers[number - 1]
     if instant.act == "close":
         # The address of the first path was not announced: no endpoint, and its id is 0.
-        what = f"id {number}" if number > 1 else f"id 0 10.1.{i}.1"
+        what = f"id {number}" if number > 1 else f"id 0 {testbed.server(i).address}"
         yield f"ip -n {pair.server} mptcp endpoint delete {what}"
     else:
         flag = "backup" if instant.act == "backup" else "nobackup"
-        yield f"ip -n {pair.client} mptcp endpoint change 10.0.{i}.1 {flag}"
+        yield f"ip -n {pair.client} mptcp endpoint change {testbed.client(i).address} {flag}"
 
 
 def _cross(pair: Pair, number: int, side: Side, link: Direction) -> str:
     """The rate of cross traffic from now on, in bit/s."""
     i = pair.numbers[number - 1]
-    source, goal, address = pair.client, pair.server, f"10.1.{i}.1"
+    source, goal = testbed.client(i, pair.client), testbed.server(i, pair.server)
     if side == "down":
-        source, goal, address = goal, source, f"10.0.{i}.1"
-    return f"ip netns exec {source} cross {goal} {address} {link.cross_bps}"
+        source, goal = goal, source
+    what = f"{goal.namespace} {goal.address} {link.cross_bps}"
+    return f"ip netns exec {source.namespace} cross {what}"

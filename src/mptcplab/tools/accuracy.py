@@ -29,7 +29,7 @@ from mptcplab.lab import doctor, engine, guest, kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment
-from mptcplab.spec import links, plan, units
+from mptcplab.spec import links, plan, testbed, units
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.limits import MAX_PATHS, PACKET_BYTES
 from mptcplab.spec.resolve import from_flags
@@ -413,11 +413,10 @@ def _file(path: int, number: int) -> str:
 
 def _lines(wanted: Sequence[Setting]) -> Iterator[str]:
     # Neighbours that are known stay known: no packet waits for one, and none asks in between.
-    for name, devices in (("client", "c"), ("server", "s")):
-        for i in range(1, len(wanted) + 1):
-            for namespace, device in ((name, f"{devices}{i}"), (f"router{i}", f"r{devices}{i}")):
-                known = f"net.ipv4.neigh.{device}.base_reachable_time_ms={_FOREVER_MS}"
-                yield f"ip netns exec {namespace} sysctl -qw {known}"
+    for i in range(1, len(wanted) + 1):
+        for end in testbed.ends(i, ()):
+            known = f"net.ipv4.neigh.{end.device}.base_reachable_time_ms={_FOREVER_MS}"
+            yield f"ip netns exec {end.namespace} sysctl -qw {known}"
     for i in range(1, len(wanted) + 1):
         for down in (False, True):
             yield _meter(i, Metering(1, FRAMES_BYTES[0], down=down), "warm.meter")
@@ -427,11 +426,11 @@ def _lines(wanted: Sequence[Setting]) -> Iterator[str]:
 
 
 def _meter(i: int, metering: Metering, file: str) -> str:
-    near, far, address = "client", "server", f"10.1.{i}.1"
+    near, far = testbed.client(i), testbed.server(i)
     if metering.down:
-        near, far, address = "server", "client", f"10.0.{i}.1"
+        near, far = far, near
     what = f"{metering.count} {metering.size} {metering.interval_ns}"
-    return f"ip netns exec {near} meter {far} {address} {what} {file}"
+    return f"ip netns exec {near.namespace} meter {far.namespace} {far.address} {what} {file}"
 
 
 # --- what is told

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
 
-from mptcplab.spec import links, plan
+from mptcplab.spec import links, plan, testbed
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scenario import Direction, Scenario
@@ -356,16 +356,23 @@ def _device_events(devices: Collection[tuple[int, str, int, bool]]) -> Iterator[
     """Devices go down and up; what the kernel forgets of one that is down is told it again."""
     down = Counter[tuple[str, int]]()
     for us, host, i, up in sorted(devices, key=lambda change: change[0]):
-        device = f"{host[0]}{i}"
         down[host, i] += -1 if up else 1
         if down[host, i] != (0 if up else 1):
             continue
-        yield us, f"ip -n {host} link set {device} {'up' if up else 'down'}"
+        end, gateway, far = _place(host, i)
+        yield us, f"ip -n {host} link set {end.device} {'up' if up else 'down'}"
         if up:
-            near, far = ("10.0", "10.1") if host == "client" else ("10.1", "10.0")
-            yield us, plan.neighbour(host, f"{near}.{i}.254", device)
-            yield us, f"ip -n {host} route add default via {near}.{i}.254 dev {device} table {i}"
-            yield us, f"ip -n {host} route add {far}.{i}.0/24 via {near}.{i}.254 dev {device}"
+            way = f"via {gateway.address} dev {end.device}"
+            yield us, plan.neighbour(end, gateway)
+            yield us, f"ip -n {host} route add default {way} table {i}"
+            yield us, f"ip -n {host} route add {far} {way}"
+
+
+def _place(host: str, i: int) -> tuple[testbed.End, testbed.End, str]:
+    """The end of path `i` at a host, its router's, and the network at the other end."""
+    if host == testbed.CLIENT:
+        return testbed.client(i), testbed.router_to_client(i), testbed.server_network(i)
+    return testbed.server(i), testbed.router_to_server(i), testbed.client_network(i)
 
 
 def _endpoint_events(
@@ -391,21 +398,16 @@ def _endpoint_events(
             known.remove(i)
             yield us, f"{ip} delete id {i}"
         elif what == "delete first":
-            yield us, f"{ip} delete id 0 {address(host, i)}"
+            yield us, f"{ip} delete id 0 {_place(host, i)[0].address}"
         elif what in ("backup", "nobackup") and i in mine:
-            yield us, f"{ip} change {address(host, i)} {what}"
-
-
-def address(host: str, i: int) -> str:
-    """That of a host on path `i`."""
-    return f"10.{0 if host == 'client' else 1}.{i}.1"
+            yield us, f"{ip} change {_place(host, i)[0].address} {what}"
 
 
 def endpoint(host: str, i: int, flags: str = "") -> str:
     """The command that adds it: the server announces its own, the client makes subflows."""
-    kind = "subflow" if host == "client" else "signal"
-    device = f"{host[0]}{i}"
-    added = f"ip -n {host} mptcp endpoint add {address(host, i)} dev {device} {kind}"
+    kind = "subflow" if host == testbed.CLIENT else "signal"
+    end, _, _ = _place(host, i)
+    added = f"ip -n {host} mptcp endpoint add {end.address} dev {end.device} {kind}"
     return f"{added} {flags}".rstrip()
 
 
@@ -492,8 +494,8 @@ def _mtus(world: _World, rng: Random) -> None:
         for _ in range(rng.randint(0, 3)):
             mtu = rng.choice(_MTUS)
             at_us = world.time(rng) if rng.random() < 0.7 else 0
-            for place, device in ((host, f"{host[0]}{i}"), (f"router{i}", f"r{host[0]}{i}")):
-                command = f"ip -n {place} link set {device} mtu {mtu}"
+            for end in _place(host, i)[:2]:
+                command = f"ip -n {end.namespace} link set {end.device} mtu {mtu}"
                 if at_us:
                     world.others.append((at_us, command))
                 else:
@@ -560,12 +562,13 @@ def _backup(world: _World, rng: Random) -> None:
 def _handshake(world: _World, rng: Random) -> None:
     """Packets of the handshakes and the first data are lost, by their number."""
     for i in range(1, world.count + 1):
-        for device in (f"rc{i}", f"rs{i}"):
+        for end in (testbed.router_to_client(i), testbed.router_to_server(i)):
             for kind, most in (("acks", 12), ("data", 6)):
                 lost = [number for number in range(1, most + 1) if rng.random() < 0.35]
                 if lost:
                     numbers = ",".join(map(str, lost))
-                    world.commands.append(f"ip netns exec router{i} drop {device} {kind} {numbers}")
+                    what = f"drop {end.device} {kind} {numbers}"
+                    world.commands.append(f"ip netns exec {end.namespace} {what}")
 
 
 def _sysctls(world: _World, rng: Random) -> None:

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Where everything of a testbed is: the namespaces, devices and addresses of each path and link.
+
+Paths and links are counted from 1, in the order of the scenario. Path i:
+
+                  10.0.i.0/24              10.1.i.0/24
+    client  ci ---------------- rci  router i  rsi ---------------- si  server
+            .1                  .254           .254                 .1
+
+Where it goes through link m, this comes between its router and the server, for each link:
+
+              10.(10+m).i.0/24         10.2.m.0/24
+    router i rsi --------- nmpi near m nm ------ fm far m fmpi --------- ...
+             .1             .254       .1       .254
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+#: The first byte of all addresses, and the second one on the client's and on the server's side.
+NETWORK = 10
+SIDES = CLIENT_SIDE, SERVER_SIDE = 0, 1
+CLIENT, SERVER = "client", "server"
+
+
+class End(NamedTuple):
+    """A device, the namespace that it is in, and its address."""
+
+    device: str
+    namespace: str
+    address: str
+
+    @property
+    def mac(self) -> str:
+        """Its Ethernet address, which is made of its IP address."""
+        return ":".join(f"{int(byte):02x}" for byte in ("2", "0", *self.address.split(".")))
+
+
+def client(i: int, host: str = CLIENT) -> End:
+    """The client's end of path `i`."""
+    return End(f"c{i}", host, f"{_network(CLIENT_SIDE, i)}.1")
+
+
+def server(i: int, host: str = SERVER) -> End:
+    """The server's end of path `i`."""
+    return End(f"s{i}", host, f"{_network(SERVER_SIDE, i)}.1")
+
+
+def router(i: int) -> str:
+    """The namespace of the router of path `i`."""
+    return f"router{i}"
+
+
+def router_to_client(i: int) -> End:
+    return End(f"rc{i}", router(i), f"{_network(CLIENT_SIDE, i)}.254")
+
+
+def router_to_server(i: int, link: int | None = None) -> End:
+    """Of the router of path `i`, towards the server, or towards its first link."""
+    return End(f"rs{i}", router(i), _onward(i, link))
+
+
+def near(m: int) -> End:
+    """Where link `m` is sent into towards the servers."""
+    return End(f"n{m}", f"near{m}", f"{NETWORK}.2.{m}.1")
+
+
+def far(m: int) -> End:
+    """Where link `m` is sent into towards the clients."""
+    return End(f"f{m}", f"far{m}", f"{NETWORK}.2.{m}.254")
+
+
+def near_port(m: int, i: int) -> End:
+    """Where path `i` comes to link `m` from the client."""
+    return End(f"n{m}p{i}", f"near{m}", f"{_transit(m, i)}.254")
+
+
+def far_port(m: int, i: int, link: int | None = None) -> End:
+    """Where path `i` leaves link `m` towards the server, or towards its next link."""
+    return End(f"f{m}p{i}", f"far{m}", _onward(i, link))
+
+
+def client_network(i: int) -> str:
+    return f"{_network(CLIENT_SIDE, i)}.0/24"
+
+
+def server_network(i: int) -> str:
+    return f"{_network(SERVER_SIDE, i)}.0/24"
+
+
+def ends(
+    i: int, links: Sequence[int], client_host: str = CLIENT, server_host: str = SERVER
+) -> list[End]:
+    """The devices along path `i`, from the client through its links to the server.
+
+    The first is connected with the second, the third with the fourth, and so on. The two ends of a
+    link are not among them: they are shared.
+    """
+    found = [client(i, client_host), router_to_client(i)]
+    onward: Sequence[int | None] = [*links, None]
+    found.append(router_to_server(i, onward[0]))
+    for m, link in zip(links, onward[1:], strict=True):
+        found += [near_port(m, i), far_port(m, i, link)]
+    return [*found, server(i, server_host)]
+
+
+def _network(side: int, i: int) -> str:
+    return f"{NETWORK}.{side}.{i}"
+
+
+def _transit(m: int, i: int) -> str:
+    """The network on which path `i` comes to link `m`."""
+    return f"{NETWORK}.{10 + m}.{i}"
+
+
+def _onward(i: int, link: int | None) -> str:
+    return f"{_network(SERVER_SIDE, i)}.254" if link is None else f"{_transit(link, i)}.1"

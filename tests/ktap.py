@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-_RESULT = re.compile(r"(?P<indent> *)(?P<not>not )?ok \d+ (?P<name>\S+)(?: # (?P<note>.*))?")
+from mptcplab.tools import tap
+
 _SUBTEST = re.compile(r"(?P<indent> *)# Subtest: (?P<name>\S+)")
 
 
@@ -27,15 +28,14 @@ def results(console: str) -> Mapping[tuple[str, str], Case]:
     lines: list[str] = []
     for line in console.splitlines():
         lines.append(line)
-        subtest, result = _SUBTEST.match(line), _RESULT.fullmatch(line.rstrip())
+        subtest, result = _SUBTEST.match(line), tap.line(line)
         if subtest and (not suite or len(subtest["indent"]) <= suite_indent):
             suite, suite_indent = subtest["name"], len(subtest["indent"])
             lines = []
-        elif result and suite and len(result["indent"]) == suite_indent:
-            note = result["note"] or ""
-            skipped = note.removeprefix("SKIP").strip() or "SKIP" if "SKIP" in note else ""
-            found[suite, result["name"]] = Case(not result["not"], skipped, lines)
+        elif result and suite and result.indent == suite_indent:
+            skipped = (result.directive[4:].strip() or "SKIP") if result.verdict == "skip" else ""
+            found[suite, result.name] = Case(result.verdict != "fail", skipped, lines)
             lines = []
-        elif result and len(result["indent"]) < suite_indent:
+        elif result and result.indent < suite_indent:
             suite = ""  # the result of the suite as a whole
     return found

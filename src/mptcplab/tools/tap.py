@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a kernel selftest printed: the verdict on each of its tests, and how two runs differ.
+"""What the kernel's tests print: the verdict on each of them, and how two runs of a script differ.
 
-The scripts end with TAP version 13 in the kernel's dialect (Documentation/dev-tools/ktap.rst).
+The scripts of the selftests end with TAP version 13, and KUnit prints KTAP, in which suites are
+nested: both in the kernel's dialect (Documentation/dev-tools/ktap.rst).
 """
 
 from __future__ import annotations
@@ -14,7 +15,30 @@ from typing import Literal
 
 Verdict = Literal["pass", "fail", "skip"]
 
-_RESULT = re.compile(r"^(not )?ok \d+ - [^\s:]+: *(.*)$", re.MULTILINE)
+_LINE = re.compile(
+    r"^(?P<indent> *)(?P<not>not )?ok \d+ (?:- )?(?P<name>.*?)(?: # (?P<directive>.*))?\s*$"
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line with a result: its indent, the test, its verdict, and what is said of it after #."""
+
+    indent: int
+    name: str
+    verdict: Verdict
+    directive: str
+
+
+def line(text: str) -> Line | None:
+    """The result that a line has, if it has one."""
+    found = _LINE.match(text)
+    if found is None:
+        return None
+    directive = found["directive"] or ""
+    skipped = directive.upper().startswith("SKIP")
+    verdict: Verdict = "fail" if found["not"] else "skip" if skipped else "pass"
+    return Line(len(found["indent"]), " ".join(found["name"].split()), verdict, directive)
 
 
 @dataclass(frozen=True)
@@ -40,14 +64,13 @@ def parse(output: str, status: int) -> Result:
     announced = re.match(r"1\.\.(\d+)$", results, re.MULTILINE)
     seen: Counter[str] = Counter()
     verdicts: dict[str, Verdict] = {}
-    for failed, rest in _RESULT.findall(results):
-        title, _, directive = rest.partition(" # ")
-        name = " ".join(title.split())
+    for each in filter(None, map(line, results.splitlines())):
+        # before it is the name of the script
+        name = each.name.partition(":")[2].strip()
         seen[name] += 1
         if seen[name] > 1:
             name = f"{name} ({seen[name]})"
-        skipped = directive.upper().startswith("SKIP")
-        verdicts[name] = "fail" if failed else "skip" if skipped else "pass"
+        verdicts[name] = each.verdict
     error = ""
     if announced is None:
         error = f"it ended with status {status} and without results"

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 TRANSPORTS = ("mptcp", "tcp")
 WORKLOADS = ("bulk", "transfers", "cbr", "requests", "web", "video", "frames")
 DIRECTIONS = ("up", "down", "both")
@@ -29,8 +31,10 @@ MAX_QUEUE_PACKETS = 1_000_000
 MAX_BITRATES = 32
 # The frames that a queue holds: Ethernet's header and 1500 bytes.
 PACKET_BYTES = 1514
-DISCIPLINES = ("netem", "droptail", "codel", "fq_codel", "red", "pie")
-BOTTLENECKS = ("router", "host")
+Discipline = Literal["netem", "droptail", "codel", "fq_codel", "red", "pie"]
+DISCIPLINES: tuple[Discipline, ...] = get_args(Discipline)
+Bottleneck = Literal["router", "host"]
+BOTTLENECKS: tuple[Bottleneck, ...] = get_args(Bottleneck)
 MAX_DROPS = 128  # with their numbers they fit into a page of the kernel
 MAX_DROP_NUMBER = 10**9
 MAX_LOSS = 1 - 1e-9  # the last step before 1, see units.parse_fraction

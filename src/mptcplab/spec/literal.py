@@ -31,6 +31,8 @@ from mptcplab.spec.limits import (
     STARTS,
     TRANSPORTS,
     WORKLOADS,
+    Bottleneck,
+    Discipline,
 )
 from mptcplab.spec.link_trace import COLUMNS
 from mptcplab.spec.mistakes import (
@@ -102,7 +104,7 @@ class LiteralTrace(_Literal):
     )
 
 
-_Discipline = Annotated[str | None, fields.choice("a queue_discipline", DISCIPLINES)]
+_Discipline = Annotated[Discipline | None, fields.choice("a queue_discipline", DISCIPLINES)]
 
 
 class LiteralDirection(_Literal):
@@ -151,7 +153,7 @@ class LiteralDirection(_Literal):
         ["codel"],
         "netem",
     )
-    bottleneck: Annotated[str | None, fields.choice("a bottleneck", BOTTLENECKS)] = _key(
+    bottleneck: Annotated[Bottleneck | None, fields.choice("a bottleneck", BOTTLENECKS)] = _key(
         "Where the rate and the queue are: at the router, or at the interface of the host that "
         "sends.",
         ["host"],

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path as FilePath
-from typing import Any
 
 from mptcplab.spec import link_trace, units
 from mptcplab.spec.fields import Bytes
@@ -204,48 +203,59 @@ def _path(
     links = (literal.link or ()) if isinstance(literal, LiteralPath) else ()
     preset = LiteralPath.model_validate(PRESETS[literal.preset].path if literal.preset else {})
     sides = {
-        "up": _overridden(literal.up, literal, preset.up, preset),
-        "down": _overridden(literal.down, literal, preset.down, preset),
+        "up": _Values(_overridden(literal.up, literal, preset.up, preset)),
+        "down": _Values(_overridden(literal.down, literal, preset.down, preset)),
     }
-    complete = literal.name is not None
     for side, values in sides.items():
         own = getattr(literal, side)
+        where = functools.partial(_given, own, place, side)
         given = (*place, "trace") if own.trace is None else (*place, side, "trace")
-        values["steps"] = traces.steps(values["trace"], literal.name or "", side, given)
-        if values["steps"] is None:
+        steps = traces.steps(values.given.trace, literal.name or "", side, given)
+        if steps is None:
             return None
-        if values["steps"]:
-            _take_first(values, given, traces.duration_ns, mistakes)
+        if steps:
+            _take_first(values, steps, given, traces.duration_ns, mistakes)
         if links:
-            _leave_to_links(values, functools.partial(_given, own, place, side), mistakes)
-        complete &= None not in (values["rate"], values["delay"])
+            _leave_to_links(values, where, mistakes)
         if not mistakes.spoiled((*place, side, "delay")):
-            _check_delays(values, functools.partial(_given, own, place, side), mistakes)
-        _check_losses(values, functools.partial(_given, own, place, side), mistakes)
-        _check_queue(values, functools.partial(_given, own, place, side), mistakes)
-    if not complete:
+            _check_delays(values, where, mistakes)
+        _check_losses(values, where, mistakes)
+        _check_queue(values, where, mistakes)
+    up, down = sides["up"], sides["down"]
+    if literal.name is None or up.delay_ns is None or down.delay_ns is None:
         return None
-    round_trip_ns = beyond_ns + sum(values["delay"] for values in sides.values())
-    return Path(
-        name=literal.name or "",
-        up=_direction(sides["up"], round_trip_ns),
-        down=_direction(sides["down"], round_trip_ns),
-        links=links,
-    )
+    round_trip_ns = beyond_ns + up.delay_ns + down.delay_ns
+    resolved = _direction(up, round_trip_ns), _direction(down, round_trip_ns)
+    if resolved[0] is None or resolved[1] is None:
+        return None
+    return Path(name=literal.name, up=resolved[0], down=resolved[1], links=links)
 
 
-def _leave_to_links(values: dict[str, Any], where: _Where, mistakes: Mistakes) -> None:
+class _Values:
+    """The values of a direction: what was given, and what a trace or a link makes of it.
+
+    `steps` is what is played, and `mean_rate_bps` the mean of its rates, if it has any.
+    """
+
+    def __init__(self, given: LiteralDirection) -> None:
+        self.given = given
+        self.rate_bps, self.delay_ns, self.loss = given.rate, given.delay, given.loss
+        self.queue = given.queue
+        self.steps: Sequence[Step] = ()
+        self.mean_rate_bps: int | None = None
+
+
+def _leave_to_links(values: _Values, where: _Where, mistakes: Mistakes) -> None:
     """Of a path with links: without a rate of its own it holds nothing up, and has no queue."""
-    if values["delay"] is None:
-        values["delay"] = 0
-    if values["rate"] is not None:
+    if values.delay_ns is None:
+        values.delay_ns = 0
+    if values.rate_bps is not None:
         return
     for key in ("queue", "queue_discipline", "bottleneck"):
-        if values[key] is not None:
+        if getattr(values.given, key) is not None:
             message = "the path has no rate of its own, and the queue is that of its link"
             mistakes.add(where(key), message)
-    values["rate"] = NO_RATE_BPS
-    values["queue"] = MAX_QUEUE_PACKETS
+    values.rate_bps, values.queue = NO_RATE_BPS, MAX_QUEUE_PACKETS
 
 
 def _given(own: LiteralDirection, place: Place, side: str, key: str) -> Place:
@@ -256,9 +266,10 @@ def _given(own: LiteralDirection, place: Place, side: str, key: str) -> Place:
 _Where = Callable[[str], Place]
 
 
-def _check_delays(values: Mapping[str, Any], where: _Where, mistakes: Mistakes) -> None:
-    delay_ns, jitter_ns, earlier_ns = values["delay"], values["jitter"] or 0, values["reorder_by"]
-    if earlier_ns is not None and not values["reorder"]:
+def _check_delays(values: _Values, where: _Where, mistakes: Mistakes) -> None:
+    given = values.given
+    delay_ns, jitter_ns, earlier_ns = values.delay_ns, given.jitter or 0, given.reorder_by
+    if earlier_ns is not None and not given.reorder:
         message = "no packet overtakes others; how many do is reorder, e.g. 1%"
         mistakes.add(where("reorder_by"), message)
     if delay_ns is None:
@@ -267,7 +278,7 @@ def _check_delays(values: Mapping[str, Any], where: _Where, mistakes: Mistakes) 
     if jitter_ns > delay_ns:
         message = f"more than the delay of {text}; jitter is at most that"
         mistakes.add(where("jitter"), message)
-    if not values["reorder"]:
+    if not given.reorder:
         return
     if not delay_ns:
         mistakes.add(where("reorder"), "without a delay nothing can be overtaken")
@@ -282,35 +293,37 @@ def _check_delays(values: Mapping[str, Any], where: _Where, mistakes: Mistakes) 
         mistakes.add(where("jitter"), message)
 
 
-def _check_losses(values: Mapping[str, Any], where: _Where, mistakes: Mistakes) -> None:
-    if values["loss_correlation"] and values["loss_burst"]:
+def _check_losses(values: _Values, where: _Where, mistakes: Mistakes) -> None:
+    given = values.given
+    if given.loss_correlation and given.loss_burst:
         message = "loss_burst is another model; give one of the two"
         mistakes.add(where("loss_correlation"), message)
-    if values["loss_correlation"] == 1.0:
+    if given.loss_correlation == 1.0:
         message = "each packet would fare as the first one did; less than 100% is expected"
         mistakes.add(where("loss_correlation"), message)
-    good, bad = _states(values)
-    if not values["loss_burst"]:
+    good, bad = _states(given)
+    if not given.loss_burst:
         for key in ("loss_good", "loss_bad"):
-            if values[key] is not None:
+            if getattr(given, key) is not None:
                 message = "there are no two states without a loss_burst, e.g. 5"
                 mistakes.add(where(key), message)
         return
     if good >= bad:
-        worse = "loss_good" if values["loss_good"] is not None else "loss_bad"
+        worse = "loss_good" if given.loss_good is not None else "loss_bad"
         mistakes.add(where(worse), "loss_good is less than loss_bad")
         return
-    for loss in {values["loss"] or 0.0, *(step.loss for step in values["steps"])} - {None}:
-        message = loss_mistake(loss, values["loss_burst"], good, bad)
+    losses = {values.loss or 0.0, *(step.loss for step in values.steps if step.loss is not None)}
+    for loss in losses:
+        message = loss_mistake(loss, given.loss_burst, good, bad)
         if message:
-            key = "trace" if values["steps"] else "loss"
+            key = "trace" if values.steps else "loss"
             mistakes.add(where(key), message)
 
 
-def _states(values: Mapping[str, Any]) -> tuple[float, float]:
+def _states(given: LiteralDirection) -> tuple[float, float]:
     """The loss in the good state and in the bad one."""
-    bad = 1.0 if values["loss_bad"] is None else values["loss_bad"]
-    return values["loss_good"] or 0.0, bad
+    bad = 1.0 if given.loss_bad is None else given.loss_bad
+    return given.loss_good or 0.0, bad
 
 
 def loss_range(burst: int | None, good: float, bad: float) -> tuple[float, float]:
@@ -333,8 +346,8 @@ def loss_mistake(loss: float, burst: int | None, good: float, bad: float) -> str
     )
 
 
-def _check_queue(values: Mapping[str, Any], where: _Where, mistakes: Mistakes) -> None:
-    queue, discipline = values["queue"], values["queue_discipline"]
+def _check_queue(values: _Values, where: _Where, mistakes: Mistakes) -> None:
+    queue, discipline = values.queue, values.given.queue_discipline
     if isinstance(queue, Bytes) and discipline not in (None, "droptail", "red"):
         message = f"{discipline} counts packets; a size goes with droptail and red"
         mistakes.add(where("queue"), message)
@@ -345,63 +358,70 @@ def _check_queue(values: Mapping[str, Any], where: _Where, mistakes: Mistakes) -
             mistakes.add(where("queue"), message)
 
 
-def _take_first(values: dict[str, Any], given: Place, duration_ns: int, mistakes: Mistakes) -> None:
+def _take_first(
+    values: _Values, steps: Sequence[Step], given: Place, duration_ns: int, mistakes: Mistakes
+) -> None:
     """Let a direction begin as its trace does; its default queue is for the mean rate."""
-    steps: Sequence[Step] = values["steps"]
     first = steps[0]
+    values.steps = steps
     if first.rate_bps is not None:
         rates = [(step.at_ns, step.rate_bps or 0) for step in steps]
-        values["rate"] = first.rate_bps
-        values["mean_rate"] = link_trace.carried(rates, 0, duration_ns) // duration_ns
+        values.rate_bps = first.rate_bps
+        values.mean_rate_bps = link_trace.carried(rates, 0, duration_ns) // duration_ns
     if first.delay_ns is not None:
-        values["delay"] = first.delay_ns
+        values.delay_ns = first.delay_ns
     if first.loss is not None:
-        values["loss"] = first.loss
-    for key, example in (("rate", "50mbit"), ("delay", "10ms")):
-        if values[key] is None:
+        values.loss = first.loss
+    for key, value, example in (
+        ("rate", values.rate_bps, "50mbit"),
+        ("delay", values.delay_ns, "10ms"),
+    ):
+        if value is None:
             message = f'the trace has no {key}, and the path has none, e.g. {key} = "{example}"'
             mistakes.add(given, message)
 
 
-def _overridden(*levels: LiteralDirection) -> dict[str, Any]:
-    """The values of one direction, each from the first level that gives it."""
-    values: dict[str, Any] = {}
-    for key in LiteralDirection.model_fields:
-        given = (getattr(level, key) for level in levels)
-        values[key] = next((value for value in given if value is not None), None)
-    return values
-
-
-def _direction(values: Mapping[str, Any], round_trip_ns: int) -> Direction:
-    queue = values["queue"]
-    discipline: Any = values["queue_discipline"] or (
-        "droptail" if isinstance(queue, Bytes) else "netem"
+def _overridden(*levels: LiteralDirection) -> LiteralDirection:
+    """One direction, with each value from the first level that gives it."""
+    return LiteralDirection.model_construct(
+        **{
+            key: next((v for level in levels if (v := getattr(level, key)) is not None), None)
+            for key in LiteralDirection.model_fields
+        }
     )
-    good, bad = _states(values)
+
+
+def _direction(values: _Values, round_trip_ns: int) -> Direction | None:
+    """A direction with every default filled in; None without a rate or a delay."""
+    given, queue = values.given, values.queue
+    if values.rate_bps is None or values.delay_ns is None:
+        return None
+    discipline = given.queue_discipline or ("droptail" if isinstance(queue, Bytes) else "netem")
+    good, bad = _states(given)
     if queue is None:
-        rate_bps = values.get("mean_rate", values["rate"])
+        rate_bps = values.rate_bps if values.mean_rate_bps is None else values.mean_rate_bps
         queue = _default_queue(discipline, default_queue_packets(rate_bps, round_trip_ns))
     is_size = isinstance(queue, Bytes)
     return Direction(
-        rate_bps=values["rate"],
-        delay_ns=values["delay"],
-        jitter_ns=values["jitter"] or 0,
-        loss=values["loss"] or 0.0,
-        loss_burst=values["loss_burst"],
+        rate_bps=values.rate_bps,
+        delay_ns=values.delay_ns,
+        jitter_ns=given.jitter or 0,
+        loss=values.loss or 0.0,
+        loss_burst=given.loss_burst,
         loss_bad=bad,
         loss_good=good,
-        loss_correlation=values["loss_correlation"] or 0.0,
-        drop=values["drop"] or (),
-        drop_acks=values["drop_acks"] or (),
-        duplicate=values["duplicate"] or 0.0,
-        reorder=values["reorder"] or 0.0,
-        reorder_by_ns=values["reorder_by"],
+        loss_correlation=given.loss_correlation or 0.0,
+        drop=given.drop or (),
+        drop_acks=given.drop_acks or (),
+        duplicate=given.duplicate or 0.0,
+        reorder=given.reorder or 0.0,
+        reorder_by_ns=given.reorder_by,
         queue_packets=None if is_size else queue,
         queue_bytes=int(queue) if is_size else None,
         queue_discipline=discipline,
-        bottleneck=values["bottleneck"] or "router",
-        cross_bps=values["cross"] or 0,
-        steps=tuple((s.at_ns, s.rate_bps, s.delay_ns, s.loss) for s in values["steps"][1:]),
+        bottleneck=given.bottleneck or "router",
+        cross_bps=given.cross or 0,
+        steps=tuple((s.at_ns, s.rate_bps, s.delay_ns, s.loss) for s in values.steps[1:]),
     )
 
 

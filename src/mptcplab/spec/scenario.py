@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from mptcplab.spec import scheduler
+from mptcplab.spec.limits import Bottleneck, Discipline
 from mptcplab.spec.scheduler import Choice
 from mptcplab.spec.workload import AnyWorkload
 
@@ -56,8 +57,8 @@ class Direction(_Resolved):
     reorder_by_ns: int | None = None
     queue_packets: int | None
     queue_bytes: int | None = None
-    queue_discipline: Literal["netem", "droptail", "codel", "fq_codel", "red", "pie"] = "netem"
-    bottleneck: Literal["router", "host"] = "router"
+    queue_discipline: Discipline = "netem"
+    bottleneck: Bottleneck = "router"
     cross_bps: int = 0
     steps: tuple[TraceStep, ...] = ()
 

@@ -12,6 +12,7 @@ import pytest
 
 from mptcplab.spec import links, plan, units
 from mptcplab.spec.flags import Flags
+from mptcplab.spec.limits import Way
 from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scenario import Direction, Scenario
 from tests.vocabulary import scenario_of
@@ -24,7 +25,7 @@ def up(keys: str) -> Direction:
     return scenario_of(f"a:10mbit,10ms{keys}").paths[0].up
 
 
-def commands(keys: str, side: links.Side = "up") -> list[str]:
+def commands(keys: str, side: Way = "up") -> list[str]:
     return [qdisc.command("add") for qdisc in links.shaping(PATH, side, up(keys))]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from mptcplab.metrics import records, sender_states
-from mptcplab.metrics.recorded import Flow, Interval, Side, Subflow
+from mptcplab.metrics.recorded import Flow, HostRecords, Interval, Subflow
 from mptcplab.metrics.records import NO_SPACE, Records
 from mptcplab.metrics.sender_states import State
 from tests.unit import synthetic
@@ -66,8 +66,8 @@ def flow(connections: Sequence[Records], subflows: Sequence[Subflow], *times: in
     """What they sent, measured from the first of these times to the last."""
     return Flow(
         way="up",
-        sender=Side(list(connections), list(subflows)),
-        receiver=Side([], []),
+        sender=HostRecords(list(connections), list(subflows)),
+        receiver=HostRecords([], []),
         queues={},
         interval=Interval(times[0], times[-1]),
         times=np.array(times, np.int64),

@@ -15,8 +15,9 @@ from typing import Any, Literal
 import numpy as np
 
 from mptcplab.advice.ranking import Scale
-from mptcplab.metrics.recorded import Way, measured_way
+from mptcplab.metrics.recorded import measured_way
 from mptcplab.spec import timeline, workload
+from mptcplab.spec.limits import Way
 from mptcplab.spec.scenario import LONGEST_NS, Change, Event, Scenario
 from mptcplab.spec.workload import AnyWorkload, Bulk, Cbr, Frames, Requests
 

@@ -179,7 +179,7 @@ def goodput_series(scenario: Scenario, receiver: Samples, bin_ns: int = 100 * 1_
     complete at the end is left out. Raises RunError as run_metrics does.
     """
     name = "server" if recorded.measured_way(scenario) == "up" else "client"
-    side = recorded.side(scenario, name, receiver)
+    side = recorded.host_records(scenario, name, receiver)
     times = receiver.connection["time_ns"].astype(np.int64)
     begin = int(times[0])
     edges = np.arange(begin, int(times[-1]) + 1, bin_ns, dtype=np.int64)

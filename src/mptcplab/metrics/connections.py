@@ -25,10 +25,11 @@ from mptcplab.metrics.compute import (
     run_metrics,
 )
 from mptcplab.metrics.handover import BEFORE_NS, RECOVERED_AT, RECOVERY_BIN_NS
-from mptcplab.metrics.recorded import Interval, Times, Way, increase
+from mptcplab.metrics.recorded import Interval, Times, increase
 from mptcplab.metrics.records import Records, Samples
 from mptcplab.metrics.schema import Value
 from mptcplab.spec import links, plan, timeline
+from mptcplab.spec.limits import WAYS
 from mptcplab.spec.scenario import Pair, Scenario
 from mptcplab.spec.units import NS_PER_S
 
@@ -40,7 +41,6 @@ SUMS = (
     *("fallbacks", "decisions_per_s"),
 )
 
-_WAYS: tuple[Way, Way] = ("up", "down")
 _BITS_PER_BYTE = 8
 
 
@@ -73,7 +73,7 @@ class OfConnection:
 
     def received(self, times: Times) -> npt.NDArray[np.float64]:
         """The bytes that had arrived on its subflows at these times."""
-        receiver = recorded.side(self.scenario, "receiver", self.receiver)
+        receiver = recorded.host_records(self.scenario, "receiver", self.receiver)
         total = np.zeros(len(times))
         for subflow in receiver.subflows:
             total += recorded.counted(subflow.records, "received_bytes", times)
@@ -216,7 +216,7 @@ def link_metrics(
 ) -> Iterator[dict[str, Value | str]]:
     """The figures of each direction of each shared link."""
     for m, link in enumerate(scenario.links, 1):
-        for way in _WAYS:
+        for way in WAYS:
             device = links.bottleneck(links.link_spots(m), way, getattr(link, way)).device
             records = recorded.link_records(queues, device)
             rates = timeline.link_rates(scenario, way)[link.name]
@@ -249,5 +249,5 @@ def _bps(part: OfConnection, interval: Interval | None) -> float | None:
     """The goodput of a connection in some interval, in the direction that is measured."""
     if interval is None:
         return None
-    receiver = recorded.side(part.scenario, "receiver", part.receiver)
+    receiver = recorded.host_records(part.scenario, "receiver", part.receiver)
     return bps(sum(recorded.arrived(part.scenario, receiver, interval)), interval)

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mptcplab.metrics.recorded import Flow, Subflow, Way, counted
+from mptcplab.metrics.recorded import Flow, Subflow, counted
 from mptcplab.spec import link_trace, timeline
+from mptcplab.spec.limits import Way
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.units import NS_PER_S
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +17,11 @@ import numpy.typing as npt
 from mptcplab.errors import RunError
 from mptcplab.metrics.records import Records, Samples, path_indices, select
 from mptcplab.spec import links
+from mptcplab.spec.limits import Way
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.units import format_time
 from mptcplab.spec.workload import Program
 
-Way = Literal["up", "down"]
 Times = npt.NDArray[np.int64]
 
 
@@ -45,7 +45,7 @@ class Subflow(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Side:
+class HostRecords:
     """What one side recorded: of each of its connections, and of each of their subflows."""
 
     connections: list[Records]
@@ -64,8 +64,8 @@ class Flow:
     """
 
     way: Way
-    sender: Side
-    receiver: Side
+    sender: HostRecords
+    receiver: HostRecords
     queues: Mapping[int, Records]
     interval: Interval
     times: Times
@@ -98,7 +98,7 @@ def flow(
     Raises RunError when the records do not cover the measured interval, or when a subflow belongs
     to no path.
     """
-    sides = [side(scenario, "client", client), side(scenario, "server", server)]
+    sides = [host_records(scenario, "client", client), host_records(scenario, "server", server)]
     sender, receiver = sides if way == "up" else reversed(sides)
     recorded = [client.connection, server.connection, *([] if queues is None else [queues])]
     times = np.unique(np.concatenate([part["time_ns"] for part in recorded])).astype(np.int64)
@@ -120,7 +120,7 @@ def require_connections(scenario: Scenario, **sides: Samples) -> None:
             raise RunError(f"the records of the {name} have 0 connections; the workload has some")
 
 
-def side(scenario: Scenario, name: str, samples: Samples) -> Side:
+def host_records(scenario: Scenario, name: str, samples: Samples) -> HostRecords:
     """The records of each connection and subflow of a side.
 
     Refuses what would give wrong figures without being noticed.
@@ -140,7 +140,7 @@ def side(scenario: Scenario, name: str, samples: Samples) -> Side:
                 "scenario"
             )
         subflows.append(Subflow(int(records["connection"][0]), path, records))
-    return Side(connections, subflows)
+    return HostRecords(connections, subflows)
 
 
 def within(times: npt.NDArray[Any], interval: Interval) -> slice:
@@ -173,7 +173,7 @@ def total(records: Records, counter: str) -> int:
     return int(records[counter].max()) if len(records) else 0
 
 
-def arrived(scenario: Scenario, receiver: Side, interval: Interval) -> list[int]:
+def arrived(scenario: Scenario, receiver: HostRecords, interval: Interval) -> list[int]:
     """Bytes of each connection that arrived in the interval, each once, in whatever order.
 
     What waits for an earlier byte counts when it comes, and not when the gap is filled: so it

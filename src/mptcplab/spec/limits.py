@@ -5,11 +5,17 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-TRANSPORTS = ("mptcp", "tcp")
+Transport = Literal["mptcp", "tcp"]
+TRANSPORTS: tuple[Transport, ...] = get_args(Transport)
 WORKLOADS = ("bulk", "transfers", "cbr", "requests", "web", "video", "frames")
-DIRECTIONS = ("up", "down", "both")
-STARTS = ("at-once", "established")
-ACTIONS = ("down", "up", "close", "change", "handover", "backup", "regular")
+#: Towards the server, or towards the client.
+Way = Literal["up", "down"]
+WAYS: tuple[Way, Way] = ("up", "down")
+DIRECTIONS = (*WAYS, "both")
+Start = Literal["at-once", "established"]
+STARTS: tuple[Start, ...] = get_args(Start)
+Action = Literal["down", "up", "close", "change", "handover", "backup", "regular"]
+ACTIONS: tuple[Action, ...] = get_args(Action)
 MAX_PATHS = 8  # of a connection
 #: Of all connections together; each has a pair of hosts, and path i the networks 10.0.i and 10.1.i
 #: and the routing table i, of which 253 and those after it are Linux's own.

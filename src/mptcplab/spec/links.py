@@ -18,15 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from mptcplab.spec import testbed, units
-from mptcplab.spec.limits import MAX_QUEUE_PACKETS, NO_RATE_BPS, PACKET_BYTES
+from mptcplab.spec.limits import MAX_QUEUE_PACKETS, NO_RATE_BPS, PACKET_BYTES, Way
 from mptcplab.spec.randomness import generator
 from mptcplab.spec.scenario import Direction
 from mptcplab.spec.testbed import End
-
-Side = Literal["up", "down"]
 
 # The least that netem knows; a rate of 0 would be none at all to it.
 _OUTAGE_BPS = 8
@@ -61,13 +58,13 @@ class Qdisc:
 class Spots:
     """Where both directions are: at routers, and of a path also at the hosts that send."""
 
-    routers: Mapping[Side, End]
-    hosts: Mapping[Side, End]
+    routers: Mapping[Way, End]
+    hosts: Mapping[Way, End]
     #: What each direction takes beside its delay.
-    further_ns: Mapping[Side, int] = field(default_factory=dict)
+    further_ns: Mapping[Way, int] = field(default_factory=dict)
 
 
-def seed_delays(seed: int, i: int, most_ns: int) -> dict[Side, int]:
+def seed_delays(seed: int, i: int, most_ns: int) -> dict[Way, int]:
     """What each direction of path `i` takes beside its delay: whole us up to `most_ns`, evenly
     drawn.
 
@@ -84,7 +81,7 @@ def path_spots(
     i: int,
     client: str = "client",
     server: str = "server",
-    further_ns: Mapping[Side, int] | None = None,
+    further_ns: Mapping[Way, int] | None = None,
 ) -> Spots:
     """Those of path `i`, which is one of these hosts."""
     return Spots(
@@ -99,39 +96,39 @@ def link_spots(i: int) -> Spots:
     return Spots(routers={"up": testbed.near(i), "down": testbed.far(i)}, hosts={})
 
 
-def shaping(spots: Spots, side: Side, link: Direction) -> list[Qdisc]:
+def shaping(spots: Spots, way: Way, link: Direction) -> list[Qdisc]:
     """All that makes a direction, from the outside to the inside of each device."""
     far, rate = "1000000", _NO_RATE
     limit = link.queue_packets
-    if further_ns := spots.further_ns.get(side):
+    if further_ns := spots.further_ns.get(way):
         if link.rate_bps == NO_RATE_BPS and not link.delay_ns:
             # nothing waits on a path that leaves all to its links, but what is on its way
             limit = MAX_QUEUE_PACKETS
         link = link.model_copy(update={"delay_ns": link.delay_ns + further_ns})
     queue = list(_queue(link))
-    router = spots.routers[side]
+    router = spots.routers[way]
     if link.bottleneck == "host":
         parts = list(_line(link, far, rate))
-        return [*_stack(spots.hosts[side], queue), *_stack(router, parts)]
+        return [*_stack(spots.hosts[way], queue), *_stack(router, parts)]
     if link.queue_discipline == "netem":
         return _stack(router, list(_line(link, str(limit), _rate(link))))
     return _stack(router, [*_line(link, far, rate), *queue])
 
 
-def bottleneck(spots: Spots, side: Side, link: Direction) -> Qdisc:
+def bottleneck(spots: Spots, way: Way, link: Direction) -> Qdisc:
     """The one that holds the queue in which packets wait for the link."""
-    stands = shaping(spots, side, link)
+    stands = shaping(spots, way, link)
     if link.queue_discipline == "netem":
         return stands[0]
     where = spots.hosts if link.bottleneck == "host" else spots.routers
-    place = where[side].namespace, where[side].device
+    place = where[way].namespace, where[way].device
     innermost = [qdisc for qdisc in stands if (qdisc.namespace, qdisc.device) == place]
     return innermost[-1]
 
 
-def exact_losses(i: int, side: Side, link: Direction) -> Iterator[str]:
+def exact_losses(i: int, way: Way, link: Direction) -> Iterator[str]:
     """The lines that have the router lose packets by their number, as they come to it."""
-    end = testbed.router_to_client(i) if side == "up" else testbed.router_to_server(i)
+    end = testbed.router_to_client(i) if way == "up" else testbed.router_to_server(i)
     for kind, ranges in (("data", link.drop), ("acks", link.drop_acks)):
         if ranges:
             numbers = ",".join(f"{a}-{b}" if b > a else f"{a}" for a, b in ranges)

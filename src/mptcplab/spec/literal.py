@@ -31,8 +31,11 @@ from mptcplab.spec.limits import (
     STARTS,
     TRANSPORTS,
     WORKLOADS,
+    Action,
     Bottleneck,
     Discipline,
+    Start,
+    Transport,
 )
 from mptcplab.spec.link_trace import COLUMNS
 from mptcplab.spec.mistakes import (
@@ -251,7 +254,7 @@ class LiteralEvent(LiteralChange):
     )
     path: _Name = _key("Name of the path that it happens to.", ["lte"])
     link: _Name = _key("Name of the link that it happens to, instead of a path.", ["bottleneck"])
-    action: Annotated[str | None, fields.choice("an action", ACTIONS)] = _key(
+    action: Annotated[Action | None, fields.choice("an action", ACTIONS)] = _key(
         "down: the path loses every packet, both ways; up: it no longer does; close: the server "
         "gives up its address on the path, and the subflow ends; change: the rate, delay, jitter "
         "or loss given here; handover: a tenth of the rate and three times the delay, for a while; "
@@ -315,7 +318,7 @@ class LiteralWorkload(_Literal):
         "5s; none without a duration. Of bulk, cbr, requests, frames.",
         ["2s"],
     )
-    start: Annotated[str | None, fields.choice("a start", STARTS)] = _key(
+    start: Annotated[Start | None, fields.choice("a start", STARTS)] = _key(
         "at-once: data is sent when the first subflow is there, as programs do; established: when "
         "each path has a subflow that may carry data.",
         ["established"],
@@ -431,7 +434,7 @@ class LiteralConnection(_Literal):
         [10],
         1,
     )
-    transport: Annotated[str | None, fields.choice("a transport", TRANSPORTS)] = _key(
+    transport: Annotated[Transport | None, fields.choice("a transport", TRANSPORTS)] = _key(
         "mptcp or tcp; by default that of the scenario.", ["tcp"]
     )
     scheduler: Annotated[str | None, Reads(fields.read_scheduler, {"type": "string"})] = _key(
@@ -503,7 +506,7 @@ class LiteralScenario(_Literal):
         ["bbr", ["reno", "lia"]],
         congestion.DEFAULT,
     )
-    transport: Annotated[str | None, fields.choice("a transport", TRANSPORTS)] = _key(
+    transport: Annotated[Transport | None, fields.choice("a transport", TRANSPORTS)] = _key(
         "mptcp, or plain tcp over exactly one path.", ["tcp"], "mptcp"
     )
     seed: Annotated[int | None, fields.whole("a seed", 0, MAX_SEED)] = _key(

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from mptcplab.spec import links, scheduler, testbed, timeline, units, workload
-from mptcplab.spec.limits import NO_RATE_BPS
-from mptcplab.spec.links import Side, Spots
+from mptcplab.spec.limits import NO_RATE_BPS, Way
+from mptcplab.spec.links import Spots
 from mptcplab.spec.scenario import Direction, Link, Pair, Scenario
 from mptcplab.spec.testbed import End
 from mptcplab.spec.timeline import Instant
@@ -71,8 +71,8 @@ def render(
     losses = [
         line
         for i, path in paths
-        for side, link in _sides(path)
-        for line in links.exact_losses(i, side, link)
+        for way, link in _ways(path)
+        for line in links.exact_losses(i, way, link)
     ]
     if losses:
         sections.append(("packets that are lost, counted from the start of measuring", losses))
@@ -124,9 +124,9 @@ def _testbed(scenario: Scenario) -> Iterator[Section]:
         title = f"path {number + 1}" if i < 0 else f"link {i + 1}"
         stands = [
             qdisc
-            for side, link in _sides(each)
-            if side in spots[each.name].further_ns or _is_shaped(scenario, each, link)
-            for qdisc in links.shaping(spots[each.name], side, link)
+            for way, link in _ways(each)
+            if way in spots[each.name].further_ns or _is_shaped(scenario, each, link)
+            for qdisc in links.shaping(spots[each.name], way, link)
         ]
         shaping = [qdisc.command("add") for qdisc in stands]
         if shaping:
@@ -177,7 +177,7 @@ def captured(scenario: Scenario) -> dict[str, str]:
         found |= {pair.client: f"{pair.client}.pcapng", pair.server: f"{pair.server}.pcapng"}
     found |= {testbed.router(i): router_capture(p.name) for i, p in enumerate(scenario.paths, 1)}
     for m, link in enumerate(scenario.links, 1):
-        found |= {f"{side}{m}": f"{side}-{link.name}.pcapng" for side in ("near", "far")}
+        found |= {f"{end}{m}": f"{end}-{link.name}.pcapng" for end in ("near", "far")}
     return found
 
 
@@ -288,7 +288,7 @@ def _single_packets(end: End, link: Direction) -> Iterator[str]:
         yield f"ip -n {end.namespace} link set {end.device} gso_max_segs 1"
 
 
-def _sides(path: Link) -> tuple[tuple[Side, Direction], tuple[Side, Direction]]:
+def _ways(path: Link) -> tuple[tuple[Way, Direction], tuple[Way, Direction]]:
     return ("up", path.up), ("down", path.down)
 
 
@@ -528,15 +528,15 @@ def _programs(scenario: Scenario, program: Program) -> Iterator[str]:
 def _events(scenario: Scenario) -> Iterator[str]:
     spots = spots_of(scenario)
     everything: list[Link] = [*scenario.paths, *scenario.links]
-    present = {(each.name, side): link for each in everything for side, link in _sides(each)}
+    present = {(each.name, way): link for each in everything for way, link in _ways(each)}
     ends = {
         path.name: (pair, number)
         for pair in scenario.pairs()
         for number, path in enumerate(pair.paths, 1)
     }
-    for (name, side), link in present.items():
+    for (name, way), link in present.items():
         if link.cross_bps:
-            yield f"at 0ns {_cross(*ends[name], side, link)}"
+            yield f"at 0ns {_cross(*ends[name], way, link)}"
     for instant in timeline.instants(scenario):
         end = ends.get(instant.path)
         for command in _commands(spots[instant.path], end, instant, present):
@@ -547,30 +547,30 @@ def _commands(
     spots: Spots,
     end: tuple[Pair, int] | None,
     instant: Instant,
-    present: dict[tuple[str, Side], Direction],
+    present: dict[tuple[str, Way], Direction],
 ) -> Iterator[str]:
     """`present` is how each direction is, and then how it is after this.
 
     `end` has the hosts of a path and its number among theirs, from 1; a link has none.
     """
-    changed: tuple[tuple[Side, Direction | None], ...] = (
+    changed: tuple[tuple[Way, Direction | None], ...] = (
         ("up", instant.up),
         ("down", instant.down),
     )
-    for side, link in changed:
+    for way, link in changed:
         if link is None:
             continue
-        before = present[instant.path, side]
-        present[instant.path, side] = link
+        before = present[instant.path, way]
+        present[instant.path, way] = link
         # each takes over all its values at once: what is not given would be none
         stands = zip(
-            links.shaping(spots, side, before), links.shaping(spots, side, link), strict=True
+            links.shaping(spots, way, before), links.shaping(spots, way, link), strict=True
         )
         for old, new in stands:
             if new != old and new.kind != "red":
                 yield new.command("change")
         if end and link.cross_bps != before.cross_bps:
-            yield _cross(*end, side, link)
+            yield _cross(*end, way, link)
     if not end or not instant.act:
         return
     pair, number = end
@@ -584,11 +584,11 @@ def _commands(
         yield f"ip -n {pair.client} mptcp endpoint change {testbed.client(i).address} {flag}"
 
 
-def _cross(pair: Pair, number: int, side: Side, link: Direction) -> str:
+def _cross(pair: Pair, number: int, way: Way, link: Direction) -> str:
     """The rate of cross traffic from now on, in bit/s."""
     i = pair.numbers[number - 1]
     source, goal = testbed.client(i, pair.client), testbed.server(i, pair.server)
-    if side == "down":
+    if way == "down":
         source, goal = goal, source
     what = f"{goal.namespace} {goal.address} {link.cross_bps}"
     return f"ip netns exec {source.namespace} cross {what}"

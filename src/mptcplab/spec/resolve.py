@@ -25,7 +25,7 @@ from mptcplab.spec import (
     workload,
 )
 from mptcplab.spec.flags import Flags, merge
-from mptcplab.spec.limits import COMPARED_SEEDS, MAX_CAPTURES, MAX_PATHS, MAX_SEED
+from mptcplab.spec.limits import COMPARED_SEEDS, MAX_CAPTURES, MAX_PATHS, MAX_SEED, Transport
 from mptcplab.spec.literal import LiteralScenario, validate
 from mptcplab.spec.mistakes import Mistakes, first_of, printable
 from mptcplab.spec.scenario import Connection, Scenario
@@ -250,7 +250,7 @@ def _request(
     ccs = literal.cc or (congestion.DEFAULT,)
     if single:
         _check_single(specs, ccs, mistakes)
-    transport: Any = literal.transport or "mptcp"
+    transport: Transport = literal.transport or "mptcp"
     connections: tuple[Connection, ...] = ()
     if literal.connection:
         connections = resolve_connections.connections(

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
-from typing import Any
 
 from mptcplab.spec import scheduler, units, workload
-from mptcplab.spec.limits import MAX_ALL_PATHS, MAX_CONNECTIONS
+from mptcplab.spec.limits import MAX_ALL_PATHS, MAX_CONNECTIONS, Transport
 from mptcplab.spec.literal import LiteralConnection, LiteralPath, LiteralScenario, LiteralWorkload
 from mptcplab.spec.mistakes import Mistakes, Place, suggestion
 from mptcplab.spec.scenario import Connection, Event, Path
@@ -144,7 +143,7 @@ def _connection(
     place: Place = ("connection", index)
     if mistakes.flag(place):
         folder = FilePath()
-    transport: Any = literal.transport or whole.transport or "mptcp"
+    transport: Transport = literal.transport or whole.transport or "mptcp"
     choice = None
     if transport == "tcp":
         if len(literal.paths or ()) > 1:

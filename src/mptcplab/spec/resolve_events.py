@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mptcplab.spec import units
 from mptcplab.spec.fields import Factor
@@ -177,7 +176,8 @@ def check_rates(
 
 
 def _event(literal: LiteralEvent) -> Event:
-    action: Any = literal.action
+    action = literal.action
+    assert action is not None, "events without one are mistakes"
     sides = {"up": literal.up, "down": literal.down} if action in _CHANGING else {}
     return Event(
         at_ns=literal.at or 0,

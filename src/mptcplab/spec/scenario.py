@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from mptcplab.spec import scheduler
-from mptcplab.spec.limits import Bottleneck, Discipline
+from mptcplab.spec.limits import Action, Bottleneck, Discipline, Transport
 from mptcplab.spec.scheduler import Choice
 from mptcplab.spec.workload import AnyWorkload
 
@@ -105,7 +104,7 @@ class Event(_Resolved):
 
     at_ns: int
     path: str
-    action: Literal["down", "up", "close", "change", "handover", "backup", "regular"]
+    action: Action
     lasts_ns: int | None = None
     every_ns: int | None = None
     random: bool = False
@@ -123,7 +122,7 @@ class Connection(_Resolved):
 
     name: str
     paths: tuple[str, ...]
-    transport: Literal["mptcp", "tcp"]
+    transport: Transport
     scheduler: Choice | None
     cc: str | None
     start_ns: int = 0
@@ -176,7 +175,7 @@ class Scenario(_Resolved):
     events: tuple[Event, ...]
     first_path: int = 1
     start_ns: int = 0
-    transport: Literal["mptcp", "tcp"]
+    transport: Transport
     scheduler: Choice
     cc: str
     send_buffer_bytes: int | None

@@ -18,7 +18,7 @@ from typing import Literal
 from numpy.random import Generator
 
 from mptcplab.spec import link_trace
-from mptcplab.spec.limits import NO_RATE_BPS
+from mptcplab.spec.limits import NO_RATE_BPS, Way
 from mptcplab.spec.randomness import generator
 from mptcplab.spec.scenario import LONGEST_NS, Change, Direction, Event, Link, Scenario, TraceStep
 
@@ -89,7 +89,7 @@ def instants(scenario: Scenario) -> list[Instant]:
     return sorted(found, key=lambda instant: instant.at_ns)
 
 
-def rates(scenario: Scenario, way: Literal["up", "down"] = "up") -> Rates:
+def rates(scenario: Scenario, way: Way = "up") -> Rates:
     """Of each path, in one direction: from when on, in ns, it has which rate, in bit/s.
 
     With `side` down, from server to client. A path that loses every packet, or is closed, has none;
@@ -102,7 +102,7 @@ def rates(scenario: Scenario, way: Literal["up", "down"] = "up") -> Rates:
     }
 
 
-def link_rates(scenario: Scenario, way: Literal["up", "down"]) -> Rates:
+def link_rates(scenario: Scenario, way: Way) -> Rates:
     """The same of each link, and of each path without its links, by its name."""
     everything: list[Link] = [*scenario.paths, *scenario.links]
     found = {each.name: [(0, getattr(each, way).rate_bps)] for each in everything}

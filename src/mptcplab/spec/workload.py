@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from mptcplab.spec import units, web_page
+from mptcplab.spec.limits import Start, Way
 from mptcplab.spec.literal import LiteralWorkload
 from mptcplab.spec.mistakes import Mistakes, one_of
 from mptcplab.spec.web_page import Object, PageError
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-DirectionName = Literal["up", "down"]
-Start = Literal["at-once", "established"]
 
 MAX_MESSAGES = 100_000
 MAX_CONNECTIONS = 256
@@ -257,7 +256,7 @@ class Message:
     """
 
     connection: int
-    direction: DirectionName
+    direction: Way
     sizes: tuple[int, ...]
     at_ns: int = 0
     after: int | None = None
@@ -319,7 +318,7 @@ def expected_ns(workload: AnyWorkload, seed: int, up_bps: int, down_bps: int) ->
     return max([least_ns, *complete])
 
 
-def _directions(workload: Workload) -> tuple[DirectionName, ...]:
+def _directions(workload: Workload) -> tuple[Way, ...]:
     match workload.direction:
         case "both":
             return ("up", "down")

@@ -43,9 +43,9 @@ class Lab:
         shutil.rmtree(directory)
         return Cost(
             seconds=sending_s(scenario)[0],
-            packets=int(found.metrics["data_packets"] or 0),
+            packets=int(found.metrics.data_packets or 0),
             wall_s=outcome.wall_s,
             cpu_s=outcome.user_s + outcome.system_s,
-            goodput_bps=float(found.metrics["goodput_bps"] or 0),
+            goodput_bps=float(found.metrics.goodput_bps or 0),
             memory_bytes=outcome.memory_bytes,
         )

@@ -68,7 +68,7 @@ def wall_s(of: list[Task], workers: Workers) -> float:
     started = 0.0
     for done in work.performed(of, workers, threading.Event()):
         if done is not None:
-            assert done[1].entry["status"] == "ok", done[1].entry["reason"]
+            assert done[1].entry.status == "ok", done[1].entry.reason
             started = started or time.monotonic()
     return time.monotonic() - started
 

@@ -39,7 +39,7 @@ class Run:
 
     @property
     def goodput_bps(self) -> float:
-        value = self.figures.metrics["goodput_bps"]
+        value = self.figures.metrics.goodput_bps
         assert value is not None
         return float(value)
 
@@ -81,7 +81,7 @@ def output(outcome: Outcome, name: str = engine.CLIENT_OUTPUT) -> str:
 
 def ofo_bytes(run: Run) -> float:
     """What waited at the receiver for an earlier byte, on average over time."""
-    value = run.figures.metrics["ofo_bytes_mean"]
+    value = run.figures.metrics.ofo_bytes_mean
     assert value is not None
     return float(value)
 

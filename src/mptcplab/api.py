@@ -22,7 +22,7 @@ from mptcplab.lab.choices import Limits
 from mptcplab.metrics import series
 from mptcplab.report import explain, tables
 from mptcplab.runs import archive, documents, experiment, index, store, sweep, tls, work
-from mptcplab.runs.entries import Document, Entry
+from mptcplab.runs.entries import Document, Entry, ended_well
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How
 from mptcplab.spec import congestion, resolve, scheduler
@@ -72,13 +72,13 @@ class Run:
     @property
     def metrics(self) -> dict[str, float | int | None]:
         """Its figures, docs/metrics.md."""
-        return dict(self.entry["metrics"])
+        return dict(self.entry.metrics)
 
     def paths(self) -> pl.DataFrame:
         """The figures of its paths, a row for each."""
         import polars as pl
 
-        return pl.DataFrame(self.entry["paths"], infer_schema_length=None)
+        return pl.DataFrame(list(map(dict, self.entry.paths)), infer_schema_length=None)
 
     def series(self) -> pl.DataFrame:
         """What happened over time, a row for each bin of each series: `series.COLUMNS`."""
@@ -100,10 +100,15 @@ class Run:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a comparison gave: the document of `compare --json`, and where it lies."""
+    """What a comparison gave, and where it lies."""
 
-    document: Document
+    result: Document
     out: Path
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The result as `compare --json` prints it."""
+        return self.result.model_dump(mode="json")
 
     def table(self) -> pl.DataFrame:
         """Its runs and baselines, a row for each, with the columns of docs/results-store.md."""
@@ -111,9 +116,9 @@ class Comparison:
 
         benefits = pl.DataFrame(
             [
-                {"key": key, "aggregation_benefit": each["metrics"].get("aggregation_benefit")}
-                for each in (*self.document["runs"], *self.document["baselines"])
-                if (key := Path(each["directory"] or "").name)
+                {"key": key, "aggregation_benefit": each.metrics.aggregation_benefit}
+                for each in (*self.result.runs, *self.result.baselines)
+                if (key := Path(each.directory or "").name)
             ],
             schema={"key": pl.String, "aggregation_benefit": pl.Float64},
         )
@@ -122,15 +127,14 @@ class Comparison:
 
     def runs(self) -> list[Run]:
         """Its runs that ended well, in the order of the document."""
-        entries = [each for each in self.document["runs"] if each["status"] == "ok"]
-        return [open_run(self.out / each["directory"]) for each in entries]
+        return [open_run(self.out / str(each.directory)) for each in ended_well(self.result.runs)]
 
     def __str__(self) -> str:
         """The table of the command line."""
         from rich.console import Console
 
         shown = io.StringIO()
-        Console(file=shown, width=_WIDTH).print(tables.comparison_table(self.document))
+        Console(file=shown, width=_WIDTH).print(tables.comparison_table(self.result))
         return shown.getvalue()
 
 
@@ -198,9 +202,9 @@ def run(
         limits=Limits(wall_s=wall_limit, disk_bytes=disk_limit),
         progress=progress,
     )
-    if entry["status"] != "ok":
-        raise RunError(str(entry["reason"]).removeprefix("the run failed: "))
-    return Run(Path(fspath(out)) / entry["directory"], scenarios[0], entry)
+    if entry.status != "ok":
+        raise RunError(str(entry.reason).removeprefix("the run failed: "))
+    return Run(Path(fspath(out)) / str(entry.directory), scenarios[0], entry)
 
 
 def compare(
@@ -228,7 +232,7 @@ def compare(
         archive.require(storage)
     built, program = experiment.built(kernel_like, cluster)
     with experiment.on_cluster(cluster, _say, _text(cluster_key)) as workers:
-        document = experiment.compare(
+        result = experiment.compare(
             wanted.compared(),
             built,
             program,
@@ -240,7 +244,7 @@ def compare(
             limits=Limits(wall_s=wall_limit, disk_bytes=disk_limit),
             progress=progress,
         )
-    return Comparison(document, Path(fspath(out)))
+    return Comparison(result, Path(fspath(out)))
 
 
 def run_sweep(

@@ -197,7 +197,7 @@ def test_what_a_worker_that_is_killed_was_at_is_done_again_and_nothing_differs(
         done = done_by(on, there, kill)
         assert started.workers[0].pid != pids[0]
     made_here(here)
-    assert [each.entry["status"] for each in done] == ["ok"] * 8
+    assert [each.entry.status for each in done] == ["ok"] * 8
     assert_same(there, here)
 
 
@@ -240,7 +240,7 @@ def test_modules_and_traces_travel_and_keep_their_names(
     there, here = tasks(2, "there", **flags), tasks(2, "here", **flags)
     with workers(tmp_path / "cache", count=1) as started, connected(started) as on:
         done = done_by(on, there)
-    assert [(each.entry["status"], each.entry.get("reason")) for each in done] == [("ok", None)] * 2
+    assert [(each.entry.status, each.entry.reason) for each in done] == [("ok", None)] * 2
     made_here(here)
     assert_same(there, here)
     assert "traces/drive.csv" in files(there[0])
@@ -264,7 +264,7 @@ def test_workers_that_are_retired_or_come_later_change_nothing(
 
         done = done_by(on, there, retire)
     made_here(here)
-    assert [each.entry["status"] for each in done] == ["ok"] * 6
+    assert [each.entry.status for each in done] == ["ok"] * 6
     assert_same(there, here)
 
 
@@ -283,7 +283,7 @@ def test_a_cluster_that_starts_with_nothing_grows_with_what_is_to_do(
             most = max(most, len(started.workers))
 
         done = done_by(on, tasks(40, duration="5s"), count_workers)
-    assert [each.entry["status"] for each in done] == ["ok"] * 40
+    assert [each.entry.status for each in done] == ["ok"] * 40
     assert told == ["the cluster has no worker; waiting for one"]
     assert most == 2
 
@@ -320,7 +320,7 @@ def test_cancelling_ends_the_kernels_and_leaves_the_workers(
         # and they are as good as before
         with connected(started) as on:
             (done,) = done_by(on, tasks(1))
-        assert done.entry["status"] == "ok"
+        assert done.entry.status == "ok"
     assert not list((tmp_path / "out" / "runs").glob(".*"))
 
 
@@ -363,7 +363,7 @@ def test_an_unfit_worker_that_comes_later_is_sent_away(
                 wait_for(lambda: told)
 
         done = done_by(on, tasks(4), more)
-    assert [each.entry["status"] for each in done] == ["ok"] * 4
+    assert [each.entry.status for each in done] == ["ok"] * 4
     (line,) = told
     assert line.startswith("worker tcp://127.0.0.1:")
     assert line.endswith(
@@ -392,7 +392,7 @@ def test_records_are_kept_on_shared_storage_and_fetched(
     storage = tmp_path / "share" / "runs"
     with workers(tmp_path / "cache", count=1) as started, connected(started) as on:
         done = done_by(on, [replace(task, storage=f"file://{storage}") for task in there])
-    assert [each.entry["status"] for each in done] == ["ok"] * 2
+    assert [each.entry.status for each in done] == ["ok"] * 2
     assert sorted(file.name for file in storage.iterdir()) == sorted(
         f"{task.key}.tar.gz" for task in there
     )

@@ -113,7 +113,7 @@ def test_nobody_is_let_in_without_the_key(
             done = done_by(on, there)
         finally:
             on.shutdown(cancel_futures=True)
-    assert [each.entry["status"] for each in done] == ["ok"] * 2
+    assert [each.entry.status for each in done] == ["ok"] * 2
     made_here(here)
     assert_same(there, here)
 

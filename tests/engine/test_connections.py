@@ -24,12 +24,12 @@ LINK = "shared:10mbit,10ms,queue=100,queue_discipline=droptail"
 RENO = {"transport": "tcp", "cc": "reno"}
 
 
-def connection(run: Run, name: str) -> dict[str, Any]:
-    return next(c for c in run.figures.connections if c["name"] == name)
+def connection(run: Run, name: str) -> Any:
+    return next(c for c in run.figures.connections if c.name == name)
 
 
-def link(run: Run, direction: str = "up") -> dict[str, Any]:
-    return next(each for each in run.figures.links if each["direction"] == direction)
+def link(run: Run, direction: str = "up") -> Any:
+    return next(each for each in run.figures.links if each.direction == direction)
 
 
 def captured(run: Run, file: str, device: str) -> Capture:
@@ -86,9 +86,9 @@ def test_constant_rates_that_fit_pass_unhindered_side_by_side(run_scenario: RunS
         # whole blocks of 8000 bits in 9 s, one more or less at each end
         assert mine["goodput_bps"] == pytest.approx(rate, abs=2 * 8000 / 9)
         assert mine["metrics"]["retransmitted_packets"] == 0
-    assert link(run)["queue_dropped_packets"] == 0
+    assert link(run).queue_dropped_packets == 0
     # (2 + 4)^2 / (2 x (4 + 16))
-    assert run.figures.metrics["fairness"] == pytest.approx(0.9, abs=0.001)
+    assert run.figures.metrics.fairness == pytest.approx(0.9, abs=0.001)
     # 15 ms on the way, and a block of 1066 bytes takes 852.8 us. Every 4 ms both send one at once,
     # and that of y waits for that of x.
     messages = records.read_messages(run.outcome.directory / engine.MESSAGES)
@@ -99,7 +99,7 @@ def test_constant_rates_that_fit_pass_unhindered_side_by_side(run_scenario: RunS
             exact = np.abs(took_ns - each_ns) <= 2000
             assert exact.mean() >= 0.97 / len(expected_ns)
     # 1066 bytes of 1000 are headers and data
-    assert link(run)["utilisation"] == pytest.approx(6e6 * 1.066 / 10e6, rel=0.005)
+    assert link(run).utilisation == pytest.approx(6e6 * 1.066 / 10e6, rel=0.005)
 
 
 def test_a_shared_queue_holds_what_it_may_and_no_more(run_scenario: RunScenario) -> None:
@@ -112,15 +112,15 @@ def test_a_shared_queue_holds_what_it_may_and_no_more(run_scenario: RunScenario)
     )
     bytes_are_verified(run)
     # 20 that wait, and the one that is being sent
-    assert link(run)["queue_packets_max"] in (20, 21)
-    assert link(run)["queue_dropped_packets"] > 0
+    assert link(run).queue_packets_max in (20, 21)
+    assert link(run).queue_dropped_packets > 0
     # What was dropped is sent again, but for what is still in flight at the end: 20 that wait, and
     # the 25 of 30 ms.
-    sent_again = sum(c["metrics"]["retransmitted_packets"] for c in run.figures.connections)
-    assert link(run)["queue_dropped_packets"] <= sent_again + 45
-    goodput = sum(c["goodput_bps"] for c in run.figures.connections)
+    sent_again = sum(c.metrics.retransmitted_packets or 0 for c in run.figures.connections)
+    assert link(run).queue_dropped_packets <= sent_again + 45
+    goodput = sum(c.goodput_bps or 0 for c in run.figures.connections)
     assert goodput <= 10e6 * PAYLOAD * 1.01
-    assert run.figures.metrics["goodput_bps"] == pytest.approx(goodput, rel=1e-3)
+    assert run.figures.metrics.goodput_bps == pytest.approx(goodput, rel=1e-3)
 
 
 def test_two_flows_of_reno_share_a_link_evenly(run_scenario: RunScenario) -> None:
@@ -132,17 +132,17 @@ def test_two_flows_of_reno_share_a_link_evenly(run_scenario: RunScenario) -> Non
         duration="60s",
     )
     bytes_are_verified(run)
-    fairness = run.figures.metrics["fairness"]
+    fairness = run.figures.metrics.fairness
     print(f"Jain's index of two flows of Reno over 60 s: {fairness:.4f}")
     assert fairness is not None
     assert fairness >= 0.95
     # The queue of 100 packets holds 4 times the 25 packets of the empty path's 30 ms: it never runs
     # dry, and all but headers is goodput.
-    assert link(run)["utilisation"] >= 0.99
+    assert link(run).utilisation >= 0.99
     assert run.goodput_bps >= 0.97 * 10e6 * PAYLOAD
-    g = [c["common_goodput_bps"] for c in run.figures.connections]
+    g = [c.common_goodput_bps or 0 for c in run.figures.connections]
     assert fairness == pytest.approx(sum(g) ** 2 / (2 * sum(x * x for x in g)), rel=1e-12)
-    assert sum(c["share"] for c in run.figures.connections) == pytest.approx(1)
+    assert sum(c.share or 0 for c in run.figures.connections) == pytest.approx(1)
 
 
 def test_a_connection_lives_from_its_start_to_its_end(run_scenario: RunScenario) -> None:
@@ -172,7 +172,7 @@ def test_a_connection_lives_from_its_start_to_its_end(run_scenario: RunScenario)
     # 90 % of the link, of which a flow of Reno that shares it evenly has 50 %: half of queue and
     # way, 63 packets, are a window of 126 again after 63 round trips of at most 151 ms.
     assert 0 <= mine["takeover_s"] <= 63 * 0.151
-    assert connection(run, "x")["takeover_s"] is None
+    assert connection(run, "x").takeover_s is None
     # the other one has the link for itself again: all but what a Reno flow needs to grow
     x = samples["server"].connection
     after = x[x["time_ns"] >= t0 + 5 * 10**9]
@@ -189,14 +189,14 @@ def test_ten_more_connections_are_a_count(run_scenario: RunScenario) -> None:
         duration="5s",
     )
     bytes_are_verified(run)
-    assert [c["name"] for c in run.figures.connections] == [
+    assert [c.name for c in run.figures.connections] == [
         "mptcp",
         *(f"tcp-{i}" for i in range(1, 11)),
     ]
     assert len(run.figures.paths) == 12
-    assert all(c["goodput_bps"] > 0 for c in run.figures.connections)
-    assert connection(run, "mptcp")["metrics"]["subflows"] == 2
-    assert link(run)["utilisation"] >= 0.95
+    assert all(c.goodput_bps for c in run.figures.connections)
+    assert connection(run, "mptcp").metrics.subflows == 2
+    assert link(run).utilisation >= 0.95
 
 
 def test_a_hundred_connections_bring_every_byte(run_scenario: RunScenario) -> None:
@@ -226,7 +226,7 @@ def test_a_hundred_connections_bring_every_byte(run_scenario: RunScenario) -> No
     took_s = (int(messages["complete_ns"].max()) - run.start_ns) / 1e9
     least_s = count * each_bytes * 8 / PAYLOAD / 100e6
     assert least_s <= took_s <= 1.05 * least_s + 0.04
-    assert link(run)["queue_dropped_packets"] == 0
+    assert link(run).queue_dropped_packets == 0
 
 
 def test_a_connection_that_does_not_come_up_in_time_has_brought_nothing(
@@ -248,7 +248,7 @@ def test_a_connection_that_does_not_come_up_in_time_has_brought_nothing(
     assert 0 < sum(absent) < 12
     for one, is_absent in zip(run.figures.connections, absent, strict=True):
         if is_absent:
-            assert one["metrics"]["goodput_bps"] == 0
+            assert one.metrics.goodput_bps == 0
 
 
 def test_each_connection_has_its_own_scheduler_and_congestion_control(
@@ -266,11 +266,11 @@ def test_each_connection_has_its_own_scheduler_and_congestion_control(
     bytes_are_verified(run)
     # `first` sends all over the first path, `redundant` all over both
     one, two = run.figures.connections
-    assert (one["scheduler"], one["cc"]) == ("first", "reno")
-    assert (two["scheduler"], two["cc"]) == ("redundant", "cubic")
-    assert one["metrics"]["duplicate_segments"] == 0
-    assert two["metrics"]["duplicate_segments"] > 0
-    shares: dict[Any, Any] = {path["name"]: path["share"] for path in run.figures.paths}
+    assert (one.scheduler, one.cc) == ("first", "reno")
+    assert (two.scheduler, two.cc) == ("redundant", "cubic")
+    assert one.metrics.duplicate_segments == 0
+    assert two.metrics.duplicate_segments
+    shares: dict[Any, Any] = {path.name: path.share for path in run.figures.paths}
     assert (shares["a"], shares["b"]) == (1, 0)
     # duplicates count on both; neither path carries less than half of what the other one does
     assert 1 / 3 - 0.02 <= shares["c"] <= 2 / 3 + 0.02
@@ -306,7 +306,7 @@ def test_a_link_that_goes_down_holds_up_all_its_paths(run_scenario: RunScenario)
     # what has left the queue before still arrives, 15 ms later
     assert received(2.1, 3.9) <= 1.05 * 1e6
     assert received(5, 6) >= 0.8 * 10e6 * PAYLOAD
-    assert link(run)["lost_packets"] == 0
+    assert link(run).lost_packets == 0
 
 
 def test_two_paths_of_the_only_connection_may_share_a_link(run_scenario: RunScenario) -> None:
@@ -314,14 +314,14 @@ def test_two_paths_of_the_only_connection_may_share_a_link(run_scenario: RunScen
         *("a:link=shared,delay=5ms", "b:link=shared,delay=5ms"), link=(LINK,), duration="5s"
     )
     bytes_are_verified(run)
-    assert run.figures.metrics["subflows"] == 2
+    assert run.figures.metrics.subflows == 2
     # MPTCP's data sequence signal takes 20 bytes of a packet
     assert 0.9 * 10e6 <= run.goodput_bps <= 10e6 * 1428 / 1514 * 1.05
-    assert [(each["name"], each["direction"]) for each in run.figures.links] == [
+    assert [(each.name, each.direction) for each in run.figures.links] == [
         ("shared", "up"),
         ("shared", "down"),
     ]
-    assert link(run)["utilisation"] >= 0.98
+    assert link(run).utilisation >= 0.98
 
 
 def test_the_same_scenario_has_the_same_bytes(run_scenario: RunScenario) -> None:
@@ -369,4 +369,4 @@ def test_a_connection_that_falls_back_in_its_handshake_is_recorded(
         duration="3s",
     )
     bytes_are_verified(run)
-    assert all(c["goodput_bps"] > 0 for c in run.figures.connections)
+    assert all(c.goodput_bps for c in run.figures.connections)

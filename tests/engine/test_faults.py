@@ -375,8 +375,8 @@ def test_a_run_that_fails_leaves_the_others_alone(
     bad = scenario_of("a:10mbit,10ms", "b:10mbit,10ms,loss=99.9999999%", duration="1s")
     out = store.Store(tmp_path / "out")
     entries = experiment.run_all([good, bad, good], lab_kernel, lab_guest, out, jobs=2)
-    assert [entry["status"] for entry in entries] == ["ok", "failed", "ok"]
-    assert "path b" in entries[1]["reason"]
+    assert [entry.status for entry in entries] == ["ok", "failed", "ok"]
+    assert "path b" in str(entries[1].reason)
     key = store.run_key(good, lab_kernel, lab_guest)
     assert [each.name for each in (tmp_path / "out" / "runs").iterdir()] == [key]
 

@@ -36,7 +36,7 @@ def test_tcp_over_one_path_stays_below_the_rate_of_its_link(run_scenario: RunSce
     run = run_scenario("only:50mbit,10ms", transport="tcp", duration="10s")
     ideal = 50e6 * 1448 / 1514
     assert 0.97 * ideal <= run.goodput_bps <= ideal
-    assert run.figures.metrics["duplicate_bytes"] == 0
+    assert run.figures.metrics.duplicate_bytes == 0
 
 
 @pytest.mark.parametrize("count", [1, 3, 8])
@@ -45,7 +45,7 @@ def test_every_path_gets_one_subflow_and_carries_data(
 ) -> None:
     paths = [f"p{i}:10mbit,{5 * i}ms" for i in range(1, count + 1)]
     run = run_scenario(*paths, scheduler="roundrobin", duration="5s")
-    assert run.figures.metrics["subflows"] == count
+    assert run.figures.metrics.subflows == count
     # what waited out of order when measuring began, after a warm-up of 0.5 s, is delivered in the
     # 4.5 s that are measured; so may be one packet per path that was almost there
     begin_ns = run.start_ns + 500_000_000
@@ -74,7 +74,7 @@ def test_a_size_is_sent_whole_and_no_more(run_scenario: RunScenario) -> None:
     run = run_scenario("a:10mbit,10ms", "b:10mbit,10ms", size="1000003B")
     assert run.outcome.guest["bytes_received"] == 1_000_003
     # 1,000,003 bytes at 20 Mbit/s take 0.4 s and cannot take less
-    completion_s = run.figures.metrics["completion_s"]
+    completion_s = run.figures.metrics.completion_s
     assert completion_s is not None
     assert 0.4 < completion_s < 1.0
 
@@ -104,14 +104,14 @@ def test_losses_are_repaired_and_every_byte_is_verified(run_scenario: RunScenari
     run = run_scenario("a:20mbit,10ms,loss=1%", "b:20mbit,10ms,loss=1%", size="4MB", seed="3")
     guest = run.outcome.guest
     assert guest["bytes_received"] == guest["bytes_written"] == 4_000_000
-    assert (run.figures.metrics["retransmitted_packets"] or 0) > 0
+    assert (run.figures.metrics.retransmitted_packets or 0) > 0
 
 
 def test_the_traffic_needs_few_system_calls(run_scenario: RunScenario) -> None:
     # The kernel reads and writes for both ends, but for the first and last chunk: 128 KiB, of some
     # 92 packets, each with two calls, of 65,000.
     run = run_scenario("a:100mbit,10ms,queue=300", "b:50mbit,20ms,queue=300", duration="5s")
-    packets = run.figures.metrics["data_packets"]
+    packets = run.figures.metrics.data_packets
     assert packets is not None
     assert run.outcome.guest["system_calls"] < packets / 20
 

@@ -40,7 +40,7 @@ def test_a_segment_is_blocked_for_as_long_as_the_one_before_it_takes_longer(
     # to the microsecond; reading the clock moves the time by less than one
     assert int(last["blocked_us"]) == pytest.approx(40_000, abs=2)
     of_paths = [path["blocking_share"] for path in run.figures.paths]
-    assert of_paths == [0, run.figures.metrics["blocked_share"]]
+    assert of_paths == [0, run.figures.metrics.blocked_share]
 
 
 def test_the_time_of_blocking_is_that_in_which_the_queue_is_not_empty(
@@ -55,8 +55,8 @@ def test_the_time_of_blocking_is_that_in_which_the_queue_is_not_empty(
         warmup="0s",
         sample_interval="1ms",
     )
-    share = float(run.figures.metrics["blocked_share"] or 0)
-    blocks = int(run.figures.metrics["blocks"] or 0)
+    share = float(run.figures.metrics.blocked_share or 0)
+    blocks = int(run.figures.metrics.blocks or 0)
     assert blocks > 10
     # a sample is wrong by up to an interval at each begin and at each end of a wait
     seen = float(np.mean(run.server.connection["ofo_bytes"] > 0))
@@ -72,8 +72,8 @@ def test_the_time_of_blocking_is_that_in_which_the_queue_is_not_empty(
 def test_nothing_is_blocked_on_one_path_alone(run_scenario: RunScenario) -> None:
     run = run_scenario("a:20mbit,10ms,loss=0.5%", "b:20mbit,30ms", scheduler="first", duration="3s")
     # what is lost is waited for in the queue of the subflow
-    assert run.figures.metrics["blocked_share"] == 0
-    assert float(run.figures.paths[0]["ofo_bytes_mean"] or 0) > 0
+    assert run.figures.metrics.blocked_share == 0
+    assert float(run.figures.paths[0].ofo_bytes_mean or 0) > 0
 
 
 def test_every_packet_has_arrived_is_on_its_way_waits_or_was_dropped(
@@ -197,7 +197,7 @@ def test_no_figure_passes_what_the_link_carries(run_scenario: RunScenario) -> No
     )
     # of 1514 bytes, 1424 are payload, or 1428 without a mapping in the packet
     most = 1428 / 1514
-    goodput_bps = float(run.figures.metrics["goodput_bps"] or 0)
+    goodput_bps = float(run.figures.metrics.goodput_bps or 0)
     assert goodput_bps <= 70e6 * most
     assert all(float(path["utilisation"] or 0) <= most for path in run.figures.paths)
 

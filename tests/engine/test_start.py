@@ -34,7 +34,7 @@ def test_data_leaves_when_the_first_subflow_is_there(run_scenario: RunScenario) 
     # The second path's address comes with the first ACK of data, a round trip after T0, and a
     # handshake of two and a half later data: 20 + 100 + 50 ms are not over when it is acknowledged.
     assert first_data_ns(run, "b") >= 20 * MS + 100 * MS
-    assert run.figures.paths[1]["absent"] == 0  # after the warm-up it is there
+    assert run.figures.paths[1].absent == 0  # after the warm-up it is there
 
 
 def test_a_transfer_may_be_over_before_the_second_subflow_is_there(
@@ -115,5 +115,5 @@ def test_a_path_without_a_subflow_is_left_out_as_in_the_world(run_scenario: RunS
     run = run_scenario(
         "a:10mbit,10ms", "b:10mbit,10ms,loss=99.9999999%", start="at-once", duration="2s"
     )
-    assert run.figures.paths[1]["share"] == 0
+    assert run.figures.paths[1].share == 0
     assert run.goodput_bps > 0.95 * 10e6 * 1424 / 1514

@@ -28,6 +28,7 @@ from mptcplab.lab.engine import RunCancelledError, RunKilledError, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import documents, experiment, store, work
+from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.work import Done, InProcesses, InThreads, Task
 from mptcplab.spec.scenario import Scenario
 from tests.vocabulary import scenario_of
@@ -70,7 +71,7 @@ def test_worker_processes_leave_the_same_bytes(
     for jobs in (1, 3):
         runs = store.Store(tmp_path / str(jobs))
         entries = experiment.run_all(seeds(4), lab_kernel, lab_guest, runs, jobs=jobs)
-        assert [entry["seed"] for entry in entries] == [1, 2, 3, 4]
+        assert [entry.seed for entry in entries] == [1, 2, 3, 4]
     assert content(tmp_path / "1") == content(tmp_path / "3")
 
 
@@ -84,7 +85,7 @@ def test_a_run_that_comes_back_packed_is_the_same(
         done = workers.submit(work.perform, replace(own, out=None)).result()
     work.unpack(done, there)
     assert content(here.out) == content(there.out)
-    assert done.entry["status"] == "ok"
+    assert done.entry.status == "ok"
 
 
 def test_a_clock_that_jumps_changes_nothing(
@@ -98,7 +99,7 @@ def test_a_clock_that_jumps_changes_nothing(
     monkeypatch.setattr(time, "time", lambda: real() / 1e9 + next(jumps))
     second = store.Store(tmp_path / "second")
     (entry,) = experiment.run_all(seeds(1), lab_kernel, lab_guest, second, jobs=1)
-    assert entry["status"] == "ok"
+    assert entry.status == "ok"
     assert content(tmp_path / "first") == content(tmp_path / "second")
     cost = documents.read_json(next(second.out.glob(f"runs/*/{store.COST}")))
     assert 0 < cost["wall_s"] < Limits().wall_s
@@ -143,7 +144,7 @@ def test_a_run_whose_kernel_is_killed_is_made_again(
     killer.start()
     done = work.perform(work.task(SHORT, lab_kernel, lab_guest, out=runs.out))
     killer.join()
-    assert (done.entry["status"], done.killed, done.was_given_up) == ("ok", 1, False)
+    assert (done.entry.status, done.killed, done.was_given_up) == ("ok", 1, False)
     assert [each.name for each in (tmp_path / "runs").iterdir()] == [done.key]
 
 
@@ -195,12 +196,18 @@ def _task(tmp_path: Path, seed: int = 1) -> Task:
     return work.task(SHORT.with_(seed=seed), kernel, Guest("g", tmp_path / "guest"))
 
 
+def ok(task: Task) -> Entry:
+    return run_entry(
+        task.scenario, status="ok", virtual_s=1.0, wall_s=None, run_metrics=None, directory=None
+    )
+
+
 def dies_once(task: Task, _watch: Watch) -> Done:
     mark = task.kernel.image
     if not mark.exists():
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return Done(task.key, {"status": "ok"})
+    return Done(task.key, ok(task))
 
 
 def always_dies(_task: Task, _watch: Watch) -> Done:
@@ -218,11 +225,11 @@ def has_a_bug(_task: Task, _watch: Watch) -> Done:
 
 
 def well(task: Task, _watch: Watch) -> Done:
-    return Done(task.key, {"status": "ok"})
+    return Done(task.key, ok(task))
 
 
 def modules(task: Task, _watch: Watch) -> Done:
-    return Done(task.key, {"modules": sorted(sys.modules)})
+    return work.failed(task, " ".join(sorted(sys.modules)))
 
 
 def test_cancelling_does_not_wait_for_tasks_that_end_faster_than_anybody_looks(
@@ -246,7 +253,7 @@ def test_cancelling_does_not_wait_for_tasks_that_end_faster_than_anybody_looks(
 
     def end_one() -> None:
         number = sum(each.done() for each in submitted)
-        submitted[number].set_result(Done(tasks[number].key, {"status": "ok"}))
+        submitted[number].set_result(Done(tasks[number].key, ok(tasks[number])))
 
     def perform_all() -> None:
         for each in work.performed(tasks, Ahead(), cancel):
@@ -266,9 +273,9 @@ def test_cancelling_does_not_wait_for_tasks_that_end_faster_than_anybody_looks(
 
 def test_a_task_is_done_again_if_its_worker_dies(tmp_path: Path) -> None:
     with InProcesses(2) as workers:
-        assert workers.submit(dies_once, _task(tmp_path)).result().entry == {"status": "ok"}
+        assert workers.submit(dies_once, _task(tmp_path)).result().entry.status == "ok"
         others = [workers.submit(well, _task(tmp_path, seed)) for seed in range(2, 6)]
-        assert [future.result().entry["status"] for future in others] == ["ok"] * 4
+        assert [future.result().entry.status for future in others] == ["ok"] * 4
 
 
 def test_how_often_it_was_killed_is_counted(tmp_path: Path) -> None:
@@ -281,10 +288,10 @@ def test_a_task_that_kills_every_worker_is_given_up(tmp_path: Path) -> None:
     with InProcesses(1) as workers:
         done = workers.submit(always_dies, _task(tmp_path)).result()
         assert done.was_given_up
-        assert done.entry["reason"] == (
+        assert done.entry.reason == (
             "its worker process was killed, 2 times; the machine may be out of memory"
         )
-        assert workers.submit(well, _task(tmp_path)).result().entry == {"status": "ok"}
+        assert workers.submit(well, _task(tmp_path)).result().entry.status == "ok"
 
 
 def test_a_run_that_is_killed_at_each_attempt_is_given_up(
@@ -300,7 +307,7 @@ def test_a_run_that_is_killed_at_each_attempt_is_given_up(
     done = work.perform(replace(_task(tmp_path), out=tmp_path / "out"))
     assert len(set(attempts)) == 2
     assert done.was_given_up
-    assert done.entry["reason"] == (
+    assert done.entry.reason == (
         "its process was killed by SIGKILL, 2 times; the machine may be out of memory"
     )
     assert list((tmp_path / "out" / "runs").iterdir()) == []
@@ -318,7 +325,7 @@ def test_a_run_that_fails_by_itself_is_not_made_again(
     monkeypatch.setattr(work, "_run_in", fails)
     done = work.perform(replace(_task(tmp_path), out=tmp_path / "out"))
     assert len(attempts) == 1
-    assert (done.entry["status"], done.was_given_up) == ("failed", False)
+    assert (done.entry.status, done.was_given_up) == ("failed", False)
 
 
 def test_a_run_that_is_killed_when_all_is_cancelled_is_not_made_again(
@@ -373,7 +380,7 @@ def test_a_bug_in_a_worker_shows_where_it_is(tmp_path: Path) -> None:
 def test_workers_do_not_import_what_draws(tmp_path: Path) -> None:
     """Nor what analyses: that is memory and time for each of them."""
     with InProcesses(1) as workers:
-        found: Any = workers.submit(modules, _task(tmp_path)).result().entry["modules"]
+        found = str(workers.submit(modules, _task(tmp_path)).result().entry.reason).split()
     heavy = {"matplotlib", "plotly", "scipy", "duckdb", "click", "pandas", "pyarrow"}
     assert heavy & set(found) == set()
 

@@ -66,7 +66,7 @@ def test_a_response_takes_a_round_trip(run_scenario: RunScenario) -> None:
     times = responses["complete_ns"] - requests["due_ns"]
     assert times.min() >= expected_ns
     assert times.max() <= expected_ns + slack_ns(10_000_000) + slack_ns(20_000_000)
-    assert run.figures.metrics["completed"] == 27  # without a tenth of warm-up
+    assert run.figures.metrics.completed == 27  # without a tenth of warm-up
 
 
 def test_random_requests_have_the_mean_interval(run_scenario: RunScenario) -> None:
@@ -109,7 +109,7 @@ def test_a_page_loads_over_six_connections(run_scenario: RunScenario) -> None:
     assert set(found["connection"]) == {1, 2, 3, 4, 5, 6}
     down_bytes = int(found[found["direction"] == 1]["bytes"].sum())
     least_s = down_bytes * 8 / 70e6
-    page_load_s = run.figures.metrics["page_load_s"]
+    page_load_s = run.figures.metrics.page_load_s
     assert isinstance(page_load_s, float)
     assert least_s < page_load_s < 10 * least_s
 
@@ -146,7 +146,7 @@ def test_frames_are_in_time_if_the_link_carries_them(
     # an I frame, 14 of 45 parts of 240 KB, is 75 KB: 64 ms at 10 Mbit/s, and 10 ms of delay; at
     # half of the rate that is needed the queue grows beyond any deadline
     run = run_scenario(f"a:{rate},10ms", workload="frames:rate=4mbit,duration=10s")
-    in_time = run.figures.metrics["in_time"]
+    in_time = run.figures.metrics.in_time
     assert isinstance(in_time, float)
     assert least <= in_time <= most
 

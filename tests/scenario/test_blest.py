@@ -25,8 +25,8 @@ def test_a_window_too_small_for_both_is_kept_for_the_fast_path(
         *(FAST, SLOW), scheduler=f"blest:v095={v095}", duration="20s", receive_buffer="256KiB"
     )
     assert run.goodput_bps >= 0.97 * ONE_BPS
-    assert run.figures.paths[1]["share"] == pytest.approx(0, abs=0.01)
-    assert run.figures.metrics["ofo_bytes_p99"] == 0
+    assert run.figures.paths[1].share == pytest.approx(0, abs=0.01)
+    assert run.figures.metrics.ofo_bytes_p99 == 0
 
 
 def test_minrtt_lets_the_slow_path_block_such_a_window(run_scenario: RunScenario) -> None:
@@ -37,7 +37,7 @@ def test_minrtt_lets_the_slow_path_block_such_a_window(run_scenario: RunScenario
         *(FAST, SLOW), scheduler="minrtt:rp=off", duration="20s", receive_buffer="256KiB"
     )
     assert run.goodput_bps <= 256 * 1024 * 8 / 0.200
-    assert (run.figures.metrics["ofo_bytes_p99"] or 0) > 0
+    assert (run.figures.metrics.ofo_bytes_p99 or 0) > 0
 
 
 def test_a_window_for_both_paths_is_used_for_both(run_scenario: RunScenario) -> None:

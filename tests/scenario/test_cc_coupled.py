@@ -57,7 +57,7 @@ def test_alone_it_is_reno_to_the_packet(run_scenario: RunScenario, cc: str, wher
         run_scenario(*paths, cc=each, duration="8s", pcap=True, **flags) for each in (cc, "reno")
     )
     # some windows were cut, so that there is something to compare
-    assert reno.figures.metrics["retransmitted_packets"]
+    assert reno.figures.metrics.retransmitted_packets
     assert packets(ours) == packets(reno)
 
 

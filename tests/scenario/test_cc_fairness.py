@@ -52,7 +52,7 @@ def run_example(
 
 def goodputs(run: Run) -> dict[str, float]:
     """The goodput of each connection in the common time, in bit/s, by its name."""
-    found: dict[str, Any] = {c["name"]: c["common_goodput_bps"] for c in run.figures.connections}
+    found: dict[str, Any] = {c.name: c.common_goodput_bps for c in run.figures.connections}
     assert all(found.values())
     return found
 

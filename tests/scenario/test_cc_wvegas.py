@@ -16,7 +16,7 @@ USABLE = 1424 / 1514
 
 def queued(run: Run, path: int) -> float:
     """Mean number of packets in the queue of a path to the server."""
-    value = run.figures.paths[path]["queue_packets_mean"]
+    value = run.figures.paths[path].queue_packets_mean
     assert isinstance(value, float)
     return value
 
@@ -29,7 +29,7 @@ def test_it_fills_the_paths_and_not_the_queues(run_scenario: RunScenario) -> Non
     # trips of 50 ms, a segment each, are over after 2 s. Then nothing stops it.
     assert wvegas.goodput_bps >= 0.99 * USABLE * 40e6
     assert wvegas.goodput_bps >= 0.97 * lia.goodput_bps
-    assert wvegas.figures.metrics["retransmitted_packets"] == 0
+    assert wvegas.figures.metrics.retransmitted_packets == 0
     for path in (0, 1):
         # 5 of 10 segments each, as the rates are alike; rounding leaves up to one more
         assert 3 <= queued(wvegas, path) <= 7

@@ -39,11 +39,11 @@ def test_a_little_is_left_to_the_near_path(run_scenario: RunScenario) -> None:
     # 100 KB are 71 segments: the near path has delivered them in 10 + 20 + 40 + 1 by 4 round trips
     # of 10 ms, before the first one of the far path could arrive.
     run = run_scenario("near:50mbit,5ms", "far:50mbit,60ms", scheduler="daps", size="100KB")
-    completion = run.figures.metrics["completion_s"]
+    completion = run.figures.metrics.completion_s
     assert completion is not None
     # and 71 packets of 1514 bytes at 50 Mbit/s
     assert completion <= 3 * 0.010 + 0.005 + 71 * 1514 * 8 / 50e6 + 0.010
-    assert run.figures.paths[1]["new_segments"] == 0
+    assert run.figures.paths[1].new_segments == 0
 
 
 def test_a_path_that_dies_is_not_left_anything(run_scenario: RunScenario) -> None:

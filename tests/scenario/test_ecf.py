@@ -51,7 +51,7 @@ def test_less_waits_for_the_fast_path(run_scenario: RunScenario) -> None:
     # A send buffer of 256 KiB never holds 9 windows of at least 23 packets (after a loss): 295 KB.
     run = run_scenario(*(FAST, SLOW), scheduler="ecf", duration="20s", send_buffer="256KiB")
     assert run.goodput_bps >= 0.97 * 20e6 * 1424 / 1514
-    assert run.figures.paths[1]["share"] == pytest.approx(0, abs=0.01)
+    assert run.figures.paths[1].share == pytest.approx(0, abs=0.01)
 
 
 def test_a_fast_path_that_dies_is_not_waited_for(run_scenario: RunScenario) -> None:

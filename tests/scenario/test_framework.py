@@ -37,7 +37,7 @@ def test_segments_in_any_order_arrive_whole(
     )
     assert run.outcome.guest["bytes_received"] == run.outcome.guest["bytes_written"]
     assert run.server.connection["ofo_bytes"].max() > 64 * 1024
-    assert run.figures.metrics["refused_picks"] == 0
+    assert run.figures.metrics.refused_picks == 0
 
 
 @pytest.mark.parametrize("event", [(), ("2s:b:close",)])
@@ -51,7 +51,7 @@ def test_picks_that_make_no_sense_are_refused_and_counted(
     minrtt = run_scenario(*TWINS, scheduler="minrtt:rp=off", duration="15s", event=event)
     assert run.goodput_bps >= 0.97 * 7 / 8 * minrtt.goodput_bps
     segments = run.outcome.guest["bytes_written"] // 1424
-    assert run.figures.metrics["refused_picks"] >= segments
+    assert run.figures.metrics.refused_picks >= segments
 
 
 def test_a_scheduler_that_only_waits_does_not_stop_the_connection(
@@ -61,7 +61,7 @@ def test_a_scheduler_that_only_waits_does_not_stop_the_connection(
     run = run_scenario(*TWINS, scheduler=strange("sleepy"), size="20KB")
     assert run.outcome.guest["bytes_received"] == 20_000
     # the greeting, and 20,000 bytes in segments of 1424
-    forced = run.figures.metrics["forced_picks"]
+    forced = run.figures.metrics.forced_picks
     assert forced is not None
     assert 14 <= forced <= 16
 

@@ -26,7 +26,7 @@ def paper(run_scenario: RunScenario, scheduler: str, receive_buffer: str) -> Run
 
 
 def ofo_bytes_mean(run: Run) -> float:
-    value = run.figures.metrics["ofo_bytes_mean"]
+    value = run.figures.metrics.ofo_bytes_mean
     assert value is not None
     return float(value)
 
@@ -36,7 +36,7 @@ def test_a_small_receive_buffer_costs_no_goodput(run_scenario: RunScenario) -> N
     small = paper(run_scenario, "inorder", "177KB")
     print(f"inorder: {large.goodput_bps / 8e6:.2f} and {small.goodput_bps / 8e6:.2f} MB/s")
     assert small.goodput_bps >= 0.97 * large.goodput_bps
-    assert small.figures.metrics["fallbacks"] == 0
+    assert small.figures.metrics.fallbacks == 0
 
 
 def test_minrtt_loses_goodput(run_scenario: RunScenario) -> None:

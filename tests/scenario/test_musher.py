@@ -52,9 +52,9 @@ def test_what_a_ratio_is_worth(run_scenario: RunScenario) -> None:
     paths = ("a:100mbit,10ms", "b:50mbit,10ms")
     half = run_scenario(*paths, scheduler="musher:search=off", duration="20s")
     third = run_scenario(*paths, scheduler="musher:search=off:ratio=667", duration="20s")
-    assert half.figures.paths[0]["share"] == pytest.approx(0.5, abs=0.01)
+    assert half.figures.paths[0].share == pytest.approx(0.5, abs=0.01)
     assert half.goodput_bps <= 100e6 * 1424 / 1514
-    assert third.figures.paths[0]["share"] == pytest.approx(0.667, abs=0.01)
+    assert third.figures.paths[0].share == pytest.approx(0.667, abs=0.01)
     assert third.goodput_bps >= 1.3 * half.goodput_bps
 
 

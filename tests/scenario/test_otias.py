@@ -50,8 +50,8 @@ def test_a_full_subflow_has_a_queue(run_scenario: RunScenario) -> None:
         send_buffer="256KiB",
         warmup="2s",
     )
-    assert run.figures.paths[1]["share"] == pytest.approx(0, abs=0.01)
-    assert run.figures.metrics["ofo_bytes_mean"] == pytest.approx(0, abs=1424)
+    assert run.figures.paths[1].share == pytest.approx(0, abs=0.01)
+    assert run.figures.metrics.ofo_bytes_mean == pytest.approx(0, abs=1424)
     assert run.goodput_bps >= 0.97 * 20e6 * 1424 / 1514
 
 

@@ -30,7 +30,7 @@ def test_every_subflow_gets_as_many_segments_where_windows_do_not_limit(
         duration="10s",
         send_buffer="64KiB",
     )
-    assert run.figures.metrics["retransmitted_packets"] == 0
+    assert run.figures.metrics.retransmitted_packets == 0
     counts = new_segments(run, from_s=2)
     assert min(counts) > 1000
     assert max(counts) - min(counts) <= num_segments

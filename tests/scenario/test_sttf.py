@@ -19,7 +19,7 @@ def completion_ms(run_scenario: RunScenario, scheduler: str, ratio: int, size: s
     run = run_scenario(
         *("fast:20mbit,10ms", f"slow:20mbit,{10 * ratio}ms"), scheduler=scheduler, size=size
     )
-    completion = run.figures.metrics["completion_s"]
+    completion = run.figures.metrics.completion_s
     assert completion is not None
     return float(completion) * 1e3
 

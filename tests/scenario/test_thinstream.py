@@ -40,7 +40,7 @@ def test_a_stream_moves_within_five_round_trips(run_scenario: RunScenario, param
     assert 2 in subflows_of_new_data(run, 5, 5 + FIVE_ROUND_TRIPS_S)
     moved = subflows_of_new_data(run, 5 + FIVE_ROUND_TRIPS_S)
     assert moved == (others if "redundant" in parameters else {2})
-    assert run.figures.metrics["fallbacks"] == 0
+    assert run.figures.metrics.fallbacks == 0
 
 
 def test_minrtt_stays_where_it_is(run_scenario: RunScenario) -> None:
@@ -70,7 +70,7 @@ BLOCKS = {"workload": "cbr:size=1KB,interval=50ms,duration=5s", "trace": True}
 def test_blocks_take_the_way_that_is_shorter_there(run_scenario: RunScenario) -> None:
     run = run_scenario(*ASYMMETRIC, scheduler="thinstream", **BLOCKS)
     assert subflows_of_new_data(run, 1) == {1}
-    assert run.figures.metrics["fallbacks"] == 0
+    assert run.figures.metrics.fallbacks == 0
     minrtt = run_scenario(*ASYMMETRIC, scheduler="minrtt", **BLOCKS)
     assert subflows_of_new_data(minrtt, 1) == {2}
 
@@ -89,7 +89,7 @@ def test_delays_that_cannot_be_compared_are_counted(
     monkeypatch.setattr(plan, "render", with_offsets)
     run = run_scenario(*ASYMMETRIC, scheduler="thinstream", **BLOCKS)
     # one decision for each of the 100 blocks, but those before both paths have a sample
-    fallbacks = run.figures.metrics["fallbacks"]
+    fallbacks = run.figures.metrics.fallbacks
     assert fallbacks is not None
     assert 90 <= fallbacks <= 100
     assert subflows_of_new_data(run, 1) == {2}

@@ -132,7 +132,7 @@ def test_whole_frames_leave_the_stream_whatever_happens(
     assert missing.any()
     assert not missing.all()
     assert run.outcome.guest["bytes_received"] == int(found["bytes"][~missing].sum())
-    assert run.figures.metrics["refused_picks"] == 0
+    assert run.figures.metrics.refused_picks == 0
 
 
 def test_it_goes_on_after_an_outage_of_both_paths(run_scenario: RunScenario) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mptcplab.metrics.compute import run_metrics
+from mptcplab.metrics.definitions import RunFigures
 from mptcplab.runs import entries, store
 from mptcplab.spec.scenario import Scenario
 from tests.unit import synthetic
@@ -44,10 +45,16 @@ def keep(out: Path, of: Scenario, *flows: Flow) -> entries.Entry:
         directory=f"runs/{name}",
     )
     store.write_json(directory / "guest.json", guest)
-    store.write_json(directory / store.SCENARIO, of.model_dump(mode="json"))
-    store.write_json(directory / store.RESULT, {k: v for k, v in entry.items() if k != "wall_s"})
+    store.write_json(directory / store.SCENARIO, of)
+    store.write_json(directory / store.RESULT, entry.result())
     store.write_json(directory / store.BUILD, BUILD)
     return entry
+
+
+def with_figures(entry: entries.Entry, **figures: float | None) -> entries.Entry:
+    """The same run with other figures."""
+    metrics = RunFigures(**{**dict(entry.metrics), **figures})
+    return entry.model_copy(update={"metrics": metrics})
 
 
 def fail(out: Path, key: str, of: Scenario) -> dict[str, Any]:
@@ -61,6 +68,6 @@ def fail(out: Path, key: str, of: Scenario) -> dict[str, Any]:
         run_metrics=None,
         directory=None,
     )
-    about = {"entry": entry, "scenario": of.model_dump(mode="json"), "build": BUILD}
+    about = {"entry": entry, "scenario": of, "build": BUILD}
     store.Store(out).keep_failed(key, about)
     return about

@@ -23,6 +23,7 @@ from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics.compute import RunMetrics
+from mptcplab.metrics.definitions import RunFigures
 from mptcplab.runs import experiment, store
 from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.store import Store
@@ -78,22 +79,22 @@ class FakeKernel:
         self.ran.append(scenario)
         key = store.run_key(scenario, kernel, guest)
         given = self.gives(scenario)
-        figures: dict[str, float | int | None] = {}
+        figures = RunFigures()
         if given:
             duration_s = (scenario.workload.duration_ns or 0) / 1e9
-            figures = {
-                "goodput_bps": given.mbps * 1e6,
-                "wasted_bytes": int(given.copies * given.mbps * 1e6 * duration_s / 8),
-                "delay_ms_p99": given.delay_ms,
-                "delay_ms_max": given.longest_ms,
-            }
+            figures = RunFigures(
+                goodput_bps=given.mbps * 1e6,
+                wasted_bytes=int(given.copies * given.mbps * 1e6 * duration_s / 8),
+                delay_ms_p99=given.delay_ms,
+                delay_ms_max=given.longest_ms,
+            )
         entry = run_entry(
             scenario,
             status="ok" if given else "failed",
             reason="no power",
             virtual_s=20.0,
             wall_s=1.0,
-            run_metrics=RunMetrics(metrics=figures, paths=[]),
+            run_metrics=RunMetrics(metrics=figures, paths=()),
             directory=f"runs/{key}",
         )
         if given:

@@ -3,26 +3,26 @@
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mptcplab.errors import MptcplabError
 from mptcplab.metrics.records import Samples
 from mptcplab.report import comparison_chart
+from mptcplab.runs import store
+from mptcplab.runs.entries import Document
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, SECOND, SLOW
 from tests.unit.test_report import document, failed, mptcp, ok
 
 
-def charted(out_dir: Path, seeds: Sequence[int] = (1,)) -> Any:
+def charted(out_dir: Path, seeds: Sequence[int] = (1,)) -> Document:
     scenarios = [
         synthetic.scenario(scheduler=scheduler, seed=seed, duration_ns=10 * SECOND)
         for scheduler in ("default", "roundrobin")
@@ -57,8 +57,9 @@ def test_the_chart_has_a_panel_per_scheduler_with_the_first_seed(tmp_path: Path)
 
 
 def test_the_chart_skips_a_scheduler_without_a_run_that_ended_well(tmp_path: Path) -> None:
-    made = charted(tmp_path)
-    made["runs"][1] |= {"status": "failed", "reason": "WARN", "directory": None}
+    first, second, *others = charted(tmp_path).runs
+    failing = {"status": "failed", "reason": "WARN", "directory": None}
+    made = document([first, second.model_copy(update=failing), *others])
     _, svg = comparison_chart.write_chart(made, tmp_path)
     assert "default" in svg.read_text()
     assert "roundrobin" not in svg.read_text()
@@ -141,12 +142,13 @@ def test_missing_records_are_named(tmp_path: Path) -> None:
 def test_the_font_cache_goes_into_our_own_cache(tmp_path: Path) -> None:
     made, home = tmp_path / "document.json", tmp_path / "home"
     home.mkdir()
-    made.write_text(json.dumps(charted(tmp_path)))
+    store.write_json(made, charted(tmp_path))
     script = (
-        "import json, pathlib, sys; from mptcplab.report import comparison_chart; "
+        "import pathlib, sys; from mptcplab.report import comparison_chart; "
+        "from mptcplab.runs import documents; "
         "assert 'matplotlib' not in sys.modules, 'it is slow to import'; "
         "made = pathlib.Path(sys.argv[1]); "
-        "comparison_chart.write_chart(json.loads(made.read_text()), made.parent)"
+        "comparison_chart.write_chart(documents.read_comparison(made), made.parent)"
     )
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("XDG_", "MPL"))}
     subprocess.run(

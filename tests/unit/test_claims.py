@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import MptcplabError
+from mptcplab.metrics.definitions import PathFigures, RunFigures
 from mptcplab.papers import claims
 from mptcplab.papers.catalogue import (
     Chart,
@@ -21,6 +22,7 @@ from mptcplab.papers.catalogue import (
     Published,
 )
 from mptcplab.papers.claims import Results, Verdict
+from mptcplab.runs.entries import Entry
 from mptcplab.spec.formulas import Formula, FormulaError, MissingError
 
 METRICS = [
@@ -36,11 +38,14 @@ GOODPUTS = {
 }
 
 
-def entry(mbps: float, share: float | None = 0.25) -> dict[str, Any]:
-    return {
-        "metrics": {"goodput_bps": mbps * 1e6, "completion_s": None},
-        "paths": [{"name": "lte", "share": share}],
-    }
+def entry(mbps: float, share: float | None = 0.25) -> Entry:
+    return Entry(
+        scheduler="minrtt",
+        seed=1,
+        status="ok",
+        metrics=RunFigures(goodput_bps=mbps * 1e6),
+        paths=(PathFigures(name="lte", share=share),),
+    )
 
 
 def rows() -> list[claims.Row]:

@@ -17,6 +17,7 @@ from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import archive, cluster, store, tls, work
+from mptcplab.runs.entries import run_entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.work import Done, Task
 from tests.vocabulary import scenario_of
@@ -44,16 +45,25 @@ def task(tmp_path: Path) -> Task:
 @pytest.fixture
 def right(task: Task, tmp_path: Path) -> Done:
     """What a worker answers when the run has ended well."""
-    failed = work.failed(task, "").entry
-    entry = failed | {"status": "ok", "directory": store.place(task.key), "wall_s": 1.0}
-    del entry["reason"]
+    entry = run_entry(
+        task.scenario,
+        status="ok",
+        virtual_s=None,
+        wall_s=1.0,
+        run_metrics=None,
+        directory=store.place(task.key),
+    )
     run = tmp_path / "run"
     run.mkdir()
     for name in store.DOCUMENTS:
         store.write_json(run / name, {})
-    result = {name: value for name, value in entry.items() if name != "wall_s"}
-    store.write_json(run / store.RESULT, result)
+    store.write_json(run / store.RESULT, entry.result())
     return Done(task.key, entry, {}, 1.0, archive.pack(run))
+
+
+def told(done: Done, **changed: object) -> Done:
+    """The same, with other things in its entry."""
+    return replace(done, entry=done.entry.model_copy(update=changed))
 
 
 def outcome(answer: object, task: Task) -> Done:
@@ -74,16 +84,16 @@ LIES: dict[str, Callable[[Done], object]] = {
     "other type": lambda done: vars(done),
     "key that leads out": lambda done: replace(done, key=ELSEWHERE),
     "other key": lambda done: replace(done, key="0" * 16),
-    "directory": lambda done: replace(done, entry=done.entry | {"directory": ELSEWHERE}),
-    "other scheduler": lambda done: replace(done, entry=done.entry | {"scheduler": "<script>"}),
-    "other seed": lambda done: replace(done, entry=done.entry | {"seed": 77}),
+    "directory": lambda done: told(done, directory=ELSEWHERE),
+    "other scheduler": lambda done: told(done, scheduler="<script>"),
+    "other seed": lambda done: told(done, seed=77),
     "no entry": lambda done: replace(done, entry=cast(Any, "ok")),
-    "status": lambda done: replace(done, entry=done.entry | {"status": "fine"}),
-    "failed with files": lambda done: replace(done, entry=done.entry | {"status": "failed"}),
-    "why not a text": lambda done: replace(
-        done, entry=done.entry | {"status": "failed", "directory": None, "reason": 7}
-    ),
-    "other figures": lambda done: replace(done, entry=done.entry | {"virtual_s": 1.0}),
+    "status": lambda done: told(done, status="fine"),
+    "failed with files": lambda done: told(done, status="failed", reason=""),
+    "why not a text": lambda done: told(done, status="failed", directory=None, reason=7),
+    "no why": lambda done: told(done, status="failed", directory=None),
+    "a figure that is none": lambda done: told(done, virtual_s="soon"),
+    "other figures": lambda done: told(done, virtual_s=1.0),
     "no files": lambda done: replace(done, files=None),
     "no tar": lambda done: replace(done, files=b"what?"),
     "no documents": lambda done: replace(done, files=archive.pack(Path("/proc/self/fdinfo/none"))),
@@ -96,10 +106,10 @@ def test_a_wrong_answer_is_a_failed_run_and_nothing_of_it_is_stored(
 ) -> None:
     before = set(tmp_path.rglob("*"))
     done = outcome(LIES[lie](right), task)
-    assert (done.key, done.entry["status"], done.files) == (task.key, "failed", None)
-    assert done.entry["directory"] is None
-    assert any(text in done.entry["reason"] for text in ("a worker ", "run ")), done.entry
-    json.dumps(done.entry)
+    assert (done.key, done.entry.status, done.files) == (task.key, "failed", None)
+    assert done.entry.directory is None
+    assert any(text in str(done.entry.reason) for text in ("a worker ", "run ")), done.entry
+    json.dumps(done.entry.result())
     left = {each for each in tmp_path.rglob("*") if each.name not in ("out", "runs")}
     assert left == before
 

@@ -40,10 +40,10 @@ def test_a_comparison_is_the_same_by_its_directory_and_by_its_document(tmp_path:
     document = comparison(tmp_path)
     [group] = collect([tmp_path]).groups
     assert collect([document]).groups == (group,)
-    assert [(run.entry["scheduler"], run.entry["seed"]) for run in group.runs] == [
+    assert [(run.entry.scheduler, run.entry.seed) for run in group.runs] == [
         *(("default", 1), ("default", 2), ("blest", 1), ("blest", 2))
     ]
-    assert [run.entry["path"] for run in group.baselines] == ["fast", "fast", "slow", "slow"]
+    assert [run.entry.path for run in group.baselines] == ["fast", "fast", "slow", "slow"]
     assert group.name == "fast 40mbit, 10ms; slow 10mbit, 10ms"
     assert {run.builds["kernel"] for run in group.runs} == {"6.12-a"}
 
@@ -58,7 +58,7 @@ def test_runs_by_their_directories_have_the_benefit_that_their_baselines_tell(
     assert group == by_out
     assert len(group.baselines) == 4
     # both paths are used in full
-    assert [run.entry["metrics"]["aggregation_benefit"] for run in group.runs] == [1.0] * 4
+    assert [run.entry.metrics.aggregation_benefit for run in group.runs] == [1.0] * 4
 
 
 def test_a_run_that_is_named_twice_is_there_once(tmp_path: Path) -> None:
@@ -191,8 +191,8 @@ def published(out: Path) -> Path:
                     {
                         "point": {"scheduler": name, "queue": queue, "rate": rate},
                         "seed": 1,
-                        "directory": kept["directory"],
-                        "alone": {"fast": alone["directory"]},
+                        "directory": kept.directory,
+                        "alone": {"fast": alone.directory},
                     }
                 )
     document = {
@@ -216,8 +216,8 @@ def test_a_published_experiment_says_itself_what_its_grid_is(tmp_path: Path) -> 
     ]
     assert found.groups[0].name == "queue 300 packets, rate 20"
     for group in found.groups:
-        assert [run.entry["scheduler"] for run in group.runs] == ["default", "blest"]
-        assert [run.entry["path"] for run in group.baselines] == ["fast"]
+        assert [run.entry.scheduler for run in group.runs] == ["default", "blest"]
+        assert [run.entry.path for run in group.baselines] == ["fast"]
 
 
 def test_a_damaged_document_of_an_experiment_is_told(tmp_path: Path) -> None:
@@ -236,5 +236,5 @@ def test_entries_of_older_versions_have_a_congestion_control(tmp_path: Path) -> 
         del entry["cc"]
         result.write_text(json.dumps(entry))
     [group] = collect(sorted((tmp_path / "runs").iterdir())).groups
-    assert {run.entry["cc"] for run in group.runs} == {"cubic"}
-    assert group.runs[0].entry["metrics"]["aggregation_benefit"] == pytest.approx(1)
+    assert {run.entry.cc for run in group.runs} == {"cubic"}
+    assert group.runs[0].entry.metrics.aggregation_benefit == pytest.approx(1)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mptcplab.advice.goals import Goal, capacity_bps, goals
-from mptcplab.metrics import application, definitions
+from mptcplab.metrics.definitions import RunFigures
 from mptcplab.spec import timeline, workload
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
@@ -27,13 +27,8 @@ def goal(name: str, of: Scenario) -> Goal:
     return next(each for each in goals(of) if each.name == name)
 
 
-def metrics(**values: float | None) -> dict[str, float | None]:
-    every = (*definitions.RUN_METRICS, *application.APPLICATION_METRICS)
-    return {**dict.fromkeys(each.name for each in every), **values}
-
-
 def test_every_kind_of_workload_has_a_figure_that_is_a_metric() -> None:
-    names = metrics()
+    names = RunFigures.model_fields
     for kind in ("bulk", "transfers", "cbr", "requests", "web", "video", "frames"):
         for each in goals(base(workload=kind)):
             assert set(each.figure.metrics) <= set(names)
@@ -120,10 +115,10 @@ def test_the_worst_of_the_paths_counts() -> None:
     of = base()
     resilience = goal("resilience", of)
     runs = resilience.scenarios(of)
-    assert resilience.of(runs, [metrics(delay_ms_max=3), metrics(delay_ms_max=7)]) == 7
-    assert resilience.of(runs, [metrics(delay_ms_max=3), metrics()]) is None
+    assert resilience.of(runs, [RunFigures(delay_ms_max=3), RunFigures(delay_ms_max=7)]) == 7
+    assert resilience.of(runs, [RunFigures(delay_ms_max=3), RunFigures()]) is None
     frames = goal("resilience", base(workload="frames"))
-    assert frames.of(runs, [metrics(in_time=0.5), metrics(in_time=0.75)]) == 50
+    assert frames.of(runs, [RunFigures(in_time=0.5), RunFigures(in_time=0.75)]) == 50
 
 
 def test_throughput_is_a_part_of_what_the_paths_carry() -> None:
@@ -131,7 +126,7 @@ def test_throughput_is_a_part_of_what_the_paths_carry() -> None:
     throughput = goal("throughput", of)
     (run,) = throughput.scenarios(of)
     # 63 of 50 + 20 Mbit/s
-    assert throughput.of([run], [metrics(goodput_bps=63e6)]) == pytest.approx(90)
+    assert throughput.of([run], [RunFigures(goodput_bps=63e6)]) == pytest.approx(90)
 
 
 def test_both_directions_are_taken_together() -> None:
@@ -139,7 +134,7 @@ def test_both_directions_are_taken_together() -> None:
     throughput = goal("throughput", of)
     (run,) = throughput.scenarios(of)
     # 65 of 60 up and 70 down
-    both = metrics(goodput_bps=25e6, goodput_down_bps=40e6)
+    both = RunFigures(goodput_bps=25e6, goodput_down_bps=40e6)
     assert throughput.of([run], [both]) == pytest.approx(50)
 
 
@@ -160,6 +155,6 @@ def test_what_is_sent_besides_is_a_part_of_what_arrived() -> None:
     latency = goal("latency", of)
     (run,) = latency.scenarios(of)
     # 10 Mbit/s for 20 s are 25 MB
-    sent = metrics(wasted_bytes=5e6, goodput_bps=10e6)
+    sent = RunFigures(wasted_bytes=5_000_000, goodput_bps=10e6)
     assert latency.extra(run, sent) == pytest.approx(20)
-    assert latency.extra(run, metrics(wasted_bytes=5e6)) is None
+    assert latency.extra(run, RunFigures(wasted_bytes=5_000_000)) is None

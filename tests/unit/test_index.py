@@ -129,7 +129,8 @@ def test_two_that_write_the_table_in_turn_keep_the_rows_of_both(tmp_path: Path) 
     keys = kept(tmp_path)
     for table, key in zip((first, second), keys, strict=True):
         directory = tmp_path / "runs" / key
-        entry, scenario = (documents.read_json(directory / name) for name in (RESULT, SCENARIO))
+        entry = documents.read_entry(directory / RESULT)
+        scenario = documents.read_scenario(directory / SCENARIO)
         table.add(index.row(key, entry, scenario, {}, BUILD))
         table.write()
     assert pl.read_parquet(tmp_path / index.TABLE)["key"].to_list() == keys
@@ -206,7 +207,7 @@ def test_the_benefit_is_told_by_the_baselines(tmp_path: Path) -> None:
     index.keep_points(tmp_path, [point])
     table = index.read(tmp_path)
     alone = table.filter(pl.col("path").is_not_null())["goodput_bps"].to_list()
-    whole = run["metrics"]["goodput_bps"]
+    whole = run.metrics.goodput_bps or 0
     (benefit,) = table.filter(key=keys[None])["aggregation_benefit"]
     assert benefit == pytest.approx((whole - max(alone)) / min(alone))
     assert table.filter(pl.col("path").is_not_null())["aggregation_benefit"].to_list() == [None] * 2

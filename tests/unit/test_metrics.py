@@ -17,15 +17,18 @@ import pytest
 
 from mptcplab.errors import RunError
 from mptcplab.metrics.compute import (
-    METRICS,
-    PATH_METRICS,
-    RUN_METRICS,
     STATE_METRICS,
     aggregation_benefit,
     goodput_series,
     run_metrics,
 )
-from mptcplab.metrics.definitions import markdown
+from mptcplab.metrics.definitions import (
+    PATH_METRICS,
+    RUN_METRICS,
+    PathFigures,
+    TransportFigures,
+    markdown,
+)
 from mptcplab.metrics.records import Samples
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
@@ -34,7 +37,7 @@ from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0
 
 
-def figures(*flows: synthetic.Flow, **options: Any) -> dict[str, Any]:
+def figures(*flows: synthetic.Flow, **options: Any) -> Any:
     client, server = synthetic.run(*flows, **options)
     return run_metrics(synthetic.scenario(), client, server, synthetic.guest()).metrics
 
@@ -80,7 +83,7 @@ def test_a_gap_within_a_path_that_is_filled_after_the_warm_up_brings_no_goodput(
     server.subflow["ofo_bytes"][waits], server.subflow["received_bytes"][waits] = kept, 0
     server.connection["delivered_bytes"][: len(kept)] -= kept
     result = run_metrics(synthetic.scenario(), client, server, synthetic.guest())
-    assert result.metrics["goodput_bps"] == 40e6
+    assert result.metrics.goodput_bps == 40e6
     assert [path["utilisation"] for path in result.paths] == [0.8, 0.8]
 
 
@@ -112,7 +115,7 @@ def test_a_size_that_completes_between_two_samples_counts_its_last_bytes() -> No
         server.subflow["received_bytes"], np.where(server.subflow["n"] == 0, 780_000, 195_000)
     )
     result = run_metrics(scenario, client, server, synthetic.guest(195 * MS))
-    assert result.metrics["goodput_bps"] == 40e6
+    assert result.metrics.goodput_bps == 40e6
     assert [path["goodput_bps"] for path in result.paths] == [32e6, 8e6]
 
 
@@ -121,8 +124,8 @@ def test_a_size_smaller_than_a_sample_interval_has_figures() -> None:
     scenario = synthetic.scenario(size_bytes=15_000)
     client, server = synthetic.run(FAST, SLOW, duration_ns=3 * MS)
     result = run_metrics(scenario, client, server, synthetic.guest(3 * MS))
-    assert result.metrics["goodput_bps"] == 40e6
-    assert result.metrics["completion_s"] == 0.003
+    assert result.metrics.goodput_bps == 40e6
+    assert result.metrics.completion_s == 0.003
 
 
 def test_completion_of_a_duration_does_not_exist() -> None:
@@ -141,13 +144,13 @@ def test_shares_add_up_to_one() -> None:
 def test_paths_are_told_by_address_and_not_by_the_order_of_subflows() -> None:
     client, server = synthetic.run(SLOW, FAST)
     paths = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).paths
-    assert [(path["name"], path["share"]) for path in paths] == [("fast", 0.8), ("slow", 0.2)]
+    assert [(path.name, path.share) for path in paths] == [("fast", 0.8), ("slow", 0.2)]
 
 
 def test_a_path_without_traffic_has_share_0_and_no_round_trip() -> None:
     client, server = synthetic.run(FAST)
     _, slow = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).paths
-    there = {name: value for name, value in slow.items() if value is not None}
+    there = {name: value for name, value in slow if value is not None}
     assert there == {
         "name": "slow", "goodput_bps": 0.0, "share": 0.0, "retransmitted_packets": 0,
         "utilisation": 0.0, "ofo_bytes_mean": 0.0, "ofo_bytes_p99": 0, "blocking_share": 0.0,
@@ -161,7 +164,7 @@ def test_shares_do_not_exist_when_nothing_arrives() -> None:
     client, server = synthetic.run(replace(FAST, bytes_per_ms=0), replace(SLOW, bytes_per_ms=0))
     result = run_metrics(synthetic.scenario(), client, server, synthetic.guest())
     assert [path["share"] for path in result.paths] == [None, None]
-    assert result.metrics["goodput_bps"] == 0
+    assert result.metrics.goodput_bps == 0
 
 
 def test_the_subflows_of_one_path_count_together() -> None:
@@ -169,7 +172,7 @@ def test_the_subflows_of_one_path_count_together() -> None:
     client, server = synthetic.run(FAST, replace(SLOW, path=1), SLOW)
     result = run_metrics(synthetic.scenario(), client, server, synthetic.guest())
     assert [path["goodput_bps"] for path in result.paths] == [40e6, 8e6]
-    assert result.metrics["subflows"] == 3
+    assert result.metrics.subflows == 3
 
 
 def test_a_subflow_that_starts_late_counts_from_nothing() -> None:
@@ -219,11 +222,11 @@ def test_retransmissions_and_packets_are_counted_over_the_whole_run() -> None:
     fast, slow = replace(FAST, retransmitted_packets=7), replace(SLOW, retransmitted_packets=5)
     client, server = synthetic.run(fast, slow)
     result = run_metrics(synthetic.scenario(), client, server, synthetic.guest())
-    assert result.metrics["retransmitted_packets"] == 12
-    assert result.metrics["retransmitted_bytes"] == 12 * 1000
+    assert result.metrics.retransmitted_packets == 12
+    assert result.metrics.retransmitted_bytes == 12 * 1000
     assert [path["retransmitted_packets"] for path in result.paths] == [7, 5]
     # 10,000 ms x (4000 + 1000) bytes in packets of 1000, and those sent again
-    assert result.metrics["data_packets"] == 50_000 + 12
+    assert result.metrics.data_packets == 50_000 + 12
 
 
 def test_duplicates_are_what_the_paths_carried_twice() -> None:
@@ -241,7 +244,7 @@ def test_what_the_scheduler_decided_is_counted_over_the_whole_run() -> None:
     client.connection["forced"], client.connection["fallbacks"] = 13, 14
     scenario = synthetic.scenario(scheduler="roundrobin")
     result = run_metrics(scenario, client, server, synthetic.guest())
-    assert (result.metrics["duplicate_segments"], result.metrics["reinjected_segments"]) == (7, 5)
+    assert (result.metrics.duplicate_segments, result.metrics.reinjected_segments) == (7, 5)
     names = ("waits", "refused_picks", "forced_picks", "fallbacks")
     assert [result.metrics[name] for name in names] == [11, 12, 13, 14]
     # 10,000 ms x 4000 and 1000 bytes in segments of 1000
@@ -257,7 +260,7 @@ def test_who_is_not_asked_segment_by_segment_has_decided_nothing(
     client, server = synthetic.run(FAST, SLOW)
     scenario = synthetic.scenario(transport=transport, scheduler=scheduler)
     result = run_metrics(scenario, client, server, synthetic.guest())
-    assert result.metrics["waits"] is result.metrics["duplicate_segments"] is None
+    assert result.metrics.waits is result.metrics.duplicate_segments is None
     assert [path["new_segments"] for path in result.paths] == [None, None]
 
 
@@ -270,7 +273,7 @@ def test_the_sample_interval_does_not_change_what_counters_tell() -> None:
         scenario = synthetic.scenario(sample_interval_ns=interval_ns)
         client, server = synthetic.run(FAST, SLOW, interval_ns=interval_ns)
         result = run_metrics(scenario, client, server, synthetic.guest())
-        assert result.metrics["goodput_bps"] == 40e6
+        assert result.metrics.goodput_bps == 40e6
         assert [path["share"] for path in result.paths] == [0.8, 0.2]
 
 
@@ -346,8 +349,8 @@ def test_data_to_the_client_is_measured_there() -> None:
     scenario = directed("down", synthetic.scenario())
     # the sides swap; the addresses do not matter to a side
     result = run_metrics(scenario, server, client, synthetic.guest())
-    assert result.metrics["goodput_bps"] == 40e6
-    assert result.metrics["goodput_down_bps"] is None
+    assert result.metrics.goodput_bps == 40e6
+    assert result.metrics.goodput_down_bps is None
     assert [path["goodput_bps"] for path in result.paths] == [32e6, 8e6]
     # both at once: the client's figures are those of data to the server
     client.connection["delivered_bytes"] = server.connection["delivered_bytes"] // 2
@@ -369,8 +372,8 @@ def test_blocking_is_told_in_total_and_of_its_path() -> None:
     slow = server.subflow["n"] == 1
     server.subflow["blocking_us"][slow] = 10 * ((server.subflow["time_ns"][slow] - T0) // MS)
     result = run_metrics(synthetic.scenario(), client, server, synthetic.guest())
-    assert result.metrics["blocked_share"] == 0.01
-    assert result.metrics["blocks"] == 9
+    assert result.metrics.blocked_share == 0.01
+    assert result.metrics.blocks == 9
     assert [path["blocking_share"] for path in result.paths] == [0, 0.01]
 
 
@@ -384,13 +387,13 @@ def test_a_wait_that_is_cut_counts_for_its_path_as_far_as_it_is_measured() -> No
     ended = slow & (server.subflow["time_ns"] >= T0 + 1200 * MS)
     server.subflow["blocking_us"][ended] = 300_000
     result = run_metrics(synthetic.scenario(), client, server, synthetic.guest())
-    assert result.metrics["blocked_share"] == 0.7 / 9
+    assert result.metrics.blocked_share == 0.7 / 9
     assert [path["blocking_share"] for path in result.paths] == [0, 0.2 / 9]
     # a measurement that ends before gives the second one its path
     server.subflow["blocking_us"][slow & (server.subflow["time_ns"] == T0 + 10 * SECOND)] = 800_000
     earlier = synthetic.scenario(duration_ns=9_800 * MS, warmup_ns=2 * SECOND)
     result = run_metrics(earlier, client, server, synthetic.guest())
-    assert result.metrics["blocked_share"] == 0.3 / 7.8
+    assert result.metrics.blocked_share == 0.3 / 7.8
     assert [path["blocking_share"] for path in result.paths] == [0, 0.3 / 7.8]
 
 
@@ -516,11 +519,13 @@ def test_a_subflow_on_a_path_beyond_the_scenario_fails_the_run() -> None:
 def test_metrics_are_those_of_the_schema_and_ready_for_json() -> None:
     client, server = synthetic.run(FAST, SLOW)
     result = run_metrics(synthetic.scenario(), client, server, synthetic.guest())
-    assert list(result.metrics) == [metric.name for metric in RUN_METRICS]
+    # the benefit takes further runs
+    computed = TransportFigures.model_fields.keys() - {"aggregation_benefit"}
+    assert result.metrics.model_fields_set == computed
     for path in result.paths:
-        assert list(path) == [metric.name for metric in PATH_METRICS]
-    again = json.loads(json.dumps([result.metrics, result.paths], allow_nan=False))
-    assert again == [result.metrics, result.paths]
+        assert path.model_fields_set == PathFigures.model_fields.keys()
+    for part in (result.metrics, *result.paths):
+        assert json.loads(json.dumps(part.model_dump(), allow_nan=False)) == dict(part)
 
 
 @pytest.mark.parametrize(
@@ -568,7 +573,7 @@ def test_goodput_over_time_does_not_beat_against_the_sample_interval() -> None:
 
 
 def test_every_metric_says_what_it_is_and_where_it_comes_from() -> None:
-    for metric in METRICS:
+    for metric in (*RUN_METRICS, *PATH_METRICS):
         assert metric.meaning.endswith(".")
         assert metric.source
         assert metric.formula or metric.name == "name"

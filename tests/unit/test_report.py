@@ -14,21 +14,23 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from mptcplab.metrics.application import APPLICATION_METRICS
-from mptcplab.metrics.compute import RUN_METRICS, run_metrics
+from mptcplab.metrics.compute import run_metrics
+from mptcplab.metrics.definitions import PathFigures, RunFigures
 from mptcplab.report import catalogue_tables, tables
 from mptcplab.runs import entries
+from mptcplab.runs.entries import Document, Entry
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.scheduler import Choice, Parameter, Setting
 from tests.unit import synthetic
+from tests.unit.stored import with_figures
 from tests.unit.synthetic import FAST, SLOW, Flow
 
 BUILD = {"kernel": "6.12", "guest": "1", "mptcplab": "0"}
 
 
-def ok(scenario: Scenario, *flows: Flow, out_dir: Path | None = None, **options: Any) -> Any:
+def ok(scenario: Scenario, *flows: Flow, out_dir: Path | None = None, **options: Any) -> Entry:
     """The entry of a run that ended well; its records are written under `out_dir`, if given."""
     client, server = synthetic.run(*flows, **options)
     directory = f"runs/{scenario.scheduler.label}-{scenario.seed}"
@@ -45,7 +47,7 @@ def ok(scenario: Scenario, *flows: Flow, out_dir: Path | None = None, **options:
     )
 
 
-def failed(scenario: Scenario, reason: str) -> Any:
+def failed(scenario: Scenario, reason: str) -> Entry:
     return entries.run_entry(
         scenario,
         status="failed",
@@ -57,11 +59,11 @@ def failed(scenario: Scenario, reason: str) -> Any:
     )
 
 
-def alone(scenario: Scenario, name: str, bytes_per_ms: int) -> Any:
+def alone(scenario: Scenario, name: str, bytes_per_ms: int) -> Entry:
     return ok(scenario.single_path(name), Flow(bytes_per_ms))
 
 
-def mptcp(bytes_per_ms: Sequence[int] = (4000,), **fields: Any) -> list[Any]:
+def mptcp(bytes_per_ms: Sequence[int] = (4000,), **fields: Any) -> list[Entry]:
     """Runs with successive seeds; the fast path carries so many bytes per ms, the slow one 1000."""
     return [
         ok(synthetic.scenario(seed=seed, **fields), replace(FAST, bytes_per_ms=rate), SLOW)
@@ -69,12 +71,13 @@ def mptcp(bytes_per_ms: Sequence[int] = (4000,), **fields: Any) -> list[Any]:
     ]
 
 
-def document(runs: Sequence[Any], baselines: Sequence[Any] = ()) -> Any:
+def document(runs: Sequence[Entry], baselines: Sequence[Entry] = ()) -> Document:
     made = entries.document(runs, baselines, BUILD, synthetic.scenario())
-    return json.loads(json.dumps(made, allow_nan=False))  # as it is stored
+    stored = json.dumps(made.model_dump(mode="json"), allow_nan=False)
+    return Document.model_validate_json(stored)
 
 
-def table(made: Any, width: int = 80) -> str:
+def table(made: Document, width: int = 80) -> str:
     console = Console(file=io.StringIO(), width=width)
     console.print(tables.comparison_table(made))
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
@@ -85,35 +88,34 @@ def table(made: Any, width: int = 80) -> str:
 
 def test_an_entry_tells_which_run_it_is_and_how_it_went() -> None:
     [entry] = mptcp(scheduler="roundrobin")
-    assert list(entry) == [
+    assert list(entry.model_dump()) == [
         "scheduler", "cc", "seed", "status", "virtual_s", "wall_s", "data_packets", "metrics",
         "paths", "directory",
     ]  # fmt: skip
-    assert (entry["scheduler"], entry["seed"], entry["status"]) == ("roundrobin", 1, "ok")
-    assert entry["cc"] == "cubic"
-    assert entry["data_packets"] == entry["metrics"]["data_packets"] == 50_000
-    assert entry["directory"] == "runs/roundrobin-1"
+    assert (entry.scheduler, entry.seed, entry.status) == ("roundrobin", 1, "ok")
+    assert entry.cc == "cubic"
+    assert entry.data_packets == entry.metrics.data_packets == 50_000
+    assert entry.directory == "runs/roundrobin-1"
 
 
 def test_the_entry_of_a_failed_run_has_the_same_keys_and_no_figures() -> None:
     [good], bad = mptcp(), failed(synthetic.scenario(), "kernel panic")
-    assert bad["status"] == "failed"
-    assert set(bad) - set(good) == {"reason"}
-    assert bad["reason"] == "kernel panic"
-    assert bad["metrics"] == dict.fromkeys(good["metrics"])
-    assert [path["name"] for path in bad["paths"]] == ["fast", "slow"]
-    assert bad["paths"][0] == dict.fromkeys(good["paths"][0]) | {"name": "fast"}
+    assert bad.status == "failed"
+    assert bad.model_dump().keys() - good.model_dump().keys() == {"reason"}
+    assert bad.reason == "kernel panic"
+    assert bad.metrics == RunFigures()
+    assert bad.paths == (PathFigures(name="fast"), PathFigures(name="slow"))
 
 
 def test_the_entry_of_a_baseline_names_its_path() -> None:
     entry = alone(synthetic.scenario(), "slow", 1000)
-    assert (entry["transport"], entry["path"]) == ("tcp", "slow")
+    assert (entry.transport, entry.path) == ("tcp", "slow")
 
 
 def test_the_document_keeps_the_resolved_scenario_and_the_build() -> None:
     made = document(mptcp())
-    assert Scenario.model_validate_json(json.dumps(made["scenario"])) == synthetic.scenario()
-    assert made["build"] == BUILD
+    assert made.scenario == synthetic.scenario()
+    assert made.build == BUILD
 
 
 def test_aggregation_benefit_is_filled_in_from_the_baselines_of_the_same_seed() -> None:
@@ -124,7 +126,7 @@ def test_aggregation_benefit_is_filled_in_from_the_baselines_of_the_same_seed() 
     ]
     made = document(mptcp([4000, 4000]), baselines)
     # (5000 - 4000) / 1000, and with seed 2 / 2000
-    assert [run["metrics"]["aggregation_benefit"] for run in made["runs"]] == [1.0, 0.5]
+    assert [run.metrics.aggregation_benefit for run in made.runs] == [1.0, 0.5]
 
 
 def test_aggregation_benefit_is_by_baselines_of_the_same_congestion_control() -> None:
@@ -136,7 +138,7 @@ def test_aggregation_benefit_is_by_baselines_of_the_same_congestion_control() ->
     ]
     runs = [ok(each, replace(FAST, bytes_per_ms=4000), SLOW) for each in (cubic, lia)]
     made = document(runs, baselines)
-    assert [run["metrics"]["aggregation_benefit"] for run in made["runs"]] == [1.0, 0.5]
+    assert [run.metrics.aggregation_benefit for run in made.runs] == [1.0, 0.5]
     text = table(made)
     assert "default, cubic" in text
     assert "default, lia" in text
@@ -150,8 +152,8 @@ def test_aggregation_benefit_is_null_without_a_baseline_of_each_path() -> None:
     of_another_seed = alone(synthetic.scenario(seed=2), "slow", 1000)
     broken = failed(scenario.single_path("slow"), "kernel panic")
     for baselines in ([], [fast], [slow], [fast, of_another_seed], [fast, broken]):
-        [run] = document(mptcp(), baselines)["runs"]
-        assert run["metrics"]["aggregation_benefit"] is None
+        [run] = document(mptcp(), baselines).runs
+        assert run.metrics.aggregation_benefit is None
 
 
 def test_the_document_does_not_change_the_entries_it_is_made_from() -> None:
@@ -183,11 +185,12 @@ def test_figures_have_schedulers_with_the_best_first() -> None:
 
 
 def test_of_times_to_wait_the_least_is_best_and_none_is_last() -> None:
-    made = document([*mptcp(), *mptcp(scheduler="lte"), *mptcp(scheduler="ecf")])
-    made["scenario"]["workload"]["kind"] = "cbr"
-    for run, delay_ms in zip(made["runs"], (None, 30.0, 20.0), strict=True):
-        run["metrics"]["delay_ms_mean"] = delay_ms
-    first, *_ = tables.best_first(made)
+    runs = [*mptcp(), *mptcp(scheduler="lte"), *mptcp(scheduler="ecf")]
+    delayed = [
+        with_figures(run, delay_ms_mean=delay_ms)
+        for run, delay_ms in zip(runs, (None, 30.0, 20.0), strict=True)
+    ]
+    first, *_ = tables.best_first(entries.document(delayed, [], BUILD, scenario_of("cbr")))
     assert list(first.values) == ["ecf", "lte", "default"]
     assert first.values["default"] == []
 
@@ -208,13 +211,15 @@ def test_the_table_has_median_and_range_over_seeds() -> None:
 
 def test_a_path_is_on_one_line_with_its_share_beside_ranges() -> None:
     # a range of the benefit, too, which makes the table as wide as the terminal
-    runs = mptcp([4000, 3000], scheduler="roundrobin")
-    for seed, run in enumerate(runs):
-        run["metrics"] |= {
-            "ofo_bytes_mean": 51_000 + 96_000 * seed,
-            "ofo_bytes_p99": 506_000 + 88_000 * seed,
-            "retransmitted_packets": 57 + 110 * seed,
-        }
+    runs = [
+        with_figures(
+            run,
+            ofo_bytes_mean=51_000 + 96_000 * seed,
+            ofo_bytes_p99=506_000 + 88_000 * seed,
+            retransmitted_packets=57 + 110 * seed,
+        )
+        for seed, run in enumerate(mptcp([4000, 3000], scheduler="roundrobin"))
+    ]
     scenario = synthetic.scenario()
     baselines = [alone(each, "fast", 4000) for each in (scenario, scenario.with_(seed=2))]
     baselines += [alone(each, "slow", 1000) for each in (scenario, scenario.with_(seed=2))]
@@ -335,12 +340,20 @@ WORKLOADS = {
 }
 
 
-def of_kind(kind: str, **figures: Any) -> Any:
+def scenario_of(kind: str) -> Scenario:
     load = from_flags(Flags(path=["a:1mbit,1ms"], workload=kind)).base.workload
-    scenario = synthetic.scenario(workload=load)
-    runs = [failed(scenario.with_(seed=seed), "") | {"status": "ok"} for seed in (1, 2, 3)]
-    for run, factor in zip(runs, (0.5, 1, 2), strict=True):
-        run["metrics"] = run["metrics"] | {name: factor * v for name, v in figures.items()}
+    return synthetic.scenario(workload=load)
+
+
+def of_kind(kind: str, **figures: float) -> Document:
+    """Of three seeds, with a half of these figures, with them, and with twice as much."""
+    scenario = scenario_of(kind)
+    runs = []
+    for seed, factor in ((1, 0.5), (2, 1), (3, 2)):
+        run = failed(scenario.with_(seed=seed), "").model_copy(update={"status": "ok"})
+        own = {name: factor * value for name, value in figures.items()}
+        metrics = run.metrics.model_copy(update=own)
+        runs.append(run.model_copy(update={"metrics": metrics}))
     return entries.document(runs, [], BUILD, scenario)
 
 
@@ -355,13 +368,12 @@ def test_the_table_shows_what_the_workload_is_about(kind: str) -> None:
     assert median in text
     assert "Aggregation benefit" not in text
     assert "docs/metrics.md defines every figure." in text
-    assert tables.headline(kind, made["runs"][1]).startswith(f"{float(median):.2f} ")
+    assert tables.headline(kind, made.runs[1]).startswith(f"{float(median):.2f} ")
 
 
 @pytest.mark.parametrize("kind", WORKLOADS)
 def test_every_column_is_a_metric_and_fits_with_the_widest_numbers(kind: str) -> None:
-    names = {metric.name for metric in (*RUN_METRICS, *APPLICATION_METRICS)}
-    made = of_kind(kind, **dict.fromkeys(names, 12345.678))
+    made = of_kind(kind, **dict.fromkeys(RunFigures.model_fields, 12345.678))
     text = table(made)
     assert max(len(line) for line in text[: text.index("Median of")].splitlines()) <= 80
     assert "6173..24691" in text
@@ -369,22 +381,20 @@ def test_every_column_is_a_metric_and_fits_with_the_widest_numbers(kind: str) ->
 
 def test_a_baseline_is_compared_in_what_the_workload_is_about() -> None:
     made = of_kind("transfers", completion_ms_median=20.0)
-    baseline = made["runs"][0] | {"path": "slow", "transport": "tcp"}
-    text = table(made | {"baselines": [baseline]})
+    baseline = made.runs[0].model_copy(update={"path": "slow", "transport": "tcp"})
+    text = table(made.model_copy(update={"baselines": (baseline,)}))
     assert "Plain TCP over one path alone, median ms:" in text
     assert "slow 10.00" in text
 
 
 def test_the_benefit_of_aggregation_is_that_of_bulk_data() -> None:
-    load = from_flags(Flags(path=["a:1mbit,1ms"], workload="web")).base.workload
-    base = synthetic.scenario(workload=load)
+    base = scenario_of("web")
     runs = mptcp()
     baselines = [alone(synthetic.scenario(), name, 1000) for name in ("fast", "slow")]
-    assert entries.document(runs, baselines, BUILD, synthetic.scenario())["runs"][0]["metrics"][
-        "aggregation_benefit"
-    ]
+    bulk = entries.document(runs, baselines, BUILD, synthetic.scenario())
+    assert bulk.runs[0].metrics.aggregation_benefit
     made = entries.document(runs, baselines, BUILD, base)
-    assert made["runs"][0]["metrics"]["aggregation_benefit"] is None
+    assert made.runs[0].metrics.aggregation_benefit is None
 
 
 # Over several seeds
@@ -393,12 +403,13 @@ def test_the_benefit_of_aggregation_is_that_of_bulk_data() -> None:
 def test_the_document_says_what_the_seeds_say_together() -> None:
     # goodput of 8 x (fast + 1000) bit/ms
     made = document([*mptcp([4000, 3000, 2000]), *mptcp([4500, 3600, 2000], scheduler="blest")])
-    goodput = made["statistics"]["goodput_bps"]
-    default = goodput["schedulers"]["default"]
-    assert (default["n"], default["median"]) == (3, 32e6)
-    assert (default["lowest"], default["highest"]) == (24e6, 40e6)
-    assert default["lowest"] <= default["low"] <= default["high"] <= default["highest"]
-    [difference] = goodput["differences"]
+    goodput = made.statistics["goodput_bps"]
+    default = goodput.schedulers["default"]
+    assert default is not None
+    assert (default.n, default.median) == (3, 32e6)
+    assert (default.lowest, default.highest) == (24e6, 40e6)
+    assert default.lowest <= (default.low or 0) <= (default.high or 0) <= default.highest
+    [difference] = goodput.differences
     assert (difference["of"], difference["from"], difference["pairs"]) == ("blest", "default", 3)
     # 500, 600 and 0 bytes per ms more
     assert difference["median"] == 4e6
@@ -407,11 +418,13 @@ def test_the_document_says_what_the_seeds_say_together() -> None:
 
 def test_the_statistics_leave_out_runs_that_failed_and_figures_that_are_missing() -> None:
     made = document([*mptcp([4000]), failed(synthetic.scenario(seed=2), "kernel panic")])
-    assert made["statistics"]["goodput_bps"]["schedulers"]["default"]["n"] == 1
-    assert made["statistics"]["goodput_bps"]["differences"] == []
-    assert "aggregation_benefit" not in made["statistics"]
+    default = made.statistics["goodput_bps"].schedulers["default"]
+    assert default is not None
+    assert default.n == 1
+    assert made.statistics["goodput_bps"].differences == ()
+    assert "aggregation_benefit" not in made.statistics
     of_none = document([failed(synthetic.scenario(), "kernel panic")])
-    assert of_none["statistics"] == {}
+    assert of_none.statistics == {}
 
 
 def test_the_table_tells_how_the_others_differ_from_the_first_on_the_same_seeds() -> None:

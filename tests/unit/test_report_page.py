@@ -152,7 +152,7 @@ def test_each_of_several_connections_is_shown(tmp_path: Path) -> None:
     of_each = [connection("a", 6e6, 0.6), connection("b", 4e6, 0.4)]
     link = {"name": "bottleneck", "direction": "up", "carried_bps": 9e6, "utilisation": 0.9}
     link |= {"queue_delay_ms_mean": 3.0, "queue_dropped_packets": 12}
-    content = entry | {"connections": of_each, "links": [link], "status": "ok"}
+    content = entry.result() | {"connections": of_each, "links": [link], "status": "ok"}
     store.write_json(directory / store.RESULT, content)
     store.write_json(directory / store.SCENARIO, base.model_dump(mode="json"))
     for name in ("client.samples", "server.samples"):
@@ -182,7 +182,7 @@ def test_what_is_left_out_is_told(tmp_path: Path) -> None:
     assert "mptcplab show" not in page_of(tmp_path)
     few = found.opening(4)
     # the lowest seeds of each scheduler
-    opened = [(r.entry["scheduler"], r.entry["seed"]) for r in few.groups[0].runs if r.is_opened]
+    opened = [(r.entry.scheduler, r.entry.seed) for r in few.groups[0].runs if r.is_opened]
     assert sorted(opened) == [("blest", 1), ("blest", 2), ("default", 1), ("default", 2)]
     looks = palette.styles(few.schedulers())
     text = page.render(few, looks, [], [charts.of_group(few.groups[0])])

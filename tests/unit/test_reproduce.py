@@ -22,6 +22,7 @@ from mptcplab.runs import experiment, store
 from mptcplab.runs.entries import run_entry
 from mptcplab.runs.store import Store
 from mptcplab.spec.scenario import Scenario
+from tests.unit.stored import with_figures
 from tests.unit.test_papers import FIGURE, load
 from tests.unit.test_results import reproduced
 
@@ -64,8 +65,9 @@ class FakeKernel:
                 run_metrics=None,
                 directory=None,
             )
-            entry["metrics"]["goodput_bps"] = 1e6 * (scenario.paths[0].up.queue_packets or 0)
-            if entry["status"] == "ok":
+            queue = scenario.paths[0].up.queue_packets or 0
+            entry = with_figures(entry, goodput_bps=1e6 * queue)
+            if entry.status == "ok":
                 with out.new_run(store.run_key(scenario, kernel, guest)) as directory:
                     store.write_json(directory / store.RESULT, entry)
             ended(count, scenario, entry)

@@ -13,7 +13,7 @@ from mptcplab.errors import MptcplabError
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import series
-from mptcplab.runs import store
+from mptcplab.runs import documents, store
 from mptcplab.spec import link_trace, resolve, trace_file
 from mptcplab.spec.flags import Flags
 from tests.unit import stored as stored_runs
@@ -163,7 +163,7 @@ def test_an_error_in_a_run_leaves_the_former_one(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         another()
     assert runs.keys() == ["0123"]
-    assert runs.result("0123") == {"first": True}
+    assert documents.read_json(runs.directory("0123") / store.RESULT) == {"first": True}
 
 
 def keep(runs: store.Store, *kept: str) -> None:
@@ -218,8 +218,9 @@ def test_a_result_that_is_not_whole_is_none(tmp_path: Path) -> None:
     runs = store.Store(tmp_path)
     with runs.new_run("0123") as directory:
         (directory / "result.json").touch()
-    assert runs.result("0123") is None
-    assert runs.result("4567") is None
+    for key in ("0123", "4567"):
+        assert not runs.has(key)
+        assert runs.result(key) is None
 
 
 def test_why_runs_failed_is_kept_until_they_succeed(tmp_path: Path) -> None:
@@ -227,7 +228,10 @@ def test_why_runs_failed_is_kept_until_they_succeed(tmp_path: Path) -> None:
     assert runs.failed() == []
     about = stored_runs.fail(tmp_path, "0123", synthetic.scenario())
     assert store.Store(tmp_path).failed() == ["0123"]
-    assert runs.failure("0123") == about
+    failure = runs.failure("0123")
+    assert failure is not None
+    assert failure.entry == about["entry"]
+    assert failure.build == about["build"]
     runs.forget_failed("0123")
     runs.forget_failed("0123")
     assert runs.failed() == []

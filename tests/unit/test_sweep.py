@@ -21,12 +21,14 @@ from mptcplab.lab.engine import RunCancelledError
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import index, store, sweep, work
+from mptcplab.runs.entries import run_entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How, Plan
 from mptcplab.runs.work import Done, Task, Workers
 from mptcplab.spec import scheduler
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.scenario import Scenario
+from tests.unit.stored import with_figures
 
 KERNEL = KernelBuild("k1", "lab", Path("/linux"), Path("/config"))
 GUEST = Guest("g1", Path("/guest"))
@@ -96,10 +98,15 @@ class Fake(Workers):
             return work.failed(task, reason)
         if reason := self.kills(task.scenario):
             return work.given_up(task, reason, 2)
-        done = work.failed(task, "")
-        entry = {**done.entry, "status": "ok", "directory": store.place(task.key)}
-        entry.pop("reason")
-        entry["metrics"] = {**entry["metrics"], "goodput_bps": 1e6 * task.scenario.seed}
+        entry = run_entry(
+            task.scenario,
+            status="ok",
+            virtual_s=None,
+            wall_s=None,
+            run_metrics=None,
+            directory=store.place(task.key),
+        )
+        entry = with_figures(entry, goodput_bps=1e6 * task.scenario.seed)
         cost = {"wall_s": 2.0, "user_s": 1.0, "system_s": 0.5, "start_s": 0.1, "memory_bytes": 1}
         assert task.out is not None
         with Store(task.out).new_run(task.key) as directory:

@@ -54,7 +54,7 @@ def keep(runs: Store, key: str, seed: int) -> entries.Entry:
     )
     with runs.new_run(key) as directory:
         (directory / "client.samples").write_text(LONG)
-        store.write_json(directory / store.SCENARIO, scenario.model_dump(mode="json"))
+        store.write_json(directory / store.SCENARIO, scenario)
         store.write_json(directory / store.BUILD, BUILD)
         store.write_json(directory / store.RESULT, entry)
         store.write_json(directory / store.COST, COST)
@@ -73,7 +73,7 @@ def write(out: Path, number: int) -> list[str]:
         own.append(key)
         entry = keep(runs, key, seed)
         index.keep_points(out, [{"key": key, "alone": [], f"axis{number}": count}])
-        scenario = stored.scenario(seed=seed).model_dump(mode="json")
+        scenario = stored.scenario(seed=seed)
         table.add(index.row(key, entry, scenario, COST, BUILD))
         table.write()
         runs.keep_failed("failed", {"entry": entry, "scenario": scenario, "build": BUILD})

@@ -160,7 +160,7 @@ def test_what_is_wrong_is_told_with_the_file_and_the_key(
         (("metrics", "goodput_bps"), float("nan"), "metrics.goodput_bps: Input should be a finite"),
         (("metrics", "goodput_bps"), 10**30, "metrics.goodput_bps: Input should be less than"),
         (("seed",), True, "seed: Input should be a valid integer"),
-        (("paths", 0, "share"), [1], "paths.0: share: Input should be a valid number"),
+        (("paths", 0, "share"), [1], "paths.0.share: Input should be a valid number"),
         (("directory",), "../../etc", "directory: Input should be a place below"),
     ],
 )
@@ -206,6 +206,6 @@ def test_figures_that_older_versions_did_not_have_are_none(whole: Path, tmp_path
     content = json.loads((whole / RUN / store.RESULT).read_text())
     content["metrics"] = {"goodput_bps": 1.0}
     store.write_json(tmp_path / store.RESULT, content)
-    metrics = documents.read_entry(tmp_path / store.RESULT)["metrics"]
+    metrics = documents.read_entry(tmp_path / store.RESULT).metrics
     assert metrics["goodput_bps"] == 1.0
     assert metrics["fairness"] is None

@@ -407,8 +407,8 @@ class _Measured:
             seconds = time.monotonic() - began
             self._say(f"  took {seconds:.0f} s{self._left(stage, seconds / len(missing))}")
         for run, key in zip(runs, keys, strict=True):
-            if found[key]["status"] != "ok":
-                reason = found[key]["reason"].splitlines()[0]
+            if found[key].status != "ok":
+                reason = str(found[key].reason).splitlines()[0]
                 self.failures.append(
                     f"{run.candidate.label}, {run.goal.name}, variation {run.number + 1}: {reason}"
                 )
@@ -423,15 +423,15 @@ class _Measured:
 
     def _figure(self, parts: Sequence[tuple[_Run, Entry]]) -> float | None:
         """The figure of a variation; None if a run of it failed or has none."""
-        if any(entry["status"] != "ok" for _, entry in parts):
+        if any(entry.status != "ok" for _, entry in parts):
             return None
         first, entry = parts[0]
         if first.goal.name == "latency":
-            extra = first.goal.extra(first.scenario, entry["metrics"])
+            extra = first.goal.extra(first.scenario, entry.metrics)
             if extra is not None:
                 self._extra[first.candidate].append(extra)
         return first.goal.of(
-            [run.scenario for run, _ in parts], [entry["metrics"] for _, entry in parts]
+            [run.scenario for run, _ in parts], [entry.metrics for _, entry in parts]
         )
 
 

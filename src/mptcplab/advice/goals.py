@@ -10,19 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from mptcplab.advice.ranking import Scale
+from mptcplab.metrics.definitions import RunFigures
 from mptcplab.metrics.recorded import measured_way
 from mptcplab.spec import timeline, workload
 from mptcplab.spec.limits import Way
 from mptcplab.spec.scenario import LONGEST_NS, Change, Event, Scenario
 from mptcplab.spec.workload import AnyWorkload, Bulk, Cbr, Frames, Requests
 
-#: The metrics of a run, as its entry has them.
-Metrics = Mapping[str, Any]
 Name = Literal["throughput", "latency", "resilience"]
 
 # A stream of half the rate of the slowest path, so that each path could carry it alone, whatever
@@ -56,12 +55,11 @@ class Figure:
     scale: Scale
     factor: float = 1.0
 
-    def of(self, metrics: Metrics) -> float | None:
+    def of(self, metrics: RunFigures) -> float | None:
         """The figure of a run; None if the run does not have it."""
         values = [metrics[name] for name in self.metrics]
-        if any(value is None for value in values):
-            return None
-        return self.factor * float(sum(values))
+        known = [value for value in values if value is not None]
+        return self.factor * float(sum(known)) if known == values else None
 
 
 _TIME = Scale(less_is_better=True, margin=_TIME_MARGIN)
@@ -101,7 +99,7 @@ class Goal:
         own = varied.model_copy(update={"workload": self.load})
         return [_in_trouble(own, path) for path in self.troubled] or [own]
 
-    def of(self, scenarios: Sequence[Scenario], runs: Sequence[Metrics]) -> float | None:
+    def of(self, scenarios: Sequence[Scenario], runs: Sequence[RunFigures]) -> float | None:
         """The figure of a variation: of its runs, the worst; None if one of them lacks it."""
         found = []
         for scenario, metrics in zip(scenarios, runs, strict=True):
@@ -113,10 +111,10 @@ class Goal:
             found.append(value)
         return max(found) if self.figure.scale.less_is_better else min(found)
 
-    def extra(self, scenario: Scenario, metrics: Metrics) -> float | None:
+    def extra(self, scenario: Scenario, metrics: RunFigures) -> float | None:
         """What was sent beyond one copy of each byte, in % of what arrived."""
-        wasted, goodput = metrics["wasted_bytes"], _goodput_bps(metrics)
-        span_s = metrics["completion_s"] or (scenario.workload.duration_ns or 0) / 1e9
+        wasted, goodput = metrics.wasted_bytes, _goodput_bps(metrics)
+        span_s = metrics.completion_s or (scenario.workload.duration_ns or 0) / 1e9
         if wasted is None or not goodput or not span_s:
             return None
         return float(100 * 8 * wasted / (goodput * span_s))
@@ -165,15 +163,15 @@ def capacity_bps(scenario: Scenario, way: Way) -> float:
     return float(most.x.sum()) * _MBIT
 
 
-def _carried(scenario: Scenario, metrics: Metrics) -> float:
+def _carried(scenario: Scenario, metrics: RunFigures) -> float:
     """Goodput as a part of what the paths can carry, in %; both ways together, if both are sent."""
     both = scenario.workload.direction == "both"
     ways: tuple[Way, ...] = ("up", "down") if both else (measured_way(scenario),)
     return 100 * _goodput_bps(metrics) / sum(capacity_bps(scenario, way) for way in ways)
 
 
-def _goodput_bps(metrics: Metrics) -> float:
-    return float((metrics["goodput_bps"] or 0) + (metrics["goodput_down_bps"] or 0))
+def _goodput_bps(metrics: RunFigures) -> float:
+    return float((metrics.goodput_bps or 0) + (metrics.goodput_down_bps or 0))
 
 
 def _bulk(base: Scenario) -> Bulk:

@@ -12,10 +12,11 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from mptcplab.errors import RunError
 from mptcplab.metrics.records import DIRECTIONS, Records
-from mptcplab.metrics.schema import Metric, Value
+from mptcplab.metrics.schema import Figures, Real, Value, Whole, figure
 from mptcplab.spec import workload
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.units import NS_PER_S
@@ -34,122 +35,103 @@ _DELAY = (
 )
 
 
-def _of_times(name: str, unit: str, meaning: str, formula: str) -> Metric:
-    return Metric(name, "run", unit, meaning, formula, _SOURCE)
+def _seen(unit: str, meaning: str, formula: str) -> Any:
+    return figure(unit, meaning, formula, _SOURCE)
 
 
-APPLICATION_METRICS = (
-    _of_times(
-        "completed",
+def _quantile(share: str) -> Any:
+    formula = f"nearest rank: the lowest that at least {share} of them do not exceed"
+    return _seen("ms", f"The same time: {share} of them took no longer.", formula)
+
+
+class ApplicationFigures(Figures):
+    """What the applications saw; of bulk data there is none."""
+
+    completed: Whole = _seen(
         "",
         "Transfers, blocks, responses, objects, segments or frames that arrived whole, of those "
         "that were due after the warm-up. Missing, as all of these, for bulk.",
         "number with complete_ns > 0 and due_ns >= start_ns + warmup",
-    ),
-    _of_times(
-        "completion_ms_mean",
+    )
+    completion_ms_mean: Real = _seen(
         "ms",
         f"{_COMPLETION} The mean of those completed.",
         "mean of (complete_ns - due_ns) / 10^6, with due_ns that of the request if there is one",
-    ),
-    *(
-        _of_times(
-            f"completion_ms_{name}",
-            "ms",
-            f"The same time: {what}.",
-            f"nearest rank: the lowest that at least {share} of them do not exceed",
-        )
-        for name, what, share in (
-            ("median", "half of them took no longer", "half"),
-            ("p95", "95 % of them took no longer", "95 %"),
-            ("p99", "99 % of them took no longer", "99 %"),
-        )
-    ),
-    _of_times("completion_ms_max", "ms", "The same time: the longest.", "highest of them"),
-    _of_times(
-        "transfer_goodput_bps",
+    )
+    completion_ms_median: Real = _quantile("half")
+    completion_ms_p95: Real = _quantile("95 %")
+    completion_ms_p99: Real = _quantile("99 %")
+    completion_ms_max: Real = _seen("ms", "The same time: the longest.", "highest of them")
+    transfer_goodput_bps: Real = _seen(
         "bit/s",
         "Of transfers: what the application got while it waited for one.",
         "8 x sum of bytes / sum of the completion times, of those completed",
-    ),
-    _of_times(
-        "delay_ms_mean",
+    )
+    delay_ms_mean: Real = _seen(
         "ms",
         f"Application delay. {_DELAY} The mean.",
         "mean of (complete_ns - due_ns) / 10^6",
-    ),
-    _of_times(
-        "delay_ms_sd",
+    )
+    delay_ms_sd: Real = _seen(
         "ms",
         "Standard deviation of the application delay; its square is the variance.",
         "square root of the mean of the squares less the square of the mean",
-    ),
-    _of_times(
-        "delay_variation_ms_mean",
+    )
+    delay_variation_ms_mean: Real = _seen(
         "ms",
         "How much the application delay differs from one block or frame to the next (of the same "
         "direction), in the mean.",
         "mean of |delay of i - delay of i-1|",
-    ),
-    _of_times(
-        "delay_ms_p99",
+    )
+    delay_ms_p99: Real = _seen(
         "ms",
         "99 % of the blocks or frames had no higher application delay.",
         "nearest rank",
-    ),
-    _of_times("delay_ms_max", "ms", "The highest application delay.", "highest of them"),
-    _of_times(
-        "page_load_s",
+    )
+    delay_ms_max: Real = _seen("ms", "The highest application delay.", "highest of them")
+    page_load_s: Real = _seen(
         "s",
         "Of web: the time until the last object had arrived. Missing if one did not.",
         "(highest complete_ns - start_ns) / 10^9",
-    ),
-    _of_times(
-        "startup_s",
+    )
+    startup_s: Real = _seen(
         "s",
         "Of video: the time until playback began, with the first segment.",
         "(complete_ns of segment 1 - start_ns) / 10^9",
-    ),
-    _of_times(
-        "stalls",
+    )
+    stalls: Whole = _seen(
         "",
         "Of video: how often the player ran dry and waited for a segment.",
         "number of k with c(k) > e(k-1), docs/workloads.md",
-    ),
-    _of_times(
-        "stall_s",
+    )
+    stall_s: Real = _seen(
         "s",
         "Of video: how long it waited, in all; the start-up is not in it.",
         "sum of c(k) - e(k-1) over the stalls / 10^9",
-    ),
-    _of_times(
-        "bitrate_bps",
+    )
+    bitrate_bps: Real = _seen(
         "bit/s",
         "Of video: the mean bitrate of what was played.",
         "mean of the bitrates of the segments that arrived",
-    ),
-    _of_times(
-        "switches",
+    )
+    switches: Whole = _seen(
         "",
         "Of video: how often the bitrate changed from a segment to the next.",
         "number of segments with another choice than the one before",
-    ),
-    _of_times(
-        "in_time",
+    )
+    in_time: Real = _seen(
         "",
         "Of frames: part that arrived whole before its deadline, from 0 to 1. What did not arrive "
         "at all was not in time.",
         "number with complete_ns - due_ns <= deadline / number of frames",
-    ),
-    _of_times(
-        "playable",
+    )
+    playable: Real = _seen(
         "",
         "Of frames: part that arrived whole before its deadline, and all that it needs by then, "
         "too, directly or not: what a decoder could show in time.",
         "number whose complete_ns, and those of all it needs, are <= due_ns + deadline / number of "
         "frames",
-    ),
-)
+    )
 
 
 class Player:
@@ -204,21 +186,20 @@ def next_choice(last: int, level: int, sizes: Sequence[int], reservoir: int, cus
 
 def application_figures(
     scenario: Scenario, records: Records | None, start_ns: int
-) -> dict[str, Value]:
-    """A figure for each of APPLICATION_METRICS, None if the workload has none of it.
+) -> ApplicationFigures:
+    """What the applications saw, None of what the workload has none of.
 
     `records` are those of messages.records, None if there are none; `start_ns` is T0. Raises
     RunError when they are not those of the messages of this scenario.
     """
-    figures: dict[str, Value] = {metric.name: None for metric in APPLICATION_METRICS}
     load = scenario.workload
     if records is None or isinstance(load, Bulk):
-        return figures
+        return ApplicationFigures()
     messages = workload.messages(load, scenario.seed)
     _check(messages, records)
     items = _items(messages, records, start_ns + load.warmup_ns)
     whole = [item for item in items if item.complete_ns]
-    figures["completed"] = len(whole)
+    figures: dict[str, Any] = {"completed": len(whole)}
     times = [item.complete_ns - item.due_ns for item in whole]
     if isinstance(load, Cbr | Frames):
         figures |= _delays(whole)
@@ -240,7 +221,7 @@ def application_figures(
         on_time = [time for time in times if time <= load.deadline_ns]
         figures["in_time"] = len(on_time) / len(items)
         figures["playable"] = _playable(load, messages, records, start_ns) / len(items)
-    return figures
+    return ApplicationFigures(**figures)
 
 
 def completion_times_ms(scenario: Scenario, records: Records, start_ns: int) -> list[float]:
@@ -345,7 +326,7 @@ def _delays(whole: Sequence[_Item]) -> dict[str, Value]:
 
 def _video(
     load: Video, messages: Sequence[Message], records: Records, start_ns: int
-) -> dict[str, Value]:
+) -> dict[str, Any]:
     """Replay the player, and make sure that the one in the guest did the same."""
     player = Player(load.segment_ns, load.buffer_ns)
     choices: list[int] = []

@@ -15,36 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mptcplab.metrics import handover, recorded, sender_states
-from mptcplab.metrics.definitions import (
-    CONNECTION_METRICS,
-    LINK_METRICS,
-    METRICS,
-    PATH_METRICS,
-    RUN_METRICS,
-)
+from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, PathFigures, RunFigures
 from mptcplab.metrics.recorded import Flow, Interval, Subflow, increase, measured, summed
 from mptcplab.metrics.records import Records, Samples
-from mptcplab.metrics.schema import Value
 from mptcplab.metrics.sender_states import State
 from mptcplab.spec import scheduler, timeline
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.units import NS_PER_S
-
-__all__ = [
-    "CONNECTION_METRICS",
-    "LINK_METRICS",
-    "METRICS",
-    "PATH_METRICS",
-    "RUN_METRICS",
-    "Goodput",
-    "RunMetrics",
-    "aggregation_benefit",
-    "bps",
-    "goodput_series",
-    "jain_index",
-    "queue_metrics",
-    "run_metrics",
-]
 
 _NS_PER_US = 1_000
 _BITS_PER_BYTE = 8
@@ -63,18 +40,15 @@ STATE_METRICS = {
 
 @dataclass(frozen=True)
 class RunMetrics:
-    """The figures of one run, ready for JSON.
+    """The figures of one run; those of the paths are in the order of the scenario.
 
-    `metrics` has one entry for each of RUN_METRICS, `paths` one dictionary for each path of the
-    scenario, in its order, with one entry for each of PATH_METRICS. None is a figure that does
-    not exist for this run. `connections`, of a scenario that has some, and `links`, of each
-    direction of each shared link, are as CONNECTION_METRICS and LINK_METRICS say.
+    `connections` are of a scenario that has some, `links` of each direction of each shared link.
     """
 
-    metrics: dict[str, Value]
-    paths: list[dict[str, Value | str]]
-    connections: Sequence[dict[str, Any]] = ()
-    links: Sequence[dict[str, Value | str]] = ()
+    metrics: RunFigures
+    paths: tuple[PathFigures, ...]
+    connections: tuple[ConnectionFigures, ...] = ()
+    links: tuple[LinkFigures, ...] = ()
 
 
 class Goodput(NamedTuple):
@@ -114,46 +88,46 @@ def run_metrics(
     goodputs = [bps(count, interval) for count in recorded.arrived(scenario, receiver, interval)]
     ofo = summed(receiver.connections, "ofo_bytes", flow)
     decisions = _decisions(scenario, flow)
-    metrics: dict[str, Value] = {
-        "goodput_bps": _goodput_bps(scenario, flow),
-        "goodput_down_bps": None,
-        "aggregation_benefit": None,
-        "fairness": jain_index(goodputs),
-        "ofo_bytes_mean": _mean(ofo),
-        "ofo_bytes_p50": _percentile(ofo, 50),
-        "ofo_bytes_p95": _percentile(ofo, 95),
-        "ofo_bytes_p99": _percentile(ofo, 99),
-        "blocked_share": sum(increase(c, "blocked_us", interval) for c in receiver.connections)
-        * _NS_PER_US
-        / interval.length_ns,
-        "blocks": sum(increase(c, "blocks", interval) for c in receiver.connections),
-        "retransmitted_packets": _last_sum(sender.subflows, "retransmitted_packets"),
-        "retransmitted_bytes": _last_sum(sender.subflows, "retransmitted_bytes"),
-        "data_packets": _last_sum(sender.subflows, "data_packets_out"),
-        "reinjected_bytes": _last_total(sender.connections, "reinjected_bytes"),
-        "duplicate_bytes": _last_sum(receiver.subflows, "received_bytes")
-        - _last_total(receiver.connections, "delivered_bytes")
-        - _at_the_end(receiver.connections, "ofo_bytes"),
-        "wasted_bytes": _wasted_bytes(scenario, flow),
-        "send_buffer_bytes_mean": _mean(summed(sender.connections, "sndbuf_used", flow)),
-        "receive_buffer_bytes_mean": _mean(summed(receiver.connections, "rcvbuf_used", flow)),
-        "receive_window_bytes_mean": _mean(summed(sender.connections, "window_bytes", flow)),
-        "limited_by_window": _share(sender_states.waiting_for_window(flow)),
-        "completion_s": None
-        if scenario.workload.size_bytes is None
-        else interval.length_ns / NS_PER_S,
-        "subflows": len(sender.subflows),
-        "duplicate_segments": decisions and decisions.duplicates,
-        "reinjected_segments": decisions and decisions.reinjections,
-        "waits": decisions and decisions.waits,
-        "refused_picks": decisions and decisions.refused,
-        "forced_picks": decisions and decisions.forced,
-        "fallbacks": decisions and decisions.fallbacks,
-        "decisions_per_s": decisions and decisions.per_s(),
-    }
+    down_bps = None
     if scenario.workload.direction == "both":
         other = recorded.flow(scenario, client, server, links, guest, "down")
-        metrics["goodput_down_bps"] = _goodput_bps(scenario, other)
+        down_bps = _goodput_bps(scenario, other)
+    metrics = RunFigures(
+        goodput_bps=_goodput_bps(scenario, flow),
+        goodput_down_bps=down_bps,
+        fairness=jain_index(goodputs),
+        ofo_bytes_mean=_mean(ofo),
+        ofo_bytes_p50=_percentile(ofo, 50),
+        ofo_bytes_p95=_percentile(ofo, 95),
+        ofo_bytes_p99=_percentile(ofo, 99),
+        blocked_share=sum(increase(c, "blocked_us", interval) for c in receiver.connections)
+        * _NS_PER_US
+        / interval.length_ns,
+        blocks=sum(increase(c, "blocks", interval) for c in receiver.connections),
+        retransmitted_packets=_last_sum(sender.subflows, "retransmitted_packets"),
+        retransmitted_bytes=_last_sum(sender.subflows, "retransmitted_bytes"),
+        data_packets=_last_sum(sender.subflows, "data_packets_out"),
+        reinjected_bytes=_last_total(sender.connections, "reinjected_bytes"),
+        duplicate_bytes=_last_sum(receiver.subflows, "received_bytes")
+        - _last_total(receiver.connections, "delivered_bytes")
+        - _at_the_end(receiver.connections, "ofo_bytes"),
+        wasted_bytes=_wasted_bytes(scenario, flow),
+        send_buffer_bytes_mean=_mean(summed(sender.connections, "sndbuf_used", flow)),
+        receive_buffer_bytes_mean=_mean(summed(receiver.connections, "rcvbuf_used", flow)),
+        receive_window_bytes_mean=_mean(summed(sender.connections, "window_bytes", flow)),
+        limited_by_window=_share(sender_states.waiting_for_window(flow)),
+        completion_s=None
+        if scenario.workload.size_bytes is None
+        else interval.length_ns / NS_PER_S,
+        subflows=len(sender.subflows),
+        duplicate_segments=decisions and decisions.duplicates,
+        reinjected_segments=decisions and decisions.reinjections,
+        waits=decisions and decisions.waits,
+        refused_picks=decisions and decisions.refused,
+        forced_picks=decisions and decisions.forced,
+        fallbacks=decisions and decisions.fallbacks,
+        decisions_per_s=decisions and decisions.per_s(),
+    )
     return RunMetrics(metrics, _path_metrics(scenario, flow, int(guest["start_ns"])))
 
 
@@ -264,7 +238,7 @@ def _wasted_bytes(scenario: Scenario, flow: Flow) -> int:
     return again + given - _last_total(connections, "sent_bytes")
 
 
-def _path_metrics(scenario: Scenario, flow: Flow, start_ns: int) -> list[dict[str, Value | str]]:
+def _path_metrics(scenario: Scenario, flow: Flow, start_ns: int) -> tuple[PathFigures, ...]:
     interval = flow.interval
     asked = _decisions(scenario, flow) is not None
     rates = timeline.rates(scenario, flow.way)
@@ -276,7 +250,7 @@ def _path_metrics(scenario: Scenario, flow: Flow, start_ns: int) -> list[dict[st
     of_time = sender_states.path_states(flow, scenario)
     reactions = handover.reactions(scenario, flow, start_ns)
     begin_ns, end_ns = (at_ns - start_ns for at_ns in interval)
-    paths: list[dict[str, Value | str]] = []
+    paths = []
     for index, path in enumerate(scenario.paths):
         sending, receiving = flow.sender.on_path(index), flow.receiver.on_path(index)
         srtt_us = _mean_of_all(sending, "srtt_us", interval)
@@ -285,31 +259,28 @@ def _path_metrics(scenario: Scenario, flow: Flow, start_ns: int) -> list[dict[st
         ofo = summed([subflow.records for subflow in receiving], "ofo_bytes", flow)
         mine = [reaction for reaction in reactions if reaction.dip.path == path.name]
         paths.append(
-            {
-                "name": path.name,
-                "goodput_bps": goodput_bps,
-                "share": received[index] / sum(received) if sum(received) else None,
-                "srtt_ms_mean": None if srtt_us is None else srtt_us / 1000,
-                "cwnd_mean": _mean_of_all(sending, "cwnd", interval),
-                "in_flight_mean": _mean_of_all(sending, "in_flight", interval),
-                "retransmitted_packets": _last_sum(sending, "retransmitted_packets"),
-                "ofo_bytes_mean": _mean(ofo),
-                "ofo_bytes_p99": _percentile(ofo, 99),
-                "blocking_share": blocking_us[index] * _NS_PER_US / interval.length_ns,
-                "new_segments": _last_sum(sending, "new_segments") if asked else None,
-                "duplicate_segments": _last_sum(sending, "duplicates") if asked else None,
-                "reinjected_segments": _last_sum(sending, "reinjections") if asked else None,
-                "utilisation": goodput_bps / link_bps if link_bps else None,
-                **{
-                    STATE_METRICS[state]: share
-                    for state, share in sender_states.shares(of_time[index]).items()
-                },
+            PathFigures(
+                name=path.name,
+                goodput_bps=goodput_bps,
+                share=received[index] / sum(received) if sum(received) else None,
+                srtt_ms_mean=None if srtt_us is None else srtt_us / 1000,
+                cwnd_mean=_mean_of_all(sending, "cwnd", interval),
+                in_flight_mean=_mean_of_all(sending, "in_flight", interval),
+                retransmitted_packets=_last_sum(sending, "retransmitted_packets"),
+                ofo_bytes_mean=_mean(ofo),
+                ofo_bytes_p99=_percentile(ofo, 99),
+                blocking_share=blocking_us[index] * _NS_PER_US / interval.length_ns,
+                new_segments=_last_sum(sending, "new_segments") if asked else None,
+                duplicate_segments=_last_sum(sending, "duplicates") if asked else None,
+                reinjected_segments=_last_sum(sending, "reinjections") if asked else None,
+                utilisation=goodput_bps / link_bps if link_bps else None,
+                **_limits(of_time[index]),
                 **queue_metrics(flow.queues.get(index), interval),
                 **_of_several("detection_s", [reaction.detection_ns for reaction in mine]),
                 **_of_several("recovery_s", [reaction.recovery_ns for reaction in mine]),
-            }
+            )
         )
-    return paths
+    return tuple(paths)
 
 
 def _blocking_us(scenario: Scenario, flow: Flow) -> list[list[int]]:
@@ -351,7 +322,7 @@ def _caused_us(connection: Records, subflows: Sequence[Subflow], at_ns: int) -> 
     return caused
 
 
-def queue_metrics(queue: Records | None, interval: Interval) -> dict[str, Value]:
+def queue_metrics(queue: Records | None, interval: Interval) -> dict[str, Any]:
     """What was recorded of a queue, in the interval."""
     if queue is None:
         names = ("packets_mean", "packets_max", "delay_ms_mean", "dropped_packets")
@@ -375,7 +346,12 @@ def queue_metrics(queue: Records | None, interval: Interval) -> dict[str, Value]
     }
 
 
-def _of_several(name: str, values_ns: Sequence[int | None]) -> dict[str, Value]:
+def _limits(states: npt.NDArray[np.int8]) -> dict[str, Any]:
+    """The part of the time that a path is in each state, by the name of the figure."""
+    return {STATE_METRICS[state]: share for state, share in sender_states.shares(states).items()}
+
+
+def _of_several(name: str, values_ns: Sequence[int | None]) -> dict[str, Any]:
     known = [value for value in values_ns if value is not None]
     if not known:
         return {f"{name}_mean": None, f"{name}_max": None}

@@ -24,6 +24,7 @@ from mptcplab.metrics.compute import (
     queue_metrics,
     run_metrics,
 )
+from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, RunFigures
 from mptcplab.metrics.handover import BEFORE_NS, RECOVERED_AT, RECOVERY_BIN_NS
 from mptcplab.metrics.recorded import Interval, Times, increase
 from mptcplab.metrics.records import Records, Samples
@@ -123,33 +124,29 @@ def figures(
     shares = [_bps(part, common) for part in parts]
     known = [share for share in shares if share is not None]
     total_bps = sum(known)
-    metrics: dict[str, Value] = dict.fromkeys(of_each[0].metrics)
-    for name in SUMS:
-        metrics[name] = _sum([one.metrics[name] for one in of_each])
-    metrics["goodput_bps"] = sum(_bps(part, whole) or 0.0 for part in parts)
-    metrics["fairness"] = jain_index(known)
-    entries: list[dict[str, Any]] = [
-        {
-            "name": part.pair.connection.name,
-            "transport": part.scenario.transport,
-            "scheduler": part.scenario.scheduler.label
-            if part.scenario.transport != "tcp"
-            else None,
-            "cc": part.scenario.cc,
-            "paths": list(part.pair.connection.paths),
-            "goodput_bps": one.metrics["goodput_bps"],
-            "common_goodput_bps": share,
-            "share": share / total_bps if share is not None and total_bps else None,
-            "takeover_s": takeover_s(part, parts),
-            "metrics": one.metrics,
-        }
+    sums: dict[str, Any] = {name: _sum([one.metrics[name] for one in of_each]) for name in SUMS}
+    goodput_bps = sum(_bps(part, whole) or 0.0 for part in parts)
+    metrics = RunFigures(goodput_bps=goodput_bps, fairness=jain_index(known), **sums)
+    entries = (
+        ConnectionFigures(
+            name=part.pair.connection.name,
+            transport=part.scenario.transport,
+            scheduler=part.scenario.scheduler.label if part.scenario.transport != "tcp" else None,
+            cc=part.scenario.cc,
+            paths=part.pair.connection.paths,
+            goodput_bps=one.metrics.goodput_bps,
+            common_goodput_bps=share,
+            share=share / total_bps if share is not None and total_bps else None,
+            takeover_s=takeover_s(part, parts),
+            metrics=one.metrics,
+        )
         for part, one, share in zip(parts, of_each, shares, strict=True)
-    ]
+    )
     return RunMetrics(
         metrics,
-        [path for one in of_each for path in one.paths],
-        connections=entries,
-        links=list(link_metrics(scenario, queues, whole, int(guest["start_ns"]))),
+        tuple(path for one in of_each for path in one.paths),
+        connections=tuple(entries),
+        links=tuple(link_metrics(scenario, queues, whole, int(guest["start_ns"]))),
     )
 
 
@@ -213,7 +210,7 @@ def takeover_s(leaving: OfConnection, parts: Sequence[OfConnection]) -> float | 
 
 def link_metrics(
     scenario: Scenario, queues: Records, interval: Interval, start_ns: int
-) -> Iterator[dict[str, Value | str]]:
+) -> Iterator[LinkFigures]:
     """The figures of each direction of each shared link."""
     for m, link in enumerate(scenario.links, 1):
         for way in WAYS:
@@ -223,13 +220,13 @@ def link_metrics(
             span = (at_ns - start_ns for at_ns in interval)
             rate_bps = timeline.mean_rate_bps(rates, *span)
             carried_bps = bps(increase(records, "sent_bytes", interval), interval)
-            yield {
-                "name": link.name,
-                "direction": way,
-                "carried_bps": carried_bps,
-                "utilisation": carried_bps / rate_bps if rate_bps else None,
+            yield LinkFigures(
+                name=link.name,
+                direction=way,
+                carried_bps=carried_bps,
+                utilisation=carried_bps / rate_bps if rate_bps else None,
                 **queue_metrics(records, interval),
-            }
+            )
 
 
 def _sum(values: Sequence[Value]) -> Value:
@@ -242,7 +239,7 @@ def _of_one(part: OfConnection, queues: Records) -> RunMetrics:
     found = run_metrics(part.scenario, part.client, part.server, part.guest, queues, is_part=True)
     start_ns = int(part.guest["start_ns"]) + part.scenario.start_ns
     seen = application_figures(part.scenario, part.messages, start_ns)
-    return replace(found, metrics=found.metrics | seen)
+    return replace(found, metrics=found.metrics.model_copy(update=dict(seen)))
 
 
 def _bps(part: OfConnection, interval: Interval | None) -> float | None:

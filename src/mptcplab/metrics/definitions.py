@@ -6,15 +6,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
-from mptcplab.metrics.application import APPLICATION_METRICS
-from mptcplab.metrics.schema import Metric
+from mptcplab.metrics.application import ApplicationFigures
+from mptcplab.metrics.schema import Figures, Real, Whole, figure, metrics_of
 
-METRICS = (
-    Metric(
-        "goodput_bps",
-        "run",
+
+class TransportFigures(Figures):
+    """What the connections of a run did."""
+
+    goodput_bps: Real = figure(
         "bit/s",
         "Application bytes per second that arrived at the receiver, each once: headers, "
         "retransmissions and duplicates do not count (goodput as in RFC 2647, 3.17). A byte counts "
@@ -26,19 +27,15 @@ METRICS = (
         "connection + ofo_bytes of its subflows (plain TCP: delivered_bytes + ofo_bytes); "
         "size: 8 x size / (complete_ns - start_ns)",
         "connection and subflow at the receiver; guest.json",
-    ),
-    Metric(
-        "goodput_down_bps",
-        "run",
+    )
+    goodput_down_bps: Real = figure(
         "bit/s",
         "Of a workload in both directions, the goodput of the data to the client; all other "
         "figures are about the data to the server. Missing for other workloads.",
         "as goodput_bps",
         "connection at the client",
-    ),
-    Metric(
-        "aggregation_benefit",
-        "run",
+    )
+    aggregation_benefit: Real = figure(
         "",
         "What the further paths brought: 1 is the sum of the paths, 0 is as good as the best path "
         "alone, -1 is nothing at all. Missing unless plain TCP was measured over each path alone "
@@ -48,46 +45,36 @@ METRICS = (
         "C_i: (g - C_max) / (sum C_i - C_max) if g >= C_max, else (g - C_max) / C_max "
         "(Kaspar 2012; Paasch et al. 2013)",
         "goodput_bps of the run and of its baselines",
-    ),
-    Metric(
-        "fairness",
-        "run",
+    )
+    fairness: Real = figure(
         "",
         "Jain's fairness index of the goodputs of the connections: 1 is all the same, 1/n is "
         "all for one of n. Missing with fewer than two connections.",
         "(sum g_i)^2 / (n x sum g_i^2), with g_i the goodput of connection i (Jain, Chiu, Hawe "
         "1984), or with connections in the scenario its common_goodput_bps",
         "connection at the receiver",
-    ),
-    Metric(
-        "ofo_bytes_mean",
-        "run",
+    )
+    ofo_bytes_mean: Real = figure(
         "bytes",
         "Mean over time of the out-of-order queue of the connection: bytes that arrived and wait "
         "for an earlier byte (head-of-line blocking). The queues of the subflows, which hold what "
         "a loss on the same path holds up, are not in it.",
         "mean of the samples of ofo_bytes in [t0, t1]",
         "connection at the receiver",
-    ),
-    Metric(
-        "ofo_bytes_p50",
-        "run",
+    )
+    ofo_bytes_p50: Whole = figure(
         "bytes",
         "The median over time of the out-of-order queue.",
         "nearest rank, as ofo_bytes_p99",
         "connection at the receiver",
-    ),
-    Metric(
-        "ofo_bytes_p95",
-        "run",
+    )
+    ofo_bytes_p95: Whole = figure(
         "bytes",
         "The out-of-order queue was not longer than this for 95 % of the measured time.",
         "nearest rank, as ofo_bytes_p99",
         "connection at the receiver",
-    ),
-    Metric(
-        "ofo_bytes_p99",
-        "run",
+    )
+    ofo_bytes_p99: Whole = figure(
         "bytes",
         "The out-of-order queue of the connection was not longer than this in 99 % of the "
         "samples, that is, for 99 % of the measured time. A percentile over time, not over "
@@ -95,74 +82,58 @@ METRICS = (
         "nearest rank: the lowest sample of ofo_bytes in [t0, t1] that at least 99 % of these "
         "samples do not exceed; no interpolation",
         "connection at the receiver",
-    ),
-    Metric(
-        "blocked_share",
-        "run",
+    )
+    blocked_share: Real = figure(
         "",
         "Part of the measured time in which data waited at the receiver for an earlier byte "
         "(head-of-line blocking), to the microsecond. Over several connections it is a sum. 0 "
         "for plain TCP, whose data waits in the queue of its subflow.",
         "(blocked_us at t1 - blocked_us at t0) / (t1 - t0)",
         "connection at the receiver",
-    ),
-    Metric(
-        "blocks",
-        "run",
+    )
+    blocks: Whole = figure(
         "",
         "How often data began to wait for an earlier byte.",
         "blocks at t1 - blocks at t0",
         "connection at the receiver",
-    ),
-    Metric(
-        "retransmitted_packets",
-        "run",
+    )
+    retransmitted_packets: Whole = figure(
         "packets",
         "Packets that a subflow sent again on the same path, spurious ones too. Reinjections over "
         "another path are not in it (they show in duplicate_bytes). Whole run, warm-up included; a "
         "SYN that was sent again counts too.",
         "sum over subflows of retransmitted_packets at the last sample",
         "subflow at the sender",
-    ),
-    Metric(
-        "retransmitted_bytes",
-        "run",
+    )
+    retransmitted_bytes: Whole = figure(
         "bytes",
         "Payload of the retransmitted packets. Whole run, warm-up included.",
         "sum over subflows of retransmitted_bytes at the last sample",
         "subflow at the sender",
-    ),
-    Metric(
-        "data_packets",
-        "run",
+    )
+    data_packets: Whole = figure(
         "packets",
         "Packets with payload that the sender sent, retransmissions included. Whole run, warm-up "
         "included.",
         "sum over subflows of data_packets_out at the last sample",
         "subflow at the sender",
-    ),
-    Metric(
-        "reinjected_bytes",
-        "run",
+    )
+    reinjected_bytes: Whole = figure(
         "bytes",
         "Payload that was sent again on the connection level: copies, and what was on a path "
         "in trouble. Whole run, warm-up included.",
         "reinjected_bytes at the last sample",
         "connection at the sender",
-    ),
-    Metric(
-        "duplicate_bytes",
-        "run",
+    )
+    duplicate_bytes: Whole = figure(
         "bytes",
         "Payload that arrived over more than one path: reinjections and redundant copies that "
         "turned out not to be needed. Bytes that a subflow has received and not passed on yet "
         "count as well, which is at most a few packets. Whole run, warm-up included.",
         "sum over subflows of received_bytes - delivered_bytes - ofo_bytes, at the last sample",
         "subflow and connection at the receiver",
-    ),
-    Metric(
-        "wasted_bytes",
-        "run",
+    )
+    wasted_bytes: Whole = figure(
         "bytes",
         "Payload sent for nothing: what went out beyond one copy of each byte, as a "
         "retransmission on the same path, a reinjection or a duplicate, whether it arrived or "
@@ -171,201 +142,162 @@ METRICS = (
         "sum over subflows of (sent_bytes + unsent_bytes) - sent_bytes of the connection, at "
         "the last sample; plain TCP: retransmitted_bytes",
         "subflow and connection at the sender",
-    ),
-    Metric(
-        "send_buffer_bytes_mean",
-        "run",
+    )
+    send_buffer_bytes_mean: Real = figure(
         "bytes",
         "Mean over time of the memory in the send buffer of the connection, as the kernel "
         "accounts it (its overhead per packet included).",
         "mean of the samples of sndbuf_used in [t0, t1]",
         "connection at the sender",
-    ),
-    Metric(
-        "receive_buffer_bytes_mean",
-        "run",
+    )
+    receive_buffer_bytes_mean: Real = figure(
         "bytes",
         "Mean over time of the memory in the receive buffer of the connection, as the kernel "
         "accounts it (its overhead per packet included).",
         "mean of the samples of rcvbuf_used in [t0, t1]",
         "connection at the receiver",
-    ),
-    Metric(
-        "receive_window_bytes_mean",
-        "run",
+    )
+    receive_window_bytes_mean: Real = figure(
         "bytes",
         "Mean over time of what the receive window still permitted the sender to send beyond the "
         "highest byte sent, as the sender knew it. Near 0: the receive window was the limit.",
         "mean of the samples of window_bytes in [t0, t1]",
         "connection at the sender",
-    ),
-    Metric(
-        "limited_by_window",
-        "run",
+    )
+    limited_by_window: Real = figure(
         "",
         "Part of the measured time in which the sender had data that was never sent, and the "
         "receive window had no room for a segment of it.",
         "samples with window_bytes < min(written_bytes - sent_bytes, mss) / samples in [t0, "
         "t1]; of several connections, at least one",
         "connection and subflow at the sender",
-    ),
-    Metric(
-        "completion_s",
-        "run",
+    )
+    completion_s: Real = figure(
         "s",
         "Time from the start of the workload until the receiver had everything. Missing for a "
         "workload with a duration.",
         "(complete_ns - start_ns) / 10^9",
         "guest.json",
-    ),
-    Metric(
-        "subflows",
-        "run",
+    )
+    subflows: Whole = figure(
         "",
         "Number of subflows that the connection had in the course of the run.",
         "number of different n",
         "subflow at the sender",
-    ),
-    Metric(
-        "duplicate_segments",
-        "run",
+    )
+    duplicate_segments: Whole = figure(
         "",
         "Segments that the scheduler sent again, at once, while they were on their way over "
         "another path. Whole run, warm-up included. Missing, as the next six, for a scheduler "
         "that is not asked segment by segment: upstream's default, and plain TCP.",
         "sum over subflows of duplicates at the last sample",
         "subflow at the sender",
-    ),
-    Metric(
-        "reinjected_segments",
-        "run",
+    )
+    reinjected_segments: Whole = figure(
         "",
         "Segments of a path in trouble (a timeout, a lost address) that the scheduler sent again "
         "over another. Whole run, warm-up included.",
         "sum over subflows of reinjections at the last sample",
         "subflow at the sender",
-    ),
-    Metric(
-        "waits",
-        "run",
+    )
+    waits: Whole = figure(
         "",
         "How often the scheduler was asked and chose to send nothing. Whole run, warm-up included.",
         "waits at the last sample",
         "connection at the sender",
-    ),
-    Metric(
-        "refused_picks",
-        "run",
+    )
+    refused_picks: Whole = figure(
         "",
         "How often the scheduler picked what makes no sense, such as a closed subflow or an "
         "acknowledged segment: a mistake in it. Whole run, warm-up included.",
         "refused at the last sample",
         "connection at the sender",
-    ),
-    Metric(
-        "forced_picks",
-        "run",
+    )
+    forced_picks: Whole = figure(
         "",
         "How often the scheduler waited with nothing in flight that could end the waiting, and a "
         "segment was sent for it: a mistake in it, too. Whole run, warm-up included.",
         "forced at the last sample",
         "connection at the sender",
-    ),
-    Metric(
-        "fallbacks",
-        "run",
+    )
+    fallbacks: Whole = figure(
         "",
         "How often the scheduler decided without what it is made to look at, because that could "
         "not be had, such as one-way delays that cannot be compared; its page says what it does "
         "then. Whole run, warm-up included.",
         "fallbacks at the last sample",
         "connection at the sender",
-    ),
-    Metric(
-        "decisions_per_s",
-        "run",
+    )
+    decisions_per_s: Real = figure(
         "1/s",
         "Decisions of the scheduler per second of virtual time: picks and waits. Whole run, "
         "warm-up included.",
         "(new_segments + duplicates + reinjections over all subflows + waits + refused) / "
         "(time from the first to the last sample)",
         "connection and subflow at the sender",
-    ),
-    Metric("name", "path", "", "Name of the path, as in the scenario.", "", "scenario"),
-    Metric(
-        "goodput_bps",
-        "path",
+    )
+
+
+class PathFigures(Figures):
+    """What was carried over a path."""
+
+    name: str = figure("", "Name of the path, as in the scenario.", "", "scenario", default=...)
+    goodput_bps: Real = figure(
         "bit/s",
         "Payload per second that arrived over this path, in order or not. A byte counts once "
         "per path, so that a byte that arrived over two paths counts on both: the paths together "
         "exceed the goodput of the run by the duplicates.",
         "8 x (a at t1 - a at t0) / (t1 - t0), a = received_bytes + ofo_bytes",
         "subflow at the receiver",
-    ),
-    Metric(
-        "share",
-        "path",
+    )
+    share: Real = figure(
         "",
         "Part of the payload of all paths that arrived over this one, from 0 to 1; duplicates "
         "count on each path they arrived over, retransmissions count once. Missing when nothing "
         "arrived.",
         "goodput_bps of the path / sum of goodput_bps over all paths",
         "subflow at the receiver",
-    ),
-    Metric(
-        "srtt_ms_mean",
-        "path",
+    )
+    srtt_ms_mean: Real = figure(
         "ms",
         "Mean over time of the smoothed round-trip time as the sender saw it, queueing included.",
         "mean of the samples of srtt_us in [t0, t1] / 1000",
         "subflow at the sender",
-    ),
-    Metric(
-        "cwnd_mean",
-        "path",
+    )
+    cwnd_mean: Real = figure(
         "packets",
         "Mean over time of the congestion window.",
         "mean of the samples of cwnd in [t0, t1]",
         "subflow at the sender",
-    ),
-    Metric(
-        "in_flight_mean",
-        "path",
+    )
+    in_flight_mean: Real = figure(
         "packets",
         "Mean over time of the packets in flight. Well below cwnd_mean: not the congestion window "
         "but the scheduler, the receive window or the send buffer was the limit.",
         "mean of the samples of in_flight in [t0, t1]",
         "subflow at the sender",
-    ),
-    Metric(
-        "retransmitted_packets",
-        "path",
+    )
+    retransmitted_packets: Whole = figure(
         "packets",
         "Packets sent again on this path. Whole run, warm-up included.",
         "retransmitted_packets at the last sample",
         "subflow at the sender",
-    ),
-    Metric(
-        "ofo_bytes_mean",
-        "path",
+    )
+    ofo_bytes_mean: Real = figure(
         "bytes",
         "Mean over time of the out-of-order queue of the subflow: what waits for a packet of "
         "the same path.",
         "mean of the samples of ofo_bytes in [t0, t1]",
         "subflow at the receiver",
-    ),
-    Metric(
-        "ofo_bytes_p99",
-        "path",
+    )
+    ofo_bytes_p99: Whole = figure(
         "bytes",
         "The out-of-order queue of the subflow was not longer than this for 99 % of the "
         "measured time.",
         "nearest rank, as ofo_bytes_p99 of the run",
         "subflow at the receiver",
-    ),
-    Metric(
-        "blocking_share",
-        "path",
+    )
+    blocking_share: Real = figure(
         "",
         "Part of the measured time in which data of the connection waited for what then came "
         "over this path: the part of blocked_share that the path caused. Each wait counts, as far "
@@ -375,37 +307,29 @@ METRICS = (
         "(w at t1 - w at t0) / (t1 - t0), w = blocking_us + (blocked_us - sum of blocking_us) for "
         "the next subflow whose blocking_us grows",
         "subflow and connection at the receiver",
-    ),
-    Metric(
-        "new_segments",
-        "path",
+    )
+    new_segments: Whole = figure(
         "",
         "Segments that the scheduler sent over this path for the first time. Whole run, warm-up "
         "included. Missing, as the next two, for a scheduler that is not asked segment by segment.",
         "new_segments at the last sample",
         "subflow at the sender",
-    ),
-    Metric(
-        "duplicate_segments",
-        "path",
+    )
+    duplicate_segments: Whole = figure(
         "",
         "Segments that the scheduler sent over this path while they were on their way over "
         "another. Whole run, warm-up included.",
         "duplicates at the last sample",
         "subflow at the sender",
-    ),
-    Metric(
-        "reinjected_segments",
-        "path",
+    )
+    reinjected_segments: Whole = figure(
         "",
         "Segments of another path in trouble that the scheduler sent again over this one. Whole "
         "run, warm-up included.",
         "reinjections at the last sample",
         "subflow at the sender",
-    ),
-    Metric(
-        "utilisation",
-        "path",
+    )
+    utilisation: Real = figure(
         "",
         "Payload that arrived, as a part of what the link carries. Headers take capacity too: with "
         "full-sized packets of 1514 bytes a full link shows about 0.94 with MPTCP and 0.96 with "
@@ -413,10 +337,8 @@ METRICS = (
         "goodput_bps of the path / rate of the path in the direction of the data, mean over t0 to "
         "t1",
         "subflow at the receiver; scenario",
-    ),
-    Metric(
-        "limited_by_cwnd",
-        "path",
+    )
+    limited_by_cwnd: Real = figure(
         "",
         "Part of the measured time in which as much was in flight on the path as its "
         "congestion window allows: the path was used as far as its congestion control knew it. "
@@ -427,20 +349,16 @@ METRICS = (
         "samples with in_flight >= cwnd, or unsent_bytes of the subflow >= mss and 3 x (cwnd - "
         "in_flight) < cwnd / samples in [t0, t1]",
         "subflow and connection at the sender",
-    ),
-    Metric(
-        "limited_by_pacing",
-        "path",
+    )
+    limited_by_pacing: Real = figure(
         "",
         "Part of the measured time in which more than a third of the congestion window was free "
         "and a segment or more waited in the queue of the subflow: it is paced, as with BBR.",
         "samples with 3 x (cwnd - in_flight) >= cwnd, unsent_bytes of the subflow >= mss and room "
         "in its receive window / samples in [t0, t1]",
         "subflow and connection at the sender",
-    ),
-    Metric(
-        "limited_by_window",
-        "path",
+    )
+    limited_by_window: Real = figure(
         "",
         "Part of the measured time in which the path was idle, or not used in full, though "
         "there was data and room in the congestion window, because the receive window was "
@@ -449,20 +367,16 @@ METRICS = (
         "/ samples in [t0, t1]; for data in the queue of the subflow, by the window of the "
         "subflow",
         "subflow and connection at the sender",
-    ),
-    Metric(
-        "limited_by_scheduler",
-        "path",
+    )
+    limited_by_scheduler: Real = figure(
         "",
         "Part of the measured time in which there was data, and room in both windows, and the "
         "scheduler sent nothing over the path.",
         "samples with in_flight < cwnd, written_bytes > sent_bytes and window_bytes >= "
         "min(written_bytes - sent_bytes, mss) / samples in [t0, t1]",
         "subflow and connection at the sender",
-    ),
-    Metric(
-        "limited_by_send_buffer",
-        "path",
+    )
+    limited_by_send_buffer: Real = figure(
         "",
         "Part of the measured time in which all data was sent, the congestion window had room, "
         "and the application waited for room in the send buffer, which holds what is not "
@@ -470,73 +384,57 @@ METRICS = (
         "samples with in_flight < cwnd, written_bytes = sent_bytes and flag 1 / samples in "
         "[t0, t1]",
         "subflow and connection at the sender",
-    ),
-    Metric(
-        "limited_by_application",
-        "path",
+    )
+    limited_by_application: Real = figure(
         "",
         "Part of the measured time in which all data was sent, the congestion window had room, "
         "and the application wrote no more.",
         "samples with in_flight < cwnd, written_bytes = sent_bytes and no flag / samples in "
         "[t0, t1]",
         "subflow and connection at the sender",
-    ),
-    Metric(
-        "absent",
-        "path",
+    )
+    absent: Real = figure(
         "",
         "Part of the measured time in which no subflow on the path could carry data: it was "
         "closed, or not yet established.",
         "samples without a subflow in a state of TCP in which it sends / samples in [t0, t1]",
         "subflow and connection at the sender",
-    ),
-    Metric(
-        "queue_packets_mean",
-        "path",
+    )
+    queue_packets_mean: Real = figure(
         "packets",
         "Mean over time of the packets that wait in front of the path, the one that is being "
         "sent included; those on their way are not in it.",
         "mean of the samples of queue_packets in [t0, t1]",
         "link, in the direction of the data",
-    ),
-    Metric(
-        "queue_packets_max",
-        "path",
+    )
+    queue_packets_max: Whole = figure(
         "packets",
         "The longest of these samples.",
         "maximum of the samples of queue_packets in [t0, t1]",
         "link, in the direction of the data",
-    ),
-    Metric(
-        "queue_delay_ms_mean",
-        "path",
+    )
+    queue_delay_ms_mean: Real = figure(
         "ms",
         "Mean time that a packet spent in the queue, being sent included.",
         "mean of the samples of queue_bytes in [t0, t1] / ((sent_bytes at t1 - sent_bytes at "
         "t0) / (t1 - t0)) (Little's law)",
         "link, in the direction of the data",
-    ),
-    Metric(
-        "queue_dropped_packets",
-        "path",
+    )
+    queue_dropped_packets: Whole = figure(
         "packets",
         "Packets that the queue dropped, because it was full or its discipline chose to. From "
         "T0 on, warm-up included.",
         "dropped_packets - lost_packets, last sample less first",
         "link, in the direction of the data",
-    ),
-    Metric(
-        "lost_packets",
-        "path",
+    )
+    lost_packets: Whole = figure(
         "packets",
         "Packets lost at random, as the loss of the path says, or all while it is down. From "
         "T0 on, warm-up included.",
         "lost_packets, last sample less first",
         "link, in the direction of the data",
-    ),
-    Metric(
-        "detection_s_mean",
-        "path",
+    )
+    detection_s_mean: Real = figure(
         "s",
         "Mean time from the begin of such an event until no more is sent over the path than it "
         "then carries: how fast the sender notices. An event counts that lowers the rate of "
@@ -546,18 +444,14 @@ METRICS = (
         "end - sent_bytes at its begin) <= 1.1 x what the link then carries in it: the begin; "
         "none: the length of the event",
         "subflow at the sender; scenario",
-    ),
-    Metric(
-        "detection_s_max",
-        "path",
+    )
+    detection_s_max: Real = figure(
         "s",
         "The longest of these times.",
         "as detection_s_mean",
         "subflow at the sender; scenario",
-    ),
-    Metric(
-        "recovery_s_mean",
-        "path",
+    )
+    recovery_s_mean: Real = figure(
         "s",
         "Mean time from the end of such an event until the goodput of the path is back. Events "
         "before which the path carried nothing are left out.",
@@ -565,58 +459,63 @@ METRICS = (
         "which received_bytes grows by 90 % of what it did, on average, in the second before "
         "the event: the begin; none until the next event of the path or t1: that time",
         "subflow at the receiver; scenario",
-    ),
-    Metric(
-        "recovery_s_max",
-        "path",
+    )
+    recovery_s_max: Real = figure(
         "s",
         "The longest of these times.",
         "as recovery_s_mean",
         "subflow at the receiver; scenario",
-    ),
-)
+    )
 
-_QUEUE = "link, in that direction"
-CONNECTION_METRICS = (
-    Metric("name", "connection", "", "Name of the connection, as in the scenario.", "", "scenario"),
-    Metric(
-        "transport",
-        "connection",
+
+PATH_METRICS = metrics_of(PathFigures)
+
+
+class RunFigures(ApplicationFigures, TransportFigures):
+    """All figures of a run: what its connections did, and then what the applications saw."""
+
+
+RUN_METRICS = metrics_of(RunFigures)
+
+
+class ConnectionFigures(Figures):
+    """One of several connections of a run."""
+
+    name: str = figure(
+        "", "Name of the connection, as in the scenario.", "", "scenario", default=...
+    )
+    transport: str = figure(
         "",
         "mptcp or tcp; `cc`, its congestion control, `scheduler`, "
         "missing for plain TCP, and `paths`, the names of its paths, stand beside it.",
         "",
         "scenario",
-    ),
-    Metric(
-        "goodput_bps",
-        "connection",
+        default="",
+    )
+    scheduler: str | None = None
+    cc: str = ""
+    paths: tuple[str, ...] = ()
+    goodput_bps: Real = figure(
         "bit/s",
         "Its goodput over its own life: from its start, less its warm-up, to its end.",
         "as goodput_bps of the run, with t0 = T0 + start + warmup and t1 = T0 + end",
         "connection at its receiver",
-    ),
-    Metric(
-        "common_goodput_bps",
-        "connection",
+    )
+    common_goodput_bps: Real = figure(
         "bit/s",
         "Its goodput in the common time, in which all connections send: from the end of the last "
         "warm-up to the first end. Missing, as share, if there is no such time.",
         "as goodput_bps of the run, from the latest T0 + start + warmup to the "
         "earliest end, both moved inwards to samples",
         "connection at its receiver",
-    ),
-    Metric(
-        "share",
-        "connection",
+    )
+    share: Real = figure(
         "",
         "Its part of what all connections together got in the common time.",
         "common_goodput_bps / sum of common_goodput_bps over all connections",
         "connection at its receiver",
-    ),
-    Metric(
-        "takeover_s",
-        "connection",
+    )
+    takeover_s: Real = figure(
         "s",
         "How fast others use what it leaves: the time from its end until the connections that "
         "share a link with it, and send on, have together what all of them had before. Missing if "
@@ -624,53 +523,53 @@ CONNECTION_METRICS = (
         "of the first of the bins of 100 ms from T0 + end on in which received_bytes of the others "
         "grows by 90 % of what it did, of all, on average, in the second before: the begin",
         "subflow at the receivers",
-    ),
-    Metric(
-        "metrics",
-        "connection",
+    )
+    metrics: RunFigures = figure(
         "",
         "All figures of a run, as if the connection were the only one.",
         "as above, over its own life",
         "",
-    ),
-)
-LINK_METRICS = (
-    Metric("name", "link", "", "Name of the link, as in the scenario.", "", "scenario"),
-    Metric("direction", "link", "", "up, from the clients to the servers, or down.", "", ""),
-    Metric(
-        "carried_bps",
-        "link",
+        default_factory=RunFigures,
+    )
+
+
+_QUEUE = "link, in that direction"
+
+
+def _of_queue(name: str) -> Any:
+    """A figure of the queue of a path, of that of a link."""
+    (same,) = (metric for metric in PATH_METRICS if metric.name == name)
+    return figure(same.unit, same.meaning, same.formula, _QUEUE)
+
+
+class LinkFigures(Figures):
+    """A direction of a link that paths share."""
+
+    name: str = figure("", "Name of the link, as in the scenario.", "", "scenario", default=...)
+    direction: str = figure("", "up, from the clients to the servers, or down.", "", "", default="")
+    carried_bps: Real = figure(
         "bit/s",
         "What the link carried in [t0, t1] of the run, headers of Ethernet included.",
         "8 x (sent_bytes at t1 - sent_bytes at t0) / (t1 - t0)",
         _QUEUE,
-    ),
-    Metric(
-        "utilisation",
-        "link",
+    )
+    utilisation: Real = figure(
         "",
         "What the link carried, as a part of what it can: 1 is all.",
         "carried_bps / rate of the link, mean over t0 to t1",
         f"{_QUEUE}; scenario",
-    ),
-    *(
-        Metric(each.name, "link", each.unit, each.meaning, each.formula, _QUEUE)
-        for each in METRICS
-        if each.name.startswith("queue_")
-    ),
-    Metric(
-        "lost_packets",
-        "link",
+    )
+    queue_packets_mean: Real = _of_queue("queue_packets_mean")
+    queue_packets_max: Whole = _of_queue("queue_packets_max")
+    queue_delay_ms_mean: Real = _of_queue("queue_delay_ms_mean")
+    queue_dropped_packets: Whole = _of_queue("queue_dropped_packets")
+    lost_packets: Whole = figure(
         "packets",
         "Packets lost at random, as the loss of the link says, or all while it is down. From T0 "
         "on, warm-up included.",
         "lost_packets, last sample less first",
         _QUEUE,
-    ),
-)
-
-RUN_METRICS = tuple(metric for metric in METRICS if metric.scope == "run")
-PATH_METRICS = tuple(metric for metric in METRICS if metric.scope == "path")
+    )
 
 
 def markdown() -> str:
@@ -717,23 +616,23 @@ def markdown() -> str:
             "",
             "## Of a run",
             "",
-            *_metric_table(RUN_METRICS),
+            *_metric_table(TransportFigures),
             "",
             "## Of each path",
             "",
-            *_metric_table(PATH_METRICS),
+            *_metric_table(PathFigures),
             "",
             "## Of each connection",
             "",
             "Only of a scenario that has `[[connection]]`.",
             "",
-            *_metric_table(CONNECTION_METRICS),
+            *_metric_table(ConnectionFigures),
             "",
             "## Of each shared link",
             "",
             "Only of a scenario that has `[[link]]`; one entry for each direction.",
             "",
-            *_metric_table(LINK_METRICS),
+            *_metric_table(LinkFigures),
             "",
             "## Of the applications",
             "",
@@ -742,15 +641,15 @@ def markdown() -> str:
             "a workload with a duration, what is due in the warm-up is left out; what is due later "
             "counts, also if it arrives after the end. They stand beside those of the run.",
             "",
-            *_metric_table(APPLICATION_METRICS),
+            *_metric_table(ApplicationFigures),
             "",
         ]
     )
 
 
-def _metric_table(metrics: Sequence[Metric]) -> list[str]:
+def _metric_table(figures: type[Figures]) -> list[str]:
     lines = ["| metric | unit | meaning | formula | source |", "|---|---|---|---|---|"]
-    for metric in metrics:
+    for metric in metrics_of(figures):
         lines.append(
             f"| `{metric.name}` | {metric.unit} | {metric.meaning} | {metric.formula} | "
             f"{metric.source} |"

@@ -194,9 +194,9 @@ def row(
     Raises FormulaError, naming the metric, if a formula is wrong.
     """
     names: dict[str, Any] = {
-        **run["metrics"],
-        "paths": {path["name"]: _Figures(path) for path in run["paths"]},
-        "alone": {name: _Figures(entry["metrics"]) for name, entry in alone.items()},
+        **dict(run.metrics),
+        "paths": {path.name: _Figures(path) for path in run.paths},
+        "alone": {name: _Figures(entry.metrics) for name, entry in alone.items()},
         **point,
     }
     figures: dict[str, float | None] = {}

@@ -113,28 +113,26 @@ def read(published: Published, out: Path, *, quick: bool) -> Reproduced:
     if not file.exists():
         raise MptcplabError(f"{file}: not there; to make it: {again}")
     document = documents.read(file, documents.REPRODUCED)
-    if document["digest"] != published.experiment.digest(quick=quick):
+    if document.digest != published.experiment.digest(quick=quick):
         raise MptcplabError(
             f"{file}: {published.file} has changed since; to run it once more: {again}"
         )
     rows, entries = [], _Entries(out)
     try:
-        for run in document["runs"]:
-            alone = {name: entries[place] for name, place in run["alone"].items()}
+        for run in document.runs:
+            alone = {name: entries[place] for name, place in run.alone.items()}
             metrics = published.experiment.metric
-            rows.append(
-                claims.row(metrics, run["point"], run["seed"], entries[run["directory"]], alone)
-            )
+            rows.append(claims.row(metrics, run.point, run.seed, entries[run.directory], alone))
     except FormulaError as error:
         raise MptcplabError(f"{published.file}: {error}") from None
     results = claims.results(published.experiment, rows)
     return Reproduced(
         published,
         quick,
-        document["repeat"],
-        document["build"],
+        document.repeat,
+        document.build,
         results,
-        [out / run["directory"] for run in document["runs"]],
+        [out / run.directory for run in document.runs],
         claims.judge(published, results),
     )
 
@@ -172,7 +170,7 @@ def _run_missing(
     for setting in settings:
         for item in (setting.scenario, *setting.alone.values()):
             key = store.run_key(item, kernel, guest)
-            if key not in missing and runs.result(key) is None:
+            if key not in missing and not runs.has(key):
                 missing[key] = setting, item
     if not missing:
         return
@@ -220,8 +218,8 @@ def _counted(
     ended: experiment.Ended, before: int, failed: list[tuple[Scenario, str]]
 ) -> experiment.Ended:
     def counted(count: int, item: Scenario, entry: Entry) -> None:
-        if entry["status"] != "ok":
-            failed.append((item, str(entry["reason"])))
+        if entry.status != "ok":
+            failed.append((item, str(entry.reason)))
         ended(before + count, item, entry)
 
     return counted

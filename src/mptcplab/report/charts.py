@@ -7,20 +7,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from mptcplab.lab.engine import CLIENT_SAMPLES, GUEST_OUTCOME, MESSAGES, SERVER_SAMPLES
 from mptcplab.metrics import records
-from mptcplab.metrics.application import APPLICATION_METRICS, completion_times_ms
-from mptcplab.metrics.compute import CONNECTION_METRICS, PATH_METRICS, RUN_METRICS
+from mptcplab.metrics.application import completion_times_ms
+from mptcplab.metrics.definitions import PATH_METRICS, RUN_METRICS, ConnectionFigures, RunFigures
 from mptcplab.metrics.inference import Summary, summary
 from mptcplab.metrics.recorded import measured_way
-from mptcplab.metrics.schema import Metric
+from mptcplab.metrics.schema import Metric, metrics_of
 from mptcplab.metrics.series import Floats
 from mptcplab.metrics.views import shown_metrics
 from mptcplab.runs import documents, store
@@ -29,9 +28,11 @@ from mptcplab.runs.entries import Entry, compared, ended_well
 
 #: In which unit a metric is shown, by that of its definition: the name and what to divide by.
 SHOWN_UNITS = {"bit/s": ("Mbit/s", 1e6), "bytes": ("KiB", 1024.0)}
-METRICS = {metric.name: metric for metric in (*RUN_METRICS, *APPLICATION_METRICS)}
+METRICS = {metric.name: metric for metric in RUN_METRICS}
 _MBIT = 1e6
-_MEANINGS = {metric.name: metric.meaning for metric in (*CONNECTION_METRICS, *PATH_METRICS)}
+_MEANINGS = {
+    metric.name: metric.meaning for metric in (*metrics_of(ConnectionFigures), *PATH_METRICS)
+}
 _CDF_POINTS = 200  # more than can be told apart on a screen
 _MANY = 5  # scenarios of which a distribution is worth a look
 _MOST_CLUSTERS = 12  # of bars, which can be looked at beside each other
@@ -209,7 +210,7 @@ def _figures(groups: Sequence[Group]) -> list[_Figure]:
     kinds = dict.fromkeys(group.scenario.workload.kind for group in groups)
     first = [name for kind in kinds for name in shown_metrics(kind)]
     names = dict.fromkeys([*first, *METRICS])
-    used = [METRICS[name] for name in names if any(e["metrics"].get(name) for e in entries)]
+    used = [METRICS[name] for name in names if any(e.metrics[name] for e in entries)]
     figures = [_of_metric(metric) for metric in used]
     return [*figures[:1], *_connection_figures(entries), *figures[1:]]
 
@@ -217,25 +218,25 @@ def _figures(groups: Sequence[Group]) -> list[_Figure]:
 def _of_metric(metric: Metric) -> _Figure:
     unit, scale = shown(metric)
     return _Figure(
-        title(metric), unit, metric.meaning, lambda entry: _scaled(entry["metrics"], metric, scale)
+        title(metric), unit, metric.meaning, lambda entry: _scaled(entry.metrics, metric, scale)
     )
 
 
-def _scaled(values: Mapping[str, Any], metric: Metric, scale: float) -> float | None:
-    value = values.get(metric.name)
+def _scaled(figures: RunFigures, metric: Metric, scale: float) -> float | None:
+    value = figures[metric.name]
     return None if value is None else value / scale
 
 
 def _connection_figures(entries: Sequence[Entry]) -> list[_Figure]:
     """The goodput of each of several connections, and in the time that they have in common."""
-    names = dict.fromkeys(one["name"] for e in entries for one in e.get("connections", ()))
+    names = dict.fromkeys(one.name for e in entries for one in e.connections)
     whats = {
         "goodput_bps": "Goodput of {}",
         "common_goodput_bps": "Goodput of {} in the common time",
     }
 
     def value(entry: Entry, name: str, key: str) -> float | None:
-        found = (one[key] for one in entry.get("connections", ()) if one["name"] == name)
+        found = (one[key] for one in entry.connections if one.name == name)
         bps = next(found, None)
         return None if bps is None else bps / _MBIT
 
@@ -258,7 +259,7 @@ def _path_figures(groups: Sequence[Group]) -> list[_Figure]:
         return []
 
     def value(entry: Entry, name: str, key: str, scale: float) -> float | None:
-        found = next((path.get(key) for path in entry["paths"] if path["name"] == name), None)
+        found = next((path[key] for path in entry.paths if path.name == name), None)
         return None if found is None else found / scale
 
     whats = (
@@ -284,7 +285,7 @@ def _values(group: Group, scheduler: str, figure: _Figure) -> list[float]:
 
 
 def _schedulers(groups: Sequence[Group]) -> list[str]:
-    return list(dict.fromkeys(e["scheduler"] for group in groups for e in group.entries()))
+    return list(dict.fromkeys(e.scheduler for group in groups for e in group.entries()))
 
 
 def _bars(groups: Sequence[Group], figure: _Figure) -> Iterator[Bars]:
@@ -407,12 +408,7 @@ def _shares(group: Group) -> Iterator[Shares]:
     for scheduler, runs in compared(group.entries()).items():
         for path in paths:
             found = summary(
-                [
-                    each.get("share")
-                    for run in ended_well(runs)
-                    for each in run["paths"]
-                    if each["name"] == path
-                ]
+                [each.share for run in ended_well(runs) for each in run.paths if each.name == path]
             )
             if found:
                 paths[path][scheduler] = 100 * found.median
@@ -430,10 +426,10 @@ def _connection_shares(group: Group) -> Iterator[Shares]:
         for name in shares:
             found = summary(
                 [
-                    one["share"]
+                    one.share
                     for run in ended_well(runs)
-                    for one in run.get("connections", ())
-                    if one["name"] == name
+                    for one in run.connections
+                    if one.name == name
                 ]
             )
             if found:
@@ -454,7 +450,7 @@ def _over_time(group: Group) -> Iterator[Lines]:
         for run, edges, goodput in found:
             if name in goodput:
                 middle = [(a + b) / 2e9 for a, b in pairwise(edges)]
-                lines.append(Line(run.entry["scheduler"], tuple(middle), tuple(goodput[name])))
+                lines.append(Line(run.entry.scheduler, tuple(middle), tuple(goodput[name])))
         of = f" of {name}" if name else ""
         yield Lines(
             f"Goodput{of} over time",
@@ -468,9 +464,9 @@ def _over_time(group: Group) -> Iterator[Lines]:
 def first_runs(group: Group) -> list[Found]:
     """The run with the lowest seed of each scheduler, of those whose files are there."""
     found: dict[str, Found] = {}
-    for run in sorted(group.runs, key=lambda run: int(run.entry["seed"])):
+    for run in sorted(group.runs, key=lambda run: run.entry.seed):
         if has_series(run):
-            found.setdefault(run.entry["scheduler"], run)
+            found.setdefault(run.entry.scheduler, run)
     return [found[name] for name in _schedulers([group]) if name in found]
 
 
@@ -478,10 +474,10 @@ def has_series(run: Found) -> bool:
     """Whether the run is to be opened and has left samples: a program may make no connection."""
     return (
         run.is_opened
-        and run.entry["status"] == "ok"
+        and run.entry.status == "ok"
         and run.directory is not None
         and store.has_series(run.directory)
-        and "no_figures" not in run.entry
+        and run.entry.no_figures is None
     )
 
 
@@ -510,13 +506,13 @@ def _distributions(group: Group) -> Iterator[Lines]:
         # of a swept run this is not kept
         if not has_series(run) or run.directory is None or not store.has_records(run.directory):
             continue
-        scheduler = run.entry["scheduler"]
+        scheduler = run.entry.scheduler
         if (run.directory / MESSAGES).exists():
             guest = documents.read(run.directory / GUEST_OUTCOME, documents.GUEST)
             own = completion_times_ms(
                 run.scenario,
                 records.read_messages(run.directory / MESSAGES),
-                int(guest["start_ns"]),
+                guest.start_ns,
             )
             messages.setdefault(scheduler, []).append(np.array(own, dtype=np.float64))
         receiver = SERVER_SAMPLES if measured_way(run.scenario) == "up" else CLIENT_SAMPLES

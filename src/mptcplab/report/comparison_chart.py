@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import json
 import logging
 import os
 import statistics
@@ -105,20 +104,20 @@ def write_chart(document: Document, out_dir: Path) -> list[Path]:
     same bytes. Raises MptcplabError when records cannot be read.
     """
     shown = {
-        name: min(ended_well(runs), key=lambda run: int(run["seed"]))
-        for name, runs in compared(document["runs"]).items()
+        name: min(ended_well(runs), key=lambda run: run.seed)
+        for name, runs in compared(document.runs).items()
         if ended_well(runs)
     }
     if not shown:
         return []
-    scenario = Scenario.model_validate_json(json.dumps(document["scenario"]))
-    styled = styles(compared(document["runs"]))
+    scenario = document.scenario
+    styled = styles(compared(document.runs))
     looks = [styled[name] for name in shown]
     if scenario.connections:
         return _write(scenario, looks, *_of_connections(scenario, shown, out_dir), out_dir)
     receiver = "server" if measured_way(scenario) == "up" else "client"
     samples = {
-        name: read_samples(out_dir / run["directory"] / f"{receiver}.samples")
+        name: read_samples(out_dir / str(run.directory) / f"{receiver}.samples")
         for name, run in shown.items()
     }
     span_ns = max(
@@ -127,7 +126,7 @@ def write_chart(document: Document, out_dir: Path) -> list[Path]:
     )
     bin_ns = _bin_ns(span_ns, scenario.sample_interval_ns)
     panels = {
-        f"{name}, seed {shown[name]['seed']}": goodput_series(scenario, side, bin_ns)
+        f"{name}, seed {shown[name].seed}": goodput_series(scenario, side, bin_ns)
         for name, side in samples.items()
     }
     return _write(scenario, looks, panels, bin_ns, span_ns, out_dir)
@@ -139,14 +138,14 @@ def _of_connections(
     """The panels of runs with several connections, the width of their bins, and their span."""
     recorded = {}
     for scheduler, run in shown.items():
-        directory = out_dir / run["directory"]
+        directory = out_dir / str(run.directory)
         times = read_links(directory / LINKS_SAMPLES)["time_ns"]
         span = int(times[0]), int(times[-1])
         recorded[scheduler] = read_hosts(scenario, directory), span
     span_ns = max(end - begin for _, (begin, end) in recorded.values())
     bin_ns = _bin_ns(span_ns, scenario.sample_interval_ns)
     panels = {
-        f"{scheduler}, seed {shown[scheduler]['seed']}": connections.goodput_series(
+        f"{scheduler}, seed {shown[scheduler].seed}": connections.goodput_series(
             scenario, samples, begin, np.arange(begin, end + 1, bin_ns, dtype=np.int64)
         )
         for scheduler, (samples, (begin, end)) in recorded.items()
@@ -173,7 +172,7 @@ def write_overview(document: Document, out_dir: Path) -> list[Path]:
     A row per scheduler, the best one by the first figure on top. Returns the files; nothing for so
     few schedulers that the table shows as much.
     """
-    shown = [runs for runs in compared(document["runs"]).values() if ended_well(runs)]
+    shown = [runs for runs in compared(document.runs).values() if ended_well(runs)]
     if len(shown) < _FEWEST_IN_OVERVIEW:
         return []
     with drawing():
@@ -220,7 +219,7 @@ def _overview_figure(document: Document) -> Figure:
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].set_yticks(range(len(names)), names)
     axes[0].set_ylim(len(names) - 0.5, -0.5)
-    seeds = len({run["seed"] for run in document["runs"]})
+    seeds = len({run.seed for run in document.runs})
     figure.suptitle(
         f"Median of {seeds} seeds, and the range" if seeds > 1 else "One run each",
         fontsize="medium",

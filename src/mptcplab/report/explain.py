@@ -133,15 +133,16 @@ def explain(directory: Path) -> Explanation:
     server = records.read_samples(directory / engine.SERVER_SAMPLES)
     links = records.read_links(directory / engine.LINKS_SAMPLES)
     with documents.contradictions_told(directory):
-        figures = run_metrics(scenario, client, server, guest, links)
+        told = dict(guest)
+        figures = run_metrics(scenario, client, server, told, links)
         way = recorded.measured_way(scenario, client)
-        flow = recorded.flow(scenario, client, server, links, guest, way)
-        return of_run(scenario, flow, figures, int(guest["start_ns"]))
+        flow = recorded.flow(scenario, client, server, links, told, way)
+        return of_run(scenario, flow, figures, guest.start_ns)
 
 
 def of_run(scenario: Scenario, flow: Flow, figures: RunMetrics, start_ns: int) -> Explanation:
     """Explain a run by its records and its figures; `start_ns` is T0."""
-    goodput_bps = float(figures.metrics["goodput_bps"] or 0)
+    goodput_bps = figures.metrics.goodput_bps or 0.0
     span_ns = [at_ns - start_ns for at_ns in flow.interval]
     plain = timeline.rates(scenario.model_copy(update={"events": ()}), flow.way)
     rates = timeline.rates(scenario, flow.way)
@@ -252,7 +253,7 @@ def _causes(scenario: Scenario, flow: Flow, path: int) -> npt.NDArray[np.str_]:
 
 def _why(kind: str, scenario: Scenario, flow: Flow, figures: RunMetrics, path: int) -> str:
     mine = figures.paths[path]
-    dropped, lost = mine["queue_dropped_packets"], mine["lost_packets"]
+    dropped, lost = mine.queue_dropped_packets, mine.lost_packets
     match kind:
         case "losses":
             return (
@@ -390,17 +391,17 @@ def _copies_bytes(flow: Flow) -> int:
 def _facts(figures: RunMetrics) -> list[str]:
     run = figures.metrics
     facts = []
-    blocked = float(run["blocked_share"] or 0)
+    blocked = run.blocked_share or 0
     if blocked:
         by = ", ".join(
-            f"{_percent(float(path['blocking_share'] or 0))} for bytes that came by {path['name']}"
+            f"{_percent(path.blocking_share or 0)} for bytes that came by {path.name}"
             for path in figures.paths
         )
         facts.append(
             f"Data that had arrived waited for an earlier byte {_percent(blocked)} of the time: "
             f"{by}."
         )
-    wasted, again = float(run["wasted_bytes"] or 0), float(run["retransmitted_bytes"] or 0)
+    wasted, again = run.wasted_bytes or 0, run.retransmitted_bytes or 0
     if wasted > 0:
         facts.append(
             f"Sent for nothing, warm-up included: {_megabytes(wasted)}, of which "
@@ -408,12 +409,12 @@ def _facts(figures: RunMetrics) -> list[str]:
             "another."
         )
     for path in figures.paths:
-        if path["queue_packets_max"]:
+        if path.queue_packets_max:
             facts.append(
-                f"The queue of path {path['name']} held packets for "
-                f"{float(path['queue_delay_ms_mean'] or 0):.1f} ms on average, "
-                f"{path['queue_packets_max']} at most, and dropped "
-                f"{path['queue_dropped_packets']}; {path['lost_packets']} were lost at random."
+                f"The queue of path {path.name} held packets for "
+                f"{(path.queue_delay_ms_mean or 0):.1f} ms on average, "
+                f"{path.queue_packets_max} at most, and dropped "
+                f"{path.queue_dropped_packets}; {path.lost_packets} were lost at random."
             )
     return facts
 

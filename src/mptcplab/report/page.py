@@ -183,7 +183,7 @@ def repeat_commands(group: Group) -> list[str]:
         return []
     rows: dict[tuple[int, int], list[str]] = {}
     for scheduler, runs in compared(group.entries()).items():
-        seeds = sorted({int(run["seed"]) for run in runs})
+        seeds = sorted({run.seed for run in runs})
         begin = 0
         for end in range(1, len(seeds) + 1):
             if end == len(seeds) or seeds[end] != seeds[end - 1] + 1:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from operator import itemgetter
-from typing import Any, Literal
+from typing import Generic, Literal, TypeVar
 
+from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures
 from mptcplab.metrics.inference import Difference, differences, summary
+from mptcplab.metrics.schema import Figures
 from mptcplab.metrics.views import shown_metrics
 from mptcplab.report import charts
 from mptcplab.report.charts import METRICS
@@ -63,28 +64,31 @@ class Table:
     kind: Literal["", "summary", "runs"] = ""
 
 
+P = TypeVar("P", bound=Figures)
+
+
 @dataclass(frozen=True)
-class _Column:
-    """Of a part of a run: the head, what a value is divided by, and the value of its entry."""
+class _Column(Generic[P]):
+    """Of a part of a run: the head, what a value is divided by, and the value."""
 
     head: str
     unit: str
     scale: float
-    value: Callable[[Mapping[str, Any]], float | None]
+    value: Callable[[P], float | None]
 
 
-_OF_CONNECTIONS = (
-    _Column("Goodput", "Mbit/s", 1e6, itemgetter("goodput_bps")),
-    _Column("Goodput in the common time", "Mbit/s", 1e6, itemgetter("common_goodput_bps")),
-    _Column("Share in the common time", "%", 0.01, itemgetter("share")),
-    _Column("Taken over after", "s", 1, itemgetter("takeover_s")),
-    _Column("Retransmitted packets", "", 1, lambda one: one["metrics"]["retransmitted_packets"]),
+_OF_CONNECTIONS: Sequence[_Column[ConnectionFigures]] = (
+    _Column("Goodput", "Mbit/s", 1e6, lambda one: one.goodput_bps),
+    _Column("Goodput in the common time", "Mbit/s", 1e6, lambda one: one.common_goodput_bps),
+    _Column("Share in the common time", "%", 0.01, lambda one: one.share),
+    _Column("Taken over after", "s", 1, lambda one: one.takeover_s),
+    _Column("Retransmitted packets", "", 1, lambda one: one.metrics.retransmitted_packets),
 )
-_OF_LINKS = (
-    _Column("Carried", "Mbit/s", 1e6, itemgetter("carried_bps")),
-    _Column("Utilisation", "%", 0.01, itemgetter("utilisation")),
-    _Column("Queueing delay, mean", "ms", 1, itemgetter("queue_delay_ms_mean")),
-    _Column("Dropped by the queue", "packets", 1, itemgetter("queue_dropped_packets")),
+_OF_LINKS: Sequence[_Column[LinkFigures]] = (
+    _Column("Carried", "Mbit/s", 1e6, lambda one: one.carried_bps),
+    _Column("Utilisation", "%", 0.01, lambda one: one.utilisation),
+    _Column("Queueing delay, mean", "ms", 1, lambda one: one.queue_delay_ms_mean),
+    _Column("Dropped by the queue", "packets", 1, lambda one: one.queue_dropped_packets),
 )
 
 
@@ -112,13 +116,15 @@ def part_tables(group: Group) -> list[Table]:
     """What each of several connections had, and what became of the links that they share."""
     return [
         _parts_table(
-            *(group, "connections", ("Connection", "How")),
-            lambda one: (one["name"], how(one)),
+            *(group, "Connections", ("Connection", "How")),
+            lambda run: run.connections,
+            lambda one: (one.name, how(one)),
             _OF_CONNECTIONS,
         ),
         _parts_table(
-            *(group, "links", ("Link",)),
-            lambda one: (f"{one['name']} {one['direction']}",),
+            *(group, "Links", ("Link",)),
+            lambda run: run.links,
+            lambda one: (f"{one.name} {one.direction}",),
             _OF_LINKS,
         ),
     ]
@@ -126,17 +132,18 @@ def part_tables(group: Group) -> list[Table]:
 
 def _parts_table(
     group: Group,
-    parts: str,
+    title: str,
     what: Sequence[str],
-    texts: Callable[[Mapping[str, Any]], Sequence[str]],
-    columns: Sequence[_Column],
+    parts: Callable[[Entry], Sequence[P]],
+    texts: Callable[[P], Sequence[str]],
+    columns: Sequence[_Column[P]],
 ) -> Table:
     """A table of the `parts` of runs: a row for each with each scheduler."""
     rows = []
     for scheduler, runs in compared(group.entries()).items():
         good = ended_well(runs)
-        for index, first in enumerate(good[0].get(parts, ()) if good else ()):
-            mine = [run[parts][index] for run in good]
+        for index, first in enumerate(parts(good[0]) if good else ()):
+            mine = [parts(run)[index] for run in good]
             names = [Cell(text, is_text=True) for text in texts(first)]
             cells = [_median(map(column.value, mine), column.scale) for column in columns]
             rows.append(Row([Cell(scheduler=scheduler), *names, *cells], scheduler))
@@ -144,7 +151,7 @@ def _parts_table(
         *(Cell(head, is_text=True) for head in ("Scheduler", *what)),
         *(Cell(column.head, column.unit) for column in columns),
     ]
-    return Table(heads, rows, parts.capitalize())
+    return Table(heads, rows, title)
 
 
 def difference_table(group: Group) -> Table:
@@ -191,16 +198,16 @@ def run_table(group: Group, attached: Callable[[int, Found], str]) -> Table:
 
 def _run_row(group: Group, run: Found, metrics: Sequence[str]) -> Row:
     entry = run.entry
-    scheduler, what = entry["scheduler"], Cell(scheduler=entry["scheduler"])
+    scheduler, what = entry.scheduler, Cell(scheduler=entry.scheduler)
     if run.is_baseline and group.baselines:
-        scheduler, what = "", Cell(f"plain TCP over {entry['path']}")
+        scheduler, what = "", Cell(f"plain TCP over {entry.path}")
     cells = [_of_run(entry, name) for name in metrics]
-    failed = entry["status"] != "ok"
+    failed = entry.status != "ok"
     if failed:
-        cells = [Cell(f"failed: {entry.get('reason')}", is_text=True, span=len(metrics))]
-    label = f"{entry['scheduler'] or what.text}, seed {entry['seed']}"
+        cells = [Cell(f"failed: {entry.reason}", is_text=True, span=len(metrics))]
+    label = f"{entry.scheduler or what.text}, seed {entry.seed}"
     place = f"runs/{run.directory.resolve().name}" if run.directory is not None else ""
-    row = [what, Cell(str(entry["seed"])), *cells]
+    row = [what, Cell(str(entry.seed)), *cells]
     return Row(row, scheduler, failed, label=label, place=place)
 
 
@@ -244,12 +251,12 @@ def _shown(group: Group) -> list[str]:
     return [
         name
         for name in (*shown_metrics(group.scenario.workload.kind), *fairness)
-        if any(entry["metrics"].get(name) is not None for entry in entries)
+        if any(entry.metrics[name] is not None for entry in entries)
     ]
 
 
-def _of_seeds(entries: Sequence[Mapping[str, Any]], metric: str) -> Cell:
-    values = (entry["metrics"].get(metric) for entry in entries)
+def _of_seeds(entries: Sequence[Entry], metric: str) -> Cell:
+    values = (entry.metrics[metric] for entry in entries)
     return _median(values, charts.shown(METRICS[metric])[1])
 
 
@@ -264,9 +271,9 @@ def _median(values: Iterator[float | None], scale: float) -> Cell:
     return Cell(f"{over.median:.4g}", interval, spread(over))
 
 
-def _of_run(entry: Mapping[str, Any], metric: str) -> Cell:
+def _of_run(entry: Entry, metric: str) -> Cell:
     _, scale = charts.shown(METRICS[metric])
-    value = entry["metrics"].get(metric)
+    value = entry.metrics[metric]
     return Cell(_or_dash(None if value is None else value / scale, ".4g"))
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
 from mptcplab.metrics import inference
+from mptcplab.metrics.definitions import ConnectionFigures
 from mptcplab.metrics.views import DEFINED, MBIT, VIEWS, Column, View
 from mptcplab.report.catalogue_tables import RULE, ruled
 from mptcplab.runs.entries import Document, Entry, by_seed, compared, ended_well
@@ -28,12 +29,12 @@ _WORTH_TELLING = 0.1
 
 def headline(kind: str, entry: Entry) -> str:
     """What a run that ended well is about, in two words."""
-    if "connections" in entry:
-        fairness = entry["metrics"]["fairness"]
+    if entry.connections:
+        fairness = entry.metrics.fairness
         index = "" if fairness is None else f", Jain's index {fairness:.4f}"
-        return f"{entry['metrics']['goodput_bps'] / MBIT:.2f} Mbit/s{index}"
+        return f"{(entry.metrics.goodput_bps or 0) / MBIT:.2f} Mbit/s{index}"
     first = VIEWS[kind].left[0]
-    value = entry["metrics"][first.metric]
+    value = entry.metrics[first.metric]
     return f"{'-' if value is None else f'{value / first.unit:.2f}'} {VIEWS[kind].text}"
 
 
@@ -44,11 +45,11 @@ def comparison_table(document: Document) -> Group:
     Of a scenario with connections a row per connection. Plain ASCII; fits 80 columns whatever the
     number of paths is.
     """
-    if document["scenario"].get("connections"):
+    if document.scenario.connections:
         return _connections_table(document)
-    view = VIEWS[document["scenario"]["workload"]["kind"]]
+    view = VIEWS[document.scenario.workload.kind]
     table = ruled()
-    several = len({run["cc"] for run in document["runs"]}) > 1
+    several = len({run.cc for run in document.runs}) > 1
     table.add_column("Scheduler,\ncongestion\ncontrol" if several else "Scheduler", overflow="fold")
     for column in view.left:
         table.add_column(column.head, justify="right", no_wrap=True)
@@ -56,9 +57,9 @@ def comparison_table(document: Document) -> Group:
     for column in view.right:
         table.add_column(column.head, justify="right", no_wrap=True)
     # no wider than needed: with ranges beside it, a path's name would not fit into 80 columns
-    shares = [path["share"] or 0 for run in document["runs"] for path in run["paths"]]
+    shares = [path.share or 0 for run in document.runs for path in run.paths]
     share_width = max((len(f"{100 * share:.1f}") for share in shares), default=0)
-    for name, runs in compared(document["runs"]).items():
+    for name, runs in compared(document.runs).items():
         good = ended_well(runs)
         if len(good) < len(runs):
             name += f"\n{len(good)} of {len(runs)} ok"
@@ -85,15 +86,15 @@ def best_first(document: Document) -> list[Figure]:
     That is the median of the first figure. Without schedulers that have no run that ended well,
     and without figures that nobody has.
     """
-    view = VIEWS[document["scenario"]["workload"]["kind"]]
+    view = VIEWS[document.scenario.workload.kind]
     by_name = {
         scheduler: ended_well(runs)
-        for scheduler, runs in compared(document["runs"]).items()
+        for scheduler, runs in compared(document.runs).items()
         if ended_well(runs)
     }
 
     def values(column: Column, runs: Sequence[Entry]) -> list[float]:
-        every = (run["metrics"][column.metric] for run in runs)
+        every = (run.metrics[column.metric] for run in runs)
         return [value / column.unit for value in every if value is not None]
 
     def rank(name: str) -> tuple[bool, float]:
@@ -119,7 +120,7 @@ def _connections_table(document: Document) -> Group:
         *("Round\ntrip\nms", "Retrans-\nmitted\npackets"),
     ):
         table.add_column(head, justify="right", no_wrap=True)
-    for scheduler, runs in compared(document["runs"]).items():
+    for scheduler, runs in compared(document.runs).items():
         good = ended_well(runs)
         name = (
             scheduler if len(good) == len(runs) else f"{scheduler}\n{len(good)} of {len(runs)} ok"
@@ -127,44 +128,43 @@ def _connections_table(document: Document) -> Group:
         if not good:
             table.add_row(name)
             continue
-        for index, first in enumerate(good[0]["connections"]):
-            mine = [run["connections"][index] for run in good]
+        for index, first in enumerate(good[0].connections):
+            mine = [run.connections[index] for run in good]
             table.add_row(
                 name if not index else "",
-                f"{first['name']}\n{how(first)}",
-                _spread([one["goodput_bps"] for one in mine], MBIT, 4),
-                _spread([one["common_goodput_bps"] for one in mine], MBIT, 4),
-                _spread([one["share"] for one in mine], 0.01, 3),
-                _spread([_round_trip_ms(run, first["paths"]) for run in good], 1, 3),
-                _spread([one["metrics"]["retransmitted_packets"] for one in mine], 1, 1),
+                f"{first.name}\n{how(first)}",
+                _spread([one.goodput_bps for one in mine], MBIT, 4),
+                _spread([one.common_goodput_bps for one in mine], MBIT, 4),
+                _spread([one.share for one in mine], 0.01, 3),
+                _spread([_round_trip_ms(run, first.paths) for run in good], 1, 3),
+                _spread([one.metrics.retransmitted_packets for one in mine], 1, 1),
             )
         table.add_row(
             "",
             "all",
-            _spread([run["metrics"]["goodput_bps"] for run in good], MBIT, 4),
+            _spread([run.metrics.goodput_bps for run in good], MBIT, 4),
             *("", "", ""),
-            _spread([run["metrics"]["retransmitted_packets"] for run in good], 1, 1),
+            _spread([run.metrics.retransmitted_packets for run in good], 1, 1),
         )
         table.add_row()
     return Group(table, *(Text(note) for note in _connection_notes(document)))
 
 
-def how(connection: Mapping[str, Any]) -> str:
+def how(connection: ConnectionFigures) -> str:
     """Over what and how a connection was made, in a few words."""
-    if connection["transport"] == "tcp":
-        return f"tcp, {connection['cc']}"
-    return f"{connection['scheduler']}, {connection['cc']}"
+    what = "tcp" if connection.transport == "tcp" else connection.scheduler
+    return f"{what}, {connection.cc}"
 
 
 def _round_trip_ms(run: Entry, paths: Sequence[str]) -> float | None:
     """The mean over the paths of a connection that had one."""
-    known = [p["srtt_ms_mean"] for p in run["paths"] if p["name"] in paths]
-    known = [value for value in known if value is not None]
+    found = [path.srtt_ms_mean for path in run.paths if path.name in paths]
+    known = [value for value in found if value is not None]
     return sum(known) / len(known) if known else None
 
 
 def _connection_notes(document: Document) -> list[str]:
-    runs = document["runs"]
+    runs = document.runs
     notes = [
         _seeds_note(runs),
         "Goodput: of a connection over its own life, of all over the whole run, after warm-up.",
@@ -178,7 +178,7 @@ def _connection_notes(document: Document) -> list[str]:
 
 def _fairness_notes(runs: Sequence[Entry]) -> Iterator[str]:
     for scheduler, mine in compared(runs).items():
-        found = [run["metrics"]["fairness"] for run in ended_well(mine)]
+        found = [run.metrics.fairness for run in ended_well(mine)]
         if any(value is not None for value in found):
             index = _spread(found, 1, 4, between=" (", after=")")
             yield f"Jain's fairness index in the common time, {scheduler}: {index}"
@@ -188,21 +188,21 @@ def _link_notes(runs: Sequence[Entry]) -> Iterator[str]:
     """What became of the links that paths share, where they carried something to speak of."""
     for scheduler, mine in compared(runs).items():
         good = ended_well(mine)
-        for index, first in enumerate(good[0].get("links", ()) if good else ()):
-            all_ = [run["links"][index] for run in good]
-            used = _median([link["utilisation"] for link in all_])
+        for index, first in enumerate(good[0].links if good else ()):
+            all_ = [run.links[index] for run in good]
+            used = _median([link.utilisation for link in all_])
             if used is None or used < _WORTH_TELLING:
                 continue
-            queue = _median([link["queue_delay_ms_mean"] for link in all_])
-            dropped = _median([link["queue_dropped_packets"] for link in all_])
+            queue = _median([link.queue_delay_ms_mean for link in all_])
+            dropped = _median([link.queue_dropped_packets for link in all_])
             yield (
-                f"Link {first['name']} {first['direction']}, {scheduler}: {100 * used:.1f} % used, "
+                f"Link {first.name} {first.direction}, {scheduler}: {100 * used:.1f} % used, "
                 f"{queue or 0:.1f} ms in its queue, {dropped or 0:.0f} packets dropped"
             )
 
 
 def _of_runs(runs: Sequence[Entry], column: Column) -> str:
-    return _spread([run["metrics"][column.metric] for run in runs], column.unit, column.digits)
+    return _spread([run.metrics[column.metric] for run in runs], column.unit, column.digits)
 
 
 def sweep_table(found: Sequence[Mapping[str, Any]]) -> Table:
@@ -223,13 +223,13 @@ def sweep_table(found: Sequence[Mapping[str, Any]]) -> Table:
 
 def _notes(document: Document, view: View) -> list[str]:
     """What a first-time reader of the table must know, what is compared with, and what failed."""
-    runs, baselines = document["runs"], document["baselines"]
-    warmup_ns = document["scenario"]["workload"]["warmup_ns"]
+    runs, baselines = document.runs, document.baselines
+    warmup_ns = document.scenario.workload.warmup_ns
     notes = [_seeds_note(runs)]
-    if document["scenario"]["workload"]["kind"] == "bulk":
+    if document.scenario.workload.kind == "bulk":
         after = f" after {format_time(warmup_ns)} of warm-up" if warmup_ns else ""
         benefit = "1 = all paths used in full, 0 = as good as the best alone."
-        if all(run["metrics"]["aggregation_benefit"] is None for run in runs):
+        if all(run.metrics.aggregation_benefit is None for run in runs):
             benefit = "not measured (needs plain TCP over each of 2+ paths)."
         notes += [
             f"Goodput: application data that arrived in order{after}.",
@@ -241,7 +241,7 @@ def _notes(document: Document, view: View) -> list[str]:
     alone = []
     first = view.left[0]
     for name, entries in compared(baselines, "path").items():
-        values = [entry["metrics"][first.metric] for entry in ended_well(entries)]
+        values = [entry.metrics[first.metric] for entry in ended_well(entries)]
         if values:
             spread = _spread(values, first.unit, first.digits, between=" (", after=")")
             alone.append(f"\n  {name} {spread}")
@@ -252,7 +252,7 @@ def _notes(document: Document, view: View) -> list[str]:
 
 
 def _seeds_note(runs: Sequence[Entry]) -> str:
-    seeds = sorted({run["seed"] for run in runs})
+    seeds = sorted({run.seed for run in runs})
     if len(seeds) > 1:
         return f"Median of {len(seeds)} seeds, and below it the range from lowest to highest."
     return f"One run each, seed {seeds[0]}." if seeds else "No runs."
@@ -284,14 +284,14 @@ def _differences(runs: Sequence[Entry], column: Column, view: View) -> list[str]
     ]
 
 
-def _failures(entries: Sequence[Entry], by: str, kind: str) -> list[str]:
+def _failures(entries: Sequence[Entry], by: Literal["scheduler", "path"], kind: str) -> list[str]:
     """A line for each reason why runs failed: of how many, which, and why."""
     lines = []
     for name, group in compared(entries, by).items():
         failed: dict[str, list[int]] = {}
         for entry in group:
-            if entry["status"] != "ok":
-                failed.setdefault(entry["reason"], []).append(entry["seed"])
+            if entry.status != "ok":
+                failed.setdefault(str(entry.reason), []).append(entry.seed)
         lines += [
             f"Failed: {kind}{by} {name}, {len(seeds)} of {len(group)} runs "
             f"(seed {', '.join(map(str, sorted(seeds)))}): {reason}"
@@ -305,10 +305,10 @@ def _shares(runs: Sequence[Entry], width: int) -> str:
     if not runs:
         return "-"
     lines = []
-    for index, path in enumerate(runs[0]["paths"]):
-        share = _median([run["paths"][index]["share"] for run in runs])
+    for index, path in enumerate(runs[0].paths):
+        share = _median([run.paths[index].share for run in runs])
         text = "-" if share is None else f"{100 * share:.1f}"
-        lines.append(f"{text:>{width}} {path['name']}")
+        lines.append(f"{text:>{width}} {path.name}")
     return "\n".join(lines)
 
 

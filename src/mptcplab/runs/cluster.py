@@ -39,14 +39,17 @@ from distributed.client import ClosedClientError
 from distributed.comm.core import CommClosedError
 from distributed.core import Server
 from distributed.worker import Worker
+from pydantic import ValidationError
 
 from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
 from mptcplab.lab import artefacts, doctor
 from mptcplab.lab.artefacts import Artefact, ArtefactError
 from mptcplab.lab.engine import RunCancelledError, Watch
 from mptcplab.runs import documents, store, tls, work
+from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.work import Done, Task, Workers
+from mptcplab.spec.mistakes import first_of
 
 T = TypeVar("T")
 
@@ -256,7 +259,7 @@ def perform_here(name: str, fn: Callable[[Task, Watch], T], sent: _Sent) -> T:
             except RunCancelledError:
                 # a worker that ends says so; for a task that is not wanted it makes no difference
                 raise Reschedule from None
-        if isinstance(done, Done) and done.entry["status"] != "ok" and _is_full(directory):
+        if isinstance(done, Done) and done.entry.status != "ok" and _is_full(directory):
             # every run that follows would fail here, and may succeed elsewhere
             presence.tell(MptcplabError(f"no space left on the disk of {worker.local_directory}"))
             raise Reschedule
@@ -478,7 +481,7 @@ def _outcome(future: DaskFuture[Any], task: Task) -> Done:
     except concurrent.futures.CancelledError:
         raise MptcplabError(f"{_GONE}") from None
     try:
-        _check(done, task)
+        done = _check(done, task)
         if done.files is None or task.out is None:
             return done
         work.unpack(done, Store(task.out))
@@ -487,26 +490,31 @@ def _outcome(future: DaskFuture[Any], task: Task) -> Done:
     return replace(done, files=None)
 
 
-def _check(done: object, task: Task) -> None:
-    """Raises MptcplabError if a worker's answer is not what becomes of a task.
+def _check(done: object, task: Task) -> Done:
+    """What a worker answered. Raises MptcplabError if that is not what becomes of a task.
 
     What it names becomes names of files, and what it says becomes documents and pages.
     """
-    if not isinstance(done, Done) or done.key != task.key or not isinstance(done.entry, dict):
+    if not isinstance(done, Done) or done.key != task.key or not isinstance(done.entry, Entry):
         raise MptcplabError(f"a worker was given run {task.key} and answered another")
+    try:
+        entry = Entry.model_validate(done.entry.model_dump(warnings=False))
+    except ValidationError as error:
+        where, wrong = first_of(error)
+        raise MptcplabError(f"a worker told of run {task.key}: {where}: {wrong}") from None
     expected = work.failed(task, "").entry
-    if done.entry.get("status") == "ok":
-        expected |= {"status": "ok", "directory": store.place(task.key)}
+    if entry.status == "ok":
+        place = {"status": "ok", "directory": store.place(task.key)}
+        expected = expected.model_copy(update=place)
         if done.files is None and task.out is not None:
             raise MptcplabError(f"a worker told of run {task.key} and sent no files")
-    elif not isinstance(done.entry.get("reason"), str):
-        raise MptcplabError(f"a worker did not say why run {task.key} failed")
     for name in ("scheduler", "cc", "seed", "transport", "path", "status", "directory"):
-        if done.entry.get(name) != expected.get(name):
+        told, known = getattr(entry, name), getattr(expected, name)
+        if told != known:
             raise MptcplabError(
-                f"a worker told of run {task.key} that its {name} is "
-                f"{done.entry.get(name)!r}, not {expected.get(name)!r}"
+                f"a worker told of run {task.key} that its {name} is {told!r}, not {known!r}"
             )
+    return replace(done, entry=entry)
 
 
 _LOST = (OSError, TimeoutError, CommClosedError, ClosedClientError)
@@ -547,7 +555,7 @@ def _connect(given: str, key: Path | str | None) -> Client:
 def _address_in(file: str) -> str:
     """The address in the file that a scheduler writes."""
     try:
-        return str(documents.read(file, documents.ADDRESS)["address"])
+        return str(documents.read(file, documents.ADDRESS).address)
     except MptcplabError as error:
         why = str(error).removeprefix(f"{file}: ")
         raise _refused(file, f"{why}; {_ACCEPTED}") from None

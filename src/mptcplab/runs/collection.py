@@ -8,7 +8,6 @@ says which runs are a group, and what the axes are.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -49,7 +48,7 @@ class Found:
 
     @property
     def is_baseline(self) -> bool:
-        return self.entry.get("transport") == "tcp"
+        return self.entry.transport == "tcp"
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ class Collection:
     def schedulers(self) -> list[str]:
         """The labels of all schedulers, in the order of their first run."""
         runs = (run for group in self.groups for run in group.runs)
-        return list(dict.fromkeys(run.entry["scheduler"] for run in runs))
+        return list(dict.fromkeys(run.entry.scheduler for run in runs))
 
     def count(self) -> int:
         """How many runs there are, without baselines."""
@@ -97,7 +96,7 @@ class Collection:
     def opening(self, most: int) -> Collection:
         """The same, with what happened over time of so many runs: low seeds go first."""
         runs = [run for group in self.groups for run in (*group.runs, *group.baselines)]
-        runs.sort(key=lambda run: (run.is_baseline, int(run.entry["seed"])))
+        runs.sort(key=lambda run: (run.is_baseline, int(run.entry.seed)))
         opened = {id(run) for run in runs[:most]}
 
         def chosen(runs: Sequence[Found]) -> tuple[Found, ...]:
@@ -122,7 +121,7 @@ def collect(places: Sequence[Path]) -> Collection:
         for run in _runs(place):
             identity = str(run.directory and run.directory.resolve())
             if run.directory is None:
-                identity = f"{run.scenario.key_text()} {run.entry['scheduler']} {run.builds}"
+                identity = f"{run.scenario.key_text()} {run.entry.scheduler} {run.builds}"
             found.setdefault(f"{identity} {_place(run)}", run)
     return _grouped(list(found.values()))
 
@@ -137,7 +136,7 @@ def run_directories(places: Sequence[Path]) -> list[Path]:
         ended = [
             (run.directory, run.is_baseline)
             for run in _runs(place)
-            if run.directory and run.entry["status"] == "ok"
+            if run.directory and run.entry.status == "ok"
         ]
         if not ended:
             raise MptcplabError(f"{place}: no run is there that ended well")
@@ -178,35 +177,35 @@ def _runs(place: Path) -> Iterator[Found]:
 
 def _of_experiment(file: Path) -> Iterator[Found]:
     document = documents.read(file, documents.EXPERIMENT)
-    axes = document.get("axis", {})
+    axes = document.axis
     out = file.resolve().parents[1]
-    for run in document["runs"]:
-        point = {axes.get(name, name): value for name, value in run["point"].items()}
-        for directory in (run["directory"], *run["alone"].values()):
+    for run in document.runs:
+        point = {axes.get(name, name): value for name, value in run.point.items()}
+        for directory in (run.directory, *run.alone.values()):
             found = _of_directory(out / directory)
-            yield replace(found, point={"experiment": document["experiment"]} | point)
+            yield replace(found, point={"experiment": document.experiment} | point)
 
 
 def _of_document(file: Path) -> Iterator[Found]:
     document = documents.read_comparison(file)
-    base = Scenario.model_validate_json(json.dumps(document["scenario"]))
-    for entry in (*document["baselines"], *document["runs"]):
-        scenario = base.with_(scheduler=Choice(name=entry["scheduler"]), seed=entry["seed"])
-        if entry.get("transport") == "tcp" and base.transport != "tcp":
+    base = document.scenario
+    for entry in (*document.baselines, *document.runs):
+        scenario = base.with_(scheduler=Choice(name=entry.scheduler), seed=entry.seed)
+        if entry.transport == "tcp" and base.transport != "tcp":
             try:
-                scenario = base.with_(seed=entry["seed"]).single_path(entry["path"])
+                scenario = base.with_(seed=entry.seed).single_path(str(entry.path))
             except (KeyError, ValueError) as error:
                 raise MptcplabError(
                     f"{file}: a baseline over no path of the scenario: {error}"
                 ) from None
         directory = None
-        if entry["directory"] is not None:
-            directory = file.parent / entry["directory"]
+        if entry.directory is not None:
+            directory = file.parent / entry.directory
             if (directory / store.SCENARIO).exists():
                 scenario = store.read_scenario(directory)
             else:
                 directory = None
-        yield Found({"cc": scenario.cc, **entry}, scenario, directory, document["build"])
+        yield Found(_with_cc(entry, scenario), scenario, directory, document.build)
 
 
 def _of_directory(directory: Path) -> Found:
@@ -215,8 +214,12 @@ def _of_directory(directory: Path) -> Found:
     builds: dict[str, str] = {}
     if (directory / store.BUILD).exists():
         builds = documents.read(directory / store.BUILD, documents.BUILD)
-    # what older versions wrote does not say which congestion control it was
-    return Found({"cc": scenario.cc, **entry}, scenario, directory, builds)
+    return Found(_with_cc(entry, scenario), scenario, directory, builds)
+
+
+def _with_cc(entry: Entry, scenario: Scenario) -> Entry:
+    """What older versions wrote does not say which congestion control it was."""
+    return entry if entry.cc else entry.model_copy(update={"cc": scenario.cc})
 
 
 # Groups

@@ -11,171 +11,101 @@ told by `contradictions_told`, around what is computed from them.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     ConfigDict,
     Field,
     TypeAdapter,
     ValidationError,
-    model_validator,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
 )
-from pydantic_core import PydanticCustomError, from_json
+from pydantic_core import from_json
 
 from mptcplab.errors import MptcplabError
-from mptcplab.metrics.application import APPLICATION_METRICS
-from mptcplab.metrics.compute import PATH_METRICS, RUN_METRICS
-from mptcplab.metrics.definitions import CONNECTION_METRICS, LINK_METRICS
-from mptcplab.metrics.schema import Value
+from mptcplab.metrics.schema import MOST, Stored
+from mptcplab.runs.entries import Count, Document, Entry, Place, wrong
 from mptcplab.spec.limits import MAX_OCCURRENCES, NO_RATE_BPS
 from mptcplab.spec.mistakes import first_of, printable
 from mptcplab.spec.scenario import LONGEST_NS, Event, Scenario
 from mptcplab.spec.workload import MAX_MESSAGES
 
-# Less than 2^63, which is what tables have room for; guests begin at 10^18 ns.
-_MOST = 2 * 10**18
-
-_Count = Annotated[int, Field(ge=0, le=_MOST)]
-_Number = Annotated[float, Field(ge=-_MOST, le=_MOST)]
-_Figure = _Number | None
+T = TypeVar("T")
 
 
-def _wrong(message: str) -> PydanticCustomError:
-    return PydanticCustomError("stored", "{message}", {"message": message})
+def _as_written(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    """A whole number stays one."""
+    check(value)
+    return value
 
 
-def _below(name: str) -> str:
-    path = Path(name)
-    if "\0" in name or path.is_absolute() or ".." in path.parts or not path.parts:
-        raise _wrong("Input should be a place below the directory of the document")
-    return name
+_Number = Annotated[float, Field(ge=-MOST, le=MOST), WrapValidator(_as_written)]
 
 
-#: What a document names lies beside it or below: others may have written it.
-_Place = Annotated[str, AfterValidator(_below)]
+class _Guest(Stored):
+    start_ns: Count
+    complete_ns: Count
 
 
-class _Document(BaseModel):
-    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
-
-
-class _Guest(_Document):
-    start_ns: _Count
-    complete_ns: _Count
-
-
-_TEXTS = ("name", "transport", "direction", "metrics")
-_OF_PARTS = {metric.name for metric in (*PATH_METRICS, *CONNECTION_METRICS, *LINK_METRICS)}
-_OF_PARTS.difference_update(_TEXTS)
-_NUMBER: TypeAdapter[_Figure] = TypeAdapter(_Figure, config=_Document.model_config)
-
-
-class _Part(_Document):
-    """The figures of a path, a connection or a direction of a link, and what it is called."""
-
-    name: str
-    metrics: dict[str, _Figure] = {}
-
-    @model_validator(mode="after")
-    def _has_figures(self) -> _Part:
-        for name in _OF_PARTS.intersection(self.model_extra or {}):
-            try:
-                _NUMBER.validate_python((self.model_extra or {})[name])
-            except ValidationError as error:
-                raise _wrong(f"{name}: {first_of(error)[1]}") from None
-        return self
-
-
-class _Entry(_Document):
-    """What is relied on in the entry of a run, see `entries.run_entry`."""
-
-    scheduler: str
-    cc: str = ""
-    seed: _Count
-    transport: Literal["mptcp", "tcp"] = "mptcp"
-    path: str | None = None
-    status: Literal["ok", "failed"]
-    reason: str | None = None
-    virtual_s: _Figure = None
-    wall_s: _Figure = None
-    data_packets: _Figure = None
-    metrics: dict[str, _Figure]
-    paths: list[_Part]
-    connections: list[_Part] = []
-    links: list[_Part] = []
-    directory: _Place | None = None
-
-    @model_validator(mode="after")
-    def _is_whole(self) -> _Entry:
-        if self.transport == "tcp" and self.path is None:
-            raise _wrong("path: missing; a run of plain TCP says over which path")
-        if self.status == "failed" and self.reason is None:
-            raise _wrong("reason: missing; a run that failed says why")
-        return self
-
-
-class _Cost(_Document):
-    __pydantic_extra__: dict[str, _Number]
-
-
-class _Source(_Document):
+class _Source(Stored):
     """As trace.Source, the file below the directory of the run."""
 
     model_config = ConfigDict(extra="forbid")
 
-    file: _Place
+    file: Place
     digest: str
     columns: dict[str, str] | None = None
-    interval_ns: _Count | None = None
+    interval_ns: Count | None = None
     skip_empty: bool = False
-    offset_ns: _Count = 0
+    offset_ns: Count = 0
     repeat: bool = True
 
 
-class _Way(_Document):
+class _Way(Stored):
     """What a table has of a direction of a path."""
 
-    rate_bps: _Count
-    delay_ns: _Count
-    jitter_ns: _Count
+    rate_bps: Count
+    delay_ns: Count
+    jitter_ns: Count
     loss: _Number
-    queue_packets: _Count | None
-    queue_bytes: _Count | None = None
+    queue_packets: Count | None
+    queue_bytes: Count | None = None
 
 
-class _Path(_Document):
+class _Path(Stored):
     name: str
     up: _Way
     down: _Way
 
 
-class _Workload(_Document):
+class _Workload(Stored):
     kind: str
     direction: Literal["up", "down", "both"] = "up"
-    duration_ns: _Count | None = None
+    duration_ns: Count | None = None
 
 
-class _Summary(_Document):
+class Summary(Stored):
     """What a table has of a scenario: reading all of each would take it ten times as long."""
 
     transport: str
     cc: str
     workload: _Workload
-    paths: list[_Path]
+    paths: tuple[_Path, ...]
 
 
-class _Failure(_Document):
-    entry: _Entry
-    scenario: _Summary
+class Failure(Stored):
+    entry: Entry
+    scenario: Summary
     build: dict[str, str]
 
 
-class _Archived(_Document):
+class _Archived(Stored):
     url: str
     sha256: str
 
@@ -186,17 +116,17 @@ def _whole(scenario: Scenario) -> Scenario:
     links = {link.name for link in scenario.links}
     names = [path.name for path in scenario.paths]
     if not names or len({*names, *links}) != len(names) + len(scenario.links):
-        raise _wrong("paths: one at least should be there, and all have names of their own")
+        raise wrong("paths: one at least should be there, and all have names of their own")
     for path in scenario.paths:
         if not links.issuperset(path.links):
-            raise _wrong(f"paths: the links of {printable(path.name)} should be in links")
+            raise wrong(f"paths: the links of {printable(path.name)} should be in links")
     if scenario.connections and [n for c in scenario.connections for n in c.paths] != names:
-        raise _wrong("connections: each path should be that of one connection, in their order")
+        raise wrong("connections: each path should be that of one connection, in their order")
     if scenario.sample_interval_ns == 0:
-        raise _wrong("sample_interval_ns: Input should be greater than 0")
+        raise wrong("sample_interval_ns: Input should be greater than 0")
     for event in scenario.events:
         if event.path not in {*names, *links}:
-            raise _wrong("events: each should be of a path or a link that there is")
+            raise wrong("events: each should be of a path or a link that there is")
     _check_work(scenario)
     return scenario
 
@@ -226,7 +156,7 @@ def _check_sizes(value: object, at: tuple[str, ...]) -> None:
         unit = "ns" if key == "steps" else key.rpartition("_")[2]
         most = _MOST_OF_UNIT.get(unit, _MOST_OF_OTHERS)
         if not 0 <= value <= most:
-            raise _wrong(f"{'.'.join(at)}: Input should be from 0 to {most}")
+            raise wrong(f"{'.'.join(at)}: Input should be from 0 to {most}")
 
 
 def _check_work(scenario: Scenario) -> None:
@@ -237,7 +167,7 @@ def _check_work(scenario: Scenario) -> None:
         return 1 if event.every_ns is None else ends_ns // max(event.every_ns, 1)
 
     if sum(map(times, scenario.events)) > MAX_OCCURRENCES + len(scenario.events):
-        raise _wrong(f"events: they should happen at most {MAX_OCCURRENCES} times")
+        raise wrong(f"events: they should happen at most {MAX_OCCURRENCES} times")
     for load in loads:
         duration_ns = load.duration_ns or 0
         interval_ns = getattr(load, "interval_ns", None)
@@ -248,124 +178,117 @@ def _check_work(scenario: Scenario) -> None:
             duration_ns * getattr(load, "fps", 0) // 10**9,
         )
         if max(numbers) > MAX_MESSAGES:
-            raise _wrong(f"workload: at most {MAX_MESSAGES} messages are possible")
+            raise wrong(f"workload: at most {MAX_MESSAGES} messages are possible")
 
 
 _Scenario = Annotated[Scenario, AfterValidator(_whole)]
 
 
-class _Comparison(_Document):
-    runs: list[_Entry]
-    baselines: list[_Entry]
-    build: dict[str, str]
+class _Comparison(Document):
     scenario: _Scenario
 
 
-class _Setting(_Document):
+class _Setting(Stored):
     point: dict[str, str | _Number]
-    directory: _Place
-    alone: dict[str, _Place]
+    directory: Place
+    alone: dict[str, Place]
 
 
-class _Experiment(_Document):
+class _Experiment(Stored):
     experiment: str
-    runs: list[_Setting]
-    axis: dict[str, str] = {}
+    runs: tuple[_Setting, ...]
+    axis: dict[str, str] = Field(default={})
 
 
 class _Seeded(_Setting):
-    seed: _Count
+    seed: Count
 
 
-class _Reproduced(_Document):
+class _Reproduced(Stored):
     """The same for who judges the claims."""
 
     digest: str
-    repeat: _Count
+    repeat: Count
     build: dict[str, str]
-    runs: list[_Seeded]
+    runs: tuple[_Seeded, ...]
 
 
-class _Address(_Document):
+class _Address(Stored):
     address: str
 
 
 @dataclass(frozen=True)
-class Kind:
+class Kind(Generic[T]):
     """A kind of document: what it is called in messages, and what it must be."""
 
     what: str
-    adapter: TypeAdapter[Any]
+    model: type[T]
+
+    @functools.cached_property
+    def adapter(self) -> TypeAdapter[T]:
+        """Made when it is needed: that takes as long as to read many documents."""
+        return TypeAdapter(self.model)
 
 
-def _kind(what: str, model: Any) -> Kind:
-    plain = isinstance(model, type) and issubclass(model, BaseModel)
-    return Kind(what, TypeAdapter(model, config=None if plain else ConfigDict(strict=True)))
+GUEST = Kind("what a guest reported of a run", _Guest)
+COST = Kind("what a run cost", dict[str, _Number])
+BUILD = Kind("the builds of a run", dict[str, str])
+ARCHIVED = Kind("where the records of a run are kept", _Archived)
+TRACES = Kind("what a run keeps of its traces", dict[str, dict[Literal["up", "down"], _Source]])
+SUMMARY = Kind("the scenario of a run", Summary)
+ADDRESS = Kind("the file of a Dask scheduler", _Address)
+EXPERIMENT = Kind("the document of a published experiment", _Experiment)
+REPRODUCED = Kind("the document of a published experiment", _Reproduced)
+_ENTRY = Kind("the result of a run", Entry)
+_FAILURE = Kind("what is kept of a run that failed", Failure)
+_COMPARISON = Kind("the document of a comparison", _Comparison)
+_SCENARIO: Kind[Scenario] = Kind("the scenario of a run", _Scenario)
 
 
-GUEST = _kind("what a guest reported of a run", _Guest)
-COST = _kind("what a run cost", _Cost)
-BUILD = _kind("the builds of a run", dict[str, str])
-ARCHIVED = _kind("where the records of a run are kept", _Archived)
-TRACES = _kind("what a run keeps of its traces", dict[str, dict[Literal["up", "down"], _Source]])
-SUMMARY = _kind("the scenario of a run", _Summary)
-ADDRESS = _kind("the file of a Dask scheduler", _Address)
-EXPERIMENT = _kind("the document of a published experiment", _Experiment)
-REPRODUCED = _kind("the document of a published experiment", _Reproduced)
-_ENTRY = _kind("the result of a run", _Entry)
-_FAILURE = _kind("what is kept of a run that failed", _Failure)
-_COMPARISON = _kind("the document of a comparison", _Comparison)
-_SCENARIO: TypeAdapter[Scenario] = TypeAdapter(_Scenario)
-
-
-def read(file: Path | str, kind: Kind) -> Any:
+def read(file: Path | str, kind: Kind[T]) -> T:
     """The content of a document of this kind. Raises MptcplabError."""
-    raw = _bytes(file)
-    content = _parsed(raw, file)
     try:
-        kind.adapter.validate_json(raw)
+        return kind.adapter.validate_json(_bytes(file), strict=True)
     except ValidationError as error:
-        where, wrong = first_of(error)
+        _require_json(error, file)
+        where, message = first_of(error)
         place = printable(where) or "as a whole"
-        raise MptcplabError(f"{file}: not {kind.what}: {place}: {wrong}") from None
-    return content
+        raise MptcplabError(f"{file}: not {kind.what}: {place}: {message}") from None
 
 
 def read_json(file: Path | str) -> Any:
     """The content of any JSON file; raises MptcplabError, naming it, if it has none."""
-    return _parsed(_bytes(file), file)
+    try:
+        # Pydantic's parser is the fast one; a store may have hundreds of thousands of files
+        return from_json(_bytes(file))
+    except ValueError as error:
+        raise MptcplabError(f"{file}: not JSON: {printable(str(error))}") from None
 
 
-def read_entry(file: Path | str) -> dict[str, Any]:
+def read_entry(file: Path | str) -> Entry:
     """The entry of a run that ended, from its result. Raises MptcplabError."""
-    return _with_all_figures(read(file, _ENTRY))
+    return read(file, _ENTRY)
 
 
-def read_failure(file: Path) -> dict[str, Any]:
-    """What is kept of a run that failed: `entry`, `scenario`, `build`. Raises MptcplabError."""
-    content: dict[str, Any] = read(file, _FAILURE)
-    return content | {"entry": _with_all_figures(content["entry"])}
+def read_failure(file: Path) -> Failure:
+    """What is kept of a run that failed. Raises MptcplabError."""
+    return read(file, _FAILURE)
 
 
-def read_comparison(file: Path) -> dict[str, Any]:
-    """The document of a comparison, see `entries.document`. Raises MptcplabError."""
-    content: dict[str, Any] = read(file, _COMPARISON)
-    return content | {
-        name: [_with_all_figures(entry) for entry in content[name]]
-        for name in ("runs", "baselines")
-    }
+def read_comparison(file: Path) -> Document:
+    """The document of a comparison. Raises MptcplabError."""
+    return read(file, _COMPARISON)
 
 
 def read_scenario(file: Path) -> Scenario:
     """The scenario of a run. Raises MptcplabError."""
-    raw = _bytes(file)
-    _parsed(raw, file)
     try:
-        return _SCENARIO.validate_json(raw)
+        return _SCENARIO.adapter.validate_json(_bytes(file), strict=True)
     except ValidationError as error:
-        where, wrong = first_of(error)
+        _require_json(error, file)
+        where, message = first_of(error)
         raise MptcplabError(
-            f"{file}: {printable(where)}{': ' if where else ''}{wrong}; it was written "
+            f"{file}: {printable(where)}{': ' if where else ''}{message}; it was written "
             "by another version, or changed: run it once more"
         ) from None
 
@@ -397,20 +320,8 @@ def _bytes(file: Path | str) -> bytes:
         raise MptcplabError(f"{file!r}: no name of a file") from None
 
 
-def _parsed(raw: bytes, file: Path | str) -> Any:
-    try:
-        # Pydantic's parser is the fast one; a store may have hundreds of thousands of files
-        return from_json(raw)
-    except ValueError as error:
-        raise MptcplabError(f"{file}: not JSON: {printable(str(error))}") from None
-
-
-_NO_FIGURES: dict[str, Value] = dict.fromkeys(m.name for m in (*RUN_METRICS, *APPLICATION_METRICS))
-_NO_PATH_FIGURES: dict[str, Value] = dict.fromkeys(metric.name for metric in PATH_METRICS)
-
-
-def _with_all_figures(entry: dict[str, Any]) -> dict[str, Any]:
-    return entry | {
-        "metrics": _NO_FIGURES | entry["metrics"],
-        "paths": [_NO_PATH_FIGURES | path for path in entry["paths"]],
-    }
+def _require_json(error: ValidationError, file: Path | str) -> None:
+    """Raises MptcplabError for what could not even be parsed."""
+    first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        raise MptcplabError(f"{file}: not JSON: {printable(first['ctx']['error'])}") from None

@@ -1,87 +1,164 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What is kept of runs: an entry of each, and the JSON document of a comparison."""
+"""What is kept of runs: the entry of each, which is its result, and the document of a comparison.
+
+Both are models: what is written, read, shown, put into tables and described is made of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from mptcplab.metrics import inference
-from mptcplab.metrics.application import APPLICATION_METRICS
-from mptcplab.metrics.compute import PATH_METRICS, RUN_METRICS, RunMetrics, aggregation_benefit
-from mptcplab.metrics.schema import Value
+from mptcplab.metrics.compute import RunMetrics, aggregation_benefit
+from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, PathFigures, RunFigures
+from mptcplab.metrics.schema import MOST, Real, Stored, Value, Whole
 from mptcplab.metrics.views import shown_metrics
 from mptcplab.spec.scenario import Scenario
 
-Entry = dict[str, Any]
-Document = dict[str, Any]
+Count = Annotated[int, Field(ge=0, le=MOST)]
+
+
+def wrong(message: str) -> PydanticCustomError:
+    """What a validator raises for what cannot be."""
+    return PydanticCustomError("stored", "{message}", {"message": message})
+
+
+def _below(name: str) -> str:
+    path = Path(name)
+    if "\0" in name or path.is_absolute() or ".." in path.parts or not path.parts:
+        raise wrong("Input should be a place below the directory of the document")
+    return name
+
+
+#: What a document names lies beside it or below: others may have written it.
+Place = Annotated[str, AfterValidator(_below)]
+
+
+def _unless(absent: object) -> Any:
+    """A field that is not written while it is this, which it is where it is not said."""
+    return Field(default=absent, exclude_if=lambda value: value == absent)
+
+
+class Entry(Stored):
+    """The result of a run.
+
+    `status` is "ok" or "failed", and then `reason` says why; all that a failed run has no figure
+    for is None. A run of plain TCP says so, and over which `path`. `connections` are of a scenario
+    that has some, `links` of each direction of each shared link; `directory` has the files of the
+    run, from that of the document on. Of programs it says with which status they ended, and
+    `no_figures` why there are none. Only `wall_s` may differ between two runs of the same key.
+    """
+
+    scheduler: str
+    cc: str = Field(default="", description="Empty: an older version did not say.")
+    seed: Count
+    transport: Literal["mptcp", "tcp"] = _unless("mptcp")
+    path: str | None = _unless(None)
+    status: Literal["ok", "failed"]
+    reason: str | None = _unless(None)
+    virtual_s: Real = None
+    wall_s: Real = None
+    data_packets: Whole = None
+    metrics: RunFigures
+    paths: tuple[PathFigures, ...]
+    connections: tuple[ConnectionFigures, ...] = _unless(())
+    links: tuple[LinkFigures, ...] = _unless(())
+    directory: Place | None = None
+    client_status: int | None = _unless(None)
+    server_status: int | None = _unless(None)
+    no_figures: str | None = _unless(None)
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Entry:
+        if self.transport == "tcp" and self.path is None:
+            raise wrong("path: missing; a run of plain TCP says over which path")
+        if self.status == "failed" and self.reason is None:
+            raise wrong("reason: missing; a run that failed says why")
+        return self
+
+    def result(self) -> dict[str, Any]:
+        """What `result.json` has: all that is the same for each run of the same key."""
+        return self.model_dump(mode="json", exclude={"wall_s"})
+
+
+class Statistics(Stored):
+    """What the seeds say of a metric: each scheduler over its seeds, and all differences."""
+
+    schedulers: dict[str, inference.Summary | None]
+    differences: tuple[dict[str, str | int | float | None], ...]
+
+
+class Document(Stored):
+    """The document of a comparison, runs and baselines in the order they were asked for in.
+
+    `statistics` are by the name of the metric. Only `wall_s` may differ between two documents of
+    the same scenario.
+    """
+
+    runs: tuple[Entry, ...]
+    baselines: tuple[Entry, ...]
+    statistics: dict[str, Statistics] = Field(default={})
+    build: dict[str, str]
+    scenario: Scenario
 
 
 def run_entry(
     scenario: Scenario,
     *,
-    status: str,
+    status: Literal["ok", "failed"],
     reason: str | None = None,
     virtual_s: float | None,
     wall_s: float | None,
     run_metrics: RunMetrics | None,
     directory: str | None,
 ) -> Entry:
-    """The part of the document on one run.
-
-    `status` is "ok" or "failed", and then `reason` says why; `directory` holds the files of the
-    run, relative to the directory of the report. All that a failed run has no figure for is
-    None. A run of plain TCP says so, and over which path.
-    """
-    none: dict[str, Value] = {metric.name: None for metric in (*RUN_METRICS, *APPLICATION_METRICS)}
-    if run_metrics is None:
-        run_metrics = RunMetrics(
-            metrics={},
-            paths=[
-                {**dict.fromkeys(metric.name for metric in PATH_METRICS), "name": path.name}
-                for path in scenario.paths
-            ],
-        )
-    entry: Entry = {
-        "scheduler": scenario.scheduler.label,
-        "cc": scenario.cc,
-        "seed": scenario.seed,
-    }
-    if scenario.transport == "tcp" and not scenario.connections:
-        entry |= {"transport": "tcp", "path": scenario.paths[0].name}
-    entry["status"] = status
-    if status != "ok":
-        entry["reason"] = reason
-    shared = {"connections": list(run_metrics.connections), "links": list(run_metrics.links)}
-    return entry | {
-        "virtual_s": virtual_s,
-        "wall_s": wall_s,
-        "data_packets": run_metrics.metrics.get("data_packets"),
-        "metrics": none | run_metrics.metrics,
-        "paths": [dict(path) for path in run_metrics.paths],
-        **{key: values for key, values in shared.items() if values},
-        "directory": directory,
-    }
+    """The entry of a run, given its figures, which one that failed has none of."""
+    found = run_metrics or RunMetrics(
+        RunFigures(), tuple(PathFigures(name=path.name) for path in scenario.paths)
+    )
+    alone = scenario.transport == "tcp" and not scenario.connections
+    return Entry(
+        scheduler=scenario.scheduler.label,
+        cc=scenario.cc,
+        seed=scenario.seed,
+        transport="tcp" if alone else "mptcp",
+        path=scenario.paths[0].name if alone else None,
+        status=status,
+        reason=reason,
+        virtual_s=virtual_s,
+        wall_s=wall_s,
+        data_packets=found.metrics.data_packets,
+        metrics=found.metrics,
+        paths=found.paths,
+        connections=found.connections,
+        links=found.links,
+        directory=directory,
+    )
 
 
 def document(
-    runs: Sequence[Entry], baselines: Sequence[Entry], build: Mapping[str, Any], scenario: Scenario
+    runs: Sequence[Entry], baselines: Sequence[Entry], build: Mapping[str, str], scenario: Scenario
 ) -> Document:
-    """The JSON document of a comparison, runs and baselines in the order they are given in.
+    """The document of a comparison.
 
     Fills in the aggregation benefit of each run of bulk data that has, with its own congestion
     control and seed, a baseline over each path of `scenario`, and tells what the seeds say
-    together. Only `wall_s` may differ between two documents of the same scenario.
+    together.
     """
     runs = with_benefits(runs, baselines, scenario)
-    return {
-        "runs": runs,
-        "baselines": list(baselines),
-        "statistics": seed_statistics(runs, shown_metrics(scenario.workload.kind)),
-        "build": dict(build),
-        "scenario": scenario.model_dump(mode="json"),
-    }
+    return Document(
+        runs=tuple(runs),
+        baselines=tuple(baselines),
+        statistics=seed_statistics(runs, shown_metrics(scenario.workload.kind)),
+        build=dict(build),
+        scenario=scenario,
+    )
 
 
 def with_benefits(
@@ -93,27 +170,26 @@ def with_benefits(
 
 def _with_benefit(run: Entry, baselines: Sequence[Entry], scenario: Scenario) -> Entry:
     alone = {
-        baseline["path"]: baseline["metrics"]["goodput_bps"]
-        for baseline in baselines
-        if all(baseline[key] == run[key] for key in ("cc", "seed"))
-        and baseline["status"] == "ok"
-        and baseline["metrics"]["goodput_bps"] is not None
+        baseline.path: baseline.metrics.goodput_bps
+        for baseline in ended_well(baselines)
+        if (baseline.cc, baseline.seed) == (run.cc, run.seed)
     }
-    benefit, goodput_bps = None, run["metrics"]["goodput_bps"]
-    is_comparable = (
-        scenario.workload.kind == "bulk" and run["status"] == "ok" and goodput_bps is not None
-    )
-    if is_comparable and all(path.name in alone for path in scenario.paths):
-        benefit = aggregation_benefit(goodput_bps, [alone[path.name] for path in scenario.paths])
-    return run | {"metrics": run["metrics"] | {"aggregation_benefit": benefit}}
+    benefit, goodput_bps = None, run.metrics.goodput_bps
+    singles = [alone.get(path.name) for path in scenario.paths]
+    known = [single for single in singles if single is not None]
+    is_comparable = scenario.workload.kind == "bulk" and run.status == "ok" and known == singles
+    if is_comparable and goodput_bps is not None:
+        benefit = aggregation_benefit(goodput_bps, known)
+    metrics = run.metrics.model_copy(update={"aggregation_benefit": benefit})
+    return run.model_copy(update={"metrics": metrics})
 
 
-def seed_statistics(runs: Sequence[Entry], metrics: Sequence[str]) -> dict[str, Any]:
+def seed_statistics(runs: Sequence[Entry], metrics: Sequence[str]) -> dict[str, Statistics]:
     """Of each of some metrics, that of each scheduler over its seeds, and all differences.
 
     By the name of the metric; metrics that no run has are left out.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, Statistics] = {}
     for metric in metrics:
         values = by_seed(runs, metric)
         summaries = {
@@ -121,37 +197,38 @@ def seed_statistics(runs: Sequence[Entry], metrics: Sequence[str]) -> dict[str, 
             for scheduler, seeds in values.items()
         }
         if any(summaries.values()):
-            found[metric] = {
-                "schedulers": {name: each and asdict(each) for name, each in summaries.items()},
-                "differences": [
-                    {"of": second, "from": first, **asdict(each)}
-                    for (first, second), each in inference.differences(values).items()
-                ],
-            }
+            differences = (
+                {"of": second, "from": first, **asdict(each)}
+                for (first, second), each in inference.differences(values).items()
+            )
+            found[metric] = Statistics(schedulers=summaries, differences=tuple(differences))
     return found
 
 
 def by_seed(runs: Sequence[Entry], metric: str) -> dict[str, dict[int, Value]]:
     """A metric of the runs that ended well, by scheduler and by seed."""
     return {
-        scheduler: {run["seed"]: run["metrics"][metric] for run in ended_well(own)}
+        scheduler: {run.seed: run.metrics[metric] for run in ended_well(own)}
         for scheduler, own in compared(runs).items()
     }
 
 
-def compared(entries: Sequence[Entry], by: str = "scheduler") -> dict[str, list[Entry]]:
+def compared(
+    entries: Sequence[Entry], by: Literal["scheduler", "path"] = "scheduler"
+) -> dict[str, list[Entry]]:
     """The entries of each scheduler, or of each path of baselines, in the order of the first.
 
     Where congestion controls are compared, too, they are of a scheduler and one of those.
     """
-    several = len({entry["cc"] for entry in entries}) > 1
+    several = len({entry.cc for entry in entries}) > 1
     found: dict[str, list[Entry]] = {}
     for entry in entries:
-        name = f"{entry[by]}, {entry['cc']}" if several else str(entry[by])
+        of = entry.scheduler if by == "scheduler" else str(entry.path)
+        name = f"{of}, {entry.cc}" if several else of
         found.setdefault(name, []).append(entry)
     return found
 
 
 def ended_well(entries: Sequence[Entry]) -> list[Entry]:
     """The entries of the runs that did not fail."""
-    return [entry for entry in entries if entry["status"] == "ok"]
+    return [entry for entry in entries if entry.status == "ok"]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""All runs of a store as one table, OUT/runs.parquet: a row for each run, docs/results.md.
+"""All runs of a store as one table, OUT/runs.parquet: a row for each run,
+docs/results-store.md.
 
 The directories of the runs are the truth. The table is made from them, and of those that it has
 already nothing is read again. What sweeps varied is in OUT/points.parquet, by the keys of the runs.
@@ -20,12 +21,13 @@ from typing import TYPE_CHECKING, Any
 from mptcplab import files
 from mptcplab.errors import MptcplabError
 from mptcplab.metrics import series
-from mptcplab.metrics.application import APPLICATION_METRICS
-from mptcplab.metrics.compute import RUN_METRICS, aggregation_benefit
+from mptcplab.metrics.compute import aggregation_benefit
+from mptcplab.metrics.definitions import RunFigures
 from mptcplab.runs import documents, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 from mptcplab.spec.mistakes import is_utf8
+from mptcplab.spec.scenario import Scenario
 
 if TYPE_CHECKING:
     import duckdb
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 TABLE = "runs.parquet"
 POINTS = "points.parquet"
 
-METRICS = tuple(metric.name for metric in (*RUN_METRICS, *APPLICATION_METRICS))
+METRICS = tuple(RunFigures.model_fields)
 # Of a path, as the scenario has it in the direction of the data.
 _LINK = ("rate_bps", "delay_ns", "jitter_ns", "loss", "queue_packets", "queue_bytes")
 _COST = ("wall_s", "start_s", "user_s", "system_s", "memory_bytes")
@@ -89,7 +91,11 @@ class Index:
             self._add(filter(None, map(self._of_run, new[start : start + _CHUNK])))
         unknown = [key for key in failed if known.get(key) != "failed"]
         found = [(key, self._store.failure(key)) for key in unknown]
-        self._add(of_failed(key, about) for key, about in found if about is not None)
+        self._add(
+            row(key, about.entry, about.scenario, {}, about.build)
+            for key, about in found
+            if about is not None
+        )
 
     def add(self, row: dict[str, Any]) -> None:
         """A run has ended. From time to time the table is written."""
@@ -155,17 +161,11 @@ class Index:
         try:
             entry = documents.read_entry(f"{directory}/{store.RESULT}")
             scenario = documents.read(f"{directory}/{store.SCENARIO}", documents.SUMMARY)
-            cost, builds = (
-                documents.read(file, kind) if os.path.exists(file) else {}
-                for file, kind in (
-                    (f"{directory}/{store.COST}", documents.COST),
-                    (f"{directory}/{store.BUILD}", documents.BUILD),
-                )
-            )
+            of_cost, of_builds = f"{directory}/{store.COST}", f"{directory}/{store.BUILD}"
+            cost = documents.read(of_cost, documents.COST) if os.path.exists(of_cost) else {}
+            builds = documents.read(of_builds, documents.BUILD) if os.path.exists(of_builds) else {}
         except MptcplabError as error:
-            if self._store.result(key) is None or not os.path.exists(
-                f"{directory}/{store.SCENARIO}"
-            ):
+            if not self._store.has(key) or not os.path.exists(f"{directory}/{store.SCENARIO}"):
                 return None  # it is to be made again
             raise MptcplabError(f"{error}; remove {directory}") from None
         return row(key, entry, scenario, cost, builds)
@@ -196,43 +196,37 @@ def read(out: Path) -> pl.DataFrame:
 def row(
     key: str,
     entry: Entry,
-    scenario: Mapping[str, Any],
-    cost: Mapping[str, Any],
+    scenario: Scenario | documents.Summary,
+    cost: Mapping[str, float],
     builds: Mapping[str, str],
 ) -> dict[str, Any]:
-    """The row of a run: of its entry, its scenario as JSON, its cost and its builds."""
-    workload = scenario["workload"]
-    direction = workload.get("direction", "up")
-    duration_ns = workload.get("duration_ns")
+    """The row of a run: of its entry, its scenario, its cost and its builds."""
+    workload = scenario.workload
+    duration_ns = workload.duration_ns
     found: dict[str, Any] = {
         "key": key,
-        "transport": scenario["transport"],
-        "path": entry.get("path"),
-        "workload": workload["kind"],
-        "direction": direction,
+        "transport": scenario.transport,
+        "path": entry.path,
+        "workload": workload.kind,
+        "direction": workload.direction,
         "duration_s": None if duration_ns is None else duration_ns / 1e9,
-        "virtual_s": entry.get("virtual_s"),
-        # what older versions wrote does not say which congestion control it was
-        "cc": entry.get("cc", scenario["cc"]),
-        "reason": entry.get("reason"),
-        **{name: entry[name] for name in ("scheduler", "seed", "status")},
-        **{name: entry["metrics"].get(name) for name in METRICS},
+        "virtual_s": entry.virtual_s,
+        "cc": entry.cc or scenario.cc,
+        "reason": entry.reason,
+        "scheduler": entry.scheduler,
+        "seed": entry.seed,
+        "status": entry.status,
+        **{name: entry.metrics[name] for name in METRICS},
         **{name: cost.get(name) for name in _COST},
         **{name: builds.get(name) for name in _BUILDS},
     }
-    for path in scenario["paths"]:
-        way = path["down" if direction == "down" else "up"]
-        found |= {f"{path['name']}.{name}": way[name] for name in _LINK}
-    if entry["status"] == "ok":
-        for path in entry["paths"]:
-            name = path["name"]
-            found |= {f"{name}.{key}": value for key, value in path.items() if key != "name"}
+    for path in scenario.paths:
+        way = path.down if workload.direction == "down" else path.up
+        found |= {f"{path.name}.{name}": getattr(way, name) for name in _LINK}
+    if entry.status == "ok":
+        for figures in entry.paths:
+            found |= {f"{figures.name}.{name}": value for name, value in figures if name != "name"}
     return found
-
-
-def of_failed(key: str, about: Mapping[str, Any]) -> dict[str, Any]:
-    """The row of a run that failed: `about` is what the store keeps of it."""
-    return row(key, about["entry"], about["scenario"], {}, about["build"])
 
 
 def keep_points(out: Path, points: Sequence[Mapping[str, Any]]) -> None:

@@ -20,6 +20,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from mptcplab import files
 from mptcplab.errors import MptcplabError
 from mptcplab.files import write as write
@@ -31,6 +33,7 @@ from mptcplab.metrics.records import Records, Samples
 from mptcplab.metrics.series import Panel, RunSeries
 from mptcplab.runs import documents
 from mptcplab.runs.archive import ARCHIVE
+from mptcplab.runs.entries import Entry
 from mptcplab.spec import link_trace, trace_file
 from mptcplab.spec.scenario import Scenario
 
@@ -83,16 +86,19 @@ class Store:
     def directory(self, key: str) -> Path:
         return self._runs / key
 
-    def result(self, key: str) -> dict[str, Any] | None:
-        """The entry of a run that ended well (see `entries.run_entry`), or None if there is none.
+    def has(self, key: str) -> bool:
+        """Whether there is a run that ended well.
 
-        Also of one whose file is not whole, as after a power failure: it is to be run again.
+        One whose file is not whole, as after a power failure, is none: it is to be run again.
         """
         try:
-            found = documents.read_json(f"{self._runs}/{key}/{RESULT}")
+            return isinstance(documents.read_json(f"{self._runs}/{key}/{RESULT}"), dict)
         except MptcplabError:
-            return None
-        return found if isinstance(found, dict) else None
+            return False
+
+    def result(self, key: str) -> Entry | None:
+        """The entry of a run that ended well, None if there is none. Raises MptcplabError."""
+        return documents.read_entry(f"{self._runs}/{key}/{RESULT}") if self.has(key) else None
 
     def keys(self) -> list[str]:
         """The names of all runs that ended well."""
@@ -105,7 +111,7 @@ class Store:
         """The names of all runs that failed."""
         return sorted(file.stem for file in self._failed.glob("[!.]*.json"))
 
-    def failure(self, key: str) -> dict[str, Any] | None:
+    def failure(self, key: str) -> documents.Failure | None:
         """What is known of a run that failed: as given to `keep_failed`. Raises MptcplabError.
 
         None if there is nothing: it may have succeeded meanwhile.
@@ -149,7 +155,7 @@ class Store:
 
     def _made(self, key: str) -> tuple[int, int] | None:
         """Tells one run of a key from another one; None if there is none that ended well."""
-        if self.result(key) is None:
+        if not self.has(key):
             return None
         with contextlib.suppress(FileNotFoundError):
             found = (self.directory(key) / RESULT).stat()
@@ -256,7 +262,7 @@ def keeps_records(directory: Path) -> bool:
 def require_records(directory: Path) -> None:
     """Raises MptcplabError if a run has no records here, saying how to have them."""
     if (directory / ARCHIVE).exists():
-        url = documents.read(directory / ARCHIVE, documents.ARCHIVED)["url"]
+        url = documents.read(directory / ARCHIVE, documents.ARCHIVED).url
         raise MptcplabError(
             f"{directory}: its records are kept at {url}; to have them here: mptcplab "
             f"results fetch {directory.name} --out {directory.parent.parent}"
@@ -289,12 +295,12 @@ def read_run(directory: Path) -> StoredRun:
     """Read a run that was stored. Raises MptcplabError, naming the file, if it cannot be."""
     require_records(directory)
     scenario = read_scenario(directory)
-    traces = {}
+    traces: dict[tuple[str, str], link_trace.Source] = {}
     if (directory / TRACES).exists():
         for path, sides in documents.read(directory / TRACES, documents.TRACES).items():
             for side, source in sides.items():
-                file = directory / source["file"]
-                traces[path, side] = link_trace.Source(**source | {"file": file})
+                file = directory / source.file
+                traces[path, side] = link_trace.Source(**dict(source) | {"file": file})
     return StoredRun(
         directory,
         scenario,
@@ -308,6 +314,10 @@ def read_scenario(directory: Path) -> Scenario:
     return documents.read_scenario(directory / SCENARIO)
 
 
-def write_json(file: Path, content: Mapping[str, Any]) -> None:
+def write_json(file: Path, content: Mapping[str, Any] | BaseModel) -> None:
     """Write a document for people and programs: indented, in the order of its keys, whole."""
-    write(file, (json.dumps(content, indent=1) + "\n").encode())
+    write(file, (json.dumps(content, indent=1, default=_dumped) + "\n").encode())
+
+
+def _dumped(model: BaseModel) -> dict[str, Any]:
+    return model.model_dump(mode="json")

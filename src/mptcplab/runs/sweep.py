@@ -341,11 +341,11 @@ def run(
                     ended += 1
                     left.ended(done.key, done.took_s)
                     _keep(done, planned, out, table)
-                    if done.entry["status"] == "ok":
+                    if done.entry.status == "ok":
                         made_again += done.killed
                     else:
                         kind = killed if done.was_given_up else reasons
-                        kind[done.key] = str(done.entry["reason"])
+                        kind[done.key] = str(done.entry.reason)
                         _stop_if(done, out, how)
                 if now - shown_at > _TICK_S or ended == len(order):
                     shown_at, spent = now, now - started
@@ -531,34 +531,34 @@ def _keep(done: Done, planned: Plan, out: Store, table: Index) -> None:
     """Put into the store and the table what became of a run."""
     if done.was_given_up:
         return
-    item = planned.runs[done.key].scenario.model_dump(mode="json")
+    item = planned.runs[done.key].scenario
     builds = work.builds(planned.kernel, planned.guest)
-    if done.entry["status"] == "ok":
+    if done.entry.status == "ok":
         if done.files is not None:
             work.unpack(done, out)
         out.forget_failed(done.key)
     elif not _is_full(done, out):
-        entry = {name: value for name, value in done.entry.items() if name != "wall_s"}
-        out.keep_failed(done.key, {"entry": entry, "scenario": item, "build": builds})
-        if out.result(done.key) is not None:
+        about = {"entry": done.entry.result(), "scenario": item}
+        out.keep_failed(done.key, {**about, "build": builds})
+        if out.has(done.key):
             return  # a former run of the same key is still there
     table.add(index.row(done.key, done.entry, item, done.cost, builds))
 
 
 def _stop_if(done: Done, out: Store, how: How) -> None:
-    reason = done.entry["reason"]
+    reason = done.entry.reason
     if _is_full(done, out):
         raise MptcplabError(
             f"no space left on the disk of {out.out}; all runs that ended are kept, and "
             "with more room the same command goes on"
         )
     if how.fail_fast:
-        title = f"{done.entry['scheduler']}, seed {done.entry['seed']}"
+        title = f"{done.entry.scheduler}, seed {done.entry.seed}"
         raise MptcplabError(f"a run failed ({done.key}: {title}): {reason}")
 
 
 def _is_full(done: Done, out: Store) -> bool:
     """Whether a run failed because the disk is full: then all that follow would."""
-    said = str(done.entry["reason"]).lower()
+    said = str(done.entry.reason).lower()
     full = shutil.disk_usage(out.out).free < _FULL_BYTES
     return full or "no space left" in said or "quota exceeded" in said

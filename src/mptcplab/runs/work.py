@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import itertools
-import json
 import os
 import pickle
 import platform
@@ -104,7 +103,7 @@ class Done:
     @property
     def was_given_up(self) -> bool:
         """Whether there is no run, for no reason that is in its scenario."""
-        return bool(self.killed) and self.entry["status"] != "ok"
+        return bool(self.killed) and self.entry.status != "ok"
 
 
 def task(
@@ -210,11 +209,10 @@ def unpack(done: Done, out: Store) -> None:
         archive.extract(done.files, directory, source=f"run {done.key}")
         if missing := [name for name in store.DOCUMENTS if not (directory / name).exists()]:
             raise MptcplabError(f"run {done.key}: came without {', '.join(missing)}")
-        documents.read_entry(directory / store.RESULT)
+        result = documents.read_entry(directory / store.RESULT)
         documents.read(directory / store.BUILD, documents.BUILD)
         documents.read(directory / store.COST, documents.COST)
-        result = documents.read_json(directory / store.RESULT)
-        if json.dumps(result) != json.dumps(_result_of(done.entry)):
+        if result.result() != done.entry.result():
             raise MptcplabError(f"run {done.key}: its {store.RESULT} is not what is told of it")
 
 
@@ -232,10 +230,10 @@ def fetch(out: Store, keys: Sequence[str] = ()) -> int:
         if (stored / archive.ARCHIVE).exists():
             try:
                 about = documents.read(stored / archive.ARCHIVE, documents.ARCHIVED)
-                content = archive.read(about)
+                content = archive.read(dict(about))
                 with out.new_run(key) as directory:
-                    archive.extract(content, directory, source=about["url"])
-                    _require_same(stored, directory, about["url"])
+                    archive.extract(content, directory, source=about.url)
+                    _require_same(stored, directory, about.url)
             except OSError as error:
                 raise MptcplabError(f"{out.out}: {error.strerror}") from error
             fetched += 1
@@ -249,11 +247,6 @@ def _require_same(stored: Path, fetched: Path, url: str) -> None:
             documents.read_json(stored / name) != documents.read_json(fetched / name)
         ):
             raise MptcplabError(f"{url}: not the run of {stored}: {name} differs")
-
-
-def _result_of(entry: Entry) -> Entry:
-    """What `result.json` has: all that is the same for each run of the same key."""
-    return {name: value for name, value in entry.items() if name != "wall_s"}
 
 
 # Who performs them
@@ -612,12 +605,13 @@ def figures(scenario: Scenario, outcome: Outcome) -> RunMetrics:
     found = run_metrics(scenario, samples["client"], samples["server"], outcome.guest, queues)
     start_ns = int(outcome.guest["start_ns"])
     seen = application_figures(scenario, messages, start_ns)
-    shared = []
+    found = replace(found, metrics=found.metrics.model_copy(update=dict(seen)))
     if scenario.links:
         times = recorded.sample_times(samples, queues)
         interval = recorded.measured_interval(scenario, "run", times, outcome.guest)
-        shared = list(connections.link_metrics(scenario, queues, interval, start_ns))
-    return replace(found, metrics=found.metrics | seen, links=shared)
+        shared = connections.link_metrics(scenario, queues, interval, start_ns)
+        found = replace(found, links=tuple(shared))
+    return found
 
 
 def _run_in(directory: Path, task: Task, watch: Watch) -> Done:
@@ -641,14 +635,14 @@ def _run_in(directory: Path, task: Task, watch: Watch) -> Done:
         run_metrics=measured,
         directory=store.place(task.key),
     )
-    entry |= about
+    entry = entry.model_copy(update=about)
     if task.keep_records or task.storage:
         store.keep_traces(directory, scenario, task.traces)
     else:
         _keep_series(directory, task)
-    store.write_json(directory / store.SCENARIO, scenario.model_dump(mode="json"))
+    store.write_json(directory / store.SCENARIO, scenario)
     store.write_json(directory / store.BUILD, builds(task.kernel, task.guest))
-    store.write_json(directory / store.RESULT, _result_of(entry))
+    store.write_json(directory / store.RESULT, entry.result())
     cost = {
         name: getattr(outcome, name)
         for name in ("wall_s", "start_s", "user_s", "system_s", "memory_bytes")

@@ -143,7 +143,7 @@ def _scenario(flags: Flags, **changed: Any) -> Scenario:
 def _speed(runner: _Runner, repeat: int, say: Callable[[str], None]) -> dict[str, float]:
     say(f"speed of one run: {repeat} x {_describe(BENCH, LONG)}")
     taken = [runner(_scenario(BENCH, duration=LONG)) for _ in range(repeat)]
-    packets = taken[0][1].metrics["data_packets"] or 0
+    packets = taken[0][1].metrics.data_packets or 0
     return {
         "virtual_s": taken[0][0].virtual_s,
         "data_packets": packets,
@@ -198,7 +198,7 @@ def _minrtt(runner: _Runner, repeat: int, say: Callable[[str], None]) -> dict[st
 
     def packets_per_cpu_s(scheduler: str) -> float:
         outcome, figures = runner(_scenario(BENCH, scheduler=scheduler))
-        return (figures.metrics["data_packets"] or 0) / (outcome.user_s + outcome.system_s)
+        return (figures.metrics.data_packets or 0) / (outcome.user_s + outcome.system_s)
 
     ratio = median(
         packets_per_cpu_s("minrtt") / packets_per_cpu_s("default") for _ in range(repeat)
@@ -239,7 +239,7 @@ def _filling(runner: _Runner, say: Callable[[str], None]) -> dict[str, Any]:
         goodput: dict[str, float] = {}
         for scheduler in ("default", *_FILLING):
             _, figures = runner(_scenario(flags, scheduler=scheduler))
-            goodput[scheduler] = float(figures.metrics["goodput_bps"] or 0)
+            goodput[scheduler] = float(figures.metrics.goodput_bps or 0)
         found[name] = {
             "default_of_ideal": goodput["default"] / ideal_goodput_bps(_scenario(flags)),
             "of_default": {name: goodput[name] / goodput["default"] for name in _FILLING},

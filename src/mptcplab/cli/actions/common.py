@@ -73,11 +73,11 @@ def progress(total: int) -> Iterator[tuple[experiment.Progress, experiment.Ended
     console = Console(stderr=True)
 
     def line(count: int, item: Scenario, entry: Entry) -> None:
-        if entry["status"] == "ok":
+        if entry.status == "ok":
             text = tables.headline(item.workload.kind, entry)
             say(f"[{count}/{total}] {title(item)}: {text}")
         else:
-            say(f"[{count}/{total}] {title(item)}: failed: {entry['reason'].splitlines()[0]}")
+            say(f"[{count}/{total}] {title(item)}: failed: {str(entry.reason).splitlines()[0]}")
 
     if not console.is_terminal:
         yield lambda _share: None, line
@@ -95,8 +95,8 @@ def progress(total: int) -> Iterator[tuple[experiment.Progress, experiment.Ended
 
         def ended(count: int, item: Scenario, entry: Entry) -> None:
             bar.update(task, ended=count)
-            if entry["status"] != "ok":
-                reason = entry["reason"].splitlines()[0]
+            if entry.status != "ok":
+                reason = str(entry.reason).splitlines()[0]
                 bar.console.print(f"{title(item)}: failed: {reason}", markup=False)
 
         def moved(share: float) -> None:

@@ -129,18 +129,19 @@ def _outputs() -> Iterator[tuple[program.Outputs, threading.Event]]:
 
 def _show_program(entry: Entry, item: Scenario, name: str, out: Path) -> int:
     """The figures of a program's run, on standard error; gives the exit status."""
-    if entry["status"] != "ok":
-        common.say(f"mptcplab: the run failed: {entry['reason'].removeprefix('the run failed: ')}")
+    if entry.status != "ok":
+        reason = str(entry.reason).removeprefix("the run failed: ")
+        common.say(f"mptcplab: the run failed: {reason}")
         return MptcplabError.exit_status
-    if "no_figures" in entry:
-        common.say(f"no figures: {entry['no_figures']}")
+    if entry.no_figures is not None:
+        common.say(f"no figures: {entry.no_figures}")
     else:
         document = entries.document([entry], [], {}, item)
         Console(stderr=True).print(tables.comparison_table(document))
-    common.say(f"run: {out / entry['directory']}")
-    if entry["server_status"]:
-        status = entry["server_status"]
+    common.say(f"run: {out / str(entry.directory)}")
+    if entry.server_status:
+        status = entry.server_status
         common.say(f"mptcplab: the server's program ended with status {status} before the client's")
-    if entry["client_status"]:
-        common.say(f"mptcplab: {name} ended with status {entry['client_status']}")
-    return int(entry["client_status"])
+    if entry.client_status:
+        common.say(f"mptcplab: {name} ended with status {entry.client_status}")
+    return entry.client_status or 0

@@ -58,14 +58,14 @@ def make(request: Request, options: Mapping[str, Any], *, baseline: bool = False
             cancel=cancel,
         )
     _show(document, comparison_chart.write(document, out), out, as_json=options["as_json"])
-    entries = (*document["runs"], *document["baselines"])
-    if any(entry["status"] != "ok" for entry in entries):
+    entries = (*document.runs, *document.baselines)
+    if any(entry.status != "ok" for entry in entries):
         sys.exit(MptcplabError.exit_status)
 
 
 def _show(document: Document, pictures: list[Path], out: Path, *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps(document, indent=1))
+        click.echo(json.dumps(document.model_dump(mode="json"), indent=1))
         return
     console = Console()
     console.print(tables.comparison_table(document))
@@ -74,5 +74,5 @@ def _show(document: Document, pictures: list[Path], out: Path, *, as_json: bool)
         if picture.suffix == ".png":
             click.echo(f"picture:  {picture}")
     click.echo(f"document: {out / DOCUMENT}")
-    if len(document["runs"]) == 1 and document["runs"][0]["directory"]:
-        click.echo(f"run:      {out / document['runs'][0]['directory']}")
+    if len(document.runs) == 1 and document.runs[0].directory:
+        click.echo(f"run:      {out / document.runs[0].directory}")

@@ -184,7 +184,7 @@ def _tell(told: Told, count: int) -> None:
     what = f"{told.number}/{count} {job.kernel.build.variant}, {job.setting.name}"
     if job.instruction_ns != INSTRUCTION_NS:
         what += ", slower CPU"
-    if told.failed:
+    if told.entry is None:
         _say(f"{what}, seed {job.scenario.seed}: failed: {told.failed}")
         return
     value = figures(told.entry).value

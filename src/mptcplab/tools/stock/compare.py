@@ -188,8 +188,8 @@ class Figures:
 
 def figures(entry: Entry) -> Figures:
     """Those of a run that is stored."""
-    metrics = entry["metrics"]
-    completion_s = metrics["completion_s"]
-    value = metrics["goodput_bps"] / 1e6 if completion_s is None else completion_s
-    share = entry["paths"][0]["share"] if len(entry["paths"]) > 1 else None
-    return Figures(value, share, metrics["retransmitted_packets"])
+    metrics = entry.metrics
+    goodput_mbps = (metrics.goodput_bps or 0) / 1e6
+    value = goodput_mbps if metrics.completion_s is None else metrics.completion_s
+    share = entry.paths[0].share if len(entry.paths) > 1 else None
+    return Figures(value, share, metrics.retransmitted_packets or 0)

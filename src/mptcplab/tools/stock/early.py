@@ -95,7 +95,7 @@ def read(scenario: Scenario, directory: Path) -> Sender:
     """What the sender of a run recorded. Raises MptcplabError if that cannot be read."""
     side = "server" if recorded.measured_way(scenario) == "down" else "client"
     samples = engine.read_samples(scenario, directory)[side]
-    start_ns = int(documents.read(directory / engine.GUEST_OUTCOME, documents.GUEST)["start_ns"])
+    start_ns = documents.read(directory / engine.GUEST_OUTCOME, documents.GUEST).start_ns
     return Sender(start_ns, samples.connection, samples.subflow)
 
 

@@ -66,7 +66,7 @@ def of(directory: Path) -> dict[str, Stream]:
 
     Raises MptcplabError if it cannot be read.
     """
-    start_ns = int(documents.read(directory / engine.GUEST_OUTCOME, documents.GUEST)["start_ns"])
+    start_ns = documents.read(directory / engine.GUEST_OUTCOME, documents.GUEST).start_ns
     return streams(dissect.read([directory / plan.CLIENT_CAPTURE]), start_ns)
 
 

@@ -87,13 +87,13 @@ def _entry(out: Store, key: str, text: str) -> Entry | None:
 
 @dataclass(frozen=True)
 class Told:
-    """What is told of a run that has ended: `failed` says why it did, "" if it did not.
+    """What is told of a run that has ended: its entry, or None, and in `failed` why it failed.
 
-    `entry` is that of the run; `number` counts those that have ended, `left_s` is a guess.
+    `number` counts those that have ended, `left_s` is a guess.
     """
 
     job: Job
-    entry: Entry
+    entry: Entry | None
     wall_s: float
     failed: str
     number: int
@@ -186,7 +186,7 @@ def make(
             for number, future in enumerate(as_completed(under_way), 1):
                 job = under_way[future]
                 del left[job.key]
-                entry: Entry = {}
+                entry: Entry | None = None
                 wall_s, failed = 0.0, ""
                 try:
                     entry, wall_s = future.result()
@@ -226,7 +226,7 @@ def _make(job: Job, guest: Guest, out: Store, cancel: threading.Event) -> tuple[
             run_metrics=_figures(job.scenario, outcome, directory),
             directory=store.place(job.key),
         )
-        store.write_json(directory / store.SCENARIO, job.scenario.model_dump(mode="json"))
+        store.write_json(directory / store.SCENARIO, job.scenario)
         about = {
             "package": job.kernel.version,
             "flavour": job.kernel.build.variant,
@@ -247,7 +247,7 @@ def _figures(scenario: Scenario, outcome: StockOutcome, directory: Path) -> RunM
     found = run_metrics(scenario, samples["client"], samples["server"], outcome.guest)
     messages = records.read_messages(directory / engine.MESSAGES)
     seen = application_figures(scenario, messages, int(outcome.guest["start_ns"]))
-    return replace(found, metrics=found.metrics | seen)
+    return replace(found, metrics=found.metrics.model_copy(update=dict(seen)))
 
 
 def make_in_lab(
@@ -271,8 +271,8 @@ def make_in_lab(
         ended=lambda number, _scenario, _entry: ended(number, len(todo)),
     )
     for entry in entries:
-        if entry["status"] != "ok":
-            raise MptcplabError(f"a run in the lab failed: {entry['reason']}")
+        if entry.status != "ok":
+            raise MptcplabError(f"a run in the lab failed: {entry.reason}")
 
 
 def close_ups(

@@ -25,6 +25,17 @@ def results_list(out: Path, as_json: bool) -> None:
     results.list_runs(out, as_json=as_json)
 
 
+@results_group.command("schema")
+def results_schema() -> None:
+    """Print the JSON Schema of comparison.json, which is what run and compare print with --json.
+
+    Entry in its $defs is that of the result.json of a run.
+    """
+    from mptcplab.cli.actions import results
+
+    results.schema()
+
+
 @results_group.command("fetch")
 @click.argument("keys", metavar="[KEY]...", nargs=-1)
 @options.out_option

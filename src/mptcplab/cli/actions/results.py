@@ -16,6 +16,7 @@ from rich.table import Table
 
 from mptcplab.report import catalogue_tables
 from mptcplab.runs import index, work
+from mptcplab.runs.entries import Document
 from mptcplab.runs.store import Store
 
 _WIDE = 10_000
@@ -25,6 +26,11 @@ def list_runs(out: Path, *, as_json: bool) -> None:
     """Show how many runs there are of what."""
     found = index.overview(index.read(out))
     _show_answer(found, "json" if as_json else "table")
+
+
+def schema() -> None:
+    """Show what the document of a comparison is."""
+    click.echo(json.dumps(Document.model_json_schema(), indent=2))
 
 
 def fetch(keys: Sequence[str], out: Path) -> None:

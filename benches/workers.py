@@ -22,10 +22,10 @@ from pathlib import Path
 from distributed import LocalCluster
 
 from mptcplab.lab import guest, kernel
-from mptcplab.runs import work
 from mptcplab.runs.cluster import OnCluster
 from mptcplab.runs.store import Store
-from mptcplab.runs.work import InProcesses, Task, Workers
+from mptcplab.runs.tasks import Task, task_of
+from mptcplab.runs.workers import InProcesses, Workers, performed
 from mptcplab.spec import resolve
 from mptcplab.spec.flags import Flags
 
@@ -40,7 +40,7 @@ def tasks(count: int, out: Path) -> list[Task]:
     )
     builds = kernel.build(), guest.build()
     Store(out)
-    return [work.task(item, *builds, out=out) for item in request.runs()]
+    return [task_of(item, *builds, out=out) for item in request.runs()]
 
 
 def cpu_s() -> float:
@@ -66,7 +66,7 @@ def on_cluster(of: list[Task]) -> float:
 def wall_s(of: list[Task], workers: Workers) -> float:
     """From when the first run has ended."""
     started = 0.0
-    for done in work.performed(of, workers, threading.Event()):
+    for done in performed(of, workers, threading.Event()):
         if done is not None:
             assert done[1].entry.status == "ok", done[1].entry.reason
             started = started or time.monotonic()

@@ -21,7 +21,7 @@ from mptcplab.lab import choices
 from mptcplab.lab.choices import Limits
 from mptcplab.metrics import series
 from mptcplab.report import explain, tables
-from mptcplab.runs import archive, documents, experiment, index, store, sweep, tls, work
+from mptcplab.runs import archive, documents, experiment, index, single, store, sweep, tls
 from mptcplab.runs.entries import Document, Entry, ended_well
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How
@@ -238,7 +238,7 @@ def compare(
             program,
             Path(fspath(out)),
             baseline=baseline,
-            jobs=jobs or len(work.cpus()),
+            jobs=jobs or len(single.cpus()),
             workers=workers,
             storage=storage,
             limits=Limits(wall_s=wall_limit, disk_bytes=disk_limit),
@@ -278,7 +278,7 @@ def run_sweep(
         given = sweep.load(Path(fspath(source)))
     planned = sweep.plan(given, scheduler.known(), *experiment.built(kernel_like, cluster))
     how = How(
-        jobs=jobs or len(work.cpus()),
+        jobs=jobs or len(single.cpus()),
         keep_records=keep_records,
         again=again,
         retry_failed=retry_failed,

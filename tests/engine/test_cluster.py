@@ -22,10 +22,11 @@ from mptcplab.lab import kernel
 from mptcplab.lab.engine import RunCancelledError
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.runs import cluster, store, work
+from mptcplab.runs import cluster, store
 from mptcplab.runs.cluster import OnCluster
 from mptcplab.runs.store import COST, Store
-from mptcplab.runs.work import Done, Task
+from mptcplab.runs.tasks import Done, Task, perform, task_of
+from mptcplab.runs.workers import performed
 from tests.cli.test_cli import mptcplab
 from tests.engine.test_own_scheduler import SCHEDULER
 from tests.sweeps import WholeSweep, assert_same_sweep, disturbed, interrupted, made_ns, program
@@ -92,7 +93,7 @@ def connected(to: Any, told: Callable[[str], None] = lambda _line: None) -> Iter
     try:
         yield on
     finally:
-        on.shutdown(cancel_futures=True)
+        on.shutdown(cancel=True)
 
 
 @pytest.fixture
@@ -109,7 +110,7 @@ def tasks(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> Callable
         }
         Store(tmp_path / out)
         return [
-            work.task(
+            task_of(
                 item,
                 lab_kernel,
                 lab_guest,
@@ -128,7 +129,7 @@ def done_by(
 ) -> list[Done]:
     """What became of the tasks, in their order; `ended` is told how many have."""
     found: dict[int, Done] = {}
-    for each in work.performed(tasks, on, threading.Event()):
+    for each in performed(tasks, on, threading.Event()):
         if each is not None:
             found[each[0]] = each[1]
             ended(len(found))
@@ -136,7 +137,7 @@ def done_by(
 
 
 def made_here(tasks: Sequence[Task]) -> list[Done]:
-    return [work.perform(task) for task in tasks]
+    return [perform(task) for task in tasks]
 
 
 def files(task: Task) -> dict[str, bytes]:
@@ -304,7 +305,7 @@ def test_cancelling_ends_the_kernels_and_leaves_the_workers(
         with connected(started) as on:
             threading.Thread(target=both_run).start()
             with pytest.raises(RunCancelledError):
-                list(work.performed(long, on, cancel))
+                list(performed(long, on, cancel))
         wait_for(lambda: not any(kernels_of(pid) for pid in pids))
         # where a run was made
         wait_for(
@@ -328,11 +329,12 @@ def test_a_task_that_kills_its_worker_again_and_again_is_a_failed_run(
     tasks: Callable[..., list[Task]], tmp_path: Path
 ) -> None:
     (task,) = tasks(1)
-    deadly = lambda _task, _watch: os.kill(os.getpid(), signal.SIGKILL)  # noqa: E731, RUF100
+    # of a name, its module would be looked for on the worker
+    deadly: Any = lambda _task, _watch: os.kill(os.getpid(), signal.SIGKILL)  # noqa: E731, RUF100
     with workers(tmp_path / "cache", count=1) as started, connected(started) as on:
-        done: Any = on.submit(deadly, task).result(timeout=120)
-    assert done.entry["status"] == "failed"
-    assert done.entry["reason"].startswith("the worker that made it died, 4 times, the last one")
+        done = on.submit(deadly, task).result(timeout=120)
+    assert done.entry.status == "failed"
+    assert str(done.entry.reason).startswith("the worker that made it died, 4 times, the last one")
 
 
 def test_unfit_workers_are_named_with_what_they_lack(tmp_path: Path) -> None:
@@ -431,11 +433,11 @@ def test_a_scheduler_that_is_not_there_or_goes_away_is_told(
     try:
         wait_for(lambda: file.exists() and file.stat().st_size)
         on = OnCluster(str(file), lambda _line: None)
-        future = on.submit(work.perform, tasks(1)[0])
+        future = on.submit(perform, tasks(1)[0])
         scheduler.kill()
         with pytest.raises(MptcplabError, match="connection to the cluster's scheduler is lost"):
             future.result(timeout=120)
-        on.shutdown(cancel_futures=True)
+        on.shutdown(cancel=True)
     finally:
         scheduler.kill()
         scheduler.communicate()

@@ -21,7 +21,7 @@ import pytest
 from mptcplab.errors import MptcplabError
 from mptcplab.runs import cluster, tls
 from mptcplab.runs.cluster import OnCluster
-from mptcplab.runs.work import Task
+from mptcplab.runs.tasks import Task
 from tests.engine.test_cluster import assert_same, done_by, made_here, tasks
 from tests.vocabulary import in_namespace
 
@@ -112,7 +112,7 @@ def test_nobody_is_let_in_without_the_key(
         try:
             done = done_by(on, there)
         finally:
-            on.shutdown(cancel_futures=True)
+            on.shutdown(cancel=True)
     assert [each.entry.status for each in done] == ["ok"] * 2
     made_here(here)
     assert_same(there, here)
@@ -127,7 +127,7 @@ from mptcplab.runs.cluster import OnCluster
 
 def attempt(address, key=None):
     try:
-        OnCluster(address, print, key).shutdown(cancel_futures=True)
+        OnCluster(address, print, key).shutdown(cancel=True)
         print("connected")
     except MptcplabError as error:
         print(str(error).replace("\\n", " "))

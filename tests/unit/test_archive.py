@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import InputError, MachineError, MptcplabError
-from mptcplab.runs import archive, store, work
+from mptcplab.runs import archive, arrivals, store
 from mptcplab.runs.store import Store
 
 fsspec = pytest.importorskip("fsspec")
@@ -97,11 +97,11 @@ def test_records_that_are_elsewhere_are_fetched_by_the_key_of_their_run(
         store.require_records(run)
 
     with pytest.raises(InputError, match=r"results fetch\n  c: no run of that key in .*; accepted"):
-        work.fetch(out, ["b", "c"])
-    assert work.fetch(out) == 1
+        arrivals.fetch(out, ["b", "c"])
+    assert arrivals.fetch(out) == 1
     assert sorted(file.name for file in run.iterdir()) == ["client.samples", store.SCENARIO]
     # what is here is not fetched once more
-    assert work.fetch(out, ["a", "b"]) == 0
+    assert arrivals.fetch(out, ["a", "b"]) == 0
 
 
 # What is not from `archive.pack`, or not from it any more.
@@ -170,7 +170,7 @@ def test_an_archive_that_would_do_harm_is_refused_and_leaves_nothing(
         MptcplabError,
         match=rf"memory://share/runs/a\.tar\.gz: refused as .*{told}.*; accepted",
     ):
-        work.fetch(out)
+        arrivals.fetch(out)
     assert everything(tmp_path) == before
     assert not Path("/tmp/elsewhere").exists()
 
@@ -188,7 +188,7 @@ def test_another_run_than_the_stored_one_is_not_put_in_its_place(
         store.write_json(run / archive.ARCHIVE, about)
     before = everything(out.out)
     with pytest.raises(MptcplabError, match=r"a\.tar\.gz: not the run of .*a: result.json differs"):
-        work.fetch(out)
+        arrivals.fetch(out)
     assert everything(out.out) == before
 
 
@@ -198,7 +198,7 @@ def test_a_run_that_does_not_say_where_its_records_are_is_told(tmp_path: Path, a
     with out.new_run("a") as run:
         store.write_json(run / archive.ARCHIVE, about)
     with pytest.raises(MptcplabError, match=r"a/archive\.json: not where the records of a run are"):
-        work.fetch(out)
+        arrivals.fetch(out)
 
 
 def everything(place: Path) -> dict[str, bytes | None]:
@@ -224,7 +224,7 @@ def test_an_archive_that_does_not_fit_is_refused_before_it_fills_the_disk(
     room = shutil.disk_usage(tmp_path)._replace(free=2 * half - 1)
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: room)
     with pytest.raises(MptcplabError, match="'b' in it has 50 MiB, and 49 MiB are free"):
-        work.fetch(out)
+        arrivals.fetch(out)
     assert not (run / "a").exists()
 
 

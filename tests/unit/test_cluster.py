@@ -16,10 +16,10 @@ import mptcplab
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.runs import archive, cluster, store, tls, work
+from mptcplab.runs import archive, cluster, store, tls
 from mptcplab.runs.entries import run_entry
 from mptcplab.runs.store import Store
-from mptcplab.runs.work import Done, Task
+from mptcplab.runs.tasks import Done, Task, failed, task_of
 from tests.vocabulary import scenario_of
 
 dask = pytest.importorskip("dask")
@@ -39,7 +39,7 @@ class Answer:
 def task(tmp_path: Path) -> Task:
     kernel = KernelBuild("k", "lab", tmp_path / "linux", tmp_path / "config")
     scenario = scenario_of("a:10mbit,10ms")
-    return work.task(scenario, kernel, Guest("g", tmp_path / "guest"), out=tmp_path / "out")
+    return task_of(scenario, kernel, Guest("g", tmp_path / "guest"), out=tmp_path / "out")
 
 
 @pytest.fixture
@@ -71,8 +71,8 @@ def outcome(answer: object, task: Task) -> Done:
 
 
 def test_a_right_answer_is_stored(task: Task, right: Done) -> None:
-    failed = work.failed(task, "the disk is full")
-    assert outcome(failed, task) == failed
+    full = failed(task, "the disk is full")
+    assert outcome(full, task) == full
     assert outcome(right, task) == replace(right, files=None)
     assert task.out is not None
     assert Store(task.out).keys() == [task.key]

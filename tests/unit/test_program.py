@@ -18,7 +18,7 @@ from mptcplab.errors import InputError
 from mptcplab.lab import engine
 from mptcplab.lab.engine import Outcome
 from mptcplab.metrics.compute import RunMetrics
-from mptcplab.runs import program, work
+from mptcplab.runs import program, tasks
 from mptcplab.runs.program import CommandError, Outputs
 from mptcplab.spec import plan
 from mptcplab.spec.flags import Flags
@@ -200,7 +200,7 @@ def test_records_that_make_no_sense_have_no_figures(tmp_path: Path) -> None:
 
     def figures(**changed: int) -> tuple[RunMetrics | None, dict[str, Any]]:
         outcome = Outcome(tmp_path, reported | changed, 1.0, 1.0, 1.0, 1.0, 1.0, 1)
-        return work._program_figures(scenario, outcome)
+        return tasks._program_figures(scenario, outcome)
 
     assert figures()[0] is not None
     found, about = figures(start_ns=2**63)

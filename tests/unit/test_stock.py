@@ -28,7 +28,7 @@ from mptcplab.lab.engine import RunCancelledError
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records
-from mptcplab.runs import store, work
+from mptcplab.runs import single, store
 from mptcplab.runs.store import Store
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
@@ -580,7 +580,7 @@ def test_both_sides_are_compared_as_far_as_they_are_stored(
         changed = replace(SLOW, retransmitted_packets=1)
         leave(of, given, 2 * STEP_NS, CLOSE_UP_STEP_NS, FAST, changed)
 
-    monkeypatch.setattr(work, "run", run)
+    monkeypatch.setattr(single, "run", run)
     runs.make_close_ups([setting], 1, lab, guest, out, 1)
     table = rows.table([setting], kernel, lab, guest, out, Seeds(2, 2, 2))
     (row,) = table.rows
@@ -742,7 +742,7 @@ def test_close_ups_are_kept_as_they_are_near_the_steps(
         assert of.sample_interval_ns == CLOSE_UP_STEP_NS
         leave(of, given, STEP_NS, CLOSE_UP_STEP_NS, FAST)
 
-    monkeypatch.setattr(work, "run", run)
+    monkeypatch.setattr(single, "run", run)
     assert runs.close_ups(setting.close_ups(2, 0), kernel.build, guest, out) == []
     for _ in range(2):
         runs.make_close_ups([setting], 2, kernel.build, guest, out, 1)
@@ -910,7 +910,7 @@ def pretended(
         list(runs.make(jobs, guest, out, runs.Expected(jobs, out), 1))
 
     monkeypatch.setattr(machine, "run", run)
-    monkeypatch.setattr(work, "run", run)
+    monkeypatch.setattr(single, "run", run)
     monkeypatch.setattr(machine, "require", lambda _at_a_time: None)
     monkeypatch.setattr(runs, "make_in_lab", in_lab)
     monkeypatch.setattr(package, "newest", lambda _flavours: [tmp_path / NAME])

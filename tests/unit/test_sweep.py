@@ -20,11 +20,12 @@ from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab.engine import RunCancelledError
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.runs import index, store, sweep, work
+from mptcplab.runs import index, single, store, sweep
 from mptcplab.runs.entries import run_entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How, Plan
-from mptcplab.runs.work import Done, Task, Workers
+from mptcplab.runs.tasks import Done, Task, failed, given_up, perform
+from mptcplab.runs.workers import Perform, Workers
 from mptcplab.spec import scheduler
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.scenario import Scenario
@@ -80,24 +81,23 @@ class Fake(Workers):
         self.stop_after = stop_after
         self.cancel = threading.Event()
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **_options: Any) -> Future[Any]:
-        (task,) = args
-        assert fn is work.perform
+    def submit(self, fn: Perform, task: Task) -> Future[Done]:
+        assert fn is perform
         self.made.append(task)
-        future: Future[Any] = Future()
+        future: Future[Done] = Future()
         future.set_result(self._done(task))
         if len(self.made) == self.stop_after:
             self.cancel.set()
         return future
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+    def shutdown(self, *, cancel: bool = False) -> None:
         pass
 
     def _done(self, task: Task) -> Done:
         if reason := self.fails(task.scenario):
-            return work.failed(task, reason)
+            return failed(task, reason)
         if reason := self.kills(task.scenario):
-            return work.given_up(task, reason, 2)
+            return given_up(task, reason, 2)
         entry = run_entry(
             task.scenario,
             status="ok",
@@ -113,7 +113,7 @@ class Fake(Workers):
             store.write_json(directory / store.RESULT, entry)
             store.write_json(directory / store.SCENARIO, task.scenario.model_dump(mode="json"))
             store.write_json(directory / store.COST, cost)
-            store.write_json(directory / store.BUILD, work.builds(task.kernel, task.guest))
+            store.write_json(directory / store.BUILD, single.builds(task.kernel, task.guest))
         return Done(task.key, entry, cost, took_s=2.0)
 
 

@@ -25,7 +25,7 @@ from mptcplab.papers.claims import Judged, Results
 from mptcplab.runs import documents, experiment, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
-from mptcplab.runs.work import Workers
+from mptcplab.runs.workers import Workers
 from mptcplab.spec import scheduler
 from mptcplab.spec.formulas import FormulaError
 from mptcplab.spec.resolve import Request

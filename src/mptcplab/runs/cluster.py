@@ -45,10 +45,11 @@ from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
 from mptcplab.lab import artefacts, doctor
 from mptcplab.lab.artefacts import Artefact, ArtefactError
 from mptcplab.lab.engine import RunCancelledError, Watch
-from mptcplab.runs import documents, store, tls, work
+from mptcplab.runs import arrivals, documents, store, tls
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
-from mptcplab.runs.work import Done, Task, Workers
+from mptcplab.runs.tasks import Done, Task, failed, given_up
+from mptcplab.runs.workers import Perform, Workers
 from mptcplab.spec.mistakes import first_of
 
 T = TypeVar("T")
@@ -315,8 +316,7 @@ class OnCluster(Workers):
             self.jobs, self._jobs_known_s = jobs, time.monotonic()
         return max(_AHEAD, 2 * self.jobs)
 
-    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        (task,) = args
+    def submit(self, fn: Perform, task: Task) -> Future[Done]:
         result: Future[Any] = Future()
         result.set_running_or_notify_cancel()
         try:
@@ -324,25 +324,22 @@ class OnCluster(Workers):
         except UnfitError:
             raise
         except MptcplabError as error:  # a file cannot be read
-            result.set_result(work.failed(task, str(error)))
+            result.set_result(failed(task, str(error)))
             return result
         with _lost():
-            future = self._client.submit(
-                perform_here, self._plugins[0], fn, sent, pure=False, **kwargs
-            )
+            future = self._client.submit(perform_here, self._plugins[0], fn, sent, pure=False)
         with self._lock:
             self._under_way[future.key] = future, task, result
         future.add_done_callback(self._ended)
         return result
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        if cancel_futures and (ended := self._end(RunCancelledError())):
+    def shutdown(self, *, cancel: bool = False) -> None:
+        if cancel and (ended := self._end(RunCancelledError())):
             with contextlib.suppress(*_LOST):
                 self._client.cancel(ended)
-        if wait:
-            with self._lock:
-                results = [result for _, _, result in self._under_way.values()]
-            concurrent.futures.wait(results)
+        with self._lock:
+            results = [result for _, _, result in self._under_way.values()]
+        concurrent.futures.wait(results)
         self._leave()
 
     def _take_workers(self, address: str, key: Path | str | None) -> None:
@@ -477,16 +474,16 @@ def _outcome(future: DaskFuture[Any], task: Task) -> Done:
     except KilledWorker as killed:
         times = killed.allowed_failures + 1
         reason = f"the worker that made it died, {times} times, the last one {killed.last_worker}"
-        return work.given_up(task, f"{reason}; its machine may be out of memory", times)
+        return given_up(task, f"{reason}; its machine may be out of memory", times)
     except concurrent.futures.CancelledError:
         raise MptcplabError(f"{_GONE}") from None
     try:
         done = _check(done, task)
         if done.files is None or task.out is None:
             return done
-        work.unpack(done, Store(task.out))
+        arrivals.unpack(done, Store(task.out))
     except (MptcplabError, OSError) as error:
-        return work.failed(task, str(error))
+        return failed(task, str(error))
     return replace(done, files=None)
 
 
@@ -502,7 +499,7 @@ def _check(done: object, task: Task) -> Done:
     except ValidationError as error:
         where, wrong = first_of(error)
         raise MptcplabError(f"a worker told of run {task.key}: {where}: {wrong}") from None
-    expected = work.failed(task, "").entry
+    expected = failed(task, "").entry
     if entry.status == "ok":
         place = {"status": "ok", "directory": store.place(task.key)}
         expected = expected.model_copy(update=place)

@@ -14,10 +14,12 @@ from mptcplab.lab import choices, doctor, guest, kernel
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.runs import cost, work
+from mptcplab.runs import arrivals, cost
 from mptcplab.runs.entries import Document, Entry, document
+from mptcplab.runs.single import builds, cpus, measure, own_cpu, run
 from mptcplab.runs.store import DOCUMENT, Store, write_json
-from mptcplab.runs.work import InProcesses, InThreads, Workers, builds, cpus, measure, own_cpu, run
+from mptcplab.runs.tasks import task_of
+from mptcplab.runs.workers import InProcesses, InThreads, Workers, performed
 from mptcplab.spec import link_trace, scheduler
 from mptcplab.spec.resolve import Request
 from mptcplab.spec.scenario import Scenario
@@ -163,7 +165,7 @@ def run_all(
     """
     out.remove_abandoned()
     tasks = [
-        work.task(
+        task_of(
             scenario,
             built,
             guest,
@@ -183,11 +185,11 @@ def run_all(
     all_s, ended_s, count = sum(expected_s[task.key] for task in tasks), 0.0, 0
     own = nullcontext(workers) if workers else _workers(min(jobs, len(tasks)), look)
     with own as chosen:
-        for done in work.performed(tasks, chosen, cancel or threading.Event()):
+        for done in performed(tasks, chosen, cancel or threading.Event()):
             if done is not None:
                 number, result = done
                 if result.files is not None:
-                    work.unpack(result, out)
+                    arrivals.unpack(result, out)
                 entries[number] = result.entry
                 ended_s += expected_s[result.key]
                 count += 1

@@ -24,11 +24,12 @@ from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.runs import cost, experiment, index, store, work
+from mptcplab.runs import arrivals, cost, experiment, index, single, store
 from mptcplab.runs.cost import Costs, Left, Size
 from mptcplab.runs.index import Index
 from mptcplab.runs.store import Store
-from mptcplab.runs.work import Done, InProcesses, InThreads, Task, Workers
+from mptcplab.runs.tasks import Done, Task, task_of
+from mptcplab.runs.workers import InProcesses, InThreads, Workers, performed
 from mptcplab.spec import resolve, space
 from mptcplab.spec.designs import Point
 from mptcplab.spec.flags import Flags
@@ -331,7 +332,7 @@ def run(
     try:
         with own:
             tasks = _tasks(planned, order, out.out, how)
-            for each in work.performed(tasks, own, cancel or threading.Event()):
+            for each in performed(tasks, own, cancel or threading.Event()):
                 now = time.monotonic()
                 left.jobs = max(own.jobs, 1)  # a cluster grows and shrinks
                 for key in own.virtual_s.keys() - left.under_way.keys():
@@ -514,7 +515,7 @@ def _tasks(planned: Plan, order: Sequence[str], out: Path, how: How) -> Iterator
         sources = tuple(each.request.sources.items())
         if sources not in modules:
             modules[sources] = experiment.modules(each.request, planned.kernel)
-        yield work.task(
+        yield task_of(
             each.scenario,
             planned.kernel,
             planned.guest,
@@ -532,10 +533,10 @@ def _keep(done: Done, planned: Plan, out: Store, table: Index) -> None:
     if done.was_given_up:
         return
     item = planned.runs[done.key].scenario
-    builds = work.builds(planned.kernel, planned.guest)
+    builds = single.builds(planned.kernel, planned.guest)
     if done.entry.status == "ok":
         if done.files is not None:
-            work.unpack(done, out)
+            arrivals.unpack(done, out)
         out.forget_failed(done.key)
     elif not _is_full(done, out):
         about = {"entry": done.entry.result(), "scenario": item}

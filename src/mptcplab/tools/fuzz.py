@@ -30,7 +30,7 @@ from mptcplab.lab import guest as guest_module
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.runs.work import own_cpu
+from mptcplab.runs.single import own_cpu
 from mptcplab.spec import plan
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags

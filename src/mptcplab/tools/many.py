@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from mptcplab.runs.work import cpus
+from mptcplab.runs.single import cpus
 
 
 class Judged(Protocol):

@@ -37,7 +37,7 @@ _TESTS = {
     ),
     "kernels, programs and disks that fail, and runs that are killed": (
         "tests/engine/test_faults.py",
-        "tests/engine/test_work.py",
+        "tests/engine/test_tasks.py",
     ),
     "8 writers and 8 readers of one output directory": (
         "tests/unit/test_together.py",

@@ -27,7 +27,7 @@ from mptcplab.lab import guest as guest_module
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.runs.work import own_cpu
+from mptcplab.runs.single import own_cpu
 from mptcplab.spec import congestion
 from mptcplab.tools import many
 from mptcplab.tools.troubles import TROUBLES, Case, Connection, End, case

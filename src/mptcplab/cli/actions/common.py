@@ -27,7 +27,7 @@ from mptcplab.lab.engine import RunCancelledError
 from mptcplab.report import tables
 from mptcplab.runs import experiment
 from mptcplab.runs.entries import Entry
-from mptcplab.runs.work import Workers
+from mptcplab.runs.workers import Workers
 from mptcplab.spec import congestion
 from mptcplab.spec.scenario import Scenario
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mptcplab.report import catalogue_tables
-from mptcplab.runs import index, work
+from mptcplab.runs import arrivals, index
 from mptcplab.runs.entries import Document
 from mptcplab.runs.store import Store
 
@@ -35,7 +35,7 @@ def schema() -> None:
 
 def fetch(keys: Sequence[str], out: Path) -> None:
     """Have the records here that are kept elsewhere."""
-    fetched = work.fetch(Store(out), keys)
+    fetched = arrivals.fetch(Store(out), keys)
     click.echo(f"records of {fetched} runs fetched")
 
 

@@ -28,7 +28,7 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records
 from mptcplab.metrics.application import application_figures
 from mptcplab.metrics.compute import RunMetrics, run_metrics
-from mptcplab.runs import cost, documents, experiment, store, work
+from mptcplab.runs import cost, documents, experiment, single, store
 from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.store import Store
 from mptcplab.spec import plan
@@ -232,7 +232,7 @@ def _make(job: Job, guest: Guest, out: Store, cancel: threading.Event) -> tuple[
             "flavour": job.kernel.build.variant,
             "instruction_ns": job.instruction_ns,
         }
-        built = work.builds(job.kernel.build, guest) | about
+        built = single.builds(job.kernel.build, guest) | about
         store.write_json(directory / store.BUILD, built)
         store.write_json(directory / store.RESULT, entry)
         wall_s = time.monotonic() - began
@@ -300,7 +300,7 @@ def make_close_ups(
 
     def one(scenario: Scenario, file: Path) -> None:
         with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
-            work.run(scenario, built, guest, Path(name), watch=Watch(cancel=cancel))
+            single.run(scenario, built, guest, Path(name), watch=Watch(cancel=cancel))
             # all of it is 50 MB
             sender = early.read(scenario, Path(name)).around_steps()
         content = io.BytesIO()

@@ -27,9 +27,10 @@ from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import RunCancelledError, RunKilledError, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.runs import documents, experiment, store, work
+from mptcplab.runs import arrivals, documents, experiment, store, tasks
 from mptcplab.runs.entries import Entry, run_entry
-from mptcplab.runs.work import Done, InProcesses, InThreads, Task
+from mptcplab.runs.tasks import Done, Task, failed, perform, task_of
+from mptcplab.runs.workers import InProcesses, InThreads, Perform, Workers, host, performed
 from mptcplab.spec.scenario import Scenario
 from tests.vocabulary import scenario_of
 
@@ -79,11 +80,11 @@ def test_a_run_that_comes_back_packed_is_the_same(
     lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
 ) -> None:
     here, there = store.Store(tmp_path / "here"), store.Store(tmp_path / "there")
-    own = work.task(SHORT, lab_kernel, lab_guest, out=here.out)
-    assert work.perform(own).files is None
+    own = task_of(SHORT, lab_kernel, lab_guest, out=here.out)
+    assert perform(own).files is None
     with InProcesses(1) as workers:
-        done = workers.submit(work.perform, replace(own, out=None)).result()
-    work.unpack(done, there)
+        done = workers.submit(perform, replace(own, out=None)).result()
+    arrivals.unpack(done, there)
     assert content(here.out) == content(there.out)
     assert done.entry.status == "ok"
 
@@ -107,17 +108,15 @@ def test_a_clock_that_jumps_changes_nothing(
 
 @pytest.mark.parametrize("kind", [InThreads, InProcesses])
 def test_cancelling_ends_the_runs_under_way(
-    kind: Callable[[int], work.Workers], lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+    kind: Callable[[int], Workers], lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
     runs = store.Store(out)
-    tasks = [
-        work.task(LONG.with_(seed=seed), lab_kernel, lab_guest, out=runs.out) for seed in (1, 2)
-    ]
+    tasks = [task_of(LONG.with_(seed=seed), lab_kernel, lab_guest, out=runs.out) for seed in (1, 2)]
     cancel = threading.Event()
 
-    def perform_all(workers: work.Workers) -> None:
-        for _ in work.performed(tasks, workers, cancel):
+    def perform_all(workers: Workers) -> None:
+        for _ in performed(tasks, workers, cancel):
             # both are under way
             if len(workers.virtual_s) == 2:
                 cancel.set()
@@ -142,7 +141,7 @@ def test_a_run_whose_kernel_is_killed_is_made_again(
 
     killer = threading.Thread(target=kill_it)
     killer.start()
-    done = work.perform(work.task(SHORT, lab_kernel, lab_guest, out=runs.out))
+    done = perform(task_of(SHORT, lab_kernel, lab_guest, out=runs.out))
     killer.join()
     assert (done.entry.status, done.killed, done.was_given_up) == ("ok", 1, False)
     assert [each.name for each in (tmp_path / "runs").iterdir()] == [done.key]
@@ -153,7 +152,7 @@ import sys, threading
 from pathlib import Path
 from mptcplab.runs import experiment, store
 from mptcplab.lab import kernel, guest
-from tests.engine.test_work import LONG
+from tests.engine.test_tasks import LONG
 scenarios = [LONG.with_(seed=seed) for seed in (1, 2)]
 out = store.Store(Path(sys.argv[1]))
 built = kernel.build(variant=sys.argv[2])
@@ -193,7 +192,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 def _task(tmp_path: Path, seed: int = 1) -> Task:
     kernel = KernelBuild("k", "lab", tmp_path / "linux", tmp_path / "config")
-    return work.task(SHORT.with_(seed=seed), kernel, Guest("g", tmp_path / "guest"))
+    return task_of(SHORT.with_(seed=seed), kernel, Guest("g", tmp_path / "guest"))
 
 
 def ok(task: Task) -> Entry:
@@ -229,7 +228,7 @@ def well(task: Task, _watch: Watch) -> Done:
 
 
 def modules(task: Task, _watch: Watch) -> Done:
-    return work.failed(task, " ".join(sorted(sys.modules)))
+    return failed(task, " ".join(sorted(sys.modules)))
 
 
 def test_cancelling_does_not_wait_for_tasks_that_end_faster_than_anybody_looks(
@@ -237,18 +236,22 @@ def test_cancelling_does_not_wait_for_tasks_that_end_faster_than_anybody_looks(
 ) -> None:
     """On a cluster a thousand tasks are ahead: those that are short never leave a pause."""
 
-    class Ahead(work.Workers):
+    class Ahead(Workers):
         def __init__(self) -> None:
             self.virtual_s = {}
 
         ahead = 1000
 
-        def submit(self, *_arguments: Any, **_named: Any) -> Future[Any]:
+        def submit(self, fn: Perform, task: Task) -> Future[Done]:
+            del fn, task
             submitted.append(Future())
             return submitted[-1]
 
+        def shutdown(self, *, cancel: bool = False) -> None:
+            assert cancel
+
     cancel, numbers = threading.Event(), []
-    submitted: list[Future[Any]] = []
+    submitted: list[Future[Done]] = []
     tasks = [_task(tmp_path, seed) for seed in range(1, 101)]
 
     def end_one() -> None:
@@ -256,7 +259,7 @@ def test_cancelling_does_not_wait_for_tasks_that_end_faster_than_anybody_looks(
         submitted[number].set_result(Done(tasks[number].key, ok(tasks[number])))
 
     def perform_all() -> None:
-        for each in work.performed(tasks, Ahead(), cancel):
+        for each in performed(tasks, Ahead(), cancel):
             if each is None:
                 end_one()
                 continue
@@ -303,8 +306,8 @@ def test_a_run_that_is_killed_at_each_attempt_is_given_up(
         attempts.append(directory)
         raise RunKilledError("its process was killed by SIGKILL; the machine may be out of memory")
 
-    monkeypatch.setattr(work, "_run_in", killed)
-    done = work.perform(replace(_task(tmp_path), out=tmp_path / "out"))
+    monkeypatch.setattr(tasks, "_run_in", killed)
+    done = perform(replace(_task(tmp_path), out=tmp_path / "out"))
     assert len(set(attempts)) == 2
     assert done.was_given_up
     assert done.entry.reason == (
@@ -322,8 +325,8 @@ def test_a_run_that_fails_by_itself_is_not_made_again(
         attempts.append(directory)
         raise RunError("the guest's kernel panicked")
 
-    monkeypatch.setattr(work, "_run_in", fails)
-    done = work.perform(replace(_task(tmp_path), out=tmp_path / "out"))
+    monkeypatch.setattr(tasks, "_run_in", fails)
+    done = perform(replace(_task(tmp_path), out=tmp_path / "out"))
     assert len(attempts) == 1
     assert (done.entry.status, done.was_given_up) == ("failed", False)
 
@@ -338,9 +341,9 @@ def test_a_run_that_is_killed_when_all_is_cancelled_is_not_made_again(
         watch.cancel.set()
         raise RunKilledError("its process was killed by SIGTERM or SIGINT")
 
-    monkeypatch.setattr(work, "_run_in", killed)
+    monkeypatch.setattr(tasks, "_run_in", killed)
     with pytest.raises(RunCancelledError):
-        work.perform(replace(_task(tmp_path), out=tmp_path / "out"), watch)
+        perform(replace(_task(tmp_path), out=tmp_path / "out"), watch)
 
 
 @pytest.mark.parametrize("where", ["os.fork", "subprocess.Popen"])
@@ -355,12 +358,12 @@ def test_a_limit_of_processes_is_told(
         def no_child() -> None:
             raise ChildProcessError
 
-        def host(_command: object, *, pass_fds: Sequence[int], **_named: object) -> Any:
-            work.host([os.dup(each) for each in pass_fds])
+        def here(_command: object, *, pass_fds: Sequence[int], **_named: object) -> Any:
+            host([os.dup(each) for each in pass_fds])
             return Mock()
 
         monkeypatch.setattr(signal, "signal", lambda *_: None)
-        monkeypatch.setattr(subprocess, "Popen", host)
+        monkeypatch.setattr(subprocess, "Popen", here)
         monkeypatch.setattr(os, "wait", no_child)
     monkeypatch.setattr(where, refused)
     with InProcesses(2) as workers, pytest.raises(MachineError) as told:

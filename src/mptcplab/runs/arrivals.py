@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs that come from elsewhere: from workers without the store, and records kept there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.runs import archive, documents, store
+from mptcplab.runs.store import Store
+from mptcplab.runs.tasks import Done
+
+
+def unpack(done: Done, out: Store) -> None:
+    """Put the files of a run that came back into a store.
+
+    Raises OSError if that cannot be, MptcplabError if they are not the files of that run.
+    """
+    assert done.files is not None, "a run that was put into a store, or that failed"
+    with out.new_run(done.key) as directory:
+        archive.extract(done.files, directory, source=f"run {done.key}")
+        if missing := [name for name in store.DOCUMENTS if not (directory / name).exists()]:
+            raise MptcplabError(f"run {done.key}: came without {', '.join(missing)}")
+        result = documents.read_entry(directory / store.RESULT)
+        documents.read(directory / store.BUILD, documents.BUILD)
+        documents.read(directory / store.COST, documents.COST)
+        if result.result() != done.entry.result():
+            raise MptcplabError(f"run {done.key}: its {store.RESULT} is not what is told of it")
+
+
+def fetch(out: Store, keys: Sequence[str] = ()) -> int:
+    """Have the records of runs in a store that are kept elsewhere; of all, without keys.
+
+    Gives how many it had. Raises MptcplabError.
+    """
+    if unknown := set(keys) - set(out.keys()):
+        problem = f"no run of that key in {out.out}; accepted is the name of a directory in runs"
+        raise InputError([Problem("results fetch", "", key, problem) for key in sorted(unknown)])
+    fetched = 0
+    for key in keys or sorted(out.keys()):
+        stored = out.directory(key)
+        if (stored / archive.ARCHIVE).exists():
+            try:
+                about = documents.read(stored / archive.ARCHIVE, documents.ARCHIVED)
+                content = archive.read(dict(about))
+                with out.new_run(key) as directory:
+                    archive.extract(content, directory, source=about.url)
+                    _require_same(stored, directory, about.url)
+            except OSError as error:
+                raise MptcplabError(f"{out.out}: {error.strerror}") from error
+            fetched += 1
+    return fetched
+
+
+def _require_same(stored: Path, fetched: Path, url: str) -> None:
+    """Raises MptcplabError if what was fetched would take the place of another run."""
+    for name in (store.SCENARIO, store.BUILD, store.RESULT):
+        if (stored / name).exists() and (
+            documents.read_json(stored / name) != documents.read_json(fetched / name)
+        ):
+            raise MptcplabError(f"{url}: not the run of {stored}: {name} differs")

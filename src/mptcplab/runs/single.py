@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""One run: made on a CPU of its own, and measured."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import platform
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from mptcplab import __version__
+from mptcplab.lab import doctor, engine
+from mptcplab.lab.choices import Limits
+from mptcplab.lab.engine import Outcome, Watch
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import connections, recorded, records
+from mptcplab.metrics.application import application_figures
+from mptcplab.metrics.compute import RunMetrics, run_metrics
+from mptcplab.spec import plan
+from mptcplab.spec.scenario import Scenario
+
+
+def cpus() -> list[int]:
+    """The CPUs that this process may use."""
+    return sorted(os.sched_getaffinity(0))
+
+
+def builds(kernel: KernelBuild, guest: Guest) -> dict[str, str]:
+    """What a run is made with besides its scenario, as documents name it."""
+    return {
+        "kernel": kernel.id,
+        "kernel_like": kernel.flavour,
+        "guest": guest.id,
+        "mptcplab": __version__,
+    }
+
+
+def measure(
+    scenario: Scenario,
+    kernel: KernelBuild,
+    guest: Guest,
+    directory: Path,
+    *,
+    modules: Mapping[str, Path] | None = None,
+    limits: Limits | None = None,
+    watch: Watch | None = None,
+) -> tuple[Outcome, RunMetrics]:
+    """One run on a CPU of its own, with its files in `directory`, and its figures.
+
+    `modules` must have that of the scenario's scheduler, by name, if it is a person's own.
+    """
+    outcome = run(scenario, kernel, guest, directory, modules=modules, limits=limits, watch=watch)
+    return outcome, figures(scenario, outcome)
+
+
+def run(
+    scenario: Scenario,
+    kernel: KernelBuild,
+    guest: Guest,
+    directory: Path,
+    *,
+    modules: Mapping[str, Path] | None = None,
+    limits: Limits | None = None,
+    watch: Watch | None = None,
+) -> Outcome:
+    """One run, as `measure` makes it."""
+    with own_cpu() as cpu:
+        return engine.run(
+            scenario,
+            plan.render(scenario),
+            kernel,
+            guest,
+            directory,
+            modules=own_modules(scenario, modules or {}),
+            cpu=cpu,
+            limits=limits,
+            watch=watch,
+        )
+
+
+def own_modules(scenario: Scenario, modules: Mapping[str, Path]) -> dict[str, Path]:
+    """Those of the modules that hold schedulers of the scenario."""
+    return {
+        choice.name: modules[choice.name]
+        for choice in (*scenario.choices(), scenario.scheduler)
+        if choice.digest is not None
+    }
+
+
+def figures(scenario: Scenario, outcome: Outcome) -> RunMetrics:
+    """The figures of a run that has ended well."""
+    samples = engine.read_samples(scenario, outcome.directory)
+    queues = records.read_links(outcome.directory / engine.LINKS_SAMPLES)
+    file = outcome.directory / engine.MESSAGES
+    messages = records.read_messages(file) if file.exists() else None
+    if scenario.connections:
+        assert messages is not None, "only programs have none"
+        return connections.figures(scenario, samples, outcome.guest, queues, messages)
+    found = run_metrics(scenario, samples["client"], samples["server"], outcome.guest, queues)
+    start_ns = int(outcome.guest["start_ns"])
+    seen = application_figures(scenario, messages, start_ns)
+    found = replace(found, metrics=found.metrics.model_copy(update=dict(seen)))
+    if scenario.links:
+        times = recorded.sample_times(samples, queues)
+        interval = recorded.measured_interval(scenario, "run", times, outcome.guest)
+        shared = connections.link_metrics(scenario, queues, interval, start_ns)
+        found = replace(found, links=tuple(shared))
+    return found
+
+
+@contextlib.contextmanager
+def own_cpu() -> Iterator[int]:
+    """A CPU for one run, locked against other runs, of this process and of others.
+
+    With more runs than CPUs, the further ones share them. Machines may share a cache. In one that
+    cannot be written to there are the locks of those who could.
+    """
+    directory = doctor.cache_dir() / "cpu" / platform.node()
+    with contextlib.suppress(OSError):
+        directory.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        for cpu in cpus():
+            try:
+                # a lock needs no right to write
+                lock = os.open(directory / str(cpu), os.O_RDONLY | os.O_CREAT, 0o666)
+                stack.callback(os.close, lock)
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:  # it is another run's, or there is none
+                continue
+            yield cpu
+            return
+        yield cpus()[threading.get_native_id() % len(cpus())]

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""One run as a task: all it needs as a value that can be sent, and what comes back.
+
+`perform` does a task wherever it is called: in this process, in a worker process of this machine,
+or in a worker of a cluster. A run is written straight into the store where that can be reached, and
+else comes back packed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from mptcplab.errors import MptcplabError, RunError
+from mptcplab.lab import engine
+from mptcplab.lab.choices import Limits
+from mptcplab.lab.engine import Outcome, RunCancelledError, RunKilledError, Watch
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import series
+from mptcplab.metrics.compute import RunMetrics
+from mptcplab.runs import archive, store
+from mptcplab.runs.entries import Entry, run_entry
+from mptcplab.runs.single import builds, figures, own_modules, run
+from mptcplab.runs.store import Store
+from mptcplab.spec import link_trace
+from mptcplab.spec.scenario import Scenario
+from mptcplab.spec.workload import Program
+
+# More than once, so that a machine that was short of memory for a moment does not cost a run; not
+# for ever, since a run may be what takes the memory.
+ATTEMPTS = 2
+
+
+@dataclass(frozen=True)
+class Task:
+    """A run to be made. `key` is its name in a store (see `store.run_key`).
+
+    `modules` has the files of those of its schedulers that are a person's own, by name; `traces`
+    what is played, by path and direction. With `out` the run is put into the store there; without,
+    it comes back, and `scratch` is where it is made: [the directory for temporary files]. Without
+    `keep_records` what is kept of the samples is their series; with `storage`, a URL, the records
+    are kept there (see `archive`).
+    """
+
+    key: str
+    scenario: Scenario
+    kernel: KernelBuild
+    guest: Guest
+    modules: Mapping[str, Path] = field(default_factory=dict)
+    traces: Mapping[tuple[str, str], link_trace.Source] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+    out: Path | None = None
+    keep_records: bool = True
+    scratch: Path | None = None
+    storage: str | None = None
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of a task: the entry of its run (see `run_entry`), and what it cost.
+
+    `cost` is what `cost.json` has, empty for a run that failed, and `took_s` for how long it kept
+    its worker busy, which is a little more than the run. `files` is the run's directory, as
+    `archive.pack` makes it, if the task had no store to put it into. `killed` is how often somebody
+    else ended it or its worker, such as the system that was out of memory, before it was made, or
+    given up.
+    """
+
+    key: str
+    entry: Entry
+    cost: Mapping[str, float] = field(default_factory=dict)
+    took_s: float = 0.0
+    files: bytes | None = None
+    killed: int = 0
+
+    @property
+    def was_given_up(self) -> bool:
+        """Whether there is no run, for no reason that is in its scenario."""
+        return bool(self.killed) and self.entry.status != "ok"
+
+
+def task_of(
+    scenario: Scenario,
+    kernel: KernelBuild,
+    guest: Guest,
+    *,
+    modules: Mapping[str, Path] | None = None,
+    traces: Mapping[tuple[str, str], link_trace.Source] | None = None,
+    limits: Limits | None = None,
+    out: Path | None = None,
+    keep_records: bool = True,
+    storage: str | None = None,
+) -> Task:
+    """The task of one run; of `modules` and `traces` it takes what the scenario uses."""
+    paths = {each.name for each in (*scenario.paths, *scenario.links)}
+    return Task(
+        store.run_key(scenario, kernel, guest),
+        scenario,
+        kernel,
+        guest,
+        own_modules(scenario, modules or {}),
+        {place: source for place, source in (traces or {}).items() if place[0] in paths},
+        limits or Limits(),
+        out,
+        keep_records,
+        storage=storage,
+    )
+
+
+def perform(task: Task, watch: Watch | None = None) -> Done:
+    """Make the run of a task. One that fails is an entry that says why.
+
+    One that somebody else kills is made again, and given up if that happens again.
+    Raises RunCancelledError if it was cancelled; nothing of it is left then.
+    """
+    watch = watch or Watch()
+    killed: RunKilledError
+    for attempt in range(ATTEMPTS):
+        if watch.cancel.is_set():
+            raise RunCancelledError
+        try:
+            return replace(_perform(task, watch), killed=attempt)
+        except RunCancelledError:
+            raise
+        except RunKilledError as error:
+            killed = error
+        except (MptcplabError, OSError) as error:  # OSError: the disk was full before or after it
+            return replace(failed(task, str(error)), killed=attempt)
+    what, separator, hint = killed.reason.partition("; ")
+    return given_up(task, f"{what}, {ATTEMPTS} times{separator}{hint}", ATTEMPTS)
+
+
+def _perform(task: Task, watch: Watch) -> Done:
+    started = time.monotonic()
+    if task.out is not None:
+        with Store(task.out).new_run(task.key) as directory:
+            done = _run_in(directory, task, watch)
+    else:
+        prefix = f"mptcplab-{task.key}-"
+        with tempfile.TemporaryDirectory(prefix=prefix, dir=task.scratch) as name:
+            done = _run_in(Path(name), task, watch)
+            done = replace(done, files=archive.pack(Path(name)))
+    return replace(done, took_s=time.monotonic() - started)
+
+
+def failed(task: Task, reason: str) -> Done:
+    """What becomes of a task whose run failed."""
+    entry = run_entry(
+        task.scenario,
+        status="failed",
+        reason=reason,
+        virtual_s=None,
+        wall_s=None,
+        run_metrics=None,
+        directory=None,
+    )
+    return Done(task.key, entry)
+
+
+def given_up(task: Task, reason: str, killed: int) -> Done:
+    """What becomes of a task that somebody else killed each time: no run, not even a failed one."""
+    return replace(failed(task, reason), killed=killed)
+
+
+def _run_in(directory: Path, task: Task, watch: Watch) -> Done:
+    """The run of a task, with its files as a store keeps them in `directory`."""
+    scenario = task.scenario
+    outcome = run(
+        scenario,
+        task.kernel,
+        task.guest,
+        directory,
+        modules=task.modules,
+        limits=task.limits,
+        watch=watch,
+    )
+    measured, about = _program_figures(scenario, outcome)
+    entry = run_entry(
+        scenario,
+        status="ok",
+        virtual_s=outcome.virtual_s,
+        wall_s=outcome.wall_s,
+        run_metrics=measured,
+        directory=store.place(task.key),
+    )
+    entry = entry.model_copy(update=about)
+    if task.keep_records or task.storage:
+        store.keep_traces(directory, scenario, task.traces)
+    else:
+        _keep_series(directory, task)
+    store.write_json(directory / store.SCENARIO, scenario)
+    store.write_json(directory / store.BUILD, builds(task.kernel, task.guest))
+    store.write_json(directory / store.RESULT, entry.result())
+    cost = {
+        name: getattr(outcome, name)
+        for name in ("wall_s", "start_s", "user_s", "system_s", "memory_bytes")
+    }
+    store.write_json(directory / store.COST, cost)
+    if task.storage:
+        about = archive.keep(task.storage, f"{task.key}.tar.gz", archive.pack(directory))
+        _keep_series(directory, task)
+        store.write_json(directory / archive.ARCHIVE, about)
+    return Done(task.key, entry, cost)
+
+
+def _keep_series(directory: Path, task: Task) -> None:
+    """Of all the records that a run has left, keep what happened over time, on one grid."""
+    stored = store.StoredRun(
+        directory,
+        task.scenario,
+        engine.read_samples(task.scenario, directory),
+        task.traces,
+    )
+    found = stored.series()
+    for each in directory.iterdir():
+        if each.is_dir():
+            shutil.rmtree(each)
+        elif each.name not in store.DOCUMENTS:
+            each.unlink()
+    series.write(found, directory / store.SERIES)
+
+
+def _program_figures(
+    scenario: Scenario, outcome: Outcome
+) -> tuple[RunMetrics | None, dict[str, Any]]:
+    """The figures of a run, and what its entry says besides of programs.
+
+    A program may make no connection, or what has no figures: it has still run. And if it means
+    harm, it may have written the records.
+    """
+    if not isinstance(scenario.workload, Program):
+        return figures(scenario, outcome), {}
+    about = {name: outcome.guest[name] for name in ("client_status", "server_status")}
+    try:
+        return figures(scenario, outcome), about
+    except RunError as error:
+        return None, {**about, "no_figures": error.reason}
+    except (ArithmeticError, LookupError, ValueError) as error:
+        return None, {**about, "no_figures": f"its records contradict themselves ({error!r})"}

@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Who performs tasks on this machine: threads of this process, or processes of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import pickle
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+from mptcplab.errors import MachineError
+from mptcplab.lab import doctor
+from mptcplab.lab.engine import RunCancelledError, Watch
+from mptcplab.runs.tasks import ATTEMPTS, Done, Task, given_up, perform
+
+_TICK_S = 0.1
+_CANCEL = b"cancel"
+
+#: What is done with a task: `tasks.perform`, but in tests.
+Perform = Callable[[Task, Watch], Done]
+
+
+class Workers(Protocol):
+    """Those who perform tasks, here or elsewhere.
+
+    `virtual_s` has how far the tasks under way are, by their keys, as far as it is known; `jobs` is
+    how many are performed at a time, and `ahead` how many should be at hand so that none of them
+    waits: both may change from time to time.
+    """
+
+    virtual_s: dict[str, float]
+    jobs: int = 1
+
+    @property
+    def ahead(self) -> int:
+        return 2 * self.jobs
+
+    def submit(self, fn: Perform, task: Task) -> Future[Done]:
+        """Have a task done; the future raises RunCancelledError if it was cancelled."""
+        raise NotImplementedError
+
+    def shutdown(self, *, cancel: bool = False) -> None:
+        """Wait for what is under way; with `cancel` end it, and do not begin what is not."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.shutdown()
+
+
+class InThreads(Workers):
+    """Performs tasks in this process: nothing to start, but Python does one thing at a time.
+
+    `look` is shown the files of the runs as they grow: see Watch.
+    """
+
+    def __init__(self, jobs: int, look: Callable[[Path], None] | None = None) -> None:
+        self.virtual_s = {}
+        self.jobs = jobs
+        self._look = look
+        self._cancel = threading.Event()
+        self._threads = ThreadPoolExecutor(jobs)
+
+    def submit(self, fn: Perform, task: Task) -> Future[Done]:
+
+        def moved(now_s: float) -> None:
+            self.virtual_s[task.key] = now_s
+
+        watch = Watch(moved, self._look, self._cancel)
+        return self._threads.submit(fn, task, watch)
+
+    def shutdown(self, *, cancel: bool = False) -> None:
+        if cancel:
+            self._cancel.set()
+        self._threads.shutdown(cancel_futures=cancel)
+
+
+class InProcesses(Workers):
+    """Performs tasks in processes of their own, each with a thread here that it talks to.
+
+    They are forks of one that has imported what a run needs and nothing else: a process pool of
+    Python's would import the program that started it in each of them. A worker that dies costs no
+    run: another one takes its place, and does its task again. If this process dies, the workers
+    see it, end their runs and go; whatever they then leave of them, `Store` removes later.
+    """
+
+    def __init__(self, jobs: int) -> None:
+        self.virtual_s = {}
+        self.jobs = jobs
+        self._cancel = threading.Event()
+        self._lock = threading.Lock()
+        self._idle: queue.SimpleQueue[Connection] = queue.SimpleQueue()
+        self._hosts: list[subprocess.Popen[bytes]] = []
+        self._threads = ThreadPoolExecutor(jobs)
+
+    def submit(self, fn: Perform, task: Task) -> Future[Done]:
+        with self._lock:
+            if not self._hosts:
+                self._start(self.jobs)
+        return self._threads.submit(self._have_done, fn, task)
+
+    def shutdown(self, *, cancel: bool = False) -> None:
+        if cancel:
+            self._cancel.set()
+        self._threads.shutdown(cancel_futures=cancel)
+        while not self._idle.empty():
+            self._idle.get().close()
+        for host in self._hosts:
+            host.wait()
+
+    def _start(self, count: int) -> None:
+        """Start some workers, which are idle then."""
+        pairs = [socket.socketpair() for _ in range(count)]
+        theirs = [their.fileno() for _, their in pairs]
+        # one thread for each: there are as many workers as CPUs, and a fork should have one to copy
+        environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
+        # where this process finds its modules, a worker does
+        program = (
+            f"import sys; sys.path[:] = {sys.path}\n"
+            f"from mptcplab.runs import workers; workers.host({theirs})"
+        )
+        command = [sys.executable, "-P", "-c", program]
+        try:
+            host = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                env=environment,
+                pass_fds=theirs,
+            )
+        except OSError as error:
+            for ours, _ in pairs:
+                ours.close()
+            raise _no_worker(error) from None
+        finally:
+            for _, their in pairs:
+                their.close()
+        self._hosts.append(host)
+        for ours, _ in pairs:
+            self._idle.put(Connection(ours.detach()))
+
+    def _have_done(self, fn: Perform, task: Task) -> Done:
+        for attempt in range(ATTEMPTS):
+            worker = self._idle.get()
+            try:
+                result = self._talk(worker, fn, task)
+            except (EOFError, OSError):
+                worker.close()
+                with self._lock:
+                    self._start(1)
+                if self._cancel.is_set():
+                    raise RunCancelledError from None
+                continue
+            self._idle.put(worker)
+            done = _result(result)
+            return replace(done, killed=done.killed + attempt) if attempt else done
+        reason = f"its worker process was killed, {ATTEMPTS} times"
+        return given_up(task, f"{reason}; the machine may be out of memory", ATTEMPTS)
+
+    def _talk(self, worker: Connection, fn: Perform, task: Task) -> Any:
+        if self._cancel.is_set():
+            return None
+        with contextlib.suppress(BrokenPipeError):  # one that could not be started has said so
+            worker.send((fn, task))
+        told = False
+        while True:
+            if self._cancel.is_set() and not told:
+                worker.send_bytes(_CANCEL)
+                told = True
+            if worker.poll(_TICK_S):
+                message = worker.recv()
+                if not isinstance(message, float):
+                    return message
+                self.virtual_s[task.key] = message
+
+
+def _result(message: Any) -> Done:
+    """What a worker answered: None if it was cancelled, a text if it failed in a way unknown, and
+    the system's error if it could not be started."""
+    if message is None:
+        raise RunCancelledError
+    if isinstance(message, OSError):
+        raise _no_worker(message)
+    if isinstance(message, str):
+        raise RuntimeError(f"in a worker:\n{message}")
+    assert isinstance(message, Done)
+    return message
+
+
+def _no_worker(error: OSError) -> MachineError:
+    what = f"no worker process can be started: {error.strerror}"
+    return MachineError(what, f"{doctor.MORE_PROCESSES}, or use --jobs 1")
+
+
+def host(sockets: Sequence[int]) -> None:
+    """The process of which all workers are forks: one for each of the sockets; waits for them."""
+    # who presses Ctrl-C means the program that started this, which then ends the runs
+    signal.signal(signal.SIGINT, lambda _number, _frame: None)
+    for number, own in enumerate(sockets):
+        try:
+            child = os.fork()
+        except OSError as error:
+            for each in sockets[number:]:
+                # who is told already may have gone
+                with contextlib.suppress(BrokenPipeError), Connection(each) as worker:
+                    worker.send(error)
+            break
+        if child == 0:
+            for other in sockets[number + 1 :]:
+                os.close(other)
+            try:
+                _work(Connection(own))
+            finally:
+                os._exit(0)
+        os.close(own)
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.wait()
+
+
+def _work(connection: Connection) -> None:
+    """Do one task after the other, until there is none, or nobody left to ask."""
+    cancel = threading.Event()
+    tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def listen() -> None:
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                message = connection.recv_bytes()
+                if message == _CANCEL:
+                    cancel.set()
+                else:
+                    tasks.put(message)
+        cancel.set()
+        tasks.put(b"")
+
+    threading.Thread(target=listen, daemon=True).start()
+    with contextlib.suppress(OSError):  # nobody is there any more
+        while message := tasks.get():
+            connection.send(_answer(message, connection, cancel))
+
+
+def _answer(message: bytes, connection: Connection, cancel: threading.Event) -> Any:
+    told = time.monotonic()
+
+    def moved(now_s: float) -> None:
+        nonlocal told
+        if time.monotonic() - told > _TICK_S:
+            told = time.monotonic()
+            with contextlib.suppress(OSError):
+                connection.send(now_s)
+
+    try:
+        fn, task = pickle.loads(message)
+        return fn(task, Watch(moved, cancel=cancel))
+    except RunCancelledError:
+        return None
+    except Exception:
+        # not every exception can be sent
+        return traceback.format_exc()
+
+
+def performed(
+    tasks: Iterable[Task], workers: Workers, cancel: threading.Event
+) -> Iterator[tuple[int, Done] | None]:
+    """The number of each task, from 0, and what became of it, as they end; None ten times a second.
+
+    Tasks are taken as they are needed, `workers.ahead` of them. Setting `cancel` shuts the workers
+    down, and so does leaving it early; raises RunCancelledError then.
+    """
+    coming = enumerate(tasks)
+    ended: queue.SimpleQueue[tuple[int, Future[Done]]] = queue.SimpleQueue()
+    under_way = 0
+
+    def give() -> int:
+        # a cluster may have shrunk meanwhile
+        taken = list(itertools.islice(coming, max(workers.ahead - under_way, 0)))
+        for number, each in taken:
+            future = workers.submit(perform, each)
+            future.add_done_callback(lambda future, number=number: ended.put((number, future)))  # type: ignore[misc]
+        return len(taken)
+
+    complete = False
+    try:
+        under_way += give()
+        while under_way and not cancel.is_set():
+            try:
+                number, future = ended.get(timeout=_TICK_S)
+            except queue.Empty:
+                under_way += give()  # or have grown
+                yield None
+                continue
+            under_way -= 1
+            done = future.result()
+            workers.virtual_s.pop(done.key, None)
+            under_way += give()
+            yield number, done
+        if cancel.is_set():
+            # what has ended is kept, but not waited for: many short runs end faster than we look
+            for _ in range(ended.qsize()):
+                number, future = ended.get()
+                yield number, future.result()
+            raise RunCancelledError
+        complete = True
+    finally:
+        # after an error, too, no run may go on that nobody waits for
+        if not complete:
+            workers.shutdown(cancel=True)

@@ -26,7 +26,6 @@ from mptcplab.spec.workload import Message, Program, Video
 PORT = 5001
 
 CLIENT_CAPTURE = "client.pcapng"
-SERVER_CAPTURE = "server.pcapng"
 
 # The kernel's own limits on a machine with 1 GiB of memory or more. They are set explicitly so
 # that autotuning, and with it every result, does not depend on the memory of the guest.

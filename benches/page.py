@@ -12,7 +12,7 @@ from benches import growth
 from benches.figures import Contender, Cost, Measured, Series, Spread, median_of, spread
 from benches.others import LAB
 from mptcplab.errors import MptcplabError
-from mptcplab.report import comparison_chart
+from mptcplab.report import draw
 from mptcplab.report.palette import COLOURS, MARKERS
 from mptcplab.tools import bench, marked
 
@@ -194,14 +194,14 @@ def _three(value: float) -> str:
 # Charts
 
 
-def _svg(draw: Callable[[], Figure]) -> str:
-    with comparison_chart.drawing():
+def _svg(make: Callable[[], Figure]) -> str:
+    with draw.drawing():
         import matplotlib
 
         # text as text: smaller, and it can be searched
         matplotlib.rcParams["svg.fonttype"] = "none"
         content = io.StringIO()
-        draw().savefig(content, format="svg", metadata=comparison_chart.NO_DATE["svg"])
+        make().savefig(content, format="svg", metadata=draw.NO_DATE["svg"])
     return content.getvalue()
 
 
@@ -210,7 +210,7 @@ def _draw_others(contenders: Sequence[Contender]) -> Figure:
     from matplotlib.figure import Figure
 
     there = [each for each in reversed(contenders) if each.taken]
-    figure = Figure(figsize=(comparison_chart.WIDTH, 0.8 + 0.35 * len(there)), layout="constrained")
+    figure = Figure(figsize=(draw.WIDTH, 0.8 + 0.35 * len(there)), layout="constrained")
     axis = figure.subplots()
     found = [spread([cost.packets / cost.cpu_s / 1e3 for cost in each.taken]) for each in there]
     axis.barh(
@@ -237,7 +237,7 @@ def _draw_packets(series: Sequence[Series]) -> Figure:
     """CPU time over packets, of all runs whose work they are, and their line."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(comparison_chart.WIDTH, 3.6), layout="constrained")
+    figure = Figure(figsize=(draw.WIDTH, 3.6), layout="constrained")
     axis = figure.subplots()
     shown = [each for each in series if each.work == growth.PACKETS]
     xs: list[float] = []
@@ -277,7 +277,7 @@ def _draw_growth(
     from matplotlib.ticker import LogLocator, NullLocator
 
     rows = (len(series) + 1) // 2
-    figure = Figure(figsize=(comparison_chart.WIDTH, 2.1 * rows + 0.3), layout="constrained")
+    figure = Figure(figsize=(draw.WIDTH, 2.1 * rows + 0.3), layout="constrained")
     panels = figure.subplots(rows, 2, squeeze=False).flat
     for axis, each in zip(panels, series, strict=False):
         xs = [point.x for point in each.points]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mptcplab.metrics import series
-from mptcplab.report import comparison_chart, palette, run_chart
+from mptcplab.report import draw, palette, run_chart
 from mptcplab.spec.scenario import Change, Event, Scenario
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, Flow
@@ -34,7 +34,7 @@ def scenario(*events: Event, **fields: Any) -> Scenario:
 
 def figure(of: Scenario, *flows: Flow, **options: Any) -> Any:
     client, server = synthetic.run(*(flows or (FAST, SLOW)), **options)
-    with comparison_chart.drawing():
+    with draw.drawing():
         return run_chart.figure(of, series.run_series(of, client, server))
 
 
@@ -127,7 +127,7 @@ def test_retransmissions_are_ticks_with_their_total() -> None:
     mine = client.subflow["n"] == 1
     late = client.subflow["time_ns"] > synthetic.T0 + 7 * SECOND
     client.subflow["retransmitted_packets"][mine & late] = 12
-    with comparison_chart.drawing():
+    with draw.drawing():
         made = run_chart.figure(of, series.run_series(of, client, server))
     collections: list[Any] = list(made.axes[-1].collections)
     ticks = [collection.get_segments() for collection in collections]

@@ -18,7 +18,7 @@ from mptcplab.advice.advise import MUCH_EXTRA, REFERENCE, Advice, Candidate, Jud
 from mptcplab.advice.goals import Goal
 from mptcplab.metrics.inference import Summary
 from mptcplab.metrics.recorded import measured_way
-from mptcplab.report import comparison_chart, palette
+from mptcplab.report import draw, palette
 from mptcplab.report.catalogue_tables import ruled
 from mptcplab.runs import store
 from mptcplab.spec import congestion, scheduler
@@ -152,12 +152,12 @@ def write_chart(advice: Advice, out_dir: Path) -> list[Path]:
 
     A panel per goal, and in each the finalists from the first to the last of all goals.
     """
-    with comparison_chart.drawing():
+    with draw.drawing():
         from matplotlib.figure import Figure
 
         names = _finalists(advice)
         height = _FRAME_HEIGHT + _ROW_HEIGHT * len(names)
-        figure = Figure(figsize=(comparison_chart.WIDTH, height), layout="constrained")
+        figure = Figure(figsize=(draw.WIDTH, height), layout="constrained")
         axes = figure.subplots(1, len(advice.judged), sharey=True, squeeze=False)[0]
         for axis, each in zip(axes, advice.judged, strict=True):
             _draw(axis, each, names)
@@ -172,7 +172,7 @@ def write_chart(advice: Advice, out_dir: Path) -> list[Path]:
         for file in files:
             store.write(
                 file,
-                comparison_chart.drawn(figure, file.suffix[1:], comparison_chart.DOTS_PER_INCH),
+                draw.drawn(figure, file.suffix[1:], draw.DOTS_PER_INCH),
             )
         return files
 

@@ -17,7 +17,7 @@ import numpy as np
 from mptcplab.metrics.inference import Summary, summary
 from mptcplab.metrics.series import RunSeries, Series, run_series
 from mptcplab.papers.reproduce import Reproduced
-from mptcplab.report import comparison_chart
+from mptcplab.report import draw
 from mptcplab.report.palette import PATH_COLOURS, Style, styles
 from mptcplab.runs import store
 from mptcplab.spec.link_trace import SINR
@@ -41,13 +41,13 @@ def svg(found: Reproduced) -> str:
     Raises MptcplabError if it is drawn from the records of runs, and these cannot be read.
     """
     over_time = found.published.experiment.chart.kind == "time"
-    with comparison_chart.drawing():
+    with draw.drawing():
         import matplotlib
 
         # text as text: smaller, and it can be searched
         matplotlib.rcParams["svg.fonttype"] = "none"
         figure = _over_time(found) if over_time else _figure(found)
-        return comparison_chart.drawn(figure, "svg").decode()
+        return draw.drawn(figure, "svg").decode()
 
 
 def _figure(found: Reproduced) -> Figure:

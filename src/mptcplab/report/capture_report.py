@@ -15,7 +15,7 @@ from rich.text import Text
 
 from mptcplab.capture.analyze import DIRECTIONS, Analysis, Connection, Direction, Series, Subflow
 from mptcplab.report.catalogue_tables import ruled
-from mptcplab.report.comparison_chart import DOTS_PER_INCH, WIDTH, drawing, drawn
+from mptcplab.report.draw import DOTS_PER_INCH, WIDTH, drawing, drawn
 from mptcplab.report.palette import PATH_COLOURS, TOTAL_COLOUR
 from mptcplab.runs import store
 

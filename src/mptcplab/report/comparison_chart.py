@@ -1,21 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The charts of a comparison, made from its document and the record files it points to.
-
-What charts have in common, such as their size, is here as well.
-"""
+"""The charts of a comparison, made from its document and the record files it points to."""
 
 from __future__ import annotations
 
-import io
 import itertools
-import logging
-import os
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +17,7 @@ from mptcplab.metrics import connections
 from mptcplab.metrics.compute import Goodput, goodput_series
 from mptcplab.metrics.recorded import measured_way
 from mptcplab.metrics.records import read_links, read_samples
+from mptcplab.report import draw
 from mptcplab.report.palette import PATH_COLOURS, TOTAL_COLOUR, Style, styles
 from mptcplab.report.tables import best_first
 from mptcplab.runs import store
@@ -40,15 +33,6 @@ if TYPE_CHECKING:
 
 _MBIT = 1e6
 
-DOTS_PER_INCH = 150
-WIDTH = 8.0  # inches: 1200 pixels
-LEGEND_ROW_HEIGHT = 0.2
-#: What keeps dates and versions out of files, by their format.
-NO_DATE: Mapping[str, dict[str, Any]] = {
-    "png": {"Software": None},
-    "svg": {"Date": None, "Creator": None},
-    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-}
 _PANEL_HEIGHT = 2.1
 _MANY_PANELS, _LOW_PANEL_HEIGHT = 4, 1.5  # with more, lower ones are side by side, two in a row
 _FEWEST_IN_OVERVIEW = 3
@@ -58,32 +42,6 @@ _LEGEND_COLUMNS = 3
 _MAX_PATH_RATES = 3  # with more paths a dashed line for each would hide the curves
 _BINS = 200  # wanted in a chart: more would be narrower than a few pixels
 _SHORTEST_BIN_NS = 100_000_000  # a shorter one shows packets and round trips, not goodput
-
-
-def drawn(figure: Figure, form: str, dots: int | None = None, **options: Any) -> bytes:
-    """A figure as a file has it: png, svg or pdf, with so many dots per inch or Matplotlib's.
-
-    To be called within `drawing`. Matplotlib itself would leave half a file on a full disk.
-    """
-    content = io.BytesIO()
-    options |= {} if dots is None else {"dpi": dots}
-    figure.savefig(content, format=form, metadata=NO_DATE[form], **options)
-    return content.getvalue()
-
-
-@contextmanager
-def drawing() -> Iterator[dict[str, Any]]:
-    """Everything that is drawn within looks the same on every machine, and needs no screen.
-
-    Gives Matplotlib's settings that hold within.
-    """
-    matplotlib = _matplotlib()
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        # Without the salt the ids in an SVG file are random. A name with a $ is no formula.
-        settings = {"svg.hashsalt": "mptcplab", "font.size": 9, "text.parse_math": False}
-        matplotlib.rcParams.update(settings)
-        yield matplotlib.rcParams
 
 
 def write(document: Document, out_dir: Path) -> list[Path]:
@@ -161,7 +119,7 @@ def _write(
     span_ns: int,
     out_dir: Path,
 ) -> list[Path]:
-    with drawing():
+    with draw.drawing():
         figure = _goodput_figure(scenario, panels, looks, bin_ns, span_ns)
         return _save(figure, out_dir / "goodput")
 
@@ -175,7 +133,7 @@ def write_overview(document: Document, out_dir: Path) -> list[Path]:
     shown = [runs for runs in compared(document.runs).values() if ended_well(runs)]
     if len(shown) < _FEWEST_IN_OVERVIEW:
         return []
-    with drawing():
+    with draw.drawing():
         return _save(_overview_figure(document), out_dir / "overview")
 
 
@@ -185,10 +143,10 @@ def _files(file: Path) -> tuple[Path, Path]:
 
 def _save(figure: Figure, file: Path) -> list[Path]:
     png, svg = _files(file)
-    store.write(png, drawn(figure, "png", DOTS_PER_INCH))
+    store.write(png, draw.drawn(figure, "png", draw.DOTS_PER_INCH))
     # the same layout in both: finding it takes as long as drawing
     figure.set_layout_engine("none")
-    store.write(svg, drawn(figure, "svg"))
+    store.write(svg, draw.drawn(figure, "svg"))
     return [png, svg]
 
 
@@ -198,7 +156,7 @@ def _overview_figure(document: Document) -> Figure:
     figures = best_first(document)
     names = list(figures[0].values)
     height = _FRAME_HEIGHT + _ROW_HEIGHT * len(names)
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    figure = Figure(figsize=(draw.WIDTH, height), layout="constrained")
     axes = figure.subplots(1, len(figures), sharey=True, squeeze=False)[0]
     for axis, each in zip(axes, figures, strict=True):
         for row, (name, values) in enumerate(each.values.items()):
@@ -247,8 +205,8 @@ def _goodput_figure(
     many = len(panels) > _MANY_PANELS
     columns, panel_height = (2, _LOW_PANEL_HEIGHT) if many else (1, _PANEL_HEIGHT)
     rows = -(-len(panels) // columns)
-    height = _FRAME_HEIGHT + panel_height * rows + LEGEND_ROW_HEIGHT * legend_rows
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    height = _FRAME_HEIGHT + panel_height * rows + draw.LEGEND_ROW_HEIGHT * legend_rows
+    figure = Figure(figsize=(draw.WIDTH, height), layout="constrained")
     rates = timeline.rates(scenario, measured_way(scenario))
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     axes = list(grid.flat)
@@ -256,7 +214,7 @@ def _goodput_figure(
         axis.remove()
     for axis, (title, goodput), look in zip(axes, panels.items(), looks, strict=False):
         _draw_panel(axis, scenario, rates, goodput)
-        title_of_scheduler(axis, title, look)
+        draw.title_of_scheduler(axis, title, look)
     for axis in grid[:, 0]:
         axis.set_ylabel("Goodput (Mbit/s)")
     for axis in axes[len(panels) - columns : len(panels)]:
@@ -269,20 +227,6 @@ def _goodput_figure(
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=_LEGEND_COLUMNS, frameon=False)
     return figure
-
-
-def title_of_scheduler(axis: Axes, title: str, look: Style) -> None:
-    """A title to the left, behind the marker of its scheduler."""
-    axis.set_title(title, loc="left", x=0.02, fontsize="medium", fontweight="bold")
-    axis.annotate(
-        look.marker.text,
-        (0, 1),
-        xytext=(1, 6),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        color=look.colour,
-        fontsize="large",
-    )
 
 
 def _draw_panel(
@@ -364,15 +308,3 @@ def _sum(rates: Sequence[Sequence[tuple[int, int]]]) -> list[tuple[int, int]]:
         total += change
         found[at_ns] = total
     return list(found.items())
-
-
-def _matplotlib() -> ModuleType:
-    """Import matplotlib, which takes a second; its font cache goes into the cache of mptcplab."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    os.environ.setdefault("MPLCONFIGDIR", str(cache / "mptcplab" / "matplotlib"))
-    # that a cache which cannot be written to is not used is no news
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    import matplotlib as module
-
-    module.use("agg")
-    return module

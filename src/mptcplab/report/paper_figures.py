@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mptcplab.report import comparison_chart as charts
-from mptcplab.report import palette
+from mptcplab.report import draw, palette
 from mptcplab.report.charts import Bars, Chart, Heat, Lines, Shares
 from mptcplab.report.palette import PATH_COLOURS, Style
 from mptcplab.runs import store
@@ -41,12 +40,12 @@ def write(
     """
     written: list[Path] = []
     taken: set[str] = set()
-    with charts.drawing():
+    with draw.drawing():
         for place, chart in named:
             stem = _stem(f"{place} {chart.title}", taken)
             drawn = figure(chart, looks)
             for form in palette.FORMATS:
-                content = charts.drawn(drawn, form, 2 * charts.DOTS_PER_INCH)
+                content = draw.drawn(drawn, form, 2 * draw.DOTS_PER_INCH)
                 written.append(directory / f"{stem}.{form}")
                 store.write(written[-1], content)
     return written
@@ -54,17 +53,17 @@ def write(
 
 def preview(chart: Chart, looks: Mapping[str, Style]) -> bytes:
     """A chart as SVG without its title and ground, for a page that has these, light or dark."""
-    with charts.drawing() as settings:
+    with draw.drawing() as settings:
         settings["svg.fonttype"] = "none"
         settings.update(dict.fromkeys(_INK, _GREY))
         drawn = figure(chart, looks)
         drawn.set_size_inches(*_PREVIEW)
         drawn.axes[0].set_title("", loc="left")
-        return charts.drawn(drawn, "svg", transparent=True)
+        return draw.drawn(drawn, "svg", transparent=True)
 
 
 def figure(chart: Chart, looks: Mapping[str, Style]) -> Figure:
-    """One chart, to be drawn within `chart.drawing()`."""
+    """One chart, to be drawn within `draw.drawing()`."""
     from matplotlib.figure import Figure
 
     width = _WIDTH

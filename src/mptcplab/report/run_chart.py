@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from mptcplab.metrics.series import Panel, RunSeries, Series
-from mptcplab.report import comparison_chart
+from mptcplab.report import draw
 from mptcplab.report.palette import PATH_COLOURS, TOTAL_COLOUR
 from mptcplab.runs import store
 from mptcplab.spec import timeline, units
@@ -80,10 +80,10 @@ def write(
     Raises MptcplabError if one cannot be written.
     """
     found = []
-    with comparison_chart.drawing():
+    with draw.drawing():
         picture = figure(scenario, run)
         for form in formats:
-            content = comparison_chart.drawn(picture, form, comparison_chart.DOTS_PER_INCH)
+            content = draw.drawn(picture, form, draw.DOTS_PER_INCH)
             found.append(file.with_name(f"{file.name}.{form}"))
             store.write(found[-1], _small(content) if form == "png" else content)
     return found
@@ -96,7 +96,7 @@ def _small(png: bytes) -> bytes:
     content = io.BytesIO()
     with Image.open(io.BytesIO(png)) as picture:
         few = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
-        dots = (comparison_chart.DOTS_PER_INCH, comparison_chart.DOTS_PER_INCH)
+        dots = (draw.DOTS_PER_INCH, draw.DOTS_PER_INCH)
         few.save(content, "png", optimize=True, dpi=dots)
     return content.getvalue()
 
@@ -125,8 +125,8 @@ def figure(scenario: Scenario, run: RunSeries) -> Figure:
     if not scenario.connections:
         names.append(None)
     rows = len(lines) + -(-(len(names) + 1) // _LEGEND_COLUMNS)
-    height = sum(heights) + _FRAME_HEIGHT + comparison_chart.LEGEND_ROW_HEIGHT * rows
-    figure = Figure(figsize=(comparison_chart.WIDTH, height), layout="constrained")
+    height = sum(heights) + _FRAME_HEIGHT + draw.LEGEND_ROW_HEIGHT * rows
+    figure = Figure(figsize=(draw.WIDTH, height), layout="constrained")
     axes = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
     for axis in axes:
         _shade(axis, scenario, spans, colours)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What all pictures that Matplotlib draws have in common: their size, their look, their files."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from mptcplab.report.palette import Style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DOTS_PER_INCH = 150
+WIDTH = 8.0  # inches: 1200 pixels
+LEGEND_ROW_HEIGHT = 0.2
+#: What keeps dates and versions out of files, by their format.
+NO_DATE: Mapping[str, dict[str, Any]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+
+
+def drawn(figure: Figure, form: str, dots: int | None = None, **options: Any) -> bytes:
+    """A figure as a file has it: png, svg or pdf, with so many dots per inch or Matplotlib's.
+
+    To be called within `drawing`. Matplotlib itself would leave half a file on a full disk.
+    """
+    content = io.BytesIO()
+    options |= {} if dots is None else {"dpi": dots}
+    figure.savefig(content, format=form, metadata=NO_DATE[form], **options)
+    return content.getvalue()
+
+
+@contextmanager
+def drawing() -> Iterator[dict[str, Any]]:
+    """Everything that is drawn within looks the same on every machine, and needs no screen.
+
+    Gives Matplotlib's settings that hold within.
+    """
+    matplotlib = _matplotlib()
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        # Without the salt the ids in an SVG file are random. A name with a $ is no formula.
+        settings = {"svg.hashsalt": "mptcplab", "font.size": 9, "text.parse_math": False}
+        matplotlib.rcParams.update(settings)
+        yield matplotlib.rcParams
+
+
+def title_of_scheduler(axis: Axes, title: str, look: Style) -> None:
+    """A title to the left, behind the marker of its scheduler."""
+    axis.set_title(title, loc="left", x=0.02, fontsize="medium", fontweight="bold")
+    axis.annotate(
+        look.marker.text,
+        (0, 1),
+        xytext=(1, 6),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        color=look.colour,
+        fontsize="large",
+    )
+
+
+def _matplotlib() -> ModuleType:
+    """Import matplotlib, which takes a second; its font cache goes into the cache of mptcplab."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    os.environ.setdefault("MPLCONFIGDIR", str(cache / "mptcplab" / "matplotlib"))
+    # that a cache which cannot be written to is not used is no news
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    import matplotlib as module
+
+    module.use("agg")
+    return module

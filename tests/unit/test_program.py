@@ -207,6 +207,12 @@ def test_records_that_make_no_sense_have_no_figures(tmp_path: Path) -> None:
     assert found is None
     assert about.pop("no_figures").startswith("its records contradict themselves")
     assert about == {"client_status": 0, "server_status": 3}
+    # more than any document has room for
+    server.connection["delivered_bytes"][-1] = 2**63
+    synthetic.write(server, tmp_path / engine.SERVER_SAMPLES)
+    found, about = figures()
+    assert found is None
+    assert about["no_figures"].endswith("(2 validation errors for RunFigures)")
 
 
 def test_the_greeting_names_hosts_addresses_and_links() -> None:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""All runs of a store as one table, OUT/runs.parquet: a row for each run,
-docs/results-store.md.
+"""All runs of a store as one table, OUT/runs.parquet, a row for each: docs/results-store.md.
 
 The directories of the runs are the truth. The table is made from them, and of those that it has
 already nothing is read again. What sweeps varied is in OUT/points.parquet, by the keys of the runs.

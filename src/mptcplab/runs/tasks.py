@@ -242,4 +242,5 @@ def _program_figures(
     except RunError as error:
         return None, {**about, "no_figures": error.reason}
     except (ArithmeticError, LookupError, ValueError) as error:
-        return None, {**about, "no_figures": f"its records contradict themselves ({error!r})"}
+        why = repr(error).splitlines()[0]
+        return None, {**about, "no_figures": f"its records contradict themselves ({why})"}

@@ -83,13 +83,6 @@ static bool inorder_by_commd(struct mps_conn *conn)
 	return sampled;
 }
 
-/* Without room now, but it will have some: an acknowledgment or a timeout follows. */
-static bool inorder_is_only_full(const struct mps_subflow *subflow)
-{
-	return subflow->usable && !mps_in_loss(subflow) && !mps_has_room(subflow) &&
-	       (subflow->in_flight_pkts || subflow->unsent_bytes);
-}
-
 /* How many windows a full subflow sends that arrive before what arrives `us` later
  * than what it sends now.
  */
@@ -116,8 +109,8 @@ static u64 inorder_segments_before(const struct mps_conn *conn, const struct mps
 		u64 full_us = inorder_delay_us(full, by_commd);
 		u64 rounds_1000, pkts;
 
-		if (!inorder_is_only_full(full) || full->backup > best->backup ||
-		    full_us >= best_us)
+		if (mps_has_room(full) || !mps_has_room_soon(full) ||
+		    full->backup > best->backup || full_us >= best_us)
 			continue;
 		rounds_1000 = inorder_rounds_1000(conn, best_us - full_us, full->srtt_us);
 		pkts = min(rounds_1000, INORDER_SCALE * mps_param(conn, LOOK_AHEAD)) *

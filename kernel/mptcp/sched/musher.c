@@ -120,15 +120,6 @@ static bool musher_is_member(struct mps_conn *conn, const struct mps_subflow *su
 	return subflow->usable && (!subflow->backup || mps_only_backups(conn));
 }
 
-/* A subflow that can send now or surely will: an acknowledgment of what it has in
- * flight, or at worst a timeout, changes that.
- */
-static bool musher_takes_part(const struct mps_subflow *subflow, bool backups)
-{
-	return subflow->usable && !mps_in_loss(subflow) && (!subflow->backup || backups) &&
-	       (mps_has_room(subflow) || subflow->in_flight_pkts || subflow->unsent_bytes);
-}
-
 /* --- shares */
 
 static void musher_begin_round(struct mps_conn *conn)
@@ -152,7 +143,7 @@ static struct mps_subflow *musher_whose_turn(struct mps_conn *conn)
 	mps_for_each_subflow(conn, subflow) {
 		struct musher_subflow *own = state_of(subflow), *other;
 
-		if (!musher_takes_part(subflow, backups))
+		if (!mps_has_room_soon(subflow) || (subflow->backup && !backups))
 			continue;
 		if (!next) {
 			next = subflow;

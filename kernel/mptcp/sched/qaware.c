@@ -163,15 +163,14 @@ static struct mps_subflow *qaware_best(struct mps_conn *conn, u32 bytes)
 		u64 delay_us;
 
 		qaware_look(subflow, now);
-		if (!subflow->usable || mps_in_loss(subflow) || (subflow->backup && !backups))
+		if (!mps_has_room_soon(subflow) || (subflow->backup && !backups))
 			continue;
 		delay_us = qaware_delay_us(subflow, bytes);
 		if (mps_has_room(subflow)) {
 			if (delay_us < best_us)
 				best = subflow;
 			best_us = min(best_us, delay_us);
-		} else if (subflow->in_flight_pkts || subflow->unsent_bytes) {
-			/* an acknowledgment will come, or at worst a timeout */
+		} else {
 			full_us = min(full_us, delay_us + subflow->srtt_us);
 		}
 	}

@@ -308,7 +308,7 @@ static void no_figure_makes_it_fail(struct kunit *test)
 	}
 }
 
-/* --- reinjections, and opportunistic retransmission */
+/* --- reinjections, and a window smaller than a segment */
 
 static void reinjections_do_not_wait(struct kunit *test)
 {
@@ -322,48 +322,6 @@ static void reinjections_do_not_wait(struct kunit *test)
 	mps_test_reinject(conn, seg);
 	conn->window_bytes = 2 * MSS;
 	EXPECT_PICK(test, conn, MPS_REINJECTION, slow, seg);
-}
-
-/* The slow path holds the window's first segment, 5 times slower. */
-static struct two_paths blocked_window(struct kunit *test, bool rp)
-{
-	struct two_paths p = { .conn = mps_test_conn(test, "blest") };
-
-	mps_test_param(p.conn, "rp", rp);
-	p.fast = mps_test_subflow(p.conn, .srtt_us = 20 * MSEC_US);
-	p.slow = mps_test_subflow(p.conn, .srtt_us = 100 * MSEC_US);
-	p.head = mps_test_in_flight(p.conn, MSS, p.slow);
-	p.conn->window_bytes = MSS;
-	/* penalised at most once in an RTT, and the first time not before one */
-	msleep(20);
-	return p;
-}
-
-static void repeats_on_the_fast_path_what_blocks_the_window(struct kunit *test)
-{
-	struct two_paths p = blocked_window(test, true);
-
-	mps_test_unsent(p.conn, MSS);
-	EXPECT_SENT(test, p.conn, MPS_DUPLICATE, p.fast, p.head);
-	KUNIT_EXPECT_EQ(test, mps_cwnd(p.slow), 5U);
-}
-
-static void repeats_it_when_the_send_buffer_is_full(struct kunit *test)
-{
-	struct two_paths p = blocked_window(test, true);
-
-	EXPECT_WAIT(test, p.conn);
-	p.conn->writer_waits = true;
-	EXPECT_PICK(test, p.conn, MPS_DUPLICATE, p.fast, p.head);
-}
-
-static void repeats_nothing_without_rp(struct kunit *test)
-{
-	struct two_paths p = blocked_window(test, false);
-
-	p.conn->writer_waits = true;
-	EXPECT_WAIT(test, p.conn);
-	KUNIT_EXPECT_EQ(test, mps_cwnd(p.slow), 10U);
 }
 
 static void sends_what_it_can_into_a_tiny_window(struct kunit *test)
@@ -397,9 +355,6 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(backups_wait_for_one_another),
 	KUNIT_CASE(no_figure_makes_it_fail),
 	KUNIT_CASE(reinjections_do_not_wait),
-	KUNIT_CASE(repeats_on_the_fast_path_what_blocks_the_window),
-	KUNIT_CASE(repeats_it_when_the_send_buffer_is_full),
-	KUNIT_CASE(repeats_nothing_without_rp),
 	KUNIT_CASE(sends_what_it_can_into_a_tiny_window),
 	{}
 };

@@ -92,13 +92,23 @@ static void repeats_what_blocks_the_window_if_it_is_to(struct kunit *test)
 		slow = mps_test_subflow(conn, .srtt_us = 100000);
 		oldest = mps_test_in_flight(conn, MSS, slow);
 		conn->window_bytes = MSS;
-		conn->writer_waits = true;
 		/* penalised at most once in an RTT, and the first time not before one */
 		msleep(20);
+		EXPECT_WAIT(test, conn);
+		conn->writer_waits = true;
 		if (rp)
 			EXPECT_PICK(test, conn, MPS_DUPLICATE, fast, oldest);
 		else
 			EXPECT_WAIT(test, conn);
+		KUNIT_EXPECT_EQ(test, mps_cwnd(slow), 10U);
+		/* now it is the window, and not only a writer, that waits */
+		conn->writer_waits = false;
+		mps_test_unsent_pkts(conn, 64);
+		if (rp)
+			EXPECT_SENT(test, conn, MPS_DUPLICATE, fast, oldest);
+		else
+			mps_test_decide(conn);
+		KUNIT_EXPECT_EQ(test, mps_cwnd(slow), rp ? 5U : 10U);
 	}
 }
 

@@ -92,12 +92,6 @@ bool mps_carried_by(const struct mps_segment *seg, const struct mps_subflow *sub
 }
 EXPORT_SYMBOL_GPL(mps_carried_by);
 
-bool mps_carried(const struct mps_segment *seg)
-{
-	return seg->carried;
-}
-EXPORT_SYMBOL_GPL(mps_carried);
-
 static struct mps_segment *mps_first_unsent(const struct mps_conn *conn)
 {
 	return mps_first(&conn->unsent, unsent);
@@ -168,13 +162,6 @@ struct mps_segment *mps_reinjection(const struct mps_conn *conn)
 	return mps_first(&conn->reinject, reinject);
 }
 EXPORT_SYMBOL_GPL(mps_reinjection);
-
-struct mps_segment *mps_next_reinjection(const struct mps_conn *conn,
-					 const struct mps_segment *seg)
-{
-	return mps_next(&conn->reinject, seg, reinject);
-}
-EXPORT_SYMBOL_GPL(mps_next_reinjection);
 
 /* from seg on, itself included, the first that was sent */
 static struct mps_segment *mps_skip_unsent(const struct mps_conn *conn, struct mps_segment *seg)
@@ -344,17 +331,6 @@ static struct mptcp_subflow_context *mps_ctx(const struct mps_subflow *subflow)
 {
 	return mptcp_subflow_ctx(subflow->ssk);
 }
-
-u64 mps_delivery_rate(const struct mps_subflow *subflow)
-{
-	const struct tcp_sock *tp = tcp_sk(subflow->ssk);
-	u32 us = READ_ONCE(tp->rate_interval_us);
-
-	if (!us || !READ_ONCE(tp->rate_delivered))
-		return 0;
-	return div_u64((u64)tp->rate_delivered * tp->mss_cache * USEC_PER_SEC, us);
-}
-EXPORT_SYMBOL_GPL(mps_delivery_rate);
 
 static void mps_add_qdisc(struct mps_device *device, struct Qdisc *qdisc)
 {

@@ -179,7 +179,10 @@ enum mps_kind {
 struct mps_pick {
 	struct mps_subflow	*subflow;
 	u64			seq;		/* mps_seq() of the segment, or of the unit */
-	u32			limit_bytes;	/* send no more than this of it; 0: all */
+	/* Send no more than this of it; 0: all. As in v0.9x, where a quota or the window
+	 * of the subflow ends within a segment, or to try a path with a few bytes.
+	 */
+	u32			limit_bytes;
 	u8			kind;		/* enum mps_kind */
 };
 
@@ -292,9 +295,6 @@ static inline u32 mps_param(const struct mps_conn *conn, unsigned int index)
 	return conn->params[index];
 }
 
-/* The rate of delivery that TCP measured last, bytes per second; 0: none yet. */
-u64 mps_delivery_rate(const struct mps_subflow *subflow);
-
 /* The queue of the local device that the subflow leaves by: what waits in it, and
  * how much has left it since it was made; of all traffic, and with the headers of
  * Ethernet. Both are 0 where the device has no queue.
@@ -339,9 +339,8 @@ static inline void mps_count_fallback(struct mps_conn *conn)
 u64 mps_seq(const struct mps_conn *conn, const struct mps_segment *seg);
 u32 mps_len(const struct mps_segment *seg);
 
-/* Was it sent on this subflow; on any? */
+/* Was it, or a part of it, sent on this subflow? */
 bool mps_carried_by(const struct mps_segment *seg, const struct mps_subflow *subflow);
-bool mps_carried(const struct mps_segment *seg);
 
 /* Never sent (or not all of it), in order; but not a short last one that waits
  * for more data of the application while a short one is on its way.
@@ -356,10 +355,10 @@ struct mps_segment *mps_nth_unsent(struct mps_conn *conn, u32 n);
 
 /* Of subflows in trouble, to be sent on others, in order. */
 struct mps_segment *mps_reinjection(const struct mps_conn *conn);
-struct mps_segment *mps_next_reinjection(const struct mps_conn *conn,
-					 const struct mps_segment *seg);
 
-/* Sent and not acknowledged, in order. */
+/* Sent and not acknowledged, in order. The walk is for who looks for copies in
+ * another way than mps_oldest_missing(), or for neighbours that belong together.
+ */
 struct mps_segment *mps_oldest_unacked(const struct mps_conn *conn);
 struct mps_segment *mps_next_unacked(const struct mps_conn *conn, const struct mps_segment *seg);
 

@@ -56,7 +56,7 @@ static bool halves_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 	struct mps_segment *seg = mps_head(conn);
 	struct mps_subflow *subflow;
 
-	if (!seg || (mps_len(seg) == 1000 && mps_carried(seg)))
+	if (!seg || (mps_len(seg) == 1000 && conn->nxt_seq > mps_seq(conn, seg)))
 		return false;
 	mps_for_each_subflow(conn, subflow) {
 		if (!mps_available(subflow))

@@ -298,8 +298,8 @@ static void sent_segments_are_listed_in_order_without_the_gaps(struct kunit *tes
 	KUNIT_EXPECT_PTR_EQ(test, mps_oldest_unacked(conn), b);
 	KUNIT_EXPECT_PTR_EQ(test, mps_next_unacked(conn, b), d);
 	KUNIT_EXPECT_NULL(test, mps_next_unacked(conn, d));
-	KUNIT_EXPECT_TRUE(test, mps_carried(b) && mps_carried_by(b, one));
-	KUNIT_EXPECT_FALSE(test, mps_carried(c));
+	KUNIT_EXPECT_TRUE(test, mps_carried_by(b, one));
+	KUNIT_EXPECT_FALSE(test, mps_carried_by(c, one));
 	mps_test_sent(conn, a, one);
 	mps_test_acked(conn, b);
 	KUNIT_EXPECT_PTR_EQ(test, mps_oldest_unacked(conn), d);
@@ -479,15 +479,9 @@ static void what_no_usable_subflow_carries_is_reinjected_in_order(struct kunit *
 	mps_test_sent(conn, both, three);
 	mps_test_unsent(conn, MSS);
 	mps_test_rto(two);
-	KUNIT_EXPECT_PTR_EQ(test, mps_reinjection(conn), b);
-	KUNIT_EXPECT_PTR_EQ(test, mps_next_reinjection(conn, b), d);
-	KUNIT_EXPECT_NULL(test, mps_next_reinjection(conn, d));
+	EXPECT_REINJECTIONS(test, conn, b, d);
 	mps_test_close(one);
-	KUNIT_EXPECT_PTR_EQ(test, mps_reinjection(conn), a);
-	KUNIT_EXPECT_PTR_EQ(test, mps_next_reinjection(conn, a), b);
-	KUNIT_EXPECT_PTR_EQ(test, mps_next_reinjection(conn, b), c);
-	KUNIT_EXPECT_PTR_EQ(test, mps_next_reinjection(conn, c), d);
-	KUNIT_EXPECT_NULL(test, mps_next_reinjection(conn, d));
+	EXPECT_REINJECTIONS(test, conn, a, b, c, d);
 }
 
 static void nothing_is_reinjected_while_no_subflow_could_take_it(struct kunit *test)
@@ -515,8 +509,7 @@ static void what_only_a_distrusted_subflow_carries_is_reinjected(struct kunit *t
 
 	mps_test_sent(conn, both, two);
 	mps_distrust(one, true);
-	KUNIT_EXPECT_PTR_EQ(test, mps_reinjection(conn), a);
-	KUNIT_EXPECT_NULL(test, mps_next_reinjection(conn, a));
+	EXPECT_REINJECTIONS(test, conn, a);
 	KUNIT_EXPECT_PTR_EQ(test, mps_lowest_rtt(conn, NULL), two);
 	EXPECT_GOOD(test, conn, MPS_DUPLICATE, one, mps_seq(conn, other));
 
@@ -540,10 +533,7 @@ static void what_is_sent_on_a_distrusted_subflow_is_reinjected_in_order(struct k
 	mps_doubt(conn, one, a);
 	mps_doubt(conn, one, b);
 	mps_doubt(conn, two, mps_test_in_flight(conn, MSS, two));
-	KUNIT_EXPECT_PTR_EQ(test, mps_reinjection(conn), a);
-	KUNIT_EXPECT_PTR_EQ(test, mps_next_reinjection(conn, a), b);
-	KUNIT_EXPECT_PTR_EQ(test, mps_next_reinjection(conn, b), c);
-	KUNIT_EXPECT_NULL(test, mps_next_reinjection(conn, c));
+	EXPECT_REINJECTIONS(test, conn, a, b, c);
 }
 
 static void a_distrusted_subflow_that_is_alone_is_used(struct kunit *test)
@@ -557,8 +547,7 @@ static void a_distrusted_subflow_that_is_alone_is_used(struct kunit *test)
 	mps_distrust(one, true);
 	mps_test_usable(two, false);
 	KUNIT_EXPECT_PTR_EQ(test, mps_lowest_rtt(conn, NULL), one);
-	KUNIT_EXPECT_PTR_EQ(test, mps_reinjection(conn), lost);
-	KUNIT_EXPECT_NULL(test, mps_next_reinjection(conn, lost));
+	EXPECT_REINJECTIONS(test, conn, lost);
 }
 
 static void the_latest_sent_segment_is_the_last_before_the_first_unsent_one(struct kunit *test)
@@ -708,20 +697,6 @@ static void backups_are_on_their_own_when_no_other_is_usable(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, mps_only_backups(conn));
 	mps_test_backup(backup, false);
 	KUNIT_EXPECT_FALSE(test, mps_only_backups(conn));
-}
-
-static void the_delivery_rate_is_what_tcp_measured(struct kunit *test)
-{
-	struct mps_conn *conn = mps_test_conn_of(test, &waits);
-	struct mps_subflow *subflow = mps_test_subflow(conn);
-	struct tcp_sock *tp = tcp_sk(subflow->ssk);
-
-	KUNIT_EXPECT_EQ(test, mps_delivery_rate(subflow), 0ULL);
-	/* 10 packets of 1448 bytes in 5 ms */
-	tp->mss_cache = 1448;
-	tp->rate_delivered = 10;
-	tp->rate_interval_us = 5000;
-	KUNIT_EXPECT_EQ(test, mps_delivery_rate(subflow), 2896000ULL);
 }
 
 /* --- the lowest round-trip time */
@@ -1018,7 +993,6 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(limits_beside_the_congestion_window_are_kept),
 	KUNIT_CASE(a_penalty_halves_what_may_be_in_flight),
 	KUNIT_CASE(backups_are_on_their_own_when_no_other_is_usable),
-	KUNIT_CASE(the_delivery_rate_is_what_tcp_measured),
 	KUNIT_CASE(the_queue_of_a_device_is_what_all_of_its_qdiscs_hold),
 	KUNIT_CASE(the_lowest_rtt_of_those_that_are_available_is_chosen),
 	KUNIT_CASE(the_first_of_equal_rtts_is_chosen),

@@ -627,4 +627,21 @@ static inline void mps_test_expect(struct kunit *test, struct mps_conn *conn, bo
 #define EXPECT_WAIT(_test, _conn) \
 	KUNIT_EXPECT_EQ_MSG(_test, (u32)mps_test_decide(_conn).kind, 0U, "it does not wait")
 
+static inline void mps_test_expect_reinjections(struct kunit *test, const struct mps_conn *conn,
+						struct mps_segment * const *expected,
+						const char *where)
+{
+	struct mps_segment *seg;
+
+	list_for_each_entry(seg, &conn->reinject, reinject)
+		KUNIT_ASSERT_PTR_EQ_MSG(test, seg, *expected++, "%s", where);
+	KUNIT_EXPECT_NULL_MSG(test, *expected, "%s", where);
+}
+
+/* These segments wait in the reinjection queue, in this order, and no other. */
+#define EXPECT_REINJECTIONS(_test, _conn, ...) \
+	mps_test_expect_reinjections(_test, _conn, \
+				     (struct mps_segment * const []){ __VA_ARGS__, NULL }, \
+				     MPS_TEST_HERE)
+
 #endif

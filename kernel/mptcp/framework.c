@@ -19,6 +19,7 @@
  * the spinlock held and the subflow locked.
  */
 
+#include <kunit/visibility.h>
 #include <linux/prefetch.h>
 #include <net/pkt_sched.h>
 #include <net/tcp.h>
@@ -155,7 +156,7 @@ void mps_forget_unsent(struct mps_conn *conn, struct mps_segment *seg)
 		conn->nth--;
 	list_del_init(&seg->unsent);
 }
-EXPORT_SYMBOL_GPL(mps_forget_unsent);
+EXPORT_SYMBOL_IF_KUNIT(mps_forget_unsent);
 
 struct mps_segment *mps_reinjection(const struct mps_conn *conn)
 {
@@ -469,7 +470,7 @@ void mps_read_timestamps(struct mps_subflow *subflow)
 		subflow->timing = false;
 	}
 }
-EXPORT_SYMBOL_GPL(mps_read_timestamps);
+EXPORT_SYMBOL_IF_KUNIT(mps_read_timestamps);
 
 /* The subflow, which is locked, has just sent up to snd_nxt for the first time:
  * one segment at a time is timed until it arrives.
@@ -737,7 +738,7 @@ void mps_recover(struct mps_conn *conn)
 			after = &seg->reinject;
 	}
 }
-EXPORT_SYMBOL_GPL(mps_recover);
+EXPORT_SYMBOL_IF_KUNIT(mps_recover);
 
 void mps_distrust(struct mps_subflow *subflow, bool distrust)
 {
@@ -765,7 +766,7 @@ void mps_doubt(struct mps_conn *conn, const struct mps_subflow *subflow,
 			break;
 	list_add(&seg->reinject, &before->reinject);
 }
-EXPORT_SYMBOL_GPL(mps_doubt);
+EXPORT_SYMBOL_IF_KUNIT(mps_doubt);
 
 void mps_set_linear_timeouts(struct mps_subflow *subflow, bool linear)
 {
@@ -933,7 +934,7 @@ const char *mps_check_pick(struct mps_conn *conn, const struct mps_pick *pick,
 		return "never sent, or sent on this subflow";
 	return NULL;
 }
-EXPORT_SYMBOL_GPL(mps_check_pick);
+EXPORT_SYMBOL_IF_KUNIT(mps_check_pick);
 
 static void mps_trace(const struct mps_conn *conn, const struct mps_subflow *subflow, u8 kind,
 		      u64 seq, u32 length)

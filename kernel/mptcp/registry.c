@@ -3,6 +3,7 @@
  * namespace, net.mptcp.SCHEDULER.PARAMETER.
  */
 
+#include <kunit/visibility.h>
 #include <linux/rtnetlink.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
@@ -238,7 +239,7 @@ const struct mps_ops *mps_find(const char *name)
 		return NULL;
 	return container_of(sched, struct mps_ops, sched);
 }
-EXPORT_SYMBOL_GPL(mps_find);
+EXPORT_SYMBOL_IF_KUNIT(mps_find);
 
 /* before the schedulers, which are device_initcalls */
 static int __init mps_init(void)

@@ -12,6 +12,7 @@
  * unit is dropped under the data lock, too, as memory is given back.
  */
 
+#include <kunit/visibility.h>
 #include <linux/uio.h>
 
 #include "framework.h"
@@ -64,7 +65,7 @@ struct mps_unit *mps_unit_at(const struct mps_conn *conn, u64 seq)
 			return unit;
 	return NULL;
 }
-EXPORT_SYMBOL_GPL(mps_unit_at);
+EXPORT_SYMBOL_IF_KUNIT(mps_unit_at);
 
 /* Of those that wait or are not forgotten yet. */
 static struct mps_unit *mps_unit_find(const struct mps_conn *conn, u32 id)
@@ -109,7 +110,7 @@ void mps_keep_unit(struct mps_conn *conn, struct mps_unit *unit, bool dropped)
 	kfree(oldest);
 	conn->units_past--;
 }
-EXPORT_SYMBOL_GPL(mps_keep_unit);
+EXPORT_SYMBOL_IF_KUNIT(mps_keep_unit);
 
 void mps_drop_unit(struct mps_conn *conn, struct mps_unit *unit)
 {
@@ -151,7 +152,7 @@ void mps_units_sent(struct mps_conn *conn)
 	       unit->seq + unit->bytes <= unsent_seq)
 		mps_keep_unit(conn, unit, false);
 }
-EXPORT_SYMBOL_GPL(mps_units_sent);
+EXPORT_SYMBOL_IF_KUNIT(mps_units_sent);
 
 void mps_forget_units(struct mps_conn *conn)
 {
@@ -165,7 +166,7 @@ void mps_forget_units(struct mps_conn *conn)
 	conn->units_past = 0;
 	conn->writing = NULL;
 }
-EXPORT_SYMBOL_GPL(mps_forget_units);
+EXPORT_SYMBOL_IF_KUNIT(mps_forget_units);
 
 /* --- writing */
 
@@ -181,7 +182,7 @@ void mps_unit_written(struct mps_conn *conn, u32 bytes)
 		conn->cut = true;
 	}
 }
-EXPORT_SYMBOL_GPL(mps_unit_written);
+EXPORT_SYMBOL_IF_KUNIT(mps_unit_written);
 
 /* How much of what is written next may share a segment. */
 u32 mps_unit_room(const struct mptcp_sock *msk)
@@ -248,7 +249,7 @@ int mps_announce_unit(struct mps_conn *conn, const struct mptcp_unit *what)
 		unit->importance = what->importance;
 	return 0;
 }
-EXPORT_SYMBOL_GPL(mps_announce_unit);
+EXPORT_SYMBOL_IF_KUNIT(mps_announce_unit);
 
 int mps_set_unit(struct mptcp_sock *msk, const struct mptcp_unit *what)
 {

@@ -155,6 +155,5 @@ static struct kunit_suite decision_time_suite = {
 
 kunit_test_suite(decision_time_suite);
 
-MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);
 MODULE_DESCRIPTION("KUnit: the time of a decision");
 MODULE_LICENSE("GPL");

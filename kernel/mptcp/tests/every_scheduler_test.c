@@ -424,6 +424,5 @@ static struct kunit_suite every_scheduler_suite = {
 
 kunit_test_suite(every_scheduler_suite);
 
-MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);
 MODULE_DESCRIPTION("KUnit: what holds for every scheduler");
 MODULE_LICENSE("GPL");

@@ -27,6 +27,9 @@
 #include <net/sch_generic.h>
 #include "../framework.h"
 
+/* what of the framework is there for its tests alone */
+MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);
+
 /* bytes of data in a full segment */
 #define MSS			1448
 /* us in a ms, as RTTs are written */

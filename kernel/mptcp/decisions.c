@@ -42,7 +42,7 @@ static void decisions_record(void *data, const struct mps_conn *conn,
 			     const struct mps_subflow *subflow,
 			     const struct mps_decision *decision)
 {
-	struct sock *sk = (struct sock *)conn->msk;
+	struct sock *sk = (struct sock *)conn_core(conn)->msk;
 	struct decisions *decisions = data;
 	struct probe_decision record;
 

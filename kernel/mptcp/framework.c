@@ -12,11 +12,11 @@
  * that holds lock_sock(msk), or softirq that holds the spinlock
  * (mptcp_data_lock) while no process owns it. In softirq only the subflow that
  * brought the ACK is locked, too. A pick for another one is handed over: it
- * waits in conn->handoff until that subflow's delegated action, or a process,
+ * waits in core->handoff until that subflow's delegated action, or a process,
  * carries it out. Three things are written without owning the connection,
- * under the spinlock alone: subflow->silent, subflow->timed_out and msk->mps;
- * subflow->linear is read so. What a subflow's timestamps say is written with
- * the spinlock held and the subflow locked.
+ * under the spinlock alone: silent and timed_out of a subflow, and msk->mps;
+ * linear is read so. What a subflow's timestamps say is written with the
+ * spinlock held and the subflow locked.
  */
 
 #include <kunit/visibility.h>
@@ -47,12 +47,14 @@ static u16 mps_dss_bytes(const struct mptcp_sock *msk)
 
 static void mps_reset_mss(const struct mps_conn *conn, struct mps_subflow *subflow)
 {
-	subflow->mss_bytes = tcp_sk(subflow->ssk)->mss_cache - conn->dss_bytes;
+	const struct tcp_sock *tp = tcp_sk(subflow_core(subflow)->ssk);
+
+	subflow->mss_bytes = tp->mss_cache - conn_core(conn)->dss_bytes;
 }
 
 static struct sock *mps_sk(const struct mps_conn *conn)
 {
-	return (struct sock *)conn->msk;
+	return (struct sock *)conn_core(conn)->msk;
 }
 
 /* --- segments */
@@ -77,7 +79,7 @@ static bool mps_sent(const struct mps_segment *seg)
 
 u64 mps_seq(const struct mps_conn *conn, const struct mps_segment *seg)
 {
-	return seg->frag.data_seq - conn->base_seq;
+	return seg->frag.data_seq - conn_core(conn)->base_seq;
 }
 EXPORT_SYMBOL_GPL(mps_seq);
 
@@ -89,13 +91,13 @@ EXPORT_SYMBOL_GPL(mps_len);
 
 bool mps_carried_by(const struct mps_segment *seg, const struct mps_subflow *subflow)
 {
-	return seg->carried & BIT(subflow->slot);
+	return seg->carried & BIT(subflow_core(subflow)->slot);
 }
 EXPORT_SYMBOL_GPL(mps_carried_by);
 
 static struct mps_segment *mps_first_unsent(const struct mps_conn *conn)
 {
-	return mps_first(&conn->unsent, unsent);
+	return mps_first(&conn_core(conn)->unsent, unsent);
 }
 
 /* A short last segment waits for more data while a short one is on its way
@@ -103,9 +105,11 @@ static struct mps_segment *mps_first_unsent(const struct mps_conn *conn)
  */
 static bool mps_is_held(const struct mps_conn *conn, const struct mps_segment *seg)
 {
-	return seg->frag.data_len < conn->segment_bytes && !conn->msk->nodelay && !conn->closing &&
-	       list_is_last(&seg->unsent, &conn->unsent) &&
-	       after64(conn->small_end, conn->base_seq + conn->una_seq);
+	const struct mps_conn_core *core = conn_core(conn);
+
+	return seg->frag.data_len < conn->segment_bytes && !core->msk->nodelay && !conn->closing &&
+	       list_is_last(&seg->unsent, &core->unsent) &&
+	       after64(core->small_end, core->base_seq + conn->una_seq);
 }
 
 struct mps_segment *mps_head(const struct mps_conn *conn)
@@ -118,7 +122,7 @@ EXPORT_SYMBOL_GPL(mps_head);
 
 struct mps_segment *mps_next_unsent(const struct mps_conn *conn, const struct mps_segment *seg)
 {
-	struct mps_segment *next = mps_next(&conn->unsent, seg, unsent);
+	struct mps_segment *next = mps_next(&conn_core(conn)->unsent, seg, unsent);
 
 	return next && !mps_is_held(conn, next) ? next : NULL;
 }
@@ -126,8 +130,9 @@ EXPORT_SYMBOL_GPL(mps_next_unsent);
 
 struct mps_segment *mps_nth_unsent(struct mps_conn *conn, u32 n)
 {
-	struct mps_segment *seg = conn->nth_unsent;
-	u32 nth = conn->nth;
+	struct mps_conn_core *core = conn_core(conn);
+	struct mps_segment *seg = core->nth_unsent;
+	u32 nth = core->nth;
 
 	/* from the first one, if that is nearer */
 	if (!seg || n < nth / 2) {
@@ -135,32 +140,33 @@ struct mps_segment *mps_nth_unsent(struct mps_conn *conn, u32 n)
 		nth = 0;
 	}
 	for (; seg && nth < n; nth++)
-		seg = mps_next(&conn->unsent, seg, unsent);
+		seg = mps_next(&core->unsent, seg, unsent);
 	for (; nth > n; nth--)
 		seg = list_prev_entry(seg, unsent);
 	if (!seg)
 		return NULL;
-	conn->nth_unsent = seg;
-	conn->nth = nth;
+	core->nth_unsent = seg;
+	core->nth = nth;
 	return mps_is_held(conn, seg) ? NULL : seg;
 }
 EXPORT_SYMBOL_GPL(mps_nth_unsent);
 
 void mps_forget_unsent(struct mps_conn *conn, struct mps_segment *seg)
 {
-	struct mps_segment *nth = conn->nth_unsent;
+	struct mps_conn_core *core = conn_core(conn);
+	struct mps_segment *nth = core->nth_unsent;
 
 	if (seg == nth)
-		conn->nth_unsent = mps_next(&conn->unsent, seg, unsent);
+		core->nth_unsent = mps_next(&core->unsent, seg, unsent);
 	else if (nth && before64(seg->frag.data_seq, nth->frag.data_seq))
-		conn->nth--;
+		core->nth--;
 	list_del_init(&seg->unsent);
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_forget_unsent);
 
 struct mps_segment *mps_reinjection(const struct mps_conn *conn)
 {
-	return mps_first(&conn->reinject, reinject);
+	return mps_first(&conn_core(conn)->reinject, reinject);
 }
 EXPORT_SYMBOL_GPL(mps_reinjection);
 
@@ -168,7 +174,7 @@ EXPORT_SYMBOL_GPL(mps_reinjection);
 static struct mps_segment *mps_skip_unsent(const struct mps_conn *conn, struct mps_segment *seg)
 {
 	while (seg && !mps_sent(seg))
-		seg = mps_next(&conn->msk->rtx_queue, seg, frag.list);
+		seg = mps_next(&conn_core(conn)->msk->rtx_queue, seg, frag.list);
 	return seg;
 }
 
@@ -176,19 +182,19 @@ struct mps_segment *mps_oldest_unacked(const struct mps_conn *conn)
 {
 	if (conn->una_seq == conn->nxt_seq)
 		return NULL;
-	return mps_skip_unsent(conn, mps_first(&conn->msk->rtx_queue, frag.list));
+	return mps_skip_unsent(conn, mps_first(&conn_core(conn)->msk->rtx_queue, frag.list));
 }
 EXPORT_SYMBOL_GPL(mps_oldest_unacked);
 
 struct mps_segment *mps_next_unacked(const struct mps_conn *conn, const struct mps_segment *seg)
 {
-	return mps_skip_unsent(conn, mps_next(&conn->msk->rtx_queue, seg, frag.list));
+	return mps_skip_unsent(conn, mps_next(&conn_core(conn)->msk->rtx_queue, seg, frag.list));
 }
 EXPORT_SYMBOL_GPL(mps_next_unacked);
 
 struct mps_segment *mps_latest_sent(const struct mps_conn *conn)
 {
-	struct list_head *queue = &conn->msk->rtx_queue, *last = queue->prev;
+	struct list_head *queue = &conn_core(conn)->msk->rtx_queue, *last = queue->prev;
 	struct mps_segment *unsent = mps_first_unsent(conn);
 
 	/* of the first unsent one, a part may have left */
@@ -200,16 +206,17 @@ EXPORT_SYMBOL_GPL(mps_latest_sent);
 
 struct mps_segment *mps_oldest_missing(struct mps_conn *conn, struct mps_subflow *subflow)
 {
-	struct list_head *queue = &conn->msk->rtx_queue;
+	struct mps_conn_core *core = conn_core(conn);
+	struct mps_subflow_core *sub = subflow_core(subflow);
+	struct list_head *queue = &core->msk->rtx_queue;
 	struct mps_segment *seg;
 
-	seg = subflow->cursor ? mps_next(queue, subflow->cursor, frag.list) :
-				mps_first(queue, frag.list);
+	seg = sub->cursor ? mps_next(queue, sub->cursor, frag.list) : mps_first(queue, frag.list);
 	for (; seg && mps_sent(seg); seg = mps_next(queue, seg, frag.list)) {
 		if (!mps_carried_by(seg, subflow))
 			return seg;
-		subflow->cursor = seg;
-		conn->has_cursors = true;
+		sub->cursor = seg;
+		core->has_cursors = true;
 	}
 	return NULL;
 }
@@ -225,7 +232,7 @@ static void mps_update_first_pending(struct mps_conn *conn)
 {
 	struct mps_segment *seg = mps_first_unsent(conn);
 
-	conn->msk->first_pending = seg ? &seg->frag : NULL;
+	conn_core(conn)->msk->first_pending = seg ? &seg->frag : NULL;
 }
 
 size_t mps_segment_overhead(void)
@@ -238,7 +245,7 @@ u16 mps_segment_room(const struct mptcp_sock *msk)
 {
 	struct mps_conn *conn = msk->mps;
 
-	if (list_empty(&conn->subflows) || conn->dss_bytes != mps_dss_bytes(msk))
+	if (list_empty(&conn->subflows) || conn_core(conn)->dss_bytes != mps_dss_bytes(msk))
 		mps_refresh(conn, NULL);
 	return conn->segment_bytes;
 }
@@ -260,7 +267,7 @@ struct mptcp_data_frag *mps_segment_tail(const struct mptcp_sock *msk)
 {
 	struct mptcp_data_frag *tail;
 
-	if (list_empty(&msk->mps->unsent) || msk->mps->cut)
+	if (list_empty(&conn_core(msk->mps)->unsent) || conn_core(msk->mps)->cut)
 		return NULL;
 	tail = list_last_entry(&msk->rtx_queue, struct mptcp_data_frag, list);
 	/* the room that is asked for next, which may be less than it was */
@@ -275,18 +282,19 @@ void mps_segment_written(struct mptcp_sock *msk, struct mptcp_data_frag *dfrag, 
 {
 	struct mps_segment *seg = mps_segment(dfrag);
 	struct mps_conn *conn = msk->mps;
+	struct mps_conn_core *core = conn_core(conn);
 
-	if (!conn->started) {
-		conn->started = true;
-		conn->base_seq = dfrag->data_seq;
-		conn->small_end = dfrag->data_seq;
+	if (!core->started) {
+		core->started = true;
+		core->base_seq = dfrag->data_seq;
+		core->small_end = dfrag->data_seq;
 	}
 	if (is_new) {
 		seg->carried = 0;
 		seg->split = false;
 		INIT_LIST_HEAD(&seg->reinject);
-		list_add_tail(&seg->unsent, &conn->unsent);
-		conn->cut = false;
+		list_add_tail(&seg->unsent, &core->unsent);
+		core->cut = false;
 	}
 	conn->unsent_bytes += bytes;
 	mps_unit_written(conn, bytes);
@@ -305,11 +313,11 @@ void mps_segment_gone(struct mptcp_sock *msk, struct mptcp_data_frag *dfrag)
 		mps_update_first_pending(conn);
 	}
 	list_del(&seg->reinject);
-	if (!conn->has_cursors)
+	if (!conn_core(conn)->has_cursors)
 		return;
 	mps_for_each_subflow(conn, subflow)
-		if (subflow->cursor == seg)
-			subflow->cursor = NULL;
+		if (subflow_core(subflow)->cursor == seg)
+			subflow_core(subflow)->cursor = NULL;
 }
 
 /* How far an acknowledgment can be believed: a peer may claim more than the
@@ -320,7 +328,7 @@ u64 mps_acked_limit(const struct mptcp_sock *msk, u64 snd_una)
 	const struct mptcp_data_frag *head = msk->first_pending;
 	u64 limit;
 
-	if (!msk->mps->has_gaps)
+	if (!conn_core(msk->mps)->has_gaps)
 		return snd_una;
 	limit = head ? head->data_seq + head->already_sent : msk->snd_nxt;
 	return after64(snd_una, limit) ? limit : snd_una;
@@ -330,7 +338,7 @@ u64 mps_acked_limit(const struct mptcp_sock *msk, u64 snd_una)
 
 static struct mptcp_subflow_context *mps_ctx(const struct mps_subflow *subflow)
 {
-	return mptcp_subflow_ctx(subflow->ssk);
+	return mptcp_subflow_ctx(subflow_core(subflow)->ssk);
 }
 
 static void mps_add_qdisc(struct mps_device *device, struct Qdisc *qdisc)
@@ -363,7 +371,7 @@ struct mps_device mps_device(const struct mps_subflow *subflow)
 	unsigned int i;
 
 	rcu_read_lock();
-	dst = __sk_dst_get(subflow->ssk);
+	dst = __sk_dst_get(subflow_core(subflow)->ssk);
 	dev = dst ? dst->dev : NULL;
 	for (i = 0; dev && i < dev->num_tx_queues; i++) {
 		qdisc = rcu_dereference(netdev_get_tx_queue(dev, i)->qdisc);
@@ -378,19 +386,21 @@ EXPORT_SYMBOL_GPL(mps_device);
 
 static void mps_update_limit(struct mps_subflow *subflow)
 {
-	subflow->limit_pkts = min(subflow->penalty_pkts, subflow->set_limit_pkts);
+	const struct mps_subflow_core *sub = subflow_core(subflow);
+
+	subflow->limit_pkts = min(sub->penalty_pkts, sub->set_limit_pkts);
 }
 
 void mps_penalise(struct mps_subflow *subflow)
 {
-	subflow->penalty_pkts = max(mps_cwnd(subflow) / 2, 1U);
+	subflow_core(subflow)->penalty_pkts = max(mps_cwnd(subflow) / 2, 1U);
 	mps_update_limit(subflow);
 }
 EXPORT_SYMBOL_GPL(mps_penalise);
 
 void mps_set_limit(struct mps_subflow *subflow, u32 pkts)
 {
-	subflow->set_limit_pkts = max(pkts, 1U);
+	subflow_core(subflow)->set_limit_pkts = max(pkts, 1U);
 	mps_update_limit(subflow);
 }
 EXPORT_SYMBOL_GPL(mps_set_limit);
@@ -399,13 +409,14 @@ EXPORT_SYMBOL_GPL(mps_set_limit);
 static void mps_shrink_penalty(struct mps_subflow *subflow, u64 acked_bytes)
 {
 	u64 pkts = div_u64(acked_bytes, max(subflow->mss_bytes, 1U)) + 1;
+	struct mps_subflow_core *sub = subflow_core(subflow);
 
-	if (subflow->penalty_pkts == U32_MAX)
+	if (sub->penalty_pkts == U32_MAX)
 		return;
-	if (subflow->penalty_pkts + pkts >= subflow->cwnd_pkts)
-		subflow->penalty_pkts = U32_MAX;
+	if (sub->penalty_pkts + pkts >= subflow->cwnd_pkts)
+		sub->penalty_pkts = U32_MAX;
 	else
-		subflow->penalty_pkts += pkts;
+		sub->penalty_pkts += pkts;
 	mps_update_limit(subflow);
 }
 
@@ -422,7 +433,7 @@ static void mps_shrink_penalty(struct mps_subflow *subflow, u64 acked_bytes)
 /* From the peer's clock minus ours, with a delay in it. */
 static u32 mps_owd_us(const struct mps_conn *conn, u32 clock_ms)
 {
-	s32 ms = clock_ms - conn->clock_zero_ms;
+	s32 ms = clock_ms - conn_core(conn)->clock_zero_ms;
 
 	ms = clamp_t(s32, ms, -MPS_CLOCK_MARGIN_MS, MPS_OWD_MAX_MS - MPS_CLOCK_MARGIN_MS);
 	return max((ms + MPS_CLOCK_MARGIN_MS) * USEC_PER_MSEC, 1L);
@@ -433,41 +444,43 @@ static u32 mps_owd_us(const struct mps_conn *conn, u32 clock_ms)
  */
 void mps_read_timestamps(struct mps_subflow *subflow)
 {
-	const struct tcp_sock *tp = tcp_sk(subflow->ssk);
+	struct mps_subflow_core *sub = subflow_core(subflow);
+	const struct tcp_sock *tp = tcp_sk(sub->ssk);
 	u32 theirs_ms = tp->rx_opt.rcv_tsval;
-	struct mps_conn *conn = subflow->conn;
+	struct mps_conn *conn = sub->conn;
+	struct mps_conn_core *core = conn_core(conn);
 	u32 sent_ms;
 
-	if (!subflow->has_timestamps || !tp->rx_opt.saw_tstamp)
+	if (!sub->has_timestamps || !tp->rx_opt.saw_tstamp)
 		return;
 	/* Not by the time that it echoes, which is that of the first packet it
 	 * acknowledges, but by that of the last one: that is the one which did
 	 * not wait for another before it was acknowledged.
 	 */
-	if (tp->rack.mstamp != subflow->newest_acked_us) {
-		subflow->newest_acked_us = tp->rack.mstamp;
+	if (tp->rack.mstamp != sub->newest_acked_us) {
+		sub->newest_acked_us = tp->rack.mstamp;
 		sent_ms = div_u64(tp->rack.mstamp, USEC_PER_MSEC);
 		/* The ACK left the peer before it came here, and the packet left
 		 * us before it came there.
 		 */
-		WRITE_ONCE(subflow->clock_least_ms, theirs_ms - tcp_time_stamp_ms(tp));
-		WRITE_ONCE(subflow->clock_most_ms, theirs_ms - sent_ms);
-		if (!conn->clock_known) {
-			conn->clock_zero_ms = subflow->clock_least_ms;
-			conn->clock_known = true;
+		WRITE_ONCE(sub->clock_least_ms, theirs_ms - tcp_time_stamp_ms(tp));
+		WRITE_ONCE(sub->clock_most_ms, theirs_ms - sent_ms);
+		if (!core->clock_known) {
+			core->clock_zero_ms = sub->clock_least_ms;
+			core->clock_known = true;
 		}
-		WRITE_ONCE(subflow->clock_known, true);
-		WRITE_ONCE(subflow->owd_sample_us, mps_owd_us(conn, subflow->clock_most_ms));
+		WRITE_ONCE(sub->clock_known, true);
+		WRITE_ONCE(sub->owd_sample_us, mps_owd_us(conn, sub->clock_most_ms));
 	}
-	if (subflow->timing && conn->clock_known && !before(tp->snd_una, subflow->timed_end)) {
-		s32 old_us = subflow->commd_sample_us, sample_us;
+	if (sub->timing && core->clock_known && !before(tp->snd_una, sub->timed_end)) {
+		s32 old_us = sub->commd_sample_us, sample_us;
 
-		sent_ms = div_u64(subflow->timed_us, USEC_PER_MSEC);
+		sent_ms = div_u64(sub->timed_us, USEC_PER_MSEC);
 		sample_us = mps_owd_us(conn, theirs_ms - sent_ms);
 		/* smoothed as the RTT is */
-		WRITE_ONCE(subflow->commd_sample_us,
+		WRITE_ONCE(sub->commd_sample_us,
 			   old_us ? old_us + (sample_us - old_us) / 8 : sample_us);
-		subflow->timing = false;
+		sub->timing = false;
 	}
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_read_timestamps);
@@ -477,13 +490,14 @@ EXPORT_SYMBOL_IF_KUNIT(mps_read_timestamps);
  */
 static void mps_time_segment(struct mps_subflow *subflow)
 {
-	const struct tcp_sock *tp = tcp_sk(subflow->ssk);
+	struct mps_subflow_core *sub = subflow_core(subflow);
+	const struct tcp_sock *tp = tcp_sk(sub->ssk);
 
-	if (subflow->timing || !subflow->has_timestamps)
+	if (sub->timing || !sub->has_timestamps)
 		return;
-	subflow->timing = true;
-	subflow->timed_end = tp->snd_nxt;
-	subflow->timed_us = tp->tcp_mstamp;
+	sub->timing = true;
+	sub->timed_end = tp->snd_nxt;
+	sub->timed_us = tp->tcp_mstamp;
 }
 
 bool mps_delays_comparable(const struct mps_conn *conn)
@@ -493,14 +507,14 @@ bool mps_delays_comparable(const struct mps_conn *conn)
 	bool known = false;
 
 	mps_for_each_subflow(conn, subflow) {
-		u32 its_least = READ_ONCE(subflow->clock_least_ms);
-		u32 its_most = READ_ONCE(subflow->clock_most_ms);
+		u32 its_least = READ_ONCE(subflow_core(subflow)->clock_least_ms);
+		u32 its_most = READ_ONCE(subflow_core(subflow)->clock_most_ms);
 
 		if (!subflow->usable)
 			continue;
-		if (!subflow->has_timestamps)
+		if (!subflow_core(subflow)->has_timestamps)
 			return false;
-		if (!READ_ONCE(subflow->clock_known))
+		if (!READ_ONCE(subflow_core(subflow)->clock_known))
 			continue;
 		if (!known) {
 			least = its_least;
@@ -524,54 +538,58 @@ EXPORT_SYMBOL_GPL(mps_delays_comparable);
 
 static void mps_attach(struct mps_conn *conn, struct mptcp_subflow_context *ctx)
 {
-	struct mps_subflow *subflow;
+	struct mps_conn_core *core = conn_core(conn);
+	struct mps_subflow_core *sub;
+	const struct tcp_sock *tp;
 	int slot;
 
-	for (slot = 0; slot < ARRAY_SIZE(conn->slots); slot++)
-		if (!conn->slots[slot] || !conn->slots[slot]->ssk)
+	for (slot = 0; slot < ARRAY_SIZE(core->slots); slot++)
+		if (!core->slots[slot] || !core->slots[slot]->ssk)
 			break;
-	if (slot == ARRAY_SIZE(conn->slots))
+	if (slot == ARRAY_SIZE(core->slots))
 		return;
 
 	/* a slot is never freed before the connection: a scheduler that kept a
 	 * pointer to a subflow that is gone must do no harm
 	 */
-	subflow = conn->slots[slot];
-	if (!subflow) {
-		subflow = kmalloc(struct_size(subflow, priv, 0) + conn->ops->subflow_size,
-				  GFP_ATOMIC);
-		if (!subflow)
+	sub = core->slots[slot];
+	if (!sub) {
+		sub = kmalloc(struct_size(sub, pub.priv, 0) + core->ops->subflow_size,
+			      GFP_ATOMIC);
+		if (!sub)
 			return;
-		conn->slots[slot] = subflow;
+		core->slots[slot] = sub;
 	}
-	memset(subflow, 0, struct_size(subflow, priv, 0) + conn->ops->subflow_size);
-	subflow->id = ctx->subflow_id;
-	subflow->slot = slot;
-	subflow->conn = conn;
-	subflow->ssk = mptcp_subflow_tcp_sock(ctx);
-	subflow->penalty_pkts = U32_MAX;
-	subflow->set_limit_pkts = U32_MAX;
-	subflow->limit_pkts = U32_MAX;
-	mps_reset_mss(conn, subflow);
-	subflow->has_timestamps = tcp_sk(subflow->ssk)->rx_opt.tstamp_ok &&
-				  !tcp_sk(subflow->ssk)->tcp_usec_ts;
-	subflow->newest_acked_us = tcp_sk(subflow->ssk)->rack.mstamp;
-	list_add_tail(&subflow->node, &conn->subflows);
+	memset(sub, 0, struct_size(sub, pub.priv, 0) + core->ops->subflow_size);
+	sub->pub.id = ctx->subflow_id;
+	sub->slot = slot;
+	sub->conn = conn;
+	sub->ssk = mptcp_subflow_tcp_sock(ctx);
+	sub->penalty_pkts = U32_MAX;
+	sub->set_limit_pkts = U32_MAX;
+	sub->pub.limit_pkts = U32_MAX;
+	mps_reset_mss(conn, &sub->pub);
+	tp = tcp_sk(sub->ssk);
+	sub->has_timestamps = tp->rx_opt.tstamp_ok && !tp->tcp_usec_ts;
+	sub->newest_acked_us = tp->rack.mstamp;
+	list_add_tail(&sub->pub.node, &conn->subflows);
 	/* for mps_packet_received() and mptcp_subflow_timeout() */
-	smp_store_release(&ctx->mps, subflow);
+	smp_store_release(&ctx->mps, &sub->pub);
 }
 
 static void mps_detach(struct mps_conn *conn, struct mps_subflow *subflow)
 {
-	if (conn->ops->release_subflow && subflow->established)
-		conn->ops->release_subflow(conn, subflow);
-	if (conn->has_handoff && conn->handoff.subflow == subflow)
-		conn->has_handoff = false;
-	conn->usable_mask &= ~BIT(subflow->slot);
+	struct mps_conn_core *core = conn_core(conn);
+
+	if (core->ops->release_subflow && subflow_core(subflow)->established)
+		core->ops->release_subflow(conn, subflow);
+	if (core->has_handoff && core->handoff.subflow == subflow)
+		core->has_handoff = false;
+	core->usable_mask &= ~BIT(subflow_core(subflow)->slot);
 	list_del(&subflow->node);
 	mps_ctx(subflow)->mps = NULL;
 	subflow->usable = false;
-	subflow->ssk = NULL;
+	subflow_core(subflow)->ssk = NULL;
 }
 
 /* A subflow is being closed. Called with the connection owned by a process. */
@@ -592,15 +610,15 @@ void mps_subflow_gone(struct mptcp_sock *msk, struct mptcp_subflow_context *ctx)
 	 * pieces, the others may not have the one that it carried
 	 */
 	list_for_each_entry(seg, &msk->rtx_queue, frag.list) {
-		if (seg->split && (seg->carried & BIT(subflow->slot)))
+		if (seg->split && (seg->carried & BIT(subflow_core(subflow)->slot)))
 			seg->carried = 0;
-		seg->carried &= ~BIT(subflow->slot);
+		seg->carried &= ~BIT(subflow_core(subflow)->slot);
 	}
 }
 
 static void mps_snapshot(struct mps_subflow *subflow)
 {
-	const struct sock *ssk = subflow->ssk;
+	const struct sock *ssk = subflow_core(subflow)->ssk;
 	const struct tcp_sock *tp = tcp_sk(ssk);
 	u32 snd_una = READ_ONCE(tp->snd_una);
 	u32 write_seq = READ_ONCE(tp->write_seq);
@@ -628,8 +646,8 @@ static void mps_snapshot(struct mps_subflow *subflow)
 	subflow->delivered_pkts = tp->delivered;
 	subflow->delivered_ns = tp->delivered_mstamp * NSEC_PER_USEC;
 	subflow->delivered_sent_ns = tp->rack.mstamp * NSEC_PER_USEC;
-	subflow->owd_us = READ_ONCE(subflow->owd_sample_us);
-	subflow->commd_us = READ_ONCE(subflow->commd_sample_us);
+	subflow->owd_us = READ_ONCE(subflow_core(subflow)->owd_sample_us);
+	subflow->commd_us = READ_ONCE(subflow_core(subflow)->commd_sample_us);
 }
 
 /* The oldest packet in flight. The subflow is locked: otherwise an ACK may free
@@ -638,7 +656,7 @@ static void mps_snapshot(struct mps_subflow *subflow)
  */
 static void mps_snapshot_oldest(struct mps_subflow *subflow)
 {
-	const struct tcp_sock *tp = tcp_sk(subflow->ssk);
+	const struct tcp_sock *tp = tcp_sk(subflow_core(subflow)->ssk);
 	const struct sk_buff *skb;
 
 	skb = list_first_entry_or_null(&tp->tsorted_sent_queue, struct sk_buff,
@@ -654,7 +672,8 @@ static void mps_refresh_subflow(struct mps_conn *conn, struct mptcp_subflow_cont
 				bool heard, bool locked)
 {
 	struct mps_subflow *subflow = ctx->mps;
-	const struct mps_ops *ops = conn->ops;
+	struct mps_subflow_core *sub = subflow_core(subflow);
+	const struct mps_ops *ops = conn_core(conn)->ops;
 	u8 ca_state = subflow->ca_state;
 	bool usable, backup, changed;
 	u64 acked;
@@ -664,17 +683,17 @@ static void mps_refresh_subflow(struct mps_conn *conn, struct mptcp_subflow_cont
 	if (locked)
 		mps_snapshot_oldest(subflow);
 	backup = ctx->backup || ctx->request_bkup;
-	usable = !READ_ONCE(subflow->silent) && !ctx->closing && mptcp_subflow_active(ctx);
+	usable = !READ_ONCE(sub->silent) && !ctx->closing && mptcp_subflow_active(ctx);
 	changed = usable != subflow->usable || backup != subflow->backup;
 	subflow->usable = usable;
 	subflow->backup = backup;
 
-	if (!subflow->established) {
+	if (!sub->established) {
 		if (!usable)
 			return;
 		mps_snapshot(subflow);
-		subflow->established = true;
-		subflow->acked_seen = tcp_sk(subflow->ssk)->bytes_acked;
+		sub->established = true;
+		sub->acked_seen = tcp_sk(sub->ssk)->bytes_acked;
 		if (ops->init_subflow)
 			ops->init_subflow(conn, subflow);
 	}
@@ -682,19 +701,19 @@ static void mps_refresh_subflow(struct mps_conn *conn, struct mptcp_subflow_cont
 		ops->on_subflow_state(conn, subflow);
 	if (!heard)
 		return;
-	acked = tcp_sk(subflow->ssk)->bytes_acked;
-	if (acked != subflow->acked_seen) {
-		u64 bytes = acked - subflow->acked_seen;
+	acked = tcp_sk(sub->ssk)->bytes_acked;
+	if (acked != sub->acked_seen) {
+		u64 bytes = acked - sub->acked_seen;
 
-		subflow->acked_seen = acked;
+		sub->acked_seen = acked;
 		mps_shrink_penalty(subflow, bytes);
 		if (ops->on_ack)
 			ops->on_ack(conn, subflow, bytes);
 	}
 	if (ca_state < TCP_CA_Recovery && subflow->ca_state == TCP_CA_Recovery && ops->on_loss)
 		ops->on_loss(conn, subflow);
-	if (READ_ONCE(subflow->timed_out)) {
-		WRITE_ONCE(subflow->timed_out, false);
+	if (READ_ONCE(sub->timed_out)) {
+		WRITE_ONCE(sub->timed_out, false);
 		if (ops->on_rto)
 			ops->on_rto(conn, subflow);
 	}
@@ -704,12 +723,12 @@ static void mps_refresh_subflow(struct mps_conn *conn, struct mptcp_subflow_cont
 static u32 mps_trusted_mask(const struct mps_conn *conn)
 {
 	const struct mps_subflow *subflow;
-	u32 mask = conn->usable_mask;
+	u32 mask = conn_core(conn)->usable_mask;
 
 	mps_for_each_subflow(conn, subflow)
-		if (subflow->distrusted)
-			mask &= ~BIT(subflow->slot);
-	return mask ?: conn->usable_mask;
+		if (subflow_core(subflow)->distrusted)
+			mask &= ~BIT(subflow_core(subflow)->slot);
+	return mask ?: conn_core(conn)->usable_mask;
 }
 
 /* Segments that were sent, but on no subflow that is usable now and trusted, are
@@ -719,12 +738,12 @@ static u32 mps_trusted_mask(const struct mps_conn *conn)
 void mps_recover(struct mps_conn *conn)
 {
 	u32 trusted = mps_trusted_mask(conn);
-	struct list_head *after = &conn->reinject;
+	struct list_head *after = &conn_core(conn)->reinject;
 	struct mps_segment *seg;
 
 	if (!trusted)
 		return;
-	list_for_each_entry(seg, &conn->msk->rtx_queue, frag.list) {
+	list_for_each_entry(seg, &conn_core(conn)->msk->rtx_queue, frag.list) {
 		u32 alive = seg->carried & trusted;
 		/* one that was sent in pieces needs all of them */
 		bool orphan = mps_sent(seg) && (seg->split ? alive != seg->carried || !alive :
@@ -742,10 +761,10 @@ EXPORT_SYMBOL_IF_KUNIT(mps_recover);
 
 void mps_distrust(struct mps_subflow *subflow, bool distrust)
 {
-	if (subflow->distrusted == distrust)
+	if (subflow_core(subflow)->distrusted == distrust)
 		return;
-	subflow->distrusted = distrust;
-	mps_recover(subflow->conn);
+	subflow_core(subflow)->distrusted = distrust;
+	mps_recover(subflow_core(subflow)->conn);
 }
 EXPORT_SYMBOL_GPL(mps_distrust);
 
@@ -757,11 +776,11 @@ void mps_doubt(struct mps_conn *conn, const struct mps_subflow *subflow,
 {
 	struct mps_segment *before;
 
-	if (!subflow->distrusted || !list_empty(&seg->reinject) ||
+	if (!subflow_core(subflow)->distrusted || !list_empty(&seg->reinject) ||
 	    (seg->carried & mps_trusted_mask(conn)))
 		return;
 	/* mostly it is the last one */
-	list_for_each_entry_reverse(before, &conn->reinject, reinject)
+	list_for_each_entry_reverse(before, &conn_core(conn)->reinject, reinject)
 		if (before64(before->frag.data_seq, seg->frag.data_seq))
 			break;
 	list_add(&seg->reinject, &before->reinject);
@@ -770,7 +789,7 @@ EXPORT_SYMBOL_IF_KUNIT(mps_doubt);
 
 void mps_set_linear_timeouts(struct mps_subflow *subflow, bool linear)
 {
-	WRITE_ONCE(subflow->linear, linear);
+	WRITE_ONCE(subflow_core(subflow)->linear, linear);
 }
 EXPORT_SYMBOL_GPL(mps_set_linear_timeouts);
 
@@ -779,7 +798,8 @@ EXPORT_SYMBOL_GPL(mps_set_linear_timeouts);
  */
 static void mps_refresh(struct mps_conn *conn, const struct sock *ssk)
 {
-	struct mptcp_sock *msk = conn->msk;
+	struct mps_conn_core *core = conn_core(conn);
+	struct mptcp_sock *msk = core->msk;
 	struct mptcp_subflow_context *ctx;
 	u32 mask = 0, usable = 0, mss = 0;
 	struct mps_subflow *subflow;
@@ -788,13 +808,13 @@ static void mps_refresh(struct mps_conn *conn, const struct sock *ssk)
 	/* the peer's view may move on while a process owns the connection */
 	una = READ_ONCE(msk->snd_una);
 	end = READ_ONCE(msk->wnd_end);
-	conn->una_seq = una - conn->base_seq;
-	conn->nxt_seq = msk->snd_nxt - conn->base_seq;
-	conn->window_end_seq = end - conn->base_seq;
+	conn->una_seq = una - core->base_seq;
+	conn->nxt_seq = msk->snd_nxt - core->base_seq;
+	conn->window_end_seq = end - core->base_seq;
 	conn->window_bytes = after64(end, una) ? min_t(u64, end - una, U32_MAX) : 0;
 	conn->closing = READ_ONCE(msk->snd_data_fin_enable);
-	if (conn->dss_bytes != mps_dss_bytes(msk)) {
-		conn->dss_bytes = mps_dss_bytes(msk);
+	if (core->dss_bytes != mps_dss_bytes(msk)) {
+		core->dss_bytes = mps_dss_bytes(msk);
 		mps_for_each_subflow(conn, subflow)
 			mps_reset_mss(conn, subflow);
 	}
@@ -805,19 +825,19 @@ static void mps_refresh(struct mps_conn *conn, const struct sock *ssk)
 		subflow = ctx->mps;
 		if (!subflow)
 			continue;
-		mps_refresh_subflow(conn, ctx, !ssk || subflow->ssk == ssk,
-				    subflow->ssk == ssk);
+		mps_refresh_subflow(conn, ctx, !ssk || subflow_core(subflow)->ssk == ssk,
+				    subflow_core(subflow)->ssk == ssk);
 		if (!subflow->usable)
 			continue;
 		usable++;
-		mask |= BIT(subflow->slot);
+		mask |= BIT(subflow_core(subflow)->slot);
 		mss = mss ? min(mss, subflow->mss_bytes) : subflow->mss_bytes;
 	}
 	conn->subflows_usable = usable;
 	if (mss)
 		conn->segment_bytes = mss;
-	if (mask != conn->usable_mask) {
-		conn->usable_mask = mask;
+	if (mask != core->usable_mask) {
+		core->usable_mask = mask;
 		mps_recover(conn);
 	}
 }
@@ -837,7 +857,8 @@ bool mps_subflow_lost(struct mptcp_sock *msk)
  */
 static void mps_verify(const struct mps_conn *conn)
 {
-	const struct mptcp_sock *msk = conn->msk;
+	const struct mps_conn_core *core = conn_core(conn);
+	const struct mptcp_sock *msk = core->msk;
 	const struct mps_segment *seg, *unsent = mps_first_unsent(conn), *before = NULL;
 	u64 end = msk->write_seq;
 	u32 unsent_bytes = 0;
@@ -855,7 +876,7 @@ static void mps_verify(const struct mps_conn *conn)
 		if (mps_unsent_part(seg)) {
 			if (WARN_ON_ONCE(seg != unsent))
 				return;
-			unsent = mps_next(&conn->unsent, unsent, unsent);
+			unsent = mps_next(&core->unsent, unsent, unsent);
 		}
 		unsent_bytes += mps_unsent_part(seg);
 		before = seg;
@@ -866,7 +887,7 @@ static void mps_verify(const struct mps_conn *conn)
 	/* a DATA_FIN has a number, too */
 	WARN_ON_ONCE(end != msk->write_seq && end + 1 != msk->write_seq);
 	before = NULL;
-	list_for_each_entry(seg, &conn->reinject, reinject) {
+	list_for_each_entry(seg, &core->reinject, reinject) {
 		WARN_ON_ONCE(!mps_sent(seg));
 		WARN_ON_ONCE(before && !before64(before->frag.data_seq, seg->frag.data_seq));
 		before = seg;
@@ -877,20 +898,21 @@ static void mps_verify(const struct mps_conn *conn)
 
 static struct mps_segment *mps_find_segment(struct mps_conn *conn, const struct mps_pick *pick)
 {
+	struct mps_conn_core *core = conn_core(conn);
 	struct mps_segment *seg;
 
 	switch (pick->kind) {
 	case MPS_NEW:
 		/* one that is picked out of order may be far from the first */
-		seg = conn->nth_unsent;
+		seg = core->nth_unsent;
 		if (seg && mps_seq(conn, seg) == pick->seq)
 			return seg;
-		list_for_each_entry(seg, &conn->unsent, unsent)
+		list_for_each_entry(seg, &core->unsent, unsent)
 			if (mps_seq(conn, seg) == pick->seq)
 				return seg;
 		break;
 	case MPS_REINJECTION:
-		list_for_each_entry(seg, &conn->reinject, reinject)
+		list_for_each_entry(seg, &core->reinject, reinject)
 			if (mps_seq(conn, seg) == pick->seq)
 				return seg;
 		break;
@@ -902,7 +924,7 @@ static struct mps_segment *mps_find_segment(struct mps_conn *conn, const struct 
 		seg = mps_latest_sent(conn);
 		if (seg && mps_seq(conn, seg) == pick->seq)
 			return seg;
-		list_for_each_entry(seg, &conn->msk->rtx_queue, frag.list)
+		list_for_each_entry(seg, &core->msk->rtx_queue, frag.list)
 			if (mps_seq(conn, seg) == pick->seq)
 				return seg;
 		break;
@@ -922,9 +944,9 @@ const char *mps_check_pick(struct mps_conn *conn, const struct mps_pick *pick,
 		unit = mps_unit_at(conn, pick->seq);
 		return unit && mps_may_drop(conn, unit) ? NULL : "no unit that can be dropped";
 	}
-	if (!subflow || subflow->conn != conn)
+	if (!subflow || subflow_core(subflow)->conn != conn)
 		return "no subflow of this connection";
-	if (!subflow->ssk || !subflow->usable)
+	if (!subflow_core(subflow)->ssk || !subflow->usable)
 		return "the subflow is not usable";
 	*seg = mps_find_segment(conn, pick);
 	if (!*seg)
@@ -984,10 +1006,11 @@ static bool mps_default_pick(struct mps_conn *conn, struct mps_pick *pick)
 static bool mps_forced_pick(struct mps_conn *conn, struct mps_pick *pick)
 {
 	struct mps_subflow *subflow, *best = NULL;
+	struct mps_conn_core *core = conn_core(conn);
 
-	if (conn->una_seq != conn->nxt_seq || !mps_head(conn) || hrtimer_active(&conn->timer))
+	if (conn->una_seq != conn->nxt_seq || !mps_head(conn) || hrtimer_active(&core->timer))
 		return false;
-	conn->alarm = false;
+	core->alarm = false;
 	mps_for_each_subflow(conn, subflow)
 		if (subflow->usable &&
 		    (!best || best->backup > subflow->backup ||
@@ -1000,7 +1023,7 @@ static bool mps_forced_pick(struct mps_conn *conn, struct mps_pick *pick)
 static bool mps_fallback_pick(struct mps_conn *conn, struct mps_pick *pick)
 {
 	struct mps_segment *head = mps_first_unsent(conn);
-	struct sock *first = conn->msk->first;
+	struct sock *first = conn_core(conn)->msk->first;
 	struct mps_subflow *subflow;
 
 	if (!head || !first || !__tcp_can_send(first) || !sk_stream_memory_free(first))
@@ -1026,44 +1049,39 @@ static bool mps_in_order(const struct mps_conn *conn, const struct mps_pick *pic
 			 const struct mps_segment *seg)
 {
 	return pick->kind == MPS_NEW &&
-	       seg->frag.data_seq + seg->frag.already_sent == conn->msk->snd_nxt;
+	       seg->frag.data_seq + seg->frag.already_sent == conn_core(conn)->msk->snd_nxt;
 }
 
 /* What the scheduler, or the framework in its place, wants to be carried out. */
 static bool mps_ask(struct mps_conn *conn, struct mps_pick *pick, struct mps_segment **seg)
 {
+	struct mps_conn_core *core = conn_core(conn);
 	bool forced = false;
 	const char *why;
 
 	/* Nor is there any other from the MP_FAIL on that asks for it: what is sent
 	 * next, in order, makes the fallback.
 	 */
-	if (__mptcp_check_fallback(conn->msk) || !READ_ONCE(conn->msk->allow_subflows))
+	if (__mptcp_check_fallback(core->msk) || !READ_ONCE(core->msk->allow_subflows))
 		return mps_fallback_pick(conn, pick) && (*seg = mps_first_unsent(conn));
 
-	if (conn->has_handoff) {
-		conn->has_handoff = false;
-		*pick = (struct mps_pick) {
-			.subflow	= conn->handoff.subflow,
-			.seq		= conn->handoff.seq,
-			.limit_bytes	= conn->handoff.limit_bytes,
-			.kind		= conn->handoff.kind,
-		};
+	if (core->has_handoff) {
+		core->has_handoff = false;
+		*pick = core->handoff;
 		/* acknowledged, or its subflow lost, in the meantime */
 		if (!mps_check_pick(conn, pick, seg) &&
 		    mps_may_leave(conn, *seg, pick->kind))
 			return true;
 	}
 
-	if (list_empty(&conn->msk->rtx_queue) || !conn->usable_mask)
+	if (list_empty(&core->msk->rtx_queue) || !core->usable_mask)
 		return false;
 
 	*pick = (struct mps_pick) {};
-	conn->decisions++;
 	mps_look_for_writer(conn);
-	if (!conn->ops->next_segment(conn, pick)) {
-		if (!conn->alarm || !mps_forced_pick(conn, pick)) {
-			conn->waits++;
+	if (!core->ops->next_segment(conn, pick)) {
+		if (!core->alarm || !mps_forced_pick(conn, pick)) {
+			core->waits++;
 			mps_trace(conn, NULL, DECISION_WAIT, 0, 0);
 			return false;
 		}
@@ -1071,19 +1089,19 @@ static bool mps_ask(struct mps_conn *conn, struct mps_pick *pick, struct mps_seg
 	}
 	why = mps_check_pick(conn, pick, seg);
 	if (why) {
-		conn->refused++;
+		core->refused++;
 		mps_trace(conn, NULL, DECISION_REFUSED, pick->seq, 0);
-		pr_debug("mptcp: %s: pick refused: %s\n", conn->ops->name, why);
+		pr_debug("mptcp: %s: pick refused: %s\n", core->ops->name, why);
 		if (!mps_default_pick(conn, pick) || mps_check_pick(conn, pick, seg))
 			return false;
 	}
 	if (forced) {
-		conn->forced++;
+		core->forced++;
 		mps_trace(conn, pick->subflow, DECISION_FORCED, pick->seq, mps_len(*seg));
 		return true;
 	}
 	if (!mps_may_leave(conn, *seg, pick->kind)) {
-		if (!conn->alarm || !mps_forced_pick(conn, pick))
+		if (!core->alarm || !mps_forced_pick(conn, pick))
 			return false;
 		*seg = mps_head(conn);
 	}
@@ -1098,7 +1116,7 @@ static bool mps_decide(struct mps_conn *conn, struct mps_pick *pick, struct mps_
 	/* A peer that has not confirmed MPTCP yet may have fallen back to TCP, and
 	 * takes the bytes as they come: they leave in order, and once.
 	 */
-	if (READ_ONCE(conn->msk->fully_established) || pick->kind == MPS_DROP ||
+	if (READ_ONCE(conn_core(conn)->msk->fully_established) || pick->kind == MPS_DROP ||
 	    mps_in_order(conn, pick, *seg))
 		return true;
 	*seg = mps_head(conn);
@@ -1120,9 +1138,11 @@ EXPORT_SYMBOL_GPL(mps_event);
 static int mps_transmit(struct mps_conn *conn, const struct mps_pick *pick,
 			struct mps_segment *seg, struct mptcp_sendmsg_info *info)
 {
+	struct mps_conn_core *core = conn_core(conn);
 	struct mps_subflow *subflow = pick->subflow;
+	struct mps_subflow_core *sub = subflow_core(subflow);
 	struct mptcp_data_frag *dfrag = &seg->frag;
-	struct mptcp_sock *msk = conn->msk;
+	struct mptcp_sock *msk = core->msk;
 	struct sock *sk = mps_sk(conn);
 	int copied = 0, ret = 0;
 	struct mps_segment *next;
@@ -1151,7 +1171,7 @@ static int mps_transmit(struct mps_conn *conn, const struct mps_pick *pick,
 		info->data_lock_held = true;
 	}
 	while (info->sent < info->limit) {
-		ret = mptcp_sendmsg_frag(sk, subflow->ssk, dfrag, info);
+		ret = mptcp_sendmsg_frag(sk, sub->ssk, dfrag, info);
 		if (ret <= 0)
 			break;
 		info->sent += ret;
@@ -1173,9 +1193,9 @@ static int mps_transmit(struct mps_conn *conn, const struct mps_pick *pick,
 	 * the application limits, whose congestion window does not grow.
 	 */
 	if (!__mptcp_check_fallback(msk))
-		TCP_SKB_CB(tcp_write_queue_tail(subflow->ssk))->eor = 1;
+		TCP_SKB_CB(tcp_write_queue_tail(sub->ssk))->eor = 1;
 	mps_trace(conn, subflow, pick->kind, pick->seq, copied);
-	seg->carried |= BIT(subflow->slot);
+	seg->carried |= BIT(sub->slot);
 	switch (pick->kind) {
 	case MPS_NEW:
 		seg->split |= dfrag->already_sent || copied < dfrag->data_len;
@@ -1183,23 +1203,23 @@ static int mps_transmit(struct mps_conn *conn, const struct mps_pick *pick,
 		conn->unsent_bytes -= copied;
 		msk->bytes_sent += copied;
 		if (!in_order)
-			conn->has_gaps = true;
+			core->has_gaps = true;
 		if (after64(dfrag->data_seq + dfrag->already_sent, msk->snd_nxt))
 			WRITE_ONCE(msk->snd_nxt, dfrag->data_seq + dfrag->already_sent);
 		if (dfrag->data_len < conn->segment_bytes)
-			conn->small_end = dfrag->data_seq + dfrag->data_len;
+			core->small_end = dfrag->data_seq + dfrag->data_len;
 		if (!mps_unsent_part(seg)) {
 			mps_forget_unsent(conn, seg);
 			mps_update_first_pending(conn);
 			mps_units_sent(conn);
 		}
-		subflow->new_segments++;
+		sub->new_segments++;
 		break;
 	case MPS_REINJECTION:
-		subflow->reinjections++;
+		sub->reinjections++;
 		break;
 	case MPS_DUPLICATE:
-		subflow->duplicates++;
+		sub->duplicates++;
 		break;
 	}
 	if (pick->kind != MPS_NEW) {
@@ -1208,14 +1228,14 @@ static int mps_transmit(struct mps_conn *conn, const struct mps_pick *pick,
 		msk->bytes_retrans += copied;
 		MPTCP_INC_STATS(sock_net(sk), MPTCP_MIB_RETRANSSEGS);
 	}
-	conn->nxt_seq = msk->snd_nxt - conn->base_seq;
+	conn->nxt_seq = msk->snd_nxt - core->base_seq;
 	msk->last_data_sent = tcp_jiffies32;
 	mps_doubt(conn, subflow, seg);
 	/* after a pause, TCP has made the congestion window smaller by now */
 	mps_snapshot(subflow);
 	mps_snapshot_oldest(subflow);
-	if (conn->ops->on_sent)
-		conn->ops->on_sent(conn, pick, copied);
+	if (core->ops->on_sent)
+		core->ops->on_sent(conn, pick, copied);
 	return copied;
 }
 
@@ -1223,11 +1243,12 @@ static int mps_transmit(struct mps_conn *conn, const struct mps_pick *pick,
 static void mps_drop(struct mps_conn *conn, const struct mps_pick *pick)
 {
 	struct mps_unit *unit = mps_unit_at(conn, pick->seq);
+	struct mps_conn_core *core = conn_core(conn);
 
 	mps_trace(conn, NULL, MPS_DROP, unit->seq, unit->bytes);
 	/* its segment may have another number now */
-	if (conn->has_handoff && conn->handoff.kind == MPS_NEW)
-		conn->has_handoff = false;
+	if (core->has_handoff && core->handoff.kind == MPS_NEW)
+		core->has_handoff = false;
 	mps_drop_unit(conn, unit);
 }
 
@@ -1239,8 +1260,8 @@ static void mps_arm_timer(struct mps_conn *conn)
 {
 	struct sock *sk = mps_sk(conn);
 
-	conn->alarm = false;
-	if (list_empty(&conn->msk->rtx_queue))
+	conn_core(conn)->alarm = false;
+	if (list_empty(&conn_core(conn)->msk->rtx_queue))
 		return;
 	mptcp_set_timeout(sk);
 	if (!mptcp_rtx_timer_pending(sk))
@@ -1254,7 +1275,7 @@ static void mps_arm_timer(struct mps_conn *conn)
  */
 static bool mps_pauses(const struct mps_conn *conn, const struct mps_subflow *subflow, bool leaves)
 {
-	const struct tcp_sock *tp = tcp_sk(subflow->ssk);
+	const struct tcp_sock *tp = tcp_sk(subflow_core(subflow)->ssk);
 
 	return leaves || !conn->unsent_bytes || mps_has_room(subflow) ||
 	       after(tp->write_seq, tp->pushed_seq + (tp->max_window >> 1));
@@ -1321,12 +1342,12 @@ void mps_push(struct mptcp_sock *msk, unsigned int flags)
 			changed = true;
 			continue;
 		}
-		if (pick.subflow->ssk != ssk) {
+		if (subflow_core(pick.subflow)->ssk != ssk) {
 			if (ssk) {
 				mps_flush(conn, ssk, &info, true);
 				release_sock(ssk);
 			}
-			ssk = pick.subflow->ssk;
+			ssk = subflow_core(pick.subflow)->ssk;
 			info.mss_now = 0;
 			lock_sock(ssk);
 		}
@@ -1352,6 +1373,7 @@ void mps_push_bh(struct mptcp_sock *msk, struct sock *ssk)
 {
 	struct mptcp_sendmsg_info info = { .data_lock_held = true };
 	struct mps_conn *conn = msk->mps;
+	struct mps_conn_core *core = conn_core(conn);
 	struct mps_segment *seg;
 	struct mps_pick pick;
 	bool copied = false, dropped = false;
@@ -1364,14 +1386,9 @@ void mps_push_bh(struct mptcp_sock *msk, struct sock *ssk)
 			dropped = true;
 			continue;
 		}
-		if (pick.subflow->ssk != ssk) {
-			conn->handoff = (struct mps_handoff) {
-				.subflow	= pick.subflow,
-				.seq		= pick.seq,
-				.limit_bytes	= pick.limit_bytes,
-				.kind		= pick.kind,
-			};
-			conn->has_handoff = true;
+		if (subflow_core(pick.subflow)->ssk != ssk) {
+			core->handoff = pick;
+			core->has_handoff = true;
 			mptcp_subflow_delegate(mps_ctx(pick.subflow), MPTCP_DELEGATE_SEND);
 			break;
 		}
@@ -1381,7 +1398,7 @@ void mps_push_bh(struct mptcp_sock *msk, struct sock *ssk)
 			break;
 	}
 	if (copied)
-		mps_flush(conn, ssk, &info, conn->has_handoff);
+		mps_flush(conn, ssk, &info, core->has_handoff);
 	mps_arm_timer(conn);
 	if ((copied || dropped) && msk->snd_data_fin_enable && msk->snd_nxt + 1 == msk->write_seq)
 		mptcp_schedule_work(mps_sk(conn));
@@ -1397,7 +1414,7 @@ void mps_packet_received(struct mptcp_subflow_context *ctx)
 
 	if (!subflow)
 		return;
-	WRITE_ONCE(subflow->silent, false);
+	WRITE_ONCE(subflow_core(subflow)->silent, false);
 	mps_read_timestamps(subflow);
 }
 
@@ -1417,10 +1434,10 @@ bool mptcp_subflow_timeout(struct sock *ssk)
 	/* pairs with mps_attach() */
 	subflow = smp_load_acquire(&ctx->mps);
 	if (subflow) {
-		WRITE_ONCE(subflow->silent, true);
-		WRITE_ONCE(subflow->timed_out, true);
+		WRITE_ONCE(subflow_core(subflow)->silent, true);
+		WRITE_ONCE(subflow_core(subflow)->timed_out, true);
 		__mptcp_check_push(sk, ssk);
-		linear = READ_ONCE(subflow->linear);
+		linear = READ_ONCE(subflow_core(subflow)->linear);
 	}
 	mptcp_data_unlock(sk);
 	return linear;
@@ -1433,6 +1450,7 @@ int mps_get_subflow(struct mptcp_sock *msk, struct mptcp_sched_data *data)
 {
 	struct mptcp_subflow_context *ctx;
 	struct mps_conn *conn = msk->mps;
+	struct mps_conn_core *core = conn_core(conn);
 	struct mps_subflow *subflow;
 	struct mps_segment *head;
 	struct sock *ssk;
@@ -1454,21 +1472,21 @@ int mps_get_subflow(struct mptcp_sock *msk, struct mptcp_sched_data *data)
 		if (__mptcp_subflow_active(ctx) && !tcp_rtx_and_write_queues_empty(ssk))
 			mptcp_pm_subflow_chk_stale(msk, ssk);
 	}
-	conn->alarm = true;
+	core->alarm = true;
 	mps_refresh(conn, NULL);
 	head = mps_first(&msk->rtx_queue, frag.list);
 	if (!head || !mps_sent(head))
 		return -EINVAL;
-	subflow = conn->ops->get_subflow ? conn->ops->get_subflow(conn, head) :
+	subflow = core->ops->get_subflow ? core->ops->get_subflow(conn, head) :
 					   mps_lowest_rtt(conn, head);
-	if (!subflow || subflow->conn != conn || !subflow->usable)
+	if (!subflow || subflow_core(subflow)->conn != conn || !subflow->usable)
 		return -EINVAL;
 	/* there TCP repeats it, unless it believes that it has arrived */
 	if (mps_carried_by(head, subflow) && subflow->outstanding_bytes)
 		return -EINVAL;
-	head->carried |= BIT(subflow->slot);
+	head->carried |= BIT(subflow_core(subflow)->slot);
 	list_del_init(&head->reinject);
-	subflow->reinjections++;
+	subflow_core(subflow)->reinjections++;
 	mptcp_subflow_set_scheduled(mps_ctx(subflow), true);
 	return 0;
 }
@@ -1491,22 +1509,22 @@ EXPORT_SYMBOL_GPL(mps_clock_ns);
 void mps_wake_at(struct mps_conn *conn, u64 ns)
 {
 	if (ns)
-		hrtimer_start(&conn->timer, ns_to_ktime(ns), HRTIMER_MODE_ABS_SOFT);
+		hrtimer_start(&conn_core(conn)->timer, ns_to_ktime(ns), HRTIMER_MODE_ABS_SOFT);
 	else
-		hrtimer_try_to_cancel(&conn->timer);
+		hrtimer_try_to_cancel(&conn_core(conn)->timer);
 }
 EXPORT_SYMBOL_GPL(mps_wake_at);
 
 static enum hrtimer_restart mps_wake(struct hrtimer *timer)
 {
-	struct mps_conn *conn = container_of(timer, struct mps_conn, timer);
-	struct sock *sk = mps_sk(conn);
+	struct mps_conn_core *core = container_of(timer, struct mps_conn_core, timer);
+	struct sock *sk = (struct sock *)core->msk;
 
 	mptcp_data_lock(sk);
 	if (!sock_owned_by_user(sk))
-		mps_push_bh(conn->msk, NULL);
+		mps_push_bh(core->msk, NULL);
 	else
-		__set_bit(MPTCP_PUSH_PENDING, &conn->msk->cb_flags);
+		__set_bit(MPTCP_PUSH_PENDING, &core->msk->cb_flags);
 	mptcp_data_unlock(sk);
 	return HRTIMER_NORESTART;
 }
@@ -1514,20 +1532,22 @@ static enum hrtimer_restart mps_wake(struct hrtimer *timer)
 /* --- connections */
 
 /* The first connection of a socket, or the next one after disconnect(). */
-static void mps_conn_begin(struct mps_conn *conn, struct mptcp_sock *msk,
+static void mps_conn_begin(struct mps_conn_core *core, struct mptcp_sock *msk,
 			   const struct mps_ops *ops)
 {
-	memset(conn, 0, struct_size(conn, priv, 0) + ops->conn_size);
-	conn->msk = msk;
-	conn->ops = ops;
+	struct mps_conn *conn = &core->pub;
+
+	memset(core, 0, struct_size(core, pub.priv, 0) + ops->conn_size);
+	core->msk = msk;
+	core->ops = ops;
 	conn->segment_bytes = TCP_MSS_DEFAULT;
 	INIT_LIST_HEAD(&conn->subflows);
-	INIT_LIST_HEAD(&conn->unsent);
-	INIT_LIST_HEAD(&conn->reinject);
-	INIT_LIST_HEAD(&conn->units);
-	INIT_LIST_HEAD(&conn->past_units);
-	hrtimer_init(&conn->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	conn->timer.function = mps_wake;
+	INIT_LIST_HEAD(&core->unsent);
+	INIT_LIST_HEAD(&core->reinject);
+	INIT_LIST_HEAD(&core->units);
+	INIT_LIST_HEAD(&core->past_units);
+	hrtimer_init(&core->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	core->timer.function = mps_wake;
 	mps_params_get(ops, sock_net((struct sock *)msk), conn->params);
 	if (ops->init)
 		ops->init(conn);
@@ -1538,26 +1558,27 @@ static void mps_conn_begin(struct mps_conn *conn, struct mptcp_sock *msk,
  */
 static void mps_conn_end(struct mps_conn *conn)
 {
+	struct mps_conn_core *core = conn_core(conn);
 	int slot;
 
-	hrtimer_cancel(&conn->timer);
-	if (conn->ops->release)
-		conn->ops->release(conn);
+	hrtimer_cancel(&core->timer);
+	if (core->ops->release)
+		core->ops->release(conn);
 	mps_forget_units(conn);
-	for (slot = 0; slot < ARRAY_SIZE(conn->slots); slot++)
-		kfree(conn->slots[slot]);
+	for (slot = 0; slot < ARRAY_SIZE(core->slots); slot++)
+		kfree(core->slots[slot]);
 }
 
 void mps_conn_init(struct mptcp_sock *msk)
 {
-	const struct mps_ops *ops = container_of(msk->sched, struct mps_ops, sched);
-	struct mps_conn *conn;
+	const struct mps_ops *ops = mps_registration(msk->sched)->ops;
+	struct mps_conn_core *core;
 
-	conn = kmalloc(struct_size(conn, priv, 0) + ops->conn_size, GFP_ATOMIC);
-	if (!conn)
+	core = kmalloc(struct_size(core, pub.priv, 0) + ops->conn_size, GFP_ATOMIC);
+	if (!core)
 		return;
-	mps_conn_begin(conn, msk, ops);
-	msk->mps = conn;
+	mps_conn_begin(core, msk, ops);
+	msk->mps = &core->pub;
 }
 
 /* disconnect(): its subflows are closed and its queue is empty. Nothing of the
@@ -1565,8 +1586,10 @@ void mps_conn_init(struct mptcp_sock *msk)
  */
 void mps_conn_restart(struct mps_conn *conn)
 {
+	struct mps_conn_core *core = conn_core(conn);
+
 	mps_conn_end(conn);
-	mps_conn_begin(conn, conn->msk, conn->ops);
+	mps_conn_begin(core, core->msk, core->ops);
 }
 
 /* At the end of the socket; what is still queued is freed later, as ordinary data
@@ -1586,5 +1609,5 @@ void mps_conn_release(struct mptcp_sock *msk)
 	mptcp_data_unlock((struct sock *)msk);
 
 	mps_conn_end(conn);
-	kfree(conn);
+	kfree(conn_core(conn));
 }

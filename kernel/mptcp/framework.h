@@ -8,13 +8,112 @@
 #include "../protocol.h"
 #include "mpsched.h"
 
+/* What schedulers see of subflows, connections and units is the end of what the
+ * framework keeps of them.
+ */
+
+#define subflow_core(_subflow)	container_of_const(_subflow, struct mps_subflow_core, pub)
+
+struct mps_subflow_core {
+	struct mps_conn		*conn;
+	struct sock		*ssk;		/* NULL: gone, the slot is free */
+	struct mps_segment	*cursor;	/* all sent segments up to it were carried */
+	u8			slot;		/* bit in mps_segment.carried */
+	bool			established;	/* init_subflow() was called */
+	bool			timed_out;	/* an RTO that was not dealt with yet */
+	bool			silent;		/* nothing came back since the RTO */
+	bool			distrusted;	/* mps_distrust() */
+	bool			linear;		/* mps_set_linear_timeouts() */
+	u64			acked_seen;
+	u64			penalised_ns;
+	u32			penalty_pkts;	/* ~0: none */
+	u32			set_limit_pkts;	/* ~0: none */
+	u32			new_segments;
+	u32			duplicates;
+	u32			reinjections;
+
+	/* the timestamps of the peer, under the lock of the subflow */
+	bool			has_timestamps;	/* of 1 ms, in every packet */
+	bool			clock_known;
+	u32			clock_least_ms;	/* the peer's clock minus ours is no less */
+	u32			clock_most_ms;	/* and no more, says its latest ACK */
+	u64			newest_acked_us;	/* when that packet was sent */
+	bool			timing;		/* a segment is timed for commd_us */
+	u32			timed_end;	/* of its last byte, a number of TCP's */
+	u64			timed_us;	/* when it was sent first */
+	u32			owd_sample_us;	/* 0: none yet */
+	u32			commd_sample_us;	/* smoothed; 0: none yet */
+
+	struct mps_subflow	pub;		/* and the scheduler's own state */
+};
+
+#define conn_core(_conn)	container_of_const(_conn, struct mps_conn_core, pub)
+
+struct mps_conn_core {
+	struct mptcp_sock	*msk;
+	const struct mps_ops	*ops;
+	u16			dss_bytes;	/* that packets with data have room for */
+	struct list_head	unsent;		/* mps_segment.unsent, in order */
+	struct list_head	reinject;	/* mps_segment.reinject, in order */
+	struct mps_segment	*nth_unsent;	/* found by mps_nth_unsent(); NULL: nothing */
+	u32			nth;		/* so many unsent ones are before it */
+	struct list_head	units;		/* mps_unit_core.node: waiting, in order */
+	struct list_head	past_units;	/* the same: sent or dropped, the latest */
+	u32			units_waiting;
+	u32			units_past;
+	u32			units_dropped;
+	u32			last_dropped;	/* id */
+	u64			dropped_bytes;
+	struct mps_unit		*writing;	/* the one that is not wholly written yet */
+	struct mps_subflow_core	*slots[32];
+	u64			base_seq;	/* data sequence number of byte 0 */
+	u64			small_end;	/* end of the latest short segment */
+	u32			usable_mask;	/* of slots */
+	bool			started;	/* base_seq is known */
+	bool			has_gaps;	/* something was sent out of order */
+	bool			has_cursors;	/* mps_oldest_missing() is used */
+	bool			has_handoff;
+	bool			cut;		/* a unit begins or has ended: in a new segment */
+	bool			alarm;		/* the retransmission timer fired */
+	bool			clock_known;	/* clock_zero_ms is */
+	u32			clock_zero_ms;	/* subtracted from the peer's clock minus ours */
+	struct mps_pick		handoff;	/* for a subflow that was not locked */
+	struct hrtimer		timer;
+	u64			waits;
+	u64			refused;
+	u64			forced;
+	u32			fallbacks;
+
+	struct mps_conn		pub;		/* and the scheduler's own state */
+};
+
+#define unit_core(_unit)	container_of_const(_unit, struct mps_unit_core, pub)
+
+struct mps_unit_core {
+	struct list_head	node;		/* mps_conn_core.units or .past_units */
+	bool			dropped;
+	struct mps_unit		pub;
+};
+
+/* A scheduler, as net/mptcp knows it. */
+struct mps_registration {
+	struct mptcp_sched_ops	sched;
+	const struct mps_ops	*ops;
+	struct list_head	list;		/* of all, see registry.c */
+};
+
+static inline struct mps_registration *mps_registration(struct mptcp_sched_ops *sched)
+{
+	return container_of(sched, struct mps_registration, sched);
+}
+
 /* A data fragment of net/mptcp that never holds more than one segment. It lies
  * in front of its data.
  */
 struct mps_segment {
 	struct mptcp_data_frag	frag;		/* on mptcp_sock.rtx_queue */
-	struct list_head	unsent;		/* on mps_conn.unsent, or empty */
-	struct list_head	reinject;	/* on mps_conn.reinject, or empty */
+	struct list_head	unsent;		/* on mps_conn_core.unsent, or empty */
+	struct list_head	reinject;	/* on mps_conn_core.reinject, or empty */
 	u32			carried;	/* by these slots; cleared when one goes */
 	bool			split;		/* it left in pieces, perhaps on several */
 };

@@ -3,7 +3,7 @@
  * opportunistic retransmission with penalisation.
  */
 
-#include "mpsched.h"
+#include "framework.h"
 
 /* 4 x RTT and cwnd <= 4: mptcp_rcv_buf_optimization() of v0.9x */
 #define RP_RTT_RATIO		4
@@ -15,10 +15,16 @@ static bool mps_any_trusted(const struct mps_conn *conn)
 	const struct mps_subflow *subflow;
 
 	mps_for_each_subflow(conn, subflow)
-		if (subflow->usable && !subflow->distrusted)
+		if (subflow->usable && !subflow_core(subflow)->distrusted)
 			return true;
 	return false;
 }
+
+void mps_count_fallback(struct mps_conn *conn)
+{
+	conn_core(conn)->fallbacks++;
+}
+EXPORT_SYMBOL_GPL(mps_count_fallback);
 
 bool mps_only_backups(const struct mps_conn *conn)
 {
@@ -48,7 +54,7 @@ struct mps_subflow *mps_lowest_rtt(struct mps_conn *conn, const struct mps_segme
 	int class, best_class = INT_MAX;
 
 	mps_for_each_subflow(conn, subflow) {
-		if (!subflow->usable || (subflow->distrusted && any_trusted))
+		if (!subflow->usable || (subflow_core(subflow)->distrusted && any_trusted))
 			continue;
 		class = subflow->backup + (seg && mps_carried_by(seg, subflow) ? 2 : 0);
 		if (class > best_class)
@@ -105,14 +111,14 @@ bool mps_opportunistic(struct mps_conn *conn, struct mps_subflow *fast, struct m
 		return false;
 
 	if ((mps_head(conn) || conn->sndbuf_full) &&
-	    now - fast->penalised_ns >= (u64)fast->srtt_us * NSEC_PER_USEC) {
+	    now - subflow_core(fast)->penalised_ns >= (u64)fast->srtt_us * NSEC_PER_USEC) {
 		mps_for_each_subflow(conn, slow) {
 			if (slow == fast || !mps_carried_by(seg, slow) ||
 			    slow->srtt_us <= fast->srtt_us ||
 			    slow->ca_state != TCP_CA_Open)
 				continue;
 			mps_penalise(slow);
-			fast->penalised_ns = now;
+			subflow_core(fast)->penalised_ns = now;
 		}
 	}
 

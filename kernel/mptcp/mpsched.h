@@ -73,37 +73,8 @@ struct mps_subflow {
 	u32	owd_us;			/* latest sample, of a packet */
 	u32	commd_us;		/* smoothed, of a segment and its repetitions */
 
-	/* private: to the framework */
-	struct list_head	node;		/* mps_conn.subflows */
-	struct mps_conn		*conn;
-	struct sock		*ssk;		/* NULL: gone, the slot is free */
-	struct mps_segment	*cursor;	/* all sent segments up to it were carried */
-	u8			slot;		/* bit in mps_segment.carried */
-	bool			established;	/* init_subflow() was called */
-	bool			timed_out;	/* an RTO that was not dealt with yet */
-	bool			silent;		/* nothing came back since the RTO */
-	bool			distrusted;	/* mps_distrust() */
-	bool			linear;		/* mps_set_linear_timeouts() */
-	u64			acked_seen;
-	u64			penalised_ns;
-	u32			penalty_pkts;	/* ~0: none */
-	u32			set_limit_pkts;	/* ~0: none */
-	u32			new_segments;
-	u32			duplicates;
-	u32			reinjections;
-
-	/* the timestamps of the peer, under the lock of the subflow */
-	bool			has_timestamps;	/* of 1 ms, in every packet */
-	bool			clock_known;
-	u32			clock_least_ms;	/* the peer's clock minus ours is no less */
-	u32			clock_most_ms;	/* and no more, says its latest ACK */
-	u64			newest_acked_us;	/* when that packet was sent */
-	bool			timing;		/* a segment is timed for commd_us */
-	u32			timed_end;	/* of its last byte, a number of TCP's */
-	u64			timed_us;	/* when it was sent first */
-	u32			owd_sample_us;	/* 0: none yet */
-	u32			commd_sample_us;	/* smoothed; 0: none yet */
-	u64			priv[] __aligned(8);
+	struct list_head node;		/* for mps_for_each_subflow() */
+	u64	priv[] __aligned(8);	/* for mps_subflow_priv() */
 };
 
 /* A connection. Sequence numbers count bytes since its first one. */
@@ -122,49 +93,9 @@ struct mps_conn {
 	bool	closing;		/* the application will write no more */
 	u32	units_announced;	/* so many, since the beginning */
 
-	/* private: to the framework */
-	struct mptcp_sock	*msk;
-	const struct mps_ops	*ops;
-	u16			dss_bytes;	/* that packets with data have room for */
-	struct list_head	subflows;	/* in the order of creation */
-	struct list_head	unsent;		/* mps_segment.unsent, in order */
-	struct list_head	reinject;	/* mps_segment.reinject, in order */
-	struct mps_segment	*nth_unsent;	/* found by mps_nth_unsent(); NULL: nothing */
-	u32			nth;		/* so many unsent ones are before it */
-	struct list_head	units;		/* mps_unit.node: waiting, in order */
-	struct list_head	past_units;	/* the same: sent or dropped, the latest */
-	u32			units_waiting;
-	u32			units_past;
-	u32			units_dropped;
-	u32			last_dropped;	/* id */
-	u64			dropped_bytes;
-	struct mps_unit		*writing;	/* the one that is not wholly written yet */
-	struct mps_subflow	*slots[32];
-	u64			base_seq;	/* data sequence number of byte 0 */
-	u64			small_end;	/* end of the latest short segment */
-	u32			usable_mask;	/* of slots */
-	bool			started;	/* base_seq is known */
-	bool			has_gaps;	/* something was sent out of order */
-	bool			has_cursors;	/* mps_oldest_missing() is used */
-	bool			has_handoff;
-	bool			cut;		/* a unit begins or has ended: in a new segment */
-	bool			alarm;		/* the retransmission timer fired */
-	bool			clock_known;	/* clock_zero_ms is */
-	u32			clock_zero_ms;	/* subtracted from the peer's clock minus ours */
-	struct mps_handoff {
-		struct mps_subflow	*subflow;
-		u64			seq;
-		u32			limit_bytes;
-		u8			kind;
-	} handoff;				/* a pick for a subflow that was not locked */
-	struct hrtimer		timer;
-	u64			decisions;
-	u64			waits;
-	u64			refused;
-	u64			forced;
-	u32			fallbacks;
-	u32			params[MPS_PARAMS_MAX];
-	u64			priv[] __aligned(8);
+	struct list_head subflows;	/* for mps_for_each_subflow() */
+	u32	params[MPS_PARAMS_MAX];	/* for mps_param() */
+	u64	priv[] __aligned(8);	/* for mps_conn_priv() */
 };
 
 /* --- the answer of next_segment() */
@@ -250,18 +181,14 @@ struct mps_ops {
 	size_t			subflow_size;	/* and per subflow */
 	const struct mps_param	*params;
 	unsigned int		num_params;
-
-	/* private: to the framework */
-	struct mptcp_sched_ops	sched;
-	struct list_head	list;
 };
 
 /* Registration refuses a scheduler without a name or next_segment() (-EINVAL),
  * with parameters that make no sense (-EINVAL), and a name that is taken
  * (-EEXIST).
  */
-int mps_register(struct mps_ops *ops);
-void mps_unregister(struct mps_ops *ops);
+int mps_register(const struct mps_ops *ops);
+void mps_unregister(const struct mps_ops *ops);
 
 #define mps_scheduler(_ops) \
 	static int __init _ops##_register(void) \
@@ -329,10 +256,7 @@ bool mps_delays_comparable(const struct mps_conn *conn);
 /* To be called for each decision that is made without what the scheduler is made
  * to look at, because that cannot be had: the counter `fallbacks` of a run.
  */
-static inline void mps_count_fallback(struct mps_conn *conn)
-{
-	conn->fallbacks++;
-}
+void mps_count_fallback(struct mps_conn *conn);
 
 /* --- segments; NULL ends a list */
 
@@ -389,10 +313,6 @@ struct mps_unit {
 	bool	useless;	/* what it depends on was dropped */
 	u64	deadline_ns;	/* all of it is wanted at the receiver by then */
 	u64	expires_ns;	/* and is of no use later than that */
-
-	/* private: to the framework */
-	bool			dropped;
-	struct list_head	node;	/* mps_conn.units or .past_units */
 };
 
 /* Those that are neither wholly sent nor dropped, in order; the last one may

@@ -40,7 +40,7 @@
 #include "probe.h"
 #include "stream.h"
 #ifdef CONFIG_MPTCP_LAB_SCHED
-#include "mpsched.h"
+#include "framework.h"
 #endif
 
 /* a connection with eight subflows */
@@ -226,23 +226,29 @@ static void probe_add_blocking(struct probe_connection *rec, const struct mptcp_
 
 static void probe_add_scheduling(struct probe_connection *rec, const struct mptcp_sock *msk)
 {
+	const struct mps_conn_core *core;
+
 	if (!msk->mps)
 		return;
-	rec->waits = cpu_to_le64(msk->mps->waits);
-	rec->refused = cpu_to_le64(msk->mps->refused);
-	rec->forced = cpu_to_le64(msk->mps->forced);
-	rec->fallbacks = cpu_to_le32(msk->mps->fallbacks);
+	core = conn_core(msk->mps);
+	rec->waits = cpu_to_le64(core->waits);
+	rec->refused = cpu_to_le64(core->refused);
+	rec->forced = cpu_to_le64(core->forced);
+	rec->fallbacks = cpu_to_le32(core->fallbacks);
 }
 
 static void probe_add_subflow_scheduling(struct probe_subflow *rec,
 					 const struct mptcp_subflow_context *subflow)
 {
+	const struct mps_subflow_core *core;
+
 	rec->blocking_us = cpu_to_le64(subflow->blocking_us);
 	if (!subflow->mps)
 		return;
-	rec->new_segments = cpu_to_le32(subflow->mps->new_segments);
-	rec->duplicates = cpu_to_le32(subflow->mps->duplicates);
-	rec->reinjections = cpu_to_le32(subflow->mps->reinjections);
+	core = subflow_core(subflow->mps);
+	rec->new_segments = cpu_to_le32(core->new_segments);
+	rec->duplicates = cpu_to_le32(core->duplicates);
+	rec->reinjections = cpu_to_le32(core->reinjections);
 }
 #else
 static void probe_add_blocking(struct probe_connection *rec, const struct mptcp_sock *msk,

@@ -25,10 +25,10 @@ struct mps_net {
 };
 
 static unsigned int mps_net_id;
-/* All schedulers that have parameters, under pernet_ops_rwsem: a namespace that
- * is being made holds it for reading.
+/* All schedulers, under pernet_ops_rwsem: a namespace that is being made holds it
+ * for reading.
  */
-static LIST_HEAD(mps_with_params);
+static LIST_HEAD(mps_registrations);
 
 static struct mps_table *mps_table_find(struct mps_net *params, const struct mps_ops *ops)
 {
@@ -62,6 +62,8 @@ static int mps_table_add(struct net *net, const struct mps_ops *ops)
 	char path[32];
 	unsigned int i;
 
+	if (!ops->num_params)
+		return 0;
 	table = kzalloc(sizeof(*table), GFP_KERNEL);
 	if (!table)
 		return -ENOMEM;
@@ -112,53 +114,49 @@ static void mps_table_remove(struct net *net, const struct mps_ops *ops)
 	kfree(table);
 }
 
-static void mps_params_unregister(struct mps_ops *ops)
+static void mps_params_unregister(struct mps_registration *registration)
 {
 	struct net *net;
 
-	if (!ops->num_params)
-		return;
 	down_write(&pernet_ops_rwsem);
 	for_each_net(net)
-		mps_table_remove(net, ops);
-	list_del(&ops->list);
+		mps_table_remove(net, registration->ops);
+	list_del(&registration->list);
 	up_write(&pernet_ops_rwsem);
 }
 
-static int mps_params_register(struct mps_ops *ops)
+static int mps_params_register(struct mps_registration *registration)
 {
 	struct net *net;
 	int err = 0;
 
-	if (!ops->num_params)
-		return 0;
 	down_write(&pernet_ops_rwsem);
-	list_add_tail(&ops->list, &mps_with_params);
+	list_add_tail(&registration->list, &mps_registrations);
 	for_each_net(net) {
-		err = mps_table_add(net, ops);
+		err = mps_table_add(net, registration->ops);
 		if (err)
 			break;
 	}
 	up_write(&pernet_ops_rwsem);
 	if (err)
-		mps_params_unregister(ops);
+		mps_params_unregister(registration);
 	return err;
 }
 
 static int __net_init mps_net_init(struct net *net)
 {
 	struct mps_net *params = net_generic(net, mps_net_id);
-	struct mps_ops *ops;
+	struct mps_registration *registration;
 	int err;
 
 	spin_lock_init(&params->lock);
 	INIT_LIST_HEAD(&params->tables);
-	list_for_each_entry(ops, &mps_with_params, list) {
-		err = mps_table_add(net, ops);
+	list_for_each_entry(registration, &mps_registrations, list) {
+		err = mps_table_add(net, registration->ops);
 		if (!err)
 			continue;
-		list_for_each_entry(ops, &mps_with_params, list)
-			mps_table_remove(net, ops);
+		list_for_each_entry(registration, &mps_registrations, list)
+			mps_table_remove(net, registration->ops);
 		return err;
 	}
 	return 0;
@@ -166,10 +164,10 @@ static int __net_init mps_net_init(struct net *net)
 
 static void __net_exit mps_net_exit(struct net *net)
 {
-	struct mps_ops *ops;
+	struct mps_registration *registration;
 
-	list_for_each_entry(ops, &mps_with_params, list)
-		mps_table_remove(net, ops);
+	list_for_each_entry(registration, &mps_registrations, list)
+		mps_table_remove(net, registration->ops);
 }
 
 static struct pernet_operations mps_net_ops = {
@@ -194,50 +192,73 @@ static bool mps_params_valid(const struct mps_ops *ops)
 	return true;
 }
 
-int mps_register(struct mps_ops *ops)
+int mps_register(const struct mps_ops *ops)
 {
+	struct mps_registration *registration;
 	int err;
 
 	if (!ops->next_segment || !*ops->name ||
 	    strnlen(ops->name, sizeof(ops->name)) == sizeof(ops->name) || !mps_params_valid(ops))
 		return -EINVAL;
 
-	ops->sched = (struct mptcp_sched_ops) {
+	registration = kzalloc(sizeof(*registration), GFP_KERNEL);
+	if (!registration)
+		return -ENOMEM;
+	registration->ops = ops;
+	registration->sched = (struct mptcp_sched_ops) {
 		.get_subflow	= mps_get_subflow,
 		.init		= mps_conn_init,
 		.release	= mps_conn_release,
 		.owner		= ops->owner,
 	};
-	strscpy(ops->sched.name, ops->name);
-	err = mptcp_register_scheduler(&ops->sched);
+	strscpy(registration->sched.name, ops->name);
+	err = mptcp_register_scheduler(&registration->sched);
 	if (err)
-		return err;
-	err = mps_params_register(ops);
+		goto err_free;
+	err = mps_params_register(registration);
 	if (err)
-		mptcp_unregister_scheduler(&ops->sched);
+		goto err_unregister;
+	return 0;
+
+err_unregister:
+	mptcp_unregister_scheduler(&registration->sched);
+	synchronize_rcu();
+err_free:
+	kfree(registration);
 	return err;
 }
 EXPORT_SYMBOL_GPL(mps_register);
 
-void mps_unregister(struct mps_ops *ops)
+void mps_unregister(const struct mps_ops *ops)
 {
-	mptcp_unregister_scheduler(&ops->sched);
-	mps_params_unregister(ops);
+	struct mps_registration *registration;
+
+	/* it is registered, so the list has it */
+	down_read(&pernet_ops_rwsem);
+	list_for_each_entry(registration, &mps_registrations, list)
+		if (registration->ops == ops)
+			break;
+	up_read(&pernet_ops_rwsem);
+
+	mptcp_unregister_scheduler(&registration->sched);
+	mps_params_unregister(registration);
 	/* connections hold the module, lookups by name are under RCU */
 	synchronize_rcu();
+	kfree(registration);
 }
 EXPORT_SYMBOL_GPL(mps_unregister);
 
 const struct mps_ops *mps_find(const char *name)
 {
+	const struct mps_ops *ops = NULL;
 	struct mptcp_sched_ops *sched;
 
 	rcu_read_lock();
 	sched = mptcp_sched_find(name);
+	if (sched && sched->get_subflow == mps_get_subflow)
+		ops = mps_registration(sched)->ops;
 	rcu_read_unlock();
-	if (!sched || sched->get_subflow != mps_get_subflow)
-		return NULL;
-	return container_of(sched, struct mps_ops, sched);
+	return ops;
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_find);
 

@@ -22,18 +22,19 @@
 
 static struct mps_unit *mps_unit_or_null(const struct mps_conn *conn, const struct list_head *node)
 {
-	return node == &conn->units ? NULL : list_entry(node, struct mps_unit, node);
+	return node == &conn_core(conn)->units ? NULL :
+	       &list_entry(node, struct mps_unit_core, node)->pub;
 }
 
 struct mps_unit *mps_first_unit(const struct mps_conn *conn)
 {
-	return mps_unit_or_null(conn, conn->units.next);
+	return mps_unit_or_null(conn, conn_core(conn)->units.next);
 }
 EXPORT_SYMBOL_GPL(mps_first_unit);
 
 struct mps_unit *mps_next_unit(const struct mps_conn *conn, const struct mps_unit *unit)
 {
-	return mps_unit_or_null(conn, unit->node.next);
+	return mps_unit_or_null(conn, unit_core(unit)->node.next);
 }
 EXPORT_SYMBOL_GPL(mps_next_unit);
 
@@ -60,7 +61,7 @@ struct mps_unit *mps_unit_at(const struct mps_conn *conn, u64 seq)
 {
 	struct mps_unit *unit;
 
-	list_for_each_entry(unit, &conn->units, node)
+	for (unit = mps_first_unit(conn); unit; unit = mps_next_unit(conn, unit))
 		if (unit->seq == seq)
 			return unit;
 	return NULL;
@@ -68,60 +69,67 @@ struct mps_unit *mps_unit_at(const struct mps_conn *conn, u64 seq)
 EXPORT_SYMBOL_IF_KUNIT(mps_unit_at);
 
 /* Of those that wait or are not forgotten yet. */
-static struct mps_unit *mps_unit_find(const struct mps_conn *conn, u32 id)
+static struct mps_unit_core *mps_unit_find(const struct mps_conn *conn, u32 id)
 {
-	struct mps_unit *unit;
+	struct mps_unit_core *unit;
 
-	list_for_each_entry(unit, &conn->units, node)
-		if (unit->id == id)
+	list_for_each_entry(unit, &conn_core(conn)->units, node)
+		if (unit->pub.id == id)
 			return unit;
-	list_for_each_entry(unit, &conn->past_units, node)
-		if (unit->id == id)
+	list_for_each_entry(unit, &conn_core(conn)->past_units, node)
+		if (unit->pub.id == id)
 			return unit;
 	return NULL;
+}
+
+/* Does it depend on one that was dropped, or has to be? */
+static bool mps_unit_is_useless(const struct mps_conn *conn, const struct mps_unit *unit)
+{
+	const struct mps_unit_core *needed = NULL;
+
+	if (unit->depends_on)
+		needed = mps_unit_find(conn, unit->depends_on);
+	return needed && (needed->dropped || needed->pub.useless);
 }
 
 /* A unit waits no longer; what depends on it may still come. */
 void mps_keep_unit(struct mps_conn *conn, struct mps_unit *unit, bool dropped)
 {
-	struct mps_unit *other, *oldest;
+	struct mps_conn_core *core = conn_core(conn);
+	struct mps_unit_core *oldest;
+	struct mps_unit *other;
 
-	list_move_tail(&unit->node, &conn->past_units);
-	conn->units_waiting--;
-	conn->units_past++;
+	list_move_tail(&unit_core(unit)->node, &core->past_units);
+	core->units_waiting--;
+	core->units_past++;
 	if (dropped) {
-		unit->dropped = true;
-		conn->units_dropped++;
-		conn->dropped_bytes += unit->bytes;
-		conn->last_dropped = unit->id;
-		list_for_each_entry(other, &conn->units, node) {
-			const struct mps_unit *needed = NULL;
-
-			if (other->depends_on && !other->useless)
-				needed = mps_unit_find(conn, other->depends_on);
-			if (needed && (needed->dropped || needed->useless))
-				other->useless = true;
-		}
+		unit_core(unit)->dropped = true;
+		core->units_dropped++;
+		core->dropped_bytes += unit->bytes;
+		core->last_dropped = unit->id;
+		for (other = mps_first_unit(conn); other; other = mps_next_unit(conn, other))
+			other->useless |= mps_unit_is_useless(conn, other);
 	}
-	oldest = list_first_entry(&conn->past_units, struct mps_unit, node);
-	if (conn->units_past <= MPS_UNITS_MAX || oldest == conn->writing)
+	oldest = list_first_entry(&core->past_units, struct mps_unit_core, node);
+	if (core->units_past <= MPS_UNITS_MAX || &oldest->pub == core->writing)
 		return;
 	list_del(&oldest->node);
 	kfree(oldest);
-	conn->units_past--;
+	core->units_past--;
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_keep_unit);
 
 void mps_drop_unit(struct mps_conn *conn, struct mps_unit *unit)
 {
+	struct mps_conn_core *core = conn_core(conn);
 	u32 bytes = unit->written_bytes;
-	struct mptcp_sock *msk = conn->msk;
+	struct mptcp_sock *msk = core->msk;
 	struct sock *sk = (struct sock *)msk;
 	struct mps_segment *seg, *next;
 	struct mps_unit *later = unit;
 
 	/* its segments, and those behind it */
-	list_for_each_entry_safe(seg, next, &conn->unsent, unsent) {
+	list_for_each_entry_safe(seg, next, &core->unsent, unsent) {
 		u64 seq = mps_seq(conn, seg);
 
 		if (seq >= unit->seq + bytes)
@@ -129,7 +137,7 @@ void mps_drop_unit(struct mps_conn *conn, struct mps_unit *unit)
 		else if (seq >= unit->seq)
 			dfrag_clear(sk, &seg->frag);
 	}
-	list_for_each_entry_continue(later, &conn->units, node)
+	while ((later = mps_next_unit(conn, later)))
 		later->seq -= bytes;
 	WRITE_ONCE(msk->write_seq, msk->write_seq - bytes);
 	mps_keep_unit(conn, unit, true);
@@ -140,13 +148,14 @@ void mps_drop_unit(struct mps_conn *conn, struct mps_unit *unit)
 /* Something was wholly sent: units, too? */
 void mps_units_sent(struct mps_conn *conn)
 {
+	struct mps_conn_core *core = conn_core(conn);
 	u64 unsent_seq = U64_MAX;
 	struct mps_unit *unit;
 
-	if (list_empty(&conn->units))
+	if (list_empty(&core->units))
 		return;
-	if (!list_empty(&conn->unsent))
-		unsent_seq = mps_seq(conn, list_first_entry(&conn->unsent, struct mps_segment,
+	if (!list_empty(&core->unsent))
+		unsent_seq = mps_seq(conn, list_first_entry(&core->unsent, struct mps_segment,
 							    unsent));
 	while ((unit = mps_first_unit(conn)) && unit->written_bytes == unit->bytes &&
 	       unit->seq + unit->bytes <= unsent_seq)
@@ -156,15 +165,16 @@ EXPORT_SYMBOL_IF_KUNIT(mps_units_sent);
 
 void mps_forget_units(struct mps_conn *conn)
 {
-	struct mps_unit *unit, *next;
+	struct mps_conn_core *core = conn_core(conn);
+	struct mps_unit_core *unit, *next;
 
-	list_splice_init(&conn->units, &conn->past_units);
-	list_for_each_entry_safe(unit, next, &conn->past_units, node)
+	list_splice_init(&core->units, &core->past_units);
+	list_for_each_entry_safe(unit, next, &core->past_units, node)
 		kfree(unit);
-	INIT_LIST_HEAD(&conn->past_units);
-	conn->units_waiting = 0;
-	conn->units_past = 0;
-	conn->writing = NULL;
+	INIT_LIST_HEAD(&core->past_units);
+	core->units_waiting = 0;
+	core->units_past = 0;
+	core->writing = NULL;
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_forget_units);
 
@@ -172,14 +182,15 @@ EXPORT_SYMBOL_IF_KUNIT(mps_forget_units);
 
 void mps_unit_written(struct mps_conn *conn, u32 bytes)
 {
-	struct mps_unit *unit = conn->writing;
+	struct mps_conn_core *core = conn_core(conn);
+	struct mps_unit *unit = core->writing;
 
 	if (!unit)
 		return;
 	unit->written_bytes += bytes;
 	if (unit->written_bytes == unit->bytes) {
-		conn->writing = NULL;
-		conn->cut = true;
+		core->writing = NULL;
+		core->cut = true;
 	}
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_unit_written);
@@ -187,7 +198,7 @@ EXPORT_SYMBOL_IF_KUNIT(mps_unit_written);
 /* How much of what is written next may share a segment. */
 u32 mps_unit_room(const struct mptcp_sock *msk)
 {
-	const struct mps_unit *unit = msk->mps->writing;
+	const struct mps_unit *unit = conn_core(msk->mps)->writing;
 
 	return unit ? unit->bytes - unit->written_bytes : U32_MAX;
 }
@@ -195,10 +206,10 @@ u32 mps_unit_room(const struct mptcp_sock *msk)
 /* What is left of a dropped unit is accepted, and goes nowhere. */
 size_t mps_swallow(struct mptcp_sock *msk, struct iov_iter *from)
 {
-	struct mps_unit *unit = msk->mps->writing;
+	struct mps_unit *unit = conn_core(msk->mps)->writing;
 	size_t bytes;
 
-	if (!unit || !unit->dropped)
+	if (!unit || !unit_core(unit)->dropped)
 		return 0;
 	bytes = min_t(size_t, iov_iter_count(from), unit->bytes - unit->written_bytes);
 	iov_iter_advance(from, bytes);
@@ -210,43 +221,46 @@ size_t mps_swallow(struct mptcp_sock *msk, struct iov_iter *from)
 
 int mps_announce_unit(struct mps_conn *conn, const struct mptcp_unit *what)
 {
-	struct mps_unit *unit, *needed;
+	struct mps_conn_core *core = conn_core(conn);
+	struct mps_unit_core *needed, *made;
+	struct mps_unit *unit;
 
 	if (!what->id || !what->bytes || what->bytes > MPS_UNIT_BYTES_MAX ||
 	    what->depends_on == what->id ||
 	    (what->deadline_ns && what->expires_ns && what->expires_ns < what->deadline_ns))
 		return -EINVAL;
-	if (conn->writing)
+	if (core->writing)
 		return -EBUSY;
 	if (mps_unit_find(conn, what->id))
 		return -EEXIST;
-	if (conn->units_waiting == MPS_UNITS_MAX)
+	if (core->units_waiting == MPS_UNITS_MAX)
 		return -ENOBUFS;
-	unit = kzalloc(sizeof(*unit), GFP_KERNEL_ACCOUNT);
-	if (!unit)
+	made = kzalloc(sizeof(*made), GFP_KERNEL_ACCOUNT);
+	if (!made)
 		return -ENOMEM;
+	unit = &made->pub;
 	unit->id = what->id;
 	unit->bytes = what->bytes;
 	unit->depends_on = what->depends_on;
 	unit->importance = what->importance;
 	unit->deadline_ns = what->deadline_ns ?: U64_MAX;
 	unit->expires_ns = what->expires_ns ?: unit->deadline_ns;
+	unit->useless = mps_unit_is_useless(conn, unit);
 	/* the first byte of all has number 0 */
-	if (conn->started)
-		unit->seq = conn->msk->write_seq - conn->base_seq;
+	if (core->started)
+		unit->seq = core->msk->write_seq - core->base_seq;
 
-	needed = unit->depends_on ? mps_unit_find(conn, unit->depends_on) : NULL;
-	unit->useless = needed && (needed->dropped || needed->useless);
-	list_add_tail(&unit->node, &conn->units);
-	conn->units_waiting++;
+	list_add_tail(&made->node, &core->units);
+	core->units_waiting++;
 	conn->units_announced++;
-	conn->writing = unit;
-	conn->cut = true;
+	core->writing = unit;
+	core->cut = true;
 
 	/* each raises the one before it to its own: this comes to an end */
-	for (unit = needed; unit && unit->importance < what->importance;
-	     unit = mps_unit_find(conn, unit->depends_on))
-		unit->importance = what->importance;
+	for (needed = mps_unit_find(conn, unit->depends_on);
+	     needed && needed->pub.importance < what->importance;
+	     needed = mps_unit_find(conn, needed->pub.depends_on))
+		needed->pub.importance = what->importance;
 	return 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_announce_unit);
@@ -260,7 +274,7 @@ int mps_set_unit(struct mptcp_sock *msk, const struct mptcp_unit *what)
 	if (!((1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT)) ||
 	    sk->sk_shutdown & SEND_SHUTDOWN)
 		err = -ENOTCONN;
-	else if (msk->mps && msk->mps->ops->takes_units)
+	else if (msk->mps && conn_core(msk->mps)->ops->takes_units)
 		err = mps_announce_unit(msk->mps, what);
 	release_sock(sk);
 	return err;
@@ -272,13 +286,15 @@ int mps_get_units(struct mptcp_sock *msk, struct mptcp_units *units)
 	int err = -EOPNOTSUPP;
 
 	lock_sock(sk);
-	if (msk->mps && msk->mps->ops->takes_units) {
+	if (msk->mps && conn_core(msk->mps)->ops->takes_units) {
+		const struct mps_conn_core *core = conn_core(msk->mps);
+
 		*units = (struct mptcp_units) {
 			.announced	= msk->mps->units_announced,
-			.waiting	= msk->mps->units_waiting,
-			.dropped	= msk->mps->units_dropped,
-			.last_dropped	= msk->mps->last_dropped,
-			.dropped_bytes	= msk->mps->dropped_bytes,
+			.waiting	= core->units_waiting,
+			.dropped	= core->units_dropped,
+			.last_dropped	= core->last_dropped,
+			.dropped_bytes	= core->dropped_bytes,
 		};
 		err = 0;
 	}

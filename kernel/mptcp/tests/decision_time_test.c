@@ -86,7 +86,7 @@ static void ours_take_time(struct kunit *test, const char *scheduler, bool full)
 		for (i = 0; i < DECISIONS; i++) {
 			struct mps_pick pick = {};
 
-			if (conn->ops->next_segment(conn, &pick))
+			if (conn_core(conn)->ops->next_segment(conn, &pick))
 				KUNIT_ASSERT_NULL(test, mps_check_pick(conn, &pick, &seg));
 			else
 				KUNIT_ASSERT_TRUE(test, full);
@@ -132,7 +132,7 @@ static void looking_at_units_takes_time(struct kunit *test)
 			struct mps_pick pick = {};
 
 			mps_test_ack(subflow, 0);
-			KUNIT_ASSERT_TRUE(test, conn->ops->next_segment(conn, &pick));
+			KUNIT_ASSERT_TRUE(test, conn_core(conn)->ops->next_segment(conn, &pick));
 			KUNIT_ASSERT_EQ(test, pick.kind, MPS_NEW);
 		}
 		least = min(least, cycles() - start);

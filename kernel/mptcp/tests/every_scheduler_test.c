@@ -204,8 +204,8 @@ static void any_state(struct fuzz *f, struct mps_subflow *subflow)
 	/* all of it, none, anything; more than the window after that was cut */
 	subflow->in_flight_pkts = once_in(f, 3) ? subflow->cwnd_pkts :
 				  once_in(f, 3) ? 0 : any_cwnd_pkts(f);
-	subflow->set_limit_pkts = once_in(f, 4) ? 1 + any(f, 17) : ~0;
-	subflow->limit_pkts = subflow->set_limit_pkts;
+	subflow_core(subflow)->set_limit_pkts = once_in(f, 4) ? 1 + any(f, 17) : ~0;
+	subflow->limit_pkts = subflow_core(subflow)->set_limit_pkts;
 	subflow->unsent_bytes = once_in(f, 3) ? any(f, 30) : 0;
 	subflow->outstanding_bytes = once_in(f, 4) ? any(f, 31) :
 				     subflow->in_flight_pkts * MSS + subflow->unsent_bytes;
@@ -225,7 +225,7 @@ static struct mps_subflow *any_subflow(struct fuzz *f)
 {
 	struct mps_subflow *subflow = f->subflows[below(f, f->num_subflows)];
 
-	return subflow->ssk ? subflow : NULL;
+	return subflow_core(subflow)->ssk ? subflow : NULL;
 }
 
 static void any_connection(struct fuzz *f, struct kunit *test, const char *scheduler)
@@ -337,7 +337,8 @@ static void anything_happens(struct fuzz *f)
 			mps_test_close(subflow);
 		break;
 	case 8:
-		if (conn->ops->takes_units && conn->units_waiting < MPS_UNITS_MAX)
+		if (conn_core(conn)->ops->takes_units &&
+		    conn_core(conn)->units_waiting < MPS_UNITS_MAX)
 			any_unit(f);
 		else
 			mps_test_unsent(conn, 1 + below(f, MSS));
@@ -346,8 +347,8 @@ static void anything_happens(struct fuzz *f)
 		all_is_calm(f);
 		break;
 	default:
-		frag = list_first_entry_or_null(&conn->msk->rtx_queue, struct mptcp_data_frag,
-						list);
+		frag = list_first_entry_or_null(&conn_core(conn)->msk->rtx_queue,
+						struct mptcp_data_frag, list);
 		if (frag && list_empty(&mps_segment(frag)->unsent))
 			mps_test_acked(conn, mps_segment(frag));
 		break;

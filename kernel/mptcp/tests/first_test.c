@@ -79,11 +79,11 @@ static void first_retransmits_on_the_first_subflow(struct kunit *test)
 	struct mps_subflow *second = mps_test_subflow(conn, .srtt_us = 1000);
 	struct mps_segment *seg = mps_test_in_flight(conn, MSS, first);
 
-	KUNIT_EXPECT_PTR_EQ(test, conn->ops->get_subflow(conn, seg), first);
+	KUNIT_EXPECT_PTR_EQ(test, conn_core(conn)->ops->get_subflow(conn, seg), first);
 	mps_test_usable(first, false);
-	KUNIT_EXPECT_PTR_EQ(test, conn->ops->get_subflow(conn, seg), second);
+	KUNIT_EXPECT_PTR_EQ(test, conn_core(conn)->ops->get_subflow(conn, seg), second);
 	mps_test_usable(second, false);
-	KUNIT_EXPECT_NULL(test, conn->ops->get_subflow(conn, seg));
+	KUNIT_EXPECT_NULL(test, conn_core(conn)->ops->get_subflow(conn, seg));
 }
 
 static struct kunit_case first_cases[] = {

@@ -260,15 +260,15 @@ static void a_short_last_segment_waits_while_a_short_one_is_on_its_way(struct ku
 
 	KUNIT_EXPECT_PTR_EQ(test, mps_next_unsent(conn, full), last);
 	/* as if the last byte before them had ended a short one */
-	conn->small_end = conn->base_seq + 1;
+	conn_core(conn)->small_end = conn_core(conn)->base_seq + 1;
 	KUNIT_EXPECT_PTR_EQ(test, mps_head(conn), full);
 	KUNIT_EXPECT_NULL(test, mps_next_unsent(conn, full));
 	mps_test_sent(conn, full, one);
 	KUNIT_EXPECT_NULL(test, mps_head(conn));
 
-	conn->msk->nodelay = true;
+	conn_core(conn)->msk->nodelay = true;
 	KUNIT_EXPECT_PTR_EQ(test, mps_head(conn), last);
-	conn->msk->nodelay = false;
+	conn_core(conn)->msk->nodelay = false;
 	conn->closing = true;
 	KUNIT_EXPECT_PTR_EQ(test, mps_head(conn), last);
 	conn->closing = false;
@@ -352,7 +352,7 @@ static void a_segment_fits_the_window_up_to_its_last_byte(struct kunit *test)
  */
 static void acked(struct mps_subflow *subflow, u32 una, u32 now_ms, u32 theirs_ms, u32 sent_ms)
 {
-	struct tcp_sock *tp = tcp_sk(subflow->ssk);
+	struct tcp_sock *tp = tcp_sk(subflow_core(subflow)->ssk);
 
 	tp->snd_una = una;
 	tp->tcp_mstamp = (u64)now_ms * USEC_PER_MSEC;
@@ -373,9 +373,10 @@ static void one_way_delays_differ_as_those_of_the_paths_do(struct kunit *test)
 	/* there in 10 ms and back in 30; there in 25 and back in 5 */
 	acked(near, 1, 1040, ahead + 1010, 1000);
 	acked(far, 1, 1032, ahead + 1027, 1002);
-	KUNIT_EXPECT_EQ(test, far->owd_sample_us - near->owd_sample_us, 15000U);
+	KUNIT_EXPECT_EQ(test, subflow_core(far)->owd_sample_us,
+			subflow_core(near)->owd_sample_us + 15000U);
 	/* what is counted from is that it came back in no time: 30 ms more */
-	KUNIT_EXPECT_EQ(test, near->owd_sample_us, 30000U + 10000U + 2000U);
+	KUNIT_EXPECT_EQ(test, subflow_core(near)->owd_sample_us, 30000U + 10000U + 2000U);
 	KUNIT_EXPECT_TRUE(test, mps_delays_comparable(conn));
 }
 
@@ -386,12 +387,12 @@ static void an_ack_of_nothing_new_is_no_sample(struct kunit *test)
 
 	acked(subflow, 1, 1040, 5010, 1000);
 	acked(subflow, 1, 2040, 6010, 1000);
-	KUNIT_EXPECT_EQ(test, subflow->clock_most_ms, 4010U);
+	KUNIT_EXPECT_EQ(test, subflow_core(subflow)->clock_most_ms, 4010U);
 	/* and one without a timestamp none either */
-	tcp_sk(subflow->ssk)->rx_opt.saw_tstamp = 0;
-	tcp_sk(subflow->ssk)->rack.mstamp += USEC_PER_SEC;
+	tcp_sk(subflow_core(subflow)->ssk)->rx_opt.saw_tstamp = 0;
+	tcp_sk(subflow_core(subflow)->ssk)->rack.mstamp += USEC_PER_SEC;
 	mps_read_timestamps(subflow);
-	KUNIT_EXPECT_EQ(test, subflow->clock_most_ms, 4010U);
+	KUNIT_EXPECT_EQ(test, subflow_core(subflow)->clock_most_ms, 4010U);
 }
 
 static void impossible_timestamps_make_no_impossible_delay(struct kunit *test)
@@ -402,9 +403,9 @@ static void impossible_timestamps_make_no_impossible_delay(struct kunit *test)
 	acked(subflow, 1, 1000, 1000, 1000);
 	/* it is there before it was sent; it takes 24 days */
 	acked(subflow, 2, 1000, 1000, 9000);
-	KUNIT_EXPECT_EQ(test, subflow->owd_sample_us, 1U);
+	KUNIT_EXPECT_EQ(test, subflow_core(subflow)->owd_sample_us, 1U);
 	acked(subflow, 3, 1000, S32_MAX, 0);
-	KUNIT_EXPECT_EQ(test, subflow->owd_sample_us, S32_MAX / 1000U * 1000U);
+	KUNIT_EXPECT_EQ(test, subflow_core(subflow)->owd_sample_us, S32_MAX / 1000U * 1000U);
 }
 
 static void communication_delays_begin_with_the_first_time_that_it_is_sent(struct kunit *test)
@@ -414,22 +415,22 @@ static void communication_delays_begin_with_the_first_time_that_it_is_sent(struc
 
 	acked(subflow, 100, 1040, 1010, 1000);
 	/* sent at 2000, lost, sent again at 2200, there at 2210 */
-	subflow->timing = true;
-	subflow->timed_end = 300;
-	subflow->timed_us = 2000 * USEC_PER_MSEC;
+	subflow_core(subflow)->timing = true;
+	subflow_core(subflow)->timed_end = 300;
+	subflow_core(subflow)->timed_us = 2000 * USEC_PER_MSEC;
 	acked(subflow, 200, 2040, 2010, 2000);
-	KUNIT_EXPECT_EQ(test, subflow->commd_sample_us, 0U);
+	KUNIT_EXPECT_EQ(test, subflow_core(subflow)->commd_sample_us, 0U);
 	acked(subflow, 300, 2240, 2210, 2200);
 	/* 210 ms, and the 30 ms back of the first ACK, and the margin; a packet took 10 */
-	KUNIT_EXPECT_EQ(test, subflow->commd_sample_us, 242000U);
-	KUNIT_EXPECT_EQ(test, subflow->owd_sample_us, 42000U);
-	KUNIT_EXPECT_FALSE(test, subflow->timing);
+	KUNIT_EXPECT_EQ(test, subflow_core(subflow)->commd_sample_us, 242000U);
+	KUNIT_EXPECT_EQ(test, subflow_core(subflow)->owd_sample_us, 42000U);
+	KUNIT_EXPECT_FALSE(test, subflow_core(subflow)->timing);
 	/* the next takes 10 ms: an eighth of the difference */
-	subflow->timing = true;
-	subflow->timed_end = 400;
-	subflow->timed_us = 3000 * USEC_PER_MSEC;
+	subflow_core(subflow)->timing = true;
+	subflow_core(subflow)->timed_end = 400;
+	subflow_core(subflow)->timed_us = 3000 * USEC_PER_MSEC;
 	acked(subflow, 400, 3040, 3010, 3000);
-	KUNIT_EXPECT_EQ(test, subflow->commd_sample_us, 242000U - 200000U / 8);
+	KUNIT_EXPECT_EQ(test, subflow_core(subflow)->commd_sample_us, 242000U - 200000U / 8);
 }
 
 static void clocks_that_differ_by_more_than_round_trips_are_not_compared(struct kunit *test)
@@ -458,7 +459,7 @@ static void clocks_that_differ_by_more_than_round_trips_are_not_compared(struct 
 	mps_test_clock(two, 10, 30);
 	mps_test_usable(two, true);
 	KUNIT_EXPECT_TRUE_MSG(test, mps_delays_comparable(conn), "around 0");
-	two->has_timestamps = false;
+	subflow_core(two)->has_timestamps = false;
 	KUNIT_EXPECT_FALSE_MSG(test, mps_delays_comparable(conn), "without timestamps");
 }
 
@@ -825,7 +826,7 @@ static void a_subflow_is_worth_waiting_for_if_it_is_faster_and_only_full(struct 
 /* Its last penalties are `us` ago. */
 static void penalised_ago(struct mps_subflow *fast, u64 us)
 {
-	fast->penalised_ns = mps_clock_ns() - us * NSEC_PER_USEC;
+	subflow_core(fast)->penalised_ns = mps_clock_ns() - us * NSEC_PER_USEC;
 }
 
 static void the_oldest_segment_is_sent_on_the_fast_subflow_too(struct kunit *test)

@@ -37,7 +37,7 @@ static void the_first_segment_takes_the_lowest_communication_delay_with_room(str
 	/* waiting for it takes 60 ms more */
 	mps_test_fill(there);
 	EXPECT_PICK(test, conn, MPS_NEW, back, seg);
-	KUNIT_EXPECT_EQ(test, conn->fallbacks, 0U);
+	KUNIT_EXPECT_EQ(test, conn_core(conn)->fallbacks, 0U);
 }
 
 static void the_slow_path_gets_what_is_due_when_it_has_delivered(struct kunit *test)
@@ -166,7 +166,7 @@ static void an_idle_path_is_measured_with_a_copy(struct kunit *test)
 	mps_test_ack(far, 1);
 	idle_ns = mps_subflow_priv(far);
 	KUNIT_EXPECT_EQ(test, *idle_ns, mps_clock_ns() + 800 * NSEC_PER_MSEC);
-	oldest->carried = BIT(near->slot);
+	oldest->carried = BIT(subflow_core(near)->slot);
 	EXPECT_WAIT(test, conn);
 	*idle_ns = mps_clock_ns();
 	EXPECT_PICK(test, conn, MPS_DUPLICATE, far, oldest);
@@ -199,7 +199,7 @@ static void half_the_round_trip_stands_for_delays_that_cannot_be_compared(struct
 	mps_test_clock(far, 100000, 100200);
 	/* 20 + 40 n against 100 ms: 60 is before it, and 100 is not */
 	EXPECT_PICK(test, conn, MPS_NEW, far, behind(conn, 10));
-	KUNIT_EXPECT_EQ(test, conn->fallbacks, 1U);
+	KUNIT_EXPECT_EQ(test, conn_core(conn)->fallbacks, 1U);
 }
 
 static void so_it_does_until_each_path_has_a_sample(struct kunit *test)
@@ -211,7 +211,7 @@ static void so_it_does_until_each_path_has_a_sample(struct kunit *test)
 	EXPECT_PICK(test, conn, MPS_NEW, far, behind(conn, 10));
 	far->commd_us = 130000;
 	EXPECT_PICK(test, conn, MPS_NEW, far, behind(conn, 20));
-	KUNIT_EXPECT_EQ(test, conn->fallbacks, 0U);
+	KUNIT_EXPECT_EQ(test, conn_core(conn)->fallbacks, 0U);
 }
 
 static struct kunit_case cases[] = {

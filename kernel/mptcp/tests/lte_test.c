@@ -332,13 +332,13 @@ static void lte_asks_for_linear_timeouts_while_disabled(struct kunit *test)
 {
 	struct pair p = pair(test);
 
-	KUNIT_EXPECT_FALSE(test, p.near->linear);
+	KUNIT_EXPECT_FALSE(test, subflow_core(p.near)->linear);
 	disable(&p);
-	KUNIT_EXPECT_TRUE(test, p.near->linear);
-	KUNIT_EXPECT_FALSE(test, p.far->linear);
+	KUNIT_EXPECT_TRUE(test, subflow_core(p.near)->linear);
+	KUNIT_EXPECT_FALSE(test, subflow_core(p.far)->linear);
 	comes_back(p.near, RTT_US);
 	mps_test_decide(p.conn);
-	KUNIT_EXPECT_FALSE(test, p.near->linear);
+	KUNIT_EXPECT_FALSE(test, subflow_core(p.near)->linear);
 }
 
 static struct kunit_case lte_cases[] = {

@@ -77,7 +77,7 @@ static struct mps_conn *window_limited(struct kunit *test, u32 rp, struct mps_su
 	mps_test_in_flight(conn, MSS, *fast);
 	mps_test_unsent(conn, MSS);
 	/* longer ago than any RTT */
-	(*fast)->penalised_ns = mps_clock_ns() - NSEC_PER_SEC;
+	subflow_core(*fast)->penalised_ns = mps_clock_ns() - NSEC_PER_SEC;
 	return conn;
 }
 
@@ -99,11 +99,11 @@ static void minrtt_penalises_once_in_an_rtt_of_the_fast_subflow(struct kunit *te
 	struct mps_conn *conn = window_limited(test, 1, &fast, &slow, 100000);
 	struct mps_pick pick = {};
 
-	conn->ops->next_segment(conn, &pick);
-	conn->ops->next_segment(conn, &pick);
+	conn_core(conn)->ops->next_segment(conn, &pick);
+	conn_core(conn)->ops->next_segment(conn, &pick);
 	KUNIT_EXPECT_EQ(test, slow->limit_pkts, 5U);
-	fast->penalised_ns -= 20 * NSEC_PER_MSEC;
-	conn->ops->next_segment(conn, &pick);
+	subflow_core(fast)->penalised_ns -= 20 * NSEC_PER_MSEC;
+	conn_core(conn)->ops->next_segment(conn, &pick);
 	KUNIT_EXPECT_EQ(test, slow->limit_pkts, 2U);
 }
 
@@ -114,12 +114,12 @@ static void minrtt_does_not_repeat_what_will_soon_be_there(struct kunit *test)
 	struct mps_conn *conn = window_limited(test, 1, &fast, &slow, 80000);
 	struct mps_pick pick = {};
 
-	KUNIT_EXPECT_TRUE(test, conn->ops->next_segment(conn, &pick));
+	KUNIT_EXPECT_TRUE(test, conn_core(conn)->ops->next_segment(conn, &pick));
 	KUNIT_EXPECT_EQ(test, pick.kind, MPS_NEW);	/* which the window holds back */
 	/* but it does if the slow one can hardly send */
 	slow->cwnd_pkts = 4;
 	slow->in_flight_pkts = 1;
-	KUNIT_EXPECT_TRUE(test, conn->ops->next_segment(conn, &pick));
+	KUNIT_EXPECT_TRUE(test, conn_core(conn)->ops->next_segment(conn, &pick));
 	KUNIT_EXPECT_EQ(test, pick.kind, MPS_DUPLICATE);
 }
 
@@ -129,7 +129,7 @@ static void minrtt_without_rp_leaves_a_full_window_alone(struct kunit *test)
 	struct mps_conn *conn = window_limited(test, 0, &fast, &slow, 100000);
 	struct mps_pick pick = {};
 
-	KUNIT_EXPECT_TRUE(test, conn->ops->next_segment(conn, &pick));
+	KUNIT_EXPECT_TRUE(test, conn_core(conn)->ops->next_segment(conn, &pick));
 	KUNIT_EXPECT_EQ(test, pick.kind, MPS_NEW);
 	KUNIT_EXPECT_EQ(test, slow->limit_pkts, (u32)~0);
 }

@@ -59,8 +59,8 @@ static void probe(struct paths *p)
 
 	memset(p->sent, 0, sizeof(p->sent));
 	for (n = 0; n < PROBE; n++) {
-		KUNIT_ASSERT_TRUE(p->test, p->conn->ops->next_segment(p->conn, &pick));
-		p->conn->ops->on_sent(p->conn, &pick, MSS);
+		KUNIT_ASSERT_TRUE(p->test, conn_core(p->conn)->ops->next_segment(p->conn, &pick));
+		conn_core(p->conn)->ops->on_sent(p->conn, &pick, MSS);
 		p->sent[pick.subflow->id - 1]++;
 	}
 	mps_test_sent(p->conn, seg, pick.subflow);
@@ -460,7 +460,8 @@ static void musher_survives_states_that_make_no_sense(struct kunit *test)
 		one->outstanding_bytes = values[j % ARRAY_SIZE(values)];
 		one->cwnd_pkts = i % 7 ? 100000 : 1;
 		two->outstanding_bytes = values[i % ARRAY_SIZE(values)];
-		conn->ops->on_ack(conn, i % 2 ? one : two, i % 11 ? values[j % 5] : U64_MAX);
+		conn_core(conn)->ops->on_ack(conn, i % 2 ? one : two,
+					     i % 11 ? values[j % 5] : U64_MAX);
 		usleep_range_state(11000, 11000, TASK_UNINTERRUPTIBLE);
 		KUNIT_EXPECT_NE(test, (u32)mps_test_decide(conn).kind, 0U);
 		if (i % 50 == 49) {

@@ -103,7 +103,8 @@ static void redundant_costs_at_most_one_copy_per_subflow(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, sent[1], 10 * (window + 1));
 		KUNIT_ASSERT_EQ(test, sent[2], 10 * (window / 3 + 1));
 
-		last = list_last_entry(&conn->msk->rtx_queue, struct mps_segment, frag.list);
+		last = list_last_entry(&conn_core(conn)->msk->rtx_queue, struct mps_segment,
+				       frag.list);
 		mps_test_acked(conn, last);
 		mps_test_ack(near, 10);
 		if (window % 3 == 2)

@@ -37,7 +37,7 @@ static void new_data_takes_the_lowest_one_way_delay(struct kunit *test)
 	mps_test_unsent(conn, MSS);
 	mps_test_fill(back);
 	EXPECT_WAIT(test, conn);
-	KUNIT_EXPECT_EQ(test, conn->fallbacks, 0U);
+	KUNIT_EXPECT_EQ(test, conn_core(conn)->fallbacks, 0U);
 }
 
 static void the_latest_round_trip_counts_without_owd(struct kunit *test)
@@ -51,7 +51,7 @@ static void the_latest_round_trip_counts_without_owd(struct kunit *test)
 	mps_test_clock(there, 0, 60);
 	mps_test_clock(back, 10000, 10040);
 	EXPECT_PICK(test, conn, MPS_NEW, back, mps_test_unsent(conn, MSS));
-	KUNIT_EXPECT_EQ(test, conn->fallbacks, 0U);
+	KUNIT_EXPECT_EQ(test, conn_core(conn)->fallbacks, 0U);
 }
 
 static void clocks_that_disagree_are_counted_and_round_trips_compared(struct kunit *test)
@@ -64,11 +64,11 @@ static void clocks_that_disagree_are_counted_and_round_trips_compared(struct kun
 	mps_test_clock(there, 0, 60);
 	mps_test_clock(back, 10000, 10040);
 	EXPECT_PICK(test, conn, MPS_NEW, back, seg);
-	KUNIT_EXPECT_EQ(test, conn->fallbacks, 1U);
+	KUNIT_EXPECT_EQ(test, conn_core(conn)->fallbacks, 1U);
 	/* with one path there is nothing to compare */
 	mps_test_fill(there);
 	EXPECT_PICK(test, conn, MPS_NEW, back, seg);
-	KUNIT_EXPECT_EQ(test, conn->fallbacks, 1U);
+	KUNIT_EXPECT_EQ(test, conn_core(conn)->fallbacks, 1U);
 }
 
 static void round_trips_are_compared_until_each_path_has_a_sample(struct kunit *test)
@@ -81,7 +81,7 @@ static void round_trips_are_compared_until_each_path_has_a_sample(struct kunit *
 	EXPECT_PICK(test, conn, MPS_NEW, near, seg);
 	far->owd_us = 10000;
 	EXPECT_PICK(test, conn, MPS_NEW, far, seg);
-	KUNIT_EXPECT_EQ(test, conn->fallbacks, 0U);
+	KUNIT_EXPECT_EQ(test, conn_core(conn)->fallbacks, 0U);
 }
 
 static void a_millisecond_is_no_reason_to_move(struct kunit *test)

@@ -45,7 +45,7 @@ static void expect_drop(struct kunit *test, struct mps_conn *conn, struct mps_un
 	struct mps_segment *seg;
 	struct mps_pick pick = {};
 
-	KUNIT_ASSERT_TRUE(test, conn->ops->next_segment(conn, &pick));
+	KUNIT_ASSERT_TRUE(test, conn_core(conn)->ops->next_segment(conn, &pick));
 	KUNIT_ASSERT_EQ(test, pick.kind, MPS_DROP);
 	KUNIT_ASSERT_PTR_EQ(test, mps_check_pick(conn, &pick, &seg), NULL);
 	KUNIT_ASSERT_EQ(test, pick.seq, unit->seq);
@@ -71,7 +71,7 @@ static void video_drops_what_is_not(struct kunit *test)
 
 	expect_drop(test, conn, mps_test_unit(conn, 5, .id = 1, .deadline_ns = in_ms(18)));
 	EXPECT_WAIT(test, conn);
-	KUNIT_EXPECT_EQ(test, conn->units_dropped, 1U);
+	KUNIT_EXPECT_EQ(test, conn_core(conn)->units_dropped, 1U);
 	KUNIT_EXPECT_EQ(test, conn->unsent_bytes, 0U);
 }
 
@@ -224,7 +224,7 @@ static void video_keeps_what_is_late_but_needed(struct kunit *test)
 
 	mps_test_unit(conn, 5, .id = 1, .deadline_ns = in_ms(18), .expires_ns = in_ms(60));
 	EXPECT_WAIT(test, conn);
-	KUNIT_EXPECT_EQ(test, conn->units_waiting, 1U);
+	KUNIT_EXPECT_EQ(test, conn_core(conn)->units_waiting, 1U);
 }
 
 static void video_drops_what_depends_on_a_dropped_one(struct kunit *test)
@@ -375,7 +375,7 @@ static void units_are_forgotten_in_the_end(struct kunit *test)
 		mps_test_sent(conn, mps_head(conn), subflow);
 	}
 	KUNIT_EXPECT_NULL(test, mps_first_unit(conn));
-	KUNIT_EXPECT_EQ(test, conn->units_past, (u32)MPS_UNITS_MAX);
+	KUNIT_EXPECT_EQ(test, conn_core(conn)->units_past, (u32)MPS_UNITS_MAX);
 }
 
 static struct kunit_case video_cases[] = {

@@ -13,10 +13,9 @@
  *	mps_test_fill(far);
  *	EXPECT_WAIT(test, conn);
  *
- * All fields of mpsched.h that are not private may be set at any time, except
- * those that follow from others: una_seq, nxt_seq, window_end_seq (set
- * window_bytes instead), unsent_bytes and subflows_usable. The memory is the
- * test's, and goes with it.
+ * All fields of mpsched.h may be set at any time, except those that follow from
+ * others: una_seq, nxt_seq, window_end_seq (set window_bytes instead),
+ * unsent_bytes and subflows_usable. The memory is the test's, and goes with it.
  */
 #ifndef _MPTCP_LAB_TESTS_VOCABULARY_H
 #define _MPTCP_LAB_TESTS_VOCABULARY_H
@@ -48,12 +47,12 @@ struct mps_test {
 	struct kunit	*test;
 	u64		end_seq;	/* of what the application wrote */
 	u32		last_id;	/* of a subflow */
-	struct mps_conn	conn;
+	struct mps_conn_core core;
 };
 
 static inline struct mps_test *mps_test(struct mps_conn *conn)
 {
-	return container_of(conn, struct mps_test, conn);
+	return container_of(conn, struct mps_test, core.pub);
 }
 
 /* --- connections */
@@ -72,7 +71,9 @@ KUNIT_DEFINE_ACTION_WRAPPER(mps_test_forget_units, mps_forget_units, struct mps_
  */
 static inline u64 mps_test_wake_time(struct mps_conn *conn)
 {
-	return hrtimer_active(&conn->timer) ? ktime_to_ns(hrtimer_get_expires(&conn->timer)) : 0;
+	const struct hrtimer *timer = &conn_core(conn)->timer;
+
+	return hrtimer_active(timer) ? ktime_to_ns(hrtimer_get_expires(timer)) : 0;
 }
 
 /* A connection as it is before its first subflow, with the defaults of all
@@ -82,6 +83,7 @@ static inline struct mps_conn *mps_test_conn_of(struct kunit *test, const struct
 {
 	struct mps_test *t = kunit_kzalloc(test, sizeof(*t) + ops->conn_size, GFP_KERNEL);
 	struct mptcp_sock *msk = kunit_kzalloc(test, sizeof(*msk), GFP_KERNEL);
+	struct mps_conn_core *core;
 	struct mps_conn *conn;
 	unsigned int i;
 
@@ -91,23 +93,24 @@ static inline struct mps_conn *mps_test_conn_of(struct kunit *test, const struct
 	INIT_LIST_HEAD(&msk->rtx_queue);
 	INIT_LIST_HEAD(&msk->conn_list);
 
-	conn = &t->conn;
-	conn->msk = msk;
-	conn->ops = ops;
+	core = &t->core;
+	core->msk = msk;
+	core->ops = ops;
+	INIT_LIST_HEAD(&core->unsent);
+	INIT_LIST_HEAD(&core->reinject);
+	INIT_LIST_HEAD(&core->units);
+	INIT_LIST_HEAD(&core->past_units);
+	core->base_seq = MPS_TEST_BASE_SEQ;
+	core->small_end = MPS_TEST_BASE_SEQ;
+	core->started = true;
+	hrtimer_init(&core->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	core->timer.function = mps_test_no_wake;
+	conn = &core->pub;
 	INIT_LIST_HEAD(&conn->subflows);
-	INIT_LIST_HEAD(&conn->unsent);
-	INIT_LIST_HEAD(&conn->reinject);
-	INIT_LIST_HEAD(&conn->units);
-	INIT_LIST_HEAD(&conn->past_units);
-	KUNIT_ASSERT_EQ(test, kunit_add_action(test, mps_test_forget_units, conn), 0);
-	conn->base_seq = MPS_TEST_BASE_SEQ;
-	conn->small_end = MPS_TEST_BASE_SEQ;
-	conn->started = true;
 	conn->segment_bytes = MSS;
 	conn->window_bytes = SZ_1G;
-	hrtimer_init(&conn->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	conn->timer.function = mps_test_no_wake;
-	KUNIT_ASSERT_EQ(test, kunit_add_action(test, mps_test_cancel, &conn->timer), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action(test, mps_test_forget_units, conn), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action(test, mps_test_cancel, &core->timer), 0);
 	for (i = 0; i < ops->num_params; i++)
 		conn->params[i] = ops->params[i].def;
 	if (ops->init)
@@ -128,7 +131,7 @@ static inline struct mps_conn *mps_test_conn(struct kunit *test, const char *sch
 static inline void mps_test_param(struct mps_conn *conn, const char *name, u32 value)
 {
 	struct kunit *test = mps_test(conn)->test;
-	const struct mps_ops *ops = conn->ops;
+	const struct mps_ops *ops = conn_core(conn)->ops;
 	unsigned int i;
 
 	KUNIT_ASSERT_TRUE(test, list_empty(&conn->subflows));
@@ -149,38 +152,39 @@ static inline void mps_test_param(struct mps_conn *conn, const char *name, u32 v
 /* What follows from the subflows and segments. */
 static inline void mps_test_update(struct mps_conn *conn)
 {
-	struct mptcp_sock *msk = conn->msk;
+	struct mps_conn_core *core = conn_core(conn);
+	struct mptcp_sock *msk = core->msk;
 	struct mptcp_data_frag *frag;
 	struct mps_subflow *subflow;
 
 	conn->una_seq = mps_test(conn)->end_seq;
 	frag = list_first_entry_or_null(&msk->rtx_queue, struct mptcp_data_frag, list);
 	if (frag)
-		conn->una_seq = frag->data_seq - conn->base_seq;
+		conn->una_seq = frag->data_seq - core->base_seq;
 
 	conn->nxt_seq = conn->una_seq;
 	conn->unsent_bytes = 0;
 	msk->first_pending = NULL;
 	list_for_each_entry(frag, &msk->rtx_queue, list) {
 		if (frag->already_sent)
-			conn->nxt_seq = frag->data_seq + frag->already_sent - conn->base_seq;
+			conn->nxt_seq = frag->data_seq + frag->already_sent - core->base_seq;
 		if (frag->already_sent < frag->data_len && !msk->first_pending)
 			msk->first_pending = frag;
 		conn->unsent_bytes += frag->data_len - frag->already_sent;
 	}
 	conn->window_end_seq = conn->una_seq + conn->window_bytes;
-	msk->snd_una = conn->base_seq + conn->una_seq;
-	msk->snd_nxt = conn->base_seq + conn->nxt_seq;
-	msk->wnd_end = conn->base_seq + conn->window_end_seq;
-	msk->write_seq = conn->base_seq + mps_test(conn)->end_seq;
+	msk->snd_una = core->base_seq + conn->una_seq;
+	msk->snd_nxt = core->base_seq + conn->nxt_seq;
+	msk->wnd_end = core->base_seq + conn->window_end_seq;
+	msk->write_seq = core->base_seq + mps_test(conn)->end_seq;
 
 	conn->subflows_usable = 0;
-	conn->usable_mask = 0;
+	core->usable_mask = 0;
 	mps_for_each_subflow(conn, subflow) {
 		if (!subflow->usable)
 			continue;
 		conn->subflows_usable++;
-		conn->usable_mask |= BIT(subflow->slot);
+		core->usable_mask |= BIT(subflow_core(subflow)->slot);
 	}
 }
 
@@ -189,32 +193,35 @@ static inline void mps_test_update(struct mps_conn *conn)
 static inline struct mps_subflow *__mps_test_subflow(struct mps_conn *conn,
 						     const struct mps_subflow *state)
 {
-	const struct mps_ops *ops = conn->ops;
+	struct mps_conn_core *core = conn_core(conn);
+	const struct mps_ops *ops = core->ops;
 	struct mps_test *t = mps_test(conn);
+	struct mps_subflow_core *sub;
 	struct mps_subflow *subflow;
 	struct tcp_sock *tp;
 
-	subflow = kunit_kzalloc(t->test, sizeof(*subflow) + ops->subflow_size, GFP_KERNEL);
+	sub = kunit_kzalloc(t->test, sizeof(*sub) + ops->subflow_size, GFP_KERNEL);
 	tp = kunit_kzalloc(t->test, sizeof(*tp), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(t->test, subflow);
+	KUNIT_ASSERT_NOT_NULL(t->test, sub);
 	KUNIT_ASSERT_NOT_NULL(t->test, tp);
-	KUNIT_ASSERT_LT(t->test, t->last_id, ARRAY_SIZE(conn->slots));
+	KUNIT_ASSERT_LT(t->test, t->last_id, ARRAY_SIZE(core->slots));
 
+	subflow = &sub->pub;
 	*subflow = *state;
 	if (!subflow->min_rtt_us)
 		subflow->min_rtt_us = subflow->srtt_us ?: ~0;
 	if (!subflow->last_rtt_us)
 		subflow->last_rtt_us = subflow->srtt_us;
-	subflow->conn = conn;
-	subflow->ssk = (struct sock *)tp;
-	subflow->ssk->sk_protocol = IPPROTO_TCP;
-	subflow->slot = t->last_id++;
+	sub->conn = conn;
+	sub->ssk = (struct sock *)tp;
+	sub->ssk->sk_protocol = IPPROTO_TCP;
+	sub->slot = t->last_id++;
 	subflow->id = t->last_id;
-	subflow->established = true;
-	subflow->has_timestamps = true;
-	subflow->penalty_pkts = ~0;
-	subflow->set_limit_pkts = subflow->limit_pkts;
-	conn->slots[subflow->slot] = subflow;
+	sub->established = true;
+	sub->has_timestamps = true;
+	sub->penalty_pkts = ~0;
+	sub->set_limit_pkts = subflow->limit_pkts;
+	core->slots[sub->slot] = sub;
 	list_add_tail(&subflow->node, &conn->subflows);
 	mps_test_update(conn);
 	if (ops->init_subflow)
@@ -244,9 +251,9 @@ static inline struct mps_subflow *__mps_test_subflow(struct mps_conn *conn,
  */
 static inline void mps_test_clock(struct mps_subflow *subflow, u32 least_ms, u32 most_ms)
 {
-	subflow->clock_known = true;
-	subflow->clock_least_ms = least_ms;
-	subflow->clock_most_ms = most_ms;
+	subflow_core(subflow)->clock_known = true;
+	subflow_core(subflow)->clock_least_ms = least_ms;
+	subflow_core(subflow)->clock_most_ms = most_ms;
 }
 
 /* Its congestion window is full. */
@@ -261,7 +268,7 @@ static inline void mps_test_fill(struct mps_subflow *subflow)
 static inline struct net_device *mps_test_device(struct mps_subflow *subflow, unsigned int queues,
 						 bool shared)
 {
-	struct kunit *test = mps_test(subflow->conn)->test;
+	struct kunit *test = mps_test(subflow_core(subflow)->conn)->test;
 	struct net_device *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
 	struct dst_entry *dst = kunit_kzalloc(test, sizeof(*dst), GFP_KERNEL);
 	struct Qdisc *qdisc = NULL;
@@ -279,7 +286,7 @@ static inline struct net_device *mps_test_device(struct mps_subflow *subflow, un
 		RCU_INIT_POINTER(dev->_tx[i].qdisc, qdisc);
 	}
 	dst->dev = dev;
-	RCU_INIT_POINTER(subflow->ssk->sk_dst_cache, dst);
+	RCU_INIT_POINTER(subflow_core(subflow)->ssk->sk_dst_cache, dst);
 	return dev;
 }
 
@@ -309,18 +316,19 @@ struct two_paths {
 /* The next `bytes` of the stream, written by the application and not sent. */
 static inline struct mps_segment *mps_test_unsent(struct mps_conn *conn, u32 bytes)
 {
+	struct mps_conn_core *core = conn_core(conn);
 	struct mps_test *t = mps_test(conn);
 	struct mps_segment *seg = kunit_kzalloc(t->test, sizeof(*seg), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(t->test, seg);
 	KUNIT_ASSERT_GT(t->test, bytes, 0U);
 	KUNIT_ASSERT_LE(t->test, bytes, (u32)MSS);
-	seg->frag.data_seq = conn->base_seq + t->end_seq;
+	seg->frag.data_seq = core->base_seq + t->end_seq;
 	seg->frag.data_len = bytes;
 	t->end_seq += bytes;
 	INIT_LIST_HEAD(&seg->reinject);
-	list_add_tail(&seg->frag.list, &conn->msk->rtx_queue);
-	list_add_tail(&seg->unsent, &conn->unsent);
+	list_add_tail(&seg->frag.list, &core->msk->rtx_queue);
+	list_add_tail(&seg->unsent, &core->unsent);
 	mps_test_update(conn);
 	mps_unit_written(conn, bytes);
 	return seg;
@@ -345,7 +353,7 @@ static inline struct mps_unit *__mps_test_unit(struct mps_conn *conn, u32 pkts,
 	KUNIT_ASSERT_EQ(mps_test(conn)->test, mps_announce_unit(conn, what), 0);
 	while (pkts--)
 		mps_test_unsent(conn, MSS);
-	return list_last_entry(&conn->units, struct mps_unit, node);
+	return &list_last_entry(&conn_core(conn)->units, struct mps_unit_core, node)->pub;
 }
 
 #define mps_test_unit(_conn, _pkts, ...)			\
@@ -357,12 +365,13 @@ static inline struct mps_unit *__mps_test_unit(struct mps_conn *conn, u32 pkts,
 /* What the framework does when a unit is dropped, but for the memory. */
 static inline void mps_test_drop(struct mps_conn *conn, struct mps_unit *unit)
 {
-	u64 begin = conn->base_seq + unit->seq, end = begin + unit->written_bytes;
+	struct mps_conn_core *core = conn_core(conn);
+	u64 begin = core->base_seq + unit->seq, end = begin + unit->written_bytes;
 	struct mptcp_data_frag *frag, *next;
 	struct mps_unit *later = unit;
 
 	KUNIT_ASSERT_TRUE(mps_test(conn)->test, mps_may_drop(conn, unit));
-	list_for_each_entry_safe(frag, next, &conn->msk->rtx_queue, list) {
+	list_for_each_entry_safe(frag, next, &core->msk->rtx_queue, list) {
 		if (before64(frag->data_seq, begin))
 			continue;
 		if (!before64(frag->data_seq, end)) {
@@ -372,7 +381,7 @@ static inline void mps_test_drop(struct mps_conn *conn, struct mps_unit *unit)
 		mps_forget_unsent(conn, mps_segment(frag));
 		list_del(&frag->list);
 	}
-	list_for_each_entry_continue(later, &conn->units, node)
+	while ((later = mps_next_unit(conn, later)))
 		later->seq -= unit->written_bytes;
 	mps_test(conn)->end_seq -= unit->written_bytes;
 	mps_keep_unit(conn, unit, true);
@@ -390,7 +399,7 @@ static inline void __mps_test_sent(struct mps_conn *conn, struct mps_segment *se
 			mps_units_sent(conn);
 		}
 	}
-	seg->carried |= BIT(subflow->slot);
+	seg->carried |= BIT(subflow_core(subflow)->slot);
 	subflow->outstanding_bytes += bytes;
 	if (subflow->in_flight_pkts < subflow->cwnd_pkts)
 		subflow->in_flight_pkts++;
@@ -421,12 +430,12 @@ static inline struct mps_segment *mps_test_in_flight(struct mps_conn *conn, u32 
 /* It waits in the reinjection queue, in order. */
 static inline void mps_test_reinject(struct mps_conn *conn, struct mps_segment *seg)
 {
-	struct list_head *before = &conn->reinject;
+	struct list_head *before = &conn_core(conn)->reinject;
 	struct mps_segment *other;
 
 	if (!list_empty(&seg->reinject))
 		return;
-	list_for_each_entry(other, &conn->reinject, reinject) {
+	list_for_each_entry(other, &conn_core(conn)->reinject, reinject) {
 		if (after64(other->frag.data_seq, seg->frag.data_seq)) {
 			before = &other->reinject;
 			break;
@@ -442,7 +451,7 @@ static inline void mps_test_acked(struct mps_conn *conn, const struct mps_segmen
 	struct mptcp_data_frag *frag, *next;
 	struct mps_subflow *subflow;
 
-	list_for_each_entry_safe(frag, next, &conn->msk->rtx_queue, list) {
+	list_for_each_entry_safe(frag, next, &conn_core(conn)->msk->rtx_queue, list) {
 		struct mps_segment *acked = mps_segment(frag);
 
 		if (!before64(frag->data_seq, una))
@@ -450,8 +459,8 @@ static inline void mps_test_acked(struct mps_conn *conn, const struct mps_segmen
 		KUNIT_ASSERT_TRUE(mps_test(conn)->test, list_empty(&acked->unsent));
 		list_del_init(&acked->reinject);
 		mps_for_each_subflow(conn, subflow)
-			if (subflow->cursor == acked)
-				subflow->cursor = NULL;
+			if (subflow_core(subflow)->cursor == acked)
+				subflow_core(subflow)->cursor = NULL;
 		list_del(&frag->list);
 	}
 	mps_test_update(conn);
@@ -464,11 +473,11 @@ static inline void mps_test_acked(struct mps_conn *conn, const struct mps_segmen
  */
 static inline void mps_test_usable(struct mps_subflow *subflow, bool usable)
 {
-	struct mps_conn *conn = subflow->conn;
+	struct mps_conn *conn = subflow_core(subflow)->conn;
 
 	subflow->usable = usable;
-	if (conn->ops->on_subflow_state)
-		conn->ops->on_subflow_state(conn, subflow);
+	if (conn_core(conn)->ops->on_subflow_state)
+		conn_core(conn)->ops->on_subflow_state(conn, subflow);
 	mps_test_update(conn);
 	mps_recover(conn);
 }
@@ -476,11 +485,11 @@ static inline void mps_test_usable(struct mps_subflow *subflow, bool usable)
 /* It became a backup, or a regular one; on_subflow_state() was called. */
 static inline void mps_test_backup(struct mps_subflow *subflow, bool backup)
 {
-	struct mps_conn *conn = subflow->conn;
+	struct mps_conn *conn = subflow_core(subflow)->conn;
 
 	subflow->backup = backup;
-	if (conn->ops->on_subflow_state)
-		conn->ops->on_subflow_state(conn, subflow);
+	if (conn_core(conn)->ops->on_subflow_state)
+		conn_core(conn)->ops->on_subflow_state(conn, subflow);
 }
 
 /* So many full segments arrived, and were acknowledged on it (the stream is
@@ -488,26 +497,26 @@ static inline void mps_test_backup(struct mps_subflow *subflow, bool backup)
  */
 static inline void mps_test_ack(struct mps_subflow *subflow, u32 pkts)
 {
-	struct mps_conn *conn = subflow->conn;
+	struct mps_conn *conn = subflow_core(subflow)->conn;
 	u32 bytes = pkts * MSS;
 
 	subflow->in_flight_pkts -= min(pkts, subflow->in_flight_pkts);
 	subflow->outstanding_bytes -= min(bytes, subflow->outstanding_bytes);
 	subflow->delivered_pkts += pkts;
-	if (conn->ops->on_ack)
-		conn->ops->on_ack(conn, subflow, bytes);
+	if (conn_core(conn)->ops->on_ack)
+		conn_core(conn)->ops->on_ack(conn, subflow, bytes);
 }
 
 /* It lost a segment, and halves its congestion window. on_loss() was called. */
 static inline void mps_test_loss(struct mps_subflow *subflow)
 {
-	struct mps_conn *conn = subflow->conn;
+	struct mps_conn *conn = subflow_core(subflow)->conn;
 
 	subflow->ca_state = TCP_CA_Recovery;
 	subflow->ssthresh_pkts = max(subflow->cwnd_pkts / 2, 2U);
 	subflow->cwnd_pkts = subflow->ssthresh_pkts;
-	if (conn->ops->on_loss)
-		conn->ops->on_loss(conn, subflow);
+	if (conn_core(conn)->ops->on_loss)
+		conn_core(conn)->ops->on_loss(conn, subflow);
 }
 
 /* It had a retransmission timeout, and is not usable until something comes
@@ -516,16 +525,16 @@ static inline void mps_test_loss(struct mps_subflow *subflow)
  */
 static inline void mps_test_rto(struct mps_subflow *subflow)
 {
-	struct mps_conn *conn = subflow->conn;
+	struct mps_conn *conn = subflow_core(subflow)->conn;
 
 	subflow->ca_state = TCP_CA_Loss;
 	subflow->ssthresh_pkts = max(subflow->cwnd_pkts / 2, 2U);
 	subflow->cwnd_pkts = 1;
 	subflow->in_flight_pkts = 0;
-	subflow->silent = true;
+	subflow_core(subflow)->silent = true;
 	mps_test_usable(subflow, false);
-	if (conn->ops->on_rto)
-		conn->ops->on_rto(conn, subflow);
+	if (conn_core(conn)->ops->on_rto)
+		conn_core(conn)->ops->on_rto(conn, subflow);
 }
 
 /* It is gone for good. release_subflow() was called; what only it carried waits
@@ -533,17 +542,19 @@ static inline void mps_test_rto(struct mps_subflow *subflow)
  */
 static inline void mps_test_close(struct mps_subflow *subflow)
 {
-	struct mps_conn *conn = subflow->conn;
+	struct mps_subflow_core *sub = subflow_core(subflow);
+	struct mps_conn *conn = sub->conn;
+	struct mps_conn_core *core = conn_core(conn);
 	struct mptcp_data_frag *frag;
 
-	list_for_each_entry(frag, &conn->msk->rtx_queue, list)
-		mps_segment(frag)->carried &= ~BIT(subflow->slot);
-	if (conn->ops->release_subflow)
-		conn->ops->release_subflow(conn, subflow);
-	conn->slots[subflow->slot] = NULL;
+	list_for_each_entry(frag, &core->msk->rtx_queue, list)
+		mps_segment(frag)->carried &= ~BIT(sub->slot);
+	if (core->ops->release_subflow)
+		core->ops->release_subflow(conn, subflow);
+	core->slots[sub->slot] = NULL;
 	list_del(&subflow->node);
 	subflow->usable = false;
-	subflow->ssk = NULL;
+	sub->ssk = NULL;
 	mps_test_update(conn);
 	mps_recover(conn);
 }
@@ -560,7 +571,7 @@ static inline struct mps_pick __mps_test_decide(struct mps_conn *conn, struct mp
 	const char *why;
 
 	mps_test_update(conn);
-	if (!conn->ops->next_segment(conn, &pick))
+	if (!conn_core(conn)->ops->next_segment(conn, &pick))
 		return (struct mps_pick) {};
 	why = mps_check_pick(conn, &pick, seg);
 	KUNIT_ASSERT_NULL_MSG(test, why, "the pick is refused: %s", why);
@@ -594,8 +605,8 @@ static inline struct mps_pick mps_test_send(struct mps_conn *conn)
 		list_del_init(&seg->reinject);
 	__mps_test_sent(conn, seg, pick.subflow, bytes);
 	mps_doubt(conn, pick.subflow, seg);
-	if (conn->ops->on_sent)
-		conn->ops->on_sent(conn, &pick, bytes);
+	if (conn_core(conn)->ops->on_sent)
+		conn_core(conn)->ops->on_sent(conn, &pick, bytes);
 	return pick;
 }
 
@@ -636,7 +647,7 @@ static inline void mps_test_expect_reinjections(struct kunit *test, const struct
 {
 	struct mps_segment *seg;
 
-	list_for_each_entry(seg, &conn->reinject, reinject)
+	list_for_each_entry(seg, &conn_core(conn)->reinject, reinject)
 		KUNIT_ASSERT_PTR_EQ_MSG(test, seg, *expected++, "%s", where);
 	KUNIT_EXPECT_NULL_MSG(test, *expected, "%s", where);
 }

@@ -41,11 +41,17 @@
 #include "mpsched.h"
 
 #define MUSHER_SCALE		1000U	/* of shares and thresholds: permille */
-/* An interval is so many round trips at least. */
+/* An interval is so many round trips at least: what another ratio brings is seen a
+ * round trip after it began, and that is then a quarter of the interval at most.
+ */
 #define MUSHER_RTTS		4
-/* After so many intervals a measurement ends, whatever throughput does. */
+/* A measurement goes on while throughput grows, but a congestion window that is far
+ * from what its path carries grows for minutes, and the search has to end.
+ */
 #define MUSHER_PATIENCE		8
-/* As in the source: intervals for a reference, and in a row for a new search. */
+/* Intervals whose mean is the reference, and that differ from it in a row before a
+ * new search: both as in the source.
+ */
 #define MUSHER_REFERENCE	5
 #define MUSHER_IN_A_ROW		5
 
@@ -68,10 +74,37 @@ static const struct mps_param musher_params[] = {
 			    "from one search to the next, at most; 0: no matter"),
 };
 
-enum musher_phase {
-	MUSHER_REST,		/* the ratio stays: watches throughput and queues */
-	MUSHER_START,		/* of a search: measures the ratio that there is */
-	MUSHER_TRY,		/* measures another one */
+/* At rest the ratio stays, and throughput and queues are watched; in a search, a
+ * ratio is measured in each state.
+ */
+enum musher_state {
+	UPSET,		/* rest: subflows have come or gone, a search is due */
+	REFERENCE,	/* rest: after a search, what will be compared with is measured */
+	WATCH,		/* rest: compares */
+	START,		/* search: the ratio that there is */
+	UP,		/* search: a step more for the subflow whose turn it is */
+	FURTHER,	/* search: another one, since that was better */
+	DOWN,		/* search: a step less, as long as that is better */
+	HALF_UP,	/* search: half a step more than the best so far */
+	HALF_DOWN,	/* search: half a step less */
+	NEXT,		/* the turn of the next subflow: UP, or the search is over */
+};
+
+/* What a search tries, and what comes next if that brought more throughput, or not:
+ * also if the share cannot be changed so, because all shares are a whole.
+ */
+static const struct musher_try {
+	int			sign;	/* of the change of a share */
+	u32			halves;	/* of a step, also where a rate is compared */
+	enum musher_state	if_more;
+	enum musher_state	if_not;
+} musher_tries[] = {
+	[START]	    = {  0, 2, UP,	UP },
+	[UP]	    = {  1, 2, FURTHER, DOWN },
+	[FURTHER]   = {  1, 2, FURTHER, HALF_UP },
+	[DOWN]	    = { -1, 2, DOWN,	HALF_UP },
+	[HALF_UP]   = {  1, 1, NEXT,	HALF_DOWN },
+	[HALF_DOWN] = { -1, 1, NEXT,	NEXT },
 };
 
 struct musher_conn {
@@ -80,26 +113,16 @@ struct musher_conn {
 	u64	acked_bytes;
 	u64	queued_bytes;	/* sum over its samples */
 	u32	samples;
-	bool	unclear;	/* for a time there was nothing to send */
+	bool	unclear;	/* it says nothing: for a time there was nothing to send */
 
-	u8	phase;		/* enum musher_phase */
-	bool	upset;		/* subflows have come or gone, or nothing is known yet */
-
-	/* at rest */
+	u8	state;		/* enum musher_state */
+	u8	intervals;	/* in this state; WATCH: those in a row that differ */
+	u8	turn;		/* whose share the search changes: the how manyeth */
+	u64	rest_ns;	/* begin of the last rest after a search */
 	u64	reference_rate;	/* sums of MUSHER_REFERENCE intervals */
 	u64	reference_queue;
-	u8	referenced;	/* intervals in them */
-	u8	in_a_row;	/* intervals that differ from them */
-	u64	searched_ns;	/* end of the last search */
-
-	/* in a search */
-	u64	rate;		/* of the interval before; 0: none */
-	u64	best_rate;
-	u32	step;
-	u8	intervals;	/* of this measurement */
-	u8	turn;		/* whose share is changed: the how manyeth */
-	bool	down;		/* it is made smaller */
-	bool	found;		/* in this direction something was better */
+	u64	rate;		/* of the interval before in this state; 0: none */
+	u64	best_rate;	/* that the search has found */
 	u32	sent;		/* segments since the shares are what they are */
 };
 
@@ -141,17 +164,13 @@ static struct mps_subflow *musher_whose_turn(struct mps_conn *conn)
 	bool backups = mps_only_backups(conn);
 
 	mps_for_each_subflow(conn, subflow) {
-		struct musher_subflow *own = state_of(subflow), *other;
+		struct musher_subflow *own = state_of(subflow);
 
 		if (!mps_has_room_soon(subflow) || (subflow->backup && !backups))
 			continue;
-		if (!next) {
-			next = subflow;
-			continue;
-		}
 		/* (sent + 1) / share is less: it comes first */
-		other = state_of(next);
-		if ((own->sent + 1ULL) * other->share < (other->sent + 1ULL) * own->share)
+		if (!next || (own->sent + 1ULL) * state_of(next)->share <
+			     (state_of(next)->sent + 1ULL) * own->share)
 			next = subflow;
 	}
 	return next;
@@ -177,32 +196,37 @@ static struct mps_subflow *musher_nth(struct mps_conn *conn, u32 n)
 	return NULL;
 }
 
+static u32 musher_sum(struct mps_conn *conn)
+{
+	struct mps_subflow *subflow;
+	u32 sum = 0;
+
+	mps_for_each_subflow(conn, subflow)
+		if (musher_is_member(conn, subflow))
+			sum += state_of(subflow)->share;
+	return sum;
+}
+
 /* Gives one subflow that share of all, and to the others what is left, in the
  * proportion that they have now.
  */
 static void musher_set_share(struct mps_conn *conn, struct mps_subflow *one, u32 share)
 {
-	u32 others = 0, count = 0, left = MUSHER_SCALE - share;
-	struct mps_subflow *subflow, *last = NULL;
+	u32 others = musher_sum(conn) - state_of(one)->share, count = musher_count(conn) - 1;
+	u32 rest = MUSHER_SCALE - share, left = rest, last = count;
+	struct mps_subflow *subflow;
 
+	state_of(one)->share = count ? share : MUSHER_SCALE;
 	mps_for_each_subflow(conn, subflow) {
-		if (subflow == one || !musher_is_member(conn, subflow))
-			continue;
-		others += state_of(subflow)->share;
-		count++;
-		last = subflow;
-	}
-	state_of(one)->share = last ? share : MUSHER_SCALE;
-	mps_for_each_subflow(conn, subflow) {
-		u32 own;
+		struct musher_subflow *own = state_of(subflow);
 
 		if (subflow == one || !musher_is_member(conn, subflow))
 			continue;
-		own = others ? (MUSHER_SCALE - share) * state_of(subflow)->share / others :
-			       (MUSHER_SCALE - share) / count;
+		own->share = others ? rest * own->share / others : rest / count;
 		/* with what was lost by rounding */
-		state_of(subflow)->share = subflow == last ? left : own;
-		left -= state_of(subflow)->share;
+		if (!--last)
+			own->share = left;
+		left -= own->share;
 	}
 	musher_begin_round(conn);
 }
@@ -224,12 +248,9 @@ static void musher_reset_shares(struct mps_conn *conn)
 /* The shares of those that are left, or have come back, make a whole. */
 static void musher_fit_shares(struct mps_conn *conn)
 {
-	struct mps_subflow *subflow, *first = musher_nth(conn, 0);
-	u32 sum = 0;
+	struct mps_subflow *first = musher_nth(conn, 0);
+	u32 sum = musher_sum(conn);
 
-	mps_for_each_subflow(conn, subflow)
-		if (musher_is_member(conn, subflow))
-			sum += state_of(subflow)->share;
 	if (!sum)
 		musher_reset_shares(conn);
 	else if (sum != MUSHER_SCALE)
@@ -255,21 +276,114 @@ static void musher_restore(struct mps_conn *conn)
 
 /* --- the search */
 
-static void musher_measure(struct musher_conn *state, u8 phase)
+static bool musher_is_more(u64 rate, u64 than, u32 permille)
 {
-	state->phase = phase;
-	state->rate = 0;
-	state->intervals = 0;
+	return rate > than && (rate - than) * MUSHER_SCALE > than * permille;
 }
 
-static void musher_rest(struct musher_conn *state, u64 now)
+static void musher_enter(struct musher_conn *state, enum musher_state next)
 {
-	state->phase = MUSHER_REST;
-	state->searched_ns = now;
+	state->state = next;
+	state->intervals = 0;
+	state->rate = 0;
+}
+
+/* Of a share, in this state. */
+static u32 musher_step(const struct mps_conn *conn, enum musher_state state)
+{
+	return mps_param(conn, STEP) * musher_tries[state].halves / 2;
+}
+
+/* Changes the shares as the state says. False: that cannot be. */
+static bool musher_change(struct mps_conn *conn, enum musher_state next)
+{
+	struct musher_conn *state = mps_conn_priv(conn);
+	struct mps_subflow *one = musher_nth(conn, state->turn);
+	int change = musher_tries[next].sign * (int)musher_step(conn, next);
+	int share = one ? (int)state_of(one)->share + change : -1;
+
+	if (share < 0 || share > MUSHER_SCALE)
+		return false;
+	musher_set_share(conn, one, share);
+	return true;
+}
+
+/* Goes on with the search, until there is another ratio to be measured. Ends: each
+ * turn is taken once.
+ */
+static void musher_go_on(struct mps_conn *conn, enum musher_state next, u64 now)
+{
+	struct musher_conn *state = mps_conn_priv(conn);
+	u32 count = musher_count(conn);
+
+	for (;; next = musher_tries[next].if_not) {
+		if (next == NEXT) {
+			/* of two, what the one gets more is what the other gets less */
+			if (count <= 2 || ++state->turn >= count)
+				break;
+			next = UP;
+		}
+		if (musher_change(conn, next)) {
+			musher_enter(state, next);
+			return;
+		}
+	}
+	state->rest_ns = now;
 	state->reference_rate = 0;
 	state->reference_queue = 0;
-	state->referenced = 0;
-	state->in_a_row = 0;
+	musher_enter(state, REFERENCE);
+}
+
+/* An interval of a search. A ratio is measured until throughput no longer grows; a
+ * better one is kept.
+ */
+static void musher_measure(struct mps_conn *conn, u64 rate, u64 now)
+{
+	struct musher_conn *state = mps_conn_priv(conn);
+	const struct musher_try *try = &musher_tries[state->state];
+	u32 enough = musher_step(conn, state->state) / 2;
+
+	if (++state->intervals < MUSHER_PATIENCE &&
+	    (!state->rate || musher_is_more(rate, state->rate, enough))) {
+		state->rate = rate;
+		return;
+	}
+	rate = max(rate, state->rate);
+	if (state->state == START || musher_is_more(rate, state->best_rate, enough)) {
+		state->best_rate = rate;
+		musher_keep(conn);
+		musher_go_on(conn, try->if_more, now);
+	} else {
+		musher_restore(conn);
+		musher_go_on(conn, try->if_not, now);
+	}
+}
+
+/* --- the rest */
+
+static bool musher_differs(const struct mps_conn *conn, const struct musher_conn *state, u64 rate,
+			   u64 queue)
+{
+	u64 mean_rate = div_u64(state->reference_rate, MUSHER_REFERENCE);
+	u64 mean_queue = div_u64(state->reference_queue, MUSHER_REFERENCE);
+	u32 change = mps_param(conn, RATE_CHANGE), fall = mps_param(conn, QUEUE_FALL);
+
+	return musher_is_more(rate, mean_rate, change) ||
+	       rate * MUSHER_SCALE < mean_rate * (MUSHER_SCALE - change) ||
+	       queue * MUSHER_SCALE < mean_queue * (MUSHER_SCALE - fall);
+}
+
+/* An interval that is compared with the reference: is it time for a new search? */
+static bool musher_is_due(struct mps_conn *conn, u64 rate, u64 queue, u64 now)
+{
+	struct musher_conn *state = mps_conn_priv(conn);
+	u64 rest_ms = div_u64(now - state->rest_ns, NSEC_PER_MSEC);
+	u32 period_ms = mps_param(conn, PERIOD);
+
+	state->intervals = musher_differs(conn, state, rate, queue) ?
+			   min(state->intervals + 1, MUSHER_IN_A_ROW) : 0;
+	return rest_ms >= mps_param(conn, SPACING) &&
+	       (state->intervals == MUSHER_IN_A_ROW || (period_ms && rest_ms >= period_ms));
 }
 
 static void musher_search(struct mps_conn *conn)
@@ -279,114 +393,7 @@ static void musher_search(struct mps_conn *conn)
 	musher_fit_shares(conn);
 	musher_keep(conn);
 	state->turn = 0;
-	state->step = mps_param(conn, STEP);
-	state->down = false;
-	state->found = false;
-	state->upset = false;
-	musher_measure(state, MUSHER_START);
-}
-
-/* What is to be tried after what was tried last: the other direction, half of the
- * step, the next subflow. False: nothing, the search is over.
- */
-static bool musher_turn(struct mps_conn *conn)
-{
-	struct musher_conn *state = mps_conn_priv(conn);
-	u32 count = musher_count(conn);
-
-	if (!state->found && !state->down) {
-		state->down = true;
-		return true;
-	}
-	state->down = false;
-	state->found = false;
-	if (state->step == mps_param(conn, STEP)) {
-		state->step /= 2;
-		return true;
-	}
-	state->step = mps_param(conn, STEP);
-	state->turn++;
-	/* of two, what the one gets more is what the other gets less */
-	return count > 2 && state->turn < count;
-}
-
-/* Goes on with the search until there is another ratio to be measured. Ends: each
- * turn is taken once.
- */
-static void musher_try(struct mps_conn *conn, u64 now)
-{
-	struct musher_conn *state = mps_conn_priv(conn);
-
-	do {
-		struct mps_subflow *one = musher_nth(conn, state->turn);
-		u32 share = one ? state_of(one)->share : 0;
-
-		if (one && (state->down ? share >= state->step :
-					  share + state->step <= MUSHER_SCALE)) {
-			musher_set_share(conn, one, state->down ? share - state->step :
-								  share + state->step);
-			musher_measure(state, MUSHER_TRY);
-			return;
-		}
-	} while (musher_turn(conn));
-	musher_rest(state, now);
-}
-
-static bool musher_is_more(u64 rate, u64 than, u32 permille)
-{
-	return rate > than && (rate - than) * MUSHER_SCALE > than * permille;
-}
-
-/* A ratio has been measured. */
-static void musher_measured(struct mps_conn *conn, u64 rate, u64 now)
-{
-	struct musher_conn *state = mps_conn_priv(conn);
-
-	bool more = state->phase == MUSHER_START ||
-		    musher_is_more(rate, state->best_rate, state->step / 2);
-
-	if (more) {
-		state->best_rate = rate;
-		musher_keep(conn);
-	} else {
-		musher_restore(conn);
-	}
-	if (state->phase == MUSHER_TRY) {
-		state->found |= more;
-		/* a step further, if that was a whole one to the better */
-		if ((!more || state->step < mps_param(conn, STEP)) && !musher_turn(conn)) {
-			musher_rest(state, now);
-			return;
-		}
-	}
-	musher_try(conn, now);
-}
-
-/* At rest: is it time for a new search? */
-static bool musher_is_due(struct mps_conn *conn, u64 rate, u64 queue, u64 now)
-{
-	struct musher_conn *state = mps_conn_priv(conn);
-	u64 since_ms = div_u64(now - state->searched_ns, NSEC_PER_MSEC);
-	u64 mean_rate, mean_queue;
-
-	if (state->referenced < MUSHER_REFERENCE) {
-		state->reference_rate += rate;
-		state->reference_queue += queue;
-		state->referenced++;
-		return false;
-	}
-	mean_rate = div_u64(state->reference_rate, MUSHER_REFERENCE);
-	mean_queue = div_u64(state->reference_queue, MUSHER_REFERENCE);
-	if (musher_is_more(rate, mean_rate, mps_param(conn, RATE_CHANGE)) ||
-	    rate * MUSHER_SCALE < mean_rate * (MUSHER_SCALE - mps_param(conn, RATE_CHANGE)) ||
-	    queue * MUSHER_SCALE < mean_queue * (MUSHER_SCALE - mps_param(conn, QUEUE_FALL)))
-		state->in_a_row = min(state->in_a_row + 1, MUSHER_IN_A_ROW);
-	else
-		state->in_a_row = 0;
-	if (since_ms < mps_param(conn, SPACING))
-		return false;
-	return state->in_a_row == MUSHER_IN_A_ROW ||
-	       (mps_param(conn, PERIOD) && since_ms >= mps_param(conn, PERIOD));
+	musher_enter(state, START);
 }
 
 /* An interval is over in which the connection had to send all the time. */
@@ -396,18 +403,23 @@ static void musher_interval(struct mps_conn *conn, u64 rate, u64 queue, u64 now)
 
 	if (musher_count(conn) < 2)
 		return;
-	if (state->phase == MUSHER_REST) {
-		if (state->upset || musher_is_due(conn, rate, queue, now))
+	switch (state->state) {
+	case UPSET:
+		musher_search(conn);
+		break;
+	case REFERENCE:
+		state->reference_rate += rate;
+		state->reference_queue += queue;
+		if (++state->intervals == MUSHER_REFERENCE)
+			musher_enter(state, WATCH);
+		break;
+	case WATCH:
+		if (musher_is_due(conn, rate, queue, now))
 			musher_search(conn);
-		return;
+		break;
+	default:
+		musher_measure(conn, rate, now);
 	}
-	state->intervals++;
-	if ((!state->rate || musher_is_more(rate, state->rate, state->step / 2)) &&
-	    state->intervals < MUSHER_PATIENCE) {
-		state->rate = rate;
-		return;
-	}
-	musher_measured(conn, max(rate, state->rate), now);
 }
 
 /* --- hooks */
@@ -457,32 +469,21 @@ static void musher_on_ack(struct mps_conn *conn, struct mps_subflow *acked, u64 
 }
 
 /* Subflows have come or gone: a search starts anew, from what it has found. */
-static void musher_upset(struct mps_conn *conn)
+static void musher_upset(struct mps_conn *conn, struct mps_subflow *subflow)
 {
 	struct musher_conn *state = mps_conn_priv(conn);
 
-	if (state->phase != MUSHER_REST)
+	if (state->state >= START)
 		musher_restore(conn);
 	musher_begin_round(conn);
-	musher_rest(state, state->searched_ns);
-	state->upset = true;
+	musher_enter(state, UPSET);
 	state->unclear = true;
-}
-
-static void musher_on_subflow_state(struct mps_conn *conn, struct mps_subflow *subflow)
-{
-	musher_upset(conn);
 }
 
 static void musher_init_subflow(struct mps_conn *conn, struct mps_subflow *subflow)
 {
-	musher_upset(conn);
+	musher_upset(conn, subflow);
 	musher_reset_shares(conn);
-}
-
-static void musher_release_subflow(struct mps_conn *conn, struct mps_subflow *subflow)
-{
-	musher_upset(conn);
 }
 
 static bool musher_next_segment(struct mps_conn *conn, struct mps_pick *pick)
@@ -519,9 +520,9 @@ static void musher_on_sent(struct mps_conn *conn, const struct mps_pick *pick, u
 static struct mps_ops musher_ops = {
 	.next_segment		= musher_next_segment,
 	.init_subflow		= musher_init_subflow,
-	.release_subflow	= musher_release_subflow,
+	.release_subflow	= musher_upset,
 	.on_ack			= musher_on_ack,
-	.on_subflow_state	= musher_on_subflow_state,
+	.on_subflow_state	= musher_upset,
 	.on_sent		= musher_on_sent,
 	.name			= "musher",
 	.owner			= THIS_MODULE,

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* lte: lowest RTT first, and away from a path during its LTE handover.
  *
- * As minrtt, as long as nothing happens. A subflow whose acknowledgments come
- * too slowly is disabled: it gets no new data, and what is on its way there
- * alone is sent again on others at once, so that the receiver does not wait for
- * it. Two packets at a time try whether the path is back. When it is, the
- * subflow is stale until its smoothed RTT can be trusted: it gets a few
- * packets, each of which is sent on another subflow, too.
+ * As minrtt, as long as nothing happens. A subflow whose acknowledgments come too
+ * slowly is disabled until its path is back, and then stale until its smoothed RTT
+ * can be trusted. Meanwhile, all that is on its way there alone is sent on others,
+ * too, at once, so that the receiver does not wait for it.
  *
  * A handover is seen by the time between acknowledgments (inter-ack), which is
  * compared with the time between the sending of what they acknowledge
@@ -25,10 +23,18 @@
  * inter-send time as well. A lone packet does not count, since the receiver may
  * delay its acknowledgment.
  *
- * Back: a packet that was sent since has an RTT of at most 3/2 of the smoothed
- * one before the handover; or any, after longest_ms: then the path is another
- * one now. Trusted: the smoothed RTT is within a quarter of the latest, after
- * at least 8 packets.
+ * The states, and what ends them:
+ *
+ *	NORMAL	  carries data as in minrtt, until it is late or has a timeout, and
+ *		  another one is NORMAL; then it is DISABLED
+ *	DISABLED  tries with two packets at a time, until one that was sent since has
+ *		  an RTT of at most 3/2 of the smoothed one before the handover, or
+ *		  any after longest_ms: the path is another one then; then it is STALE
+ *	STALE	  gets a few packets, until the smoothed RTT is within a quarter of
+ *		  the latest after at least 8 packets, or longest_ms are over; then it
+ *		  is NORMAL. After a timeout it is DISABLED again.
+ *
+ * With no other one that is NORMAL it is NORMAL: there is nowhere to go.
  *
  * Source: Cech, guided research, TUM 2020, section 5 and figure 8, where the
  * detection is not worked out.
@@ -45,12 +51,16 @@
 
 #include "mpsched.h"
 
-/* what a stale subflow may have in flight: TCP's initial window (RFC 6928) */
-#define STALE_PKTS		10
-/* that a smoothed RTT stands on: of each, an eighth is new */
-#define TRUSTED_PKTS		8
-/* to try a path with: a lone one might not be acknowledged at once */
-#define PROBE_PKTS		2
+/* thresholds that are no parameters, and why these */
+#define LATE_RTT_PART		4	/* of the smoothed RTT: paths vary by as much */
+#define LATE_RTTVARS		4	/* as in TCP's timeout (RFC 6298) */
+#define USUAL_PART		8	/* of it that is new each time, as in TCP's RTT */
+#define PAUSE_RTT_PART		2	/* so long for a packet: it was the sender's pause */
+#define PROBE_PKTS		2	/* the ACK of a lone one may be delayed */
+#define BACK_RTT_HALVES		3	/* in a handover, RTTs are several times as long */
+#define STALE_PKTS		10	/* in flight: TCP's initial window (RFC 6928) */
+#define TRUSTED_PKTS		8	/* of each, an eighth is new in the smoothed RTT */
+#define TRUSTED_RTT_PART	4	/* of the smoothed RTT: as LATE_RTT_PART */
 /* bounds that no path reaches: all products below fit into 64 bits */
 #define MAX_PKTS		BIT_ULL(16)
 #define MAX_NS			(3600ULL * NSEC_PER_SEC)
@@ -79,19 +89,24 @@ struct lte_conn {
 };
 
 struct lte_subflow {
-	u64	since_ns;	/* begin of the state */
-	u64	late_ns;	/* by what has been acknowledged */
-	u64	usual_ns;	/* per packet; 0: not known yet */
-	u64	limit_ns;	/* of late_ns */
-	u64	acked_ns;	/* of the last acknowledgment: when it came, */
-	u64	sent_ns;	/* when what it acknowledged was sent, */
-	u32	acked_pkts;	/* and how many that makes */
-	u32	srtt_us;	/* when nothing was late */
-	u32	stale_pkts;	/* acked_pkts when it became stale */
-	u64	probe_ns;	/* when the last try began, */
-	u32	probe_acked;	/* acked_pkts then, */
-	u32	probe_pkts;	/* and how many packets it has so far */
 	u8	state;		/* enum lte_state */
+	u64	since_ns;	/* begin of the state */
+
+	/* the last acknowledgment */
+	u64	acked_ns;	/* when it came; 0: none yet */
+	u64	sent_ns;	/* when what it acknowledged was sent */
+	u32	acked_pkts;	/* how many that makes */
+
+	/* how late the path is, and since it was not: */
+	u64	usual_ns;	/* per packet; 0: not known yet */
+	u64	late_ns;	/* by what has been acknowledged */
+	u64	limit_ns;	/* of late_ns, as it was then */
+	u32	srtt_us;	/* as it was then */
+
+	/* what has come back */
+	u32	mark_pkts;	/* acked_pkts at the begin of the state, or of the last try */
+	u64	probe_ns;	/* begin of the last try */
+	u32	probe_pkts;	/* that it has so far */
 };
 
 static struct lte_subflow *state_of(struct mps_subflow *subflow)
@@ -124,9 +139,8 @@ static void lte_enter(struct mps_conn *conn, struct mps_subflow *subflow, enum l
 	lte->state = state;
 	lte->since_ns = mps_clock_ns();
 	lte->late_ns = 0;
-	lte->stale_pkts = lte->acked_pkts;
+	lte->mark_pkts = lte->acked_pkts;
 	lte->probe_ns = lte->since_ns;
-	lte->probe_acked = lte->acked_pkts;
 	lte->probe_pkts = PROBE_PKTS;
 	if (state == STALE)
 		lte->usual_ns = 0;
@@ -144,11 +158,6 @@ static u64 lte_allowed_ns(const struct mps_conn *conn, const struct lte_subflow 
 		   mps_param(conn, SLOWDOWN) * min(pkts, MAX_PKTS) * lte->usual_ns);
 }
 
-static u64 lte_later_ns(u64 late_ns, u64 inter_ack_ns, u64 allowed_ns)
-{
-	return between_ns(allowed_ns, late_ns + inter_ack_ns);
-}
-
 /* Takes in the acknowledgments that came since the last time. */
 static void lte_note_acks(struct mps_conn *conn, struct mps_subflow *subflow)
 {
@@ -156,28 +165,28 @@ static void lte_note_acks(struct mps_conn *conn, struct mps_subflow *subflow)
 	u32 pkts = subflow->delivered_pkts - lte->acked_pkts;
 	u64 inter_send_ns = between_ns(lte->sent_ns, subflow->delivered_sent_ns);
 	u64 inter_ack_ns = between_ns(lte->acked_ns, subflow->delivered_ns);
+	u64 srtt_ns = (u64)subflow->srtt_us * NSEC_PER_USEC;
 
 	if (!pkts)
 		return;
 	/* the acknowledgment of a lone packet may have been delayed */
 	if (lte->acked_ns && (pkts > 1 || subflow->in_flight_pkts)) {
-		u64 allowed_ns = lte_allowed_ns(conn, lte, inter_send_ns, pkts);
 		u64 pkt_ns = div_u64(inter_ack_ns, pkts);
 
 		if (lte->usual_ns && lte->state == NORMAL)
-			lte->late_ns = lte_later_ns(lte->late_ns, inter_ack_ns, allowed_ns);
-		/* a pause of the sender is no measure of the path */
-		if (!lte->late_ns && pkt_ns <= subflow->srtt_us * (NSEC_PER_USEC / 2))
-			lte->usual_ns += lte->usual_ns ? div_s64((s64)(pkt_ns - lte->usual_ns), 8) :
-							 max(pkt_ns, 1ULL);
+			lte->late_ns = between_ns(lte_allowed_ns(conn, lte, inter_send_ns, pkts),
+						  lte->late_ns + inter_ack_ns);
+		if (!lte->late_ns && pkt_ns <= srtt_ns / PAUSE_RTT_PART)
+			lte->usual_ns = lte->usual_ns ?
+				lte->usual_ns + div_s64(pkt_ns - lte->usual_ns, USUAL_PART) :
+				max(pkt_ns, 1ULL);
 	}
 	if (!subflow->in_flight_pkts)
 		lte->late_ns = 0;
 	if (!lte->late_ns && lte->state == NORMAL) {
-		u64 limit_us = max3(mps_param(conn, LATE_MS) * (u64)USEC_PER_MSEC,
-				    subflow->srtt_us / 4ULL, 4ULL * subflow->rttvar_us);
-
-		lte->limit_ns = limit_us * NSEC_PER_USEC;
+		lte->limit_ns = max3(mps_param(conn, LATE_MS) * (u64)NSEC_PER_MSEC,
+				     subflow->srtt_us / LATE_RTT_PART * (u64)NSEC_PER_USEC,
+				     (u64)LATE_RTTVARS * subflow->rttvar_us * NSEC_PER_USEC);
 		lte->srtt_us = subflow->srtt_us;
 	}
 	lte->acked_pkts = subflow->delivered_pkts;
@@ -185,75 +194,89 @@ static void lte_note_acks(struct mps_conn *conn, struct mps_subflow *subflow)
 	lte->sent_ns = subflow->delivered_sent_ns;
 }
 
-/* When the subflow will be found late if it remains silent; 0: never. */
-static u64 lte_deadline_ns(struct mps_conn *conn, struct mps_subflow *subflow)
+/* When a normal subflow will be late if it remains silent; 0: it is; ~0: never. */
+static u64 lte_late_at_ns(struct mps_conn *conn, struct mps_subflow *subflow)
 {
-	struct lte_subflow *lte = state_of(subflow);
+	const struct lte_subflow *lte = state_of(subflow);
 	u64 allowed_ns;
 
-	if (!subflow->usable || mps_in_loss(subflow) || lte->state != NORMAL || !lte->usual_ns ||
-	    !subflow->oldest_sent_ns || subflow->in_flight_pkts < 2 ||
-	    subflow->outstanding_bytes < subflow->unsent_bytes + 2ULL * subflow->mss_bytes)
+	if (lte->late_ns > lte->limit_ns)
 		return 0;
+	if (!subflow->usable || mps_in_loss(subflow) || !lte->usual_ns ||
+	    !subflow->oldest_sent_ns || subflow->in_flight_pkts < PROBE_PKTS ||
+	    subflow->outstanding_bytes < subflow->unsent_bytes +
+					 (u64)PROBE_PKTS * subflow->mss_bytes)
+		return U64_MAX;
 	allowed_ns = lte_allowed_ns(conn, lte,
-				    between_ns(lte->sent_ns, subflow->oldest_sent_ns), 2);
+				    between_ns(lte->sent_ns, subflow->oldest_sent_ns), PROBE_PKTS);
 	return lte->acked_ns + allowed_ns + between_ns(lte->late_ns, lte->limit_ns) + 1;
+}
+
+static bool lte_lasts(struct mps_conn *conn, const struct lte_subflow *lte, u64 now)
+{
+	return between_ns(lte->since_ns, now) > mps_param(conn, LONGEST_MS) * (u64)NSEC_PER_MSEC;
 }
 
 /* Did a packet that was sent in this state arrive in good time? */
 static bool lte_is_back(struct mps_conn *conn, struct mps_subflow *subflow, u64 now)
 {
-	struct lte_subflow *lte = state_of(subflow);
+	const struct lte_subflow *lte = state_of(subflow);
 
-	if (!subflow->usable || subflow->delivered_sent_ns <= lte->since_ns)
-		return false;
-	return subflow->last_rtt_us * 2ULL <= lte->srtt_us * 3ULL ||
-	       between_ns(lte->since_ns, now) > mps_param(conn, LONGEST_MS) * (u64)NSEC_PER_MSEC;
+	return subflow->usable && subflow->delivered_sent_ns > lte->since_ns &&
+	       (subflow->last_rtt_us * 2ULL <= lte->srtt_us * (u64)BACK_RTT_HALVES ||
+		lte_lasts(conn, lte, now));
 }
 
 static bool lte_is_trusted(struct mps_conn *conn, struct mps_subflow *subflow, u64 now)
 {
-	struct lte_subflow *lte = state_of(subflow);
-	u64 srtt_us = subflow->srtt_us;
+	const struct lte_subflow *lte = state_of(subflow);
+	u64 off_us = abs_diff(subflow->srtt_us, subflow->last_rtt_us);
 
-	if (subflow->delivered_pkts - lte->stale_pkts >= TRUSTED_PKTS &&
-	    abs_diff(srtt_us, (u64)subflow->last_rtt_us) * 4 <= srtt_us)
-		return true;
-	return between_ns(lte->since_ns, now) > mps_param(conn, LONGEST_MS) * (u64)NSEC_PER_MSEC;
+	return (subflow->delivered_pkts - lte->mark_pkts >= TRUSTED_PKTS &&
+		off_us * TRUSTED_RTT_PART <= subflow->srtt_us) || lte_lasts(conn, lte, now);
 }
 
-/* Brings the states of all subflows up to date. */
+/* Brings the state of a subflow up to date. Returns when it will be late; ~0: never. */
+static u64 lte_update(struct mps_conn *conn, struct mps_subflow *subflow, u64 now)
+{
+	struct lte_subflow *lte = state_of(subflow);
+	u64 late_at_ns;
+
+	lte_note_acks(conn, subflow);
+	if (lte->state != NORMAL && !lte_has_another(conn, subflow)) {
+		lte_enter(conn, subflow, NORMAL, EVENT_NORMAL);
+		return U64_MAX;
+	}
+	switch (lte->state) {
+	case DISABLED:
+		if (lte_is_back(conn, subflow, now))
+			lte_enter(conn, subflow, STALE, EVENT_STALE);
+		break;
+	case STALE:
+		if (!lte_is_trusted(conn, subflow, now))
+			break;
+		lte_enter(conn, subflow, NORMAL, EVENT_NORMAL);
+		fallthrough;
+	case NORMAL:
+		late_at_ns = lte_late_at_ns(conn, subflow);
+		if (late_at_ns > now)
+			return late_at_ns;
+		if (lte_has_another(conn, subflow))
+			lte_enter(conn, subflow, DISABLED, EVENT_LATE);
+	}
+	return U64_MAX;
+}
+
 static void lte_watch(struct mps_conn *conn)
 {
 	struct lte_conn *state = mps_conn_priv(conn);
-	u64 now = mps_clock_ns(), wake_ns = 0;
+	u64 now = mps_clock_ns(), wake_ns = U64_MAX;
 	struct mps_subflow *subflow;
 
-	mps_for_each_subflow(conn, subflow) {
-		struct lte_subflow *lte = state_of(subflow);
-		u64 deadline_ns;
-
-		lte_note_acks(conn, subflow);
-		if (lte->state != NORMAL && !lte_has_another(conn, subflow)) {
-			lte_enter(conn, subflow, NORMAL, EVENT_NORMAL);
-			continue;
-		}
-		if (lte->state == DISABLED && lte_is_back(conn, subflow, now))
-			lte_enter(conn, subflow, STALE, EVENT_STALE);
-		else if (lte->state == STALE && lte_is_trusted(conn, subflow, now))
-			lte_enter(conn, subflow, NORMAL, EVENT_NORMAL);
-
-		deadline_ns = lte_deadline_ns(conn, subflow);
-		/* late already by what came, or by the silence */
-		if (lte->late_ns > lte->limit_ns || (deadline_ns && deadline_ns <= now)) {
-			if (lte_has_another(conn, subflow))
-				lte_enter(conn, subflow, DISABLED, EVENT_LATE);
-		} else if (deadline_ns && (!wake_ns || deadline_ns < wake_ns)) {
-			wake_ns = deadline_ns;
-		}
-	}
+	mps_for_each_subflow(conn, subflow)
+		wake_ns = min(wake_ns, lte_update(conn, subflow, now));
 	/* one that comes too early does no harm, and is cheaper than a new one */
-	if (wake_ns && (state->wake_ns <= now || wake_ns < state->wake_ns)) {
+	if (wake_ns != U64_MAX && (state->wake_ns <= now || wake_ns < state->wake_ns)) {
 		state->wake_ns = wake_ns;
 		mps_wake_at(conn, wake_ns);
 	}
@@ -274,15 +297,15 @@ static bool lte_may_probe(struct mps_subflow *subflow)
 	struct lte_subflow *lte = state_of(subflow);
 	u64 now = mps_clock_ns();
 
-	if (lte->probe_pkts >= PROBE_PKTS) {
-		if (subflow->outstanding_bytes &&
-		    (lte->probe_acked == lte->acked_pkts ||
-		     between_ns(lte->probe_ns, now) < lte->srtt_us * (u64)NSEC_PER_USEC))
-			return false;
-		lte->probe_ns = now;
-		lte->probe_acked = lte->acked_pkts;
-		lte->probe_pkts = 0;
-	}
+	if (lte->probe_pkts < PROBE_PKTS)
+		return true;
+	if (subflow->outstanding_bytes &&
+	    (lte->mark_pkts == lte->acked_pkts ||
+	     between_ns(lte->probe_ns, now) < lte->srtt_us * (u64)NSEC_PER_USEC))
+		return false;
+	lte->probe_ns = now;
+	lte->mark_pkts = lte->acked_pkts;
+	lte->probe_pkts = 0;
 	return true;
 }
 

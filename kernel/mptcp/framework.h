@@ -123,6 +123,32 @@ static inline struct mps_segment *mps_segment(const struct mptcp_data_frag *dfra
 	return container_of(dfrag, struct mps_segment, frag);
 }
 
+static inline struct sock *mps_sk(const struct mps_conn *conn)
+{
+	return (struct sock *)conn_core(conn)->msk;
+}
+
+static inline struct mptcp_subflow_context *mps_ctx(const struct mps_subflow *subflow)
+{
+	return mptcp_subflow_ctx(subflow_core(subflow)->ssk);
+}
+
+#define mps_first(_list, _node) \
+	(list_empty(_list) ? NULL : list_entry((_list)->next, struct mps_segment, _node))
+#define mps_next(_list, _seg, _node) \
+	(list_is_last(&(_seg)->_node, _list) ? NULL : \
+	 list_entry((_seg)->_node.next, struct mps_segment, _node))
+
+static inline u32 mps_unsent_part(const struct mps_segment *seg)
+{
+	return seg->frag.data_len - seg->frag.already_sent;
+}
+
+static inline bool mps_sent(const struct mps_segment *seg)
+{
+	return seg->frag.already_sent;
+}
+
 /* The registered scheduler of that name, NULL if there is none. */
 const struct mps_ops *mps_find(const char *name);
 
@@ -147,15 +173,36 @@ void mps_forget_units(struct mps_conn *conn);
 /* the same as the socket option, without its checks of the socket */
 int mps_announce_unit(struct mps_conn *conn, const struct mptcp_unit *what);
 
-/* framework.c: it is not unsent any more */
+/* segments.c: the first, be it held back or not; is it; it is not unsent any more;
+ * upstream's cursor follows; the one of a pick; are all lists as they should be
+ */
+struct mps_segment *mps_first_unsent(const struct mps_conn *conn);
+bool mps_is_held(const struct mps_conn *conn, const struct mps_segment *seg);
 void mps_forget_unsent(struct mps_conn *conn, struct mps_segment *seg);
+void mps_update_first_pending(struct mps_conn *conn);
+struct mps_segment *mps_find_segment(struct mps_conn *conn, const struct mps_pick *pick);
+void mps_verify(const struct mps_conn *conn);
 
-/* framework.c, for tests: check and carry out a pick as the framework does */
-const char *mps_check_pick(struct mps_conn *conn, const struct mps_pick *pick,
-			   struct mps_segment **seg);
+/* segments.c: what is to be sent again, when subflows have changed, and when it was
+ * sent
+ */
 void mps_recover(struct mps_conn *conn);
 void mps_doubt(struct mps_conn *conn, const struct mps_subflow *subflow,
 	       struct mps_segment *seg);
+
+/* subflows.c */
+u16 mps_dss_bytes(const struct mptcp_sock *msk);
+void mps_detach(struct mps_conn *conn, struct mps_subflow *subflow);
+void mps_snapshot(struct mps_subflow *subflow);
+void mps_snapshot_oldest(struct mps_subflow *subflow);
+void mps_refresh(struct mps_conn *conn, const struct sock *ssk);
+
+/* delays.c: an ACK has come; something was sent */
 void mps_read_timestamps(struct mps_subflow *subflow);
+void mps_time_segment(struct mps_subflow *subflow);
+
+/* framework.c: why a pick is refused */
+const char *mps_check_pick(struct mps_conn *conn, const struct mps_pick *pick,
+			   struct mps_segment **seg);
 
 #endif

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The subflows of a connection: what a scheduler sees of them, and how they come
+ * and go. Locking: see framework.c.
+ */
+
+#include <net/pkt_sched.h>
+#include <net/tcp.h>
+
+#include "framework.h"
+
+/* What the DSS option of a packet with data takes, padding included: a 64-bit
+ * mapping, and an acknowledgment as long as the peer's mappings are, which is not
+ * known before the first one. The application writes into segments before they are
+ * sent: one that is too large becomes a packet and a few bytes in another one.
+ */
+u16 mps_dss_bytes(const struct mptcp_sock *msk)
+{
+	u16 bytes = TCPOLEN_MPTCP_DSS_BASE + TCPOLEN_MPTCP_DSS_MAP64;
+
+	bytes += READ_ONCE(msk->use_64bit_ack) ? TCPOLEN_MPTCP_DSS_ACK64 : TCPOLEN_MPTCP_DSS_ACK32;
+	if (READ_ONCE(msk->csum_enabled))
+		bytes += TCPOLEN_MPTCP_DSS_CHECKSUM;
+	return ALIGN(bytes, 4);
+}
+
+static void mps_reset_mss(const struct mps_conn *conn, struct mps_subflow *subflow)
+{
+	const struct tcp_sock *tp = tcp_sk(subflow_core(subflow)->ssk);
+
+	subflow->mss_bytes = tp->mss_cache - conn_core(conn)->dss_bytes;
+}
+
+static void mps_add_qdisc(struct mps_device *device, struct Qdisc *qdisc)
+{
+	struct gnet_stats_basic_sync sent;
+	u32 packets, bytes;
+
+	if (!qdisc_is_percpu_stats(qdisc)) {
+		device->queue_bytes += READ_ONCE(qdisc->qstats.backlog);
+		device->sent_bytes += u64_stats_read(&qdisc->bstats.bytes);
+		return;
+	}
+	qdisc_qstats_qlen_backlog(qdisc, &packets, &bytes);
+	device->queue_bytes += bytes;
+	gnet_stats_basic_sync_init(&sent);
+	gnet_stats_add_basic(&sent, qdisc->cpu_bstats, &qdisc->bstats, true);
+	device->sent_bytes += u64_stats_read(&sent.bytes);
+}
+
+/* Packets to a device enter one queueing discipline for all of its queues, or, as
+ * mq has it, one for each. A discipline that has others inside counts what is in
+ * them as its own.
+ */
+struct mps_device mps_device(const struct mps_subflow *subflow)
+{
+	struct Qdisc *qdisc, *before = NULL;
+	struct mps_device device = {};
+	const struct net_device *dev;
+	const struct dst_entry *dst;
+	unsigned int i;
+
+	rcu_read_lock();
+	dst = __sk_dst_get(subflow_core(subflow)->ssk);
+	dev = dst ? dst->dev : NULL;
+	for (i = 0; dev && i < dev->num_tx_queues; i++) {
+		qdisc = rcu_dereference(netdev_get_tx_queue(dev, i)->qdisc);
+		if (qdisc && qdisc != before)
+			mps_add_qdisc(&device, qdisc);
+		before = qdisc;
+	}
+	rcu_read_unlock();
+	return device;
+}
+EXPORT_SYMBOL_GPL(mps_device);
+
+static void mps_update_limit(struct mps_subflow *subflow)
+{
+	const struct mps_subflow_core *sub = subflow_core(subflow);
+
+	subflow->limit_pkts = min(sub->penalty_pkts, sub->set_limit_pkts);
+}
+
+void mps_penalise(struct mps_subflow *subflow)
+{
+	subflow_core(subflow)->penalty_pkts = max(mps_cwnd(subflow) / 2, 1U);
+	mps_update_limit(subflow);
+}
+EXPORT_SYMBOL_GPL(mps_penalise);
+
+void mps_set_limit(struct mps_subflow *subflow, u32 pkts)
+{
+	subflow_core(subflow)->set_limit_pkts = max(pkts, 1U);
+	mps_update_limit(subflow);
+}
+EXPORT_SYMBOL_GPL(mps_set_limit);
+
+/* As slow start does: a segment more for each one acknowledged. */
+static void mps_shrink_penalty(struct mps_subflow *subflow, u64 acked_bytes)
+{
+	u64 pkts = div_u64(acked_bytes, max(subflow->mss_bytes, 1U)) + 1;
+	struct mps_subflow_core *sub = subflow_core(subflow);
+
+	if (sub->penalty_pkts == U32_MAX)
+		return;
+	if (sub->penalty_pkts + pkts >= subflow->cwnd_pkts)
+		sub->penalty_pkts = U32_MAX;
+	else
+		sub->penalty_pkts += pkts;
+	mps_update_limit(subflow);
+}
+
+/* --- subflows come and go */
+
+static void mps_attach(struct mps_conn *conn, struct mptcp_subflow_context *ctx)
+{
+	struct mps_conn_core *core = conn_core(conn);
+	struct mps_subflow_core *sub;
+	const struct tcp_sock *tp;
+	int slot;
+
+	for (slot = 0; slot < ARRAY_SIZE(core->slots); slot++)
+		if (!core->slots[slot] || !core->slots[slot]->ssk)
+			break;
+	if (slot == ARRAY_SIZE(core->slots))
+		return;
+
+	/* a slot is never freed before the connection: a scheduler that kept a
+	 * pointer to a subflow that is gone must do no harm
+	 */
+	sub = core->slots[slot];
+	if (!sub) {
+		sub = kmalloc(struct_size(sub, pub.priv, 0) + core->ops->subflow_size,
+			      GFP_ATOMIC);
+		if (!sub)
+			return;
+		core->slots[slot] = sub;
+	}
+	memset(sub, 0, struct_size(sub, pub.priv, 0) + core->ops->subflow_size);
+	sub->pub.id = ctx->subflow_id;
+	sub->slot = slot;
+	sub->conn = conn;
+	sub->ssk = mptcp_subflow_tcp_sock(ctx);
+	sub->penalty_pkts = U32_MAX;
+	sub->set_limit_pkts = U32_MAX;
+	sub->pub.limit_pkts = U32_MAX;
+	mps_reset_mss(conn, &sub->pub);
+	tp = tcp_sk(sub->ssk);
+	sub->has_timestamps = tp->rx_opt.tstamp_ok && !tp->tcp_usec_ts;
+	sub->newest_acked_us = tp->rack.mstamp;
+	list_add_tail(&sub->pub.node, &conn->subflows);
+	/* for mps_packet_received() and mptcp_subflow_timeout() */
+	smp_store_release(&ctx->mps, &sub->pub);
+}
+
+void mps_detach(struct mps_conn *conn, struct mps_subflow *subflow)
+{
+	struct mps_conn_core *core = conn_core(conn);
+
+	if (core->ops->release_subflow && subflow_core(subflow)->established)
+		core->ops->release_subflow(conn, subflow);
+	if (core->has_handoff && core->handoff.subflow == subflow)
+		core->has_handoff = false;
+	core->usable_mask &= ~BIT(subflow_core(subflow)->slot);
+	list_del(&subflow->node);
+	mps_ctx(subflow)->mps = NULL;
+	subflow->usable = false;
+	subflow_core(subflow)->ssk = NULL;
+}
+
+/* A subflow is being closed. Called with the connection owned by a process. */
+void mps_subflow_gone(struct mptcp_sock *msk, struct mptcp_subflow_context *ctx)
+{
+	struct sock *sk = (struct sock *)msk;
+	struct mps_subflow *subflow;
+	struct mps_segment *seg;
+
+	mptcp_data_lock(sk);
+	subflow = ctx->mps;
+	if (subflow)
+		mps_detach(msk->mps, subflow);
+	mptcp_data_unlock(sk);
+	if (!subflow)
+		return;
+	/* another subflow may have the slot later; and of what was sent in
+	 * pieces, the others may not have the one that it carried
+	 */
+	list_for_each_entry(seg, &msk->rtx_queue, frag.list) {
+		if (seg->split && (seg->carried & BIT(subflow_core(subflow)->slot)))
+			seg->carried = 0;
+		seg->carried &= ~BIT(subflow_core(subflow)->slot);
+	}
+}
+
+void mps_snapshot(struct mps_subflow *subflow)
+{
+	const struct sock *ssk = subflow_core(subflow)->ssk;
+	const struct tcp_sock *tp = tcp_sk(ssk);
+	u32 snd_una = READ_ONCE(tp->snd_una);
+	u32 write_seq = READ_ONCE(tp->write_seq);
+	unsigned long pacing = READ_ONCE(ssk->sk_pacing_rate);
+
+	subflow->ca_state = inet_csk(ssk)->icsk_ca_state;
+	/* without SACK, TCP keeps the state of a loss that it has mended until
+	 * something later is acknowledged (tcp_try_undo_recovery()), which will
+	 * not be as long as everybody waits for the state to end
+	 */
+	if (subflow->ca_state == TCP_CA_Loss && !tp->packets_out)
+		subflow->ca_state = TCP_CA_Open;
+	subflow->srtt_us = tp->srtt_us >> 3;
+	/* not tp->rttvar_us, which is never less than 50 ms */
+	subflow->rttvar_us = tp->mdev_us >> 2;
+	subflow->min_rtt_us = tcp_min_rtt(tp);
+	subflow->last_rtt_us = tp->rack.rtt_us;
+	subflow->cwnd_pkts = tcp_snd_cwnd(tp);
+	subflow->ssthresh_pkts = tp->snd_ssthresh;
+	subflow->in_flight_pkts = tcp_packets_in_flight(tp);
+	subflow->unsent_bytes = write_seq - READ_ONCE(tp->snd_nxt);
+	subflow->outstanding_bytes = write_seq - snd_una;
+	subflow->window_bytes = max_t(s32, snd_una + READ_ONCE(tp->snd_wnd) - write_seq, 0);
+	subflow->pacing_rate = pacing == ~0UL ? U64_MAX : pacing;
+	subflow->delivered_pkts = tp->delivered;
+	subflow->delivered_ns = tp->delivered_mstamp * NSEC_PER_USEC;
+	subflow->delivered_sent_ns = tp->rack.mstamp * NSEC_PER_USEC;
+	subflow->owd_us = READ_ONCE(subflow_core(subflow)->owd_sample_us);
+	subflow->commd_us = READ_ONCE(subflow_core(subflow)->commd_sample_us);
+}
+
+/* The oldest packet in flight. The subflow is locked: otherwise an ACK may free
+ * it. TCP keeps its packets in the order in which they were sent, without those
+ * that arrived or were found lost; after a timeout, all are.
+ */
+void mps_snapshot_oldest(struct mps_subflow *subflow)
+{
+	const struct tcp_sock *tp = tcp_sk(subflow_core(subflow)->ssk);
+	const struct sk_buff *skb;
+
+	skb = list_first_entry_or_null(&tp->tsorted_sent_queue, struct sk_buff,
+				       tcp_tsorted_anchor);
+	subflow->oldest_sent_ns = skb ? skb->skb_mstamp_ns : 0;
+}
+
+/* Brings one subflow up to date and tells the scheduler what happened to it.
+ * `heard`: it may have had an ACK or a timeout; all but its priority and its
+ * usability is as it was, if not. `locked`: it is.
+ */
+static void mps_refresh_subflow(struct mps_conn *conn, struct mptcp_subflow_context *ctx,
+				bool heard, bool locked)
+{
+	struct mps_subflow *subflow = ctx->mps;
+	struct mps_subflow_core *sub = subflow_core(subflow);
+	const struct mps_ops *ops = conn_core(conn)->ops;
+	u8 ca_state = subflow->ca_state;
+	bool usable, backup, changed;
+	u64 acked;
+
+	if (heard)
+		mps_snapshot(subflow);
+	if (locked)
+		mps_snapshot_oldest(subflow);
+	backup = ctx->backup || ctx->request_bkup;
+	usable = !READ_ONCE(sub->silent) && !ctx->closing && mptcp_subflow_active(ctx);
+	changed = usable != subflow->usable || backup != subflow->backup;
+	subflow->usable = usable;
+	subflow->backup = backup;
+
+	if (!sub->established) {
+		if (!usable)
+			return;
+		mps_snapshot(subflow);
+		sub->established = true;
+		sub->acked_seen = tcp_sk(sub->ssk)->bytes_acked;
+		if (ops->init_subflow)
+			ops->init_subflow(conn, subflow);
+	}
+	if (changed && ops->on_subflow_state)
+		ops->on_subflow_state(conn, subflow);
+	if (!heard)
+		return;
+	acked = tcp_sk(sub->ssk)->bytes_acked;
+	if (acked != sub->acked_seen) {
+		u64 bytes = acked - sub->acked_seen;
+
+		sub->acked_seen = acked;
+		mps_shrink_penalty(subflow, bytes);
+		if (ops->on_ack)
+			ops->on_ack(conn, subflow, bytes);
+	}
+	if (ca_state < TCP_CA_Recovery && subflow->ca_state == TCP_CA_Recovery && ops->on_loss)
+		ops->on_loss(conn, subflow);
+	if (READ_ONCE(sub->timed_out)) {
+		WRITE_ONCE(sub->timed_out, false);
+		if (ops->on_rto)
+			ops->on_rto(conn, subflow);
+	}
+}
+
+void mps_set_linear_timeouts(struct mps_subflow *subflow, bool linear)
+{
+	WRITE_ONCE(subflow_core(subflow)->linear, linear);
+}
+EXPORT_SYMBOL_GPL(mps_set_linear_timeouts);
+
+/* ssk: the only subflow that had an ACK or a timeout since the last time, locked;
+ * NULL: any may have had.
+ */
+void mps_refresh(struct mps_conn *conn, const struct sock *ssk)
+{
+	struct mps_conn_core *core = conn_core(conn);
+	struct mptcp_sock *msk = core->msk;
+	struct mptcp_subflow_context *ctx;
+	u32 mask = 0, usable = 0, mss = 0;
+	struct mps_subflow *subflow;
+	u64 una, end;
+
+	/* the peer's view may move on while a process owns the connection */
+	una = READ_ONCE(msk->snd_una);
+	end = READ_ONCE(msk->wnd_end);
+	conn->una_seq = una - core->base_seq;
+	conn->nxt_seq = msk->snd_nxt - core->base_seq;
+	conn->window_end_seq = end - core->base_seq;
+	conn->window_bytes = after64(end, una) ? min_t(u64, end - una, U32_MAX) : 0;
+	conn->closing = READ_ONCE(msk->snd_data_fin_enable);
+	if (core->dss_bytes != mps_dss_bytes(msk)) {
+		core->dss_bytes = mps_dss_bytes(msk);
+		mps_for_each_subflow(conn, subflow)
+			mps_reset_mss(conn, subflow);
+	}
+
+	mptcp_for_each_subflow(msk, ctx) {
+		if (!ctx->mps && !ctx->closing && mptcp_subflow_active(ctx))
+			mps_attach(conn, ctx);
+		subflow = ctx->mps;
+		if (!subflow)
+			continue;
+		mps_refresh_subflow(conn, ctx, !ssk || subflow_core(subflow)->ssk == ssk,
+				    subflow_core(subflow)->ssk == ssk);
+		if (!subflow->usable)
+			continue;
+		usable++;
+		mask |= BIT(subflow_core(subflow)->slot);
+		mss = mss ? min(mss, subflow->mss_bytes) : subflow->mss_bytes;
+	}
+	conn->subflows_usable = usable;
+	if (mss)
+		conn->segment_bytes = mss;
+	if (mask != core->usable_mask) {
+		core->usable_mask = mask;
+		mps_recover(conn);
+	}
+}
+
+/* A subflow has been closed or found stale: is there anything to be sent on
+ * the others?
+ */
+bool mps_subflow_lost(struct mptcp_sock *msk)
+{
+	mps_refresh(msk->mps, NULL);
+	mps_recover(msk->mps);
+	return !list_empty(&msk->rtx_queue);
+}

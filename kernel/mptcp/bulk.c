@@ -29,7 +29,7 @@
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 
-#include "bulk.h"
+#include "uapi/bulk.h"
 
 #define BULK_CHUNK_MAX	SZ_256K
 /* from one word of a stream to the next, see pattern() in guest/traffic.c */

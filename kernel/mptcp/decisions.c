@@ -2,7 +2,7 @@
 /* /proc/net/mptcp_decisions: what the schedulers of a network namespace decide.
  *
  * From the moment a "1" is written to it, until a "0" is, read() gives a record
- * (struct probe_decision of probe.h) for each decision of each connection. It
+ * (struct probe_decision of uapi/probe.h) for each decision of each connection. It
  * listens to the tracepoint mps_decision, which others may use, too.
  */
 
@@ -12,9 +12,9 @@
 #include <net/net_namespace.h>
 
 #include "framework.h"
-#include "probe.h"
 #include "stream.h"
 #include "trace.h"
+#include "uapi/probe.h"
 
 struct decisions {
 	struct record_stream	stream;

@@ -9,7 +9,7 @@
  * "stop") takes a sample of every MPTCP connection, or of every plain TCP one, or,
  * with CAP_NET_ADMIN for all of them, of every device in any namespace that queues
  * by a discipline, at START, START + INTERVAL, ... up to and including STOP, but
- * none of the past. read() gives the records of probe.h, sleeps while there is
+ * none of the past. read() gives the records of uapi/probe.h, sleeps while there is
  * little to give, and returns 0 after the last one.
  *
  * It must not change what it looks at. A kernel thread takes the samples, so
@@ -37,8 +37,8 @@
 
 #include "../mib.h"
 #include "../protocol.h"
-#include "probe.h"
 #include "stream.h"
+#include "uapi/probe.h"
 #ifdef CONFIG_MPTCP_LAB_SCHED
 #include "framework.h"
 #endif

@@ -199,7 +199,7 @@ def test_the_page_on_records_is_current() -> None:
     assert page.read_text() == records.markdown(), "python -m mptcplab.metrics.records"
 
 
-HEADER = Path(__file__).parents[2] / "kernel" / "mptcp" / "probe.h"
+HEADER = Path(__file__).parents[2] / "kernel" / "mptcp" / "uapi" / "probe.h"
 C_TYPES = {"__le64": "u64", "__le32": "u32", "__le16": "u16", "__be32": "ipv4", "u8": "u8"}
 
 

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bulk.h"
+#include "uapi/bulk.h"
 
 #define SEED	0x123456789abcdefull
 #define BYTES	100000

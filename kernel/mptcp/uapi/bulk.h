@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What /proc/mptcplab_bulk is asked; guest/traffic.c has the same. */
+/* What /proc/mptcplab_bulk is asked. */
 #ifndef BULK_H
 #define BULK_H
 

@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "guest.h"
+#include "uapi/probe.h"
 
 #ifndef SOL_MPTCP
 #define SOL_MPTCP	284
@@ -37,14 +38,11 @@
 
 /* of the initramfs: what is the run's */
 #define GIVEN_DIR	"/lab"
-#define RECORD_BYTES	192
 #define SUBFLOWS_MAX	8
 #define CONNECTIONS_MAX	64
 /* TCP_CLOSE and TCP_LISTEN; their header does not go with linux/tcp.h */
 #define STATE_CLOSE	7
 #define STATE_LISTEN	10
-
-enum { KIND_CONNECTION = 1, KIND_SUBFLOW };
 
 /* struct mptcp_info of Linux 6.12, up to what is used of it */
 struct connection_info {
@@ -74,71 +72,12 @@ struct subflows {
 	unsigned int count;
 };
 
-/* those of kernel/mptcp/probe.h; not in it: what a socket does not tell */
-struct head {
-	uint64_t time_ns;
-	uint32_t connection;
-	uint8_t kind;
-	uint8_t n;
-	uint16_t flags;
-};
-
+/* what the probe would write; 0: what a socket does not tell */
 union record {
-	struct head head;
-	struct {
-		struct head head;
-		uint64_t delivered_bytes;
-		uint64_t read_bytes;
-		uint64_t ofo_bytes;
-		uint64_t written_bytes;
-		uint64_t sent_bytes;
-		uint64_t acked_bytes;
-		uint32_t sndbuf_used;
-		uint32_t sndbuf;
-		uint32_t rcvbuf_used;
-		uint32_t rcvbuf;
-		uint64_t window_bytes;
-		uint32_t ofo_packets;
-		uint32_t reserved;
-		uint64_t reinjected_bytes;
-	} connection;
-	struct {
-		struct head head;
-		uint32_t local_addr;
-		uint32_t remote_addr;
-		uint32_t cwnd;
-		uint32_t ssthresh;
-		uint32_t srtt_us;
-		uint32_t rttvar_us;
-		uint32_t min_rtt_us;
-		uint32_t in_flight;
-		uint32_t mss;
-		uint32_t unsent_bytes;
-		uint64_t sent_bytes;
-		uint64_t acked_bytes;
-		uint64_t received_bytes;
-		uint64_t retransmitted_bytes;
-		uint32_t retransmitted_packets;
-		uint32_t data_packets_out;
-		uint32_t data_packets_in;
-		uint32_t window_bytes;
-		uint32_t ofo_bytes;
-		uint8_t ca_state;
-		uint8_t tcp_state;
-		uint8_t backup;
-		uint8_t reserved;
-		uint32_t decisions[3];
-		uint16_t local_port;
-		uint16_t remote_port;
-		uint64_t blocking_us;
-		uint64_t pacing_rate;
-		uint32_t rto_us;
-		uint32_t timeouts;
-	} subflow;
-	uint8_t bytes[RECORD_BYTES];
+	struct probe_head head;
+	struct probe_connection connection;
+	struct probe_subflow subflow;
 };
-
-_Static_assert(sizeof(union record) == RECORD_BYTES, "records of another size");
 
 /* One that samples the connections of a process. */
 struct sampler {
@@ -291,10 +230,10 @@ static void sample_connection(struct sampler *sampler, int fd, bool tcp, uint64_
 	number = connection_number(sampler, fd);
 	memset(records, 0, sizeof(records));
 	for (i = 0; i <= subflows.count; i++)
-		records[i].head = (struct head) {
+		records[i].head = (struct probe_head) {
 			.time_ns = at_ns,
 			.connection = number,
-			.kind = i ? KIND_SUBFLOW : KIND_CONNECTION,
+			.kind = i ? PROBE_SUBFLOW : PROBE_CONNECTION,
 			.n = i ? i - 1 : subflows.count,
 		};
 	fill_connection(&records[0], fd, tcp, subflows.state.info);

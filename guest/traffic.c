@@ -31,6 +31,9 @@
 #include <unistd.h>
 
 #include "guest.h"
+#include "uapi/bulk.h"
+#include "uapi/pattern.h"
+#include "uapi/sockopt.h"
 
 #ifndef IPPROTO_MPTCP
 #define IPPROTO_MPTCP	262
@@ -38,55 +41,6 @@
 #ifndef SOL_MPTCP
 #define SOL_MPTCP	284
 #endif
-/* the lab kernel's option that chooses the scheduler of one connection */
-#define MPTCP_SCHEDULER		100
-/* and those that announce units, and tell what became of them (docs/units.md) */
-#define MPTCP_UNIT		101
-
-struct unit {
-	uint32_t id;
-	uint32_t bytes;
-	uint32_t depends_on;
-	uint32_t importance;
-	uint64_t deadline_ns;
-	uint64_t expires_ns;
-};
-
-struct units {
-	uint32_t announced;
-	uint32_t waiting;
-	uint32_t dropped;
-	uint32_t last_dropped;
-	uint64_t dropped_bytes;
-};
-
-/* the kernel's poll() that moves bulk data by itself: kernel/mptcp/bulk.h */
-struct bulk_flow {
-	uint32_t own;
-	uint32_t sends;
-	uint32_t clock_reads;
-	uint32_t chunk_bytes;
-	uint64_t seed;
-	uint64_t until_ns;
-	uint64_t position;
-	uint64_t left;
-	uint32_t sent;
-	uint32_t reserved;
-};
-
-#define BULK_FLOWS_MAX	256
-
-struct bulk_wait {
-	uint64_t fds;
-	uint32_t count;
-	uint32_t flow_count;
-	uint64_t flows;
-	uint64_t wrong;
-	uint32_t flow;
-	uint32_t found;
-};
-
-#define BULK_WAIT	_IOWR('m', 1, struct bulk_wait)
 
 #define CHUNK_WORDS	(16 * 1024)
 #define CHUNK_BYTES	(8 * CHUNK_WORDS)
@@ -242,18 +196,9 @@ static uint64_t stream_seed(const struct connection *c, bool down)
 	return end.t->seed + ((c - end.list) * 2ull + down) * 0x9fb21c651e98df25ull;
 }
 
-/* From one word of a stream to the next. */
-#define PATTERN_STEP	0x9e3779b97f4a7c15ull
-
-/* Word i of a stream. Odd multipliers let every byte hang on position and seed. */
-static inline uint64_t pattern(uint64_t i, uint64_t seed)
-{
-	return (i + seed * 0xd1342543de82ef95ull) * PATTERN_STEP;
-}
-
 static void verify_byte(unsigned char byte, uint64_t pos, uint64_t seed)
 {
-	unsigned char expected = pattern(pos / 8, seed) >> (8 * (pos % 8));
+	unsigned char expected = pattern_byte(pos, seed);
 
 	if (byte != expected)
 		fail("byte %" PRIu64 " of the stream is %02x instead of %02x", pos, byte,
@@ -276,7 +221,7 @@ static void verify(const uint64_t *buffer, uint64_t pos, size_t len, uint64_t se
 	const unsigned char *bytes = (const unsigned char *)buffer;
 	size_t begin = pos % 8, limit = begin + len;
 	size_t first = (begin + 7) / 8, last = limit / 8, i;
-	uint64_t origin = pos / 8, word = pattern(origin + first, seed), wrong = 0;
+	uint64_t origin = pos / 8, word = pattern_word(origin + first, seed), wrong = 0;
 
 	for (i = first; i < last; i++, word += PATTERN_STEP)
 		wrong |= buffer[i] ^ word;
@@ -573,7 +518,7 @@ static size_t chunk_bytes_of(const struct flow *flow)
 static void fill_chunk(struct connection *c)
 {
 	uint64_t position = c->out.position - c->sent, *to, *limit;
-	uint64_t word = pattern(position / 8, stream_seed(c, end.t->is_server));
+	uint64_t word = pattern_word(position / 8, stream_seed(c, end.t->is_server));
 
 	limit = c->chunk + c->chunk_bytes / 8;
 	for (to = c->chunk; to < limit; to++, word += PATTERN_STEP)
@@ -594,7 +539,7 @@ static void next_chunk(struct connection *c)
 static void announce(const struct connection *c, uint64_t due)
 {
 	const struct traffic_message *message = message_of(&c->out);
-	const struct unit unit = {
+	const struct mptcp_unit unit = {
 		.id = c->out.numbers[c->out.next] + 1,
 		.bytes = *message->sizes,
 		.depends_on = message->needs,
@@ -815,7 +760,7 @@ static void receive(struct connection *c)
 /* How many of the bytes that were written the scheduler dropped. */
 static uint64_t dropped_bytes(const struct connection *c)
 {
-	struct units units;
+	struct mptcp_units units;
 	socklen_t len = sizeof(units);
 
 	if (!c->out.units)

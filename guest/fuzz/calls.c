@@ -45,13 +45,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "uapi/bulk.h"
+#include "uapi/sockopt.h"
+
 #ifndef IPPROTO_MPTCP
 #define IPPROTO_MPTCP	262
 #endif
 #define SOL_TCP		6
 #define SOL_MPTCP	284
-#define MPTCP_SCHEDULER	100
-#define MPTCP_UNIT	101
 #define SO_ZEROCOPY_	60
 
 #define PROCESSES	8
@@ -70,27 +71,6 @@
 #define INTERRUPT_US	150000
 #define STUCK_S		3000
 #define NAMES_MAX	128
-
-/* of kernel/mptcp/bulk.h */
-struct bulk_flow {
-	uint32_t own, sends, clock_reads, chunk_bytes;
-	uint64_t seed, until_ns, position, left;
-	uint32_t sent, reserved;
-};
-
-struct bulk_wait {
-	uint64_t fds;
-	uint32_t count, flow_count;
-	uint64_t flows, wrong;
-	uint32_t flow, found;
-};
-
-#define BULK_WAIT	_IOWR('m', 1, struct bulk_wait)
-
-struct mptcp_unit {
-	uint32_t id, bytes, depends_on, importance;
-	uint64_t deadline_ns, expires_ns;
-};
 
 enum kind { NOTHING, SOCKET, LISTENER, RECORDS, DROP, BULK, KINDS };
 

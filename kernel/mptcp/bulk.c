@@ -30,10 +30,9 @@
 #include <linux/uaccess.h>
 
 #include "uapi/bulk.h"
+#include "uapi/pattern.h"
 
 #define BULK_CHUNK_MAX	SZ_256K
-/* from one word of a stream to the next, see pattern() in guest/traffic.c */
-#define BULK_STEP	0x9e3779b97f4a7c15ull
 /* a pipe has two */
 #define BULK_QUEUES_MAX	2
 
@@ -89,19 +88,14 @@ static void bulk_read_clock(void)
 	bulk_called(0);
 }
 
-static u64 bulk_word(u64 i, u64 seed)
-{
-	return (i + seed * 0xd1342543de82ef95ull) * BULK_STEP;
-}
-
 static void bulk_fill(struct bulk *bulk, const struct bulk_flow *flow)
 {
 	u64 word, *to, *end = bulk->chunk + flow->chunk_bytes / 8;
 
 	bulk->filled = flow;
 	bulk->chunk_position = flow->position - flow->sent;
-	word = bulk_word(bulk->chunk_position / 8, flow->seed);
-	for (to = bulk->chunk; to < end; to++, word += BULK_STEP)
+	word = pattern_word(bulk->chunk_position / 8, flow->seed);
+	for (to = bulk->chunk; to < end; to++, word += PATTERN_STEP)
 		*to = word;
 }
 
@@ -137,22 +131,20 @@ static long bulk_verify(const struct bulk *bulk, struct bulk_wait *wait,
 			const struct bulk_flow *flow, size_t len)
 {
 	size_t begin = flow->position % 8, end = begin + len, words = DIV_ROUND_UP(end, 8), i;
-	u64 first = bulk_word(flow->position / 8, flow->seed), word = first, wrong = 0;
-	u64 last = first + (words - 1) * BULK_STEP;
+	u64 first = pattern_word(flow->position / 8, flow->seed), word = first, wrong = 0;
+	u64 last = first + (words - 1) * PATTERN_STEP;
 	u8 *bytes = (u8 *)bulk->received;
 
 	/* what the first and the last word have beside it is none of ours: make it right */
 	memcpy(bytes, &first, begin);
 	memcpy(bytes + end, (u8 *)&last + 8 - (8 * words - end), 8 * words - end);
-	for (i = 0; i < words; i++, word += BULK_STEP)
+	for (i = 0; i < words; i++, word += PATTERN_STEP)
 		wrong |= bulk->received[i] ^ word;
 	if (!wrong)
 		return 0;
-	for (i = begin; i < end; i++) {
-		word = first + i / 8 * BULK_STEP;
-		if (bytes[i] != (u8)(word >> (8 * (i % 8))))
+	for (i = begin; i < end; i++)
+		if (bytes[i] != pattern_byte(flow->position + i - begin, flow->seed))
 			break;
-	}
 	wait->wrong = flow->position + i - begin;
 	wait->flow = flow - bulk->flows;
 	wait->found = bytes[i];

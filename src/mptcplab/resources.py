@@ -11,6 +11,8 @@ _ROOT: Final = Path(__file__).parents[2]
 
 KERNEL: Final = _ROOT / "kernel"
 SCHEDULERS: Final = KERNEL / "mptcp" / "sched"
+#: Headers of what the kernel and programs have to agree on.
+UAPI: Final = KERNEL / "mptcp" / "uapi"
 CONGESTION_CONTROLS: Final = KERNEL / "mptcp" / "cc"
 SCHEDULER_TEMPLATES: Final = KERNEL / "template"
 GUEST: Final = _ROOT / "guest"

@@ -80,6 +80,20 @@ def test_two_builds_at_once_end_well(place: Path) -> None:
     assert [each.name for each in Path(program).parent.iterdir()] == [Path(program.strip()).name]
 
 
+def test_it_is_made_anew_when_a_header_of_the_kernel_changes(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guest, "_HEADERS", (place,))
+    header = place / "shared.h"
+    (place / "go").touch()
+    ids = []
+    for text in ("one", "other", "one"):
+        header.write_text(text)
+        ids.append(guest.build().id)
+    assert ids[0] == ids[2] != ids[1]
+    assert len(calls(place)) == 2
+
+
 def test_a_cache_that_cannot_be_written_is_told(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

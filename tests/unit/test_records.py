@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 import re
+import shutil
 import struct
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from mptcplab import resources
 from mptcplab.errors import MptcplabError
 from mptcplab.metrics import records
 from tests.unit import synthetic
@@ -199,8 +202,8 @@ def test_the_page_on_records_is_current() -> None:
     assert page.read_text() == records.markdown(), "python -m mptcplab.metrics.records"
 
 
-HEADER = Path(__file__).parents[2] / "kernel" / "mptcp" / "uapi" / "probe.h"
-C_TYPES = {"__le64": "u64", "__le32": "u32", "__le16": "u16", "__be32": "ipv4", "u8": "u8"}
+HEADER = resources.UAPI / "probe.h"
+C_TYPES = {"__le64": "u64", "__le32": "u32", "__le16": "u16", "__be32": "ipv4", "__u8": "u8"}
 
 
 @pytest.mark.parametrize(
@@ -221,6 +224,35 @@ def test_the_kernel_writes_the_fields_that_are_read(
     assert [
         (name, C_TYPES[kind] + count) for kind, name, count in declared if name != "padding"
     ] == [(field.name, field.type) for field in fields]
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not installed")
+@pytest.mark.parametrize(
+    ("struct", "dtype"),
+    [
+        ("probe_connection", records.CONNECTION_DTYPE),
+        ("probe_subflow", records.SUBFLOW_DTYPE),
+        ("probe_link", records.LINK_DTYPE),
+        ("probe_decision", records.DECISION_DTYPE),
+    ],
+)
+def test_a_compiler_puts_the_fields_where_they_are_read(
+    tmp_path: Path, struct: str, dtype: np.dtype[np.void]
+) -> None:
+    heads = [] if struct == "probe_decision" else [field.name for field in records.HEAD]
+    lines = [f'#include "{HEADER}"', "#include <stddef.h>"]
+    assert dtype.fields is not None
+    for name, (kind, offset, *_) in dtype.fields.items():
+        place = f"head.{name}" if name in heads else name
+        lines += [
+            f'_Static_assert(offsetof(struct {struct}, {place}) == {offset}, "");',
+            f'_Static_assert(sizeof(((struct {struct} *)0)->{place}) == {kind.itemsize}, "");',
+        ]
+    source = tmp_path / "layout.c"
+    source.write_text("\n".join([*lines, ""]))
+    command = ["gcc", "-fsyntax-only", str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
 
 
 # Messages

@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mptcplab import resources
 from mptcplab.capture import dissect
 from mptcplab.capture.dissect import Packets
 from mptcplab.errors import InputError, MachineError, MptcplabError, RunError
@@ -27,7 +26,6 @@ from mptcplab.lab import kernel as kernel_module
 from mptcplab.lab.engine import RunCancelledError
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.metrics import records
 from mptcplab.runs import single, store
 from mptcplab.runs.store import Store
 from mptcplab.spec import plan
@@ -220,45 +218,6 @@ def test_a_package_without_a_kernel_leaves_nothing(cache: Path, tmp_path: Path) 
     with pytest.raises(MptcplabError, match="cannot be unpacked: dpkg-deb: error"):
         package.unpacked(tmp_path / NAME)
     assert list(cache.iterdir()) == []
-
-
-# --- the guest's samples
-
-
-@pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not installed")
-def test_the_guest_writes_the_records_of_the_probe(tmp_path: Path) -> None:
-    heads = [field.name for field in records.HEAD]
-    connection = list(records.CONNECTION_DTYPE.names or ())
-    # what comes after that no socket tells
-    connection = connection[: connection.index("reinjected_bytes") + 1]
-    subflow = list(records.SUBFLOW_DTYPE.names or ())
-    decisions = ("new_segments", "duplicates", "reinjections")
-    places = [
-        (records.CONNECTION_DTYPE, name, f"connection.{name}")
-        for name in connection
-        if name not in heads
-    ]
-    places += [(records.CONNECTION_DTYPE, name, f"head.{name}") for name in heads]
-    places += [
-        (records.SUBFLOW_DTYPE, name, f"subflow.{name}")
-        for name in subflow
-        if name not in (*heads, *decisions)
-    ]
-    source = tmp_path / "layout.c"
-    lines = [f'#include "{resources.GUEST}/stock.c"', "#include <stddef.h>"]
-    for dtype, name, place in places:
-        assert dtype.fields is not None
-        offset, size = dtype.fields[name][1], dtype.fields[name][0].itemsize
-        lines += [
-            f'_Static_assert(offsetof(union record, {place}) == {offset}, "");',
-            f'_Static_assert(sizeof(((union record *)0)->{place}) == {size}, "");',
-        ]
-    source.write_text("\n".join([*lines, ""]))
-    done = subprocess.run(
-        ["gcc", "-fsyntax-only", source], capture_output=True, text=True, check=False
-    )
-    assert done.stderr == ""
-    assert len(places) > 45
 
 
 # --- the virtual machine

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What /proc/mptcplab_bulk is asked. */
-#ifndef BULK_H
-#define BULK_H
+#ifndef MPTCPLAB_BULK_H
+#define MPTCPLAB_BULK_H
 
 #include <linux/ioctl.h>
 #include <linux/types.h>

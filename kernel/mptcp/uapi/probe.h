@@ -5,8 +5,8 @@
  * The trace of decisions has records of its own, of 48 bytes.
  * The reader of these records is src/mptcplab/metrics/records.py.
  */
-#ifndef _MPTCP_LAB_PROBE_H
-#define _MPTCP_LAB_PROBE_H
+#ifndef MPTCPLAB_PROBE_H
+#define MPTCPLAB_PROBE_H
 
 #include <linux/types.h>
 
@@ -17,13 +17,13 @@ enum probe_kind {
 };
 
 /* of a connection: the application waits for room in the send buffer */
-#define PROBE_NO_SPACE	BIT(0)
+#define PROBE_NO_SPACE	1
 
 struct probe_head {
 	__le64	time_ns;	/* simulated time since boot */
 	__le32	connection;	/* 1, 2, ... in the order of first sight; 0: a link */
-	u8	kind;
-	u8	n;		/* subflows of the connection; or which one, from 0 */
+	__u8	kind;
+	__u8	n;		/* subflows of the connection; or which one, from 0 */
 	__le16	flags;		/* PROBE_... of a connection */
 };
 
@@ -49,7 +49,7 @@ struct probe_connection {
 	__le64	blocked_us;		/* the out-of-order queue was not empty */
 	__le32	blocks;			/* how often that began */
 	__le32	fallbacks;		/* decisions without what the scheduler looks at */
-	u8	padding[48];
+	__u8	padding[48];
 };
 
 struct probe_subflow {
@@ -73,10 +73,10 @@ struct probe_subflow {
 	__le32	data_packets_in;
 	__le32	window_bytes;		/* that the peer granted */
 	__le32	ofo_bytes;		/* out-of-order queue of the subflow */
-	u8	ca_state;
-	u8	tcp_state;
-	u8	backup;
-	u8	reserved;
+	__u8	ca_state;
+	__u8	tcp_state;
+	__u8	backup;
+	__u8	reserved;
 	__le32	new_segments;		/* picked by the scheduler, as new data */
 	__le32	duplicates;		/* as copies of segments on their way elsewhere */
 	__le32	reinjections;		/* of segments of subflows in trouble */
@@ -86,14 +86,14 @@ struct probe_subflow {
 	__le64	pacing_rate;		/* bytes/s; all ones: not paced */
 	__le32	rto_us;
 	__le32	timeouts;		/* how often it expired */
-	u8	padding[40];
+	__u8	padding[40];
 };
 
 /* The root queueing discipline of a device that has one. */
 struct probe_link {
 	struct probe_head head;
-	u8	device[16];
-	u8	qdisc[16];		/* its kind */
+	__u8	device[16];
+	__u8	qdisc[16];		/* its kind */
 	__le64	sent_bytes;		/* link headers counted */
 	__le64	sent_packets;
 	__le64	dropped_packets;	/* for whatever reason */
@@ -102,7 +102,7 @@ struct probe_link {
 	__le32	queue_bytes;
 	__le32	delayed_packets;	/* by a netem: on their way */
 	__le32	delayed_bytes;
-	u8	padding[96];
+	__u8	padding[96];
 };
 
 /* One decision of a scheduler. */
@@ -112,21 +112,21 @@ struct probe_decision {
 	__le32	connection;		/* 1, 2, ... in the order of first sight */
 	__le32	length;
 	__le32	subflow;		/* 1, 2, ... in the order of creation; 0: none */
-	u8	kind;			/* 0 wait, 1 new, 2 reinjection, 3 duplicate,
+	__u8	kind;			/* 0 wait, 1 new, 2 reinjection, 3 duplicate,
 					 * 4 dropped (a unit), 5 refused, 6 forced,
 					 * 7 event of the scheduler, whose number is
 					 * in length
 					 */
-	u8	reserved[3];
+	__u8	reserved[3];
 	__le32	unsent_bytes;		/* of the connection */
 	__le32	in_flight;		/* segments of the subflow */
 	__le32	cwnd;			/* of the subflow, or the limit beside it */
 	__le32	reserved2;
 };
 
-static_assert(sizeof(struct probe_connection) == 192);
-static_assert(sizeof(struct probe_subflow) == 192);
-static_assert(sizeof(struct probe_link) == 192);
-static_assert(sizeof(struct probe_decision) == 48);
+_Static_assert(sizeof(struct probe_connection) == 192, "records of another size");
+_Static_assert(sizeof(struct probe_subflow) == 192, "records of another size");
+_Static_assert(sizeof(struct probe_link) == 192, "records of another size");
+_Static_assert(sizeof(struct probe_decision) == 48, "records of another size");
 
 #endif

@@ -13,14 +13,16 @@ from mptcplab.errors import MptcplabError
 from mptcplab.lab import doctor
 from mptcplab.lab.kernel import compiler_version
 
-# In the repository.
-
+# Whose headers its files include: their own, and what the kernel shares with programs.
+_HEADERS = (resources.GUEST, resources.UAPI)
+#: So that they are found, as `"NAME.h"` and `"uapi/NAME.h"`.
+INCLUDES = (f"-I{resources.GUEST}", f"-I{resources.UAPI.parent}")
 _FLAGS = ("-O3", "-std=gnu17", "-static", "-Wall", "-Wextra", "-Werror")
 
 
 @dataclass(frozen=True)
 class Guest:
-    """A built guest program. `id` is a hash of its sources, the flags and the compiler."""
+    """A built guest program. `id` is a hash of its sources, headers, flags and compiler."""
 
     id: str
     program: Path
@@ -33,17 +35,19 @@ def build(directory: Path = resources.GUEST) -> Guest:
     MachineError if there is no compiler or no static C library, MptcplabError with the compiler's
     words if it does not compile, or if it cannot be put into the cache.
     """
-    sources = sorted(directory.glob("*.[ch]"))
+    sources = sorted(directory.glob("*.c"))
+    headers = {file for place in (directory, *_HEADERS) for file in place.glob("*.h")}
     digest = hashlib.sha256()
     for text in (compiler_version(), *_FLAGS):
         digest.update(text.encode() + b"\0")
-    for source in sources:
-        digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
+    for file in (*sources, *sorted(headers)):
+        name = f"{file.parent.name}/{file.name}"
+        digest.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
     guest = Guest(digest.hexdigest()[:12], doctor.cache_dir() / "guest" / digest.hexdigest()[:12])
     if not guest.program.exists():
         doctor.require("gcc", "libc")
         try:
-            _compile([s for s in sources if s.suffix == ".c"], guest.program)
+            _compile(sources, guest.program)
         except OSError as error:
             raise MptcplabError(f"the guest program cannot be built: {error}") from None
     return guest
@@ -52,7 +56,7 @@ def build(directory: Path = resources.GUEST) -> Guest:
 def _compile(sources: list[Path], program: Path) -> None:
     program.parent.mkdir(parents=True, exist_ok=True)
     with files.new_file(program) as made:
-        command = ["gcc", *_FLAGS, "-o", str(made), *map(str, sources), "-lm"]
+        command = ["gcc", *_FLAGS, *INCLUDES, "-o", str(made), *map(str, sources), "-lm"]
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode:
             raise MptcplabError(f"the guest program does not compile\n{result.stderr}")

@@ -5,8 +5,8 @@
 source, compiles their helper programs, runs every script in a guest of its own, and compares test
 by test: none may pass upstream and fail with our framework. See docs/selftests.md.
 
-Below `cache_dir()/selftests`: `KEY/{net,init}`, the scripts with their programs and the guest's
-first process; `runs/NAME/`, all that a script printed; `results.txt`, a line for each test.
+Below `cache_dir()/selftests`: `KEY/net`, the scripts with their programs; `runs/NAME/`, all that a
+script printed; `results.txt`, a line for each test.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from rich.table import Table
 
 from mptcplab import resources
 from mptcplab.errors import MachineError, MptcplabError, RunError, status_of
-from mptcplab.lab import doctor, engine, kernel
+from mptcplab.lab import doctor, engine, guest, kernel
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild, compiler_version
@@ -137,9 +137,8 @@ def prepare() -> Tools:
             f"the selftests use programs of {packages}", f"apt-get install {packages}"
         )
     doctor.require("kernel source", *doctor.BUILD_CHECKS)
-    init = resources.GUEST / "selftests" / "init.c"
     archive = doctor.DEBIAN_SOURCE.stat()
-    inputs = f"{archive.st_size} {archive.st_mtime_ns} {compiler_version()} {init.read_text()}"
+    inputs = f"{archive.st_size} {archive.st_mtime_ns} {compiler_version()}"
     key = hashlib.sha256(inputs.encode()).hexdigest()[:12]
     directory = _cache() / key
     if not directory.exists():
@@ -150,13 +149,13 @@ def prepare() -> Tools:
         target.mkdir()
         _extract(source)
         _compile(source, part / "headers")
-        _call("gcc", "-O2", "-static", "-o", target / "init", init)
         (target / "net").mkdir()
         for name in ("lib.sh", "net_helper.sh", "mptcp"):
             (source / _SELFTESTS / name).rename(target / "net" / name)
         target.rename(directory)
         shutil.rmtree(part)
-    return Tools(key, directory / "net", Guest(key, directory / "init"))
+    init = guest.build(resources.GUEST / "selftests")
+    return Tools(f"{key} {init.id}", directory / "net", init)
 
 
 def _extract(target: Path) -> None:

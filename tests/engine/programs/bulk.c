@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "uapi/bulk.h"
+#include "uapi/pattern.h"
 
 #define SEED	0x123456789abcdefull
 #define BYTES	100000
@@ -39,13 +40,6 @@ static void __attribute__((format(printf, 2, 3))) expect(int holds, const char *
 	exit(0);
 }
 
-static unsigned char byte_at(__u64 position)
-{
-	__u64 word = (position / 8 + SEED * 0xd1342543de82ef95ull) * 0x9e3779b97f4a7c15ull;
-
-	return word >> (8 * (position % 8));
-}
-
 /* A process that writes a stream, with one byte of it wrong. Returns our end. */
 static int writer(__u64 first, __u64 wrong)
 {
@@ -59,7 +53,7 @@ static int writer(__u64 first, __u64 wrong)
 	}
 	close(ends[0]);
 	for (i = 0; i < BYTES; i++)
-		bytes[i] = byte_at(first + i) ^ (first + i == wrong ? FLIPPED : 0);
+		bytes[i] = pattern_byte(first + i, SEED) ^ (first + i == wrong ? FLIPPED : 0);
 	for (i = 0; i < BYTES; i += done) {
 		done = write(ends[1], bytes + i, BYTES - i);
 		if (done < 0)
@@ -84,7 +78,7 @@ static int reader(__u64 bytes_at_least, pid_t *child)
 	}
 	close(ends[0]);
 	for (i = 0; read(ends[1], &byte, 1) == 1; i++)
-		if (byte != byte_at(i))
+		if (byte != pattern_byte(i, SEED))
 			_exit(1);
 	_exit(i < bytes_at_least ? 2 : 0);
 }
@@ -129,7 +123,7 @@ static void sees(__u64 first, __u64 wrong)
 
 	expect(ioctl(bulk, BULK_WAIT, &wait) < 0 && errno == EBADMSG,
 	       "byte %llu is not seen", wrong);
-	expect(wait.flow == 1 && wait.wrong == wrong && wait.found == (byte_at(wrong) ^ FLIPPED),
+	expect(wait.flow == 1 && wait.wrong == wrong && wait.found == (pattern_byte(wrong, SEED) ^ FLIPPED),
 	       "byte %llu is taken for %llu", wrong, wait.wrong);
 	close(own[1].fd);
 }

@@ -12,27 +12,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define NS_PER_SEC	1000000000ull
-#define NEVER		UINT64_MAX
+#include "base.h"
+#include "outcome.h"
+
 /* that a process may have open: Linux's limits, of which the first one is for programs */
 #define FILES		1024
 #define FILES_MAX	4096
-/* of all connections together */
-#define PATHS_MAX	250
-/* the working directory of the kernel's process on the host */
-#define RUN_DIR		"/run/lab"
-/* where `ip netns` has the names of namespaces, too */
-#define NETNS_DIR	"/run/netns"
-
-/* init.c: say why on the console and in the outcome, and end the guest. A
- * child ends itself, and init ends the guest with what the child said.
- */
-void __attribute__((noreturn, format(printf, 1, 2))) give_up(const char *format, ...);
-
-/* init.c: fork a child that is not traffic; 0 in the child */
-pid_t child_fork(void);
-/* init.c: has it ended (wait: wait for that)? Gives up if it has failed. */
-bool child_has_ended(pid_t pid, const char *what, bool wait);
 
 /* plan.c: carry out the plan's commands up to its traffic or programs; false: it
  * has none
@@ -75,8 +60,10 @@ const char *command_device(struct command *command, int *index);
 
 /* ip.c, tc.c: run those commands, of which the first word is taken */
 void ip_run(struct command *command);
-/* ip.c: how many devices were set up */
-extern unsigned int devices_up;
+/* ip.c: sleep until a whole second, from which on nothing depends on how long the set-up
+ * took, with all that may be in a plan beside what the run is; returns it
+ */
+uint64_t sleep_until_set_up(void);
 void tc_run(struct command *command);
 
 /* netlink.c: the request that is being put together, one at a time: its type and
@@ -100,14 +87,6 @@ int generic_family(const char *ns, const char *name);
 int device_index(const char *ns, const char *device);
 /* close what is open in the namespace that was asked last */
 void netlink_close(void);
-
-/* plan.c: a file of a network namespace, -1 if there is none of that name */
-int open_namespace(const char *name);
-/* plan.c: move this process into a network namespace; NULL: the first one */
-void enter_namespace(const char *name);
-
-/* plan.c: a number that hangs on the seed of the run and this name */
-uint64_t random_number(const char *name);
 
 /* plan.c: a time such as 3s or 1500ms, in ns */
 uint64_t parse_time(const char *text, int line);
@@ -252,28 +231,12 @@ void traffic_prepare(void);
 void __attribute__((noreturn)) traffic_run(const struct traffic *t, unsigned int pairs,
 					   int report_fd);
 
-/* traffic.c: sleep until some nanoseconds since boot; until a whole second, from
- * which on nothing hangs on how long the set-up took, with all that may be in a
- * plan beside what the run is; returns it
+/* stock.c: make the run directory of such a kernel; sample the connections of a process of
+ * its own from start_ns on, until it has ended; wait for those who do
  */
-void sleep_until(uint64_t ns);
-uint64_t sleep_until_set_up(void);
-/* traffic.c: a random number for each seed (splitmix64; Steele, Lea and Flood,
- * OOPSLA 2014)
- */
-uint64_t splitmix(uint64_t seed);
-/* traffic.c: where between two seconds what is measured starts, from the seed */
-uint64_t phase_ns(uint64_t seed);
-
-/* stock.c: is this an unmodified kernel in a virtual machine? Then, make the run
- * directory; sample the connections of a process of its own from start_ns on,
- * until it has ended; wait for those who do; send the host what the run leaves.
- */
-bool stock_kernel(void);
 void stock_prepare(void);
 void stock_sample(pid_t process, const struct traffic *t, uint64_t start_ns);
 void stock_end_samples(void);
-void stock_send(void);
 
 /* program.c: take the plan's programs, if it has them instead of traffic, with
  * what of them is to be recorded (tcp, trace, seed, sample_interval_ns; with an

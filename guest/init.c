@@ -60,11 +60,6 @@ struct stream {
 static struct stream *streams;
 static int stream_count;
 
-/* Children that are not traffic say here why they failed, as struct report. */
-static int complaints[2];
-
-/* not in its children, of which one is process 1, too, of a namespace of its own */
-static bool is_init = true;
 /* the plan has programs instead of traffic */
 static bool programs;
 
@@ -74,118 +69,6 @@ static struct {
 	uint64_t system_calls;
 	uint64_t client_status, server_status;	/* of programs */
 } outcome;
-
-static void __attribute__((noreturn)) power_off(void)
-{
-	if (stock_kernel())
-		stock_send();
-	sync();
-	reboot(RB_POWER_OFF);
-	_exit(1);
-}
-
-/* Writes guest.json; what cannot be written is no outcome. */
-static void __attribute__((noreturn)) finish(const char *json)
-{
-	int fd = open(RUN_DIR "/guest.json", O_WRONLY | O_CREAT | O_TRUNC, 0666);
-	ssize_t len = strlen(json);
-
-	if (fd < 0 || write(fd, json, len) != len || fsync(fd) || close(fd))
-		dprintf(2, "mptcplab: guest.json: %s\n", strerror(errno));
-	power_off();
-}
-
-static void json_escape(char *to, size_t room, const char *from)
-{
-	size_t n = 0;
-
-	for (; *from && n + 7 < room; from++) {
-		if (*from == '"' || *from == '\\')
-			n += snprintf(to + n, room - n, "\\%c", *from);
-		else if ((unsigned char)*from < 0x20)
-			n += snprintf(to + n, room - n, "\\u%04x", *from);
-		else
-			to[n++] = *from;
-	}
-	to[n] = '\0';
-}
-
-static void __attribute__((noreturn)) finish_failed(const char *reason)
-{
-	char escaped[1100], json[1200];
-
-	json_escape(escaped, sizeof(escaped), reason);
-	snprintf(json, sizeof(json), "{\"status\":\"failed\",\"reason\":\"%s\"}\n", escaped);
-	finish(json);
-}
-
-void give_up(const char *format, ...)
-{
-	struct report m = { .kind = REPORT_ERROR };
-	char reason[512];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(reason, sizeof(reason), format, args);
-	va_end(args);
-	dprintf(2, "mptcplab: %s\n", reason);
-	if (is_init)
-		finish_failed(reason);
-	snprintf(m.text, sizeof(m.text), "%.*s", (int)sizeof(m.text) - 1, reason);
-	if (write(complaints[1], &m, sizeof(m)) != sizeof(m))
-		dprintf(2, "mptcplab: init does not hear\n");
-	_exit(1);
-}
-
-static void give_up_missing(uint64_t mask, unsigned int first, const char *why)
-{
-	char json[512], list[64] = "";
-	size_t n = 0;
-	unsigned int i;
-
-	for (i = 0; i < 64; i++)
-		if (mask & (1ull << i))
-			n += snprintf(list + n, sizeof(list) - n, "%s%u", n ? "," : "", first + i);
-	snprintf(json, sizeof(json),
-		 "{\"status\":\"failed\",\"reason\":\"%s\",\"missing_paths\":[%s]}\n", why, list);
-	finish(json);
-}
-
-static void __attribute__((noreturn)) repeat_complaint(void)
-{
-	struct report m;
-
-	if (read(complaints[0], &m, sizeof(m)) != sizeof(m))
-		give_up("a child failed and does not say why");
-	finish_failed(m.text);
-}
-
-pid_t child_fork(void)
-{
-	pid_t pid = fork();
-
-	if (pid < 0)
-		give_up("fork: %s", strerror(errno));
-	is_init = pid;
-	return pid;
-}
-
-bool child_has_ended(pid_t pid, const char *what, bool wait)
-{
-	struct pollfd heard = { complaints[0], POLLIN, 0 };
-	int status;
-	pid_t ended = waitpid(pid, &status, wait ? 0 : WNOHANG);
-
-	if (ended < 0)
-		give_up("waitpid: %s", strerror(errno));
-	if (!ended)
-		return false;
-	if (status && poll(&heard, 1, 0) == 1)
-		repeat_complaint();
-	if (status)
-		give_up("%s died of signal %d", what, WTERMSIG(status));
-	return true;
-}
 
 static void mount_or_die(const char *type, const char *where, const char *options)
 {
@@ -331,11 +214,8 @@ static void start_traffic(int end)
 
 	if (pipe(fd))
 		give_up("pipe: %s", strerror(errno));
-	ends[end].pid = fork();
-	if (ends[end].pid < 0)
-		give_up("fork: %s", strerror(errno));
+	ends[end].pid = child_fork();
 	if (!ends[end].pid) {
-		is_init = false;
 		close(fd[0]);
 		if (programs)
 			programs_run(ends[end].traffic, fd[1]);
@@ -513,7 +393,7 @@ static void handle_report(int end)
 		outcome.server_status = m.b;
 		break;
 	case REPORT_MISSING:
-		give_up_missing(m.a, m.b, m.text);
+		finish_missing(m.a, m.b, m.text);
 		break;
 	default:
 		m.text[sizeof(m.text) - 1] = '\0';
@@ -538,11 +418,11 @@ static void watch(void)
 		for (i = 0; i < count; i++)
 			fds[ENDS + i] = (struct pollfd) { streams[i].source_fd, POLLIN, 0 };
 		complaint = &fds[ENDS + count];
-		*complaint = (struct pollfd) { complaints[0], POLLIN, 0 };
+		*complaint = (struct pollfd) { children_fd(), POLLIN, 0 };
 		if (poll(fds, ENDS + count + 1, -1) < 0)
 			give_up("poll: %s", strerror(errno));
 		if (complaint->revents)
-			repeat_complaint();
+			children_failed();
 		for (i = 0; i < count; i++)
 			if (fds[ENDS + i].revents)
 				store_records(&streams[i]);
@@ -617,8 +497,7 @@ int main(void)
 	signal(SIGPIPE, SIG_IGN);
 	/* each connection has up to four streams of records, from the kernel to a file */
 	setrlimit(RLIMIT_NOFILE, &files);
-	if (pipe2(complaints, O_CLOEXEC))
-		give_up("pipe: %s", strerror(errno));
+	children_prepare();
 
 	if (plan_run(read_plan()))
 		run_traffic();

@@ -139,7 +139,7 @@ static void add_link(struct command *command)
 	close(other);
 }
 
-unsigned int devices_up;
+static unsigned int devices_up;
 
 static void set_link(struct command *command)
 {
@@ -165,6 +165,19 @@ static void set_link(struct command *command)
 		command_failed(command, "up, down, mtu or gso_max_segs is expected");
 	}
 	request_send(command);
+}
+
+/* Beyond a hundred, devices that were set up begin to send a second later for
+ * each hundred (net/core/link_watch.c), and lose what they are given before.
+ */
+#define DEVICES_PER_SECOND	100
+
+uint64_t sleep_until_set_up(void)
+{
+	uint64_t seconds = now_ns() / NS_PER_SEC + 1 + devices_up / DEVICES_PER_SECOND;
+
+	sleep_until(seconds * NS_PER_SEC);
+	return seconds * NS_PER_SEC;
 }
 
 static void add_address(struct command *command)

@@ -44,44 +44,6 @@ static struct {
 	int line;
 } rest;
 
-/* Of the run's seed alone, which the kernel hands on from its command line: its own
- * random numbers hang on how it was built, too.
- */
-uint64_t random_number(const char *name)
-{
-	const char *seed = getenv("LAB_SEED");
-	uint64_t hash = splitmix(seed ? strtoull(seed, NULL, 10) : 0);
-
-	/* FNV-1a (draft-eastlake-fnv), from another start */
-	for (; *name; name++)
-		hash = (hash ^ (unsigned char)*name) * 0x100000001b3ull;
-	return splitmix(hash);
-}
-
-int open_namespace(const char *name)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), NETNS_DIR "/%s", name);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-void enter_namespace(const char *name)
-{
-	static int first_ns = -1;
-	int fd;
-
-	if (first_ns < 0)
-		first_ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	fd = first_ns;
-	if (name && *name)
-		fd = open_namespace(name);
-	if (fd < 0 || setns(fd, CLONE_NEWNET))
-		give_up("namespace %s: %s", name ? name : "", strerror(errno));
-	if (fd != first_ns)
-		close(fd);
-}
-
 uint64_t parse_time(const char *text, int line)
 {
 	static const struct {

@@ -332,14 +332,6 @@ static void make_world(void)
 
 /* THE PROGRAMS */
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * NS_PER_SEC + t.tv_nsec;
-}
-
 static void tell(enum report_kind kind, uint64_t a, uint64_t b)
 {
 	struct report m = { .kind = kind, .a = a, .b = b };
@@ -438,9 +430,7 @@ static void __attribute__((noreturn)) become(struct program *program)
 
 static void start(struct program *program)
 {
-	program->pid = fork();
-	if (program->pid < 0)
-		give_up("fork: %s", strerror(errno));
+	program->pid = child_fork();
 	if (!program->pid)
 		become(program);
 }
@@ -603,9 +593,7 @@ void programs_run(const struct traffic *t, int fd)
 	forbid_modules();
 	if (unshare(CLONE_NEWNS | CLONE_NEWPID))
 		give_up("the programs' world: %s", strerror(errno));
-	pid = fork();
-	if (pid < 0)
-		give_up("fork: %s", strerror(errno));
+	pid = child_fork();
 	if (!pid)
 		direct(t);
 	if (waitpid(pid, &status, 0) != pid)

@@ -92,11 +92,6 @@ struct sampler {
 static pid_t samplers[2];
 static unsigned int sampler_count;
 
-bool stock_kernel(void)
-{
-	return getenv("LAB_OUTCOME");
-}
-
 void stock_prepare(void)
 {
 	if (mount("devtmpfs", "/dev", "devtmpfs", 0, NULL))
@@ -307,57 +302,4 @@ void stock_end_samples(void)
 
 	for (i = 0; i < sampler_count; i++)
 		child_has_ended(samplers[i], "a process that samples", true);
-}
-
-/* WHAT THE RUN LEAVES */
-
-/* Nobody can be told what goes wrong here; the host sees that something is missing. */
-static void send_bytes(int line, const char *bytes, size_t len)
-{
-	while (len) {
-		ssize_t done = write(line, bytes, len);
-
-		if (done <= 0)
-			return;
-		bytes += done;
-		len -= done;
-	}
-}
-
-static void send_file(int line, const char *name)
-{
-	static char bytes[1 << 16];
-	char path[300], head[300];
-	struct stat file;
-	ssize_t len;
-	int fd;
-
-	snprintf(path, sizeof(path), RUN_DIR "/%s", name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	/* what was given is not to be written to */
-	if (fd < 0 || fstat(fd, &file) || !S_ISREG(file.st_mode) || !(file.st_mode & 0200))
-		return;
-	len = snprintf(head, sizeof(head), "%s %" PRIu64 "\n", name, (uint64_t)file.st_size);
-	send_bytes(line, head, len);
-	while ((len = read(fd, bytes, sizeof(bytes))) > 0)
-		send_bytes(line, bytes, len);
-	close(fd);
-}
-
-void stock_send(void)
-{
-	int line = open(getenv("LAB_OUTCOME"), O_WRONLY | O_NOCTTY | O_CLOEXEC);
-	DIR *files = opendir(RUN_DIR);
-	struct termios raw;
-	struct dirent *entry;
-
-	if (line < 0 || !files || tcgetattr(line, &raw))
-		return;
-	cfmakeraw(&raw);
-	cfsetspeed(&raw, B115200);
-	tcsetattr(line, TCSANOW, &raw);
-	send_bytes(line, "\n", 1);
-	while ((entry = readdir(files)))
-		send_file(line, entry->d_name);
-	tcdrain(line);
 }

@@ -110,52 +110,15 @@ static struct {
 	int *strangers;
 	int stranger_count;
 	uint64_t start_ns;
-	/* system calls of moving the data: what a run must not spend its time on */
-	uint32_t calls;
 	uint64_t written, received;
 } end;
 
 /* The client tells the server when it starts. */
 static int start_pipe[2];
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	end.calls++;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * NS_PER_SEC + t.tv_nsec;
-}
-
-static struct timespec to_timespec(uint64_t ns)
-{
-	return (struct timespec) { ns / NS_PER_SEC, ns % NS_PER_SEC };
-}
-
-void sleep_until(uint64_t ns)
-{
-	struct timespec t = to_timespec(ns);
-
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
-		;
-}
-
-/* Beyond a hundred, devices that were set up begin to send a second later for
- * each hundred (net/core/link_watch.c), and lose what they are given before.
- */
-#define DEVICES_PER_SECOND	100
-
-uint64_t sleep_until_set_up(void)
-{
-	uint64_t seconds = now_ns() / NS_PER_SEC + 1 + devices_up / DEVICES_PER_SECOND;
-
-	sleep_until(seconds * NS_PER_SEC);
-	return seconds * NS_PER_SEC;
-}
-
 static void tell(enum report_kind kind, uint64_t a, uint64_t b, const char *text)
 {
-	struct report m = { .kind = kind, .calls = end.calls, .a = a, .b = b };
+	struct report m = { .kind = kind, .calls = calls, .a = a, .b = b };
 
 	snprintf(m.text, sizeof(m.text), "%s", text);
 	if (write(end.report_fd, &m, sizeof(m)) != sizeof(m))
@@ -270,24 +233,6 @@ static uint64_t due_ns(int number)
 	if (!at)
 		return NEVER;
 	return player_due_ns(number, at + message->delay_ns);
-}
-
-uint64_t splitmix(uint64_t seed)
-{
-	uint64_t z = seed + 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
-}
-
-/* Where between two seconds the traffic starts, from the seed. On lossless
- * paths nothing else is random, and runs that differ only in their phase
- * against the kernel's timers show how far a result hangs on it.
- */
-uint64_t phase_ns(uint64_t seed)
-{
-	return splitmix(seed) % NS_PER_SEC;
 }
 
 /* Until when a message without a size is sent; 0: START is not known. */
@@ -548,7 +493,7 @@ static void announce(const struct connection *c, uint64_t due)
 		.expires_ns = due + message->expires_ns,
 	};
 
-	end.calls++;
+	calls++;
 	/* with too many that wait, it is data as any other */
 	if (setsockopt(c->fd, SOL_MPTCP, MPTCP_UNIT, &unit, sizeof(unit)) && errno != ENOBUFS)
 		fail("MPTCP_UNIT: %s", strerror(errno));
@@ -617,7 +562,7 @@ static uint64_t send_messages(struct connection *c, bool *blocked)
 			left = c->chunk_bytes - c->sent;
 		if (out->units)
 			put_number(c);
-		end.calls++;
+		calls++;
 		n = send(c->fd, (char *)c->chunk + c->sent, left, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (n > 0) {
 			c->sent += n;
@@ -736,7 +681,7 @@ static void receive(struct connection *c)
 	uint64_t position = c->in.position;
 	ssize_t got;
 
-	end.calls++;
+	calls++;
 	got = recv(c->fd, (char *)buffer + position % 8, CHUNK_BYTES, MSG_DONTWAIT);
 	if (got < 0 && errno == EAGAIN)
 		return;
@@ -765,7 +710,7 @@ static uint64_t dropped_bytes(const struct connection *c)
 
 	if (!c->out.units)
 		return 0;
-	end.calls++;
+	calls++;
 	if (getsockopt(c->fd, SOL_MPTCP, MPTCP_UNIT, &units, &len))
 		fail("MPTCP_UNIT: %s", strerror(errno));
 	return units.dropped_bytes;
@@ -1160,7 +1105,7 @@ static void wait_for(struct pollfd *fds, int count, uint64_t wake)
 	const struct itimerspec at = { .it_value = to_timespec(wake ? wake : 1) };
 
 	fds[0] = (struct pollfd) { wake == NEVER ? -1 : end.timer, POLLIN, 0 };
-	end.calls += 2;
+	calls += 2;
 	if (wake != NEVER && timerfd_settime(end.timer, TFD_TIMER_ABSTIME, &at, NULL))
 		fail("timerfd: %s", strerror(errno));
 	if ((end.bulk < 0 || !wait_in_bulk(fds, count)) && poll(fds, count, -1) < 0)

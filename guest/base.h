@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the files of the guest stand on: how it gives up, its children, namespaces,
+ * random numbers and the time.
+ */
+#ifndef BASE_H
+#define BASE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "outcome.h"
+
+#define NS_PER_SEC	1000000000ull
+#define NEVER		UINT64_MAX
+/* where `ip netns` has the names of namespaces, too */
+#define NETNS_DIR	"/run/netns"
+/* of all connections together */
+#define PATHS_MAX	250
+
+/* Say why on the console and in the outcome, and end the guest. A child ends itself,
+ * and init ends the guest with what the child said.
+ */
+void __attribute__((noreturn, format(printf, 1, 2))) give_up(const char *format, ...);
+
+/* Before any child is forked. */
+void children_prepare(void);
+/* readable when a child has given up, which then children_failed() says again */
+int children_fd(void);
+_Noreturn void children_failed(void);
+/* fork; 0 in the child */
+pid_t child_fork(void);
+/* has it ended (wait: wait for that)? Gives up if it has failed. */
+bool child_has_ended(pid_t pid, const char *what, bool wait);
+
+/* a file of a network namespace, -1 if there is none of that name */
+int open_namespace(const char *name);
+/* move this process into a network namespace; NULL or "": the first one */
+void enter_namespace(const char *name);
+
+/* a random number for each seed (splitmix64; Steele, Lea and Flood, OOPSLA 2014) */
+uint64_t splitmix(uint64_t seed);
+/* one that depends on the seed of the run and this name */
+uint64_t random_number(const char *name);
+/* where between two seconds what is measured starts, from the seed */
+uint64_t phase_ns(uint64_t seed);
+
+/* system calls of this process that know the time or move data: what a run must not
+ * spend its time on
+ */
+extern uint32_t calls;
+/* since boot; to ask moves it by 256 ns */
+uint64_t now_ns(void);
+struct timespec to_timespec(uint64_t ns);
+void sleep_until(uint64_t ns);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The end of the guest, and what it leaves. */
+#ifndef OUTCOME_H
+#define OUTCOME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The run directory, which is the working directory of the kernel's process on the host. */
+#define RUN_DIR		"/run/lab"
+
+/* Is this an unmodified kernel in a virtual machine? */
+bool stock_kernel(void);
+
+/* End the guest: with this outcome; with why it failed; with that, and the paths that have
+ * no subflow, first + i for each bit i.
+ */
+void __attribute__((noreturn)) finish(const char *json);
+void __attribute__((noreturn)) finish_failed(const char *reason);
+void __attribute__((noreturn)) finish_missing(uint64_t mask, unsigned int first, const char *why);
+
+#endif

@@ -18,6 +18,9 @@
 #define NETNS_DIR	"/run/netns"
 /* of all connections together */
 #define PATHS_MAX	250
+/* that a process may have open: Linux's limits, of which the first one is for programs */
+#define FILES		1024
+#define FILES_MAX	4096
 
 /* Say why on the console and in the outcome, and end the guest. A child ends itself,
  * and init ends the guest with what the child said.

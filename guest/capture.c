@@ -25,7 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "guest.h"
+#include "base.h"
+#include "capture.h"
 
 #define CAPTURES_MAX	64	/* of which each takes 2 MiB for its ring */
 #define DEVICES_MAX	256

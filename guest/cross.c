@@ -21,7 +21,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "guest.h"
+#include "base.h"
+#include "cross.h"
 
 #define STREAMS_MAX	(2 * PATHS_MAX)	/* in 2 directions */
 #define PORT		9	/* discard, RFC 863 */

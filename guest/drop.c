@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "guest.h"
+#include "base.h"
+#include "drop.h"
 
 #define DROPS_MAX	(4 * PATHS_MAX)	/* in 2 directions, of 2 kinds */
 

@@ -18,7 +18,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "guest.h"
+#include "base.h"
+#include "command.h"
+#include "cross.h"
+#include "events.h"
 
 #define PLAYERS_MAX	(4 * PATHS_MAX)
 #define EVENTS		"the process of the events"

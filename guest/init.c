@@ -28,9 +28,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "guest.h"
-
-#define PROBE_BYTES	(1 << 16)
+#include "base.h"
+#include "capture.h"
+#include "cross.h"
+#include "drop.h"
+#include "events.h"
+#include "messages.h"
+#include "outcome.h"
+#include "plan.h"
+#include "program.h"
+#include "report.h"
+#include "settings.h"
+#include "stock.h"
+#include "streams.h"
+#include "traffic.h"
 
 /* The two ends; the server is started first. */
 enum { SERVER, CLIENT, ENDS };
@@ -46,19 +57,6 @@ static struct {
 	[SERVER] = { .name = "server", .report_fd = -1 },
 	[CLIENT] = { .name = "client", .report_fd = -1 },
 };
-
-/* What the kernel records in a namespace, each into a file. */
-struct stream {
-	char ns[32];		/* "": the first one */
-	const char *source;	/* below its /proc/net */
-	const char *stop;	/* what it is told at the end */
-	char file[48];
-	int source_fd;		/* -1: not recording any more */
-	int file_fd;
-};
-
-static struct stream *streams;
-static int stream_count;
 
 /* the plan has programs instead of traffic */
 static bool programs;
@@ -97,93 +95,14 @@ static char *read_plan(void)
 	return text;
 }
 
-static uint64_t parse_number(const char *name, const char *value)
+static void add_end(const struct traffic *t)
 {
-	char *end;
-	uint64_t n = strtoull(value, &end, 10);
+	int end = t->is_server ? SERVER : CLIENT;
 
-	if (end == value || *end)
-		give_up("traffic --%s %s: not a number", name, value);
-	return n;
-}
-
-/* ip netns exec NS traffic server|client --NAME VALUE ... */
-static void parse_traffic(char *line, int number)
-{
-	struct traffic t = { .sample_interval_ns = 10000000, .first_path = 1 };
-	char *word, *value, *save;
-	int end;
-	const struct {
-		const char *name;
-		uint64_t *number;
-	} numbers[] = {
-		{ "duration-ns", &t.duration_ns },
-		{ "sample-interval-ns", &t.sample_interval_ns },
-		{ "seed", &t.seed },
-		{ "segment-ns", &t.segment_ns },
-		{ "buffer-ns", &t.buffer_ns },
-		{ "reservoir-ns", &t.reservoir_ns },
-		{ "cushion-ns", &t.cushion_ns },
-	};
-	const struct {
-		const char *name;
-		bool *flag;
-	} flags[] = {
-		{ "trace", &t.trace }, { "fresh", &t.fresh }, { "no-delay", &t.no_delay },
-		{ "at-once", &t.at_once },
-	};
-
-	word = strtok_r(line, " ", &save);
-	for (int i = 0; word && i < 5; i++) {
-		if (i == 3)
-			snprintf(t.ns, sizeof(t.ns), "%s", word);
-		word = strtok_r(NULL, " ", &save);
-	}
-	if (!word || (strcmp(word, "server") && strcmp(word, "client")))
-		give_up("plan line %d: traffic: neither server nor client", number);
-	t.is_server = !strcmp(word, "server");
-
-	while ((word = strtok_r(NULL, " ", &save))) {
-		size_t i;
-
-		value = strtok_r(NULL, " ", &save);
-		if (strncmp(word, "--", 2) || !value)
-			give_up("traffic %s: a name and a value are expected", word);
-		word += 2;
-		for (i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-			if (!strcmp(word, numbers[i].name))
-				break;
-		if (i < sizeof(numbers) / sizeof(*numbers)) {
-			*numbers[i].number = parse_number(word, value);
-			continue;
-		}
-		for (i = 0; i < sizeof(flags) / sizeof(*flags); i++)
-			if (!strcmp(word, flags[i].name))
-				break;
-		if (i < sizeof(flags) / sizeof(*flags))
-			*flags[i].flag = parse_number(word, value);
-		else if (!strcmp(word, "transport"))
-			t.tcp = !strcmp(value, "tcp");
-		else if (!strcmp(word, "connect"))
-			snprintf(t.peer, sizeof(t.peer), "%s", value);
-		else if (!strcmp(word, "port"))
-			t.port = parse_number(word, value);
-		else if (!strcmp(word, "paths"))
-			t.paths = parse_number(word, value);
-		else if (!strcmp(word, "first-path"))
-			t.first_path = parse_number(word, value);
-		else if (!strcmp(word, "connections"))
-			t.connections = parse_number(word, value);
-		else if (!strcmp(word, "socket-scheduler"))
-			snprintf(t.scheduler, sizeof(t.scheduler), "%s", value);
-		else
-			give_up("traffic --%s: not known", word);
-	}
-	end = t.is_server ? SERVER : CLIENT;
-	ends[end].traffic = realloc(ends[end].traffic, (ends[end].pairs + 1) * sizeof(t));
+	ends[end].traffic = realloc(ends[end].traffic, (ends[end].pairs + 1) * sizeof(*t));
 	if (!ends[end].traffic)
-		give_up("plan line %d: %s", number, strerror(errno));
-	ends[end].traffic[ends[end].pairs++] = t;
+		give_up("%s", strerror(errno));
+	ends[end].traffic[ends[end].pairs++] = *t;
 }
 
 /* What follows the commands: the ends of the traffic, of each pair of hosts the
@@ -191,12 +110,13 @@ static void parse_traffic(char *line, int number)
  */
 static void parse_rest(void)
 {
-	char *text, word[9];
+	struct traffic t;
+	char *text;
 	int line;
 
 	while ((text = plan_next(&line))) {
-		if (sscanf(text, "ip netns exec %*s %8s", word) == 1 && !strcmp(word, "traffic"))
-			parse_traffic(text, line);
+		if (settings_parse(&t, text, line))
+			add_end(&t);
 		else if (!strncmp(text, "message ", 8))
 			message_add(text, line);
 		else
@@ -225,35 +145,6 @@ static void start_traffic(int end)
 	ends[end].report_fd = fd[0];
 }
 
-/* ns: NULL is the first one; the file is called FILE.KIND. */
-static void open_stream(const char *ns, const char *file, const char *kind, const char *command)
-{
-	bool samples = !strcmp(kind, "samples");
-	struct stream stream = {
-		.source = samples ? "mptcp_probe" : "mptcp_decisions",
-		.stop = samples ? "stop" : "0",
-	};
-	ssize_t len = strlen(command);
-	char path[96];
-
-	snprintf(stream.ns, sizeof(stream.ns), "%s", ns ? ns : "");
-	snprintf(stream.file, sizeof(stream.file), "%s.%s", file, kind);
-	snprintf(path, sizeof(path), "/proc/thread-self/net/%s", stream.source);
-	enter_namespace(stream.ns);
-	stream.source_fd = open(path, O_RDWR | O_CLOEXEC);
-	enter_namespace(NULL);
-	if (stream.source_fd < 0 || write(stream.source_fd, command, len) != len)
-		give_up("%s: %s: %s", stream.file, stream.source, strerror(errno));
-	snprintf(path, sizeof(path), RUN_DIR "/%s", stream.file);
-	stream.file_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (stream.file_fd < 0)
-		give_up("%s: %s", stream.file, strerror(errno));
-	streams = realloc(streams, (stream_count + 1) * sizeof(*streams));
-	if (!streams)
-		give_up("%s: %s", stream.file, strerror(errno));
-	streams[stream_count++] = stream;
-}
-
 /* The client's ends know what is to be recorded. */
 static void start_streams(uint64_t start_ns, uint64_t stop_ns)
 {
@@ -267,16 +158,16 @@ static void start_streams(uint64_t start_ns, uint64_t stop_ns)
 		const char *client = clients[i].ns, *server = programs ? "server" : servers[i].ns;
 
 		snprintf(probe, sizeof(probe), "%s%s", times, clients[i].tcp ? " tcp" : "");
-		open_stream(server, server, "samples", probe);
-		open_stream(client, client, "samples", probe);
+		stream_open(server, server, "samples", probe);
+		stream_open(client, client, "samples", probe);
 	}
 	snprintf(probe, sizeof(probe), "%s links", times);
-	open_stream(NULL, "links", "samples", probe);
+	stream_open(NULL, "links", "samples", probe);
 	for (i = 0; i < ends[CLIENT].pairs; i++) {
 		if (!programs && servers[i].trace)
-			open_stream(servers[i].ns, servers[i].ns, "decisions", "1");
+			stream_open(servers[i].ns, servers[i].ns, "decisions", "1");
 		if (clients[i].trace)
-			open_stream(clients[i].ns, clients[i].ns, "decisions", "1");
+			stream_open(clients[i].ns, clients[i].ns, "decisions", "1");
 	}
 }
 
@@ -289,45 +180,6 @@ static void start_samplers(uint64_t start_ns)
 		give_up("this kernel carries the traffic between one client and one server only");
 	for (i = 0; i < ENDS; i++)
 		stock_sample(ends[i].pid, ends[i].traffic, start_ns);
-}
-
-/* Moves what the kernel has into the file; at the end of it, closes both. */
-static void store_records(struct stream *stream)
-{
-	static char records[PROBE_BYTES];
-	ssize_t len = read(stream->source_fd, records, sizeof(records));
-	int fd = stream->file_fd;
-
-	if (len < 0)
-		give_up("%s: %s: %s", stream->file, stream->source, strerror(errno));
-	if (len) {
-		ssize_t done = write(fd, records, len);
-
-		if (done != len)
-			give_up("%s: %s", stream->file,
-				done < 0 ? strerror(errno) : "No space left on device");
-		return;
-	}
-	if (fsync(fd) || close(fd))
-		give_up("%s: %s", stream->file, strerror(errno));
-	close(stream->source_fd);
-	stream->source_fd = -1;
-}
-
-static void stop_streams(void)
-{
-	struct stream *stream;
-
-	for (stream = streams; stream < streams + stream_count; stream++) {
-		ssize_t len = strlen(stream->stop);
-
-		if (stream->source_fd < 0)
-			continue;
-		if (write(stream->source_fd, stream->stop, len) != len)
-			give_up("%s: %s: %s", stream->file, stream->source, strerror(errno));
-		while (stream->source_fd >= 0)
-			store_records(stream);
-	}
 }
 
 static const char *end_name(int end)
@@ -411,21 +263,18 @@ static void watch(void)
 	if (!fds)
 		give_up("poll: %s", strerror(errno));
 	while (ends[SERVER].report_fd >= 0 || ends[CLIENT].report_fd >= 0) {
-		int count = stream_count;
+		int count;
 
 		for (i = 0; i < ENDS; i++)
 			fds[i] = (struct pollfd) { ends[i].report_fd, POLLIN, 0 };
-		for (i = 0; i < count; i++)
-			fds[ENDS + i] = (struct pollfd) { streams[i].source_fd, POLLIN, 0 };
+		count = streams_expect(&fds[ENDS]);
 		complaint = &fds[ENDS + count];
 		*complaint = (struct pollfd) { children_fd(), POLLIN, 0 };
 		if (poll(fds, ENDS + count + 1, -1) < 0)
 			give_up("poll: %s", strerror(errno));
 		if (complaint->revents)
 			children_failed();
-		for (i = 0; i < count; i++)
-			if (fds[ENDS + i].revents)
-				store_records(&streams[i]);
+		streams_store(&fds[ENDS], count);
 		for (i = 0; i < ENDS; i++)
 			if (fds[i].revents)
 				handle_report(i);
@@ -452,7 +301,7 @@ static void run_traffic(void)
 	watch();
 	events_end();
 	cross_end();
-	stop_streams();
+	streams_stop();
 	stock_end_samples();
 	captures_end();
 	if (outcome.bytes_received != outcome.bytes_written)

@@ -33,7 +33,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "guest.h"
+#include "base.h"
+#include "ip.h"
+#include "netlink.h"
+#include "words.h"
 
 #define NEW	(NLM_F_CREATE | NLM_F_EXCL)
 #define MAC_BYTES	6

@@ -28,7 +28,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "guest.h"
+#include "base.h"
+#include "messages.h"
+#include "words.h"
 
 struct messages messages;
 

@@ -27,7 +27,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "guest.h"
+#include "base.h"
+#include "meter.h"
 
 #define PORT		5002
 #define HEADER_BYTES	42	/* Ethernet, IP, UDP */

@@ -14,7 +14,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "guest.h"
+#include "base.h"
+#include "netlink.h"
+#include "words.h"
 
 union message {
 	struct nlmsghdr header;
@@ -66,13 +68,24 @@ static int in_namespace(const char *ns, int *fd, int family, int type, int proto
 	return *fd;
 }
 
-int device_index(const char *ns, const char *device)
+/* 0: there is none of that name */
+static int device_index(const char *ns, const char *device)
 {
 	int fd = in_namespace(ns, &sockets.devices, AF_INET, SOCK_DGRAM, 0);
 	struct ifreq asked = {};
 
 	snprintf(asked.ifr_name, sizeof(asked.ifr_name), "%s", device);
 	return ioctl(fd, SIOCGIFINDEX, &asked) ? 0 : asked.ifr_ifindex;
+}
+
+const char *command_device(struct command *command, int *index)
+{
+	const char *name = command_word(command, "a device");
+
+	*index = device_index(command->ns, name);
+	if (!*index)
+		command_failed(command, "there is no device %s", name);
+	return name;
 }
 
 /* Room at the end of the request. */

@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Carries out the plan: the commands that a person would have typed.
+/* Carries out the plan: the commands that a person would have typed (command.c), and
  *
- *	ip REST | ip -n NS REST | tc -n NS REST
- *	[ip netns exec NS] sysctl -qw KEY=VALUE ...
- *	ip netns exec NS ethtool -K DEV FEATURE on|off ...
  *	insmod FILE
  *	ip netns exec NS capture FILE
  *	ip netns exec NS drop DEV data|acks NUMBERS
  *	ip netns exec NS meter TO_NS ADDRESS COUNT BYTES INTERVAL_NS FILE
- *
- * No tool of the host is started: a process costs more than all its work, and
- * would make runs hang on the version that a machine has. What is not here is in
- * the files of the commands' names.
  */
 
 #define _GNU_SOURCE
@@ -32,7 +25,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "guest.h"
+#include "base.h"
+#include "capture.h"
+#include "command.h"
+#include "drop.h"
+#include "meter.h"
+#include "netlink.h"
+#include "plan.h"
 
 /* of syslog(2); the C library does not name them */
 #define SYSLOG_ACTION_READ_ALL	3
@@ -43,203 +42,6 @@ static struct {
 	char *text;
 	int line;
 } rest;
-
-uint64_t parse_time(const char *text, int line)
-{
-	static const struct {
-		const char *name;
-		uint64_t ns;
-	} units[] = {
-		{ "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", NS_PER_SEC },
-	};
-	char unit[4] = "", rest;
-	uint64_t n;
-	size_t i;
-
-	if (sscanf(text, "%" SCNu64 "%3[a-z]%c", &n, unit, &rest) == 2)
-		for (i = 0; i < sizeof(units) / sizeof(*units); i++)
-			if (!strcmp(unit, units[i].name))
-				return n * units[i].ns;
-	give_up("plan line %d: at %s: a time such as 3s or 1500ms is expected", line, text);
-}
-
-/* THE WORDS OF A COMMAND */
-
-void command_failed(const struct command *command, const char *format, ...)
-{
-	char text[300] = "", reason[160];
-	size_t len = 0;
-	va_list args;
-	int i;
-
-	va_start(args, format);
-	vsnprintf(reason, sizeof(reason), format, args);
-	va_end(args);
-	for (i = 0; i < command->count && len < sizeof(text); i++)
-		len += snprintf(text + len, sizeof(text) - len, "%s%s", i ? " " : "",
-				command->words[i]);
-	give_up("plan line %d: %s: %s", command->line, text, reason);
-}
-
-bool command_at_end(const struct command *command)
-{
-	return command->next == command->count;
-}
-
-bool command_has(struct command *command, const char *word)
-{
-	if (command_at_end(command) || strcmp(command->words[command->next], word))
-		return false;
-	command->next++;
-	return true;
-}
-
-const char *command_word(struct command *command, const char *what)
-{
-	if (command_at_end(command))
-		command_failed(command, "%s is expected after it", what);
-	return command->words[command->next++];
-}
-
-void command_expect(struct command *command, const char *word)
-{
-	const char *other = command_word(command, word);
-
-	if (strcmp(other, word))
-		command_failed(command, "%s is expected, not %s", word, other);
-}
-
-void command_expect_end(const struct command *command)
-{
-	if (!command_at_end(command))
-		command_failed(command, "%s is not known here", command->words[command->next]);
-}
-
-uint32_t command_number(struct command *command, uint32_t most)
-{
-	const char *word = command_word(command, "a number");
-	uint32_t number;
-	char more;
-
-	if (*word < '0' || *word > '9' || strlen(word) > 10 ||
-	    sscanf(word, "%" SCNu32 "%c", &number, &more) != 1 || number > most)
-		command_failed(command, "%s: a number up to %" PRIu32 " is expected", word, most);
-	return number;
-}
-
-const char *command_device(struct command *command, int *index)
-{
-	const char *name = command_word(command, "a device");
-
-	*index = device_index(command->ns, name);
-	if (!*index)
-		command_failed(command, "there is no device %s", name);
-	return name;
-}
-
-/* Splits at blanks; '...' holds a word together. Returns the number of words. */
-static int split(char *text, const char **words)
-{
-	int n = 0;
-
-	while (*text) {
-		if (*text == ' ') {
-			*text++ = '\0';
-			continue;
-		}
-		if (n == COMMAND_WORDS_MAX)
-			return -1;
-		if (*text == '\'') {
-			words[n++] = ++text;
-			text = strchr(text, '\'');
-			if (!text)
-				return -1;
-			*text++ = '\0';
-		} else {
-			words[n++] = text;
-			text += strcspn(text, " ");
-		}
-	}
-	return n;
-}
-
-static void set_sysctl(struct command *command)
-{
-	const char *assignment = command_word(command, "KEY=VALUE");
-	const char *value = strchr(assignment, '=');
-	char path[256], *p;
-	int fd;
-
-	if (!value)
-		command_failed(command, "%s has no value", assignment);
-	snprintf(path, sizeof(path), "/proc/sys/%.*s", (int)(value - assignment), assignment);
-	for (p = path; *p; p++)
-		if (*p == '.')
-			*p = '/';
-	value++;
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0 || write(fd, value, strlen(value)) < 0)
-		command_failed(command, "%s: %s", assignment, strerror(errno));
-	close(fd);
-}
-
-static void set_offload(struct command *command, const char *device)
-{
-	static const struct {
-		const char *name;
-		uint32_t command;
-	} features[] = {
-		{ "tso", ETHTOOL_STSO },
-		{ "gso", ETHTOOL_SGSO },
-		{ "gro", ETHTOOL_SGRO },
-	};
-	const char *feature = command_word(command, "a feature");
-	struct ethtool_value value = { .data = !strcmp(command_word(command, "on or off"), "on") };
-	struct ifreq request = { .ifr_data = (void *)&value };
-	size_t i;
-	int fd;
-
-	for (i = 0; i < sizeof(features) / sizeof(*features); i++)
-		if (!strcmp(features[i].name, feature))
-			value.cmd = features[i].command;
-	if (!value.cmd)
-		command_failed(command, "%s is not known here", feature);
-	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", device);
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || ioctl(fd, SIOCETHTOOL, &request))
-		command_failed(command, "%s: %s", feature, strerror(errno));
-	close(fd);
-}
-
-static void set_sysctls(struct command *command)
-{
-	command_expect(command, "-qw");
-	while (!command_at_end(command))
-		set_sysctl(command);
-}
-
-static void set_offloads(struct command *command)
-{
-	const char *device;
-
-	command_expect(command, "-K");
-	device = command_word(command, "a device");
-	while (!command_at_end(command))
-		set_offload(command, device);
-}
-
-/* sysctl or ethtool, in the namespace of the command */
-static void run_here(struct command *command)
-{
-	enter_namespace(command->ns);
-	if (command_has(command, "sysctl"))
-		set_sysctls(command);
-	else if (command_has(command, "ethtool"))
-		set_offloads(command);
-	else
-		command_failed(command, "not a command that the guest knows");
-	enter_namespace(NULL);
-}
 
 /* The last thing that the kernel said since its log was cleared, or "". */
 static const char *kernel_reason(void)
@@ -280,51 +82,6 @@ static void load_module(const char *file, int line)
 			*reason ? ": " : "", reason);
 	}
 	close(fd);
-}
-
-/* THE COMMANDS */
-
-void command_parse(struct command *command, char *text, int line)
-{
-	*command = (struct command) { .ns = "", .line = line };
-	command->count = split(text, command->words);
-	if (command->count < 1)
-		give_up("plan line %d: cannot be read", line);
-	if (command_has(command, "ip")) {
-		command->run = ip_run;
-		if (command_has(command, "netns") && command_has(command, "exec")) {
-			command->ns = command_word(command, "a namespace");
-			command->run = run_here;
-			return;
-		}
-		command->next = 1;
-	} else if (command_has(command, "tc")) {
-		command->run = tc_run;
-	} else {
-		command->run = run_here;
-		return;
-	}
-	if (command_has(command, "-n"))
-		command->ns = command_word(command, "a namespace");
-}
-
-bool command_is_tool(const struct command *command)
-{
-	return command->run != run_here;
-}
-
-void command_run(struct command *command)
-{
-	static char found[32];
-	char path[64];
-
-	if (strcmp(command->ns, found)) {
-		snprintf(path, sizeof(path), NETNS_DIR "/%s", command->ns);
-		if (access(path, F_OK))
-			command_failed(command, "there is no namespace %s", command->ns);
-		snprintf(found, sizeof(found), "%s", command->ns);
-	}
-	command->run(command);
 }
 
 char *plan_next(int *number)

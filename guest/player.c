@@ -9,7 +9,9 @@
  * computed again from the records for the figures.
  */
 
-#include "guest.h"
+#include "messages.h"
+#include "player.h"
+#include "settings.h"
 
 static struct {
 	const struct traffic *t;

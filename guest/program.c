@@ -40,7 +40,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "guest.h"
+#include "base.h"
+#include "ip.h"
+#include "plan.h"
+#include "program.h"
+#include "report.h"
+#include "settings.h"
 
 #define WORDS_MAX	4096
 /* The world is put together here, in the guest's own /tmp. */
@@ -60,8 +65,6 @@
 #define LISTEN_NS	(60 * NS_PER_SEC)
 #define LISTEN_POLL_NS	(NS_PER_SEC / 1000)
 #define TERMINATE_NS	(5 * NS_PER_SEC)
-/* for init to start the probes */
-#define START_DELAY_NS	(NS_PER_SEC / 100)
 /* of /proc/net/tcp */
 #define STATE_LISTEN	0x0a
 
@@ -90,8 +93,6 @@ static struct {
 	char *input;			/* of the client's program: none, file, terminal */
 	char *term;
 } options;
-
-static int report_fd;
 
 /* THE PLAN */
 
@@ -332,14 +333,6 @@ static void make_world(void)
 
 /* THE PROGRAMS */
 
-static void tell(enum report_kind kind, uint64_t a, uint64_t b)
-{
-	struct report m = { .kind = kind, .a = a, .b = b };
-
-	if (write(report_fd, &m, sizeof(m)) != sizeof(m))
-		_exit(1);
-}
-
 static int open_stream(const char *path, int flags)
 {
 	int fd = open(path, flags | O_CLOEXEC, 0666);
@@ -564,8 +557,8 @@ static void __attribute__((noreturn)) direct(const struct traffic *t)
 		start_ns = sleep_until_set_up() + START_DELAY_NS + phase_ns(t->seed);
 	else
 		start_ns = now_ns();
-	tell(REPORT_CONNECTING, 0, 0);
-	tell(REPORT_START, start_ns, 0);
+	tell(REPORT_CONNECTING, 0, 0, "");
+	tell(REPORT_START, start_ns, 0, "");
 	run_client(start_ns);
 	end_ns = now_ns();
 	server_had_ended = programs[SERVER].has_ended;
@@ -573,9 +566,9 @@ static void __attribute__((noreturn)) direct(const struct traffic *t)
 	if (records)
 		sleep_until(end_ns + t->sample_interval_ns);
 	end_all();
-	tell(REPORT_ENDED, end_ns, 0);
+	tell(REPORT_ENDED, end_ns, 0, "");
 	tell(REPORT_STATUS, programs[CLIENT].status,
-	     server_had_ended ? programs[SERVER].status : 0);
+	     server_had_ended ? programs[SERVER].status : 0, "");
 	_exit(0);
 }
 
@@ -584,7 +577,7 @@ void programs_run(const struct traffic *t, int fd)
 	int status, i;
 	pid_t pid;
 
-	report_fd = fd;
+	report_to(fd);
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
 	if (!options.input)
 		options.input = "none";

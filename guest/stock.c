@@ -29,7 +29,9 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "guest.h"
+#include "base.h"
+#include "settings.h"
+#include "stock.h"
 #include "uapi/probe.h"
 
 #ifndef SOL_MPTCP

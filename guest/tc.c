@@ -18,7 +18,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "guest.h"
+#include "base.h"
+#include "netlink.h"
+#include "tc.h"
+#include "words.h"
 
 /* since Linux 6.6 */
 #define NETEM_PRNG_SEED		14

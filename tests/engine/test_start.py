@@ -12,7 +12,7 @@ from tests.vocabulary import Run, RunScenario
 
 PATHS = ("a:20mbit,10ms", "b:10mbit,50ms")
 MS = 1_000_000
-#: From when a connection is there until data is sent: the probes are started, see guest/traffic.c;
+#: From when a connection is there until data is sent: the probes are started, see guest/report.h;
 #: and the reads of the clock in between.
 AT_ONCE_NS = 5_000
 CLOCK_NS = 2_000

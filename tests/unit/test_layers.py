@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Imports point one way: the layers of ARCHITECTURE.md, in the order in which they stand there."""
+"""Imports point one way: the layers of ARCHITECTURE.md, in the order in which they stand there, and
+the headers of the guest program."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ import re
 from pathlib import Path
 
 import pytest
+
+from mptcplab import resources
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "mptcplab"
@@ -53,10 +56,42 @@ def test_a_module_imports_from_its_own_package_and_below(module: str) -> None:
     assert [name for name in imported(module) if order.index(layer(name)) < depth] == []
 
 
-def test_no_module_imports_in_a_circle() -> None:
-    below = {module: imported(module) for module in MODULES}
+def assert_no_circle(below: dict[str, set[str]]) -> None:
     while below:
         free = [module for module, names in below.items() if not names & set(below)]
         assert free, f"a circle among {sorted(below)}"
         for module in free:
             del below[module]
+
+
+def test_no_module_imports_in_a_circle() -> None:
+    assert_no_circle({module: imported(module) for module in MODULES})
+
+
+#: The guest program's files by what they are for, such as `ip`: `ip.c` and `ip.h`.
+GUEST = {
+    stem: "".join(file.read_text() for file in resources.GUEST.glob(f"{stem}.[ch]"))
+    for stem in sorted({file.stem for file in resources.GUEST.glob("*.[ch]")})
+}
+#: A function that other files can call, where it begins to be defined.
+DEFINED = re.compile(r"^(?!static|struct \w+ \{)[a-z][\w ]*[ *](\w+)\([^;{}]*\)\n\{", re.MULTILINE)
+
+
+def test_no_file_of_the_guest_includes_in_a_circle() -> None:
+    below = {
+        stem: (set(re.findall(r'#include "(\w+)\.h"', text)) & GUEST.keys()) - {stem}
+        for stem, text in GUEST.items()
+    }
+    assert below["init"] > {"base", "traffic", "program"}
+    assert_no_circle(below)
+
+
+@pytest.mark.parametrize("stem", GUEST)
+def test_what_a_file_of_the_guest_offers_is_in_its_own_header(stem: str) -> None:
+    source = resources.GUEST / f"{stem}.c"
+    defined = set(DEFINED.findall(source.read_text())) if source.exists() else set()
+    assert defined == {"main"} if stem == "init" else defined
+    for header in resources.GUEST.glob("*.h"):
+        code = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.DOTALL)
+        declared = set(re.findall(r"(\w+)\(", code))
+        assert defined & declared == (defined if header.stem == stem else set()), header

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The commands of the plan that a person would have typed.
+ *
+ *	ip REST | ip -n NS REST | tc -n NS REST
+ *	[ip netns exec NS] sysctl -qw KEY=VALUE ...
+ *	ip netns exec NS ethtool -K DEV FEATURE on|off ...
+ *
+ * No tool of the host is started: a process costs more than all its work, and
+ * would make runs depend on the version that a machine has. ip and tc are in files of
+ * their own.
+ */
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base.h"
+#include "command.h"
+#include "ip.h"
+#include "tc.h"
+
+static void set_sysctl(struct command *command)
+{
+	const char *assignment = command_word(command, "KEY=VALUE");
+	const char *value = strchr(assignment, '=');
+	char path[256], *p;
+	int fd;
+
+	if (!value)
+		command_failed(command, "%s has no value", assignment);
+	snprintf(path, sizeof(path), "/proc/sys/%.*s", (int)(value - assignment), assignment);
+	for (p = path; *p; p++)
+		if (*p == '.')
+			*p = '/';
+	value++;
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, value, strlen(value)) < 0)
+		command_failed(command, "%s: %s", assignment, strerror(errno));
+	close(fd);
+}
+
+static void set_offload(struct command *command, const char *device)
+{
+	static const struct {
+		const char *name;
+		uint32_t command;
+	} features[] = {
+		{ "tso", ETHTOOL_STSO },
+		{ "gso", ETHTOOL_SGSO },
+		{ "gro", ETHTOOL_SGRO },
+	};
+	const char *feature = command_word(command, "a feature");
+	struct ethtool_value value = { .data = !strcmp(command_word(command, "on or off"), "on") };
+	struct ifreq request = { .ifr_data = (void *)&value };
+	size_t i;
+	int fd;
+
+	for (i = 0; i < sizeof(features) / sizeof(*features); i++)
+		if (!strcmp(features[i].name, feature))
+			value.cmd = features[i].command;
+	if (!value.cmd)
+		command_failed(command, "%s is not known here", feature);
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", device);
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || ioctl(fd, SIOCETHTOOL, &request))
+		command_failed(command, "%s: %s", feature, strerror(errno));
+	close(fd);
+}
+
+static void set_sysctls(struct command *command)
+{
+	command_expect(command, "-qw");
+	while (!command_at_end(command))
+		set_sysctl(command);
+}
+
+static void set_offloads(struct command *command)
+{
+	const char *device;
+
+	command_expect(command, "-K");
+	device = command_word(command, "a device");
+	while (!command_at_end(command))
+		set_offload(command, device);
+}
+
+/* sysctl or ethtool, in the namespace of the command */
+static void run_here(struct command *command)
+{
+	enter_namespace(command->ns);
+	if (command_has(command, "sysctl"))
+		set_sysctls(command);
+	else if (command_has(command, "ethtool"))
+		set_offloads(command);
+	else
+		command_failed(command, "not a command that the guest knows");
+	enter_namespace(NULL);
+}
+
+void command_parse(struct command *command, char *text, int line)
+{
+	command_split(command, text, line);
+	if (command_has(command, "ip")) {
+		command->run = ip_run;
+		if (command_has(command, "netns") && command_has(command, "exec")) {
+			command->ns = command_word(command, "a namespace");
+			command->run = run_here;
+			return;
+		}
+		command->next = 1;
+	} else if (command_has(command, "tc")) {
+		command->run = tc_run;
+	} else {
+		command->run = run_here;
+		return;
+	}
+	if (command_has(command, "-n"))
+		command->ns = command_word(command, "a namespace");
+}
+
+bool command_is_tool(const struct command *command)
+{
+	return command->run != run_here;
+}
+
+void command_run(struct command *command)
+{
+	static char found[32];
+	char path[64];
+
+	if (strcmp(command->ns, found)) {
+		snprintf(path, sizeof(path), NETNS_DIR "/%s", command->ns);
+		if (access(path, F_OK))
+			command_failed(command, "there is no namespace %s", command->ns);
+		snprintf(found, sizeof(found), "%s", command->ns);
+	}
+	command->run(command);
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Makes the connections of one end of the traffic. */
+
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mptcp.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base.h"
+#include "connect.h"
+#include "end.h"
+#include "report.h"
+#include "uapi/sockopt.h"
+
+#ifndef IPPROTO_MPTCP
+#define IPPROTO_MPTCP	262
+#endif
+#ifndef SOL_MPTCP
+#define SOL_MPTCP	284
+#endif
+
+#define SUBFLOWS_MAX	8
+/* TCP_ESTABLISHED; its header does not go with linux/tcp.h */
+#define STATE_ESTABLISHED	1
+/* Simulated time for all subflows to come up: lost SYNs are repeated after 1,
+ * 3, 7, 15 and 31 s.
+ */
+#define ESTABLISH_NS	(60 * NS_PER_SEC)
+#define ESTABLISH_POLL_NS	(NS_PER_SEC / 1000)
+
+/* The first bytes of a connection, before those that are measured: only data
+ * makes both ends sure of MPTCP, and lets the server announce its addresses.
+ */
+struct greeting {
+	char magic[4];
+	uint32_t connection;
+};
+
+static const char magic[4] = "lab:";
+
+/* At the host of this process that is of the pair; it stays the one it is at. */
+static int open_socket(const struct traffic *t)
+{
+	static const struct traffic *at;
+	const int on = 1;
+	int fd;
+
+	if (at != t)
+		enter_namespace(t->ns);
+	at = t;
+	fd = socket(AF_INET, SOCK_STREAM, t->tcp ? IPPROTO_TCP : IPPROTO_MPTCP);
+	if (fd < 0)
+		fail("socket: %s", strerror(errno));
+	if (t->no_delay && setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)))
+		fail("TCP_NODELAY: %s", strerror(errno));
+	return fd;
+}
+
+static void choose_scheduler(int fd, const char *name)
+{
+	char chosen[16] = "";
+	socklen_t len = sizeof(chosen);
+
+	if (setsockopt(fd, SOL_MPTCP, MPTCP_SCHEDULER, name, strlen(name)))
+		fail("scheduler %s: %s", name, strerror(errno));
+	if (getsockopt(fd, SOL_MPTCP, MPTCP_SCHEDULER, chosen, &len) || strcmp(chosen, name))
+		fail("scheduler %s: the socket has %s", name, chosen);
+}
+
+/* What the kernel says of the subflows: which paths have an established one,
+ * as a bit mask, and the largest smoothed round-trip time.
+ */
+static uint64_t established_paths(const struct traffic *t, int fd, uint64_t *srtt_us)
+{
+	struct {
+		struct mptcp_subflow_data data;
+		struct mptcp_subflow_addrs addrs[SUBFLOWS_MAX];
+	} where = {
+		.data = {
+			.size_subflow_data = sizeof(where.data),
+			.size_user = sizeof(where.addrs[0]),
+		},
+	};
+	struct {
+		struct mptcp_subflow_data data;
+		struct tcp_info info[SUBFLOWS_MAX];
+	} state = {
+		.data = {
+			.size_subflow_data = sizeof(state.data),
+			.size_user = sizeof(state.info[0]),
+		},
+	};
+	socklen_t where_len = sizeof(where), state_len = sizeof(state);
+	uint64_t mask = 0;
+	unsigned int count, i;
+
+	*srtt_us = 0;
+	if (getsockopt(fd, SOL_MPTCP, MPTCP_SUBFLOW_ADDRS, &where, &where_len) ||
+	    getsockopt(fd, SOL_MPTCP, MPTCP_TCPINFO, &state, &state_len))
+		fail("the connection fell back to plain TCP: %s", strerror(errno));
+	count = where.data.num_subflows;
+	if (state.data.num_subflows < count)
+		count = state.data.num_subflows;
+	for (i = 0; i < count && i < SUBFLOWS_MAX; i++) {
+		/* path p has the client's address 10.0.p.1 */
+		uint32_t local = ntohl(where.addrs[i].sin_local.sin_addr.s_addr);
+		unsigned int path = ((local >> 8) & 0xff) - t->first_path;
+
+		if (state.info[i].tcpi_state != STATE_ESTABLISHED || path >= SUBFLOWS_MAX)
+			continue;
+		mask |= 1ull << path;
+		if (state.info[i].tcpi_rtt > *srtt_us)
+			*srtt_us = state.info[i].tcpi_rtt;
+	}
+	return mask;
+}
+
+/* Returns when there is one subflow per path, and data may be sent on each. */
+static void wait_for_subflows(const struct traffic *t, int fd)
+{
+	uint64_t wanted = (1ull << t->paths) - 1, have, srtt_us, at = now_ns();
+	uint64_t limit = at + ESTABLISH_NS;
+
+	while ((have = established_paths(t, fd, &srtt_us)) != wanted) {
+		if (at > limit) {
+			tell(REPORT_MISSING, wanted & ~have, t->first_path,
+			     "no subflow came up within 60 s of simulated time");
+			_exit(1);
+		}
+		at += ESTABLISH_POLL_NS;
+		sleep_until(at);
+	}
+	/* a joined subflow may carry data after the fourth ACK of its
+	 * handshake (RFC 8684, section 3.2), a round trip later
+	 */
+	sleep_until(at + 2 * srtt_us * 1000);
+}
+
+/* flags: MSG_MORE if a message follows at once */
+static void send_greeting(struct connection *c, int flags)
+{
+	struct greeting greeting = { .connection = number_of(c) };
+
+	memcpy(greeting.magic, magic, sizeof(magic));
+	if (send(c->fd, &greeting, sizeof(greeting), MSG_NOSIGNAL | flags) != sizeof(greeting))
+		fail("greeting of connection %u: %s", number_of(c), strerror(errno));
+}
+
+static void __attribute__((noreturn)) fail_to_connect(const struct connection *c, int error)
+{
+	tell(REPORT_MISSING, 1, c->t->first_path, strerror(error));
+	_exit(1);
+}
+
+/* flags: SOCK_NONBLOCK, or 0. */
+void start_connecting(struct connection *c, int flags)
+{
+	struct sockaddr_in peer = { .sin_family = AF_INET, .sin_port = htons(c->t->port) };
+
+	if (inet_pton(AF_INET, c->t->peer, &peer.sin_addr) != 1)
+		fail("%s: not an address", c->t->peer);
+	c->fd = open_socket(c->t);
+	if (*c->t->scheduler)
+		choose_scheduler(c->fd, c->t->scheduler);
+	if (flags && fcntl(c->fd, F_SETFL, O_NONBLOCK))
+		fail("connection %u: %s", number_of(c), strerror(errno));
+	if (!connect(c->fd, (struct sockaddr *)&peer, sizeof(peer)))
+		return;
+	if (errno != EINPROGRESS)
+		fail_to_connect(c, errno);
+	c->connecting = true;
+}
+
+/* What connect() has not waited for: data may be sent now. */
+void finish_connecting(struct connection *c)
+{
+	socklen_t len = sizeof(int);
+	uint64_t srtt_us;
+	int error;
+
+	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len))
+		error = errno;
+	if (error && c->t->at_once)
+		fail_to_connect(c, error);
+	if (error)
+		fail("connection %u: %s", number_of(c), strerror(error));
+	c->connecting = false;
+	/* which fails if it is none of MPTCP */
+	if (c->t->at_once && !c->t->tcp)
+		established_paths(c->t, c->fd, &srtt_us);
+	send_greeting(c, c->out.count && due_ns(c->out.numbers[0]) <= now_ns() ? MSG_MORE : 0);
+}
+
+/* One that has all its subflows before START. */
+void establish(struct connection *c)
+{
+	start_connecting(c, 0);
+	send_greeting(c, 0);
+	if (!c->t->tcp)
+		wait_for_subflows(c->t, c->fd);
+	if (*c->t->scheduler &&
+	    (!setsockopt(c->fd, SOL_MPTCP, MPTCP_SCHEDULER, "default", 7) || errno != EISCONN))
+		fail("the scheduler of a connection that is made could be changed");
+}
+
+/* Opens at the same time all that send at once. Returns when the first one is
+ * connected, or has failed; false: there is none.
+ */
+bool open_at_once(void)
+{
+	struct pollfd *fds = allocate(end.count, sizeof(*fds));
+	int i, count = 0;
+
+	for (i = 0; i < end.count; i++) {
+		struct connection *c = &end.list[i];
+
+		if (!c->t->at_once)
+			continue;
+		if (!count)
+			sleep_until(now_ns() + phase_ns(end.t->seed));
+		start_connecting(c, SOCK_NONBLOCK);
+		fds[count++] = (struct pollfd) { c->fd, POLLOUT, 0 };
+	}
+	if (count && poll(fds, count, -1) < 0)
+		fail("poll: %s", strerror(errno));
+	free(fds);
+	return count;
+}
+
+/* THE SERVER'S END */
+
+static int listen_at(const struct traffic *t)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(t->port) };
+	int fd = open_socket(t);
+	const int on = 1;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
+	    bind(fd, (struct sockaddr *)&any, sizeof(any)) ||
+	    listen(fd, end.count) || fcntl(fd, F_SETFL, O_NONBLOCK))
+		fail("port %u: %s", t->port, strerror(errno));
+	return fd;
+}
+
+void listen_for_clients(void)
+{
+	unsigned int i;
+
+	end.listeners = allocate(end.pairs, sizeof(*end.listeners));
+	for (i = 0; i < end.pairs; i++)
+		end.listeners[i] = listen_at(&end.t[i]);
+	tell(REPORT_LISTENING, 0, 0, "");
+}
+
+void accept_stranger(int listener)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
+
+	if (fd < 0 && errno == EAGAIN)
+		return;
+	if (fd < 0 || end.stranger_count == end.count)
+		fail("accept: %s", fd < 0 ? strerror(errno) : "more connections than expected");
+	end.strangers[end.stranger_count++] = fd;
+}
+
+/* The greeting says which connection a stranger is. */
+void meet_stranger(int i)
+{
+	struct greeting greeting;
+	struct connection *c;
+	int fd = end.strangers[i];
+	const int on = 1;
+
+	if (recv(fd, &greeting, sizeof(greeting), 0) != sizeof(greeting) ||
+	    memcmp(greeting.magic, magic, sizeof(magic)) || !greeting.connection ||
+	    greeting.connection > (unsigned int)end.count)
+		fail("a connection does not begin with the greeting");
+	c = &end.list[greeting.connection - 1];
+	if (c->fd >= 0)
+		fail("connection %u came twice", greeting.connection);
+	if (c->t->no_delay && setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)))
+		fail("TCP_NODELAY: %s", strerror(errno));
+	c->fd = fd;
+	end.strangers[i] = end.strangers[--end.stranger_count];
+}

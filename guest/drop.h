@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Exact losses: packets that a router is to lose by their number. */
+#ifndef DROP_H
+#define DROP_H
+
+/* in a namespace, "DEVICE data|acks 5,17,100-120"; they are counted from drops_start() on */
+void drop_prepare(const char *ns, const char *what, int line);
+void drops_start(void);
+
+#endif

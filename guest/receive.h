@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Receives the messages of one end of the traffic, and verifies them. */
+#ifndef RECEIVE_H
+#define RECEIVE_H
+
+#include "end.h"
+
+/* what is there now of a connection */
+void receive(struct connection *c);
+
+#endif

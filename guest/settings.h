@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the plan says to one end of the traffic, or of what is recorded of programs. */
+#ifndef SETTINGS_H
+#define SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One end of a pair of hosts, and of the connections between them. */
+struct traffic {
+	char ns[32];
+	bool is_server;
+	bool tcp;
+	bool trace;		/* the scheduler's decisions */
+	bool fresh;		/* connections are made when their first message is due */
+	bool at_once;		/* data is sent when the first subflow is there */
+	bool no_delay;		/* small messages do not wait for an ACK (Nagle) */
+	char peer[16];
+	uint16_t port;
+	unsigned int first_path;	/* its addresses are 10.0.p.1 and 10.1.p.1, from 1 */
+	unsigned int paths;
+	unsigned int connections;	/* those next in number; 0: all */
+	uint64_t duration_ns;	/* of messages without a size, after START */
+	uint64_t sample_interval_ns;
+	uint64_t seed;
+	char scheduler[16];	/* for the connections; "": that of the namespace */
+	/* the player's, see player.c */
+	uint64_t segment_ns;
+	uint64_t buffer_ns;
+	uint64_t reservoir_ns;
+	uint64_t cushion_ns;
+};
+
+/* take a line "ip netns exec NS traffic server|client --NAME VALUE ..."; false: it is none */
+bool settings_parse(struct traffic *t, char *line, int number);
+
+#endif

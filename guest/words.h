@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The words of the plan's lines. */
+#ifndef WORDS_H
+#define WORDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* a time such as 3s or 1500ms, in ns */
+uint64_t parse_time(const char *text, int line);
+
+/* A command, whose words its parts take one after the other. Those that
+ * want another word give up with the command, and with what they want.
+ */
+#define COMMAND_WORDS_MAX	32
+
+struct command {
+	void (*run)(struct command *command);
+	const char *ns;			/* "": the first one */
+	const char *words[COMMAND_WORDS_MAX];
+	int count, next;
+	int line;			/* of the plan */
+};
+
+/* the command takes the text, in which its words then lie */
+void command_split(struct command *command, char *text, int line);
+void __attribute__((noreturn, format(printf, 2, 3)))
+command_failed(const struct command *command, const char *format, ...);
+bool command_at_end(const struct command *command);
+void command_expect_end(const struct command *command);
+/* take the next word if it is this one; it must be */
+bool command_has(struct command *command, const char *word);
+void command_expect(struct command *command, const char *word);
+/* take the next word, which is what is expected; as a number */
+const char *command_word(struct command *command, const char *what);
+uint32_t command_number(struct command *command, uint32_t most);
+
+#endif

@@ -120,15 +120,6 @@ void enter_namespace(const char *name)
 
 /* RANDOM NUMBERS */
 
-uint64_t splitmix(uint64_t seed)
-{
-	uint64_t z = seed + 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
-}
-
 /* Where between two seconds the traffic starts, from the seed. On lossless
  * paths nothing else is random, and runs that differ only in their phase
  * against the kernel's timers show how far a result hangs on it.
@@ -162,12 +153,7 @@ uint64_t now_ns(void)
 
 	calls++;
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * NS_PER_SEC + t.tv_nsec;
-}
-
-struct timespec to_timespec(uint64_t ns)
-{
-	return (struct timespec) { ns / NS_PER_SEC, ns % NS_PER_SEC };
+	return to_ns(&t);
 }
 
 void sleep_until(uint64_t ns)

@@ -8,14 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <time.h>
 
+#include "guest.h"
 #include "outcome.h"
 
-#define NS_PER_SEC	1000000000ull
-#define NEVER		UINT64_MAX
-/* where `ip netns` has the names of namespaces, too */
-#define NETNS_DIR	"/run/netns"
 /* of all connections together */
 #define PATHS_MAX	250
 /* that a process may have open: Linux's limits, of which the first one is for programs */
@@ -42,9 +38,7 @@ int open_namespace(const char *name);
 /* move this process into a network namespace; NULL or "": the first one */
 void enter_namespace(const char *name);
 
-/* a random number for each seed (splitmix64; Steele, Lea and Flood, OOPSLA 2014) */
-uint64_t splitmix(uint64_t seed);
-/* one that depends on the seed of the run and this name */
+/* a number that depends on the seed of the run and this name */
 uint64_t random_number(const char *name);
 /* where between two seconds what is measured starts, from the seed */
 uint64_t phase_ns(uint64_t seed);
@@ -55,7 +49,6 @@ uint64_t phase_ns(uint64_t seed);
 extern uint32_t calls;
 /* since boot; to ask moves it by 256 ns */
 uint64_t now_ns(void);
-struct timespec to_timespec(uint64_t ns);
 void sleep_until(uint64_t ns);
 
 #endif

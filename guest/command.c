@@ -63,7 +63,7 @@ static void set_offload(struct command *command, const char *device)
 	size_t i;
 	int fd;
 
-	for (i = 0; i < sizeof(features) / sizeof(*features); i++)
+	for (i = 0; i < COUNT(features); i++)
 		if (!strcmp(features[i].name, feature))
 			value.cmd = features[i].command;
 	if (!value.cmd)

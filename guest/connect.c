@@ -5,31 +5,18 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/mptcp.h>
-#include <linux/tcp.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base.h"
 #include "connect.h"
 #include "end.h"
+#include "mptcp.h"
 #include "report.h"
-#include "uapi/sockopt.h"
+#include "subflows.h"
 
-#ifndef IPPROTO_MPTCP
-#define IPPROTO_MPTCP	262
-#endif
-#ifndef SOL_MPTCP
-#define SOL_MPTCP	284
-#endif
-
-#define SUBFLOWS_MAX	8
-/* TCP_ESTABLISHED; its header does not go with linux/tcp.h */
-#define STATE_ESTABLISHED	1
 /* Simulated time for all subflows to come up: lost SYNs are repeated after 1,
  * 3, 7, 15 and 31 s.
  */
@@ -80,45 +67,24 @@ static void choose_scheduler(int fd, const char *name)
  */
 static uint64_t established_paths(const struct traffic *t, int fd, uint64_t *srtt_us)
 {
-	struct {
-		struct mptcp_subflow_data data;
-		struct mptcp_subflow_addrs addrs[SUBFLOWS_MAX];
-	} where = {
-		.data = {
-			.size_subflow_data = sizeof(where.data),
-			.size_user = sizeof(where.addrs[0]),
-		},
-	};
-	struct {
-		struct mptcp_subflow_data data;
-		struct tcp_info info[SUBFLOWS_MAX];
-	} state = {
-		.data = {
-			.size_subflow_data = sizeof(state.data),
-			.size_user = sizeof(state.info[0]),
-		},
-	};
-	socklen_t where_len = sizeof(where), state_len = sizeof(state);
+	struct subflows found;
 	uint64_t mask = 0;
-	unsigned int count, i;
+	unsigned int i;
 
 	*srtt_us = 0;
-	if (getsockopt(fd, SOL_MPTCP, MPTCP_SUBFLOW_ADDRS, &where, &where_len) ||
-	    getsockopt(fd, SOL_MPTCP, MPTCP_TCPINFO, &state, &state_len))
+	if (!subflows_ask(fd, &found))
 		fail("the connection fell back to plain TCP: %s", strerror(errno));
-	count = where.data.num_subflows;
-	if (state.data.num_subflows < count)
-		count = state.data.num_subflows;
-	for (i = 0; i < count && i < SUBFLOWS_MAX; i++) {
+	for (i = 0; i < found.count; i++) {
+		const struct tcp_info *info = &found.state.info[i];
 		/* path p has the client's address 10.0.p.1 */
-		uint32_t local = ntohl(where.addrs[i].sin_local.sin_addr.s_addr);
+		uint32_t local = ntohl(found.where.addrs[i].sin_local.sin_addr.s_addr);
 		unsigned int path = ((local >> 8) & 0xff) - t->first_path;
 
-		if (state.info[i].tcpi_state != STATE_ESTABLISHED || path >= SUBFLOWS_MAX)
+		if (info->tcpi_state != STATE_ESTABLISHED || path >= SUBFLOWS_MAX)
 			continue;
 		mask |= 1ull << path;
-		if (state.info[i].tcpi_rtt > *srtt_us)
-			*srtt_us = state.info[i].tcpi_rtt;
+		if (info->tcpi_rtt > *srtt_us)
+			*srtt_us = info->tcpi_rtt;
 	}
 	return mask;
 }

@@ -322,7 +322,7 @@ static void add_endpoint(struct command *command)
 	command_expect(command, "dev");
 	command_device(command, &device);
 	request_add_number(MPTCP_PM_ADDR_ATTR_IF_IDX, device);
-	for (i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+	for (i = 0; i < COUNT(kinds); i++)
 		if (command_has(command, kinds[i].name))
 			flags |= kinds[i].flag;
 	request_add_number(MPTCP_PM_ADDR_ATTR_FLAGS, flags);
@@ -367,10 +367,10 @@ static void endpoint(struct command *command)
 		request_send_generic(command);
 		return;
 	}
-	for (i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
+	for (i = 0; i < COUNT(verbs); i++)
 		if (command_has(command, verbs[i].verb))
 			break;
-	if (i == sizeof(verbs) / sizeof(*verbs))
+	if (i == COUNT(verbs))
 		command_failed(command, "add, delete, change or flush is expected");
 	start_mptcp(command, verbs[i].asks);
 	nest = request_begin(MPTCP_PM_ATTR_ADDR | NLA_F_NESTED);
@@ -399,7 +399,7 @@ void ip_run(struct command *command)
 	const char *verb = command_word(command, "a verb");
 	size_t i;
 
-	for (i = 0; i < sizeof(forms) / sizeof(*forms); i++)
+	for (i = 0; i < COUNT(forms); i++)
 		if (!strcmp(object, forms[i].object) && !strcmp(verb, forms[i].verb))
 			return forms[i].run(command);
 	command_failed(command, "ip %s %s is not known to the guest", object, verb);

@@ -21,6 +21,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "guest.h"
 #include "outcome.h"
 
 bool stock_kernel(void)

@@ -6,9 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The run directory, which is the working directory of the kernel's process on the host. */
-#define RUN_DIR		"/run/lab"
-
 /* Is this an unmodified kernel in a virtual machine? */
 bool stock_kernel(void);
 

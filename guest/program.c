@@ -25,6 +25,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -65,8 +66,6 @@
 #define LISTEN_NS	(60 * NS_PER_SEC)
 #define LISTEN_POLL_NS	(NS_PER_SEC / 1000)
 #define TERMINATE_NS	(5 * NS_PER_SEC)
-/* of /proc/net/tcp */
-#define STATE_LISTEN	0x0a
 
 static const char bashrc[] =
 	"PS1='$(ip netns identify):\\w\\$ '\n"
@@ -253,13 +252,13 @@ static void make_dev(const char *dev)
 	char path[64];
 	size_t i;
 
-	for (i = 0; i < sizeof(nodes) / sizeof(*nodes); i++) {
+	for (i = 0; i < COUNT(nodes); i++) {
 		snprintf(path, sizeof(path), "%s/%s", dev, nodes[i].name);
 		if (mknod(path, S_IFCHR, makedev(nodes[i].major, nodes[i].minor)) ||
 		    chmod(path, 0666))
 			give_up("the programs' world: %s: %s", path, strerror(errno));
 	}
-	for (i = 0; i < sizeof(links) / sizeof(*links); i++) {
+	for (i = 0; i < COUNT(links); i++) {
 		snprintf(path, sizeof(path), "%s/%s", dev, links[i].name);
 		if (symlink(links[i].to, path))
 			give_up("the programs' world: %s: %s", path, strerror(errno));
@@ -473,7 +472,7 @@ static bool somebody_listens(int sockets)
 	text[len > 0 ? len : 0] = '\0';
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
 		if (sscanf(line, "%*d: %*x:%*x %*x:%*x %x", &state) == 1 &&
-		    state == STATE_LISTEN)
+		    state == TCP_LISTEN)
 			return true;
 	return false;
 }

@@ -4,21 +4,16 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base.h"
 #include "end.h"
 #include "messages.h"
+#include "mptcp.h"
 #include "pattern.h"
 #include "player.h"
 #include "report.h"
 #include "send.h"
-#include "uapi/sockopt.h"
-
-#ifndef SOL_MPTCP
-#define SOL_MPTCP	284
-#endif
 
 /* All that a flow may have to send, or a chunk if that is less. */
 static size_t chunk_bytes_of(const struct flow *flow)

@@ -62,17 +62,17 @@ bool settings_parse(struct traffic *t, char *line, int number)
 		if (strncmp(word, "--", 2) || !value)
 			give_up("traffic %s: a name and a value are expected", word);
 		word += 2;
-		for (i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		for (i = 0; i < COUNT(numbers); i++)
 			if (!strcmp(word, numbers[i].name))
 				break;
-		if (i < sizeof(numbers) / sizeof(*numbers)) {
+		if (i < COUNT(numbers)) {
 			*numbers[i].number = parse_number(word, value);
 			continue;
 		}
-		for (i = 0; i < sizeof(flags) / sizeof(*flags); i++)
+		for (i = 0; i < COUNT(flags); i++)
 			if (!strcmp(word, flags[i].name))
 				break;
-		if (i < sizeof(flags) / sizeof(*flags))
+		if (i < COUNT(flags))
 			*flags[i].flag = parse_number(word, value);
 		else if (!strcmp(word, "transport"))
 			t->tcp = !strcmp(value, "tcp");

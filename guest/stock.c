@@ -15,10 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/mptcp.h>
 #include <linux/sock_diag.h>
-#include <linux/tcp.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,19 +29,12 @@
 #include "base.h"
 #include "settings.h"
 #include "stock.h"
+#include "subflows.h"
 #include "uapi/probe.h"
-
-#ifndef SOL_MPTCP
-#define SOL_MPTCP	284
-#endif
 
 /* of the initramfs: what is the run's */
 #define GIVEN_DIR	"/lab"
-#define SUBFLOWS_MAX	8
 #define CONNECTIONS_MAX	64
-/* TCP_CLOSE and TCP_LISTEN; their header does not go with linux/tcp.h */
-#define STATE_CLOSE	7
-#define STATE_LISTEN	10
 
 /* struct mptcp_info of Linux 6.12, up to what is used of it */
 struct connection_info {
@@ -60,18 +50,6 @@ struct connection_info {
 	uint64_t bytes_sent;
 	uint64_t bytes_received;
 	uint64_t bytes_acked;
-};
-
-struct subflows {
-	struct {
-		struct mptcp_subflow_data data;
-		struct mptcp_subflow_addrs addrs[SUBFLOWS_MAX];
-	} where;
-	struct {
-		struct mptcp_subflow_data data;
-		struct tcp_info info[SUBFLOWS_MAX];
-	} state;
-	unsigned int count;
 };
 
 /* what the probe would write; 0: what a socket does not tell */
@@ -134,31 +112,13 @@ static bool ask_subflows(int fd, bool tcp, struct subflows *found)
 	struct tcp_info *first = &found->state.info[0];
 	socklen_t local_len = sizeof(*local), remote_len = sizeof(*remote);
 
-	*found = (struct subflows) {
-		.where.data = {
-			.size_subflow_data = sizeof(found->where.data),
-			.size_user = sizeof(found->where.addrs[0]),
-		},
-		.state.data = {
-			.size_subflow_data = sizeof(found->state.data),
-			.size_user = sizeof(found->state.info[0]),
-		},
-		.count = 1,
-	};
-	if (tcp)
-		return !option(fd, IPPROTO_TCP, TCP_INFO, first, sizeof(*first)) &&
-		       first->tcpi_state != STATE_CLOSE && first->tcpi_state != STATE_LISTEN &&
-		       !getsockname(fd, (struct sockaddr *)local, &local_len) &&
-		       !getpeername(fd, (struct sockaddr *)remote, &remote_len);
-	if (option(fd, SOL_MPTCP, MPTCP_SUBFLOW_ADDRS, &found->where, sizeof(found->where)) ||
-	    option(fd, SOL_MPTCP, MPTCP_TCPINFO, &found->state, sizeof(found->state)))
-		return false;
-	found->count = found->where.data.num_subflows;
-	if (found->state.data.num_subflows < found->count)
-		found->count = found->state.data.num_subflows;
-	if (found->count > SUBFLOWS_MAX)
-		found->count = SUBFLOWS_MAX;
-	return found->count;
+	if (!tcp)
+		return subflows_ask(fd, found) && found->count;
+	*found = (struct subflows) { .count = 1 };
+	return !option(fd, IPPROTO_TCP, TCP_INFO, first, sizeof(*first)) &&
+	       first->tcpi_state != STATE_CLOSE && first->tcpi_state != STATE_LISTEN &&
+	       !getsockname(fd, (struct sockaddr *)local, &local_len) &&
+	       !getpeername(fd, (struct sockaddr *)remote, &remote_len);
 }
 
 static void fill_connection(union record *record, int fd, bool tcp, const struct tcp_info *first)
@@ -279,7 +239,7 @@ void stock_sample(pid_t process, const struct traffic *t, uint64_t start_ns)
 	uint64_t at;
 	pid_t pid;
 
-	if (sampler_count == sizeof(samplers) / sizeof(*samplers))
+	if (sampler_count == COUNT(samplers))
 		give_up("only one client and one server are sampled on this kernel");
 	pid = child_fork();
 	if (pid) {

@@ -350,10 +350,10 @@ void tc_run(struct command *command)
 	if (command_has(command, "handle"))
 		head.tcm_handle = take_handle(command);
 	kind = command_word(command, "a kind");
-	for (i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+	for (i = 0; i < COUNT(kinds); i++)
 		if (!strcmp(kind, kinds[i].name))
 			break;
-	if (i == sizeof(kinds) / sizeof(*kinds))
+	if (i == COUNT(kinds))
 		command_failed(command, "%s is not known to the guest", kind);
 
 	request_start(RTM_NEWQDISC, adds ? NLM_F_CREATE | NLM_F_EXCL : 0, &head, sizeof(head));

@@ -22,7 +22,7 @@ uint64_t parse_time(const char *text, int line)
 	size_t i;
 
 	if (sscanf(text, "%" SCNu64 "%3[a-z]%c", &n, unit, &rest) == 2)
-		for (i = 0; i < sizeof(units) / sizeof(*units); i++)
+		for (i = 0; i < COUNT(units); i++)
 			if (!strcmp(unit, units[i].name))
 				return n * units[i].ns;
 	give_up("plan line %d: at %s: a time such as 3s or 1500ms is expected", line, text);

@@ -22,7 +22,6 @@
 #include <glob.h>
 #include <linux/genetlink.h>
 #include <linux/inet_diag.h>
-#include <linux/mptcp.h>
 #include <linux/sock_diag.h>
 #include <linux/tcp.h>
 #include <net/if.h>
@@ -45,14 +44,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "guest.h"
+#include "mptcp.h"
 #include "uapi/bulk.h"
-#include "uapi/sockopt.h"
 
-#ifndef IPPROTO_MPTCP
-#define IPPROTO_MPTCP	262
-#endif
 #define SOL_TCP		6
-#define SOL_MPTCP	284
 #define SO_ZEROCOPY_	60
 
 #define PROCESSES	8
@@ -136,11 +132,10 @@ static void __attribute__((noreturn, format(printf, 1, 2))) fail(const char *for
 
 static uint64_t draw(void)
 {
-	uint64_t z = (state += 0x9e3779b97f4a7c15ull);
+	uint64_t number = splitmix(state);
 
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
+	state += SPLITMIX_STEP;
+	return number;
 }
 
 static uint32_t below(uint32_t n)
@@ -153,7 +148,6 @@ static bool one_in(uint32_t n)
 	return !below(n);
 }
 
-#define COUNT(array)	(sizeof(array) / sizeof(*(array)))
 #define ONE_OF(array)	((array)[below(COUNT(array))])
 
 /* Any number, preferably where something ends. */
@@ -395,8 +389,7 @@ static void set_unit(int fd)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	if (one_in(2))
-		unit.deadline_ns = one_in(20) ? number() : now.tv_sec * 1000000000ull +
-			now.tv_nsec + below(100000000);
+		unit.deadline_ns = one_in(20) ? number() : to_ns(&now) + below(100000000);
 	if (one_in(4))
 		unit.expires_ns = one_in(20) ? number() : unit.deadline_ns + below(50000000);
 	did(CALL_set_unit, setsockopt(fd, SOL_MPTCP, MPTCP_UNIT, &unit, sizeof(unit)));
@@ -774,7 +767,7 @@ static void use_bulk(int fd)
 		flows[i] = (struct bulk_flow) {
 			.own = one_in(4) ? number() : below(3), .sends = one_in(2),
 			.clock_reads = below(3),
-			.seed = draw(), .until_ns = now.tv_sec * 1000000000ull + 5000000000ull,
+			.seed = draw(), .until_ns = now.tv_sec * NS_PER_SEC + 5 * NS_PER_SEC,
 			.chunk_bytes = one_in(4) ? 8 * below(32770) : 4096,
 			.position = draw() >> below(64), .left = below(1000000),
 			.sent = one_in(2) ? 0 : below(4100),
@@ -1210,7 +1203,7 @@ static void on_alarm(int number)
 
 static void __attribute__((noreturn)) process(uint64_t seed, int index, uint64_t calls)
 {
-	static const char * const ends[] = { "/run/netns/client", "/run/netns/server" };
+	static const char * const ends[] = { NETNS_DIR "/client", NETNS_DIR "/server" };
 	struct sigaction action = { .sa_handler = on_alarm };
 	int i, fd;
 

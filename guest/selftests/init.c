@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define RUN_DIR "/run/lab"
+#include "guest.h"
 
 static void __attribute__((noreturn)) power_off(void)
 {

@@ -16,7 +16,7 @@
  * The keys of an end are the fields of struct end_plan. On standard output, a
  * line of JSON for each connection. All ends are in one process, so that what
  * one of them has seen can be held against what the other one did; it never
- * blocks. What it writes hangs on connection, direction and position, and
+ * blocks. What it writes depends on connection, direction and position, and
  * each byte that is read is compared.
  */
 
@@ -26,7 +26,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/inet_diag.h>
-#include <linux/mptcp.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <linux/tcp.h>
@@ -44,9 +43,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifndef SOL_MPTCP
-#define SOL_MPTCP	284
-#endif
+#include "guest.h"
+#include "mptcp.h"
+#include "uapi/pattern.h"
+
 /* of linux/sockios.h, which does not go together with the C library's headers */
 #define SIOCOUTQ_BYTES	0x5411
 
@@ -54,7 +54,6 @@
 #define SUBFLOWS_MAX	16
 #define FIRST_PORT	5001
 #define CHUNK_MAX	(1 << 16)
-#define NEVER		UINT64_MAX
 /* What one turn may move of an end: the others have theirs, too. */
 #define TURN_BYTES	(1 << 18)
 /* of every TCP state but LISTEN */
@@ -138,7 +137,7 @@ static uint64_t now_us(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (t.tv_sec * 1000000000ull + t.tv_nsec - start_ns) / 1000;
+	return (to_ns(&t) - start_ns) / 1000;
 }
 
 static void enter(int end)
@@ -247,13 +246,8 @@ static void fill(unsigned char *bytes, size_t len, unsigned int stream, uint64_t
 {
 	size_t i;
 
-	for (i = 0; i < len; i++, position++) {
-		uint64_t word = ((position >> 3) + 1) * 0x9e3779b97f4a7c15ull +
-				stream * 0xbf58476d1ce4e5b9ull;
-
-		word ^= word >> 31;
-		bytes[i] = word >> (8 * (position & 7));
-	}
+	for (i = 0; i < len; i++)
+		bytes[i] = pattern_byte(position + i, stream);
 }
 
 /* KILLING SUBFLOWS */
@@ -325,7 +319,7 @@ static void kill_subflows(struct connection *c, int end)
 				break;
 			}
 			if ((end == CLIENT ? m->id.idiag_dport : m->id.idiag_sport) == port &&
-			    n < sizeof(found) / sizeof(*found))
+			    n < COUNT(found))
 				found[n++] = m->id;
 		}
 	}
@@ -792,7 +786,7 @@ static int open_namespace(const char *name)
 	char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "/run/netns/%s", name);
+	snprintf(path, sizeof(path), NETNS_DIR "/%s", name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		give_up("%s: %s", path, strerror(errno));
@@ -810,7 +804,7 @@ int main(int argc, char **argv)
 		namespaces[i] = open_namespace(argv[1 + i]);
 	read_plan();
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	start_ns = t.tv_sec * 1000000000ull + t.tv_nsec;
+	start_ns = to_ns(&t);
 	for (i = 0; i < count; i++)
 		listen_for(&connections[i]);
 	play();

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the kernel tells of the subflows of a connection. */
+#ifndef SUBFLOWS_H
+#define SUBFLOWS_H
+
+#include <linux/tcp.h>
+#include <stdbool.h>
+
+#include "mptcp.h"
+
+#define SUBFLOWS_MAX	8
+
+/* of TCP; their header does not go with linux/tcp.h */
+enum { STATE_ESTABLISHED = 1, STATE_CLOSE = 7, STATE_LISTEN = 10 };
+
+struct subflows {
+	struct {
+		struct mptcp_subflow_data data;
+		struct mptcp_subflow_addrs addrs[SUBFLOWS_MAX];
+	} where;
+	struct {
+		struct mptcp_subflow_data data;
+		struct tcp_info info[SUBFLOWS_MAX];
+	} state;
+	unsigned int count;
+};
+
+/* ask for them, in the order of creation; false: this is no connection of MPTCP (errno) */
+bool subflows_ask(int fd, struct subflows *found);
+
+#endif

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,6 +93,14 @@ bool child_has_ended(pid_t pid, const char *what, bool wait)
 	return true;
 }
 
+void child_end(pid_t pid, const char *what)
+{
+	if (child_has_ended(pid, what, false))
+		return;
+	kill(pid, SIGTERM);
+	child_has_ended(pid, what, true);
+}
+
 /* NAMESPACES */
 
 int open_namespace(const char *name)
@@ -162,4 +171,14 @@ void sleep_until(uint64_t ns)
 
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
 		;
+}
+
+/* The coarse clocks are those of the last tick: to read them moves no time. */
+uint64_t time_of_day_offset_ns(void)
+{
+	struct timespec real, boot;
+
+	clock_gettime(CLOCK_REALTIME_COARSE, &real);
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &boot);
+	return to_ns(&real) - to_ns(&boot);
 }

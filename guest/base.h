@@ -32,6 +32,8 @@ _Noreturn void children_failed(void);
 pid_t child_fork(void);
 /* has it ended (wait: wait for that)? Gives up if it has failed. */
 bool child_has_ended(pid_t pid, const char *what, bool wait);
+/* ask it to end, if it has not, and wait until it has */
+void child_end(pid_t pid, const char *what);
 
 /* a file of a network namespace, -1 if there is none of that name */
 int open_namespace(const char *name);
@@ -50,5 +52,7 @@ extern uint32_t calls;
 /* since boot; to ask moves it by 256 ns */
 uint64_t now_ns(void);
 void sleep_until(uint64_t ns);
+/* from the time since boot to that of day, whose timestamps packets have */
+uint64_t time_of_day_offset_ns(void);
 
 #endif

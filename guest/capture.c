@@ -27,6 +27,7 @@
 
 #include "base.h"
 #include "capture.h"
+#include "files.h"
 
 #define CAPTURES_MAX	64	/* of which each takes 2 MiB for its ring */
 #define DEVICES_MAX	256
@@ -93,10 +94,7 @@ static struct {
 
 static void flush(void)
 {
-	ssize_t done = write(out.fd, out.buffer, out.len);
-
-	if (done != (ssize_t)out.len)
-		give_up("%s: %s", out.file, done < 0 ? strerror(errno) : "No space left on device");
+	file_write(out.fd, out.file, out.buffer, out.len);
 	out.len = 0;
 }
 
@@ -135,18 +133,6 @@ static void put_interface(const char *device)
 	put(resolution, sizeof(resolution));
 	put(&nanoseconds, 1);
 	put(end, sizeof(end));
-}
-
-/* From the clock of the ring's timestamps to the time since boot. The coarse
- * clocks are those of the last tick: to read them moves no time.
- */
-static uint64_t clock_offset_ns(void)
-{
-	struct timespec real, boot;
-
-	clock_gettime(CLOCK_REALTIME_COARSE, &real);
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &boot);
-	return (real.tv_sec - boot.tv_sec) * NS_PER_SEC + real.tv_nsec - boot.tv_nsec;
 }
 
 static uint32_t interface_of(int index)
@@ -214,19 +200,16 @@ static void __attribute__((noreturn)) run_capture(int fd, const char *file)
 	const struct timespec last_block = { 0, 2 * RETIRE_MS * NS_PER_MS };
 	struct tpacket_stats_v3 stats;
 	socklen_t len = sizeof(stats);
-	uint64_t offset_ns = clock_offset_ns();
+	uint64_t offset_ns = time_of_day_offset_ns();
 	uint8_t *ring;
 	unsigned int i;
-	char path[96], stop;
+	char stop;
 
 	ring = mmap(NULL, BLOCKS * BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (ring == MAP_FAILED)
 		give_up("%s: mmap: %s", file, strerror(errno));
-	snprintf(path, sizeof(path), RUN_DIR "/%s", file);
 	out.file = file;
-	out.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (out.fd < 0)
-		give_up("%s: %s", file, strerror(errno));
+	out.fd = file_create(file);
 	put_section();
 	for (i = 0; i < device_count; i++)
 		put_interface(devices[i].name);
@@ -246,8 +229,7 @@ static void __attribute__((noreturn)) run_capture(int fd, const char *file)
 		give_up("%s: %s", file, strerror(errno));
 	if (stats.tp_drops)
 		give_up("%s: %u packets of %u were lost", file, stats.tp_drops, stats.tp_packets);
-	if (fsync(out.fd) || close(out.fd))
-		give_up("%s: %s", file, strerror(errno));
+	file_close(out.fd, file);
 	_exit(0);
 }
 

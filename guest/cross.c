@@ -165,7 +165,7 @@ static void __attribute__((noreturn)) play(void)
 		give_up("cross: START is not known: %s", strerror(errno));
 	i = 0;
 	for (;;) {
-		uint64_t change_ns = UINT64_MAX;
+		uint64_t change_ns = NEVER;
 
 		stream = next_stream();
 		if (i < cross.change_count)
@@ -205,8 +205,6 @@ void cross_start(uint64_t start_ns)
 
 void cross_end(void)
 {
-	if (!cross.change_count || child_has_ended(cross.pid, "the cross traffic", false))
-		return;
-	kill(cross.pid, SIGTERM);
-	child_has_ended(cross.pid, "the cross traffic", true);
+	if (cross.change_count)
+		child_end(cross.pid, "the cross traffic");
 }

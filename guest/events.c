@@ -24,7 +24,6 @@
 #include "events.h"
 
 #define PLAYERS_MAX	(4 * PATHS_MAX)
-#define EVENTS		"the process of the events"
 
 struct event {
 	uint64_t at_ns;		/* after START */
@@ -175,12 +174,6 @@ void events_end(void)
 {
 	int i;
 
-	for (i = 0; i < events.player_count; i++) {
-		pid_t pid = events.players[i].pid;
-
-		if (child_has_ended(pid, EVENTS, false))
-			continue;
-		kill(pid, SIGTERM);
-		child_has_ended(pid, EVENTS, true);
-	}
+	for (i = 0; i < events.player_count; i++)
+		child_end(events.players[i].pid, "the process of the events");
 }

@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "base.h"
+#include "files.h"
 #include "messages.h"
 #include "words.h"
 
@@ -130,16 +131,9 @@ void messages_share(void)
 
 void messages_write(void)
 {
-	ssize_t len = messages.count * sizeof(*messages.records);
-	int fd = open(RUN_DIR "/messages.records", O_WRONLY | O_CREAT | O_TRUNC, 0666);
-	ssize_t done;
+	static const char name[] = "messages.records";
+	int fd = file_create(name);
 
-	if (fd < 0)
-		give_up("messages.records: %s", strerror(errno));
-	done = write(fd, messages.records, len);
-	if (done != len)
-		give_up("messages.records: %s",
-			done < 0 ? strerror(errno) : "No space left on device");
-	if (fsync(fd) || close(fd))
-		give_up("messages.records: %s", strerror(errno));
+	file_write(fd, name, messages.records, messages.count * sizeof(*messages.records));
+	file_close(fd, name);
 }

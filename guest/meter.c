@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "base.h"
+#include "files.h"
 #include "meter.h"
 
 #define PORT		5002
@@ -68,21 +69,6 @@ static int open_socket(const char *ns, int option, int flags)
 	    setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &buffer, sizeof(buffer)))
 		give_up("plan line %d: meter: %s", meter.line, strerror(errno));
 	return fd;
-}
-
-static uint64_t in_ns(const struct timespec *t)
-{
-	return t->tv_sec * NS_PER_SEC + t->tv_nsec;
-}
-
-/* The coarse clocks are those of the last tick: to read them moves no time. */
-static uint64_t clock_offset_ns(void)
-{
-	struct timespec real, boot;
-
-	clock_gettime(CLOCK_REALTIME_COARSE, &real);
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &boot);
-	return in_ns(&real) - in_ns(&boot);
 }
 
 static struct record *record_of(uint32_t number)
@@ -126,7 +112,7 @@ static void look_at_sent(int fd)
 
 		for (c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
 			if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_TIMESTAMPING)
-				at_ns = in_ns((struct timespec *)CMSG_DATA(c));
+				at_ns = to_ns((struct timespec *)CMSG_DATA(c));
 			else if (c->cmsg_level == SOL_IP && c->cmsg_type == IP_RECVERR)
 				number = ((struct sock_extended_err *)CMSG_DATA(c))->ee_data;
 		}
@@ -148,45 +134,23 @@ static void look_at_received(int fd)
 		if (!c || c->cmsg_type != SO_TIMESTAMPNS)
 			give_up("plan line %d: meter: a packet came at no time", meter.line);
 		if (!record->copies++)
-			record->received_ns = in_ns((struct timespec *)CMSG_DATA(c)) -
+			record->received_ns = to_ns((struct timespec *)CMSG_DATA(c)) -
 					      meter.offset_ns;
 	}
-}
-
-static void store(const char *file)
-{
-	size_t len = meter.count * sizeof(*meter.records), done = 0;
-	char path[96];
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), RUN_DIR "/%s", file);
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0)
-		give_up("%s: %s", file, strerror(errno));
-	while (done < len) {
-		n = write(fd, (char *)meter.records + done, len - done);
-		if (n <= 0)
-			give_up("%s: %s", file, n ? strerror(errno) : "No space left on device");
-		done += n;
-	}
-	if (fsync(fd) || close(fd))
-		give_up("%s: %s", file, strerror(errno));
 }
 
 static void measure(int from, int to, size_t payload_bytes, uint64_t interval_ns)
 {
 	static char payload[FRAME_BYTES_MAX];
 	struct pollfd more = { to, POLLIN, 0 };
-	struct timespec now;
+	uint64_t begin_ns = now_ns();
 	uint32_t i;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
 	for (i = 0; i < meter.count; i++) {
 		meter.records[i].number = i;
 		memcpy(payload, &i, sizeof(i));
 		if (interval_ns)
-			sleep_until(in_ns(&now) + (i + 1) * interval_ns);
+			sleep_until(begin_ns + (i + 1) * interval_ns);
 		/* what the device of this end itself has lost is lost, too */
 		if (send(from, payload, payload_bytes, 0) < 0 && errno != ENOBUFS)
 			give_up("plan line %d: meter: %s", meter.line, strerror(errno));
@@ -209,7 +173,7 @@ void meter_run(const char *ns, char *arguments, int line)
 	char to_ns[32], address[16], file[64], more;
 	unsigned int bytes;
 	uint64_t interval_ns;
-	int from, to;
+	int from, to, out;
 
 	meter.line = line;
 	if (sscanf(arguments, "%31s %15s %" SCNu32 " %u %" SCNu64 " %63s %c", to_ns, address,
@@ -222,7 +186,7 @@ void meter_run(const char *ns, char *arguments, int line)
 	meter.records = calloc(meter.count, sizeof(*meter.records));
 	if (!meter.records)
 		give_up("plan line %d: meter: %s", line, strerror(errno));
-	meter.offset_ns = clock_offset_ns();
+	meter.offset_ns = time_of_day_offset_ns();
 
 	from = open_socket(ns, SO_TIMESTAMPING, stamps);
 	to = open_socket(to_ns, SO_TIMESTAMPNS, 1);
@@ -230,7 +194,9 @@ void meter_run(const char *ns, char *arguments, int line)
 	    connect(from, (struct sockaddr *)&peer, sizeof(peer)))
 		give_up("plan line %d: meter: %s", line, strerror(errno));
 	measure(from, to, bytes - HEADER_BYTES, interval_ns);
-	store(file);
+	out = file_create(file);
+	file_write(out, file, meter.records, meter.count * sizeof(*meter.records));
+	file_close(out, file);
 	close(from);
 	close(to);
 	free(meter.records);

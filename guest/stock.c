@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "base.h"
+#include "files.h"
 #include "settings.h"
 #include "stock.h"
 #include "subflows.h"
@@ -61,7 +62,7 @@ union record {
 
 /* One that samples the connections of a process. */
 struct sampler {
-	const char *name;
+	char file[48];
 	pid_t process;
 	int pidfd;
 	int out;
@@ -89,12 +90,12 @@ static unsigned int connection_number(struct sampler *sampler, int fd)
 	uint64_t cookie;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len))
-		give_up("%s: SO_COOKIE: %s", sampler->name, strerror(errno));
+		give_up("%s: SO_COOKIE: %s", sampler->file, strerror(errno));
 	for (i = 0; i < sampler->seen_count; i++)
 		if (sampler->seen[i] == cookie)
 			return i + 1;
 	if (i == CONNECTIONS_MAX)
-		give_up("%s: more than %d connections are sampled", sampler->name, CONNECTIONS_MAX);
+		give_up("%s: more than %d connections are sampled", sampler->file, CONNECTIONS_MAX);
 	sampler->seen[sampler->seen_count++] = cookie;
 	return sampler->seen_count;
 }
@@ -180,7 +181,6 @@ static void sample_connection(struct sampler *sampler, int fd, bool tcp, uint64_
 	static union record records[1 + SUBFLOWS_MAX];
 	static struct subflows subflows;
 	unsigned int i, number;
-	ssize_t len;
 
 	if (!ask_subflows(fd, tcp, &subflows))
 		return;
@@ -196,9 +196,7 @@ static void sample_connection(struct sampler *sampler, int fd, bool tcp, uint64_
 	fill_connection(&records[0], fd, tcp, subflows.state.info);
 	for (i = 0; i < subflows.count; i++)
 		fill_subflow(&records[i + 1], &subflows.where.addrs[i], &subflows.state.info[i]);
-	len = (1 + subflows.count) * sizeof(*records);
-	if (write(sampler->out, records, len) != len)
-		give_up("%s: samples: %s", sampler->name, strerror(errno));
+	file_write(sampler->out, sampler->file, records, (1 + subflows.count) * sizeof(*records));
 }
 
 /* Looks at the sockets of the process as they are now; false: it has ended. */
@@ -234,8 +232,7 @@ static bool sample_process(struct sampler *sampler, bool tcp, uint64_t at_ns)
 
 void stock_sample(pid_t process, const struct traffic *t, uint64_t start_ns)
 {
-	struct sampler sampler = { .name = t->ns, .process = process };
-	char path[64];
+	struct sampler sampler = { .process = process };
 	uint64_t at;
 	pid_t pid;
 
@@ -246,11 +243,11 @@ void stock_sample(pid_t process, const struct traffic *t, uint64_t start_ns)
 		samplers[sampler_count++] = pid;
 		return;
 	}
-	snprintf(path, sizeof(path), RUN_DIR "/%s.samples", t->ns);
-	sampler.out = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	snprintf(sampler.file, sizeof(sampler.file), "%s.samples", t->ns);
+	sampler.out = file_create(sampler.file);
 	sampler.pidfd = syscall(SYS_pidfd_open, process, 0);
-	if (sampler.out < 0 || sampler.pidfd < 0)
-		give_up("%s: samples: %s", t->ns, strerror(errno));
+	if (sampler.pidfd < 0)
+		give_up("%s: %s", sampler.file, strerror(errno));
 	for (at = start_ns;; at += t->sample_interval_ns) {
 		sleep_until(at);
 		if (!sample_process(&sampler, t->tcp, at))

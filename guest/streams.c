@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base.h"
+#include "files.h"
 #include "streams.h"
 
 #define PROBE_BYTES	(1 << 16)
@@ -45,10 +46,7 @@ void stream_open(const char *ns, const char *file, const char *kind, const char 
 	enter_namespace(NULL);
 	if (stream.source_fd < 0 || write(stream.source_fd, command, len) != len)
 		give_up("%s: %s: %s", stream.file, stream.source, strerror(errno));
-	snprintf(path, sizeof(path), RUN_DIR "/%s", stream.file);
-	stream.file_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (stream.file_fd < 0)
-		give_up("%s: %s", stream.file, strerror(errno));
+	stream.file_fd = file_create(stream.file);
 	streams = realloc(streams, (stream_count + 1) * sizeof(*streams));
 	if (!streams)
 		give_up("%s: %s", stream.file, strerror(errno));
@@ -60,20 +58,14 @@ static void store_records(struct stream *stream)
 {
 	static char records[PROBE_BYTES];
 	ssize_t len = read(stream->source_fd, records, sizeof(records));
-	int fd = stream->file_fd;
 
 	if (len < 0)
 		give_up("%s: %s: %s", stream->file, stream->source, strerror(errno));
 	if (len) {
-		ssize_t done = write(fd, records, len);
-
-		if (done != len)
-			give_up("%s: %s", stream->file,
-				done < 0 ? strerror(errno) : "No space left on device");
+		file_write(stream->file_fd, stream->file, records, len);
 		return;
 	}
-	if (fsync(fd) || close(fd))
-		give_up("%s: %s", stream->file, strerror(errno));
+	file_close(stream->file_fd, stream->file);
 	close(stream->source_fd);
 	stream->source_fd = -1;
 }

@@ -234,28 +234,28 @@ static void __attribute__((noreturn)) run_capture(int fd, const char *file)
 }
 
 /* The devices of the namespace of this process, but for its loopback, which is down. */
-static void find_devices(const char *file, int line)
+static void find_devices(const struct command *command)
 {
 	struct if_nameindex *found = if_nameindex(), *device;
 
 	if (!found)
-		give_up("plan line %d: capture: %s", line, strerror(errno));
+		command_failed(command, "%s", strerror(errno));
 	device_count = 0;
 	for (device = found; device->if_index; device++) {
 		if (!strcmp(device->if_name, "lo"))
 			continue;
 		if (device_count == DEVICES_MAX)
-			give_up("plan line %d: capture: more than %d devices", line, DEVICES_MAX);
+			command_failed(command, "more than %d devices", DEVICES_MAX);
 		devices[device_count].index = device->if_index;
 		snprintf(devices[device_count++].name, IF_NAMESIZE, "%s", device->if_name);
 	}
 	if_freenameindex(found);
 	if (!device_count)
-		give_up("plan line %d: capture: there is no device for %s", line, file);
+		command_failed(command, "there is no device");
 }
 
 /* A socket that has a ring, and hears all of the namespace of this process. */
-static int open_ring(const char *file, int line)
+static int open_ring(const struct command *command)
 {
 	struct sock_filter snap = BPF_STMT(BPF_RET | BPF_K, SNAP_BYTES);
 	const struct sock_fprog filter = { 1, &snap };
@@ -280,24 +280,24 @@ static int open_ring(const char *file, int line)
 	    setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) ||
 	    setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &ring, sizeof(ring)) ||
 	    bind(fd, (struct sockaddr *)&all, sizeof(all)))
-		give_up("plan line %d: capture, %s: %s", line, file, strerror(errno));
+		command_failed(command, "%s", strerror(errno));
 	return fd;
 }
 
-void capture_start(const char *ns, const char *file, int line)
+void capture_start(struct command *command)
 {
-	int fd;
+	const char *file = command_file(command);
 	pid_t pid;
+	int fd;
 
+	command_expect_end(command);
 	if (captures.count == CAPTURES_MAX)
-		give_up("plan line %d: more than %d captures", line, CAPTURES_MAX);
-	if (strchr(file, '/'))
-		give_up("plan line %d: capture: %s: a name without / is expected", line, file);
+		command_failed(command, "more than %d captures", CAPTURES_MAX);
 	if (!captures.count && pipe2(captures.stop_pipe, O_CLOEXEC))
 		give_up("pipe: %s", strerror(errno));
-	enter_namespace(ns);
-	find_devices(file, line);
-	fd = open_ring(file, line);
+	enter_namespace(command->ns);
+	find_devices(command);
+	fd = open_ring(command);
 	enter_namespace(NULL);
 	pid = child_fork();
 	if (!pid)

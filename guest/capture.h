@@ -3,8 +3,10 @@
 #ifndef CAPTURE_H
 #define CAPTURE_H
 
-/* write it into RUN_DIR/file, until captures_end() */
-void capture_start(const char *ns, const char *file, int line);
+#include "words.h"
+
+/* write what FILE is to have, of the command's namespace, until captures_end() */
+void capture_start(struct command *command);
 void captures_end(void);
 
 #endif

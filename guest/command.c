@@ -108,20 +108,15 @@ static void run_here(struct command *command)
 void command_parse(struct command *command, char *text, int line)
 {
 	command_split(command, text, line);
-	if (command_has(command, "ip")) {
-		command->run = ip_run;
-		if (command_has(command, "netns") && command_has(command, "exec")) {
-			command->ns = command_word(command, "a namespace");
-			command->run = run_here;
-			return;
-		}
-		command->next = 1;
-	} else if (command_has(command, "tc")) {
-		command->run = tc_run;
-	} else {
-		command->run = run_here;
+	command->run = run_here;
+	if (*command->ns)
 		return;
-	}
+	if (command_has(command, "ip"))
+		command->run = ip_run;
+	else if (command_has(command, "tc"))
+		command->run = tc_run;
+	else
+		return;
 	if (command_has(command, "-n"))
 		command->ns = command_word(command, "a namespace");
 }

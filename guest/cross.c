@@ -75,24 +75,24 @@ static struct stream *stream_of(const struct stream *wanted)
 	return &cross.streams[cross.stream_count++];
 }
 
-bool cross_add(const char *text, uint64_t at_ns, int line)
+void cross_add(struct command *command, uint64_t at_ns)
 {
-	struct stream stream = { .line = line };
-	int arguments = 0;
+	struct stream stream = { .line = command->line };
 	struct in_addr ip;
 	uint64_t bps;
-	char more;
 
-	if (sscanf(text, "ip netns exec %31s cross %n", stream.ns, &arguments) != 1 || !arguments)
-		return false;
-	if (sscanf(text + arguments, "%31s %15s %" SCNu64 " %c", stream.to_ns, stream.address,
-		   &bps, &more) != 3 || inet_pton(AF_INET, stream.address, &ip) != 1)
-		give_up("plan line %d: cross: TO_NS ADDRESS BPS expected", line);
+	snprintf(stream.ns, sizeof(stream.ns), "%s", command->ns);
+	snprintf(stream.to_ns, sizeof(stream.to_ns), "%s", command_word(command, "a namespace"));
+	snprintf(stream.address, sizeof(stream.address), "%s",
+		 command_word(command, "an address"));
+	bps = command_number(command, UINT64_MAX);
+	command_expect_end(command);
+	if (inet_pton(AF_INET, stream.address, &ip) != 1)
+		command_failed(command, "%s is not an IPv4 address", stream.address);
 	cross.changes = realloc(cross.changes, (cross.change_count + 1) * sizeof(*cross.changes));
 	if (!cross.changes)
-		give_up("plan line %d: cross: %s", line, strerror(errno));
+		command_failed(command, "%s", strerror(errno));
 	cross.changes[cross.change_count++] = (struct change) { at_ns, bps, stream_of(&stream) };
-	return true;
 }
 
 /* A socket at the other end keeps the packets from being answered. */

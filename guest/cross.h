@@ -3,11 +3,12 @@
 #ifndef CROSS_H
 #define CROSS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
-/* take a line of the plan that was to be done at_ns after START; false: it is not for this */
-bool cross_add(const char *text, uint64_t at_ns, int line);
+#include "words.h"
+
+/* TO_NS ADDRESS BPS: at at_ns after START, so much is sent from the command's namespace */
+void cross_add(struct command *command, uint64_t at_ns);
 /* after all of them; then, send from start_ns on, until cross_end() */
 void cross_prepare(void);
 void cross_start(uint64_t start_ns);

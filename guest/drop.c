@@ -3,9 +3,11 @@
  * number (kernel/mptcp/drop.c), and when to begin to count.
  */
 
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,18 +21,24 @@ static struct {
 	int count;
 } drops;
 
-void drop_prepare(const char *ns, const char *what, int line)
+void drop_prepare(struct command *command)
 {
-	ssize_t len = strlen(what);
-	int fd;
+	const char *device = command_word(command, "a device");
+	const char *kind = command_word(command, "data or acks");
+	const char *numbers = command_word(command, "a list of numbers");
+	char *text;
+	int fd, len;
 
+	command_expect_end(command);
 	if (drops.count == DROPS_MAX)
-		give_up("plan line %d: more than %d lists of packets to lose", line, DROPS_MAX);
-	enter_namespace(ns);
+		command_failed(command, "more than %d lists of packets to lose", DROPS_MAX);
+	len = asprintf(&text, "%s %s %s", device, kind, numbers);
+	enter_namespace(command->ns);
 	fd = open("/proc/thread-self/net/mptcp_drop", O_WRONLY | O_CLOEXEC);
 	enter_namespace(NULL);
-	if (fd < 0 || write(fd, what, len) != len)
-		give_up("plan line %d: drop %s: %s", line, what, strerror(errno));
+	if (len < 0 || fd < 0 || write(fd, text, len) != len)
+		command_failed(command, "%s", strerror(errno));
+	free(text);
 	drops.fds[drops.count++] = fd;
 }
 

@@ -3,8 +3,10 @@
 #ifndef DROP_H
 #define DROP_H
 
-/* in a namespace, "DEVICE data|acks 5,17,100-120"; they are counted from drops_start() on */
-void drop_prepare(const char *ns, const char *what, int line);
+#include "words.h"
+
+/* DEVICE data|acks 5,17,100-120: they are counted from drops_start() on */
+void drop_prepare(struct command *command);
 void drops_start(void);
 
 #endif

@@ -48,27 +48,34 @@ static sigjmp_buf out_of_wait;
 static sig_atomic_t waiting, ended;
 
 /* The one of the namespace that the command is for. */
-static int player_for(const char *text, int line)
+static int player_for(const struct command *command)
 {
-	struct command command;
-	char *copy = strdup(text);
 	int i;
 
-	if (!copy)
-		give_up("events: %s", strerror(errno));
-	command_parse(&command, copy, line);
-	if (!command_is_tool(&command))
-		command_failed(&command, "only ip and tc can be run at a time");
+	if (!command_is_tool(command))
+		command_failed(command, "only ip and tc can be run at a time");
 	for (i = 0; i < events.player_count; i++)
-		if (!strcmp(events.players[i].ns, command.ns))
+		if (!strcmp(events.players[i].ns, command->ns))
 			break;
 	if (i == PLAYERS_MAX)
-		command_failed(&command, "more than %d namespaces with events", PLAYERS_MAX);
+		command_failed(command, "more than %d namespaces with events", PLAYERS_MAX);
 	if (i == events.player_count)
 		snprintf(events.players[events.player_count++].ns, sizeof(events.players[i].ns),
-			 "%s", command.ns);
-	free(copy);
+			 "%s", command->ns);
 	return i;
+}
+
+static void add(const struct event *event)
+{
+	static int room;
+
+	if (events.count == room) {
+		room = room ? 2 * room : 64;
+		events.list = realloc(events.list, room * sizeof(*events.list));
+		if (!events.list)
+			give_up("events: %s", strerror(errno));
+	}
+	events.list[events.count++] = *event;
 }
 
 static void leave_wait(int number)
@@ -116,9 +123,9 @@ static void __attribute__((noreturn)) play(int player)
 
 void event_add(char *text, int line)
 {
-	char *rest = strncmp(text, "at ", 3) ? NULL : strchr(text + 3, ' ');
+	char *rest = strchr(text + 3, ' '), *copy;
 	static uint64_t before_ns;
-	static int room;
+	struct command command;
 	uint64_t at_ns;
 
 	if (!rest)
@@ -128,20 +135,15 @@ void event_add(char *text, int line)
 	if (at_ns < before_ns)
 		give_up("plan line %d: at %s is earlier than the line before", line, text + 3);
 	before_ns = at_ns;
-	if (cross_add(rest, at_ns, line))
-		return;
-	if (events.count == room) {
-		room = room ? 2 * room : 64;
-		events.list = realloc(events.list, room * sizeof(*events.list));
-		if (!events.list)
-			give_up("events: %s", strerror(errno));
-	}
-	events.list[events.count++] = (struct event) {
-		.at_ns = at_ns,
-		.text = rest,
-		.line = line,
-		.player = player_for(rest, line),
-	};
+	copy = strdup(rest);
+	if (!copy)
+		give_up("events: %s", strerror(errno));
+	command_parse(&command, copy, line);
+	if (command_has(&command, "cross"))
+		cross_add(&command, at_ns);
+	else
+		add(&(struct event) { at_ns, rest, line, player_for(&command) });
+	free(copy);
 }
 
 void events_prepare(void)

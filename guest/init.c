@@ -42,6 +42,7 @@
 #include "stock.h"
 #include "streams.h"
 #include "traffic.h"
+#include "words.h"
 
 /* The two ends; the server is started first. */
 enum { SERVER, CLIENT, ENDS };
@@ -110,17 +111,26 @@ static void add_end(const struct traffic *t)
  */
 static void parse_rest(void)
 {
+	struct command command;
 	struct traffic t;
 	char *text;
 	int line;
 
 	while ((text = plan_next(&line))) {
-		if (settings_parse(&t, text, line))
-			add_end(&t);
-		else if (!strncmp(text, "message ", 8))
-			message_add(text, line);
-		else
+		if (!strncmp(text, "at ", 3)) {
 			event_add(text, line);
+			continue;
+		}
+		command_split(&command, text, line);
+		if (command_has(&command, "message")) {
+			message_add(&command);
+		} else if (command_has(&command, "traffic")) {
+			settings_take(&t, &command);
+			add_end(&t);
+		} else {
+			give_up("plan line %d: after the traffic, at TIME COMMAND is expected",
+				line);
+		}
 	}
 	if (!programs && (!ends[SERVER].pairs || ends[SERVER].pairs != ends[CLIENT].pairs))
 		give_up("plan.txt: the two ends of the traffic are expected");

@@ -46,71 +46,70 @@ static void *grow(void *list, size_t count, size_t size)
 	return list;
 }
 
-static void parse_sizes(struct traffic_message *message, char *text, int line)
+/* *, or sizes with | between them */
+static void take_sizes(struct command *command, struct traffic_message *message)
 {
-	uint64_t *sizes = NULL;
-	char *word, *save, *end;
+	const char *word = command_word(command, "a size");
+	uint64_t *sizes = NULL, size;
+	char *end = (char *)word;
 
-	if (!strcmp(text, "*"))
+	if (!strcmp(word, "*"))
 		return;
-	for (word = strtok_r(text, "|", &save); word; word = strtok_r(NULL, "|", &save)) {
+	for (; message->size_count < UINT8_MAX; word = end + 1) {
+		size = strtoull(word, &end, 10);
+		if (!size || (*end && *end != '|'))
+			break;
 		sizes = grow(sizes, message->size_count, sizeof(*sizes));
-		sizes[message->size_count] = strtoull(word, &end, 10);
-		if (*end || !sizes[message->size_count] || ++message->size_count > UINT8_MAX)
-			give_up("plan line %d: message: %s: not a size", line, word);
+		sizes[message->size_count++] = size;
+		if (!*end)
+			break;
 	}
+	if (!sizes || *end)
+		command_failed(command, "sizes with | between them, or *, are expected");
 	message->sizes = sizes;
 }
 
-static void parse_unit(struct traffic_message *message, const char *text, int line, int number)
+/* needs NUMBER importance N deadline TIME expires TIME */
+static void take_unit(struct command *command, struct traffic_message *message)
 {
-	char deadline[24], expires[24];
-
-	if (sscanf(text, " unit needs %u importance %u deadline %23s expires %23s",
-		   &message->needs, &message->importance, deadline, expires) != 4)
-		give_up("plan line %d: message: after unit, %s is expected", line,
-			"needs NUMBER importance N deadline TIME expires TIME");
-	if (message->needs >= (unsigned int)number)
-		give_up("plan line %d: message: needs %u: not one before it", line,
-			message->needs);
+	command_expect(command, "needs");
+	message->needs = command_number(command, messages.count);
+	command_expect(command, "importance");
+	message->importance = command_number(command, UINT32_MAX);
+	command_expect(command, "deadline");
+	message->deadline_ns = command_time(command);
+	command_expect(command, "expires");
+	message->expires_ns = command_time(command);
 	message->is_unit = true;
-	message->deadline_ns = parse_time(deadline, line);
-	message->expires_ns = parse_time(expires, line);
+	if (message->size_count != 1 || *message->sizes <= UNIT_HEADER)
+		command_failed(command, "a unit has one size, above %d", UNIT_HEADER);
 }
 
-void message_add(char *text, int line)
+void message_add(struct command *command)
 {
-	char direction[5], size[512], when[6], first[24], second[24] = "";
 	struct traffic_message message = { .after = -1 };
-	int words, number = messages.count + 1;
-	char *unit = strstr(text, " unit ");
+	unsigned int connection = command_number(command, UINT32_MAX);
 
-	if (unit) {
-		parse_unit(&message, unit, line, number);
-		*unit = '\0';
-	}
-	words = sscanf(text, "message %u %4s %511s %5s %23s %23s", &message.connection, direction,
-		       size, when, first, second);
-	message.down = words > 1 && !strcmp(direction, "down");
-	if (words < 5 || !message.connection || (!message.down && strcmp(direction, "up")))
-		give_up("plan line %d: message CONNECTION up|down SIZE at TIME is expected", line);
-	if (words == 5 && !strcmp(when, "at")) {
-		message.delay_ns = parse_time(first, line);
-	} else if (words == 6 && !strcmp(when, "after")) {
-		message.after = atoi(first) - 1;
-		message.delay_ns = parse_time(second, line);
-		if (message.after < 0 || message.after >= number - 1)
-			give_up("plan line %d: message: after %s: not one before it", line, first);
+	if (!connection)
+		command_failed(command, "connections are counted from 1");
+	message.connection = connection - 1;
+	message.down = command_has(command, "down");
+	if (!message.down)
+		command_expect(command, "up");
+	take_sizes(command, &message);
+	if (command_has(command, "after")) {
+		message.after = (int)command_number(command, messages.count) - 1;
+		if (message.after < 0)
+			command_failed(command, "messages are counted from 1");
 	} else {
-		give_up("plan line %d: message: at TIME or after NUMBER TIME is expected", line);
+		command_expect(command, "at");
 	}
-	parse_sizes(&message, size, line);
-	if (message.is_unit && (message.size_count != 1 || *message.sizes <= UNIT_HEADER))
-		give_up("plan line %d: message: %s: a unit has one size, above %d", line, size,
-			UNIT_HEADER);
-	if (message.connection > messages.connections)
-		messages.connections = message.connection;
-	message.connection--;
+	message.delay_ns = command_time(command);
+	if (command_has(command, "unit"))
+		take_unit(command, &message);
+	command_expect_end(command);
+	if (connection > messages.connections)
+		messages.connections = connection;
 	messages.list = grow(messages.list, messages.count, sizeof(*messages.list));
 	messages.list[messages.count++] = message;
 }

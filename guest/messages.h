@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "words.h"
+
 /* What one end sends to the other, by itself or after another message. */
 struct traffic_message {
 	unsigned int connection;	/* from 0 */
@@ -51,8 +53,8 @@ extern struct messages {
 	unsigned int connections;
 } messages;
 
-/* add that of a line, share the records of all, and store them */
-void message_add(char *text, int line);
+/* add that of a line, of which the first word is taken; share the records of all, and store them */
+void message_add(struct command *command);
 void messages_share(void);
 void messages_write(void);
 

@@ -53,7 +53,7 @@ static struct {
 	struct record *records;
 	uint32_t count;
 	uint64_t offset_ns;	/* from the time of day to that since boot */
-	int line;
+	const struct command *command;
 } meter;
 
 static int open_socket(const char *ns, int option, int flags)
@@ -67,15 +67,14 @@ static int open_socket(const char *ns, int option, int flags)
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, option, &flags, sizeof(flags)) ||
 	    setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof(buffer)) ||
 	    setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &buffer, sizeof(buffer)))
-		give_up("plan line %d: meter: %s", meter.line, strerror(errno));
+		command_failed(meter.command, "%s", strerror(errno));
 	return fd;
 }
 
 static struct record *record_of(uint32_t number)
 {
 	if (number >= meter.count)
-		give_up("plan line %d: meter: packet %" PRIu32 " was never sent", meter.line,
-			number);
+		command_failed(meter.command, "packet %" PRIu32 " was never sent", number);
 	return &meter.records[number];
 }
 
@@ -97,7 +96,7 @@ static bool receive(int fd, int flags, void *data, size_t len, struct msghdr *me
 	if (recvmsg(fd, message, flags | MSG_DONTWAIT) >= 0)
 		return true;
 	if (errno != EAGAIN)
-		give_up("plan line %d: meter: %s", meter.line, strerror(errno));
+		command_failed(meter.command, "%s", strerror(errno));
 	return false;
 }
 
@@ -117,7 +116,7 @@ static void look_at_sent(int fd)
 				number = ((struct sock_extended_err *)CMSG_DATA(c))->ee_data;
 		}
 		if (!at_ns || number < 0)
-			give_up("plan line %d: meter: a packet left at no time", meter.line);
+			command_failed(meter.command, "a packet left at no time");
 		record_of(number)->sent_ns = at_ns - meter.offset_ns;
 	}
 }
@@ -132,7 +131,7 @@ static void look_at_received(int fd)
 		struct record *record = record_of(number);
 
 		if (!c || c->cmsg_type != SO_TIMESTAMPNS)
-			give_up("plan line %d: meter: a packet came at no time", meter.line);
+			command_failed(meter.command, "a packet came at no time");
 		if (!record->copies++)
 			record->received_ns = to_ns((struct timespec *)CMSG_DATA(c)) -
 					      meter.offset_ns;
@@ -153,7 +152,7 @@ static void measure(int from, int to, size_t payload_bytes, uint64_t interval_ns
 			sleep_until(begin_ns + (i + 1) * interval_ns);
 		/* what the device of this end itself has lost is lost, too */
 		if (send(from, payload, payload_bytes, 0) < 0 && errno != ENOBUFS)
-			give_up("plan line %d: meter: %s", meter.line, strerror(errno));
+			command_failed(meter.command, "%s", strerror(errno));
 		if (i % LOOK_EVERY == 0) {
 			look_at_sent(from);
 			look_at_received(to);
@@ -165,34 +164,36 @@ static void measure(int from, int to, size_t payload_bytes, uint64_t interval_ns
 	while (poll(&more, 1, QUIET_MS) > 0);
 }
 
-void meter_run(const char *ns, char *arguments, int line)
+void meter_run(struct command *command)
 {
 	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(PORT) }, peer = any;
 	const int stamps = SOF_TIMESTAMPING_TX_SCHED | SOF_TIMESTAMPING_SOFTWARE |
 			   SOF_TIMESTAMPING_OPT_ID | SOF_TIMESTAMPING_OPT_TSONLY;
-	char to_ns[32], address[16], file[64], more;
+	const char *to_ns = command_word(command, "a namespace"), *file;
+	const char *address = command_word(command, "an address");
 	unsigned int bytes;
 	uint64_t interval_ns;
 	int from, to, out;
 
-	meter.line = line;
-	if (sscanf(arguments, "%31s %15s %" SCNu32 " %u %" SCNu64 " %63s %c", to_ns, address,
-		   &meter.count, &bytes, &interval_ns, file, &more) != 6 ||
-	    inet_pton(AF_INET, address, &peer.sin_addr) != 1 || strchr(file, '/') ||
-	    !meter.count || meter.count > COUNT_MAX || bytes < FRAME_BYTES_MIN ||
-	    bytes > FRAME_BYTES_MAX)
-		give_up("plan line %d: meter: TO_NS ADDRESS COUNT BYTES INTERVAL_NS FILE expected",
-			line);
+	meter.command = command;
+	meter.count = command_number(command, COUNT_MAX);
+	bytes = command_number(command, FRAME_BYTES_MAX);
+	interval_ns = command_number(command, UINT64_MAX);
+	file = command_file(command);
+	command_expect_end(command);
+	if (inet_pton(AF_INET, address, &peer.sin_addr) != 1 || !meter.count ||
+	    bytes < FRAME_BYTES_MIN)
+		command_failed(command, "TO_NS ADDRESS COUNT BYTES INTERVAL_NS FILE is expected");
 	meter.records = calloc(meter.count, sizeof(*meter.records));
 	if (!meter.records)
-		give_up("plan line %d: meter: %s", line, strerror(errno));
+		command_failed(command, "%s", strerror(errno));
 	meter.offset_ns = time_of_day_offset_ns();
 
-	from = open_socket(ns, SO_TIMESTAMPING, stamps);
+	from = open_socket(command->ns, SO_TIMESTAMPING, stamps);
 	to = open_socket(to_ns, SO_TIMESTAMPNS, 1);
 	if (bind(to, (struct sockaddr *)&any, sizeof(any)) ||
 	    connect(from, (struct sockaddr *)&peer, sizeof(peer)))
-		give_up("plan line %d: meter: %s", line, strerror(errno));
+		command_failed(command, "%s", strerror(errno));
 	measure(from, to, bytes - HEADER_BYTES, interval_ns);
 	out = file_create(file);
 	file_write(out, file, meter.records, meter.count * sizeof(*meter.records));

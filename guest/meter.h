@@ -3,7 +3,11 @@
 #ifndef METER_H
 #define METER_H
 
-/* from one namespace to another; when each left and arrived is written into a file */
-void meter_run(const char *ns, char *arguments, int line);
+#include "words.h"
+
+/* TO_NS ADDRESS COUNT BYTES INTERVAL_NS FILE: from the command's namespace to another; when each
+ * left and arrived is written into the file
+ */
+void meter_run(struct command *command);
 
 #endif

@@ -61,25 +61,25 @@ static const char *kernel_reason(void)
 	return strstr(last, "] ") ? strstr(last, "] ") + 2 : last;
 }
 
-static void load_module(const char *file, int line)
+static void load_module(struct command *command)
 {
+	const char *file = command_word(command, "a file");
 	char path[256];
 	int fd;
 
 	if (strchr(file, '/'))
-		give_up("plan line %d: insmod %s: a file of the run directory is expected", line,
-			file);
+		command_failed(command, "a file of the run directory is expected");
+	command_expect_end(command);
 	snprintf(path, sizeof(path), RUN_DIR "/%s", file);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		give_up("plan line %d: insmod %s: %s", line, file, strerror(errno));
+		command_failed(command, "%s", strerror(errno));
 	klogctl(SYSLOG_ACTION_CLEAR, NULL, 0);
 	if (syscall(SYS_finit_module, fd, "", 0)) {
 		int error = errno;
 		const char *reason = kernel_reason();
 
-		give_up("plan line %d: insmod %s: %s%s%s", line, file, strerror(error),
-			*reason ? ": " : "", reason);
+		command_failed(command, "%s%s%s", strerror(error), *reason ? ": " : "", reason);
 	}
 	close(fd);
 }
@@ -128,28 +128,21 @@ bool plan_run(char *text)
 	command_run(&command);
 	rest.text = text;
 	while ((text = plan_next(&line))) {
-		char ns[32], file[64], more;
-		int rest_of_line = 0;
-
 		if (is_workload(text)) {
 			plan_unread(text);
 			break;
 		}
-		if (!strncmp(text, "insmod ", 7)) {
-			load_module(text + 7, line);
-		} else if (sscanf(text, "ip netns exec %31s capture %63s %c", ns, file,
-				  &more) == 2) {
-			capture_start(ns, file, line);
-		} else if (sscanf(text, "ip netns exec %31s drop %n", ns, &rest_of_line) == 1 &&
-			   rest_of_line) {
-			drop_prepare(ns, text + rest_of_line, line);
-		} else if (sscanf(text, "ip netns exec %31s meter %n", ns, &rest_of_line) == 1 &&
-			   rest_of_line) {
-			meter_run(ns, text + rest_of_line, line);
-		} else {
-			command_parse(&command, text, line);
+		command_parse(&command, text, line);
+		if (!*command.ns && command_has(&command, "insmod"))
+			load_module(&command);
+		else if (*command.ns && command_has(&command, "capture"))
+			capture_start(&command);
+		else if (*command.ns && command_has(&command, "drop"))
+			drop_prepare(&command);
+		else if (*command.ns && command_has(&command, "meter"))
+			meter_run(&command);
+		else
 			command_run(&command);
-		}
 	}
 	netlink_close();
 	return text;

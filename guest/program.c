@@ -47,6 +47,7 @@
 #include "program.h"
 #include "report.h"
 #include "settings.h"
+#include "words.h"
 
 #define WORDS_MAX	4096
 /* The world is put together here, in the guest's own /tmp. */
@@ -95,65 +96,6 @@ static struct {
 
 /* THE PLAN */
 
-/* The character that \X or \xXX in $'...' stands for. */
-static char *read_escape(char *text, char *to)
-{
-	static const char names[] = "ntr\\'", meant[] = "\n\t\r\\'";
-	const char *found = strchr(names, *text);
-	unsigned int code;
-	int len = 0;
-
-	if (*text && found) {
-		*to = meant[found - names];
-		return text + 1;
-	}
-	if (sscanf(text, "x%2x%n", &code, &len) != 1)
-		return NULL;
-	*to = code;
-	return text + len;
-}
-
-/* Takes the next word off the line, as a shell would that knows '...', $'...'
- * and characters that need neither; NULL at its end.
- */
-static char *next_word(char **line, int number)
-{
-	char *text = *line + strspn(*line, " "), *word = text, *to = text;
-
-	if (!*text)
-		return NULL;
-	while (text && *text && *text != ' ') {
-		bool escapes = *text == '$' && text[1] == '\'';
-
-		if (!escapes && *text != '\'') {
-			*to++ = *text++;
-			continue;
-		}
-		text += escapes ? 2 : 1;
-		while (text && *text && *text != '\'') {
-			if (escapes && *text == '\\')
-				text = read_escape(text + 1, to++);
-			else
-				*to++ = *text++;
-		}
-		if (!text || !*text++)
-			give_up("plan line %d: what is in quotes cannot be read", number);
-	}
-	*line = *text ? text + 1 : text;
-	*to = '\0';
-	return word;
-}
-
-static uint64_t parse_number(const char *name, const char *value)
-{
-	char *end;
-	uint64_t n = strtoull(value, &end, 10);
-
-	if (end == value || *end)
-		give_up("program --%s %s: not a number", name, value);
-	return n;
-}
-
 static void parse_program(struct program *program, char *line, int number, struct traffic *t)
 {
 	char *word, *value;
@@ -162,26 +104,20 @@ static void parse_program(struct program *program, char *line, int number, struc
 	while ((word = next_word(&line, number)) && strcmp(word, "--")) {
 		value = next_word(&line, number);
 		if (strncmp(word, "--", 2) || !value)
-			give_up("program %s: a name and a value are expected", word);
+			give_up("plan line %d: %s: --NAME VALUE is expected", number, word);
 		word += 2;
+		if (settings_set(t, word, value, number))
+			continue;
 		if (!strcmp(word, "directory"))
 			program->directory = value;
-		else if (!strcmp(word, "transport"))
-			t->tcp = !strcmp(value, "tcp");
-		else if (!strcmp(word, "seed"))
-			t->seed = parse_number(word, value);
-		else if (!strcmp(word, "sample-interval-ns"))
-			t->sample_interval_ns = parse_number(word, value);
-		else if (!strcmp(word, "trace"))
-			t->trace = parse_number(word, value);
 		else if (!strcmp(word, "time-limit-ns"))
-			options.time_limit_ns = parse_number(word, value);
+			options.time_limit_ns = parse_number(value, number);
 		else if (!strcmp(word, "input"))
 			options.input = value;
 		else if (!strcmp(word, "term"))
 			options.term = value;
 		else
-			give_up("program --%s: not known", word);
+			give_up("plan line %d: --%s is not known here", number, word);
 	}
 	while ((word = next_word(&line, number))) {
 		if (n == WORDS_MAX)

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "words.h"
+
 /* One end of a pair of hosts, and of the connections between them. */
 struct traffic {
 	char ns[32];
@@ -16,7 +18,7 @@ struct traffic {
 	bool at_once;		/* data is sent when the first subflow is there */
 	bool no_delay;		/* small messages do not wait for an ACK (Nagle) */
 	char peer[16];
-	uint16_t port;
+	unsigned int port;
 	unsigned int first_path;	/* its addresses are 10.0.p.1 and 10.1.p.1, from 1 */
 	unsigned int paths;
 	unsigned int connections;	/* those next in number; 0: all */
@@ -31,7 +33,11 @@ struct traffic {
 	uint64_t cushion_ns;
 };
 
-/* take a line "ip netns exec NS traffic server|client --NAME VALUE ..."; false: it is none */
-bool settings_parse(struct traffic *t, char *line, int number);
+/* Take those of a line "ip netns exec NS traffic server|client --NAME VALUE ...", whose words
+ * up to traffic are taken.
+ */
+void settings_take(struct traffic *t, struct command *command);
+/* a single one; false: there is none of that name */
+bool settings_set(struct traffic *t, const char *name, const char *value, int line);
 
 #endif

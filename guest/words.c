@@ -1,13 +1,82 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The words of the plan's lines. */
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base.h"
 #include "words.h"
+
+/* The character that \X or \xXX in $'...' stands for. */
+static char *read_escape(char *text, char *to)
+{
+	static const char names[] = "ntr\\'", meant[] = "\n\t\r\\'";
+	const char *found = strchr(names, *text);
+	unsigned int code;
+	int len = 0;
+
+	if (*text && found) {
+		*to = meant[found - names];
+		return text + 1;
+	}
+	if (sscanf(text, "x%2x%n", &code, &len) != 1)
+		return NULL;
+	*to = code;
+	return text + len;
+}
+
+char *next_word(char **rest, int line)
+{
+	char *text = *rest + strspn(*rest, " "), *word = text, *to = text;
+
+	if (!*text)
+		return NULL;
+	while (text && *text && *text != ' ') {
+		bool escapes = *text == '$' && text[1] == '\'';
+
+		if (!escapes && *text != '\'') {
+			*to++ = *text++;
+			continue;
+		}
+		text += escapes ? 2 : 1;
+		while (text && *text && *text != '\'') {
+			if (escapes && *text == '\\')
+				text = read_escape(text + 1, to++);
+			else
+				*to++ = *text++;
+		}
+		if (!text || !*text++)
+			give_up("plan line %d: what is in quotes cannot be read", line);
+	}
+	*rest = *text ? text + 1 : text;
+	*to = '\0';
+	return word;
+}
+
+/* Also false if it is more than that. */
+static bool is_number(const char *text, uint64_t most, uint64_t *number)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*number = strtoull(text, &end, 10);
+	return !*end && !errno && *number <= most;
+}
+
+uint64_t parse_number(const char *text, int line)
+{
+	uint64_t number;
+
+	if (!is_number(text, UINT64_MAX, &number))
+		give_up("plan line %d: %s: a number is expected", line, text);
+	return number;
+}
 
 uint64_t parse_time(const char *text, int line)
 {
@@ -30,30 +99,21 @@ uint64_t parse_time(const char *text, int line)
 
 /* THE WORDS OF A COMMAND */
 
-/* Splits at blanks; '...' holds a word together. Returns the number of words. */
-static int split(char *text, const char **words)
+void command_split(struct command *command, char *text, int line)
 {
-	int n = 0;
+	const char *word;
 
-	while (*text) {
-		if (*text == ' ') {
-			*text++ = '\0';
-			continue;
-		}
-		if (n == COMMAND_WORDS_MAX)
-			return -1;
-		if (*text == '\'') {
-			words[n++] = ++text;
-			text = strchr(text, '\'');
-			if (!text)
-				return -1;
-			*text++ = '\0';
-		} else {
-			words[n++] = text;
-			text += strcspn(text, " ");
-		}
+	*command = (struct command) { .ns = "", .line = line };
+	while ((word = next_word(&text, line))) {
+		if (command->count == COMMAND_WORDS_MAX)
+			give_up("plan line %d: more than %d words", line, COMMAND_WORDS_MAX);
+		command->words[command->count++] = word;
 	}
-	return n;
+	if (command_has(command, "ip") && command_has(command, "netns") &&
+	    command_has(command, "exec"))
+		command->ns = command_word(command, "a namespace");
+	else
+		command->next = 0;
 }
 
 void command_failed(const struct command *command, const char *format, ...)
@@ -106,22 +166,26 @@ void command_expect_end(const struct command *command)
 		command_failed(command, "%s is not known here", command->words[command->next]);
 }
 
-uint32_t command_number(struct command *command, uint32_t most)
+uint64_t command_number(struct command *command, uint64_t most)
 {
 	const char *word = command_word(command, "a number");
-	uint32_t number;
-	char more;
+	uint64_t number;
 
-	if (*word < '0' || *word > '9' || strlen(word) > 10 ||
-	    sscanf(word, "%" SCNu32 "%c", &number, &more) != 1 || number > most)
-		command_failed(command, "%s: a number up to %" PRIu32 " is expected", word, most);
+	if (!is_number(word, most, &number))
+		command_failed(command, "%s: a number up to %" PRIu64 " is expected", word, most);
 	return number;
 }
 
-void command_split(struct command *command, char *text, int line)
+uint64_t command_time(struct command *command)
 {
-	*command = (struct command) { .ns = "", .line = line };
-	command->count = split(text, command->words);
-	if (command->count < 1)
-		give_up("plan line %d: cannot be read", line);
+	return parse_time(command_word(command, "a time"), command->line);
+}
+
+const char *command_file(struct command *command)
+{
+	const char *name = command_word(command, "a file");
+
+	if (strchr(name, '/'))
+		command_failed(command, "a name without / is expected");
+	return name;
 }

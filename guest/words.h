@@ -6,23 +6,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* a time such as 3s or 1500ms, in ns */
+/* Take the next word off the rest of a line, as a shell would that knows '...', $'...'
+ * and characters that need neither; NULL at its end.
+ */
+char *next_word(char **rest, int line);
+/* a whole number; a time such as 3s or 1500ms, in ns */
+uint64_t parse_number(const char *text, int line);
 uint64_t parse_time(const char *text, int line);
 
 /* A command, whose words its parts take one after the other. Those that
  * want another word give up with the command, and with what they want.
  */
-#define COMMAND_WORDS_MAX	32
+#define COMMAND_WORDS_MAX	64
 
 struct command {
-	void (*run)(struct command *command);
+	void (*run)(struct command *command);	/* of command_parse() */
 	const char *ns;			/* "": the first one */
 	const char *words[COMMAND_WORDS_MAX];
 	int count, next;
 	int line;			/* of the plan */
 };
 
-/* the command takes the text, in which its words then lie */
+/* the command takes the text, in which its words then lie; what is behind
+ * "ip netns exec NS" is next
+ */
 void command_split(struct command *command, char *text, int line);
 void __attribute__((noreturn, format(printf, 2, 3)))
 command_failed(const struct command *command, const char *format, ...);
@@ -31,8 +38,12 @@ void command_expect_end(const struct command *command);
 /* take the next word if it is this one; it must be */
 bool command_has(struct command *command, const char *word);
 void command_expect(struct command *command, const char *word);
-/* take the next word, which is what is expected; as a number */
+/* Take the next word, which is what is expected; as a number, as a time in ns, as the name of
+ * a file of the run directory.
+ */
 const char *command_word(struct command *command, const char *what);
-uint32_t command_number(struct command *command, uint32_t most);
+uint64_t command_number(struct command *command, uint64_t most);
+uint64_t command_time(struct command *command);
+const char *command_file(struct command *command);
 
 #endif

@@ -102,10 +102,13 @@ def fails(text: str, scenario: Scenario, kernel: KernelBuild, guest: Guest, wher
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ("server 10.1.1.1", "TO_NS ADDRESS BPS expected"),
-        ("server 10.1.1 5", "TO_NS ADDRESS BPS expected"),
-        ("server 10.1.1.1 5 6", "TO_NS ADDRESS BPS expected"),
-        ("server 10.1.1.1 fast", "TO_NS ADDRESS BPS expected"),
+        ("server 10.1.1.1", "cross server 10.1.1.1: a number is expected after it"),
+        ("server 10.1.1 5", "cross server 10.1.1 5: 10.1.1 is not an IPv4 address"),
+        ("server 10.1.1.1 5 6", "cross server 10.1.1.1 5 6: 6 is not known here"),
+        (
+            "server 10.1.1.1 fast",
+            "cross server 10.1.1.1 fast: fast: a number up to 1844674407370955",
+        ),
         ("nowhere 10.1.1.1 5", "namespace nowhere: No such file or directory"),
         ("server 10.1.9.1 5", "cross: Cannot assign requested address"),
     ],

@@ -203,9 +203,21 @@ def test_a_wrong_plan_is_told_with_its_line(
         ("insmod plan.txt", "insmod plan.txt: Exec format error"),
         (
             "ip netns exec client capture client.pcapng c1",
-            "ip netns exec client capture client.pcapng c1: not a command that the guest knows",
+            "ip netns exec client capture client.pcapng c1: c1 is not known here",
         ),
-        ("ip netns exec client capture /c1", "capture: /c1: a name without / is expected"),
+        (
+            "ip netns exec client capture /c1",
+            "ip netns exec client capture /c1: a name without / is expected",
+        ),
+        (
+            "ip netns exec client drop c1 data",
+            "ip netns exec client drop c1 data: a list of numbers is expected after it",
+        ),
+        (
+            "ip netns exec client meter server 10.1.1.1 0 100 0 x",
+            "ip netns exec client meter server 10.1.1.1 0 100 0 x: TO_NS ADDRESS COUNT BYTES",
+        ),
+        ("ip netns exec client rm 'a", "what is in quotes cannot be read"),
         ("ip netns exec client rm -r /", "ip netns exec client rm -r /: not a command that"),
         ("rm -r /", "rm -r /: not a command that the guest knows"),
         ("ip route flush", "ip route flush: ip route flush is not known to the guest"),

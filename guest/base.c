@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the files of the guest stand on: how it gives up, its children, namespaces,
- * random numbers and the time.
+/* What all other files of the guest program build on: giving up, child processes,
+ * namespaces, random numbers and the time.
  */
 
 #define _GNU_SOURCE
@@ -18,14 +18,17 @@
 #include <unistd.h>
 
 #include "base.h"
+#include "outcome.h"
 
-/* of what a child that gives up says */
+/* of the message of a child that gives up */
 #define COMPLAINT_BYTES	232
 
-/* Children that are not traffic say here why they failed. */
+/* The pipe in which children, but for the traffic's, say why they give up. */
 static int complaints[2];
 
-/* not in its children, of which one is process 1, too, of a namespace of its own */
+/* false in its children; to compare getpid() with 1 is not enough, as the programs' first
+ * process is number 1 of a PID namespace of its own
+ */
 static bool is_init = true;
 
 void give_up(const char *format, ...)
@@ -41,7 +44,7 @@ void give_up(const char *format, ...)
 		finish_failed(reason);
 	snprintf(complaint, sizeof(complaint), "%.*s", (int)sizeof(complaint) - 1, reason);
 	if (write(complaints[1], complaint, sizeof(complaint)) != sizeof(complaint))
-		dprintf(2, "mptcplab: init does not hear\n");
+		dprintf(2, "mptcplab: init cannot be told\n");
 	_exit(1);
 }
 
@@ -129,24 +132,23 @@ void enter_namespace(const char *name)
 
 /* RANDOM NUMBERS */
 
-/* Where between two seconds the traffic starts, from the seed. On lossless
- * paths nothing else is random, and runs that differ only in their phase
- * against the kernel's timers show how far a result hangs on it.
+/* On lossless paths nothing else is random, and runs that differ only in their phase
+ * against the kernel's timers show how much a result depends on it.
  */
 uint64_t phase_ns(uint64_t seed)
 {
 	return splitmix(seed) % NS_PER_SEC;
 }
 
-/* Of the run's seed alone, which the kernel hands on from its command line: its own
- * random numbers hang on how it was built, too.
+/* Depends on the run's seed alone, which the kernel passes on from its command line: the
+ * kernel's own random numbers also depend on how it was built.
  */
 uint64_t random_number(const char *name)
 {
 	const char *seed = getenv("LAB_SEED");
 	uint64_t hash = splitmix(seed ? strtoull(seed, NULL, 10) : 0);
 
-	/* FNV-1a (draft-eastlake-fnv), from another start */
+	/* FNV-1a (draft-eastlake-fnv), with another offset basis */
 	for (; *name; name++)
 		hash = (hash ^ (unsigned char)*name) * 0x100000001b3ull;
 	return splitmix(hash);
@@ -173,7 +175,7 @@ void sleep_until(uint64_t ns)
 		;
 }
 
-/* The coarse clocks are those of the last tick: to read them moves no time. */
+/* The coarse clocks give the time of the last tick: reading them does not move the time. */
 uint64_t time_of_day_offset_ns(void)
 {
 	struct timespec real, boot;

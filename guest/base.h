@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the files of the guest stand on: how it gives up, its children, namespaces,
- * random numbers and the time.
+/* What all other files of the guest program build on: giving up, child processes,
+ * namespaces, random numbers and the time.
  */
 #ifndef BASE_H
 #define BASE_H
@@ -10,11 +10,10 @@
 #include <sys/types.h>
 
 #include "guest.h"
-#include "outcome.h"
 
 /* of all connections together */
 #define PATHS_MAX	250
-/* that a process may have open: Linux's limits, of which the first one is for programs */
+/* how many files a process may have open: Linux's soft and hard limit */
 #define FILES		1024
 #define FILES_MAX	4096
 
@@ -25,7 +24,7 @@ void __attribute__((noreturn, format(printf, 1, 2))) give_up(const char *format,
 
 /* Before any child is forked. */
 void children_prepare(void);
-/* readable when a child has given up, which then children_failed() says again */
+/* readable when a child has given up; children_failed() then gives up with its reason */
 int children_fd(void);
 _Noreturn void children_failed(void);
 /* fork; 0 in the child */
@@ -45,14 +44,14 @@ uint64_t random_number(const char *name);
 /* where between two seconds what is measured starts, from the seed */
 uint64_t phase_ns(uint64_t seed);
 
-/* system calls of this process that know the time or move data: what a run must not
+/* system calls of this process that read the clock or move data, which a run must not
  * spend its time on
  */
 extern uint32_t calls;
-/* since boot; to ask moves it by 256 ns */
+/* since boot; each call moves the virtual time by 256 ns */
 uint64_t now_ns(void);
 void sleep_until(uint64_t ns);
-/* from the time since boot to that of day, whose timestamps packets have */
+/* the time of day, in which packets are timestamped, less the time since boot */
 uint64_t time_of_day_offset_ns(void);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Waits, and has the kernel move what is plain meanwhile: a system call costs as much as five
- * packets here (kernel/mptcp/bulk.c).
+/* Waits for connections, and has the kernel move bulk data meanwhile (kernel/mptcp/bulk.c): a
+ * system call costs as much as five packets here.
  */
 
 #define _GNU_SOURCE
@@ -13,17 +13,17 @@
 #include "base.h"
 #include "bulk.h"
 #include "end.h"
-#include "messages.h"
+#include "outcome.h"
 #include "pattern.h"
 #include "report.h"
 #include "send.h"
 #include "uapi/bulk.h"
 
-/* opened by wait_prepare(); -1: this kernel has no bulk */
+/* opened by wait_prepare(); bulk_fd is -1 on a kernel without it */
 static int timer, bulk_fd;
 
-/* How often work() reads the clock for a connection while nothing happens to it;
- * -1: it does more.
+/* How often work() in traffic.c reads the clock for a connection to which nothing has
+ * happened; -1: it does more than that.
  */
 static int idle_clock_reads(const struct connection *c)
 {
@@ -38,7 +38,7 @@ static int idle_clock_reads(const struct connection *c)
 	return due_ns(c->out.numbers[c->out.next]) != NEVER;
 }
 
-/* The same for all between the same hosts, which are worked on together. */
+/* The sum over all connections of a pair of hosts, since work() is called for all of them. */
 static int idle_clock_reads_of_pair(unsigned int pair)
 {
 	int i, all = 0;
@@ -53,11 +53,11 @@ static int idle_clock_reads_of_pair(unsigned int pair)
 	return all;
 }
 
-/* What the kernel may do by itself while a connection waits: to send more of a
- * message that is under way, if there is no other connection, or to receive it.
- * It leaves a message's last chunk to us, and all at which we would do anything
- * else.
+/* While a connection waits, the kernel may send more of the message under way, if there is no
+ * other connection (sends_bulk()), and receive more of one (receives_bulk()). It leaves to this
+ * process the last chunk of a message, and whatever else this process would act on.
  */
+
 static bool sends_bulk(const struct connection *c, struct bulk_flow *bulk)
 {
 	const struct flow *out = &c->out;
@@ -80,7 +80,7 @@ static bool sends_bulk(const struct connection *c, struct bulk_flow *bulk)
 	return true;
 }
 
-/* also_sends: so does the kernel, then, and reads the clock for that */
+/* also_sends: the kernel sends on the same connection, and reads the clock for that already */
 static bool receives_bulk(const struct connection *c, struct bulk_flow *bulk, bool also_sends)
 {
 	const struct flow *in = &c->in;
@@ -106,7 +106,7 @@ static bool receives_bulk(const struct connection *c, struct bulk_flow *bulk, bo
 	return true;
 }
 
-/* What may be moved of a connection: no, one or two flows. */
+/* The flows of a connection that the kernel may move: none, one or two. */
 static unsigned int bulk_of(const struct connection *c, struct bulk_flow *bulk)
 {
 	struct bulk_flow sending;
@@ -117,7 +117,7 @@ static unsigned int bulk_of(const struct connection *c, struct bulk_flow *bulk)
 	return sends + receives;
 }
 
-/* What the kernel has moved of a connection. */
+/* Takes note of what the kernel has moved of a connection. */
 static void take_over(struct connection *c, const struct bulk_flow *bulk)
 {
 	struct flow *flow = bulk->sends ? &c->out : &c->in;
@@ -131,8 +131,8 @@ static void take_over(struct connection *c, const struct bulk_flow *bulk)
 	}
 }
 
-/* Waits as poll() does, and has the kernel move what it may meanwhile; the
- * connections are the last of fds. false: there is nothing that it may move.
+/* Waits as poll() does, and has the kernel move what it may meanwhile; false, at once: there is
+ * nothing that it may move.
  */
 static bool wait_in_bulk(struct pollfd *fds, int count)
 {
@@ -152,7 +152,7 @@ static bool wait_in_bulk(struct pollfd *fds, int count)
 		more = bulk_of(&end.list[number], &flows[wait.flow_count]);
 		for (; more; more--, wait.flow_count++) {
 			flows[wait.flow_count].own = own + number - fds;
-			/* to leave the end of the connection to us */
+			/* the end of the connection is for this process */
 			if (!flows[wait.flow_count].sends)
 				own[number].events |= POLLRDHUP;
 		}
@@ -169,12 +169,9 @@ static bool wait_in_bulk(struct pollfd *fds, int count)
 	return true;
 }
 
-/* Waits for what one of fds waits for, or until some time. A timeout of poll()
- * may be late by a thousandth of it, a timer is not; fds[0] is for that.
- */
 void wait_for(struct pollfd *fds, int count, uint64_t wake)
 {
-	/* not 0, which would be no time at all */
+	/* 0 would disarm the timer */
 	const struct itimerspec at = { .it_value = to_timespec(wake ? wake : 1) };
 
 	fds[0] = (struct pollfd) { wake == NEVER ? -1 : timer, POLLIN, 0 };

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Waits, and has the kernel move what is plain meanwhile. */
+/* Waits for connections, and has the kernel move bulk data meanwhile. */
 #ifndef BULK_H
 #define BULK_H
 
 #include <poll.h>
 #include <stdint.h>
 
-/* before the first time */
+/* before the first wait_for() */
 void wait_prepare(void);
 
-/* Wait for what one of fds waits for, or until some time; the connections are the last of
- * fds. A timeout of poll() may be late by a thousandth of it, a timer is not; fds[0] is for that.
+/* Wait as poll() does, or until `wake` at the latest; the connections are the last of fds.
+ * fds[0] is used for a timer: a timeout of poll() may be late by a thousandth of it.
  */
 void wait_for(struct pollfd *fds, int count, uint64_t wake);
 

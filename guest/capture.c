@@ -2,7 +2,7 @@
 /* Captures: a process per namespace writes the beginning of every packet that
  * passes its devices, both ways, into a pcapng file.
  *
- * One ring hears all of them, so that the file is in the order of time. The
+ * One ring receives from all of them, so that the file is in the order of time. The
  * kernel puts packets into it, which the process shares, and wakes it for a
  * whole block of them: a capture costs no system call per packet, and no
  * virtual time. Timestamps are the virtual time since boot, as in all other
@@ -78,7 +78,7 @@ static struct {
 	int count;
 } captures;
 
-/* of the one namespace of this process; their order is that of the file */
+/* of this process's namespace, in the order of the file */
 static struct {
 	int index;
 	char name[IF_NAMESIZE];
@@ -142,7 +142,7 @@ static uint32_t interface_of(int index)
 	for (i = 0; i < device_count; i++)
 		if (devices[i].index == index)
 			return i;
-	give_up("%s: a packet of a device that was not there at first", out.file);
+	give_up("%s: a packet of a device that was not there at the start", out.file);
 }
 
 static void put_packet(const struct tpacket3_hdr *packet, uint64_t offset_ns)
@@ -233,7 +233,7 @@ static void __attribute__((noreturn)) run_capture(int fd, const char *file)
 	_exit(0);
 }
 
-/* The devices of the namespace of this process, but for its loopback, which is down. */
+/* All devices of this process's namespace but its loopback, which is down. */
 static void find_devices(const struct command *command)
 {
 	struct if_nameindex *found = if_nameindex(), *device;
@@ -254,7 +254,7 @@ static void find_devices(const struct command *command)
 		command_failed(command, "there is no device");
 }
 
-/* A socket that has a ring, and hears all of the namespace of this process. */
+/* A socket with a ring, which receives from all devices of this process's namespace. */
 static int open_ring(const struct command *command)
 {
 	struct sock_filter snap = BPF_STMT(BPF_RET | BPF_K, SNAP_BYTES);
@@ -272,7 +272,7 @@ static int open_ring(const struct command *command)
 		.sll_protocol = htons(ETH_P_ALL),
 	};
 	const int version = TPACKET_V3;
-	/* protocol 0: it hears nothing before it is bound */
+	/* protocol 0: it receives nothing before it is bound */
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 
 	if (fd < 0 ||

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The commands of the plan that a person would have typed.
+/* The commands of the plan that a person could have typed.
  *
  *	ip REST | ip -n NS REST | tc -n NS REST
  *	[ip netns exec NS] sysctl -qw KEY=VALUE ...
  *	ip netns exec NS ethtool -K DEV FEATURE on|off ...
  *
- * No tool of the host is started: a process costs more than all its work, and
- * would make runs depend on the version that a machine has. ip and tc are in files of
- * their own.
+ * No tool of the host is started: to start a process costs more than what it does, and
+ * results would depend on the version that a machine has. ip and tc have files of their own.
  */
 
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/ethtool.h>

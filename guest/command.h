@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The commands of the plan that a person would have typed. */
+/* The commands of the plan that a person could have typed. */
 #ifndef COMMAND_H
 #define COMMAND_H
 
@@ -7,9 +7,9 @@
 
 #include "words.h"
 
-/* the command takes the text, in which its words then lie */
+/* as command_split(), and find out which command it is */
 void command_parse(struct command *command, char *text, int line);
-/* it is one of ip or tc, and not of what is done while the plan is read */
+/* ip or tc, which can also be run as events */
 bool command_is_tool(const struct command *command);
 void command_run(struct command *command);
 

@@ -23,8 +23,8 @@
 #define ESTABLISH_NS	(60 * NS_PER_SEC)
 #define ESTABLISH_POLL_NS	(NS_PER_SEC / 1000)
 
-/* The first bytes of a connection, before those that are measured: only data
- * makes both ends sure of MPTCP, and lets the server announce its addresses.
+/* The first bytes of a connection, before those that are measured. They say which one it is;
+ * and only data confirms MPTCP to both ends, and lets the server announce its addresses.
  */
 struct greeting {
 	char magic[4];
@@ -33,7 +33,7 @@ struct greeting {
 
 static const char magic[4] = "lab:";
 
-/* At the host of this process that is of the pair; it stays the one it is at. */
+/* In the namespace of this end's host of a pair, in which the process then stays. */
 static int open_socket(const struct traffic *t)
 {
 	static const struct traffic *at;
@@ -62,8 +62,8 @@ static void choose_scheduler(int fd, const char *name)
 		fail("scheduler %s: the socket has %s", name, chosen);
 }
 
-/* What the kernel says of the subflows: which paths have an established one,
- * as a bit mask, and the largest smoothed round-trip time.
+/* A bit mask of the paths that have an established subflow, and the largest smoothed
+ * round-trip time of these.
  */
 static uint64_t established_paths(const struct traffic *t, int fd, uint64_t *srtt_us)
 {
@@ -126,7 +126,6 @@ static void __attribute__((noreturn)) fail_to_connect(const struct connection *c
 	_exit(1);
 }
 
-/* flags: SOCK_NONBLOCK, or 0. */
 void start_connecting(struct connection *c, int flags)
 {
 	struct sockaddr_in peer = { .sin_family = AF_INET, .sin_port = htons(c->t->port) };
@@ -145,7 +144,6 @@ void start_connecting(struct connection *c, int flags)
 	c->connecting = true;
 }
 
-/* What connect() has not waited for: data may be sent now. */
 void finish_connecting(struct connection *c)
 {
 	socklen_t len = sizeof(int);
@@ -159,13 +157,12 @@ void finish_connecting(struct connection *c)
 	if (error)
 		fail("connection %u: %s", number_of(c), strerror(error));
 	c->connecting = false;
-	/* which fails if it is none of MPTCP */
+	/* gives up if it has fallen back to TCP */
 	if (c->t->at_once && !c->t->tcp)
 		established_paths(c->t, c->fd, &srtt_us);
 	send_greeting(c, c->out.count && due_ns(c->out.numbers[0]) <= now_ns() ? MSG_MORE : 0);
 }
 
-/* One that has all its subflows before START. */
 void establish(struct connection *c)
 {
 	start_connecting(c, 0);
@@ -177,9 +174,6 @@ void establish(struct connection *c)
 		fail("the scheduler of a connection that is made could be changed");
 }
 
-/* Opens at the same time all that send at once. Returns when the first one is
- * connected, or has failed; false: there is none.
- */
 bool open_at_once(void)
 {
 	struct pollfd *fds = allocate(end.count, sizeof(*fds));
@@ -237,7 +231,6 @@ void accept_stranger(int listener)
 	end.strangers[end.stranger_count++] = fd;
 }
 
-/* The greeting says which connection a stranger is. */
 void meet_stranger(int i)
 {
 	struct greeting greeting;

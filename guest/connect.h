@@ -7,17 +7,19 @@
 
 #include "end.h"
 
-/* The client's: begin to connect (flags: SOCK_NONBLOCK, or 0), and when it is done, greet. */
+/* At the client: begin to connect (flags: SOCK_NONBLOCK, or 0); once connected, send the
+ * greeting that says which connection it is.
+ */
 void start_connecting(struct connection *c, int flags);
 void finish_connecting(struct connection *c);
-/* one that has all its subflows before START */
+/* connect, and wait until all its subflows are established */
 void establish(struct connection *c);
-/* Open at the same time all that send at once. Returns when the first one is connected, or
- * has failed; false: there is none.
+/* Begin to connect all that send at once, at the same time. Returns when the first one is
+ * connected, or has failed; false: there is none.
  */
 bool open_at_once(void);
 
-/* The server's: listen, take whoever comes, and find out which connection it is. */
+/* At the server: listen, accept a connection (a stranger), and read its greeting. */
 void listen_for_clients(void);
 void accept_stranger(int listener);
 void meet_stranger(int i);

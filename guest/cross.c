@@ -5,14 +5,12 @@
  *
  * From 3 s after START on, frames of 1514 bytes go from NS to the ADDRESS of
  * TO_NS, evenly, at so many bits per second as queues count them; 0 ends it.
- * They yield to nothing. What a queue has no room for is lost, and who gets
- * the others does not read them. One process sends the packets of all streams.
+ * There is no congestion control. What a queue has no room for is lost, and the
+ * receiver reads nothing. One process sends the packets of all streams.
  */
 
-#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,7 +26,7 @@
 #define PORT		9	/* discard, RFC 863 */
 #define FRAME_BYTES	1514
 #define HEADER_BYTES	42	/* Ethernet, IP, UDP */
-/* Who limits what waits is the queue of the device, not the socket. */
+/* The queue of the device limits what waits, not the socket. */
 #define BUFFER_BYTES	(64 << 20)
 
 struct stream {
@@ -39,7 +37,7 @@ struct stream {
 	int fd;
 	uint64_t bps;		/* 0: it sends nothing now */
 	uint64_t next_ns;	/* when the next packet is due, since boot */
-	uint64_t rest;		/* what of it is less than a ns, in parts of 1 / bps */
+	uint64_t rest;		/* the fraction of a ns of it, in units of 1 / bps */
 };
 
 struct change {
@@ -95,7 +93,7 @@ void cross_add(struct command *command, uint64_t at_ns)
 	cross.changes[cross.change_count++] = (struct change) { at_ns, bps, stream_of(&stream) };
 }
 
-/* A socket at the other end keeps the packets from being answered. */
+/* With a socket at the other end, no ICMP errors are sent back. */
 static void open_stream(struct stream *stream)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(PORT) };

@@ -7,9 +7,9 @@
 
 #include "words.h"
 
-/* TO_NS ADDRESS BPS: at at_ns after START, so much is sent from the command's namespace */
+/* TO_NS ADDRESS BPS: from at_ns after START on, send at this rate from the command's namespace */
 void cross_add(struct command *command, uint64_t at_ns);
-/* after all of them; then, send from start_ns on, until cross_end() */
+/* after all of them; send once START is known, until cross_end() */
 void cross_prepare(void);
 void cross_start(uint64_t start_ns);
 void cross_end(void);

@@ -5,7 +5,7 @@
 
 #include "words.h"
 
-/* DEVICE data|acks 5,17,100-120: they are counted from drops_start() on */
+/* DEVICE data|acks 5,17,100-120: which packets; they are counted from drops_start() on */
 void drop_prepare(struct command *command);
 void drops_start(void);
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
 #include "end.h"
+#include "guest.h"
 #include "messages.h"
 #include "player.h"
 #include "report.h"
@@ -27,7 +27,6 @@ unsigned int number_of(const struct connection *c)
 	return c - end.list + 1;
 }
 
-/* What the words of a stream hang on beside their position. */
 uint64_t stream_seed(const struct connection *c, bool down)
 {
 	return end.t->seed + ((c - end.list) * 2ull + down) * 0x9fb21c651e98df25ull;
@@ -48,7 +47,6 @@ bool all_done(const struct flow *flow)
 	return flow->next == flow->count;
 }
 
-/* As many bytes as the message under way has; NEVER: until the time is over. */
 uint64_t size_of(const struct flow *flow)
 {
 	const struct traffic_message *message = message_of(flow);
@@ -56,7 +54,6 @@ uint64_t size_of(const struct flow *flow)
 	return message->sizes ? message->sizes[record_of(flow)->choice] : NEVER;
 }
 
-/* The first message of a connection, whichever way it goes. */
 int first_message(const struct connection *c)
 {
 	if (!c->in.count || (c->out.count && c->out.numbers[0] < c->in.numbers[0]))
@@ -64,10 +61,7 @@ int first_message(const struct connection *c)
 	return c->in.numbers[0];
 }
 
-/* When a message of this end may be sent, or, of a connection's first, arrives
- * at the earliest; NEVER: what it waits for has not happened yet. Of what both
- * ends share, each uses only what it knows itself.
- */
+/* The records are shared by both ends, but each uses only what it has seen itself. */
 uint64_t due_ns(int number)
 {
 	const struct traffic_message *message = &messages.list[number], *before;
@@ -86,13 +80,11 @@ uint64_t due_ns(int number)
 	return player_due_ns(number, at + message->delay_ns);
 }
 
-/* Until when a message without a size is sent; 0: START is not known. */
 uint64_t stop_ns(const struct connection *c)
 {
 	return end.start_ns ? end.start_ns + c->t->duration_ns : 0;
 }
 
-/* Each pair of hosts has the connections that are next in number. */
 void sort_connections(void)
 {
 	unsigned int pair = 0, left = end.t->connections;

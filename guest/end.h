@@ -22,15 +22,15 @@ struct flow {
 	uint64_t done;		/* bytes of it */
 	uint64_t position;	/* in the byte stream, as it was written */
 	bool ended;		/* no more bytes will come */
-	bool units;		/* its messages are */
-	uint64_t lost;		/* bytes of those that were dropped */
-	uint32_t number;	/* as far as it came: of the unit that comes in */
+	bool units;		/* its messages are units */
+	uint64_t lost;		/* bytes of units that were dropped */
+	uint32_t number;	/* of the unit that comes in, as far as it has come */
 };
 
 struct connection {
 	const struct traffic *t;	/* of its pair of hosts */
 	unsigned int pair;	/* its number, from 0 */
-	uint64_t wake;		/* when there is more to do in any case */
+	uint64_t wake;		/* when there is more to do, whatever happens */
 	int fd;			/* -1: not open */
 	bool connecting;
 	bool closed;
@@ -48,7 +48,7 @@ extern struct end {
 	int *listeners;		/* of the server, one for each pair */
 	struct connection *list;
 	int count;
-	/* of the server: accepted, and not known yet which they are */
+	/* of the server: accepted connections whose greeting has not come yet */
 	int *strangers;
 	int stranger_count;
 	uint64_t start_ns;
@@ -59,24 +59,24 @@ extern struct end {
 void sort_connections(void);
 void sort_messages(void);
 
-/* zeroes */
+/* zeroed memory; gives up if there is none */
 void *allocate(size_t count, size_t size);
 /* from 1 */
 unsigned int number_of(const struct connection *c);
-/* what the words of a stream depend on beside their position */
+/* of the pattern of its bytes, in one direction */
 uint64_t stream_seed(const struct connection *c, bool down);
 
-/* of the message under way */
+/* the message under way */
 const struct traffic_message *message_of(const struct flow *flow);
 struct message_record *record_of(const struct flow *flow);
 bool all_done(const struct flow *flow);
-/* as many bytes as it has; NEVER: until the time is over */
+/* the bytes that it has; NEVER: it is sent until stop_ns() */
 uint64_t size_of(const struct flow *flow);
-/* of a connection, whichever way it goes */
+/* the first message of a connection, in either direction */
 int first_message(const struct connection *c);
 
-/* When a message of this end may be sent, or, of a connection's first, arrives
- * at the earliest; NEVER: what it waits for has not happened yet.
+/* When a message of this end may be sent; or when the first one of a connection can arrive at
+ * the earliest. NEVER: what it waits for has not happened yet.
  */
 uint64_t due_ns(int number);
 /* until when a message without a size is sent; 0: START is not known */

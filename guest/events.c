@@ -3,14 +3,12 @@
  *
  *	at 3s ip REST | at 1500ms tc -n NS REST
  *
- * 3 s after START; whole numbers of ns, us, ms or s. Each namespace with events
- * has a process that waits for their times and does one after the other, so that
- * one that waits inside the kernel does not delay those of other namespaces.
- * Those for cross traffic are done in cross.c.
+ * Times are after START, in whole ns, us, ms or s. Each namespace with events has a process
+ * (a player) that carries them out in turn, so that one that blocks in the kernel does not
+ * delay those of other namespaces. Cross traffic has its own, see cross.c.
  */
 
 #include <errno.h>
-#include <inttypes.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -43,11 +41,11 @@ static struct {
 	int start_pipe[2];
 } events;
 
-/* of the process that waits: SIGTERM ends it, wherever it is */
+/* of a player: SIGTERM ends it, wherever it waits */
 static sigjmp_buf out_of_wait;
 static sig_atomic_t waiting, ended;
 
-/* The one of the namespace that the command is for. */
+/* The player of the command's namespace. */
 static int player_for(const struct command *command)
 {
 	int i;
@@ -85,7 +83,7 @@ static void leave_wait(int number)
 		siglongjmp(out_of_wait, 1);
 }
 
-/* Waits for that time; false: no longer, the traffic has ended. */
+/* Waits until that time; false: the traffic has ended before. */
 static bool wait_until(uint64_t ns)
 {
 	if (!sigsetjmp(out_of_wait, 1)) {
@@ -161,7 +159,7 @@ void events_prepare(void)
 	}
 }
 
-/* Each reads it once. */
+/* Each player reads it once. */
 void events_start(uint64_t start_ns)
 {
 	int i;
@@ -171,7 +169,7 @@ void events_start(uint64_t start_ns)
 			give_up("events: %s", strerror(errno));
 }
 
-/* What would come after the end of the traffic does not happen. */
+/* Events after the end of the traffic are not carried out. */
 void events_end(void)
 {
 	int i;

@@ -7,7 +7,7 @@
 
 /* take one of the plan's "at" lines */
 void event_add(char *text, int line);
-/* after all of them; then, carry them out at their times after start_ns, until events_end() */
+/* after all of them; carry them out once START is known, until events_end() */
 void events_prepare(void);
 void events_start(uint64_t start_ns);
 void events_end(void);

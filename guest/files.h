@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Files that the guest writes into the run directory. Who cannot gives up. */
+/* Files that the guest writes into the run directory. All of these give up if they cannot. */
 #ifndef FILES_H
 #define FILES_H
 
@@ -7,7 +7,7 @@
 
 int file_create(const char *name);
 void file_write(int fd, const char *name, const void *bytes, size_t len);
-/* also when the host is out of room only now */
+/* with fsync(), so that what the host had no room for is noticed */
 void file_close(int fd, const char *name);
 
 #endif

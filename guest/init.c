@@ -5,24 +5,21 @@
  * The run directory, which is the working directory of the kernel's process on
  * the host, is mounted at RUN_DIR. Read: plan.txt, modules. Written:
  * client.samples, server.samples, links.samples (records of the probe),
- * client.decisions (of the scheduler), captures, guest.json (the outcome;
- * whatever ends without one has failed). A plan without traffic ends after its
- * commands. On a kernel that is not ours the directory comes from stock.c.
+ * client.decisions (of the scheduler), messages.records, captures, guest.json (the
+ * outcome; a run that ends without one has failed). A plan without traffic ends after
+ * its commands. On an unmodified kernel stock.c provides the directory.
  */
 
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/reboot.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -49,7 +46,7 @@ enum { SERVER, CLIENT, ENDS };
 
 static struct {
 	const char *name;
-	/* of each pair of hosts; of programs it has what is recorded */
+	/* of each pair of hosts; with programs, what is recorded of them */
 	struct traffic *traffic;
 	unsigned int pairs;
 	pid_t pid;
@@ -106,8 +103,8 @@ static void add_end(const struct traffic *t)
 	ends[end].traffic[ends[end].pairs++] = *t;
 }
 
-/* What follows the commands: the ends of the traffic, of each pair of hosts the
- * server and the client, their messages, and then the events.
+/* What follows the commands: for each pair of hosts the server and the client of the
+ * traffic, the messages, and then the events.
  */
 static void parse_rest(void)
 {
@@ -155,7 +152,7 @@ static void start_traffic(int end)
 	ends[end].report_fd = fd[0];
 }
 
-/* The client's ends know what is to be recorded. */
+/* The settings of the clients say what is to be recorded. */
 static void start_streams(uint64_t start_ns, uint64_t stop_ns)
 {
 	const struct traffic *clients = ends[CLIENT].traffic, *servers = ends[SERVER].traffic;
@@ -181,7 +178,7 @@ static void start_streams(uint64_t start_ns, uint64_t stop_ns)
 	}
 }
 
-/* The same on a kernel that has no probe. */
+/* The same on a kernel without the probe. */
 static void start_samplers(uint64_t start_ns)
 {
 	int i;

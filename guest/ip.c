@@ -41,7 +41,7 @@
 #define NEW	(NLM_F_CREATE | NLM_F_EXCL)
 #define MAC_BYTES	6
 
-/* A namespace has its name from a file that it is mounted on, as of `ip netns`. */
+/* The name of a namespace is a file on which it is mounted, as with `ip netns`. */
 static void add_namespace(struct command *command)
 {
 	const char *name = command_word(command, "a name");
@@ -170,8 +170,8 @@ static void set_link(struct command *command)
 	request_send(command);
 }
 
-/* Beyond a hundred, devices that were set up begin to send a second later for
- * each hundred (net/core/link_watch.c), and lose what they are given before.
+/* Linux lets a hundred devices a second begin to send after they are set up
+ * (net/core/link_watch.c); the others lose what they are given before.
  */
 #define DEVICES_PER_SECOND	100
 

@@ -10,8 +10,8 @@
 /* run a command of which the first word is taken */
 void ip_run(struct command *command);
 
-/* Sleep until a whole second, from which on nothing depends on how long the set-up
- * took, with all that may be in a plan beside what the run is. Returns it.
+/* Sleep until a whole second, which is returned, so that nothing after it depends on how long
+ * the set-up took: a plan may contain more than what makes the run.
  */
 uint64_t sleep_until_set_up(void);
 

@@ -4,29 +4,24 @@
  *	message CONNECTION up|down SIZE at TIME
  *	message CONNECTION up|down SIZE after NUMBER TIME
  *
- * TIME after START, or after message NUMBER (from 1, in the order of the plan).
- * SIZE is in bytes, * for as much as goes until the traffic has lasted long
- * enough, or several with | between them, of which one is chosen on the way.
+ * TIME after START, or after the end of message NUMBER (from 1, in the order of the plan).
+ * SIZE is in bytes; * is as much as can be sent until the traffic's duration is over; of
+ * several, with | between them, the player chooses one.
  *
- * After that, a line may say that the scheduler is told of the message as a unit:
+ * With this behind it, a message is announced to the scheduler as a unit:
  *
  *	... unit needs NUMBER importance N deadline TIME expires TIME
  *
- * It may then be dropped. It needs another message, 0 for none; times are after
+ * It may then be dropped. NUMBER is that of a message that it needs, or 0; times are after
  * it is due.
  *
- * What happened to each is in a record that both ends share with init.
+ * What happened to each is kept in a record, in memory that both ends share with init.
  */
 
-#define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base.h"
 #include "files.h"
@@ -37,7 +32,7 @@ struct messages messages;
 
 static void *grow(void *list, size_t count, size_t size)
 {
-	/* at the powers of two */
+	/* the room doubles at the powers of two */
 	if (count & (count - 1))
 		return list;
 	list = realloc(list, 2 * (count ? count : 1) * size);

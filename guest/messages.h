@@ -12,11 +12,11 @@
 struct traffic_message {
 	unsigned int connection;	/* from 0 */
 	bool down;		/* from the server to the client */
-	const uint64_t *sizes;	/* one of these; NULL: as much as goes */
+	const uint64_t *sizes;	/* one of these; NULL: as much as can be sent in time */
 	unsigned int size_count;
 	int after;		/* its number, from 0; -1: START */
 	uint64_t delay_ns;	/* after that */
-	/* the scheduler is told of it, and may drop it; times after it is due */
+	/* announced to the scheduler, which may drop it; times are after it is due */
 	bool is_unit;
 	uint32_t needs;		/* the number of another one, from 1; 0: none */
 	uint32_t importance;
@@ -29,8 +29,8 @@ struct traffic_message {
  */
 #define UNIT_HEADER	4
 
-/* What happened to it, as docs/records.md has it: 0: not. Each field has one
- * end that writes it.
+/* What happened to it, see docs/records.md; times are 0 for what has not happened. Each field
+ * is written by one end only.
  */
 struct message_record {
 	uint32_t connection;	/* from 1 */
@@ -53,7 +53,7 @@ extern struct messages {
 	unsigned int connections;
 } messages;
 
-/* add that of a line, of which the first word is taken; share the records of all, and store them */
+/* Add that of a line, whose first word is taken; share the records of all; store them. */
 void message_add(struct command *command);
 void messages_share(void);
 void messages_write(void);

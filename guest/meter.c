@@ -11,16 +11,13 @@
  * it comes to the last device.
  */
 
-#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <linux/errqueue.h>
 #include <linux/net_tstamp.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -36,7 +33,7 @@
 #define FRAME_BYTES_MAX	1514
 #define FRAME_BYTES_MIN	(HEADER_BYTES + 4)
 #define COUNT_MAX	1000000
-/* more than a run of this sends between two looks */
+/* more than is sent between two looks at what came */
 #define BUFFER_BYTES	(128 << 20)
 #define LOOK_EVERY	64
 /* When nothing has come for so long, nothing will: delays are at most 10 s. */
@@ -52,7 +49,7 @@ struct record {
 static struct {
 	struct record *records;
 	uint32_t count;
-	uint64_t offset_ns;	/* from the time of day to that since boot */
+	uint64_t offset_ns;	/* time_of_day_offset_ns() */
 	const struct command *command;
 } meter;
 
@@ -150,7 +147,7 @@ static void measure(int from, int to, size_t payload_bytes, uint64_t interval_ns
 		memcpy(payload, &i, sizeof(i));
 		if (interval_ns)
 			sleep_until(begin_ns + (i + 1) * interval_ns);
-		/* what the device of this end itself has lost is lost, too */
+		/* what this end's own device drops is lost, too */
 		if (send(from, payload, payload_bytes, 0) < 0 && errno != ENOBUFS)
 			command_failed(meter.command, "%s", strerror(errno));
 		if (i % LOOK_EVERY == 0) {

@@ -5,8 +5,8 @@
 
 #include "words.h"
 
-/* TO_NS ADDRESS COUNT BYTES INTERVAL_NS FILE: from the command's namespace to another; when each
- * left and arrived is written into the file
+/* TO_NS ADDRESS COUNT BYTES INTERVAL_NS FILE: send from the command's namespace to TO_NS, and
+ * write into the file when each packet left and arrived
  */
 void meter_run(struct command *command);
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Requests to the kernel over netlink, one at a time: what it is asked for is
- * put together, sent to a namespace, and answered.
+/* Requests to the kernel over netlink, one at a time: a request is put together, sent in a
+ * namespace, and answered.
  */
 
-#define _GNU_SOURCE
 #include <errno.h>
 #include <linux/genetlink.h>
 #include <linux/netlink.h>
@@ -25,8 +24,8 @@ union message {
 
 static union message request, reply;
 
-/* Lines of the same namespace follow each other, so the sockets in it are kept:
- * of both kinds of netlink, and one that knows its devices.
+/* Lines of the same namespace follow each other, so the sockets in it stay open: of both
+ * kinds of netlink, and one to look up devices.
  */
 static struct {
 	char ns[32];
@@ -61,7 +60,7 @@ static int in_namespace(const char *ns, int *fd, int family, int type, int proto
 	enter_namespace(ns);
 	*fd = socket(family, type | SOCK_CLOEXEC, protocol);
 	enter_namespace(NULL);
-	/* the kernel then says in words what it does not like */
+	/* so that the kernel says in words why it refuses a request */
 	if (*fd < 0 || (family == AF_NETLINK &&
 			setsockopt(*fd, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on))))
 		give_up("a socket in namespace %s: %s", ns, strerror(errno));
@@ -146,7 +145,7 @@ void request_add_text(int type, const char *text)
 	request_add(type, text, strlen(text) + 1);
 }
 
-/* An attribute of what was received; NULL: it has none. */
+/* The data of an attribute of what was received; NULL: there is none of that type. */
 static const void *find(const union message *message, size_t at, int type)
 {
 	while (at + NLA_HDRLEN <= message->header.nlmsg_len) {
@@ -161,8 +160,8 @@ static const void *find(const union message *message, size_t at, int type)
 	return NULL;
 }
 
-/* Sends the request and waits until the kernel has done it; what it tells
- * before that is in reply, and why it did not is what is returned.
+/* Sends the request and waits until the kernel has done it. Returns why it has not, or NULL;
+ * what it answers before that is in reply.
  */
 static const char *ask(int fd)
 {
@@ -184,7 +183,7 @@ static const char *ask(int fd)
 	if (!error->error)
 		return NULL;
 	if (heard.header.nlmsg_flags & NLM_F_ACK_TLVS)
-		/* behind the request, which an error has with it */
+		/* behind the request, which is repeated in an error */
 		words = find(&heard, NLMSG_HDRLEN + sizeof(*error) +
 			     NLMSG_ALIGN(error->msg.nlmsg_len) - NLMSG_HDRLEN, NLMSGERR_ATTR_MSG);
 	return words ? words : strerror(-error->error);

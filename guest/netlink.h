@@ -19,10 +19,10 @@ void request_add_number(int type, uint32_t number);
 void request_add_text(int type, const char *text);
 struct nlattr *request_begin(int type);
 void request_end(struct nlattr *attribute);
-/* data as it is, which stays there until it is sent */
+/* data without an attribute's header; returns where it lies until it is sent */
 void *request_append(const void *data, size_t len);
-/* Send it to the namespace of the command, which has no more words, to rtnetlink
- * or to a generic family, and wait until it is done.
+/* Send it in the command's namespace, to rtnetlink or to a generic family, and wait until it is
+ * done. Gives up if the command has more words.
  */
 void request_send(const struct command *command);
 void request_send_generic(const struct command *command);
@@ -30,7 +30,7 @@ int generic_family(const char *ns, const char *name);
 
 /* take the next word as a device of the command's namespace */
 const char *command_device(struct command *command, int *index);
-/* close what is open in the namespace that was asked last */
+/* close the sockets that are kept */
 void netlink_close(void);
 
 #endif

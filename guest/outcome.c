@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The end of the guest: writes the outcome, guest.json, and switches the guest off.
- * Nobody can be told what goes wrong here; the host sees that something is missing.
+ * Errors cannot be reported any more here; the host sees that something is missing.
  *
- * On a kernel that is not ours (stock.c), where the host does not see the run
- * directory, what is in it goes to the host over the serial line that the variable
- * LAB_OUTCOME names: of each file a line with its name and its bytes, and then
- * those; first of all an empty line.
+ * On an unmodified kernel (stock.c) the host does not see the run directory: its files go to
+ * the host over the serial line that the variable LAB_OUTCOME names. An empty line comes
+ * first; then, for each file, a line with its name and its size in bytes, and its content.
  */
 
-#define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +27,6 @@ bool stock_kernel(void)
 	return getenv("LAB_OUTCOME");
 }
 
-/* Nobody can be told what goes wrong here; the host sees that something is missing. */
 static void send_bytes(int line, const char *bytes, size_t len)
 {
 	while (len) {
@@ -52,7 +49,7 @@ static void send_file(int line, const char *name)
 
 	snprintf(path, sizeof(path), RUN_DIR "/%s", name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	/* what was given is not to be written to */
+	/* what the host gave is read-only, and stays here */
 	if (fd < 0 || fstat(fd, &file) || !S_ISREG(file.st_mode) || !(file.st_mode & 0200))
 		return;
 	len = snprintf(head, sizeof(head), "%s %" PRIu64 "\n", name, (uint64_t)file.st_size);
@@ -89,7 +86,7 @@ static void __attribute__((noreturn)) power_off(void)
 	_exit(1);
 }
 
-/* Writes guest.json; what cannot be written is no outcome. */
+/* A guest.json that cannot be written whole counts as none. */
 void finish(const char *json)
 {
 	int fd = open(RUN_DIR "/guest.json", O_WRONLY | O_CREAT | O_TRUNC, 0666);

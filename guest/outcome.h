@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The end of the guest, and what it leaves. */
+/* The end of the guest, and its outcome. */
 #ifndef OUTCOME_H
 #define OUTCOME_H
 
@@ -9,8 +9,8 @@
 /* Is this an unmodified kernel in a virtual machine? */
 bool stock_kernel(void);
 
-/* End the guest: with this outcome; with why it failed; with that, and the paths that have
- * no subflow, first + i for each bit i.
+/* End the guest: with this outcome; as failed, with the reason; also with the paths that have
+ * no subflow, first + i for each bit i of mask.
  */
 void __attribute__((noreturn)) finish(const char *json);
 void __attribute__((noreturn)) finish_failed(const char *reason);

@@ -32,9 +32,7 @@ void pattern_verify_bytes(const unsigned char *bytes, uint64_t pos, size_t len, 
 		pattern_verify_byte(bytes[i], pos + i, seed);
 }
 
-/* Verifies a piece of a stream that begins at pos and lies in a buffer which is
- * aligned as the stream is: whole words at once, the bytes around them singly.
- */
+/* Whole words at once, the bytes around them one by one. */
 void pattern_verify(const uint64_t *buffer, uint64_t pos, size_t len, uint64_t seed)
 {
 	const unsigned char *bytes = (const unsigned char *)buffer;

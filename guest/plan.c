@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Carries out the plan: the commands that a person would have typed (command.c), and
+/* Carries out the plan: the commands that a person could have typed (command.c), and
  *
  *	insmod FILE
  *	ip netns exec NS capture FILE
@@ -10,18 +10,9 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <linux/ethtool.h>
-#include <linux/sockios.h>
-#include <net/if.h>
-#include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/klog.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -37,7 +28,7 @@
 #define SYSLOG_ACTION_READ_ALL	3
 #define SYSLOG_ACTION_CLEAR	5
 
-/* what is still to be done of the plan */
+/* what is left of the plan, and the number of its line before that */
 static struct {
 	char *text;
 	int line;
@@ -118,12 +109,12 @@ static bool is_workload(const char *text)
 
 bool plan_run(char *text)
 {
-	/* three for each path and two for each link; in so little memory Linux allows 500 */
+	/* three for each path and two for each link; with so little memory Linux allows 500 */
 	char room[] = "sysctl -qw user.max_net_namespaces=1000";
 	struct command command;
 	int line;
 
-	enter_namespace(NULL);	/* remember it before anything leaves it */
+	enter_namespace(NULL);	/* which remembers the first one */
 	command_parse(&command, room, 0);
 	command_run(&command);
 	rest.text = text;

@@ -7,9 +7,9 @@
 
 /* carry out its commands up to its traffic or programs; false: it has none */
 bool plan_run(char *text);
-/* the next line that is no comment, and its number; NULL at the end */
+/* the next line that is not a comment, and its number; NULL at the end */
 char *plan_next(int *number);
-/* let the line that plan_next() gave be the next one again */
+/* have plan_next() return the line again that it returned last */
 void plan_unread(char *line);
 
 #endif

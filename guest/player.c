@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The player of a video that comes in segments, each to be had in several sizes.
+/* The player of a video that comes in segments, each available in several sizes.
  *
  * A request is the client's message right before one with several sizes. It is
  * due when there is room in the playback buffer for a segment, and chooses the
@@ -16,8 +16,8 @@
 static struct {
 	const struct traffic *t;
 	int next;		/* all segments before this message have been counted */
-	int last;		/* the latest segment that was chosen; -1: none yet */
-	uint64_t dry_ns;	/* when what has arrived is played; 0: nothing has */
+	int last;		/* the segment that was chosen last; -1: none yet */
+	uint64_t dry_ns;	/* when all that has arrived is played; 0: nothing has arrived */
 } player = { .last = -1 };
 
 void player_prepare(const struct traffic *t)
@@ -57,8 +57,8 @@ uint64_t player_due_ns(int request, uint64_t ns)
 	return ns < room_ns ? room_ns : ns;
 }
 
-/* The sign of: this size less that which the level affords, on the line from the
- * least size at the reservoir to the most at the end of the cushion.
+/* Is a size below (-1) or above (1) what the level of the buffer affords, which grows linearly
+ * from the least size at the reservoir to the largest at the end of the cushion?
  */
 static int compare(const struct traffic_message *segment, unsigned int choice, uint64_t level_ns)
 {

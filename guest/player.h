@@ -8,9 +8,11 @@
 #include "settings.h"
 
 void player_prepare(const struct traffic *t);
-/* when a message of the client is due that could be sent at ns */
+/* when a message of the client is due that need not wait for anything else than the player
+ * from ns on
+ */
 uint64_t player_due_ns(int request, uint64_t ns);
-/* of one that asks for a segment, choose which size that has */
+/* choose the size of the segment that this message asks for, if it asks for one */
 void player_choose(int request, uint64_t due_ns);
 
 #endif

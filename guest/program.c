@@ -4,27 +4,25 @@
  *	ip netns exec server program --directory DIR -- COMMAND ...
  *	ip netns exec client program --NAME VALUE ... -- COMMAND ...
  *
- * The server's is first, and need not be there. When it listens on a TCP port,
- * the client's is started, at T0; when that ends, all that is left is ended.
+ * The server's line comes first, and may be missing. When its program listens on a TCP
+ * port, the client's is started, at START; when that ends, all that is left is ended.
  *
  * They run as processes of their own (a PID namespace) in a world that is
- * thrown away: the host's files, read-only, with a tmpfs over them that takes
- * what they write, and /dev, /proc, /sys and /run of their own. Of the run
- * directory, the only one of the host that can be written to, they have nothing
- * but the files that their input and output are, and they can load no modules,
- * which would be code of the kernel's process. What they can do to each other,
- * and to the first process, only makes the run fail: the host holds the time
- * limit, too.
+ * thrown away: the host's files, read-only, under a tmpfs that takes what they
+ * write, with /dev, /proc, /sys and /run of their own. Of the run directory, the only
+ * one of the host that can be written to, they have only the files of their input and
+ * output; and they can load no modules, which would run in the kernel's process.
+ * Whatever they do to each other, and to the first process, only makes the run fail: the
+ * host watches the time limit, too.
  *
- * One process, the first one of theirs, makes the world, starts and ends them,
- * and reports to init as a process of the traffic does.
+ * The first process of their PID namespace makes the world, starts and ends them, and
+ * reports to init as the traffic does.
  */
 
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <netinet/tcp.h>
 #include <sched.h>
 #include <signal.h>
@@ -52,17 +50,17 @@
 #define WORDS_MAX	4096
 /* The world is put together here, in the guest's own /tmp. */
 #define WORLD		"/tmp/world"
-/* Of the world: a home without a person's settings, and commands named as the
- * namespaces are, which run others in them.
+/* In the world: a home without a person's settings, and for each network namespace a
+ * command of its name, which runs others in it.
  */
 #define HOME		"/run/home"
 #define BIN		"/run/bin"
-/* What a process may write into one file, its output for one: who writes without
- * end would fill the host's disk.
+/* What a process may write into a file, such as its output: without a limit it could fill
+ * the host's disk.
  */
 #define FILE_BYTES_MAX	(1ull << 30)
-/* Simulated time for the server's program to listen, and for what is left to
- * end when it is asked to.
+/* How long, in virtual time, the server's program may take to listen, and what is left to end
+ * after SIGTERM.
  */
 #define LISTEN_NS	(60 * NS_PER_SEC)
 #define LISTEN_POLL_NS	(NS_PER_SEC / 1000)
@@ -207,7 +205,7 @@ static void make_dev(const char *dev)
 	mount_there("tmpfs", path, "mode=1777");
 }
 
-/* NAME COMMAND ... runs it in the namespace of that name. */
+/* NAME COMMAND ... runs the command in the namespace NAME. */
 static void make_commands(void)
 {
 	DIR *names = opendir(NETNS_DIR);
@@ -227,7 +225,7 @@ static void make_commands(void)
 	closedir(names);
 }
 
-/* From here on, for the whole kernel; the plan has loaded what it has. */
+/* For the whole kernel, from now on; the plan's modules are loaded. */
 static void forbid_modules(void)
 {
 	int fd = open("/proc/sys/kernel/modules_disabled", O_WRONLY | O_CLOEXEC);
@@ -253,7 +251,7 @@ static void make_world(void)
 	if (mount(NETNS_DIR, WORLD NETNS_DIR, NULL, MS_BIND | MS_REC, NULL))
 		give_up("the programs' world: %s: %s", NETNS_DIR, strerror(errno));
 
-	/* from here on it is all that there is */
+	/* from here on, nothing else can be reached */
 	if (chdir(WORLD) || syscall(SYS_pivot_root, ".", ".") || umount2(".", MNT_DETACH) ||
 	    chdir("/"))
 		give_up("the programs' world: %s", strerror(errno));
@@ -277,7 +275,7 @@ static int open_stream(const char *path, int flags)
 	return fd;
 }
 
-/* Before there is a world: no process in that one has the run directory. */
+/* Before the world is made: in it, nobody can reach the run directory. */
 static void open_streams(struct program *program)
 {
 	const int written = O_WRONLY | O_CREAT | O_APPEND;
@@ -323,7 +321,7 @@ static void set_environment(const struct program *program)
 	setenv("LOGNAME", "root", 1);
 	setenv("SHELL", "/bin/bash", 1);
 	setenv("LC_ALL", "C.UTF-8", 1);
-	/* else nstat looks into the /tmp of the host for what was before */
+	/* without it, nstat compares with a history in the host's /tmp */
 	setenv("NSTAT_HISTORY", HOME "/.nstat", 1);
 	if (options.term)
 		setenv("TERM", options.term, 1);
@@ -381,7 +379,7 @@ static bool reap(void)
 	return !pid;
 }
 
-/* Waits for a child to end; 0: until that time. False: none did. */
+/* Waits for a child to end, until some time; 0: without a limit. False: none did. */
 static bool wait_for_child(uint64_t until_ns)
 {
 	uint64_t now = until_ns ? now_ns() : 0, left;
@@ -460,7 +458,7 @@ static void run_client(uint64_t start_ns)
 	}
 }
 
-/* All that is left: the server's program, and what any of them has left behind. */
+/* Ends the server's program, and whatever processes the programs have left behind. */
 static void end_all(void)
 {
 	uint64_t limit_ns = now_ns() + TERMINATE_NS;
@@ -487,7 +485,7 @@ static void __attribute__((noreturn)) direct(const struct traffic *t)
 	if (programs[SERVER].words[0])
 		start_server();
 
-	/* as the traffic does, at a phase from the seed */
+	/* as the traffic, at a phase that depends on the seed */
 	if (records)
 		start_ns = sleep_until_set_up() + START_DELAY_NS + phase_ns(t->seed);
 	else
@@ -497,7 +495,7 @@ static void __attribute__((noreturn)) direct(const struct traffic *t)
 	run_client(start_ns);
 	end_ns = now_ns();
 	server_had_ended = programs[SERVER].has_ended;
-	/* one more sample shows the connections as they are now */
+	/* so that one more sample shows the connections as they are now */
 	if (records)
 		sleep_until(end_ns + t->sample_interval_ns);
 	end_all();

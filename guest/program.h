@@ -7,11 +7,11 @@
 
 #include "settings.h"
 
-/* take the plan's programs, if it has them instead of traffic, with what of them is to be
- * recorded (tcp, trace, seed, sample_interval_ns; with an interval of 0 nothing is)
+/* Take the plan's programs, if it has them instead of traffic; and what is to be recorded of
+ * them (tcp, trace, seed, sample_interval_ns; 0: nothing).
  */
 bool programs_parse(struct traffic *t);
-/* run them; reports to init as traffic_run() does */
+/* run them, and report to init as traffic_run() does */
 void __attribute__((noreturn)) programs_run(const struct traffic *t, int report_fd);
 
 #endif

@@ -48,7 +48,7 @@ static void lose_unit(struct flow *in)
 	in->next++;
 }
 
-/* The same for units, of which any may be missing: verifies them, too. */
+/* The same for units, any of which may be missing. Verifies them, too. */
 static void receive_units(struct connection *c, const unsigned char *bytes, uint64_t got,
 			  uint64_t now)
 {

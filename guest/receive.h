@@ -5,7 +5,7 @@
 
 #include "end.h"
 
-/* what is there now of a connection */
+/* take what has arrived on a connection, up to a chunk of it */
 void receive(struct connection *c);
 
 #endif

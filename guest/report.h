@@ -9,7 +9,7 @@
 
 enum report_kind {
 	REPORT_LISTENING,	/* server: a connection can be made */
-	REPORT_CONNECTING,	/* client: the first packet is about to leave */
+	REPORT_CONNECTING,	/* client: it connects now */
 	REPORT_START,		/* client: measuring starts at a, ends at b (0: open) */
 	REPORT_DONE,		/* either: has written a bytes, has verified b bytes */
 	REPORT_ENDED,		/* programs: the client's has ended, at a */
@@ -26,10 +26,10 @@ struct report {
 	char text[232];
 };
 
-/* After REPORT_START, for init to start the probes. */
+/* From REPORT_START to START: init starts the probes meanwhile. */
 #define START_DELAY_NS	(NS_PER_SEC / 100)
 
-/* where this process reports to */
+/* the pipe that this process reports to */
 void report_to(int fd);
 void tell(enum report_kind kind, uint64_t a, uint64_t b, const char *text);
 /* report an error, and end this process */

@@ -15,7 +15,7 @@
 #include "report.h"
 #include "send.h"
 
-/* All that a flow may have to send, or a chunk if that is less. */
+/* CHUNK_BYTES, or less if all messages of a flow are smaller. */
 static size_t chunk_bytes_of(const struct flow *flow)
 {
 	uint64_t sum = 0;
@@ -36,7 +36,6 @@ static size_t chunk_bytes_of(const struct flow *flow)
 	return sum < CHUNK_BYTES ? (sum + 7) / 8 * 8 : CHUNK_BYTES;
 }
 
-/* The chunk that the position of the stream is in. */
 void fill_chunk(struct connection *c)
 {
 	pattern_fill(c->chunk, c->chunk_bytes / 8, c->out.position - c->sent,
@@ -53,7 +52,7 @@ static void next_chunk(struct connection *c)
 	fill_chunk(c);
 }
 
-/* Tells the scheduler what is written next. */
+/* Announces the unit that is written next. */
 static void announce(const struct connection *c, uint64_t due)
 {
 	const struct traffic_message *message = message_of(&c->out);
@@ -67,12 +66,12 @@ static void announce(const struct connection *c, uint64_t due)
 	};
 
 	calls++;
-	/* with too many that wait, it is data as any other */
+	/* if too many wait, it is sent as ordinary data */
 	if (setsockopt(c->fd, SOL_MPTCP, MPTCP_UNIT, &unit, sizeof(unit)) && errno != ENOBUFS)
 		fail("MPTCP_UNIT: %s", strerror(errno));
 }
 
-/* What is left of its number, as far as the chunk has room for it. */
+/* Puts the rest of the unit's number into the chunk, as far as it has room. */
 static void put_number(struct connection *c)
 {
 	const struct flow *out = &c->out;
@@ -107,9 +106,6 @@ static void finish_message(struct flow *out)
 	out->next++;
 }
 
-/* Sends what is due and has room. Returns when there is more to do without
- * anything that happens before; *blocked: there is no room.
- */
 uint64_t send_messages(struct connection *c, bool *blocked)
 {
 	struct flow *out = &c->out;
@@ -158,7 +154,7 @@ uint64_t send_messages(struct connection *c, bool *blocked)
 	return NEVER;
 }
 
-/* How many of the bytes that were written the scheduler dropped. */
+/* The bytes that were written and that the scheduler has dropped. */
 static uint64_t dropped_bytes(const struct connection *c)
 {
 	struct mptcp_units units;
@@ -177,15 +173,13 @@ static uint64_t last_complete_ns(const struct flow *flow)
 	return flow->count ? messages.records[flow->numbers[flow->count - 1]].complete_ns : 0;
 }
 
-/* Ends this direction as soon as it may be, and closes when both have ended.
- * The other end of a connection that carries data one way waits for a sample
- * that shows it as it was; if data goes both ways, the client does, before it
- * ends its own. Returns when it has to be looked at again.
+/* If data goes one way, the end that receives waits for one more sample, so that it shows the
+ * connection before its end; if data goes both ways, the client does, before it ends its own.
  */
 uint64_t end_connection(struct connection *c, uint64_t now)
 {
 	struct flow *out = &c->out, *in = &c->in;
-	/* the other end learns from it that units at the end were dropped */
+	/* the end of the stream tells the other end that the last units were dropped */
 	bool at_once = out->count && (!in->count || out->units ||
 				      !messages.list[out->numbers[out->count - 1]].sizes);
 

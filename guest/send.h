@@ -8,14 +8,14 @@
 
 #include "end.h"
 
-/* Send what is due and has room. Returns when there is more to do without
- * anything that happens before; *blocked: there is no room.
+/* Send what is due, as far as there is room. Returns when there is more to send, whatever
+ * happens; *blocked: there is no room now.
  */
 uint64_t send_messages(struct connection *c, bool *blocked);
-/* make anew what is being sent, after its position has changed */
+/* make the chunk that is being sent anew, after the position in the stream has changed */
 void fill_chunk(struct connection *c);
-/* End this direction as soon as it may be, and close when both have ended. Returns when it
- * has to be looked at again.
+/* End this end's direction as soon as it may end, and close the connection when both have
+ * ended. Returns when to call it again.
  */
 uint64_t end_connection(struct connection *c, uint64_t now);
 

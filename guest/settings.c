@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the plan says to one end of the traffic. */
+/* What the plan says about one end of the traffic. */
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
 #include "settings.h"
+#include "guest.h"
 
 bool settings_set(struct traffic *t, const char *name, const char *value, int line)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the plan says to one end of the traffic, or of what is recorded of programs. */
+/* What the plan says about one end of the traffic, or about what is recorded of programs. */
 #ifndef SETTINGS_H
 #define SETTINGS_H
 
@@ -21,7 +21,7 @@ struct traffic {
 	unsigned int port;
 	unsigned int first_path;	/* its addresses are 10.0.p.1 and 10.1.p.1, from 1 */
 	unsigned int paths;
-	unsigned int connections;	/* those next in number; 0: all */
+	unsigned int connections;	/* how many of them, in order; 0: all */
 	uint64_t duration_ns;	/* of messages without a size, after START */
 	uint64_t sample_interval_ns;
 	uint64_t seed;
@@ -37,7 +37,7 @@ struct traffic {
  * up to traffic are taken.
  */
 void settings_take(struct traffic *t, struct command *command);
-/* a single one; false: there is none of that name */
+/* set the one of that name; false: there is none */
 bool settings_set(struct traffic *t, const char *name, const char *value, int line);
 
 #endif

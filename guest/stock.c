@@ -1,29 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The same guest on a kernel that is not ours: an unmodified distribution kernel
- * in a virtual machine, to which the lab's is held (`make stock-check`).
+/* The same guest on an unmodified kernel of a distribution, in a virtual machine, with which
+ * the lab's kernel is compared (`make stock-check`).
  *
- * There is no hostfs, no probe and no bulk there. So the run directory is one of
- * the initramfs, samples are what a socket tells of itself to any program, in
- * the records of the probe (docs/records.md; what cannot be asked for is 0), and
- * what the run leaves goes to the host over the serial line that the variable
- * LAB_OUTCOME names: of each file a line with its name and its bytes, and then
- * those; first of all an empty line.
+ * There is no hostfs, no probe and no bulk there. So the run directory is one of the
+ * initramfs, from which outcome.c sends the files to the host, and samples are made of what
+ * sockets tell any program, as records of the probe (docs/records.md; what cannot be asked
+ * for is 0).
  */
 
-#define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <linux/sock_diag.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "base.h"
@@ -33,7 +26,7 @@
 #include "subflows.h"
 #include "uapi/probe.h"
 
-/* of the initramfs: what is the run's */
+/* of the initramfs: what the host gives the run */
 #define GIVEN_DIR	"/lab"
 #define CONNECTIONS_MAX	64
 
@@ -53,14 +46,14 @@ struct connection_info {
 	uint64_t bytes_acked;
 };
 
-/* what the probe would write; 0: what a socket does not tell */
+/* as the probe writes them; 0: what sockets do not tell */
 union record {
 	struct probe_head head;
 	struct probe_connection connection;
 	struct probe_subflow subflow;
 };
 
-/* One that samples the connections of a process. */
+/* A process that samples the connections of another one. */
 struct sampler {
 	char file[48];
 	pid_t process;
@@ -80,8 +73,6 @@ void stock_prepare(void)
 	if (mount(GIVEN_DIR, RUN_DIR, NULL, MS_BIND, NULL))
 		give_up("mount %s on %s: %s", GIVEN_DIR, RUN_DIR, strerror(errno));
 }
-
-/* SAMPLES */
 
 static unsigned int connection_number(struct sampler *sampler, int fd)
 {
@@ -105,7 +96,7 @@ static int option(int fd, int level, int name, void *value, socklen_t len)
 	return getsockopt(fd, level, name, value, &len);
 }
 
-/* Those of a connection, in the order of creation; false: it is none that is open. */
+/* The subflows of a connection, in the order of creation; false: it is not open. */
 static bool ask_subflows(int fd, bool tcp, struct subflows *found)
 {
 	struct sockaddr_in *local = &found->where.addrs[0].sin_local;
@@ -199,7 +190,7 @@ static void sample_connection(struct sampler *sampler, int fd, bool tcp, uint64_
 	file_write(sampler->out, sampler->file, records, (1 + subflows.count) * sizeof(*records));
 }
 
-/* Looks at the sockets of the process as they are now; false: it has ended. */
+/* Samples all connections of the process; false: it has ended. */
 static bool sample_process(struct sampler *sampler, bool tcp, uint64_t at_ns)
 {
 	char path[48];

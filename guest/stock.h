@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The same guest on a kernel that is not ours. */
+/* The same guest on an unmodified kernel of a distribution. */
 #ifndef STOCK_H
 #define STOCK_H
 
@@ -8,10 +8,10 @@
 
 #include "settings.h"
 
-/* make the run directory */
+/* provide the run directory */
 void stock_prepare(void);
-/* Sample the connections of a process of its own from start_ns on, until it has ended; wait
- * for those who do.
+/* Have a new process sample the connections of `process` from start_ns on, until it has ended;
+ * wait for all that sample.
  */
 void stock_sample(pid_t process, const struct traffic *t, uint64_t start_ns);
 void stock_end_samples(void);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Moves what the kernel records into files. */
 
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,7 +18,7 @@
 struct stream {
 	char ns[32];		/* "": the first one */
 	const char *source;	/* below its /proc/net */
-	const char *stop;	/* what it is told at the end */
+	const char *stop;	/* what ends it */
 	char file[48];
 	int source_fd;		/* -1: not recording any more */
 	int file_fd;
@@ -53,7 +52,7 @@ void stream_open(const char *ns, const char *file, const char *kind, const char 
 	streams[stream_count++] = stream;
 }
 
-/* Moves what the kernel has into the file; at the end of it, closes both. */
+/* Moves what the kernel has recorded into the file; at the end, closes both. */
 static void store_records(struct stream *stream)
 {
 	static char records[PROBE_BYTES];

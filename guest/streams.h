@@ -5,13 +5,13 @@
 
 #include <poll.h>
 
-/* what the kernel is told to record in a namespace, NULL: the first one; into FILE.KIND, of
- * which the kind is samples or decisions
+/* Have the kernel record in a namespace (NULL: the first one) what the command says, into
+ * FILE.KIND; the kind is samples or decisions.
  */
 void stream_open(const char *ns, const char *file, const char *kind, const char *command);
-/* put what to wait for into fds; returns how many they are */
+/* what poll() is to wait for; returns how many */
 int streams_expect(struct pollfd *fds);
-/* move what is there of these */
+/* after poll(): move what these have */
 void streams_store(const struct pollfd *fds, int count);
 /* have the kernel end recording, and move the rest */
 void streams_stop(void);

@@ -25,7 +25,7 @@ struct subflows {
 	unsigned int count;
 };
 
-/* ask for them, in the order of creation; false: this is no connection of MPTCP (errno) */
+/* in the order of creation; false, with errno: it is no MPTCP connection */
 bool subflows_ask(int fd, struct subflows *found);
 
 #endif

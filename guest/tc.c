@@ -34,7 +34,7 @@ struct unit {
 	double factor;
 };
 
-/* A number with one of these units, times that of the unit. */
+/* A number with one of these units, times the unit's factor. */
 static double with_unit(struct command *command, const struct unit *units)
 {
 	const char *text = command_word(command, "a number with a unit");
@@ -67,7 +67,7 @@ static uint64_t take_rate(struct command *command)
 	return with_unit(command, units) / 8;
 }
 
-/* as a part of 2^32 - 1 */
+/* as a share of 2^32 - 1 */
 static uint32_t take_probability(struct command *command)
 {
 	static const struct unit units[] = { { "%", 1 }, {} };
@@ -118,8 +118,8 @@ static void put_gemodel(struct command *command)
 	request_end(nest);
 }
 
-/* The random numbers of a place hang on the seed of the run and the place alone,
- * so that its losses are the same whatever else the plan has.
+/* The random numbers of a queueing discipline depend only on the seed of the run and on where
+ * it is, so that its losses are the same whatever else the plan has.
  */
 static uint64_t netem_seed(const struct command *command, const char *device, uint32_t parent)
 {
@@ -220,10 +220,9 @@ static int red_weight(const struct tc_red_qopt *options, uint32_t burst, uint32_
 	return -1;
 }
 
-/* How often the average halves in a time that no packet came, for times of
- * i << n: section 4, as if as many packets had passed an empty queue. What
- * iproute2 computes has ticks, where the kernel looks with microseconds; it is
- * the same here.
+/* How often the average halves while no packet comes, for times of i << n: section 4, as if
+ * packets had passed an empty queue. The table is in ticks, where the kernel looks it up in
+ * microseconds; it is so in iproute2, and the same here.
  */
 static int red_idle(uint8_t table[RED_TABLE], int weight, uint32_t packet_bytes,
 		    uint64_t bytes_per_s)

@@ -2,32 +2,19 @@
 /* The traffic: two ends that send messages to each other over connections, and
  * verify what they receive.
  *
- * Every eight bytes of a byte stream are a function of their position, the
- * connection and the seed, so that a byte that is lost, repeated, changed or
- * out of place is seen. Messages that the scheduler may drop begin with their
- * number, which tells the position of what follows. Each end writes up to 128 KiB
- * at a time, and reads what is there, up to as much, as soon as it is, as iperf3
- * does. A system call costs as much as five packets here, so both have the kernel
- * move what is plain (see is_bulk()).
+ * Every byte depends on its position, the connection and the seed (uapi/pattern.h). Messages
+ * that the scheduler may drop begin with their number, from which the position of what
+ * follows is known. Each end writes up to 128 KiB at a time, and reads what has arrived at
+ * once, up to as much, as iperf3 does; bulk data the kernel moves for them (bulk.c).
  */
 
 #define _GNU_SOURCE
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <linux/mptcp.h>
-#include <linux/tcp.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base.h"
@@ -43,15 +30,15 @@
 #include "settings.h"
 #include "traffic.h"
 
-/* The same where data is sent at once: for each pair of hosts, some reads of the
- * clock. A program takes as long from connect() to its first send().
+/* From REPORT_START to START where data is sent at once, for each pair of hosts: some reads of
+ * the clock. A program takes as long from connect() to its first send().
  */
 #define AT_ONCE_DELAY_NS	5000
 
-/* The client tells the server when it starts. */
+/* The client tells the server START. */
 static int start_pipe[2];
 
-/* When all messages without a size are over; 0: there are others. */
+/* When all messages end, if none has a size; else 0. */
 static uint64_t last_stop_ns(void)
 {
 	uint64_t last = 0;
@@ -91,8 +78,8 @@ static void hear_start(void)
 		fail("start: %s", strerror(errno));
 }
 
-/* Does what can be done of a connection now. Returns when there is more to do
- * in any case, and in *events what else it waits for.
+/* Does what can be done for a connection now. Returns when there is more to do,
+ * whatever happens, and in *events what else it waits for.
  */
 static uint64_t work(struct connection *c, short *events)
 {
@@ -121,7 +108,7 @@ static uint64_t work(struct connection *c, short *events)
 	return wake < due ? wake : due;
 }
 
-/* What may be heard beside the connections: START and strangers at the server. */
+/* What else the server waits for: START, and strangers. */
 static int expect_strangers(struct pollfd *fds)
 {
 	unsigned int pair;
@@ -138,7 +125,7 @@ static int expect_strangers(struct pollfd *fds)
 	return count;
 }
 
-/* Returns whether there was any. */
+/* Returns whether anything changed for the connections. */
 static bool hear_strangers(const struct pollfd *fds)
 {
 	const struct pollfd *listeners = fds + !end.start_ns, *strangers = listeners + end.pairs;
@@ -152,7 +139,7 @@ static bool hear_strangers(const struct pollfd *fds)
 		hear_start();
 		heard = true;
 	}
-	/* backwards: one that is met leaves its place to the last one */
+	/* backwards, as the last one takes the place of one that is met */
 	for (i = end.stranger_count - 1; i >= 0; i--) {
 		if (!strangers[i].revents)
 			continue;
@@ -165,9 +152,9 @@ static bool hear_strangers(const struct pollfd *fds)
 	return heard;
 }
 
-/* Looks at the connections of all pairs of hosts where something has happened:
- * messages may wait for those of other connections between the same hosts, and
- * for no others. Returns when to look again in any case.
+/* Works on all connections of a pair of hosts to which something has happened, since messages
+ * may wait for those of other connections of the pair, but of no other pair. Returns when to
+ * do it again, whatever happens.
  */
 static uint64_t work_on_all(int *closed)
 {

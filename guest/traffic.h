@@ -7,7 +7,7 @@
 
 /* before the ends are forked */
 void traffic_prepare(void);
-/* one of them, with so many pairs of hosts */
+/* run one of them, with so many pairs of hosts */
 void __attribute__((noreturn)) traffic_run(const struct traffic *t, unsigned int pairs,
 					   int report_fd);
 

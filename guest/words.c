@@ -57,7 +57,7 @@ char *next_word(char **rest, int line)
 	return word;
 }
 
-/* Also false if it is more than that. */
+/* false: it is none, or more than `most` */
 static bool is_number(const char *text, uint64_t most, uint64_t *number)
 {
 	char *end;

@@ -7,7 +7,6 @@
  * status it ended with (whatever ends without an outcome has failed).
  */
 
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -15,7 +15,7 @@
  *
  * The keys of an end are the fields of struct end_plan. On standard output, a
  * line of JSON for each connection. All ends are in one process, so that what
- * one of them has seen can be held against what the other one did; it never
+ * one of them has seen can be compared with what the other one did; it never
  * blocks. What it writes depends on connection, direction and position, and
  * each byte that is read is compared.
  */
@@ -31,7 +31,6 @@
 #include <linux/tcp.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>

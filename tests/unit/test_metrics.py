@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from mptcplab.errors import RunError
+from mptcplab.metrics import docs_pages
 from mptcplab.metrics.compute import (
     STATE_METRICS,
     aggregation_benefit,
@@ -27,7 +28,6 @@ from mptcplab.metrics.definitions import (
     RUN_METRICS,
     PathFigures,
     TransportFigures,
-    markdown,
 )
 from mptcplab.metrics.records import Samples
 from mptcplab.spec.flags import Flags
@@ -581,7 +581,9 @@ def test_every_metric_says_what_it_is_and_where_it_comes_from() -> None:
 
 def test_the_page_on_metrics_is_current() -> None:
     page = Path(__file__).parents[2] / "docs" / "metrics.md"
-    assert page.read_text() == markdown(), "write it with python -m mptcplab.metrics.definitions"
+    assert page.read_text() == docs_pages.metrics_page(), (
+        "write it with python -m mptcplab.metrics.docs_pages metrics"
+    )
 
 
 def test_a_workload_whose_messages_have_all_arrived_is_measured_until_then() -> None:

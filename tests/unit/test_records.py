@@ -12,7 +12,7 @@ import pytest
 
 from mptcplab import resources
 from mptcplab.errors import MptcplabError
-from mptcplab.metrics import records
+from mptcplab.metrics import docs_pages, records
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, SLOW
 
@@ -199,7 +199,9 @@ def test_the_addresses_of_a_subflow_tell_its_path(local: str, remote: str, index
 
 def test_the_page_on_records_is_current() -> None:
     page = Path(__file__).parents[2] / "docs" / "records.md"
-    assert page.read_text() == records.markdown(), "python -m mptcplab.metrics.records"
+    assert page.read_text() == docs_pages.records_page(), (
+        "python -m mptcplab.metrics.docs_pages records"
+    )
 
 
 HEADER = resources.UAPI / "probe.h"

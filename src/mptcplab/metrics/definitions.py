@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Every metric, defined once: what is shown anywhere takes its name, unit and meaning from here.
 
-`python -m mptcplab.metrics.definitions` prints docs/metrics.md. Module `compute` computes them.
+docs/metrics.md is made of them. Module `compute` computes them.
 """
 
 from __future__ import annotations
@@ -570,92 +570,3 @@ class LinkFigures(Figures):
         "lost_packets, last sample less first",
         _QUEUE,
     )
-
-
-def markdown() -> str:
-    """The text of docs/metrics.md."""
-    return "\n".join(
-        [
-            "<!-- Written by `python -m mptcplab.metrics.definitions`; edit that module. -->",
-            "# Metrics",
-            "",
-            "Every figure that is shown anywhere, computed from the [records](records.md) of a "
-            "run. In JSON a figure that does not exist for a run is `null`.",
-            "",
-            "## What is measured, and when",
-            "",
-            "- **Data flows from the client (sender) to the server (receiver)**, with the "
-            "direction `down` from the server (sender) to the client (receiver). Of a workload in "
-            "both directions, the figures are about the data to the server. T0 (`start_ns` "
-            "in `guest.json`) is when the workload starts, with the first subflow or, with "
-            "`start=established`, with all of them ([workloads](workloads.md#when-it-starts)): the "
-            "handshake of the first one is in no figure.",
-            "- **`[[connection]]` in the scenario**: each has all figures for itself, over its own "
-            "life ([connections](connections.md)). Of those of the run, `goodput_bps` is the sum "
-            "over the connections in [t0, t1], each in its own direction, counters of the whole "
-            "run are sums, and the others are missing.",
-            "- **Several connections of a workload**: counters and queues are summed over them. A "
-            "mean of the round-trip time, the congestion window or the packets in flight is over "
-            "all samples of all subflows of the path.",
-            "- **The measured interval [t0, t1]**: for a workload with a duration, t0 = T0 + "
-            "warmup and t1 = T0 + duration, or `complete_ns` if that is earlier, both moved "
-            "inwards to the nearest sample. For any other, t0 = T0 and t1 = `complete_ns`: slow "
-            "start is part of a completion time, so there is no warm-up.",
-            "- **Warm-up** leaves slow start out of the figures: by default a tenth of the "
-            "duration, at most 5 s. Counts of whole runs (retransmissions, duplicates, packets) "
-            "include it, and say so below.",
-            "- **Means and percentiles are over time**: all samples in [t0, t1], both ends "
-            "included, count the same. Samples are `sample_interval` apart (10 ms unless the "
-            "scenario says otherwise); a peak between two samples is not seen.",
-            "- **Counters** are exact at each sample, and their differences too. In a workload "
-            "with a size, the bytes of a path count up to the first sample at or after t1.",
-            "- **Several seeds**: tables show the median over the runs that ended well, and the "
-            "range from the lowest to the highest. Failed runs are in no figure, and are listed. "
-            "[Reports](report.md#statistics) and the `statistics` of a comparison's document have "
-            "confidence intervals, and the differences of schedulers on the same seeds.",
-            "",
-            "## Of a run",
-            "",
-            *_metric_table(TransportFigures),
-            "",
-            "## Of each path",
-            "",
-            *_metric_table(PathFigures),
-            "",
-            "## Of each connection",
-            "",
-            "Only of a scenario that has `[[connection]]`.",
-            "",
-            *_metric_table(ConnectionFigures),
-            "",
-            "## Of each shared link",
-            "",
-            "Only of a scenario that has `[[link]]`; one entry for each direction.",
-            "",
-            *_metric_table(LinkFigures),
-            "",
-            "## Of the applications",
-            "",
-            "What the applications saw of a [workload](workloads.md) other than bulk, from when "
-            "each of its messages was due, and when its last byte was read at the other end. Of "
-            "a workload with a duration, what is due in the warm-up is left out; what is due later "
-            "counts, also if it arrives after the end. They stand beside those of the run.",
-            "",
-            *_metric_table(ApplicationFigures),
-            "",
-        ]
-    )
-
-
-def _metric_table(figures: type[Figures]) -> list[str]:
-    lines = ["| metric | unit | meaning | formula | source |", "|---|---|---|---|---|"]
-    for metric in metrics_of(figures):
-        lines.append(
-            f"| `{metric.name}` | {metric.unit} | {metric.meaning} | {metric.formula} | "
-            f"{metric.source} |"
-        )
-    return lines
-
-
-if __name__ == "__main__":
-    print(markdown(), end="")

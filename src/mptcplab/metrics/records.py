@@ -3,7 +3,7 @@
 
 The kernel probe samples every connection and every subflow of a namespace at fixed instants of
 virtual time and writes one fixed-size record for each. If it was asked for, there is one more for
-each decision of the scheduler. `python -m mptcplab.metrics.records` prints docs/records.md.
+each decision of the scheduler. docs/records.md is made of it.
 """
 
 from __future__ import annotations
@@ -62,6 +62,10 @@ class Field:
     type: str
     unit: str
     meaning: str
+
+    @property
+    def bytes(self) -> int:
+        return np.dtype(_NUMPY_TYPES[self.type]).itemsize
 
 
 HEAD = (
@@ -484,137 +488,3 @@ def path_indices(subflow: Records, first: int = 1) -> npt.NDArray[np.int64]:
         & (local[:, 2] == remote[:, 2])
     )
     return np.where(on_a_path, local[:, 2].astype(np.int64) - first, -1)
-
-
-def markdown() -> str:
-    """The text of docs/records.md."""
-    return "\n".join(
-        [
-            "<!-- Written by `python -m mptcplab.metrics.records`; edit that module. -->",
-            "# Records of a run",
-            "",
-            "A probe in the kernel samples each connection and each subflow of the client and of "
-            "the server, and each link, at fixed instants of virtual time: first at T0 (`start_ns` "
-            "of `guest.json`), then at every sample interval, and last at the end of the workload. "
-            "Nothing is averaged between two samples: counters are exact at the instant, a "
-            "momentary value such as `cwnd` is what it was at that instant.",
-            "",
-            "| file | written by |",
-            "|---|---|",
-            "| `client.samples` | the probe in the client's namespace (the sender) |",
-            "| `server.samples` | the probe in the server's namespace (the receiver) |",
-            "| `links.samples` | the probe, of all devices that have a queueing discipline |",
-            "| `client.decisions`, `server.decisions` | the scheduler's framework in the namespace "
-            "of an end that sends data, if the run was traced |",
-            "| `messages.records` | the programs inside the guest, of each message of the "
-            "workload |",
-            "| `client.pcapng`, `server.pcapng`, `router-PATH.pcapng` | a process that captures at "
-            "the client, the server, the router of path PATH, if that was asked for |",
-            "| `client2.samples`, `server2.decisions`, ... | the same at the hosts of the second "
-            "connection, and so on, of a scenario that has [several](connections.md) |",
-            "| `near-LINK.pcapng`, `far-LINK.pcapng` | a capture at each router of a shared link |",
-            "| `guest.json` | the programs inside the guest |",
-            "",
-            f"A `.samples` file is a sequence of {RECORD_BYTES}-byte little-endian records in "
-            "the order of time, kinds mixed, with no header. Every record starts with the same "
-            f"{_size(HEAD)} bytes and is padded with zeros. Counters start with the connection, "
-            "the subflow or the queueing discipline, not with T0. A connection that is closed "
-            "between two samples is last seen at the first of them.",
-            "",
-            "## Head of every record",
-            "",
-            *_field_table(HEAD, 0),
-            "",
-            f"## Connection record (kind {CONNECTION})",
-            "",
-            *_field_table(CONNECTION_FIELDS, _size(HEAD)),
-            "",
-            f"## Subflow record (kind {SUBFLOW})",
-            "",
-            "The addresses tell the path: path i, counted from 1 in the order of the scenario, "
-            "joins 10.0.i.x (client) and 10.1.i.x (server).",
-            "",
-            *_field_table(SUBFLOW_FIELDS, _size(HEAD)),
-            "",
-            f"## Link record (kind {LINK})",
-            "",
-            "What path i, counted from 1, carries to the server leaves the device `rsi` of its "
-            "router, and what it carries to the client leaves `rci`; so `rs2` has the queue in "
-            "front of the second path. Shared link m, counted likewise, is sent into from `nm` "
-            "towards the servers and from `fm` towards the clients. Devices of client and server "
-            "(`ci`, `si`) are there if they have a queueing discipline of their own.",
-            "",
-            *_field_table(LINK_FIELDS, _size(HEAD)),
-            "",
-            "## Decision record",
-            "",
-            f"A `.decisions` file is a sequence of {DECISION_BYTES}-byte little-endian records, "
-            "one for each decision of the scheduler from T0 on, in the order of time. A refused "
-            "pick makes no sense (a closed subflow, an acknowledged segment) and is not carried "
-            "out. A forced one was made for a scheduler that waited for nothing. What is dropped "
-            "is a unit ([units](units.md)), with its length. Upstream's default is not traced.",
-            "",
-            *_field_table(DECISION_FIELDS, 0),
-            "",
-            "## Message record",
-            "",
-            f"`messages.records` is a sequence of {MESSAGE_BYTES}-byte little-endian records, one "
-            "for each `message` line of the plan, in that order ([workloads](workloads.md) says "
-            "what the messages of a workload are). The times are virtual CLOCK_MONOTONIC; 0 is "
-            "what did not happen.",
-            "",
-            *_field_table(MESSAGE_FIELDS, 0),
-            "",
-            "## Captures",
-            "",
-            "`client.pcapng`, `server.pcapng` and `router-PATH.pcapng` have the first 96 bytes of "
-            "every packet that passes a device there, from before the connection is made until "
-            "after it has ended; each device is an interface of the file. At a router, `rcI` is "
-            "that towards the client and `rsI` that towards the server: what comes in by one has "
-            "not been delayed or dropped by the link yet, what goes out by the other has. "
-            "Timestamps are virtual CLOCK_MONOTONIC in nanoseconds, as in the records. A capture "
-            "that would miss a packet fails the run. `mptcplab analyze` computes figures from "
-            "these files alone ([analyze](analyze.md)); Wireshark and tshark show them.",
-            "",
-            "## guest.json",
-            "",
-            "One JSON object; the times are virtual CLOCK_MONOTONIC, as in the records.",
-            "",
-            "| key | type | unit | meaning |",
-            "|---|---|---|---|",
-            *(f"| `{f.name}` | {f.type} | {f.unit} | {f.meaning} |" for f in GUEST_FIELDS),
-            "",
-            "## Reading them",
-            "",
-            "```python",
-            "from pathlib import Path",
-            "from mptcplab.metrics.records import read_decisions, read_links, read_samples",
-            "",
-            'server = read_samples(Path("server.samples"))',
-            'server.connection["ofo_bytes"].max()  # NumPy arrays, one entry per sample',
-            'links = read_links(Path("links.samples"))',
-            'links["queue_packets"][links["device"] == b"rs1"].max()  # in front of the first path',
-            'decisions = read_decisions(Path("client.decisions"))',
-            '(decisions["kind"] == 0).sum()  # how often the scheduler waited',
-            "```",
-            "",
-        ]
-    )
-
-
-def _size(fields: Sequence[Field]) -> int:
-    return sum(np.dtype(_NUMPY_TYPES[field.type]).itemsize for field in fields)
-
-
-def _field_table(fields: Sequence[Field], offset: int) -> list[str]:
-    lines = ["| offset | field | type | unit | meaning |", "|---|---|---|---|---|"]
-    for field in fields:
-        lines.append(
-            f"| {offset} | `{field.name}` | {field.type} | {field.unit} | {field.meaning} |"
-        )
-        offset += _size([field])
-    return lines
-
-
-if __name__ == "__main__":
-    print(markdown(), end="")

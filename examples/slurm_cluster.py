@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Runs as jobs of SLURM: python slurm_cluster.py mptcplab sweep FILE.toml --out results
+"""Run as SLURM jobs: python slurm_cluster.py mptcplab sweep FILE.toml --out results
 
-It starts a Dask scheduler here, on the login node, and workers as jobs, lets nobody in who has not
-the key, calls the command with the cluster's address and key, and ends all. docs/cluster.md.
+It starts a Dask scheduler here, on the login node, and workers as jobs, which only holders of the
+key can join, calls the command with the cluster's address and key, and stops everything.
+docs/cluster.md.
 """
 
 import subprocess
@@ -20,13 +21,13 @@ import mptcplab
 KEY = Path.home() / "mptcplab-cluster.pem"
 JOBS = 20
 JOB: dict[str, Any] = {
-    "queue": "short",  # of your site, as are the next three
+    "queue": "short",  # your site's, like the next three
     "cores": 16,
     "memory": "16GB",
     "walltime": "04:00:00",
     "processes": 16,  # one run each
 }
-# end before the job does, not all at the same time, so that runs are handed over
+# workers end before their job, not all at the same time, so that runs are handed over
 LIFETIME = ["--lifetime", "235m", "--lifetime-stagger", "4m"]
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Runs on machines that SSH reaches: python ssh_cluster.py mptcplab sweep FILE.toml --out results
+"""Run on machines over SSH: python ssh_cluster.py mptcplab sweep FILE.toml --out results
 
-It starts a Dask cluster on them, lets nobody in who has not the key, calls the command with the
-cluster's address and key, and ends the cluster. docs/cluster.md.
+It starts a Dask cluster on them that only holders of the key can join, calls the command with the
+cluster's address and key, and stops the cluster. docs/cluster.md.
 """
 
 import asyncio
@@ -20,9 +20,9 @@ import mptcplab
 # The scheduler runs on the first of the machines, workers on the others.
 HOSTS = ["localhost", "lab1", "lab2", "lab3"]
 WORKERS = 8
-#: At the same place on all machines, where it is put.
+#: Copied to this path on all machines.
 KEY = Path.home() / "mptcplab-cluster.pem"
-#: What asyncssh.connect() needs if it is not as for `ssh`: username, client_keys, ...
+#: Arguments of asyncssh.connect() if `ssh`'s defaults do not fit: username, client_keys, ...
 CONNECT: dict[str, Any] = {}
 
 

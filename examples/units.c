@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Units over MPTCP: a client that sends frames of a live video, and a server
- * that counts those that come in time. docs/units.md has it explained.
+ * that counts those that arrive in time. docs/units.md explains it.
  *
  *	cc -O2 -o units units.c
  *	mptcplab exec --path a:2.2mbit,10ms --path b:1.8mbit,20ms --scheduler video \

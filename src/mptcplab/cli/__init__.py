@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The command line: reads what a person wants, calls the layers below, shows what they found."""
+"""The command line: reads options, calls the layers below, and shows the results."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from mptcplab.errors import MptcplabError, status_of
 COMMANDS = {
     "advise": (
         "advise:advise_command",
-        "Say which scheduler and congestion control to use on some paths: for throughput, for "
+        "Say which scheduler and congestion control to use on your paths: for throughput, for "
         "latency, and for when a path fails; with the figures, and how sure it is.",
     ),
     "analyze": (
         "analyze:analyze_command",
-        "Compute figures from captures alone: FILE.pcapng or .pcap, of the lab or anybody's.",
+        "Compute figures from captures alone: FILE.pcapng or .pcap, from the lab or elsewhere.",
     ),
     "bench": (
         "bench:bench_command",
@@ -33,11 +33,11 @@ COMMANDS = {
     ),
     "cc": (
         "schedulers:cc_group",
-        "Congestion controls: those of the kernel, and those that couple subflows.",
+        "Congestion controls: the kernel's own, and those that couple subflows.",
     ),
     "cluster": (
         "machine:cluster_group",
-        "Clusters that make runs: the key that keeps others out.",
+        "Clusters that run scenarios: make the key that keeps others out.",
     ),
     "compare": (
         "runs:compare",
@@ -46,11 +46,11 @@ COMMANDS = {
     ),
     "doctor": (
         "machine:doctor_command",
-        "Say what this machine lacks, and the command that mends it.",
+        "Say what this machine lacks, and the command that fixes it.",
     ),
     "exec": (
         "programs:exec_command",
-        "Run a program of this machine at the client, over MPTCP, in virtual time.",
+        "Run a program of this machine on the client, over MPTCP, in virtual time.",
     ),
     "explain": (
         "stored:explain_command",
@@ -66,7 +66,7 @@ COMMANDS = {
     ),
     "report": (
         "stored:report_command",
-        "Make one page of runs, with tables and interactive charts, that needs no network.",
+        "Make one page about runs, with tables and interactive charts, that works offline.",
     ),
     "results": (
         "results:results_group",
@@ -83,16 +83,16 @@ COMMANDS = {
     ),
     "shell": (
         "programs:shell_command",
-        "A prompt at the client, where ss, nstat, tc, tcpdump and any other program work.",
+        "Open a shell on the client, where ss, nstat, tc, tcpdump and any other program work.",
     ),
     "show": (
         "stored:show",
-        "Draw a run: goodput, round-trip times, windows, queues and buffers over time.",
+        "Draw a run: goodput, RTTs, windows, queues and buffers over time.",
     ),
     "sweep": (
         "sweeps:sweep_command",
-        "Run a scenario again and again, with values that change as FILE says: a grid, ranges, "
-        "points that fill a space.",
+        "Run a scenario with many combinations of values from FILE: a grid, ranges, or points "
+        "that fill a space.",
     ),
 }
 

@@ -32,52 +32,56 @@ _ADVISED = (
     "-u",
     multiple=True,
     metavar="[[PATH.]KEY=]PERCENT",
-    help="By how much what is known of the paths may be off, e.g. 20%, or for one key or path "
+    help="How far the given values of the paths may be off, e.g. 20%, or for one key or path "
     "loss=50%, lte=40%, lte.rate=60%; keys: rate, delay, loss, queue.  [20%]",
 )
 @click.option(
     "--variations",
     "count",
     type=click.IntRange(1, 1024),
-    help="Of the paths, within their uncertainty; more tell more.  [16; with --quick 6]",
+    help="Number of variations of the paths, within their uncertainty.  [16; with --quick 6]",
 )
-@click.option("--quick", is_flag=True, help="Fewer variations and finalists: less sure, sooner.")
+@click.option(
+    "--quick", is_flag=True, help="Fewer variations and finalists: faster, but less sure."
+)
 @click.option(
     "--scheduler",
     "-s",
     metavar=f"{options.SPEC},...",
-    help="Only these packet schedulers; ./NAME.c is one of your own.  [all]",
+    help="Try only these packet schedulers; ./NAME.c is one of your own.  [all]",
 )
 @click.option(
     "--cc",
     metavar="NAME,...",
-    help="Only these congestion controls, as in mptcplab cc list.  [all]",
+    help="Try only these congestion controls, see mptcplab cc list.  [all]",
 )
 @click.option(
     "--workload",
     "-w",
     metavar="KIND[:KEY=VALUE,...]",
-    help="What your application does, e.g. video or requests:interval=1s, for latency and, if it "
-    "goes on for a duration, resilience; docs/workloads.md.  [a stream of blocks]",
+    help="What your application does, e.g. video or requests:interval=1s; for latency and, if it "
+    "lasts for a duration, resilience; docs/workloads.md.  [a stream of blocks]",
 )
-@click.option("--seed", help="Of the first variation; each has the next one.  [1]")
+@click.option(
+    "--seed", help="Seed of the first variation; each further one has the next seed.  [1]"
+)
 @click.option(
     "--out",
     "-o",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("advice-out"),
     show_default=True,
-    help="Directory for the runs, the picture and the document; what is there is not run again.",
+    help="Directory for the runs, the picture and the document; runs found there are reused.",
 )
 @options.some_of_scenario_options(_ADVISED)
 def advise_command(
     file: Path | None, uncertain: tuple[str, ...], count: int | None, quick: bool, **options: Any
 ) -> None:
-    """Say which scheduler and congestion control to use on some paths: for throughput, for
+    """Say which scheduler and congestion control to use on your paths: for throughput, for
     latency, and for when a path fails; with the figures, and how sure it is.
 
-    Runs the catalogue on variations of the paths, since nobody knows theirs exactly. Of a FILE,
-    all counts but the scheduler, the congestion control and the number of seeds.
+    It runs the catalogue on variations of the paths, since nobody knows theirs exactly. The
+    scheduler, the congestion control and the number of seeds of a FILE are ignored.
 
     \b
     mptcplab advise --path dsl:50mbit,10ms --path lte:30mbit,30ms,loss=0.1% --direction down

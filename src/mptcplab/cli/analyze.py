@@ -22,10 +22,10 @@ from mptcplab.cli import options
 )
 @options.json_option
 def analyze_command(files: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
-    """Compute figures from captures alone: FILE.pcapng or .pcap, of the lab or anybody's.
+    """Compute figures from captures alone: FILE.pcapng or .pcap, from the lab or elsewhere.
 
-    Several files of the same time, such as one of each end, are taken together: which side each is
-    from is found out, and no packet is counted twice.
+    Several files of the same time, such as one from each end, are analysed together: where each
+    was captured is detected, and no packet is counted twice.
     """
     from mptcplab.cli.actions import analyze
 

@@ -25,7 +25,7 @@ def kernel_group() -> None:
 @click.option(
     "--source",
     type=click.Path(path_type=Path),
-    help="Archive or directory of a Linux 6.12 source; remembered for later builds.  "
+    help="Archive or directory of the Linux 6.12 source; remembered for later builds.  "
     "[Debian's package linux-source-6.12]",
 )
 @click.option(
@@ -33,11 +33,11 @@ def kernel_group() -> None:
     type=click.Choice(list(kernel.VARIANTS)),
     default="lab",
     show_default=True,
-    help="With the arithmetic of a kernel for virtual machines (cloud), with checks of everything "
+    help="With the arithmetic of kernels for virtual machines (cloud), with run-time checks "
     "(debug), for the kernel's own tests (selftest), or without our schedulers (upstream).",
 )
 def kernel_build(source: Path | None, variant: str) -> None:
-    """Build the kernel into the cache, or only what has changed since."""
+    """Build the kernel into the cache; later builds compile only what has changed."""
     started = time.monotonic()
     known = kernel.current(variant)
     built = kernel.build(source, variant=variant)
@@ -49,9 +49,9 @@ def kernel_build(source: Path | None, variant: str) -> None:
 
 @kernel_group.command("list")
 def kernel_list() -> None:
-    """The kernels in the cache: what each is like, and which are those of now.
+    """List the kernels in the cache: what each is like, and which are current.
 
-    A run takes the one of now, and builds it if it is not there. The others can be removed.
+    A run uses the current one, and builds it if it is missing. The others can be removed.
     """
     of_now = {kernel.current(variant) for variant in kernel.VARIANTS}
     table = Table(box=None, pad_edge=False)
@@ -67,7 +67,7 @@ def kernel_list() -> None:
 
 @click.group("cluster")
 def cluster_group() -> None:
-    """Clusters that make runs: the key that keeps others out."""
+    """Clusters that run scenarios: make the key that keeps others out."""
 
 
 @cluster_group.command("key")
@@ -89,7 +89,7 @@ def cluster_key_command(file: Path) -> None:
 
 @click.command("doctor")
 def doctor_command() -> None:
-    """Say what this machine lacks, and the command that mends it."""
+    """Say what this machine lacks, and the command that fixes it."""
     built = kernel.current()
     found = doctor.checks(built.id if built else None)
     Console().print(doctor.table(found))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Options that several commands have. What they mean, and what commands do, is in `actions`, which
-is imported when a command is called: neither help nor a mistyped option waits for it.
+"""Options shared by several commands. What they mean, and what commands do, is in `actions`, which
+is imported when a command runs: neither help nor a mistyped option waits for it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from mptcplab.spec.limits import COMPARED_SEEDS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Where runs are kept if nothing else is said.
+#: Where runs are kept by default.
 DEFAULT_OUT = Path("mptcplab-out")
 
 SPEC = "NAME[:PARAM=VALUE...]"
 
 
 def _size_bytes(_context: click.Context, _option: click.Parameter, text: str) -> int:
-    """The bytes of a size as people write it."""
+    """The bytes of a size, written like 10GB."""
     try:
         size_bytes = units.parse_size(text)
     except ValueError as error:
@@ -48,7 +48,7 @@ jobs_option = click.option(
     type=click.IntRange(1, 1024),
     default=lambda: len(os.sched_getaffinity(0)),
     show_default="one per CPU",
-    help="Runs at the same time.",
+    help="Number of runs at the same time.",
 )
 out_option = click.option(
     "--out",
@@ -56,7 +56,7 @@ out_option = click.option(
     type=click.Path(path_type=Path, file_okay=False),
     default=DEFAULT_OUT,
     show_default=True,
-    help="Directory of the runs, and of what is made of them.",
+    help="Directory for the runs and their results.",
 )
 _address_option = click.option(
     "--cluster",
@@ -67,14 +67,14 @@ _address_option = click.option(
 _key_option = click.option(
     "--cluster-key",
     metavar="FILE",
-    help="The cluster's key, from mptcplab cluster key FILE; none for tcp:// in a network that "
-    f"nobody else is in.  [${choices.KEY_VARIABLE}, or Dask's configuration]",
+    help="The cluster's key, made by mptcplab cluster key FILE; none for tcp:// in a network "
+    f"without others.  [${choices.KEY_VARIABLE}, or Dask's configuration]",
 )
 storage_option = click.option(
     "--storage",
     metavar="URL",
-    help="Keep records there, one object per run, and their series here; mptcplab results fetch "
-    "has them back.",
+    help="Keep records there, one object per run, and only their series here; mptcplab results "
+    "fetch brings them back.",
 )
 dry_run_option = click.option(
     "--dry-run",
@@ -82,7 +82,7 @@ dry_run_option = click.option(
     help="Say how many runs there are, how many are stored already, and how long the rest takes.",
 )
 json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON document, nothing else."
+    "--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."
 )
 pcap_option = click.option(
     "--pcap", is_flag=True, help="Keep the headers of all packets, as pcapng files."
@@ -92,8 +92,8 @@ kernel_like_option = click.option(
     type=click.Choice(list(choices.FLAVOURS)),
     default=choices.DEFAULT_FLAVOUR,
     show_default=True,
-    help="Whose arithmetic the kernel has: that of distributions' kernels, or of their kernels for "
-    "virtual machines, with smaller buffers; docs/flavours.md.",
+    help="Which kernels' arithmetic to use: that of distributions' kernels, or of their kernels "
+    "for virtual machines, with smaller buffers; docs/flavours.md.",
 )
 wall_limit_option = click.option(
     "--wall-limit",
@@ -108,12 +108,12 @@ disk_limit_option = click.option(
     default=units.SIZE.format(Limits.disk_bytes),
     show_default=True,
     metavar="SIZE",
-    help="End a run that writes more, records and all, e.g. 500MB.",
+    help="End a run that writes more than this in all, e.g. 500MB.",
 )
 
 
 def cluster_options(command: F) -> F:
-    """The options that say on which cluster runs are made."""
+    """The options that say which cluster to use."""
     return _address_option(_key_option(command))
 
 
@@ -126,23 +126,24 @@ def scenario_options(command: F) -> F:
             multiple=True,
             metavar="NAME:RATE,DELAY[,KEY=VALUE...]",
             help="A path, with its rate and one-way delay; keys: queue, loss, jitter, and any of "
-            "them for one direction (up.rate, down.delay, ...); docs/scenario.md has all. "
-            "PRESET[:KEY=VALUE,...] is short for one so named. Up to 8.",
+            "them for one direction (up.rate, down.delay, ...); docs/scenario.md lists all. "
+            "PRESET[:KEY=VALUE,...] is short for a path named like its preset. Up to 8.",
         ),
         click.option(
             "--event",
             "-e",
             multiple=True,
             metavar="TIME:PATH:ACTION",
-            help="What happens to a path on the way, e.g. 3s:lte:down: down, up, close, change, "
-            "handover, backup or regular, and keys such as lasts and every; docs/scenario.md.",
+            help="What happens to a path during the run, e.g. 3s:lte:down: down, up, close, "
+            "change, handover, backup or regular, and keys such as lasts and every; "
+            "docs/scenario.md.",
         ),
         click.option(
             "--link",
             "-l",
             multiple=True,
             metavar="NAME:RATE,DELAY[,KEY=VALUE...]",
-            help="A link that paths share, which name it: --path a:link=NAME,delay=5ms; "
+            help="A link that paths share by naming it: --path a:link=NAME,delay=5ms; "
             "docs/connections.md.",
         ),
         click.option(
@@ -150,14 +151,14 @@ def scenario_options(command: F) -> F:
             "-c",
             multiple=True,
             metavar="NAME:paths=PATH/PATH[,KEY=VALUE...]",
-            help="A connection between hosts of its own, over these paths; keys: transport, "
+            help="A connection with its own hosts, over these paths; keys: transport, "
             "scheduler, cc, start, end, count, workload.KEY; docs/connections.md.",
         ),
         click.option(
             "--cc",
             metavar="NAME",
-            help="Congestion control of every subflow, as in mptcplab cc list; compare takes "
-            "several, with commas.  [cubic]",
+            help="Congestion control of every subflow, see mptcplab cc list; compare takes "
+            "several, separated by commas.  [cubic]",
         ),
         click.option("--transport", help="mptcp, or tcp over one path.  [mptcp]"),
         click.option(
@@ -167,32 +168,32 @@ def scenario_options(command: F) -> F:
             help="What is sent: bulk, transfers, cbr, requests, web, video or frames, e.g. "
             "cbr:size=8KB,rate=500kbit; docs/workloads.md.  [bulk]",
         ),
-        click.option("--direction", help="Of the data: up, down or both.  [up]"),
+        click.option("--direction", help="Direction of the data: up, down or both.  [up]"),
         click.option(
             "--start",
-            help="When data is sent: at-once, as programs do, when the first subflow is there, or "
-            "established, when all are.  [at-once]",
+            help="When data is sent: at-once, with the first subflow, as programs do, or "
+            "established, with all of them.  [at-once]",
         ),
         click.option("--duration", help="How long data is sent, e.g. 20s.  [20s]"),
         click.option("--size", help="How much is sent instead, e.g. 10MB or 64KiB."),
         click.option(
-            "--warmup", help="Left out of the figures at the start.  [a tenth, at most 5s]"
+            "--warmup", help="Initial time left out of the figures.  [a tenth, at most 5s]"
         ),
         click.option(
             "--send-buffer",
-            help="Fixed size, e.g. 256KiB; one larger than the receive window can cost most of the "
+            help="Fixed size, e.g. 256KiB; more than the receive window can cost most of the "
             "goodput, docs/scenario.md.  [auto: grows as needed]",
         ),
         click.option("--receive-buffer", help="Fixed size, e.g. 256KiB.  [auto: grows as needed]"),
         click.option("--sample-interval", help="Virtual time between samples.  [10ms]"),
-        click.option("--seed", help="Of all randomness; the first one with --repeat.  [1]"),
+        click.option("--seed", help="Seed of all randomness; with --repeat, the first one.  [1]"),
         click.option(
             "--seed-delay",
-            help="Each path is longer by up to this, drawn from the seed; 0us: no longer.  [50us]",
+            help="Most that the seed adds to the delay of each direction; 0us: nothing.  [50us]",
         ),
         click.option(
             "--repeat",
-            help=f"Runs of each, with one seed after the other.  [1, of compare {COMPARED_SEEDS}]",
+            help=f"Runs of each, with consecutive seeds.  [1; of compare {COMPARED_SEEDS}]",
         ),
         jobs_option,
         out_option,
@@ -210,7 +211,7 @@ def scenario_options(command: F) -> F:
 
 
 def some_of_scenario_options(names: Sequence[str]) -> Callable[[F], F]:
-    """Those of the scenario's options that have these names."""
+    """Adds only those options of a scenario that have these names."""
 
     def decorate(command: F) -> F:
         holder: Any = command

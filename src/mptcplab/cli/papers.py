@@ -22,7 +22,7 @@ _papers_out = click.option(
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("papers-out"),
     show_default=True,
-    help="Directory for the runs; what is there is not run again.",
+    help="Directory for the runs; runs found there are reused.",
 )
 
 
@@ -31,7 +31,7 @@ _quick_option = click.option("--quick", is_flag=True, help="A thinner grid: minu
 
 @papers_group.command("list")
 def papers_list() -> None:
-    """List the experiments, with how many runs each has, all and with --quick."""
+    """List the experiments, with the number of runs of each, in full and with --quick."""
     from mptcplab.papers import catalogue
 
     for name in catalogue.names():
@@ -43,14 +43,14 @@ def papers_list() -> None:
 @papers_group.command("run")
 @click.argument("names", metavar="PAPER/FIGURE...", nargs=-1, required=True)
 @_quick_option
-@click.option("--repeat", type=click.IntRange(1, 10_000), help="Seeds.  [that of the file]")
+@click.option("--repeat", type=click.IntRange(1, 10_000), help="Number of seeds.  [as in the file]")
 @options.jobs_option
 @options.cluster_options
 @_papers_out
 def papers_run(names: tuple[str, ...], **options: Any) -> None:
-    """Run experiments, and judge the paper's claims by them: PAPER/FIGURE, PAPER or all.
+    """Run experiments, and judge the papers' claims by them: PAPER/FIGURE, PAPER or all.
 
-    What was interrupted goes on where it stopped.
+    An interrupted experiment resumes where it stopped.
     """
     from mptcplab.cli.actions import papers
 
@@ -62,7 +62,7 @@ def papers_run(names: tuple[str, ...], **options: Any) -> None:
 @_quick_option
 @_papers_out
 def papers_show(names: tuple[str, ...], quick: bool, out: Path) -> None:
-    """Show what experiments gave that were run before."""
+    """Show the results of experiments that were run before."""
     from mptcplab.cli.actions import papers
 
     papers.show(names, out, quick=quick)
@@ -72,9 +72,9 @@ def papers_show(names: tuple[str, ...], quick: bool, out: Path) -> None:
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
 @_papers_out
 def papers_publish(directory: Path, out: Path) -> None:
-    """Write a page per paper into DIRECTORY, and a summary, of all experiments that were run.
+    """Write a page per paper, and a summary, into DIRECTORY, for all experiments that were run.
 
-    Of those that were run both ways, all runs go before quick ones.
+    If an experiment was run both in full and with --quick, the full runs are used.
     """
     from mptcplab.cli.actions import papers
 

@@ -23,7 +23,7 @@ _TESTBED = (
 
 
 class _ProgramCommand(click.Command):
-    """A command whose last part, after --, is that of a program: in meta, under _PROGRAM."""
+    """A command whose last part, after --, is a program's: in meta, under _PROGRAM."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         at = args.index("--") if "--" in args else len(args)
@@ -42,9 +42,11 @@ def _program_options(command: F) -> F:
             "--server",
             default="",
             metavar="COMMAND",
-            help="Run this program at the server, first.",
+            help="Run this program on the server, first.",
         ),
-        click.option("--time-limit", help="End it then, in virtual time, e.g. 30s.  [600s]"),
+        click.option(
+            "--time-limit", help="End the program after this virtual time, e.g. 30s.  [600s]"
+        ),
         options.scheduler_option,
         options.some_of_scenario_options(_TESTBED),
     ]
@@ -58,7 +60,7 @@ def _program_options(command: F) -> F:
 @options.pcap_option
 @click.option("--trace", is_flag=True, help="Keep the scheduler's decisions.")
 def exec_command(file: Path | None, server: str, time_limit: str | None, **options: Any) -> None:
-    """Run a program of this machine at the client, over MPTCP, in virtual time.
+    """Run a program of this machine on the client, over MPTCP, in virtual time.
 
     Its output is shown, and kept in the directory of the run; the table goes to standard error.
     The exit status is the program's.
@@ -78,10 +80,10 @@ def exec_command(file: Path | None, server: str, time_limit: str | None, **optio
 @click.command("shell")
 @_program_options
 def shell_command(file: Path | None, server: str, time_limit: str | None, **options: Any) -> None:
-    """A prompt at the client, where ss, nstat, tc, tcpdump and any other program work.
+    """Open a shell on the client, where ss, nstat, tc, tcpdump and any other program work.
 
-    In real time, if a terminal is there to type on; the commands of a script on standard input run
-    in virtual time. Nothing of it is kept.
+    On a terminal it runs in real time; the commands of a script on standard input run in virtual
+    time. Nothing is kept.
 
     \b
     echo 'ping -c 3 server; ss -M' | mptcplab shell --path wifi:50mbit,10ms

@@ -19,7 +19,7 @@ def results_group() -> None:
 @options.out_option
 @options.json_option
 def results_list(out: Path, as_json: bool) -> None:
-    """List how many runs there are of what, and what failed."""
+    """List how many runs there are of each kind, and which failed."""
     from mptcplab.cli.actions import results
 
     results.list_runs(out, as_json=as_json)
@@ -40,7 +40,7 @@ def results_schema() -> None:
 @click.argument("keys", metavar="[KEY]...", nargs=-1)
 @options.out_option
 def results_fetch(keys: tuple[str, ...], out: Path) -> None:
-    """Have the records here that --storage keeps elsewhere: of runs by their keys, or of all."""
+    """Fetch records that --storage keeps elsewhere: those of the runs KEY, or of all runs."""
     from mptcplab.cli.actions import results
 
     results.fetch(keys, out)
@@ -58,9 +58,9 @@ def results_fetch(keys: tuple[str, ...], out: Path) -> None:
     help="Write the answer as Parquet instead.",
 )
 def results_query(sql: str, out: Path, form: str | None, parquet: Path | None) -> None:
-    """Ask the tables runs and series, in SQL as DuckDB has it.
+    """Query the tables runs and series, in DuckDB's SQL.
 
-    SQL is one query, which reads no other files, and writes none.
+    SQL is one query, which reads no other files and writes none.
 
     \b
     mptcplab results query 'SELECT scheduler, median(goodput_bps)/1e6 FROM runs GROUP BY 1'

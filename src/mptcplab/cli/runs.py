@@ -38,15 +38,15 @@ def run(file: Path | None, **options: Any) -> None:
 @click.option(
     "--baseline/--no-baseline",
     default=True,
-    help="Also run plain TCP over each path alone, which the aggregation benefit needs.  [yes]",
+    help="Also run plain TCP over each path alone, for the aggregation benefit.  [yes]",
 )
 @click.option(
     "--sweep",
     "axes",
     multiple=True,
     metavar="KEY=VALUES",
-    help="Run all of it with each value of a key: path.lte.delay=10ms,20ms or 10ms..160ms:log5 "
-    "(five, by factors), :5 (evenly), :+10ms (by steps); several are a grid; docs/sweep.md.",
+    help="Repeat it with each value of a key: path.lte.delay=10ms,20ms or 10ms..160ms:log5 "
+    "(five, by factors), :5 (evenly), :+10ms (in steps); several form a grid; docs/sweep.md.",
 )
 @options.dry_run_option
 @options.scenario_options
@@ -60,7 +60,7 @@ def compare(
     """Compare schedulers, or congestion controls, on the same paths with the same seeds: a table
     and a picture.
 
-    With --scheduler all, those of mptcplab scheduler list.
+    --scheduler all compares all schedulers of mptcplab scheduler list.
 
     \b
     mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms,queue=200,loss=0.1% \\

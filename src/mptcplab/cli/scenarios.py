@@ -26,7 +26,7 @@ def scenario_schema() -> None:
 
 @scenario_group.command("presets")
 def scenario_presets() -> None:
-    """List the presets of paths, with their numbers and where they are from."""
+    """List the presets of paths, with their values and where these come from."""
     Console().print(catalogue_tables.preset_table(presets.PRESETS.values()))
     click.echo()
     for label, source in presets.SOURCES.items():
@@ -63,9 +63,9 @@ def _list_settings(context: click.Context, _option: click.Parameter, wanted: boo
 def scenario_drive(directory: Path, seed: int, settings: tuple[str, ...]) -> None:
     """Write a drive past a 5G and an LTE cell into DIRECTORY.
 
-    A car passes a mast with both at 60 km/h, and for a while there is a house between them
-    (docs/radio.md). A trace of each cell, with rate, delay and SINR, and drive.toml, a scenario
-    whose paths are these. The seed is that of the shadowing.
+    A car passes a mast with both cells at 60 km/h, and for a while a house blocks the line of
+    sight (docs/radio.md). It writes a trace of each cell, with rate, delay and SINR, and
+    drive.toml, a scenario with these paths. The seed is for the shadowing.
     """
     drive = drive_settings.apply(radio.Drive(), settings)
     for file in radio.write_scenario(drive, seed, directory, settings):

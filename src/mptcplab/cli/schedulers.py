@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""mptcplab scheduler and cc: what there is to choose from."""
+"""mptcplab scheduler and cc: what you can choose from."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def scheduler_list() -> None:
 @scheduler_group.command("show")
 @click.argument("name")
 def scheduler_show(name: str) -> None:
-    """Show what a scheduler does, where it is from, and its parameters.
+    """Show what a scheduler does, where it comes from, and its parameters.
 
-    NAME is one of mptcplab scheduler list, or the file of your own, ./NAME.c.
+    NAME is one of mptcplab scheduler list, or a file of your own, ./NAME.c.
     """
     try:
         _, found = scheduler.choose(name, scheduler.known(), Path())
@@ -48,7 +48,7 @@ def scheduler_show(name: str) -> None:
 @scheduler_group.command("new")
 @click.argument("name")
 def scheduler_new(name: str) -> None:
-    """Write a scheduler to begin with, NAME.c, and its test, NAME_test.py, here."""
+    """Write a scheduler to start from, NAME.c, and its test, NAME_test.py, here."""
     for file in scheduler.new(name, Path(), scheduler.known()):
         click.echo(f"written: {file}")
     click.echo(f"compare it: mptcplab compare ... --scheduler default,./{name}.c")
@@ -56,7 +56,7 @@ def scheduler_new(name: str) -> None:
 
 @click.group("cc")
 def cc_group() -> None:
-    """Congestion controls: those of the kernel, and those that couple subflows."""
+    """Congestion controls: the kernel's own, and those that couple subflows."""
 
 
 @cc_group.command("list")
@@ -69,7 +69,7 @@ def cc_list() -> None:
 @cc_group.command("show")
 @click.argument("name")
 def cc_show(name: str) -> None:
-    """Show what a congestion control does, and where it is from.
+    """Show what a congestion control does, and where it comes from.
 
     NAME is one of mptcplab cc list.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""mptcplab show, explain and report: what stored runs are like."""
+"""mptcplab show, explain and report: views of stored runs."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from mptcplab.report import palette
     metavar=f"{'|'.join(palette.FORMATS)}",
     multiple=True,
     type=click.Choice(palette.FORMATS),
-    help="Of the picture; may be given several times.  [png]",
+    help="Format of the picture; may be given several times.  [png]",
 )
-@click.option("--data", is_flag=True, help="Also write the series that are drawn, as CSV.")
+@click.option("--data", is_flag=True, help="Also write the data as CSV.")
 @click.option(
     "--out",
     "-o",
@@ -32,10 +32,10 @@ from mptcplab.report import palette
     help="Directory for the pictures, as KEY.png.  [run.png in the directory of each run]",
 )
 def show(places: tuple[Path, ...], formats: tuple[str, ...], data: bool, out: Path | None) -> None:
-    """Draw a run: goodput, round-trip times, windows, queues and buffers over time.
+    """Draw a run: goodput, RTTs, windows, queues and buffers over time.
 
     RUN is the directory of a run, OUT/runs/KEY, or several runs, as for a report: an output
-    directory OUT, or a document, for a picture of each that ended well.  [mptcplab-out]
+    directory OUT, or a document, to draw each successful run.  [mptcplab-out]
     """
     from mptcplab.cli.actions import stored
 
@@ -48,7 +48,7 @@ def show(places: tuple[Path, ...], formats: tuple[str, ...], data: bool, out: Pa
 def explain_command(runs: tuple[Path, ...], as_json: bool) -> None:
     """Say why runs did not reach the sum of their paths.
 
-    RUN is the directory of a run, OUT/runs/KEY, or the output directory OUT of a single one.
+    RUN is the directory of a run, OUT/runs/KEY, or an output directory OUT with a single run.
     docs/explain.md says how to read it.
     """
     from mptcplab.cli.actions import stored
@@ -79,10 +79,10 @@ def explain_command(runs: tuple[Path, ...], as_json: bool) -> None:
     default=500,
     show_default=True,
     metavar="N",
-    help="How many runs can be opened to what happened over time; low seeds go first.",
+    help="How many runs can be opened as time series; low seeds go first.",
 )
 def report_command(places: tuple[Path, ...], out: Path, figures: Path | None, most: int) -> None:
-    """Make one page of runs, with tables and interactive charts, that needs no network.
+    """Make one page about runs, with tables and interactive charts, that works offline.
 
     RUNS are directories of runs, OUT/runs/KEY, output directories OUT, documents of comparisons,
     OUT/comparison.json, or of published experiments, OUT/PAPER/FIGURE.json.  [mptcplab-out]

@@ -14,8 +14,8 @@ from mptcplab.cli import options
 @click.command("sweep")
 @click.argument("file", type=click.Path(path_type=Path))
 @options.dry_run_option
-@click.option("--no-cache", "again", is_flag=True, help="Also run what is stored already.")
-@click.option("--retry-failed", is_flag=True, help="Also run what failed before.")
+@click.option("--no-cache", "again", is_flag=True, help="Repeat runs that are stored already.")
+@click.option("--retry-failed", is_flag=True, help="Repeat runs that failed before.")
 @click.option(
     "--fail-fast/--keep-going",
     default=False,
@@ -31,11 +31,11 @@ from mptcplab.cli import options
 @options.out_option
 @options.json_option
 def sweep_command(file: Path, **options: Any) -> None:
-    """Run a scenario again and again, with values that change as FILE says: a grid, ranges, points
+    """Run a scenario with many combinations of values from FILE: a grid, ranges, or points
     that fill a space. docs/sweep.md.
 
-    What is stored already is not run again, so that what was interrupted goes on. The exit status
-    is 1 as long as not all runs are there and ended well.
+    Stored runs are not repeated, so an interrupted sweep resumes. The exit status is 1 as long as
+    any run is missing or failed.
 
     \b
     mptcplab sweep sweep.toml --dry-run

@@ -558,6 +558,26 @@ def test_both_sides_are_compared_as_far_as_they_are_stored(
     assert row.itself == [Equal(0.0, False, "bytes sent of path 2: 200000 / 100000")]
 
 
+@pytest.mark.usefixtures("cache")
+def test_what_is_sent_after_the_end_does_not_count(
+    monkeypatch: pytest.MonkeyPatch, kernel: StockKernel, guest: Guest, tmp_path: Path
+) -> None:
+    def packets_if_sampled_for(sampled_ns: int) -> float | None:
+        def run(of: Scenario, *given: object, **_more: object) -> StockOutcome:
+            leave(of, given, sampled_ns, STEP_NS, FAST, SLOW)
+            return StockOutcome(synthetic.guest(2 * SECOND), 1.0)
+
+        monkeypatch.setattr(machine, "run", run)
+        out = Store(tmp_path / str(sampled_ns))
+        jobs = runs.jobs([made_up()], [kernel], guest, 1, 0)
+        (told,) = runs.make(jobs, guest, out, runs.Expected(jobs, out), 1)
+        assert told.entry is not None
+        return told.entry.data_packets
+
+    # 5000 bytes in each of 2000 ms; the connection is closed a second later
+    assert [packets_if_sampled_for(s * SECOND) for s in (2, 3)] == [10_000, 10_000]
+
+
 # --- figures
 
 

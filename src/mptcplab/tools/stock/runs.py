@@ -12,7 +12,7 @@ import io
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +28,7 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records
 from mptcplab.metrics.application import application_figures
 from mptcplab.metrics.compute import RunMetrics, run_metrics
+from mptcplab.metrics.records import Records, Samples
 from mptcplab.runs import cost, documents, experiment, single, store
 from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.store import Store
@@ -243,11 +244,30 @@ def _make(job: Job, guest: Guest, out: Store, cancel: threading.Event) -> tuple[
 
 def _figures(scenario: Scenario, outcome: StockOutcome, directory: Path) -> RunMetrics:
     """The figures of a run; nothing was recorded of its links."""
-    samples = engine.read_samples(scenario, directory)
+    samples = _until_the_end(scenario, outcome, engine.read_samples(scenario, directory))
     found = run_metrics(scenario, samples["client"], samples["server"], outcome.guest)
     messages = records.read_messages(directory / engine.MESSAGES)
     seen = application_figures(scenario, messages, int(outcome.guest["start_ns"]))
     return replace(found, metrics=found.metrics.model_copy(update=dict(seen)))
+
+
+def _until_the_end(
+    scenario: Scenario, outcome: StockOutcome, samples: Mapping[str, Samples]
+) -> dict[str, Samples]:
+    """As far as the lab's probe samples: what is still sent after the end is none of the run's.
+
+    The guest's samples of a socket go on until the connection is closed.
+    """
+    if scenario.workload.duration_ns is None:
+        return dict(samples)
+    last_ns = int(outcome.guest["start_ns"]) + scenario.workload.duration_ns
+
+    def until(found: Records) -> Records:
+        return records.select(found, found["time_ns"] <= last_ns)
+
+    return {
+        host: Samples(until(each.connection), until(each.subflow)) for host, each in samples.items()
+    }
 
 
 def make_in_lab(

@@ -20,12 +20,13 @@ import pytest
 from mptcplab.capture import dissect
 from mptcplab.capture.dissect import Packets
 from mptcplab.errors import InputError, MachineError, MptcplabError, RunError
-from mptcplab.lab import doctor
+from mptcplab.lab import doctor, engine
 from mptcplab.lab import guest as guest_module
 from mptcplab.lab import kernel as kernel_module
 from mptcplab.lab.engine import RunCancelledError
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import records
 from mptcplab.runs import single, store
 from mptcplab.runs.store import Store
 from mptcplab.spec import plan
@@ -578,6 +579,72 @@ def test_what_is_sent_after_the_end_does_not_count(
     assert [packets_if_sampled_for(s * SECOND) for s in (2, 3)] == [10_000, 10_000]
 
 
+def read_first(out: Store, key: str, at_ns: int) -> None:
+    """Has the first byte of a stored run be read so long after the start."""
+    message = np.zeros(1, records.MESSAGE_DTYPE)
+    message["due_ns"] = message["begin_ns"] = T0
+    message["first_ns"] = message["complete_ns"] = T0 + at_ns
+    (out.directory(key) / "messages.records").write_bytes(message.tobytes())
+
+
+@pytest.mark.usefixtures("cache")
+def test_data_is_as_late_in_the_lab_as_in_runs_on_a_distribution_kernel(
+    monkeypatch: pytest.MonkeyPatch, kernel: StockKernel, guest: Guest, tmp_path: Path
+) -> None:
+    out, setting = Store(tmp_path / "out"), made_up()
+    lab = KernelBuild("c3", "lab", tmp_path / "linux", tmp_path / "config")
+    pretend_runs(monkeypatch, FAST, SLOW)
+    stock, ours = (
+        runs.jobs([setting], [of], guest, 3, 0) for of in (kernel, StockKernel(lab, "", {}))
+    )
+    for jobs in (stock, ours):
+        list(runs.make(jobs, guest, out, runs.Expected(jobs, out), 1))
+    # nothing arrived in the third run of the lab
+    assert runs.late(setting, 3, 4, kernel, lab, guest, out) == {}
+    for jobs, each_ns in ((stock, (900, 640, 700)), (ours, (200, 250, 0))):
+        for job, at_ns in zip(jobs, each_ns, strict=True):
+            if at_ns:
+                read_first(out, job.key, at_ns)
+    late = runs.late(setting, 3, 4, kernel, lab, guest, out)
+    assert [(each.seed, ns) for each, ns in late.items()] == [
+        (1, 700),
+        (2, 390),
+        (3, 700),
+        (4, 390),
+    ]
+
+    plans = []
+
+    def run(of: Scenario, text: str, *given: object, **_more: object) -> StockOutcome:
+        plans.append(text)
+        assert isinstance(given[-1], Path)
+        (given[-1] / "plan.txt").write_text(text)
+        return leave(of, given, 2 * SECOND, STEP_NS, FAST)
+
+    monkeypatch.setattr(engine, "run", run)
+    for _ in range(2):
+        runs.make_late(late, lab, guest, out, 1)
+    usual = [plan.render(each).splitlines() for each in late]
+    changed = [
+        {*zip(before, text.splitlines(), strict=True)} - {*zip(before, before, strict=True)}
+        for before, text in zip(usual, plans, strict=True)
+    ]
+    message = "message 1 up * at"
+    assert changed == [{(f"{message} 0ns", f"{message} {ns}ns")} for ns in late.values()]
+    # they are none of the usual runs
+    figures = [runs.late_entry(each, ns, lab, guest, out) for each, ns in late.items()]
+    assert [each and each.data_packets for each in figures] == [8000] * 4
+    assert [each.entry(out) for each in ours].count(figures[0]) == 0
+    assert runs.late_entry(setting.scenario, 701, lab, guest, out) is None
+
+
+def test_data_of_every_setting_can_be_late() -> None:
+    for each in settings():
+        late = runs.late_plan(each.scenario, 1234).splitlines()
+        found = [line for line in late if line not in plan.render(each.scenario).splitlines()]
+        assert [line.split(" at ")[1] for line in found] == ["1234ns"]
+
+
 # --- figures
 
 
@@ -600,6 +667,27 @@ def test_what_cpu_time_moves_as_far_does_not_differ(
     found = compared([50.0] * 4, [46.0] * 8, slower)
     assert (found.is_told_apart, found.is_of_cpu_time) == (True, is_of_cpu_time)
     assert found.differs is not is_of_cpu_time
+
+
+@pytest.mark.parametrize(
+    ("late", "is_of_start"),
+    [
+        ([310] * 8, True),
+        # two states, and the median is in the other one
+        ([66, 66, 310, 310, 320, 320, 330, 330], True),
+        ([66, 66, 66, 66, 66, 310, 320, 330], False),
+        # as far, and beyond
+        ([400] * 8, False),
+        ([10] * 8, False),
+        # one run does not say
+        ([310], False),
+        ([], False),
+    ],
+)
+def test_what_data_as_late_brings_does_not_differ(late: Sequence[float], is_of_start: bool) -> None:
+    found = compared([300, 310, 310, 310, 310, 320], [66] * 8, (), late)
+    assert (found.is_told_apart, found.is_of_start) == (True, is_of_start)
+    assert found.differs is not is_of_start
 
 
 def test_medians_are_compared_within_a_bound_that_depends_on_the_spread() -> None:
@@ -828,19 +916,28 @@ def test_the_page_says_what_differs(kernel: StockKernel, tmp_path: Path) -> None
                 [short],
                 itself=[Equal(0.1, False, "z"), Equal(0.0, False, "z")],
             ),
+            row(compared([65.0] * 4, [60.0] * 8, (), [65.0] * 7 + [66.0]), [until]),
         ],
     )
-    assert [each.holds for each in table.rows] == [True, False, False, True, True, False]
-    assert [each.differs for each in table.rows] == [False, True, False, False, False, False]
-    assert [each.is_of_cpu_time for each in table.rows] == [False] * 5 + [True]
-    assert [each.begins_equal for each in table.rows] == [True, True, True, True, False, False]
-    assert [each.begins_as_itself for each in table.rows] == [True] * 4 + [False, True]
+    assert [each.holds for each in table.rows] == [True, False, False, True, True, False, False]
+    assert [each.differs for each in table.rows] == [False, True, False, False, False, False, False]
+    assert [each.is_of_cpu_time for each in table.rows] == [False] * 5 + [True, True]
+    assert [each.begins_equal for each in table.rows] == [
+        True,
+        True,
+        True,
+        True,
+        False,
+        False,
+        True,
+    ]
+    assert [each.begins_as_itself for each in table.rows] == [True] * 4 + [False, True, True]
     usual, rest = "| 50,10 + 20,40 |", "0.700; 85"
     assert markdown([table]).splitlines() == [
         "### amd64",
         "",
-        "Debian's `amd64` kernel, package 6.12.117-1, beside the lab's kernel `lab`. Of 6 settings "
-        "3 are within the bounds, 1 are beyond one by what may be chance, 1 by what CPU time "
+        "Debian's `amd64` kernel, package 6.12.117-1, beside the lab's kernel `lab`. Of 7 settings "
+        "3 are within the bounds, 1 are beyond one by what may be chance, 2 by what CPU time "
         "makes, and 1 differ; 2 are equal for less than 0.5 s at first, 1 of them for less than "
         "the package to itself on the slower CPU.",
         "",
@@ -862,6 +959,9 @@ def test_the_page_says_what_differs(kernel: StockKernel, tmp_path: Path) -> None
         f"{usual} 65.0; {rest}; n 4 | 70.5 [70.0..71.0]; {rest}; n 2 | 60.0; {rest}; n 8 | "
         "goodput -7.7 % (CPU time); share +0.000; retransmitted +0.0 %<br>60: 0 of 4, 8 of 8<br>"
         "65: 4 of 4, 0 of 8 | 0.1 s / 0.1 s, then cwnd of path 1: 3 / 4; 0.0 to 0.1 s |",
+        f"{usual} 65.0; {rest}; n 4 | - | 60.0; {rest}; n 8 | goodput -7.7 % (start: 65.0 "
+        "[65.0..66.0] with data as late); share +0.000; retransmitted +0.0 %<br>60: 0 of 4, 8 of 8"
+        "<br>65: 4 of 4, 0 of 8 | 0.1 s / 0.6 s, then cwnd of path 1: 3 / 4 |",
     ]
 
 

@@ -63,11 +63,15 @@ class Compared:
     itself; `bound` is how large it may be, and `p` how often chance would give ranks as different,
     None if there are too few runs to say. `states` are there if values are some few ones. `slower`
     is what the distribution's kernel has on a CPU half as fast, None if it was not run there.
+    `late` is what the lab has with data as late as there, and `late_p` as `p`, of that and `stock`;
+    both are None if that was not run.
     """
 
     stock: Spread
     lab: Spread
     slower: Spread | None
+    late: Spread | None
+    late_p: float | None
     difference: float
     bound: float
     p: float | None
@@ -94,19 +98,38 @@ class Compared:
             return False
         far = abs(self.lab.median - self.stock.median)
         moved = abs(self.slower.median - self.stock.median)
-        scale = 1.0 if self.is_share else self.stock.median
-        return far <= moved + self.bound * scale
+        return far <= moved + self._room
+
+    @property
+    def is_of_start(self) -> bool:
+        """Whether it is CPU time before the first data: with data as late, the lab has the same.
+
+        As far as it was off, the lab's median has then moved, that way; and the two sides cannot be
+        told apart any more.
+        """
+        if self.late is None or self.late_p is None:
+            return False
+        off = self.stock.median - self.lab.median
+        moved = math.copysign(1.0, off) * (self.late.median - self.lab.median)
+        holds = abs(self.late.median - self.stock.median) <= self._room
+        return abs(off) <= moved + self._room and (holds or self.late_p >= LEAST_P)
+
+    @property
+    def _room(self) -> float:
+        """The bound, in the unit of the figure."""
+        return self.bound * (1.0 if self.is_share else self.stock.median)
 
     @property
     def differs(self) -> bool:
         """Told apart, and not as CPU time would have it."""
-        return self.is_told_apart and not self.is_of_cpu_time
+        return self.is_told_apart and not self.is_of_cpu_time and not self.is_of_start
 
 
 def compared(
     stock: Sequence[float],
     lab: Sequence[float],
     slower: Sequence[float] = (),
+    late: Sequence[float] = (),
     *,
     share: bool = False,
 ) -> Compared:
@@ -119,6 +142,8 @@ def compared(
         stock=theirs,
         lab=ours,
         slower=Spread.of(slower) if slower else None,
+        late=Spread.of(late) if late else None,
+        late_p=_p(stock, late) if late else None,
         is_share=share,
         difference=(ours.median - theirs.median) / scale,
         bound=BOUND_OF_SPREAD if max(widths) > BOUND else BOUND,

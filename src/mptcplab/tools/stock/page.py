@@ -87,9 +87,18 @@ def _difference(name: str, figure: Compared) -> str:
         return off
     if figure.differs:
         return f"**{off}**"
+    if figure.is_told_apart and figure.is_of_start:
+        assert figure.late is not None
+        return f"{off} (start: {_spread(figure.late, _digits(name))} with data as late)"
     if figure.is_told_apart:
         return f"{off} (CPU time)"
     return f"{off} (p {figure.p:.2g})" if figure.p is not None else f"{off} (too few runs)"
+
+
+def _digits(name: str) -> int:
+    if name == "retransmitted":
+        return 0
+    return 1 if name == "goodput" else 3
 
 
 def _signed(name: str, difference: float) -> str:

@@ -132,12 +132,18 @@ def table(
             for each in setting.with_seeds(seeds.lab)
             if (entry := runs.lab_entry(each, lab, guest, out)) is not None
         ]
+        wanted = runs.late(setting, seeds.stock, seeds.lab, stock, lab, guest, out)
+        late = [
+            entry
+            for each, further_ns in wanted.items()
+            if (entry := runs.late_entry(each, further_ns, lab, guest, out)) is not None
+        ]
         close = {
             cpu_time_ns: runs.close_ups(setting.close_ups(seeds.lab, cpu_time_ns), lab, guest, out)
             for cpu_time_ns in CPU_TIMES_NS
         }
         if theirs and ours and all(close.values()):
-            rows.append(_row(setting, theirs, slower, ours, close, out))
+            rows.append(_row(setting, theirs, slower, ours, late, close, out))
     return Table(stock, lab, rows)
 
 
@@ -146,12 +152,13 @@ def _row(
     theirs: Mapping[str, Entry],
     slower: Mapping[str, Entry],
     ours: Sequence[Entry],
+    late: Sequence[Entry],
     close: Mapping[int, Sequence[Sender]],
     out: Store,
 ) -> Row:
     sides = [
         [compare.figures(entry) for entry in entries]
-        for entries in (theirs.values(), ours, slower.values())
+        for entries in (theirs.values(), ours, slower.values(), late)
     ]
     shares = [[each.share for each in side if each.share is not None] for side in sides]
     stored, on_slower = ([out.directory(key) for key in keys] for keys in (theirs, slower))

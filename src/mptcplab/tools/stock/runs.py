@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
+import re
 import tempfile
 import threading
 import time
@@ -16,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +39,6 @@ from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
 from mptcplab.tools.stock import early, machine
 from mptcplab.tools.stock.early import Sender
-from mptcplab.tools.stock.machine import StockOutcome
 from mptcplab.tools.stock.package import StockKernel
 from mptcplab.tools.stock.settings import CPU_TIMES_NS, INSTRUCTION_NS, SLOWER_NS, Setting
 
@@ -208,7 +210,7 @@ def _make(job: Job, guest: Guest, out: Store, cancel: threading.Event) -> tuple[
     """One run, stored; gives its entry, and how long it took."""
     if cancel.is_set():
         raise engine.RunCancelledError
-    with out.new_run(job.key) as directory, experiment.own_cpu() as cpu:
+    with out.new_run(job.key) as directory, single.own_cpu() as cpu:
         began = time.monotonic()
         outcome = machine.run(
             job.scenario,
@@ -219,40 +221,53 @@ def _make(job: Job, guest: Guest, out: Store, cancel: threading.Event) -> tuple[
             cpu=cpu,
             cancel=cancel,
         )
-        entry = run_entry(
-            job.scenario,
-            status="ok",
-            virtual_s=outcome.guest["complete_ns"] / 1e9,
-            wall_s=None,
-            run_metrics=_figures(job.scenario, outcome, directory),
-            directory=store.place(job.key),
-        )
-        store.write_json(directory / store.SCENARIO, job.scenario)
         about = {
             "package": job.kernel.version,
             "flavour": job.kernel.build.variant,
             "instruction_ns": job.instruction_ns,
         }
         built = single.builds(job.kernel.build, guest) | about
-        store.write_json(directory / store.BUILD, built)
-        store.write_json(directory / store.RESULT, entry)
+        entry = _leave(job.key, job.scenario, outcome.guest, built, directory)
         wall_s = time.monotonic() - began
         store.write_json(directory / store.COST, {"wall_s": wall_s})
     out.forget_failed(job.key)
     return entry, wall_s
 
 
-def _figures(scenario: Scenario, outcome: StockOutcome, directory: Path) -> RunMetrics:
+def _leave(
+    key: str,
+    scenario: Scenario,
+    reported: Mapping[str, Any],
+    built: Mapping[str, Any],
+    directory: Path,
+) -> Entry:
+    """Put beside the records of a run what makes it one of the store; gives its entry."""
+    entry = run_entry(
+        scenario,
+        status="ok",
+        virtual_s=reported["complete_ns"] / 1e9,
+        wall_s=None,
+        run_metrics=_figures(scenario, reported, directory),
+        directory=store.place(key),
+    )
+    store.write_json(directory / store.SCENARIO, scenario)
+    store.write_json(directory / store.BUILD, built)
+    store.write_json(directory / store.RESULT, entry)
+    return entry
+
+
+def _figures(scenario: Scenario, reported: Mapping[str, Any], directory: Path) -> RunMetrics:
     """The figures of a run; nothing was recorded of its links."""
-    samples = _until_the_end(scenario, outcome, engine.read_samples(scenario, directory))
-    found = run_metrics(scenario, samples["client"], samples["server"], outcome.guest)
+    start_ns = int(reported["start_ns"])
+    samples = _until_the_end(scenario, start_ns, engine.read_samples(scenario, directory))
+    found = run_metrics(scenario, samples["client"], samples["server"], reported)
     messages = records.read_messages(directory / engine.MESSAGES)
-    seen = application_figures(scenario, messages, int(outcome.guest["start_ns"]))
+    seen = application_figures(scenario, messages, start_ns)
     return replace(found, metrics=found.metrics.model_copy(update=dict(seen)))
 
 
 def _until_the_end(
-    scenario: Scenario, outcome: StockOutcome, samples: Mapping[str, Samples]
+    scenario: Scenario, start_ns: int, samples: Mapping[str, Samples]
 ) -> dict[str, Samples]:
     """As far as the lab's probe samples: what is still sent after the end is none of the run's.
 
@@ -260,7 +275,7 @@ def _until_the_end(
     """
     if scenario.workload.duration_ns is None:
         return dict(samples)
-    last_ns = int(outcome.guest["start_ns"]) + scenario.workload.duration_ns
+    last_ns = start_ns + scenario.workload.duration_ns
 
     def until(found: Records) -> Records:
         return records.select(found, found["time_ns"] <= last_ns)
@@ -293,6 +308,102 @@ def make_in_lab(
     for entry in entries:
         if entry.status != "ok":
             raise MptcplabError(f"a run in the lab failed: {entry.reason}")
+
+
+# With data as late: on a distribution kernel a program takes time from its connection to the first
+# data. That decides how the receiver's buffer grows at first, which goes by round trips in whole
+# milliseconds, and so for how long it acknowledges each segment.
+
+
+def data_ns(directory: Path) -> int | None:
+    """How long after the start the first byte was read in a run; None if none was."""
+    reported = documents.read(directory / engine.GUEST_OUTCOME, documents.GUEST)
+    first_ns = records.read_messages(directory / engine.MESSAGES)["first_ns"][:1]
+    return int(first_ns[0]) - reported.start_ns if first_ns.any() else None
+
+
+def late(
+    setting: Setting,
+    stock_seeds: int,
+    lab_seeds: int,
+    stock: StockKernel,
+    lab: KernelBuild,
+    guest: Guest,
+    out: Store,
+) -> dict[Scenario, int]:
+    """How much later data is to be due in the lab, in ns, with each seed of `setting` there.
+
+    In turn as much as it came later in one of the runs on the distribution's kernel, compared to
+    the lab's with the same seed, where a path is as long. Empty if there is no run of both with one
+    seed.
+    """
+    found = []
+    for scenario in setting.with_seeds(stock_seeds):
+        job = Job.of(setting, scenario, stock, guest)
+        if job.entry(out) is None or lab_entry(scenario, lab, guest, out) is None:
+            continue
+        keys = (job.key, store.run_key(scenario, lab, guest))
+        there_ns, here_ns = (data_ns(out.directory(key)) for key in keys)
+        if there_ns is not None and here_ns is not None:
+            found.append(max(there_ns - here_ns, 0))
+    if not found:
+        return {}
+    return dict(zip(setting.with_seeds(lab_seeds), itertools.cycle(found), strict=False))
+
+
+def late_plan(scenario: Scenario, further_ns: int) -> str:
+    """The plan with the first data so much later: the connection is there before."""
+    text, count = re.subn(
+        r"(?m)^(message 1 .* at )0ns$", rf"\g<1>{further_ns}ns", plan.render(scenario)
+    )
+    assert count == 1, "one message, sent at once"
+    return text
+
+
+def late_entry(
+    scenario: Scenario, further_ns: int, built: KernelBuild, guest: Guest, out: Store
+) -> Entry | None:
+    """What is stored of such a run in the lab."""
+    text = late_plan(scenario, further_ns)
+    return _entry(out, _late_key(scenario, further_ns, built, guest), text)
+
+
+def make_late(
+    scenarios: Mapping[Scenario, int],
+    built: KernelBuild,
+    guest: Guest,
+    out: Store,
+    at_a_time: int,
+) -> None:
+    """Make those that are not stored, each with its time. Raises RunError for one that fails."""
+
+    def one(scenario: Scenario, further_ns: int) -> None:
+        key = _late_key(scenario, further_ns, built, guest)
+        with out.new_run(key) as directory, single.own_cpu() as cpu:
+            text, watch = late_plan(scenario, further_ns), Watch(cancel=cancel)
+            outcome = engine.run(scenario, text, built, guest, directory, cpu=cpu, watch=watch)
+            _leave(key, scenario, outcome.guest, single.builds(built, guest), directory)
+
+    todo = {
+        scenario: further_ns
+        for scenario, further_ns in scenarios.items()
+        if late_entry(scenario, further_ns, built, guest, out) is None
+    }
+    cancel = threading.Event()
+    with ThreadPoolExecutor(at_a_time) as pool:
+        under_way = [pool.submit(one, *each) for each in todo.items()]
+        try:
+            for future in under_way:
+                future.result()
+        finally:
+            cancel.set()
+            pool.shutdown(cancel_futures=True)
+
+
+def _late_key(scenario: Scenario, further_ns: int, built: KernelBuild, guest: Guest) -> str:
+    key = store.run_key(scenario, built, guest)
+    late = f"{key}, data {further_ns} ns later"
+    return hashlib.sha256(late.encode()).hexdigest()[: len(key)]
 
 
 def close_ups(

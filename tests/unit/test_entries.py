@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -13,7 +14,7 @@ from pydantic import ValidationError
 
 from mptcplab.cli import cli
 from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, RunFigures
-from mptcplab.runs import entries
+from mptcplab.runs import documents, entries
 from mptcplab.runs.entries import Document, Entry
 from tests.unit import synthetic
 from tests.unit.test_report import BUILD, alone, failed, mptcp
@@ -52,6 +53,27 @@ def test_keys_that_are_not_known_stay() -> None:
     content["runs"][0]["mood"] = content["runs"][0]["metrics"]["luck"] = 7
     again = Document.model_validate_json(json.dumps(content))
     assert stored(again) == content
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), "text", {"a": 1}])
+def test_a_figure_of_another_version_is_a_number(value: Any) -> None:
+    content = stored(made())
+    content["runs"][0]["metrics"]["luck"] = value
+    with pytest.raises(ValidationError, match=r"runs\.0\.metrics\.luck"):
+        Document.model_validate_json(json.dumps(content))
+
+
+def test_statistics_of_another_version_are_left_out(tmp_path: Path) -> None:
+    content = stored(made())
+    assert content["statistics"]
+    for about in content["statistics"].values():
+        for summary in filter(None, about["schedulers"].values()):
+            del summary["lowest"]
+    file = tmp_path / "comparison.json"
+    file.write_text(json.dumps(content))
+    again = documents.read_comparison(file)
+    assert again.statistics == {}
+    assert stored(again)["runs"] == content["runs"]
 
 
 def test_what_is_not_said_is_not_written() -> None:

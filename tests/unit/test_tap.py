@@ -104,3 +104,11 @@ def test_what_failed_before_is_not_lost() -> None:
     assert found.failed == ("a", "d")
     assert found.won == ("b",)
     assert found.skipped == ("c",)
+
+
+def test_only_results_of_the_script_itself_count() -> None:
+    output = (
+        "\nTAP version 13\n1..2\n"
+        "    ok 1 - x: of a part\nok 1 - x: one\nok 2 - hello\nnot ok 2 - x: two\n"
+    )
+    assert parse(output, 1) == Result({"one": "pass", "two": "fail"})

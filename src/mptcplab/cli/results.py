@@ -27,7 +27,7 @@ def results_list(out: Path, as_json: bool) -> None:
 
 @results_group.command("schema")
 def results_schema() -> None:
-    """Print the JSON Schema of comparison.json, which is what run and compare print with --json.
+    """Print the JSON Schema of comparison.json, which --json prints.
 
     Entry in its $defs is that of the result.json of a run.
     """
@@ -40,7 +40,7 @@ def results_schema() -> None:
 @click.argument("keys", metavar="[KEY]...", nargs=-1)
 @options.out_option
 def results_fetch(keys: tuple[str, ...], out: Path) -> None:
-    """Fetch records that --storage keeps elsewhere: those of the runs KEY, or of all runs."""
+    """Fetch records that --storage keeps elsewhere: of some runs, or all."""
     from mptcplab.cli.actions import results
 
     results.fetch(keys, out)

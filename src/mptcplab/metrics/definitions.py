@@ -474,6 +474,9 @@ PATH_METRICS = metrics_of(PathFigures)
 class RunFigures(ApplicationFigures, TransportFigures):
     """All figures of a run: what its connections did, and then what the applications saw."""
 
+    # those of another version are figures, too
+    __pydantic_extra__: dict[str, Real]
+
 
 RUN_METRICS = metrics_of(RunFigures)
 

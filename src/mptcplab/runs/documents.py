@@ -26,7 +26,7 @@ from pydantic import (
     ValidatorFunctionWrapHandler,
     WrapValidator,
 )
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from mptcplab.errors import MptcplabError
 from mptcplab.metrics.schema import MOST, Stored
@@ -45,7 +45,9 @@ def _as_written(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
     return value
 
 
-_Number = Annotated[float, Field(ge=-MOST, le=MOST), WrapValidator(_as_written)]
+_Number = Annotated[
+    float, Field(ge=-MOST, le=MOST, allow_inf_nan=False), WrapValidator(_as_written)
+]
 
 
 class _Guest(Stored):
@@ -276,7 +278,17 @@ def read_failure(file: Path) -> Failure:
 
 
 def read_comparison(file: Path) -> Document:
-    """The document of a comparison. Raises MptcplabError."""
+    """The document of a comparison; of another version without the statistics, which follow from
+    the runs. Raises MptcplabError.
+    """
+    content = _bytes(file)
+    try:
+        return _COMPARISON.adapter.validate_json(content, strict=True)
+    except ValidationError as error:
+        if all(each["loc"][:1] == ("statistics",) for each in error.errors()):
+            rest = from_json(content)
+            del rest["statistics"]
+            return _COMPARISON.adapter.validate_json(to_json(rest), strict=True)
     return read(file, _COMPARISON)
 
 

@@ -92,7 +92,7 @@ def instants(scenario: Scenario) -> list[Instant]:
 def rates(scenario: Scenario, way: Way = "up") -> Rates:
     """Of each path, in one direction: from when on, in ns, it has which rate, in bit/s.
 
-    With `side` down, from server to client. A path that loses every packet, or is closed, has none;
+    With `way` down, from server to client. A path that loses every packet, or is closed, has none;
     through links, it has the lowest rate of all on its way, with nobody else on them.
     """
     found = link_rates(scenario, way)

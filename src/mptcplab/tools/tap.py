@@ -64,9 +64,11 @@ def parse(output: str, status: int) -> Result:
     announced = re.match(r"1\.\.(\d+)$", results, re.MULTILINE)
     seen: Counter[str] = Counter()
     verdicts: dict[str, Verdict] = {}
-    for each in filter(None, map(line, results.splitlines())):
+    for each in filter(None, map(line, results.split("\n"))):
         # before it is the name of the script
-        name = each.name.partition(":")[2].strip()
+        script, _, name = map(str.strip, each.name.partition(":"))
+        if each.indent or not name or " " in script:
+            continue
         seen[name] += 1
         if seen[name] > 1:
             name = f"{name} ({seen[name]})"

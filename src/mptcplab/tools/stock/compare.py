@@ -214,7 +214,9 @@ class Figures:
 def figures(entry: Entry) -> Figures:
     """Those of a run that is stored."""
     metrics = entry.metrics
-    goodput_mbps = (metrics.goodput_bps or 0) / 1e6
+    assert metrics.goodput_bps is not None, "of a run that ended well"
+    assert metrics.retransmitted_packets is not None
+    goodput_mbps = metrics.goodput_bps / 1e6
     value = goodput_mbps if metrics.completion_s is None else metrics.completion_s
     share = entry.paths[0].share if len(entry.paths) > 1 else None
-    return Figures(value, share, metrics.retransmitted_packets or 0)
+    return Figures(value, share, metrics.retransmitted_packets)

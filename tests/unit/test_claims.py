@@ -91,7 +91,7 @@ def test_aggregates_of_a_metric(text: str, expected: Any) -> None:
         ("mean(goodput, scheduler='ecf')", "no run has scheduler='ecf'"),
         ("mean(goodput, queue='300')", "no run has queue='300'"),
         ("mean(goodput, scheduler='ecf', seed=1)", "no run has scheduler='ecf', seed=1"),
-        ("mean(goodput, cc='reno')", "no axis cc; there are scheduler, queue"),
+        ("mean(goodput, cc='reno')", "no axis cc; known: scheduler, queue"),
         ("values(3)", "name of a metric"),
         ("mean([])", "nothing"),
         ("goodput > 3", "not supported"),

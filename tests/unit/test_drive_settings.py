@@ -117,9 +117,9 @@ def test_all_mistakes_are_told_together() -> None:
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (["lte.power=-100dBm"], "lte: the car is out of its reach all the time: its SINR is"),
+        (["lte.power=-100dBm"], "lte: the car is always out of its reach: its SINR is"),
         (["wire_delay=11s"], "lte: its delay is up to"),
-        (["start.north=-5m"], "path loss is not defined all along this way"),
+        (["start.north=-5m"], "path loss is undefined on part of this route"),
     ],
 )
 def test_a_drive_that_makes_no_scenario_is_refused(

@@ -20,7 +20,7 @@ def test_a_formula_computes_and_compares() -> None:
 def test_a_formula_looks_into_tables() -> None:
     names = {"paths": {"5g": {"share": 0.25}, "lte": {"share": 0.75}}}
     assert Formula("paths['5g'].share + paths.lte.share").value(names) == 1
-    with pytest.raises(FormulaError, match=r"paths\.wifi: there are 5g, lte"):
+    with pytest.raises(FormulaError, match=r"paths\.wifi: unknown; known: 5g, lte"):
         Formula("paths.wifi.share").value(names)
 
 

@@ -211,7 +211,7 @@ def test_a_baseline_has_the_events_of_its_path_alone() -> None:
     ]
     assert "at 3s tc -n router1 qdisc change dev rs1 " in plan.render(alone)
     assert base.lasting_paths() == ["lte"]
-    with pytest.raises(ValueError, match="path 'wifi' does not last to the end"):
+    with pytest.raises(ValueError, match="path 'wifi' does not last until the end"):
         base.single_path("wifi")
 
 

@@ -206,10 +206,13 @@ def test_a_preset_leaves_no_trace_in_the_key_of_a_run() -> None:
     [
         (
             "lt",
-            '"lt": no colon after the name, which is not that of a preset; did you mean "lte"? '
-            f"presets: {ALL}; a path is NAME:RATE,DELAY[,KEY=VALUE...], e.g. wifi:50mbit,10ms,",
+            '"lt": no colon after the name, and it is not the name of a preset; did you mean '
+            f'"lte"? presets: {ALL}; a path is NAME:RATE,DELAY[,KEY=VALUE...], e.g. wifi:50mbit,',
         ),
-        ("zzz", f'"zzz": no colon after the name, which is not that of a preset; presets: {ALL};'),
+        (
+            "zzz",
+            f'"zzz": no colon after the name, and it is not the name of a preset; presets: {ALL};',
+        ),
         (
             "lte:1mbit",
             'path[1].delay: missing; every path has a delay, e.g. "10ms", or a preset, which is '

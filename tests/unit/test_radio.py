@@ -195,7 +195,7 @@ def test_a_wall_lets_through_what_its_materials_do() -> None:
 @pytest.mark.parametrize(
     ("materials", "message"),
     [
-        ((("paper", 1.0),), "materials are paper; there are glass, concrete, plywood, wood"),
+        ((("paper", 1.0),), "materials are paper; known: glass, concrete, plywood, wood"),
         ((("glass", 0.5),), r"shares of materials are \[0\.5\]; they are from 0 and add up to 1"),
         ((("glass", 1.5), ("wood", -0.5)), "add up to 1"),
         ((), "add up to 1"),

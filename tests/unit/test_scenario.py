@@ -485,11 +485,11 @@ def test_a_mistake_in_a_path_is_named(file: Path, old: str, new: str, line: str)
         ),
         (
             'loss = "1%"\nloss_correlation = "100%"',
-            'path[1].loss_correlation = "100%": each packet would fare as the first one did',
+            'path[1].loss_correlation = "100%": every packet would share the fate of the first',
         ),
         (
             'loss = "1%"\nloss_bad = "50%"',
-            'path[1].loss_bad = "50%": there are no two states without a loss_burst, e.g. 5',
+            'path[1].loss_bad = "50%": there is only one state without a loss_burst, e.g. 5',
         ),
         (
             'loss = "1%"\nloss_burst = 5\nloss_good = "2%"\nloss_bad = "2%"',
@@ -498,12 +498,12 @@ def test_a_mistake_in_a_path_is_named(file: Path, old: str, new: str, line: str)
         (
             # at most 5 of 6 packets are in the bad state
             'loss = "50%"\nloss_burst = 5\nloss_bad = "30%"',
-            'path[1].loss = "50%": a mean loss of 50% cannot be: with this loss_burst, loss_good '
-            "and loss_bad it is 0% to 25%",
+            'path[1].loss = "50%": a mean loss of 50% is impossible: with this loss_burst, '
+            "loss_good and loss_bad it is 0% to 25%",
         ),
         (
             'loss_burst = 5\nup.loss_good = "1%"',
-            "path[1].loss: a mean loss of 0% cannot be: with this loss_burst, loss_good and "
+            "path[1].loss: a mean loss of 0% is impossible: with this loss_burst, loss_good and "
             "loss_bad it is 1% to 83.5%",
         ),
         ('reorder_by = "1ms"', 'path[1].reorder_by = "1ms": no packet overtakes others'),
@@ -538,7 +538,7 @@ def test_what_does_not_go_together_on_a_link_is_named(file: Path, keys: str, lin
 def test_a_loss_that_two_states_cannot_have_is_refused_of_an_event_too(file: Path) -> None:
     event = '[[event]]\nat = "1s"\npath = "wifi"\naction = "change"\ndown.loss = "60%"\n'
     line = problem(file, f"{WIFI}loss_burst = 1\n{event}")
-    assert line.startswith('event[1].down.loss = "60%": a mean loss of 60% cannot be')
+    assert line.startswith('event[1].down.loss = "60%": a mean loss of 60% is impossible')
 
 
 def test_queues_have_the_limits_of_their_disciplines(file: Path) -> None:
@@ -604,11 +604,11 @@ def test_a_mistake_in_the_number_of_paths_is_named(file: Path, text: str, line: 
         ('"3s"', '"20s"', 'event[1].at = "20s": not before the end of the workload, at 20s'),
         ('"3s"', '"-1s"', 'event[1].at = "-1s": negative; the time of an event is'),
         ('"3s"', "3", "event[1].at = 3: no unit; the time of an event"),
-        ('"3s"', '"3s"\nrate = "1mbit"', 'event[1].rate = "1mbit": down changes no value; an '),
-        ('"3s"', '"3s"\nup.loss = "1%"', 'event[1].up.loss = "1%": down changes no value; an e'),
+        ('"3s"', '"3s"\nrate = "1mbit"', 'event[1].rate = "1mbit": down changes no value; the'),
+        ('"3s"', '"3s"\nup.loss = "1%"', 'event[1].up.loss = "1%": down changes no value; the '),
         ('"3s"', '"3s"\nqueue = 5', "event[1].queue = 5: unknown key here; queue goes in [[path"),
         ('"down"', '"change"', "event[1].rate: missing; a change has a new rate, delay, jitter"),
-        ('"3s"', '"3s"\ncross = "1mbit"', 'event[1].cross = "1mbit": down changes no value; an e'),
+        ('"3s"', '"3s"\ncross = "1mbit"', 'event[1].cross = "1mbit": down changes no value; the '),
         (
             '"down"',
             '"change"\ncross = "x2"',
@@ -618,7 +618,7 @@ def test_a_mistake_in_the_number_of_paths_is_named(file: Path, text: str, line: 
         ('"down"', '"change"\nrate = "x"', 'event[1].rate = "x": not a number; a rate is a numb'),
         ('"down"', '"change"\nrate = "x0"', 'event[1].rate = "x0": out of range; a factor is x0.0'),
         ('"down"', '"change"\ndelay = "x-1"', 'event[1].delay = "x-1": '),
-        ('"down"', '"down"\nevery = "2s"', 'event[1].every = "2s": it would still be so when it'),
+        ('"down"', '"down"\nevery = "2s"', 'event[1].every = "2s": it would not be over when it'),
         (
             '"down"',
             '"down"\nevery = "2s"\nlasts = "2s"',
@@ -677,7 +677,7 @@ def test_paths_may_all_be_down_for_a_while() -> None:
             '--event: event[1].action = "close": plain TCP has one path, with one address; it c',
         ),
         (Flags(event=["1s:a:down"]), '--event: event[1].action = "down": no path is left that'),
-        (Flags(trace=True), "--trace: plain TCP has no scheduler, whose decisions could be kept"),
+        (Flags(trace=True), "--trace: plain TCP has no scheduler, so it has no decisions to keep"),
     ],
 )
 def test_what_plain_tcp_cannot_is_named(flags: Flags, line: str) -> None:
@@ -688,7 +688,7 @@ def test_what_plain_tcp_cannot_is_named(flags: Flags, line: str) -> None:
 
 def test_decisions_of_upstream_s_scheduler_are_not_recorded() -> None:
     (found,) = flag_problems(Flags(path=["a:1mbit,1ms"], trace=True))
-    assert found.startswith("--trace: the decisions of default, which is upstream's, are not rec")
+    assert found.startswith("--trace: the decisions of default, upstream's scheduler, are not rec")
 
 
 def test_two_files_of_one_name_are_two_schedulers(tmp_path: Path) -> None:
@@ -744,7 +744,10 @@ def test_all_mistakes_are_told_together_each_where_it_was_made(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("path", "line"),
     [
-        ("home", '"home": no colon after the name, which is not that of a preset; presets: wifi'),
+        (
+            "home",
+            '"home": no colon after the name, and it is not the name of a preset; presets: wifi',
+        ),
         ("wifi:1mbit,1ms,9", '"wifi:1mbit,1ms,9": "9" is not KEY=VALUE; a path is'),
         ("wifi:1mbit,1ms,", '"wifi:1mbit,1ms,": "" is not KEY=VALUE'),
         ("wifi:1mbit,1ms,queue=", '"wifi:1mbit,1ms,queue=": nothing after "queue"'),
@@ -1014,7 +1017,7 @@ def test_what_a_resolved_scenario_has_cannot_be_changed_by_flags(tmp_path: Path)
         load_file(file, Flags(cc="reno", path=("a:1mbit,1ms",), seed="x"), known=KNOWN)
     found = [(problem.where, problem.message) for problem in caught.value.problems]
     assert {where for where, _ in found} == {"--path", "--cc", "--seed"}
-    assert "scenario.json is resolved, and has all but the schedulers and seeds" in found[0][1]
+    assert "scenario.json is resolved; flags change only its schedulers and seeds" in found[0][1]
 
 
 def test_ones_own_scheduler_is_asked_for(tmp_path: Path) -> None:

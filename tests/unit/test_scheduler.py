@@ -127,11 +127,11 @@ def test_a_file_without_comment_and_table_is_a_scheduler_too(tmp_path: Path) -> 
         ('"as wide as it gets"),\n};', "", "a text in quotes is expected, not static"),
         ('"as wide as it gets"),\n};', '"as wide as it gets"', ") is expected, not static"),
         ('gets"),\n};', 'gets") "x"', "a comma is expected between parameters"),
-        ('.name\t\t= "mine"', ".name = name", "it registers no scheduler of its own name: .name "),
+        ('.name\t\t= "mine"', ".name = name", 'it registers no scheduler "mine": .name = '),
         (
             '.name\t\t= "mine"',
             '.name = "yours"',
-            'it registers no scheduler of its own name, but "yours": .name = "mine" is expected',
+            'it registers no scheduler "mine", but "yours": .name = "mine" is expected',
         ),
     ],
 )

@@ -38,12 +38,12 @@ def test_the_values_of_an_axis_are_a_list_or_a_range(given: Any, values: list[An
         ({"start": 1, "stop": 3, "count": 2, "step": 1}, 'either "count" or "step"'),
         ({"start": 1, "stop": 3, "by": 1}, "unknown key by; accepted here: start, stop"),
         ({"start": "1ms", "stop": "3s", "count": 2}, "both ends need the same unit"),
-        ({"start": 0, "stop": 3, "count": 2, "scale": "log"}, "by factors goes from and to more"),
+        ({"start": 0, "stop": 3, "count": 2, "scale": "log"}, "a logarithmic range has both ends"),
         ({"start": 1, "stop": 3, "count": 1}, "count = 1: a whole number from 2"),
         ({"start": 1, "stop": 3, "step": 0}, "step = 0: more than 0"),
         ({"start": 3, "stop": 1, "step": 1}, "step = 1: more than 0.*upwards"),
         ({"start": 1, "stop": 3, "step": 1e-9}, "more than 65536 values"),
-        ({"start": "fast", "stop": 3, "count": 2}, '"fast" is no number'),
+        ({"start": "fast", "stop": 3, "count": 2}, '"fast" is not a number'),
         ([], "at least 1 item"),
     ],
 )
@@ -138,7 +138,7 @@ def test_formulas_are_filled_in_and_keys_with_dots_are_set() -> None:
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        ("path.dsl.delay", "path.dsl.delay: the scenario has no path.dsl; there are wifi, lte"),
+        ("path.dsl.delay", "path.dsl.delay: the scenario has no path.dsl; known: wifi, lte"),
         ("path.delay", "path.delay: not the key of a table; a list needs a name"),
         ("cc.x", "cc.x: the scenario has no cc"),
     ],

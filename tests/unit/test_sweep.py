@@ -378,7 +378,7 @@ def test_mistakes_in_flags_are_told() -> None:
         axes("path.lte.delay=1ms..2:3")
     with pytest.raises(InputError, match="given twice"):
         axes("cc=reno", "cc=lia")
-    with pytest.raises(InputError, match=r"the scenario has no path.dsl; there are wifi, lte"):
+    with pytest.raises(InputError, match=r"the scenario has no path.dsl; known: wifi, lte"):
         sweep.plan(axes("path.dsl.delay=1ms"), scheduler.known(), KERNEL, GUEST)
 
 

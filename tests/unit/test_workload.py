@@ -173,7 +173,7 @@ def test_what_was_resolved_before_there_was_a_choice_was_established() -> None:
 def test_a_connection_that_is_opened_when_it_is_needed_has_no_other_start(text: str) -> None:
     joined = f"{text}{',' if ':' in text else ':'}start=established"
     assert problem(joined).startswith(
-        '--workload: workload.start = "established": its connections are opened fresh'
+        '--workload: workload.start = "established": its connections are opened when they are'
     )
 
 
@@ -508,8 +508,8 @@ def test_thirds_of_a_second_do_not_add_up_to_a_drift() -> None:
         ("cbr:size=1,size=2", '"cbr:size=1,size=2": "size" is given twice'),
         (
             "web:rate=1mbit",
-            'workload.rate = "1mbit": the workload is web, which has page, request, connections, '
-            "fresh, start, no_delay; a workload with rate is cbr or frames",
+            'workload.rate = "1mbit": a web workload has page, request, connections, '
+            "fresh, start, no_delay; rate is a key of cbr or frames",
         ),
         ("cbr:siz=1", 'workload.siz = "1": unknown key; did you mean "size"?'),
         ("cbr:queue=1", 'workload.queue = "1": unknown key; accepted here: kind, direction'),
@@ -533,11 +533,11 @@ def test_thirds_of_a_second_do_not_add_up_to_a_drift() -> None:
         ("video:bitrates=2mbit/x", 'workload.bitrates = "2mbit/x": not a number; a bitrate is'),
         (
             "video:bitrates=1000bit/1001bit,segment=1s",
-            'workload.bitrates = "1000bit/1001bit": segments of two of them have the same size',
+            'workload.bitrates = "1000bit/1001bit": two of them have segments of the same size',
         ),
         ("video:buffer=7s", 'workload.buffer = "7s": less than two segments, which are 8s'),
-        ("video:cushion=30s", 'workload.cushion = "30s": reservoir and cushion are more than'),
-        ("video:reservoir=36s", 'workload.reservoir = "36s": reservoir and cushion are more'),
+        ("video:cushion=30s", 'workload.cushion = "30s": reservoir and cushion exceed the'),
+        ("video:reservoir=36s", 'workload.reservoir = "36s": reservoir and cushion exceed'),
         ("frames:gop=PBB", 'workload.gop = "PBB": a group of pictures is an I and up to 599'),
         ("frames:ratio=1:2", 'workload.ratio = "1:2": the sizes of I, P and B frames are th'),
         ("frames:deadline=0s", 'workload.deadline = "0s": out of range; a deadline is 1ms to'),
@@ -550,8 +550,8 @@ def test_a_mistake_in_a_workload_is_named(text: str, line: str) -> None:
 
 def test_a_flag_that_the_kind_has_no_use_for_is_named_as_such() -> None:
     found = problem("web", size="1MB")
-    assert found.startswith('--size: "1MB": the workload is web, which has')
-    assert problem("video", direction="up").startswith('--direction: "up": the workload is video')
+    assert found.startswith('--size: "1MB": a web workload has')
+    assert problem("video", direction="up").startswith('--direction: "up": a video workload has')
 
 
 def test_the_workload_flag_is_the_table_that_the_file_would_hold() -> None:

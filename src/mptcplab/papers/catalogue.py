@@ -321,10 +321,10 @@ def _check_chart(own: Experiment, axes: Sequence[str], metrics: Sequence[str], w
     for key in ("x", "series", "panels"):
         value = getattr(chart, key)
         if (value or key in needed) and value not in axes:
-            wrong(f"chart.{key}", value, f"no axis; there are {', '.join(axes)}")
+            wrong(f"chart.{key}", value, f"not an axis; known: {', '.join(axes)}")
     for name in chart.y:
         if name not in metrics:
-            wrong("chart.y", name, f"no metric; there are {', '.join(metrics)}")
+            wrong("chart.y", name, f"not a metric; known: {', '.join(metrics)}")
     if not chart.y and chart.kind != "time":
         wrong("chart.y", ABSENT, f"missing; what is drawn, of {', '.join(metrics)}")
 
@@ -340,7 +340,7 @@ def _check_quick(own: Experiment, wrong: Any) -> None:
     cases = [case.get("name") for case in own.case]
     for name in quick.cases or ():
         if name not in cases:
-            wrong("quick.cases", name, f"no case; there are {', '.join(map(str, cases))}")
+            wrong("quick.cases", name, f"not a case; known: {', '.join(map(str, cases))}")
     if quick.points is not None and quick.points > (own.design.points if own.design else 0):
         wrong("quick.points", quick.points, "more than the design has")
     if quick.scenario and not quick.says:

@@ -150,7 +150,7 @@ class Results:
         """The rows whose axes, and `seed`, have these values."""
         for name in wanted:
             if name not in self.axes and name != _SEED:
-                raise FormulaError(f"no axis {name}; there are {', '.join(self.axes)}")
+                raise FormulaError(f"no axis {name}; known: {', '.join(self.axes)}")
         return [row for row in self.rows if all(_has(row, *each) for each in wanted.items())]
 
     def scope(self) -> tuple[dict[str, Any], dict[str, Callable[..., Any]]]:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Congestion controls: which there are in the lab kernel, and what is told of them.
+"""Congestion controls: the names and descriptions of those in the lab kernel.
 
-Those of the kernel are told of here. One of ours is a C file, `kernel/mptcp/cc/NAME.c`: the comment
-at its head begins "NAME: ", and has lines "Year: ..." and "Couples: ...".
+Descriptions of the kernel's own are in this file. Each of ours is a C file,
+`kernel/mptcp/cc/NAME.c`, whose head comment begins "NAME: " and has the lines "Year: ..." and
+"Couples: ...".
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Source: RFC 9438; net/ipv4/tcp_cubic.c. The default of Linux.""",
 reno: a segment per round trip more, and half of the window after a loss
 
 Year: 1990
-Source: RFC 5681; net/ipv4/tcp_cong.c. What the coupled ones are measured by.""",
+Source: RFC 5681; net/ipv4/tcp_cong.c. The reference for the coupled ones.""",
     "bbr": """\
 bbr: paced at the highest delivery rate, with as much in flight as the lowest RTT needs
 
@@ -38,7 +39,7 @@ Year: 2016
 Source: N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue
 14(5), 2016; net/ipv4/tcp_bbr.c, which is version 1.""",
     "vegas": """\
-vegas: two to four segments in the queue, told by the RTT
+vegas: keeps two to four segments in the queue, judging by the RTT
 
 Year: 1994
 Source: L. Brakmo, S. O'Malley, L. Peterson, "TCP Vegas: New Techniques for
@@ -48,7 +49,7 @@ Congestion Detection and Avoidance", SIGCOMM 1994; net/ipv4/tcp_vegas.c.""",
 
 @dataclass(frozen=True)
 class CongestionControl:
-    """What is known of a congestion control; `file` is None for the kernel's own."""
+    """A congestion control and its description; `file` is None for the kernel's own."""
 
     name: str
     description: str
@@ -82,7 +83,7 @@ def names() -> tuple[str, ...]:
 def known() -> Mapping[str, CongestionControl]:
     """The congestion controls by name, in the order of `names`.
 
-    Raises MptcplabError if a file of ours cannot be read, or does not say what it must.
+    Raises MptcplabError if a file of ours cannot be read or has no line "Year:".
     """
     found = {}
     for name in names():
@@ -98,7 +99,7 @@ def known() -> Mapping[str, CongestionControl]:
 
 
 def find(name: str) -> CongestionControl:
-    """The one of that name. Raises InputError with those that there are."""
+    """The congestion control of that name. Raises InputError, with the known names."""
     if name not in names():
         hint = suggestion(name, names())
         problem = f"unknown congestion control; known is {one_of(names())}{hint}"

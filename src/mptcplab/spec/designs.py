@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Which settings an experiment is made of: combinations of a grid, and points that fill a space.
+"""The settings of an experiment: combinations of a grid, and points that fill a space.
 
-A point is a value for each axis. Of a grid these are all combinations; of a design points in some
-ranges, each of which is combined with the grid: Sobol's sequence, scrambled by a seed, or a Latin
-hypercube, which leave no part of the ranges empty, or points drawn at random.
+A point has a value for each axis. A grid yields all combinations; a design yields points in some
+ranges, each of which is combined with the grid: Sobol's sequence (scrambled by a seed) or a Latin
+hypercube, which leave no part of the ranges empty, or random points.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ MAX_POINTS = 1 << 16
 
 @dataclass(frozen=True)
 class Range:
-    """What an axis of a design goes through, from `low` to `high`, evenly or by factors."""
+    """The range of a design's axis, from `low` to `high`, on a linear or logarithmic scale."""
 
     low: float
     high: float
     scale: Literal["linear", "log"] = "linear"
 
     def at(self, share: float) -> float:
-        """The value at `share` of the way, from 0 to 1."""
+        """The value at `share` of the range, from 0 to 1."""
         if self.scale == "log":
             return self.low * math.exp(share * math.log(self.high / self.low))
         return self.low + share * (self.high - self.low)
@@ -46,11 +46,12 @@ def grid(axes: Mapping[str, Sequence[Any]]) -> list[Point]:
 def fill(
     kind: Kind, ranges: Mapping[str, Range], points: int, seed: int, digits: int = 4
 ) -> list[Point]:
-    """So many points in the ranges, always the same ones for a seed.
+    """`points` points in the ranges; the same seed always yields the same ones.
 
-    Of Sobol's sequence, scrambled after Owen, and of points at random, fewer are the first of more;
-    a power of 2 of Sobol's fills the space evenly, and so does any number of a Latin hypercube.
-    Values have `digits` significant ones, so that they can be read, and written in a scenario.
+    With Sobol's sequence (scrambled after Owen) and with random points, a smaller number of points
+    is a prefix of a larger one. A power of 2 of Sobol's points fills the space evenly, and so does
+    any number of a Latin hypercube. Values are rounded to `digits` significant digits, so that they
+    are readable in a scenario.
     """
     shares: Sequence[Sequence[float]]
     if kind == "random":
@@ -61,7 +62,7 @@ def fill(
         if kind == "latin":
             shares = qmc.LatinHypercube(len(ranges), rng=seed).random(points).tolist()
         else:
-            # SciPy warns of a number that is no power of 2; the points of a larger one are the same
+            # SciPy warns unless it is a power of 2; the points of a larger one begin the same
             engine = qmc.Sobol(len(ranges), scramble=True, rng=seed)
             shares = engine.random_base2(max(points - 1, 0).bit_length())[:points].tolist()
     return [
@@ -74,12 +75,12 @@ def fill(
 
 
 def spread(between: Range, count: int, digits: int = 6) -> list[float]:
-    """So many values from the low end to the high end, evenly or by factors."""
+    """`count` values from the low end to the high end, on the scale of the range."""
     steps = max(count - 1, 1)
     return [float(f"{between.at(step / steps):.{digits}g}") for step in range(count)]
 
 
 def stepped(between: Range, step: float, digits: int = 6) -> list[float]:
-    """The values from the low end on, by `step`, as far as the high end."""
+    """The values from the low end up to the high end, `step` apart."""
     count = math.floor((between.high - between.low) / step * (1 + 1e-12)) + 1
     return [float(f"{between.low + number * step:.{digits}g}") for number in range(count)]

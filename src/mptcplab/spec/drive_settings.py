@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The parameters of a drive (module `radio`) as people set them: KEY=VALUE, with units.
+"""The parameters of a drive (module `radio`) as users set them: KEY=VALUE, with units.
 
-`SETTINGS` is the one table of keys: reading, the list that is shown, and docs/radio.md follow it.
-Keys of a cell begin with its name.
+`SETTINGS` is the only table of keys: parsing, the printed list and docs/radio.md follow it.
+The keys of a cell begin with its name.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Kind:
 
 
 def _measure(**scales: float) -> _Kind:
-    """A number, maybe negative, with one of these units; "_" stands for "/"."""
+    """A number, possibly negative, with one of these units; "_" stands for "/"."""
     by_unit = {unit.replace("_", "/"): scale for unit, scale in scales.items()}
     accepted = f"a number with {one_of(tuple(by_unit))}"
 
@@ -46,7 +46,7 @@ def _measure(**scales: float) -> _Kind:
         return float(found[1]) * scale
 
     def write(value: float) -> str:
-        # the first unit, or a later one that makes no fraction of it
+        # the first unit, or a larger one if the value is at least 1 in it
         fitting = [unit for unit, scale in by_unit.items() if abs(value) >= scale]
         unit = fitting[-1] if fitting else next(iter(by_unit))
         return f"{value / by_unit[unit]:.6g}{unit}"
@@ -102,9 +102,9 @@ _MATERIALS = _Kind(
 
 @dataclass(frozen=True)
 class Setting:
-    """A parameter: its key, and the field of `of` that it sets (of a pair, the one at `index`).
+    """A parameter: its key, and the field of `of` that it sets (element `index` of a pair).
 
-    `sources` says where the default is from; of a cell, for the first and for the second.
+    `sources` says where the default comes from; for a cell, that of the first and of the second.
     """
 
     key: str
@@ -120,7 +120,7 @@ class Setting:
         return value if self.index is None else value[self.index]
 
     def accepted(self) -> str:
-        """The range, or if there is none the form, in words."""
+        """The range or, without one, the form, in words."""
         if self.field not in self.of.LIMITS:
             return self.kind.accepted
         low, high = self.of.LIMITS[self.field]
@@ -199,7 +199,7 @@ SETTINGS = (
 
 
 def keys(drive: Drive) -> dict[str, tuple[str, Setting]]:
-    """All keys of a drive: of whom each is ("", "building" or the name of a cell), and what."""
+    """All keys of a drive, with their owner ("", "building" or a cell's name) and setting."""
     found: dict[str, tuple[str, Setting]] = {}
     for setting in SETTINGS:
         if setting.of is Cell:
@@ -210,7 +210,7 @@ def keys(drive: Drive) -> dict[str, tuple[str, Setting]]:
 
 
 def _put(changes: dict[str, Any], setting: Setting, value: Any, owner: Any) -> None:
-    """Put a value among what changes of its owner; some are one of a pair."""
+    """Add a value to the changes of its owner; some values are one element of a pair."""
     if setting.index is None:
         changes[setting.field] = value
         return
@@ -220,7 +220,7 @@ def _put(changes: dict[str, Any], setting: Setting, value: Any, owner: Any) -> N
 
 
 def apply(drive: Drive, texts: Sequence[str]) -> Drive:
-    """The drive with what KEY=VALUE texts say; `building=none` takes the building away.
+    """The drive with KEY=VALUE texts applied; `building=none` removes the building.
 
     Raises InputError with every mistake in them.
     """
@@ -246,7 +246,7 @@ def apply(drive: Drive, texts: Sequence[str]) -> Drive:
                 refuse(text, f"{_NO_BUILDING}, or one of its parts, e.g. building.height=20m")
         elif key not in known:
             near = suggestion(key, list(known)) or ";"
-            refuse(text, f"unknown key{near} mptcplab scenario drive --list has all")
+            refuse(text, f"unknown key{near} mptcplab scenario drive --list lists all")
         else:
             of, setting = known[key]
             try:
@@ -258,7 +258,7 @@ def apply(drive: Drive, texts: Sequence[str]) -> Drive:
             _put(changes.setdefault(of, {}), setting, parsed, owner)
     no_building = "building" in given
     if no_building and "building" in changes:
-        refuse(given["building"], "its parts are set, too; leave out one of them")
+        refuse(given["building"], "its parts are set, too; leave out one of the two")
     if problems:
         raise InputError(problems)
 
@@ -266,7 +266,7 @@ def apply(drive: Drive, texts: Sequence[str]) -> Drive:
         try:
             return replace(owner, **changes.get(of, {}))
         except ValueError as error:
-            # what does not go together; every value for itself is accepted
+            # values that do not go together; each is accepted on its own
             mine = [text for key, text in given.items() if key in known and known[key][0] == of]
             problems.append(Problem("--set", "", ", ".join(mine), str(error)))
             return owner
@@ -280,7 +280,7 @@ def apply(drive: Drive, texts: Sequence[str]) -> Drive:
 
 
 def listing(drive: Drive) -> str:
-    """All parameters: their values in this drive, what is accepted, meaning and source."""
+    """All parameters: their values in this drive, the accepted range, meaning and source."""
     owners: Mapping[str, Drive | Building | Cell] = {
         "": drive,
         "building": drive.building or Building(),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The values of a scenario file: how each is read, with its part of the JSON Schema."""
+"""The values of a scenario file: how each is read, and its part of the JSON Schema."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from mptcplab.spec.mistakes import (
     suggestion,
 )
 
-_LIST_SEPARATOR = "/"  # of lists in flags, where a comma ends the value
+_LIST_SEPARATOR = "/"  # in flags, where a comma ends the value
 NAME_PATTERN = "[A-Za-z0-9_-]{1,32}"
 _FACTOR_PATTERN = r"x[0-9]{1,9}(?:\.[0-9]{1,9})?"
 
-# Readers: a value as it stands in TOML becomes a number in base units, or ValueError
+# Readers: each turns a TOML value into a number in base units, or raises ValueError
 
 
 @dataclass(frozen=True)
 class Reads:
-    """Annotation of a literal field: how to read its value, and the JSON Schema of it."""
+    """Annotation of a literal field: how its value is read, and its JSON Schema."""
 
     read: Callable[[object], Any]
     schema: Mapping[str, Any]
@@ -68,7 +68,7 @@ def pattern(regex: str) -> dict[str, Any]:
 
 
 def count(what: str, low: int, high: int) -> Reads:
-    """A whole number, also as text, which is what a flag gives."""
+    """A whole number, also as text, since flags are text."""
     number = whole(what, low, high)
 
     def read(value: object) -> Any:
@@ -127,7 +127,7 @@ def whole(what: str, low: int, high: int) -> Reads:
 
 
 class Factor(float):
-    """What a value is multiplied by, written x0.1 or x3."""
+    """The factor by which a value is multiplied, written x0.1 or x3."""
 
 
 def or_factor(reads: Reads) -> Reads:
@@ -167,7 +167,7 @@ def read_name(value: object) -> str:
 
 
 def names(what: str, most: int) -> Reads:
-    """A list of different names; a flag has it as text, with / between them."""
+    """A list of different names; in a flag it is text with / between them."""
 
     def read(value: object) -> tuple[str, ...]:
         items = value.split(_LIST_SEPARATOR) if isinstance(value, str) else value
@@ -289,7 +289,7 @@ def tables(key: str) -> BeforeValidator:
 
 
 def _text(value: object, accepted: str) -> str:
-    """A quantity as text, also if TOML already took it for a number."""
+    """A quantity as text, also if TOML has already read it as a number."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -351,7 +351,7 @@ _BYTES = size("a queue", f"{PACKET_BYTES}B", "1GB")
 
 
 class Bytes(int):
-    """A queue that was given as a size."""
+    """A queue limit given as a size."""
 
 
 def _read_queue(value: object) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Command-line flags, as they are written, made into the tables that a file would have."""
+"""Command-line flags, turned into the tables that a scenario file would have."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from mptcplab.spec.workload import Program
 
 @dataclass(frozen=True)
 class Flags:
-    """Command-line flags, each as written; None (no flag) leaves the file or the default be.
+    """Command-line flags as given; None (no flag) keeps the value of the file or the default.
 
     `path` holds one text per --path; if there is any, the file's paths are replaced; `link`,
-    `connection` and `event` are the same for their flags. `scheduler` and `cc` are one or several,
-    with commas. `workload` replaces that of the file, and what further flags say of it goes before
-    it. Of bulk, a --duration replaces the size, and a --size the duration and the warm-up. `pcap`
-    and `trace` are flags alone: they say what is kept of a run, not what it is. A `program`
+    `connection` and `event` work the same way. `scheduler` and `cc` are one or several,
+    separated by commas. `workload` replaces the file's, and further workload flags override
+    it. For bulk, --duration replaces the size, and --size the duration and the warm-up. `pcap`
+    and `trace` exist only as flags: they say what a run keeps, not what it is. A `program`
     replaces the file's workload.
     """
 
@@ -51,14 +51,14 @@ class Flags:
 
 
 def parse_link_flag(text: str) -> dict[str, Any]:
-    """The literal link of a --link flag, which is written as a path; see `parse_path_flag`."""
+    """The literal link of a --link flag, which has the form of a path; see `parse_path_flag`."""
     return parse_path_flag(text, "a link is", "bottleneck:10mbit,10ms,queue=100")
 
 
 def parse_connection_flag(text: str) -> dict[str, Any]:
     """The literal connection of a --connection flag: NAME:paths=PATH/PATH,KEY=VALUE...
 
-    "tcp:paths=t,cc=reno,workload.direction=down". Raises ValueError if the text has not this form.
+    "tcp:paths=t,cc=reno,workload.direction=down". Raises ValueError if the form is wrong.
     """
     form = "a connection is NAME:KEY=VALUE,..., e.g. tcp:paths=t,transport=tcp,cc=reno"
     name, colon, rest = text.partition(":")
@@ -78,10 +78,10 @@ def parse_path_flag(
 ) -> dict[str, Any]:
     """The literal path of a --path flag: NAME:RATE,DELAY and then any KEY=VALUE.
 
-    "lte:20mbit,40ms,loss=0.1%,down.rate=10mbit" gives the table that a [[path]] of the file would
-    be; its values are not looked at yet. The name of a preset asks for that preset, unless the
-    text gives a rate or a delay by its position, or both by their keys: then it means what it
-    says, as with any other name. Raises ValueError if the text has not this form.
+    "lte:20mbit,40ms,loss=0.1%,down.rate=10mbit" becomes the table that [[path]] in a file would
+    be; its values are not checked yet. The name of a preset selects that preset, unless the text
+    gives a rate or a delay by position, or both by key: then it is a name like any other. Raises
+    ValueError if the form is wrong.
     """
     name, colon, rest = text.partition(":")
     form = f"{what} NAME:RATE,DELAY[,KEY=VALUE...], e.g. {example}"
@@ -89,7 +89,7 @@ def parse_path_flag(
     if not colon and path["name"] not in PRESETS:
         hint = suggestion(path["name"], PRESETS.keys()) or ";"
         raise ValueError(
-            f"no colon after the name, which is not that of a preset{hint} "
+            f"no colon after the name, and it is not the name of a preset{hint} "
             f"presets: {', '.join(PRESETS)}; {form}"
         )
     by_name = path["name"] in PRESETS
@@ -113,8 +113,7 @@ def parse_event_flag(text: str) -> dict[str, Any]:
     """The literal event of an --event flag: TIME:PATH:ACTION and then any KEY=VALUE.
 
     "3s:lte:down", or "15s:lte:change,rate=x0.1,lasts=2s"; PATH is the name of a path or, as
-    link=NAME, of a link. Raises ValueError if the text has not
-    this form.
+    link=NAME, of a link. Raises ValueError if the form is wrong.
     """
     form = "an event is TIME:PATH:ACTION[,KEY=VALUE...], e.g. 3s:lte:down"
     parts = [part.strip() for part in text.split(":", 2)]
@@ -135,8 +134,8 @@ def parse_event_flag(text: str) -> dict[str, Any]:
 def parse_workload_flag(text: str) -> dict[str, Any]:
     """The literal workload of a --workload flag: KIND and then any KEY=VALUE.
 
-    "cbr:size=8KB,rate=500kbit" gives the table that [workload] of the file would be. Raises
-    ValueError if the text has not this form.
+    "cbr:size=8KB,rate=500kbit" becomes the table that [workload] in a file would be. Raises
+    ValueError if the form is wrong.
     """
     form = "a workload is KIND[:KEY=VALUE,...], e.g. cbr:size=8KB,rate=500kbit"
     kind, colon, rest = text.partition(":")
@@ -158,7 +157,7 @@ def _put(
     form: str,
     inside: Sequence[str] = ("up", "down"),
 ) -> None:
-    """Set `key` of a literal table, which may be one of a table inside (up.rate)."""
+    """Set `key` of a literal table, or of a table inside it (up.rate)."""
     side, dot, inner = key.partition(".")
     home: Any = table
     if dot and side in inside:
@@ -181,7 +180,7 @@ _BARE_FLAGS = ("pcap", "trace", "program")
 
 
 def merge(flags: Flags, mistakes: Mistakes) -> None:
-    """Put what the flags say over what the file says, and note which is which."""
+    """Let the flags override the file, and remember which values came from flags."""
     data = mistakes.data
     valued = [
         f.name for f in fields(flags) if f.name not in (*_LIST_FLAGS, *_BARE_FLAGS, "workload")
@@ -223,7 +222,7 @@ def merge(flags: Flags, mistakes: Mistakes) -> None:
 
 
 def _merge_workload(text: str, mistakes: Mistakes) -> None:
-    """Put a --workload flag in the place of what the file says."""
+    """Replace the file's workload by a --workload flag."""
     mistakes.flags["workload",] = "--workload"
     try:
         mistakes.data["workload"] = parse_workload_flag(text)

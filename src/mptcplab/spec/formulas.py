@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Formulas in files: expressions of Python that can compute and compare, and nothing else.
+"""Formulas in files: Python expressions that can compute and compare, and nothing else.
 
-They are evaluated by simpleeval, which knows no attribute of an object but that of a table, no
-statement and no function but those that it is given. What it would only warn of is refused here.
-Whatever a formula says, its evaluation ends: numbers, texts, lists and the work have a limit.
+simpleeval evaluates them: only the attributes of tables, no statements, and only the given
+functions. Where it would only warn, this module raises an error. Every evaluation ends: numbers,
+texts, lists and the number of steps are limited.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ import simpleeval
 
 Functions = Mapping[str, Callable[..., Any]]
 
-#: What a formula may evaluate, and the values that it may look at meanwhile: a second or two.
+#: How many steps a formula may take, including the values it inspects: a second or two.
 MAX_WORK = 2_000_000
-#: How many values a list may have, and a text characters: as many as simpleeval lets texts have.
+#: The longest list, in values, and text, in characters: simpleeval's limit for texts.
 MAX_VALUES = simpleeval.MAX_STRING_LENGTH
 #: More than a float can be.
 MAX_BITS = 1024
-#: More digits than it has do not change a number.
+#: More digits than a float has change nothing.
 _MAX_ROUNDED = 400
 
 
 class FormulaError(ValueError):
-    """A formula that cannot be read, or not be evaluated: why."""
+    """A formula that cannot be read or evaluated, and why."""
 
 
 class MissingError(FormulaError):
@@ -69,21 +69,21 @@ BASICS: Functions = {
 
 
 class Formula:
-    """A formula that has been read."""
+    """A parsed formula."""
 
     def __init__(self, text: str) -> None:
-        """Raises FormulaError if `text` is no expression."""
+        """Raises FormulaError if `text` is not an expression."""
         self.text = text
         self._tree = _read(text.strip(), "not a formula")
 
     @cached_property
     def names(self) -> set[str]:
-        """Those that it uses and does not itself bind."""
+        """The names that it uses and does not bind itself."""
         return _free_names(self._tree)
 
     @cached_property
     def functions(self) -> set[str]:
-        """The names of those that it calls."""
+        """The names of the functions that it calls."""
         return {
             node.func.id
             for node in ast.walk(self._tree)
@@ -91,12 +91,12 @@ class Formula:
         }
 
     def value(self, names: Mapping[str, Any], functions: Functions = BASICS) -> Any:
-        """Its value. Raises FormulaError if there is none, and MissingError if something lacks."""
+        """Its value. Raises FormulaError if there is none, MissingError if something is missing."""
         return _value(self._tree, self.text, names, functions)
 
 
 def fill(text: str, names: Mapping[str, Any]) -> Any:
-    """A text in which each {formula} is replaced by its value; if it is nothing else, the value.
+    """A text with each {formula} replaced by its value; if it is only one formula, that value.
 
     "{rtt / 2}ms" with an rtt of 30 is "15.0ms". Raises FormulaError.
     """
@@ -110,7 +110,7 @@ def fill(text: str, names: Mapping[str, Any]) -> Any:
 
 
 def names_in(text: str) -> Collection[str]:
-    """The names that the formulas in a text use, as `fill` reads it. Raises FormulaError."""
+    """The names that the formulas in a text (see `fill`) use. Raises FormulaError."""
     return _free_names(_template(text)) if "{" in text or "}" in text else set()
 
 
@@ -130,7 +130,7 @@ def _value(tree: ast.expr, text: str, names: Mapping[str, Any], functions: Funct
 
 
 class _Evaluator(simpleeval.EvalWithCompoundTypes):  # type: ignore[misc]
-    """Where simpleeval reaches the attributes of any object, here are the keys of tables alone."""
+    """simpleeval, with attributes restricted to the keys of tables."""
 
     def __init__(self, functions: dict[str, Any], names: dict[str, Any]) -> None:
         super().__init__(_OPERATORS, functions, names)
@@ -148,13 +148,13 @@ class _Evaluator(simpleeval.EvalWithCompoundTypes):  # type: ignore[misc]
     def _eval_attribute(self, node: ast.Attribute) -> Any:
         table = self._eval(node.value)
         if not isinstance(table, Mapping):
-            raise FormulaError(f"{ast.unparse(node)}: {ast.unparse(node.value)} is no table")
+            raise FormulaError(f"{ast.unparse(node)}: {ast.unparse(node.value)} is not a table")
         if node.attr not in table:
-            raise FormulaError(f"{ast.unparse(node)}: there are {', '.join(map(str, table))}")
+            raise FormulaError(f"{ast.unparse(node)}: unknown; known: {', '.join(map(str, table))}")
         return table[node.attr]
 
     def _eval_formattedvalue(self, node: ast.FormattedValue) -> Any:
-        # simpleeval would take what is in the form for a form of its own, with attributes and all
+        # simpleeval would format the format specification itself, with attributes and all
         form = self._eval(node.format_spec) if node.format_spec else ""
         if re.search("[0-9]{4}", form):
             raise FormulaError(f"{form}: a form with at most 999 characters is expected")
@@ -162,7 +162,7 @@ class _Evaluator(simpleeval.EvalWithCompoundTypes):  # type: ignore[misc]
 
 
 def _size(value: Any, most: int) -> int:
-    """How many values are in a value, at any depth; of more than `most` that many."""
+    """How many values a value contains, at any depth; counting stops at `most`."""
     found, inside = 0, [value]
     while inside and found <= most:
         each = inside.pop()
@@ -206,13 +206,13 @@ _TOO_DEEP = "too many parts within each other"
 
 
 def _read(text: str, wrong: str) -> ast.expr:
-    """The expression that is in a text. Raises FormulaError, whose text begins with `wrong`."""
+    """The expression in a text. Raises FormulaError with a message that begins with `wrong`."""
     try:
-        with warnings.catch_warnings(action="ignore"):  # of a backslash that means nothing
+        with warnings.catch_warnings(action="ignore"):  # about invalid escape sequences
             return ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError) as error:
         message = error.msg if isinstance(error, SyntaxError) else str(error)
-    except (RecursionError, MemoryError):  # which of them says how many
+    except (RecursionError, MemoryError):  # which one depends on the depth
         message = _TOO_DEEP
     raise FormulaError(f"{wrong}: {message}")
 

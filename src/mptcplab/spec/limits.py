@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""How many there may be of each thing in a scenario, and the words that are accepted."""
+"""The limits on the number of things in a scenario, and the accepted words."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ STARTS: tuple[Start, ...] = get_args(Start)
 Action = Literal["down", "up", "close", "change", "handover", "backup", "regular"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 MAX_PATHS = 8  # of a connection
-#: Of all connections together; each has a pair of hosts, and path i the networks 10.0.i and 10.1.i
-#: and the routing table i, of which 253 and those after it are Linux's own.
+#: All connections together. Each has a pair of hosts; path i has the networks 10.0.i and 10.1.i
+#: and the routing table i, and Linux uses table 253 and above.
 MAX_CONNECTIONS = 128
 MAX_ALL_PATHS = 250
 MAX_LINKS = 32
-MAX_CAPTURES = 64  # whose rings of 2 MiB the guest has memory for
-#: The rate of what does not limit it: a packet of 1514 bytes takes 12 ps.
+MAX_CAPTURES = 64  # as many rings of 2 MiB as fit into the guest's memory
+#: The rate of an unlimited link: a packet of 1514 bytes takes 12 ps.
 NO_RATE_BPS = 10**15
 MAX_EVENTS = 32
 MAX_OCCURRENCES = 50_000  # of all events together
 MAX_FACTOR = 1000
 MAX_SEED = 2**32 - 1
 MAX_REPEAT = 10_000
-#: Of each state that a quarter of all runs are in, so many runs show one with a probability of 90 %
-#: (1 - 0.75^8), and their range has the median in it with 99 % (1 - 2 / 2^8).
+#: With this many runs, any state that a quarter of all runs are in shows with a probability of 90 %
+#: (1 - 0.75^8), and the range of the runs contains the median with 99 % (1 - 2 / 2^8).
 COMPARED_SEEDS = 8
 MAX_QUEUE_PACKETS = 1_000_000
 MAX_BITRATES = 32
-# The frames that a queue holds: Ethernet's header and 1500 bytes.
+# The packets in a queue: Ethernet's header and 1500 bytes.
 PACKET_BYTES = 1514
 Discipline = Literal["netem", "droptail", "codel", "fq_codel", "red", "pie"]
 DISCIPLINES: tuple[Discipline, ...] = get_args(Discipline)
 Bottleneck = Literal["router", "host"]
 BOTTLENECKS: tuple[Bottleneck, ...] = get_args(Bottleneck)
-MAX_DROPS = 128  # with their numbers they fit into a page of the kernel
+MAX_DROPS = 128  # their numbers fit into a page of the kernel
 MAX_DROP_NUMBER = 10**9
-MAX_LOSS = 1 - 1e-9  # the last step before 1, see units.parse_fraction
+MAX_LOSS = 1 - 1e-9  # the last step below 1, see units.parse_fraction

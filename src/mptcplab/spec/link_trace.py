@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Link traces in a scenario: what a path's rate, delay and loss were, and how that is played.
+"""Link traces in a scenario: a link's rate, delay and loss over time, and how they are played.
 
 Times are whole nanoseconds and rates whole bits per second, so that sums over time are exact.
-`trace_file.py` reads traces, `trace_steps.py` makes steps of them; docs/traces.md.
+`trace_file.py` reads traces, `trace_steps.py` turns them into steps; docs/traces.md.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from pathlib import Path
 
 from mptcplab.spec import units
 
-#: What a scenario accepts; a lower rate is an outage. netem knows no rate of 0.
+#: What a scenario accepts; a lower rate is an outage. netem does not support a rate of 0.
 MIN_RATE_BPS = units.parse_rate("1kbit")
 MAX_RATE_BPS = units.parse_rate("100gbit")
 MAX_DELAY_NS = units.parse_time("10s")
 
-#: What a column of a CSV file can be.
+#: What a column of a CSV file can contain.
 COLUMNS = ("time", "rate", "delay", "loss")
-#: The name of a column that is not played: signal to noise and interference, in dB.
+#: A column that is not played: the signal-to-interference-and-noise ratio, in dB.
 SINR = "sinr_db"
 
-#: What a trace's file is like.
+#: The formats of a trace file.
 MAHIMAHI_ACCEPTED = (
     "a Mahimahi trace has one whole number of milliseconds per line, and none is less than the one "
     "before"
@@ -35,14 +35,14 @@ ACCEPTED = f"{MAHIMAHI_ACCEPTED}; {CSV_ACCEPTED}"
 
 
 class TraceError(ValueError):
-    """What is wrong with a file, in which line and column, and what is accepted."""
+    """A mistake in a trace file: its line and column, and what is accepted."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a trace is from, how it is read (`trace_file.read`) and played (`trace_steps.steps`).
+    """A trace's file, how it is read (`trace_file.read`) and played (`trace_steps.steps`).
 
-    `digest` is that of the file's content, in hexadecimal digits.
+    `digest` is the hash of the file's content, in hexadecimal digits.
     """
 
     file: Path
@@ -56,7 +56,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Step:
-    """What a link is set to, `at_ns` after the start; None is what the trace says nothing about.
+    """The values of a link from `at_ns` after the start on; None if the trace does not have them.
 
     `rate_bps` is 0, an outage, or at least MIN_RATE_BPS.
     """
@@ -68,9 +68,9 @@ class Step:
 
 
 def carried(rates: Sequence[tuple[int, int]], begin_ns: int, end_ns: int) -> int:
-    """What a link carries from `begin_ns` to `end_ns`, in bit/s x ns.
+    """The data that a link can carry from `begin_ns` to `end_ns`, in bit/s x ns.
 
-    `rates` has from when on, in ns, its rate is which, in bit/s: at least one, in order of time.
+    `rates` lists pairs (start in ns, rate in bit/s from then on), at least one, in order of time.
     """
     ends = [*(at_ns for at_ns, _ in rates[1:]), end_ns]
     return sum(

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The queueing disciplines that make a direction of a path, as `tc` commands.
+"""The queueing disciplines that make up a direction of a path, as `tc` commands.
 
-A packet passes them in this order; what a scenario does not ask for is left out:
+A packet passes them in this order; those that a scenario does not need are left out:
 
-    netem   random losses, packets that come twice, the delay
+    netem   random losses, packets that arrive twice, the delay
     netem   packets that overtake others
     tbf     the rate, with inside it
     fifo, codel, fq_codel, red, pie    the queue
 
-They stand one in the other where the direction leaves the router, and with a bottleneck at the
-host the rate and the queue stand at the device of the host that sends. A link that paths share has
-them where each of its two routers sends into it. A queue of discipline netem
-has no tbf: its netem has the rate, and one limit for what waits and what is on its way.
+They are nested, at the device by which the direction leaves the router; with a bottleneck at the
+host, the rate and the queue are at the sending host's device instead. A shared link has them at
+the sending device of each of its two routers. A queue of discipline netem has no tbf: its netem
+has the rate, and a single limit for packets that wait or are on their way.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from mptcplab.spec.randomness import generator
 from mptcplab.spec.scenario import Direction
 from mptcplab.spec.testbed import End
 
-# The least that netem knows; a rate of 0 would be none at all to it.
+# netem's lowest rate; it takes 0 as no limit.
 _OUTAGE_BPS = 8
-# With a rate netem keeps packets in order. At this one a packet takes no time: 1514 bytes x 8 /
+# With a rate netem keeps packets in order. At this rate a packet takes no time: 1514 bytes x 8 /
 # 10^15 bit/s is less than 1 ns.
 _NO_RATE = "1000tbit"
-# Of random numbers: events and workloads have others, below.
+# The first stream of random numbers; events and workloads use others, below.
 _STREAM = 1 << 17
-# How late, in bytes, the tbf may look and still keep its rate; it saves nothing while it is idle.
+# By how many bytes the tbf may be late and still keep its rate; it saves up nothing while idle.
 _TBF_BURST = 10 * PACKET_BYTES
 
 
 @dataclass(frozen=True)
 class Qdisc:
-    """A queueing discipline, and where it stands."""
+    """A queueing discipline, and where it is attached."""
 
     namespace: str
     device: str
@@ -47,7 +47,7 @@ class Qdisc:
     options: str
 
     def command(self, verb: str) -> str:
-        """The command that adds it, or changes it into this."""
+        """The command that adds it, or that changes the existing one into it."""
         return (
             f"tc -n {self.namespace} qdisc {verb} dev {self.device} {self.place} {self.kind}"
             f" {self.options}"
@@ -56,19 +56,18 @@ class Qdisc:
 
 @dataclass(frozen=True)
 class Spots:
-    """Where both directions are: at routers, and of a path also at the hosts that send."""
+    """Where each direction is shaped: at routers, and for a path also at the sending hosts."""
 
     routers: Mapping[Way, End]
     hosts: Mapping[Way, End]
-    #: What each direction takes beside its delay.
+    #: What is added to the delay of each direction.
     further_ns: Mapping[Way, int] = field(default_factory=dict)
 
 
 def seed_delays(seed: int, i: int, most_ns: int) -> dict[Way, int]:
-    """What each direction of path `i` takes beside its delay: whole us up to `most_ns`, evenly
-    drawn.
+    """What is added to the delay of each direction of path `i`: uniform, whole us up to `most_ns`.
 
-    It depends on nothing else: all schedulers, and all settings of a path, meet the same.
+    It depends on nothing else, so all schedulers and all settings of a path get the same delays.
     """
     if not most_ns:
         return {}
@@ -83,7 +82,7 @@ def path_spots(
     server: str = "server",
     further_ns: Mapping[Way, int] | None = None,
 ) -> Spots:
-    """Those of path `i`, which is one of these hosts."""
+    """The spots of path `i`, between these hosts."""
     return Spots(
         routers={"up": testbed.router_to_server(i), "down": testbed.router_to_client(i)},
         hosts={"up": testbed.client(i, client), "down": testbed.server(i, server)},
@@ -92,17 +91,17 @@ def path_spots(
 
 
 def link_spots(i: int) -> Spots:
-    """Those of link `i`, from 1 in the order of the scenario: each of its routers sends into it."""
+    """The spots of link `i`, from 1 in the order of the scenario: each router sends into it."""
     return Spots(routers={"up": testbed.near(i), "down": testbed.far(i)}, hosts={})
 
 
 def shaping(spots: Spots, way: Way, link: Direction) -> list[Qdisc]:
-    """All that makes a direction, from the outside to the inside of each device."""
+    """All disciplines of a direction, from the outermost to the innermost of each device."""
     far, rate = "1000000", _NO_RATE
     limit = link.queue_packets
     if further_ns := spots.further_ns.get(way):
         if link.rate_bps == NO_RATE_BPS and not link.delay_ns:
-            # nothing waits on a path that leaves all to its links, but what is on its way
+            # on a path that leaves its limits to its links, packets are in flight, none waits
             limit = MAX_QUEUE_PACKETS
         link = link.model_copy(update={"delay_ns": link.delay_ns + further_ns})
     queue = list(_queue(link))
@@ -116,7 +115,7 @@ def shaping(spots: Spots, way: Way, link: Direction) -> list[Qdisc]:
 
 
 def bottleneck(spots: Spots, way: Way, link: Direction) -> Qdisc:
-    """The one that holds the queue in which packets wait for the link."""
+    """The discipline that holds the queue in which packets wait for the link."""
     stands = shaping(spots, way, link)
     if link.queue_discipline == "netem":
         return stands[0]
@@ -127,7 +126,7 @@ def bottleneck(spots: Spots, way: Way, link: Direction) -> Qdisc:
 
 
 def exact_losses(i: int, way: Way, link: Direction) -> Iterator[str]:
-    """The lines that have the router lose packets by their number, as they come to it."""
+    """The plan lines that make the router drop packets by their number, in order of arrival."""
     end = testbed.router_to_client(i) if way == "up" else testbed.router_to_server(i)
     for kind, ranges in (("data", link.drop), ("acks", link.drop_acks)):
         if ranges:
@@ -136,7 +135,7 @@ def exact_losses(i: int, way: Way, link: Direction) -> Iterator[str]:
 
 
 def _stack(where: End, parts: Sequence[tuple[str, str]]) -> list[Qdisc]:
-    """Each part in the one before it. One alone needs no handle by which others would name it."""
+    """Each part nested in the one before. A single part needs no handle."""
     place = where.namespace, where.device
     if len(parts) == 1:
         return [Qdisc(*place, "root", *parts[0])]
@@ -145,7 +144,7 @@ def _stack(where: End, parts: Sequence[tuple[str, str]]) -> list[Qdisc]:
 
 
 def _line(link: Direction, limit: str, rate: str) -> Iterator[tuple[str, str]]:
-    """What happens on the way, apart from the queue."""
+    """What happens to packets on their way, apart from the queue."""
     overtaking_ns = min(link.reorder_by_ns or link.delay_ns, link.delay_ns) if link.reorder else 0
     delay_ns = link.delay_ns - overtaking_ns
     jitter_ns = min(link.jitter_ns, delay_ns)
@@ -156,7 +155,7 @@ def _line(link: Direction, limit: str, rate: str) -> Iterator[tuple[str, str]]:
         + _loss(link)
         + (f" duplicate {units.format_fraction(link.duplicate)}" if link.duplicate else ""),
     )
-    # Behind the other one, and without a rate: with one, packets would pass by the link.
+    # After the other one and without a rate: with a rate, packets would bypass the link.
     if link.reorder:
         yield (
             "netem",
@@ -177,14 +176,14 @@ def _queue(link: Direction) -> Iterator[tuple[str, str]]:
     if link.queue_discipline == "netem":
         yield "netem", f"limit {limit} rate {_rate(link)}"
         return
-    # A tbf hands its limit on to a fifo inside, as bytes or packets, and makes one of bytes.
+    # tbf passes its limit on to an inner fifo, as bytes or packets, and creates one for bytes.
     yield "tbf", f"rate {_rate(link)} burst {_TBF_BURST} limit {limit}"
     if link.queue_discipline == "droptail":
         if link.queue_bytes is None:
             yield "pfifo", f"limit {limit}"
     elif link.queue_discipline == "red":
         limit *= 1 if link.queue_bytes else PACKET_BYTES
-        # what tc takes if it is not told, see tc-red(8); in sch_red.c limits are bytes
+        # tc's defaults, see tc-red(8); limits in sch_red.c are in bytes
         most, least = limit // 4, limit // 12
         burst = -(-(2 * least + most) // (3 * PACKET_BYTES))
         yield (
@@ -204,8 +203,8 @@ def _loss(link: Direction) -> str:
         return f" loss {units.format_fraction(link.loss)}" + (
             f" {units.format_fraction(link.loss_correlation)}" if correlation else ""
         )
-    # Gilbert 1960 and Elliott 1963, as netem has them (Salsano et al. 2009): from the good state
-    # to the bad one with p, back with r.
+    # Gilbert 1960 and Elliott 1963, as in netem (Salsano et al. 2009): from the good state to the
+    # bad one with probability p, back with r.
     p, r = gilbert(link.loss, link.loss_burst, good=link.loss_good, bad=link.loss_bad)
     states = ""
     if (link.loss_bad, link.loss_good) != (1.0, 0.0):
@@ -214,10 +213,11 @@ def _loss(link: Direction) -> str:
 
 
 def gilbert(loss: float, burst: int, *, good: float, bad: float) -> tuple[float, float]:
-    """The probabilities p and r of Gilbert's and Elliott's model that give a mean loss.
+    """The probabilities p and r of the Gilbert-Elliott model for a mean loss.
 
-    The bad state lasts for `burst` = 1 / r packets, and holds for p / (p + r) of them all; of the
-    packets in a state `good` and `bad` are lost. A p of more than 1 cannot be.
+    The bad state lasts for `burst` = 1 / r packets on average and covers p / (p + r) of all
+    packets; in the two states a fraction `good` and `bad` of the packets is lost. A p above 1 is
+    impossible.
     """
     r = 1 / burst
     share = (loss - good) / (bad - good)
@@ -225,8 +225,8 @@ def gilbert(loss: float, burst: int, *, good: float, bad: float) -> tuple[float,
 
 
 def tc_time(ns: int) -> str:
-    """A time as tc takes it: not a 0 without a unit, and no ns."""
+    """A time as tc accepts it: 0 with a unit, and nothing in ns."""
     if ns % 1000 == 0:
         return units.format_time(ns) if ns else "0ms"
-    # it computes in floating point and cuts off: the half keeps the last digit what it is
+    # tc computes in floating point and truncates: the extra half keeps the last digit
     return f"{ns // 1000}.{ns % 1000:03}5us"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The literal scenario: the keys of the file, how each value is read, and the JSON Schema.
 
-Every value is optional here, units are read, nothing is resolved: None is "not given".
+Here every value is optional, units are read, and nothing is resolved: None means "not given".
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _read_columns(value: object) -> dict[str, str]:
         or not all(key in COLUMNS and isinstance(name, str) for key, name in value.items())
     ):
         raise ValueError(
-            f"a table of the columns to take is expected, with {one_of(COLUMNS)}, e.g. "
+            f"a table of the columns to use is expected, with {one_of(COLUMNS)}, e.g. "
             '{ rate = "DL_bitrate [kbit]" }'
         )
     return value
@@ -81,29 +81,29 @@ class LiteralTrace(_Literal):
     """A trace of a link, and how it is read and played."""
 
     file: Annotated[str | None, Reads(fields.read_file, {"type": "string"})] = _key(
-        "The file, of Mahimahi or CSV; a relative one is beside the scenario file.", ["lte.down"]
+        "The file, Mahimahi or CSV; a relative path starts at the scenario file.", ["lte.down"]
     )
     columns: Annotated[
         dict[str, str] | None,
         Reads(_read_columns, {"type": "object", "additionalProperties": {"type": "string"}}),
     ] = _key(
-        "Of a CSV file: which of its columns are time, rate, delay and loss, each with its unit.",
+        "For a CSV file: which columns are time, rate, delay and loss, each with its unit.",
         [{"rate": "DL_bitrate [kbit]"}],
     )
     interval: Annotated[int | None, fields.time("the time of a row", "1ns", "86400s")] = _key(
-        "Of a CSV file whose time is not to be read: how long each row holds.", ["1s"]
+        "For a CSV file whose times are not to be read: how long each row holds.", ["1s"]
     )
     skip_empty: Annotated[bool | None, Reads(fields.read_flag, {"type": "boolean"})] = _key(
-        "Leave out rows of a CSV file that have no value.", [True], False
+        "Skip rows of a CSV file that have no value.", [True], False
     )
     offset: Annotated[int | None, fields.time("an offset", "0s", "86400s")] = _key(
-        "Where in the trace the workload starts.", ["30s"], "0s"
+        "The time in the trace at which the workload starts.", ["30s"], "0s"
     )
     repeat: Annotated[bool | None, Reads(fields.read_flag, {"type": "boolean"})] = _key(
-        "Begin anew at its end; otherwise the last values stay.", [False], True
+        "Start again at the end of the trace; otherwise its last values stay.", [False], True
     )
     resolution: Annotated[int | None, fields.time("a resolution", "1ms", "60s")] = _key(
-        "The shortest time between two changes; what is shorter is averaged.", ["100ms"], "10ms"
+        "The shortest time between two changes; shorter ones are averaged.", ["100ms"], "10ms"
     )
 
 
@@ -116,54 +116,53 @@ class LiteralDirection(_Literal):
     rate: Rate = _key("Rate of the link, in bits per second.", ["50mbit", "0.5gbit"])
     delay: Delay = _key("One-way delay.", ["10ms", "250us"])
     jitter: Jitter = _key(
-        "Spread of the delay, at most the delay; packets keep their order.", ["2ms"], "0ms"
+        "Variation of the delay, at most the delay; packets keep their order.", ["2ms"], "0ms"
     )
-    loss: Loss = _key("Part of the packets lost at random.", ["0.1%"], "0%")
+    loss: Loss = _key("Fraction of packets lost at random.", ["0.1%"], "0%")
     loss_burst: Annotated[int | None, fields.count("a loss_burst", 1, 10_000)] = _key(
-        "Mean number of packets lost in a row: that the bad state of Gilbert's and Elliott's model "
-        "lasts. By default each is lost by itself.",
+        "Mean number of packets lost in a row: the length of the bad state of the Gilbert-Elliott "
+        "model. By default packets are lost independently.",
         [5],
     )
     loss_bad: Part = _key(
-        "Part of the packets lost in the bad state; with loss_burst.", ["50%"], "100%"
+        "Fraction of packets lost in the bad state; with loss_burst.", ["50%"], "100%"
     )
     loss_good: Part = _key(
-        "Part of the packets lost in the good state; with loss_burst.", ["0.01%"], "0%"
+        "Fraction of packets lost in the good state; with loss_burst.", ["0.01%"], "0%"
     )
     loss_correlation: Part = _key(
-        "How far the random number of a packet depends on that of the one before, netem's way: "
-        "less is lost then than loss says.",
+        "How much the random number of a packet depends on the one before, as in netem: the loss "
+        "is then lower than `loss`.",
         ["25%"],
         "0%",
     )
     drop: Drops = _key(
-        "Exactly these packets with data are lost, counted from 1 from the start of the workload.",
+        "Loses exactly these packets with data, counted from 1 from the start of the workload.",
         [[5, 17, "100-120"], "5+17+100-120"],
     )
-    drop_acks: Drops = _key("The same for packets without data.", [[1, 2]])
-    duplicate: Loss = _key("Part of the packets that arrive twice.", ["0.1%"], "0%")
-    reorder: Loss = _key("Part of the packets that overtake those before them.", ["1%"], "0%")
+    drop_acks: Drops = _key("As drop, for packets without data.", [[1, 2]])
+    duplicate: Loss = _key("Fraction of packets that arrive twice.", ["0.1%"], "0%")
+    reorder: Loss = _key("Fraction of packets that overtake those before them.", ["1%"], "0%")
     reorder_by: Delay = _key("How much earlier they arrive; by default the whole delay.", ["2ms"])
     queue: Queue = _key(
-        "Queue limit in packets, or a size; by default one bandwidth-delay product, at least 20 "
-        "packets, or what the discipline has by default.",
+        "Queue limit in packets, or a size; by default one bandwidth-delay product (at least 20 "
+        "packets) or the discipline's own default.",
         [300, "300p", "300KB"],
     )
     queue_discipline: _Discipline = _key(
-        "How the queue is kept: netem, one limit in packets for what waits and what is on its way; "
-        "droptail, what waits alone; or as the kernel's codel, fq_codel, red or pie. A queue given "
+        "netem: one limit in packets for packets that wait or are on their way; droptail: a limit "
+        "for waiting packets alone; codel, fq_codel, red, pie: those of the kernel. A queue given "
         "as a size is droptail.",
         ["codel"],
         "netem",
     )
     bottleneck: Annotated[Bottleneck | None, fields.choice("a bottleneck", BOTTLENECKS)] = _key(
-        "Where the rate and the queue are: at the router, or at the interface of the host that "
-        "sends.",
+        "Where the rate and the queue are: at the router, or at the interface of the sending host.",
         ["host"],
         "router",
     )
     cross: Cross = _key(
-        "Rate of cross traffic: UDP packets of full size, from the workload's start on.",
+        "Rate of cross traffic: full-size UDP packets, from the start of the workload on.",
         ["30mbit"],
         "0bit",
     )
@@ -173,7 +172,7 @@ class LiteralDirection(_Literal):
         BeforeValidator(_trace_table),
     ] = Field(
         default=None,
-        description="A trace, a file or a table, whose rate, delay and loss go before those given.",
+        description="A trace, a file or a table; its rate, delay and loss override those given.",
         examples=["lte.down", {"file": "5g.csv", "interval": "1s"}],
         json_schema_extra=lambda schema: schema["anyOf"].insert(0, {"type": "string"}),  # type: ignore[union-attr]
     )
@@ -194,7 +193,7 @@ class LiteralLink(LiteralDirection):
 
     name: _Name = _key("Its name, unique in the scenario.", ["wifi"])
     preset: Annotated[str | None, fields.choice("a preset", tuple(PRESETS))] = _key(
-        "Kind of link, whose values hold where none is given.", ["lte"]
+        "Kind of link; its values are used where none are given.", ["lte"]
     )
     up: Annotated[LiteralDirection, fields.table("keys such as up.rate")] = Field(
         default=LiteralDirection(), description="What differs from client to server."
@@ -219,8 +218,8 @@ class LiteralPath(LiteralLink):
     )
 
     link: Annotated[tuple[str, ...] | None, fields.names("links", MAX_LINKS)] = _key(
-        "The link, or links in this order, that its packets go through behind its own router. With "
-        "one, the path needs no rate and no delay of its own.",
+        "The link, or links in this order, that its packets cross after its own router. With a "
+        "link, the path needs no rate or delay of its own.",
         ["bottleneck", ["access", "backbone"]],
     )
 
@@ -229,18 +228,18 @@ class LiteralChange(_Literal):
     """What an event changes in one direction of its path: new values, or factors of the old."""
 
     rate: Annotated[int | float | None, fields.or_factor(fields.RATE)] = _key(
-        "The new rate, or a factor of what it was.", ["5mbit", "x0.1"]
+        "The new rate, or a factor for the current one.", ["5mbit", "x0.1"]
     )
     delay: Annotated[int | float | None, fields.or_factor(fields.DELAY)] = _key(
-        "The new one-way delay, or a factor of what it was.", ["100ms", "x3"]
+        "The new one-way delay, or a factor for the current one.", ["100ms", "x3"]
     )
     jitter: Jitter = _key("The new jitter.", ["5ms"])
     loss: Loss = _key("The new loss.", ["2%"])
-    cross: Cross = _key("The new rate of cross traffic; 0: none.", ["30mbit", 0])
+    cross: Cross = _key("The new rate of cross traffic; 0 for none.", ["30mbit", 0])
 
 
 class LiteralEvent(LiteralChange):
-    """Something that happens to a path while data is sent, once or again and again."""
+    """Something that happens to a path while data is sent, once or repeatedly."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -250,27 +249,27 @@ class LiteralEvent(LiteralChange):
     )
 
     at: Annotated[int | None, fields.time("the time of an event", "0s", "86400s")] = _key(
-        "When it happens first, counted from the start of the workload.", ["3s"]
+        "When it first happens, counted from the start of the workload.", ["3s"]
     )
-    path: _Name = _key("Name of the path that it happens to.", ["lte"])
-    link: _Name = _key("Name of the link that it happens to, instead of a path.", ["bottleneck"])
+    path: _Name = _key("Name of the path that it affects.", ["lte"])
+    link: _Name = _key("Name of the link that it affects, instead of a path.", ["bottleneck"])
     action: Annotated[Action | None, fields.choice("an action", ACTIONS)] = _key(
-        "down: the path loses every packet, both ways; up: it no longer does; close: the server "
-        "gives up its address on the path, and the subflow ends; change: the rate, delay, jitter "
-        "or loss given here; handover: a tenth of the rate and three times the delay, for a while; "
-        "backup, regular: the subflow is used last, or again as the others.",
+        "down: the path loses every packet, in both directions; up: that ends; close: the server "
+        "removes its address on the path, and the subflow ends; change: the rate, delay, jitter or "
+        "loss given here; handover: a tenth of the rate and three times the delay, for a while; "
+        "backup, regular: the subflow is used only as a last resort, or like the others again.",
         ["down"],
     )
     lasts: Annotated[int | None, fields.time("how long an event lasts", "1us", "86400s")] = _key(
-        "How long it lasts, and then is undone; without it, it stays. A handover that is not given "
-        "one draws it: 85 of 100 take less than 100 ms, the others seconds.",
+        "How long it lasts before it is undone; by default it stays. For a handover the default is "
+        "random: less than 100 ms for 85 of 100, seconds for the others.",
         ["2s"],
     )
     every: Annotated[int | None, fields.time("the period of an event", "1ms", "86400s")] = _key(
-        "It happens again and again with this period, until the end.", ["15s"]
+        "It repeats with this period until the end.", ["15s"]
     )
     random: Annotated[bool | None, Reads(fields.read_flag, {"type": "boolean"})] = _key(
-        "The time between two is drawn from the seed, exponentially, and `every` is its mean.",
+        "The time between two is random (exponential, from the seed), with mean `every`.",
         [True],
     )
     up: Annotated[LiteralChange, fields.table("keys such as up.rate")] = Field(
@@ -291,84 +290,83 @@ class LiteralWorkload(_Literal):
     )
 
     kind: Annotated[str | None, fields.choice("the kind of a workload", WORKLOADS)] = _key(
-        "bulk: as much as the connection takes; transfers: of a size, one after the other; cbr: "
-        "blocks at a constant rate; requests: small ones, and their responses; web: a page; "
-        "video: segments for a player with a buffer; frames: of a live video, with deadlines.",
+        "bulk: as much as the connection can carry; transfers: of a given size, one after another; "
+        "cbr: blocks at a constant rate; requests: small requests with responses; web: a page; "
+        "video: segments for a player with a buffer; frames: live video, with deadlines.",
         ["cbr"],
         "bulk",
     )
     direction: Annotated[str | None, fields.choice("a direction", DIRECTIONS)] = _key(
-        "up: from client to server; down: the other way; both: both at once. Of bulk, transfers, "
-        "cbr, frames.",
+        "up: from client to server; down: from server to client; both: both at once. For bulk, "
+        "transfers, cbr, frames.",
         ["down"],
         "up",
     )
     duration: Annotated[int | None, fields.time("a duration", "100ms", "86400s")] = _key(
-        "How long to send, 20s if no size is given; of video, how long it plays, 120s. Of bulk, "
+        "How long to send, 20s if no size is given; for video, how long it plays, 120s. For bulk, "
         "cbr, requests, video, frames.",
         ["20s"],
     )
     size: Annotated[int | None, fields.size("a size", "1B", "1TB")] = _key(
-        "Of bulk, how much to send, instead of a duration; of transfers, each, 1250KB; of cbr, a "
-        "block, 8KB.",
+        "For bulk, how much to send, instead of a duration; for transfers, the size of each, "
+        "1250KB; for cbr, of a block, 8KB.",
         ["10MB", "64KiB", 1448],
     )
     warmup: Annotated[int | None, fields.time("a warm-up", "0s", "86400s")] = _key(
-        "Left out of the measurement; shorter than the duration. By default a tenth of it, at most "
-        "5s; none without a duration. Of bulk, cbr, requests, frames.",
+        "Excluded from the measurement; shorter than the duration. By default a tenth of it, at "
+        "most 5s; none without a duration. For bulk, cbr, requests, frames.",
         ["2s"],
     )
     start: Annotated[Start | None, fields.choice("a start", STARTS)] = _key(
-        "at-once: data is sent when the first subflow is there, as programs do; established: when "
-        "each path has a subflow that may carry data.",
+        "at-once: data is sent when the first subflow exists, as programs do; established: when "
+        "each path has a subflow that can carry data.",
         ["established"],
         "at-once",
     )
     no_delay: Annotated[bool | None, Reads(fields.read_flag, {"type": "boolean"})] = _key(
         "A short last segment does not wait for an acknowledgment (TCP_NODELAY). False for bulk, "
-        "as iperf3 has it; true for all others, as curl, nginx and browsers have it.",
+        "as in iperf3; true for all others, as in curl, nginx and browsers.",
         [True],
     )
     count: Annotated[int | None, fields.count("a count", 1, 50_000)] = _key(
-        "How many transfers, 20; of requests that have a think time, how many, 100.", [50]
+        "Number of transfers, 20; or of requests with a think time, 100.", [50]
     )
     interval: Annotated[int | None, fields.time("an interval", "1us", "86400s")] = _key(
-        "From one to the next. Transfers: without it, one after the other; cbr: instead of a "
+        "Time from one to the next. Transfers: without it, one after another; cbr: instead of a "
         "rate; requests: 100ms.",
         ["500ms"],
     )
     rate: Rate = _key(
-        "Of cbr, of the blocks, 500kbit; of frames, the mean, 4mbit.", ["500kbit", "4mbit"]
+        "For cbr, of the blocks, 500kbit; for frames, the mean, 4mbit.", ["500kbit", "4mbit"]
     )
     fresh: Annotated[bool | None, Reads(fields.read_flag, {"type": "boolean"})] = _key(
-        "Connections are opened when they are needed, and that takes its time; of transfers, each "
-        "has its own. False for transfers, true for web.",
+        "Connections are opened when they are needed, which takes time; each transfer has its own. "
+        "False for transfers, true for web.",
         [True],
     )
     request: Annotated[int | None, fields.size("a request", "1B", "1GB")] = _key(
         "Size of a request. 100B for requests, 500B for web and video.", ["500B"]
     )
     response: Annotated[int | None, fields.size("a response", "1B", "1GB")] = _key(
-        "Size of a response, of requests.", ["10KB"], "1KB"
+        "Size of a response, for requests.", ["10KB"], "1KB"
     )
     random: Annotated[bool | None, Reads(fields.read_flag, {"type": "boolean"})] = _key(
-        "The time between two requests is drawn from the seed, exponentially, and `interval` is "
-        "its mean.",
+        "The time between two requests is random (exponential, from the seed), with mean "
+        "`interval`.",
         [True],
         False,
     )
     think: Annotated[int | None, fields.time("a think time", "0s", "3600s")] = _key(
-        "The next request is sent so long after the response to the last, instead of at an "
-        "interval.",
+        "The time from a response to the next request, instead of an interval.",
         ["200ms"],
     )
     page: Annotated[str | None, Reads(fields.read_file, {"type": "string"})] = _key(
-        "Of web: a TOML or JSON file of what the page consists of; a relative one is beside the "
+        "For web: a TOML or JSON file that describes the page; a relative path starts at the "
         "scenario file. By default a page of median size.",
         ["page.toml"],
     )
     connections: Annotated[int | None, fields.count("the number of connections", 1, 256)] = _key(
-        "Of web: over how many connections the page is loaded.", [1], 6
+        "For web: the number of connections that load the page.", [1], 6
     )
     bitrates: Annotated[
         tuple[int, ...] | None,
@@ -382,55 +380,54 @@ class LiteralWorkload(_Literal):
             },
         ),
     ] = _key(
-        "Of video: the rates in which it is there, rising. By default 235kbit to 5800kbit.",
+        "For video: the available bitrates, ascending. By default 235kbit to 5800kbit.",
         [["1mbit", "3mbit"], "1mbit/3mbit"],
     )
     segment: Annotated[int | None, fields.time("a segment", "100ms", "60s")] = _key(
-        "Of video: how long a segment plays.", ["2s"], "4s"
+        "For video: how long a segment plays.", ["2s"], "4s"
     )
     buffer: Annotated[int | None, fields.time("a playback buffer", "200ms", "3600s")] = _key(
-        "Of video: how much the player holds; at least two segments.", ["30s"], "40s"
+        "For video: how much the player buffers; at least two segments.", ["30s"], "40s"
     )
     reservoir: Annotated[int | None, fields.time("a reservoir", "0s", "3600s")] = _key(
-        "Of video: with no more than this in the buffer, the lowest bitrate; 3/8 of the buffer.",
+        "For video: up to this much in the buffer, the lowest bitrate; 3/8 of the buffer.",
         ["10s"],
     )
     cushion: Annotated[int | None, fields.time("a cushion", "1ms", "3600s")] = _key(
-        "Of video: with so much more than the reservoir, the highest bitrate; 21/40 of the buffer.",
+        "For video: from this much above the reservoir, the highest bitrate; 21/40 of the buffer.",
         ["15s"],
     )
     fps: Annotated[int | None, fields.count("fps (frames per second)", 1, 240)] = _key(
-        "Of frames: how many per second.", [30], 25
+        "For frames: how many per second.", [30], 25
     )
     gop: Annotated[
         str | None, Reads(fields.read_gop, fields.pattern(f"^{fields.GOP_PATTERN}$"))
     ] = _key(
-        "Of frames: the group of pictures that is repeated, in the order of sending.",
+        "For frames: the group of pictures that repeats, in sending order.",
         ["IPPPPP"],
         "IBBPBBPBBPBB",
     )
     ratio: Annotated[
         tuple[int, int, int] | None,
         Reads(fields.read_ratio, fields.pattern(f"^{fields.RATIO_PATTERN}$")),
-    ] = _key("Of frames: how the sizes of I, P and B frames relate.", ["6:3:1"], "14:5:2")
+    ] = _key("For frames: the ratio of the sizes of I, P and B frames.", ["6:3:1"], "14:5:2")
     deadline: Annotated[int | None, fields.time("a deadline", "1ms", "60s")] = _key(
-        "Of frames: in time is what has arrived so long after it was to be sent.", ["50ms"], "150ms"
+        "For frames: how long after its due time a frame may arrive.", ["50ms"], "150ms"
     )
 
 
 class LiteralConnection(_Literal):
-    """A connection between hosts of its own, over paths of its own."""
+    """A connection with hosts and paths of its own."""
 
     model_config = ConfigDict(json_schema_extra={"required": ["name", "paths"]})
 
     name: _Name = _key("Its name, unique among the connections.", ["background"])
     paths: Annotated[tuple[str, ...] | None, fields.names("paths", MAX_PATHS)] = _key(
-        "The paths that it is made over: of plain TCP one. No other connection has them; what "
-        "connections share is a link.",
+        "Its paths; one for plain TCP. No other connection uses them; connections share links.",
         [["wifi", "lte"], "wifi/lte"],
     )
     count: Annotated[int | None, fields.count("a count", 1, MAX_CONNECTIONS)] = _key(
-        "So many such connections, each between hosts of its own and over paths like these.",
+        "Number of such connections, each with its own hosts and with paths like these.",
         [10],
         1,
     )
@@ -444,17 +441,17 @@ class LiteralConnection(_Literal):
         "Its congestion control; by default those of the scenario, one after the other.", ["reno"]
     )
     start: Annotated[int | None, fields.time("a start", "0s", "86400s")] = _key(
-        "When it is opened, after the start of the workload. A connection without one is opened "
-        "for it, as the start of its workload says.",
+        "When it is opened, after the start of the workload. Without it, the connection is opened "
+        "in time for the workload, as the workload's `start` says.",
         ["5s"],
         "0s",
     )
     end: Annotated[int | None, fields.time("an end", "100ms", "86400s")] = _key(
-        "Until when its application sends; by default until the end of the workload.", ["30s"]
+        "When its application stops sending; by default at the end of the workload.", ["30s"]
     )
     workload: Annotated[LiteralWorkload, fields.table("keys such as kind and direction")] = Field(
         default=LiteralWorkload(),
-        description="What it carries, but for video; by default as the scenario has it.",
+        description="What it carries, except video; by default the scenario's workload.",
     )
 
 
@@ -480,8 +477,8 @@ class LiteralScenario(_Literal):
             },
         ),
     ] = _key(
-        "Scheduler, or a list of them to compare: NAME or, for a file of your own, NAME.c, each "
-        "with any :PARAM=VALUE.",
+        "Scheduler, or a list of them to compare: NAME or, for your own, the file NAME.c, each "
+        "optionally followed by :PARAM=VALUE.",
         ["default", ["minrtt", "minrtt:rp=off", "./mine.c"]],
         "default",
     )
@@ -513,14 +510,14 @@ class LiteralScenario(_Literal):
         "Seed of every random decision of a run.", [7], 1
     )
     seed_delay: Annotated[int | None, fields.time("a seed delay", "0us", "100ms")] = _key(
-        "Each direction of each path is longer by a delay that is drawn from the seed, up to this: "
-        "the time that hosts and routers take for a packet. 0us: none.",
+        "Upper limit of a delay, drawn from the seed, which each direction of each path adds: "
+        "the time that hosts and routers take per packet. 0us: none.",
         ["0us", "100us"],
         "50us",
     )
     repeat: Annotated[int | None, fields.whole("repeat", 1, MAX_REPEAT)] = _key(
-        "Number of runs per scheduler, each with the next seed; by default 1, and where results "
-        f"are compared {COMPARED_SEEDS}.",
+        "Number of runs per scheduler, each with the next seed; by default 1, and "
+        f"{COMPARED_SEEDS} where results are compared.",
         [5],
     )
     send_buffer: Annotated[int | None, fields.buffer("a send buffer")] = _key(
@@ -537,7 +534,7 @@ class LiteralScenario(_Literal):
         fields.tables("path"),
     ] = Field(
         default=(),
-        description="The paths, each a table headed [[path]]: 1 to 8 of a connection.",
+        description="The paths, each a table headed [[path]]: 1 to 8 per connection.",
         json_schema_extra={"minItems": 1, "maxItems": MAX_ALL_PATHS},
     )
     link: Annotated[
@@ -545,7 +542,7 @@ class LiteralScenario(_Literal):
         fields.tables("link"),
     ] = Field(
         default=(),
-        description="What paths share, each a table headed [[link]].",
+        description="Links that paths share, each a table headed [[link]].",
         json_schema_extra={"maxItems": MAX_LINKS},
     )
     connection: Annotated[
@@ -553,7 +550,7 @@ class LiteralScenario(_Literal):
         fields.tables("connection"),
     ] = Field(
         default=(),
-        description="The connections, each a table headed [[connection]]. Without one there is a "
+        description="The connections, each a table headed [[connection]]. Without any there is a "
         "single pair of hosts with all paths.",
         json_schema_extra={"maxItems": MAX_CONNECTIONS},
     )
@@ -562,7 +559,7 @@ class LiteralScenario(_Literal):
         fields.tables("event"),
     ] = Field(
         default=(),
-        description="What happens to paths on the way, each a table headed [[event]].",
+        description="What happens to paths during the run, each a table headed [[event]].",
         json_schema_extra={"maxItems": MAX_EVENTS},
     )
     workload: Annotated[LiteralWorkload, fields.table("keys such as kind and duration")] = Field(
@@ -582,7 +579,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _tidy(node: object) -> None:
-    """Drop what speaks of Python alone: class names as titles, and the empty defaults."""
+    """Drop details of Python: class names as titles, and empty defaults."""
     if isinstance(node, dict):
         if isinstance(node.get("title"), str):
             del node["title"]
@@ -599,7 +596,7 @@ def _tidy(node: object) -> None:
 
 
 def validate(mistakes: Mistakes) -> LiteralScenario:
-    """The literal scenario without whatever in it is wrong on its own, which is noted."""
+    """The literal scenario without the values that are wrong on their own, which are reported."""
     data = _in_utf8(copy.deepcopy(mistakes.data), (), mistakes)
     try:
         return LiteralScenario.model_validate(data)
@@ -614,7 +611,7 @@ def validate(mistakes: Mistakes) -> LiteralScenario:
             else:
                 message = str(found["ctx"]["error"])
             mistakes.add(place, message)
-            # A wrong path keeps its number among the others.
+            # An empty table in place of a wrong path, so that the others keep their numbers.
             if isinstance(parent, list):
                 parent[int(place[-1])] = {}
             else:
@@ -623,7 +620,7 @@ def validate(mistakes: Mistakes) -> LiteralScenario:
 
 
 def _in_utf8(value: Any, place: Place, mistakes: Mistakes) -> Any:
-    """A value without the texts that no file can have: flags may be any bytes."""
+    """A value without texts that no file can contain: flags may be any bytes."""
     if isinstance(value, str) and not is_utf8(value):
         mistakes.add(place, "not UTF-8 text")
         return ABSENT
@@ -657,7 +654,7 @@ _TABLES: Mapping[str, type[BaseModel]] = {
     "event": LiteralEvent,
     "workload": LiteralWorkload,
 }
-# What other tools call it.
+# The words of other tools.
 _OTHER_WORDS = {"bandwidth": "rate", "latency": "delay", "limit": "queue", "bytes": "size"}
 
 
@@ -665,9 +662,9 @@ def _unknown_key(place: Place, mistakes: Mistakes) -> str:
     table = ".".join(step for step in place[:-1] if isinstance(step, str))
     word = str(place[-1])
     known = list(_TABLES[table].model_fields)
-    # In TOML every key after a [table] belongs to that table: the commonest slip of all.
+    # In TOML every key after a [table] belongs to that table: the most common slip.
     homes = [name for name, model in _TABLES.items() if word in model.model_fields]
-    # many tables have a rate or a name; the plainest place is meant
+    # many tables have a rate or a name; suggest the most ordinary one
     home = next((name for name in homes if not name.startswith(("link", "connection"))), None)
     home = home or next(iter(homes), None)
     if home is not None and not mistakes.flag(place):

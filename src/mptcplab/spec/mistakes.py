@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Every mistake in one request: where the value came from, what it is, what is wrong with it."""
+"""Every mistake in a request: where the value came from, what it is, what is wrong with it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from pydantic import ValidationError
 
 from mptcplab.errors import InputError, Problem
 
-# The place of a value: keys and, in lists, indices from 0. A person sees indices from 1.
+# The place of a value: keys and, in lists, indices from 0. Messages show indices from 1.
 Place = tuple[str | int, ...]
 
 #: The keys of a scenario that are lists of tables.
 LISTS = ("path", "event", "link", "connection")
 
-# A value that is not there: TOML has no null, but None is the "not given" of flags.
+# A missing value: TOML has no null, but None means "not given" in flags.
 ABSENT = object()
 
 
 class Mistakes:
-    """Collects every mistake in one request."""
+    """Collects every mistake in a request."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -33,7 +33,7 @@ class Mistakes:
         self._problems: list[Problem] = []
 
     def add(self, place: Place, message: str, value: object = ABSENT) -> None:
-        """Something is wrong with what stands at `place`, or with `value` there."""
+        """Report a mistake in the value at `place`, or in `value` there."""
         self._bad.add(place)
         flag = self.flag(place)
         own = place in self.flags and place[0] not in LISTS
@@ -44,13 +44,13 @@ class Mistakes:
             self._problems.append(problem)
 
     def missing(self, place: Place, message: str) -> None:
-        """Nothing stands at `place`; said only if nothing wrong stands there either."""
+        """Report a missing value at `place`, unless it or its parent is already reported."""
         if not self.spoiled(place):
             self.add(place, f"missing; {message}")
 
     def spoiled(self, place: Place) -> bool:
-        """Whether the value at `place`, or what it is part of, is known to be wrong."""
-        # A file that cannot be read says nothing about what a flag holds.
+        """Whether the value at `place`, or one that contains it, is known to be wrong."""
+        # An unreadable file says nothing about the values of flags.
         whole = 1 if self.flag(place) else 0
         return any(place[:length] in self._bad for length in range(whole, len(place) + 1))
 
@@ -60,7 +60,7 @@ class Mistakes:
         return next(filter(None, origins), "")
 
     def inside(self, *place: str | int) -> Mistakes:
-        """The same mistakes, for who knows places only from `place` on."""
+        """The same mistakes, for a caller that knows only places below `place`."""
         return _Inside(self, place)
 
     def stop_if_any(self) -> None:
@@ -79,7 +79,7 @@ class Mistakes:
 
 
 class _Inside(Mistakes):
-    """Those of a part of a request."""
+    """The mistakes of a part of a request."""
 
     def __init__(self, whole: Mistakes, prefix: Place) -> None:
         super().__init__(whole.source)
@@ -103,7 +103,7 @@ def _shown_place(place: Place) -> str:
 
 
 def shown(value: object, limit: int = 60) -> str:
-    """A value as it was written, shortened, on one line and without control characters."""
+    """A value as it was written, on one line, shortened, without control characters."""
     if value is ABSENT:
         return ""
     if isinstance(value, dict):
@@ -116,19 +116,19 @@ def shown(value: object, limit: int = 60) -> str:
     elif isinstance(value, str):
         text = f'"{printable(value[:limit])}"'
     elif isinstance(value, int) and abs(value) >= 10**100:
-        text = hex(value)  # Python refuses to write thousands of digits
+        text = hex(value)  # Python refuses to print thousands of decimal digits
     else:
         text = str(value)
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def printable(text: str) -> str:
-    """The text, escaped if it holds anything that would not show as itself on a terminal."""
+    """The text, escaped if it contains anything that a terminal would not show as it is."""
     return text if text.isprintable() else json.dumps(text)[1:-1].replace("\x7f", "\\u007f")
 
 
 def is_utf8(text: str) -> bool:
-    """Whether a text can be written to a file: what a flag had that is no UTF-8 cannot."""
+    """Whether a text can be written to a file; one from a flag may not be valid UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -137,7 +137,7 @@ def is_utf8(text: str) -> bool:
 
 
 def first_of(error: ValidationError) -> tuple[str, str]:
-    """Where a JSON file is not as its model says, "" for the whole of it, and what is wrong."""
+    """The place of the first mistake in a JSON file, "" for the whole file, and the mistake."""
     first = error.errors()[0]
     return ".".join(str(step) for step in first["loc"]), first["msg"]
 
@@ -150,7 +150,7 @@ def one_of(choices: Sequence[str], word: str = "or") -> str:
 def suggestion(word: object, known: Collection[str] | Mapping[str, str]) -> str:
     """The clause that suggests the nearest known word, or "" if none is near.
 
-    A mapping has further words as keys, and what to suggest for each.
+    A mapping maps further words to what to suggest for each.
     """
     near = difflib.get_close_matches(str(word)[:64].lower(), sorted(known), n=1)
     if not near:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The plan of a run: the commands that build its testbed and start its traffic, as text.
 
-Every line is one that a person could type as root, but for `traffic`, `program`, `capture` and
-`cross`, which are parts of the guest program, `message`, which says what client and server send,
-and `at`, which names a time before a command. The guest's init executes the same lines, over
-netlink; lines of one namespace follow each other, so that it asks each at one go. The plan depends
-on the scenario alone. Where its devices are, and their addresses, is in `testbed.py`.
+Every line is one that you could type as root, except `traffic`, `program`, `capture` and `cross`,
+which are parts of the guest program, `message`, which says what client and server send, and `at`,
+which precedes a command with its time. The guest's init executes the same lines over netlink; lines
+of one namespace stand together, so that it sends each namespace a single batch. The plan depends
+only on the scenario. `testbed.py` says where its devices are, and their addresses.
 """
 
 from __future__ import annotations
@@ -27,19 +27,20 @@ PORT = 5001
 
 CLIENT_CAPTURE = "client.pcapng"
 
-# The kernel's own limits on a machine with 1 GiB of memory or more. They are set explicitly so
-# that autotuning, and with it every result, does not depend on the memory of the guest.
+# The kernel's own limits on a machine with 1 GiB of memory or more, set explicitly so that
+# autotuning, and with it every result, does not depend on the memory of the guest.
 _AUTO_RECEIVE_BUFFER = "4096 131072 6291456"
 _AUTO_SEND_BUFFER = "4096 16384 4194304"
-# For the same reason, what all sockets may use, in pages: as with 8 GiB of memory, a sixteenth of
-# it for TCP and an eighth for UDP, a quarter less as the first limit and a half more as the last.
+# For the same reason, the memory of all sockets, in pages: as with 8 GiB of memory, a sixteenth of
+# it for TCP and an eighth for UDP; the first limit is a quarter lower, the last one half as high
+# again.
 _TCP_MEMORY = "98304 131072 196608"
 _UDP_MEMORY = "196608 262144 393216"
 
-# What a router forwards is for no socket of its own, so it need not look for one.
+# A router forwards packets that belong to no socket of its own, so it need not look for one.
 _ROUTER_SETTINGS = "net.ipv4.ip_forward=1 net.ipv4.ip_early_demux=0"
 
-# A lost ADD_ADDR is sent again after 1 s; the kernel's default of 120 s outlasts most runs.
+# A lost ADD_ADDR is sent again after 1 s; the kernel's default of 120 s is longer than most runs.
 _ADD_ADDR_TIMEOUT_S = 1
 
 
@@ -54,8 +55,8 @@ def render(
 ) -> str:
     """The plan of one run, a command or a `#` comment per line.
 
-    For what scenarios have no words for: `commands` are carried out after the testbed is built, and
-    `events` (times in ns after the start of measuring) while the traffic runs, with the scenario's.
+    For what scenarios cannot express: `commands` are carried out after the testbed is built, and
+    `events` (times in ns after the start of measuring) while the traffic runs, like the scenario's.
     """
     sections = list(_testbed(scenario))
     paths = list(enumerate(scenario.paths, 1))
@@ -93,7 +94,7 @@ def render(
 
 
 def render_measurements(scenario: Scenario, measurements: Iterable[str]) -> str:
-    """The paths of a scenario without its traffic, and these lines instead."""
+    """The paths of a scenario with these lines instead of its traffic."""
     return _text([*_testbed(scenario), ("measurements", measurements)])
 
 
@@ -102,7 +103,7 @@ def _text(sections: Iterable[Section]) -> str:
 
 
 def _testbed(scenario: Scenario) -> Iterator[Section]:
-    """All that is there before the traffic is."""
+    """Everything that is built before the traffic starts."""
     pairs = scenario.pairs()
     shared = {link.name: m for m, link in enumerate(scenario.links, 1)}
     further = "" if len(pairs) == 1 else ", of each connection,"
@@ -139,7 +140,9 @@ def _testbed(scenario: Scenario) -> Iterator[Section]:
 
 
 def _is_shaped(scenario: Scenario, each: Link, link: Direction) -> bool:
-    """A path that leaves all to its links, and to which nothing happens, needs no discipline."""
+    """Whether a direction needs disciplines: not if all is left to its links and no event changes
+    it.
+    """
     if link.rate_bps != NO_RATE_BPS or any(event.path == each.name for event in scenario.events):
         return True
     nothing = Direction(
@@ -165,12 +168,12 @@ def spots_of(scenario: Scenario) -> dict[str, Spots]:
 
 
 def module_file(scheduler: str) -> str:
-    """The name, in the directory of the run, of the module with a person's own scheduler."""
+    """The name, in the run's directory, of the module with the user's own scheduler."""
     return f"{scheduler}.ko"
 
 
 def captured(scenario: Scenario) -> dict[str, str]:
-    """The namespaces that are captured at, and the names of the files in the run's directory."""
+    """The namespaces at which packets are captured, and the files' names in the run's directory."""
     found: dict[str, str] = {}
     for pair in scenario.pairs():
         found |= {pair.client: f"{pair.client}.pcapng", pair.server: f"{pair.server}.pcapng"}
@@ -181,18 +184,18 @@ def captured(scenario: Scenario) -> dict[str, str]:
 
 
 def capture_files(scenario: Scenario) -> list[str]:
-    """The names, in the directory of the run, of what is captured: hosts, routers, links."""
+    """The names, in the run's directory, of the captures of hosts, routers and links."""
     return list(captured(scenario).values())
 
 
 def router_capture(path: str) -> str:
-    """The name, in the directory of the run, of what is captured at the router of a path."""
+    """The name, in the run's directory, of the capture at the router of a path."""
     # not PATH alone: a path may be called client
     return f"router-{path}.pcapng"
 
 
 def quoted(word: str) -> str:
-    """A word of a command as bash takes it, on one line."""
+    """A word of a command, quoted for bash, on one line."""
     if re.fullmatch(r"[\w%+,./:=@^-]+", word, re.ASCII):
         return word
     if word.isprintable() and "'" not in word:
@@ -233,8 +236,8 @@ def _veth(one: End, other: End) -> str:
 
 
 def neighbour(of: End, other: End) -> str:
-    """Known, not asked for: the answer would come through netem, and the first round-trip time of
-    each path, which schedulers have nothing but at first, would be twice the true one.
+    """The neighbour is configured, not resolved: the ARP reply would pass through netem, and the
+    first RTT of each path, all that schedulers know at first, would be twice the true one.
     """
     known = f"neigh add {other.address} lladdr {other.mac} dev {of.device}"
     return f"ip -n {of.namespace} {known}"
@@ -247,7 +250,7 @@ def _client(scenario: Scenario, pair: Pair) -> Iterator[str]:
         yield from _host(end, testbed.router_to_client(i), i, testbed.server_network(i))
         yield from _single_packets(end, path.up)
     yield from _limits(client, scenario, pair)
-    # An endpoint without flags makes no subflow; it is what can be told to be a backup.
+    # An endpoint without flags creates no subflow; it exists so that it can be made a backup.
     changing = {e.path for e in scenario.events if e.action in ("backup", "regular")}
     for i, path in zip(pair.numbers, pair.paths, strict=True):
         if path.name in changing:
@@ -262,8 +265,8 @@ def _server(scenario: Scenario, pair: Pair) -> Iterator[str]:
         yield from _host(end, testbed.router_to_server(i), i, testbed.client_network(i))
         yield from _single_packets(end, path.down)
     yield from _limits(server, scenario, pair)
-    # One subflow per path: the client joins each address that the server announces, and leaves by
-    # the address of that path. Any further endpoint would make further subflows.
+    # One subflow per path: the client joins each address that the server announces, from its own
+    # address on that path. Any further endpoint would create further subflows.
     for number, i in enumerate(pair.numbers[1:], 2):
         end = testbed.server(i, server)
         known = f"{end.address} id {number} dev {end.device}"
@@ -271,7 +274,7 @@ def _server(scenario: Scenario, pair: Pair) -> Iterator[str]:
 
 
 def _host(end: End, gateway: End, table: int, far: str) -> Iterator[str]:
-    """One end of a path: packets from its address leave by its device, whatever their goal."""
+    """One end of a path: all packets from its address leave by its device."""
     ip, way = f"ip -n {end.namespace}", f"via {gateway.address} dev {end.device}"
     yield f"{ip} addr add {end.address}/24 dev {end.device}"
     yield f"{ip} link set {end.device} up"
@@ -282,7 +285,7 @@ def _host(end: End, gateway: End, table: int, far: str) -> Iterator[str]:
 
 
 def _single_packets(end: End, link: Direction) -> Iterator[str]:
-    """TCP makes larger ones also without offloads, which the queue of the host would hold."""
+    """TCP builds larger packets even without offloads, and the host's queue would hold those."""
     if link.bottleneck == "host":
         yield f"ip -n {end.namespace} link set {end.device} gso_max_segs 1"
 
@@ -293,7 +296,7 @@ def _ways(path: Link) -> tuple[tuple[Way, Direction], tuple[Way, Direction]]:
 
 def _limits(name: str, scenario: Scenario, pair: Pair) -> Iterator[str]:
     if isinstance(scenario.workload, Program):
-        # programs take it for granted that 127.0.0.1 is there
+        # programs assume that 127.0.0.1 exists
         yield f"ip -n {name} link set lo up"
     further = len(pair.paths) - 1
     if further:
@@ -301,7 +304,7 @@ def _limits(name: str, scenario: Scenario, pair: Pair) -> Iterator[str]:
 
 
 def _router(i: int, through: list[int]) -> Iterator[str]:
-    """That of path `i`, which then goes through these links."""
+    """The router of path `i`, which then goes through these links."""
     yield from _port(testbed.router_to_client(i), testbed.client(i))
     if not through:
         yield from _port(testbed.router_to_server(i), testbed.server(i))
@@ -312,7 +315,7 @@ def _router(i: int, through: list[int]) -> Iterator[str]:
 
 
 def _link_routers(scenario: Scenario, shared: Mapping[str, int], m: int) -> Iterator[str]:
-    """Of each path that goes through link `m`, they know the way on, and the way back."""
+    """The two routers know, for each path through link `m`, the routes onward and back."""
     near, far = testbed.near(m), testbed.far(m)
     yield from _port(near, far)
     ways = {i: [shared[n] for n in path.links] for i, path in enumerate(scenario.paths, 1)}
@@ -337,7 +340,7 @@ def _link_routers(scenario: Scenario, shared: Mapping[str, int], m: int) -> Iter
 
 
 def _port(own: End, opposite: End) -> Iterator[str]:
-    """A device of a router, its address, and who is at the other end."""
+    """A device of a router: its address, and its neighbour."""
     ip = f"ip -n {own.namespace}"
     yield f"{ip} addr add {own.address}/24 dev {own.device}"
     yield f"{ip} link set {own.device} up"
@@ -349,7 +352,7 @@ def _route(namespace: str, network: str, via: End) -> str:
 
 
 def _sysctls(scenario: Scenario, pairs: Iterable[Pair]) -> Iterator[str]:
-    # A namespace may only use what the first one allows to all.
+    # A namespace may only use what the first one allows for all.
     used = " ".join(dict.fromkeys(scenario.cc_of(pair.connection) for pair in pairs))
     allowed = _setting(f"net.ipv4.tcp_allowed_congestion_control={used}")
     memory = f"'net.ipv4.tcp_mem={_TCP_MEMORY}' 'net.ipv4.udp_mem={_UDP_MEMORY}'"
@@ -369,12 +372,12 @@ def _setting(setting: str) -> str:
 
 def _host_sysctls(scenario: Scenario, pair: Pair) -> Iterator[str]:
     connection = pair.connection
-    # Data may flow both ways: a fixed buffer is that of both ends.
+    # Data may flow in both directions: a fixed buffer applies to both ends.
     send, receive = scenario.send_buffer_bytes, scenario.receive_buffer_bytes
     rmem = f"4096 {receive} {receive}" if receive else _AUTO_RECEIVE_BUFFER
     wmem = f"4096 {send} {send}" if send else _AUTO_SEND_BUFFER
     # Linux adds a random offset to the timestamps of each pair of addresses; without it, schedulers
-    # can compare one-way delays. It changes no packet's time or size.
+    # can compare one-way delays. No packet's time or size changes.
     cc = scenario.cc_of(connection)
     common = [f"net.ipv4.tcp_congestion_control={cc}", "net.ipv4.tcp_timestamps=2"]
     if connection.transport == "mptcp":
@@ -387,7 +390,7 @@ def _host_sysctls(scenario: Scenario, pair: Pair) -> Iterator[str]:
             *common,
         ]
     if connection.transport == "mptcp" and isinstance(scenario.workload, Program):
-        # programs that know of TCP alone make MPTCP connections
+        # makes programs that only know TCP open MPTCP connections
         common.insert(1, "net.mptcp.mptcpize=1")
     settings = [*common, f"'net.ipv4.tcp_rmem={rmem}'", f"'net.ipv4.tcp_wmem={wmem}'"]
     for name in (pair.client, pair.server):
@@ -444,7 +447,7 @@ def _traffic_of(scenario: Scenario, pair: Pair) -> Iterator[str]:
 
 
 def _decides(scenario: Scenario, pair: Pair) -> bool:
-    """Whether the pair's scheduler is asked segment by segment, so that it can be traced."""
+    """Whether the pair's scheduler is asked for each segment, so that it can be traced."""
     chosen = scenario.scheduler_of(pair.connection)
     return pair.connection.transport == "mptcp" and chosen.name != scheduler.DEFAULT
 
@@ -455,9 +458,9 @@ def _connection_count(scenario: Scenario, pair: Pair) -> int:
 
 
 def messages_of(scenario: Scenario) -> list[list[Message]]:
-    """The messages of each pair of hosts, as the plan has them, one pair after the other.
+    """The messages of each pair of hosts, as the plan lists them, one pair after the other.
 
-    In each list connections and messages are counted on from the lists before it.
+    Connections and messages are numbered on from one list to the next.
     """
     found: list[list[Message]] = []
     connections = number = 0
@@ -488,7 +491,7 @@ def _messages(scenario: Scenario) -> Iterator[str]:
 
 
 def _unit(message: Message) -> str:
-    """What the scheduler is told of it; times are after it is due."""
+    """What the scheduler learns about it; times count from when it is due."""
     assert message.deadline_ns is not None
     assert message.expires_ns is not None
     return (
@@ -548,9 +551,9 @@ def _commands(
     instant: Instant,
     present: dict[tuple[str, Way], Direction],
 ) -> Iterator[str]:
-    """`present` is how each direction is, and then how it is after this.
+    """The commands of an instant; `present` holds the state of each direction and is updated.
 
-    `end` has the hosts of a path and its number among theirs, from 1; a link has none.
+    `end` is the hosts of a path and its number among theirs, from 1; None for a link.
     """
     changed: tuple[tuple[Way, Direction | None], ...] = (
         ("up", instant.up),
@@ -561,7 +564,7 @@ def _commands(
             continue
         before = present[instant.path, way]
         present[instant.path, way] = link
-        # each takes over all its values at once: what is not given would be none
+        # each netem command sets all values: an omitted one would be reset
         stands = zip(
             links.shaping(spots, way, before), links.shaping(spots, way, link), strict=True
         )
@@ -575,7 +578,7 @@ def _commands(
     pair, number = end
     i = pair.numbers[number - 1]
     if instant.act == "close":
-        # The address of the first path was not announced: no endpoint, and its id is 0.
+        # The address of the first path was not announced: it has no endpoint, and its id is 0.
         what = f"id {number}" if number > 1 else f"id 0 {testbed.server(i).address}"
         yield f"ip -n {pair.server} mptcp endpoint delete {what}"
     else:

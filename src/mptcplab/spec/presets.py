@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Presets of paths: their numbers, and where each number is from.
+"""Presets of paths: their numbers, and the source of each number.
 
-A preset is the table that a person could have written under [[path]], and is read as if it were.
-Every number has a reason: what it is, with its source in brackets, or the words that it has none.
+A preset is a table that the user could have written under [[path]], and is read in the same way.
+Every number has a reason: what it is, with its source in brackets, or a statement that it has none.
 `python -m mptcplab.spec.presets` prints docs/presets.md.
 """
 
@@ -17,7 +17,7 @@ NO_SOURCE = "typical, no source"
 
 @dataclass(frozen=True)
 class Source:
-    """Something published: what it is, and where it can be read."""
+    """A publication: its title, and where it can be read."""
 
     title: str
     address: str
@@ -33,7 +33,7 @@ class Preset:
     reasons: Mapping[str, str]
 
     def numbers(self) -> dict[str, str]:
-        """Every number of the table by its key, those of the path for each direction."""
+        """Every number of the table by its key; numbers of the path appear for each direction."""
         found = {}
         for side in ("up", "down"):
             for key in ("rate", "delay", "loss", "queue"):

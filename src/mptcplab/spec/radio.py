@@ -3,15 +3,14 @@
 
 The scenario is that of Mahmud and Cho, "Performance of Multipath TCP Schedulers in Concurrent Use
 of 5G and 4G Networks" (2022), section III: both base stations on one mast, a car that passes at
-60 km/h from the south-east to the south-west, a house that takes away the line of sight for a
-while. docs/radio.md gives the source of every formula and default, and what is not modelled.
+60 km/h from the south-east to the south-west, and a house that blocks the line of sight for a
+while. docs/radio.md lists the source of every formula and default, and what is not modelled.
+x points east, y north, z up, in metres; the mast is at the origin. Losses and gains are in dB,
+powers in dBm. Shadowing is a loss: positive is weaker. Only shadowing is random; each cell has a
+random stream of its own, determined by the seed and the cell's name. Any value out of range raises
+ValueError with the quantity, its value and what is accepted.
 
-x points east, y north, z up, in metres; the mast stands at the origin. Losses and gains are in dB,
-powers in dBm. Shadowing is a loss: positive is weaker. The only randomness is shadowing, and each
-cell has a stream of its own, named by the seed and the name of the cell. Everything that is out of
-range raises ValueError, whose text names the quantity, its value and what is accepted.
-
-"TR 38.901" is 3GPP's, version 19.4; `hBS` and `hUT` there are heights of base station and car.
+"TR 38.901" is 3GPP's, version 19.4; its `hBS` and `hUT` are the heights of base station and car.
 """
 
 from __future__ import annotations
@@ -61,9 +60,9 @@ CQI_EFFICIENCY = (
     *(1.1758, 1.4766, 1.9141, 2.4063, 2.7305),
     *(3.3223, 3.9023, 4.5234, 5.1152, 5.5547),
 )
-# The standard does not say which SINR a CQI needs. Piro et al., "A two-level scheduling algorithm
-# for QoS support in the downlink of LTE cellular networks" (European Wireless 2010), as in ns-3's
-# LTE module: the gap to Shannon's bound for uncoded QAM at this bit error rate.
+# The standard does not say which SINR a CQI needs. As in ns-3's LTE module we follow Piro et al.,
+# "A two-level scheduling algorithm for QoS support in the downlink of LTE cellular networks"
+# (European Wireless 2010): the gap to Shannon's bound for uncoded QAM at this bit error rate.
 _CQI_BIT_ERROR_RATE = 5e-5
 SNR_GAP = -math.log(5 * _CQI_BIT_ERROR_RATE) / 1.5
 CQI_THRESHOLD_DB: Floats = 10 * np.log10(SNR_GAP * (2.0 ** np.array(CQI_EFFICIENCY) - 1))
@@ -72,16 +71,16 @@ CQI_THRESHOLD_DB: Floats = 10 * np.log10(SNR_GAP * (2.0 ** np.array(CQI_EFFICIEN
 _SHANNON_FACTOR = 0.6
 _SHANNON_MIN_DB = -10.0
 _SHANNON_MAX_EFFICIENCY = 4.4
-# Where the bound reaches its top: 0.6 log2(1 + SINR) = 4.4.
+# Where the bound reaches its maximum: 0.6 log2(1 + SINR) = 4.4.
 _SHANNON_MAX_DB = 10 * math.log10(2 ** (_SHANNON_MAX_EFFICIENCY / _SHANNON_FACTOR) - 1)
 
 # TS 38.214, section 5.2.2.1: a CQI promises a block error rate of at most 0.1. How fast it falls
-# with more SINR than needed is ours: a decade per dB, about as steep as turbo and LDPC codes are.
+# with additional SINR is our choice: a decade per dB, about as steep as turbo and LDPC codes.
 _TARGET_BLOCK_ERROR_RATE = 0.1
 _WATERFALL_DB_PER_DECADE = 1.0
 
 
-# Stands here because the cells below are checked when this module is read.
+# Defined here because the cells below are checked when this module is imported.
 def _within(name: str, value: float, low: float, high: float) -> None:
     if not low <= value <= high:
         raise ValueError(f"{name} is {value}; it is from {low:g} to {high:g}")
@@ -96,10 +95,10 @@ def _within_limits(thing: Drive | Building | Cell) -> None:
 class Building:
     """A box with vertical walls, parallel to the axes, on the ground.
 
-    The paper has "a building", also "the house", between mast and road. Its place and size are
-    ours: halfway to the road, so wide that it hides 8.4 s of 20 s. Any height from 6.6 m hides the
-    same. `walls` of the materials (their shares add up to 1) stand in the way of a wave that goes
-    through: those of the low-loss model A of TR 38.901, table 7.4.3-2.
+    The paper mentions "a building", also "the house", between mast and road. Its place and size
+    are ours: halfway to the road, and wide enough to hide 8.4 s of 20 s. Any height from 6.6 m
+    hides the same. A wave that goes through it crosses `walls` walls of the materials (whose shares
+    add up to 1): those of the low-loss model A of TR 38.901, table 7.4.3-2.
     """
 
     x_m: tuple[float, float] = (-28.0, 28.0)
@@ -123,15 +122,15 @@ class Building:
 
 @dataclass(frozen=True)
 class Cell:
-    """One base station, and what the car has to receive it.
+    """A base station, and what the car needs to receive it.
 
-    `environment` chooses the path loss and shadowing of TR 38.901. `blockage` says what a building
-    in the sight line does: "nlos" is the standard's loss without line of sight, "through" the loss
-    with it and that of the walls on top. `link` says how SINR becomes bits: "cqi" or "shannon".
-    `share` is the part of the symbols that carries data for the car.
+    `environment` selects the path loss and shadowing of TR 38.901. `blockage` says what a building
+    in the line of sight does: "nlos" is the standard's loss without line of sight, "through" the
+    loss with it plus that of the walls. `link` says how SINR becomes bits: "cqi" or "shannon".
+    `share` is the fraction of symbols that carry data for the car.
 
-    HARQ sends a block that failed again `harq_slots` later, at most `harq_retransmissions` times.
-    `recovery_ns` is how long nothing arrives after the line of sight, or the cell, came or went.
+    HARQ sends a failed block again `harq_slots` later, at most `harq_retransmissions` times.
+    `recovery_ns` is how long nothing arrives after the line of sight, or the cell, comes or goes.
     `radio_delay_ns` is the one-way delay of the radio access without these.
     """
 
@@ -171,7 +170,7 @@ class Cell:
 
     def __post_init__(self) -> None:
         if not self.name:
-            raise ValueError("name is empty; a cell has one")
+            raise ValueError("name is empty; every cell has one")
         if self.environment not in ("umi", "uma"):
             raise ValueError(f"environment is {self.environment!r}; it is umi or uma")
         if self.blockage not in ("nlos", "through"):
@@ -181,8 +180,8 @@ class Cell:
         _within_limits(self)
 
 
-# The paper gives the technology (mmWave module of ns-3.33) and no number. docs/radio.md has the
-# sources at length.
+# The paper names the technology (mmWave module of ns-3.33) but no numbers. docs/radio.md has the
+# sources in full.
 MMWAVE = Cell(
     name="5g-mmwave",
     frequency_hz=28e9,  # default of ns-3's mmWave module
@@ -222,7 +221,7 @@ LTE = Cell(
 
 @dataclass(frozen=True)
 class Drive:
-    """The way of the car, the cells on the mast at the origin, and what stands between.
+    """The route of the car, the cells on the mast at the origin, and the building in between.
 
     `start_m` and `velocity_mps` are (east, north). Without a building there is always a line of
     sight. `wire_delay_ns` is the one-way delay from the mast to the server.
@@ -230,7 +229,7 @@ class Drive:
 
     cells: tuple[Cell, ...] = (MMWAVE, LTE)
     building: Building | None = field(default_factory=Building)
-    # Ours: the road is 100 m south of the mast, which the car passes at half time.
+    # Ours: the road is 100 m south of the mast; the car passes the mast halfway through the drive.
     start_m: tuple[float, float] = (500 / 3, -100.0)
     velocity_mps: tuple[float, float] = (-50 / 3, 0.0)  # the paper, section III: 60 km/h, westwards
     height_ut_m: float = 1.5  # TR 38.901, section 7.2
@@ -264,9 +263,9 @@ class RadioTrace:
     """What one cell offers the car, in n steps of equal length; each row holds until the next.
 
     `position_m` is (n, 2), east and north of the mast; all others are (n,). `distance_m` is along
-    the sight line, antenna to antenna. `path_loss_db` has no shadowing in it. `delay_ns` is the
-    whole one-way delay from the server to the car, waiting in a queue left out. While `rate_bps`
-    is 0 the cell is out of reach.
+    the line of sight, antenna to antenna. `path_loss_db` excludes shadowing. `delay_ns` is the
+    whole one-way delay from the server to the car, without queueing. While `rate_bps` is 0 the
+    cell is out of reach.
     """
 
     time_ns: Integers
@@ -287,7 +286,7 @@ class RadioTrace:
 
 
 class PathLoss(Protocol):
-    """Path loss in dB by horizontal distance in m, frequency in Hz, heights of both ends in m."""
+    """Path loss in dB from horizontal distance in m, frequency in Hz, both ends' heights in m."""
 
     def __call__(
         self,
@@ -317,8 +316,8 @@ class Environment(NamedTuple):
 def drive(scenario: Drive, seed: int) -> dict[str, RadioTrace]:
     """The trace of each cell by its name, for one seed (a whole number from 0).
 
-    A cell's trace depends on no other cell. Raises ValueError for a seed below 0, and when the car
-    comes nearer to the mast than 10 m, or goes farther away than 5 km: path loss is not defined.
+    A cell's trace does not depend on other cells. Raises ValueError for a seed below 0, and if the
+    car comes closer than 10 m to the mast or goes farther than 5 km: path loss is undefined there.
     """
     if seed < 0:
         raise ValueError(f"seed is {seed}; it is a whole number from 0")
@@ -332,7 +331,7 @@ def drive(scenario: Drive, seed: int) -> dict[str, RadioTrace]:
 def write_csv(trace: RadioTrace, path: Path) -> None:
     """Writes the columns time_s, rate_bps, delay_ms, sinr_db: a row per step, times exact.
 
-    The SINR is rounded to a thousandth of a dB; it is for the reader, nothing follows from it.
+    The SINR is rounded to a thousandth of a dB; it is only for the reader.
     """
     rows = ["time_s,rate_bps,delay_ms,sinr_db"]
     columns = (trace.time_ns, trace.rate_bps, trace.delay_ns, trace.sinr_db)
@@ -347,20 +346,20 @@ def write_scenario(
 ) -> list[Path]:
     """Writes a drive as NAME.csv per cell, and drive.toml, a scenario with a path for each.
 
-    `settings` are named there, as what made the drive. Returns the files. Raises InputError, and
-    writes nothing, if one of them exists already, the directory cannot be made, or a cell is none
-    that a path can be made of.
+    drive.toml lists `settings` as the origin of the drive. Returns the files. Raises InputError,
+    and writes nothing, if one of them exists, the directory cannot be created, or a cell cannot
+    become a path.
     """
     try:
         traces = drive(drive_, seed)
     except ValueError as error:
-        message = f"path loss is not defined all along this way: {error}"
+        message = f"path loss is undefined on part of this route: {error}"
         raise InputError([Problem("scenario drive", "", "", message)]) from None
     unusable = []
     for name, trace in traces.items():
         if trace.rate_bps.max() < MIN_RATE_BPS:
             low, high = trace.sinr_db.min(), trace.sinr_db.max()
-            message = f"the car is out of its reach all the time: its SINR is {low:.0f} to "
+            message = f"the car is always out of its reach: its SINR is {low:.0f} to "
             unusable.append(Problem("scenario drive", "", name, f"{message}{high:.0f} dB"))
         if trace.delay_ns.max() > MAX_DELAY_NS:
             longest = units.format_time(int(trace.delay_ns.max()))
@@ -374,7 +373,7 @@ def write_scenario(
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        message = f"cannot be made a directory: {error.strerror or error}"
+        message = f"cannot create the directory: {error.strerror or error}"
         raise InputError([Problem("scenario drive", "", str(directory), message)]) from None
     there = [file for file in (*files.values(), toml) if file.exists()]
     if there:
@@ -402,11 +401,11 @@ def write_scenario(
 def has_line_of_sight(
     building: Building | None, position_m: npt.ArrayLike, height_bs_m: float, height_ut_m: float
 ) -> Booleans:
-    """Whether the building is not in the straight line from the mast to each position.
+    """Whether the building is clear of the straight line from the mast to each position.
 
     `position_m` is (n, 2), the result (n,). The line from (0, 0, height_bs_m) to (x, y,
-    height_ut_m) is cut with the three slabs that make up the box; a line that only touches a wall
-    or an edge is not blocked. There is no diffraction and no Fresnel zone in this.
+    height_ut_m) is intersected with the three slabs that make up the box; a line that only touches
+    a wall or an edge is not blocked. Diffraction and Fresnel zones are not modelled.
     """
     position = np.asarray(position_m, dtype=np.float64)
     if building is None:
@@ -428,10 +427,10 @@ def has_line_of_sight(
 
 
 def breakpoint_distance(frequency_hz: float, height_bs_m: float, height_ut_m: float) -> float:
-    """Horizontal distance, in m, from which path loss with line of sight grows faster.
+    """Horizontal distance, in m, beyond which path loss with line of sight grows faster.
 
     TR 38.901, table 7.4.1-1, note 1: d'BP = 4 h'BS h'UT fc / c, heights less 1 m. For UMi, and for
-    UMa below a height of 13 m. Heights are more than 1 m.
+    UMa below a height of 13 m. Heights must be more than 1 m.
     """
     for name, height_m in (("height_bs_m", height_bs_m), ("height_ut_m", height_ut_m)):
         if not height_m > _ENVIRONMENT_HEIGHT_M:
@@ -446,8 +445,9 @@ def path_loss_umi_los(
 ) -> Floats:
     """Path loss in dB of an urban micro cell (street canyon) with line of sight.
 
-    TR 38.901, table 7.4.1-1, UMi LOS. Distances (any shape, the result has it) from 10 m to 5 km,
-    0.5 to 100 GHz, the car's height from 1.5 to 22.5 m. The table is for a base station at 10 m.
+    TR 38.901, table 7.4.1-1, UMi LOS. Distances (any shape, which the result has) from 10 m to
+    5 km, 0.5 to 100 GHz, the car's height from 1.5 to 22.5 m. The table is for a base station at
+    10 m.
     """
     d_m = _checked(distance_2d_m, frequency_hz, height_ut_m, 22.5)
     return _path_loss_los(d_m, frequency_hz, height_bs_m, height_ut_m, 32.4, 21.0, 9.5)
@@ -456,7 +456,7 @@ def path_loss_umi_los(
 def path_loss_umi_nlos(
     distance_2d_m: npt.ArrayLike, frequency_hz: float, height_bs_m: float, height_ut_m: float
 ) -> Floats:
-    """Path loss in dB of an urban micro cell without line of sight: never below that with it.
+    """Path loss in dB of an urban micro cell without line of sight: at least that with it.
 
     TR 38.901, table 7.4.1-1, UMi NLOS (not the optional formula); ranges as path_loss_umi_los.
     """
@@ -472,8 +472,8 @@ def path_loss_uma_los(
 ) -> Floats:
     """Path loss in dB of an urban macro cell with line of sight.
 
-    TR 38.901, table 7.4.1-1, UMa LOS. Distances (any shape, the result has it) from 10 m to 5 km,
-    0.5 to 100 GHz, the car's height from 1.5 to 13 m: above, the breakpoint is random there. The
+    TR 38.901, table 7.4.1-1, UMa LOS. Distances (any shape, which the result has) from 10 m to
+    5 km, 0.5 to 100 GHz, the car's height from 1.5 to 13 m: above, the breakpoint is random. The
     table is for a base station at 25 m.
     """
     d_m = _checked(distance_2d_m, frequency_hz, height_ut_m, _UMA_HEIGHT_LIMIT_M)
@@ -483,7 +483,7 @@ def path_loss_uma_los(
 def path_loss_uma_nlos(
     distance_2d_m: npt.ArrayLike, frequency_hz: float, height_bs_m: float, height_ut_m: float
 ) -> Floats:
-    """Path loss in dB of an urban macro cell without line of sight: never below that with it.
+    """Path loss in dB of an urban macro cell without line of sight: at least that with it.
 
     TR 38.901, table 7.4.1-1, UMa NLOS (not the optional formula); ranges as path_loss_uma_los.
     """
@@ -508,12 +508,12 @@ ENVIRONMENTS: Mapping[str, Environment] = {
 def wall_loss(frequency_hz: float, materials: tuple[tuple[str, float], ...]) -> float:
     """Loss in dB of one wall of several materials (name, share of the area).
 
-    TR 38.901, eq. 7.4-3 and table 7.4.3-1, without its PL_npi of 5 dB for waves that come in at
-    a slant: the sight line goes nearly straight through. Shares are not negative and add up to 1.
+    TR 38.901, eq. 7.4-3 and table 7.4.3-1, without its PL_npi of 5 dB for oblique incidence: the
+    line of sight passes nearly straight through. Shares are not negative and add up to 1.
     """
     if any(name not in MATERIALS for name, _ in materials):
         names = ", ".join(name for name, _ in materials)
-        raise ValueError(f"materials are {names}; there are {', '.join(MATERIALS)}")
+        raise ValueError(f"materials are {names}; known: {', '.join(MATERIALS)}")
     shares = [share for _, share in materials]
     if any(share < 0 for share in shares) or not math.isclose(sum(shares), 1.0):
         raise ValueError(f"shares of materials are {shares}; they are from 0 and add up to 1")
@@ -525,12 +525,12 @@ def wall_loss(frequency_hz: float, materials: tuple[tuple[str, float], ...]) -> 
 
 
 def shadowing(steps: int, step_m: float, kind: Shadowing, generator: np.random.Generator) -> Floats:
-    """Shadowing in dB, (steps,), at places `step_m` apart along the way.
+    """Shadowing in dB, (steps,), at places `step_m` apart along the route.
 
     Gaussian with mean 0 and the deviation of `kind`; the correlation of two places falls
     exponentially with their distance (TR 38.901, section 7.4.4, eq. 7.4-5): a first-order
-    autoregression, which begins in its stationary state. Takes `steps` numbers from the generator,
-    so that a longer way begins as a shorter one.
+    autoregression that starts in its stationary state. Takes `steps` numbers from the generator,
+    so a longer route begins like a shorter one.
     """
     correlation = math.exp(-step_m / kind.correlation_m)
     values = generator.standard_normal(steps)
@@ -541,12 +541,12 @@ def shadowing(steps: int, step_m: float, kind: Shadowing, generator: np.random.G
 
 
 def noise_dbm(bandwidth_hz: float, noise_figure_db: float) -> float:
-    """Thermal noise in a bandwidth at 290 K, plus what the receiver adds, in dBm."""
+    """Thermal noise in a bandwidth at 290 K plus the receiver's noise figure, in dBm."""
     return _THERMAL_NOISE_DBM_PER_HZ + 10 * math.log10(bandwidth_hz) + noise_figure_db
 
 
 def cqi(sinr_db: npt.ArrayLike) -> Integers:
-    """The highest CQI, 1 to 15, that each SINR is enough for; 0 if it is not enough for any.
+    """The highest CQI, 1 to 15, for which each SINR is enough; 0 if it is not enough for any.
 
     A CQI with e bits per symbol needs gap x (2^e - 1), gap = -ln(5 BER) / 1.5 and BER 5e-5.
     """
@@ -564,16 +564,16 @@ def efficiency_shannon(sinr_db: npt.ArrayLike) -> Floats:
     0.6 log2(1 + SINR); 0 below -10 dB, and never more than 4.4.
     """
     sinr = np.asarray(sinr_db, dtype=np.float64)
-    # Not computed where it is cut off anyway: a high SINR would overflow.
+    # Clipped first, since a high SINR would overflow.
     bound = _SHANNON_FACTOR * np.log2(1 + 10 ** (np.minimum(sinr, _SHANNON_MAX_DB) / 10))
     bound = np.where(sinr >= _SHANNON_MAX_DB, _SHANNON_MAX_EFFICIENCY, bound)
     return np.where(sinr < _SHANNON_MIN_DB, 0.0, bound)
 
 
 def block_error_rate(margin_db: npt.ArrayLike) -> Floats:
-    """Fraction of blocks that fail, given how much more SINR there is than the code needs.
+    """Fraction of blocks that fail, by the margin of the SINR over what the code needs.
 
-    0.1 without margin, as link adaptation aims at (TS 38.214, section 5.2.2.1), and a tenth of
+    0.1 without margin, the target of link adaptation (TS 38.214, section 5.2.2.1), and a tenth of
     that with each further dB (ours). A negative margin counts as none: nothing is sent then.
     """
     margin = np.maximum(np.asarray(margin_db, dtype=np.float64), 0.0)
@@ -585,12 +585,12 @@ def harq_delay_slots(error_rate: npt.ArrayLike, round_slots: int, retransmission
 
     A block is sent in every slot. One that fails, each time with probability p, is sent again
     `round_slots` (N) later, at most `retransmissions` (K) times; then it has arrived. Blocks are
-    handed on in order (RLC: TS 36.322; PDCP: TS 38.323). The block of j slots ago, with r_j
-    retransmissions, is there in N r_j - j slots, so a block waits W = max(0, N r_j - j over all j).
-    From P(r_j >= k) = p^k follow P(W <= w) = prod over m from w to NK - 1 of 1 - p^(m // N + 1),
-    and the mean, the sum of P(W > w) over w.
+    delivered in order (RLC: TS 36.322; PDCP: TS 38.323). The block of j slots ago, with r_j
+    retransmissions, arrives in N r_j - j slots, so a block waits W = max(0, N r_j - j over all j).
+    P(r_j >= k) = p^k implies P(W <= w) = prod over m from w to NK - 1 of 1 - p^(m // N + 1), and
+    the mean is the sum of P(W > w) over w.
 
-    `error_rate` has any shape, and the result has it; rates are from 0 to 1.
+    `error_rate` has any shape, which the result has, too; rates are from 0 to 1.
     """
     p = np.asarray(error_rate, dtype=np.float64)
     if not np.all((p >= 0) & (p <= 1)):
@@ -603,9 +603,9 @@ def harq_delay_slots(error_rate: npt.ArrayLike, round_slots: int, retransmission
 
 
 def recovery_delay_ns(time_ns: Integers, changed: Booleans, recovery_ns: int) -> Integers:
-    """How long what comes at each time waits for the link to be back: (n,), in ns.
+    """How long data that arrives at each time waits for the link to recover: (n,), in ns.
 
-    After a change nothing arrives for `recovery_ns`, so the wait is what is left of that.
+    Nothing arrives for `recovery_ns` after a change, so the wait is the rest of that.
     """
     last_change_ns = np.maximum.accumulate(np.where(changed, time_ns, -recovery_ns))
     return np.maximum(last_change_ns + recovery_ns - time_ns, 0)
@@ -653,10 +653,10 @@ def _path_loss(scenario: Drive, cell: Cell, position_m: Floats, los: Booleans) -
 
 
 def _shadowing(cell: Cell, los: Booleans, step_m: float, seed: int) -> Floats:
-    """Shadowing with and without line of sight: two processes that are independent (ours).
+    """Shadowing with and without line of sight: two independent processes (ours).
 
-    Both are drawn for the whole way, so that moving the building changes nothing but which one
-    counts. A wave that goes through the building has the shadowing of the line of sight.
+    Both are drawn for the whole route, so moving the building only changes which one counts. A
+    wave that goes through the building has the shadowing of the line of sight.
     """
     environment = ENVIRONMENTS[cell.environment]
     kinds = (environment.shadowing_los, environment.shadowing_nlos)
@@ -678,7 +678,7 @@ def _delay(
     if cell.link == "cqi":
         needed_db = CQI_THRESHOLD_DB[np.maximum(cqi(sinr_db), 1) - 1]
     else:
-        # Link adaptation without steps has a margin only above its top.
+        # Link adaptation without steps has a margin only above its maximum.
         needed_db = np.minimum(sinr_db, _SHANNON_MAX_DB)
     slots = harq_delay_slots(
         block_error_rate(sinr_db - needed_db), cell.harq_slots, cell.harq_retransmissions
@@ -695,7 +695,7 @@ def _delay(
 
 
 def _generator(seed: int, cell: str, state: int) -> np.random.Generator:
-    """A stream for one cell, 0 with and 1 without line of sight, that no other cell shares."""
+    """A random stream of one cell alone; `state` is 0 with and 1 without line of sight."""
     sequence = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(cell.encode()), state))
     return np.random.Generator(np.random.PCG64(sequence))
 
@@ -709,7 +709,7 @@ def _path_loss_los(
     slope_db: float,
     beyond_db: float,
 ) -> Floats:
-    """PL1 up to the breakpoint, PL2 beyond, which begins where PL1 ends."""
+    """PL1 up to the breakpoint and PL2 beyond it, which starts where PL1 ends."""
     d3d_m = _distance_3d(distance_2d_m, height_bs_m, height_ut_m)
     breakpoint_m = breakpoint_distance(frequency_hz, height_bs_m, height_ut_m)
     free_db = constant_db + 20 * math.log10(frequency_hz / 1e9)
@@ -727,7 +727,7 @@ def _distance_3d(distance_2d_m: npt.ArrayLike, height_bs_m: float, height_ut_m: 
 def _checked(
     distance_2d_m: npt.ArrayLike, frequency_hz: float, height_ut_m: float, highest_m: float
 ) -> Floats:
-    """The distances as an array, if the formulas of table 7.4.1-1 are defined for all of it."""
+    """The distances as an array. Raises ValueError if table 7.4.1-1 does not cover all of them."""
     distance = np.asarray(distance_2d_m, dtype=np.float64)
     outside = distance[~((distance >= 10) & (distance <= 5000))]
     if outside.size:

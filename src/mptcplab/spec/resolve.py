@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a person asks for: a scenario from a file or from flags, and the runs that are made of it.
+"""A request: a scenario from a file or from flags, and the runs that it consists of.
 
-The literal scenario (module `literal`) is what is written. On the way from it to a `Scenario` every
-mistake is collected, and all of them are told at once.
+The literal scenario (module `literal`) is what the user wrote. All mistakes found on the way from
+it to a `Scenario` are collected and reported together.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from mptcplab.spec.workload import AnyWorkload, Program
 DEFAULT_SEED_DELAY_NS = 50_000
 DEFAULT_SAMPLE_INTERVAL_NS = 10 * 10**6
 
-# What can be chosen for a resolved scenario.
+# The flags that can change a resolved scenario.
 _RESOLVED_FLAGS = ("scheduler", "seed", "repeat", "pcap", "trace")
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a person asks for: a scenario, run with each scheduler, each congestion control and
-    each of `repeat` seeds, None: as many as what is done with it has by default.
+    """A request: a scenario, run with each scheduler, each congestion control and each of `repeat`
+    seeds; None means the default of the command that runs it.
 
-    `sources` has the C files of those schedulers that are a person's own, by name; `traces` what
-    is played on a path, by its name and "up" or "down".
+    `sources` maps the names of the user's own schedulers to their C files; `traces` maps the name
+    of a path, with "up" or "down", to the trace played on it.
     """
 
     base: Scenario
@@ -58,12 +58,12 @@ class Request:
     traces: Mapping[tuple[str, str], link_trace.Source]
 
     def compared(self) -> Request:
-        """The same with as many seeds as show how far results spread, if it says no number."""
+        """The same, with enough seeds to show how far results spread unless a number was given."""
         return replace(self, repeat=self.repeat or COMPARED_SEEDS)
 
     def runs(self) -> list[Scenario]:
-        """Every run: scheduler by scheduler, one congestion control after the other, seeds
-        ascending from the scenario's own.
+        """Every run, ordered by scheduler, then congestion control, then seed; seeds ascend from
+        the scenario's own.
         """
         first = self.base.seed
         seeds = range(first, min(first + (self.repeat or 1), MAX_SEED + 1))
@@ -75,11 +75,11 @@ class Request:
         ]
 
     def baselines(self) -> list[Scenario]:
-        """Plain TCP over each path alone, for each congestion control and seed: what the
-        aggregation benefit refers to.
+        """Plain TCP over each path alone, for each congestion control and seed: the reference of
+        the aggregation benefit.
 
         A comparison of plain TCP, of several connections, or over a single path, has none; nor has
-        a path that an event closes or leaves down, over which TCP alone would never come to an end.
+        a path that an event closes or leaves down, since TCP over it alone would never finish.
         """
         base = self.base
         if base.transport == "tcp" or base.connections or len(base.paths) < 2:
@@ -99,14 +99,14 @@ def load_file(
     known: Mapping[str, Scheduler] | None = None,
     single: bool = False,
 ) -> Request:
-    """The request of a scenario file, with what the flags override.
+    """The request of a scenario file, with the flags that override it.
 
-    A file NAME.json is a resolved scenario, as each run keeps it, of which flags can change the
-    schedulers, the seeds, and what is kept.
+    A file NAME.json is a resolved scenario, as kept by each run; flags can change only its
+    schedulers, its seeds, and what is kept.
 
-    `known` are the schedulers that there are, by default those of the lab kernel. A scheduler's C
-    file that the scenario file names is looked for beside it. `single`: one scheduler only, as
-    `mptcplab run` takes it. Raises InputError with every mistake in the file and the flags.
+    `known` are the available schedulers, by default those of the lab kernel. A scheduler's C file
+    that the scenario file names is looked up in its directory. `single`: accept only one scheduler,
+    as `mptcplab run` does. Raises InputError with every mistake in the file and the flags.
     """
     mistakes = Mistakes(printable(str(file)))
     if FilePath(file).suffix == ".json":
@@ -123,9 +123,9 @@ def from_table(
     known: Mapping[str, Scheduler] | None = None,
     single: bool = False,
 ) -> Request:
-    """The request of a table, as a scenario file is one; see `load_file`.
+    """The request of a table with the content of a scenario file; see `load_file`.
 
-    `source` is what mistakes are said to be in, `folder` where the files that it names lie.
+    Mistakes are reported as those of `source`; files that the table names are in `folder`.
     """
     mistakes = Mistakes(source)
     mistakes.data = dict(table)
@@ -133,9 +133,9 @@ def from_table(
 
 
 def table_of(file: FilePath | None, flags: Flags) -> tuple[dict[str, Any], FilePath]:
-    """What a scenario file and flags say, as one table that `from_table` takes, and its folder.
+    """A scenario file and flags merged into one table for `from_table`, and its folder.
 
-    Raises InputError with every mistake in the form; what it means is not looked at.
+    Raises InputError with every mistake in the form; the meaning is not checked.
     """
     mistakes = Mistakes("the command line" if file is None else printable(str(file)))
     if file is not None:
@@ -169,7 +169,7 @@ def _resolved_request(
             place = (field.name,)
             mistakes.flags[place] = "--" + field.name.replace("_", "-")
             mistakes.add(
-                place, f"{file.name} is resolved, and has all but the schedulers and seeds"
+                place, f"{file.name} is resolved; flags change only its schedulers and seeds"
             )
     chosen = Flags(**{name: getattr(flags, name) for name in _RESOLVED_FLAGS})
     merge(chosen, mistakes)
@@ -228,7 +228,7 @@ def _request(
     single: bool,
     folder: FilePath,
 ) -> Request:
-    """`folder` is that of the scenario file, in which its schedulers' files are looked for."""
+    """`folder` is the directory of the scenario file, where its schedulers' files are looked up."""
     merge(flags, mistakes)
     literal = validate(mistakes)
     _check_number_of_paths(literal, mistakes)
@@ -277,7 +277,7 @@ def _request(
         )
     places = 2 * max(len(connections), 1) + len(paths) + 2 * len(links)
     if flags.pcap and places > MAX_CAPTURES:
-        message = f"{places} hosts and routers; at most {MAX_CAPTURES} can be captured at"
+        message = f"{places} hosts and routers; at most {MAX_CAPTURES} can be captured"
         mistakes.add(("pcap",), message)
         mistakes.stop_if_any()
     base = Scenario(
@@ -310,7 +310,7 @@ def _check_number_of_paths(literal: LiteralScenario, mistakes: Mistakes) -> None
 
 
 def _check_single(specs: Sequence[str], ccs: Sequence[str], mistakes: Mistakes) -> None:
-    """There is one of what can be compared."""
+    """Report more than one scheduler or congestion control."""
     to_compare = "where one is run; to compare: mptcplab compare"
     if len(specs) > 1:
         mistakes.add(("scheduler",), f"{len(specs)} schedulers, {to_compare}")
@@ -336,7 +336,7 @@ def _check_traced_connections(
 
 
 def _seed(literal: LiteralScenario, mistakes: Mistakes) -> int:
-    """The first one; so many as are repeated, there must be."""
+    """The first seed; reports it if the seeds of all repetitions do not fit above it."""
     seed = 1 if literal.seed is None else literal.seed
     last = seed + (literal.repeat or 1) - 1
     if last > MAX_SEED:
@@ -346,14 +346,14 @@ def _seed(literal: LiteralScenario, mistakes: Mistakes) -> int:
 
 
 def _specs(wanted: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
-    """What is asked for, with the names of all schedulers for "all"."""
+    """The requested schedulers, with "all" replaced by the names of all."""
     return tuple(name for spec in wanted for name in (known if spec == scheduler.ALL else (spec,)))
 
 
 def _check_trace(transport: str, schedulers: Sequence[Choice], mistakes: Mistakes) -> None:
-    """Note that decisions are to be kept where there are none."""
+    """Report that decisions are to be kept where there are none."""
     if transport == "tcp":
-        mistakes.add(("trace",), "plain TCP has no scheduler, whose decisions could be kept")
+        mistakes.add(("trace",), "plain TCP has no scheduler, so it has no decisions to keep")
     elif scheduler.DEFAULT in [choice.name for choice in schedulers]:
-        message = "the decisions of default, which is upstream's, are not recorded; choose another"
+        message = "the decisions of default, upstream's scheduler, are not recorded; choose another"
         mistakes.add(("trace",), message)

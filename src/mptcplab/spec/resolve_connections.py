@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Connections, with their schedulers and workloads: from what is written to what it means."""
+"""Resolves connections, with their schedulers and workloads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def schedulers(
     sources: dict[str, FilePath],
     mistakes: Mistakes,
 ) -> tuple[Choice, ...]:
-    """The schedulers that can be resolved; the files of a person's own are added to `sources`."""
+    """The schedulers that can be resolved; the files of the user's own are added to `sources`."""
     choices: list[Choice] = []
     for spec in specs:
         try:
@@ -51,9 +51,9 @@ def connections(
     sources: dict[str, FilePath],
     mistakes: Mistakes,
 ) -> tuple[Connection, ...]:
-    """Every connection; one with a count stands for several, whose paths are named as they are.
+    """Every connection; one with a count becomes several, each with copies of its paths.
 
-    Mistakes are noted for those that cannot be.
+    Connections that cannot be resolved are reported.
     """
     if isinstance(load, Program):
         message = "programs run at one client and one server; leave the connections out"
@@ -100,7 +100,7 @@ def connections(
 
 
 def _copies(name: str, count: int | None) -> list[str]:
-    """What the copies of something are called; with a count, NAME-1 and so on."""
+    """The names of the copies of something; with a count, NAME-1 and so on."""
     return [name] if count is None else [f"{name}-{i}" for i in range(1, count + 1)]
 
 
@@ -111,7 +111,7 @@ def _check_users(
     users: dict[str, int],
     mistakes: Mistakes,
 ) -> None:
-    """Note what is wrong with the paths of a connection; `users` has which path is whose."""
+    """Report mistakes in the paths of a connection; `users` maps paths to their connections."""
     names = [path.name for path in paths if path.name is not None]
     if connection.paths is None:
         mistakes.missing((*place, "paths"), 'every connection has its paths, e.g. ["wifi", "lte"]')
@@ -122,8 +122,8 @@ def _check_users(
             mistakes.add((*place, "paths"), f"unknown path{hint}{known}", name)
         elif name in users:
             message = (
-                f"also a path of connection[{users[name]}]; each has paths of its own, and what "
-                "they share is a [[link]]"
+                f"also a path of connection[{users[name]}]; each has its own paths, and they can "
+                "share a [[link]]"
             )
             mistakes.add((*place, "paths"), message, name)
         users.setdefault(name, int(place[1]) + 1)
@@ -139,7 +139,7 @@ def _connection(
     sources: dict[str, FilePath],
     mistakes: Mistakes,
 ) -> Connection | None:
-    """A connection without its copies; None, with a mistake noted, if it cannot be."""
+    """A connection without its copies; None, after reporting a mistake, if it is invalid."""
     place: Place = ("connection", index)
     if mistakes.flag(place):
         folder = FilePath()
@@ -179,7 +179,7 @@ def _own_workload(
     folder: FilePath,
     mistakes: Mistakes,
 ) -> AnyWorkload | None:
-    """What a connection carries from its start on: its own, or what the scenario has."""
+    """What a connection carries from its start on: its own workload or the scenario's."""
     if load is None:
         return None
     place: Place = ("connection", index)
@@ -197,7 +197,7 @@ def _own_workload(
         return None
     if literal.end is not None:
         if not lasting or wanted.duration is not None:
-            message = "its workload says itself when it ends; leave one of the two out"
+            message = "its workload already says when it ends; leave one of the two out"
             mistakes.add((*place, "end"), message)
             return None
         if literal.end <= start_ns:
@@ -210,7 +210,7 @@ def _own_workload(
     if own is None:
         return None
     if start_ns and literal.workload.start is not None:
-        message = "it is opened at its start, when data is sent at once; leave one of the two out"
+        message = "it is opened at its start and sends at once; leave one of the two out"
         mistakes.add((*place, "workload", "start"), message)
         return None
     if start_ns or workload.opens_connections(own):
@@ -218,14 +218,14 @@ def _own_workload(
     elif literal.workload.start is None:
         own = own.model_copy(update={"start": load.start})
     if isinstance(own, Video):
-        message = "a player needs a run of its own; a connection carries anything but video"
+        message = "video needs a run of its own; a connection can have any other workload"
         mistakes.add((*place, "workload", "kind"), message)
         return None
     end_ns = start_ns + (own.duration_ns or 0)
     if load.duration_ns is not None and end_ns > load.duration_ns:
         late = "end" if literal.end is not None else "workload"
         message = (
-            f"it would end at {units.format_time(end_ns)}, and all of it at "
+            f"it would end at {units.format_time(end_ns)}, but the run at "
             f"{units.format_time(load.duration_ns)}, the duration of [workload]"
         )
         mistakes.add((*place, late), message)
@@ -238,7 +238,7 @@ def of_connections(
     paths: Sequence[Path],
     events: Sequence[Event],
 ) -> tuple[tuple[Path, ...], tuple[Event, ...]]:
-    """The paths, with their copies, in the order of the connections, and what happens to them."""
+    """The paths, copies included, in the order of the connections, and their events."""
     by_name = {path.name: path for path in paths}
     copies = {name: _copies(name, each.count) for each in literals for name in each.paths or ()}
     original = {copy: name for name, all_ in copies.items() for copy in all_}

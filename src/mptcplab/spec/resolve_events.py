@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Events: from what is written to what it means."""
+"""Resolves events."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from mptcplab.spec.scenario import (
 from mptcplab.spec.workload import Workload
 
 _CHANGING = ("change", "handover")
-# What a handover does to its path if it is not told otherwise, as measured at high speeds: a tenth
-# of the throughput, three times the round trip (Cech 2020, section 5).
+# The default of a handover, as measured at high speeds: a tenth of the throughput, three times the
+# RTT (Cech 2020, section 5).
 _HANDOVER_RATE = Factor(0.1)
 _HANDOVER_DELAY = Factor(3)
 
@@ -37,13 +37,13 @@ def events(
     workload: Workload | None,
     mistakes: Mistakes,
 ) -> tuple[Event, ...]:
-    """The events in the order of time; for what cannot happen, mistakes are noted."""
+    """The events in the order of time; impossible ones are reported."""
     literals = whole.event
     known = {
         "path": [path.name for path in whole.path if path.name is not None],
         "link": [link.name for link in whole.link if link.name is not None],
     }
-    # of plain TCP
+    # for plain TCP
     single = set(known["path"]) if transport == "tcp" and not connections else set()
     single |= {
         name
@@ -96,7 +96,7 @@ def events(
 
 
 def _ways(whole: LiteralScenario) -> list[list[tuple[str, ...]]]:
-    """Of each connection its paths, each as the names of all that must be up for it."""
+    """The paths of each connection; a path is the names of everything that must be up for it."""
     ways = {path.name: (path.name, *(path.link or ())) for path in whole.path if path.name}
     users = [each.paths or () for each in whole.connection] or [tuple(ways)]
     return [[ways[name] for name in names if name in ways] for names in users]
@@ -105,12 +105,12 @@ def _ways(whole: LiteralScenario) -> list[list[tuple[str, ...]]]:
 def _check_link_event(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> None:
     for table, key in ((literal, ()), (literal.up, ("up",)), (literal.down, ("down",))):
         if table.cross is not None:
-            message = "cross traffic goes from host to host: it is of a path, which has the link"
+            message = "cross traffic goes from host to host: give it to a path of the link"
             mistakes.add((*place, *key, "cross"), message)
 
 
 def _check_event(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> None:
-    """Note what does not go together in one event."""
+    """Report keys of an event that do not go together."""
     action = literal.action
     values = {
         (*place, *side, key): getattr(table, key)
@@ -124,7 +124,7 @@ def _check_event(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> Non
         )
     if action not in _CHANGING:
         for key in given:
-            mistakes.add(key, f"{action} changes no value; an event that does is a change")
+            mistakes.add(key, f"{action} changes no value; the action change does")
     if literal.lasts is not None and action in ("up", "close"):
         mistakes.add((*place, "lasts"), f"{action} cannot be undone; leave it out")
     if literal.random and literal.every is None:
@@ -134,7 +134,7 @@ def _check_event(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> Non
     if action in ("up", "close"):
         mistakes.add((*place, "every"), f"{action} happens once; leave it out")
     elif literal.lasts is None and action != "handover":
-        message = "it would still be so when it happens again; say how long it lasts"
+        message = "it would not be over when it happens again; say how long it lasts"
         mistakes.add((*place, "every"), message)
     elif literal.lasts is not None and literal.lasts >= literal.every and not literal.random:
         message = f"not longer than it lasts, which is {units.format_time(literal.lasts)}"
@@ -144,7 +144,7 @@ def _check_event(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> Non
 def check_losses(
     literals: Sequence[LiteralEvent], paths: Sequence[Link], mistakes: Mistakes
 ) -> None:
-    """Note a new loss that the two states of its path cannot have."""
+    """Report a new loss that the two states of its path cannot have."""
     by_name = {path.name: path for path in paths}
     for index, literal in enumerate(literals):
         path = by_name.get(literal.path or literal.link or "")
@@ -162,12 +162,12 @@ def check_losses(
 def check_rates(
     literals: Sequence[LiteralEvent], paths: Sequence[Path], mistakes: Mistakes
 ) -> None:
-    """Note a new rate of a path that has none."""
+    """Report a new rate for a path that has none."""
     without = {path.name for path in paths if NO_RATE_BPS in (path.up.rate_bps, path.down.rate_bps)}
     for index, literal in enumerate(literals):
         if literal.path not in without:
             continue
-        message = "the path has no rate of its own; its link has, link = NAME instead of path"
+        message = "the path has no rate of its own; change its link: link = NAME instead of path"
         if literal.action == "handover":
             mistakes.add(("event", index, "action"), message)
         for table, key in ((literal, ()), (literal.up, ("up",)), (literal.down, ("down",))):
@@ -177,7 +177,7 @@ def check_rates(
 
 def _event(literal: LiteralEvent) -> Event:
     action = literal.action
-    assert action is not None, "events without one are mistakes"
+    assert action is not None, "events without an action were reported"
     sides = {"up": literal.up, "down": literal.down} if action in _CHANGING else {}
     return Event(
         at_ns=literal.at or 0,
@@ -191,7 +191,7 @@ def _event(literal: LiteralEvent) -> Event:
 
 
 def _change(event: LiteralEvent, own: LiteralChange) -> Change:
-    """What is given for one direction before what is given for both."""
+    """The values given for one direction, before those given for both."""
     values = {
         key: getattr(event, key) if getattr(own, key) is None else getattr(own, key)
         for key in LiteralChange.model_fields
@@ -214,9 +214,9 @@ def _check_order(
     ways: Sequence[Sequence[Sequence[str]]],
     mistakes: Mistakes,
 ) -> None:
-    """Note events, each given with its number, that do not follow from those before them.
+    """Report events, given with their numbers, that are impossible after those before them.
 
-    `ways` has of each connection all of its paths, and of a path all that it takes.
+    `ways` lists the paths of each connection, and of each path everything that it goes through.
     """
     last: dict[str, Event] = {}
     for index, event in events:

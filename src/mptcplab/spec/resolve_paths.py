@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Links and paths, each direction with all its values: from what is written to what it means."""
+"""Resolves links and paths: every value of each direction."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ from mptcplab.spec.scenario import LONGEST_NS, Direction, Link, Path
 from mptcplab.spec.workload import Workload
 
 # The default queue is one bandwidth-delay product in packets of an Ethernet frame without its
-# checksum, which is what netem counts on a veth of MTU 1500; 20 keeps slow links usable.
+# checksum, which is the size netem counts on a veth of MTU 1500; 20 keeps slow links usable.
 MIN_DEFAULT_QUEUE_PACKETS = 20
-# Of a queue that is kept by other means than its limit, the limit is what the kernel has by default
-# (sch_codel.c, sch_fq_codel.c, sch_pie.c). red has none: tc-red(8) lets random losses begin at a
-# twelfth of the limit, and at a quarter, here one bandwidth-delay product, all is lost.
+# Disciplines that do not control the queue by its limit have the kernel's default limit
+# (sch_codel.c, sch_fq_codel.c, sch_pie.c). red has none: tc-red(8) starts random losses at a
+# twelfth of the limit, and drops everything at a quarter, here one bandwidth-delay product.
 _DEFAULT_LIMITS = {"codel": 1000, "fq_codel": 10_240, "pie": 1000}
 _RED_PRODUCTS = 4
-# With less, no packet or two are between its thresholds, and tc refuses the average.
+# With less, at most one packet fits between its thresholds, and tc refuses the average.
 MIN_RED_PACKETS = 24
 
 DEFAULT_RESOLUTION_NS = 10**7
 
 
 class Traces:
-    """Reads the traces of paths, each file once; relative ones are in `folder`."""
+    """Reads the traces of paths, each file once; relative paths start at `folder`."""
 
     def __init__(self, folder: FilePath, workload: Workload | None, mistakes: Mistakes) -> None:
         self._folder, self._mistakes = folder, mistakes
         self.duration_ns = (workload and workload.duration_ns) or LONGEST_NS
-        #: What is played, by the name of its path and "up" or "down".
+        #: The traces played, by the name of the path and "up" or "down".
         self.sources: dict[tuple[str, str], link_trace.Source] = {}
         self._read: dict[str, tuple[Sequence[Step], link_trace.Source] | None] = {}
 
     def steps(
         self, literal: LiteralTrace | None, path: str, side: str, place: Place
     ) -> Sequence[Step] | None:
-        """What is to be played on a path; None, with a mistake noted, if it cannot be."""
+        """The steps to play on a path; None, after reporting a mistake, if there is one."""
         if literal is None:
             return ()
         if literal.file is None:
@@ -68,7 +68,7 @@ class Traces:
     def _load(
         self, literal: LiteralTrace, file: FilePath, place: Place
     ) -> tuple[Sequence[Step], link_trace.Source] | None:
-        # NumPy is slow to import: only scenarios with traces wait for it
+        # NumPy is slow to import: only scenarios with traces need it
         from mptcplab.spec import trace_file, trace_steps
 
         try:
@@ -106,7 +106,7 @@ class Traces:
 def links_and_paths(
     whole: LiteralScenario, traces: Traces, mistakes: Mistakes
 ) -> tuple[tuple[Link, ...], tuple[Path, ...]]:
-    """The links and paths that can be resolved; for each of the others a mistake is noted."""
+    """The links and paths that can be resolved; a mistake is reported for each of the others."""
     if len(whole.link) > MAX_LINKS:
         mistakes.add(("link",), f"{len(whole.link)} links; at most {MAX_LINKS} are possible")
     numbers: dict[str, str] = {}
@@ -121,7 +121,7 @@ def links_and_paths(
         paths.append(_path(literal, ("path", index), traces, mistakes, beyond_ns))
     links = []
     for index, each in enumerate(whole.link):
-        # the default queue of a link is for the longest of the paths that have it
+        # the default queue of a link fits the longest of its paths
         longest_ns = max(
             (
                 path.up.delay_ns
@@ -139,7 +139,7 @@ def links_and_paths(
 
 
 def _check_ways(whole: LiteralScenario, mistakes: Mistakes) -> None:
-    """Note links that there are not, or that no path has, and keys that only a path can have."""
+    """Report unknown and unused links, and keys of links that only a path can have."""
     known = [link.name for link in whole.link if link.name is not None]
     used = set()
     for index, path in enumerate(whole.path):
@@ -155,7 +155,7 @@ def _check_ways(whole: LiteralScenario, mistakes: Mistakes) -> None:
         for table, key in ((link, ()), (link.up, ("up",)), (link.down, ("down",))):
             place: Place = ("link", index, *key)
             if table.bottleneck == "host":
-                message = "a link is between routers; a bottleneck at the host is of a path"
+                message = "a link is between routers; only a path can have its bottleneck at a host"
                 mistakes.add((*place, "bottleneck"), message)
             if table.cross is not None:
                 message = "cross traffic goes from host to host: give it to a path of the link"
@@ -169,7 +169,7 @@ def _check_ways(whole: LiteralScenario, mistakes: Mistakes) -> None:
 def _check_names(
     kind: str, literals: Sequence[LiteralLink], numbers: dict[str, str], mistakes: Mistakes
 ) -> None:
-    """Note what every path, or every link, must have and does not."""
+    """Report missing names, rates and delays, and names used twice."""
     for index, literal in enumerate(literals):
         place: Place = (kind, index)
         if literal.name is None:
@@ -199,7 +199,7 @@ def _path(
     mistakes: Mistakes,
     beyond_ns: int = 0,
 ) -> Path | None:
-    """A path or a link; what lies beyond it takes `beyond_ns` there and back."""
+    """A path or a link; the rest of the route adds `beyond_ns` to the RTT."""
     links = (literal.link or ()) if isinstance(literal, LiteralPath) else ()
     preset = LiteralPath.model_validate(PRESETS[literal.preset].path if literal.preset else {})
     sides = {
@@ -232,9 +232,9 @@ def _path(
 
 
 class _Values:
-    """The values of a direction: what was given, and what a trace or a link makes of it.
+    """The values of a direction: as given, then changed by a trace or a link.
 
-    `steps` is what is played, and `mean_rate_bps` the mean of its rates, if it has any.
+    `steps` are the steps to play, and `mean_rate_bps` is the mean of their rates, if any.
     """
 
     def __init__(self, given: LiteralDirection) -> None:
@@ -246,20 +246,20 @@ class _Values:
 
 
 def _leave_to_links(values: _Values, where: _Where, mistakes: Mistakes) -> None:
-    """Of a path with links: without a rate of its own it holds nothing up, and has no queue."""
+    """A path with links: without a rate of its own it limits nothing and has no queue."""
     if values.delay_ns is None:
         values.delay_ns = 0
     if values.rate_bps is not None:
         return
     for key in ("queue", "queue_discipline", "bottleneck"):
         if getattr(values.given, key) is not None:
-            message = "the path has no rate of its own, and the queue is that of its link"
+            message = "the path has no rate of its own; the queue is the link's"
             mistakes.add(where(key), message)
     values.rate_bps, values.queue = NO_RATE_BPS, MAX_QUEUE_PACKETS
 
 
 def _given(own: LiteralDirection, place: Place, side: str, key: str) -> Place:
-    """Where a value of a direction was given: for it alone, or for the path."""
+    """Where a value of a direction was given: for this direction, or for the path."""
     return (*place, side, key) if getattr(own, key) is not None else (*place, key)
 
 
@@ -270,7 +270,7 @@ def _check_delays(values: _Values, where: _Where, mistakes: Mistakes) -> None:
     given = values.given
     delay_ns, jitter_ns, earlier_ns = values.delay_ns, given.jitter or 0, given.reorder_by
     if earlier_ns is not None and not given.reorder:
-        message = "no packet overtakes others; how many do is reorder, e.g. 1%"
+        message = "no packet overtakes others; reorder says how many do, e.g. 1%"
         mistakes.add(where("reorder_by"), message)
     if delay_ns is None:
         return
@@ -299,13 +299,13 @@ def _check_losses(values: _Values, where: _Where, mistakes: Mistakes) -> None:
         message = "loss_burst is another model; give one of the two"
         mistakes.add(where("loss_correlation"), message)
     if given.loss_correlation == 1.0:
-        message = "each packet would fare as the first one did; less than 100% is expected"
+        message = "every packet would share the fate of the first; less than 100% is expected"
         mistakes.add(where("loss_correlation"), message)
     good, bad = _states(given)
     if not given.loss_burst:
         for key in ("loss_good", "loss_bad"):
             if getattr(given, key) is not None:
-                message = "there are no two states without a loss_burst, e.g. 5"
+                message = "there is only one state without a loss_burst, e.g. 5"
                 mistakes.add(where(key), message)
         return
     if good >= bad:
@@ -327,22 +327,22 @@ def _states(given: LiteralDirection) -> tuple[float, float]:
 
 
 def loss_range(burst: int | None, good: float, bad: float) -> tuple[float, float]:
-    """The lowest and the highest mean loss of two states, or of each packet by itself."""
+    """The lowest and the highest mean loss of two states, or of independent losses."""
     if burst is None:
         return 0.0, 1.0
-    # At most burst of burst + 1 packets are in the bad state: the good one lasts for one at least.
+    # The good state lasts for at least one packet: at most burst of burst + 1 are in the bad state.
     return good, (good + burst * bad) / (burst + 1)
 
 
 def loss_mistake(loss: float, burst: int | None, good: float, bad: float) -> str:
-    """What is wrong with a mean loss of two states, "" if nothing is."""
+    """What is wrong with a mean loss of two states, or "" if it is possible."""
     least, most = loss_range(burst, good, bad)
     if burst is None or least <= loss <= most:
         return ""
     low, high = units.format_fraction(least), units.format_fraction(most)
     return (
-        f"a mean loss of {units.format_fraction(loss)} cannot be: with this loss_burst, loss_good "
-        f"and loss_bad it is {low} to {high}"
+        f"a mean loss of {units.format_fraction(loss)} is impossible: with this loss_burst, "
+        f"loss_good and loss_bad it is {low} to {high}"
     )
 
 
@@ -361,7 +361,7 @@ def _check_queue(values: _Values, where: _Where, mistakes: Mistakes) -> None:
 def _take_first(
     values: _Values, steps: Sequence[Step], given: Place, duration_ns: int, mistakes: Mistakes
 ) -> None:
-    """Let a direction begin as its trace does; its default queue is for the mean rate."""
+    """Start a direction with the first step of its trace; the default queue fits the mean rate."""
     first = steps[0]
     values.steps = steps
     if first.rate_bps is not None:

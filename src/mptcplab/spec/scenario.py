@@ -13,11 +13,11 @@ from mptcplab.spec.limits import Action, Bottleneck, Discipline, Transport
 from mptcplab.spec.scheduler import Choice
 from mptcplab.spec.workload import AnyWorkload
 
-#: A scenario without a duration ends when its data has arrived; events repeat and traces are played
-#: until then, and at most so long.
+#: A scenario without a duration ends when its data has arrived; until then events repeat and traces
+#: are played, but no longer than this.
 LONGEST_NS = 600 * 10**9
 
-#: The actions after which a path is there or not.
+#: The actions that set whether a path is up.
 UP_OR_NOT = ("down", "up", "close")
 PRIORITY = ("backup", "regular")
 
@@ -26,19 +26,20 @@ class _Resolved(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-#: At how many ns after the start of the workload which rate, delay and loss begin; None: as before.
+#: When a step begins, in ns after the start of the workload, then rate, delay and loss; None keeps
+#: the previous value.
 TraceStep = tuple[int, int | None, int | None, float | None]
 
 
 class Direction(_Resolved):
-    """One direction of a path, as it is shaped on the way: up is client to server, down the other.
+    """One direction of a path, as it is shaped: up is client to server, down the opposite.
 
-    A rate of 0 is an outage: what comes waits; NO_RATE_BPS limits nothing, as of a path that leaves
-    it to its links. `loss` is the mean; with a `loss_burst` that of two
-    states, of which the bad one lasts for so many packets. `drop` and `drop_acks` are the
-    packets, with data and without, that are lost, from which number to which. The queue is limited
-    by packets or by bytes; the other is None. `cross_bps` is the rate of a stream of UDP packets
-    from the start of the workload on. `steps` are those of a trace after its first.
+    A rate of 0 is an outage, during which packets wait; NO_RATE_BPS is unlimited, for a path whose
+    links set the rate. `loss` is the mean; with a `loss_burst` that of two states, the bad one of
+    which lasts for `loss_burst` packets on average. `drop` and `drop_acks` are ranges of the
+    numbers of packets, with data and without, that are lost. The queue is limited in packets or in
+    bytes; the other limit is None. `cross_bps` is the rate of a stream of UDP packets from the
+    start of the workload on. `steps` are those of a trace after its first.
     """
 
     rate_bps: int
@@ -63,7 +64,7 @@ class Direction(_Resolved):
 
 
 class Link(_Resolved):
-    """A link each way: that of a path, or one between two routers which several paths share."""
+    """Both directions of a link: a path's own, or one between two routers that paths share."""
 
     name: str
     up: Direction
@@ -71,15 +72,15 @@ class Link(_Resolved):
 
 
 class Path(Link):
-    """A pair of addresses with a link each way, and then, by name, the shared ones in `links`."""
+    """A pair of addresses with a link each way, and the names of the shared `links` behind it."""
 
     links: tuple[str, ...] = ()
 
 
 class Change(_Resolved):
-    """What becomes different in one direction of a path; None: it stays.
+    """What changes in one direction of a path; None keeps a value.
 
-    A factor multiplies what the value was when the event happened.
+    A factor multiplies the value that holds when the event happens.
     """
 
     rate_bps: int | None = None
@@ -92,14 +93,15 @@ class Change(_Resolved):
 
 
 class Event(_Resolved):
-    """What happens to a path, `at_ns` after the start of the workload, and every `every_ns` then.
+    """An event on a path, `at_ns` after the start of the workload, and then every `every_ns`.
 
-    down: it loses every packet, both ways; up: it no longer does; close: the server gives up its
-    address there, and the subflow ends; change, handover: its directions are as `up` and `down`
-    say; backup, regular: the client asks that the subflow be used last, or as the others.
+    down: the path loses every packet, in both directions; up: that ends; close: the server removes
+    its address there, and the subflow ends; change, handover: the directions change as `up` and
+    `down` say; backup, regular: the client asks that the subflow be used only as a last resort, or
+    like the others.
 
-    With `random`, `every_ns` is the mean of exponential gaps. After `lasts_ns` it is undone; None:
-    it stays, but a handover, which then draws how long it lasts. Module `timeline` spells it out.
+    With `random`, `every_ns` is the mean of exponential gaps. After `lasts_ns` the event is undone;
+    None: it stays, except that a handover draws its length. Module `timeline` has the details.
     """
 
     at_ns: int
@@ -115,9 +117,9 @@ class Event(_Resolved):
 class Connection(_Resolved):
     """A connection between hosts of its own, opened `start_ns` after the start of the workload.
 
-    Its `paths`, by name, are no other's. `scheduler` or `cc` None: that of the scenario. The
-    duration of its `workload` counts from its own start. With a start of 0 it is there before, as
-    all are without connections of their own.
+    No other connection has its `paths`, which are names. None as `scheduler` or `cc` means the
+    scenario's. The duration of its `workload` counts from its own start. With a start of 0 it is
+    opened before the workload starts, like the connection of a scenario without [[connection]].
     """
 
     name: str
@@ -130,7 +132,7 @@ class Connection(_Resolved):
 
     @property
     def end_ns(self) -> int | None:
-        """Until when it sends; None: until its data has arrived."""
+        """When it stops sending; None: when its data has arrived."""
         duration_ns = self.workload.duration_ns
         return None if duration_ns is None else self.start_ns + duration_ns
 
@@ -139,7 +141,7 @@ class Connection(_Resolved):
 class Pair:
     """A client and a server: their namespaces, and the connections between them.
 
-    Its paths are those of the scenario from number `first` on, which counts from 1.
+    Its paths are those of the scenario from number `first` on, counted from 1.
     """
 
     client: str
@@ -155,17 +157,17 @@ class Pair:
 
 
 class Scenario(_Resolved):
-    """One run, completely: together with the kernel and guest builds it fixes every byte.
+    """One run, completely: together with the kernel and guest builds it determines every byte.
 
-    `events` are in the order of time; they happen to paths and to links, whose names differ.
-    Without `connections` there is one pair of hosts, to which transport, scheduler, cc and workload
-    belong. With them, the paths are in their order, and the workload says how long all of it lasts.
-    `pcap` and `trace` add files to what the run leaves: captures at all hosts, and the scheduler's
-    decisions. They change nothing else.
+    `events` are in the order of time; they affect paths and links, whose names differ. Without
+    `connections` there is one pair of hosts, with the scenario's transport, scheduler, cc and
+    workload. With them, the paths are in their order, and the workload says how long the run lasts.
+    `pcap` and `trace` add files to what the run leaves, captures at all hosts and the scheduler's
+    decisions, and change nothing else.
 
-    Each direction of each path takes longer by up to `seed_delay_ns`, drawn from the seed.
+    A delay of up to `seed_delay_ns`, drawn from the seed, is added to each direction of each path.
 
-    One connection out of several, seen alone, has `first_path` and `start_ns`: the number of its
+    One of several connections, viewed alone, has `first_path` and `start_ns`: the number of its
     first path, and its own start.
     """
 
@@ -239,7 +241,7 @@ class Scenario(_Resolved):
         return list(dict.fromkeys(map(self.scheduler_of, mptcp)))
 
     def alone(self, pair: Pair) -> Scenario:
-        """One connection of several by itself, with all that happens to the links it shares."""
+        """One of several connections alone, with all events of the links it shares."""
         connection = pair.connection
         return self.model_copy(
             update={
@@ -255,15 +257,15 @@ class Scenario(_Resolved):
         )
 
     def single_path(self, name: str) -> Scenario:
-        """The baseline: plain TCP over the path of that name alone, all else the same.
+        """The baseline: plain TCP over the path of this name alone, all else the same.
 
-        Raises ValueError if there is no such path, or if it does not last.
+        Raises ValueError if there is no such path, or if it does not last until the end.
         """
         paths = tuple(path for path in self.paths if path.name == name)
         if not paths:
             raise ValueError(f"no path is named {name!r}")
         if name not in self.lasting_paths():
-            raise ValueError(f"path {name!r} does not last to the end")
+            raise ValueError(f"path {name!r} does not last until the end")
         changes = {
             "paths": paths,
             "links": tuple(link for link in self.links if link.name in paths[0].links),

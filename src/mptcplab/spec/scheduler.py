@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Schedulers: which there are, what their files say of them, and one with the values chosen for it.
+"""Schedulers: their names, the descriptions in their files, and a scheduler with its settings.
 
-A scheduler is one C file, `kernel/mptcp/sched/NAME.c` or a person's own `NAME.c`. What is told of
-it is read from there: the comment at its head, whose first paragraph begins "NAME: ", and its
-parameters, in this form:
+A scheduler is one C file, `kernel/mptcp/sched/NAME.c` or the user's own `NAME.c`. Its description
+is read from there: the head comment, whose first paragraph begins "NAME: ", and its parameters, in
+this form:
 
     static const struct mps_param NAME_params[] = {
         [RP] = MPS_BOOL("rp", 1, "meaning"),
         [NUM] = MPS_UINT("num_segments", 1, 255, 1, "segments", "meaning"),
     };
 
-that is name, (least, greatest,) default, (unit,) meaning. Numbers are literals, U32_MAX, or names
-that the file defines as such. `.takes_units = true` says that applications announce units to it.
+that is name, (minimum, maximum,) default, (unit,) meaning. Numbers are literals, U32_MAX, or macros
+that the file defines. `.takes_units = true` says that applications announce units to it.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ from mptcplab.spec.mistakes import printable, shown, suggestion
 # The name that is replaced in the templates, also where it is part of another word.
 _TEMPLATE_NAME = re.compile(r"(?<![a-z])mine(?![a-z])")
 
-#: Upstream's own scheduler, which is in no file of ours.
+#: Upstream's own scheduler, which has no file here.
 DEFAULT = "default"
-#: What stands for all schedulers of the lab kernel, each with its default values.
+#: Stands for all schedulers of the lab kernel, each with its default values.
 ALL = "all"
 _DEFAULT_DESCRIPTION = """\
-default: the subflow that will have sent what waits in it the soonest
+default: the subflow that will have sent its queued data soonest
 
 The scheduler of upstream Linux 6.12, untouched (net/mptcp/protocol.c,
 mptcp_subflow_get_send()). It takes the subflow with the least queued bytes per
 pacing rate, a backup subflow only when there is no other, and gives it up to 64
-KiB in a row; what the congestion window has no room for waits in the subflow.
+KiB in a row; data beyond the congestion window waits in the subflow.
 What the connection must send again goes to a subflow with nothing outstanding.
 
 It has no parameters, and its decisions are not recorded."""
 
-# MPTCP_SCHED_NAME_MAX of the kernel is 16, with the zero at the end.
+# The kernel's MPTCP_SCHED_NAME_MAX is 16, including the terminating zero.
 _NAME = re.compile("[a-z][a-z0-9_]{0,14}")
 _NAME_ACCEPTED = "a scheduler's name is a letter, then up to 14 of a-z, 0-9 and _"
-# sysctls of net.mptcp, where the directory of a scheduler's parameters would be
+# sysctls of net.mptcp, which the directory of a scheduler's parameters would clash with
 _RESERVED_NAMES = ("close_timeout", "enabled", "pm_type", "scheduler", "stale_loss_cnt")
 
 _MAX_FILE_BYTES = 1 << 20
@@ -73,18 +73,18 @@ class Parameter:
 
     @property
     def accepted(self) -> str:
-        """What values there are, in words."""
+        """The accepted values, in words."""
         if self.kind == "bool":
             return "on or off"
         unit = f" ({self.unit})" if self.unit else ""
         return f"a whole number from {self.minimum} to {self.maximum}{unit}"
 
     def text(self, value: int) -> str:
-        """A value as it is written."""
+        """A value in the form that the user writes."""
         return _value_text(self.kind, value)
 
     def parse(self, text: str) -> int:
-        """The value of a text. Raises ValueError, whose text says what is accepted."""
+        """The value of a text. Raises ValueError, which says what is accepted."""
         if self.kind == "bool":
             if text.lower() in _BOOLEANS:
                 return _BOOLEANS[text.lower()]
@@ -95,10 +95,10 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Scheduler:
-    """What is known of a scheduler.
+    """A scheduler and its description.
 
-    `description` is the comment at the head of its file, `file` None for upstream's own. `digest`
-    is that of the content of a person's own file, else None: our files are part of the kernel.
+    `description` is the head comment of its file; `file` is None for upstream's own. `digest` is
+    the hash of the content of a user's own file, else None: our files are part of the kernel.
     `units`: applications may announce units of their data to it (docs/units.md).
     """
 
@@ -129,9 +129,9 @@ class Setting(_Frozen):
 
 
 class Choice(_Frozen):
-    """A scheduler as it is used in a run: every parameter with its value.
+    """A scheduler as a run uses it: every parameter with its value.
 
-    `digest` is that of a person's own file, else None; `units` is as in Scheduler.
+    `digest` is that of the user's own file, else None; `units` is as in Scheduler.
     """
 
     name: str
@@ -146,7 +146,7 @@ class Choice(_Frozen):
 
     @property
     def label(self) -> str:
-        """How tables and pictures call it: the name, and what differs from the defaults."""
+        """Its name in tables and pictures: the name, and what differs from the defaults."""
         changed = [f"{s.name}={_value_text(s.kind, s.value)}" for s in self.changed]
         return ":".join([self.name, *changed])
 
@@ -158,7 +158,7 @@ def _value_text(kind: str, value: int) -> str:
 def known() -> dict[str, Scheduler]:
     """The schedulers of the lab kernel by name: upstream's, then ours in alphabetical order.
 
-    Raises MptcplabError if a file of ours cannot be understood.
+    Raises MptcplabError if a file of ours cannot be parsed.
     """
     files = sorted(resources.SCHEDULERS.glob("*.c"))
     found = {DEFAULT: Scheduler(DEFAULT, _DEFAULT_DESCRIPTION)}
@@ -171,21 +171,21 @@ def known() -> dict[str, Scheduler]:
 
 
 def check_name(name: str, taken: Mapping[str, Scheduler]) -> None:
-    """Raises ValueError if a scheduler of one's own cannot be called that."""
+    """Raises ValueError if this is not a valid name for the user's own scheduler."""
     if not _NAME.fullmatch(name):
         raise ValueError(_NAME_ACCEPTED)
     if name in taken:
         raise ValueError("a scheduler of the lab kernel has this name; choose another")
     if name == ALL:
-        raise ValueError("this name stands for all schedulers of the lab kernel; choose another")
+        raise ValueError("this name means all schedulers of the lab kernel; choose another")
     if name in _RESERVED_NAMES:
         raise ValueError("the kernel has a setting of this name (net.mptcp); choose another")
 
 
 def read(file: Path, taken: Mapping[str, Scheduler]) -> Scheduler:
-    """The scheduler in a file of a person's own; its name is the file's, without `.c`.
+    """The scheduler in a file of the user's; its name is the file's, without `.c`.
 
-    Raises ValueError, whose text says what is wrong with the file.
+    Raises ValueError, which says what is wrong with the file.
     """
     try:
         with file.open("rb") as stream:
@@ -206,16 +206,16 @@ def read(file: Path, taken: Mapping[str, Scheduler]) -> Scheduler:
     if found.name not in names:
         others = f", but {', '.join(map(shown, names))}" if names else ""
         raise ValueError(
-            f'it registers no scheduler of its own name{others}: .name = "{found.name}" is expected'
+            f'it registers no scheduler "{found.name}"{others}: .name = "{found.name}" is expected'
         )
     return found
 
 
 def new(name: str, folder: Path, taken: Mapping[str, Scheduler]) -> list[Path]:
-    """Write a scheduler of that name to begin with, and its test, into `folder`.
+    """Write a new scheduler of that name from the template, and its test, into `folder`.
 
-    Raises InputError if it cannot be called that or a file is there already, and MptcplabError if
-    the files cannot be written.
+    Raises InputError if the name is invalid or a file already exists, and MptcplabError if the
+    files cannot be written.
     """
     templates = sorted(resources.SCHEDULER_TEMPLATES.glob("mine*.*"))
     files = {folder / _TEMPLATE_NAME.sub(name, file.name): file for file in templates}
@@ -241,11 +241,11 @@ def new(name: str, folder: Path, taken: Mapping[str, Scheduler]) -> list[Path]:
     return list(files)
 
 
-# From what a person writes to a choice
+# From the user's text to a choice
 
 
 class SpecError(ValueError):
-    """A text that chooses no scheduler: `messages` has everything that is wrong with it."""
+    """A text that selects no scheduler; `messages` lists everything that is wrong with it."""
 
     def __init__(self, messages: Sequence[str]) -> None:
         self.messages = tuple(messages)
@@ -253,10 +253,10 @@ class SpecError(ValueError):
 
 
 def choose(spec: str, known: Mapping[str, Scheduler], folder: Path) -> tuple[Choice, Scheduler]:
-    """The scheduler that `NAME:PARAM=VALUE:...` or `FILE.c:PARAM=VALUE:...` asks for.
+    """The scheduler that `NAME:PARAM=VALUE:...` or `FILE.c:PARAM=VALUE:...` selects.
 
-    `known` are those that a NAME can mean, `folder` is where a relative FILE is looked for. Raises
-    SpecError.
+    `known` are the schedulers that NAME can select; a relative FILE is looked up in `folder`.
+    Raises SpecError.
     """
     name, *assignments = (part.strip() for part in spec.split(":"))
     if name.endswith(".c"):
@@ -315,7 +315,7 @@ def _unknown_parameter(key: str, scheduler: Scheduler) -> str:
 
 
 def summary(name: str, description: str) -> str:
-    """The first paragraph of what a head says, without the name and the full stop: one line."""
+    """The first paragraph of a head comment, without the name and the full stop: one line."""
     first = " ".join(description.partition("\n\n")[0].split())
     return first.removeprefix(f"{name}: ").rstrip(".")
 
@@ -335,7 +335,7 @@ def head_comment(text: str) -> str:
 
 
 def _without_comments(text: str) -> str:
-    """C without comments; line ends stay, so that lines keep their numbers."""
+    """C without comments; line breaks stay, so lines keep their numbers."""
     pattern = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/'
 
     def blank(found: re.Match[str]) -> str:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What changes from run to run, as files say it: of sweeps, and of published experiments.
+"""What varies from run to run, as written in the files of sweeps and published experiments.
 
-A space has axes: those of a grid, of cases, and of a design that fills ranges. A point is a value
+A space has axes: those of a grid, of cases, and of a design that fills ranges. A point has a value
 for each. A scenario is a template: formulas in braces are filled in with the values of a point, and
-an axis with dots in its name, such as path.lte.delay, sets that key. docs/sweep.md has all words.
+an axis with dots in its name, such as path.lte.delay, sets that key. docs/sweep.md explains it all.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from mptcplab.spec.formulas import Formula, FormulaError, fill, names_in
 from mptcplab.spec.limits import MAX_SEED
 from mptcplab.spec.mistakes import ABSENT, Mistakes, Place, printable, shown, suggestion
 
-# Of a table in a list: the formula that says whether it is there.
+# The key of a table in a list whose formula says whether the table is included.
 IF = "if"
 CASE = "case"
-#: More settings than a machine runs in weeks: a mistake in the axes.
+#: More settings than a machine runs in weeks, so there must be a mistake in the axes.
 MAX_SETTINGS = 1_000_000
 _STEPS = ("start", "stop", "step", "count", "scale")
 _NUMBER = re.compile(r"([+-]?[0-9.]+(?:e[+-]?[0-9]+)?)\s*([A-Za-z%]*)")
@@ -55,7 +55,7 @@ class RangeTable(Table):
 
 
 class Design(Table):
-    """Points in the space of some ranges."""
+    """Points that fill a space of ranges."""
 
     kind: Kind = "sobol"
     points: int = Field(ge=1, le=MAX_POINTS)
@@ -64,7 +64,7 @@ class Design(Table):
 
 
 def _spelled_out(value: object) -> object:
-    """The values of an axis: a list as it is, or a table that says how they follow each other."""
+    """The values of an axis: a list as it is, or those of a table with their range and spacing."""
     if not isinstance(value, dict):
         return value
     unknown = [key for key in value if key not in _STEPS]
@@ -78,7 +78,7 @@ def _spelled_out(value: object) -> object:
 def values_between(start: Any, stop: Any, step: Any, count: Any, scale: Any = None) -> list[Any]:
     """The values of an axis from `start` to `stop`, numbers or texts with a unit.
 
-    Raises ValueError if they cannot be had.
+    Raises ValueError if the range is invalid.
     """
     low, high = (_with_unit(value) for value in (start, stop))
     unit = high[1]
@@ -88,7 +88,7 @@ def values_between(start: Any, stop: Any, step: Any, count: Any, scale: Any = No
         raise ValueError(f'scale = {shown(scale)}: accepted is "linear" or "log"')
     between = Range(low[0], high[0], scale or "linear")
     if scale == "log" and (min(between.low, between.high) <= 0 or step is not None):
-        raise ValueError("by factors goes from and to more than 0, and has a count")
+        raise ValueError("a logarithmic range has both ends above 0, and a count")
     if count is not None:
         if not isinstance(count, int) or isinstance(count, bool) or not 2 <= count <= MAX_POINTS:
             raise ValueError(f"count = {shown(count)}: a whole number from 2 to {MAX_POINTS}")
@@ -105,7 +105,7 @@ def values_between(start: Any, stop: Any, step: Any, count: Any, scale: Any = No
 
 
 def parse_axis(text: str) -> tuple[str, list[Any]]:
-    """An axis as a flag has it: KEY=VALUE,VALUE or KEY=START..STOP:COUNT, :logCOUNT or :+STEP.
+    """The axis of a flag: KEY=VALUE,VALUE or KEY=START..STOP:COUNT, :logCOUNT or :+STEP.
 
     Raises ValueError.
     """
@@ -133,10 +133,10 @@ def _with_unit(value: Any) -> tuple[float, str]:
             return number, found[2]
     except ValueError:
         pass
-    raise ValueError(f"{shown(value)} is no number, with a unit or without")
+    raise ValueError(f"{shown(value)} is not a number, with a unit or without")
 
 
-#: An axis that is called in formulas, or the key of a scenario that it sets.
+#: The name of an axis in formulas, or the key of a scenario that it sets.
 AxisName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*(\.[A-Za-z0-9_*-]+)*$")]
 Values = Annotated[list[Scalar], BeforeValidator(_spelled_out), Field(min_length=1)]
 
@@ -151,7 +151,7 @@ class Space(Table):
     where: FormulaText | None = None
 
     def axes(self) -> list[str]:
-        """The names of what changes from run to run, besides scheduler, cc and seed."""
+        """The names of what varies from run to run, besides scheduler, cc and seed."""
         names = list(self.grid)
         if self.case:
             names.append(CASE)
@@ -166,7 +166,7 @@ class Space(Table):
         cases: Sequence[str] | None = None,
         count: int | None = None,
     ) -> list[Point]:
-        """A value for each axis, for each setting that is run; some of them, if that is asked for.
+        """A value for each axis, for each setting to run; the arguments select some of them.
 
         Raises FormulaError if `where` has no value at a point.
         """
@@ -196,7 +196,7 @@ class Space(Table):
         cases: Sequence[str] | None = None,
         count: int | None = None,
     ) -> int:
-        """How many combinations there are, which takes no time where all count."""
+        """The number of combinations; quick to compute unless `where` excludes some."""
         if self.where is not None:
             return len(self.combinations(grid=grid, cases=cases, count=count))
         places = (count or self.design.points) if self.design else 1
@@ -204,13 +204,13 @@ class Space(Table):
         return places * len(self._cases(cases)) * math.prod(map(len, axes))
 
     def _cases(self, names: Sequence[str] | None) -> list[Point]:
-        """Those with these names, or all; a single empty one where there are none."""
+        """The cases with these names, or all; a single empty one if there are none."""
         found = [_case(each) for each in self.case] or [{}]
         return found if names is None else [case for case in found if case[CASE] in names]
 
 
 def filled(template: Mapping[str, Any], point: Point) -> dict[str, Any]:
-    """The scenario at a point. Raises FormulaError if a formula or a key of it has no place."""
+    """The scenario at a point. Raises FormulaError if a formula has no value or a key no table."""
     table = copy.deepcopy(fill_in(template, point))
     assert isinstance(table, dict)
     for name, value in point.items():
@@ -219,7 +219,7 @@ def filled(template: Mapping[str, Any], point: Point) -> dict[str, Any]:
     return table
 
 
-# What has no dot, and is set all the same: of these no table can be in the way.
+# Names without a dot that are set nevertheless; they are at the top of the scenario.
 _SETTABLE = ("scheduler", "cc", "transport", "send_buffer", "receive_buffer", "sample_interval")
 
 
@@ -232,14 +232,14 @@ def used(template: Mapping[str, Any]) -> set[str]:
 
 
 def settable(space: Space) -> set[str]:
-    """The names of axes that do something without a formula in the template: keys, and cases."""
+    """The names of axes that work without a formula in the template: keys and cases."""
     case_names = {CASE, *(key for case in space.case for key in case)}
     conditions = Formula(space.where).names if space.where else ()
     return {*_SETTABLE, *case_names, *conditions}
 
 
 def _put(table: dict[str, Any], key: str, value: Any) -> None:
-    """Set a key of a scenario: of a list that of the table with this name or number, * for all."""
+    """Set a key of a scenario; in a list a table is selected by name or number, * for all."""
     *steps, last = key.split(".")
     homes: list[Any] = [table]
     for number, step in enumerate(steps):
@@ -258,7 +258,7 @@ def _put(table: dict[str, Any], key: str, value: Any) -> None:
             place = ".".join(steps[: number + 1])
             known = [str(each.get("name", "")) for home in homes if isinstance(home, list)
                      for each in home if isinstance(each, dict)]  # fmt: skip
-            there = f"; there are {', '.join(filter(None, known))}" if any(known) else ""
+            there = f"; known: {', '.join(filter(None, known))}" if any(known) else ""
             raise FormulaError(f"{key}: the scenario has no {place}{there}")
         homes = inner
     for home in homes:
@@ -268,7 +268,7 @@ def _put(table: dict[str, Any], key: str, value: Any) -> None:
 
 
 def merged(table: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """The table with what another one says instead, key by key."""
+    """The table with the values of another one replacing its own, key by key."""
     both = dict(table)
     for key, value in other.items():
         inner = both.get(key)
@@ -287,7 +287,7 @@ def _case(table: Mapping[str, Any]) -> Point:
 
 
 def fill_in(value: Any, point: Point) -> Any:
-    """A value with the formulas in it filled in. Raises FormulaError."""
+    """A value with its formulas filled in. Raises FormulaError."""
     if isinstance(value, str):
         return fill(value, point)
     if isinstance(value, dict):
@@ -323,7 +323,7 @@ def read(file: Path, model: type[_Model], tables: Mapping[str, type[BaseModel]])
 def validated(
     mistakes: Mistakes, model: type[_Model], tables: Mapping[str, type[BaseModel]]
 ) -> _Model:
-    """What has been read as its model; see `read`."""
+    """Data that has been read, as its model; see `read`."""
     try:
         return model.model_validate(mistakes.data)
     except ValidationError as error:
@@ -337,7 +337,7 @@ def validated(
 
 
 def _place(data: Any, steps: Place) -> Place:
-    """The keys in what pydantic says of a place, which has the branches of unions among them."""
+    """The keys in a place as pydantic reports it, without the branches of unions."""
     found: list[str | int] = []
     for step in steps:
         try:
@@ -372,25 +372,25 @@ def _table_at(
 
 
 class Wrong(Protocol):
-    """Told of a mistake: the key, what stands there, and what is wrong with it."""
+    """Called for a mistake: the key, its value, and what is wrong with it."""
 
     def __call__(self, key: str, value: object, message: str) -> None: ...
 
 
 def check(space: Space, template: Mapping[str, Any], taken: Sequence[str], wrong: Wrong) -> None:
-    """What no table can tell by itself: names that are nowhere, or twice, or `taken`."""
+    """What the models cannot check: unknown names, and names used twice or `taken`."""
     axes = space.axes()
     for name in sorted({name for name in axes if axes.count(name) > 1} | {*axes} & {*taken}):
         wrong("grid", name, "the name of more than one axis or metric")
     for name, title in space.axis.items():
         if name not in axes:
-            wrong(f"axis.{name}", title, f"no axis; there are {', '.join(axes)}")
+            wrong(f"axis.{name}", title, f"not an axis; known: {', '.join(axes)}")
     for number, case in enumerate(space.case, 1):
         if "name" not in case or case.keys() != space.case[0].keys():
             wrong(f"case[{number}]", dict(case), "each case has a name, and all the same keys")
     for name, each in (space.design.ranges if space.design else {}).items():
         if each.scale == "log" and min(each.low, each.high) <= 0:
-            wrong(f"design.ranges.{name}", each.low, "by factors goes from and to more than 0")
+            wrong(f"design.ranges.{name}", each.low, "a logarithmic range has both ends above 0")
     points = space.design.points if space.design else 1
     count = math.prod(map(len, space.grid.values())) * max(len(space.case), 1) * points
     if count > MAX_SETTINGS:
@@ -404,19 +404,19 @@ def check(space: Space, template: Mapping[str, Any], taken: Sequence[str], wrong
 def check_names(
     key: str, text: str, known: Sequence[str], wrong: Wrong, *, template: bool = False
 ) -> None:
-    """Whether a formula, or a text with formulas, uses names that there are."""
+    """Report unknown names in a formula, or in a text with formulas."""
     try:
         used = names_in(text) if template else Formula(text).names
     except FormulaError as error:
         wrong(key, text, str(error))
         return
     for name in sorted(set(used) - {*known, "True", "False", "None"}):
-        hint = suggestion(name, known) or f"; there are {', '.join(known)}"
+        hint = suggestion(name, known) or f"; known: {', '.join(known)}"
         wrong(key, text, f"unknown name {name}{hint}")
 
 
 def texts(value: Any, key: str) -> Iterator[tuple[str, str]]:
-    """All texts in a table, with the keys at which they stand."""
+    """All texts in a table, with their keys."""
     if isinstance(value, str):
         yield key, value
     elif isinstance(value, dict):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Where everything of a testbed is: the namespaces, devices and addresses of each path and link.
+"""The layout of a testbed: the namespaces, devices and addresses of each path and link.
 
 Paths and links are counted from 1, in the order of the scenario. Path i:
 
@@ -7,7 +7,7 @@ Paths and links are counted from 1, in the order of the scenario. Path i:
     client  ci ---------------- rci  router i  rsi ---------------- si  server
             .1                  .254           .254                 .1
 
-Where it goes through link m, this comes between its router and the server, for each link:
+If it goes through link m, this is inserted between its router and the server, for each link:
 
               10.(10+m).i.0/24         10.2.m.0/24
     router i rsi --------- nmpi near m nm ------ fm far m fmpi --------- ...
@@ -26,7 +26,7 @@ CLIENT, SERVER = "client", "server"
 
 
 class End(NamedTuple):
-    """A device, the namespace that it is in, and its address."""
+    """A device, its namespace, and its address."""
 
     device: str
     namespace: str
@@ -34,7 +34,7 @@ class End(NamedTuple):
 
     @property
     def mac(self) -> str:
-        """Its Ethernet address, which is made of its IP address."""
+        """Its Ethernet address, derived from its IP address."""
         return ":".join(f"{int(byte):02x}" for byte in ("2", "0", *self.address.split(".")))
 
 
@@ -58,27 +58,27 @@ def router_to_client(i: int) -> End:
 
 
 def router_to_server(i: int, link: int | None = None) -> End:
-    """Of the router of path `i`, towards the server, or towards its first link."""
+    """The device of the router of path `i` towards the server, or towards its first link."""
     return End(f"rs{i}", router(i), _onward(i, link))
 
 
 def near(m: int) -> End:
-    """Where link `m` is sent into towards the servers."""
+    """The device that sends into link `m` towards the servers."""
     return End(f"n{m}", f"near{m}", f"{NETWORK}.2.{m}.1")
 
 
 def far(m: int) -> End:
-    """Where link `m` is sent into towards the clients."""
+    """The device that sends into link `m` towards the clients."""
     return End(f"f{m}", f"far{m}", f"{NETWORK}.2.{m}.254")
 
 
 def near_port(m: int, i: int) -> End:
-    """Where path `i` comes to link `m` from the client."""
+    """The device by which path `i` enters link `m` from the client."""
     return End(f"n{m}p{i}", f"near{m}", f"{_transit(m, i)}.254")
 
 
 def far_port(m: int, i: int, link: int | None = None) -> End:
-    """Where path `i` leaves link `m` towards the server, or towards its next link."""
+    """The device by which path `i` leaves link `m` towards the server or its next link."""
     return End(f"f{m}p{i}", f"far{m}", _onward(i, link))
 
 
@@ -95,8 +95,8 @@ def ends(
 ) -> list[End]:
     """The devices along path `i`, from the client through its links to the server.
 
-    The first is connected with the second, the third with the fourth, and so on. The two ends of a
-    link are not among them: they are shared.
+    The first is connected to the second, the third to the fourth, and so on. The two ends of a link
+    itself are not included: paths share them.
     """
     found = [client(i, client_host), router_to_client(i)]
     onward: Sequence[int | None] = [*links, None]
@@ -111,7 +111,7 @@ def _network(side: int, i: int) -> str:
 
 
 def _transit(m: int, i: int) -> str:
-    """The network on which path `i` comes to link `m`."""
+    """The network by which path `i` enters link `m`."""
     return f"{NETWORK}.{10 + m}.{i}"
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""When which path is how: the events of a scenario, spelled out as instants.
+"""The state of each path over time: the events of a scenario as single instants.
 
-An event that repeats, or whose times are drawn from the seed, stands for many. Each occurrence
-begins at some time and lasts until another, or for good. What a path is like at a time follows from
-all that have begun and not ended, in the order in which they began. Values are cut to what a link
-can be only then: events that follow go on from what was asked for.
+An event that repeats, or whose times are random, has many occurrences. Each begins at some time and
+lasts until another, or for good. The state of a path at a time follows from all occurrences that
+have begun and not ended, in the order in which they began. Values are limited to a link's range
+only at the end: later events continue from the values that were asked for.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from mptcplab.spec.randomness import generator
 from mptcplab.spec.scenario import LONGEST_NS, Change, Direction, Event, Link, Scenario, TraceStep
 
 # 85 of 100 handovers are over in less than 100 ms, the others take more than one or even several
-# seconds (Cech 2020, section 5). How they are spread within these bounds is not published.
+# seconds (Cech 2020, section 5). The distribution within these bounds is not published.
 _QUICK_SHARE = 0.85
 _QUICK_NS = (20 * 10**6, 100 * 10**6)
 _SLOW_NS = (10**9, 5 * 10**9)
 
 
-#: Of each path: from when on, in ns, it has which rate, in bit/s.
+#: By path: pairs (start in ns, rate in bit/s from then on).
 Rates = dict[str, list[tuple[int, int]]]
 
 
 @dataclass(frozen=True)
 class Occurrence:
-    """An event that happens, from `begin_ns` until `end_ns` (None: for good)."""
+    """One occurrence of an event, from `begin_ns` until `end_ns` (None: for good)."""
 
     begin_ns: int
     end_ns: int | None
@@ -44,9 +44,10 @@ class Occurrence:
 
 @dataclass(frozen=True)
 class Instant:
-    """What is different about a path, or a link, from a time on; `path` is its name.
+    """What changes on a path or a link at a time; `path` is its name.
 
-    `up` and `down` are how its directions are then, None if as before. `act` is what else happens.
+    `up` and `down` are its directions from then on, None if unchanged. `act` is anything else that
+    happens.
     """
 
     at_ns: int
@@ -57,15 +58,15 @@ class Instant:
 
 
 def occurrences(scenario: Scenario) -> list[Occurrence]:
-    """All that happens, in the order of its beginning."""
+    """All occurrences of all events, ordered by their beginning."""
     end_ns = scenario.workload.duration_ns or LONGEST_NS
     found: list[Occurrence] = []
     for number, event in enumerate(scenario.events):
-        # a stream of its own for each event: another one added changes nothing here
+        # each event has its own stream, so adding one changes nothing here
         random = generator(scenario.seed, number)
         free_ns = 0
         for begin_ns in _times(event, end_ns, random):
-            # one that would begin while the last one lasts is left out
+            # an occurrence that would begin during the previous one is left out
             if begin_ns < free_ns:
                 continue
             lasts_ns = event.lasts_ns
@@ -90,10 +91,10 @@ def instants(scenario: Scenario) -> list[Instant]:
 
 
 def rates(scenario: Scenario, way: Way = "up") -> Rates:
-    """Of each path, in one direction: from when on, in ns, it has which rate, in bit/s.
+    """The rate of each path over time in one direction, as pairs (start in ns, rate in bit/s).
 
-    With `way` down, from server to client. A path that loses every packet, or is closed, has none;
-    through links, it has the lowest rate of all on its way, with nobody else on them.
+    A path that loses every packet, or is closed, has a rate of 0; a path through links has the
+    lowest of all rates on its route, with nobody else on them.
     """
     found = link_rates(scenario, way)
     return {
@@ -103,7 +104,7 @@ def rates(scenario: Scenario, way: Way = "up") -> Rates:
 
 
 def link_rates(scenario: Scenario, way: Way) -> Rates:
-    """The same of each link, and of each path without its links, by its name."""
+    """The same for each link, and for each path without its links, by name."""
     everything: list[Link] = [*scenario.paths, *scenario.links]
     found = {each.name: [(0, getattr(each, way).rate_bps)] for each in everything}
     for instant in instants(scenario):
@@ -133,7 +134,7 @@ def _lowest(rates: Sequence[list[tuple[int, int]]]) -> list[tuple[int, int]]:
 
 
 def mean_rate_bps(rates: Sequence[tuple[int, int]], begin_ns: int, end_ns: int) -> float:
-    """The mean over an interval, which is longer than 0, of what `rates` has of a path."""
+    """The mean of the `rates` of a path over an interval, which is longer than 0."""
     return link_trace.carried(rates, begin_ns, end_ns) / (end_ns - begin_ns)
 
 
@@ -156,9 +157,9 @@ def _handover_ns(random: Generator) -> int:
 
 @dataclass(frozen=True)
 class _Asked:
-    """What is asked of a direction: rate and delay here, all else in `link`.
+    """The values asked of a direction: rate and delay here, all else in `link`.
 
-    These values may be more or less than a link can do. A rate that limits nothing is infinite.
+    They may be outside a link's range. An unlimited rate is infinite.
     """
 
     link: Direction
@@ -166,7 +167,7 @@ class _Asked:
     delay_ns: float
 
     def possible(self) -> Direction:
-        """The nearest to it that a link can be: an outage stays one, jitter is within the delay."""
+        """The nearest possible direction: an outage stays one, jitter is at most the delay."""
         rate_bps = NO_RATE_BPS
         if math.isfinite(self.rate_bps):
             rate_bps = round(
@@ -203,7 +204,7 @@ class _State:
 
 
 def _of_link(link: Link, occurrences: Sequence[Occurrence]) -> Iterator[Instant]:
-    """`occurrences` are those of this link or path, by their beginning."""
+    """`occurrences` are those of this link or path, ordered by their beginning."""
     waiting = deque(occurrences)
     traces = {"up": deque(link.up.steps), "down": deque(link.down.steps)}
     base = _State(_at_first(link.up), _at_first(link.down))
@@ -226,7 +227,7 @@ def _of_link(link: Link, occurrences: Sequence[Occurrence]) -> Iterator[Instant]
             up=_stepped(base.up, traces["up"], at_ns),
             down=_stepped(base.down, traces["down"], at_ns),
         )
-        # what nothing can undo any more, and no trace goes beneath
+        # events that nothing can undo any more, as long as no trace changes the values below them
         while can_fold and active and active[0].end_ns is None and active[0].event.action != "down":
             base = base.after(active.pop(0).event)
         state = base
@@ -254,7 +255,7 @@ def _at_first(link: Direction) -> _Asked:
 
 
 def _stepped(asked: _Asked, steps: deque[TraceStep], at_ns: int) -> _Asked:
-    """As the trace has it from `at_ns` on, if it changes then; that step is taken off."""
+    """The values after the trace's step at `at_ns`, if there is one; the step is removed."""
     if not steps or steps[0][0] != at_ns:
         return asked
     _, rate_bps, delay_ns, loss = steps.popleft()

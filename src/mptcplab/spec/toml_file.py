@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""TOML files that a person writes, read, with what is wrong in them."""
+"""Reads TOML files written by users, and reports what is wrong with them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAX_FILE_BYTES = 1 << 20
 
 
 def read(file: Path, mistakes: Mistakes) -> dict[str, Any]:
-    """What a file has as a table; nothing, and a mistake, if it cannot be read."""
+    """The content of a file as a table; an empty one, after reporting why, if it is unreadable."""
     if "\0" in str(file):
         mistakes.add((), "this is not the name of a file")
         return {}
@@ -46,12 +46,12 @@ def read(file: Path, mistakes: Mistakes) -> dict[str, Any]:
 
 
 def _syntax_message(text: str, error: str) -> str:
-    """What tomllib found, with the line, and what is most often the reason."""
+    """What tomllib found, with the line, and the most frequent cause."""
     found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", error, re.DOTALL)
     if not found:
         return f"not valid TOML: {printable(error)}"
     what, number = found[1][:1].lower() + found[1][1:], int(found[2])
-    # TOML lines end in \n alone or with \r; str.splitlines knows more ends than that.
+    # TOML lines end in \n or \r\n; str.splitlines knows further line breaks.
     line = text.replace("\r\n", "\n").split("\n")[number - 1].strip()
     unquoted = re.fullmatch(r"([\w.-]+)\s*=\s*([\w.%+-]*[a-zA-Z%][\w.%+-]*)\s*(?:#.*)?", line)
     if unquoted and what.startswith(("invalid value", "expected newline")):

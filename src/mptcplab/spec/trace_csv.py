@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Link traces in CSV files: which columns hold what, in which unit, and their rows."""
+"""Link traces in CSV files: the meaning and units of columns, and the rows."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from mptcplab.spec.link_trace import (
 from mptcplab.spec.mistakes import one_of, printable, shown, suggestion
 from mptcplab.spec.trace_steps import LOSS_STEPS, Int64s, Trace
 
-#: No trace is longer.
+#: The longest trace.
 MAX_LENGTH_NS = 366 * 24 * 3600 * 10**9
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """What a column can hold: its units as multiples of what is kept, and what is accepted."""
+    """A kind of column: its units as multiples of the stored one, and the accepted values."""
 
     units: Mapping[str, int]
     example: str
@@ -58,7 +58,7 @@ _KINDS = {
         example="rate_mbit",
         accepted="a rate is a number from 0 to 100gbit",
         high=MAX_RATE_BPS,
-        # In a header these are most often bits, for tc they are bytes: nobody should guess.
+        # In a header these usually mean bits, in tc bytes: we do not guess.
         hints={f"{p}bps": f" (for bits, {p}bit)" for p in "kmg"},
     ),
     "delay": _Kind(
@@ -80,24 +80,24 @@ _KINDS = {
 }
 _SINR_STEPS = 1000
 
-# No more digits than a quantity can need: they bound the work on senseless input.
+# More digits than any quantity needs; a limit on the work for senseless input.
 _NUMBER = re.compile(
     r"\s*\+?(?:[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20})(?:[eE][-+]?[0-9]{1,2})?\s*"
 )
-# What most numbers are like, one per line.
+# The usual form of numbers, one per line.
 _SIMPLE = r"[0-9]{1,15}(?:\.[0-9]{1,9})?"
 _SIMPLE_NUMBERS = re.compile(rf"{_SIMPLE}(?:\n{_SIMPLE})*")
-# Rows that are looked at together.
+# The number of rows processed at once.
 _CHUNK = 10_000
-# How people write that nothing was measured.
+# How people write that there is no measurement.
 _EMPTY = ("", "-", "nan")
 
 
 @dataclass(frozen=True)
 class _Column:
-    """A column that is read: its place in the row, its name, and how to read a cell of it.
+    """A column that is read: its index in the row, its name, and how to parse its cells.
 
-    `scale` is what its numbers are multiplied with, 0 if they are dates.
+    `scale` is the factor for its numbers, 0 if they are dates.
     """
 
     kind: str
@@ -139,7 +139,7 @@ def read(
         time_ns = found["time"]
         if count == 1:
             raise TraceError("a single row; a trace has two or more, or no times and an interval")
-        # How long the last one holds is not in the file: as long as the one before it.
+        # The file does not say how long the last row holds: as long as the one before it.
         length_ns = int(2 * time_ns[-1] - time_ns[-2])
     loss = found["loss"] / LOSS_STEPS if "loss" in found else None
     rate_bps = found.get("rate")
@@ -151,7 +151,7 @@ def read(
         )
     if loss is not None and loss.min() == 1:
         name = next(column.name for column in wanted if column.kind == "loss")
-        raise TraceError(f"column {shown(name)}: all is lost for ever; less than 100% is accepted")
+        raise TraceError(f"column {shown(name)}: everything is lost; less than 100% is accepted")
     sinr_db = found["sinr"] / _SINR_STEPS if "sinr" in found else None
     return Trace(time_ns, length_ns, rate_bps, found.get("delay"), loss, sinr_db)
 
@@ -159,7 +159,7 @@ def read(
 def _rows(
     rows: Iterator[tuple[int, list[str]]], columns: Sequence[_Column], width: int, skip_empty: bool
 ) -> dict[str, Int64s]:
-    """The numbers of each kind; times are those since the first."""
+    """The numbers of each kind; times count from the first."""
     values = {column.kind: array("q") for column in columns}
     lines = array("q")
     while chunk := list(itertools.islice(rows, _CHUNK)):
@@ -188,12 +188,12 @@ def _rows(
 
 
 def _simple_numbers(column: _Column, cells: Sequence[str]) -> array[int] | None:
-    """All cells at once, or None if one of them needs a closer look."""
+    """All cells at once, or None if one of them needs separate parsing."""
     text = "\n".join(cells)
     if not column.scale or text.count("\n") >= len(cells) or not _SIMPLE_NUMBERS.fullmatch(text):
         return None
     scaled = np.array([float(cell) for cell in cells]) * column.scale
-    # Two roundings, of 2^-53 each, move what is below 2^50 by less than a quarter.
+    # Two roundings, of 2^-53 each, change values below 2^50 by less than a quarter.
     if scaled.max() >= min(2**50, _KINDS[column.kind].high + 1):
         return None
     return array("q", np.rint(scaled).astype(np.int64).tobytes())
@@ -267,11 +267,11 @@ def _columns(
 
 
 def _named_columns(header: Sequence[str], kinds: Sequence[str], line: int) -> list[_Column]:
-    """The columns that are called as docs/traces.md says."""
+    """The columns whose names follow docs/traces.md."""
     found: list[_Column] = []
     for kind in kinds:
         like = [i for i, name in enumerate(header) if _kind_and_unit(name)[0] == kind]
-        # rate_max beside rate_mbit is somebody's own.
+        # rate_max beside rate_mbit is a column with another meaning.
         good = [i for i in like if _kind_and_unit(header[i])[1] in _KINDS[kind].units]
         chosen = good or like
         if len(chosen) > 1:
@@ -287,7 +287,7 @@ def _named_columns(header: Sequence[str], kinds: Sequence[str], line: int) -> li
 
 
 def _kind_and_unit(name: str) -> tuple[str, str]:
-    """What a column of that name holds, and its unit: time_s, rate [mbit], loss (%), ("", "")."""
+    """Kind and unit in the name of a column: time_s, rate [mbit], loss (%); else ("", "")."""
     form = rf"({'|'.join(_KINDS)})(?:_([^\s\[\](){{}}]+)|\s*\[([^\[\]]*)\]|\s*\(([^()]*)\))?"
     match = re.fullmatch(form, name.lower())
     if not match:
@@ -297,7 +297,7 @@ def _kind_and_unit(name: str) -> tuple[str, str]:
 
 
 def _asked_column(kind: str, spec: object, header: Sequence[str]) -> _Column:
-    """The column that `spec` asks for: a name of the header, and after it the unit in brackets."""
+    """The column that `spec` selects: a name of the header, then the unit in brackets."""
     example = f'a column is a name of the header and a unit, e.g. "bitrate [{_units(kind)[0]}]"'
     if not isinstance(spec, str):
         raise TraceError(f"columns, {kind}: {shown(spec)} is not text; {example}")
@@ -373,11 +373,11 @@ def _date_parser(form: str) -> Callable[[str], int]:
     def parse(cell: str) -> int:
         try:
             date = datetime.strptime(cell.strip(), form)
-        # strptime lets the errors of the regular expressions pass that it makes of formats.
+        # strptime passes on errors of the regular expressions that it builds from formats.
         except (ValueError, re.error):
             message = "not a date" if cell.strip() else "empty"
             raise ValueError(f"{message}; the form of this column is {shown(form)}") from None
-        # A time of day alone is one of 1900.
+        # A time of day without a date gets the year 1900.
         if not 1850 <= date.year < 2100:
             raise ValueError("out of range; the year of a date is 1850 to 2099")
         since = date - datetime(1970, 1, 1, tzinfo=date.tzinfo)

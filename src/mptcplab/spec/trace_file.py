@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Files of link traces: of Mahimahi, or CSV with a header. Nothing in them is averaged."""
+"""Reads link traces from files, Mahimahi's or CSV with a header. Nothing is averaged."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from mptcplab.spec.trace_steps import Int64s, Trace
 #: Where Mahimahi's link passes 1504 bytes it passes one IP packet of 1500: 4 are framing of its
 #: tunnel device (PACKET_SIZE in its link_queue, struct tun_pi in Linux).
 OPPORTUNITY_BYTES = 1500
-#: A packet takes the time since the one before it, but no longer than this: then it is an outage.
-#: We chose 100 ms: links down to 120 kbit/s have none, and those of mobile networks are longer.
+#: A packet takes the time since the one before it, but at most this: a longer gap is an outage. We
+#: chose 100 ms: links down to 120 kbit/s have none, and those of mobile networks are longer.
 MAX_SPREAD_MS = 100
 
 MAX_FILE_BYTES = 64 << 20
 
 _MS = 10**6
 
-# 15 digits are more milliseconds than MAX_LENGTH_NS, and 64 bits hold them.
+# 15 digits exceed MAX_LENGTH_NS in milliseconds, and fit into 64 bits.
 _NOT_A_TIME = re.compile(r"^(?![ \t]*[0-9]{1,15}[ \t]*\r?$).*$", re.MULTILINE)
 
 
@@ -38,14 +38,13 @@ def read(
     skip_empty: bool = False,
     sinr: bool = False,
 ) -> Trace:
-    """The trace in a file, of Mahimahi or CSV; with `columns` or `interval_ns` it is CSV.
+    """The trace in a file, Mahimahi or CSV; with `columns` or `interval_ns` it is CSV.
 
-    `columns` says which columns of the file to take: for time, rate, delay, loss the name in the
-    header and the unit in brackets, e.g. {"rate": "DL_bitrate [kbit]"}; the unit of a time may be
-    the format of a date, as for strptime: "Timestamp [%Y-%m-%d %H:%M:%S]". With `interval_ns` no
-    column is a time, and each row holds that long. With `skip_empty` rows are left out in which a
-    cell that is taken is empty, "-" or "nan". With `sinr` a column sinr_db is read as well, if
-    there is one. Raises TraceError.
+    `columns` selects columns of the file: for time, rate, delay and loss the name in the header and
+    the unit in brackets, e.g. {"rate": "DL_bitrate [kbit]"}; the unit of a time may be a date
+    format of strptime: "Timestamp [%Y-%m-%d %H:%M:%S]". With `interval_ns` there is no time column,
+    and each row holds for that long. `skip_empty` skips rows in which a selected cell is empty, "-"
+    or "nan". With `sinr` a column sinr_db is read as well, if there is one. Raises TraceError.
     """
     if interval_ns is not None and not 0 < interval_ns <= MAX_LENGTH_NS:
         raise TraceError(f"interval {interval_ns} ns: out of range; it is 1ns to 366 days")
@@ -59,7 +58,7 @@ def read(
 
 
 def digest(content: bytes) -> str:
-    """What tells the content of a file from any other."""
+    """A hash that identifies the content of a file."""
     return hashlib.sha256(content).hexdigest()
 
 
@@ -77,7 +76,7 @@ def _read_text(file: Path) -> str:
     except OSError as error:
         message = f"cannot be read: {error.strerror or error}"
     except UnicodeDecodeError as error:
-        # The positions are those after a byte order mark, if there is one.
+        # Positions count after a byte order mark, if there is one.
         line = error.object.count(b"\n", 0, error.start) + 1
         message = f"line {line}: not UTF-8 text (byte 0x{error.object[error.start]:02x})"
     except TraceError:
@@ -106,13 +105,13 @@ def _read_mahimahi(text: str) -> Trace:
     length_ms = int(time_ms[-1])
     if length_ms == 0:
         raise TraceError(
-            f"line {len(time_ms)}: the trace lasts no time; its last number is its length in "
+            f"line {len(time_ms)}: the trace has no length; its last number is its length in "
             "milliseconds, at least 1"
         )
     if length_ms * _MS > MAX_LENGTH_NS:
         line = int(np.searchsorted(time_ms, MAX_LENGTH_NS // _MS, side="right")) + 1
         raise TraceError(f"line {line}: {time_ms[line - 1]}: a trace lasts at most 366 days")
-    # Its end is its beginning: what is at 0 comes at the end of the time before.
+    # The trace repeats: an opportunity at 0 is one at the end of the previous round.
     at_ms, lines, count = np.unique(
         np.where(time_ms == 0, length_ms, time_ms), return_index=True, return_counts=True
     )
@@ -121,7 +120,7 @@ def _read_mahimahi(text: str) -> Trace:
     rate_bps = _divide(count * (OPPORTUNITY_BYTES * 8 * 1000), at_ms - begin_ms)
     if rate_bps.max() > MAX_RATE_BPS:
         line = int(lines[np.argmax(rate_bps)]) + 1
-        raise TraceError(f"line {line}: so many of these are more than 100gbit, the highest rate")
+        raise TraceError(f"line {line}: so many of these exceed 100gbit, the highest rate")
     outage = np.zeros_like(rate_bps)
     real = np.stack([begin_ms > before_ms, np.ones(len(at_ms), dtype=bool)], axis=1).ravel()
     return Trace(
@@ -132,6 +131,6 @@ def _read_mahimahi(text: str) -> Trace:
 
 
 def _divide(dividend: Int64s, divisor: Int64s) -> Int64s:
-    """The quotient to the nearest whole number."""
+    """The quotient, rounded to the nearest whole number."""
     quotient: Int64s = (2 * dividend + divisor) // (2 * divisor)
     return quotient

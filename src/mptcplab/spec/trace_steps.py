@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A link trace as steps: what a link is set to, and when, without averaging what need not be."""
+"""Turns a link trace into timed settings of a link; averages only where steps are too short."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ from mptcplab.spec.link_trace import MIN_RATE_BPS, Step
 Int64s = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-#: Losses are summed in the steps that units.parse_fraction knows.
+#: Losses are summed in the steps of units.parse_fraction.
 LOSS_STEPS = 10**9
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Steps of a link, each of which holds until the next one begins, the last to `length_ns`.
+    """Steps of a link, each of which holds until the next one begins, the last until `length_ns`.
 
-    `time_ns` int64[n]: when they begin, the first at 0, strictly rising; `length_ns` is later than
-    the last. `rate_bps` and `delay_ns` int64[n], `loss` float64[n] from 0 to 1; None is what the
-    trace says nothing about, and at least one is not None. `sinr_db` float64[n] is for the reader:
-    it is not played.
+    `time_ns` int64[n]: when they begin, the first at 0, strictly ascending; `length_ns` is after
+    the last. `rate_bps` and `delay_ns` int64[n], `loss` float64[n] from 0 to 1; None if the trace
+    does not have it, and at least one is not None. `sinr_db` float64[n] is only for the reader.
     """
 
     time_ns: Int64s
@@ -49,7 +48,7 @@ class Trace:
 
 
 def at(trace: Trace, time_ns: Int64s, *, offset_ns: int = 0, repeat: bool = True) -> Int64s:
-    """Which step of the trace is played at each time, as `steps` has it: int64[n], from 0."""
+    """Which step of the trace is played at each time, as in `steps`: int64[n], from 0."""
     within_ns = time_ns + offset_ns
     if repeat:
         within_ns = within_ns % trace.length_ns
@@ -67,11 +66,11 @@ def steps(
 ) -> list[Step]:
     """The steps to play from `offset_ns` of the trace on, for `duration_ns`; the first is at 0.
 
-    After its end the trace begins anew, or with `repeat=False` its last values stay. A value that
+    At its end the trace starts again, or with `repeat=False` its last values stay. A value that
     holds for `resolution_ns` is played as it is. Shorter ones are played as their mean over
     `resolution_ns`, weighted by time, so that every step carries what the trace would (to half a
     bit per second). Neighbours differ, and only the last step may be shorter than `resolution_ns`.
-    Raises ValueError if a time is negative, or a duration 0.
+    Raises ValueError for a negative time, or a duration of 0.
     """
     for name, value, low in (
         ("duration_ns", duration_ns, 1),
@@ -107,7 +106,7 @@ class _Series:
 
 
 class _Played:
-    """A trace that goes on after its end, in exact arithmetic; equal neighbours are one piece."""
+    """A trace continued beyond its end, in exact arithmetic; equal neighbours form one piece."""
 
     def __init__(self, trace: Trace, repeat: bool) -> None:
         loss = None if trace.loss is None else np.rint(trace.loss * LOSS_STEPS).astype(np.int64)
@@ -123,7 +122,7 @@ class _Played:
         self.series = [_series(values[new].tolist(), lengths) for values in given]
 
     def piece(self, time_ns: int) -> tuple[int, int | None]:
-        """Which piece is played at a time, and for how long from then on; None is for ever."""
+        """The piece played at a time, and how long it lasts from then on; None is for ever."""
         if not self._repeat and time_ns >= self._times[-1]:
             return len(self._times) - 1, None
         within_ns = time_ns % self._length_ns
@@ -139,7 +138,7 @@ class _Played:
         return [(2 * total + span_ns) // (2 * span_ns) for total in sums]
 
     def step(self, at_ns: int, values: Iterable[int]) -> Step:
-        """A step of one value of each series."""
+        """A step with one value of each series."""
         left = iter(values)
         rate, delay, loss = (None if given is None else next(left) for given in self._given)
         if rate is not None and rate < MIN_RATE_BPS:
@@ -157,7 +156,7 @@ class _Played:
 
 
 def _series(values: list[int], lengths: list[int]) -> _Series:
-    # Python's numbers: 100 Gbit/s over a year, in ns, are more than 64 bits hold.
+    # Python's integers, since 100 Gbit/s over a year, in ns, exceed 64 bits.
     products = (value * length for value, length in zip(values, lengths, strict=True))
     return _Series(values, list(itertools.accumulate(products, initial=0)))
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Quantities as people write them for `tc`, and back.
+"""Quantities as users write them for `tc`, and back.
 
 Inside the program a rate is a whole number of bits per second, a time of nanoseconds, a size of
-bytes, a queue of packets, a fraction a float from 0 to 1. Letters may be of either case and a
-space may stand before the unit, as `tc` and people have it. What cannot be had exactly is refused,
-not rounded. Every `parse_` raises ValueError, whose text says what is wrong and what is accepted.
+bytes, a queue of packets; a fraction is a float from 0 to 1. Case does not matter, and a space may
+precede the unit, as with `tc`. Values that cannot be represented exactly are refused, not rounded.
+Every `parse_` raises ValueError, which says what is wrong and what is accepted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fractions import Fraction
 
 NS_PER_S = 10**9
 
-# 20 digits hold every quantity here with room to spare, and bound the work on senseless input.
+# 20 digits are more than any quantity here needs, and bound the work for senseless input.
 _NUMBER = r"[0-9]{1,20}(?:\.[0-9]{1,20})?"
 _ZERO = r"0{1,20}(?:\.0{1,20})?"
 _NUMBER_AND_UNIT = re.compile(rf"({_NUMBER})\s*([^\s0-9.].*)?", re.DOTALL)
@@ -68,7 +68,7 @@ RATE = Quantity(
     smallest="bit",
     units={"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9},
     mistaken={
-        # tc reads "mbps" as megabytes per second, most people mean megabits: nobody should guess.
+        # tc reads "mbps" as megabytes per second, most people mean megabits: we do not guess.
         **{f"{p}bps": " (bytes per second to tc)" for p in ("", "k", "m", "g", "t")},
         **{f"{p}b": " (bits or bytes?)" for p in ("", "k", "m", "g")},
         **{f"{p}bit/s": " (leave out the /s)" for p in ("", "k", "m", "g")},
@@ -99,7 +99,7 @@ SIZE = Quantity(
     bare=True,
 )
 _FRACTION_ACCEPTED = "it is a percentage, e.g. 0.1%"
-# netem keeps a probability in 32 bits (steps of 2.3e-10): a billionth is the finest kept here.
+# netem stores a probability in 32 bits (steps of 2.3e-10): a billionth is the finest step here.
 _FRACTION_STEPS = 10**9
 _QUEUE_ACCEPTED = "a queue is a whole number of packets, e.g. 300 or 300p, or a size, e.g. 300KB"
 
@@ -113,7 +113,7 @@ def parse_rate(text: str, name: str = "a rate") -> int:
 
 
 def format_rate(bits_per_second: int) -> str:
-    """The shortest exact text of a rate; tc reads the same from it (it truncates fractions)."""
+    """The shortest exact text of a rate; tc reads the same value (it truncates fractions)."""
     return RATE.format(bits_per_second)
 
 

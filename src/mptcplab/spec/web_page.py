@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Web pages: of which objects they consist, and which of them make known that others are needed.
+"""Web pages: their objects, and which objects become known only by loading others.
 
-`MEDIAN` is a page of median size. A person's own is read from a file, TOML or JSON:
+`MEDIAN` is a page of median size. The user's own is read from a file, TOML or JSON:
 
     [[object]]
     name = "index.html"
@@ -10,8 +10,8 @@
     [[object]]
     name = "style.css"
     size = "10KiB"
-    depends = "index.html"      # asked for when that has arrived,
-    delay = "5ms"               # and so much later
+    depends = "index.html"      # requested when that has arrived,
+    delay = "5ms"               # and this much later
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _KEYS = ("name", "size", "depends", "delay")
 
 
 class PageError(ValueError):
-    """What is wrong with a file, in which object, and what is accepted."""
+    """A mistake in a page's file: the object, and what is accepted."""
 
 
 class Object(BaseModel):
     """A part of a page.
 
-    It is asked for `delay_ns` after object `parent` (counted from 0, earlier in the page) has
-    arrived, or, if that is None, after the page was asked for.
+    It is requested `delay_ns` after object `parent` (counted from 0, earlier in the page) has
+    arrived, or, if that is None, after the page was requested.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -59,9 +59,9 @@ def _median() -> tuple[Object, ...]:
 
     Sizes and the numbers of scripts and images: HTTP Archive, Web Almanac 2024, chapter "Page
     Weight" (https://almanac.httparchive.org/en/2024/page-weight), its KB taken as 1024 bytes. The
-    numbers of style sheets and fonts, that objects of a kind are equally large, and what depends
-    on what, are our choice: the HTML names style sheets, scripts and two thirds of the images, the
-    first style sheet names the fonts, scripts fetch the other images.
+    numbers of style sheets and fonts, equal sizes within a kind, and the dependencies are our
+    choice: the HTML names style sheets, scripts and two thirds of the images, the first style sheet
+    names the fonts, scripts fetch the other images.
     """
     objects = [Object(name="html", size_bytes=18 * 1024)]
 
@@ -115,7 +115,7 @@ def _load(file: Path) -> dict[str, Any]:
         raise PageError(f"cannot be read: {error.strerror or error}") from None
     except PageError:
         raise
-    except (ValueError, RecursionError) as error:  # what the parsers raise, and decode()
+    except (ValueError, RecursionError) as error:  # raised by the parsers and by decode()
         kind = "JSON" if file.suffix == ".json" else "TOML"
         raise PageError(f"not valid {kind}: {printable(str(error))[:200]}") from None
     if not isinstance(data, dict):

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Workloads: what the applications at both ends send, and when.
 
-Each kind is a class here, the resolved form of a [workload] table, and a function that makes of it
-a list of messages. The guest only plays messages (docs/workloads.md): messages of one connection
-and direction are written in the order of the list, each from when it is due. What becomes of them
-is in messages.records, from which module `application` takes the figures.
+Each kind is a class here, the resolved form of a [workload] table, and a function that turns it
+into a list of messages. The guest only plays messages (docs/workloads.md): the messages of one
+connection and direction are written in the order of the list, each when it is due. Their fate is
+recorded in messages.records, from which module `application` computes the figures.
 
-All times and sizes are whole numbers, and what is drawn comes from comparing integers of the
-generator, so that the messages are the same on every machine.
+All times and sizes are whole numbers, and random ones result from comparing integers of the
+generator, so the messages are the same on every machine.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ T = TypeVar("T")
 MAX_MESSAGES = 100_000
 MAX_CONNECTIONS = 256
 
-#: As programs do: none waits for further subflows, of which it knows nothing.
+#: As programs do, which know nothing of further subflows and do not wait for them.
 DEFAULT_START: Start = "at-once"
 DEFAULT_DURATION_NS = 20 * 10**9
 MAX_DEFAULT_WARMUP_NS = 5 * 10**9
@@ -53,7 +53,7 @@ DEFAULT_REQUEST_INTERVAL_NS = 10**8
 DEFAULT_REQUESTS = 100
 #: The headers of a browser's request; our choice.
 DEFAULT_GET_BYTES = 500
-#: What a browser opens to one host.
+#: The number of connections that browsers open to one host.
 DEFAULT_WEB_CONNECTIONS = 6
 #: The ladder that all titles once had at Netflix ("Per-Title Encode Optimization", 2015).
 DEFAULT_BITRATES_BPS = tuple(
@@ -68,21 +68,21 @@ _RESERVOIR = (90, 240)
 _CUSHION = (126, 240)
 DEFAULT_FPS = 25
 DEFAULT_FRAMES_RATE_BPS = 4_000_000
-#: 12 frames, every third an I or P, a common one of MPEG.
+#: 12 frames, every third an I or P: common in MPEG.
 DEFAULT_GOP = "IBBPBBPBBPBB"
-#: From the compression that is commonly given for I, P and B frames, 1:7, 1:20 and 1:50.
+#: From the compression ratios usually quoted for I, P and B frames, 1:7, 1:20 and 1:50.
 DEFAULT_RATIO = (14, 5, 2)
-#: What ITU-T G.114 (2003) has as the one-way delay that most applications do not suffer from.
+#: The one-way delay that hardly affects most applications, by ITU-T G.114 (2003).
 DEFAULT_DEADLINE_NS = 150 * 10**6
 #: A frame that the scheduler may drop begins with its number, of 4 bytes.
 MIN_FRAME_BYTES = 8
 
-#: A mean number of random requests, so that far fewer than one seed in 10^9 has too many.
+#: A mean number of random requests at which far fewer than one seed in 10^9 exceeds the limit.
 _MAX_RANDOM_REQUESTS = 49_000
-# Events draw from the streams of their numbers, which are smaller.
+# Events use the streams of their numbers, which are smaller.
 _STREAM = 1 << 16
 
-#: The labels of messages whose arrival is not itself a figure.
+#: The labels of messages whose arrival is not a figure on its own.
 REQUEST = "request"
 REPLY = "reply"
 _REPLY_BYTES = 1
@@ -92,16 +92,16 @@ _REPLY_BYTES = 1
 
 
 class Workload(BaseModel):
-    """What every workload has.
+    """The fields of every workload.
 
-    `direction` is that of the data: up is client to server. `duration_ns` is until when, after T0,
-    messages begin, or None: the run ends when all of them have arrived. `size_bytes` is all that
-    is sent, of bulk alone. What is due in the first `warmup_ns` is in no figure.
+    `direction` is that of the data: up is client to server. Messages begin until `duration_ns`
+    after T0; None: the run ends when all of them have arrived. `size_bytes` is the total to send,
+    for bulk only. Messages due in the first `warmup_ns` count in no figure.
 
-    `start` is when T0 is: at-once, when the first subflow of a connection is there, or established,
-    when each path has one that may carry data. What was resolved before there was a choice has no
-    such key, and was established. With `no_delay` a short last segment waits for no acknowledgment
-    (TCP_NODELAY); a program of the host sets that itself.
+    `start` defines T0: at-once, when a connection's first subflow exists, or established, when each
+    path has a subflow that can carry data. Scenarios resolved before this choice existed lack the
+    key, and mean established. With `no_delay` a short last segment does not wait for an
+    acknowledgment (TCP_NODELAY); a program of the host sets that itself.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -116,13 +116,13 @@ class Workload(BaseModel):
 
 
 class Bulk(Workload):
-    """As much as the connection takes, for `duration_ns` or until `size_bytes` are sent."""
+    """As much as the connection can carry, for `duration_ns` or until `size_bytes` are sent."""
 
     kind: Literal["bulk"] = "bulk"
 
 
 class Transfers(Workload):
-    """`count` transfers of a size, every `interval_ns`, or (None) one after the other.
+    """`count` transfers of a size, every `interval_ns`, or (None) one after another.
 
     With `fresh` each has a connection of its own, opened for it.
     """
@@ -148,8 +148,8 @@ class Cbr(Workload):
 class Requests(Workload):
     """Requests, up, each with its response, down.
 
-    Every `interval_ns`, which is a mean if `random`, or (`think_ns`) so long after the last
-    response, `count` of them.
+    There is one every `interval_ns` (the mean if `random`), or `count` of them, each `think_ns`
+    after the previous response.
     """
 
     kind: Literal["requests"] = "requests"
@@ -176,7 +176,7 @@ class Web(Workload):
 
 
 class Video(Workload):
-    """Segments of a video, for a player that holds `buffer_ns` and picks their bitrates."""
+    """Segments of a video for a player that buffers `buffer_ns` and selects their bitrates."""
 
     kind: Literal["video"] = "video"
     no_delay: bool = True
@@ -191,7 +191,7 @@ class Video(Workload):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Bytes of a segment in each bitrate."""
+        """Bytes of a segment at each bitrate."""
         return tuple(bps * self.segment_ns // (8 * 10**9) for bps in self.bitrates_bps)
 
 
@@ -207,7 +207,7 @@ class Frames(Workload):
     deadline_ns: int
 
     def frame_bytes(self, kind: str) -> int:
-        """Size of a frame of kind I, P or B, so that a group has the mean rate."""
+        """Size of a frame of kind I, P or B, such that a group has the mean rate."""
         weights = dict(zip("IPB", self.ratio, strict=True))
         group_bits = self.rate_bps * len(self.gop)
         total = sum(weights[each] for each in self.gop) * self.fps * 8
@@ -215,12 +215,12 @@ class Frames(Workload):
 
 
 class Program(Workload):
-    """Programs of the host that are run: the words of the client's command, and of the server's.
+    """Programs of the host to run: the command lines of the client and of the server.
 
-    The server's may be missing. `directory` is where both start. The client's reads nothing, the
-    file `client.in` of the run, or the terminal, which runs in real time and without a limit;
-    `term` is its kind. With `records` false no samples are taken. It has no messages, and which way
-    its data flows is seen from what was recorded.
+    The server's may be missing. `directory` is where both start. The client's standard input is
+    empty, the run's file `client.in`, or the terminal, which runs in real time and without a limit;
+    `term` is the terminal's type. With `records` false no samples are taken. There are no messages,
+    and the direction of the data is found in the records.
     """
 
     kind: Literal["program"] = "program"
@@ -247,12 +247,12 @@ AnyWorkload = Annotated[
 class Message:
     """Bytes that one end writes, and the other waits for.
 
-    `sizes` is empty for as much as goes until the workload ends; of several the player picks one.
-    It is due `at_ns` after T0, or `delay_ns` after message `after`, counted from 1, is complete at
-    the end that sends this one: received there, or, if that end sent it, written. To be in time it
-    arrives until `deadline_ns` after it was due. Without message `needs`, counted as `after`, it is
-    useless; it is itself needed until `expires_ns` after it was due, and `importance` is how many
-    are useless without it, with itself.
+    `sizes` is empty for a message that lasts until the workload ends; if there are several, the
+    player picks one. It is due `at_ns` after T0, or `delay_ns` after message `after` (counted from
+    1) is complete at the end that sends this one: received there, or, if that end sent it, written.
+    It is in time if it arrives within `deadline_ns` of its due time. It is useless without message
+    `needs`, counted like `after`; it is itself needed until `expires_ns` after its due time, and
+    `importance` is the number of messages that are useless without it, itself included.
     """
 
     connection: int
@@ -288,7 +288,7 @@ def messages(workload: AnyWorkload, seed: int) -> list[Message]:
             found = _frames(workload)
         case Program():
             found = []
-    assert len(found) <= MAX_MESSAGES, "the limits of each kind hold it below"
+    assert len(found) <= MAX_MESSAGES, "the limits of each kind keep it below"
     return found
 
 
@@ -298,7 +298,7 @@ def opens_connections(workload: Workload) -> bool:
 
 
 def expected_ns(workload: AnyWorkload, seed: int, up_bps: int, down_bps: int) -> int:
-    """A guess of how long the messages take, if their directions have these rates."""
+    """An estimate of how long the messages take if their directions have these rates."""
     rates_bps = {"up": max(up_bps, 1), "down": max(down_bps, 1)}
     free_ns = {"up": 0, "down": 0}
     complete: list[int] = []
@@ -332,7 +332,7 @@ def _bulk(workload: Bulk) -> list[Message]:
 
 
 def _transfers(workload: Transfers) -> list[Message]:
-    """Either direction has connections of its own: replies would wait behind transfers."""
+    """Each direction has its own connections: replies would wait behind transfers."""
     found: list[Message] = []
     sides = _directions(workload)
     for number, side in enumerate(sides):
@@ -343,7 +343,7 @@ def _transfers(workload: Transfers) -> list[Message]:
             if last is not None and workload.interval_ns is None:
                 due = {"after": last}
             transfer = Message(connection, side, (workload.transfer_bytes,), label="transfer")
-            # A download is asked for; an upload is answered, if something waits for its end.
+            # A download is requested; an upload gets a reply if something waits for its end.
             if side == "down":
                 found.append(Message(connection, "up", (_REPLY_BYTES,), label=REQUEST, **due))
                 found.append(replace(transfer, after=len(found)))
@@ -399,7 +399,7 @@ def _requests(workload: Requests, seed: int) -> list[Message]:
 def _request_times(workload: Requests, seed: int) -> Iterator[int]:
     assert workload.duration_ns is not None
     assert workload.interval_ns is not None
-    # NumPy is slow to import: nothing else of a scenario waits for it
+    # NumPy is slow to import: nothing else in a scenario needs it
     from mptcplab.spec.randomness import generator
 
     random = generator(seed, _STREAM)
@@ -411,10 +411,10 @@ def _request_times(workload: Requests, seed: int) -> Iterator[int]:
 
 
 def _exponential(random: Generator, mean: int) -> int:
-    """Drawn exponentially, by comparing whole numbers alone (von Neumann 1951).
+    """An exponential random number, by comparing integers only (von Neumann 1951).
 
-    A run of falling numbers, each uniform below 1, is odd with the probability exp(-first): then
-    the first is the fraction, and the number of even ones before it the whole part.
+    A run of falling numbers, each uniform below 1, has odd length with probability exp(-first):
+    then the first is the fraction, and the number of even runs before it the whole part.
     """
     for whole in itertools.count():
         first = last = int(random.integers(1 << 53))
@@ -428,7 +428,7 @@ def _exponential(random: Generator, mean: int) -> int:
 
 
 def _web(workload: Web) -> list[Message]:
-    """Objects go to the connection with the fewest bytes so far, in the order of the page."""
+    """Each object, in page order, goes to the connection with the fewest bytes so far."""
     found: list[Message] = []
     load = dict.fromkeys(range(1, workload.connections + 1), 0)
     arrived: list[int] = []
@@ -459,7 +459,7 @@ def _video(workload: Video) -> list[Message]:
 
 
 def _frames(workload: Frames) -> list[Message]:
-    """A P frame needs the last I or P frame before it, and so does a B frame."""
+    """P and B frames need the last I or P frame before them."""
     assert workload.duration_ns is not None
     sizes = {kind: workload.frame_bytes(kind) for kind in "IPB"}
     count = -(-workload.duration_ns * workload.fps // 10**9)
@@ -496,12 +496,12 @@ def _frames(workload: Frames) -> list[Message]:
     return [message(i, place) for i in range(count) for place in range(len(sides))]
 
 
-# From the literal to the resolved
+# Resolving
 
 
-#: The keys that every kind has.
+#: The keys of every kind.
 COMMON_KEYS = ("start", "no_delay")
-#: The keys that each kind has, beside `kind`.
+#: The keys of each kind, besides `kind`.
 KEYS = {
     "bulk": ("direction", "duration", "size", "warmup", *COMMON_KEYS),
     "transfers": ("direction", "size", "count", "interval", "fresh", *COMMON_KEYS),
@@ -523,9 +523,9 @@ KEYS = {
 
 
 def resolve(literal: LiteralWorkload, folder: Path, mistakes: Mistakes) -> AnyWorkload | None:
-    """The workload with all defaults; None, with mistakes noted, if it cannot be.
+    """The workload with all defaults; None, after reporting mistakes, if it is invalid.
 
-    `folder` is where the file of a page is looked for.
+    The file of a page is looked up in `folder`.
     """
     if mistakes.spoiled(("workload", "kind")):
         return None
@@ -535,13 +535,13 @@ def resolve(literal: LiteralWorkload, folder: Path, mistakes: Mistakes) -> AnyWo
     for key in foreign:
         having = one_of([name for name, keys in KEYS.items() if key in keys])
         has = ", ".join(KEYS[kind])
-        message = f"the workload is {kind}, which has {has}; a workload with {key} is {having}"
+        message = f"a {kind} workload has {has}; {key} is a key of {having}"
         mistakes.add(("workload", key), message)
     if foreign or any(mistakes.spoiled(("workload", key)) for key in KEYS[kind]):
         return None
     found = _RESOLVERS[kind](literal, folder, mistakes)
     if found and opens_connections(found) and literal.start is not None:
-        message = "its connections are opened fresh, when they are needed; leave it out"
+        message = "its connections are opened when they are needed; leave it out"
         _wrong(mistakes, "start", message)
         return None
     return found and found.model_copy(
@@ -704,7 +704,7 @@ def _resolve_video(literal: LiteralWorkload, _folder: Path, mistakes: Mistakes) 
     )
     if reservoir_ns + cushion_ns > room_ns:
         message = (
-            f"reservoir and cushion are more than the buffer less a segment, which is "
+            f"reservoir and cushion exceed the buffer less a segment, which is "
             f"{units.format_time(room_ns)}: the highest bitrate would never be reached"
         )
         _wrong(mistakes, "reservoir" if literal.cushion is None else "cushion", message)
@@ -722,7 +722,7 @@ def _resolve_video(literal: LiteralWorkload, _folder: Path, mistakes: Mistakes) 
         cushion_ns=cushion_ns,
     )
     if len(set(found.sizes)) < len(found.sizes):
-        _wrong(mistakes, "bitrates", "segments of two of them have the same size in bytes")
+        _wrong(mistakes, "bitrates", "two of them have segments of the same size in bytes")
         return None
     return found
 

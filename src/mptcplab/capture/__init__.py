@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What captures alone tell: columns of their headers, and figures of these."""
+"""Analysis of captures alone: the fields of their headers, and figures computed from them."""

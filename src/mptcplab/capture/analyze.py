@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Figures from captures alone: connections, subflows, and what happened to their data.
 
-The way from packets to figures: `dissect` reads them, `flows` says which belong together, `streams`
-makes ranges of bytes of them, and here they are counted and timed.
+The way from packets to figures: `dissect` reads them, `flows` finds which belong together,
+`streams` turns them into ranges of bytes, and this module counts and times these.
 
-docs/analyze.md defines every figure. All times in here are ns of the capture's clock.
+docs/analyze.md defines every figure. All times here are in ns of the capture's clock.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from mptcplab.capture.flows import (
 from mptcplab.capture.streams import NEVER, Cells, InOrder, Sent, acknowledged, rising, unwrapped
 from mptcplab.errors import InputError, Problem
 
-#: The two directions, by the index that `ways` and `directions` have.
+#: The two directions, by their index in `ways` and `directions`.
 DIRECTIONS = ("client to server", "server to client")
 
 _OPTION_NAMES = {
@@ -42,13 +42,13 @@ _OPTION_NAMES = {
     dissect.MP_TCPRST: "MP_TCPRST",
 }
 _MS = 1e6
-# An acknowledgment that is on its way when data come does not have them yet.
+# An acknowledgment that is in flight when data arrives does not cover the data yet.
 _DELAYED_NS = 1_000_000
 
 
 @dataclass
 class Rtt:
-    """Round-trip times of one direction, seen where its data was sent; None without a sample."""
+    """RTTs of one direction, seen where its data was sent; None without a sample."""
 
     samples: int = 0
     min_ms: float | None = None
@@ -79,7 +79,7 @@ class Way:
 
 @dataclass
 class Subflow:
-    """One subflow; `ways` as DIRECTIONS."""
+    """One subflow; `ways` are in the order of DIRECTIONS."""
 
     number: int
     client: str
@@ -96,7 +96,7 @@ class Subflow:
 
 @dataclass
 class Direction:
-    """One direction of a connection: what became of its stream of bytes."""
+    """One direction of a connection: what happened to its stream of bytes."""
 
     first_s: float | None = None
     last_s: float | None = None
@@ -125,10 +125,10 @@ class Direction:
 
 @dataclass
 class Series:
-    """Over time, for pictures and tests: not part of the JSON document.
+    """Values over time, for pictures and tests: not part of the JSON document.
 
-    `arrivals`: of each subflow, when bytes came that it had not carried before, and how many.
-    `queue_ns`, `queue_bytes`: from when on the out-of-order queue was how long.
+    `arrivals`: for each subflow, when bytes arrived that it had not carried before, and how many.
+    `queue_ns`, `queue_bytes`: the length of the out-of-order queue from each time on.
     """
 
     arrivals: list[tuple[Array, Array]]
@@ -138,7 +138,7 @@ class Series:
 
 @dataclass
 class Connection:
-    """One MPTCP connection, or what is known of it; `directions` as DIRECTIONS."""
+    """One MPTCP connection, or what is known of it; `directions` are in the order of DIRECTIONS."""
 
     number: int
     token_client: str | None
@@ -164,13 +164,13 @@ class Analysis:
 def analyse(files: Sequence[Path], progress: Progress = lambda _bytes: None) -> Analysis:
     """Read captures and compute all figures.
 
-    Raises InputError for files that are no captures, or together hold no MPTCP.
+    Raises InputError for files that are not captures, or that contain no MPTCP.
     """
     return of_packets(dissect.read(files, progress))
 
 
 def of_packets(packets: Packets) -> Analysis:
-    """The figures of packets that were read. Raises InputError if none of them is MPTCP."""
+    """The figures of packets that have been read. Raises InputError if none of them is MPTCP."""
     warnings = list(packets.warnings)
     cut = int(np.count_nonzero(packets.has & dissect.CUT))
     if cut:
@@ -255,7 +255,7 @@ class _Connecting:
         )
 
     def _is_infinite(self) -> bool:
-        """Whether there is a mapping without end, which falls back to TCP."""
+        """Whether there is an infinite mapping, which is a fallback to TCP."""
         packets = self._packets
         for flow in self._flows:
             for mine in flow.views[0].ways:
@@ -302,7 +302,7 @@ class _Connecting:
         )
 
     def _seen_at(self, flow: Flow) -> list[str]:
-        """From the client to the server: each place, and the files that have what passed it."""
+        """From the client to the server: each place, and the files of its captures."""
         files: dict[str, list[str]] = {}
         for view in flow.views:
             name = self._packets.files[view.file].name
@@ -312,7 +312,7 @@ class _Connecting:
         return [f"{place} ({', '.join(names)})" for place, names in files.items()]
 
     def _direction(self, way: int) -> tuple[Direction, Series, list[Way]]:
-        """All figures of one direction: of the connection, over time, of each subflow."""
+        """All figures of one direction: of the connection, over time, and of each subflow."""
         packets = self._packets
         near, far = (0, -1) if way == TO_SERVER else (-1, 0)
         answer_ns = self._answer_ns(way)
@@ -348,7 +348,7 @@ class _Connecting:
     def _reinjections(
         self, sent: list[Sent], base: int | None, direction: Direction, ways: list[Way]
     ) -> None:
-        """What was sent again as new data of a subflow: not what TCP sent again on the same."""
+        """Counts data sent again on another subflow, not TCP's retransmissions on the same."""
         of, which, begin, end = _data_ranges(sent, base, [each.new() for each in sent])
         again = (end - begin) - Cells.of(begin, end).fresh
         for index, figures in enumerate(ways):
@@ -378,7 +378,7 @@ class _Connecting:
         direction.last_s = (last - self._start_ns) / 1e9
         direction.unmapped_bytes = int(sum(e.length[~e.mapped].sum() for e in arrived))
         if self._group.fallback:
-            # one subflow, whose stream is that of the connection
+            # one subflow, whose stream is the connection's
             direction.arrived_bytes = sum(figures.arrived_bytes for figures in ways)
             direction.delivered_bytes = sum(figures.delivered_bytes for figures in ways)
 
@@ -391,7 +391,7 @@ class _Connecting:
             mine = of == index
             each.data_begin[which[mine]] = begin[mine]
         cells = Cells.of(begin, end)
-        # in the stream of the connection only what is new there counts
+        # in the connection's stream only new data counts
         new = cells.fresh == end - begin
         _reordering(direction, begin[new], end[new])
         queue = (none, none)
@@ -416,10 +416,10 @@ class _Connecting:
     def _queue(
         self, arrived: list[Sent], in_order: list[InOrder], base: int, way: int, last: int
     ) -> tuple[int, tuple[Array, Array]]:
-        """Bytes that were in order at the end, and the out-of-order queue: from when on how long.
+        """Bytes in order at the end, and the out-of-order queue: its length from each time on.
 
-        A byte comes to the connection when all before it on its subflow is there, and leaves the
-        queue when all before it in the connection is.
+        A byte reaches the connection when all bytes before it on its subflow have arrived, and
+        leaves the queue when all bytes before it in the connection have.
         """
         when, begin, end = [], [], []
         for each, found in zip(arrived, in_order, strict=True):
@@ -448,7 +448,7 @@ class _Connecting:
         return delivered, (at[latest], length[latest])
 
     def _answer_ns(self, way: int) -> int | None:
-        """How long the receiver takes to answer, as seen where arrivals are; None if not known."""
+        """How long the receiver takes to answer, seen where data arrives; None if unknown."""
         longest = _DELAYED_NS
         for flow in self._flows:
             reach_ns = flow.views[-1 if way == TO_SERVER else 0].reach_ns[way]
@@ -458,7 +458,7 @@ class _Connecting:
         return longest
 
     def _data_acknowledged(self, way: int, base: int) -> tuple[Array, Array]:
-        """Up to where the stream of the connection is acknowledged by each packet, and when."""
+        """How far each packet acknowledges the connection's stream, and when."""
         packets = self._packets
         back = []
         for flow in self._flows:
@@ -470,7 +470,7 @@ class _Connecting:
 
 
 def _way(packets: Packets, flow: Flow, way: int, first: View, out: Sent, in_: Sent) -> Way:
-    """What one direction of a subflow carried."""
+    """The data of one direction of a subflow."""
     again = out.length - out.cells.fresh
     options = Counter(
         _OPTION_NAMES[option.kind]
@@ -504,17 +504,17 @@ def _control_again(packets: Packets, view: View, way: int) -> int:
 
 
 def _count(packets: Array) -> int:
-    """How many there are, of packets whose parts follow each other."""
+    """The number of distinct packets, where the parts of a packet are adjacent."""
     return int(np.count_nonzero(packets[1:] != packets[:-1])) + bool(len(packets))
 
 
 def _data_ranges(
     sent: Sequence[Sent], base: int | None, chosen: Sequence[tuple[Array, Array, Array]]
 ) -> tuple[Array, Array, Array, Array]:
-    """Ranges of all subflows that are mapped, by time, as ranges of the stream of the connection.
+    """Mapped ranges of all subflows, by time, as ranges of the connection's stream.
 
-    `chosen`, of each subflow: part of which of its ranges, from where to where. Gives of which
-    subflow and which range of it each is, and its begin and end. Without a `base` the first one
+    `chosen`, by subflow: indices of its ranges, and the begin and end of the part to take. Returns
+    the subflow and the index of each range, its begin and its end. Without a `base` the first range
     begins at 0.
     """
     of, which, time_ns, dsn, length = [], [], [], [], []
@@ -537,7 +537,7 @@ def _data_ranges(
 
 
 def _reordering(direction: Direction, begin: Array, end: Array) -> None:
-    """How far behind arrivals are in the stream of the connection: RFC 4737, and 5236."""
+    """How far late arrivals are behind in the connection's stream: RFC 4737 and RFC 5236."""
     count = len(begin)
     direction.data_packets = count
     if not count:
@@ -547,7 +547,7 @@ def _reordering(direction: Direction, begin: Array, end: Array) -> None:
     direction.reordered_packets = len(late)
     direction.reordered_share = len(late) / count
     if len(late):
-        # the first that came before it and belongs behind it
+        # the first arrival before it that belongs after it
         earliest = np.searchsorted(np.maximum.accumulate(begin), begin[late], side="right")
         extent = late - earliest
         behind = highest[late - 1] - begin[late]
@@ -578,10 +578,10 @@ def _queue_figures(direction: Direction, at: Array, length: Array, first: int, l
 
 
 def _rtt(sent: Sent, acked: tuple[Array, Array]) -> Rtt:
-    """Round-trip times: from a packet to the acknowledgment of all up to its end.
+    """RTTs: from a packet to the acknowledgment of everything up to its end.
 
-    Not if a retransmission is among what is acknowledged (Karn and Partridge 1987): then it is not
-    known what was answered, nor what waited for it.
+    An acknowledgment that covers a retransmission gives no sample (Karn and Partridge 1987): it is
+    unknown which packet it answers, and what waited for it.
     """
     values, when = rising(*acked)
     fresh = sent.cells.fresh == sent.length

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Reads capture files (pcap, pcapng) into columns: a NumPy array per field of the TCP headers.
 
-libpcap, the library that tcpdump and Wireshark read captures with, splits a file into packets
-whatever its form is, and writes them one behind the other into memory; NumPy then takes a field of
-all packets at a time. Nothing is done per packet in Python but handing it on.
+libpcap, which tcpdump and Wireshark use too, splits a file of any format into packets and writes
+them to memory one after another; NumPy then extracts a field of all packets at a time. Python does
+nothing per packet but pass it on.
 
-Of a packet only the headers are looked at, so that captures of the first bytes of each are as good.
-What is no TCP, or not there in full, is counted.
+Only the headers of a packet are read, so captures of the first bytes of each packet are as good.
+Packets that are not TCP, or not captured in full, are only counted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from mptcplab.errors import InputError, Problem
 from mptcplab.spec.units import NS_PER_S
 
 Array = npt.NDArray[Any]
-#: Told how much was read of all files, in bytes.
+#: Called with the number of bytes read, of all files.
 Progress = Callable[[int], None]
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
@@ -38,7 +38,7 @@ MP_CAPABLE, MP_JOIN, DSS, ADD_ADDR, REMOVE_ADDR, MP_PRIO, MP_FAIL, MP_FASTCLOSE,
     9
 )
 
-# What a packet has: bits of the column `has`. The lowest five are DSS's own, section 3.3.
+# The fields of a packet: bits of the column `has`. The lowest five are DSS's own, section 3.3.
 HAS_DATA_ACK, DATA_ACK_8, HAS_MAPPING, DSN_8, DATA_FIN = 1, 2, 4, 8, 16
 HAS_TIMESTAMPS, HAS_DSS, CUT = 32, 64, 128
 
@@ -51,7 +51,7 @@ _VLAN_TAGS = (0x8100, 0x88A8)
 _ETHERTYPE_IPV4, _ETHERTYPE_IPV6 = 0x0800, 0x86DD
 _TCP = 6
 
-# How many packets are dissected at a time: all that is done to them stays in the CPU's cache.
+# How many packets are dissected at a time: their data stays in the CPU's cache.
 _AT_A_TIME = 1 << 16
 _RECORD_BYTES = 16  # before each packet in a classic capture: seconds, nanoseconds, two lengths
 _FILE_HEADER_BYTES = 24
@@ -103,7 +103,7 @@ class Track:
 
 @dataclass(frozen=True)
 class Option:
-    """An MPTCP option other than DSS: of which packet, and its bytes."""
+    """An MPTCP option other than DSS: its packet, and its bytes."""
 
     packet: int
     kind: int
@@ -114,17 +114,17 @@ class Option:
 class Packets:
     """All TCP packets of some files, in the order of the files; an array per field.
 
-    `time_ns` is what the file says, `track` an index of `tracks`, `forward` whether `a` sent it,
+    `time_ns` is the file's timestamp, `track` an index of `tracks`, `forward` whether `a` sent it,
     `payload` its bytes of data as sent (not as captured), `ttl` the time to live or hop limit.
-    `has` tells what else there is: the lower 32 bits of the data ACK and, of a mapping, the lower
-    32 bits of the data sequence number, the subflow sequence number and its length.
+    `has` says which further fields are valid: the lower 32 bits of the data ACK and, of a mapping,
+    the lower 32 bits of the data sequence number, the subflow sequence number and its length.
     """
 
     files: tuple[Path, ...]
     tracks: list[Track]
     options: list[Option]
     columns: dict[str, Array]
-    others: int = 0  # packets that are no TCP
+    others: int = 0  # packets that are not TCP
     warnings: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
@@ -140,8 +140,8 @@ class Packets:
 def read(files: Sequence[Path], progress: Progress = lambda _bytes: None) -> Packets:
     """Read capture files.
 
-    What is cut off at its end gives what is before that, and a warning. Raises InputError for what
-    is no capture, or of a link that is not known.
+    A file that is cut off yields the packets before the cut, and a warning. Raises InputError for
+    files that are not captures, or whose link type is unknown.
     """
     reader = _Reader()
     problems = []
@@ -163,14 +163,14 @@ class _NoCaptureError(Exception):
 
 
 class _Reader:
-    """Puts together what is found in one file after the other."""
+    """Collects the packets of one file after another."""
 
     def __init__(self) -> None:
         self._parts: dict[str, list[Array]] = {name: [] for name in _COLUMNS}
         self._count = self._others = 0
         self._options: list[Option] = []
         self._tracks: list[Track] = []
-        self._keys = np.empty(0, np.uint64)  # of the tracks, sorted, and which track is which
+        self._keys = np.empty(0, np.uint64)  # sorted keys of the tracks, and below their numbers
         self._key_tracks = np.empty(0, np.int32)
         self._sources = np.empty(0, np.uint64)  # by track: the key of endpoint a
         self._warnings: list[str] = []
@@ -206,7 +206,7 @@ class _Reader:
             try:
                 for content, lengths in _split(capture, cypcap):
                     self._dissect(number, link, content, lengths)
-                    # about: libpcap does not tell where it is in the file
+                    # approximate: libpcap does not report its position in the file
                     done += int(lengths.sum()) + 2 * _RECORD_BYTES * len(lengths)
                     progress(min(size, done))
             except cypcap.Error as error:
@@ -217,13 +217,13 @@ class _Reader:
         progress(size)
 
     def _dissect(self, number: int, link: int, content: Array, lengths: Array) -> None:
-        """Take the packets that lie in `content`, each after the head of its record."""
+        """Read the packets in `content`, each after its record header."""
         begin = np.cumsum(lengths + _RECORD_BYTES) - lengths + _FILE_HEADER_BYTES
         end = begin + lengths
         u8, u16, u32 = content, _unaligned(content, ">u2"), _unaligned(content, ">u4")
         ip, family, place = _HEADERS[link](begin, end, u8, u16, u32)
 
-        # IP: only what is there in full up to the ports, and no later fragment of a packet
+        # IP: only packets captured at least up to the ports, and no later fragments
         four = (family == 4) & (end >= ip + 40)
         six = (family == 6) & (end >= ip + 60)
         head_bytes = (u8[np.where(four, ip, 0)] & 15).astype(np.int64) * 4
@@ -252,7 +252,7 @@ class _Reader:
             ip_total = np.where(four, u16[ip + 2], u16[ip + 4].astype(np.int64) + 40)
             ttl = np.where(four, u8[ip + 8], u8[ip + 7])
         tcp = ip + head_bytes
-        # options of IP can push TCP's header out of what was captured; and both have a least size
+        # IP options can push TCP's header out of the captured bytes; both have a minimum size
         whole = (end >= tcp + 20) & (head_bytes >= 20)
         whole &= u8[np.where(whole, tcp + 12, 0)] >= 5 << 4
         if not whole.all():
@@ -263,7 +263,7 @@ class _Reader:
                     begin, end, ip, place, four, source, target, ip_total, ttl, tcp, head_bytes
                 )
             )  # fmt: skip
-        # 0: the network card was to cut it into packets, or it is longer than IP can say
+        # 0: to be segmented by the network card, or longer than IP's field can express
         on_wire = _unaligned(content, "<u4")[begin - 4].astype(np.int64) - (ip - begin)
         ip_total = np.where(ip_total <= 40 * ~four, on_wire, ip_total)
         tcp_bytes = (u8[tcp + 12] >> 4).astype(np.int64) * 4
@@ -296,7 +296,7 @@ class _Reader:
         four: Array,
         tcp: Array,
     ) -> Array:
-        """Which track each packet is of; new ones are made."""
+        """The track of each packet; new ones are created."""
         low, high = np.minimum(source, target), np.maximum(source, target)
         key = _mix(_mix(low) ^ high) ^ _mix(place.astype(np.uint64) + np.uint64(number << 50))
         at = np.minimum(np.searchsorted(self._keys, key), max(len(self._keys) - 1, 0))
@@ -320,7 +320,7 @@ class _Reader:
     def _walk_options(
         self, at: Array, head_end: Array, end: Array, u8: Array, u16: Array, u32: Array
     ) -> dict[str, Array]:
-        """TCP's options: one of every packet at a time, until none has any left."""
+        """TCP's options: one of every packet at a time, until no packet has any left."""
         count = len(at)
         found: dict[str, Array] = {
             name: np.zeros(count, _COLUMNS[name])
@@ -331,7 +331,7 @@ class _Reader:
         stop = np.minimum(head_end, end)
         of = np.arange(count)
         while True:
-            # two bytes of padding in front of an option are what most packets have
+            # most packets have two bytes of padding in front of an option
             more = at + 1 < stop
             at, stop, of = at[more], stop[more], of[more]
             if not len(of):
@@ -341,7 +341,7 @@ class _Reader:
             padding = kind == 1
             if padding.any():
                 length = np.where(padding, np.where(length == 1, 2, 1), length)
-            # no option is shorter than two bytes; an end of options ends this, too
+            # no option is shorter than two bytes; an end of options also stops here
             good = ((length >= 2) | padding) & (kind != 0) & (at + length <= stop)
             if not good.all():
                 lost = ~good & (kind == OPTION_MPTCP) & (length >= 2)
@@ -390,9 +390,9 @@ def _read_dss(
 
 
 def _split(capture: Any, cypcap: Any) -> Iterator[tuple[Array, Array]]:
-    """The packets of a capture, some at a time: as records of a classic capture, and lengths.
+    """The packets of a capture in batches: as records of a classic capture, and their lengths.
 
-    What was read before an error comes before the error.
+    Packets read before an error are yielded before it is raised.
     """
     packets = iter(capture)
     failed: Exception | None = None
@@ -408,7 +408,7 @@ def _split(capture: Any, cypcap: Any) -> Iterator[tuple[Array, Array]]:
                 except cypcap.Error as error:
                     failed = error
                 dumper.flush()
-                # so much beyond the last packet that a field of it can be taken unseen
+                # so many bytes beyond the last packet that its fields can be read unchecked
                 size = os.fstat(memory).st_size
                 content = np.frombuffer(os.pread(memory, size, 0) + bytes(128), np.uint8)
         if not lengths:
@@ -428,12 +428,12 @@ def _memory_file() -> Iterator[int]:
 
 
 def _words(error: Exception) -> str:
-    """What libpcap says, without what cypcap puts around it."""
+    """libpcap's message, without what cypcap adds around it."""
     return str(error.args[-1] if error.args else error).strip()
 
 
 def _unaligned(content: Array, kind: str) -> Array:
-    """A number of this kind at every offset."""
+    """A number of this type at every offset."""
     size = np.dtype(kind).itemsize
     return np.ndarray((len(content) - size + 1,), kind, content, strides=(1,))
 
@@ -447,7 +447,7 @@ def _mix(key: Array) -> Array:
 
 
 def _fold(u32: Array, at: Array) -> Array:
-    """An IPv6 address as a number of 48 bits: beside those of IPv4, which have 32."""
+    """An IPv6 address as a number of 48 bits, distinct from IPv4's, which have 32."""
     key = np.zeros(len(at), np.uint64)
     for word in range(4):
         key = _mix(key ^ u32[at + 4 * word])
@@ -484,7 +484,7 @@ def _ethernet(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _H
         kind = u16[np.minimum(ip - 2, end)]
     to = u32[begin].astype(np.uint64) << np.uint64(16) | u16[begin + 4]
     from_ = u32[begin + 6].astype(np.uint64) << np.uint64(16) | u16[begin + 10]
-    # the product is the same both ways, and hardly ever that of two other addresses
+    # the product is the same in both directions, and rarely that of two other addresses
     return ip, _family(kind), to * from_
 
 
@@ -505,7 +505,7 @@ def _raw(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _Header
 
 
 def _loopback(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _Header:
-    """The 4 bytes before IP are an address family, a different number in every system."""
+    """The 4 bytes before IP are an address family, whose number differs between systems."""
     return _raw(begin + 4, end, u8, u16, u32)
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Finds the flows in packets, and says which of them are subflows of one MPTCP connection.
+"""Finds the flows in packets, and which of them are subflows of one MPTCP connection.
 
-A flow is what two endpoints exchange; each place that saw it (`View`) has its own packets. The
-views of a flow are put in the order of their distance to the client, so that each direction has a
-first one, near its sender, and a last one, near its receiver, and nothing is counted twice. Keys
-and tokens of the handshakes tell which connection a flow is of.
+A flow is the traffic between two endpoints; each place that captured it (`View`) has its own
+packets. The views of a flow are ordered by their distance to the client, so each direction has a
+first view, near its sender, and a last one, near its receiver, and nothing is counted twice. Keys
+and tokens of the handshakes identify the connection of a flow.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from mptcplab.capture.dissect import Array, Endpoint, Option, Packets
 #: The two directions of a flow: indices of its `ways`.
 TO_SERVER, TO_CLIENT = 0, 1
 
-# Of what one place saw, so much must be seen at another to be the same packets passing both.
+# The share of one place's packets that another place must have for the same packets to pass both.
 _TWINS = 0.1
 _SAMPLE = 500
-# A place is at an end if so little of the round trip lies between: hosts answer within it.
+# A place is at an end if at most this share of the RTT lies between: hosts answer within it.
 _AT_THE_END = 0.1
-# Two places are the same but for the link if not more of the round trip lies between.
+# Two places are the two sides of one link if at most this share of the RTT lies between.
 _SAME_PLACE = 0.001
 
 
 @dataclass
 class View:
-    """A flow as one place saw it: its packets in the order of time, by direction."""
+    """A flow as captured at one place: its packets in the order of time, by direction."""
 
     file: int
     ways: tuple[Array, Array]
@@ -44,16 +44,16 @@ class View:
 
 @dataclass
 class Flow:
-    """What two endpoints exchanged; `views` from the client to the server.
+    """The traffic between two endpoints; `views` from the client to the server.
 
-    `isn`: the initial sequence number of each direction, if it was seen.
+    `isn`: the initial sequence number of each direction, if it was captured.
     """
 
     client: Endpoint
     server: Endpoint
     views: list[View]
     isn: list[int | None]
-    options: list[tuple[Option, int]]  # and the direction; of one view
+    options: list[tuple[Option, int]]  # with their direction; of one view
     to_server_ns: int | None = None  # handshake, at the view next to the client
 
     def has_dss(self, packets: Packets) -> bool:
@@ -65,7 +65,7 @@ class Flow:
 
 
 def find_flows(packets: Packets) -> list[Flow]:
-    """All flows, in the order in which they are first seen."""
+    """All flows, in the order of their first packets."""
     by_track = np.argsort(packets.track.astype(_small(len(packets.tracks))), kind="stable")
     stops = np.cumsum(np.bincount(packets.track, minlength=len(packets.tracks)))
     found: dict[tuple[frozenset[Endpoint], int | None], list[_Piece]] = {}
@@ -73,7 +73,7 @@ def find_flows(packets: Packets) -> list[Flow]:
         for piece in _generations(packets, number, mine):
             key = (frozenset((piece.client, piece.server)), piece.isn[TO_SERVER])
             found.setdefault(key, []).append(piece)
-    # what has no SYN is of the flow that has the same endpoints and one, if there is one alone
+    # packets without a SYN belong to the flow with the same endpoints and one, if only one has it
     numbers: dict[frozenset[Endpoint], list[int | None]] = {}
     for ends, isn in found:
         numbers.setdefault(ends, []).append(isn)
@@ -95,7 +95,7 @@ def _first_ns(packets: Packets, view: View) -> int:
 
 @dataclass
 class _Piece:
-    """A track, or one of the flows that used its endpoints one after the other."""
+    """A track, or one of the flows that used its endpoints one after another."""
 
     track: int
     file: int
@@ -106,7 +106,7 @@ class _Piece:
 
 
 def _generations(packets: Packets, number: int, mine: Array) -> Iterator[_Piece]:
-    """The flows of a track: a SYN of another number begins another one."""
+    """The flows of a track: a SYN with another sequence number begins another flow."""
     times = packets.time_ns[mine]
     if (times[1:] < times[:-1]).any():
         mine = mine[np.argsort(times, kind="stable")]
@@ -115,7 +115,7 @@ def _generations(packets: Packets, number: int, mine: Array) -> Iterator[_Piece]
     firsts: dict[tuple[bool, int], int] = {}
     for packet in starts:
         firsts.setdefault((bool(packets.forward[packet]), int(packets.seq[packet])), packet)
-    # simultaneous open is not known to MPTCP: who sends the first SYN is the client
+    # MPTCP has no simultaneous open: whoever sends the first SYN is the client
     begin = [int(np.flatnonzero(mine == packet)[0]) for packet in firsts.values()]
     parts = np.split(mine, begin) if begin else [mine]
     for part in parts:
@@ -133,7 +133,7 @@ def _piece(packets: Packets, number: int, mine: Array) -> _Piece:
     elif answer.any():
         client_is_a = not bool(forward[answer][0])
     else:
-        # servers listen at the lower port, as a rule
+        # as a rule, servers listen at the lower port
         client_is_a = track.a.port >= track.b.port
     from_client = forward == client_is_a
     ways = (mine[from_client], mine[~from_client])
@@ -143,7 +143,7 @@ def _piece(packets: Packets, number: int, mine: Array) -> _Piece:
             isn[way] = int(packets.seq[mine[flagged]][0])
     client, server = (track.a, track.b) if client_is_a else (track.b, track.a)
     if isn[TO_CLIENT] is not None and isn[TO_SERVER] is None:
-        # the answer to a SYN that was not captured tells its number
+        # the answer to a SYN that was not captured reveals its sequence number
         acked = packets.ack[mine[answer & ~from_client]][0]
         isn[TO_SERVER] = (int(acked) - 1) % (1 << 32)
     return _Piece(number, track.file, client, server, ways, isn)
@@ -152,7 +152,7 @@ def _piece(packets: Packets, number: int, mine: Array) -> _Piece:
 def _flow(
     packets: Packets, pieces: list[_Piece], options: dict[int, list[Option]], sizes: Counter[int]
 ) -> Flow:
-    """Put the views of a flow in order; `options` by track, `sizes`: flows by file."""
+    """Put the views of a flow in order; `options` by track, `sizes`: number of flows by file."""
     first = pieces[0]
     views = [
         View(file, ways)
@@ -183,10 +183,11 @@ def _oriented(piece: _Piece, like: _Piece) -> tuple[Array, Array]:
 
 
 def _distinct(packets: Packets, found: list[tuple[Array, Array]]) -> list[tuple[Array, Array]]:
-    """What places of one file saw: apart if the same packets passed both, else together.
+    """Views of one file: kept apart if the same packets passed both, else merged.
 
-    The same flow has several places of a router's capture. It also has several if one of its ends
-    moved, or if the two directions take different ways; then no packet is there twice.
+    A flow has several places in a router's capture, which contain the same packets. It also has
+    several if one of its ends moved, or if the two directions take different routes; then no packet
+    appears twice.
     """
     found = sorted(found, key=lambda ways: -sum(map(len, ways)))
     apart: list[tuple[Array, Array]] = []
@@ -204,7 +205,7 @@ def _distinct(packets: Packets, found: list[tuple[Array, Array]]) -> list[tuple[
 
 
 def _are_twins(packets: Packets, few: tuple[Array, Array], many: tuple[Array, Array]) -> bool:
-    """Whether the packets of one place passed the other as well: of some of them, spread evenly."""
+    """Whether the packets of one place passed the other as well, judged by an even sample."""
     asked = same = 0
     for mine, others in zip(few, many, strict=True):
         sample = np.sort(_print(packets, mine[:: len(mine) // _SAMPLE + 1]))
@@ -219,7 +220,7 @@ def _are_twins(packets: Packets, few: tuple[Array, Array], many: tuple[Array, Ar
 
 
 def _print(packets: Packets, mine: Array) -> Array:
-    """What a packet is recognised by at another place."""
+    """A fingerprint by which a packet is recognised at another place."""
     numbers = packets.seq[mine].astype(np.uint64) << np.uint64(32) | packets.ack[mine]
     rest = packets.ts_val[mine].astype(np.uint64) << np.uint64(24) | packets.payload[mine].astype(
         np.uint64
@@ -233,16 +234,16 @@ def _merged(packets: Packets, one: Array, other: Array) -> Array:
 
 
 def _order(packets: Packets, flow: Flow, sizes_of_files: Counter[int]) -> None:
-    """Sort the views from the client to the server, and say where each of them is.
+    """Sort the views from the client to the server, and set the place of each.
 
-    Near the client an answer to what the client sends comes late, and its own answers at once.
+    Near the client, answers to its packets take long, and its own answers come at once.
     """
     reach = [_reach(packets, view, flow.isn) for view in flow.views]
     if all(None not in each for each in reach):
         nearness = [float(each[1] - each[0]) for each in reach]  # type: ignore[operator]
     else:
         nearness = [float(_hops(packets, view)) for view in flow.views]
-    # of two sides of one link, the file that has more flows: a host's rather than a router's
+    # of two sides of one link, the file with more flows is the outer one: a host's, not a router's
     round_trip = max((there + back for there, back in reach if there and back), default=0)
     steps = [round(near / max(_SAME_PLACE * round_trip, 1)) for near in nearness]
     sizes = [sizes_of_files[view.file] for view in flow.views]
@@ -272,7 +273,7 @@ def _order(packets: Packets, flow: Flow, sizes_of_files: Counter[int]) -> None:
 
 
 def _reach(packets: Packets, view: View, isn: list[int | None]) -> tuple[int | None, int | None]:
-    """The round-trip times from a place to the server and to the client, by the handshake."""
+    """The RTTs from a place to the server and to the client, from the handshake."""
     if isn[0] is None or isn[1] is None:
         return None, None
     head = [way[:64] for way in view.ways]
@@ -285,7 +286,7 @@ def _reach(packets: Packets, view: View, isn: list[int | None]) -> tuple[int | N
     asked = packets.time_ns[syn]
     asked = asked[asked <= answered]
     done = head[0][(flags[0] & (dissect.SYN | dissect.ACK)) == dissect.ACK]
-    # the last answer that the first acknowledgment can be one to
+    # the last answer that the first acknowledgment can refer to
     done_ns = packets.time_ns[done]
     done_ns = done_ns[done_ns >= answered]
     if not len(asked) or not len(done_ns):
@@ -296,7 +297,7 @@ def _reach(packets: Packets, view: View, isn: list[int | None]) -> tuple[int | N
 
 
 def _hops(packets: Packets, view: View) -> int:
-    """How much farther from the client than from the server: by what routers count down."""
+    """How much farther from the client than from the server, by the TTL that routers decrement."""
     passed = []
     for way in view.ways:
         ttl = packets.ttl[way]
@@ -308,7 +309,7 @@ def _hops(packets: Packets, view: View) -> int:
 
 @dataclass
 class Group:
-    """The flows of one connection; keys by direction, of who sends."""
+    """The flows of one connection; keys by the direction of their sender."""
 
     flows: list[Flow]
     keys: list[bytes | None] = field(default_factory=lambda: [None, None])
@@ -320,7 +321,7 @@ class Group:
         key = self.keys[way]
         if key is None:
             return None
-        # RFC 6824 had SHA-1, RFC 8684 has SHA-256
+        # RFC 6824 uses SHA-1, RFC 8684 SHA-256
         return (hashlib.sha1 if self.version == 0 else hashlib.sha256)(key).digest()
 
     def token(self, way: int) -> bytes | None:
@@ -334,10 +335,10 @@ class Group:
 
 
 def find_connections(packets: Packets, flows: Sequence[Flow]) -> list[Group]:
-    """Flows by connection: by their keys and tokens."""
+    """Flows grouped into connections by their keys and tokens."""
     groups = []
     by_token: dict[bytes, Group] = {}
-    # the first data of version 1, which has its mapping in MP_CAPABLE, at all places
+    # version 1 has the mapping of the first data in MP_CAPABLE; these packets, at all places
     first_data: dict[bytes, list[int]] = {}
     for option in packets.options:
         if option.kind == dissect.MP_CAPABLE and len(option.content) >= 22:
@@ -381,7 +382,7 @@ def _read_keys(
         if len(content) >= 20 and not syn:
             group.keys[1 - way] = group.keys[1 - way] or content[12:20]
     if group.keys[TO_CLIENT] is None and flow.isn[TO_CLIENT] is not None:
-        # the server answered the SYN and did not agree to MPTCP
+        # the server answered the SYN without agreeing to MPTCP
         group.fallback = True
     first = group.first_dsn(TO_SERVER)
     if first is None:
@@ -395,7 +396,7 @@ def _read_keys(
 
 
 def _join_token(flow: Flow) -> bytes | None:
-    """The token of the SYN of a subflow: of the connection that it joins."""
+    """The token in a subflow's SYN, which identifies the connection that it joins."""
     for option, way in flow.options:
         if option.kind == dissect.MP_JOIN and way == TO_SERVER and len(option.content) == 12:
             return option.content[4:8]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Streams of bytes, on the level of a subflow as of the connection: ranges without wrap.
+"""Streams of bytes, of a subflow or of the connection: ranges without wraparound.
 
-Ranges are cut into cells wherever one begins or ends. Who carried a cell first, who again, and when
-all before it was there, is then the same few array operations on both levels.
+Ranges are cut into cells wherever one begins or ends. The same few array operations then find, for
+both, which range carried a cell first, which again, and when all data before it had arrived.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ _WITHOUT_END = 1 << 60
 class Sent:
     """The data that one view saw of one direction of a flow, in the order of time.
 
-    A range per packet, or more if a packet has data of several mappings: `begin`, `end` in the
-    stream of the subflow, from 1 on; `packet` which packet; `dsn` its lower 32 bits, `mapped`
-    whether there is any; later, `data_begin` is where it begins in the stream of the connection.
+    A range per packet, or more if a packet has data of several mappings: `begin` and `end` in the
+    subflow's stream, from 1 on; `packet` is its packet; `dsn` the lower 32 bits of its data
+    sequence number, if `mapped`; `data_begin`, set later, where it begins in the connection's
+    stream.
     """
 
     packet: Array
@@ -40,9 +41,9 @@ class Sent:
     cells: Cells
 
     def in_order(self, acked: tuple[Array, Array], answer_ns: int | None) -> InOrder:
-        """What the subflow hands on to the connection, and when: all before it must be there.
+        """The data that the subflow delivers to the connection in order, and when.
 
-        `acked` and `answer_ns` as in Cells.whole_from.
+        `acked` and `answer_ns` are as in Cells.whole_from.
         """
         owned = np.flatnonzero(self.cells.first < len(self.begin))
         ready = self.cells.whole_from(self.time_ns, acked, answer_ns)[1][owned]
@@ -51,7 +52,7 @@ class Sent:
         return InOrder(ready, self.cells.first[owned], low, high)
 
     def new(self) -> tuple[Array, Array, Array]:
-        """What TCP sent for the first time: of which range, and from where to where."""
+        """What TCP sent for the first time: ranges by index, begin and end of the new part."""
         owned = np.flatnonzero(self.cells.first < len(self.begin))
         owner = self.cells.first[owned]
         order = np.argsort(owner, kind="stable")
@@ -59,7 +60,7 @@ class Sent:
         return owner, self.cells.bounds[owned], self.cells.bounds[owned + 1]
 
     def not_seen_before(self) -> tuple[Array, Array, Array]:
-        """The ranges that have anything new, as wholes; in the form of `new`."""
+        """The whole ranges that contain anything new, in the form of `new`."""
         which = np.flatnonzero(self.cells.fresh > 0)
         return which, self.begin[which], self.end[which]
 
@@ -70,7 +71,7 @@ class Sent:
 
 @dataclass
 class InOrder:
-    """Ranges of a stream when they and all before them were there; `owner` carried them."""
+    """Ranges of a stream, when they and all data before had arrived; `owner` carried them."""
 
     time_ns: Array
     owner: Array
@@ -86,8 +87,9 @@ class InOrder:
 class Cells:
     """Ranges, cut wherever one of them begins or ends.
 
-    Cell i is from bounds[i] to bounds[i + 1]; `first` is the earliest range that has it (their
-    number if none has). `fresh` is how many bytes of each range none before had.
+    Cell i is from bounds[i] to bounds[i + 1]; `first` is the earliest range that contains it (the
+    number of ranges if none does). `fresh` is the number of bytes of each range that no earlier
+    range has.
     """
 
     bounds: Array
@@ -96,7 +98,7 @@ class Cells:
 
     @classmethod
     def of(cls, begin: Array, end: Array) -> Cells:
-        """Cut ranges, which are not empty and in the order in which they came."""
+        """Cut ranges, which must not be empty and are in the order of their arrival."""
         count = len(begin)
         if not count:
             none = np.empty(0, np.int64)
@@ -110,7 +112,7 @@ class Cells:
         within = np.arange(len(owner)) - np.repeat(np.cumsum(spans) - spans, spans)
         cell = np.repeat(low, spans) + within
         first = np.full(len(bounds) - 1, count)
-        first[cell[::-1]] = owner[::-1]  # of several, the last that is assigned stays
+        first[cell[::-1]] = owner[::-1]  # if there are several, the last assignment stays
         fresh = np.bincount(
             first[first < count], weights=np.diff(bounds)[first < count], minlength=count
         )
@@ -119,14 +121,14 @@ class Cells:
     def whole_from(
         self, time_ns: Array, acked: tuple[Array, Array], answer_ns: int | None
     ) -> tuple[Array, Array]:
-        """When each cell came, and when it and all before it were there; NEVER if not.
+        """When each cell arrived, and when it and all before it had; NEVER if not.
 
-        `time_ns`: when the ranges came. `acked`: up to where the receiver acknowledged, and when it
-        was seen to. What nobody carried was there by then: the capture missed it. And what was
-        there must be in every acknowledgment that is sent later, `answer_ns` at most after it came
-        (None: it is not known how long that takes). If it is not, the receiver had no room, and
-        dropped something: then it was not in order until the acknowledgment that has it, and if it
-        is the very next, it had not come either.
+        `time_ns`: when the ranges arrived. `acked`: how far the receiver acknowledged, and when the
+        acknowledgment was captured. Acknowledged data in no range had arrived by then: the capture
+        missed it. Data that had arrived must be in every acknowledgment sent later than `answer_ns`
+        after its arrival (None: that time is unknown). If it is not, the receiver had no room and
+        dropped something: then the data was not in order until the acknowledgment that covers it,
+        and if that is the very next one, it had not arrived before either.
         """
         came = np.append(time_ns, NEVER)[self.first]
         values, when = acked
@@ -140,7 +142,7 @@ class Cells:
         if answer_ns is None:
             return came, done
         before = np.maximum(at - 1, 0)
-        # what no acknowledgment has may be of the end, when none is sent any more
+        # data in no acknowledgment may be at the end, when none is sent any more
         wrong = (at > 0) & (at < len(peak)) & (done < NEVER) & (when[before] - answer_ns > done)
         if wrong.any():
             dropped = wrong & (self.bounds[:-1] <= peak[before])
@@ -150,7 +152,7 @@ class Cells:
 
 
 def _sorted_unique(values: Array) -> Array:
-    """np.unique of what is nearly sorted: that is, much faster."""
+    """np.unique for nearly sorted values, where this is much faster."""
     ascending: Array = np.sort(values, kind="stable")
     return np.compress(np.append(True, ascending[1:] != ascending[:-1]), ascending)
 
@@ -166,7 +168,7 @@ def unwrapped(numbers: Array, base: int) -> Array:
 
 
 def base_of(packets: Packets, flow: Flow, way: int) -> int:
-    """The initial sequence number: of the SYN, or what the mappings say, or before what is seen."""
+    """The initial sequence number: from the SYN, the mappings, or just before the first data."""
     known = flow.isn[way]
     if known is not None:
         return known
@@ -188,7 +190,7 @@ def sent(packets: Packets, view: View, way: int, base: int) -> Sent:
     begin += (packets.flags[mine] & dissect.SYN) != 0
     end = begin + packets.payload[mine]
     has = packets.has[mine] & dissect.HAS_MAPPING != 0
-    # where the mapping begins: its 32 bits, near where the packet is
+    # where the mapping begins: its 32 bits, near the packet's position
     lag = (packets.seq[mine] - np.uint32(base) - packets.ssn[mine]).view(np.int32)
     start = unwrapped(packets.seq[mine], base) - lag
     length = packets.mapped[mine].astype(np.int64)
@@ -215,7 +217,7 @@ def sent(packets: Packets, view: View, way: int, base: int) -> Sent:
 
 
 def _mapping_table(packets: Packets, mine: Array, base: int) -> tuple[Array, Array, Array]:
-    """All mappings, by where they begin in the subflow: that, their lengths, their numbers."""
+    """All mappings, by their begin in the subflow's stream: begins, lengths, sequence numbers."""
     at = unwrapped(packets.seq[mine], base)
     # 0 is the DATA_FIN alone, which is in no stream
     maps = np.flatnonzero((packets.has[mine] & dissect.HAS_MAPPING != 0) & (packets.ssn[mine] > 0))
@@ -230,7 +232,7 @@ def _mapping_table(packets: Packets, mine: Array, base: int) -> tuple[Array, Arr
 def _by_mapping(
     begin: Array, end: Array, start: Array, length: Array, number: Array
 ) -> tuple[Array, Array, Array, Array, Array]:
-    """Cut ranges at the bounds of mappings: of which, begin, end, data sequence number, if any."""
+    """Cut ranges at the bounds of mappings: index, begin, end, data sequence number, if any."""
     parts = []
     of = np.arange(len(begin))
     starts = np.append(start, _WITHOUT_END)
@@ -258,14 +260,14 @@ def _by_mapping(
 
 
 def acknowledged(packets: Packets, view: View, way: int, base: int) -> tuple[Array, Array]:
-    """Up to where each packet acknowledged the stream of a direction on the subflow, and when."""
+    """How far each packet acknowledged a direction's stream on the subflow, and when."""
     back = view.ways[1 - way]
     back = back[packets.flags[back] & dissect.ACK != 0]
     return unwrapped(packets.ack[back], base), packets.time_ns[back]
 
 
 def rising(values: Array, time_ns: Array) -> tuple[Array, Array]:
-    """Where a value exceeds all before it."""
+    """Where a value exceeds all values before it."""
     if not len(values):
         return values, time_ns
     peak = np.maximum.accumulate(values)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The kernel and the guest: built, and run as a process in virtual time."""
+"""Builds the kernel and the guest, and runs them as a process in virtual time."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Files that a run needs besides the Python package, on their way to another machine.
 
-That machine has no compiler and no source of the kernel: the builds, modules and traces are sent to
-it, and are kept below `cache_dir()/artefacts`, each under the SHA-256 of its content. That is
-verified where a file arrives, and again before it is used if it was touched since.
+That machine has no compiler and no kernel source: builds, modules and traces are sent to it and
+kept below `cache_dir()/artefacts`, each under the SHA-256 of its content. The hash is verified when
+a file arrives, and again before it is used if it was touched since.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from mptcplab import files
 from mptcplab.errors import MptcplabError
 from mptcplab.lab import doctor
 
-# The kernel is 10 MB, and a third of that when it is packed; more effort would win a tenth.
+# The kernel is 10 MB, and a third of that compressed; more effort would save a tenth.
 _EFFORT = 6
 
 
 class ArtefactError(MptcplabError):
-    """A file that was sent is not there, or not what was sent."""
+    """A file that was sent is missing or differs from what was sent."""
 
 
 @dataclass(frozen=True)
 class Artefact:
-    """A file by its content; `name` is what it is called in messages."""
+    """A file, identified by its content; `name` is its name in messages."""
 
     name: str
     sha256: str
 
     @property
     def file(self) -> Path:
-        """Where this machine keeps it, or would."""
+        """Where this machine keeps it, or would keep it."""
         return doctor.cache_dir() / "artefacts" / self.sha256
 
 
 def pack(name: str, file: Path) -> tuple[Artefact, bytes]:
-    """A file as it is sent; raises MptcplabError if it cannot be read."""
+    """A file compressed for sending; raises MptcplabError if it cannot be read."""
     try:
         content = file.read_bytes()
     except OSError as error:
@@ -49,9 +49,9 @@ def pack(name: str, file: Path) -> tuple[Artefact, bytes]:
 
 
 def place(artefact: Artefact, packed: bytes) -> None:
-    """Keep a file that was sent, whole or not at all, whatever stands in its place.
+    """Keep a file that was sent, whole or not at all, replacing whatever is in its place.
 
-    Raises ArtefactError if it is not what was sent, or cannot be kept.
+    Raises ArtefactError if it differs from what was sent, or cannot be kept.
     """
     try:
         content = zlib.decompress(packed)
@@ -60,8 +60,8 @@ def place(artefact: Artefact, packed: bytes) -> None:
     found = hashlib.sha256(content).hexdigest()
     if found != artefact.sha256:
         raise ArtefactError(
-            f"{artefact.name} arrived broken: its SHA-256 is {found[:12]}..., that of "
-            f"what was sent {artefact.sha256[:12]}..."
+            f"{artefact.name} arrived broken: its SHA-256 is {found[:12]}..., that of the file "
+            f"sent {artefact.sha256[:12]}..."
         )
     with contextlib.suppress(ArtefactError):
         find(artefact)
@@ -75,7 +75,7 @@ def place(artefact: Artefact, packed: bytes) -> None:
 
 
 def find(artefact: Artefact) -> Path:
-    """The file of an artefact that was placed; raises ArtefactError if it is not what was sent."""
+    """The file of an artefact that was placed; raises ArtefactError if it differs."""
     file = artefact.file
     try:
         stat = file.stat()
@@ -94,7 +94,7 @@ def find(artefact: Artefact) -> Path:
     return file
 
 
-# What was read and found right, by inode, size and time: reading 10 MB for each run costs 10 ms.
+# Files that were verified, by inode, size and time: reading 10 MB for each run costs 10 ms.
 _verified: dict[Path, tuple[int, int, int]] = {}
 
 
@@ -102,5 +102,5 @@ def _write(file: Path, content: bytes) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     with files.new_file(file) as partial:
         partial.write_bytes(content)
-        # the builds are programs, and the group and others may run them where a cache is shared
+        # the builds are programs, and where a cache is shared the group and others may run them
         partial.chmod(0o755)

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What people choose of the lab: whose kernel it resembles, and when a run is ended."""
+"""What users choose of the lab: the distribution's kernel to resemble, and the limits of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-#: Whose arithmetic a run's kernel has (--kernel-like), and the variant that has it: Debian's
+#: Whose arithmetic a run's kernel has (--kernel-like), and the variant with it: Debian's
 #: linux-image-amd64 or linux-image-cloud-amd64. docs/flavours.md.
 FLAVOURS: Mapping[str, str] = {"amd64": "lab", "cloud": "cloud"}
 DEFAULT_FLAVOUR = "amd64"
-#: What the environment says the file of a cluster's key is.
+#: The environment variable with the file of a cluster's key.
 KEY_VARIABLE = "MPTCPLAB_CLUSTER_KEY"
 
 
@@ -19,9 +19,9 @@ class Limits:
     """When a run is ended from outside.
 
     `wall_s` limits its wall-clock time, and `disk_bytes` what it writes to the disk, all files
-    together. A run has stalled if it has not come to its next event while it used `stall_cpu_s` of
-    CPU time (a guest program or a scheduler that spins), or for `stall_wall_s` without wanting any
-    (it waits for something that cannot come). CPU time, since on a loaded machine a healthy run may
+    together. A run has stalled if it uses `stall_cpu_s` of CPU time without reaching its next event
+    (a guest program or a scheduler spins), or for `stall_wall_s` does not even want the CPU (it
+    waits for something that cannot happen). CPU time, since on a loaded machine a healthy run may
     have to wait for its turn.
     """
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What this machine must have, and the command that mends what it lacks.
+"""What this machine needs, and the commands that provide what is missing.
 
-Every other command that meets such a problem calls `require`, and so says the same as
+Every other command that finds such a problem calls `require`, and so reports the same as
 `mptcplab doctor`.
 """
 
@@ -35,16 +35,16 @@ DISK_NEEDED_WITH_KERNEL_BYTES = 256 << 20
 
 MORE_PROCESSES = "end other programs, or raise the limit of processes (ulimit -u, pids.max)"
 
-# From linux/personality.h; the value that asks without changing anything.
+# From linux/personality.h; this value queries without changing anything.
 _ADDR_NO_RANDOMIZE = 0x0040000
 _PERSONALITY_QUERY = 0xFFFFFFFF
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at. `remedy` is the command that mends it, "" if there is none.
+    """The result of one check. `remedy` is the command that fixes it, "" if there is none.
 
-    A check that is not `required` is a piece of advice: without it everything works, too.
+    A check that is not `required` is advice: everything works without it, too.
     `packages` are the Debian packages whose installation is the remedy.
     """
 
@@ -57,19 +57,19 @@ class Check:
 
 
 def cache_dir() -> Path:
-    """Where everything lies that can be made anew: `${XDG_CACHE_HOME:-~/.cache}/mptcplab`."""
+    """The directory of everything that can be rebuilt: `${XDG_CACHE_HOME:-~/.cache}/mptcplab`."""
     base = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG specification: a relative path there is to be ignored.
+    # The XDG specification: ignore a relative path.
     return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "mptcplab"
 
 
 def find_tool(name: str) -> str | None:
-    """The path of a program; also looked for where Debian keeps tc, which users' PATH lacks."""
+    """The path of a program; also searches Debian's directory of tc, which users' PATH lacks."""
     return shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
 
 
 def checks(kernel_id: str | None = None) -> list[Check]:
-    """Looks at everything. `kernel_id` is the built kernel for the present inputs, None if none."""
+    """All checks. `kernel_id` is the built kernel for the present inputs, None if there is none."""
     found = [check() for check in _CHECKS.values()]
     if kernel_id is None:
         found.append(_disk(DISK_NEEDED_BYTES))
@@ -89,12 +89,12 @@ def checks(kernel_id: str | None = None) -> list[Check]:
 
 
 def passes(name: str) -> bool:
-    """Whether the named check finds what it looks for."""
+    """Whether the named check passes."""
     return _CHECKS[name]().ok
 
 
 def require(*names: str) -> None:
-    """Raises MachineError when one of the named checks fails, with what mends all that fail."""
+    """Raises MachineError, with all remedies, when one of the named checks fails."""
     failed = [check for check in (_CHECKS[name]() for name in names) if not check.ok]
     if failed:
         what = "; ".join(f"{check.name}: {check.detail}" for check in failed)
@@ -109,7 +109,7 @@ def require_disk(needed_bytes: int = DISK_NEEDED_BYTES) -> None:
 
 
 def remedies(found: Sequence[Check]) -> list[str]:
-    """The commands that mend what failed, all packages in one."""
+    """The remedies of failed checks, with all packages in one command."""
     failed = [check for check in found if not check.ok]
     packages = sorted({package for check in failed for package in check.packages})
     commands = [_install(packages)] if packages else []
@@ -120,12 +120,12 @@ def remedies(found: Sequence[Check]) -> list[str]:
 
 
 def exit_status(found: Sequence[Check]) -> int:
-    """0 if everything that is required is there, else that of a MachineError."""
+    """0 if everything required is there, else the exit status of a MachineError."""
     return 0 if all(check.ok for check in found if check.required) else MachineError.exit_status
 
 
 def table(found: Sequence[Check]) -> Table:
-    """The checks as a table for the terminal, with the remedy under what failed."""
+    """The checks as a table for the terminal, with the remedy below each failed one."""
     result = Table(box=None, pad_edge=False, show_header=False)
     result.add_column("state")
     result.add_column("name", style="bold", no_wrap=True)
@@ -171,7 +171,7 @@ def _tool_check(name: str, package: str) -> Callable[[], Check]:
 
 
 def _prepare() -> Check:
-    """What prepares the process of a run: see engine.py."""
+    """The programs that prepare the process of a run: see engine.py."""
     missing = [name for name in ("setpriv", "prlimit", "taskset", "setarch") if not find_tool(name)]
     detail = f"missing: {', '.join(missing)}" if missing else str(find_tool("setpriv"))
     return _package("util-linux", not missing, detail, "util-linux")
@@ -190,9 +190,9 @@ def _kernel_source() -> Check:
     return _package("kernel source", ok, detail, DEBIAN_PACKAGE)
 
 
-# In a process of its own, as User-Mode Linux does it: a child that lets itself be traced, and whose
-# system calls are taken over (PTRACE_SYSEMU). Prints nothing if that works, else an errno,
-# or a text where no process can be started.
+# In a process of its own, as in User-Mode Linux: a child lets itself be traced, and its system
+# calls are intercepted (PTRACE_SYSEMU). Prints 0 if that works, else an errno, or a text if no
+# process can be started.
 _PTRACE_TRIAL = """
 import ctypes, os, signal
 PTRACE_TRACEME, PTRACE_SYSEMU = 0, 31
@@ -232,7 +232,7 @@ def _ptrace() -> Check:
     reason = os.strerror(int(answer)) if answer != "0" else "does not work"
     scope = Path("/proc/sys/kernel/yama/ptrace_scope")
     if scope.exists() and scope.read_text().strip() == "3":
-        # Yama lets nobody lower it again while the machine runs.
+        # Yama lets nobody lower it until the next boot.
         line = "echo kernel.yama.ptrace_scope=1 | sudo tee /etc/sysctl.d/90-ptrace.conf"
         return Check(
             "ptrace",
@@ -275,7 +275,7 @@ def _memory() -> Check:
 
 
 def available_memory_bytes() -> int:
-    """What can still be used: of the machine, and of the control group, if it has a limit."""
+    """The memory available on the machine, and within the control group's limit, if any."""
     available = 0
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:"):
@@ -285,7 +285,7 @@ def available_memory_bytes() -> int:
         limit = int((group / "memory.max").read_text())
         available = min(available, limit - int((group / "memory.current").read_text()))
     except (OSError, ValueError):
-        pass  # no control groups of version 2 here, or "max": no limit
+        pass  # no version 2 control groups here, or "max": no limit
     return max(available, 0)
 
 
@@ -321,7 +321,7 @@ def _disk(needed_bytes: int) -> Check:
 
 
 def _output(command: Sequence[str]) -> str:
-    """What a command prints, errors included, whatever its exit status."""
+    """The output of a command, errors included, whatever its exit status."""
     try:
         done = subprocess.run(
             command,
@@ -358,7 +358,7 @@ _CHECKS: dict[str, Callable[[], Check]] = {
     "memory file": _memfd,
 }
 
-# What `mptcplab kernel build` needs, but for the source, which may be another than Debian's.
+# What `mptcplab kernel build` needs, except the source, which need not be Debian's.
 BUILD_CHECKS = ("machine", "gcc", "make", "flex", "bison", "bc", "xz", "ld", "patch", "libc")
 # What a run needs.
 RUN_CHECKS = ("machine", "util-linux", "ptrace", "memory", "memory file")

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """One run: a User-Mode Linux process in virtual time, watched from outside until it has ended.
 
-With a terminal as input of its program it is in real time: whoever types there is.
+If its program reads from a terminal, it runs in real time: someone types there.
 
-A run ends in exactly one of three ways: it succeeded, it failed for a reason that is told, or it
-was cancelled. In each of them no process of it is left. What runs inside is not trusted: its limits
-are held from here, and what it leaves is looked at (`run_directory`) before it is taken.
+A run ends in exactly one of three ways: it succeeded, it failed for a reason that is reported, or
+it was cancelled. In each case none of its processes is left. What runs inside is not trusted: its
+limits are enforced from here, and its files are checked (`run_directory`) before they are taken.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from mptcplab.spec import units
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.workload import Program
 
-#: Memory of the guest. The host gives only what is touched: some 30 MiB in a run with two paths.
+#: Memory of the guest. The host provides only what is touched: some 30 MiB in a run with two paths.
 #: It is the same for all scenarios and kernels because the kernel sizes its hash tables by it. The
-#: debug kernel touches 300 MiB with eight paths that are full of data.
+#: debug kernel touches 300 MiB with eight paths full of data.
 MEMORY_MIB = 512
 #: Simulated wall clock at boot: 2001-09-09 01:46:40 UTC. Any fixed date would do.
 START_OF_TIME_NS = 10**18
@@ -59,7 +59,7 @@ CLIENT_DECISIONS = "client.decisions"
 SERVER_DECISIONS = "server.decisions"
 MESSAGES = "messages.records"
 GUEST_OUTCOME = "guest.json"
-#: What programs read and write, in a run that has them instead of traffic.
+#: Input and output of programs, in a run that has them instead of traffic.
 CLIENT_INPUT = "client.in"
 CLIENT_OUTPUT = "client.out"
 CLIENT_ERRORS = "client.err"
@@ -69,38 +69,38 @@ _CLOCK = "clock"
 _INIT = "init"
 _UML_DIR = "uml"
 
-# What the guest itself may take, in simulated time, besides the time limit of a program, as
-# guest/program.c has it. Before the client's program: for the server's to listen, until the next
-# whole second, for the probes to start, and up to a second by the seed.
+# Limits of the guest itself, in simulated time, in addition to the time limit of a program, as in
+# guest/program.c. Before the client's program: for the server to listen, until the next whole
+# second, for the probes to start, and up to a second drawn from the seed.
 _LISTEN_NS = 60 * 10**9
 _START_NS = 10**9 + 10**7 + 10**9
-# After it: for what is left to end when it is asked to.
+# After it: for the remaining processes to end when asked to.
 _TERMINATE_NS = 5 * 10**9
-# For all else: to boot, set up the testbed, and end captures. All that takes 0.4 s, also with 8
-# paths over 32 links.
+# For everything else: to boot, set up the testbed, and end captures. All this takes 0.4 s, even
+# with 8 paths over 32 links.
 _ELSE_NS = 10 * 10**9
 
 _POLL_S = 0.02
 _START_POLL_S = 0.002
 _CONNECTING = b"mptcplab: connecting"
 _TAIL_LINES = 30
-# What is read of a console at its beginning, and at its end: a program may write to it, too.
+# How much of a console is read at its beginning and at its end: a program may write to it, too.
 _CONSOLE_BYTES = 4 << 20
 # More than any outcome has.
 _OUTCOME_BYTES = 1 << 16
-# The share of all time in which the files of a run may be looked at.
+# The share of time that may be spent looking at the files of a run.
 _LOOKING_SHARE = 0.05
-# A report of the kernel is shown from its beginning; one of KASAN has some 80 lines. The longer a
-# backtrace, the more it is of what was left on the stack from earlier calls.
+# A kernel report is shown from its beginning; one of KASAN has some 80 lines. The deeper part of a
+# long backtrace is mostly left on the stack by earlier calls.
 _REPORT_LINES = 100
 _TRACE_LINES = 24
-# How long a kernel that spins may take to say where it is.
+# How long a spinning kernel may take to report where it is.
 _LAST_WORDS_S = 10.0
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run that succeeded left behind, and what it cost.
+    """The result of a successful run, and its cost.
 
     `guest` is what the guest reported (times in ns of virtual time since boot), `virtual_s` the
     virtual time from boot to the end. The rest is wall-clock: `start_s` from the start of the
@@ -119,29 +119,30 @@ class Outcome:
 
 
 def read_samples(scenario: Scenario, directory: Path) -> dict[str, Samples]:
-    """What was recorded at each host, by the name of its namespace. Raises MptcplabError."""
+    """The samples of each host, by the name of its namespace. Raises MptcplabError."""
     hosts = [host for pair in scenario.pairs() for host in (pair.client, pair.server)]
     return {host: records.read_samples(directory / f"{host}.samples") for host in hosts}
 
 
 class RunCancelledError(MptcplabError):
-    """The run was ended because somebody asked for it."""
+    """The run was ended on request."""
 
     def __init__(self) -> None:
         super().__init__("cancelled")
 
 
 class RunKilledError(RunError):
-    """Somebody else ended a process of the run: this says nothing of the scenario."""
+    """Someone else ended a process of the run: this says nothing about the scenario."""
 
 
 @dataclass
 class Watch:
-    """How the starter of a run follows it: progress comes out, cancelling goes in.
+    """How the caller follows a run: progress comes out, cancelling goes in.
 
-    `progress` is called with the virtual time in seconds some fifty times a second, and `look`, in
-    a thread of its own, with the directory in which the files of the run grow; once more when it
-    has ended. What runs inside may put anything there: see `run_directory.open_plain`.
+    `progress` is called with the virtual time in seconds some fifty times a second. `look` is
+    called in a thread of its own with the directory in which the files of the run grow, and once
+    more when the run has ended. What runs inside may put anything there: see
+    `run_directory.open_plain`.
     """
 
     progress: Callable[[float], None] = lambda _virtual_s: None
@@ -164,16 +165,16 @@ def run(
 ) -> Outcome:
     """Run `plan` and leave its records in `directory`, which must exist.
 
-    What is in `directory` is for the guest, which finds it where it writes, and is gone at the end.
-    `modules` are the files that the plan loads as NAME.ko, by NAME. `cpu` is the CPU that all its
-    processes share: they take turns, and on two CPUs they would wait for each other. `take` names
-    files to keep besides those that guests have to write. Raises RunError (with the reason and the
-    tail of the console) and RunCancelledError. What a run needs of the machine is
-    doctor.RUN_CHECKS.
+    Files that are in `directory` before are for the guest, which finds them in its own directory;
+    they are removed at the end. `modules` are the files that the plan loads as NAME.ko, by NAME.
+    `cpu` is the CPU that all its processes share: they take turns, and on two CPUs they would wait
+    for each other. `take` names files to keep besides those that guests always write. Raises
+    RunError (with the reason and the tail of the console) and RunCancelledError. A run needs
+    doctor.RUN_CHECKS of the machine.
     """
     limits = limits or Limits()
     watch = watch or Watch()
-    # Copies: the guest has a /tmp of its own, where a link to a file in the host's leads nowhere.
+    # Copies: the guest has its own /tmp, where a link to a file in the host's leads nowhere.
     copies = {f"{name}.ko": file for name, file in (modules or {}).items()}
     terminal = _terminal(scenario)
     command = _command(scenario, kernel, cpu, real_time=terminal is not None)
@@ -191,7 +192,7 @@ def run(
         started = time.monotonic()
         process = _start(command, directory, terminal)
         watched = _Watched(process, directory, started, limits, watch)
-        with _looked_at(watch, guests):
+        with _looking(watch, guests):
             try:
                 with _restored(terminal):
                     if terminal is None:
@@ -228,7 +229,7 @@ def run(
 
 @contextmanager
 def _guest_directory(directory: Path) -> Iterator[Path]:
-    """The directory in which the guest writes: there as long as it runs, whatever becomes of it."""
+    """The directory in which the guest writes: it exists as long as the run, however that ends."""
     try:
         made = run_directory.make(directory)
     except OSError as error:
@@ -246,18 +247,18 @@ def _guest_directory(directory: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _looked_at(watch: Watch, guests: Path) -> Iterator[None]:
-    """Have the starter look at the files as they grow, and once more when the run has ended.
+def _looking(watch: Watch, guests: Path) -> Iterator[None]:
+    """Let the caller look at the files as they grow, and once more when the run has ended.
 
-    In a thread: who shows them to somebody may have to wait, but no limit may. What that raises
-    ends the run, and is raised here.
+    This happens in a thread, because showing them to someone may block, and no limit may. An
+    exception in it ends the run and is raised here.
     """
     if watch.look is None:
         yield
         return
     look, ended, raised = watch.look, threading.Event(), []
 
-    def look_again_and_again() -> None:
+    def look_repeatedly() -> None:
         try:
             while not ended.wait(_POLL_S):
                 look(guests)
@@ -265,7 +266,7 @@ def _looked_at(watch: Watch, guests: Path) -> Iterator[None]:
             raised.append(error)
             watch.cancel.set()
 
-    thread = threading.Thread(target=look_again_and_again)
+    thread = threading.Thread(target=look_repeatedly)
     thread.start()
     try:
         yield
@@ -278,7 +279,7 @@ def _looked_at(watch: Watch, guests: Path) -> Iterator[None]:
 
 
 def _write_new(file: Path, content: bytes) -> None:
-    """Write a file that is not there, not even as a link."""
+    """Write a file that must not exist, not even as a link."""
     with file.open("xb") as opened:
         opened.write(content)
 
@@ -290,7 +291,7 @@ def _start(
     environment = {
         "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
         "HOME": str(guests),
-        # glibc registers a restartable sequence in memory that a guest process then has no more
+        # glibc registers a restartable sequence in memory that a guest process then no longer has
         "GLIBC_TUNABLES": "glibc.pthread.rseq=0",
     }
     with (directory / CONSOLE).open("xb") as console:
@@ -306,7 +307,7 @@ def _start(
 
 
 def _written(scenario: Scenario, plan: str) -> Iterator[str]:
-    """The names of the files that a guest may write of a run: whatever else it leaves is not."""
+    """The names of the files that the guest of a run may write; all others are refused."""
     yield from (GUEST_OUTCOME, MESSAGES, LINKS_SAMPLES)
     yield from (CLIENT_OUTPUT, CLIENT_ERRORS, SERVER_OUTPUT, SERVER_ERRORS)
     for pair in scenario.pairs():
@@ -317,7 +318,7 @@ def _written(scenario: Scenario, plan: str) -> Iterator[str]:
 
 
 def _take(guests: Path, directory: Path, names: Sequence[str], limits: Limits) -> str:
-    """Take files out of the guest's directory; gives why that is not possible, "" if it is."""
+    """Take files out of the guest's directory; returns why that is impossible, else ""."""
     try:
         run_directory.take(guests, directory, dict.fromkeys(names), limits.disk_bytes)
     except run_directory.RefusedError as error:
@@ -335,10 +336,10 @@ def _too_large(limits: Limits) -> str:
 
 
 def _virtual_limit_ns(scenario: Scenario) -> int | None:
-    """When a run must have ended by itself, in virtual time since boot; None: it has no limit.
+    """The virtual time since boot by which a run must have ended; None: it has no limit.
 
-    Programs have a time limit, which the guest holds. But they can keep it from its work: they are
-    root, and may stop its processes.
+    The guest enforces the time limit of programs, but they can prevent it: they are root, and may
+    stop its processes.
     """
     load = scenario.workload
     if not isinstance(load, Program) or load.time_limit_ns is None:
@@ -348,7 +349,7 @@ def _virtual_limit_ns(scenario: Scenario) -> int | None:
 
 
 def _terminal(scenario: Scenario) -> int | None:
-    """The terminal of a program that is typed to: standard input."""
+    """The terminal of an interactive program: standard input."""
     load = scenario.workload
     typed = isinstance(load, Program) and load.input == "terminal"
     return sys.stdin.fileno() if typed else None
@@ -356,7 +357,7 @@ def _terminal(scenario: Scenario) -> int | None:
 
 @contextmanager
 def _restored(terminal: int | None) -> Iterator[None]:
-    """Leave the terminal as it was; a kernel that is killed does not."""
+    """Restore the terminal at the end; a killed kernel does not."""
     before = None if terminal is None else termios.tcgetattr(terminal)
     try:
         yield
@@ -368,12 +369,12 @@ def _restored(terminal: int | None) -> Iterator[None]:
 def _command(
     scenario: Scenario, kernel: KernelBuild, cpu: int | None, *, real_time: bool
 ) -> list[str]:
-    """The kernel's command line, behind util-linux tools that prepare its process.
+    """The kernel's command line, after util-linux tools that prepare its process.
 
-    The kernel stirs its arguments into its random numbers, so that nothing is among them but what
-    the run is: the directory, in which it runs, is not named.
-    setpriv makes the process die with this thread; without a fixed address layout results would
-    still be the same, but a container may forbid it, so it is asked for only where it is allowed.
+    The kernel mixes its arguments into its random numbers, so they describe only the run: the
+    directory in which it runs is not named.
+    setpriv makes the process die with this thread; results are the same without a fixed address
+    layout, but a container may forbid it, so it is used only where it is allowed.
     """
     command = ["setpriv", "--pdeathsig", "KILL", "prlimit", "--core=0"]
     if cpu is not None:
@@ -383,16 +384,16 @@ def _command(
     clock = ["time-travel=inf-cpu", f"time-travel-start={START_OF_TIME_NS}"]
     clock += [f"time-travel-clock={_CLOCK}"]
     if real_time:
-        # whoever types needs a terminal: the guest's tty1
+        # an interactive program needs a terminal: the guest's tty1
         clock = ["con1=fd:0,fd:0"]
     return [
         *command,
         str(kernel.image),
         f"mem={MEMORY_MIB}M",
-        # as many as with 8 GiB: how many connections may begin, end or be left follows from it
+        # as many as with 8 GiB: they limit how many connections can begin, end or be left over
         "thash_entries=65536",
         f"seed={scenario.seed}",
-        # what the kernel does not know becomes a variable of process 1
+        # parameters unknown to the kernel become environment variables of process 1
         f"LAB_SEED={scenario.seed}",
         "root=/dev/root",
         "rootfstype=hostfs",
@@ -406,7 +407,7 @@ def _command(
         "quiet",
         "loglevel=5",
         "norandmaps",
-        # packets wait in queues by the hundred: more of them from one piece of memory
+        # hundreds of packets wait in queues: larger pieces of memory hold more of them
         "slab_min_order=3",
         "panic_on_warn=1",
         *clock,
@@ -414,10 +415,10 @@ def _command(
 
 
 class _Clock:
-    """The guest's virtual time, which its kernel writes into a page that is shared.
+    """The guest's virtual time, which its kernel writes to a shared page.
 
-    It writes it when there is nothing left to do and the time moves to the next event, and not
-    when a process reads the clock, which moves the time, too, but also while it spins.
+    The kernel writes it when nothing is left to do and the time jumps to the next event, but not
+    when a process reads the clock: that advances the time, too, but even while it spins.
     """
 
     def __init__(self, file: Path) -> None:
@@ -430,10 +431,10 @@ class _Clock:
 
 
 class _Memory:
-    """The peak resident memory of a process, as it was seen last.
+    """The peak resident memory of a process, as last seen.
 
-    What it used is known when it has ended, but its maxrss then has that of the process which
-    started it, before it became another program (getrusage(2)).
+    getrusage(2) knows it only after the end, and its maxrss then includes that of the process
+    before it became another program.
     """
 
     def __init__(self, pid: int) -> None:
@@ -445,15 +446,15 @@ class _Memory:
             found = re.search(r"^VmHWM:\s+(\d+) kB$", self._status.read_text(), re.MULTILINE)
         except OSError:
             return
-        if found:  # none is left of a process that has ended
+        if found:  # an ended process has none
             self.peak_bytes = max(self.peak_bytes, int(found[1]) * 1024)
 
 
 class _Disk:
     """What a run writes, and when that is too much.
 
-    It is what lies in its directory, and not less than what its process has written: what has no
-    name any more does not lie anywhere.
+    The size of the files in its directory, or the bytes that its process has written if that is
+    more: a file without a name is in no directory.
     """
 
     def __init__(self, pid: int, directory: Path, limits: Limits) -> None:
@@ -479,7 +480,7 @@ class _Disk:
         return _too_large(self._limits) if size_bytes > self._limits.disk_bytes else ""
 
     def _written_bytes(self) -> int:
-        # not every kernel of a host counts it, and it is gone when the process is
+        # some hosts' kernels do not count it, and it is gone when the process is
         with suppress(OSError):
             found = re.search(r"^wchar: (\d+)$", self._io.read_text(), re.MULTILINE)
             return int(found[1]) if found else 0
@@ -487,7 +488,7 @@ class _Disk:
 
 
 class _Watched:
-    """A run that goes on: its process, what is known of it, and its limits."""
+    """A run in progress: its process, its state, and its limits."""
 
     def __init__(
         self,
@@ -507,7 +508,7 @@ class _Watched:
         self._disk = _Disk(process.pid, directory, limits)
 
     def must_end(self) -> str:
-        """Why it must be ended, whatever it does: "" if it need not."""
+        """Why the run must be ended, whatever it is doing; "" if it need not."""
         self.memory.look()
         return "cancelled" if self.watch.cancel.is_set() else self._disk.excess()
 
@@ -524,7 +525,7 @@ def _follow(run: _Watched, virtual_limit_ns: int | None) -> tuple[str, float]:
     moved_ns, moved_at = -1, started
     moved_cpu_s: dict[int, float] = {}
     with _end_of(process.pid) as has_ended, _connecting(run.directory) as is_connecting:
-        # short steps until the first packet leaves, to see when that is, to a hundredth
+        # short steps until the first packet leaves, to know that time to a hundredth
         pause_s = _START_POLL_S
         while not has_ended(pause_s):
             now = time.monotonic()
@@ -556,7 +557,7 @@ def _follow(run: _Watched, virtual_limit_ns: int | None) -> tuple[str, float]:
                 if not spins:
                     _ask_where_it_is(process, has_ended)
                     return f"{stood} and it did nothing: it waits for what cannot come", start_s
-                # a program that spins may do so by system calls: then both use it
+                # a spinning program may do so by system calls: then both use the CPU
                 in_kernel = used_s[process.pid] > 0.9 * sum(used_s.values())
                 _ask_where_it_is(process, has_ended)
                 where = _where_it_was(run.directory, in_kernel=in_kernel)
@@ -573,7 +574,7 @@ def _not_ended(virtual_limit_ns: int) -> str:
 
 @contextmanager
 def _connecting(directory: Path) -> Iterator[Callable[[], bool]]:
-    """A function that tells whether the first packet was about to leave, once."""
+    """A function that says whether the first packet was about to leave; it is true once."""
     with (directory / CONSOLE).open("rb") as console:
         before = b""
 
@@ -587,7 +588,7 @@ def _connecting(directory: Path) -> Iterator[Callable[[], bool]]:
 
 
 def _wait(run: _Watched) -> str:
-    """Wait for a run in real time, which may last as long as the person likes."""
+    """Wait for a run in real time, which may last as long as the user likes."""
     with _end_of(run.process.pid) as has_ended:
         while not has_ended(_POLL_S):
             if reason := run.must_end():
@@ -596,13 +597,13 @@ def _wait(run: _Watched) -> str:
 
 
 def _ask_where_it_is(process: subprocess.Popen[bytes], has_ended: Callable[[float], bool]) -> None:
-    """Have a kernel that must be ended panic, with a backtrace of what it was doing."""
+    """Make a kernel that must be ended panic, with a backtrace of what it was doing."""
     process.send_signal(signal.SIGUSR2)
     has_ended(_LAST_WORDS_S)
 
 
 def _where_it_was(directory: Path, *, in_kernel: bool) -> str:
-    """The function, or the program of the guest, that a run that spun was found in."""
+    """The function, or the program of the guest, in which a run was found spinning."""
     found = re.search(r"Interrupted in (.*), process (.*) \(\d+\)", _console(directory))
     if not found:
         return "an unknown place"
@@ -612,7 +613,7 @@ def _where_it_was(directory: Path, *, in_kernel: bool) -> str:
 
 @contextmanager
 def _end_of(pid: int) -> Iterator[Callable[[float], bool]]:
-    """A function that waits some seconds for the end of a process, and tells whether it came."""
+    """A function that waits some seconds for a process to end, and returns whether it did."""
     pidfd = os.pidfd_open(pid)
     try:
         poller = select.poll()
@@ -623,7 +624,7 @@ def _end_of(pid: int) -> Iterator[Callable[[float], bool]]:
 
 
 def _reap(process: subprocess.Popen[bytes]) -> resource.struct_rusage:
-    """Wait for the kernel process, which has ended or is ended now; gives what it used."""
+    """Wait for the kernel process, which has ended or is ended now; returns what it used."""
     if not os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
         os.killpg(process.pid, signal.SIGKILL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -655,13 +656,13 @@ def _session_cpu_s(leader: int) -> dict[int, float]:
 
 
 def _waits_for_a_cpu(leader: int) -> bool:
-    """Whether a process of a session could run, if the machine had time for it."""
+    """Whether a process of a session is ready to run, but waits for a CPU."""
     return any(stat[0] == b"R" for _pid, stat in _processes(leader))
 
 
 def _processes(leader: int) -> Iterator[tuple[int, list[bytes]]]:
-    """The processes of a session, and of each what its stat file has, from the state (0) on."""
-    # without Path, since all processes of the machine are looked at after every run
+    """The processes of a session, each with the fields of its stat file, from the state (0) on."""
+    # without Path, since all processes of the machine are checked after every run
     for name in os.listdir("/proc"):
         if not name.isdigit():
             continue
@@ -676,7 +677,7 @@ def _processes(leader: int) -> Iterator[tuple[int, list[bytes]]]:
 
 
 class _GuestOutcome(BaseModel):
-    """The outcome of a guest, as it writes it; numbers besides are what it reports."""
+    """The outcome as the guest writes it; further numbers are what it reports."""
 
     model_config = ConfigDict(extra="allow", strict=True)
     __pydantic_extra__: dict[str, int]
@@ -715,14 +716,14 @@ def _outcome_or_reason(
 
 
 def _reported(scenario: Scenario) -> tuple[str, ...]:
-    """What whoever reads the outcome of a run needs of it, if programs can have written it."""
+    """The numbers that readers of an outcome need, if programs can have written it."""
     if not isinstance(scenario.workload, Program):
         return ()
     return ("start_ns", "end_ns", "complete_ns", "client_status", "server_status")
 
 
 def _console(directory: Path) -> str:
-    """What is on the console; of one that is too long, its beginning and its end."""
+    """The text on the console; of a long one, the beginning and the end."""
     with (directory / CONSOLE).open("rb") as file:
         text = file.read(2 * _CONSOLE_BYTES)
         size = os.fstat(file.fileno()).st_size
@@ -733,7 +734,7 @@ def _console(directory: Path) -> str:
 
 
 def _kernel_reason(console: str) -> str:
-    """What the kernel died of, or reported of itself, in words; "" if nothing."""
+    """Why the kernel died, or what it reported about itself, in words; "" if nothing."""
     panic = re.search(r"Kernel panic - not syncing: (.*)", console)
     text = panic[1].strip() if panic else ""
     if "Attempted to kill init" in text:
@@ -743,7 +744,7 @@ def _kernel_reason(console: str) -> str:
         return f"the guest's kernel crashed (oops): {text}"
     if panic and "panic_on_warn" not in text and text != "BUG!":
         return f"the guest's kernel panicked: {text}"
-    # also where there was no panic: lockdep, for example, does not heed panic_on_warn
+    # also without a panic: lockdep, for example, does not heed panic_on_warn
     report = re.search(rf"^{_REPORT}.*", console, re.MULTILINE)
     if report and report[0].startswith("WARNING: "):
         return f"the guest's kernel warned: {report[0].strip().removeprefix('WARNING: ')}"
@@ -753,7 +754,7 @@ def _kernel_reason(console: str) -> str:
 
 
 def _suspect(scenario: Scenario, console: str, reason: str) -> str:
-    """The first function on the stack that is of the scheduler, or of any module, unless told."""
+    """The first function on the stack of the scheduler, or of any module, unless in `reason`."""
     names = tuple(f"{choice.name}_" for choice in (scenario.scheduler, *scenario.choices()))
     for function, module in _FRAME.findall(console):
         if module or function.startswith(names):
@@ -764,7 +765,7 @@ def _suspect(scenario: Scenario, console: str, reason: str) -> str:
 
 
 def _without_offset(text: str) -> str:
-    """A text of the kernel's without the places within its functions: f+0x1a/0x2b [module]."""
+    """A kernel's text without the offsets within its functions: f+0x1a/0x2b [module]."""
     return re.sub(r"(?:\.\w+)*\+0x[0-9a-f]+/0x[0-9a-f]+", "", text)
 
 
@@ -780,9 +781,9 @@ def _reason_without_outcome(returncode: int, console: str, directory: Path) -> s
 
 
 def _killed_by_others(returncode: int, tail: str, directory: Path) -> str:
-    """How somebody else ended a run, neither the engine nor the kernel itself; "" if nobody did."""
+    """How someone else, neither the engine nor the kernel, ended a run; "" if no one did."""
     console = _console(directory)
-    # User-Mode Linux tidies up at these two, which may fail, and exits, without a word
+    # at these two signals User-Mode Linux cleans up, which may fail, and exits without a message
     silent = returncode == 1 and set(tail.splitlines()) <= {_CONNECTING.decode()}
     if silent or "last_ditch_exit" in console:
         return "its process was killed by SIGTERM or SIGINT"
@@ -795,7 +796,7 @@ def _killed_by_others(returncode: int, tail: str, directory: Path) -> str:
 
 
 def _console_tail(directory: Path) -> str:
-    """The last lines of the console that say something, and a report of the kernel as a whole."""
+    """The last lines of the console without noise, and a report of the kernel as a whole."""
     text = _console(directory).replace("\r", "")
     lines, frames = [], 0
     for line in text.splitlines():
@@ -809,27 +810,27 @@ def _console_tail(directory: Path) -> str:
     return "\n".join(lines[first:])
 
 
-# Signals that a kernel which fails does not die of: it aborts, or an access is wrong.
+# Signals of others, of which a failing kernel does not die: it aborts, or an access is wrong.
 _OF_OTHERS = {
     *(signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT),
     *(signal.SIGXCPU, signal.SIGXFSZ),
 }
-# What a kernel says that finds a process of its guest dead, or stopped by a signal that is not the
-# guest's own, which the host's kernel holds for it.
+# The messages of a kernel that finds a process of its guest dead, or stopped by a signal that is
+# not the guest's own, but sent from the host.
 _GUEST_KILLED = re.compile(
     r"^userspace - (?:child stopped with signal|.* failed, errno = 3$)"
     r"|^.*failed to wait for SIGTRAP, .* status = 0x9$",
     re.MULTILINE,
 )
 _HINT = "; the machine may be out of memory"
-# What User-Mode Linux says at each start and end, and the words on the stack before decoding.
+# User-Mode Linux's messages at each start and end, and the words on the stack before decoding.
 _NOISE = re.compile(
     r"epollctl|0\.00 BogoMIPS|This architecture does not have|reboot: Power down"
     r"|Stack:$|(?: [0-9a-f]{8,16})+$"
 )
-# A function in a backtrace, and the module that it is in.
+# A function in a backtrace, and its module.
 _FRAME = re.compile(r"^ \[<[0-9a-f]+>\] (?:\? )?(\w+)(?:\.\w+)*\+\S+( \[\w+\])?$", re.MULTILINE)
-# How the kernel begins to tell of a mistake in itself. The lab kernel says nothing of this kind
-# without one, the debug kernel finds more of them.
+# The beginnings of the kernel's reports of its own mistakes. The lab kernel prints none of these
+# without a mistake; the debug kernel detects more of them.
 _REPORT = r"(?:BUG: |WARNING: |INFO: (?:possible|suspicious|trying)|UBSAN: |ODEBUG: |unreferenced)"
 _REPORT_BEGINS = re.compile(rf"-+\[ cut here|={{10,}}$|Kernel panic|{_REPORT}")

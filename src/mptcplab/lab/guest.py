@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Builds the program that runs inside the guest: a second of compiling, done once per source."""
+"""Builds the program that runs inside the guest: it compiles in a second, once per source."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Guest:
 def build(directory: Path = resources.GUEST) -> Guest:
     """The guest program for the present sources, compiled if it is not in the cache.
 
-    `directory` may be one of its own below it, with another program that runs inside. Raises
-    MachineError if there is no compiler or no static C library, MptcplabError with the compiler's
-    words if it does not compile, or if it cannot be put into the cache.
+    `directory` may be a subdirectory with another program that runs inside. Raises MachineError if
+    there is no compiler or no static C library, and MptcplabError, with the compiler's output, if
+    it does not compile, or if it cannot be put into the cache.
     """
     sources = sorted(directory.glob("*.c"))
     headers = {file for place in (directory, *_HEADERS) for file in place.glob("*.h")}

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The lab kernel: Linux 6.12 as a User-Mode-Linux program, built out of tree in the cache.
 
-It is built in variants, and takes modules: schedulers of a person's own.
+There are variants of it, and modules for it: the user's own schedulers.
 
 Below `cache_dir()/kernel`:
 
 - `BUILD-ID/{linux,config,build.json}`: a finished kernel, put there by one rename; `modules`, KUnit
-  and tests of ours, when they were asked for;
+  and our tests, if they were asked for;
 - `trees/KEY/`: one per source and set of patches: `src` (unpacked, patched, with our files),
-  `originals` (what our patches changed, as it was), and one directory per variant with `obj`
-  (make's output), `build.log`, and `built` (the kernel that `obj` is at);
+  `originals` (the files that our patches change, as they were), and one directory per variant with
+  `obj` (make's output), `build.log`, and `built` (the kernel that `obj` corresponds to);
 - `modules/DIGEST/NAME.ko`: a scheduler, compiled for one of the kernels;
-- `lock`: held by the build that is at work; `source.json`: what `--source` chose last;
+- `lock`: held by the build in progress; `source.json`: the latest choice of `--source`;
 - `digests.json`: SHA-256 of source archives, so that each is read only once.
 
-A build id names everything that decides what the kernel is: the source, the configuration, the
+A build id identifies everything that determines the kernel: the source, the configuration, the
 patches, our files, the compiler and its flags.
 """
 
@@ -39,7 +39,7 @@ from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.files import new_directory, remove_abandoned
 from mptcplab.lab import doctor, kernel_module
-from mptcplab.lab.kernel_make import MAKE_ENVIRONMENT, PRECOMPILED, Make, Told, configure
+from mptcplab.lab.kernel_make import MAKE_ENVIRONMENT, PRECOMPILED, BuildProgress, Make, configure
 from mptcplab.lab.kernel_module import Scheduler
 from mptcplab.lab.kernel_tree import (
     OWN_DIRECTORY,
@@ -65,8 +65,8 @@ VARIANTS: Mapping[str, tuple[str, ...]] = {
     "upstream": ("upstream",),
     "selftest-upstream": ("selftest", "upstream"),
 }
-# What the fragment `upstream` leaves out besides: the patches that the framework needs, and what
-# needs the framework.
+# What the fragment `upstream` leaves out in addition: the framework's patches, and the files that
+# need the framework.
 _FRAMEWORK_PATCHES = "-mptcp-sched-"
 _FRAMEWORK_FILES = ("sched/", "tests/")
 
@@ -82,18 +82,18 @@ class KernelBuild:
 
     @property
     def flavour(self) -> str:
-        """The one of FLAVOURS whose arithmetic it has: constants.c sees to it that it does.
+        """The one of FLAVOURS whose arithmetic it has, as constants.c ensures.
 
-        A kernel that is none of ours has its flavour as the variant.
+        For a distribution's kernel the variant is its flavour.
         """
         return "cloud" if "cloud" in VARIANTS.get(self.variant, (self.variant,)) else "amd64"
 
 
 @dataclass(frozen=True)
 class Module:
-    """A person's scheduler, compiled for one kernel: its name, and the file NAME.ko.
+    """The user's scheduler, compiled for one kernel: its name, and the file NAME.ko.
 
-    `digest` names what it was made from, the kernel included.
+    `digest` identifies everything it was made from, the kernel included.
     """
 
     name: str
@@ -103,32 +103,36 @@ class Module:
 
 @dataclass(frozen=True)
 class Objects:
-    """What a finished kernel was made of: its source, patched, and the directory of its objects."""
+    """What a finished kernel was made from: its patched source, and its directory of objects."""
 
     source: Path
     objects: Path
 
 
 def build(source: Path | None = None, *, variant: str = "lab", quiet: bool = False) -> KernelBuild:
-    """Builds the kernel in one of VARIANTS, or finds it built.
+    """Builds the kernel in one of VARIANTS, unless it is built already.
 
-    `source` is an archive or a directory with a 6.12 kernel. When it built, it is remembered for
-    later calls without one, here and in `current`; Debian's own archive ends that. `quiet`
-    suppresses the progress on standard error.
+    `source` is an archive or a directory with a 6.12 kernel. If it builds, it is remembered for
+    later calls without `source`, here and in `current`, until Debian's own archive is chosen.
+    `quiet` suppresses the progress on standard error.
 
-    Raises InputError for a source that cannot be used or a variant that is none, MachineError for
-    what the machine lacks, MptcplabError when the build fails.
+    Raises InputError for a source that cannot be used or an unknown variant, MachineError if the
+    machine lacks something, MptcplabError if the build fails.
     """
     if variant not in VARIANTS:
         accepted = f"accepted is one of {', '.join(VARIANTS)}"
         raise InputError([Problem("--variant", "", variant, f"no kernel variant; {accepted}")])
-    with _told_as_failure():
+    with _refusals_as_failure():
         chosen = _Source.at(source.absolute()) if source else _Source.chosen()
         inputs = _Inputs.read(chosen, variant)
         finished = _finished(inputs)
         if finished is None:
             doctor.require(*doctor.BUILD_CHECKS)
-            with Told(quiet) as progress, _terminated_by_exception(), _locked(progress) as lock:
+            with (
+                BuildProgress(quiet) as progress,
+                _terminated_by_exception(),
+                _locked(progress) as lock,
+            ):
                 finished = _finished(inputs) or _build(inputs, progress, lock)
         if source:
             _remember(chosen)
@@ -136,7 +140,7 @@ def build(source: Path | None = None, *, variant: str = "lab", quiet: bool = Fal
 
 
 def built() -> list[KernelBuild]:
-    """All kernels in the cache, the newest first. What is no kernel there is left out."""
+    """All kernels in the cache, the newest first; anything else there is skipped."""
     fragments = {("lab", *names): variant for variant, names in VARIANTS.items()}
     found = []
     for file in place().glob("*/build.json"):
@@ -151,7 +155,7 @@ def built() -> list[KernelBuild]:
 
 
 def configured_flavour(build: KernelBuild) -> str:
-    """The one of FLAVOURS that a configuration gives, "neither" for kernels of older versions."""
+    """The one of FLAVOURS that a configuration matches, "neither" for kernels of older versions."""
     options = build.config.read_text().splitlines()
     if "CONFIG_NET_IPIP=m" not in options:
         return "neither"
@@ -161,7 +165,7 @@ def configured_flavour(build: KernelBuild) -> str:
 def current(variant: str = "lab") -> KernelBuild | None:
     """The kernel for the present inputs if it is built already, else None.
 
-    None also when the source or the compiler is missing: then no build can be the present one.
+    None also if the source or the compiler is missing: then no build can be the present one.
     """
     try:
         return _finished(_Inputs.read(_Source.chosen(), variant))
@@ -170,18 +174,18 @@ def current(variant: str = "lab") -> KernelBuild | None:
 
 
 def module(build: KernelBuild, source_file: Path, *, quiet: bool = False) -> Module:
-    """Compiles the scheduler in `source_file` for a finished kernel, or finds it compiled.
+    """Compiles the scheduler in `source_file` for a finished kernel, unless it is compiled already.
 
-    The scheduler's name is the file's, without `.c`. Warnings of the compiler go to standard
-    error. `quiet` suppresses them, and the progress.
+    The scheduler's name is the file's, without `.c`. Compiler warnings go to standard error.
+    `quiet` suppresses them, and the progress.
 
-    Raises InputError for a file that is no scheduler, MptcplabError with the compiler's own words
-    when it does not compile, and when `build` is not the kernel of the present inputs.
+    Raises InputError for a file that is not a scheduler, and MptcplabError, with the compiler's
+    output, if it does not compile, or if `build` is not the kernel of the present inputs.
     """
     source = kernel_module.read(source_file, taken=schedulers())
     found = _compiled_module(build, source)
 
-    def compile_it(make: Make, progress: Told) -> None:
+    def compile_it(make: Make, progress: BuildProgress) -> None:
         progress.say(kernel_module.compile(make, source, found.path))
 
     _make_once(build, str(source_file), found.path, compile_it, quiet=quiet)
@@ -189,14 +193,14 @@ def module(build: KernelBuild, source_file: Path, *, quiet: bool = False) -> Mod
 
 
 def kunit_modules(build: KernelBuild, *, quiet: bool = False) -> Path:
-    """Compiles KUnit and tests of ours for a finished kernel, or finds them; gives their directory.
+    """Compiles KUnit and our tests for a finished kernel, if necessary; returns their directory.
 
-    Raises MptcplabError when they do not compile, and when `build` is not the kernel of the present
+    Raises MptcplabError if they do not compile, or if `build` is not the kernel of the present
     inputs.
     """
     found = build.image.parent / "modules"
 
-    def compile_them(make: Make, _progress: Told) -> None:
+    def compile_them(make: Make, _progress: BuildProgress) -> None:
         with new_directory(found) as part:
             for path in make.modules():
                 shutil.copyfile(path, part / path.name)
@@ -217,12 +221,12 @@ def require(variant: str = "lab") -> KernelBuild:
 
 @contextmanager
 def objects(variant: str = "lab") -> Iterator[Objects]:
-    """What the kernel of a variant was made of; as long as it is looked at, nobody builds.
+    """What the kernel of a variant was made from; nobody can build while it is in use.
 
     Raises MptcplabError if that kernel is not built.
     """
     require(variant)
-    with _told_as_failure(), Told(quiet=True) as progress, _locked(progress) as lock:
+    with _refusals_as_failure(), BuildProgress(quiet=True) as progress, _locked(progress) as lock:
         make = _objects_of(_Inputs.read(_Source.chosen(), variant), progress, lock)
         yield Objects(make.source, make.obj)
 
@@ -231,16 +235,20 @@ def _make_once(
     build: KernelBuild,
     what: str,
     found: Path,
-    compile_it: Callable[[Make, Told], None],
+    compile_it: Callable[[Make, BuildProgress], None],
     *,
     quiet: bool,
 ) -> None:
-    """Has `found` compiled with the objects of a kernel, if it is not there."""
+    """Compiles `found` with the objects of a kernel, if it does not exist."""
     if found.exists():
         return
-    with _told_as_failure():
+    with _refusals_as_failure():
         doctor.require(*doctor.BUILD_CHECKS)
-        with Told(quiet) as progress, _terminated_by_exception(), _locked(progress) as lock:
+        with (
+            BuildProgress(quiet) as progress,
+            _terminated_by_exception(),
+            _locked(progress) as lock,
+        ):
             if found.exists():  # another process has made it meanwhile
                 return
             inputs = _Inputs.read(_Source.chosen(), build.variant)
@@ -276,13 +284,13 @@ def _finished(inputs: _Inputs) -> KernelBuild | None:
 
 
 def _compiled_module(build: KernelBuild, source: Scheduler) -> Module:
-    """Where the module is, or will be."""
+    """The module's place, whether it exists or not."""
     text = f"{build.id}\0{source.name}\0".encode() + source.text
     key = hashlib.sha256(text).hexdigest()[:12]
     return Module(source.name, key, place() / "modules" / key / f"{source.name}.ko")
 
 
-# --- what decides the build id
+# --- what determines the build id
 
 
 @dataclass(frozen=True)
@@ -294,7 +302,7 @@ class _Source:
 
     @classmethod
     def chosen(cls) -> Self:
-        """What `--source` chose last, else Debian's."""
+        """The latest choice of `--source`, else Debian's."""
         note = place() / "source.json"
         if not note.exists():
             doctor.require("kernel source")
@@ -368,7 +376,7 @@ class _Inputs:
 
     @property
     def tree(self) -> Path:
-        """Where the source is unpacked. By its place: a newer one there replaces the older."""
+        """Where the source is unpacked; a newer source at the same path replaces the older."""
         key = hashlib.sha256(os.fsencode(self.source.path)).hexdigest()[:12]
         return place() / "trees" / (key if _has_framework(self.variant) else f"{key}-upstream")
 
@@ -378,7 +386,7 @@ class _Inputs:
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def provenance(self) -> dict[str, Any]:
-        """What build.json says of a kernel: a digest of each input."""
+        """The origin of a kernel, for build.json: a digest of each input."""
         return {
             "source": self.source.digest,
             "config": digests(self.fragments),
@@ -390,7 +398,7 @@ class _Inputs:
         }
 
     def beside_config(self) -> dict[str, Any]:
-        """What decides the configuration, and the headers, besides the fragments and headers.h."""
+        """What determines the configuration and headers, besides the fragments and headers.h."""
         kconfig = {name: text for name, text in self.own_files.items() if "Kconfig" in name}
         return {
             "kconfig": digests(kconfig),
@@ -404,7 +412,7 @@ def _has_framework(variant: str) -> bool:
 
 
 def _is_own_file(path: Path) -> bool:
-    """Not what an editor leaves beside a file."""
+    """Whether it is not an editor's file."""
     return path.is_file() and not path.name.startswith((".", "#")) and not path.name.endswith("~")
 
 
@@ -429,7 +437,7 @@ def _archive_digest(path: Path) -> str:
             return str(known[str(path)]["sha256"])
     with path.open("rb") as archive:
         digest = hashlib.file_digest(archive, "sha256").hexdigest()
-    with suppress(OSError):  # a cache that cannot be written is used as it is
+    with suppress(OSError):  # a read-only cache is used as it is
         write_json(notes, known | {str(path): {"stamp": stamp, "sha256": digest}})
     return digest
 
@@ -445,7 +453,7 @@ def _remember(source: _Source) -> None:
 # --- the build
 
 
-def _build(inputs: _Inputs, progress: Told, lock: int) -> KernelBuild:
+def _build(inputs: _Inputs, progress: BuildProgress, lock: int) -> KernelBuild:
     make = _objects_of(inputs, progress, lock)
     progress.step("install")
     _install(inputs, make.obj)
@@ -455,10 +463,10 @@ def _build(inputs: _Inputs, progress: Told, lock: int) -> KernelBuild:
     return finished
 
 
-def _objects_of(inputs: _Inputs, progress: Told, lock: int) -> Make:
-    """Brings the source and the objects to the state of the inputs: what did not change, stays."""
+def _objects_of(inputs: _Inputs, progress: BuildProgress, lock: int) -> Make:
+    """Updates the source and the objects to the inputs; unchanged files stay as they are."""
     source, tree = inputs.source, inputs.tree
-    # the old tree, too, of a build that was killed while it removed it: it is half a gigabyte
+    # also the old tree of a build that was killed while it removed it: it is half a gigabyte
     remove_abandoned(tree.parent)
     if not is_unpacked(tree, source.digest):
         doctor.require_disk()
@@ -468,14 +476,14 @@ def _objects_of(inputs: _Inputs, progress: Told, lock: int) -> Make:
     note = make.directory / "built"
     built = note.exists() and note.read_text() == inputs.id
     if make.was_killed() or (not built and make.is_from_the_future()):
-        # first what says that they are whole
+        # first the marker that says that they are complete
         built = False
         note.unlink(missing_ok=True)
         make.discard_objects()
     if not built:
         note.unlink(missing_ok=True)
         progress.step("patch", f"{len(inputs.patches)} patches")
-    # In any case: the source is shared, and another variant may have brought it to other inputs.
+    # In any case: the source is shared, and another variant may have changed it.
     patch(tree, inputs.patches, lock)
     synchronise(tree / "src" / OWN_DIRECTORY, inputs.own_files)
     if not built:
@@ -499,8 +507,8 @@ def _install(inputs: _Inputs, obj: Path) -> None:
 
 
 @contextmanager
-def _told_as_failure() -> Iterator[None]:
-    """What the machine refuses: a full disk, a cache that cannot be written."""
+def _refusals_as_failure() -> Iterator[None]:
+    """Reports what the machine refuses: a full disk, a cache that cannot be written."""
     try:
         yield
     except OSError as error:
@@ -508,8 +516,8 @@ def _told_as_failure() -> Iterator[None]:
 
 
 @contextmanager
-def _locked(progress: Told) -> Iterator[int]:
-    """Holds the lock of the cache, and yields its file descriptor; says so when it has to wait."""
+def _locked(progress: BuildProgress) -> Iterator[int]:
+    """Holds the lock of the cache, and yields its file descriptor; reports when it has to wait."""
     path = place() / "lock"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -531,7 +539,7 @@ def _locked(progress: Told) -> Iterator[int]:
 
 @contextmanager
 def _terminated_by_exception() -> Iterator[None]:
-    """SIGTERM unwinds the stack as Ctrl-C does, so make is ended and nothing is left behind."""
+    """SIGTERM unwinds the stack like Ctrl-C, so make is ended and nothing is left behind."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The kernel's own make: how it is told what to build, watched, ended, and understood."""
+"""The kernel's own make: its arguments, its progress, its end, and its errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mptcplab.lab.kernel_tree import OWN_DIRECTORY, digests, ending_with_us, now
 
 # Compilers spend their time on headers: collecting garbage less often saves 15 % of it.
 KCFLAGS = "--param ggc-min-expand=1000 --param ggc-min-heapsize=1000000"
-# The same sources give the same image, whoever builds it and when.
+# The same sources yield the same image, whoever builds it and when.
 MAKE_ENVIRONMENT = {
     "ARCH": "um",
     "KBUILD_BUILD_HOST": "mptcplab",
@@ -40,30 +40,30 @@ MAKE_ENVIRONMENT = {
     "LOCALVERSION": "",
 }
 
-# How the kernel's Makefiles are told to use precompiled headers, in `directory`: these must come
-# before all else, and no name that they mention may be defined on the command line (see names.h).
+# Makes the kernel's Makefiles use precompiled headers, in `directory`: these must come before
+# everything else, and no name in them may be defined on the command line (see names.h).
 PRECOMPILED = (
     "NOSTDINC_FLAGS=-nostdinc -include {directory}/headers.h -include {directory}/names.h",
     "basename_flags=-DLAB_BASENAME=$(call name-fix,$(basetarget))",
     "modfile_flags=-DLAB_MODFILE=$(call stringify,$(modfile))",
     "modname_flags=-DLAB_MODNAME=$(call name-fix,$(modname))"
     " -DLAB_KMODNAME=kmod_$(call name-fix-token,$(modname))",
-    # These declare what headers that they do not include declare otherwise: a function `swap`, all
-    # system calls, and, with IPv6, a variable `rcv_saddr`.
+    # These declare names that headers which they do not include declare differently: a function
+    # `swap`, all system calls, and, with IPv6, a variable `rcv_saddr`.
     "CFLAGS_sort.o=-DLAB_WITHOUT_HEADERS",
     "CFLAGS_sys_call_table_64.o=-DLAB_WITHOUT_HEADERS",
     "CFLAGS_ping.o=-DLAB_WITHOUT_HEADERS",
 )
-# The headers are compiled twice, with the flags of most objects of the kernel and with those of
-# modules; of each, any object will do. The compiler takes the one that fits.
+# The headers are compiled twice, with the flags of most kernel objects and with those of modules;
+# any object of either kind will do. The compiler takes the one that fits.
 _PLAIN_OBJECTS = {"kernel": "init/init_task.o", "module": "lib/kunit/assert.o"}
 
-# Objects of a whole build, for the progress bar of the first; later ones know the number.
+# Objects of a full build, for the progress bar of the first; later builds know the number.
 _OBJECTS_GUESS = 690
 _LOG_LINES_SHOWN = 12
 _TICK_S = 0.1
-# Runs make, and takes the marker away when make has ended by itself, or by SIGTERM: it has then
-# deleted what it was making. It is there for when nobody else is any more.
+# Runs make, and removes the marker when make has ended on its own or by SIGTERM: it has then
+# deleted what it was making. This script outlives this process if that is killed.
 _GUARD = """\
 marker=$1
 shift
@@ -87,11 +87,11 @@ exit "$status"
 def configure(
     make: Make, fragments: Mapping[str, bytes], headers: Mapping[str, bytes], other: object
 ) -> None:
-    """Makes `.config` of `fragments`, checks that they took effect, and compiles `headers`.
+    """Makes `.config` from `fragments`, checks that they took effect, and compiles `headers`.
 
-    Of an option that stands in several fragments, the last counts. Nothing is done when all these,
-    and what `other` says of everything else that decides the configuration, are what they were.
-    Raises MptcplabError when an option took no effect.
+    If an option is in several fragments, the last one counts. Nothing is done if these, and
+    everything else that determines the configuration (`other`), are unchanged. Raises MptcplabError
+    if an option took no effect.
     """
     merged, result = make.obj / "merged.config", make.obj / ".config"
     config = b"\n".join(fragments.values())
@@ -123,8 +123,8 @@ def configure(
 def _precompile(make: Make, headers: Mapping[str, bytes]) -> None:
     """Compiles the headers that most files include; without them a build takes twice as long.
 
-    They are put into a directory named by their content: the name is in the command of each
-    object, so that objects are made anew when, and only when, it changes.
+    Their directory is named after their content: the name is in the command of each object, so
+    objects are rebuilt if, and only if, it changes.
     """
     make.precompiled_note.unlink(missing_ok=True)
     make.run("prepare", *_PLAIN_OBJECTS.values())
@@ -150,10 +150,10 @@ def _precompile(make: Make, headers: Mapping[str, bytes]) -> None:
         [*gcc, "-x", "c-header", header, "-o", f"{header}.gch/{kind}"]
         for kind, gcc in commands.items()
     ]
-    with ThreadPoolExecutor() as pool:  # make does nothing meanwhile
+    with ThreadPoolExecutor() as pool:  # make is idle meanwhile
         list(pool.map(lambda command: _gcc(make, command), compilers))
-    # Where this compiler cannot load what it made, it would read the text instead, all of it for
-    # each object, which takes longer than without.
+    # A compiler that cannot load its own precompiled headers would read all of their text for each
+    # object, which takes longer than without.
     usable = all(_loads_precompiled(make, gcc, header) for gcc in commands.values())
     make.precompiled_note.write_text(str(directory) if usable else "")
 
@@ -161,12 +161,12 @@ def _precompile(make: Make, headers: Mapping[str, bytes]) -> None:
 def _loads_precompiled(make: Make, gcc: Sequence[str], header: str) -> bool:
     command = [*gcc, "-H", "-include", header, "-x", "c", "/dev/null", "-c", "-o", "/dev/null"]
     done = subprocess.run(command, cwd=make.obj, capture_output=True, text=True, check=False)
-    # -H marks with "!" the precompiled header that was loaded.
+    # -H marks the precompiled header that was loaded with "!".
     return done.returncode == 0 and f"! {header}.gch" in done.stderr
 
 
 def _plain_command(obj: Path, name: str) -> list[str]:
-    """The compiler and its flags for objects like that one, from what make noted for it."""
+    """The compiler and its flags for objects like that one, from make's .cmd file."""
     note = obj / name
     command = (note.parent / f".{note.name}.cmd").read_text().partition("\n")[0]
     words = iter(shlex.split(command.partition(" := ")[2])[:-1])  # the last is the file
@@ -215,10 +215,10 @@ def _options(config: str) -> dict[str, str]:
 class Make:
     """make with an object directory: its output goes to build.log, its end is always awaited.
 
-    `directory` is for one configuration of the sources in `source`. While make works, a marker file
-    in it says so. make that is ended deletes what it was making, also when this process was killed;
-    then the marker goes, too. One that is left over means that make itself was killed: a
-    half-written object could look finished, and all are made anew.
+    `directory` is for one configuration of the sources in `source`. It contains a marker file while
+    make works. When make is ended it deletes what it was making, even if this process was killed;
+    then the marker is removed, too. A marker that is left over means that make itself was killed: a
+    half-written object could look finished, and all are rebuilt.
     """
 
     def __init__(self, source: Path, directory: Path, lock: int) -> None:
@@ -237,7 +237,7 @@ class Make:
     def is_from_the_future(self) -> bool:
         """Whether the clock was set back since objects were made.
 
-        make takes them for newer than what is changed now, and would not make them anew.
+        make takes them for newer than files that are changed now, and would not rebuild them.
         """
         if not self.obj.exists():
             return False
@@ -252,12 +252,12 @@ class Make:
         shutil.rmtree(self.obj, ignore_errors=True)
         self._marker.unlink(missing_ok=True)
 
-    def compile(self, progress: Told) -> None:
-        """Makes the kernel image `linux`, and what modules need to be made for it."""
+    def compile(self, progress: BuildProgress) -> None:
+        """Makes the kernel image `linux`, and what modules need."""
         first = not self._objects_note.exists()
         total = _OBJECTS_GUESS if first else int(self._objects_note.read_text())
         if (self.obj / "linux").exists():
-            total = 0  # a few files changed; how many, only make knows
+            total = 0  # a few files changed; only make knows how many
         done = 0
 
         def watch(line: str) -> None:
@@ -269,7 +269,7 @@ class Make:
                 progress.step("link")
 
         self.run("linux", "modules_prepare", *self._precompiled(), watch=watch)
-        # what modules may use: with the kernel's own modules make would write it by itself
+        # the symbols for modules: with modules of the kernel's own, make would write it
         shutil.copyfile(self.obj / "vmlinux.symvers", self.obj / "Module.symvers")
         if total and done > total // 2:
             self._objects_note.write_text(str(done))
@@ -298,7 +298,7 @@ class Make:
         watch: Callable[[str], None] | None = None,
         marker: Path | None = None,
     ) -> None:
-        """Runs make; `watch` gets each line. Raises MptcplabError with the first error of make."""
+        """Runs make; `watch` gets each line. Raises MptcplabError with make's first error."""
         marker = marker or self._marker
         jobs = len(os.sched_getaffinity(0))
         make = ["make", f"--directory={self.source}", f"O={self.obj}", f"--jobs={jobs}"]
@@ -315,13 +315,12 @@ class Make:
                 [*command, *arguments],
                 env=environment | MAKE_ENVIRONMENT,
                 stdin=subprocess.DEVNULL,
-                # Not a pipe: with this process it would end, and make by it, before it had cleaned
-                # up.
+                # Not a pipe: it would end with this process, and end make before it had cleaned up.
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                # Ctrl-C reaches this process alone, which then ends make in an orderly way.
+                # Ctrl-C reaches only this process, which then ends make in an orderly way.
                 start_new_session=True,
-                # Whatever outlives this process still holds the lock: nobody builds beside it.
+                # Any process that outlives this one still holds the lock: nobody else can build.
                 pass_fds=[self.lock],
             ) as running,
         ):
@@ -337,7 +336,7 @@ class Make:
 
 
 class MakeFailedError(MptcplabError):
-    """make failed; `log` is all that it said."""
+    """make failed; `log` is its whole output."""
 
     def __init__(self, log: str, make: Make) -> None:
         self.log = log
@@ -346,7 +345,7 @@ class MakeFailedError(MptcplabError):
 
 
 def _lines_until_end(process: subprocess.Popen[bytes], log: Path) -> Iterator[str]:
-    """The lines that a process writes to a file, soon after it has."""
+    """The lines that a process writes to a file, soon after it writes them."""
     with log.open(errors="replace") as file:
         begun, ended = "", False
         while not ended:
@@ -372,7 +371,7 @@ def _terminate(make: subprocess.Popen[bytes]) -> None:
 
 
 def first_error(log: str, source: Path) -> list[str]:
-    """The lines of make's output that tell what went wrong first, with paths as a person has them.
+    """The lines of make's output with the first error, with paths as the user knows them.
 
     The first error of the compiler with the lines that show the place; else that of the linker or
     of make.
@@ -396,7 +395,7 @@ def first_error(log: str, source: Path) -> list[str]:
     return lines[-3:]
 
 
-class Told(AbstractContextManager["Told"]):
+class BuildProgress(AbstractContextManager["BuildProgress"]):
     """The progress of a build on standard error: a bar on a terminal, else a line per step."""
 
     def __init__(self, quiet: bool) -> None:
@@ -437,13 +436,13 @@ class Told(AbstractContextManager["Told"]):
             print(f"kernel: {name}" + (f": {detail}" if detail else ""), file=sys.stderr)
 
     def say(self, lines: Sequence[str]) -> None:
-        """Lines that stay."""
+        """Print lines that stay."""
         if not self._quiet:
             for line in lines:
                 print(line, file=sys.stderr)
 
     def advance(self, done: int, total: int) -> None:
-        """`done` objects of about `total`, 0 if that is not known."""
+        """`done` objects of about `total`, 0 if unknown."""
         if self._bar:
             detail = f"{done} of about {max(total, done)} files" if total else f"{done} files"
             self._bar.update(self._task, detail=detail, total=total or None, completed=done)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A person's own scheduler: what its file must be like, and its way to a module for a kernel."""
+"""The user's own scheduler: what its file must look like, and how it becomes a module."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from mptcplab.files import new_file
 from mptcplab.lab.kernel_make import Make, MakeFailedError
 from mptcplab.lab.kernel_tree import OWN_DIRECTORY
 
-# The kernel keeps names in 16 bytes; what else is allowed goes into file names and identifiers.
+# The kernel limits names to 16 bytes; names are also used in file names and identifiers.
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,14}")
 _NAMES_ACCEPTED = "accepted are at most 15 of a-z, 0-9 and _, a letter first"
 
-# Where a scheduler gets into the kernel: mps_scheduler() in mpsched.h uses it.
+# The entry of a scheduler into the kernel: mps_scheduler() in mpsched.h uses it.
 _REGISTRATION = "mps_register"
 
-# Warnings of the kernel name the file as __FILE__ does: without the path.
+# Warnings of the kernel print __FILE__: without the path.
 _MAKEFILE = """\
 obj-m := {name}.o
 ccflags-y := -I$(srctree)/{own} -include $(src)/intree.h -fmacro-prefix-map=$(src)/=
 """
-# Else the kernel would print, in each run, that a module from elsewhere taints it.
+# Otherwise the kernel would report in each run that an out-of-tree module taints it.
 _INTREE = """\
 #include <linux/module.h>
 MODULE_INFO(intree, "Y");
@@ -37,7 +37,7 @@ _LINES_SHOWN = 40
 
 @dataclass(frozen=True)
 class Scheduler:
-    """The source of a scheduler: its name, its file as the person named it, and its text."""
+    """The source of a scheduler: its name, its file as the user wrote it, and its text."""
 
     name: str
     file: Path
@@ -45,9 +45,9 @@ class Scheduler:
 
 
 def read(file: Path, taken: Sequence[str]) -> Scheduler:
-    """Reads a scheduler's source; `taken` are the names that the kernel's own have.
+    """Reads a scheduler's source; `taken` are the names of the kernel's own schedulers.
 
-    Raises InputError when there is no such file, or its name or what it registers cannot be.
+    Raises InputError if there is no such file, or its name or the name it registers is invalid.
     """
     problems = []
 
@@ -81,7 +81,7 @@ def read(file: Path, taken: Sequence[str]) -> Scheduler:
 def compile(make: Make, scheduler: Scheduler, target: Path) -> list[str]:
     """Makes the module `target`, whole or not at all; returns the compiler's warnings.
 
-    Raises MptcplabError with what the compiler says, and when the module registers no scheduler.
+    Raises MptcplabError with the compiler's output, or if the module registers no scheduler.
     """
     directory = make.directory / "module"
     shutil.rmtree(directory, ignore_errors=True)
@@ -109,20 +109,20 @@ def _failed(scheduler: Scheduler, what: str, lines: Sequence[str]) -> MptcplabEr
 
 
 def _said(log: str, make: Make, directory: Path, scheduler: Scheduler) -> list[str]:
-    """What the compiler and the linker of modules said, with paths as the person has them."""
+    """The output of compiler and linker for a module, with paths as the user knows them."""
     text = log.replace(f"{directory}/{scheduler.name}.c", str(scheduler.file))
     text = text.replace(f"{directory}/", "").replace(
         f"{make.source}/{OWN_DIRECTORY}/", "kernel/mptcp/"
     )
     lines = text.replace(f"{make.source}/", "").splitlines()
-    # What make does, and how it ends.
+    # make's own lines.
     lines = [line for line in lines if not re.match(r"make|  [A-Z]+ ", line)]
     more = len(lines) - _LINES_SHOWN
     return [*lines[:_LINES_SHOWN], f"... and {more} more lines"] if more > 0 else lines
 
 
 def _undefined(module: Path) -> list[str]:
-    """The symbols that a module needs of the kernel."""
+    """The symbols that a module needs from the kernel."""
     command = ["nm", "--undefined-only", "--format=just-symbols", str(module)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return done.stdout.split()

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A kernel source in the cache: unpacked, with our patches and files in it.
 
-A tree holds `src`, `originals` (the files that patches change, as they were) and `source.json`
-(what it was unpacked from). A file is written only when its content changes: make goes by times.
+A tree contains `src`, `originals` (the files that patches change, as they were) and `source.json`
+(what it was unpacked from). A file is written only if its content changes, since make compares
+times.
 
-Programs that are called hold the lock of the cache, as `lock` here does, and end with this process:
-when it is killed, none of them goes on beside the next build.
+Programs started here hold the lock of the cache, like `lock` here, and end with this process: if it
+is killed, none of them continues beside the next build.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.files import new_directory, new_file
 
 KERNEL_VERSION = "6.12"
-# In the source tree; patches/ has the one that makes the kernel build this directory.
+# In the source tree; one of patches/ makes the kernel build this directory.
 OWN_DIRECTORY = "net/mptcp/lab"
 
-# Parts of a source that are never compiled here, as patterns for tar below the top directory. What
-# has no dot in its name stays: Kconfig reads files of all parts and all architectures.
+# Parts of a source that are never compiled here, as patterns for tar below the top directory. Files
+# without a dot in their names stay: Kconfig reads files of all parts and architectures.
 _OTHER_ARCHITECTURES = (
     *("alpha", "arc", "arm", "arm64", "csky", "hexagon", "loongarch", "m68k", "microblaze"),
     *("mips", "nios2", "openrisc", "parisc", "powerpc", "riscv", "s390", "sh", "sparc", "xtensa"),
@@ -54,14 +55,14 @@ _NOT_UNPACKED = (
     *(f"{name}/*.*" for name in ("Documentation", "rust", "samples", "sound")),
     *(f"tools/{name}" for name in ("perf", "testing")),
 )
-# What a tree holds besides source when it has been used: kernel builds refuse such a tree.
+# Files in a tree that has been built in: kernel builds refuse such a tree.
 _NOT_SOURCE = (
     *(".git", ".config", ".config.old", "include/config", "include/generated"),
     *("arch/*/include/generated", "*.o", "*.a", "*.ko", "*.cmd", "vmlinux", "linux"),
 )
 
 _TAR_MATCHING = ("--anchored", "--wildcards", "--wildcards-match-slash")
-# Whoever made the archive, and whenever: files are ours, and from now.
+# Whoever made the archive, and when: extracted files are ours, with the present time.
 _TAR_OURS = ("--no-same-owner", "--no-same-permissions", "--touch")
 # A whole 6.12 has 1.4 GiB.
 _MOST_BYTES = 3 << 30
@@ -69,7 +70,7 @@ _LINES_SHOWN = 12
 
 
 def directory_digest(path: Path) -> str:
-    """Of the names, sizes and times of a directory's files: reading 80,000 files takes too long."""
+    """A digest of the names, sizes and times of a directory's files: reading 80,000 is too slow."""
     digest = hashlib.sha256()
     skipped = {".git", *(f"arch/{name}" for name in _OTHER_ARCHITECTURES)}
     skipped |= {"Documentation", "drivers/gpu", "sound", "tools/testing", "tools/perf"}
@@ -84,7 +85,7 @@ def directory_digest(path: Path) -> str:
 
 
 def check_version(directory: Path, source: Path) -> None:
-    """Raises InputError when `directory`, which is or came from `source`, is no 6.12 kernel."""
+    """Raises InputError if `directory`, which is or came from `source`, is not a 6.12 kernel."""
     makefile = directory / "Makefile"
     text = makefile.read_text(errors="replace") if makefile.is_file() else ""
     found = re.search(r"^VERSION = (\d+)\nPATCHLEVEL = (\d+)$", text, re.MULTILINE)
@@ -102,8 +103,8 @@ def bad_source(path: Path, what: str) -> InputError:
 def is_unpacked(tree: Path, digest: str) -> bool:
     """Whether `tree` holds, whole, the source with that digest.
 
-    Not if it was unpacked in what is the future now, since the clock was set back: make would
-    compile all of it again and again.
+    Not if it was unpacked in what is now the future, since the clock was set back: make would
+    compile all of it every time.
     """
     note, makefile = tree / "source.json", tree / "src" / "Makefile"
     return (
@@ -115,15 +116,15 @@ def is_unpacked(tree: Path, digest: str) -> bool:
 
 
 def now_ns(directory: Path) -> int:
-    """The time that files have which are written now; it may be a server's."""
+    """The timestamp of files written now; a file server may set it."""
     with tempfile.TemporaryFile(dir=directory) as file:
         return os.fstat(file.fileno()).st_mtime_ns
 
 
 def unpack(source: Path, digest: str, tree: Path, lock: int) -> None:
-    """Makes `tree` of an archive or a directory. It gets its name only when it is whole.
+    """Makes `tree` from an archive or a directory; it gets its name only when it is complete.
 
-    Raises InputError for what is no kernel source, or would be written elsewhere.
+    Raises InputError if it is not a kernel source, or would be written elsewhere.
     """
     tree.parent.mkdir(parents=True, exist_ok=True)
     with new_directory(tree) as part:
@@ -179,7 +180,7 @@ def _tar_between(source: Path, target: Path, lock: int) -> None:
 def _tar(
     what: Sequence[str], target: Path, source: Path, lock: int, stdin: IO[bytes] | None = None
 ) -> None:
-    """Extracts with GNU tar, which writes no names outside of `target`; gives up on a flood."""
+    """Extracts with GNU tar, which writes nothing outside `target`; stops if it is too much."""
     command = ["tar", "--extract", *what, "--directory", str(target), *_TAR_OURS]
     with (
         tempfile.TemporaryFile("w+", errors="replace") as errors,
@@ -190,7 +191,7 @@ def _tar(
             stderr=errors,
             text=True,
             errors="replace",
-            # xz before 5.6 unpacks on one CPU if it is not asked to do otherwise
+            # xz before 5.6 uses one CPU unless asked otherwise
             env={"XZ_DEFAULTS": "--threads=0", **os.environ, "LC_ALL": "C"},
             pass_fds=[lock],
         ) as tar,
@@ -209,7 +210,7 @@ def _tar(
 
 
 def _first_wrong(listing: Iterable[str]) -> str:
-    """What is not in a kernel source, of what tar says that it extracts; "" if nothing."""
+    """What does not belong in a kernel source, by tar's list of files; "" if nothing."""
     total = 0
     for line in listing:
         found = re.match(r"(.)\S+ \d+/\d+ +([\d,]+) \S+ \S+ (.*)", line)
@@ -227,7 +228,7 @@ def ending_with_us(command: Sequence[str], number: str = "KILL") -> list[str]:
 
 
 def patch(tree: Path, patches: Mapping[str, bytes], lock: int) -> None:
-    """Brings the patches into `tree/src`; only files whose content changes are written.
+    """Updates the patches in `tree/src`; only files whose content changes are written.
 
     They are applied to copies of the original files, so it does not matter which patches, or
     which versions of them, were in the tree before.
@@ -237,7 +238,7 @@ def patch(tree: Path, patches: Mapping[str, bytes], lock: int) -> None:
     patched: dict[str, bool] = json.loads(note.read_text()) if note.exists() else {}
     touched = {name for content in patches.values() for name in _files_of_patch(content)}
 
-    # First the originals are safe, then the tree is changed: a killed build leaves it repairable.
+    # First save the originals, then change the tree: a killed build leaves it repairable.
     for name in sorted(touched - patched.keys()):
         patched[name] = (source / name).is_file()
         if patched[name]:
@@ -280,7 +281,7 @@ def _apply_patch(directory: Path, name: str, content: bytes, lock: int) -> None:
 
 
 def _files_of_patch(content: bytes) -> set[str]:
-    """The files that a patch changes, makes, removes or renames, without the leading `a/`."""
+    """The files that a patch changes, creates, removes or renames, without the leading `a/`."""
     text = content.decode(errors="replace")
     changed = re.findall(r"^(?:---|\+\+\+) [ab]/([^\t\n]+)", text, re.MULTILINE)
     return {*changed, *re.findall(r"^rename (?:from|to) (.+)$", text, re.MULTILINE)}
@@ -303,9 +304,9 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def _write_if_changed(path: Path, content: bytes) -> None:
-    """make looks at times: a file that is written again with the same content is compiled again.
+    """make compares times: a file written again with the same content would be compiled again.
 
-    One from the future, since the clock was set back, would be, each time.
+    So would, each time, a file from the future, since the clock was set back.
     """
     if path.is_file() and path.read_bytes() == content:
         if path.stat().st_mtime_ns > now_ns(path.parent):

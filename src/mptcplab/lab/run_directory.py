@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The directory of a run on the host: what of it is the guest's, and what is taken from there.
+"""The directory of a run on the host: which part is the guest's, and what is taken from it.
 
-Anybody's program may run inside, and the guest can write to one directory of the host. It may leave
-in it links to any other file, FIFOs that let whoever opens them wait, files without an end, and
-trees that paths are too short for. So the guest has a directory of its own, `guest`, in that of the
-run; beside it is what the host writes. Out of the guest's, only files that are expected are taken,
-and only plain ones; all else is removed, in a way that follows nothing.
+Untrusted programs may run inside, and the guest can write to one directory of the host. It may
+leave links to any other file, FIFOs that block whoever opens them, endless files, and trees too
+deep for paths. So the guest has a directory of its own, `guest`, in the run's; the host writes
+beside it. From the guest's, only expected files are taken, and only plain ones; everything else is
+removed, in a way that follows no links.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
-#: The guest's own directory, in that of the run; the kernel's process works in it.
+#: The guest's own directory, in the run's; the kernel's process works in it.
 GUEST = "guest"
-#: Files and directories that may be in it. A run with 128 connections, both ends of which record
+#: The most files and directories in it. A run with 128 connections, both ends of which record
 #: samples and decisions, and with 64 captures, has some 600.
 MOST_ENTRIES = 4096
 
@@ -29,11 +29,11 @@ class RefusedError(Exception):
 
 
 class TooLargeError(Exception):
-    """There is more in the guest's directory than there may be."""
+    """The guest's directory contains more than it may."""
 
 
 def make(directory: Path) -> Path:
-    """Make the guest's directory in `directory`. What is in there is for the guest, and goes there.
+    """Make the guest's directory in `directory`. Files already there are the guest's; they move.
 
     Raises OSError.
     """
@@ -46,9 +46,9 @@ def make(directory: Path) -> Path:
 
 
 def size(guest: Path) -> int:
-    """The bytes that all files in the guest's directory have, while it is at work there.
+    """The bytes of all files in the guest's directory, while it is at work there.
 
-    Raises RefusedError if it has more than MOST_ENTRIES, or a directory that cannot be looked into.
+    Raises RefusedError if there are more than MOST_ENTRIES, or a directory cannot be read.
     """
     size_bytes, entries, directories = 0, 0, [str(guest)]
     while directories:
@@ -72,8 +72,7 @@ def size(guest: Path) -> int:
 def open_plain(directory: Path, name: str) -> BinaryIO | None:
     """A plain file of the guest, which may be at work, opened to read; None if it is not one.
 
-    A name is not opened to see what it stands for: with a FIFO that would wait, and a device may do
-    anything.
+    The type is checked without opening: opening a FIFO would block, and a device may do anything.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -81,18 +80,18 @@ def open_plain(directory: Path, name: str) -> BinaryIO | None:
             stack.callback(os.close, found)
             if _what_is_wrong(os.fstat(found)):
                 return None
-            # the very file that was looked at
+            # the same file that was checked
             return open(f"/proc/self/fd/{found}", "rb")
         except OSError:
             return None
 
 
 def take(guest: Path, directory: Path, names: Iterable[str], most_bytes: int) -> None:
-    """Move the files of these names, those that there are, out of the guest's directory.
+    """Move those files of these names that exist out of the guest's directory.
 
-    It must have ended. They then belong to this user, and have the rights of files that this
-    program writes. Raises RefusedError, TooLargeError if together they have more than `most_bytes`,
-    and OSError.
+    The guest must have ended. The files then belong to this user, with the rights of files that
+    this program writes. Raises RefusedError, TooLargeError if they have more than `most_bytes`
+    together, and OSError.
     """
     there: dict[str, os.stat_result] = {}
     for name in names:
@@ -112,7 +111,7 @@ def take(guest: Path, directory: Path, names: Iterable[str], most_bytes: int) ->
 
 
 def _what_is_wrong(found: os.stat_result) -> str:
-    """Why what was found under a name is not taken for a file of the guest; "" if it is one."""
+    """Why a directory entry is not accepted as a file of the guest; "" if it is."""
     kinds = {
         stat.S_IFLNK: "a symbolic link",
         stat.S_IFDIR: "a directory",

@@ -145,7 +145,7 @@ def test_with_nothing_better_the_advice_is_to_change_nothing(
     assert found.overall
     assert found.overall.chosen == REFERENCE.label
     text = advise_report.text(found)
-    assert text.count("default with cubic, which is what Linux does by itself") == 4
+    assert text.count("default with cubic, Linux's default") == 4
     assert "needs" not in advise_report.use(found)
 
 
@@ -188,7 +188,7 @@ def test_of_two_as_good_for_as_many_goals_one_that_sends_no_copies_is_for_all(
     words = " ".join(advise_report.text(found).split())
     assert "As good as the best for throughput and latency. For resilience it has 200 ms" in words
     assert "As good for as many goals: redundant with cubic." in words
-    assert "For that it sends 100 % more than there is to send." in words
+    assert "For this it sends 100 % more than necessary." in words
 
 
 def test_candidates_are_compared_on_the_same_paths_and_seeds(
@@ -266,7 +266,7 @@ def test_few_candidates_are_all_finalists(tmp_path: Path, monkeypatch: pytest.Mo
         schedulers="minrtt",
         effort=Effort(screened=1, variations=2, kept=3),
     )
-    # what Linux does by itself is always among them
+    # Linux's default is always among them
     standings = found.judged[0].ranking.standings
     assert set(standings) == {REFERENCE.label, "default, reno", "minrtt, reno"}
     # of each a run for throughput, one for latency and two for resilience, of both variations

@@ -158,7 +158,7 @@ def test_an_experiment_that_changed_is_not_shown(fake: FakeKernel, tmp_path: Pat
     assert [str(judged.verdict) for judged in found.judged] == ["holds"]
     for old, new in (("10mbit", "11mbit"), ("[20, 40]", "[20, 41, 40]")):
         changed = load(tmp_path, FIGURE.replace(old, new))
-        with pytest.raises(MptcplabError, match="has changed since; to run it once more: mptcplab"):
+        with pytest.raises(MptcplabError, match="has changed since; to run it again: mptcplab"):
             reproduce.read(changed, tmp_path / "out", quick=False)
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Which scheduler for some paths: what is tried, what is best, and how sure that is."""
+"""Advice on a scheduler for some paths: what to try, what is best, and how sure that is."""

@@ -3,9 +3,9 @@
 
 In three stages, so that it takes minutes: all schedulers with one congestion control on a few
 variations of the paths; the best of them with all congestion controls; and the best pairs of every
-goal on all variations. What is in the store is not run again, so that what was interrupted goes
-on where it stopped. Module `variations` has the paths, `goals` what is run and judged, `ranking`
-how; what Linux does by itself, the reference, is in every stage.
+goal on all variations. Stored runs are not repeated, so interrupted advice continues where it
+stopped. Module `variations` makes the paths, `goals` says what is run and judged, `ranking` how;
+Linux's default, the reference, is in every stage.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from mptcplab.spec.resolve import Request
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.scheduler import Choice
 
-#: Shows how far some number of runs is.
+#: Shows the progress of some number of runs.
 Show = Callable[[int], AbstractContextManager[tuple[experiment.Progress, experiment.Ended]]]
 
-#: What is sent beside one copy of each byte, in %, from which on it is worth telling.
+#: Data sent beyond one copy of each byte, in %, is reported from here on.
 MUCH_EXTRA = 5.0
-# How far two are behind the best is compared in hundredths, and then the simpler one is chosen.
+# Distances from the best are compared in hundredths; within one, the simpler candidate is chosen.
 _OVERALL_STEP = 0.01
 _STAGES = 3
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is run: on how many variations the catalogue is screened, how many there are in
-    all, and how many of each goal are kept after a stage.
+    """How much is run: how many variations screen the catalogue, how many there are in all, and how
+    many candidates of each goal are kept after a stage.
     """
 
     screened: int
@@ -60,7 +60,7 @@ _QUICK = Effort(screened=2, variations=6, kept=2)
 
 
 def effort(*, quick: bool, count: int | None) -> Effort:
-    """The effort of so many variations, or (None) of as many as is usual."""
+    """The effort for `count` variations, or (None) for the usual number."""
     usual = _QUICK if quick else _NORMAL
     if count is None:
         return usual
@@ -85,15 +85,15 @@ class Candidate:
         return self.scheduler.name == scheduler.DEFAULT and not own
 
 
-#: What Linux does by itself.
+#: Linux's default.
 REFERENCE = Candidate(Choice(name=scheduler.DEFAULT), congestion.DEFAULT)
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A goal: how the finalists rank, of how many pairs that were tried, and the screened ones.
+    """A goal: the ranking of the finalists, the number of pairs tried, and the screened ones.
 
-    `values` are the figures of all finalists by variation; `screening` has those that went out
+    `values` are the figures of all finalists by variation; `screening` has those that were dropped
     before, over the variations of the screening.
     """
 
@@ -106,9 +106,9 @@ class Judged:
 
 @dataclass(frozen=True)
 class Overall:
-    """One for all goals: those in which it is as good as the best, and what it lacks in each.
+    """The best for all goals together: where it is as good as the best, and its distance elsewhere.
 
-    `others` are as good in as many.
+    `others` are as good for as many goals.
     """
 
     chosen: str
@@ -119,10 +119,10 @@ class Overall:
 
 @dataclass(frozen=True)
 class Advice:
-    """What was found; candidates are by their labels.
+    """The result; candidates are identified by their labels.
 
-    `extra` is what the finalists sent beside one copy of each byte, in % (with the load of the goal
-    latency, the median). `runs` is how many there are of all of it.
+    `extra` is what the finalists sent beyond one copy of each byte, in % (the median, with the load
+    of the goal latency). `runs` is the total number of runs.
     """
 
     base: Scenario
@@ -140,7 +140,7 @@ class Advice:
 
 @dataclass(frozen=True)
 class _Run:
-    """A scenario that is run for a goal: of which candidate and which variation."""
+    """A scenario to run for a goal, with its candidate and its variation."""
 
     goal: Goal
     candidate: Candidate
@@ -149,7 +149,7 @@ class _Run:
 
 
 def check(request: Request) -> None:
-    """Raises InputError for a scenario that there is nothing to advise on."""
+    """Raises InputError for a scenario on which no advice is possible."""
     base = request.base
     problems = []
     if base.connections:
@@ -166,7 +166,7 @@ def check(request: Request) -> None:
 
 
 def most_runs(request: Request, ccs: Sequence[str], effort: Effort) -> int:
-    """How many runs there are at most."""
+    """The largest possible number of runs."""
     each = sum(max(len(goal.troubled), 1) for goal in goals(request.base))
     count = len(goals(request.base))
     schedulers = len({*request.schedulers, REFERENCE.scheduler})
@@ -194,7 +194,7 @@ def advise(
     say: Callable[[str], None],
     cancel: threading.Event,
 ) -> Advice:
-    """Run what is not there yet, and judge it.
+    """Run what is missing, and judge it.
 
     Raises MptcplabError if no candidate has a goal's figure, and RunCancelledError.
     """
@@ -221,7 +221,7 @@ def advise(
         wanted,
         screened,
     )
-    # default with any of them, since that is to be had without another kernel
+    # default with any of them, since that needs no other kernel
     pairs = {
         goal.name: [
             Candidate(each, cc)
@@ -273,7 +273,7 @@ def advise(
 
 
 class _Measured:
-    """The figures that there are, by goal, candidate and variation; runs what is missing."""
+    """The known figures, by goal, candidate and variation; runs what is missing."""
 
     def __init__(
         self,
@@ -316,7 +316,7 @@ class _Measured:
         goals: Sequence[Goal],
         numbers: Iterable[int],
     ) -> None:
-        """Have the figures of some candidates, by the name of the goal, for some variations."""
+        """Get the figures of candidates, by the name of the goal, for some variations."""
         numbers = list(numbers)
         runs = [
             _Run(goal, candidate, number, scenario)
@@ -342,7 +342,7 @@ class _Measured:
     def values(
         self, goal: Goal, candidates: Iterable[Candidate], numbers: Iterable[int]
     ) -> dict[str, dict[int, float]]:
-        """The figures of those that have one for each of the variations, by their labels."""
+        """The figures of candidates that have one for each of the variations, by their labels."""
         numbers = list(numbers)
         found = {}
         for candidate in dict.fromkeys(candidates):
@@ -352,21 +352,21 @@ class _Measured:
         return found
 
     def tried(self, goal: Goal) -> list[Candidate]:
-        """Those that there are figures of this goal of."""
+        """The candidates with figures for this goal."""
         return [candidate for name, candidate in self._figures if name == goal.name]
 
     def candidates(self) -> list[Candidate]:
-        """All that there are figures of, in the order in which they came."""
+        """All candidates with figures, in the order in which they were run."""
         return list(dict.fromkeys(candidate for _, candidate in self._figures))
 
     def extra_of(self, candidate: Candidate) -> float | None:
-        """What a candidate sent beside one copy of each byte, in %: the median."""
+        """What a candidate sent beyond one copy of each byte, in %: the median."""
         found = self._extra.get(candidate)
         return statistics.median(found) if found else None
 
     def simplicity(self, candidate: Candidate) -> tuple[object, ...]:
-        """The lower, the less it takes: first what Linux does by itself, then what upstream has,
-        then what sends fewer copies, and then the shorter program.
+        """A sort key, lower for simpler ones: first Linux's default, then what upstream has, then
+        what sends fewer copies, and then the shorter program.
         """
         return (
             candidate != REFERENCE,
@@ -383,7 +383,7 @@ class _Measured:
         return goal.scenarios(varied)
 
     def _entries(self, stage: int, what: str, runs: Sequence[_Run]) -> list[Entry]:
-        """An entry for each run, from the store, or else run now."""
+        """An entry for each run, from the store or from a new run."""
         keys = [store.run_key(run.scenario, self._kernel, self._guest) for run in runs]
         found = {key: entry for key in keys if (entry := self._out.result(key)) is not None}
         missing = {
@@ -415,14 +415,14 @@ class _Measured:
         return [found[key] for key in keys]
 
     def _left(self, stage: int, seconds_each: float) -> str:
-        """How much is left after a stage, at most."""
+        """What is left after a stage, at most."""
         left = self._most - self.count
         if stage == _STAGES or left <= 0:
             return ""
         return f"; up to {left} runs are left, at this speed {left * seconds_each / 60:.0f} min"
 
     def _figure(self, parts: Sequence[tuple[_Run, Entry]]) -> float | None:
-        """The figure of a variation; None if a run of it failed or has none."""
+        """The figure of a variation; None if one of its runs failed or lacks it."""
         if any(entry.status != "ok" for _, entry in parts):
             return None
         first, entry = parts[0]
@@ -441,7 +441,7 @@ def _best(
     candidates: Sequence[Candidate],
     numbers: Iterable[int],
 ) -> list[Candidate]:
-    """Some candidates, the best by a goal first: those that are as good, and then the others."""
+    """Candidates ordered by a goal: those as good as the best, then the others."""
     by_label = {candidate.label: candidate for candidate in candidates}
     values = measured.values(goal, candidates, numbers)
     ranked = _ranked(measured, goal, values, by_label)
@@ -481,8 +481,8 @@ def _judged(
 def _overall(measured: _Measured, judged: Sequence[Judged]) -> Overall | None:
     """The finalist that is as good as the best for the most goals; None if none has all figures.
 
-    Of several it is one that sends no more than there is to send, and then the one that is the
-    least behind where it is most.
+    Among several, one that does not send much more than necessary comes first, and then the one
+    whose largest distance from the best is smallest.
     """
     by_label = {candidate.label: candidate for candidate in measured.candidates()}
     behind = {
@@ -506,7 +506,7 @@ def _overall(measured: _Measured, judged: Sequence[Judged]) -> Overall | None:
 
 
 def _behind(judged: Sequence[Judged], name: str) -> Iterator[tuple[Name, float]]:
-    """What part a finalist lacks to the best of each goal: of its goodput, or of its own time."""
+    """A finalist's distance from the best of each goal, as a share of the larger figure."""
     for each in judged:
         standing = each.ranking.standings.get(name)
         if standing is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Advice as it is shown: in words, as a table, a picture and a JSON document."""
+"""Shows advice in words, as a table, a picture and a JSON document."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 DOCUMENT = "advice.json"
 PICTURE = "advice"
 
-# From which part of the resamples on it is said to be sure, or likely.
+# The shares of resamples from which the advice is called sure, or likely.
 _SURE, _LIKELY = 0.95, 0.8
 _MOST_NAMED = 4  # in a sentence
 _NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -94,7 +94,7 @@ def table(advice: Advice) -> Group:
 
 
 def use(advice: Advice) -> str:
-    """How to act on it."""
+    """How to use it."""
     chosen = advice.overall.chosen if advice.overall else advice.judged[0].ranking.chosen
     candidate = advice.candidates[chosen]
     ways = {"up": "client", "down": "server", "both": "client, and the server"}
@@ -109,12 +109,12 @@ def use(advice: Advice) -> str:
             "upstream Linux has default only."
         )
     if congestion.known()[candidate.cc].file is not None:
-        lines.append(f"{candidate.cc} needs one, too: it is none of upstream's.")
+        lines.append(f"{candidate.cc} needs one, too: upstream does not have it.")
     return "\n".join([*lines, "", _UNKNOWN])
 
 
 def document(advice: Advice) -> dict[str, Any]:
-    """All of it; the same for the same scenario, seeds and builds."""
+    """The whole advice; the same for the same scenario, seeds and builds."""
     return {
         "goals": {each.goal.name: _goal(advice, each) for each in advice.judged},
         "overall": advice.overall and asdict(advice.overall),
@@ -150,7 +150,7 @@ def document(advice: Advice) -> dict[str, Any]:
 def write_chart(advice: Advice, out_dir: Path) -> list[Path]:
     """Draw the figures of the finalists in each variation, as advice.png and advice.svg.
 
-    A panel per goal, and in each the finalists from the first to the last of all goals.
+    A panel per goal, with the finalists ordered by all goals.
     """
     with draw.drawing():
         from matplotlib.figure import Figure
@@ -178,14 +178,14 @@ def write_chart(advice: Advice, out_dir: Path) -> list[Path]:
 
 
 def write(advice: Advice, out_dir: Path) -> dict[str, Any]:
-    """Write the document, and give it."""
+    """Write the document, and return it."""
     content = document(advice)
     store.write_json(out_dir / DOCUMENT, content)
     return content
 
 
 def _paths(base: Scenario) -> str:
-    """The paths as one would say them: rates and delays in the direction of the data."""
+    """The paths in words: rates and delays in the direction of the data."""
     ways = [getattr(path, measured_way(base)) for path in base.paths]
     return "; ".join(
         f"{path.name} {format_rate(way.rate_bps)}, {format_time(way.delay_ns)}"
@@ -210,7 +210,7 @@ def _paragraph(advice: Advice, judged: Judged) -> str:
     ]
     extra = advice.extra.get(ranked.chosen)
     if extra is not None and extra > MUCH_EXTRA:
-        sentences.append(f"For that it sends {_number(extra)} % more than there is to send.")
+        sentences.append(f"For this it sends {_number(extra)} % more than necessary.")
     upstream = next(
         (other for other in ranked.standings if advice.candidates[other].is_upstream), None
     )
@@ -221,7 +221,7 @@ def _paragraph(advice: Advice, judged: Judged) -> str:
     if others:
         sentences.append(f"As good, but less simple: {_named(others)}.")
     if ranked.perhaps:
-        sentences.append(f"Not told apart from the best: {_named(ranked.perhaps)}.")
+        sentences.append(f"Not distinguishable from the best: {_named(ranked.perhaps)}.")
     return _filled(f"For {goal.name}: {_introduced(ranked.chosen)}.", sentences)
 
 
@@ -246,7 +246,7 @@ def _how_sure(judged: Judged) -> str:
     elif ranked.sure >= _LIKELY:
         word = "Likely"
     else:
-        word = "Open, and more --variations would tell more"
+        word = "Open; more --variations would help"
     margin = f"{_number(ranked.margin)} {judged.goal.figure.unit}"
     return (
         f"{word} ({100 * ranked.sure:.0f} %): none of the {len(ranked.standings)} best of "
@@ -272,7 +272,7 @@ def _for_all(advice: Advice, overall: Overall) -> str:
 
 
 def _filled(head: str, sentences: Sequence[str]) -> str:
-    """A paragraph of a head, and of sentences in lines of at most 80 columns."""
+    """A paragraph: a head, and sentences in lines of at most 80 columns."""
     # a figure stays with its unit
     together = re.sub(r"([0-9)]) (%|ms|s)(?![a-z])", f"\\1{_NO_BREAK}\\2", " ".join(sentences))
     text = textwrap.fill(
@@ -287,7 +287,7 @@ def _filled(head: str, sentences: Sequence[str]) -> str:
 
 
 def _introduced(label: str) -> str:
-    by_itself = ", which is what Linux does by itself" if label == REFERENCE.label else ""
+    by_itself = ", Linux's default" if label == REFERENCE.label else ""
     return f"{_name(label)}{by_itself}"
 
 
@@ -317,7 +317,7 @@ def _of_what(goal: Goal) -> str:
 
 
 def _finalists(advice: Advice) -> list[str]:
-    """Those that are first in many goals first."""
+    """The finalists, ordered by how many goals they lead."""
     places: dict[str, list[int]] = {}
     for each in advice.judged:
         for place, name in enumerate(each.ranking.standings):
@@ -412,6 +412,6 @@ def _range(figure: Summary, mark: str) -> str:
 
 
 def _number(value: float) -> str:
-    """Three digits, of larger numbers all before the point."""
+    """Three digits; of larger numbers all before the point."""
     size = abs(value)
     return f"{value:.{2 if size < 10 else 1 if size < 100 else 0}f}"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What one can want of several paths: throughput, low latency, resilience, each a figure of runs.
+"""What to optimise several paths for: throughput, low latency, resilience, each a figure of runs.
 
-Throughput is that of bulk data. Latency is that of the application that was asked for or, without
-one, of a stream that any path could carry alone. Resilience is that of such an application while a
-path is in trouble, for each path once, and the worst of them counts.
+Throughput is that of bulk data. Latency is that of the requested application or, without one, of a
+stream that any path could carry alone. Resilience is the latency of such an application while a
+path is in trouble; each path once, and the worst counts.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from mptcplab.spec.workload import AnyWorkload, Bulk, Cbr, Frames, Requests
 
 Name = Literal["throughput", "latency", "resilience"]
 
-# A stream of half the rate of the slowest path, so that each path could carry it alone, whatever
-# it is varied to; 8 KB as in Paasch et al. 2014, but at least ten blocks a second and at most 1000.
+# A stream of half the rate of the slowest path, so that each path could carry it alone in all
+# variations; 8 KB as in Paasch et al. 2014, but at least 10 blocks a second and at most 1000.
 _STREAM_SHARE = 0.5
 _MOST_BLOCKS_PER_S = 1000
 _FEWEST_BLOCKS_PER_S = 10
 _LEAST_STREAM_BPS = 8000
-_MOST_BLOCKS = workload.MAX_MESSAGES // 2  # of either direction
+_MOST_BLOCKS = workload.MAX_MESSAGES // 2  # in each direction
 
 _MBIT = 1e6
 
-# Of the measured time: a path is lost, comes back, and later carries a tenth with three times the
-# delay, as an LTE handover at high speed (Cech 2020, section 5). In 20 s either lasts 2.7 s, which
-# is long beside the 200 ms after which TCP first doubts a path.
+# Shares of the measured time: a path is lost, comes back, and later carries a tenth with three
+# times the delay, as in an LTE handover at high speed (Cech 2020, section 5). In 20 s each lasts
+# 2.7 s, which is long compared with the 200 ms after which TCP first suspects a path.
 _LOST_AT, _DEGRADED_AT, _LASTS = 0.2, 0.6, 0.15
 _DEGRADED = Change(rate_factor=0.1, delay_factor=3.0)
 
-# Differences that nobody would mind: a hundredth of what the paths carry, or of the frames; a
-# twentieth of a time.
+# Negligible differences: a hundredth of what the paths carry, or of the frames; a twentieth of a
+# time.
 _SHARE_MARGIN, _TIME_MARGIN = 1.0, 0.05
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure that a goal is judged by: the metrics it is the sum of, and how it is written."""
+    """A figure that judges a goal: the metrics that it is the sum of, and how it is written."""
 
     metrics: tuple[str, ...]
     unit: str
@@ -83,10 +83,10 @@ _RESILIENCE: Mapping[str, Figure] = {
 
 @dataclass(frozen=True)
 class Goal:
-    """Something to be had of the paths of a scenario: what is run for it, and what it is judged by.
+    """A goal for the paths of a scenario: what is run for it, and what judges it.
 
-    `load` is what is sent; `troubled` are the paths that are in trouble, each in a run of its own,
-    or nothing for a single run without.
+    `load` is the workload; each of the paths `troubled` is in trouble in a run of its own; without
+    any there is a single run.
     """
 
     name: Name
@@ -100,7 +100,7 @@ class Goal:
         return [_in_trouble(own, path) for path in self.troubled] or [own]
 
     def of(self, scenarios: Sequence[Scenario], runs: Sequence[RunFigures]) -> float | None:
-        """The figure of a variation: of its runs, the worst; None if one of them lacks it."""
+        """The figure of a variation: the worst of its runs; None if one of them lacks it."""
         found = []
         for scenario, metrics in zip(scenarios, runs, strict=True):
             value = self.figure.of(metrics)
@@ -123,7 +123,7 @@ class Goal:
 def goals(base: Scenario) -> list[Goal]:
     """The goals for the paths of a scenario, with its workload as far as it can judge them.
 
-    Resilience needs two paths that last, of which one can be in trouble.
+    Resilience needs two paths that last, so that one can be in trouble.
     """
     asked = base.workload
     stream = _stream(base)
@@ -141,7 +141,7 @@ def goals(base: Scenario) -> list[Goal]:
 
 
 def capacity_bps(scenario: Scenario, way: Way) -> float:
-    """What the paths can carry together while it is measured, each shared link once."""
+    """What the paths can carry together while measured; each shared link counts once."""
     begin_ns = scenario.workload.warmup_ns
     end_ns = max(scenario.workload.duration_ns or LONGEST_NS, begin_ns + 1)
     rates = {
@@ -152,19 +152,19 @@ def capacity_bps(scenario: Scenario, way: Way) -> float:
         return sum(rates.values())
     from scipy.optimize import linprog  # takes a second
 
-    # the most that flows over all paths together, so that no link carries more than its rate
+    # the largest total flow over all paths such that no link carries more than its rate
     names = list(rates)
     uses = np.array(
         [[name in (path.name, *path.links) for path in scenario.paths] for name in names], float
     )
     limits_mbps = [rates[name] / _MBIT for name in names]
     most = linprog(-np.ones(len(scenario.paths)), A_ub=uses, b_ub=limits_mbps)
-    assert most.x is not None, "to send nothing is within all limits"
+    assert most.x is not None, "sending nothing is within all limits"
     return float(most.x.sum()) * _MBIT
 
 
 def _carried(scenario: Scenario, metrics: RunFigures) -> float:
-    """Goodput as a part of what the paths can carry, in %; both ways together, if both are sent."""
+    """Goodput as a share of what the paths can carry, in %; both directions together, if used."""
     both = scenario.workload.direction == "both"
     ways: tuple[Way, ...] = ("up", "down") if both else (measured_way(scenario),)
     return 100 * _goodput_bps(metrics) / sum(capacity_bps(scenario, way) for way in ways)
@@ -208,9 +208,9 @@ def _stream(base: Scenario) -> Cbr:
 
 
 def _span(base: Scenario) -> tuple[int, int]:
-    """How long bulk data and streams are sent, and how much of it is warm-up: as it was asked for.
+    """How long bulk data and streams are sent, and how much of it is warm-up: as requested.
 
-    For a workload that ends when its data has arrived, and for video, it is the default.
+    The default is used for a workload that ends when its data has arrived, and for video.
     """
     asked = base.workload
     if isinstance(asked, Bulk | Cbr | Requests | Frames) and asked.duration_ns is not None:
@@ -219,7 +219,7 @@ def _span(base: Scenario) -> tuple[int, int]:
 
 
 def _in_trouble(scenario: Scenario, path: str) -> Scenario:
-    """The same while a path is lost for a while, and later degraded."""
+    """The same scenario, with a path that is lost for a while, and later degraded."""
     begin_ns = scenario.workload.warmup_ns
     measured_ns = (scenario.workload.duration_ns or 0) - begin_ns
 
@@ -238,5 +238,5 @@ def _in_trouble(scenario: Scenario, path: str) -> Scenario:
             down=_DEGRADED,
         ),
     )
-    # at the end, since what is drawn for an event depends on its place
+    # at the end, since the random numbers of an event depend on its position
     return scenario.model_copy(update={"events": (*scenario.events, *troubles)})

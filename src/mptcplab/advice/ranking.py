@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Which of several candidates is best by a figure, which are as good, and how sure that is.
 
-Each candidate has the figure for the same variations, and they are compared in pairs. What is
-worse than the best by no more than a margin, within which nobody would mind, is as good; of those
-that are as good the simplest is chosen. How sure that is comes from drawing the variations anew,
-with replacement (the bootstrap): how often would what was chosen still have been as good as
-whatever was then the best? But n variations can say of a median no more than 1 - 1/2^n: so likely
-is it that one of n differences lies beyond the median, on a given side (the sign test).
+All candidates have the figure for the same variations, and are compared in pairs. A candidate is as
+good as the best if it is worse by at most a negligible margin; of those, the simplest is chosen.
+How sure that is comes from resampling the variations with replacement (the bootstrap): how often
+would the chosen one still have been as good as the best of the resample? But n variations cannot
+make a statement about a median surer than 1 - 1/2^n: with probability 1/2^n all n differences lie
+on one given side of it (the sign test).
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ Values = Mapping[str, Mapping[int, float]]
 
 @dataclass(frozen=True)
 class Scale:
-    """How a figure is read: which way is better, and what difference nobody would mind.
+    """How to read a figure: which direction is better, and which difference is negligible.
 
-    The margin is `margin` of the figure of the best, or, if `absolute`, of the figure's unit.
+    The margin is `margin` of the figure of the best, or, if `absolute`, in the figure's unit.
     """
 
     less_is_better: bool
@@ -42,9 +42,9 @@ class Scale:
 
 @dataclass(frozen=True)
 class Standing:
-    """A candidate: its figure over the variations, and what it is worse than the best by.
+    """A candidate: its figure over the variations, and by how much it is worse than the best.
 
-    `deficit` is of the differences, variation by variation, more is worse; of the best it is 0.
+    `deficit` is over the differences per variation; positive is worse, and 0 for the best.
     """
 
     name: str
@@ -56,9 +56,9 @@ class Standing:
 class Ranking:
     """All candidates that have the figure for all variations, those as good as the best first.
 
-    `as_good` are by their simplicity, the first of which is `chosen`; `perhaps` are further ones
-    that were not shown to be worse by more than the margin. `sure` is the part of the resamples in
-    which `chosen` is as good as the best, at most what so many variations can say.
+    `as_good` are ordered by simplicity, and the first one is `chosen`; `perhaps` are others that
+    were not shown to be worse by more than the margin. `sure` is the share of resamples in which
+    `chosen` is as good as the best, limited by what that many variations can show.
     """
 
     variations: int
@@ -128,7 +128,7 @@ def rank(values: Values, scale: Scale, simplicity: Callable[[str], Any]) -> Rank
 
 
 def lead(ranking: Ranking, values: Values, scale: Scale, over: str) -> Summary | None:
-    """By how much what was chosen is better than another candidate, variation by variation."""
+    """How much better the chosen candidate is than another one, variation by variation."""
     mine, other = values[ranking.chosen], values.get(over, {})
     sign = -1 if scale.less_is_better else 1
     return inference.summary(
@@ -137,7 +137,7 @@ def lead(ranking: Ranking, values: Values, scale: Scale, over: str) -> Summary |
 
 
 def _sure(costs: Mapping[str, Any], chosen: str, scale: Scale) -> float:
-    """The part of the resamples of the variations in which `chosen` is as good as the best."""
+    """The share of resamples of the variations in which `chosen` is as good as the best."""
     names = list(costs)
     table = np.stack([costs[name] for name in names])
     random = np.random.default_rng(_SEED)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Variations of paths that are known roughly: each value within what it may be off by.
+"""Variations of paths that are known roughly: each value varies within its uncertainty.
 
-A value, such as a rate of 50 Mbit/s that may be off by 20 %, is multiplied by a factor from 0.8 to
-1.2, the same in both directions and throughout a trace. The factors of all values together are
-points of Sobol's sequence, spread as evenly as so few can be. The first variation is the paths as
-they were given, and each has a seed of its own, so that chance varies with them.
+A value, such as a rate of 50 Mbit/s known to 20 %, is multiplied by a factor from 0.8 to 1.2, the
+same in both directions and throughout a trace. The factors of all values together are points of
+Sobol's sequence, spread as evenly as their number permits. The first variation is the paths as
+given, and each has a seed of its own, so that randomness varies with them.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from mptcplab.spec.scenario import Direction, Link, Scenario, TraceStep
 
 L = TypeVar("L", bound=Link)
 
-#: What may be off; jitter and what overtakes go with the delay.
+#: The uncertain values; jitter and reordering scale with the delay.
 KEYS = ("rate", "delay", "loss", "queue")
 DEFAULT = "20%"
-#: With more, a value could be next to nothing.
+#: With more, a value could be almost nothing.
 MOST = 0.9
 
 _FLAG = "--uncertain"
 _FORM = "it is a percentage, or KEY=, PATH= or PATH.KEY= and one, e.g. 20%, loss=50%, lte.rate=40%"
-# A loss is kept in billionths, see units.parse_fraction.
+# A loss is stored in billionths, see units.parse_fraction.
 _LOSS_DIGITS = 9
-#: With all lost, nothing would ever arrive.
+#: With everything lost, nothing would ever arrive.
 _MOST_LOSS = 0.99
 _MAX_QUEUE_BYTES = units.parse_size("1GB")
 
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """By how much values may be off, as parts of them: by the name of a path or link, and the key.
+    """The uncertainty of values, as fractions of them: by the name of a path or link, and the key.
 
-    Those that are certain, and those that are 0 and stay so, are not in it.
+    Values that are certain, or that are and stay 0, are not included.
     """
 
     parts: Mapping[tuple[str, str], float]
 
     def text(self) -> str:
-        """What was asked for, in few words: each value +-20 %, or from the least to the most."""
+        """The request, in few words: each value +-20 %, or from the least to the most."""
         if not self.parts:
             return "taken as certain"
         low, high = min(self.parts.values()), max(self.parts.values())
@@ -56,9 +56,9 @@ class Uncertainty:
 
 
 def parse(texts: Sequence[str], base: Scenario) -> Uncertainty:
-    """The uncertainty of the values of a scenario, of which each text says something.
+    """The uncertainty of a scenario's values; each text is about some of them.
 
-    The most specific holds: that of a key of a path, then of a path, of a key, and of everything.
+    The most specific one counts: that of a key of a path, then of a path, of a key, of everything.
     Raises InputError with every mistake.
     """
     links = [*base.paths, *base.links]
@@ -89,9 +89,9 @@ def parse(texts: Sequence[str], base: Scenario) -> Uncertainty:
 
 
 def variations(base: Scenario, uncertainty: Uncertainty, count: int) -> list[Scenario]:
-    """So many variations of a scenario, each with a seed of its own; fewer are the first of more.
+    """`count` variations of a scenario, each with a seed of its own; fewer are a prefix of more.
 
-    Raises InputError if there are not so many seeds.
+    Raises InputError if there are not enough seeds.
     """
     last = base.seed + count - 1
     if last > MAX_SEED:
@@ -134,12 +134,12 @@ def _part(text: str) -> float:
 
 
 def _varies(link: Link, key: str) -> bool:
-    """Whether a value of a link is there to be varied, in either direction."""
+    """Whether a value of a link can vary, in either direction."""
     return any(_has(way, key) for way in (link.up, link.down))
 
 
 def _has(way: Direction, key: str) -> bool:
-    # the rate and the queue of a path that leaves both to its links
+    # a path without a rate of its own leaves rate and queue to its links
     if key in ("rate", "queue"):
         return way.rate_bps != NO_RATE_BPS
     if key == "delay":
@@ -171,7 +171,7 @@ def _direction(way: Direction, factors: Mapping[str, float]) -> Direction:
         update={
             "rate_bps": _rate(way.rate_bps, factors),
             "delay_ns": _delay(way.delay_ns, factors),
-            # rounded down as the delay is, so that what is less than it remains so
+            # rounded down like the delay, so that values below it stay below it
             "jitter_ns": _delay(way.jitter_ns, factors),
             "reorder_by_ns": None
             if way.reorder_by_ns is None

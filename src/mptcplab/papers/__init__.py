@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Published experiments: run again, and their claims judged."""
+"""Published experiments: runs them again, and judges their claims."""

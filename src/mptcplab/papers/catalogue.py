@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Published experiments: experiments/PAPER/FIGURE.toml, read, and spelled out as runs.
+"""Published experiments: reads experiments/PAPER/FIGURE.toml, and expands it into runs.
 
-A file says what is run (a scenario, and which of its values change: a grid, cases, a
-space-filling design), which figures are taken of each run, how they are drawn, and what the paper
-claims, as formulas over them. docs/papers.md has every key.
+A file says what to run (a scenario, and which of its values change: a grid, cases, a space-filling
+design), which figures to compute from each run, how to draw them, and what the paper claims, as
+formulas over them. docs/papers.md has every key.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from mptcplab.spec.space import (
     shown_point,
 )
 
-#: The file of a paper that says what it is.
+#: The file that describes a paper.
 PAPER = "paper.toml"
 
 _DRIVE = "drive.toml"
 
 
 class Paper(Table):
-    """What a paper is, what holds for all of its figures here, and what came out of them."""
+    """A paper's details, the settings that all its figures share here, and the findings."""
 
     title: Text
     authors: Text
@@ -67,7 +67,7 @@ class Metric(Table):
 
 
 class Chart(Table):
-    """How the figures are drawn; of "time" each run by itself, by `mptcplab show`."""
+    """How the figures are drawn; for "time" each run on its own, by `mptcplab show`."""
 
     kind: Literal["lines", "bars", "cdf", "time"]
     x: str = ""
@@ -84,7 +84,7 @@ class Drive(Table):
 
 
 class Quick(Table):
-    """What --quick runs instead; what of this is not a part of all runs is said by `says`."""
+    """What --quick runs instead; `says` describes anything in it that is not part of all runs."""
 
     repeat: int | None = Field(default=None, ge=1, le=10_000)
     points: int | None = Field(default=None, ge=1, le=MAX_POINTS)
@@ -95,7 +95,7 @@ class Quick(Table):
 
 
 class Figure(Table):
-    """A figure that a claim is about; `paper` is what the paper gives for it."""
+    """A figure that a claim is about; `paper` is the paper's value."""
 
     value: FormulaText
     says: str = ""
@@ -104,7 +104,7 @@ class Figure(Table):
 
 
 class Claim(Table):
-    """A sentence of the paper, where it stands, and when it holds; or why that cannot be told."""
+    """A sentence of the paper, its place, and when it holds; or why that cannot be judged."""
 
     says: Text
     place: Text
@@ -130,7 +130,7 @@ class Experiment(Space):
     claim: list[Claim] = Field(min_length=1)
 
     def seed_axes(self) -> list[str]:
-        """Those of the axes that are no setting, but seeds: of the drive."""
+        """The axes that are seeds (of the drive), not settings."""
         used = names_in(str(self.drive.seed)) if self.drive else ()
         return [name for name in self.axes() if name in used]
 
@@ -139,7 +139,7 @@ class Experiment(Space):
         return self.combinations(**self._part(quick=quick))
 
     def runs(self, *, quick: bool = False) -> int:
-        """How many runs it has, baselines not counted."""
+        """The number of runs, without baselines."""
         return self.size(**self._part(quick=quick)) * self.repeats(quick=quick)
 
     def _part(self, *, quick: bool) -> dict[str, Any]:
@@ -147,7 +147,7 @@ class Experiment(Space):
         return {"grid": own.grid, "cases": own.cases, "count": own.points} if quick else {}
 
     def repeats(self, repeat: int | None = None, *, quick: bool = False) -> int:
-        """How many seeds each setting is run with."""
+        """The number of seeds for each setting."""
         return repeat or (self.quick.repeat if quick else None) or self.repeat
 
     def template(self, *, quick: bool = False) -> dict[str, Any]:
@@ -155,7 +155,7 @@ class Experiment(Space):
         return merged(self.scenario, self.quick.scenario) if quick else self.scenario
 
     def digest(self, *, quick: bool) -> str:
-        """Of all that its runs depend on, but the number of seeds."""
+        """A hash of everything that its runs depend on, except the number of seeds."""
         content = [self.template(quick=quick), self.points(quick=quick), self.baselines]
         content.append(self.drive.model_dump() if self.drive else None)
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
@@ -175,7 +175,7 @@ class Published:
 class Setting:
     """A point of an experiment with a seed, and its scenarios.
 
-    `alone` are the baselines, plain TCP over a path alone, by its name.
+    `alone` maps each path's name to its baseline, plain TCP over that path alone.
     """
 
     point: Point
@@ -186,7 +186,7 @@ class Setting:
 
 
 def names(directory: Path = resources.EXPERIMENTS) -> list[str]:
-    """All experiments that there are, as PAPER/FIGURE, figure 9 before figure 10."""
+    """All experiments, as PAPER/FIGURE, figure 9 before figure 10."""
     found = (
         f"{file.parent.name}/{file.stem}"
         for file in directory.glob("*/*.toml")
@@ -196,9 +196,9 @@ def names(directory: Path = resources.EXPERIMENTS) -> list[str]:
 
 
 def chosen(wanted: Sequence[str], directory: Path = resources.EXPERIMENTS) -> list[str]:
-    """The experiments that are meant by "all", by a paper, or by their names; each once.
+    """The experiments selected by "all", by a paper, or by their names; each once.
 
-    Raises InputError with every name that is none.
+    Raises InputError with every unknown name.
     """
     known = names(directory)
     found: list[str] = []
@@ -207,7 +207,7 @@ def chosen(wanted: Sequence[str], directory: Path = resources.EXPERIMENTS) -> li
         group = [name for name in known if word in ("all", name, name.split("/")[0])]
         if not group:
             words = [*known, *dict.fromkeys(name.split("/")[0] for name in known), "all"]
-            hint = suggestion(word, words) or "; mptcplab papers list has all"
+            hint = suggestion(word, words) or "; mptcplab papers list shows all"
             problems.append(Problem("papers", "", word, f"no such experiment{hint}"))
         found += group
     if problems:
@@ -232,9 +232,9 @@ def settings(
     quick: bool = False,
     repeat: int | None = None,
 ) -> list[Setting]:
-    """Every run of an experiment. `folder` is where drives are written to.
+    """Every run of an experiment. Drives are written to `folder`.
 
-    Raises InputError, naming the file and the point, if one is no scenario.
+    Raises InputError, naming the file and the point, if the scenario of a point is invalid.
     """
     own = published.experiment
     found = []
@@ -259,7 +259,7 @@ def settings(
 
 
 def _drive(drive: Drive, point: Point, folder: Path) -> Path:
-    """The directory of the drive of a point, written if it is not there yet."""
+    """The directory of a point's drive, which is written if it does not exist."""
     seed = fill_in(drive.seed, point)
     settings = [text for text in fill_in(drive.settings, point) if text]
     text = json.dumps([seed, settings])
@@ -288,7 +288,7 @@ _TABLES: Mapping[str, type[BaseModel]] = {
 
 
 def _check(own: Experiment, file: Path) -> None:
-    """What no table can tell by itself: names that are nowhere, quick runs that are none."""
+    """What the models cannot check: unknown names, and quick runs that are not part of all runs."""
     problems: list[Problem] = []
 
     def wrong(key: str, value: object, message: str) -> None:
@@ -330,7 +330,7 @@ def _check_chart(own: Experiment, axes: Sequence[str], metrics: Sequence[str], w
 
 
 def _check_quick(own: Experiment, wrong: Any) -> None:
-    """Quick runs are some of all, unless it is said what they are instead."""
+    """Quick runs are a part of all runs, unless `says` describes them."""
     quick = own.quick
     for name, values in quick.grid.items():
         outside = [value for value in values if value not in own.grid.get(name, ())]

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a paper claims, judged by runs: formulas over the figures of all runs of an experiment.
 
-In the formula of a claim the name of a metric stands for it in all runs, and that of an axis for
-the list of its values. `median(goodput, scheduler="blest", queue=300)` takes the runs whose axes
-have these values (or one of a list). What cannot be evaluated is an error, never a verdict.
+In the formula of a claim the name of a metric stands for its values in all runs, and that of an
+axis for the list of its values. `median(goodput, scheduler="blest", queue=300)` takes the runs
+whose axes have these values (or one of a list). A formula that cannot be evaluated is an error,
+never a verdict.
 
-A verdict is of all seeds together. What it depends on is told beside it: the same formulas over
-each seed alone.
+A verdict is for all seeds together. How much it depends on the seed is reported with it: the same
+formulas over each seed alone.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Column:
-    """A metric, in all runs: what its name stands for in a formula."""
+    """A metric in all runs: the value of its name in a formula."""
 
     name: str
 
@@ -60,7 +61,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim judged: by all seeds together, and by each of them alone, if there are several."""
+    """A judged claim: by all seeds together, and by each of them alone, if there are several."""
 
     claim: Claim
     verdict: Verdict
@@ -68,11 +69,11 @@ class Judged:
     alone: Sequence[Outcome] = ()
 
     def agreeing(self) -> int:
-        """How many seeds alone give the same verdict."""
+        """How many seeds alone yield the same verdict."""
         return sum(each.verdict is self.verdict for each in self.alone)
 
 
-#: The values of the axes that are no seeds.
+#: The values of the axes that are not seeds.
 Setting = tuple[Any, ...]
 #: The seed of a run, after those axes that are seeds themselves.
 Seed = tuple[Any, ...]
@@ -81,7 +82,7 @@ Seed = tuple[Any, ...]
 class Results:
     """The figures of all runs of an experiment, in the order of its points and seeds.
 
-    `seed_axes` are those axes that are seeds, such as that of a drive.
+    `seed_axes` are the axes that are seeds, such as a drive's.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class Results:
         return (*(row.point[name] for name in self.seed_axes), row.seed)
 
     def setting(self, row: Row, without: Sequence[str] = ()) -> Setting:
-        """What two runs have in common that differ in their seed, and in the axes `without`."""
+        """What two runs share that differ only in their seed, and in the axes `without`."""
         left_out = {*self.seed_axes, *without}
         return tuple(row.point.get(name) for name in self.axes if name not in left_out)
 
@@ -117,14 +118,14 @@ class Results:
         ]
 
     def values(self, column: object, **wanted: Any) -> list[float]:
-        """A metric in the runs that are wanted: of each axis a value, or one of a list of values.
+        """A metric in selected runs: `wanted` has a value for each axis, or a list of values.
 
-        Raises MissingError if there is no such run, or one has no such figure.
+        Raises MissingError if there is no such run, or one lacks the figure.
         """
         return [value for _row, value in self._found(column, wanted)]
 
     def medians(self, column: object, **wanted: Any) -> list[float]:
-        """The same, of each setting the median over its seeds."""
+        """The same, with one value per setting: the median over its seeds."""
         groups: dict[Setting, list[float]] = {}
         for row, value in self._found(column, wanted):
             groups.setdefault(self.setting(row), []).append(value)
@@ -176,7 +177,7 @@ class Results:
         return names, {
             **BASICS,
             "values": self.values,
-            # over settings; over the seeds of one a mean says too little
+            # over settings; a mean over few seeds says too little
             "mean": over(statistics.fmean, self.medians),
             "median": over(statistics.median),
             "lowest": over(min),
@@ -261,7 +262,7 @@ def _has(row: Row, name: str, wanted: Any) -> bool:
 
 
 class _Figures(dict[str, Any]):
-    """The figures of a path, of which a formula that needs one that is not there has no value."""
+    """The figures of a path; a formula that needs a missing one has no value."""
 
     def __getitem__(self, name: str) -> Any:
         value = super().__getitem__(name)

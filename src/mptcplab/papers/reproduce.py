@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Run published experiments, and read what they gave.
+"""Runs published experiments, and reads their results.
 
-OUT/runs/ has the runs; those that are there are not run again, so that what was interrupted goes on
-where it stopped. OUT/PAPER/FIGURE.json (FIGURE-quick.json) says which run is which setting, once
-all of them are there.
+OUT/runs/ contains the runs; existing ones are not run again, so an interrupted experiment continues
+where it stopped. OUT/PAPER/FIGURE.json (FIGURE-quick.json) says which run belongs to which setting,
+once all of them exist.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from mptcplab.spec.formulas import FormulaError
 from mptcplab.spec.resolve import Request
 from mptcplab.spec.scenario import Scenario
 
-#: Shows how far some number of runs is.
+#: Shows the progress of some number of runs.
 Show = Callable[[int], AbstractContextManager[tuple[experiment.Progress, experiment.Ended]]]
 
 _DRIVES = "drives"
@@ -41,7 +41,7 @@ _WALL_LIMIT_S = 3600.0
 
 @dataclass(frozen=True)
 class Reproduced:
-    """What an experiment gave: the figures of its runs, the claims judged, and how it was run."""
+    """The result of an experiment: its runs' figures, the claims judged, and how it was run."""
 
     published: Published
     quick: bool
@@ -65,9 +65,9 @@ def run(
     show: Show,
     cancel: threading.Event,
 ) -> Reproduced:
-    """Run what is not there yet of an experiment, and read all of it.
+    """Run the missing runs of an experiment, and read its result.
 
-    Raises MptcplabError, after all others ended, if a run failed.
+    Raises MptcplabError, after all other runs have ended, if a run failed.
     """
     runs = Store(out)
     settings = catalogue.settings(
@@ -104,19 +104,17 @@ def run(
 
 
 def read(published: Published, out: Path, *, quick: bool) -> Reproduced:
-    """What an experiment gave that was run before, its claims judged anew.
+    """The result of an experiment that was run before, its claims judged anew.
 
-    Raises MptcplabError if it was not run, or the experiment is another one now.
+    Raises MptcplabError if it was not run, or the experiment has changed since.
     """
     file = _file(published, out, quick)
     again = f"mptcplab papers run {published.name}{' --quick' if quick else ''}"
     if not file.exists():
-        raise MptcplabError(f"{file}: not there; to make it: {again}")
+        raise MptcplabError(f"{file}: does not exist; to make it: {again}")
     document = documents.read(file, documents.REPRODUCED)
     if document.digest != published.experiment.digest(quick=quick):
-        raise MptcplabError(
-            f"{file}: {published.file} has changed since; to run it once more: {again}"
-        )
+        raise MptcplabError(f"{file}: {published.file} has changed since; to run it again: {again}")
     rows, entries = [], _Entries(out)
     try:
         for run in document.runs:
@@ -165,7 +163,7 @@ def _run_missing(
     show: Show,
     cancel: threading.Event,
 ) -> None:
-    """Run what is not there: baselines, too, and what several settings need once."""
+    """Run the missing runs: baselines, too, and only once if several settings need the same run."""
     missing: dict[str, tuple[Setting, Scenario]] = {}
     for setting in settings:
         for item in (setting.scenario, *setting.alone.values()):
@@ -174,7 +172,7 @@ def _run_missing(
                 missing[key] = setting, item
     if not missing:
         return
-    # runs that play the same traces go together, since they are kept with each
+    # runs that play the same traces go together, since each keeps them
     groups: dict[int, list[Scenario]] = {}
     requests: dict[int, Request] = {}
     for setting, item in missing.values():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What published experiments gave, for people: tables, verdicts, and the pages of docs/results/."""
+"""Shows the results of published experiments: tables, verdicts, and the pages of docs/results/."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def tables(found: Reproduced) -> list[Table]:
 
 
 def differences(found: Reproduced, metric: Metric) -> dict[tuple[str, str], Difference]:
-    """Of a metric, how schedulers differ where all else is the same, by two schedulers.
+    """How schedulers differ in a metric where all else is the same, by pairs of schedulers.
 
-    A pair are two runs of the same setting and seed. Nothing if schedulers are no axis.
+    Two runs of the same setting and seed are a pair. Empty if the scheduler is not an axis.
     """
     results = found.results
     values: dict[str, dict[int, float | None]] = {}
@@ -75,7 +75,7 @@ def differences(found: Reproduced, metric: Metric) -> dict[tuple[str, str], Diff
 
 
 def text(found: Reproduced) -> str:
-    """All of it, to be read on a terminal."""
+    """The whole result, for a terminal."""
     lines = [f"{found.published.name}: {found.published.experiment.title}", *_how(found)]
     for table in tables(found):
         lines += ["", table.title, *_columns(table)]
@@ -94,7 +94,7 @@ def publish(
 ) -> list[Path]:
     """Write the pages of some experiments, their charts and their data; returns the files.
 
-    A page per paper, and README.md with a row per claim, and the names of those that are missing.
+    A page per paper, and README.md with a row per claim, and the names of missing experiments.
     """
     store.make_directory(directory / _DATA)
     written = []
@@ -126,7 +126,7 @@ def csv_text(found: Reproduced) -> str:
 
 
 def pairs_csv_text(found: Reproduced) -> str:
-    """A line for two schedulers and each metric: how the second differs; "" if none can be said."""
+    """A line per metric and pair of schedulers: how the second differs; "" if unknown for all."""
     content = io.StringIO()
     writer = csv.writer(content, lineterminator="\n")
     numbers_head = ("median", "low", "high", "effect", "p", "p_adjusted")
@@ -144,7 +144,7 @@ def pairs_csv_text(found: Reproduced) -> str:
 
 
 def number(value: Any, digits: int = _DIGITS) -> str:
-    """A figure with some significant digits; what is no number as it is."""
+    """A figure with some significant digits; anything else as it is."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -220,7 +220,7 @@ def _overview(found: Reproduced, metrics: Sequence[Metric]) -> Table:
 
 
 def _comparison(found: Reproduced, metric: Metric) -> list[Table]:
-    """Of each scheduler in a row its difference from each in a column; none of single pairs."""
+    """A row per scheduler with its difference from each in a column; empty for single pairs."""
     all_pairs = differences(found, metric)
     compared = {key: each for key, each in all_pairs.items() if each.effect is not None}
     if not compared:
@@ -290,7 +290,7 @@ def _how(found: Reproduced) -> list[str]:
 
 
 def command(found: Reproduced) -> str:
-    """The command that makes it again."""
+    """The command that reproduces it."""
     own = found.published.experiment
     words = ["mptcplab papers run", found.published.name]
     if found.quick:
@@ -309,7 +309,7 @@ def _evidence(judged: Judged) -> Iterator[str]:
 
 
 def _with_range(value: Any, alone: Sequence[Any]) -> str:
-    """A figure, and from where to where it is by single seeds, if it differs."""
+    """A figure, and its range over single seeds, if it differs."""
     if isinstance(value, list | tuple):
         ranges: Sequence[Sequence[Any]] = [()] * len(value)
         if alone and all(len(each) == len(value) for each in alone):
@@ -323,7 +323,7 @@ def _with_range(value: Any, alone: Sequence[Any]) -> str:
 
 
 def _by_seeds(judged: Judged) -> str:
-    """Of how many single seeds the verdict is; nothing if there is one, or it is not judged."""
+    """How many single seeds yield this verdict; "" if there is only one, or it is not judged."""
     if not judged.alone or judged.verdict is Verdict.NOT_COMPARABLE:
         return ""
     return f" ({judged.agreeing()} of {len(judged.alone)} seeds)"

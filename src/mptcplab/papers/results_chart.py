@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The chart of a published experiment, as its file says.
+"""The chart of a published experiment, as its file defines it.
 
-Lines, bars and distributions are of all runs. Over time it is one run of each scheduler, that of
-the first seed: what each path brought, and, dashed, what it could carry.
+Lines, bars and distributions show all runs. A chart over time shows one run of each scheduler, the
+one with the first seed: what each path delivered, and, dashed, what it could carry.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 _PANEL_WIDTH, _PANEL_HEIGHT = 3.6, 2.0
 _LEGEND_HEIGHT = 0.5
 _LABEL_WIDTH = 24  # characters of a label that fit beside a panel
-_APART = 0.03  # of the distance of two values of x: lines of the same figures stay to be seen
+_APART = 0.03  # of the distance of two values of x, so that equal lines stay visible
 _ROW_HEIGHT = 1.1  # of a scheduler, over time
-_MEAN_OF_BINS = 3  # of the series of a run, which are made for pictures of a page's width
+_MEAN_OF_BINS = 3  # of a run's series, which are made for pictures as wide as a page
 
 
 def svg(found: Reproduced) -> str:
@@ -44,7 +44,7 @@ def svg(found: Reproduced) -> str:
     with draw.drawing():
         import matplotlib
 
-        # text as text: smaller, and it can be searched
+        # text as text: smaller, and searchable
         matplotlib.rcParams["svg.fonttype"] = "none"
         figure = _over_time(found) if over_time else _figure(found)
         return draw.drawn(figure, "svg").decode()
@@ -137,7 +137,7 @@ def _of(run: RunSeries, metric: str) -> list[Series]:
 
 
 def _paths(axis: Axes, run: RunSeries, metric: str, scale: float, label: str) -> None:
-    """A series of each path, of goodput with the rate of its link."""
+    """A series of each path; for goodput with the rate of its link."""
     paths = [each.path for each in _of(run, "goodput_bps")]
     colours = dict(zip(paths, itertools.cycle(PATH_COLOURS), strict=False))
     for each in _of(run, metric):
@@ -153,7 +153,7 @@ def _paths(axis: Axes, run: RunSeries, metric: str, scale: float, label: str) ->
 
 
 def _thinned(run: RunSeries, each: Series, scale: float) -> tuple[Any, Any]:
-    """The middle of each few bins in s, and the mean there; numbers short, for a small file."""
+    """The middle of every few bins in s, and the mean there; short numbers, for a small file."""
     count = len(each.values) // _MEAN_OF_BINS * _MEAN_OF_BINS
     values = each.values[:count].reshape(-1, _MEAN_OF_BINS).mean(axis=1) / scale
     edges = run.edges_ns[: count + 1 : _MEAN_OF_BINS] / NS_PER_S
@@ -161,7 +161,7 @@ def _thinned(run: RunSeries, each: Series, scale: float) -> tuple[Any, Any]:
 
 
 def _lines(axis: Axes, found: Reproduced, name: str, panel: Mapping[str, Any]) -> None:
-    """Medians over the seeds, with their intervals; values of x stand evenly, in their order."""
+    """Medians over the seeds, with their intervals; values of x are evenly spaced, in order."""
     own, results = found.published.experiment.chart, found.results
     xs = results.axes[own.x]
     looks = styles(map(str, results.axes[own.series]))
@@ -177,7 +177,7 @@ def _lines(axis: Axes, found: Reproduced, name: str, panel: Mapping[str, Any]) -
 
 
 def _bars(axis: Axes, found: Reproduced, name: str, panel: Mapping[str, Any]) -> None:
-    """Medians over the seeds, with their intervals; beside each other what has the same x."""
+    """Medians over the seeds, with their intervals; bars with the same x are side by side."""
     own, results = found.published.experiment.chart, found.results
     xs, all_series = results.axes[own.x], results.axes[own.series]
     beside = 1 if own.x == own.series else len(all_series)

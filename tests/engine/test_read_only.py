@@ -43,8 +43,8 @@ def test_a_cache_that_cannot_be_written_to_is_used(
         assert (refused.returncode, refused.stderr.splitlines()) == (
             1,
             [
-                f"mptcplab: cannot write to {cache}/kernel: Permission denied; what is built there "
-                "can be used, but nothing can be built",
+                f"mptcplab: cannot write to {cache}/kernel: Permission denied; kernels built "
+                "there can be used, but none can be built",
                 "  to mend it: export XDG_CACHE_HOME=/a/directory/that/you/can/write/to",
             ],
         )

@@ -339,7 +339,7 @@ def test_document_and_picture_are_the_same_each_time(
         (Flags(path=("a:10mbit,1ms",), transport="tcp"), "plain TCP has no scheduler"),
         (
             Flags(path=PATHS, connection=("m:paths=wifi/lte",)),
-            "one connection is advised on; leave the connections out",
+            "advice is for a single connection; leave the connections out",
         ),
     ],
 )

@@ -50,7 +50,7 @@ def test_without_apt_the_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("PATH", "")
     with pytest.raises(MachineError) as failure:
         doctor.require("xz")
-    assert failure.value.remedy == "install what on Debian is in: xz-utils"
+    assert failure.value.remedy == "install the equivalents of Debian's xz-utils"
 
 
 @pytest.mark.usefixtures("no_tools")

@@ -153,10 +153,10 @@ def check(request: Request) -> None:
     base = request.base
     problems = []
     if base.connections:
-        message = "one connection is advised on; leave the connections out"
+        message = "advice is for a single connection; leave the connections out"
         problems.append(Problem("advise", "connection", "", message))
     elif base.transport != "mptcp":
-        message = "plain TCP has no scheduler; advice is on Multipath TCP"
+        message = "plain TCP has no scheduler; advice is for Multipath TCP"
         problems.append(Problem("advise", "transport", base.transport, message))
     elif len(base.paths) < 2:
         message = f"over {base.paths[0].name} alone there is nothing to schedule; give 2 or more"

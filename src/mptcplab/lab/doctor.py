@@ -141,7 +141,7 @@ def table(found: Sequence[Check]) -> Table:
 
 def _install(packages: Sequence[str]) -> str:
     if not shutil.which("apt-get"):
-        return f"install what on Debian is in: {' '.join(packages)}"
+        return f"install the equivalents of Debian's {' '.join(packages)}"
     sudo = "" if os.geteuid() == 0 else "sudo "
     return f"{sudo}apt-get install {' '.join(packages)}"
 

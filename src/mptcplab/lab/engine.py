@@ -516,7 +516,7 @@ class _Watched:
 def _follow(run: _Watched, virtual_limit_ns: int | None) -> tuple[str, float]:
     """Watch the run until it has ended or must be ended.
 
-    Returns why it must be ended ("" if it ended by itself) and the wall-clock seconds to the
+    Returns why it must be ended ("" if it ended on its own) and the wall-clock seconds to the
     first packet (0.0 if there was none).
     """
     process, limits, started = run.process, run.limits, run.started

@@ -121,7 +121,7 @@ def build(source: Path | None = None, *, variant: str = "lab", quiet: bool = Fal
     """
     if variant not in VARIANTS:
         accepted = f"accepted is one of {', '.join(VARIANTS)}"
-        raise InputError([Problem("--variant", "", variant, f"no kernel variant; {accepted}")])
+        raise InputError([Problem("--variant", "", variant, f"unknown kernel variant; {accepted}")])
     with _refusals_as_failure():
         chosen = _Source.at(source.absolute()) if source else _Source.chosen()
         inputs = _Inputs.read(chosen, variant)
@@ -254,8 +254,8 @@ def _make_once(
             inputs = _Inputs.read(_Source.chosen(), build.variant)
             if inputs.id != build.id:
                 raise MptcplabError(
-                    f"{what} cannot be compiled for kernel {build.id}: what it was made"
-                    " from has changed since\n"
+                    f"{what} cannot be compiled for kernel {build.id}:"
+                    " its inputs have changed since\n"
                     f"  to mend it: mptcplab kernel build --variant {build.variant}"
                 )
             make = _objects_of(inputs, progress, lock)
@@ -524,8 +524,8 @@ def _locked(progress: BuildProgress) -> Iterator[int]:
         opened = path.open("a+")
     except OSError as error:
         raise MptcplabError(
-            f"cannot write to {path.parent}: {error.strerror}; what is built there can "
-            "be used, but nothing can be built\n"
+            f"cannot write to {path.parent}: {error.strerror}; kernels built there "
+            "can be used, but none can be built\n"
             "  to mend it: export XDG_CACHE_HOME=/a/directory/that/you/can/write/to"
         ) from error
     with opened as file:

@@ -344,4 +344,6 @@ def _check_quick(own: Experiment, wrong: Any) -> None:
     if quick.points is not None and quick.points > (own.design.points if own.design else 0):
         wrong("quick.points", quick.points, "more than the design has")
     if quick.scenario and not quick.says:
-        wrong("quick.says", ABSENT, "missing; quick runs with another scenario must say what is it")
+        wrong(
+            "quick.says", ABSENT, "missing; quick runs with another scenario must say what they are"
+        )

@@ -116,12 +116,12 @@ def shaping(spots: Spots, way: Way, link: Direction) -> list[Qdisc]:
 
 def bottleneck(spots: Spots, way: Way, link: Direction) -> Qdisc:
     """The discipline that holds the queue in which packets wait for the link."""
-    stands = shaping(spots, way, link)
+    qdiscs = shaping(spots, way, link)
     if link.queue_discipline == "netem":
-        return stands[0]
+        return qdiscs[0]
     where = spots.hosts if link.bottleneck == "host" else spots.routers
     place = where[way].namespace, where[way].device
-    innermost = [qdisc for qdisc in stands if (qdisc.namespace, qdisc.device) == place]
+    innermost = [qdisc for qdisc in qdiscs if (qdisc.namespace, qdisc.device) == place]
     return innermost[-1]
 
 

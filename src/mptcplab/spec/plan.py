@@ -122,13 +122,13 @@ def _testbed(scenario: Scenario) -> Iterator[Section]:
     for number, each in enumerate(everything):
         i = number - len(scenario.paths)
         title = f"path {number + 1}" if i < 0 else f"link {i + 1}"
-        stands = [
+        qdiscs = [
             qdisc
             for way, link in _ways(each)
             if way in spots[each.name].further_ns or _is_shaped(scenario, each, link)
             for qdisc in links.shaping(spots[each.name], way, link)
         ]
-        shaping = [qdisc.command("add") for qdisc in stands]
+        shaping = [qdisc.command("add") for qdisc in qdiscs]
         if shaping:
             yield f"{title}, {each.name}: client to server, server to client", shaping
     for choice in scenario.choices() or [scenario.scheduler]:
@@ -565,10 +565,8 @@ def _commands(
         before = present[instant.path, way]
         present[instant.path, way] = link
         # each netem command sets all values: an omitted one would be reset
-        stands = zip(
-            links.shaping(spots, way, before), links.shaping(spots, way, link), strict=True
-        )
-        for old, new in stands:
+        pairs = zip(links.shaping(spots, way, before), links.shaping(spots, way, link), strict=True)
+        for old, new in pairs:
             if new != old and new.kind != "red":
                 yield new.command("change")
         if end and link.cross_bps != before.cross_bps:

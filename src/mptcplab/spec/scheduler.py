@@ -29,7 +29,6 @@ from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.spec.mistakes import printable, shown, suggestion
 
-# In the repository: one file per scheduler, and what a person's own begins with.
 # The name that is replaced in the templates, also where it is part of another word.
 _TEMPLATE_NAME = re.compile(r"(?<![a-z])mine(?![a-z])")
 

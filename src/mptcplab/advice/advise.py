@@ -69,8 +69,6 @@ def effort(*, quick: bool, count: int | None) -> Effort:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A scheduler with a congestion control."""
-
     scheduler: Choice
     cc: str
 
@@ -166,7 +164,6 @@ def check(request: Request) -> None:
 
 
 def most_runs(request: Request, ccs: Sequence[str], effort: Effort) -> int:
-    """The largest possible number of runs."""
     each = sum(max(len(goal.troubled), 1) for goal in goals(request.base))
     count = len(goals(request.base))
     schedulers = len({*request.schedulers, REFERENCE.scheduler})

@@ -178,7 +178,6 @@ def write_chart(advice: Advice, out_dir: Path) -> list[Path]:
 
 
 def write(advice: Advice, out_dir: Path) -> dict[str, Any]:
-    """Write the document, and return it."""
     content = document(advice)
     store.write_json(out_dir / DOCUMENT, content)
     return content

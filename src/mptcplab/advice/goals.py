@@ -95,7 +95,6 @@ class Goal:
     troubled: tuple[str, ...] = ()
 
     def scenarios(self, varied: Scenario) -> list[Scenario]:
-        """The runs of a variation of the paths."""
         own = varied.model_copy(update={"workload": self.load})
         return [_in_trouble(own, path) for path in self.troubled] or [own]
 

@@ -209,8 +209,6 @@ def of_packets(packets: Packets) -> Analysis:
 
 
 class _Connecting:
-    """Computes the figures of one connection."""
-
     def __init__(self, packets: Packets, group: Group, number: int, start_ns: int) -> None:
         self._packets, self._group, self._number = packets, group, number
         self._start_ns = start_ns

@@ -89,7 +89,6 @@ def checks(kernel_id: str | None = None) -> list[Check]:
 
 
 def passes(name: str) -> bool:
-    """Whether the named check passes."""
     return _CHECKS[name]().ok
 
 

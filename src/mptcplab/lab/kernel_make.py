@@ -275,7 +275,6 @@ class Make:
             self._objects_note.write_text(str(done))
 
     def modules(self) -> list[Path]:
-        """Makes the modules of the configuration."""
         self.run("modules", *self._precompiled())
         names = (self.obj / "modules.order").read_text().split()
         return [(self.obj / name).with_suffix(".ko") for name in names]
@@ -357,7 +356,6 @@ def _lines_until_end(process: subprocess.Popen[bytes], log: Path) -> Iterator[st
 
 
 def _terminate(make: subprocess.Popen[bytes]) -> None:
-    """Ends make and its children."""
     for number, patience_s in ((signal.SIGTERM, 10), (signal.SIGKILL, None)):
         try:
             os.killpg(make.pid, number)

@@ -122,7 +122,6 @@ def _said(log: str, make: Make, directory: Path, scheduler: Scheduler) -> list[s
 
 
 def _undefined(module: Path) -> list[str]:
-    """The symbols that a module needs from the kernel."""
     command = ["nm", "--undefined-only", "--format=just-symbols", str(module)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return done.stdout.split()

@@ -147,7 +147,6 @@ class Experiment(Space):
         return {"grid": own.grid, "cases": own.cases, "count": own.points} if quick else {}
 
     def repeats(self, repeat: int | None = None, *, quick: bool = False) -> int:
-        """The number of seeds for each setting."""
         return repeat or (self.quick.repeat if quick else None) or self.repeat
 
     def template(self, *, quick: bool = False) -> dict[str, Any]:

@@ -109,7 +109,6 @@ class Results:
         return tuple(row.point.get(name) for name in self.axes if name not in left_out)
 
     def by_seed(self) -> list[Results]:
-        """The results of each seed alone."""
         rows: dict[Seed, list[Row]] = {}
         for row in self.rows:
             rows.setdefault(self.seed(row), []).append(row)

@@ -136,7 +136,6 @@ def read(published: Published, out: Path, *, quick: bool) -> Reproduced:
 
 
 def has(published: Published, out: Path, *, quick: bool) -> bool:
-    """Whether an experiment was run."""
     return _file(published, out, quick).exists()
 
 

@@ -290,7 +290,6 @@ def _how(found: Reproduced) -> list[str]:
 
 
 def command(found: Reproduced) -> str:
-    """The command that reproduces it."""
     own = found.published.experiment
     words = ["mptcplab papers run", found.published.name]
     if found.quick:

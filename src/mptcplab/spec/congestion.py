@@ -62,7 +62,6 @@ class CongestionControl:
 
     @property
     def year(self) -> str:
-        """When it was published."""
         return self._line("Year") or ""
 
     @property

@@ -222,7 +222,6 @@ def merge(flags: Flags, mistakes: Mistakes) -> None:
 
 
 def _merge_workload(text: str, mistakes: Mistakes) -> None:
-    """Replace the file's workload by a --workload flag."""
     mistakes.flags["workload",] = "--workload"
     try:
         mistakes.data["workload"] = parse_workload_flag(text)

@@ -69,8 +69,6 @@ BASICS: Functions = {
 
 
 class Formula:
-    """A parsed formula."""
-
     def __init__(self, text: str) -> None:
         """Raises FormulaError if `text` is not an expression."""
         self.text = text

@@ -411,7 +411,6 @@ def _traffic(scenario: Scenario) -> Iterator[str]:
 
 
 def _traffic_of(scenario: Scenario, pair: Pair) -> Iterator[str]:
-    """The two ends of the traffic between a pair of hosts."""
     connection = pair.connection
     load = connection.workload
     common = (

@@ -152,7 +152,6 @@ class Pair:
 
     @property
     def numbers(self) -> range:
-        """The numbers of its paths."""
         return range(self.first, self.first + len(self.paths))
 
 

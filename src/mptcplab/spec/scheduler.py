@@ -119,8 +119,6 @@ class _Frozen(BaseModel):
 
 
 class Setting(_Frozen):
-    """A parameter with the value it has in a run."""
-
     name: str
     kind: Literal["bool", "uint"]
     value: int

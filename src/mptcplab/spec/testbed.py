@@ -39,17 +39,14 @@ class End(NamedTuple):
 
 
 def client(i: int, host: str = CLIENT) -> End:
-    """The client's end of path `i`."""
     return End(f"c{i}", host, f"{_network(CLIENT_SIDE, i)}.1")
 
 
 def server(i: int, host: str = SERVER) -> End:
-    """The server's end of path `i`."""
     return End(f"s{i}", host, f"{_network(SERVER_SIDE, i)}.1")
 
 
 def router(i: int) -> str:
-    """The namespace of the router of path `i`."""
     return f"router{i}"
 
 

@@ -118,7 +118,6 @@ def link_rates(scenario: Scenario, way: Way) -> Rates:
 
 
 def _lowest(rates: Sequence[list[tuple[int, int]]]) -> list[tuple[int, int]]:
-    """The lowest of several rates at any time."""
     if len(rates) == 1:
         return rates[0]
     changes = [

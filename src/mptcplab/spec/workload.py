@@ -561,7 +561,6 @@ def _or(value: T | None, default: T) -> T:
 
 
 def _timed(literal: LiteralWorkload, mistakes: Mistakes) -> dict[str, Any]:
-    """Duration and warm-up."""
     duration_ns = _or(literal.duration, DEFAULT_DURATION_NS)
     warmup_ns = _or(literal.warmup, min(MAX_DEFAULT_WARMUP_NS, duration_ns // 10))
     if warmup_ns >= duration_ns:

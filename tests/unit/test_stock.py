@@ -921,7 +921,8 @@ def test_the_page_says_what_differs(kernel: StockKernel, tmp_path: Path) -> None
     )
     assert [each.holds for each in table.rows] == [True, False, False, True, True, False, False]
     assert [each.differs for each in table.rows] == [False, True, False, False, False, False, False]
-    assert [each.is_of_cpu_time for each in table.rows] == [False] * 5 + [True, True]
+    assert [each.is_of_cpu_time for each in table.rows] == [False] * 5 + [True, False]
+    assert [each.is_of_start for each in table.rows] == [False] * 6 + [True]
     assert [each.begins_equal for each in table.rows] == [
         True,
         True,
@@ -937,8 +938,8 @@ def test_the_page_says_what_differs(kernel: StockKernel, tmp_path: Path) -> None
         "### amd64",
         "",
         "Debian's `amd64` kernel, package 6.12.117-1, beside the lab's kernel `lab`. Of 7 settings "
-        "3 are within the bounds, 1 are beyond one by what may be chance, 2 by what CPU time "
-        "makes, and 1 differ; 2 are equal for less than 0.5 s at first, 1 of them for less than "
+        "3 are within the bounds, 1 are beyond one by what may be chance, 1 by what CPU time "
+        "makes, 1 by when data begins, and 1 differ; 2 are equal for less than 0.5 s at first, 1 of them for less than "
         "the package to itself on the slower CPU.",
         "",
         "| Mbit/s, ms one way | package | on a CPU half as fast | lab | the lab is off by "

@@ -41,13 +41,17 @@ def summary(table: Table) -> str:
     """How many settings are within the bounds, and how many are not."""
     rows = table.rows
     holds, differs = sum(row.holds for row in rows), sum(row.differs for row in rows)
-    cpu_time = sum(row.is_of_cpu_time for row in rows)
-    chance = len(rows) - holds - differs - cpu_time
+    cpu_time, start = (
+        sum(row.is_of_cpu_time for row in rows),
+        sum(row.is_of_start for row in rows),
+    )
+    chance = len(rows) - holds - differs - cpu_time - start
     short = sum(not row.begins_equal for row in rows)
     shorter = sum(not row.begins_as_itself for row in rows)
     return (
         f"Of {len(rows)} settings {holds} are within the bounds, {chance} are beyond one by what "
-        f"may be chance, {cpu_time} by what CPU time makes, and {differs} differ; {short} are "
+        f"may be chance, {cpu_time} by what CPU time makes, {start} by when data begins, and "
+        f"{differs} differ; {short} are "
         f"equal for less than {early.WANTED_S} s at first, {shorter} of them for less than the "
         "package to itself on the slower CPU."
     )

@@ -74,11 +74,19 @@ class Row:
     @property
     def is_of_cpu_time(self) -> bool:
         """Whether what is told apart is so as CPU time would have it."""
-        return not self.differs and any(figure.is_told_apart for _, figure in self.figures)
+        told = any(figure.is_told_apart for _, figure in self.figures)
+        return told and not self.differs and not self.is_of_start
+
+    @property
+    def is_of_start(self) -> bool:
+        """Whether what is told apart is so because data begins later, if only in one figure."""
+        return not self.differs and any(
+            figure.is_told_apart and figure.is_of_start for _, figure in self.figures
+        )
 
     @property
     def differs(self) -> bool:
-        """Whether a figure is beyond its bound, and neither by chance nor by CPU time."""
+        """Whether a figure is beyond its bound, and not by chance, CPU time or a later start."""
         return any(figure.differs for _, figure in self.figures)
 
 

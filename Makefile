@@ -7,6 +7,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # An environment of its own: ns-3 is large, compiles for minutes, and only the benches want it.
 VENV_BENCH := .venv-bench
+# The same of what makes mutants, which only `make mutants` wants.
+VENV_MUTANTS := .venv-mutants
 MPTCPLAB := $(BIN)/mptcplab
 DEMO_OUT ?= demo-out
 PYTEST_ARGS ?=
@@ -21,6 +23,7 @@ RUNS ?= 1000
 VARIANT ?= lab
 CALLS ?= 1000000
 BENCH_ARGS ?=
+MUTANTS_ARGS ?=
 # What is run in the debug kernel: every scheduler, with every trouble. Not what needs much data.
 DEBUG_TESTS := tests/debug tests/kernel/test_kunit.py tests/engine/test_bulk.py \
     tests/engine/test_capture.py tests/engine/test_fuzz.py tests/engine/test_reach.py \
@@ -45,7 +48,7 @@ SHELL_FILES = $(shell find scripts guest -name '*.sh' 2>/dev/null) .ci/run
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock venv venv-dev venv-bench kernel demo test accuracy bench debug-test torture fuzz reliability same-arithmetic same-packets stock-check sweep-test selftests lint checkpatch shellcheck lock clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock venv venv-dev venv-bench venv-mutants kernel demo test accuracy bench mutants debug-test torture fuzz reliability same-arithmetic same-packets stock-check sweep-test selftests lint checkpatch shellcheck lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +65,10 @@ accuracy: setup venv kernel ## measure what links do against what they are asked
 
 bench: setup-bench venv-bench kernel ## measure what runs cost, beside ns-3 and the host; into docs/performance.md (3 min)
 	$(VENV_BENCH)/bin/python -m benches --docs docs/performance.md $(BENCH_ARGS)
+
+# MUTANTS_ARGS: some of the modules, such as "runs.store spec.plan".
+mutants: venv-mutants ## do the tests notice it if what decides what is true is wrong? (10 min)
+	$(VENV_MUTANTS)/bin/python -m mptcplab.tools.mutants $(MUTANTS_ARGS)
 
 fuzz: setup venv ## make calls at random, of all that a program can reach of our kernel code; SEED=, CALLS= (10 min)
 	@$(MPTCPLAB) kernel build --variant debug
@@ -148,6 +155,15 @@ $(VENV_BENCH)/.stamp: requirements-bench.lock pyproject.toml
 	$(VENV_BENCH)/bin/python -m pip install --quiet --no-build-isolation --no-deps -e .
 	@touch $@
 
+venv-mutants: $(VENV_MUTANTS)/.stamp
+
+$(VENV_MUTANTS)/.stamp: requirements-mutants.lock pyproject.toml
+	@python=$$(scripts/python.sh) && echo "Python environment: $(VENV_MUTANTS), from $$python, with mutmut" && \
+	    "$$python" -m venv --clear $(VENV_MUTANTS)
+	$(VENV_MUTANTS)/bin/python -m pip install --quiet --require-hashes -r requirements-mutants.lock
+	$(VENV_MUTANTS)/bin/python -m pip install --quiet --no-build-isolation --no-deps -e .
+	@touch $@
+
 kernel: venv ## build the lab kernel (nothing to do when nothing changed)
 	@$(MPTCPLAB) kernel build
 
@@ -174,10 +190,12 @@ lock: ## write the lock files anew with the newest versions (needs uv)
 	    -c requirements-cluster.lock -o requirements-dev.lock pyproject.toml
 	uv pip compile $(LOCK_OPTIONS) --extra build --extra bench -c requirements.lock \
 	    -o requirements-bench.lock pyproject.toml
+	uv pip compile $(LOCK_OPTIONS) --extra build --extra mutants -c requirements-dev.lock \
+	    -o requirements-mutants.lock pyproject.toml
 
 # One version of each for every Python: figures must not depend on which Python is installed.
 LOCK_OPTIONS = --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
     --fork-strategy fewest --no-annotate --no-header --no-emit-index-url --no-emit-find-links
 
 clean: ## remove what make made here (the kernel cache is kept: mptcplab's own, shared by clones)
-	rm -rf $(VENV) $(VENV_BENCH) $(DEMO_OUT) torture-out .checkpatch-camelcase* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV_BENCH) $(VENV_MUTANTS) $(DEMO_OUT) torture-out .checkpatch-camelcase* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -147,6 +147,8 @@ def test_what_waits_on_a_subflow_is_kept_for_a_larger_segment_until_a_third_is_f
     in_flight: int, expected: State
 ) -> None:
     assert state({"in_flight": in_flight, "unsent_bytes": 2 * MSS}) is expected
+    # of a window of 8 a third is more than 2, and a quarter is 2
+    assert state({"cwnd": 8, "in_flight": 6, "unsent_bytes": 2 * MSS}) is State.CWND
 
 
 @pytest.mark.parametrize(

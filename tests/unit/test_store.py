@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -55,6 +56,41 @@ def test_a_run_of_another_kernel_guest_or_scenario_is_another_run(tmp_path: Path
     # the same, wherever it lies
     elsewhere = replace(kernel, image=tmp_path / "other")
     assert store.run_key(scenario, elsewhere, guest) == keys[0]
+
+
+def test_the_key_of_a_run_is_the_same_for_ever(tmp_path: Path) -> None:
+    # another one, and nobody would find the runs that are stored: printf 'SCENARIO\nk1\ng1' |
+    # sha256sum, of which the first 16 digits
+    kernel = KernelBuild("k1", "lab", tmp_path / "linux", tmp_path / "config")
+    scenario = stored_runs.scenario()
+    digest = hashlib.sha256(scenario.key_text().encode() + b"\nk1\ng1").hexdigest()
+    key = store.run_key(scenario, kernel, Guest("g1", tmp_path / "guest"))
+    assert key == digest[:16]
+    assert store.place(key) == f"runs/{key}"
+
+
+def test_the_names_of_the_documents_are_those_that_are_documented() -> None:
+    assert store.DOCUMENTS == ("scenario.json", "build.json", "result.json", "cost.json")
+    assert (store.SERIES, store.DOCUMENT) == ("series.parquet", "comparison.json")
+
+
+def test_a_store_makes_its_directories_or_says_that_it_cannot(tmp_path: Path) -> None:
+    deep = tmp_path / "a" / "b"
+    assert store.Store(deep, is_written=False).keys() == []
+    assert not deep.parent.exists()
+    assert store.Store(deep).keys() == []
+    assert [each.name for each in deep.iterdir()] == ["runs"]
+    # whose directories are there, and take no files, not even of root's
+    with pytest.raises(MptcplabError, match=r"^cannot write to /proc/self: No such file"):
+        store.make_directory(Path("/proc/self"))
+    (tmp_path / "file").touch()
+    with pytest.raises(MptcplabError, match=rf"^cannot write to {tmp_path}/file/x: Not a dir"):
+        store.make_directory(tmp_path / "file" / "x")
+
+
+def test_a_document_is_indented_by_one_and_ends_with_a_line(tmp_path: Path) -> None:
+    store.write_json(tmp_path / "x.json", {"b": {"c": 1}, "a": 2})
+    assert (tmp_path / "x.json").read_text() == '{\n "b": {\n  "c": 1\n },\n "a": 2\n}\n'
 
 
 def test_files_that_are_missing_or_cut_off_are_named(tmp_path: Path) -> None:
@@ -256,3 +292,109 @@ def test_a_swept_run_shows_its_series_and_says_how_to_have_records(tmp_path: Pat
     message = rf"0123: was swept without records.* run {run}/scenario.json --out {tmp_path}/out$"
     with pytest.raises(MptcplabError, match=message):
         store.read_run(run)
+    assert series_text(run) == series.csv_text(whole)
+
+
+def series_text(run: Path) -> str:
+    """The series of a run, as text, or why it has none."""
+    try:
+        return series.csv_text(store.read_series(run))
+    except MptcplabError as error:
+        return str(error)
+
+
+def test_it_is_known_what_a_run_keeps(tmp_path: Path) -> None:
+    """By its files: whether it has records, has them somewhere, and can be drawn."""
+    found = {}
+    for names in ((), ("client.samples",), ("series.parquet",), ("archive.json",)):
+        run = tmp_path / "-".join(("run", *names))
+        run.mkdir()
+        for name in names:
+            (run / name).touch()
+        found[names] = store.has_records(run), store.keeps_records(run), store.has_series(run)
+    assert found == {
+        (): (False, False, False),
+        ("client.samples",): (True, True, True),
+        ("series.parquet",): (False, False, True),
+        ("archive.json",): (False, True, False),
+    }
+
+
+def test_where_records_are_that_are_kept_elsewhere_is_told(tmp_path: Path) -> None:
+    run = tmp_path / "out" / "runs" / "0123"
+    run.mkdir(parents=True)
+    about = {"url": "file:///far/0123.tar", "sha256": "0" * 64, "size": 1}
+    store.write_json(run / "archive.json", about)
+    with pytest.raises(MptcplabError) as error:
+        store.require_records(run)
+    assert str(error.value) == (
+        f"{run}: its records are kept at file:///far/0123.tar; to have them here: mptcplab results"
+        f" fetch 0123 --out {tmp_path}/out"
+    )
+    (run / "archive.json").write_text("{}")
+    with pytest.raises(MptcplabError, match=r"archive.json: not where the records of a run are"):
+        store.require_records(run)
+
+
+def test_of_a_run_with_records_and_a_series_the_records_are_read(tmp_path: Path) -> None:
+    run = stored(tmp_path / "run")
+    (run / "series.parquet").write_text("no series")
+    client, server = synthetic.run(FAST, SLOW)
+    whole = series.run_series(synthetic.scenario(), client, server)
+    assert series.csv_text(store.read_series(run)) == series.csv_text(whole)
+    read = store.read_run(run)
+    assert read.directory == run
+    assert read.client is read.samples["client"]
+    assert read.server is read.samples["server"]
+
+
+def test_why_a_run_has_no_series_names_the_run_once(tmp_path: Path) -> None:
+    run = stored(tmp_path / "run")
+    (run / "scenario.json").write_text("{")
+    assert series_text(run).startswith(f"{run}/scenario.json: not JSON")
+    assert series_text(run).count(str(run)) == 1
+
+
+def test_records_that_do_not_fit_together_are_told_with_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = stored(tmp_path / "run")
+
+    def impossible(*_: object) -> None:
+        raise wrong
+
+    monkeypatch.setattr(series, "run_series", impossible)
+    wrong: Exception = ValueError("no bins")
+    assert series_text(run).startswith(f"{run}: what is stored there contradicts itself")
+    wrong = MptcplabError("no connection")
+    assert series_text(run) == f"{run}: no connection"
+
+
+def test_what_the_store_gives_is_in_its_directory(tmp_path: Path) -> None:
+    runs = store.Store(tmp_path)
+    assert runs.directory("0123") == tmp_path / "runs" / "0123"
+    with runs.new_run("0123") as directory:
+        assert directory.parent == tmp_path / "runs"
+        store.write_json(directory / "result.json", {"status": "ok"})
+    # others may read what is kept
+    assert runs.directory("0123").stat().st_mode & 0o777 == 0o755
+    assert runs.result("0123") == {"status": "ok"}
+    (tmp_path / "runs" / "0123" / "result.json").write_text("[]")
+    assert runs.result("0123") is None
+    (tmp_path / "failed").mkdir()
+    for name in ("b.json", "a.json", ".partial-c.json", "d.txt"):
+        (tmp_path / "failed" / name).touch()
+    assert runs.failed() == ["a", "b"]
+    left = [each / ".partial-x-dead" for each in (tmp_path, tmp_path / "runs", tmp_path / "failed")]
+    for each in left:
+        each.mkdir(exist_ok=True)
+    runs.remove_abandoned()
+    assert [each for each in left if each.exists()] == []
+
+
+def test_who_failed_first_needs_no_directory_of_failures(tmp_path: Path) -> None:
+    runs = store.Store(tmp_path)
+    about = stored_runs.fail(tmp_path / "other", "4567", synthetic.scenario())
+    runs.keep_failed("4567", about)
+    assert [each.name for each in (tmp_path / "failed").iterdir()] == ["4567.json"]
+    assert runs.failure("4567") == about

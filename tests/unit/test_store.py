@@ -5,15 +5,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import replace
+from operator import is_
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mptcplab.errors import MptcplabError
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.metrics import series
+from mptcplab.metrics import records, series
+from mptcplab.metrics.records import Records
+from mptcplab.metrics.series import Panel, RunSeries
 from mptcplab.runs import documents, store
 from mptcplab.spec import link_trace, resolve, trace_file
 from mptcplab.spec.flags import Flags
@@ -398,3 +403,94 @@ def test_who_failed_first_needs_no_directory_of_failures(tmp_path: Path) -> None
     runs.keep_failed("4567", about)
     assert [each.name for each in (tmp_path / "failed").iterdir()] == ["4567.json"]
     assert runs.failure("4567") == about
+
+
+SEVERAL = Flags(
+    path=("a:link=l,delay=1ms", "b:20mbit,10ms", "t:link=l,delay=1ms"),
+    link=("l:10mbit,10ms",),
+    connection=("m:paths=a/b", "t:paths=t,transport=tcp,start=5s"),
+    duration="20s",
+)
+
+
+def read_as(directory: Path, flags: Flags, *hosts: str) -> store.StoredRun:
+    """A run of these flags; the samples of each host are without records, and not each other."""
+    samples = {host: synthetic.run(FAST, SLOW)[0] for host in hosts}
+    scenario = resolve.from_flags(flags).base
+    return store.StoredRun(directory, scenario, samples, {("a", "up"): TRACE_SOURCE})
+
+
+TRACE_SOURCE = link_trace.Source(Path("t.csv"), "0123")
+EDGES = np.array([0, 10, 20])
+
+
+def test_the_decisions_of_a_run_are_of_its_only_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = read_as(tmp_path, Flags(path=("a:1mbit,1ms", "b:1mbit,1ms")), "client", "server")
+    panel = Panel("t", "segments", ())
+
+    def decided(*given: object) -> list[Panel]:
+        assert all(map(is_, given, (run.scenario, run.client, run.server, EDGES)))
+        assert len(given) == 4
+        return [panel]
+
+    monkeypatch.setattr(series, "decision_panels", decided)
+    assert run.decisions(RunSeries(EDGES, ())) == [panel]
+
+
+def test_the_decisions_of_several_connections_are_told_with_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = read_as(tmp_path, SEVERAL, "client", "server", "client2", "server2")
+    made = np.zeros(2, records.LINK_DTYPE)
+    made["time_ns"] = 7, 8
+    read: list[Path] = []
+
+    def links(file: Path) -> Records:
+        read.append(file)
+        return made
+
+    monkeypatch.setattr(records, "read_links", links)
+    asked: list[tuple[object, ...]] = []
+
+    def decided(*given: object) -> list[Panel]:
+        asked.append(given)
+        return [Panel("t", "segments", (), side=side) for side in ("", "up")]
+
+    monkeypatch.setattr(series, "decision_panels", decided)
+    found = run.decisions(RunSeries(EDGES, ()))
+    assert [panel.side for panel in found] == ["m", "m up", "t", "t up"]
+    assert read == [tmp_path / "links.samples"]
+    # the bins of all are since the first record of the links
+    assert asked == [
+        (run.scenario.alone(pair), run.samples[client], run.samples[server], EDGES, 7)
+        for pair, (client, server) in zip(
+            run.scenario.pairs(), (("client", "server"), ("client2", "server2")), strict=True
+        )
+    ]
+
+
+def test_the_series_of_one_connection_and_of_several_are_made_of_all_that_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = np.zeros(2, records.LINK_DTYPE)
+    monkeypatch.setattr(records, "read_links", lambda _: made)
+    given: list[tuple[object, ...]] = []
+
+    def noting(name: str) -> Callable[..., None]:
+        return lambda *each: given.append((name, *each))
+
+    for name in ("run_series", "shared_series"):
+        monkeypatch.setattr(series, name, noting(name))
+    one = read_as(tmp_path, Flags(path=("a:1mbit,1ms",), transport="tcp"), "client", "server")
+    several = read_as(tmp_path, SEVERAL, "client", "server", "client2", "server2")
+    one.series()
+    several.series()
+    expected: list[tuple[object, ...]] = [
+        ("run_series", one.scenario, one.client, one.server, one.traces),
+        ("shared_series", several.scenario, several.samples, made),
+    ]
+    for found, wanted in zip(given, expected, strict=True):
+        assert len(found) == len(wanted)
+        assert all(map(is_, found, wanted))

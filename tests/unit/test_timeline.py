@@ -124,6 +124,44 @@ def test_priorities_and_the_end_of_a_subflow() -> None:
     ]
 
 
+def test_a_backup_stays_one_whatever_else_happens_to_it() -> None:
+    assert told(
+        "1s:a:backup", "2s:a:down", "3s:a:up", "4s:a:change,rate=5mbit", "5s:a:handover,lasts=1s"
+    ) == [
+        (1000, "a", "backup"),
+        (2000, "a", (10, 10, 1.0)),
+        (3000, "a", (10, 10, 0)),
+        (4000, "a", (5, 10, 0)),
+        (5000, "a", (0.5, 30, 0)),
+        (6000, "a", (5, 10, 0)),
+    ]
+
+
+def test_what_happens_to_a_path_happens_both_ways() -> None:
+    found = timeline.instants(
+        scenario(
+            "1s:a:down,lasts=1s",
+            "3s:a:change,rate=x0.5,delay=x2,loss=1%,jitter=1ms,cross=1mbit",
+            "4s:a:handover,lasts=1s",
+            "6s:a:close",
+            seed_delay="0us",
+        )
+    )
+    assert [instant.at_ns // S for instant in found] == [1, 2, 3, 4, 5, 6]
+    assert all(instant.up == instant.down for instant in found)
+    last = found[-2].up
+    assert last is not None
+    assert (last.rate_bps, last.delay_ns, last.loss) == (5_000_000, 20 * MS, 0.01)
+    assert (last.jitter_ns, last.cross_bps) == (1 * MS, 1_000_000)
+    # what it was before is there again, not only what an event can change
+    assert found[1].up == scenario().paths[0].up
+
+
+def test_events_go_on_as_long_as_data_that_has_no_duration() -> None:
+    # a run lasts for 600 s at most
+    assert told("599s:a:down", duration=None, size="1MB") == [(599_000, "a", (10, 10, 1.0))]
+
+
 def test_nothing_happens_to_a_path_that_is_closed() -> None:
     assert told("1s:b:close", "0s:b:change,rate=1mbit,every=900ms,lasts=100ms") == [
         (0, "b", (1, 40, 0.01)),
@@ -167,7 +205,14 @@ def test_handovers_are_mostly_short_and_sometimes_take_seconds() -> None:
     assert len(lasted) == 6000
     assert abs(len(quick) - 5100) <= 139
     assert min(quick) >= 20 * MS
-    assert all(1 * S <= ns < 5 * S for ns in lasted if ns >= 100 * MS)
+    slow = [ns for ns in lasted if ns >= 100 * MS]
+    assert all(1 * S <= ns < 5 * S for ns in slow)
+    # They reach the ends of both ranges: that none of 5100 lies in a 400th of its range is of
+    # probability (1 - 1/400)^5100 = 3e-6, and none of 900 in an 80th, 1e-5.
+    assert min(quick) < 20.2 * MS
+    assert max(quick) > 99.8 * MS
+    assert min(slow) < 1.05 * S
+    assert max(slow) > 4.95 * S
 
 
 def test_too_many_are_refused() -> None:
@@ -267,6 +312,40 @@ def test_the_rates_of_a_path_over_time() -> None:
         "a": [(0, 10 * mbit), (1 * S, 0), (2 * S, 10 * mbit), (3 * S, 5 * mbit)],
         "b": [(0, 4 * mbit), (2 * S, 0)],
     }
+
+
+def test_the_rates_of_the_two_ways_are_their_own() -> None:
+    changing = scenario("1s:a:change,down.rate=2mbit", "2s:a:change,up.rate=3mbit")
+    mbit = 10**6
+    assert timeline.rates(changing)["a"] == [(0, 10 * mbit), (2 * S, 3 * mbit)]
+    assert timeline.rates(changing, "down")["a"] == [(0, 10 * mbit), (1 * S, 2 * mbit)]
+
+
+def test_the_rate_through_links_is_the_lowest_of_all_at_any_time() -> None:
+    mbit = 10**6
+    through = scenario(
+        "1s:link=l:change,rate=30mbit",
+        "2s:a:change,rate=5mbit",
+        "3s:link=l:down,lasts=1s",
+        "5s:a:change,rate=40mbit",
+        "5s:link=l:change,rate=8mbit",
+        "6s:link=k:change,rate=7mbit",
+        path=("a:20mbit,10ms,link=l", "b:link=l/k,delay=1ms", B.replace("b:", "c:")),
+        link=("l:10mbit,10ms", "k:9mbit,5ms"),
+    )
+    expected = {
+        "a": [(0, 10), (1, 20), (2, 5), (3, 0), (4, 5), (5, 8)],
+        # that of k, but for the outage of l, and where l has less
+        "b": [(0, 9), (1, 9), (3, 0), (4, 9), (5, 8), (6, 7)],
+        "c": [(0, 4)],
+    }
+    assert timeline.rates(through) == {
+        path: [(at * S, rate * mbit) for at, rate in found] for path, found in expected.items()
+    }
+    assert timeline.link_rates(through, "up")["k"] == [(0, 9 * mbit), (6 * S, 7 * mbit)]
+    assert [(i.at_ns // S, i.path) for i in timeline.instants(through)] == [
+        (1, "l"), (2, "a"), (3, "l"), (4, "l"), (5, "a"), (5, "l"), (6, "k"),
+    ]  # fmt: skip
 
 
 def test_the_mean_rate_of_an_interval() -> None:

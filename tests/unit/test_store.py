@@ -75,7 +75,9 @@ def test_the_key_of_a_run_is_the_same_for_ever(tmp_path: Path) -> None:
 
 
 def test_the_names_of_the_documents_are_those_that_are_documented() -> None:
-    assert store.DOCUMENTS == ("scenario.json", "build.json", "result.json", "cost.json")
+    names = "scenario.json", "build.json", "result.json", "cost.json"
+    assert names == store.DOCUMENTS
+    assert names == (store.SCENARIO, store.BUILD, store.RESULT, store.COST)
     assert (store.SERIES, store.DOCUMENT) == ("series.parquet", "comparison.json")
 
 
@@ -233,6 +235,15 @@ def test_who_makes_the_same_run_meanwhile_takes_no_records_away(tmp_path: Path) 
     assert [each.name for each in (tmp_path / "runs").iterdir()] == ["0123"]
 
 
+def test_of_two_that_keep_as_much_the_first_that_ended_stays(tmp_path: Path) -> None:
+    first, second = store.Store(tmp_path), store.Store(tmp_path)
+    with second.new_run("0123") as late:
+        store.write_json(late / store.RESULT, {"by": "the second"})
+        with first.new_run("0123") as early:
+            store.write_json(early / store.RESULT, {"by": "the first"})
+    assert first.result("0123") == {"by": "the first"}
+
+
 def test_a_former_run_is_there_until_the_new_one_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -380,6 +391,7 @@ def test_what_the_store_gives_is_in_its_directory(tmp_path: Path) -> None:
     assert runs.directory("0123") == tmp_path / "runs" / "0123"
     with runs.new_run("0123") as directory:
         assert directory.parent == tmp_path / "runs"
+        assert runs.keys() == []
         store.write_json(directory / "result.json", {"status": "ok"})
     # others may read what is kept
     assert runs.directory("0123").stat().st_mode & 0o777 == 0o755

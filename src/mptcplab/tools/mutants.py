@@ -220,15 +220,18 @@ def _called(item: pytest.Item, file: str) -> tuple[float, set[str]]:
         sys.setprofile(note)
         passed = _passes(item)
         sys.setprofile(None)
-        report.write_text(json.dumps([time.process_time(), sorted(called)]))
+        report.write_text(json.dumps([time.process_time(), [*called], [*sys.modules]]))
         return passed
 
     try:
         if not _forked(run, 60):
             raise SystemExit(f"{item.nodeid} fails without any mutant")
-        seconds, called = json.loads(report.read_text())
+        seconds, called, imported = json.loads(report.read_text())
     finally:
         report.unlink(missing_ok=True)
+    for name in imported:
+        with contextlib.suppress(Exception):  # once here, not in every fork
+            importlib.import_module(name)
     return seconds, set(called)
 
 

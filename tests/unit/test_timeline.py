@@ -12,6 +12,7 @@ import pytest
 from mptcplab.errors import InputError
 from mptcplab.spec import timeline
 from mptcplab.spec.flags import Flags
+from mptcplab.spec.limits import NO_RATE_BPS
 from mptcplab.spec.resolve import from_flags, load_file
 from mptcplab.spec.resolve_paths import default_queue_packets
 from mptcplab.spec.scenario import Scenario
@@ -122,6 +123,27 @@ def test_priorities_and_the_end_of_a_subflow() -> None:
         (3000, "b", "close"),
         (4000, "a", "backup"),
     ]
+
+
+def test_a_backup_is_regular_again_when_it_is_said() -> None:
+    assert told("1s:a:backup", "2s:a:regular", "3s:a:regular") == [
+        (1000, "a", "backup"),
+        (2000, "a", "regular"),
+    ]
+
+
+def test_what_happens_at_the_end_of_a_path_happens_before_it_in_any_order() -> None:
+    expected = [(1000, "b", (1, 40, 0.01)), (1000, "b", "close")]
+    assert told("1s:b:close", "1s:b:change,rate=1mbit") == expected
+    assert told("1s:b:change,rate=1mbit", "1s:b:close") == expected
+
+
+def test_a_path_without_a_rate_of_its_own_has_none_when_it_changes() -> None:
+    (instant,) = timeline.instants(
+        scenario("1s:a:change,delay=20ms", path=("a:link=l,delay=5ms", B), link=("l:1mbit,1ms",))
+    )
+    assert instant.up is not None
+    assert (instant.up.rate_bps, instant.up.delay_ns) == (NO_RATE_BPS, 20 * MS)
 
 
 def test_a_backup_stays_one_whatever_else_happens_to_it() -> None:
@@ -405,6 +427,25 @@ def test_an_event_changes_what_the_trace_has_made(two_steps: Path) -> None:
         (3500, "a", (10, 30, 0)),
         (4000, "a", (20, 30, 0)),
     ]
+
+
+def test_a_rate_that_an_event_asks_for_is_there_whatever_the_trace_has(two_steps: Path) -> None:
+    path = (f"a:trace={two_steps}", "b:4mbit,40ms")
+    assert told("1s:a:change,rate=2mbit", path=path, duration="4s") == [
+        (1000, "a", (2, 10, 0)),
+        (3000, "a", (2, 30, 0)),
+    ]
+
+
+def test_a_trace_is_played_both_ways_and_changes_only_what_it_has(tmp_path: Path) -> None:
+    file = tmp_path / "link.csv"
+    file.write_text("time_s,rate_mbit,loss_percent\n0,10,0\n1,5,2\n2,8,0\n3,8,0\n")
+    played = scenario(path=(f"a:delay=10ms,trace={file}",), duration="3s", transport="tcp")
+    assert [
+        (i.at_ns // S, i.up.rate_bps // 10**6, i.up.delay_ns // MS, i.up.loss, i.up.steps)
+        for i in timeline.instants(played)
+        if i.up and i.up == i.down
+    ] == [(1, 5, 10, 0.02, ()), (2, 8, 10, 0, ())]
 
 
 def test_the_default_queue_is_for_the_mean_rate(two_steps: Path) -> None:

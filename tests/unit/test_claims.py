@@ -92,8 +92,8 @@ def test_aggregates_of_a_metric(text: str, expected: Any) -> None:
         ("mean(goodput, queue='300')", "no run has queue='300'"),
         ("mean(goodput, scheduler='ecf', seed=1)", "no run has scheduler='ecf', seed=1"),
         ("mean(goodput, cc='reno')", "no axis cc; known: scheduler, queue"),
-        ("values(3)", "name of a metric"),
-        ("mean([])", "nothing"),
+        ("values(3)", "the first argument is the name of a metric$"),
+        ("mean([])", "nothing to take a statistic of$"),
         ("goodput > 3", "not supported"),
         ("mean(delay)", "delay"),
     ],
@@ -134,10 +134,13 @@ def test_the_seed_of_a_drive_is_a_seed_and_no_setting() -> None:
 
 
 def test_a_run_without_a_figure_is_an_error_only_where_it_is_needed() -> None:
-    found = claims.row(METRICS, {"scheduler": "ecf"}, 1, entry(5, share=None), {})
+    found = claims.row(METRICS, {"scheduler": "ecf", "queue": 3}, 1, entry(5, share=None), {})
     assert found.figures == {"goodput": 5, "share": None}
-    with pytest.raises(MissingError, match="the run with scheduler='ecf', seed=1 has no share"):
-        Results(["scheduler"], ["goodput", "share"], [found]).values(claims.Column("share"))
+    message = "the run with scheduler='ecf', queue=3, seed=1 has no share"
+    with pytest.raises(MissingError, match=message):
+        Results(["scheduler", "queue"], ["goodput", "share"], [found]).values(
+            claims.Column("share")
+        )
 
 
 def test_a_metric_that_a_run_lacks_keeps_no_other_from_being_known() -> None:
@@ -224,6 +227,18 @@ def test_seeds_alone_agree_that_give_the_verdict_of_all_together() -> None:
     assert (single.verdict, list(single.alone), single.agreeing()) == (Verdict.HOLDS, [], 0)
 
 
+def test_what_a_seed_alone_cannot_be_asked_is_an_error_too() -> None:
+    claim = Claim(says="s", place="p", holds="median(goodput, scheduler='minrtt') > 1")
+    whole = published(claim)
+    found = [
+        claims.row(METRICS, {"scheduler": scheduler, "queue": 300}, seed, entry(10), {})
+        for seed, scheduler in enumerate(("minrtt", "blest"), 1)
+    ]
+    message = r"a/b\.toml: claim\[1\]\.holds = .*no run has scheduler='minrtt'"
+    with pytest.raises(MptcplabError, match=message):
+        claims.judge(whole, claims.results(whole.experiment, found))
+
+
 def test_the_results_of_an_experiment_have_its_axes_metrics_and_seeds() -> None:
     own = published(Claim(says="s", place="p", holds="True")).experiment
     found = claims.results(own, rows())
@@ -245,7 +260,7 @@ def test_a_figure_that_cannot_be_evaluated_is_named_with_its_claim() -> None:
     ("holds", "message"),
     [
         ("mean(goodput, scheduler='ecf') > 1", "cannot be evaluated: no run has"),
-        ("mean(goodput)", "true or false is expected"),
+        ("mean(goodput)", "; a formula that is true or false is expected$"),
         ("mean(goodput) / 0 > 1", "cannot be evaluated"),
     ],
 )

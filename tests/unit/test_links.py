@@ -12,7 +12,7 @@ import pytest
 
 from mptcplab.spec import links, plan, units
 from mptcplab.spec.flags import Flags
-from mptcplab.spec.limits import Way
+from mptcplab.spec.limits import NO_RATE_BPS, Way
 from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scenario import Direction, Scenario
 from tests.vocabulary import scenario_of
@@ -96,6 +96,71 @@ TBF = "tbf rate 10mbit burst 15140 limit"
 )
 def test_a_direction_is_made_of_these_commands(keys: str, expected: list[str]) -> None:
     assert commands(keys) == expected
+
+
+def test_a_direction_is_at_the_router_and_the_host_that_send() -> None:
+    found = links.path_spots(3)
+    assert {way: end.namespace for way, end in found.routers.items()} == dict.fromkeys(
+        ("up", "down"), "router3"
+    )
+    assert {way: end.device for way, end in found.routers.items()} == {"up": "rs3", "down": "rc3"}
+    assert {way: end[:2] for way, end in found.hosts.items()} == {
+        "up": ("c3", "client"),
+        "down": ("s3", "server"),
+    }
+    others = links.path_spots(4, "client2", "server2", {"up": 5}).hosts.values()
+    assert [end.namespace for end in others] == ["client2", "server2"]
+    link = links.link_spots(2)
+    assert {way: end[:2] for way, end in link.routers.items()} == {
+        "up": ("n2", "near2"),
+        "down": ("f2", "far2"),
+    }
+    assert link.hosts == {}
+
+
+def test_what_a_seed_adds_makes_room_only_where_nothing_else_waits() -> None:
+    spots = links.path_spots(1, further_ns={"up": 5000})
+    link = up(",queue=200")
+
+    def limit(rate_bps: int, delay_ns: int) -> str:
+        asked = link.model_copy(update={"rate_bps": rate_bps, "delay_ns": delay_ns})
+        return links.shaping(spots, "up", asked)[0].options.split()[1]
+
+    assert limit(NO_RATE_BPS, 0) == "1000000"
+    assert [limit(NO_RATE_BPS, 1000), limit(10**6, 0), limit(10**6, 1000)] == ["200"] * 3
+
+
+def options(keys: str, **changed: Any) -> str:
+    """Those of the first discipline of a direction that is changed to what flags refuse."""
+    return links.shaping(PATH, "up", up(keys).model_copy(update=changed))[0].options
+
+
+def test_what_only_events_and_traces_make_of_a_direction() -> None:
+    # a rate of 0 would be no limit to netem; 1 byte per second is the least it knows
+    assert " rate 8bit " in options("", rate_bps=0)
+    # an outage loses all, in whatever rows it was before
+    assert options(",loss=2%,loss_correlation=25%", loss=1.0).endswith(" loss 100%")
+    assert options(",loss=2%,loss_burst=5", loss=1.0).endswith(" loss 100%")
+    # 90 % of single losses: p would be 0.9 / 0.1 = 9
+    many = options(",loss=2%,loss_burst=5", loss=0.9, loss_burst=1)
+    assert many.endswith(" loss gemodel 100.0000000% 100.0000000%")
+    # a mean as high as the bad state's: it is never left
+    assert links.gilbert(0.5, 2, good=0.0, bad=0.5) == (float("inf"), 0.5)
+
+
+def test_packets_that_come_twice_are_netems() -> None:
+    assert commands(",duplicate=1%")[0].endswith(" duplicate 1%")
+
+
+def test_a_red_of_bytes_has_its_thresholds_of_them() -> None:
+    # a quarter and a twelfth of 60000; (2 x 5000 + 15000) / (3 x 1514) = 5.5
+    assert commands(",queue=60KB,queue_discipline=red")[-1].endswith(
+        "red limit 60000 min 5000 max 15000 avpkt 1514 burst 6 probability 0.02 bandwidth 10mbit"
+    )
+
+
+def test_with_packets_that_overtake_the_queue_is_in_the_outer_netem() -> None:
+    assert links.bottleneck(PATH, "up", up(",reorder=1%")).place == "root handle 1:"
 
 
 def test_the_other_direction_is_shaped_at_the_other_devices() -> None:

@@ -939,8 +939,8 @@ def test_the_page_says_what_differs(kernel: StockKernel, tmp_path: Path) -> None
         "",
         "Debian's `amd64` kernel, package 6.12.117-1, beside the lab's kernel `lab`. Of 7 settings "
         "3 are within the bounds, 1 are beyond one by what may be chance, 1 by what CPU time "
-        "makes, 1 by when data begins, and 1 differ; 2 are equal for less than 0.5 s at first, 1 of them for less than "
-        "the package to itself on the slower CPU.",
+        "makes, 1 by when data begins, and 1 differ; 2 are equal for less than 0.5 s at first, 1 "
+        "of them for less than the package to itself on the slower CPU.",
         "",
         "| Mbit/s, ms one way | package | on a CPU half as fast | lab | the lab is off by "
         "| equal to the byte for / but for CPU time; the package to itself on that CPU |",

@@ -147,6 +147,22 @@ def test_only_the_forms_that_the_guest_accepts_occur(name: str) -> None:
     assert [line for line in last if not EVENTS.fullmatch(line)] == []
 
 
+def test_what_is_measured_instead_of_traffic_follows_the_same_testbed() -> None:
+    two = scenario("two-paths")
+    testbed, _, _ = plan.render(two).partition("# traffic: ")
+    assert plan.render_measurements(two, ["meter up", "meter down"]) == (
+        f"{testbed}# measurements\nmeter up\nmeter down\n"
+    )
+
+
+def test_the_files_of_captures_are_those_of_the_plan_in_its_order() -> None:
+    several = scenario("connections")
+    named = re.findall(r" capture (\S+)", plan.render(several))
+    assert plan.capture_files(several) == named
+    assert named[:4] == ["client.pcapng", "server.pcapng", "client2.pcapng", "server2.pcapng"]
+    assert named[0] == plan.CLIENT_CAPTURE
+
+
 def test_a_module_is_there_before_its_settings_are() -> None:
     lines = commands(plan.render(scenario("own-scheduler")))
     setting = next(i for i, line in enumerate(lines) if "net.mptcp.mine.hold=1" in line)

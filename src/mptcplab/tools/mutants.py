@@ -52,7 +52,7 @@ MODULES = {
     "metrics.sender_states": ("sender_states",),
     "spec.timeline": ("timeline",),
     "spec.links": ("links", "plan"),
-    "spec.plan": ("plan",),
+    "spec.plan": ("plan", "program", "connections"),
     "spec.testbed": ("plan",),
     "metrics.inference": ("inference",),
     "papers.claims": ("claims",),

@@ -58,7 +58,7 @@ MODULES = {
     "papers.claims": ("claims",),
     "advice.ranking": ("ranking",),
     "capture.dissect": ("dissect",),
-    "capture.streams": ("streams",),
+    "capture.streams": ("streams", "analyze"),
     "metrics.recorded": ("metrics",),
     "metrics.compute": ("metrics",),
 }
@@ -284,8 +284,10 @@ def _judge(tester: Tester) -> Iterator[str]:
 
 
 def _excuses(excuse: Mapping[str, str], survivor: Mutant) -> bool:
-    """`name` is all of a function's, `now` a part of what its lines became."""
-    return excuse.get("name", survivor.name) == survivor.name and excuse["now"] in survivor.now
+    """`name` is that of the function, `was` and `now` are parts of the lines that differ."""
+    return excuse.get("name", survivor.name) == survivor.name and all(
+        excuse.get(part, "") in getattr(survivor, part) for part in ("was", "now")
+    )
 
 
 def main() -> int:

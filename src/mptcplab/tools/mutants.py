@@ -181,7 +181,7 @@ class Tester:
             tests.sort(key=lambda test: test[0])
         seconds = sum(seconds for seconds, _ in everything)
         if not _forked(lambda: all(_passes(item) for _, item in everything), seconds):
-            raise SystemExit(f"{name}: tests fail one after the other without any mutant")
+            pytest.exit(f"{name}: tests fail one after the other without any mutant", 1)
         tried = list(mutants(name, Path(file)))
         unknown = {each.name for each in tried if not each.name.isupper()} - functions.keys()
         assert not unknown, f"{name}: {', '.join(unknown)}: cannot be changed"
@@ -225,7 +225,7 @@ def _called(item: pytest.Item, file: str) -> tuple[float, set[str]]:
 
     try:
         if not _forked(run, 60):
-            raise SystemExit(f"{item.nodeid} fails without any mutant")
+            pytest.exit(f"{item.nodeid} fails without any mutant", 1)
         seconds, called, imported = json.loads(report.read_text())
     finally:
         report.unlink(missing_ok=True)

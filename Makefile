@@ -68,7 +68,7 @@ bench: setup-bench venv-bench kernel ## measure what runs cost, beside ns-3 and 
 
 # MUTANTS_ARGS: some of the modules, such as "runs.store spec.plan".
 mutants: venv-mutants ## do the tests notice it if what decides what is true is wrong? (10 min)
-	$(VENV_MUTANTS)/bin/python -m mptcplab.tools.mutants $(MUTANTS_ARGS)
+	$(VENV_MUTANTS)/bin/python -m tests.mutants $(MUTANTS_ARGS)
 
 fuzz: setup venv ## make calls at random, of all that a program can reach of our kernel code; SEED=, CALLS= (10 min)
 	@$(MPTCPLAB) kernel build --variant debug

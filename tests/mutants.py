@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Do the tests notice it if a line that decides what is true says something else?
 
-`python -m mptcplab.tools.mutants [MODULE...]` takes the modules below, has mutmut make mutants of
+`python -m tests.mutants [MODULE...]` takes the modules below, has mutmut make mutants of
 each of their functions and constants, and runs the module's own tests on every one. A mutant that
 no test notices has survived. Those of which nothing can be noticed, or which are not worth a test,
 are excused, with the reason, in tests/mutants.toml. Status 1 if fewer than 90 % of a module's
@@ -41,7 +41,7 @@ import pytest
 from hypothesis import Phase
 from mutmut.mutation.file_mutation import create_mutations, deep_replace
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[1]
 KNOWN = ROOT / "tests" / "mutants.toml"
 #: What part of a module's mutants has to be killed.
 ENOUGH = 0.9

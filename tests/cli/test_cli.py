@@ -292,7 +292,7 @@ def test_a_preset_is_planned_with_its_numbers() -> None:
         (["compare", *PATHS, "--scheduler", "rondrobin"], "roundrobin"),
         (["compare", *PATHS, "--scheduler", "all,minrtt"], '"minrtt": named twice'),
         (["run", *PATHS, "--scheduler", "all"], "to compare: mptcplab compare"),
-        (["scheduler", "new", "all"], "stands for all schedulers"),
+        (["scheduler", "new", "all"], "means all schedulers"),
         (["compare", *PATHS, "--cc", "cubik"], "cubic"),
         (["compare", *PATHS, "--cc", "reno,leia"], 'did you mean "lia"?'),
         (["run", *PATHS, "--cc", "reno,lia"], "2 congestion controls, where one is run"),

@@ -65,7 +65,7 @@ class MachineError(MptcplabError):
     def __init__(self, what: str, remedy: str = "") -> None:
         self.what = what
         self.remedy = remedy
-        super().__init__(what + (f"\n  to mend it: {remedy}" if remedy else ""))
+        super().__init__(what + (f"\n  to fix it: {remedy}" if remedy else ""))
 
 
 class RunError(MptcplabError):

@@ -346,7 +346,7 @@ def test_unfit_workers_are_named_with_what_they_lack(tmp_path: Path) -> None:
     assert lines == [
         "1 of the 2 workers of the cluster cannot make runs",
         f"  {unfit}: util-linux: missing",
-        f"  to mend it: {SUDO}apt-get install util-linux",
+        f"  to fix it: {SUDO}apt-get install util-linux",
     ]
 
 
@@ -369,7 +369,7 @@ def test_an_unfit_worker_that_comes_later_is_sent_away(
     (line,) = told
     assert line.startswith("worker tcp://127.0.0.1:")
     assert line.endswith(
-        f" is left out: util-linux: missing\n  to mend it: {SUDO}apt-get install util-linux"
+        f" is left out: util-linux: missing\n  to fix it: {SUDO}apt-get install util-linux"
     )
 
 

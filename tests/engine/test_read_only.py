@@ -45,6 +45,6 @@ def test_a_cache_that_cannot_be_written_to_is_used(
             [
                 f"mptcplab: cannot write to {cache}/kernel: Permission denied; kernels built "
                 "there can be used, but none can be built",
-                "  to mend it: export XDG_CACHE_HOME=/a/directory/that/you/can/write/to",
+                "  to fix it: export XDG_CACHE_HOME=/a/directory/that/you/can/write/to",
             ],
         )

@@ -370,7 +370,7 @@ def test_a_limit_of_processes_is_told(
         workers.submit(well, _task(tmp_path)).result()
     assert str(told.value) == (
         "no worker process can be started: Resource temporarily unavailable\n"
-        "  to mend it: end other programs, or raise the limit of processes (ulimit -u, pids.max), "
+        "  to fix it: end other programs, or raise the limit of processes (ulimit -u, pids.max), "
         "or use --jobs 1"
     )
 

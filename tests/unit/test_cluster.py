@@ -153,8 +153,8 @@ def test_dask_is_told_where_the_key_is_and_not_what_it_is(tmp_path: Path) -> Non
         (None, None, "cannot be read: No such file or directory"),
         (0, 0o600, "no private key with its certificate"),
         (300, 0o600, "no private key with its certificate"),
-        (10_000, 0o640, "others can read it; to mend it: chmod 600 "),
-        (10_000, 0o604, "others can read it; to mend it: chmod 600 "),
+        (10_000, 0o640, "others can read it; to fix it: chmod 600 "),
+        (10_000, 0o604, "others can read it; to fix it: chmod 600 "),
     ],
 )
 def test_what_is_no_key_is_told(

@@ -140,7 +140,7 @@ def test_a_missing_package_says_how_it_is_had(cache: Path) -> None:
         package.newest()
     assert str(raised.value) == (
         f"kernel package: no linux-image-6.12.*-cloud-amd64 in {cache}\n"
-        "  to mend it: make setup-stock"
+        "  to fix it: make setup-stock"
     )
     assert package.newest(["amd64"]) == [cache / NAME]
 
@@ -400,7 +400,7 @@ def test_no_qemu_is_told_in_a_line(
     monkeypatch.setenv("PATH", str(tmp_path))
     assert command.main(["--out", str(tmp_path / "out")]) == 3
     assert capsys.readouterr().err == (
-        "mptcplab: QEMU: there is no qemu-system-x86_64\n  to mend it: make setup-stock\n"
+        "mptcplab: QEMU: there is no qemu-system-x86_64\n  to fix it: make setup-stock\n"
     )
     assert list(tmp_path.iterdir()) == []
 

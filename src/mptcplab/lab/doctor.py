@@ -133,7 +133,7 @@ def table(found: Sequence[Check]) -> Table:
         state = "[green]ok[/]" if check.ok else "[red]no[/]" if check.required else "[yellow]-[/]"
         detail = check.detail.replace("[", r"\[")
         if not check.ok and check.remedy:
-            detail += "\n  to mend it: " + check.remedy.replace("[", r"\[")
+            detail += "\n  to fix it: " + check.remedy.replace("[", r"\[")
         result.add_row(state, check.name, detail)
     return result
 

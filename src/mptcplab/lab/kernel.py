@@ -256,7 +256,7 @@ def _make_once(
                 raise MptcplabError(
                     f"{what} cannot be compiled for kernel {build.id}:"
                     " its inputs have changed since\n"
-                    f"  to mend it: mptcplab kernel build --variant {build.variant}"
+                    f"  to fix it: mptcplab kernel build --variant {build.variant}"
                 )
             make = _objects_of(inputs, progress, lock)
             progress.step("compile", what)
@@ -526,7 +526,7 @@ def _locked(progress: BuildProgress) -> Iterator[int]:
         raise MptcplabError(
             f"cannot write to {path.parent}: {error.strerror}; kernels built there "
             "can be used, but none can be built\n"
-            "  to mend it: export XDG_CACHE_HOME=/a/directory/that/you/can/write/to"
+            "  to fix it: export XDG_CACHE_HOME=/a/directory/that/you/can/write/to"
         ) from error
     with opened as file:
         try:

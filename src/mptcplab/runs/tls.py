@@ -94,7 +94,7 @@ def _check(file: Path) -> None:
     except OSError as error:
         raise refuse(f"cannot be read: {error.strerror}") from None
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise refuse(f"others can read it; to mend it: chmod 600 {file}")
+        raise refuse(f"others can read it; to fix it: chmod 600 {file}")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
         context.load_cert_chain(file, password=lambda: "")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What `import mptcplab` offers: all that the command line does, for programs and notebooks.
+"""What `import mptcplab` offers: everything the command line does, for programs and notebooks.
 
-Everything is in docs/python.md. Errors are those of `mptcplab.errors`: MptcplabError, and of bad
-input InputError, which has every mistake. Ctrl-C ends what is under way, and keeps what ended.
+See docs/python.md. Errors are those of `mptcplab.errors`: MptcplabError, and for bad input
+InputError, which lists every mistake. Ctrl-C ends the running runs and keeps the finished ones.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _WIDTH = 200
 
 @dataclass(frozen=True)
 class Run:
-    """A run that was stored: its directory, its scenario, and its entry in documents."""
+    """A stored run: its directory, its scenario, and its entry in documents."""
 
     directory: Path
     scenario: Scenario
@@ -75,21 +75,21 @@ class Run:
         return dict(self.entry.metrics)
 
     def paths(self) -> pl.DataFrame:
-        """The figures of its paths, a row for each."""
+        """The figures of its paths, one row per path."""
         import polars as pl
 
         return pl.DataFrame(list(map(dict, self.entry.paths)), infer_schema_length=None)
 
     def series(self) -> pl.DataFrame:
-        """What happened over time, a row for each bin of each series: `series.COLUMNS`."""
+        """What happened over time, one row per bin of each series: `series.COLUMNS`."""
         return series.to_table(store.read_series(self.directory))
 
     def explain(self) -> explain.Explanation:
-        """Why it did not reach the sum of its paths; `.text()` is for people."""
+        """Why it did not reach the sum of its paths; `.text()` is for reading."""
         return explain.explain(self.directory)
 
     def draw(self, file: FilePath, formats: Sequence[str] = ("png",)) -> list[Path]:
-        """The picture of `mptcplab show`, as FILE.png and so on; gives the files."""
+        """Draw the picture of `mptcplab show`, as FILE.png and so on; returns the files."""
         from mptcplab.report import run_chart
 
         target = Path(fspath(file))
@@ -100,7 +100,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a comparison gave, and where it lies."""
+    """The result of a comparison, and its directory."""
 
     result: Document
     out: Path
@@ -111,7 +111,7 @@ class Comparison:
         return self.result.model_dump(mode="json")
 
     def table(self) -> pl.DataFrame:
-        """Its runs and baselines, a row for each, with the columns of docs/results-store.md."""
+        """Its runs and baselines, one row each, with the columns of docs/results-store.md."""
         import polars as pl
 
         benefits = pl.DataFrame(
@@ -126,7 +126,7 @@ class Comparison:
         return own.join(benefits, on="key", how="inner", maintain_order="right")
 
     def runs(self) -> list[Run]:
-        """Its runs that ended well, in the order of the document."""
+        """Its successful runs, in the order of the document."""
         return [open_run(self.out / str(each.directory)) for each in ended_well(self.result.runs)]
 
     def __str__(self) -> str:
@@ -140,33 +140,33 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Swept:
-    """What a sweep came to: how many runs were stored, made and failed, and where they lie."""
+    """The result of a sweep: how many runs were stored, made and failed, and their directory."""
 
     outcome: sweep.Outcome
     keys: tuple[str, ...]
     out: Path
 
     def table(self) -> pl.DataFrame:
-        """Its runs, a row for each, with what was varied; docs/results-store.md."""
+        """Its runs, one row each, with what was varied; docs/results-store.md."""
         import polars as pl
 
         return read_runs(self.out).filter(pl.col("key").is_in(self.keys))
 
 
 def request(source: FilePath | Mapping[str, Any] | None = None, **flags: Any) -> Request:
-    """What to run: a scenario file, a table such as a file has, or nothing, with what flags say.
+    """What to run: a scenario file, a table like that of a file, or nothing; plus flags.
 
-    Flags are called as those of the command line: path, link, event and connection are lists of
-    texts, scheduler and cc texts or lists, all others texts or numbers.
+    Flags have the names of the command line: path, link, event and connection are lists of
+    strings, scheduler and cc strings or lists, all others strings or numbers.
 
     >>> request(path=["wifi:50mbit,10ms", "lte:20mbit,40ms"], scheduler=["default", "minrtt"])
 
-    Raises InputError with every mistake, and TypeError for a flag that there is not.
+    Raises InputError with every mistake, and TypeError for an unknown flag.
     """
     given = Flags(**{name: _as_flag(name, value) for name, value in flags.items()})
     if isinstance(source, Mapping):
         if flags:
-            raise TypeError("a table says all there is; put the flags into it")
+            raise TypeError("a table takes no flags; put their values into the table")
         return resolve.from_table(source, "the scenario", folder=Path())
     if source is None:
         return resolve.from_flags(given)
@@ -184,8 +184,8 @@ def run(
 ) -> Run:
     """Run a scenario with its one scheduler and seed. Raises RunError if it fails.
 
-    `progress` is told how much of it is done, from 0 to 1; after `wall_limit` seconds it is ended,
-    and when it has written more than `disk_limit` bytes. `kernel_like` is --kernel-like.
+    `progress` is called with the fraction done, from 0 to 1. The run is ended after `wall_limit`
+    seconds, or when it has written more than `disk_limit` bytes. `kernel_like` is --kernel-like.
     """
     scenarios = wanted.runs()
     if len(scenarios) != 1:
@@ -223,8 +223,8 @@ def compare(
 ) -> Comparison:
     """Compare the schedulers, congestion controls and seeds of a request, as `mptcplab compare`.
 
-    A request that does not say how many seeds has eight.
-    A run that fails is in the document with its reason. `jobs` None: one run per CPU. `cluster`,
+    The default is eight seeds. A failed run is in the document, with its reason.
+    `jobs` None: one run per CPU. `cluster`,
     `cluster_key` and `storage` are as --cluster, --cluster-key and --storage, `kernel_like` is
     --kernel-like; docs/cluster.md.
     """
@@ -264,9 +264,9 @@ def run_sweep(
     wall_limit: float = Limits.wall_s,
     disk_limit: int = Limits.disk_bytes,
 ) -> Swept:
-    """Make what is not there yet of a sweep: a file, or a table such as a file has; docs/sweep.md.
+    """Make the missing runs of a sweep: a file, or a table like that of a file; docs/sweep.md.
 
-    `again` is --no-cache; `show` is told how far it is, some times a second. `cluster`,
+    `again` is --no-cache; `show` is called with the progress, several times a second. `cluster`,
     `cluster_key` and `storage` are as --cluster, --cluster-key and --storage, `kernel_like` is
     --kernel-like; docs/cluster.md.
     """
@@ -292,7 +292,7 @@ def run_sweep(
 
 
 def read_runs(out: FilePath = _OUT) -> pl.DataFrame:
-    """All runs of an output directory, a row for each; docs/results-store.md."""
+    """All runs of an output directory, one row each; docs/results-store.md."""
     return index.read(Path(fspath(out)))
 
 
@@ -307,13 +307,13 @@ def query(sql: str, out: FilePath = _OUT) -> pl.DataFrame:
 
 
 def open_run(directory: FilePath) -> Run:
-    """A run that was stored, by its directory, OUT/runs/KEY."""
+    """A stored run, by its directory, OUT/runs/KEY."""
     place = Path(fspath(directory))
     return Run(place, store.read_scenario(place), documents.read_entry(place / store.RESULT))
 
 
 def write_report(places: Sequence[FilePath] = (_OUT,), file: FilePath = "report.html") -> Path:
-    """The page of `mptcplab report` on some runs; gives the file."""
+    """Write the page of `mptcplab report` on some runs; returns the file."""
     from mptcplab.report import charts, page, palette
     from mptcplab.runs.collection import collect
 
@@ -329,7 +329,7 @@ def write_report(places: Sequence[FilePath] = (_OUT,), file: FilePath = "report.
 
 
 def schedulers() -> pl.DataFrame:
-    """The schedulers that there are: name, what each does, and its parameters as JSON."""
+    """The available schedulers: name, what each does, and its parameters as JSON."""
     import polars as pl
 
     rows = [
@@ -344,7 +344,7 @@ def schedulers() -> pl.DataFrame:
 
 
 def congestion_controls() -> pl.DataFrame:
-    """The congestion controls that there are, and what each does."""
+    """The available congestion controls, and what each does."""
     import polars as pl
 
     known = congestion.known().values()
@@ -352,9 +352,9 @@ def congestion_controls() -> pl.DataFrame:
 
 
 def cluster_settings(key: FilePath) -> dict[str, Any]:
-    """What Dask is told so that a cluster lets in nobody without a key: for `dask.config.set`.
+    """Settings for `dask.config.set` that make a cluster refuse anybody without the key.
 
-    `key` is its file, which is made if it is not there; docs/cluster.md.
+    `key` is the key's file, which is made if missing; docs/cluster.md.
     """
     file = Path(fspath(key))
     if not file.exists():
@@ -371,7 +371,7 @@ def _say(text: str) -> None:
 
 
 def _as_flag(name: str, value: Any) -> Any:
-    """A value as a flag has it: lists of schedulers with commas, numbers as texts."""
+    """A value in the form of a flag: lists of schedulers with commas, numbers as strings."""
     if name in ("scheduler", "cc") and not isinstance(value, str):
         return ",".join(value)
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value

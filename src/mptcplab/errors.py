@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The errors a person may see: the text is the whole message, the class the exit status."""
+"""The errors that users see: the text is the whole message, the class the exit status."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from dataclasses import dataclass
 
 
 class MptcplabError(Exception):
-    """Something went wrong; a person is told what, without a traceback."""
+    """Something went wrong; it is reported without a traceback."""
 
     exit_status = 1
 
     def told(self) -> str:
-        """What a program of ours prints of it: who says it, and the message."""
+        """The error as our programs print it: the program's name, and the message."""
         return f"mptcplab: {self}"
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One mistake in what the person wrote.
+    """One mistake in what the user wrote.
 
     `where` is the file or the flag ("scenario.toml", "--path"), `key` the place in it
-    ("path[1].delay", or "" for the whole), `value` what stands there, as it was written ("" if
-    nothing), `message` what is wrong with it and what is accepted.
+    ("path[1].delay", or "" for the whole), `value` what was written there ("" if nothing),
+    `message` what is wrong with it and what is accepted.
     """
 
     where: str
@@ -40,12 +40,12 @@ class Problem:
 
 
 class InputError(MptcplabError):
-    """Bad input: every mistake that was found, grouped by the file or flag it is in."""
+    """Bad input: every mistake found, grouped by file or flag."""
 
     exit_status = 2
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        assert problems, "an InputError without a problem tells nothing"
+        assert problems, "an InputError needs a problem"
         self.problems = tuple(problems)
         self._blocks = _describe(self.problems)
         super().__init__("\n".join(self._blocks))
@@ -57,7 +57,7 @@ class InputError(MptcplabError):
 class MachineError(MptcplabError):
     """Something that this machine lacks.
 
-    `what` is missing; `remedy` is the exact command that mends it, or "" if there is none.
+    `what` is missing; `remedy` is the exact command that fixes it, or "" if there is none.
     """
 
     exit_status = 3
@@ -79,7 +79,7 @@ class RunError(MptcplabError):
 
 
 def status_of(do: Callable[[], int], *, interrupted: str = "interrupted") -> int:
-    """The exit status of a program that does this; errors are told, without a traceback."""
+    """The exit status of a program that does this; prints errors without a traceback."""
     try:
         return do()
     except MptcplabError as error:
@@ -91,7 +91,7 @@ def status_of(do: Callable[[], int], *, interrupted: str = "interrupted") -> int
 
 
 def _tell(text: str) -> None:
-    with contextlib.suppress(OSError):  # nobody can be told that
+    with contextlib.suppress(OSError):  # nobody reads it
         print(text, file=sys.stderr)
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Files and directories that are there whole or not at all, whoever else writes them meanwhile.
+"""Files and directories that appear whole or not at all, even with several writers.
 
-What is to be there is made in a directory beside its place, `.partial-NAME-RANDOM`, and gets there
-by one rename, or by an exchange with the directory that is there. Whoever makes something holds
-that directory by a lock, which the system gives up for a process that dies: this tells what is
-abandoned from what somebody is at. Such locks do not reach from one machine to another.
+Everything is made in a directory beside its destination, `.partial-NAME-RANDOM`, and moved there by
+a single rename, or by an exchange with an existing directory. The process that makes it holds a
+lock on the partial directory, which the system releases if the process dies: this distinguishes
+abandoned directories from those in use. Such locks do not work across machines.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 
 from mptcplab.errors import MptcplabError
 
-#: How the names of what is being made begin.
+#: The prefix of partial directories.
 PARTIAL = ".partial-"
 
 # A name has at most 255 bytes, and a character up to four.
@@ -30,7 +30,7 @@ _NAME_CHARACTERS = 50
 
 
 def write(file: Path, content: bytes) -> None:
-    """Write a file as a whole, or not at all; raises MptcplabError if that cannot be."""
+    """Write a file whole or not at all; raises MptcplabError if it cannot be written."""
     try:
         with new_file(file) as partial:
             partial.write_bytes(content)
@@ -40,10 +40,10 @@ def write(file: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def new_file(file: Path) -> Iterator[Path]:
-    """Where to make a file, which takes its place at the end, also that of another one.
+    """Where to make a file, which is moved to its place at the end, replacing any former one.
 
-    If the body raises, the other one stays as it was. What is no file, such as /dev/stdout, is
-    written to, not replaced. Raises OSError.
+    If the body raises, the former one stays as it was. Anything but a regular file, such as
+    /dev/stdout, is written to, not replaced. Raises OSError.
     """
     if _is_written_to(file):
         with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
@@ -61,9 +61,9 @@ def new_file(file: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def new_directory(place: Path) -> Iterator[Path]:
-    """Where to make a directory, which takes its place at the end, also that of another one.
+    """Where to make a directory, which is moved to its place at the end, replacing any former one.
 
-    If the body raises, the other one stays as it was. Raises OSError.
+    If the body raises, the former one stays as it was. Raises OSError.
     """
     remove_abandoned(place.parent, place.name)
     with beside(place) as directory:
@@ -76,13 +76,13 @@ def new_directory(place: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def beside(place: Path) -> Iterator[Path]:
-    """An empty directory beside a place, held as long as it is used; what is left in it is removed.
+    """An empty directory beside a place, locked while in use; what is left in it is removed.
 
-    It, or what was made in it, gets to its place by a rename, or by `put`. Raises OSError.
+    It, or its content, gets to its place by a rename or by `put`. Raises OSError.
     """
     with contextlib.ExitStack() as stack:
         made = None
-        # who removes what is abandoned may come before it is held
+        # a cleanup of abandoned directories may come before it is locked
         while made is None or not made.exists():
             made = Path(tempfile.mkdtemp(prefix=_prefix(place.name), dir=place.parent))
             with contextlib.suppress(FileNotFoundError):
@@ -95,10 +95,10 @@ def beside(place: Path) -> Iterator[Path]:
 
 
 def put(directory: Path, place: Path) -> None:
-    """Give a directory its place; if another one is there, the two are exchanged.
+    """Move a directory to its place; if there is one already, the two are exchanged.
 
-    There is no moment at which none is there, unless the file system cannot exchange. Whoever else
-    puts something there must wait: see `locked`. Raises OSError.
+    The place is never empty, unless the file system cannot exchange. Other writers must wait: see
+    `locked`. Raises OSError.
     """
     try:
         directory.rename(place)
@@ -112,14 +112,14 @@ def put(directory: Path, place: Path) -> None:
 def locked(directory: Path) -> Iterator[None]:
     """Wait until nobody else has this directory locked, and keep it locked. Raises OSError.
 
-    It hinders nobody who does not ask for it.
+    The lock is advisory.
     """
     with _held(directory.resolve(), wait=True):
         yield
 
 
 def remove_abandoned(directory: Path, name: str = "") -> None:
-    """Remove what dead processes have left that were making something, or what is called so."""
+    """Remove the partial directories that dead processes have left, of all or of one name."""
     prefix = _prefix(name) if name else PARTIAL
     with contextlib.suppress(OSError):
         for each in os.listdir(directory):
@@ -129,10 +129,10 @@ def remove_abandoned(directory: Path, name: str = "") -> None:
 
 
 def remove(directory: Path) -> None:
-    """Remove a directory and all that is in it, whatever a guest has made of it.
+    """Remove a directory and everything in it, whatever a guest has put there.
 
-    Links are not followed, rights do not matter, and depth neither: what is in the directories of
-    `directory` is moved up into it. Raises OSError.
+    Links are not followed, and neither permissions nor depth matter: the content of subdirectories
+    is moved up into `directory`. Raises OSError.
     """
     directory.chmod(0o700)
     number = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -143,7 +143,7 @@ def remove(directory: Path) -> None:
             below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=number)
             try:
                 for child in _unlink_files(below):
-                    moved = secrets.token_hex(16)  # nothing there has that name
+                    moved = secrets.token_hex(16)  # no existing name
                     os.rename(child, moved, src_dir_fd=below, dst_dir_fd=number)
                     names.append(moved)
             finally:
@@ -159,7 +159,7 @@ def _prefix(name: str) -> str:
 
 
 def _is_written_to(file: Path) -> bool:
-    """A device, or a name such as /dev/stdout, which may lead to a file, and stays."""
+    """A device, or a name such as /dev/stdout, which may lead to a file; neither is replaced."""
     parent = file.parent.resolve()
     # what /dev/fd leads to is in /proc
     named = parent == Path("/dev") or parent.is_relative_to("/proc")
@@ -167,13 +167,13 @@ def _is_written_to(file: Path) -> bool:
 
 
 def _unlink_files(directory: int) -> list[str]:
-    """Unlink all that is no directory, and give the names of those, which are made accessible."""
+    """Unlink all but directories; makes those accessible and returns their names."""
     directories = []
     for name in os.listdir(directory):
         try:
             os.unlink(name, dir_fd=directory)
         except IsADirectoryError:
-            # opening and moving it need that
+            # opening and moving it need these permissions
             os.chmod(name, 0o700, dir_fd=directory)
             directories.append(name)
     return directories
@@ -181,7 +181,7 @@ def _unlink_files(directory: int) -> list[str]:
 
 @contextlib.contextmanager
 def _held(directory: Path, *, wait: bool) -> Iterator[None]:
-    """Hold a directory against others; raises OSError if it is held, or not there any more."""
+    """Lock a directory; raises OSError if it is locked already, or gone."""
     number = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(number, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -191,7 +191,7 @@ def _held(directory: Path, *, wait: bool) -> Iterator[None]:
 
 
 def _exchange(one: Path, other: Path) -> None:
-    """Exchange two directories, as renameat2(2) does, which Python has no function for."""
+    """Exchange two directories by renameat2(2), for which Python has no function."""
     libc = ctypes.CDLL(None, use_errno=True)
     at_cwd, exchange = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of <fcntl.h> and <stdio.h>
     if libc.renameat2(at_cwd, os.fsencode(one), at_cwd, os.fsencode(other), exchange) == 0:

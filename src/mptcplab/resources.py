@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Where the files lie that are no Python: the kernel's and guest's sources, the experiments."""
+"""The places of files other than Python: the sources of kernel and guest, the experiments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ROOT: Final = Path(__file__).parents[2]
 
 KERNEL: Final = _ROOT / "kernel"
 SCHEDULERS: Final = KERNEL / "mptcp" / "sched"
-#: Headers of what the kernel and programs have to agree on.
+#: Headers shared by the kernel and programs.
 UAPI: Final = KERNEL / "mptcp" / "uapi"
 CONGESTION_CONTROLS: Final = KERNEL / "mptcp" / "cc"
 SCHEDULER_TEMPLATES: Final = KERNEL / "template"

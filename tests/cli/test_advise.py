@@ -108,7 +108,7 @@ def test_what_was_interrupted_goes_on_where_it_stopped(
     shown, rest = running.communicate()
     assert running.returncode == 128 + signal.SIGINT
     assert shown == ""
-    assert "interrupted; runs that had ended are kept" in rest
+    assert "interrupted; finished runs are kept" in rest
     assert not (tmp_path / "advice.json").exists()
     kept = len(list(tmp_path.glob("runs/*")))
     assert 2 <= kept < runs

@@ -101,7 +101,7 @@ def test_exec_tells_of_a_program_that_does_not_end(tmp_path: Path) -> None:
     ("arguments", "status", "said"),
     [
         (("--", "no-such-program"), 127, "mptcplab: no-such-program: not in PATH, nor in /usr"),
-        (("--", "./file"), 126, "mptcplab: ./file is there, but is no program that can be exec"),
+        (("--", "./file"), 126, "mptcplab: ./file exists, but cannot be executed"),
         (("--server", "nope -x", "--", "true"), 127, "mptcplab: nope: not in PATH, nor in /usr"),
         (("--server", "'", "--", "true"), 2, "1 mistake in --server\n"),
         (("--time-limit", "1", "--", "true"), 2, "1 mistake in --time-limit\n"),

@@ -383,7 +383,7 @@ def test_a_file_that_was_changed_on_a_worker_is_not_used(
                 file.write_bytes(file.read_bytes()[:-1] + b"?")
             with pytest.raises(MachineError) as error:
                 done_by(on, tasks(2))
-        assert "no worker of the cluster is left that can make runs\n  tcp://" in str(error.value)
+        assert "the cluster has no worker left that can make runs\n  tcp://" in str(error.value)
         assert "is not what was sent: its SHA-256 is" in str(error.value)
 
 
@@ -403,7 +403,7 @@ def test_records_are_kept_on_shared_storage_and_fetched(
 
     runs = Store(tmp_path / "there")
     with pytest.raises(
-        MptcplabError, match=r"kept at file://.*; to have them here: mptcplab results fetch"
+        MptcplabError, match=r"kept at file://.*; to fetch them: mptcplab results fetch"
     ):
         store.read_run(runs.directory(there[0].key))
     fetched = mptcplab("results", "fetch", "--out", str(tmp_path / "there"))

@@ -160,12 +160,12 @@ def test_what_whoever_reaches_it_could_use_is_not_connected_to(tmp_path: Path) -
     lines = said.stdout.splitlines()
     mistake = "1 mistake in --cluster   tcp://"
     assert lines[0].startswith(mistake + "192.0.2.1:")
-    assert "--cluster-key FILE, or --cluster-key none in a network that nobody" in lines[0]
+    assert "--cluster-key FILE, or --cluster-key none in a network without others" in lines[0]
     assert lines[1] == "connected"
     assert lines[2].startswith(mistake + "127.0.0.1:")
-    assert "who can reach tcp://0.0.0.0:" in lines[2]
+    assert "whoever can reach tcp://0.0.0.0:" in lines[2]
     assert lines[3].startswith("1 of the 1 workers of the cluster cannot make runs")
-    assert "who can reach tcp://0.0.0.0:" in lines[3]
+    assert "whoever can reach tcp://0.0.0.0:" in lines[3]
     assert len(lines) == 4
 
 

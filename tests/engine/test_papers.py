@@ -46,7 +46,7 @@ def test_an_interrupted_figure_goes_on_where_it_stopped(
     _, err = process.communicate()
     if how == signal.SIGINT:
         assert process.returncode == 128 + signal.SIGINT
-        assert "runs that had ended are kept" in err
+        assert "finished runs are kept" in err
     else:
         assert process.returncode == -signal.SIGKILL
     kept = sorted(file.name for file in (out / "runs").glob("[!.]*"))
@@ -85,7 +85,7 @@ def test_what_was_not_run_is_said(tmp_path: Path) -> None:
     assert f"to make it: mptcplab papers run {FIGURE}" in err
     status, _, err = finished("publish", str(tmp_path / "x"), "--out", str(tmp_path))
     assert status == 1
-    assert "no experiment was run" in err
+    assert "no experiment has been run" in err
 
 
 @pytest.mark.parametrize("command", ["run", "show"])

@@ -130,7 +130,7 @@ def test_what_is_kept_can_be_shown_and_asked(tmp_path: Path) -> None:
     )
     assert (tmp_path / f"{run.name}.png").exists()
     assert (tmp_path / f"{run.name}.csv").read_text().startswith("begin_s,end_s,goodput_bps,")
-    with pytest.raises(MptcplabError, match=r"swept without records.*run it again: mptcplab run"):
+    with pytest.raises(MptcplabError, match=r"sweep kept no records.*run it again: mptcplab run"):
         explain.explain(run)
     answer = index.query(
         out,

@@ -211,7 +211,7 @@ def test_an_address_that_others_could_use_is_refused_before_it_is_connected_to(
         (b"\xff", "not JSON: "),
         (b"[]", "not the file of a Dask scheduler: as a whole"),
         (b'{"address": 7}', "not the file of a Dask scheduler: address: Input should be"),
-        (b'{"address": "http://localhost"}', "no address"),
+        (b'{"address": "http://localhost"}', "not an address"),
     ],
 )
 def test_a_file_of_no_scheduler_is_told(tmp_path: Path, content: bytes, told: str) -> None:

@@ -58,7 +58,7 @@ def test_a_program_is_found_as_a_shell_finds_it(tool: Path) -> None:
     [
         ("toool", 127, "toool: not in PATH, nor in /usr/local/sbin:/usr/sbin:/sbin"),
         ("./toool", 127, "./toool: there is no such file"),
-        ("./text", 126, "./text is there, but is no program that can be executed"),
+        ("./text", 126, "./text exists, but cannot be executed"),
         ("", 127, ": not in PATH, nor in /usr/local/sbin:/usr/sbin:/sbin"),
     ],
 )
@@ -71,7 +71,7 @@ def test_a_program_that_is_not_there(tool: Path, name: str, status: int, message
 
 @pytest.mark.usefixtures("tool")
 def test_a_command_must_be_text_in_whole_quotes() -> None:
-    with pytest.raises(InputError, match=r"no closing quotation; a command as for a shell"):
+    with pytest.raises(InputError, match=r"no closing quotation; accepted is a command"):
         program.split("tool 'a", "--server")
     with pytest.raises(InputError, match=r"'\\udcff': not UTF-8 text"):
         program.find(["tool", "\udcff"])

@@ -112,7 +112,7 @@ def test_files_that_are_missing_or_cut_off_are_named(tmp_path: Path) -> None:
     resolved = json.loads((run / "scenario.json").read_text())
     del resolved["seed"]
     store.write_json(run / "scenario.json", resolved)
-    with pytest.raises(MptcplabError, match=r"scenario.json: seed: Field required.*run it once"):
+    with pytest.raises(MptcplabError, match=r"scenario.json: seed: Field required.*run it again"):
         store.read_run(run)
     (run / "scenario.json").write_text("{")
     with pytest.raises(MptcplabError, match=r"scenario.json: not JSON"):
@@ -156,7 +156,7 @@ def test_a_baseline_keeps_the_traces_of_its_path(tmp_path: Path) -> None:
 def test_a_trace_that_changes_meanwhile_is_refused(tmp_path: Path) -> None:
     asked = request(tmp_path)
     (tmp_path / "one" / "t.csv").write_text(TRACE.replace("5", "6"))
-    with pytest.raises(MptcplabError, match=r"t.csv was changed meanwhile; run it once more"):
+    with pytest.raises(MptcplabError, match=r"t.csv was changed in the meantime; run it again"):
         store.keep_traces(stored(tmp_path / "run"), asked.base, asked.traces)
 
 
@@ -306,7 +306,7 @@ def test_a_swept_run_shows_its_series_and_says_how_to_have_records(tmp_path: Pat
         series.csv_text(store.read_series(run)).splitlines()[0]
         == (series.csv_text(whole).splitlines()[0])
     )
-    message = rf"0123: was swept without records.* run {run}/scenario.json --out {tmp_path}/out$"
+    message = rf"0123: its sweep kept no records.* run {run}/scenario.json --out {tmp_path}/out$"
     with pytest.raises(MptcplabError, match=message):
         store.read_run(run)
     assert series_text(run) == series.csv_text(whole)

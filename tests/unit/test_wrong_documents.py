@@ -198,7 +198,7 @@ def test_a_scenario_that_does_not_fit_together_is_told(
 ) -> None:
     content = stored.scenario().model_dump(mode="json") | change
     store.write_json(tmp_path / store.SCENARIO, content)
-    with pytest.raises(MptcplabError, match=rf"scenario\.json: {told}.*: run it once more"):
+    with pytest.raises(MptcplabError, match=rf"scenario\.json: {told}.*: run it again"):
         store.read_scenario(tmp_path)
 
 

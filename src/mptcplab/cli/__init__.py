@@ -16,7 +16,7 @@ import click
 from mptcplab import __version__
 from mptcplab.errors import MptcplabError, status_of
 
-#: Where each command is, as MODULE:NAME, and what its help says first.
+#: Where each command is, as MODULE:NAME, and its summary in the help.
 COMMANDS = {
     "advise": (
         "advise:advise_command",
@@ -98,9 +98,9 @@ COMMANDS = {
 
 
 class _Lazy(click.Group):
-    """Imports a command when it is called: none has to wait for what others need.
+    """Imports a command when it is called, so that none waits for the imports of others.
 
-    What stands for it where commands are listed has its name and summary.
+    Lists of commands show a placeholder with its name and summary.
     """
 
     def resolve_command(
@@ -129,12 +129,12 @@ def cli() -> None:
 
 
 def main() -> NoReturn:
-    """The program: shows errors as what they say, without a traceback."""
+    """The program: shows errors as messages, without a traceback."""
     codecs.register_error(_AS_IT_IS, _as_it_is)
     sys.stdout = _stream(sys.stdout, "standard output")
     sys.stderr = _stream(sys.stderr, "standard error")
     status = status_of(_called)
-    # what is left to be written: an error of it would be told by Python itself
+    # flush here: Python would report an error of its own flush with a traceback
     left = status_of(lambda: _status_of_output(sys.stdout.flush))
     try:
         sys.stderr.flush()
@@ -147,7 +147,7 @@ _AS_IT_IS = "mptcplab"
 
 
 def _as_it_is(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Names of files go out as the bytes they are; what a terminal has not, as its number."""
+    """Writes file names as their bytes, and characters the terminal lacks as escapes."""
     assert isinstance(error, UnicodeEncodeError)
     character = error.object[error.start]
     form = "surrogateescape" if "\udc80" <= character <= "\udcff" else "backslashreplace"
@@ -155,7 +155,7 @@ def _as_it_is(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 class _Named(io.FileIO):
-    """A file descriptor whose errors have its name, as those of files have."""
+    """A file descriptor whose errors carry its name, as those of files do."""
 
     def __init__(self, number: int, called: str) -> None:
         super().__init__(number, "w", closefd=False)
@@ -195,14 +195,14 @@ def _called() -> int:
 
 
 def _status_of_output(do: Callable[[], object]) -> int:
-    """0 if this can be done, and written. Raises MptcplabError for what the machine refuses."""
+    """0 if the action and its output succeed. Raises MptcplabError for system errors."""
     try:
         do()
     except OSError as error:
-        # what was not written yet would fail once more at the end
+        # unwritten output would fail again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
-            # the reader of standard output has left, as `head` does
+            # the reader of standard output is gone, as after `head`
             sys.stderr = _nothing()
             return 1
         place = f"{error.filename}: " if error.filename else ""

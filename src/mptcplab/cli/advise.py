@@ -10,7 +10,7 @@ import click
 
 from mptcplab.cli import options
 
-# And for advice, in which all schedulers and congestion controls are run with seeds of its own.
+# And for advice, which runs all schedulers and congestion controls with seeds of its own.
 _ADVISED = (
     *("path", "link", "event", "direction", "start", "duration", "warmup", "send_buffer"),
     *(
@@ -48,7 +48,7 @@ _ADVISED = (
     "--scheduler",
     "-s",
     metavar=f"{options.SPEC},...",
-    help="Try only these packet schedulers; ./NAME.c is one of your own.  [all]",
+    help="Try only these packet schedulers; ./NAME.c is your own.  [all]",
 )
 @click.option(
     "--cc",

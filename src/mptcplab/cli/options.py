@@ -40,7 +40,7 @@ scheduler_option = click.option(
     "--scheduler",
     "-s",
     metavar=SPEC,
-    help="Packet scheduler; ./NAME.c is one of your own.  [default]",
+    help="Packet scheduler; ./NAME.c is your own.  [default]",
 )
 jobs_option = click.option(
     "--jobs",
@@ -79,7 +79,7 @@ storage_option = click.option(
 dry_run_option = click.option(
     "--dry-run",
     is_flag=True,
-    help="Say how many runs there are, how many are stored already, and how long the rest takes.",
+    help="Show the number of runs, how many are stored already, and how long the rest takes.",
 )
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."
@@ -211,7 +211,7 @@ def scenario_options(command: F) -> F:
 
 
 def some_of_scenario_options(names: Sequence[str]) -> Callable[[F], F]:
-    """Adds only those options of a scenario that have these names."""
+    """Adds only the options of a scenario with these names."""
 
     def decorate(command: F) -> F:
         holder: Any = command

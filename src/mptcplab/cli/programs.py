@@ -14,7 +14,7 @@ from mptcplab.cli import options
 F = TypeVar("F", bound=Callable[..., Any])
 
 _PROGRAM = "mptcplab.program"
-# Of the scenario's options, those that hold also where a program is the workload.
+# The scenario's options that also apply when a program is the workload.
 _TESTBED = (
     *("path", "link", "event", "cc", "transport", "send_buffer", "receive_buffer", "seed_delay"),
     "kernel_like",
@@ -23,7 +23,7 @@ _TESTBED = (
 
 
 class _ProgramCommand(click.Command):
-    """A command whose last part, after --, is a program's: in meta, under _PROGRAM."""
+    """A command that keeps the arguments after --, a program's, in meta under _PROGRAM."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         at = args.index("--") if "--" in args else len(args)

@@ -29,7 +29,7 @@ def results_list(out: Path, as_json: bool) -> None:
 def results_schema() -> None:
     """Print the JSON Schema of comparison.json, which --json prints.
 
-    Entry in its $defs is that of the result.json of a run.
+    Entry in its $defs describes the result.json of a run.
     """
     from mptcplab.cli.actions import results
 
@@ -40,7 +40,7 @@ def results_schema() -> None:
 @click.argument("keys", metavar="[KEY]...", nargs=-1)
 @options.out_option
 def results_fetch(keys: tuple[str, ...], out: Path) -> None:
-    """Fetch records that --storage keeps elsewhere: of some runs, or all."""
+    """Fetch records that --storage keeps elsewhere, of the given runs or of all."""
     from mptcplab.cli.actions import results
 
     results.fetch(keys, out)
@@ -60,7 +60,7 @@ def results_fetch(keys: tuple[str, ...], out: Path) -> None:
 def results_query(sql: str, out: Path, form: str | None, parquet: Path | None) -> None:
     """Query the tables runs and series, in DuckDB's SQL.
 
-    SQL is one query, which reads no other files and writes none.
+    SQL is a single query, which cannot read other files or write any.
 
     \b
     mptcplab results query 'SELECT scheduler, median(goodput_bps)/1e6 FROM runs GROUP BY 1'

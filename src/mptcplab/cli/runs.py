@@ -33,7 +33,7 @@ def run(file: Path | None, **options: Any) -> None:
     "--scheduler",
     "-s",
     metavar=f"{options.SPEC},...",
-    help="Packet schedulers, or all; ./NAME.c is one of your own.  [default]",
+    help="Packet schedulers, or all; ./NAME.c is your own.  [default]",
 )
 @click.option(
     "--baseline/--no-baseline",

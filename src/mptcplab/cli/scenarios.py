@@ -38,7 +38,7 @@ def _list_settings(context: click.Context, _option: click.Parameter, wanted: boo
     if not wanted:
         return
     click.echo(drive_settings.listing(radio.Drive()))
-    click.echo("\nbuilding=none takes the building away. docs/radio.md has the sources at length.")
+    click.echo("\nbuilding=none removes the building. docs/radio.md has the sources in full.")
     context.exit()
 
 

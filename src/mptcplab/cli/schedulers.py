@@ -22,7 +22,7 @@ def scheduler_group() -> None:
 def scheduler_list() -> None:
     """List the schedulers of the lab."""
     Console().print(catalogue_tables.scheduler_table(scheduler.known().values()))
-    click.echo("\nmptcplab scheduler show NAME says more, mptcplab scheduler new NAME begins one.")
+    click.echo("\nmptcplab scheduler show NAME says more, mptcplab scheduler new NAME starts one.")
 
 
 @scheduler_group.command("show")
@@ -37,7 +37,7 @@ def scheduler_show(name: str) -> None:
     except scheduler.SpecError as error:
         problems = [Problem("scheduler show", "", name, text) for text in error.messages]
         raise InputError(problems) from None
-    click.echo(found.description or f"{found.name}: its file begins with no comment")
+    click.echo(found.description or f"{found.name}: its file has no comment at the start")
     if found.parameters:
         click.echo()
         Console().print(catalogue_tables.parameter_table(found.parameters))

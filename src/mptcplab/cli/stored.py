@@ -79,7 +79,7 @@ def explain_command(runs: tuple[Path, ...], as_json: bool) -> None:
     default=500,
     show_default=True,
     metavar="N",
-    help="How many runs can be opened as time series; low seeds go first.",
+    help="How many runs can be opened as time series, lowest seeds first.",
 )
 def report_command(places: tuple[Path, ...], out: Path, figures: Path | None, most: int) -> None:
     """Make one page about runs, with tables and interactive charts, that works offline.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Runs as one object each, and records that are kept elsewhere: on storage that machines share.
+"""Runs packed as single objects, and records on storage that machines share.
 
-Where that is, is a URL of fsspec's: a directory (`file:///share/runs`), or anything that it, or a
-package beside it, knows. `archive.json` of a run says where its records are, and their SHA-256.
+The place is a URL for fsspec: a directory (`file:///share/runs`), or any scheme that fsspec or its
+add-on packages support. A run's `archive.json` has the place and SHA-256 of its records.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from typing import IO, Any
 
 from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
 
-#: What a run has instead of records that are kept elsewhere.
+#: Takes the place of records that are kept elsewhere.
 ARCHIVE = "archive.json"
 
 
 def require(url: str) -> None:
-    """Raises InputError if nothing can be kept at a URL, MachineError if a package is missing."""
+    """Raises InputError if the URL is unusable, MachineError if a package is missing."""
     if "://" not in url:
         accepted = "accepted is a URL, such as file:///share/runs or s3://bucket/runs"
-        raise InputError([Problem("--storage", "", url, f"no URL; {accepted}")])
+        raise InputError([Problem("--storage", "", url, f"not a URL; {accepted}")])
     with _told(url):
         files, path = _at(url)
         files.makedirs(path, exist_ok=True)
 
 
 def keep(url: str, name: str, content: bytes) -> dict[str, Any]:
-    """Keep something below a URL, whole or not at all; gives what `read` needs to have it again.
+    """Store something below a URL, whole or not at all; returns what `read` needs to get it back.
 
-    Raises MptcplabError if it cannot be kept.
+    Raises MptcplabError if it cannot be stored.
     """
     with _told(url):
         files, path = _at(url)
         files.makedirs(path, exist_ok=True)
-        # a file may be cut off when a machine dies; a rename is not
+        # a crash may truncate a file, but a rename is atomic
         partial = f"{path}/.partial-{name}-{uuid.uuid4().hex[:8]}"
         try:
             files.pipe_file(partial, content)
@@ -61,7 +61,7 @@ def keep(url: str, name: str, content: bytes) -> dict[str, Any]:
 
 
 def read(about: dict[str, Any]) -> bytes:
-    """What was kept; raises MptcplabError if it is not there any more, or another thing."""
+    """What was stored; raises MptcplabError if it is gone or has changed."""
     url = str(about["url"])
     with _told(url):
         files, path = _at(url)
@@ -69,16 +69,16 @@ def read(about: dict[str, Any]) -> bytes:
     found = hashlib.sha256(content).hexdigest()
     if found != about["sha256"]:
         raise MptcplabError(
-            f"{url}: not what was kept there: its SHA-256 is {found[:12]}..., that of "
-            f"what was kept {about['sha256'][:12]}..."
+            f"{url}: changed since it was stored: its SHA-256 is {found[:12]}..., that of "
+            f"what was stored {about['sha256'][:12]}..."
         )
     return content
 
 
 def pack(directory: Path) -> bytes:
-    """The files of a run as one: a compressed tar, the same for the same files.
+    """The files of a run as a compressed tar; equal files give equal bytes.
 
-    Plain files only: what a link leads to may be any file of this machine.
+    Regular files only: a link could point to any file of this machine.
     """
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as tar:
@@ -93,32 +93,32 @@ def pack(directory: Path) -> bytes:
 
 
 def extract(packed: bytes, directory: Path, *, source: str) -> None:
-    """Write the files that `pack` made one into a directory, which must be empty.
+    """Unpack an archive of `pack` into a directory, which must be empty.
 
-    They are from another machine, or from storage that others write to: `source` says where.
-    Raises MptcplabError, and then the directory is to be thrown away, for what `pack` does not
-    make: a name that leads out of the directory, a name twice, a link, a device; for what is
-    broken; and for more than there is room for on the disk.
+    The archive is from another machine, or from storage that others write to: `source` says where.
+    Raises MptcplabError, after which the directory must be discarded, for anything `pack` does
+    not make (a name outside the directory, a name twice, a link, a device), for a broken archive,
+    and if the disk has too little space.
     """
     try:
         _extract(packed, directory)
     except _BROKEN as error:
-        why = str(error) if isinstance(error, _RefusedError) else f"it is broken: {error}"
-        accepted = "accepted is what mptcplab packs: the plain files of one run"
+        why = str(error) if isinstance(error, _RefusedError) else f"it is damaged: {error}"
+        accepted = "accepted is what mptcplab packs: the regular files of one run"
         raise MptcplabError(
             f"{source}: refused as the archive of a run: {why}; {accepted}"
         ) from None
 
 
 class _RefusedError(Exception):
-    """An archive could be unpacked, and is not."""
+    """An archive is valid, but refused."""
 
 
 _BROKEN = (_RefusedError, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError)
 
 
 def _extract(packed: bytes, directory: Path) -> None:
-    # not extractall(): some Python 3.11 have no filters, and none refuses all of this
+    # not extractall(): some Python 3.11 releases lack filters, and no filter refuses all of this
     room_bytes = shutil.disk_usage(directory).free
     with gzip.GzipFile(fileobj=io.BytesIO(packed)) as content:
         with tarfile.open(fileobj=content, mode="r|") as tar:
@@ -134,14 +134,14 @@ def _check(member: tarfile.TarInfo, room_bytes: int) -> None:
     if member.name.startswith("/") or {"", ".", ".."} & set(member.name.split("/")):
         raise _RefusedError(f"{member.name!r} in it would lie outside of the run")
     if not member.isreg() or member.issparse():
-        raise _RefusedError(f"{member.name!r} in it is no plain file")
+        raise _RefusedError(f"{member.name!r} in it is not a regular file")
     if member.size > room_bytes:
         size = f"{member.size >> 20} MiB, and {room_bytes >> 20} MiB are free"
         raise _RefusedError(f"{member.name!r} in it has {size}")
 
 
 def _write(file: Path, content: IO[bytes] | None) -> None:
-    assert content is not None, "a plain file"
+    assert content is not None, "a regular file"
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("xb") as target:
@@ -163,7 +163,7 @@ def _told(url: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        what = f"storage needs fsspec, and there is no {error.name}"
+        what = f"storage needs fsspec, and {error.name} is missing"
         raise MachineError(what, "pip install 'mptcplab[cluster]'") from None
     except ImportError as error:  # a package for that kind of storage
         raise MachineError(f"{url}: {error}") from None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Runs that come from elsewhere: from workers without the store, and records kept there."""
+"""Runs from elsewhere: from workers that cannot reach the store, and stored records."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from mptcplab.runs.tasks import Done
 
 
 def unpack(done: Done, out: Store) -> None:
-    """Put the files of a run that came back into a store.
+    """Put the returned files of a run into a store.
 
-    Raises OSError if that cannot be, MptcplabError if they are not the files of that run.
+    Raises OSError if that fails, MptcplabError if they are not the files of that run.
     """
-    assert done.files is not None, "a run that was put into a store, or that failed"
+    assert done.files is not None, "the run is in a store already, or failed"
     with out.new_run(done.key) as directory:
         archive.extract(done.files, directory, source=f"run {done.key}")
         if missing := [name for name in store.DOCUMENTS if not (directory / name).exists()]:
@@ -26,13 +26,13 @@ def unpack(done: Done, out: Store) -> None:
         documents.read(directory / store.BUILD, documents.BUILD)
         documents.read(directory / store.COST, documents.COST)
         if result.result() != done.entry.result():
-            raise MptcplabError(f"run {done.key}: its {store.RESULT} is not what is told of it")
+            raise MptcplabError(f"run {done.key}: its {store.RESULT} is not as reported")
 
 
 def fetch(out: Store, keys: Sequence[str] = ()) -> int:
-    """Have the records of runs in a store that are kept elsewhere; of all, without keys.
+    """Fetch records that are kept elsewhere, of some runs of a store, or without keys of all.
 
-    Gives how many it had. Raises MptcplabError.
+    Returns the number of runs. Raises MptcplabError.
     """
     if unknown := set(keys) - set(out.keys()):
         problem = f"no run of that key in {out.out}; accepted is the name of a directory in runs"
@@ -54,7 +54,7 @@ def fetch(out: Store, keys: Sequence[str] = ()) -> int:
 
 
 def _require_same(stored: Path, fetched: Path, url: str) -> None:
-    """Raises MptcplabError if what was fetched would take the place of another run."""
+    """Raises MptcplabError if the fetched files would replace another run."""
     for name in (store.SCENARIO, store.BUILD, store.RESULT):
         if (stored / name).exists() and (
             documents.read_json(stored / name) != documents.read_json(fetched / name)

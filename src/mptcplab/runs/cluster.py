@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Many machines: tasks are performed by the workers of a cluster of Dask's.
+"""Many machines: the workers of a Dask cluster perform the tasks.
 
-A worker needs the Python package and what a run needs of a machine, and no compiler: builds,
-modules and traces are sent to it once, by their hash (`artefacts`). Before it makes a run it is
-compared with the machine that asks: two that differ could give different figures. What dies, or is
-taken away, costs nothing but time, for Dask gives its tasks to others, and a run is the same
+A worker needs the Python package and what a run needs of a machine, but no compiler: builds,
+modules and traces are sent to it once, by their hash (`artefacts`). Before its first run it is
+compared with the client's machine, since different versions could give different figures. A worker
+that dies or is taken away costs only time: Dask gives its tasks to others, and a run is the same
 wherever it is made.
 
-Of the workers that are there when a cluster is connected to, none may be unfit. One that comes
-later and is unfit is sent away, and told.
+All workers present when the client connects must be fit. An unfit one that joins later is left
+out, and reported.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from mptcplab.spec.mistakes import first_of
 
 T = TypeVar("T")
 
-#: What shapes figures, or what is sent, besides this package.
+#: Packages that affect figures, or what is sent, besides this one.
 PACKAGES = ("dask", "distributed", "numpy", "polars", "pydantic", "scipy")
 
 _OF_SCHEDULER = ("mptcplab", "Python", "dask", "distributed")
@@ -62,21 +62,20 @@ _CONNECT_S = 10.0
 _PAUSE_S = 0.2
 _AHEAD = 1000
 _FULL_BYTES = 1 << 20
-# For how long it is taken as known how many threads there are: to ask for each run would cost more
-# than the answer is worth.
+# How long the number of threads is cached: asking for each run would cost too much.
 _KNOWN_S = 1.0
 _ACCEPTED = "accepted is tcp://HOST:PORT, tls://HOST:PORT or the scheduler's file, FILE.json"
 _FLAG = "--cluster"
-#: Instead of the file of a key: the person knows that nobody else can reach the cluster.
+#: Instead of a key file: the user asserts that nobody else can reach the cluster.
 NO_KEY = "none"
 
 
 class UnfitError(MachineError):
-    """A worker on which runs could fail, or give other figures."""
+    """A worker on which runs could fail, or give different figures."""
 
 
 def environment() -> dict[str, str]:
-    """What must be the same on all machines for figures to be, as versions by name."""
+    """What must match on all machines for figures to match: versions by name."""
     python = ".".join(platform.python_version_tuple()[:2])
     found = {"mptcplab": _own_version(), "Python": python}
     for name in PACKAGES:
@@ -87,7 +86,7 @@ def environment() -> dict[str, str]:
 
 
 def _own_version() -> str:
-    """The version of this package, with a hash of its code, which may have been changed since."""
+    """The version of this package, with a hash of its code, which may have been edited."""
     digest = hashlib.sha256()
     place = Path(__file__).parents[1]
     for file in sorted(place.rglob("*.py")):
@@ -109,21 +108,21 @@ def require_fit(wanted: Mapping[str, str]) -> None:
 
 
 def open_addresses(dask_scheduler: Server) -> list[str]:
-    """The addresses at which a scheduler, or a worker, lets in whoever can reach them."""
+    """The addresses of a scheduler or worker that are open to anybody who can reach them."""
     listening = [listener.listen_address for listener in dask_scheduler.listeners]
     return [each for each in listening if not _is_closed(each)]
 
 
 def _open(addresses: Sequence[str]) -> str:
     return (
-        f"who can reach {addresses[0]} can run code there, and see what is sent; accepted beyond "
-        f"one machine is tls://HOST:PORT with {tls.FLAG} FILE, or {tls.FLAG} {NO_KEY} in a network "
-        "that nobody else is in: docs/cluster.md"
+        f"whoever can reach {addresses[0]} can run code there and see what is sent; accepted "
+        f"beyond one machine is tls://HOST:PORT with {tls.FLAG} FILE, or {tls.FLAG} {NO_KEY} in a "
+        "network without others: docs/cluster.md"
     )
 
 
 def _is_closed(address: str) -> bool:
-    """Whether an address asks for a key, or nobody but users of this machine can reach it."""
+    """Whether an address needs a key, or only users of this machine can reach it."""
     scheme, _, place = address.partition("://")
     if scheme in ("tls", "wss", "inproc"):
         return True
@@ -139,7 +138,7 @@ def _is_closed(address: str) -> bool:
 
 
 class _Presence(WorkerPlugin):
-    """What a client of ours has on each worker: whether it is fit, and the runs under way."""
+    """A client's state on each worker: whether the worker is fit, and the running runs."""
 
     def __init__(self, name: str, wanted: Mapping[str, str], *, closed: bool) -> None:
         self.name = name
@@ -159,7 +158,7 @@ class _Presence(WorkerPlugin):
             self.tell(error)
 
     def teardown(self, worker: Worker) -> None:
-        """The worker ends, or the client has left: no run may go on that nobody waits for."""
+        """The worker ends or the client has left: end all runs, since nobody waits for them."""
         del worker
         for cancel in list(self._cancels.values()):
             cancel.set()
@@ -179,7 +178,7 @@ class _Presence(WorkerPlugin):
 
     @contextlib.contextmanager
     def cancelled(self) -> Iterator[threading.Event]:
-        """An event that is set when the task of this thread is not wanted any more."""
+        """An event that is set when the task of this thread is no longer wanted."""
         key = self._worker.get_current_task()
         self._cancels[key] = threading.Event()
         try:
@@ -189,7 +188,7 @@ class _Presence(WorkerPlugin):
 
 
 class _Delivery(WorkerPlugin):
-    """Files on their way to every worker; `presence` is the name of what the client has there."""
+    """Files on their way to every worker; `presence` names the client's state there."""
 
     def __init__(self, name: str, presence: str, packed: Mapping[Artefact, bytes]) -> None:
         self.name = name
@@ -205,7 +204,7 @@ class _Delivery(WorkerPlugin):
 
 
 def why_unfit(name: str, dask_worker: Worker) -> str:
-    """Why the worker that this is called on makes no runs for a client; "" if it does."""
+    """Why the worker that runs this cannot make runs for a client; "" if it can."""
     return cast(_Presence, dask_worker.plugins[name]).unfit
 
 
@@ -220,7 +219,7 @@ class _Sent:
     traces: Mapping[str, Artefact]
 
     def arrived(self, directory: Path) -> Task:
-        """The task with the files of this machine. Traces get their names back, in `directory`."""
+        """The task with the files of this machine. Traces get their names back in `directory`."""
         traces = {}
         for place, source in self.task.traces.items():
             link = directory / source.digest / source.file.name
@@ -240,11 +239,11 @@ class _Sent:
 
 
 def perform_here(name: str, fn: Callable[[Task, Watch], T], sent: _Sent) -> T:
-    """Perform a task on a worker; what it cannot do, it gives back to the scheduler."""
+    """Perform a task on a worker; an unfit one gives it back to the scheduler."""
     worker = get_worker()
     presence = cast(_Presence, worker.plugins[name])
     if presence.unfit:
-        # the client will send this worker away; meanwhile tasks should not go round in circles
+        # the client will leave this worker out; until then tasks should not go round in circles
         presence.send()
         time.sleep(_PAUSE_S)
         raise Reschedule
@@ -258,10 +257,10 @@ def perform_here(name: str, fn: Callable[[Task, Watch], T], sent: _Sent) -> T:
             try:
                 done = fn(task, Watch(cancel=cancel))
             except RunCancelledError:
-                # a worker that ends says so; for a task that is not wanted it makes no difference
+                # an ending worker reports it; for an unwanted task it makes no difference
                 raise Reschedule from None
         if isinstance(done, Done) and done.entry.status != "ok" and _is_full(directory):
-            # every run that follows would fail here, and may succeed elsewhere
+            # every further run would fail here, but may succeed elsewhere
             presence.tell(MptcplabError(f"no space left on the disk of {worker.local_directory}"))
             raise Reschedule
         return done
@@ -277,18 +276,18 @@ def _is_full(directory: str) -> bool:
 class OnCluster(Workers):
     """Performs tasks on the workers of a cluster, one at a time in each of their threads.
 
-    What comes back is put into the store of the task. `told` gets what a person should know
-    meanwhile, a line at a time.
+    Returned files are put into the task's store. `told` is called with each line of progress to
+    show the user.
     """
 
     def __init__(
         self, address: str, told: Callable[[str], None], key: Path | str | None = None
     ) -> None:
-        """`key` is the file of the cluster's key, or NO_KEY; without it the certificates of Dask's
-        own configuration are shown.
+        """`key` is the file of the cluster's key, or NO_KEY; the default are the certificates of
+        Dask's configuration.
 
-        Raises InputError for an address that is none, or where others could run code, too;
-        MptcplabError if there is no cluster, and MachineError if a worker of it is unfit.
+        Raises InputError for a bad address, or one where others could run code, too; MptcplabError
+        if there is no cluster, and MachineError if one of its workers is unfit.
         """
         self.virtual_s = {}
         self._told = told
@@ -307,7 +306,7 @@ class OnCluster(Workers):
 
     @property
     def ahead(self) -> int:
-        """So many that a cluster that grows with what is to do sees that there is much."""
+        """Enough tasks that a cluster that scales with its load grows."""
         if time.monotonic() - self._jobs_known_s > _KNOWN_S:
             with _lost():
                 jobs = sum(self._client.nthreads().values())
@@ -343,13 +342,13 @@ class OnCluster(Workers):
         self._leave()
 
     def _take_workers(self, address: str, key: Path | str | None) -> None:
-        """Take those that are there, and be told of those that come later."""
+        """Admit the present workers, and have later ones report themselves."""
         wanted = environment()
         closed = key != NO_KEY
         with _lost():
             for place, found in self._installed().items():
                 if isinstance(found, importlib.metadata.PackageNotFoundError):
-                    raise MachineError(f"{place}: the Python package mptcplab is not there")
+                    raise MachineError(f"{place}: the Python package mptcplab is not installed")
             scheduler = self._client.run_on_scheduler(environment)
             wrong = [name for name in _OF_SCHEDULER if scheduler[name] != wanted[name]]
             if wrong:
@@ -357,13 +356,13 @@ class OnCluster(Workers):
                     f"{name} is {scheduler[name]}, not {wanted[name]}" for name in wrong
                 )
                 raise UnfitError(f"the cluster's scheduler: {said}")
-            # it may be reached over loopback, and listen to others all the same
+            # although reached over loopback, it may listen on other addresses
             found = self._client.run_on_scheduler(open_addresses)
             if closed and found:
                 raise _refused(address, _open(found))
             self._client.register_plugin(_Presence(self._plugins[0], wanted, closed=closed))
         self._require_fit()
-        # of those that come from now on; who came in between says it again when it gets a task
+        # for later workers; one that came in between reports again when it gets a task
         self._client.subscribe_topic(self._plugins[0], self._heard)
 
     def _installed(self) -> dict[str, Any]:
@@ -392,7 +391,7 @@ class OnCluster(Workers):
             )
 
     def _send_files(self, task: Task) -> _Sent:
-        """The task as it is sent; those of its files that are new go to all workers first."""
+        """The task as it is sent; files that are new go to all workers first."""
         named = {task.kernel.image: f"kernel {task.kernel.id}"}
         named[task.guest.program] = f"guest {task.guest.id}"
         named |= {file: f"scheduler {name}" for name, file in task.modules.items()}
@@ -435,7 +434,7 @@ class OnCluster(Workers):
             result.set_result(outcome)
 
     async def _heard(self, event: tuple[float, Mapping[str, str]]) -> None:
-        """A worker that came later, or whose files were touched, says that it is unfit."""
+        """A later worker, or one whose files were changed, reports that it is unfit."""
         _, message = event
         address, why = message["worker"], message["why"]
         if address in self._unfit:
@@ -446,11 +445,11 @@ class OnCluster(Workers):
         await scheduler.retire_workers(workers=[address], close_workers=True, remove=True)
         if not await scheduler.ncores():
             whys = "".join(f"\n  {place}: {why}" for place, why in sorted(self._unfit.items()))
-            reason = UnfitError(f"no worker of the cluster is left that can make runs{whys}")
+            reason = UnfitError(f"the cluster has no worker left that can make runs{whys}")
             await self._client.cancel(self._end(reason), asynchronous=True)
 
     def _end(self, reason: MptcplabError) -> list[DaskFuture[Any]]:
-        """Give a reason instead of all results still to come; returns what is to be cancelled."""
+        """Fail all pending results with a reason; returns what must be cancelled."""
         with self._lock:
             ending, self._under_way = list(self._under_way.values()), {}
         for _, _, result in ending:
@@ -461,14 +460,14 @@ class OnCluster(Workers):
         if self._client.status == "closed":
             return
         for name in reversed(self._plugins):
-            # ValueError: it did not come to registering it
+            # ValueError: it was never registered
             with contextlib.suppress(*_LOST, ValueError):
                 self._client.unregister_worker_plugin(name)
         self._client.close()
 
 
 def _outcome(future: DaskFuture[Any], task: Task) -> Done:
-    """What became of a task whose future is done, with its run put into its store."""
+    """The outcome of a task whose future is done, with its run put into its store."""
     try:
         done: Done = future.result()
     except KilledWorker as killed:
@@ -488,39 +487,39 @@ def _outcome(future: DaskFuture[Any], task: Task) -> Done:
 
 
 def _check(done: object, task: Task) -> Done:
-    """What a worker answered. Raises MptcplabError if that is not what becomes of a task.
+    """A worker's answer, checked. Raises MptcplabError if it is not the outcome of the task.
 
-    What it names becomes names of files, and what it says becomes documents and pages.
+    Its names become file names, and its texts go into documents and pages.
     """
     if not isinstance(done, Done) or done.key != task.key or not isinstance(done.entry, Entry):
-        raise MptcplabError(f"a worker was given run {task.key} and answered another")
+        raise MptcplabError(f"a worker was given run {task.key} and returned another")
     try:
         entry = Entry.model_validate(done.entry.model_dump(warnings=False))
     except ValidationError as error:
         where, wrong = first_of(error)
-        raise MptcplabError(f"a worker told of run {task.key}: {where}: {wrong}") from None
+        raise MptcplabError(f"a worker reported on run {task.key}: {where}: {wrong}") from None
     expected = failed(task, "").entry
     if entry.status == "ok":
         place = {"status": "ok", "directory": store.place(task.key)}
         expected = expected.model_copy(update=place)
         if done.files is None and task.out is not None:
-            raise MptcplabError(f"a worker told of run {task.key} and sent no files")
+            raise MptcplabError(f"a worker reported on run {task.key} but sent no files")
     for name in ("scheduler", "cc", "seed", "transport", "path", "status", "directory"):
         told, known = getattr(entry, name), getattr(expected, name)
         if told != known:
             raise MptcplabError(
-                f"a worker told of run {task.key} that its {name} is {told!r}, not {known!r}"
+                f"a worker reported on run {task.key} that its {name} is {told!r}, not {known!r}"
             )
     return replace(done, entry=entry)
 
 
 _LOST = (OSError, TimeoutError, CommClosedError, ClosedClientError)
-_GONE = "the connection to the cluster's scheduler is lost; what has ended is kept"
+_GONE = "the connection to the cluster's scheduler is lost; finished runs are kept"
 
 
 @contextlib.contextmanager
 def _lost() -> Iterator[None]:
-    """Tell it if the scheduler goes away."""
+    """Report it if the scheduler goes away."""
     try:
         yield
     except _LOST as error:
@@ -528,10 +527,10 @@ def _lost() -> Iterator[None]:
 
 
 def _connect(given: str, key: Path | str | None) -> Client:
-    """A client of the scheduler at an address, or in a file, as the person gave it."""
+    """A client of the scheduler at an address, or in a file, as the user gave it."""
     address = _address_in(given) if given.endswith(".json") else given
     if not re.fullmatch(r"(tcp|tls)://[^/\s]+:\d+", address):
-        raise _refused(given, f"no address; {_ACCEPTED}")
+        raise _refused(given, f"not an address; {_ACCEPTED}")
     if key != NO_KEY and not _is_closed(address):
         raise _refused(given, _open([address]))
     with dask.config.set(_settings(given, address, key)):
@@ -559,7 +558,7 @@ def _address_in(file: str) -> str:
 
 
 def _settings(given: str, address: str, key: Path | str | None) -> dict[str, Any]:
-    """What Dask is told of its connections to an address."""
+    """Dask's settings for connections to an address."""
     if not address.startswith("tls://"):
         if key is not None and key != NO_KEY:
             raise _refused(given, f"{tls.FLAG} is for tls://HOST:PORT, and this is {address}")

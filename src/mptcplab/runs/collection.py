@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The runs that a report is about: found where a person says, and put into groups.
+"""The runs of a report: found at the given places, and put into groups.
 
-A group is the runs of one scenario, with all their schedulers and seeds. What several groups differ
-in, such as a rate and a delay, are the axes of their grid. Of a published experiment its document
-says which runs are a group, and what the axes are.
+A group is the runs of one scenario, with all their schedulers and seeds. The values in which groups
+differ, such as a rate and a delay, are the axes of their grid. For a published experiment, its
+document defines the groups and the axes.
 """
 
 from __future__ import annotations
@@ -31,12 +31,11 @@ _NS_PER_MS = 1e6
 
 @dataclass(frozen=True)
 class Found:
-    """A run: its entry, as in the document of a comparison, and what it was made from.
+    """A run: its entry, as in the document of a comparison, and its inputs.
 
-    `directory` has its files, None if they are not there; `builds` are the kernel's, the guest's
-    and mptcplab's own, empty where they were not kept. `point` is where it is in a published
-    experiment, by the names of the axes, and empty for any other run. `is_opened`: what happened
-    over time is in the report.
+    `directory` has its files, None if they are missing; `builds` are those of kernel, guest and
+    mptcplab, empty if they were not kept. `point` is its place in a published experiment, by the
+    names of the axes, and empty for any other run. `is_opened`: the report shows the run over time.
     """
 
     entry: Entry
@@ -53,7 +52,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Axis:
-    """What scenarios differ in: a number, in its unit, or anything else, which has none."""
+    """A value in which scenarios differ: a number with its unit, or anything else without one."""
 
     name: str
     unit: str
@@ -62,9 +61,9 @@ class Axis:
 
 @dataclass(frozen=True)
 class Group:
-    """The runs of one scenario, which bears the scheduler and the seed of the first of them.
+    """The runs of one scenario, which has the scheduler and the seed of the first of them.
 
-    `values` are those of the axes of the collection; `name` tells it from the other groups.
+    `values` are those of the axes of the collection; `name` distinguishes the group from others.
     """
 
     name: str
@@ -90,11 +89,11 @@ class Collection:
         return list(dict.fromkeys(run.entry.scheduler for run in runs))
 
     def count(self) -> int:
-        """How many runs there are, without baselines."""
+        """The number of runs, without baselines."""
         return sum(len(group.runs) for group in self.groups)
 
     def opening(self, most: int) -> Collection:
-        """The same, with what happened over time of so many runs: low seeds go first."""
+        """The same, with time series of up to `count` runs, lowest seeds first."""
         runs = [run for group in self.groups for run in (*group.runs, *group.baselines)]
         runs.sort(key=lambda run: (run.is_baseline, int(run.entry.seed)))
         opened = {id(run) for run in runs[:most]}
@@ -113,8 +112,8 @@ def collect(places: Sequence[Path]) -> Collection:
     """The runs at some places, each once.
 
     A place is the directory of a run, an output directory with the document of a comparison or
-    with runs, or such a document, also that of a published experiment. Raises InputError for one
-    that is none of these, and MptcplabError for what is damaged, naming the file.
+    with runs, or such a document, also that of a published experiment. Raises InputError for
+    anything else, and MptcplabError, naming the file, for damaged files.
     """
     found: dict[str, Found] = {}
     for place in places:
@@ -127,7 +126,7 @@ def collect(places: Sequence[Path]) -> Collection:
 
 
 def run_directories(places: Sequence[Path]) -> list[Path]:
-    """The directories of the runs at some places (see `collect`) that ended well, each once.
+    """The directories of the successful runs at some places (see `collect`), each once.
 
     Of several runs at a place the baselines are left out. Raises MptcplabError if none are left.
     """
@@ -218,7 +217,7 @@ def _of_directory(directory: Path) -> Found:
 
 
 def _with_cc(entry: Entry, scenario: Scenario) -> Entry:
-    """What older versions wrote does not say which congestion control it was."""
+    """Older versions did not write the congestion control."""
     return entry if entry.cc else entry.model_copy(update={"cc": scenario.cc})
 
 
@@ -247,7 +246,7 @@ def _grouped(found: Sequence[Found]) -> Collection:
         used.update(single.values())
         alone = [run for what in single.values() for run in baselines.get(what, [])]
         groups.append(_group(runs, alone))
-    # plain TCP that nothing is compared with is what the report is about itself
+    # plain TCP without other runs is the subject of the report
     groups += [_group(runs, ()) for what, runs in baselines.items() if what not in used]
     return _named(groups)
 
@@ -258,12 +257,12 @@ def _group(runs: Sequence[Found], baselines: Sequence[Found]) -> Group:
 
 
 def _place(run: Found) -> str:
-    """What the runs of a group of a published experiment have in common; nothing of others."""
+    """The common point of a group's runs in a published experiment; empty for other runs."""
     return repr([(name, value) for name, value in run.point.items() if name != _SCHEDULER])
 
 
 def _what(scenario: Scenario) -> str:
-    """What makes runs comparable: all but the scheduler, the seed and what is kept of a run."""
+    """What comparable runs share: all but the scheduler, the seed and which records are kept."""
     same = {"scheduler": Choice(name=""), "seed": 0, "pcap": False, "trace": False}
     return scenario.model_copy(update=same).key_text()
 
@@ -276,7 +275,7 @@ def _with_benefits(
     return tuple(replace(run, entry=entry) for entry, run in zip(entries, runs, strict=True))
 
 
-# Of a path's values in the order in which a person would say that they were varied; others follow.
+# The values of a path, in the order of naming what was varied; others follow.
 _ORDER = ("rate_bps", "delay_ns", "loss", "queue_packets", "queue_bytes", "jitter_ns")
 _UNITS = {
     "bps": ("Mbit/s", _MBIT),
@@ -288,7 +287,7 @@ _UNITS = {
 
 
 def _named(groups: Sequence[Group]) -> Collection:
-    """The groups in the order of what they differ in, named by it."""
+    """The groups, sorted and named by the values in which they differ."""
     if len(groups) < 2:
         only = tuple(replace(group, name=path_texts(group.scenario)) for group in groups)
         return Collection(only, ())
@@ -316,7 +315,7 @@ _Axes = tuple[tuple[Axis, ...], list[list[Value]]]
 
 
 def _axes_of_points(points: Sequence[Mapping[str, Value]]) -> _Axes:
-    """What the places of a published experiment differ in, and the values of each."""
+    """The axes of a published experiment, and the values of each place."""
     axes, columns = [], []
     for title in dict.fromkeys(title for point in points for title in point):
         values = [point.get(title, "-") for point in points]
@@ -330,7 +329,7 @@ def _axes_of_points(points: Sequence[Mapping[str, Value]]) -> _Axes:
 
 
 def _axes_of_scenarios(groups: Sequence[Group]) -> _Axes:
-    """The same of any scenarios, from the fewest of their values that tell them apart."""
+    """The same for any scenarios, from the fewest values that distinguish them."""
     flat = [dict(_leaves(group.scenario.model_dump(mode="json"), ())) for group in groups]
     columns = {
         key: [each.get(key) for each in flat] for key in dict.fromkeys(k for f in flat for k in f)
@@ -359,7 +358,7 @@ def _is_number(value: Any) -> TypeGuard[float]:
 
 
 def path_texts(scenario: Scenario) -> str:
-    """The paths as one would say them: their rates and delays to the server, and their links."""
+    """The paths in words: their rates and delays to the server, and their links."""
     texts = []
     for path in (*scenario.paths, *scenario.links):
         rate = units.format_rate(path.up.rate_bps) if path.up.rate_bps != NO_RATE_BPS else ""
@@ -385,9 +384,9 @@ def _leaves(value: Any, key: _Key) -> Iterator[tuple[_Key, Any]]:
 
 
 def _varied(columns: Mapping[_Key, Sequence[Any]]) -> list[_Key]:
-    """The fewest values that tell all groups apart: a queue that follows from the rate does not.
+    """The fewest values that distinguish all groups; a queue that follows from the rate is none.
 
-    Where a single number does, each other number that neither rises nor falls with one of them is
+    If a single number suffices, each other number that neither rises nor falls with one of them is
     an axis as well: such scenarios fill a space.
     """
 

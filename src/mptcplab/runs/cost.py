@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""How long runs take on the wall clock: a guess beforehand, which the runs that end correct.
+"""How long runs take on the wall clock: an estimate, which finished runs correct.
 
-A run costs its start, something for each second of virtual time, and most for its packets. How much
-each of these is on a machine is fitted to what runs took; what one scheduler or workload costs
-beside another is a factor of its own.
+A run costs its start, something for each second of virtual time, and most for its packets. These
+three are fitted to the times that runs took on the machine; each group of schedulers and workloads
+has a factor of its own.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.workload import Bulk
 
 _PACKET_BYTES = 1448
-# Of 2 s around the workload: the connection is set up before it, and closed after it.
+# 2 s around the workload: the connection is set up before it, and closed after it.
 _AROUND_S = 2.0
-# What a run takes on a machine of 2024: seconds to start and end it, per second of virtual time,
-# per packet. Before any run has ended this is all that is known.
+# Costs on a machine of 2024, in seconds: to start and end a run, per second of virtual time, per
+# packet. They are used until a run has ended.
 _PRIOR = np.array([0.35, 0.004, 2.5e-6])
-# How the three are to each other is believed as much as this part of a single run.
+# The weight of their ratios, as a fraction of a single run.
 _PRIOR_WEIGHT = 0.1
-# A group's own factor is believed when it has had as much time as this many of its runs take.
+# The weight of a factor of 1, as a number of the group's runs.
 _GROUP_RUNS = 2.0
-# So many runs are enough to fit three numbers; more would only take time.
+# Enough runs to fit three numbers; more would only take time.
 _MOST_FITTED = 5000
 
 _WAYS: tuple[Literal["up", "down"], ...] = ("up", "down")
@@ -39,7 +39,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Size:
-    """What the cost of a run is guessed from. Runs of a `group` cost more than others, or less."""
+    """What the cost of a run is estimated from; each `group` of runs has a factor of its own."""
 
     virtual_s: float
     packets: float
@@ -47,7 +47,7 @@ class Size:
 
 
 def size(scenario: Scenario) -> Size:
-    """The size of a run, as far as it can be told beforehand."""
+    """The size of a run, as far as it is known beforehand."""
     packets = 0.0
     for pair in scenario.pairs():
         one = scenario.alone(pair)
@@ -70,12 +70,12 @@ def size(scenario: Scenario) -> Size:
 
 
 def group(scenario: Scenario) -> tuple[str, ...]:
-    """What runs have in common that cost alike for their size."""
+    """The group of a run: runs of a group cost alike for their size."""
     return scenario.scheduler.label, scenario.transport, scenario.workload.kind
 
 
 def expected_virtual_s(scenario: Scenario) -> float:
-    """A guess of how long a run takes in virtual time."""
+    """An estimate of how long a run takes in virtual time."""
     expected_ns = [0]
     for pair in scenario.pairs():
         one = scenario.alone(pair)
@@ -104,7 +104,7 @@ class Costs:
         self._of_each: Floats = self._features @ _PRIOR
 
     def took(self, key: str, seconds: float) -> None:
-        """A run has ended, after so many seconds."""
+        """A run has ended, after `seconds` of wall-clock time."""
         self._took[self._number[key]] = seconds
 
     def of(self, key: str) -> float:
@@ -117,7 +117,7 @@ class Costs:
         return chosen
 
     def _guess(self) -> Floats:
-        """Anew when there are a twentieth more runs to know it from."""
+        """Fit again when there are a twentieth more runs."""
         if len(self._took) > 1.05 * self._fitted:
             self._fitted = len(self._took)
             self._of_each = self._fit()
@@ -134,9 +134,9 @@ class Costs:
         groups = int(self._group.max()) + 1
         factor = np.ones(groups)
         prior_s = self._features @ _PRIOR
-        # by turns what all have in common, and what groups cost beside it
+        # alternately the common costs and the groups' factors
         for _ in range(3):
-            # relative errors count: each line is divided by what it gives
+            # relative errors count: each row is divided by its result
             weights = 1 / np.maximum(took, 1e-3)
             lines = self._features[ended] * (factor[self._group[ended]] * weights)[:, None]
             scaled = _PRIOR * np.median(took / (factor[self._group[ended]] * prior_s[ended]))
@@ -156,10 +156,9 @@ class Costs:
 
 
 def in_order(keys: Sequence[str], costs: Costs) -> list[str]:
-    """The order in which runs are best made: the longest first, so that no CPU waits at the end.
+    """The best order of runs: the longest first, so that no CPU is idle at the end.
 
-    Before them go some of all lengths, a twentieth but no more than 50, which tell what the others
-    will take.
+    Before them go some of all lengths, a twentieth but no more than 50, to estimate the others.
     """
     longest = [
         key
@@ -174,7 +173,7 @@ def in_order(keys: Sequence[str], costs: Costs) -> list[str]:
 
 @dataclass
 class Left:
-    """How much is left of many runs, made by `jobs` workers at a time.
+    """The time left of many runs, with `jobs` workers at a time.
 
     All times are in seconds of the wall clock, from any start.
     """
@@ -189,7 +188,7 @@ class Left:
         self.under_way[key] = now_s
 
     def ended(self, key: str, took_s: float) -> None:
-        """`took_s` 0: it failed, which says nothing of how long others take."""
+        """`took_s` 0: it failed, which says nothing about how long others take."""
         self.waiting.pop(key, None)
         self.under_way.pop(key, None)
         if took_s:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The documents of stored runs, read and checked: nobody reads one in another way.
+"""The documents of stored runs, read and checked; all reading goes through here.
 
-They may have been cut off by a full disk, changed by hand, written by another version, or come from
-another machine. What a reader relies on is checked here, and what is wrong is told in one line: the
-file, the key, and what is accepted. Keys that are not known stay, and figures that older versions
-did not have are None. The files of a run can be right each, and still not fit together; that is
-told by `contradictions_told`, around what is computed from them.
+They may have been truncated by a full disk, edited by hand, written by another version, or come
+from another machine. Everything that a reader relies on is checked here, and an error is one line:
+the file, the key, and what is accepted. Unknown keys stay, and figures that older versions did not
+have are None. Files can each be valid and still contradict each other; `contradictions_told`
+reports that, around whatever is computed from them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 def _as_written(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
-    """A whole number stays one."""
+    """A number; integers stay integers."""
     check(value)
     return value
 
@@ -56,7 +56,7 @@ class _Guest(Stored):
 
 
 class _Source(Stored):
-    """As trace.Source, the file below the directory of the run."""
+    """As trace.Source, with the file below the directory of the run."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -70,7 +70,7 @@ class _Source(Stored):
 
 
 class _Way(Stored):
-    """What a table has of a direction of a path."""
+    """The part of a path's direction that tables need."""
 
     rate_bps: Count
     delay_ns: Count
@@ -93,7 +93,7 @@ class _Workload(Stored):
 
 
 class Summary(Stored):
-    """What a table has of a scenario: reading all of each would take it ten times as long."""
+    """The part of a scenario that tables need: reading all of it would take ten times as long."""
 
     transport: str
     cc: str
@@ -113,7 +113,7 @@ class _Archived(Stored):
 
 
 def _whole(scenario: Scenario) -> Scenario:
-    """A scenario whose parts fit together, and which nobody computes at for ever."""
+    """A scenario whose parts fit together, and with bounded computation."""
     _check_sizes(scenario.model_dump(mode="json"), ())
     links = {link.name for link in scenario.links}
     names = [path.name for path in scenario.paths]
@@ -133,7 +133,7 @@ def _whole(scenario: Scenario) -> Scenario:
     return scenario
 
 
-#: What numbers can be at most, by the end of their key; all are 0 at least.
+#: Upper limits of numbers, by the end of their key; all are at least 0.
 _MOST_OF_UNIT = {
     "bps": NO_RATE_BPS,
     "ns": 10**17,
@@ -151,7 +151,7 @@ def _check_sizes(value: object, at: tuple[str, ...]) -> None:
             _check_sizes(inner, (*at, key))
     elif isinstance(value, list):
         for number, inner in enumerate(value):
-            # of a step of a trace the first is its time
+            # the first number of a trace's step is its time
             _check_sizes(inner, (*at, str(number)))
     elif isinstance(value, int | float) and "settings" not in at:
         key = next(step for step in reversed(at) if not step.isdigit())
@@ -207,7 +207,7 @@ class _Seeded(_Setting):
 
 
 class _Reproduced(Stored):
-    """The same for who judges the claims."""
+    """The same for judging the claims."""
 
     digest: str
     repeat: Count
@@ -221,14 +221,14 @@ class _Address(Stored):
 
 @dataclass(frozen=True)
 class Kind(Generic[T]):
-    """A kind of document: what it is called in messages, and what it must be."""
+    """A kind of document: its name in messages, and its type."""
 
     what: str
     model: type[T]
 
     @functools.cached_property
     def adapter(self) -> TypeAdapter[T]:
-        """Made when it is needed: that takes as long as to read many documents."""
+        """Made on demand: it takes as long as reading many documents."""
         return TypeAdapter(self.model)
 
 
@@ -259,9 +259,9 @@ def read(file: Path | str, kind: Kind[T]) -> T:
 
 
 def read_json(file: Path | str) -> Any:
-    """The content of any JSON file; raises MptcplabError, naming it, if it has none."""
+    """The content of any JSON file; raises MptcplabError, naming the file, if it is not JSON."""
     try:
-        # Pydantic's parser is the fast one; a store may have hundreds of thousands of files
+        # Pydantic's parser is fast; a store may have hundreds of thousands of files
         return from_json(_bytes(file))
     except ValueError as error:
         raise MptcplabError(f"{file}: not JSON: {printable(str(error))}") from None
@@ -273,13 +273,13 @@ def read_entry(file: Path | str) -> Entry:
 
 
 def read_failure(file: Path) -> Failure:
-    """What is kept of a run that failed. Raises MptcplabError."""
+    """The failure of a run, as stored. Raises MptcplabError."""
     return read(file, _FAILURE)
 
 
 def read_comparison(file: Path) -> Document:
-    """The document of a comparison; of another version without the statistics, which follow from
-    the runs. Raises MptcplabError.
+    """The document of a comparison; one of another version is read without the statistics, which
+    follow from the runs. Raises MptcplabError.
     """
     content = _bytes(file)
     try:
@@ -301,25 +301,25 @@ def read_scenario(file: Path) -> Scenario:
         where, message = first_of(error)
         raise MptcplabError(
             f"{file}: {printable(where)}{': ' if where else ''}{message}; it was written "
-            "by another version, or changed: run it once more"
+            "by another version, or changed: run it again"
         ) from None
 
 
 @contextlib.contextmanager
 def contradictions_told(place: Path | str) -> Iterator[None]:
-    """Tell it if what is computed from the files of runs cannot be, since they do not fit together.
+    """Report it if a computation fails because the files of runs contradict each other.
 
-    Raises MptcplabError, which names `place`. What is raised already as one stays as it is.
+    Raises MptcplabError, which names `place`; one that is raised inside passes through.
     """
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise MptcplabError(
             f"{place}: what is stored there contradicts itself "
-            f"({type(error).__name__}: {printable(str(error))[:200]}); run it once more"
+            f"({type(error).__name__}: {printable(str(error))[:200]}); run it again"
         ) from error
     except MemoryError as error:
-        raise MptcplabError(f"{place}: too much for the memory of this machine") from error
+        raise MptcplabError(f"{place}: it does not fit into the memory of this machine") from error
 
 
 def _bytes(file: Path | str) -> bytes:
@@ -329,11 +329,11 @@ def _bytes(file: Path | str) -> bytes:
     except OSError as error:
         raise MptcplabError(f"{file}: cannot be read: {error.strerror}") from error
     except ValueError:  # a NUL
-        raise MptcplabError(f"{file!r}: no name of a file") from None
+        raise MptcplabError(f"{file!r}: not a file name") from None
 
 
 def _require_json(error: ValidationError, file: Path | str) -> None:
-    """Raises MptcplabError for what could not even be parsed."""
+    """Raises MptcplabError if the file could not even be parsed."""
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         raise MptcplabError(f"{file}: not JSON: {printable(first['ctx']['error'])}") from None

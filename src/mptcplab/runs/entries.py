@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What is kept of runs: the entry of each, which is its result, and the document of a comparison.
+"""The entry of each run, which is its result, and the document of a comparison.
 
-Both are models: what is written, read, shown, put into tables and described is made of them.
+Both are models: documents, tables and the JSON Schema are made from them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Count = Annotated[int, Field(ge=0, le=MOST)]
 
 
 def wrong(message: str) -> PydanticCustomError:
-    """What a validator raises for what cannot be."""
+    """The error that a validator raises."""
     return PydanticCustomError("stored", "{message}", {"message": message})
 
 
@@ -36,23 +36,23 @@ def _below(name: str) -> str:
     return name
 
 
-#: What a document names lies beside it or below: others may have written it.
+#: A document names only files beside it or below, since others may have written it.
 Place = Annotated[str, AfterValidator(_below)]
 
 
 def _unless(absent: object) -> Any:
-    """A field that is not written while it is this, which it is where it is not said."""
+    """A field with a default, which is not written while it has this value."""
     return Field(default=absent, exclude_if=lambda value: value == absent)
 
 
 class Entry(Stored):
     """The result of a run.
 
-    `status` is "ok" or "failed", and then `reason` says why; all that a failed run has no figure
-    for is None. A run of plain TCP says so, and over which `path`. `connections` are of a scenario
-    that has some, `links` of each direction of each shared link; `directory` has the files of the
-    run, from that of the document on. Of programs it says with which status they ended, and
-    `no_figures` why there are none. Only `wall_s` may differ between two runs of the same key.
+    `status` is "ok" or "failed", and then `reason` says why; figures that a failed run lacks are
+    None. A run of plain TCP says so, and over which `path`. `connections` are set for a scenario
+    that has some, `links` for each direction of each shared link; `directory` has the files of the
+    run, relative to the document. For programs there are their exit statuses, and `no_figures`
+    says why figures are missing. Only `wall_s` may differ between two runs of the same key.
     """
 
     scheduler: str
@@ -83,19 +83,19 @@ class Entry(Stored):
         return self
 
     def result(self) -> dict[str, Any]:
-        """What `result.json` has: all that is the same for each run of the same key."""
+        """The content of `result.json`: all that is the same for each run of the same key."""
         return self.model_dump(mode="json", exclude={"wall_s"})
 
 
 class Statistics(Stored):
-    """What the seeds say of a metric: each scheduler over its seeds, and all differences."""
+    """The statistics of a metric: each scheduler over its seeds, and all differences."""
 
     schedulers: dict[str, inference.Summary | None]
     differences: tuple[dict[str, str | int | float | None], ...]
 
 
 class Document(Stored):
-    """The document of a comparison, runs and baselines in the order they were asked for in.
+    """The document of a comparison, with runs and baselines in the order of the request.
 
     `statistics` are by the name of the metric. Only `wall_s` may differ between two documents of
     the same scenario.
@@ -118,7 +118,7 @@ def run_entry(
     run_metrics: RunMetrics | None,
     directory: str | None,
 ) -> Entry:
-    """The entry of a run, given its figures, which one that failed has none of."""
+    """The entry of a run, given its figures, None for a failed one."""
     found = run_metrics or RunMetrics(
         RunFigures(), tuple(PathFigures(name=path.name) for path in scenario.paths)
     )
@@ -164,7 +164,7 @@ def document(
 def with_benefits(
     runs: Sequence[Entry], baselines: Sequence[Entry], scenario: Scenario
 ) -> list[Entry]:
-    """The same runs with their aggregation benefit, None without the baselines for it."""
+    """The same runs with their aggregation benefit, None without its baselines."""
     return [_with_benefit(run, baselines, scenario) for run in runs]
 
 
@@ -206,7 +206,7 @@ def seed_statistics(runs: Sequence[Entry], metrics: Sequence[str]) -> dict[str, 
 
 
 def by_seed(runs: Sequence[Entry], metric: str) -> dict[str, dict[int, Value]]:
-    """A metric of the runs that ended well, by scheduler and by seed."""
+    """A metric of the successful runs, by scheduler and by seed."""
     return {
         scheduler: {run.seed: run.metrics[metric] for run in ended_well(own)}
         for scheduler, own in compared(runs).items()
@@ -218,7 +218,7 @@ def compared(
 ) -> dict[str, list[Entry]]:
     """The entries of each scheduler, or of each path of baselines, in the order of the first.
 
-    Where congestion controls are compared, too, they are of a scheduler and one of those.
+    If congestion controls are compared, too, they are grouped by scheduler and congestion control.
     """
     several = len({entry.cc for entry in entries}) > 1
     found: dict[str, list[Entry]] = {}

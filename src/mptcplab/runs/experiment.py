@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Many runs: as many at a time as there are CPUs for, each stored, all reported in order."""
+"""Many runs: as many at a time as there are CPUs, each stored, all reported in order."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ __all__ = [
     "run_all",
 ]
 
-#: Told of every run that has ended: how many have, its scenario and its entry.
+#: Called for every run that has ended: how many have, its scenario and its entry.
 Ended = Callable[[int, Scenario, Entry], None]
-#: Told ten times a second how much of the work is done, from 0 to 1.
+#: Called ten times a second with the fraction of the work done, from 0 to 1.
 Progress = Callable[[float], None]
 #: Shown the files of a run as they grow: see Watch.
 Look = Callable[[Path], None]
@@ -48,30 +48,30 @@ Look = Callable[[Path], None]
 def built(
     kernel_like: str = choices.DEFAULT_FLAVOUR, cluster: str | None = None
 ) -> tuple[KernelBuild, Guest]:
-    """Kernel of a flavour and guest program, built now if they are not there yet.
+    """Kernel of a flavour and guest program, built now if missing.
 
-    Raises InputError if there is no such flavour, and MachineError if the machine lacks what a run
+    Raises InputError for an unknown flavour, and MachineError if the machine lacks what a run
     needs, unless a cluster makes the runs.
     """
     if kernel_like not in choices.FLAVOURS:
         accepted = f"accepted is one of {', '.join(choices.FLAVOURS)}"
-        raise InputError([Problem("kernel_like", "", kernel_like, f"no such kernel; {accepted}")])
+        raise InputError([Problem("kernel_like", "", kernel_like, f"unknown kernel; {accepted}")])
     if cluster is None:
         doctor.require(*doctor.RUN_CHECKS)
     return kernel.build(variant=choices.FLAVOURS[kernel_like]), guest.build()
 
 
 def modules(request: Request, built: KernelBuild) -> dict[str, Path]:
-    """A person's own schedulers, compiled: module files by the name of the scheduler.
+    """The user's own schedulers, compiled: module files by the name of the scheduler.
 
-    Raises MptcplabError with the compiler's words, or if a file was changed after it was read.
+    Raises MptcplabError with the compiler's message, or if a file was changed after it was read.
     """
     found = {}
     digests = {choice.name: choice.digest for choice in request.schedulers}
     for name, file in request.sources.items():
         found[name] = kernel.module(built, file).path
         if scheduler.read(file, {}).digest != digests[name]:
-            raise MptcplabError(f"{file} was changed meanwhile; run it once more")
+            raise MptcplabError(f"{file} was changed in the meantime; run it again")
     return found
 
 
@@ -81,18 +81,18 @@ def on_cluster(
 ) -> Iterator[Workers | None]:
     """The workers of a cluster, or, without an address, None: those of this machine.
 
-    `told` gets what a person should know meanwhile; `key` is the file of the cluster's key, or
-    what the environment says. Raises MptcplabError; see `cluster.OnCluster`.
+    `told` is called with lines of progress for the user; `key` is the file of the cluster's key,
+    by default that of the environment. Raises MptcplabError; see `cluster.OnCluster`.
     """
     if address is None:
         yield None
         return
     try:
-        # not for those who have no cluster: it takes half a second, and Dask
+        # only for those with a cluster: it takes half a second, and Dask
         from mptcplab.runs.cluster import OnCluster
     except ModuleNotFoundError as error:
         raise MachineError(
-            f"a cluster needs Dask, and there is no {error.name}", "pip install 'mptcplab[cluster]'"
+            f"a cluster needs Dask, and {error.name} is missing", "pip install 'mptcplab[cluster]'"
         ) from None
     with OnCluster(address, told, key or os.environ.get(choices.KEY_VARIABLE) or None) as workers:
         yield workers
@@ -113,9 +113,9 @@ def compare(
     ended: Ended = lambda _count, _scenario, _entry: None,
     cancel: threading.Event | None = None,
 ) -> Document:
-    """Make all runs of a request, and its baselines; gives the document, which `out` has, too."""
+    """Make all runs and baselines of a request; returns the document, also put into `out`."""
     alone = request.baselines() if baseline else []
-    # before anything is written: a scheduler may not compile
+    # before anything is written, since a scheduler may not compile
     own = modules(request, built)
     made = run_all(
         [*alone, *request.runs()],
@@ -154,12 +154,12 @@ def run_all(
     look: Look | None = None,
     cancel: threading.Event | None = None,
 ) -> list[Entry]:
-    """Run every scenario and give an entry of the document for each, in the order given.
+    """Run every scenario and return an entry of the document for each, in the order given.
 
-    `modules` has the module of each scheduler that is a person's own, by name, and `traces` what is
-    played on which path and is kept with its runs. A run that fails is an entry that says why, and
-    the others go on. Setting `cancel` ends the runs under way, keeps those that have ended, and
-    raises RunCancelledError. `workers` make the runs, and else `jobs` processes of this machine.
+    `modules` has the module of each of the user's own schedulers, by name, and `traces` the traces
+    played on each path, which are kept with the runs. A failed run gives an entry with the reason,
+    and the others go on. Setting `cancel` ends the running runs, keeps those that have ended, and
+    raises RunCancelledError. `workers` make the runs, by default `jobs` processes of this machine.
     `look` is for single runs, which this process makes itself. With `storage`, a URL, records are
     kept there (see `archive`).
     """
@@ -200,5 +200,5 @@ def run_all(
 
 
 def _workers(jobs: int, look: Look | None) -> Workers:
-    """For a single run at a time no other process has to start."""
+    """Single runs are made in this process, which saves starting another."""
     return InProcesses(jobs) if jobs > 1 else InThreads(1, look)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""All runs of a store as one table, OUT/runs.parquet, a row for each: docs/results-store.md.
+"""All runs of a store as one table, OUT/runs.parquet, one row each: docs/results-store.md.
 
-The directories of the runs are the truth. The table is made from them, and of those that it has
-already nothing is read again. What sweeps varied is in OUT/points.parquet, by the keys of the runs.
+The runs' directories are authoritative. The table is made from them, and runs that it already has
+are not read again. What sweeps varied is in OUT/points.parquet, by the keys of the runs.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ TABLE = "runs.parquet"
 POINTS = "points.parquet"
 
 METRICS = tuple(RunFigures.model_fields)
-# Of a path, as the scenario has it in the direction of the data.
+# The columns of a path: its values in the direction of the data.
 _LINK = ("rate_bps", "delay_ns", "jitter_ns", "loss", "queue_packets", "queue_bytes")
 _COST = ("wall_s", "start_s", "user_s", "system_s", "memory_bytes")
-#: What each row has, in this order, besides the metrics and what there is of each path.
+#: The columns of each row, in this order, besides the metrics and those of each path.
 FIRST = (
     *("key", "scheduler", "cc", "transport", "path", "seed", "status", "reason"),
     *("workload", "direction", "duration_s", "virtual_s"),
 )
 _BUILDS = ("kernel", "kernel_like", "guest", "mptcplab")
 LAST = (*_COST, *_BUILDS)
-#: Columns of the table that no axis of a sweep can be called by.
+#: Columns of the table, whose names no axis of a sweep can have.
 RESERVED = frozenset((*FIRST, *METRICS, *LAST))
 _TEXTS = ("key", "scheduler", "cc", "transport", "path", "status", "reason", "workload")
 _WHOLE = ("seed", "rate_bps", "delay_ns", "jitter_ns", "queue_packets", "queue_bytes")
-# Reading runs by this many at a time, no more of them are in memory as objects.
+# Runs are read this many at a time, to limit the objects in memory.
 _CHUNK = 5000
-# Of the time that a sweep takes, what it may use for writing the table.
+# The fraction of a sweep's time that it may use for writing the table.
 _WRITING_SHARE = 0.02
 _SHORTEST_S = 5.0
 
@@ -69,12 +69,12 @@ class Index:
         self._written, self._took_s = time.monotonic(), 0.0
 
     def refresh(self) -> None:
-        """Read what is in the store and not in the table, and forget what is no longer there.
+        """Add the store's runs that the table lacks, and drop those that are gone.
 
         Raises MptcplabError for a run that cannot be read, naming the file.
         """
         there = dict.fromkeys(self._store.keys(), "ok")
-        # of a run that failed when it was made again, the former one is still there
+        # if a run failed when it was repeated, the former one is still there
         failed = [key for key in self._store.failed() if key not in there]
         wanted = {**dict.fromkeys(failed, "failed"), **there}
         known: dict[str, str] = {}
@@ -111,7 +111,7 @@ class Index:
         return found
 
     def table(self) -> pl.DataFrame:
-        """The table, with what sweeps varied, and what is told by several runs together."""
+        """The table, with what sweeps varied, and figures that take several runs."""
         self._add(self._added.values())
         self._added.clear()
         if self._table is None:
@@ -125,7 +125,7 @@ class Index:
         return table.select(*FIRST, *axes, *rest, *LAST).sort("key")
 
     def write(self) -> None:
-        """Write the table, with what others have written meanwhile. Raises MptcplabError."""
+        """Write the table, including what other processes have added. Raises MptcplabError."""
         started = time.monotonic()
         with _locked(self.out):
             self._add_of_others()
@@ -135,13 +135,13 @@ class Index:
         self._took_s = self._written - started
 
     def _read_table(self) -> pl.DataFrame | None:
-        """The table that was written last, without the axes, which stand beside it."""
+        """The table as last written, without the axes, which are in a file of their own."""
         found = _read(self.out / TABLE, RESERVED)
         axes = _axes(_read(self.out / POINTS))
         return None if found is None else found.drop(axes, strict=False)
 
     def _add_of_others(self) -> None:
-        """Rows of runs that are there, and not in this table, from the one that was written."""
+        """Rows of existing runs that this table lacks, from the written one."""
         import polars as pl
 
         if _stamp(self.out / TABLE) == self._seen:
@@ -155,7 +155,7 @@ class Index:
             self._add(found.filter(pl.col("key").is_in(new)))
 
     def _of_run(self, key: str) -> dict[str, Any] | None:
-        # texts, since to join paths would take as long as to read the files
+        # strings, since joining paths would take as long as reading the files
         directory = str(self._store.directory(key))
         try:
             entry = documents.read_entry(f"{directory}/{store.RESULT}")
@@ -187,7 +187,7 @@ def read(out: Path) -> pl.DataFrame:
         raise MptcplabError(f"{out}: no runs there; accepted is an output directory")
     index = Index(out)
     index.refresh()
-    with contextlib.suppress(MptcplabError):  # somebody else's store can be read
+    with contextlib.suppress(MptcplabError):  # a store may be readable only
         index.write()
     return index.table()
 
@@ -199,7 +199,7 @@ def row(
     cost: Mapping[str, float],
     builds: Mapping[str, str],
 ) -> dict[str, Any]:
-    """The row of a run: of its entry, its scenario, its cost and its builds."""
+    """The row of a run: from its entry, scenario, cost and builds."""
     workload = scenario.workload
     duration_ns = workload.duration_ns
     found: dict[str, Any] = {
@@ -244,7 +244,7 @@ def _write_points(out: Path, new: pl.DataFrame) -> None:
 
     former = _read(out / POINTS)
     if former is not None:
-        # a run that several sweeps share has the axes of them all
+        # a run shared by several sweeps has the axes of all
         both = former.join(new, on="key", how="full", coalesce=True, suffix=" new")
         names = dict.fromkeys((*former.columns, *new.columns))
         try:
@@ -255,7 +255,7 @@ def _write_points(out: Path, new: pl.DataFrame) -> None:
                 for name in names
             )
         except pl.exceptions.PolarsError:
-            # an axis that was a number is a text now, or the like
+            # an axis may have changed its type, e.g. from a number to a string
             new = pl.concat([former.filter(~pl.col("key").is_in(new["key"].implode())), new],
                             how="diagonal_relaxed")  # fmt: skip
     write_table(new, out / POINTS)
@@ -267,7 +267,7 @@ def write_table(table: pl.DataFrame, file: Path) -> None:
 
 
 def _read(file: Path, columns: Collection[str] = ("key",)) -> pl.DataFrame | None:
-    """A table that has these columns, None if it is not there, or broken: then it is made anew."""
+    """A table with these columns, None if it is missing or damaged: then it is rebuilt."""
     import polars as pl
 
     try:
@@ -279,7 +279,7 @@ def _read(file: Path, columns: Collection[str] = ("key",)) -> pl.DataFrame | Non
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:
-    """Tells a file from another one of its name; None if there is none."""
+    """Identifies a version of a file; None if there is no file."""
     try:
         found = file.stat()
     except FileNotFoundError:
@@ -289,7 +289,7 @@ def _stamp(file: Path) -> tuple[int, int] | None:
 
 @contextlib.contextmanager
 def _locked(out: Path) -> Iterator[None]:
-    """No other process that asks for it writes what is read here, changed and written."""
+    """An advisory lock on what is read, changed and written here, against other processes."""
     try:
         with files.locked(out):
             yield
@@ -302,7 +302,7 @@ def _axes(points: pl.DataFrame | None) -> list[str]:
 
 
 def _frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Rows as a table whose columns have the same types whatever the rows hold."""
+    """Rows as a table whose column types do not depend on the rows."""
     import polars as pl
 
     names: dict[str, Any] = dict.fromkeys((*FIRST, *METRICS))
@@ -350,7 +350,7 @@ def _with_benefits(table: pl.DataFrame, points: pl.DataFrame) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a query gave: the names of its columns, and its rows."""
+    """The answer to a query: the names of its columns, and its rows."""
 
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
@@ -377,13 +377,13 @@ def overview(table: pl.DataFrame) -> Answer:
 def query(out: Path, sql: str, parquet: Path | None = None) -> Answer:
     """Ask the tables `runs` and `series` of a store, in SQL as DuckDB has it.
 
-    The query reads nothing but the files of the store's runs, and writes none. With `parquet` the
-    answer goes into that file and none is given. In an answer that is given, times with a time zone
-    are texts. Raises MptcplabError, with DuckDB's words for what is wrong in the query.
+    The query can read only the files of the store's runs, and write none. With `parquet` the answer
+    goes into that file and is not returned. In a returned answer, times with a time zone are
+    strings. Raises MptcplabError, with DuckDB's message for mistakes in the query.
     """
     if not is_utf8(sql):
         raise MptcplabError("the query cannot be answered: it is not UTF-8 text")
-    # as it is now: DuckDB opens a file again and again, and it may be another one then
+    # a snapshot: DuckDB opens a file repeatedly, and it may be replaced in between
     with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
         own = Path(name)
         write_table(read(out), own / TABLE)
@@ -398,7 +398,7 @@ def query(out: Path, sql: str, parquet: Path | None = None) -> Answer:
 
 
 def _answer(out: Path, own: Path, sql: str, parquet: Path | None = None) -> Answer:
-    """What a query gives, or its columns alone if it goes into a file; `own` has the table."""
+    """The answer to a query, or only its columns if it goes into a file; `own` has the table."""
     import duckdb
 
     asks_series = re.search(r"\bseries\b", sql, re.IGNORECASE) is not None
@@ -406,7 +406,7 @@ def _answer(out: Path, own: Path, sql: str, parquet: Path | None = None) -> Answ
     try:
         _require_query(database, sql)
         database.execute(f"CREATE VIEW runs AS SELECT * FROM read_parquet({_quoted(own / TABLE)})")
-        # to name all files takes a while, where there are many
+        # naming all files takes a while if there are many
         if asks_series:
             database.execute(f"CREATE VIEW series AS {_series(out)}")
         places = [own, (out / "runs").resolve(), _pattern(out)]
@@ -420,7 +420,7 @@ def _answer(out: Path, own: Path, sql: str, parquet: Path | None = None) -> Answ
             found.write_parquet(str(parquet.resolve()))
             return Answer((), [])
         columns = tuple(found.columns)
-        # Python would need a package for them that nothing else here does
+        # Python would need another package for them
         zoned = [_ZONED in str(kind) for kind in found.types]
         if any(zoned):
             each = (
@@ -429,7 +429,7 @@ def _answer(out: Path, own: Path, sql: str, parquet: Path | None = None) -> Answ
             )
             found = found.project(", ".join(each))
         return Answer(columns, found.fetchall())
-    # the others are of values that Python has none for
+    # the others are for values that Python cannot express
     except (duckdb.Error, ArithmeticError, RuntimeError, ValueError) as error:
         if asks_series and not _is_of_the_query(error):
             _require_series(out)
@@ -438,19 +438,19 @@ def _answer(out: Path, own: Path, sql: str, parquet: Path | None = None) -> Answ
         database.close()
 
 
-#: Nothing is loaded that a query names, be it an extension or a variable of this program.
+#: A query can load neither extensions nor variables of this program.
 _ALONE = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "python_enable_replacements": "false",
 }
 _ZONED = "WITH TIME ZONE"
-# Of what DuckDB takes for several statements; COPY (PIVOT ...) TO is one, too.
+# DuckDB counts PIVOT as several statements, also within COPY (PIVOT ...) TO.
 _QUERY = re.compile(r"\s*(PIVOT|FROM|SELECT|WITH)\b", re.IGNORECASE)
 
 
 def _require_query(database: duckdb.DuckDBPyConnection, sql: str) -> None:
-    """Raises MptcplabError for what does anything but ask: it could write to the runs' files."""
+    """Raises MptcplabError for anything but a query: it could write to the runs' files."""
     import duckdb
 
     accepted = "accepted is a query of runs and series, such as SELECT, FROM, WITH or PIVOT"
@@ -476,7 +476,7 @@ def _is_of_the_query(error: Exception) -> bool:
 
 
 def _told(error: Exception) -> str:
-    """DuckDB's words; the excerpt below them where it is of the person's own query."""
+    """DuckDB's message; with the excerpt below it if that is from the user's query."""
     import duckdb
 
     first = str(error).partition("\n")[0]
@@ -486,26 +486,26 @@ def _told(error: Exception) -> str:
 
 
 def _series(out: Path) -> str:
-    """The query that makes one table of the series of all runs that have them as a file."""
+    """The query that joins the series of all runs that have them as a file into one table."""
     if next((out / "runs").glob(f"[!.]*/{store.SERIES}"), None) is None:
         raise MptcplabError(
             f"{out}: no run keeps its series as a table; those of mptcplab sweep do, but "
             "with --keep-records"
         )
-    # not of a run that is under way
+    # not of a running run
     pattern = _quoted(_pattern(out) / "[!.]*" / store.SERIES)
     key = r"regexp_extract(filename, 'runs/([^/]+)/', 1)"
     return f"SELECT {key} AS key, * EXCLUDE filename FROM read_parquet({pattern}, filename = true)"
 
 
 def _require_series(out: Path) -> None:
-    """Raises MptcplabError, naming it, for a file that has no table: DuckDB does not name all."""
+    """Raises MptcplabError, naming the file, for one without a table: DuckDB does not name all."""
     for file in sorted((out / "runs").glob(f"[!.]*/{store.SERIES}")):
         series.read_parquet(file)
 
 
 def _pattern(out: Path) -> Path:
-    """The directory of the runs in a pattern, where the brackets of its name are no pattern."""
+    """The directory of the runs as part of a pattern, with the brackets of its name escaped."""
     return Path(re.sub(r"([*?[])", r"[\1]", str((out / "runs").resolve())))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Programs of the host in a run: found before it starts, their output shown while it goes on."""
+"""Programs of the host in a run: found before it starts, their output shown during it."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from mptcplab.spec.scenario import Direction, Scenario
 DEFAULT_TIME_LIMIT_NS = 600 * 10**9
 _MAX_TIME_LIMIT_NS = 86400 * 10**9
 
-# What programs find there is not the host's.
+# Programs do not see the host's content of these.
 _OWN_DIRECTORIES = ("/dev", "/proc", "/run", "/sys")
 _ROOTS_PATH = "/usr/local/sbin:/usr/sbin:/sbin"
 _SERVER_MARK = b"server: "
-# What is shown at once, also of a line that is longer.
+# Bytes shown at once, also of a longer line.
 _PIECE_BYTES = 1 << 20
 
 
 class CommandError(MptcplabError):
-    """A command that cannot be run, with the exit status that a shell has for it."""
+    """A command that cannot be run, with the exit status that a shell gives it."""
 
     def __init__(self, message: str, exit_status: int) -> None:
         super().__init__(f"{message}")
@@ -41,36 +41,36 @@ def find(words: Sequence[str]) -> tuple[str, ...]:
     """A command whose first word is the program's file, found as a shell would find it.
 
     Raises CommandError: 127 if there is no such program, 126 if it cannot be executed; InputError
-    if a word is no text.
+    if a word is not UTF-8.
     """
     for word in words:
         _require_text(word)
     name = words[0]
-    # an ordinary user's PATH lacks the directory where Debian keeps nginx; inside all are root
+    # an ordinary user's PATH lacks the directory of Debian's nginx; in a run, everybody is root
     found = shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:{_ROOTS_PATH}")
     if found is None:
         if "/" in name and Path(name).exists():
-            raise CommandError(f"{name} is there, but is no program that can be executed", 126)
+            raise CommandError(f"{name} exists, but cannot be executed", 126)
         where = "there is no such file" if "/" in name else f"not in PATH, nor in {_ROOTS_PATH}"
         raise CommandError(f"{name}: {where}", 127)
     path = str(Path(found).absolute())
     if _is_own(path):
-        raise CommandError(f"{path}: programs do not see what of the host is in there", 127)
+        raise CommandError(f"{path}: programs cannot see the host's files there", 127)
     return (path, *words[1:])
 
 
 def split(command: str, flag: str) -> tuple[str, ...]:
-    """The words of a command that is given as one text, found as above; "" is no command."""
+    """The words of a command that is given as one string, found as above; "" is no command."""
     try:
         words = shlex.split(command)
     except ValueError as error:
-        message = f"{error}; a command as for a shell is expected"
+        message = f"{error}; accepted is a command as in a shell"
         raise InputError([Problem(flag, "", command, message.lower())]) from None
     return find(words) if words else ()
 
 
 def directory() -> str:
-    """The directory that programs start in: this process's own. Raises InputError."""
+    """The directory in which programs start: that of this process. Raises InputError."""
     here = os.getcwd()
     _require_text(here)
     if _is_own(here):
@@ -80,7 +80,7 @@ def directory() -> str:
 
 
 def time_limit_ns(text: str | None) -> int:
-    """What --time-limit says, in ns. Raises InputError."""
+    """The value of --time-limit, in ns. Raises InputError."""
     if text is None:
         return DEFAULT_TIME_LIMIT_NS
     accepted = "a time of 1ms to 86400s is expected, e.g. 600s"
@@ -94,10 +94,10 @@ def time_limit_ns(text: str | None) -> int:
 
 
 class Outputs:
-    """Shows what the programs of a run write: the client's where a program writes it.
+    """Shows the output of a run's programs: the client's on the same stream.
 
-    Of the server's, whole lines go to `errors`, each with a mark before it. When it cannot be
-    shown any more, as when nobody reads it, `broken` is why, and `on_broken` is called.
+    The server's goes to `errors` in whole lines, each with a prefix. If output fails, for example
+    because nobody reads it, `broken` is the reason, and `on_broken` is called.
     """
 
     def __init__(self, output: BinaryIO, errors: BinaryIO) -> None:
@@ -112,7 +112,7 @@ class Outputs:
         self.on_broken: Callable[[], None] = lambda: None
 
     def look(self, directory: Path) -> None:
-        """Show what has come since."""
+        """Show new output."""
         for name, (stream, mark) in self._shown.items():
             file = run_directory.open_plain(directory, name)
             if file is None:
@@ -123,7 +123,7 @@ class Outputs:
                     file.seek(self._at[name])
                     text = file.read(_PIECE_BYTES)
                     if mark and (len(text) < _PIECE_BYTES or b"\n" in text):
-                        # the rest of a line waits until it is whole
+                        # an incomplete line waits for its end
                         text = text[: text.rfind(b"\n") + 1]
                     if not text:
                         break
@@ -141,7 +141,7 @@ class Outputs:
 
 
 def greeting(scenario: Scenario) -> str:
-    """What is there, for whoever types in a shell inside."""
+    """The introduction of a shell: hosts, devices, paths and commands."""
     numbers = range(1, len(scenario.paths) + 1)
     shared = [link.name for link in scenario.links]
     ends = [
@@ -191,7 +191,7 @@ def _link(link: Direction) -> str:
 
 def _transport(scenario: Scenario) -> Iterator[str]:
     if scenario.transport == "mptcp":
-        yield f"Every TCP socket is one of MPTCP, with the scheduler {scenario.scheduler.label}."
+        yield f"Every TCP socket is an MPTCP socket, with the scheduler {scenario.scheduler.label}."
 
 
 def _is_own(path: str) -> bool:

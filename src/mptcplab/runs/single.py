@@ -31,7 +31,7 @@ def cpus() -> list[int]:
 
 
 def builds(kernel: KernelBuild, guest: Guest) -> dict[str, str]:
-    """What a run is made with besides its scenario, as documents name it."""
+    """The builds that a run is made with, as documents name them."""
     return {
         "kernel": kernel.id,
         "kernel_like": kernel.flavour,
@@ -52,7 +52,7 @@ def measure(
 ) -> tuple[Outcome, RunMetrics]:
     """One run on a CPU of its own, with its files in `directory`, and its figures.
 
-    `modules` must have that of the scenario's scheduler, by name, if it is a person's own.
+    `modules` must have that of the scenario's scheduler, by name, if it is the user's own.
     """
     outcome = run(scenario, kernel, guest, directory, modules=modules, limits=limits, watch=watch)
     return outcome, figures(scenario, outcome)
@@ -84,7 +84,7 @@ def run(
 
 
 def own_modules(scenario: Scenario, modules: Mapping[str, Path]) -> dict[str, Path]:
-    """Those of the modules that hold schedulers of the scenario."""
+    """The modules that hold schedulers of the scenario."""
     return {
         choice.name: modules[choice.name]
         for choice in (*scenario.choices(), scenario.scheduler)
@@ -93,7 +93,7 @@ def own_modules(scenario: Scenario, modules: Mapping[str, Path]) -> dict[str, Pa
 
 
 def figures(scenario: Scenario, outcome: Outcome) -> RunMetrics:
-    """The figures of a run that has ended well."""
+    """The figures of a successful run."""
     samples = engine.read_samples(scenario, outcome.directory)
     queues = records.read_links(outcome.directory / engine.LINKS_SAMPLES)
     file = outcome.directory / engine.MESSAGES
@@ -117,8 +117,8 @@ def figures(scenario: Scenario, outcome: Outcome) -> RunMetrics:
 def own_cpu() -> Iterator[int]:
     """A CPU for one run, locked against other runs, of this process and of others.
 
-    With more runs than CPUs, the further ones share them. Machines may share a cache. In one that
-    cannot be written to there are the locks of those who could.
+    If there are more runs than CPUs, the further ones share them. Machines may share a cache. A
+    read-only cache has the locks of those who could write to it.
     """
     directory = doctor.cache_dir() / "cpu" / platform.node()
     with contextlib.suppress(OSError):
@@ -126,11 +126,11 @@ def own_cpu() -> Iterator[int]:
     with contextlib.ExitStack() as stack:
         for cpu in cpus():
             try:
-                # a lock needs no right to write
+                # locking needs no write permission
                 lock = os.open(directory / str(cpu), os.O_RDONLY | os.O_CREAT, 0o666)
                 stack.callback(os.close, lock)
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:  # it is another run's, or there is none
+            except OSError:  # it is locked by another run, or missing
                 continue
             yield cpu
             return

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Where runs are kept: OUT/runs/KEY/, each whole or not there at all.
+"""Where runs are kept: OUT/runs/KEY/, each whole or not at all.
 
 The key is a hash of everything that a run depends on: the resolved scenario with its seed, and
 the builds of kernel and guest. `result.json` and the records of a key are always the same bytes;
-`cost.json` has what is wall-clock. The traces that were played lie in `traces/`, and `traces.json`
-says which was played where, and how. A run of a sweep has `series.parquet` instead of records and
-traces. Runs that failed are `OUT/failed/KEY.json`, with the reason, until they succeed.
+`cost.json` has the wall-clock times. The traces that were played are in `traces/`, and
+`traces.json` says which was played where, and how. A run of a sweep has `series.parquet` instead of
+records and traces. Failed runs are `OUT/failed/KEY.json`, with the reason, until they succeed.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ COST = "cost.json"
 SCENARIO = "scenario.json"
 TRACES = "traces.json"
 BUILD = "build.json"
-#: What every run has that ended well.
+#: The files of every successful run.
 DOCUMENTS = (SCENARIO, BUILD, RESULT, COST)
-#: What a run of a sweep keeps of its records.
+#: What a run of a sweep keeps instead of its records.
 SERIES = "series.parquet"
 #: The document of the latest comparison in an output directory.
 DOCUMENT = "comparison.json"
@@ -68,7 +68,7 @@ def run_key(scenario: Scenario, kernel: KernelBuild, guest: Guest) -> str:
 
 
 def place(key: str) -> str:
-    """The directory of a run, from that of the output on."""
+    """The directory of a run, relative to the output directory."""
     return f"{_RUNS}/{key}"
 
 
@@ -76,7 +76,7 @@ class Store:
     """The runs below one output directory."""
 
     def __init__(self, out: Path, *, is_written: bool = True) -> None:
-        """Raises MptcplabError if `out` cannot be made or written to, and shall be."""
+        """Raises MptcplabError if `out` is to be written to and cannot be."""
         self.out = out
         self._runs = out / _RUNS
         self._failed = out / "failed"
@@ -87,9 +87,9 @@ class Store:
         return self._runs / key
 
     def has(self, key: str) -> bool:
-        """Whether there is a run that ended well.
+        """Whether there is a successful run.
 
-        One whose file is not whole, as after a power failure, is none: it is to be run again.
+        One with a damaged result, as after a power failure, does not count and is run again.
         """
         try:
             return isinstance(documents.read_json(f"{self._runs}/{key}/{RESULT}"), dict)
@@ -97,24 +97,24 @@ class Store:
             return False
 
     def result(self, key: str) -> Entry | None:
-        """The entry of a run that ended well, None if there is none. Raises MptcplabError."""
+        """The entry of a successful run, None if there is none. Raises MptcplabError."""
         return documents.read_entry(f"{self._runs}/{key}/{RESULT}") if self.has(key) else None
 
     def keys(self) -> list[str]:
-        """The names of all runs that ended well."""
+        """The names of all successful runs."""
         if not self._runs.exists():
             return []
         with os.scandir(self._runs) as found:
             return [entry.name for entry in found if not entry.name.startswith(".")]
 
     def failed(self) -> list[str]:
-        """The names of all runs that failed."""
+        """The names of all failed runs."""
         return sorted(file.stem for file in self._failed.glob("[!.]*.json"))
 
     def failure(self, key: str) -> documents.Failure | None:
-        """What is known of a run that failed: as given to `keep_failed`. Raises MptcplabError.
+        """The failure of a run, as given to `keep_failed`. Raises MptcplabError.
 
-        None if there is nothing: it may have succeeded meanwhile.
+        None if there is none: the run may have succeeded in the meantime.
         """
         file = self._failed / f"{key}.json"
         try:
@@ -130,15 +130,16 @@ class Store:
         write_json(self._failed / f"{key}.json", about)
 
     def forget_failed(self, key: str) -> None:
-        """A run that failed has succeeded since."""
+        """Forget the failure of a run, which has succeeded since."""
         (self._failed / f"{key}.json").unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def new_run(self, key: str) -> Iterator[Path]:
-        """A directory to run in, which becomes the run's own at the end.
+        """A directory to run in, which becomes that of the stored run at the end.
 
-        If the body raises, it is removed and a former run of the same key stays as it was. So does
-        one that somebody else has put there meanwhile, unless it keeps less: it is the same run.
+        If the body raises, it is removed and a former run of the same key stays as it was. A run
+        that somebody else has stored in the meantime stays, too, unless it keeps less: it is the
+        same run.
         """
         final, former = self.directory(key), self._made(key)
         with files.beside(final) as partial:
@@ -149,12 +150,12 @@ class Store:
                     files.put(partial, final)
 
     def remove_abandoned(self) -> None:
-        """Remove what processes have left that died at a run, or writing a file."""
+        """Remove what processes left that died during a run, or while writing a file."""
         for directory in (self.out, self._runs, self._failed):
             files.remove_abandoned(directory)
 
     def _made(self, key: str) -> tuple[int, int] | None:
-        """Tells one run of a key from another one; None if there is none that ended well."""
+        """Identifies a version of a run; None if there is no successful one."""
         if not self.has(key):
             return None
         with contextlib.suppress(FileNotFoundError):
@@ -164,7 +165,7 @@ class Store:
 
 
 def _kept(directory: Path) -> tuple[bool, bool]:
-    """How much is kept of a run, to be compared: records here, records here or elsewhere."""
+    """How much is kept of a run, for comparing: records here, records here or elsewhere."""
     return has_records(directory), keeps_records(directory)
 
 
@@ -184,7 +185,7 @@ def keep_traces(
         if source.digest not in kept:
             content = source.file.read_bytes()
             if trace_file.digest(content) != source.digest:
-                raise MptcplabError(f"{source.file} was changed meanwhile; run it once more")
+                raise MptcplabError(f"{source.file} was changed in the meantime; run it again")
             name = f"traces/{source.file.name}"
             if name in kept.values():
                 name = f"traces/{len(kept) + 1}-{source.file.name}"
@@ -198,7 +199,7 @@ def keep_traces(
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run as it is kept; `traces` are by the name of their path and "up" or "down".
+    """A stored run; `traces` are by the name of their path and "up" or "down".
 
     `samples` are those of each host, by the name of its namespace.
     """
@@ -217,7 +218,7 @@ class StoredRun:
         return self.samples["server"]
 
     def decisions(self, run: RunSeries) -> list[Panel]:
-        """What the schedulers decided in each bin of the series: of each connection."""
+        """The schedulers' decisions in each bin of the series, by connection."""
         if not self.scenario.connections:
             return series.decision_panels(self.scenario, self.client, self.server, run.edges_ns)
         begin_ns = int(self.queues()["time_ns"][0])
@@ -234,7 +235,7 @@ class StoredRun:
         ]
 
     def queues(self) -> Records:
-        """What was recorded of the links. Raises MptcplabError."""
+        """The records of the links. Raises MptcplabError."""
         return records.read_links(self.directory / LINKS_SAMPLES)
 
     def series(self) -> RunSeries:
@@ -245,12 +246,12 @@ class StoredRun:
 
 
 def has_series(directory: Path) -> bool:
-    """Whether it can be shown what happened in a run over time."""
+    """Whether a run can be shown over time."""
     return has_records(directory) or (directory / SERIES).exists()
 
 
 def has_records(directory: Path) -> bool:
-    """Whether a run has records: one of a sweep may have kept nothing but their series."""
+    """Whether a run has records: one of a sweep may have kept only their series."""
     return (directory / CLIENT_SAMPLES).exists()
 
 
@@ -260,22 +261,22 @@ def keeps_records(directory: Path) -> bool:
 
 
 def require_records(directory: Path) -> None:
-    """Raises MptcplabError if a run has no records here, saying how to have them."""
+    """Raises MptcplabError if a run has no records here, saying how to get them."""
     if (directory / ARCHIVE).exists():
         url = documents.read(directory / ARCHIVE, documents.ARCHIVED).url
         raise MptcplabError(
-            f"{directory}: its records are kept at {url}; to have them here: mptcplab "
+            f"{directory}: its records are kept at {url}; to fetch them: mptcplab "
             f"results fetch {directory.name} --out {directory.parent.parent}"
         )
     if not has_records(directory) and (directory / SERIES).exists():
         again = f"mptcplab run {directory / SCENARIO} --out {directory.parent.parent}"
         raise MptcplabError(
-            f"{directory}: was swept without records; to have them, run it again: {again}"
+            f"{directory}: its sweep kept no records; to get them, run it again: {again}"
         )
 
 
 def read_series(directory: Path) -> RunSeries:
-    """What happened in a stored run over time, from its records or the series it has instead.
+    """The time series of a stored run, from its records or the series kept instead.
 
     Raises MptcplabError, naming the file, if it cannot be read.
     """
@@ -292,7 +293,7 @@ def read_series(directory: Path) -> RunSeries:
 
 
 def read_run(directory: Path) -> StoredRun:
-    """Read a run that was stored. Raises MptcplabError, naming the file, if it cannot be."""
+    """Read a stored run. Raises MptcplabError, naming the file, if it cannot be read."""
     require_records(directory)
     scenario = read_scenario(directory)
     traces: dict[tuple[str, str], link_trace.Source] = {}
@@ -315,7 +316,7 @@ def read_scenario(directory: Path) -> Scenario:
 
 
 def write_json(file: Path, content: Mapping[str, Any] | BaseModel) -> None:
-    """Write a document for people and programs: indented, in the order of its keys, whole."""
+    """Write a document, whole or not at all: indented, in the order of its keys."""
     write(file, (json.dumps(content, indent=1, default=_dumped) + "\n").encode())
 
 

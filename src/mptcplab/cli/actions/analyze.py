@@ -31,7 +31,7 @@ def analyze_files(files: Sequence[Path], out: Path | None, *, as_json: bool) -> 
 
 @contextmanager
 def _reading(files: Sequence[Path]) -> Iterator[dissect.Progress]:
-    """A bar on a terminal, of how much of some files was read."""
+    """A bar on a terminal: how much of the files has been read."""
     console = Console(stderr=True)
     total = sum(file.stat().st_size for file in files if file.is_file())
     columns = (TextColumn("reading"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What is asked for, in a file and in options.
+"""The request that a file and options describe.
 
-This is read before anything else is imported, so that a mistake in it is said at once.
+It is read before anything else is imported, so that mistakes in it are reported at once.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from mptcplab.spec.resolve import Request
 
 
 def flags(options: Mapping[str, Any]) -> Flags:
-    """Those of the options that describe a scenario."""
+    """The options that describe a scenario."""
     names = Flags.__dataclass_fields__
     return Flags(**{name: value for name, value in options.items() if name in names})
 
 
 def request(file: Path | None, options: Mapping[str, Any], *, single: bool) -> Request:
-    """What is asked for in a file, in options, or in both."""
+    """The request of a file, of options, or of both."""
     given = flags(options)
     if file is None:
         return resolve.from_flags(given, single=single)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What commands have in common: what is read of their options, progress, and being interrupted."""
+"""Shared parts of commands: reading options, showing progress, handling interrupts."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _SHARE_THAT_TELLS = 0.02
 
 
 def limits(options: Mapping[str, Any]) -> Limits:
-    """What these options say."""
+    """The values of these options."""
     return Limits(wall_s=options["wall_limit"], disk_bytes=options["disk_limit"])
 
 
 @contextmanager
 def workers(address: str | None, key: str | None) -> Iterator[Workers | None]:
-    """The workers of a cluster, or None: those of this machine."""
+    """The workers of a cluster, or None for those of this machine."""
     jobs = click.get_current_context().get_parameter_source("jobs")
     if address is not None and jobs is ParameterSource.COMMANDLINE:
         raise click.UsageError("--jobs is for this machine; with --cluster its threads count")
@@ -52,7 +52,7 @@ def workers(address: str | None, key: str | None) -> Iterator[Workers | None]:
 
 
 def title(item: Scenario) -> str:
-    """Which run it is, in a few words."""
+    """A short name of a run, for progress."""
     what = item.scheduler.label
     if item.connections:
         what = what if item.choices() else f"{len(item.connections)} connections"
@@ -109,10 +109,10 @@ def progress(total: int) -> Iterator[tuple[experiment.Progress, experiment.Ended
 
 @contextmanager
 def interruptible() -> Iterator[threading.Event]:
-    """Turn the first SIGINT or SIGTERM into an event: runs under way are ended and cleaned up.
+    """Turn the first SIGINT or SIGTERM into an event, so that running runs end and are cleaned up.
 
-    An exception out of a signal handler could come while a lock is held. A second signal does
-    what it would do without this.
+    An exception from a signal handler could come while a lock is held. A second signal has its
+    usual effect.
     """
     cancel = threading.Event()
     received: list[int] = []
@@ -128,7 +128,7 @@ def interruptible() -> Iterator[threading.Event]:
     try:
         yield cancel
     except RunCancelledError:
-        say("mptcplab: interrupted; runs that had ended are kept")
+        say("mptcplab: interrupted; finished runs are kept")
         sys.exit(128 + received[0])
     finally:
         for number, handler in former.items():

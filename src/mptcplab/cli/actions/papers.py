@@ -18,7 +18,7 @@ from mptcplab.runs import experiment
 
 
 def run(names: Sequence[str], options: Mapping[str, Any]) -> None:
-    """Run experiments, and judge the claims by them; one that fails does not end the others."""
+    """Run experiments and judge the claims by them; if one fails, the others go on."""
     cluster: str | None = options["cluster"]
     everything = [catalogue.load(name) for name in catalogue.chosen(names)]
     lab_kernel, lab_guest = experiment.built(cluster=cluster)
@@ -55,7 +55,7 @@ def run(names: Sequence[str], options: Mapping[str, Any]) -> None:
 
 
 def show(names: Sequence[str], out: Path, *, quick: bool) -> None:
-    """Show what experiments gave."""
+    """Show the results of experiments."""
     for name in catalogue.chosen(names):
         click.echo(results.text(reproduce.read(catalogue.load(name), out, quick=quick)) + "\n")
 
@@ -71,6 +71,6 @@ def publish(directory: Path, out: Path) -> None:
         else:
             missing.append(name)
     if not found:
-        raise MptcplabError(f"{out}: no experiment was run; mptcplab papers run --help")
+        raise MptcplabError(f"{out}: no experiment has been run; see mptcplab papers run --help")
     for file in results.publish(found, directory, missing):
         click.echo(f"written: {file}")

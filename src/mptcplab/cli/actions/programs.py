@@ -37,7 +37,7 @@ def execute(
     time_limit: str | None,
     options: Mapping[str, Any],
 ) -> None:
-    """Run a program at the client, and leave with its exit status."""
+    """Run a program on the client, and exit with its status."""
     wanted = Program(
         client=program.find(words),
         server=program.split(server, "--server"),
@@ -64,7 +64,7 @@ def execute(
 def shell(
     file: Path | None, server: str, time_limit: str | None, options: Mapping[str, Any]
 ) -> None:
-    """Have the commands of a terminal, or of standard input, carried out at the client."""
+    """Run the commands of a terminal, or of standard input, on the client."""
     typed = sys.stdin.isatty()
     wanted = Program(
         client=program.find(["bash", "-i"] if typed else ["bash"]),
@@ -96,7 +96,7 @@ def shell(
 
 
 class _Ready(NamedTuple):
-    """A run with a program, and all that it needs."""
+    """A run with a program, and everything it needs."""
 
     scenario: Scenario
     kernel: KernelBuild
@@ -105,7 +105,7 @@ class _Ready(NamedTuple):
 
 
 def _ready(file: Path | None, options: Mapping[str, Any], wanted: Program) -> _Ready:
-    """What is asked for, with this program; with --plan it is printed, and that is all."""
+    """The request with this program; --plan only prints its commands."""
     request = asked.request(file, {**options, "program": wanted}, single=True)
     item = request.runs()[0]
     if options["only_plan"]:
@@ -117,7 +117,7 @@ def _ready(file: Path | None, options: Mapping[str, Any], wanted: Program) -> _R
 
 @contextmanager
 def _outputs() -> Iterator[tuple[program.Outputs, threading.Event]]:
-    """What shows the programs' output, and the event that ends them; if that fails, it does."""
+    """The display of the programs' output, and the event that ends them if it fails."""
     outputs = program.Outputs(sys.stdout.buffer, sys.stderr.buffer)
     with common.interruptible() as cancel:
         outputs.on_broken = cancel.set
@@ -128,7 +128,7 @@ def _outputs() -> Iterator[tuple[program.Outputs, threading.Event]]:
 
 
 def _show_program(entry: Entry, item: Scenario, name: str, out: Path) -> int:
-    """The figures of a program's run, on standard error; gives the exit status."""
+    """Show the figures of a program's run on standard error; returns the exit status."""
     if entry.status != "ok":
         reason = str(entry.reason).removeprefix("the run failed: ")
         common.say(f"mptcplab: the run failed: {reason}")

@@ -23,24 +23,24 @@ _WIDE = 10_000
 
 
 def list_runs(out: Path, *, as_json: bool) -> None:
-    """Show how many runs there are of what."""
+    """Show how many runs there are of each kind."""
     found = index.overview(index.read(out))
     _show_answer(found, "json" if as_json else "table")
 
 
 def schema() -> None:
-    """Show what the document of a comparison is."""
+    """Show the JSON Schema of the document of a comparison."""
     click.echo(json.dumps(Document.model_json_schema(), indent=2))
 
 
 def fetch(keys: Sequence[str], out: Path) -> None:
-    """Have the records here that are kept elsewhere."""
+    """Fetch records that are kept elsewhere."""
     fetched = arrivals.fetch(Store(out), keys)
     click.echo(f"records of {fetched} runs fetched")
 
 
 def query(sql: str, out: Path, form: str | None, parquet: Path | None) -> None:
-    """Show the answer to a query, or write it into a file."""
+    """Show the answer to a query, or write it to a file."""
     if parquet is not None and form:
         raise click.UsageError("--parquet writes a file; leave out --csv and --json")
     answer = index.query(out, sql, parquet)
@@ -67,12 +67,12 @@ def _show_answer(answer: index.Answer, form: str) -> None:
             table.add_column(name)
         for row in answer.rows:
             table.add_row(*(_cell(value) for value in row))
-        # what goes into a file or a pipe is not folded
+        # output to a file or a pipe is not wrapped
         Console(width=None if sys.stdout.isatty() else _WIDE).print(table)
 
 
 def _plain(value: object) -> object:
-    """A value as JSON has it: what it has not is null, or text, also as a key."""
+    """A value as JSON: what JSON cannot express becomes null or text, keys included."""
     if isinstance(value, dict):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -69,7 +69,7 @@ def _show(document: Document, pictures: list[Path], out: Path, *, as_json: bool)
         return
     console = Console()
     console.print(tables.comparison_table(document))
-    # rich would wrap a long path, and break it for those who want to copy it
+    # rich would wrap a long path, which could then not be copied
     for picture in pictures:
         if picture.suffix == ".png":
             click.echo(f"picture:  {picture}")

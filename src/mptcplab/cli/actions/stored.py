@@ -17,7 +17,7 @@ from mptcplab.runs.collection import collect, run_directories
 
 
 def show(places: Sequence[Path], formats: Sequence[str], out: Path | None, *, data: bool) -> None:
-    """Draw each of some runs."""
+    """Draw runs."""
     directories = run_directories(places)
     if out is not None:
         store.make_directory(out)
@@ -34,7 +34,7 @@ def show(places: Sequence[Path], formats: Sequence[str], out: Path | None, *, da
 
 
 def explain_runs(runs: Sequence[Path], *, as_json: bool) -> None:
-    """Say of each of some runs why it did not reach the sum of its paths."""
+    """Explain why runs did not reach the sum of their paths."""
     found = [explain.find_run(run) for run in runs]
     explanations = [explain.explain(directory) for directory in found]
     if as_json:
@@ -48,7 +48,7 @@ def explain_runs(runs: Sequence[Path], *, as_json: bool) -> None:
 
 
 def report(places: Sequence[Path], out: Path, figures: Path | None, most: int) -> None:
-    """Make the page of some runs, and, into `figures`, its charts for papers."""
+    """Make the page of some runs, and its charts for papers in `figures`."""
     collection = collect(places).opening(most)
     for directory in filter(None, (out.parent, figures)):
         store.make_directory(directory)
@@ -60,7 +60,7 @@ def report(places: Sequence[Path], out: Path, figures: Path | None, most: int) -
     store.write(out, html.encode())
     click.echo(f"report:  {out} ({len(html.encode()) / 1e6:.1f} MB)")
     if (count := collection.count()) > most:
-        click.echo(f"series:  of {most} of {count} runs; --series {count} has all")
+        click.echo(f"series:  of {most} of {count} runs; --series {count} includes all")
     if figures is None:
         return
     named = [("", chart) for figure in overview for chart in figure]

@@ -57,7 +57,7 @@ def compare(
 
 
 def _sweep(given: sweep.Given, how: How, options: Mapping[str, Any], *, dry_run: bool) -> None:
-    """Run a sweep, or say what it would be; exit status 1 if not all runs are there."""
+    """Run a sweep, or show what it would run; exit status 1 if runs are missing."""
     if how.storage is not None:
         archive.require(how.storage)
     out, as_json = options["out"], options["as_json"]
@@ -84,7 +84,7 @@ def _sweep(given: sweep.Given, how: How, options: Mapping[str, Any], *, dry_run:
 
 @contextmanager
 def _sweeping() -> Iterator[Callable[[sweep.Standing], None]]:
-    """A bar with rate, failures and time left on a terminal, else a line now and then."""
+    """A bar with rate, failures and time left on a terminal, else an occasional line."""
     console = Console(stderr=True)
     if not console.is_terminal:
         last = -1.0

@@ -170,7 +170,7 @@ def test_a_full_disk_stops_it_and_it_goes_on_with_more_room(tmp_path: Path) -> N
     )
     done = in_mount_namespace(inside)
     assert "Traceback" not in done.stderr, done.stderr
-    assert re.search(r"no space left on the disk of .*the same command goes on", done.stderr), done
+    assert re.search(r"no space left on the disk of .*the same command resumes", done.stderr), done
     numbers = [int(line) for line in done.stdout.splitlines() if line.strip().isdigit()]
     statuses = re.findall(r"status (\d+)", done.stdout)
     assert statuses == ["1", "0"], done

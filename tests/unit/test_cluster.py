@@ -126,7 +126,7 @@ def test_a_key_is_for_its_owner_alone_and_is_not_overwritten(tmp_path: Path) -> 
     content = (tmp_path / "key.pem").read_bytes()
     assert (tmp_path / "key.pem").stat().st_mode & 0o777 == 0o600
     assert content.startswith(b"-----BEGIN PRIVATE KEY-----")
-    with pytest.raises(MptcplabError, match=r"key\.pem: is there already"):
+    with pytest.raises(MptcplabError, match=r"key\.pem: exists already"):
         tls.make(tmp_path / "key.pem")
     assert (tmp_path / "key.pem").read_bytes() == content
     with pytest.raises(MptcplabError, match=r"nowhere/key\.pem: cannot be written: No such file"):
@@ -151,8 +151,8 @@ def test_dask_is_told_where_the_key_is_and_not_what_it_is(tmp_path: Path) -> Non
     ("length", "mode", "told"),
     [
         (None, None, "cannot be read: No such file or directory"),
-        (0, 0o600, "no private key with its certificate"),
-        (300, 0o600, "no private key with its certificate"),
+        (0, 0o600, "not a private key with its certificate"),
+        (300, 0o600, "not a private key with its certificate"),
         (10_000, 0o640, "others can read it; to fix it: chmod 600 "),
         (10_000, 0o604, "others can read it; to fix it: chmod 600 "),
     ],
@@ -166,7 +166,7 @@ def test_what_is_no_key_is_told(
         tls.make(tmp_path / "whole.pem")
         file.write_bytes((tmp_path / "whole.pem").read_bytes()[:length])
         file.chmod(mode)
-    with pytest.raises(InputError, match=rf"key\.pem: {told}.*; accepted is a file that was made"):
+    with pytest.raises(InputError, match=rf"key\.pem: {told}.*; accepted is a file made"):
         cluster.OnCluster("tls://127.0.0.1:1", print, file)
 
 

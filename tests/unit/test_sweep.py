@@ -265,7 +265,7 @@ def test_failing_fast_stops_at_the_first_one(tmp_path: Path) -> None:
 def test_a_full_disk_stops_a_sweep_and_is_no_failure_of_runs(tmp_path: Path) -> None:
     fake = Fake(lambda scenario: "[Errno 28] No space left on device" if scenario.seed == 2 else "")
     with pytest.raises(
-        MptcplabError, match=r"no space left on the disk of .*the same command goes"
+        MptcplabError, match=r"no space left on the disk of .*the same command resumes"
     ):
         run(plan(tmp_path), tmp_path / "out", fake)
     assert Store(tmp_path / "out").failed() == []

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Sweeps: all runs of a scenario in which values change, each made once, whatever comes between.
+"""Sweeps: all runs of a scenario with varying values, each made once, despite interruptions.
 
-A sweep is planned: every point of its space becomes scenarios, and each of these has a key. What is
-in the store by its key is not run again, so that what was interrupted goes on and a larger sweep
-runs only what is new. docs/sweep.md.
+A sweep is planned: every point of its space becomes scenarios, each with a key. Runs that are in
+the store by their key are not repeated, so an interrupted sweep resumes and a larger one makes only
+the new runs. docs/sweep.md.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ if TYPE_CHECKING:
 #: More than a machine runs in weeks: a mistake in the axes.
 MAX_RUNS = space.MAX_SETTINGS
 
-# What an axis may be called although the table of results has it: it means the same.
+# Names an axis may have although the table of results has them: they mean the same.
 _SAME = ("scheduler", "cc", "transport", "seed")
 _FULL_BYTES = 1 << 20
 _TICK_S = 0.2
-# So many of the reasons why runs failed are told.
+# How many reasons of failed runs are shown.
 _REASONS = 5
 
 
 class Sweep(Space):
-    """A sweep as its file has it: the scenario, or the file that has it, and what changes in it."""
+    """A sweep as in its file: the scenario, or its file, and what changes in it."""
 
     scenario: dict[str, Any] | Text
     repeat: int | None = Field(default=None, ge=1, le=10_000)
@@ -64,7 +64,7 @@ class Sweep(Space):
 
 @dataclass(frozen=True)
 class Given:
-    """A sweep with its scenario as a table: where it is from, and where files it names lie."""
+    """A sweep with its scenario as a table, its source, and the folder of the files it names."""
 
     sweep: Sweep
     template: Mapping[str, Any]
@@ -74,7 +74,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Planned:
-    """A run of a sweep: what is run, what it needs, and of which size it is."""
+    """A run of a sweep: its scenario, its inputs, and its size."""
 
     scenario: Scenario
     request: Request
@@ -83,7 +83,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Plan:
-    """All runs of a sweep, by their keys, and to which points they belong (see `keep_points`)."""
+    """All runs of a sweep, by their keys, and the points they belong to (see `keep_points`)."""
 
     runs: Mapping[str, Planned]
     points: Sequence[Mapping[str, Any]]
@@ -92,9 +92,9 @@ class Plan:
     counts: Mapping[str, int]
 
     def missing(self, out: Store, table: Index, how: How) -> tuple[list[str], list[str]]:
-        """The keys of the runs that are to be made, and of those that failed and stay so.
+        """The keys of the runs to make, and of the failed ones to leave alone.
 
-        `table` is that of the store, up to date: it has no run whose result is not whole.
+        `table` is that of the store, up to date: it has no run with a damaged result.
         """
         if how.again:
             return list(self.runs), []
@@ -108,7 +108,7 @@ class Plan:
         return wanted, [key for key in self.runs if key in failed]
 
     def costs(self, table: Index) -> tuple[Costs, int]:
-        """What the runs take, and how many runs of the store this is known from."""
+        """The expected times of the runs, and how many stored runs they are based on."""
         costs, known = Costs({key: run.size for key, run in self.runs.items()}), 0
         for key, wall_s in table.table().select("key", "wall_s").iter_rows():
             if key in self.runs and wall_s:
@@ -135,10 +135,10 @@ class How:
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a sweep is: runs that ended, those of them that failed, and those that are to come.
+    """The progress of a sweep: runs that ended, how many of them failed, and the total to make.
 
-    `per_s` is how many end in a second, and `left_s` how long the rest takes, None before the first
-    one has ended. `killed` are those of the ended that are not there as others killed them.
+    `per_s` is the number of runs per second, and `left_s` the time left, None before the first run
+    has ended. `killed` counts ended runs that are missing because others killed them.
     """
 
     ended: int
@@ -149,7 +149,7 @@ class Standing:
     killed: int = 0
 
     def text(self) -> str:
-        """It in a line."""
+        """The progress as a line."""
         parts = [f"{self.ended}/{self.total} runs"]
         if self.per_s is not None:
             rate = f"{self.per_s:.1f}/s" if self.per_s >= 1 else f"{self.per_s * 60:.1f}/min"
@@ -164,11 +164,11 @@ class Standing:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a sweep came to: how many runs there are, were there, were made, and failed.
+    """The result of a sweep: how many runs there are, were stored, were made, and failed.
 
-    `reasons` has why those failed that were made now, `failed_before` how many were left alone.
-    `killed` has by what those were killed, each time, that are not there for this, and
-    `made_again` is how often others were before they were made.
+    `reasons` has the reasons of the runs that failed now, `failed_before` the number of failed
+    ones left alone. `killed` has the causes for runs that were killed at each attempt and are
+    missing, and `made_again` counts how often other runs were killed before they succeeded.
     """
 
     total: int
@@ -182,7 +182,7 @@ class Outcome:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all runs are there, and ended well."""
+        """Whether all runs exist and succeeded."""
         return not (self.reasons or self.killed or self.failed_before)
 
 
@@ -193,7 +193,7 @@ def load(file: Path) -> Given:
 
 
 def from_table(table: Mapping[str, Any], source: str, folder: Path) -> Given:
-    """A sweep from a table such as a file has; see `load`."""
+    """A sweep from a table like that of a file; see `load`."""
     mistakes = Mistakes(source)
     mistakes.data = dict(table)
     return _given(space.validated(mistakes, Sweep, {}), source, folder)
@@ -234,7 +234,7 @@ def _given(sweep: Sweep, source: str, folder: Path) -> Given:
     space.check(sweep, template, (), wrong)
     try:
         used = space.used(template) | space.settable(sweep)
-    except FormulaError:  # one that cannot be read, of which check() has told
+    except FormulaError:  # check() has reported a formula that cannot be read
         raise InputError(problems) from None
     for name in sweep.axes():
         if name in index.RESERVED and name not in _SAME:
@@ -247,7 +247,7 @@ def _given(sweep: Sweep, source: str, folder: Path) -> Given:
 
 
 def plan(given: Given, known: Mapping[str, Scheduler], kernel: KernelBuild, guest: Guest) -> Plan:
-    """All runs of a sweep. Raises InputError, naming the point, where it is no scenario."""
+    """All runs of a sweep. Raises InputError, naming the point, for an invalid scenario."""
     sweep = given.sweep
     try:
         combinations = sweep.combinations()
@@ -308,13 +308,13 @@ def run(
     cancel: threading.Event | None = None,
     workers: Workers | None = None,
 ) -> Outcome:
-    """Make the runs of a sweep that are not there; each is in the store as soon as it has ended.
+    """Make the missing runs of a sweep; each is in the store as soon as it has ended.
 
-    A run that fails is kept with its reason, and the others go on. Of one that somebody else kills
-    at each attempt nothing is kept: the next call tries again. Setting `cancel` raises
-    RunCancelledError; so does nothing else. Raises MptcplabError if what ended cannot be kept, as
-    on a full disk, and with `fail_fast` after the first failure. `workers` are those of another
-    machine, or None for processes of this one.
+    A failed run is kept with its reason, and the others go on. Nothing is kept of a run that
+    somebody else kills at each attempt: the next call tries again. Only setting `cancel` raises
+    RunCancelledError. Raises MptcplabError if a run cannot be kept, as on a full disk, and with
+    `fail_fast` after the first failure. `workers` are those of other machines, or None for
+    processes of this one.
     """
     started = time.monotonic()
     out.remove_abandoned()
@@ -362,7 +362,7 @@ def run(
                         )
                     )
     except BaseException:
-        # why it stops is to be told, not that a full disk has no room for the table either
+        # report why it stops, not that a full disk has no room for the table either
         with contextlib.suppress(MptcplabError):
             table.write()
         raise
@@ -381,9 +381,9 @@ def run(
 
 @dataclass(frozen=True)
 class Expected:
-    """What a sweep would be. `expected_s` is on the wall clock, with `jobs` runs at a time.
+    """What a sweep would run. `expected_s` is wall-clock time, with `jobs` runs at a time.
 
-    `known_from` is how many stored runs it is known from; without any it is a guess.
+    `known_from` is the number of stored runs it is based on; without any it is a guess.
     """
 
     points: int
@@ -397,7 +397,7 @@ class Expected:
     known_from: int
 
     def text(self) -> str:
-        """It in some lines."""
+        """The estimate in a few lines."""
         plus = f", and {self.baselines} of plain TCP over a path alone" if self.baselines else ""
         if self.known_from:
             source = f"as {self.known_from} stored ones of it took"
@@ -415,7 +415,7 @@ class Expected:
 
 
 def dry_run(planned: Plan, out: Path, how: How) -> Expected:
-    """What a sweep would be; nothing is written."""
+    """What a sweep would run; nothing is written."""
     stored, failed, known = 0, 0, 0
     missing = list(planned.runs)
     costs = Costs({key: run.size for key, run in planned.runs.items()})
@@ -438,7 +438,7 @@ def dry_run(planned: Plan, out: Path, how: How) -> Expected:
 
 
 def summary(planned: Plan, table: pl.DataFrame) -> list[dict[str, Any]]:
-    """Of each scheduler and congestion control of a sweep: runs, failures, and goodput in bit/s.
+    """For each scheduler and congestion control of a sweep: runs, failures, and goodput in bit/s.
 
     Quartiles are over all points and seeds.
     """
@@ -462,7 +462,7 @@ def summary(planned: Plan, table: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def closing(outcome: Outcome, out: Path) -> str:
-    """What became of a sweep, and what can be done with it, in some lines."""
+    """The result of a sweep, and the next commands, in a few lines."""
     place = "" if str(out) == "mptcplab-out" else f" --out {out}"
     lines = [
         f"runs:    {outcome.total}, of which {outcome.stored} were stored and {outcome.made} made "
@@ -497,7 +497,7 @@ def _counted(title: str, reasons: Mapping[str, str]) -> list[str]:
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it: 41 s, 12 min, 3 h 20 min, 2 days 4 h."""
+    """A duration in words: 41 s, 12 min, 3 h 20 min, 2 days 4 h."""
     minutes = round(seconds / 60)
     if seconds < 100:
         return f"{seconds:.0f} s"
@@ -529,7 +529,7 @@ def _tasks(planned: Plan, order: Sequence[str], out: Path, how: How) -> Iterator
 
 
 def _keep(done: Done, planned: Plan, out: Store, table: Index) -> None:
-    """Put into the store and the table what became of a run."""
+    """Put the outcome of a run into the store and the table."""
     if done.was_given_up:
         return
     item = planned.runs[done.key].scenario
@@ -550,8 +550,8 @@ def _stop_if(done: Done, out: Store, how: How) -> None:
     reason = done.entry.reason
     if _is_full(done, out):
         raise MptcplabError(
-            f"no space left on the disk of {out.out}; all runs that ended are kept, and "
-            "with more room the same command goes on"
+            f"no space left on the disk of {out.out}; finished runs are kept; "
+            "free some space, and the same command resumes"
         )
     if how.fail_fast:
         title = f"{done.entry.scheduler}, seed {done.entry.seed}"
@@ -559,7 +559,7 @@ def _stop_if(done: Done, out: Store, how: How) -> None:
 
 
 def _is_full(done: Done, out: Store) -> bool:
-    """Whether a run failed because the disk is full: then all that follow would."""
+    """Whether a run failed because the disk is full: then all further ones would, too."""
     said = str(done.entry.reason).lower()
     full = shutil.disk_usage(out.out).free < _FULL_BYTES
     return full or "no space left" in said or "quota exceeded" in said

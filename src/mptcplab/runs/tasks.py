@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""One run as a task: all it needs as a value that can be sent, and what comes back.
+"""One run as a task: its inputs as a value that can be sent, and its outcome.
 
 `perform` does a task wherever it is called: in this process, in a worker process of this machine,
-or in a worker of a cluster. A run is written straight into the store where that can be reached, and
-else comes back packed.
+or in a worker of a cluster. A run is written directly into the store if that can be reached, and
+otherwise comes back packed.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from mptcplab.spec import link_trace
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.workload import Program
 
-# More than once, so that a machine that was short of memory for a moment does not cost a run; not
-# for ever, since a run may be what takes the memory.
+# More than one, so that a short lack of memory does not cost a run; but few, since the run itself
+# may take the memory.
 ATTEMPTS = 2
 
 
 @dataclass(frozen=True)
 class Task:
-    """A run to be made. `key` is its name in a store (see `store.run_key`).
+    """A run to make. `key` is its name in a store (see `store.run_key`).
 
-    `modules` has the files of those of its schedulers that are a person's own, by name; `traces`
-    what is played, by path and direction. With `out` the run is put into the store there; without,
-    it comes back, and `scratch` is where it is made: [the directory for temporary files]. Without
-    `keep_records` what is kept of the samples is their series; with `storage`, a URL, the records
-    are kept there (see `archive`).
+    `modules` has the files of the user's own schedulers, by name; `traces` the traces played, by
+    path and direction. With `out` the run is put into the store there; without, it comes back, and
+    is made in `scratch` [the directory for temporary files]. Without `keep_records` only the
+    series of the samples are kept; with `storage`, a URL, the records are kept there (see
+    `archive`).
     """
 
     key: str
@@ -63,13 +63,12 @@ class Task:
 
 @dataclass(frozen=True)
 class Done:
-    """What became of a task: the entry of its run (see `run_entry`), and what it cost.
+    """The outcome of a task: the entry of its run (see `run_entry`), and its cost.
 
-    `cost` is what `cost.json` has, empty for a run that failed, and `took_s` for how long it kept
-    its worker busy, which is a little more than the run. `files` is the run's directory, as
-    `archive.pack` makes it, if the task had no store to put it into. `killed` is how often somebody
-    else ended it or its worker, such as the system that was out of memory, before it was made, or
-    given up.
+    `cost` is the content of `cost.json`, empty for a failed run, and `took_s` how long it kept its
+    worker busy, which is a little longer than the run. `files` is the run's directory, as packed by
+    `archive.pack`, if the task had no store. `killed` is how often something else killed it or its
+    worker, such as the system when out of memory, before it was made, or given up.
     """
 
     key: str
@@ -81,7 +80,7 @@ class Done:
 
     @property
     def was_given_up(self) -> bool:
-        """Whether there is no run, for no reason that is in its scenario."""
+        """Whether the run is missing for a reason outside of its scenario."""
         return bool(self.killed) and self.entry.status != "ok"
 
 
@@ -97,7 +96,7 @@ def task_of(
     keep_records: bool = True,
     storage: str | None = None,
 ) -> Task:
-    """The task of one run; of `modules` and `traces` it takes what the scenario uses."""
+    """The task of one run, with those of `modules` and `traces` that the scenario uses."""
     paths = {each.name for each in (*scenario.paths, *scenario.links)}
     return Task(
         store.run_key(scenario, kernel, guest),
@@ -114,10 +113,10 @@ def task_of(
 
 
 def perform(task: Task, watch: Watch | None = None) -> Done:
-    """Make the run of a task. One that fails is an entry that says why.
+    """Make the run of a task. A failed run gives an entry with the reason.
 
-    One that somebody else kills is made again, and given up if that happens again.
-    Raises RunCancelledError if it was cancelled; nothing of it is left then.
+    A run that somebody else kills is made again, and given up if that happens again.
+    Raises RunCancelledError if it was cancelled; then nothing of it is left.
     """
     watch = watch or Watch()
     killed: RunKilledError
@@ -150,7 +149,7 @@ def _perform(task: Task, watch: Watch) -> Done:
 
 
 def failed(task: Task, reason: str) -> Done:
-    """What becomes of a task whose run failed."""
+    """The outcome of a task whose run failed."""
     entry = run_entry(
         task.scenario,
         status="failed",
@@ -164,7 +163,7 @@ def failed(task: Task, reason: str) -> Done:
 
 
 def given_up(task: Task, reason: str, killed: int) -> Done:
-    """What becomes of a task that somebody else killed each time: no run, not even a failed one."""
+    """The outcome of a task that was killed at each attempt: no run, not even a failed one."""
     return replace(failed(task, reason), killed=killed)
 
 
@@ -210,7 +209,7 @@ def _run_in(directory: Path, task: Task, watch: Watch) -> Done:
 
 
 def _keep_series(directory: Path, task: Task) -> None:
-    """Of all the records that a run has left, keep what happened over time, on one grid."""
+    """Replace the records of a run by their time series, on one grid."""
     stored = store.StoredRun(
         directory,
         task.scenario,
@@ -229,10 +228,10 @@ def _keep_series(directory: Path, task: Task) -> None:
 def _program_figures(
     scenario: Scenario, outcome: Outcome
 ) -> tuple[RunMetrics | None, dict[str, Any]]:
-    """The figures of a run, and what its entry says besides of programs.
+    """The figures of a run, and what its entry says about programs.
 
-    A program may make no connection, or what has no figures: it has still run. And if it means
-    harm, it may have written the records.
+    A program's run is valid even if it made no connection, or one without figures. A malicious
+    program may have written the records.
     """
     if not isinstance(scenario.workload, Program):
         return figures(scenario, outcome), {}

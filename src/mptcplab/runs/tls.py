@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The key of a cluster: whoever has the file can run code on all its machines, and nobody else can.
 
-It is one file, with a private key and a certificate that it signed itself. Scheduler, workers and
-client all show that certificate, and trust no other: TLS in both directions. docs/cluster.md.
+It is one file, with a private key and its self-signed certificate. Scheduler, workers and client
+all present that certificate, and trust no other: mutual TLS. docs/cluster.md.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
 
 FLAG = "--cluster-key"
 _NAME = "mptcplab-cluster"
-# As long as the file is there: who has had it can no more be shut out by a date than who has it.
+# Practically for ever: an expiry date would not help against a leaked file.
 _VALID = datetime.timedelta(days=3650)
-# Clocks of machines differ, and some are set right only after they have started.
+# Clocks of machines differ, and some are set only after boot.
 _BEFORE = datetime.timedelta(days=2)
-_ACCEPTED = "accepted is a file that was made by: mptcplab cluster key FILE"
+_ACCEPTED = "accepted is a file made by: mptcplab cluster key FILE"
 
 
 def make(file: Path) -> None:
     """Make a new key, readable by nobody else.
 
-    Raises MptcplabError if the file is there already or cannot be written, MachineError without
-    the package that makes keys.
+    Raises MptcplabError if the file exists or cannot be written, MachineError without the package
+    that makes keys.
     """
     try:
         from cryptography import x509
@@ -38,12 +38,12 @@ def make(file: Path) -> None:
         from cryptography.hazmat.primitives.asymmetric import ec
     except ModuleNotFoundError as error:
         raise MachineError(
-            f"keys need the package cryptography, and there is no {error.name}",
+            f"keys need the package cryptography, and {error.name} is missing",
             "pip install 'mptcplab[cluster]'",
         ) from None
     private = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, _NAME)])
-    # certificates go by the clock
+    # certificates use the real time
     now = datetime.datetime.now(datetime.UTC)  # noqa: TID251
     certificate = (
         x509.CertificateBuilder()
@@ -65,16 +65,16 @@ def make(file: Path) -> None:
 
 
 def settings(file: Path) -> dict[str, Any]:
-    """What Dask must be told so that all its connections need the key: for `dask.config.set`.
+    """Settings for `dask.config.set` that make all of Dask's connections need the key.
 
-    These name the file and do not have its content, since Dask passes settings on in environments
-    and command lines, which others can see. Raises InputError if the file is no key, or others can
+    They name the file instead of containing it, since Dask passes settings on in environments and
+    command lines, which others can see. Raises InputError if the file is not a key, or others can
     read it.
     """
     place = str(file.absolute())
     _check(file)
     tls = {f"distributed.comm.tls.{role}.cert": place for role in ("scheduler", "worker", "client")}
-    # one file has both; a key that is set elsewhere would not fit
+    # the file has both; a key that is set elsewhere would not match
     tls |= {f"distributed.comm.tls.{role}.key": place for role in ("scheduler", "worker", "client")}
     return {
         "distributed.comm.require-encryption": True,
@@ -100,14 +100,14 @@ def _check(file: Path) -> None:
         context.load_cert_chain(file, password=lambda: "")
         context.load_verify_locations(file)
     except (ssl.SSLError, ValueError):
-        raise refuse("no private key with its certificate") from None
+        raise refuse("not a private key with its certificate") from None
 
 
 def _write(file: Path, content: bytes) -> None:
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise MptcplabError(f"{file}: is there already; remove it, or choose another") from None
+        raise MptcplabError(f"{file}: exists already; remove it, or choose another") from None
     except OSError as error:
         raise MptcplabError(f"{file}: cannot be written: {error.strerror}") from None
     try:

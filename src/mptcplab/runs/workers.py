@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Who performs tasks on this machine: threads of this process, or processes of their own."""
+"""The workers of this machine: threads of this process, or processes of their own."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from mptcplab.runs.tasks import ATTEMPTS, Done, Task, given_up, perform
 _TICK_S = 0.1
 _CANCEL = b"cancel"
 
-#: What is done with a task: `tasks.perform`, but in tests.
+#: Performs a task: `tasks.perform`, except in tests.
 Perform = Callable[[Task, Watch], Done]
 
 
 class Workers(Protocol):
-    """Those who perform tasks, here or elsewhere.
+    """Workers that perform tasks, here or elsewhere.
 
-    `virtual_s` has how far the tasks under way are, by their keys, as far as it is known; `jobs` is
-    how many are performed at a time, and `ahead` how many should be at hand so that none of them
-    waits: both may change from time to time.
+    `virtual_s` has the progress of the running tasks, by their keys, as far as it is known; `jobs`
+    is how many are performed at a time, and `ahead` how many should be submitted so that no worker
+    waits: both may change over time.
     """
 
     virtual_s: dict[str, float]
@@ -50,11 +50,11 @@ class Workers(Protocol):
         return 2 * self.jobs
 
     def submit(self, fn: Perform, task: Task) -> Future[Done]:
-        """Have a task done; the future raises RunCancelledError if it was cancelled."""
+        """Submit a task; the future raises RunCancelledError if it was cancelled."""
         raise NotImplementedError
 
     def shutdown(self, *, cancel: bool = False) -> None:
-        """Wait for what is under way; with `cancel` end it, and do not begin what is not."""
+        """Wait for the running tasks; with `cancel` end them, and do not start others."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:
@@ -65,7 +65,7 @@ class Workers(Protocol):
 
 
 class InThreads(Workers):
-    """Performs tasks in this process: nothing to start, but Python does one thing at a time.
+    """Performs tasks in this process: nothing to start, but Python runs one thread at a time.
 
     `look` is shown the files of the runs as they grow: see Watch.
     """
@@ -94,10 +94,10 @@ class InThreads(Workers):
 class InProcesses(Workers):
     """Performs tasks in processes of their own, each with a thread here that it talks to.
 
-    They are forks of one that has imported what a run needs and nothing else: a process pool of
-    Python's would import the program that started it in each of them. A worker that dies costs no
-    run: another one takes its place, and does its task again. If this process dies, the workers
-    see it, end their runs and go; whatever they then leave of them, `Store` removes later.
+    They are forks of a process that has imported only what a run needs: Python's process pool would
+    import the main program in each of them. A worker that dies costs no run: another one takes its
+    place, and repeats its task. If this process dies, the workers notice it, end their runs and
+    exit; `Store` later removes what they leave behind.
     """
 
     def __init__(self, jobs: int) -> None:
@@ -125,12 +125,12 @@ class InProcesses(Workers):
             host.wait()
 
     def _start(self, count: int) -> None:
-        """Start some workers, which are idle then."""
+        """Start idle workers."""
         pairs = [socket.socketpair() for _ in range(count)]
         theirs = [their.fileno() for _, their in pairs]
         # one thread for each: there are as many workers as CPUs, and a fork should have one to copy
         environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
-        # where this process finds its modules, a worker does
+        # a worker finds its modules where this process does
         program = (
             f"import sys; sys.path[:] = {sys.path}\n"
             f"from mptcplab.runs import workers; workers.host({theirs})"
@@ -191,8 +191,8 @@ class InProcesses(Workers):
 
 
 def _result(message: Any) -> Done:
-    """What a worker answered: None if it was cancelled, a text if it failed in a way unknown, and
-    the system's error if it could not be started."""
+    """A worker's answer: None if it was cancelled, a traceback after an unknown error, and the
+    system's error if it could not be started."""
     if message is None:
         raise RunCancelledError
     if isinstance(message, OSError):
@@ -210,7 +210,7 @@ def _no_worker(error: OSError) -> MachineError:
 
 def host(sockets: Sequence[int]) -> None:
     """The process of which all workers are forks: one for each of the sockets; waits for them."""
-    # who presses Ctrl-C means the program that started this, which then ends the runs
+    # Ctrl-C is for the program that started this, which then ends the runs
     signal.signal(signal.SIGINT, lambda _number, _frame: None)
     for number, own in enumerate(sockets):
         try:
@@ -235,7 +235,7 @@ def host(sockets: Sequence[int]) -> None:
 
 
 def _work(connection: Connection) -> None:
-    """Do one task after the other, until there is none, or nobody left to ask."""
+    """Do one task after the other, until there is none, or the client is gone."""
     cancel = threading.Event()
     tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
@@ -251,7 +251,7 @@ def _work(connection: Connection) -> None:
         tasks.put(b"")
 
     threading.Thread(target=listen, daemon=True).start()
-    with contextlib.suppress(OSError):  # nobody is there any more
+    with contextlib.suppress(OSError):  # the client is gone
         while message := tasks.get():
             connection.send(_answer(message, connection, cancel))
 
@@ -279,10 +279,10 @@ def _answer(message: bytes, connection: Connection, cancel: threading.Event) -> 
 def performed(
     tasks: Iterable[Task], workers: Workers, cancel: threading.Event
 ) -> Iterator[tuple[int, Done] | None]:
-    """The number of each task, from 0, and what became of it, as they end; None ten times a second.
+    """The number of each task, from 0, and its outcome, as they end; None ten times a second.
 
-    Tasks are taken as they are needed, `workers.ahead` of them. Setting `cancel` shuts the workers
-    down, and so does leaving it early; raises RunCancelledError then.
+    Tasks are taken as needed, `workers.ahead` of them. Setting `cancel` shuts the workers down and
+    raises RunCancelledError; closing the generator early shuts them down, too.
     """
     coming = enumerate(tasks)
     ended: queue.SimpleQueue[tuple[int, Future[Done]]] = queue.SimpleQueue()
@@ -303,7 +303,7 @@ def performed(
             try:
                 number, future = ended.get(timeout=_TICK_S)
             except queue.Empty:
-                under_way += give()  # or have grown
+                under_way += give()  # or may have grown
                 yield None
                 continue
             under_way -= 1
@@ -312,13 +312,13 @@ def performed(
             under_way += give()
             yield number, done
         if cancel.is_set():
-            # what has ended is kept, but not waited for: many short runs end faster than we look
+            # finished runs are kept without waiting: many short runs end between two looks
             for _ in range(ended.qsize()):
                 number, future = ended.get()
                 yield number, future.result()
             raise RunCancelledError
         complete = True
     finally:
-        # after an error, too, no run may go on that nobody waits for
+        # also after an error: no run may go on that nobody waits for
         if not complete:
             workers.shutdown(cancel=True)

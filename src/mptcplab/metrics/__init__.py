@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a run is measured by: its records, the figures of them, and statistics over seeds."""
+"""Measurement of runs: records, the figures computed from them, and statistics over seeds."""

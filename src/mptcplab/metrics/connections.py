@@ -47,7 +47,7 @@ _BITS_PER_BYTE = 8
 
 @dataclass(frozen=True)
 class OfConnection:
-    """One connection of a run as a run by itself, and what its hosts recorded."""
+    """One connection of a run as a run of its own, and what its hosts recorded."""
 
     pair: Pair
     scenario: Scenario
@@ -92,7 +92,7 @@ def connections(
     for pair, own in zip(scenario.pairs(), plan.messages_of(scenario), strict=True):
         mine = messages[number : number + len(own)].copy()
         number += len(own)
-        # by itself it counts its connections from 1
+        # as a run of its own it counts its connections from 1
         mine["connection"] -= min(message.connection for message in own) - 1
         complete_ns = int(mine["complete_ns"].max())
         found.append(

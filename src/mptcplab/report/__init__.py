@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Stored runs for people: tables, pictures, pages, explanations."""
+"""Presents stored runs: tables, pictures, pages, explanations."""

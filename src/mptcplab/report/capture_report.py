@@ -56,7 +56,7 @@ def _plain(value: Any) -> Any:
 
 
 def write(analysis: Analysis, out: Path) -> list[Path]:
-    """Write document and picture into `out`; gives the files. Raises MptcplabError."""
+    """Write document and picture into `out`; returns the files. Raises MptcplabError."""
     store.make_directory(out)
     store.write_json(out / DOCUMENT, document(analysis))
     files = [out / DOCUMENT]

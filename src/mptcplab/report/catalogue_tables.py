@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tables of what there is to choose from: schedulers, congestion controls, presets of paths."""
+"""Tables of the available schedulers, congestion controls and presets of paths."""
 
 from __future__ import annotations
 

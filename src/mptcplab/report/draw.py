@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What all pictures that Matplotlib draws have in common: their size, their look, their files."""
+"""The common parts of all pictures drawn with Matplotlib: size, look, files."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _matplotlib() -> ModuleType:
     """Import matplotlib, which takes a second; its font cache goes into the cache of mptcplab."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     os.environ.setdefault("MPLCONFIGDIR", str(cache / "mptcplab" / "matplotlib"))
-    # that a cache which cannot be written to is not used is no news
+    # hide the warning about a read-only cache
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     import matplotlib as module
 

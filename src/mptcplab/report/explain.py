@@ -32,11 +32,11 @@ _BITS_PER_BYTE = 8
 _MBIT = 1e6
 _CA_LOSS = 4
 
-#: A reason is told in the text if it takes this part of what the paths can carry.
+#: A reason is in the text if it takes this part of what the paths can carry.
 _WORTH_TELLING = 0.005
-#: Of so many runs in a directory it is told which they are.
+#: Up to this many runs in a directory are listed.
 _MANY = 8
-#: What is less than this part is not told.
+#: Smaller parts are left out.
 _ROUNDED = 0.0005
 #: What data that waits for an earlier byte fills, and from which part of the time on it is told.
 _FULL_BUFFERS = ("window", "send_buffer")
@@ -94,12 +94,12 @@ class Explanation:
         return "\n".join([*lines, *self.facts])
 
     def document(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
+        """The explanation, ready for JSON."""
         return asdict(self)
 
 
 def find_run(path: Path) -> Path:
-    """The directory of the run that a person means: its own, or an output directory with one run.
+    """The directory of the run: the given one, or that in an output directory with a single run.
 
     Raises InputError.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The report as a page: one HTML file with all that it needs, which loads nothing from anywhere.
+"""The report as a page: one self-contained HTML file, which loads nothing.
 
 Plotly draws the charts; its JavaScript is in the file once, compressed, and comes when all else is
 shown. The series of a run are compressed as well, and unpacked when a person opens it. What is from

@@ -24,7 +24,7 @@ TOTAL_COLOUR = "#000000"
 
 @dataclass(frozen=True)
 class Marker:
-    """A marker as text has it, and as Matplotlib and Plotly call it."""
+    """A marker as text, and by its names in Matplotlib and Plotly."""
 
     text: str
     matplotlib: str

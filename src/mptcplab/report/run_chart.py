@@ -167,7 +167,7 @@ def _height(panel: Panel, number: int) -> float:
 
 
 def _title(scenario: Scenario) -> list[str]:
-    """What was run, as one would write it in flags; lines that fit."""
+    """What was run, in the form of flags; wrapped lines."""
     workload = scenario.workload
     much = (
         units.format_time(workload.duration_ns)

@@ -117,7 +117,7 @@ struct musher_conn {
 
 	u8	state;		/* enum musher_state */
 	u8	intervals;	/* in this state; WATCH: those in a row that differ */
-	u8	turn;		/* whose share the search changes: the how manyeth */
+	u8	turn;		/* index of the subflow whose share the search changes */
 	u64	rest_ns;	/* begin of the last rest after a search */
 	u64	reference_rate;	/* sums of MUSHER_REFERENCE intervals */
 	u64	reference_queue;

@@ -345,7 +345,7 @@ def test_where_records_are_that_are_kept_elsewhere_is_told(tmp_path: Path) -> No
     with pytest.raises(MptcplabError) as error:
         store.require_records(run)
     assert str(error.value) == (
-        f"{run}: its records are kept at file:///far/0123.tar; to have them here: mptcplab results"
+        f"{run}: its records are kept at file:///far/0123.tar; to fetch them: mptcplab results"
         f" fetch 0123 --out {tmp_path}/out"
     )
     (run / "archive.json").write_text("{}")

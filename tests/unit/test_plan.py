@@ -318,3 +318,43 @@ def test_a_path_that_is_down_loses_everything_whatever_the_model() -> None:
         " loss 100%"
         for dev in ("rs", "rc")
     ]
+
+
+def test_a_path_becomes_a_backup_and_regular_again_by_its_endpoint() -> None:
+    events = ["1s:lte:backup,lasts=2s", "5s:wifi:backup", "6s:wifi:regular"]
+    text = plan.render(from_flags(Flags(path=[WIFI, LTE], event=events)).base)
+    # an endpoint without flags makes no subflow; only paths that change have one
+    assert "ip -n client mptcp endpoint add 10.0.2.1 dev c2\n" in text
+    changes = re.findall(r"^at (\S+) ip -n client mptcp endpoint change (.*)$", text, re.MULTILINE)
+    assert changes == [
+        ("1s", "10.0.2.1 backup"),
+        ("3s", "10.0.2.1 nobackup"),
+        ("5s", "10.0.1.1 backup"),
+        ("6s", "10.0.1.1 nobackup"),
+    ]
+
+
+def test_paths_that_stay_as_they_are_have_no_endpoint_at_the_client() -> None:
+    text = plan.render(from_flags(Flags(path=[WIFI, LTE], event=["1s:lte:backup"])).base)
+    assert "ip -n client mptcp endpoint add 10.0.2.1 dev c2\n" in text
+    assert text.count("ip -n client mptcp endpoint add") == 1
+
+
+def test_cross_traffic_is_between_the_hosts_of_its_connection() -> None:
+    flags = Flags(
+        path=["a:10mbit,5ms", "b:10mbit,5ms,up.cross=1mbit,down.cross=2mbit"],
+        connection=["one:paths=a", "two:paths=b"],
+    )
+    text = plan.render(from_flags(flags).base)
+    assert re.findall(r"^at 0ns (ip netns exec .* cross .*)$", text, re.MULTILINE) == [
+        "ip netns exec client2 cross server2 10.1.2.1 1000000",
+        "ip netns exec server2 cross client2 10.0.2.1 2000000",
+    ]
+
+
+def test_a_queue_of_red_stays_when_its_rate_changes() -> None:
+    red = "a:10mbit,5ms,queue=200,queue_discipline=red"
+    text = plan.render(from_flags(Flags(path=[red], event=["1s:a:change,rate=5mbit"])).base)
+    assert re.search(r"^at 1s tc .*\b(tbf|netem) ", text, re.MULTILINE)
+    assert not re.search(r"^at 1s .*\bred\b", text, re.MULTILINE)
+    assert re.search(r"^tc .*\bred\b", text, re.MULTILINE)

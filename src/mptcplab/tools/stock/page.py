@@ -41,10 +41,8 @@ def summary(table: Table) -> str:
     """How many settings are within the bounds, and how many are not."""
     rows = table.rows
     holds, differs = sum(row.holds for row in rows), sum(row.differs for row in rows)
-    cpu_time, start = (
-        sum(row.is_of_cpu_time for row in rows),
-        sum(row.is_of_start for row in rows),
-    )
+    cpu_time = sum(row.is_of_cpu_time for row in rows)
+    start = sum(row.is_of_start for row in rows)
     chance = len(rows) - holds - differs - cpu_time - start
     short = sum(not row.begins_equal for row in rows)
     shorter = sum(not row.begins_as_itself for row in rows)

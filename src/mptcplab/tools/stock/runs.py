@@ -14,7 +14,7 @@ import re
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -377,21 +377,29 @@ def make_late(
 ) -> None:
     """Make those that are not stored, each with its time. Raises RunError for one that fails."""
 
-    def one(scenario: Scenario, further_ns: int) -> None:
+    def one(scenario: Scenario, further_ns: int, watch: Watch) -> None:
         key = _late_key(scenario, further_ns, built, guest)
         with out.new_run(key) as directory, single.own_cpu() as cpu:
-            text, watch = late_plan(scenario, further_ns), Watch(cancel=cancel)
+            text = late_plan(scenario, further_ns)
             outcome = engine.run(scenario, text, built, guest, directory, cpu=cpu, watch=watch)
             _leave(key, scenario, outcome.guest, single.builds(built, guest), directory)
 
-    todo = {
-        scenario: further_ns
+    todo = [
+        (scenario, further_ns)
         for scenario, further_ns in scenarios.items()
         if late_entry(scenario, further_ns, built, guest, out) is None
-    }
+    ]
+    _each(one, todo, at_a_time)
+
+
+def _each(one: Callable[..., None], todo: Iterable[tuple[Any, ...]], at_a_time: int) -> None:
+    """Call `one` with each of these arguments and a watch, so many at a time.
+
+    What it raises first is raised, and ends the others by their watch.
+    """
     cancel = threading.Event()
     with ThreadPoolExecutor(at_a_time) as pool:
-        under_way = [pool.submit(one, *each) for each in todo.items()]
+        under_way = [pool.submit(one, *each, Watch(cancel=cancel)) for each in todo]
         try:
             for future in under_way:
                 future.result()
@@ -429,9 +437,9 @@ def make_close_ups(
 ) -> None:
     """Make those close-ups that are not kept. Raises RunError for one that fails."""
 
-    def one(scenario: Scenario, file: Path) -> None:
+    def one(scenario: Scenario, file: Path, watch: Watch) -> None:
         with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
-            single.run(scenario, built, guest, Path(name), watch=Watch(cancel=cancel))
+            single.run(scenario, built, guest, Path(name), watch=watch)
             # all of it is 50 MB
             sender = early.read(scenario, Path(name)).around_steps()
         content = io.BytesIO()
@@ -443,7 +451,6 @@ def make_close_ups(
         )
         files.write(file, content.getvalue())
 
-    cancel = threading.Event()
     store.make_directory(out.out / _CLOSE_UPS)
     wanted = {
         _close_up_file(scenario, built, guest, out): scenario
@@ -451,18 +458,8 @@ def make_close_ups(
         for cpu_time_ns in CPU_TIMES_NS
         for scenario in setting.close_ups(seeds, cpu_time_ns)
     }
-    with ThreadPoolExecutor(at_a_time) as pool:
-        under_way = [
-            pool.submit(one, scenario, file)
-            for file, scenario in wanted.items()
-            if not file.exists()
-        ]
-        try:
-            for future in under_way:
-                future.result()
-        finally:
-            cancel.set()
-            pool.shutdown(cancel_futures=True)
+    todo = [(scenario, file) for file, scenario in wanted.items() if not file.exists()]
+    _each(one, todo, at_a_time)
 
 
 _CLOSE_UPS = "close-ups"

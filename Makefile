@@ -148,20 +148,13 @@ $(VENV)/.stamp-dev: $(VENV)/.stamp requirements-dev.lock
 
 venv-bench: $(VENV_BENCH)/.stamp
 
-$(VENV_BENCH)/.stamp: requirements-bench.lock pyproject.toml
-	@python=$$(scripts/python.sh) && echo "Python environment: $(VENV_BENCH), from $$python, with ns-3" && \
-	    "$$python" -m venv --clear $(VENV_BENCH)
-	$(VENV_BENCH)/bin/python -m pip install --quiet --require-hashes -r requirements-bench.lock
-	$(VENV_BENCH)/bin/python -m pip install --quiet --no-build-isolation --no-deps -e .
-	@touch $@
-
 venv-mutants: $(VENV_MUTANTS)/.stamp
 
-$(VENV_MUTANTS)/.stamp: requirements-mutants.lock pyproject.toml
-	@python=$$(scripts/python.sh) && echo "Python environment: $(VENV_MUTANTS), from $$python, with mutmut" && \
-	    "$$python" -m venv --clear $(VENV_MUTANTS)
-	$(VENV_MUTANTS)/bin/python -m pip install --quiet --require-hashes -r requirements-mutants.lock
-	$(VENV_MUTANTS)/bin/python -m pip install --quiet --no-build-isolation --no-deps -e .
+.venv-%/.stamp: requirements-%.lock pyproject.toml
+	@python=$$(scripts/python.sh) && echo "Python environment: .venv-$*, from $$python" && \
+	    "$$python" -m venv --clear .venv-$*
+	.venv-$*/bin/python -m pip install --quiet --require-hashes -r $<
+	.venv-$*/bin/python -m pip install --quiet --no-build-isolation --no-deps -e .
 	@touch $@
 
 kernel: venv ## build the lab kernel (nothing to do when nothing changed)

@@ -13,7 +13,7 @@ import pytest
 from mptcplab.errors import InputError
 from mptcplab.spec import plan, web_page, workload
 from mptcplab.spec.flags import Flags, parse_workload_flag
-from mptcplab.spec.limits import WORKLOADS
+from mptcplab.spec.limits import WORKLOAD_KEYS, WORKLOADS
 from mptcplab.spec.literal import LiteralWorkload
 from mptcplab.spec.resolve import from_flags, load_file
 from mptcplab.spec.scenario import Scenario
@@ -73,8 +73,8 @@ SHORT = {
 
 
 def test_every_kind_has_its_keys_and_every_key_a_kind() -> None:
-    assert set(workload.KEYS) == set(WORKLOADS) == set(SHORT)
-    keys = {key for keys in workload.KEYS.values() for key in keys}
+    assert set(WORKLOAD_KEYS) == set(SHORT)
+    keys = {key for keys in WORKLOAD_KEYS.values() for key in keys}
     assert keys | {"kind"} == set(LiteralWorkload.model_fields)
 
 

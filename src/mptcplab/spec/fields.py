@@ -39,10 +39,13 @@ _FACTOR_PATTERN = r"x[0-9]{1,9}(?:\.[0-9]{1,9})?"
 
 @dataclass(frozen=True)
 class Reads:
-    """Annotation of a literal field: how its value is read, and its JSON Schema."""
+    """Annotation of a literal field: how its value is read, its JSON Schema, and in words what is
+    accepted, for the pages that list the keys.
+    """
 
     read: Callable[[object], Any]
     schema: Mapping[str, Any]
+    accepted: str
 
     def __get_pydantic_core_schema__(self, source: object, handler: object) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(self.read)
@@ -52,15 +55,21 @@ class Reads:
 
 
 def _quantity(
-    parse: Callable[[str], float], low: float, high: float, accepted: str, *schemas: dict[str, Any]
+    what: str,
+    parse: Callable[[str], float],
+    limits: tuple[float, float],
+    accepted: str,
+    *schemas: dict[str, Any],
 ) -> Reads:
+    form = f"{what} is {accepted}"
+
     def read(value: object) -> float:
-        number = parse(_text(value, accepted))
-        if not low <= number <= high:
-            raise ValueError(f"out of range; {accepted}")
+        number = parse(_text(value, form))
+        if not limits[0] <= number <= limits[1]:
+            raise ValueError(f"out of range; {form}")
         return number
 
-    return Reads(read, schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)})
+    return Reads(read, schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}, accepted)
 
 
 def pattern(regex: str) -> dict[str, Any]:
@@ -75,7 +84,7 @@ def count(what: str, low: int, high: int) -> Reads:
         digits = isinstance(value, str) and re.fullmatch("[0-9]{1,18}", value.strip())
         return number.read(int(str(value)) if digits else value)
 
-    return Reads(read, {"anyOf": [number.schema, pattern("^[0-9]{1,18}$")]})
+    return Reads(read, {"anyOf": [number.schema, pattern("^[0-9]{1,18}$")]}, number.accepted)
 
 
 def _rate(what: str, low: str, high: str) -> Reads:
@@ -83,7 +92,7 @@ def _rate(what: str, low: str, high: str) -> Reads:
     zero = [{"const": 0}] if low_bps == 0 else []
     parse = functools.partial(units.parse_rate, name=what)
     text = pattern(units.RATE.pattern)
-    return _quantity(parse, low_bps, high_bps, f"{what} is {low} to {high}", text, *zero)
+    return _quantity(what, parse, (low_bps, high_bps), f"{low} to {high}", text, *zero)
 
 
 def time(what: str, low: str, high: str) -> Reads:
@@ -91,7 +100,7 @@ def time(what: str, low: str, high: str) -> Reads:
     zero = [{"const": 0}] if low_ns == 0 else []
     parse = functools.partial(units.parse_time, name=what)
     text = pattern(units.TIME.pattern)
-    return _quantity(parse, low_ns, high_ns, f"{what} is {low} to {high}", text, *zero)
+    return _quantity(what, parse, (low_ns, high_ns), f"{low} to {high}", text, *zero)
 
 
 def size(what: str, low: str, high: str) -> Reads:
@@ -99,8 +108,7 @@ def size(what: str, low: str, high: str) -> Reads:
     number = {"type": "integer", "minimum": low_bytes, "maximum": high_bytes}
     parse = functools.partial(units.parse_size, name=what)
     text = pattern(units.SIZE.pattern)
-    accepted = f"{what} is {low} to {high}"
-    return _quantity(parse, low_bytes, high_bytes, accepted, text, number)
+    return _quantity(what, parse, (low_bytes, high_bytes), f"{low} to {high}", text, number)
 
 
 def buffer(what: str) -> Reads:
@@ -114,7 +122,8 @@ def buffer(what: str) -> Reads:
         except ValueError as error:
             raise ValueError(f"{error}, or auto") from None
 
-    return Reads(read, {"anyOf": [{"const": "auto"}, *bounded.schema["anyOf"]]})
+    schema = {"anyOf": [{"const": "auto"}, *bounded.schema["anyOf"]]}
+    return Reads(read, schema, f"`auto`, or {bounded.accepted}")
 
 
 def whole(what: str, low: int, high: int) -> Reads:
@@ -123,7 +132,7 @@ def whole(what: str, low: int, high: int) -> Reads:
             raise ValueError(f"{what} is a whole number from {low} to {high}")
         return value
 
-    return Reads(read, {"type": "integer", "minimum": low, "maximum": high})
+    return Reads(read, {"type": "integer", "minimum": low, "maximum": high}, f"{low} to {high}")
 
 
 class Factor(float):
@@ -131,24 +140,30 @@ class Factor(float):
 
 
 def or_factor(reads: Reads) -> Reads:
+    factors = f"x{1 / MAX_FACTOR} to x{MAX_FACTOR}"
+
     def read(value: object) -> Any:
         if isinstance(value, str) and re.fullmatch(_FACTOR_PATTERN, value.strip()):
             factor = Factor(value.strip()[1:])
             if not 1 / MAX_FACTOR <= factor <= MAX_FACTOR:
-                raise ValueError(f"out of range; a factor is x{1 / MAX_FACTOR} to x{MAX_FACTOR}")
+                raise ValueError(f"out of range; a factor is {factors}")
             return factor
         try:
             return reads.read(value)
         except ValueError as error:
             raise ValueError(f"{error}; or a factor, e.g. x0.1") from None
 
-    return Reads(read, {"anyOf": [reads.schema, pattern(f"^\\s*{_FACTOR_PATTERN}\\s*$")]})
+    schema = {"anyOf": [reads.schema, pattern(f"^\\s*{_FACTOR_PATTERN}\\s*$")]}
+    return Reads(read, schema, f"{reads.accepted}, or {factors}")
 
 
-def read_flag(value: object) -> bool:
+def _read_flag(value: object) -> bool:
     if value not in (True, False, "true", "false", "on", "off"):
         raise ValueError("true or false is expected")
     return value in (True, "true", "on")
+
+
+FLAG = Reads(_read_flag, {"type": "boolean"}, "`true`, `false`")
 
 
 def choice(what: str, choices: Sequence[str]) -> Reads:
@@ -157,7 +172,7 @@ def choice(what: str, choices: Sequence[str]) -> Reads:
             raise ValueError(f"{what} is {one_of(choices)}{suggestion(value, choices)}")
         return str(value)
 
-    return Reads(read, {"enum": list(choices)})
+    return Reads(read, {"enum": list(choices)}, ", ".join(f"`{each}`" for each in choices))
 
 
 def read_name(value: object) -> str:
@@ -193,13 +208,17 @@ def names(what: str, most: int) -> Reads:
                 },
             ]
         },
+        f"1 to {most} names",
     )
 
 
-def read_file(value: object) -> str:
+def _read_file(value: object) -> str:
     if not isinstance(value, str) or not value or "\0" in value:
         raise ValueError("the name of a file is expected")
     return value
+
+
+FILE = Reads(_read_file, {"type": "string"}, "a file")
 
 
 def read_schedulers(value: object) -> tuple[str, ...]:
@@ -320,10 +339,10 @@ Cross = Annotated[int | None, _rate("a rate of cross traffic", "0bit", "100gbit"
 Loss = Annotated[
     float | None,
     _quantity(
+        "a loss",
         units.parse_fraction,
-        0,
-        MAX_LOSS,
-        "a loss is 0% to less than 100% (1% is 0.01)",
+        (0, MAX_LOSS),
+        "0% to less than 100% (1% is 0.01)",
         pattern(units.FRACTION_PATTERN),
         {"type": "number", "minimum": 0, "exclusiveMaximum": 1},
     ),
@@ -331,19 +350,19 @@ Loss = Annotated[
 Part = Annotated[
     float | None,
     _quantity(
+        "a fraction",
         units.parse_fraction,
-        0,
-        1,
+        (0, 1),
         "0% to 100% (1% is 0.01)",
         pattern(units.FRACTION_PATTERN),
         {"type": "number", "minimum": 0, "maximum": 1},
     ),
 ]
 _PACKETS = _quantity(
+    "a queue",
     units.parse_queue,
-    1,
-    MAX_QUEUE_PACKETS,
-    f"a queue is 1 to {MAX_QUEUE_PACKETS} packets",
+    (1, MAX_QUEUE_PACKETS),
+    f"1 to {MAX_QUEUE_PACKETS} packets",
     pattern(units.QUEUE_PATTERN),
     {"type": "integer", "minimum": 1, "maximum": MAX_QUEUE_PACKETS},
 )
@@ -409,6 +428,10 @@ Drops = Annotated[
                 },
             ]
         },
+        "numbers and ranges",
     ),
 ]
-Queue = Annotated[int | None, Reads(_read_queue, _QUEUE_SCHEMA)]
+Queue = Annotated[
+    int | None,
+    Reads(_read_queue, _QUEUE_SCHEMA, f"{_PACKETS.accepted}, or {_BYTES.accepted}"),
+]

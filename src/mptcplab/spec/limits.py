@@ -7,7 +7,27 @@ from typing import Literal, get_args
 
 Transport = Literal["mptcp", "tcp"]
 TRANSPORTS: tuple[Transport, ...] = get_args(Transport)
-WORKLOADS = ("bulk", "transfers", "cbr", "requests", "web", "video", "frames")
+_EVERY = ("start", "no_delay")
+#: The keys of each kind of workload, besides `kind`.
+WORKLOAD_KEYS = {
+    "bulk": ("direction", "duration", "size", "warmup", *_EVERY),
+    "transfers": ("direction", "size", "count", "interval", "fresh", *_EVERY),
+    "cbr": ("direction", "duration", "warmup", "size", "rate", "interval", *_EVERY),
+    "requests": (
+        *("duration", "warmup", "request", "response", "interval", "random"),
+        *("think", "count", *_EVERY),
+    ),
+    "web": ("page", "request", "connections", "fresh", *_EVERY),
+    "video": (
+        *("duration", "segment", "bitrates", "request", "buffer", "reservoir", "cushion"),
+        *_EVERY,
+    ),
+    "frames": (
+        *("direction", "duration", "warmup", "rate", "fps", "gop", "ratio", "deadline"),
+        *_EVERY,
+    ),
+}
+WORKLOADS = tuple(WORKLOAD_KEYS)
 #: Towards the server, or towards the client.
 Way = Literal["up", "down"]
 WAYS: tuple[Way, Way] = ("up", "down")

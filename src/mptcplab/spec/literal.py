@@ -30,6 +30,7 @@ from mptcplab.spec.limits import (
     MAX_SEED,
     STARTS,
     TRANSPORTS,
+    WORKLOAD_KEYS,
     WORKLOADS,
     Action,
     Bottleneck,
@@ -50,6 +51,7 @@ from mptcplab.spec.presets import PRESETS
 
 
 def _key(description: str, examples: Sequence[object], default: object = None) -> Any:
+    """A key; where the default is no value, the description ends with what holds "By default"."""
     extra: dict[str, Any] = {} if default is None else {"default": default}
     return Field(
         default=None, description=description, examples=list(examples), json_schema_extra=extra
@@ -80,26 +82,31 @@ def _read_columns(value: object) -> dict[str, str]:
 class LiteralTrace(_Literal):
     """A trace of a link, and how it is read and played."""
 
-    file: Annotated[str | None, Reads(fields.read_file, {"type": "string"})] = _key(
+    file: Annotated[str | None, fields.FILE] = _key(
         "The file, Mahimahi or CSV; a relative path starts at the scenario file.", ["lte.down"]
     )
     columns: Annotated[
         dict[str, str] | None,
-        Reads(_read_columns, {"type": "object", "additionalProperties": {"type": "string"}}),
+        Reads(
+            _read_columns,
+            {"type": "object", "additionalProperties": {"type": "string"}},
+            ", ".join(f"`{column}`" for column in COLUMNS),
+        ),
     ] = _key(
-        "For a CSV file: which columns are time, rate, delay and loss, each with its unit.",
+        "For a CSV file: which columns are time, rate, delay and loss, each with its unit. By "
+        "default those of these names.",
         [{"rate": "DL_bitrate [kbit]"}],
     )
     interval: Annotated[int | None, fields.time("the time of a row", "1ns", "86400s")] = _key(
-        "For a CSV file whose times are not to be read: how long each row holds.", ["1s"]
+        "For a CSV file: how long each row holds. By default its times are read.", ["1s"]
     )
-    skip_empty: Annotated[bool | None, Reads(fields.read_flag, {"type": "boolean"})] = _key(
+    skip_empty: Annotated[bool | None, fields.FLAG] = _key(
         "Skip rows of a CSV file that have no value.", [True], False
     )
     offset: Annotated[int | None, fields.time("an offset", "0s", "86400s")] = _key(
         "The time in the trace at which the workload starts.", ["30s"], "0s"
     )
-    repeat: Annotated[bool | None, Reads(fields.read_flag, {"type": "boolean"})] = _key(
+    repeat: Annotated[bool | None, fields.FLAG] = _key(
         "Start again at the end of the trace; otherwise its last values stay.", [False], True
     )
     resolution: Annotated[int | None, fields.time("a resolution", "1ms", "60s")] = _key(
@@ -113,8 +120,12 @@ _Discipline = Annotated[Discipline | None, fields.choice("a queue_discipline", D
 class LiteralDirection(_Literal):
     """What differs in one direction of a path."""
 
-    rate: Rate = _key("Rate of the link, in bits per second.", ["50mbit", "0.5gbit"])
-    delay: Delay = _key("One-way delay.", ["10ms", "250us"])
+    rate: Rate = _key(
+        "Rate of the link, in bits per second. By default that of the path, its preset or its "
+        "link; one of these is needed.",
+        ["50mbit", "0.5gbit"],
+    )
+    delay: Delay = _key("One-way delay. By default as for the rate.", ["10ms", "250us"])
     jitter: Jitter = _key(
         "Variation of the delay, at most the delay; packets keep their order.", ["2ms"], "0ms"
     )
@@ -143,10 +154,10 @@ class LiteralDirection(_Literal):
     drop_acks: Drops = _key("As drop, for packets without data.", [[1, 2]])
     duplicate: Loss = _key("Fraction of packets that arrive twice.", ["0.1%"], "0%")
     reorder: Loss = _key("Fraction of packets that overtake those before them.", ["1%"], "0%")
-    reorder_by: Delay = _key("How much earlier they arrive; by default the whole delay.", ["2ms"])
+    reorder_by: Delay = _key("How much earlier they arrive. By default the whole delay.", ["2ms"])
     queue: Queue = _key(
-        "Queue limit in packets, or a size; by default one bandwidth-delay product (at least 20 "
-        "packets) or the discipline's own default.",
+        "Queue limit in packets, or a size. By default one bandwidth-delay product (at least 20 "
+        "packets), or the discipline's own default.",
         [300, "300p", "300KB"],
     )
     queue_discipline: _Discipline = _key(
@@ -178,7 +189,14 @@ class LiteralDirection(_Literal):
     )
 
 
-_Name = Annotated[str | None, Reads(fields.read_name, fields.pattern(f"^{fields.NAME_PATTERN}$"))]
+_Name = Annotated[
+    str | None,
+    Reads(
+        fields.read_name,
+        fields.pattern(f"^{fields.NAME_PATTERN}$"),
+        "1 to 32 letters, digits, `-`, `_`",
+    ),
+]
 
 
 class LiteralLink(LiteralDirection):
@@ -228,14 +246,17 @@ class LiteralChange(_Literal):
     """What an event changes in one direction of its path: new values, or factors of the old."""
 
     rate: Annotated[int | float | None, fields.or_factor(fields.RATE)] = _key(
-        "The new rate, or a factor for the current one.", ["5mbit", "x0.1"]
+        "The new rate, or a factor for the current one. By default unchanged.", ["5mbit", "x0.1"]
     )
     delay: Annotated[int | float | None, fields.or_factor(fields.DELAY)] = _key(
-        "The new one-way delay, or a factor for the current one.", ["100ms", "x3"]
+        "The new one-way delay, or a factor for the current one. By default unchanged.",
+        ["100ms", "x3"],
     )
-    jitter: Jitter = _key("The new jitter.", ["5ms"])
-    loss: Loss = _key("The new loss.", ["2%"])
-    cross: Cross = _key("The new rate of cross traffic; 0 for none.", ["30mbit", 0])
+    jitter: Jitter = _key("The new jitter. By default unchanged.", ["5ms"])
+    loss: Loss = _key("The new loss. By default unchanged.", ["2%"])
+    cross: Cross = _key(
+        "The new rate of cross traffic; 0 for none. By default unchanged.", ["30mbit", 0]
+    )
 
 
 class LiteralEvent(LiteralChange):
@@ -251,8 +272,10 @@ class LiteralEvent(LiteralChange):
     at: Annotated[int | None, fields.time("the time of an event", "0s", "86400s")] = _key(
         "When it first happens, counted from the start of the workload.", ["3s"]
     )
-    path: _Name = _key("Name of the path that it affects.", ["lte"])
-    link: _Name = _key("Name of the link that it affects, instead of a path.", ["bottleneck"])
+    path: _Name = _key("Name of the path that it affects. By default none, with a link.", ["lte"])
+    link: _Name = _key(
+        "Name of the link that it affects, instead of a path. By default none.", ["bottleneck"]
+    )
     action: Annotated[Action | None, fields.choice("an action", ACTIONS)] = _key(
         "down: the path loses every packet, in both directions; up: that ends; close: the server "
         "removes its address on the path, and the subflow ends; change: the rate, delay, jitter or "
@@ -261,16 +284,17 @@ class LiteralEvent(LiteralChange):
         ["down"],
     )
     lasts: Annotated[int | None, fields.time("how long an event lasts", "1us", "86400s")] = _key(
-        "How long it lasts before it is undone; by default it stays. For a handover the default is "
-        "random: less than 100 ms for 85 of 100, seconds for the others.",
+        "How long it lasts before it is undone. By default it stays; a handover lasts a random "
+        "time, less than 100 ms for 85 of 100, seconds for the others.",
         ["2s"],
     )
     every: Annotated[int | None, fields.time("the period of an event", "1ms", "86400s")] = _key(
-        "It repeats with this period until the end.", ["15s"]
+        "It repeats with this period until the end. By default it happens once.", ["15s"]
     )
-    random: Annotated[bool | None, Reads(fields.read_flag, {"type": "boolean"})] = _key(
+    random: Annotated[bool | None, fields.FLAG] = _key(
         "The time between two is random (exponential, from the seed), with mean `every`.",
         [True],
+        False,
     )
     up: Annotated[LiteralChange, fields.table("keys such as up.rate")] = Field(
         default=LiteralChange(), description="What differs from client to server."
@@ -297,24 +321,23 @@ class LiteralWorkload(_Literal):
         "bulk",
     )
     direction: Annotated[str | None, fields.choice("a direction", DIRECTIONS)] = _key(
-        "up: from client to server; down: from server to client; both: both at once. For bulk, "
-        "transfers, cbr, frames.",
+        "up: from client to server; down: from server to client; both: both at once.",
         ["down"],
         "up",
     )
     duration: Annotated[int | None, fields.time("a duration", "100ms", "86400s")] = _key(
-        "How long to send, 20s if no size is given; for video, how long it plays, 120s. For bulk, "
-        "cbr, requests, video, frames.",
+        "How long to send; for video, how long it plays. By default 20s, if no size is given; for "
+        "video 120s.",
         ["20s"],
     )
     size: Annotated[int | None, fields.size("a size", "1B", "1TB")] = _key(
-        "For bulk, how much to send, instead of a duration; for transfers, the size of each, "
-        "1250KB; for cbr, of a block, 8KB.",
+        "For bulk, how much to send, instead of a duration; for transfers, the size of each; for "
+        "cbr, of a block. By default 1250KB for transfers, 8KB for cbr.",
         ["10MB", "64KiB", 1448],
     )
     warmup: Annotated[int | None, fields.time("a warm-up", "0s", "86400s")] = _key(
-        "Excluded from the measurement; shorter than the duration. By default a tenth of it, at "
-        "most 5s; none without a duration. For bulk, cbr, requests, frames.",
+        "Initial time that is not measured; shorter than the duration. By default a tenth of it, "
+        "at most 5s; none without a duration.",
         ["2s"],
     )
     start: Annotated[Start | None, fields.choice("a start", STARTS)] = _key(
@@ -323,34 +346,36 @@ class LiteralWorkload(_Literal):
         ["established"],
         "at-once",
     )
-    no_delay: Annotated[bool | None, Reads(fields.read_flag, {"type": "boolean"})] = _key(
-        "A short last segment does not wait for an acknowledgment (TCP_NODELAY). False for bulk, "
-        "as in iperf3; true for all others, as in curl, nginx and browsers.",
+    no_delay: Annotated[bool | None, fields.FLAG] = _key(
+        "A short last segment does not wait for an acknowledgment (TCP_NODELAY). By default false "
+        "for bulk, as in iperf3; true for all others, as in curl, nginx and browsers.",
         [True],
     )
     count: Annotated[int | None, fields.count("a count", 1, 50_000)] = _key(
-        "Number of transfers, 20; or of requests with a think time, 100.", [50]
+        "Number of transfers; or of requests with a think time. By default 20; 100 of requests.",
+        [50],
     )
     interval: Annotated[int | None, fields.time("an interval", "1us", "86400s")] = _key(
-        "Time from one to the next. Transfers: without it, one after another; cbr: instead of a "
-        "rate; requests: 100ms.",
+        "Time from one to the next; for cbr, instead of a rate. By default transfers follow one "
+        "another; 100ms for requests.",
         ["500ms"],
     )
     rate: Rate = _key(
-        "For cbr, of the blocks, 500kbit; for frames, the mean, 4mbit.", ["500kbit", "4mbit"]
+        "Rate of the blocks; for frames, the mean. By default 500kbit; 4mbit for frames.",
+        ["500kbit", "4mbit"],
     )
-    fresh: Annotated[bool | None, Reads(fields.read_flag, {"type": "boolean"})] = _key(
+    fresh: Annotated[bool | None, fields.FLAG] = _key(
         "Connections are opened when they are needed, which takes time; each transfer has its own. "
-        "False for transfers, true for web.",
+        "By default false for transfers, true for web.",
         [True],
     )
     request: Annotated[int | None, fields.size("a request", "1B", "1GB")] = _key(
-        "Size of a request. 100B for requests, 500B for web and video.", ["500B"]
+        "Size of a request. By default 100B for requests, 500B for web and video.", ["500B"]
     )
     response: Annotated[int | None, fields.size("a response", "1B", "1GB")] = _key(
-        "Size of a response, for requests.", ["10KB"], "1KB"
+        "Size of a response.", ["10KB"], "1KB"
     )
-    random: Annotated[bool | None, Reads(fields.read_flag, {"type": "boolean"})] = _key(
+    random: Annotated[bool | None, fields.FLAG] = _key(
         "The time between two requests is random (exponential, from the seed), with mean "
         "`interval`.",
         [True],
@@ -360,13 +385,13 @@ class LiteralWorkload(_Literal):
         "The time from a response to the next request, instead of an interval.",
         ["200ms"],
     )
-    page: Annotated[str | None, Reads(fields.read_file, {"type": "string"})] = _key(
-        "For web: a TOML or JSON file that describes the page; a relative path starts at the "
-        "scenario file. By default a page of median size.",
+    page: Annotated[str | None, fields.FILE] = _key(
+        "A TOML or JSON file that describes the page; a relative path starts at the scenario "
+        "file. By default a page of median size.",
         ["page.toml"],
     )
     connections: Annotated[int | None, fields.count("the number of connections", 1, 256)] = _key(
-        "For web: the number of connections that load the page.", [1], 6
+        "Number of connections that load the page.", [1], 6
     )
     bitrates: Annotated[
         tuple[int, ...] | None,
@@ -378,41 +403,47 @@ class LiteralWorkload(_Literal):
                     {"type": "array", "minItems": 2, "maxItems": MAX_BITRATES},
                 ]
             },
+            f"2 to {MAX_BITRATES} rates, 1kbit to 1gbit",
         ),
     ] = _key(
-        "For video: the available bitrates, ascending. By default 235kbit to 5800kbit.",
+        "The available bitrates, ascending. By default ten, 235kbit to 5800kbit.",
         [["1mbit", "3mbit"], "1mbit/3mbit"],
     )
     segment: Annotated[int | None, fields.time("a segment", "100ms", "60s")] = _key(
-        "For video: how long a segment plays.", ["2s"], "4s"
+        "How long a segment plays.", ["2s"], "4s"
     )
     buffer: Annotated[int | None, fields.time("a playback buffer", "200ms", "3600s")] = _key(
-        "For video: how much the player buffers; at least two segments.", ["30s"], "40s"
+        "How much the player buffers; at least two segments.", ["30s"], "40s"
     )
     reservoir: Annotated[int | None, fields.time("a reservoir", "0s", "3600s")] = _key(
-        "For video: up to this much in the buffer, the lowest bitrate; 3/8 of the buffer.",
+        "Up to this much in the buffer, the lowest bitrate. By default 3/8 of the buffer.",
         ["10s"],
     )
     cushion: Annotated[int | None, fields.time("a cushion", "1ms", "3600s")] = _key(
-        "For video: from this much above the reservoir, the highest bitrate; 21/40 of the buffer.",
+        "From this much above the reservoir, the highest bitrate. By default 21/40 of the buffer.",
         ["15s"],
     )
     fps: Annotated[int | None, fields.count("fps (frames per second)", 1, 240)] = _key(
-        "For frames: how many per second.", [30], 25
+        "Frames per second.", [30], 25
     )
     gop: Annotated[
-        str | None, Reads(fields.read_gop, fields.pattern(f"^{fields.GOP_PATTERN}$"))
+        str | None,
+        Reads(fields.read_gop, fields.pattern(f"^{fields.GOP_PATTERN}$"), "`I`, then `P` and `B`"),
     ] = _key(
-        "For frames: the group of pictures that repeats, in sending order.",
+        "The group of pictures that repeats, in sending order.",
         ["IPPPPP"],
         "IBBPBBPBBPBB",
     )
     ratio: Annotated[
         tuple[int, int, int] | None,
-        Reads(fields.read_ratio, fields.pattern(f"^{fields.RATIO_PATTERN}$")),
-    ] = _key("For frames: the ratio of the sizes of I, P and B frames.", ["6:3:1"], "14:5:2")
+        Reads(
+            fields.read_ratio,
+            fields.pattern(f"^{fields.RATIO_PATTERN}$"),
+            "three whole numbers, 1 to 9999",
+        ),
+    ] = _key("Ratio of the sizes of I, P and B frames.", ["6:3:1"], "14:5:2")
     deadline: Annotated[int | None, fields.time("a deadline", "1ms", "60s")] = _key(
-        "For frames: how long after its due time a frame may arrive.", ["50ms"], "150ms"
+        "How long after its due time a frame may arrive.", ["50ms"], "150ms"
     )
 
 
@@ -432,26 +463,26 @@ class LiteralConnection(_Literal):
         1,
     )
     transport: Annotated[Transport | None, fields.choice("a transport", TRANSPORTS)] = _key(
-        "mptcp or tcp; by default that of the scenario.", ["tcp"]
+        "mptcp or tcp. By default that of the scenario.", ["tcp"]
     )
-    scheduler: Annotated[str | None, Reads(fields.read_scheduler, {"type": "string"})] = _key(
-        "Its scheduler; by default those of the scenario, one after the other.", ["minrtt"]
-    )
+    scheduler: Annotated[
+        str | None,
+        Reads(fields.read_scheduler, {"type": "string"}, "one scheduler, with parameters"),
+    ] = _key("Its scheduler. By default those of the scenario, one after the other.", ["minrtt"])
     cc: Annotated[str | None, fields.CC] = _key(
-        "Its congestion control; by default those of the scenario, one after the other.", ["reno"]
+        "Its congestion control. By default those of the scenario, one after the other.", ["reno"]
     )
     start: Annotated[int | None, fields.time("a start", "0s", "86400s")] = _key(
-        "When it is opened, after the start of the workload. Without it, the connection is opened "
-        "in time for the workload, as the workload's `start` says.",
+        "When it is opened, after the start of the workload. By default in time for the workload, "
+        "as the workload's `start` says.",
         ["5s"],
-        "0s",
     )
     end: Annotated[int | None, fields.time("an end", "100ms", "86400s")] = _key(
-        "When its application stops sending; by default at the end of the workload.", ["30s"]
+        "When its application stops sending. By default at the end of the workload.", ["30s"]
     )
     workload: Annotated[LiteralWorkload, fields.table("keys such as kind and direction")] = Field(
         default=LiteralWorkload(),
-        description="What it carries, except video; by default the scenario's workload.",
+        description="What it carries, except video. By default the scenario's workload.",
     )
 
 
@@ -475,6 +506,7 @@ class LiteralScenario(_Literal):
                     },
                 ]
             },
+            "a scheduler, a list of them, or `all`",
         ),
     ] = _key(
         "Scheduler, or a list of them to compare: NAME or, for your own, the file NAME.c, each "
@@ -497,6 +529,7 @@ class LiteralScenario(_Literal):
                     },
                 ]
             },
+            fields.CC.accepted,
         ),
     ] = _key(
         "Congestion control of every subflow, or a list of them to compare.",
@@ -516,8 +549,8 @@ class LiteralScenario(_Literal):
         "50us",
     )
     repeat: Annotated[int | None, fields.whole("repeat", 1, MAX_REPEAT)] = _key(
-        "Number of runs per scheduler, each with the next seed; by default 1, and "
-        f"{COMPARED_SEEDS} where results are compared.",
+        "Number of runs per scheduler and congestion control, each with the next seed. By default "
+        f"1, and {COMPARED_SEEDS} where results are compared.",
         [5],
     )
     send_buffer: Annotated[int | None, fields.buffer("a send buffer")] = _key(
@@ -570,6 +603,9 @@ class LiteralScenario(_Literal):
 def json_schema() -> dict[str, Any]:
     """JSON Schema (draft 2020-12) of a scenario file; it accepts every file that loads."""
     schema = LiteralScenario.model_json_schema()
+    for key, described in schema["$defs"][LiteralWorkload.__name__]["properties"].items():
+        if kinds := kinds_of(key):
+            described["description"] += f" For {', '.join(kinds)}."
     _tidy(schema)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -590,6 +626,12 @@ def _tidy(node: object) -> None:
     elif isinstance(node, list):
         for child in node:
             _tidy(child)
+
+
+def kinds_of(key: str) -> tuple[str, ...]:
+    """The kinds of workload that have a key; none if all have it."""
+    kinds = tuple(kind for kind, keys in WORKLOAD_KEYS.items() if key in keys)
+    return () if len(kinds) == len(WORKLOADS) else kinds
 
 
 # From data to the literal scenario

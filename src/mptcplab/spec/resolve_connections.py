@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
 
 from mptcplab.spec import scheduler, units, workload
-from mptcplab.spec.limits import MAX_ALL_PATHS, MAX_CONNECTIONS, Transport
+from mptcplab.spec.limits import MAX_ALL_PATHS, MAX_CONNECTIONS, WORKLOAD_KEYS, Transport
 from mptcplab.spec.literal import LiteralConnection, LiteralPath, LiteralScenario, LiteralWorkload
 from mptcplab.spec.mistakes import Mistakes, Place, suggestion
 from mptcplab.spec.scenario import Connection, Event, Path
@@ -187,7 +187,7 @@ def _own_workload(
     wanted = literal.workload
     if wanted == LiteralWorkload():
         wanted = whole.workload.model_copy(update={"duration": None})
-    lasting = "duration" in workload.KEYS[wanted.kind or "bulk"] and wanted.size is None
+    lasting = "duration" in WORKLOAD_KEYS[wanted.kind or "bulk"] and wanted.size is None
     lasting |= wanted.kind in ("cbr", "frames")
     lasting &= wanted.think is None
     until_ns = load.duration_ns if literal.end is None else literal.end

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from mptcplab.spec import units, web_page
-from mptcplab.spec.limits import Start, Way
+from mptcplab.spec.limits import WORKLOAD_KEYS, Start, Way
 from mptcplab.spec.literal import LiteralWorkload
 from mptcplab.spec.mistakes import Mistakes, one_of
 from mptcplab.spec.web_page import Object, PageError
@@ -499,29 +499,6 @@ def _frames(workload: Frames) -> list[Message]:
 # Resolving
 
 
-#: The keys of every kind.
-COMMON_KEYS = ("start", "no_delay")
-#: The keys of each kind, besides `kind`.
-KEYS = {
-    "bulk": ("direction", "duration", "size", "warmup", *COMMON_KEYS),
-    "transfers": ("direction", "size", "count", "interval", "fresh", *COMMON_KEYS),
-    "cbr": ("direction", "duration", "warmup", "size", "rate", "interval", *COMMON_KEYS),
-    "requests": (
-        *("duration", "warmup", "request", "response", "interval", "random"),
-        *("think", "count", *COMMON_KEYS),
-    ),
-    "web": ("page", "request", "connections", "fresh", *COMMON_KEYS),
-    "video": (
-        *("duration", "segment", "bitrates", "request", "buffer", "reservoir", "cushion"),
-        *COMMON_KEYS,
-    ),
-    "frames": (
-        *("direction", "duration", "warmup", "rate", "fps", "gop", "ratio", "deadline"),
-        *COMMON_KEYS,
-    ),
-}
-
-
 def resolve(literal: LiteralWorkload, folder: Path, mistakes: Mistakes) -> AnyWorkload | None:
     """The workload with all defaults; None, after reporting mistakes, if it is invalid.
 
@@ -531,13 +508,13 @@ def resolve(literal: LiteralWorkload, folder: Path, mistakes: Mistakes) -> AnyWo
         return None
     kind = literal.kind or "bulk"
     given = [key for key in LiteralWorkload.model_fields if getattr(literal, key) is not None]
-    foreign = [key for key in given if key != "kind" and key not in KEYS[kind]]
+    foreign = [key for key in given if key != "kind" and key not in WORKLOAD_KEYS[kind]]
     for key in foreign:
-        having = one_of([name for name, keys in KEYS.items() if key in keys])
-        has = ", ".join(KEYS[kind])
+        having = one_of([name for name, keys in WORKLOAD_KEYS.items() if key in keys])
+        has = ", ".join(WORKLOAD_KEYS[kind])
         message = f"a {kind} workload has {has}; {key} is a key of {having}"
         mistakes.add(("workload", key), message)
-    if foreign or any(mistakes.spoiled(("workload", key)) for key in KEYS[kind]):
+    if foreign or any(mistakes.spoiled(("workload", key)) for key in WORKLOAD_KEYS[kind]):
         return None
     found = _RESOLVERS[kind](literal, folder, mistakes)
     if found and opens_connections(found) and literal.start is not None:

@@ -45,6 +45,18 @@ def test_a_row_has_what_the_run_is_and_what_it_did(tmp_path: Path) -> None:
     assert row["kernel"] == BUILD["kernel"]
 
 
+def test_a_figure_of_another_version_that_is_no_number_is_left_out(tmp_path: Path) -> None:
+    (key,) = kept(tmp_path, 1)
+    file = tmp_path / "runs" / key / "result.json"
+    entry = json.loads(file.read_text())
+    entry["paths"][0] |= {"histogram": {"1": 2}, "marks": [1, 2], "later_bytes": 3}
+    file.write_text(json.dumps(entry))
+    name = entry["paths"][0]["name"]
+    row = index.read(tmp_path).row(0, named=True)
+    assert row[f"{name}.later_bytes"] == 3
+    assert {f"{name}.histogram", f"{name}.marks"}.isdisjoint(row)
+
+
 def test_what_is_in_the_table_is_not_read_again(tmp_path: Path) -> None:
     first = kept(tmp_path)
     before = index.read(tmp_path)

@@ -224,7 +224,12 @@ def row(
         found |= {f"{path.name}.{name}": getattr(way, name) for name in _LINK}
     if entry.status == "ok":
         for figures in entry.paths:
-            found |= {f"{figures.name}.{name}": value for name, value in figures if name != "name"}
+            # figures of another version, which this one does not know, may be anything
+            found |= {
+                f"{figures.name}.{name}": value
+                for name, value in figures
+                if name != "name" and (value is None or isinstance(value, int | float))
+            }
     return found
 
 

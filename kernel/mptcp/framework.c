@@ -13,10 +13,11 @@
  * (mptcp_data_lock) while no process owns it. In softirq only the subflow that
  * brought the ACK is locked, too. A pick for another one is handed over: it
  * waits in core->handoff until that subflow's delegated action, or a process,
- * carries it out. Three things are written without owning the connection,
- * under the spinlock alone: silent and timed_out of a subflow, and msk->mps;
- * linear is read so. What a subflow's timestamps say is written with the
- * spinlock held and the subflow locked.
+ * carries it out. So is a cut of another one's congestion window, which waits in
+ * that subflow's `cuts` and goes with it when it is closed. Three things are
+ * written without owning the connection, under the spinlock alone: silent and
+ * timed_out of a subflow, and msk->mps; linear is read so. What a subflow's
+ * timestamps say is written with the spinlock held and the subflow locked.
  */
 
 #include <kunit/visibility.h>
@@ -390,6 +391,8 @@ static void mps_flush(struct mps_conn *conn, struct sock *ssk,
 	struct tcp_sock *tp = tcp_sk(ssk);
 	u32 nxt = tp->snd_nxt;
 
+	if (subflow)
+		mps_cut_window(subflow);
 	if (!info->mss_now || !tcp_send_head(ssk))
 		return;
 	if (mptcp_check_fallback(ssk)) {
@@ -401,6 +404,51 @@ static void mps_flush(struct mps_conn *conn, struct sock *ssk,
 	}
 	if (subflow && tp->snd_nxt != nxt)
 		mps_time_segment(subflow);
+}
+
+/* Cuts the congestion windows that a scheduler wants to be cut. A process owns the
+ * connection; no subflow is locked.
+ */
+static void mps_cut_windows(struct mps_conn *conn)
+{
+	struct mps_conn_core *core = conn_core(conn);
+	struct mps_subflow *subflow;
+
+	if (!core->has_cuts)
+		return;
+	core->has_cuts = false;
+	mps_for_each_subflow(conn, subflow) {
+		struct mps_subflow_core *sub = subflow_core(subflow);
+
+		if (!sub->cuts)
+			continue;
+		lock_sock(sub->ssk);
+		mps_cut_window(subflow);
+		release_sock(sub->ssk);
+	}
+}
+
+/* The same in softirq, for ssk, which is locked. The others are asked to come by,
+ * or a process does it if it owns the connection by then.
+ */
+static void mps_cut_windows_bh(struct mps_conn *conn, const struct sock *ssk)
+{
+	struct mps_conn_core *core = conn_core(conn);
+	struct mps_subflow *subflow;
+
+	if (!core->has_cuts)
+		return;
+	core->has_cuts = false;
+	mps_for_each_subflow(conn, subflow) {
+		if (!subflow_core(subflow)->cuts)
+			continue;
+		if (subflow_core(subflow)->ssk == ssk) {
+			mps_cut_window(subflow);
+			continue;
+		}
+		core->has_cuts = true;
+		mptcp_subflow_delegate(mps_ctx(subflow), MPTCP_DELEGATE_SEND);
+	}
 }
 
 /* A subflow took nothing: no room, which its next ACK will mend, or it can send
@@ -432,6 +480,7 @@ void mps_push(struct mptcp_sock *msk, unsigned int flags)
 	mptcp_data_unlock(sk);
 
 	mps_verify(conn);
+	mps_cut_windows(conn);
 	mps_refresh(conn, NULL);
 	while (mps_decide(conn, &pick, &seg)) {
 		if (pick.kind == MPS_DROP) {
@@ -460,6 +509,7 @@ void mps_push(struct mptcp_sock *msk, unsigned int flags)
 		mps_flush(conn, ssk, &info, false);
 		release_sock(ssk);
 	}
+	mps_cut_windows(conn);
 	mps_arm_timer(conn);
 	if (changed)
 		mptcp_check_send_data_fin(sk);
@@ -478,6 +528,7 @@ void mps_push_bh(struct mptcp_sock *msk, struct sock *ssk)
 	bool copied = false, dropped = false;
 
 	mps_verify(conn);
+	mps_cut_windows_bh(conn, ssk);
 	mps_refresh(conn, ssk);
 	while (mps_decide(conn, &pick, &seg)) {
 		if (pick.kind == MPS_DROP) {
@@ -496,6 +547,7 @@ void mps_push_bh(struct mptcp_sock *msk, struct sock *ssk)
 		else if (!mps_has_ended(conn, pick.subflow))
 			break;
 	}
+	mps_cut_windows_bh(conn, ssk);
 	if (copied)
 		mps_flush(conn, ssk, &info, core->has_handoff);
 	mps_arm_timer(conn);

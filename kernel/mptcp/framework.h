@@ -24,8 +24,9 @@ struct mps_subflow_core {
 	bool			silent;		/* nothing came back since the RTO */
 	bool			distrusted;	/* mps_distrust() */
 	bool			linear;		/* mps_set_linear_timeouts() */
+	u8			cuts;		/* mps_halve_cwnd(): not made in TCP's cwnd yet */
 	u64			acked_seen;
-	u64			penalised_ns;
+	u32			penalised;	/* tcp_jiffies32: others, because of this one */
 	u32			penalty_pkts;	/* ~0: none */
 	u32			set_limit_pkts;	/* ~0: none */
 	u32			new_segments;
@@ -73,6 +74,7 @@ struct mps_conn_core {
 	bool			has_gaps;	/* something was sent out of order */
 	bool			has_cursors;	/* mps_oldest_missing() is used */
 	bool			has_handoff;
+	bool			has_cuts;	/* of a subflow that was not locked, perhaps */
 	bool			cut;		/* a unit begins or has ended: in a new segment */
 	bool			alarm;		/* the retransmission timer fired */
 	bool			clock_known;	/* clock_zero_ms is */
@@ -193,6 +195,7 @@ void mps_doubt(struct mps_conn *conn, const struct mps_subflow *subflow,
 /* subflows.c */
 u16 mps_dss_bytes(const struct mptcp_sock *msk);
 void mps_detach(struct mps_conn *conn, struct mps_subflow *subflow);
+void mps_cut_window(struct mps_subflow *subflow);
 void mps_snapshot(struct mps_subflow *subflow);
 void mps_snapshot_oldest(struct mps_subflow *subflow);
 void mps_refresh(struct mps_conn *conn, const struct sock *ssk);

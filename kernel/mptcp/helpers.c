@@ -100,27 +100,41 @@ bool mps_reinject(struct mps_conn *conn, struct mps_pick *pick)
 }
 EXPORT_SYMBOL_GPL(mps_reinject);
 
-bool mps_opportunistic(struct mps_conn *conn, struct mps_subflow *fast, struct mps_pick *pick)
+/* The slower subflows that carry the segment, but none that repairs a loss. In
+ * jiffies, as the RTT that must have passed is in v0.9x.
+ */
+static void mps_penalise_slower(struct mps_conn *conn, struct mps_subflow *fast,
+				const struct mps_segment *seg, enum mps_rp rp)
+{
+	u32 *penalised = &subflow_core(fast)->penalised;
+	u32 now = tcp_jiffies32;
+	struct mps_subflow *slow;
+
+	if (now - *penalised < usecs_to_jiffies(fast->srtt_us))
+		return;
+	mps_for_each_subflow(conn, slow) {
+		if (slow == fast || !mps_carried_by(seg, slow) ||
+		    slow->srtt_us <= fast->srtt_us || slow->ca_state != TCP_CA_Open)
+			continue;
+		if (rp == MPS_RP_LIMIT)
+			mps_penalise(slow);
+		else
+			mps_halve_cwnd(slow);
+		*penalised = now;
+	}
+}
+
+bool mps_opportunistic(struct mps_conn *conn, struct mps_subflow *fast, enum mps_rp rp,
+		       struct mps_pick *pick)
 {
 	struct mps_segment *seg = mps_oldest_unacked(conn);
-	u64 now = mps_clock_ns();
 	struct mps_subflow *slow;
 	bool worth = false;
 
-	if (!seg)
+	if (!seg || rp == MPS_RP_OFF)
 		return false;
-
-	if ((mps_head(conn) || conn->sndbuf_full) &&
-	    now - subflow_core(fast)->penalised_ns >= (u64)fast->srtt_us * NSEC_PER_USEC) {
-		mps_for_each_subflow(conn, slow) {
-			if (slow == fast || !mps_carried_by(seg, slow) ||
-			    slow->srtt_us <= fast->srtt_us ||
-			    slow->ca_state != TCP_CA_Open)
-				continue;
-			mps_penalise(slow);
-			subflow_core(fast)->penalised_ns = now;
-		}
-	}
+	if (rp != MPS_RP_REPEAT && (mps_head(conn) || conn->sndbuf_full))
+		mps_penalise_slower(conn, fast, seg, rp);
 
 	if (mps_carried_by(seg, fast) || !mps_available(fast))
 		return false;
@@ -141,11 +155,11 @@ bool mps_opportunistic(struct mps_conn *conn, struct mps_subflow *fast, struct m
 EXPORT_SYMBOL_GPL(mps_opportunistic);
 
 bool mps_new_or_repeat(struct mps_conn *conn, struct mps_subflow *subflow,
-		       struct mps_segment *seg, bool rp, struct mps_pick *pick)
+		       struct mps_segment *seg, enum mps_rp rp, struct mps_pick *pick)
 {
 	bool blocked = seg ? !mps_fits_window(conn, seg) : conn->writer_waits;
 
-	if (blocked && rp && mps_opportunistic(conn, subflow, pick))
+	if (blocked && mps_opportunistic(conn, subflow, rp, pick))
 		return true;
 	return seg && mps_pick_new(pick, conn, subflow, seg);
 }

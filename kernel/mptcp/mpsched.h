@@ -49,7 +49,7 @@ struct mps_subflow {
 	u32	min_rtt_us;		/* least sample of the last minutes; ~0: none yet */
 	u32	last_rtt_us;		/* latest sample; 0: none yet */
 
-	u32	cwnd_pkts;
+	u32	cwnd_pkts;		/* and ssthresh: after the cuts of mps_halve_cwnd() */
 	u32	ssthresh_pkts;		/* TCP_INFINITE_SSTHRESH before the first loss */
 	u32	in_flight_pkts;
 	u32	limit_pkts;		/* beside cwnd, set by mps_set_limit() and
@@ -443,17 +443,43 @@ bool mps_reinject(struct mps_conn *conn, struct mps_pick *pick);
  * the faster one from sending: either new data does not fit the receive window
  * or nothing is left to send while a writer waits for room in the send buffer.
  * The oldest segment is sent on `fast`, too. The slower subflows that carry it
- * are penalised, at most once in an RTT of `fast`; but not while the receive
- * window and the send buffer have room. False: there is nothing to send.
+ * and repeat nothing themselves are penalised, at most once in an RTT of `fast`;
+ * but not while the receive window and the send buffer have room. False: there
+ * is nothing to send.
  */
-bool mps_opportunistic(struct mps_conn *conn, struct mps_subflow *fast, struct mps_pick *pick);
+enum mps_rp {
+	MPS_RP_OFF,	/* neither */
+	MPS_RP_REPEAT,	/* nobody is penalised */
+	MPS_RP_HALVE,	/* by mps_halve_cwnd(), as in v0.9x */
+	MPS_RP_LIMIT,	/* by mps_penalise() */
+};
+
+/* What two parameters of a scheduler say: `rp`, and `rp_limit` beside it. */
+static inline enum mps_rp mps_rp(const struct mps_conn *conn, unsigned int rp,
+				 unsigned int rp_limit)
+{
+	if (!mps_param(conn, rp))
+		return MPS_RP_OFF;
+	return mps_param(conn, rp_limit) ? MPS_RP_LIMIT : MPS_RP_HALVE;
+}
+
+bool mps_opportunistic(struct mps_conn *conn, struct mps_subflow *fast, enum mps_rp rp,
+		       struct mps_pick *pick);
 
 /* `seg` is sent on `subflow`; but if it does not fit the receive window, or is
- * NULL while a writer waits, the above is tried before, where `rp` says so. In a
- * window smaller than a segment, what may leave, leaves.
+ * NULL while a writer waits, the above is tried before. In a window smaller than
+ * a segment, what may leave, leaves.
  */
 bool mps_new_or_repeat(struct mps_conn *conn, struct mps_subflow *subflow,
-		       struct mps_segment *seg, bool rp, struct mps_pick *pick);
+		       struct mps_segment *seg, enum mps_rp rp, struct mps_pick *pick);
+
+/* Halves the congestion window of the subflow, to no less than 1; and its slow-start
+ * threshold, to no less than 2, unless it is in slow start. The congestion control
+ * is not told: Reno goes on from there, CUBIC hurries back to what it had, BBR sets
+ * its window itself with the next ACKs. The scheduler sees it at once; TCP has it
+ * when the subflow is locked next, unless that repairs a loss by then.
+ */
+void mps_halve_cwnd(struct mps_subflow *subflow);
 
 /* Halves what the subflow may have in flight: a limit beside its congestion
  * window, of which the congestion control knows nothing. It grows again as in

@@ -3,6 +3,7 @@
  * and go. Locking: see framework.c.
  */
 
+#include <kunit/visibility.h>
 #include <net/pkt_sched.h>
 #include <net/tcp.h>
 
@@ -94,6 +95,57 @@ void mps_set_limit(struct mps_subflow *subflow, u32 pkts)
 }
 EXPORT_SYMBOL_GPL(mps_set_limit);
 
+/* If it is in slow start, its threshold stays. */
+static void mps_halve(u32 *cwnd_pkts, u32 *ssthresh_pkts)
+{
+	if (*cwnd_pkts >= *ssthresh_pkts)
+		*ssthresh_pkts = max(*ssthresh_pkts / 2, 2U);
+	*cwnd_pkts = max(*cwnd_pkts / 2, 1U);
+}
+
+/* The window is changed by who has the subflow locked, which here it may not be. */
+void mps_halve_cwnd(struct mps_subflow *subflow)
+{
+	struct mps_subflow_core *sub = subflow_core(subflow);
+
+	if (sub->cuts == U8_MAX)
+		return;
+	mps_halve(&subflow->cwnd_pkts, &subflow->ssthresh_pkts);
+	sub->cuts++;
+	conn_core(sub->conn)->has_cuts = true;
+}
+EXPORT_SYMBOL_GPL(mps_halve_cwnd);
+
+/* As it will be when all cuts are made: none is, once TCP repairs a loss. */
+static void mps_snapshot_window(struct mps_subflow *subflow)
+{
+	const struct mps_subflow_core *sub = subflow_core(subflow);
+	const struct tcp_sock *tp = tcp_sk(sub->ssk);
+	int cuts = 0;
+
+	if (inet_csk(sub->ssk)->icsk_ca_state == TCP_CA_Open)
+		cuts = sub->cuts;
+	subflow->cwnd_pkts = tcp_snd_cwnd(tp);
+	subflow->ssthresh_pkts = tp->snd_ssthresh;
+	while (cuts--)
+		mps_halve(&subflow->cwnd_pkts, &subflow->ssthresh_pkts);
+}
+
+/* The subflow is locked, and the connection is the caller's. */
+void mps_cut_window(struct mps_subflow *subflow)
+{
+	struct mps_subflow_core *sub = subflow_core(subflow);
+	struct tcp_sock *tp = tcp_sk(sub->ssk);
+
+	if (!sub->cuts)
+		return;
+	mps_snapshot_window(subflow);
+	tcp_snd_cwnd_set(tp, subflow->cwnd_pkts);
+	WRITE_ONCE(tp->snd_ssthresh, subflow->ssthresh_pkts);
+	sub->cuts = 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(mps_cut_window);
+
 /* As slow start does: a segment more for each one acknowledged. */
 static void mps_shrink_penalty(struct mps_subflow *subflow, u64 acked_bytes)
 {
@@ -140,6 +192,7 @@ static void mps_attach(struct mps_conn *conn, struct mptcp_subflow_context *ctx)
 	sub->slot = slot;
 	sub->conn = conn;
 	sub->ssk = mptcp_subflow_tcp_sock(ctx);
+	sub->penalised = tcp_jiffies32;
 	sub->penalty_pkts = U32_MAX;
 	sub->set_limit_pkts = U32_MAX;
 	sub->pub.limit_pkts = U32_MAX;
@@ -211,8 +264,7 @@ void mps_snapshot(struct mps_subflow *subflow)
 	subflow->rttvar_us = tp->mdev_us >> 2;
 	subflow->min_rtt_us = tcp_min_rtt(tp);
 	subflow->last_rtt_us = tp->rack.rtt_us;
-	subflow->cwnd_pkts = tcp_snd_cwnd(tp);
-	subflow->ssthresh_pkts = tp->snd_ssthresh;
+	mps_snapshot_window(subflow);
 	subflow->in_flight_pkts = tcp_packets_in_flight(tp);
 	subflow->unsent_bytes = write_seq - READ_ONCE(tp->snd_nxt);
 	subflow->outstanding_bytes = write_seq - snd_una;
@@ -224,6 +276,7 @@ void mps_snapshot(struct mps_subflow *subflow)
 	subflow->owd_us = READ_ONCE(subflow_core(subflow)->owd_sample_us);
 	subflow->commd_us = READ_ONCE(subflow_core(subflow)->commd_sample_us);
 }
+EXPORT_SYMBOL_IF_KUNIT(mps_snapshot);
 
 /* The oldest packet in flight. The subflow is locked: otherwise an ACK may free
  * it. TCP keeps its packets in the order in which they were sent, without those

@@ -39,7 +39,7 @@
 /* of slow start to look ahead, as in v0.95 */
 #define BLEST_MAX_DOUBLINGS	16
 
-enum { LAMBDA, MIN_LAMBDA, MAX_LAMBDA, STEP_UP, STEP_DOWN, V095, RP };
+enum { LAMBDA, MIN_LAMBDA, MAX_LAMBDA, STEP_UP, STEP_DOWN, V095, RP, RP_LIMIT };
 
 /* The values are those of v0.95. */
 static const struct mps_param blest_params[] = {
@@ -56,6 +56,7 @@ static const struct mps_param blest_params[] = {
 	[V095]       = MPS_BOOL("v095", 0,
 				"estimate as the kernel module of v0.95, not as the paper"),
 	[RP]         = MPS_BOOL("rp", 1, "opportunistic retransmission and penalisation"),
+	[RP_LIMIT]   = MPS_BOOL("rp_limit", 0, "rp: by a limit beside cwnd, not by halving cwnd"),
 };
 
 struct blest_conn {
@@ -192,7 +193,7 @@ static bool blest_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 			return false;
 	}
 	state->blocked |= !head || !mps_fits_window(conn, head);
-	return mps_new_or_repeat(conn, best, head, mps_param(conn, RP), pick);
+	return mps_new_or_repeat(conn, best, head, mps_rp(conn, RP, RP_LIMIT), pick);
 }
 
 static struct mps_ops blest_ops = {

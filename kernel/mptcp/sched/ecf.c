@@ -36,7 +36,7 @@
 /* of beta and of counts of rounds */
 #define ECF_SCALE	1000ULL
 
-enum { BETA, V095, RP };
+enum { BETA, V095, RP, RP_LIMIT };
 
 /* The values are those of v0.95. */
 static const struct mps_param ecf_params[] = {
@@ -45,6 +45,7 @@ static const struct mps_param ecf_params[] = {
 	[V095] = MPS_BOOL("v095", 0,
 			  "take k and the spread of the RTT as the kernel module of v0.95 does"),
 	[RP]   = MPS_BOOL("rp", 1, "opportunistic retransmission and penalisation"),
+	[RP_LIMIT] = MPS_BOOL("rp_limit", 0, "rp: by a limit beside cwnd, not by halving cwnd"),
 };
 
 struct ecf_conn {
@@ -106,7 +107,7 @@ static bool ecf_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 	fast = mps_faster_but_full(conn, best);
 	if (fast && ecf_waits(conn, fast, best))
 		return false;
-	return mps_new_or_repeat(conn, best, head, mps_param(conn, RP), pick);
+	return mps_new_or_repeat(conn, best, head, mps_rp(conn, RP, RP_LIMIT), pick);
 }
 
 static struct mps_ops ecf_ops = {

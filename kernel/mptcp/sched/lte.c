@@ -65,7 +65,7 @@
 #define MAX_PKTS		BIT_ULL(16)
 #define MAX_NS			(3600ULL * NSEC_PER_SEC)
 
-enum { LATE_MS, SLOWDOWN, LONGEST_MS, LINEAR, RP };
+enum { LATE_MS, SLOWDOWN, LONGEST_MS, LINEAR, RP, RP_LIMIT };
 
 static const struct mps_param lte_params[] = {
 	[LATE_MS]    = MPS_UINT("late_ms", 10, 10000, 50, "ms",
@@ -77,6 +77,7 @@ static const struct mps_param lte_params[] = {
 	[LINEAR]     = MPS_BOOL("linear_timeouts", 1,
 				"the timer of a disabled subflow does not double"),
 	[RP]         = MPS_BOOL("rp", 1, "opportunistic retransmission and penalisation"),
+	[RP_LIMIT]   = MPS_BOOL("rp_limit", 0, "rp: by a limit beside cwnd, not by halving cwnd"),
 };
 
 /* the numbers of mps_event() */
@@ -350,7 +351,7 @@ static bool lte_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 	fast = mps_lowest_rtt(conn, NULL);
 	if (!fast)
 		return false;
-	return mps_new_or_repeat(conn, fast, head, mps_param(conn, RP), pick);
+	return mps_new_or_repeat(conn, fast, head, mps_rp(conn, RP, RP_LIMIT), pick);
 }
 
 static struct mps_ops lte_ops = {

@@ -8,8 +8,8 @@
  *
  * rp: when data on its way over a slower subflow fills the receive window or
  * the send buffer, the oldest segment is sent on the fast subflow, too, and
- * the slower one is penalised: what it may have in flight is halved, at most
- * once in an RTT of the fast one. bm: a subflow may only have so much in
+ * the slower one is penalised: its congestion window is halved, at most once in
+ * an RTT of the fast one. bm: a subflow may only have so much in
  * flight that its RTT does not grow far beyond the least one.
  *
  * Source: the default scheduler of the out-of-tree MPTCP kernels (v0.9x);
@@ -22,11 +22,13 @@
  * one first. Fails where RTTs differ and the data or the receive window is
  * small: what goes to the slow path arrives late, and everything waits for it.
  *
- * Differs from the source: penalisation sets a limit beside the congestion
- * window and leaves that, and ssthresh, to the congestion control; the limit
- * is gone a few round trips after the last time that it was set; a segment
- * waits for an active subflow that did not carry it rather than being repeated
- * on one that did; the subflow's own receive window is not looked at, since
+ * Differs from the source:
+ * - rp_limit: the source halves cwnd and ssthresh of the slow subflow. On,
+ *   penalisation sets a limit beside them and leaves them to the congestion
+ *   control; the limit is gone a few round trips after the last penalty.
+ *
+ * And: a segment waits for an active subflow that did not carry it rather than
+ * being repeated on one that did; the subflow's own receive window is not looked at, since
  * Linux shares that of the connection. The published text of BM could not be
  * opened: its formula, and 3 for lambda, are from memory.
  */
@@ -36,10 +38,11 @@
 /* less would keep a subflow from ever having two segments to acknowledge */
 #define BM_LIMIT_MIN_PKTS	2
 
-enum { RP, BM, BM_LAMBDA };
+enum { RP, RP_LIMIT, BM, BM_LAMBDA };
 
 static const struct mps_param minrtt_params[] = {
 	[RP] = MPS_BOOL("rp", 1, "opportunistic retransmission and penalisation"),
+	[RP_LIMIT] = MPS_BOOL("rp_limit", 0, "rp: by a limit beside cwnd, not by halving cwnd"),
 	[BM] = MPS_BOOL("bm", 0, "bufferbloat mitigation"),
 	[BM_LAMBDA] = MPS_UINT("bm_lambda", 10, 1000, 30, "tenths",
 			       "bm: how far an RTT may exceed the least one, as a factor"),
@@ -87,7 +90,7 @@ static bool minrtt_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 	fast = mps_lowest_rtt(conn, NULL);
 	if (!fast)
 		return false;
-	return mps_new_or_repeat(conn, fast, head, mps_param(conn, RP), pick);
+	return mps_new_or_repeat(conn, fast, head, mps_rp(conn, RP, RP_LIMIT), pick);
 }
 
 static struct mps_ops minrtt = {

@@ -36,10 +36,11 @@
 
 #include "mpsched.h"
 
-enum { RP };
+enum { RP, RP_LIMIT };
 
 static const struct mps_param otias_params[] = {
 	[RP] = MPS_BOOL("rp", 0, "opportunistic retransmission and penalisation"),
+	[RP_LIMIT] = MPS_BOOL("rp_limit", 0, "rp: by a limit beside cwnd, not by halving cwnd"),
 };
 
 /* How long it takes a segment that is handed to the subflow now. */
@@ -90,7 +91,7 @@ static bool otias_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 	best = otias_soonest(conn);
 	if (!best)
 		return false;
-	return mps_new_or_repeat(conn, best, head, mps_param(conn, RP), pick);
+	return mps_new_or_repeat(conn, best, head, mps_rp(conn, RP, RP_LIMIT), pick);
 }
 
 static struct mps_ops otias_ops = {

@@ -48,11 +48,12 @@
 /* A delay that no queue has. */
 #define QAWARE_MAX_US		(100 * USEC_PER_SEC)
 
-enum { WAIT, RP };
+enum { WAIT, RP, RP_LIMIT };
 
 static const struct mps_param qaware_params[] = {
 	[WAIT] = MPS_BOOL("wait", 1, "wait for a full subflow rather than in a long queue"),
 	[RP]   = MPS_BOOL("rp", 1, "opportunistic retransmission and penalisation"),
+	[RP_LIMIT] = MPS_BOOL("rp_limit", 0, "rp: by a limit beside cwnd, not by halving cwnd"),
 };
 
 struct qaware_subflow {
@@ -192,7 +193,7 @@ static bool qaware_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 	best = qaware_best(conn, head ? mps_len(head) : conn->segment_bytes);
 	if (!best)
 		return false;
-	return mps_new_or_repeat(conn, best, head, mps_param(conn, RP), pick);
+	return mps_new_or_repeat(conn, best, head, mps_rp(conn, RP, RP_LIMIT), pick);
 }
 
 /* TCP has taken another sample of the RTT, so another one is taken of the local

@@ -40,7 +40,7 @@
 /* A bound that no window reaches: sums and products below fit. */
 #define STTF_MAX_PKTS	BIT(24)
 
-enum { ALPHA, LOOK_AHEAD, RP };
+enum { ALPHA, LOOK_AHEAD, RP, RP_LIMIT };
 
 static const struct mps_param sttf_params[] = {
 	[ALPHA]	     = MPS_UINT("alpha_percent", 0, 1000, 10, "%",
@@ -48,6 +48,7 @@ static const struct mps_param sttf_params[] = {
 	[LOOK_AHEAD] = MPS_UINT("look_ahead_pkts", 1, 65536, 1024, "segments",
 				"plan as many unsent ones; of more, the next one is sent"),
 	[RP]	     = MPS_BOOL("rp", 1, "opportunistic retransmission and penalisation"),
+	[RP_LIMIT]   = MPS_BOOL("rp_limit", 0, "rp: by a limit beside cwnd, not by halving cwnd"),
 };
 
 /* The round of the subflow that the plan has come to. */
@@ -195,7 +196,7 @@ static bool sttf_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 		return false;
 	/* none: there is no more than others can carry */
 	seg = mps_nth_unsent(conn, nth);
-	return mps_new_or_repeat(conn, best, seg, mps_param(conn, RP), pick);
+	return mps_new_or_repeat(conn, best, seg, mps_rp(conn, RP, RP_LIMIT), pick);
 }
 
 static struct mps_ops sttf_ops = {

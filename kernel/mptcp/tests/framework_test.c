@@ -683,6 +683,92 @@ static void a_penalty_halves_what_may_be_in_flight(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mps_cwnd(subflow), 1U);
 }
 
+/* The congestion window of TCP is as the scheduler sees it. */
+static struct tcp_sock *windows_of(struct mps_subflow *subflow)
+{
+	struct tcp_sock *tp = tcp_sk(subflow_core(subflow)->ssk);
+
+	tp->snd_cwnd = subflow->cwnd_pkts;
+	tp->snd_ssthresh = subflow->ssthresh_pkts;
+	return tp;
+}
+
+static void a_cut_halves_the_window_and_the_threshold(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *subflow = mps_test_subflow(conn, .cwnd_pkts = 20, .ssthresh_pkts = 20);
+	struct tcp_sock *tp = windows_of(subflow);
+
+	mps_halve_cwnd(subflow);
+	KUNIT_EXPECT_EQ(test, subflow->cwnd_pkts, 10U);
+	KUNIT_EXPECT_EQ(test, subflow->ssthresh_pkts, 10U);
+	/* until it is locked, only the scheduler knows */
+	KUNIT_EXPECT_EQ(test, tp->snd_cwnd, 20U);
+	mps_snapshot(subflow);
+	KUNIT_EXPECT_EQ(test, subflow->cwnd_pkts, 10U);
+	KUNIT_EXPECT_EQ(test, subflow->ssthresh_pkts, 10U);
+	mps_cut_window(subflow);
+	KUNIT_EXPECT_EQ(test, tp->snd_cwnd, 10U);
+	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 10U);
+	/* once */
+	mps_cut_window(subflow);
+	mps_snapshot(subflow);
+	KUNIT_EXPECT_EQ(test, tp->snd_cwnd, 10U);
+	KUNIT_EXPECT_EQ(test, subflow->cwnd_pkts, 10U);
+}
+
+static void cuts_that_wait_for_the_lock_are_all_made(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *subflow = mps_test_subflow(conn, .cwnd_pkts = 40, .ssthresh_pkts = 30);
+	struct tcp_sock *tp = windows_of(subflow);
+	int i;
+
+	mps_halve_cwnd(subflow);
+	mps_halve_cwnd(subflow);
+	/* an ACK comes before they are made */
+	tp->snd_cwnd = 41;
+	mps_cut_window(subflow);
+	KUNIT_EXPECT_EQ(test, tp->snd_cwnd, 10U);
+	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 7U);
+	/* to no less than 1 and 2, however many */
+	for (i = 0; i < 300; i++)
+		mps_halve_cwnd(subflow);
+	mps_cut_window(subflow);
+	KUNIT_EXPECT_EQ(test, tp->snd_cwnd, 1U);
+	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 2U);
+}
+
+static void a_cut_leaves_the_threshold_of_slow_start(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *subflow = mps_test_subflow(conn, .cwnd_pkts = 20, .ssthresh_pkts = 21);
+	struct tcp_sock *tp = windows_of(subflow);
+
+	mps_halve_cwnd(subflow);
+	mps_cut_window(subflow);
+	KUNIT_EXPECT_EQ(test, tp->snd_cwnd, 10U);
+	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 21U);
+}
+
+static void a_cut_that_comes_too_late_is_none(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *subflow = mps_test_subflow(conn, .cwnd_pkts = 20, .ssthresh_pkts = 20);
+	struct tcp_sock *tp = windows_of(subflow);
+
+	mps_halve_cwnd(subflow);
+	/* TCP has found a loss by then, and cut the window itself */
+	inet_csk(subflow_core(subflow)->ssk)->icsk_ca_state = TCP_CA_Recovery;
+	mps_cut_window(subflow);
+	KUNIT_EXPECT_EQ(test, tp->snd_cwnd, 20U);
+	KUNIT_EXPECT_EQ(test, subflow->cwnd_pkts, 20U);
+	/* nor is it made later */
+	inet_csk(subflow_core(subflow)->ssk)->icsk_ca_state = TCP_CA_Open;
+	mps_cut_window(subflow);
+	KUNIT_EXPECT_EQ(test, tp->snd_cwnd, 20U);
+}
+
 static void backups_are_on_their_own_when_no_other_is_usable(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn_of(test, &waits);
@@ -826,7 +912,7 @@ static void a_subflow_is_worth_waiting_for_if_it_is_faster_and_only_full(struct 
 /* Its last penalties are `us` ago. */
 static void penalised_ago(struct mps_subflow *fast, u64 us)
 {
-	subflow_core(fast)->penalised_ns = mps_clock_ns() - us * NSEC_PER_USEC;
+	subflow_core(fast)->penalised = tcp_jiffies32 - usecs_to_jiffies(us);
 }
 
 static void the_oldest_segment_is_sent_on_the_fast_subflow_too(struct kunit *test)
@@ -838,13 +924,13 @@ static void the_oldest_segment_is_sent_on_the_fast_subflow_too(struct kunit *tes
 	struct mps_pick pick;
 
 	mps_test_in_flight(conn, MSS, slow);
-	KUNIT_EXPECT_TRUE(test, mps_opportunistic(conn, fast, &pick));
+	KUNIT_EXPECT_TRUE(test, mps_opportunistic(conn, fast, MPS_RP_LIMIT, &pick));
 	KUNIT_EXPECT_PTR_EQ(test, pick.subflow, fast);
 	KUNIT_EXPECT_EQ(test, pick.seq, mps_seq(conn, oldest));
 	KUNIT_EXPECT_EQ(test, (u32)pick.kind, (u32)MPS_DUPLICATE);
 	/* once */
 	mps_test_sent(conn, oldest, fast);
-	KUNIT_EXPECT_FALSE(test, mps_opportunistic(conn, fast, &pick));
+	KUNIT_EXPECT_FALSE(test, mps_opportunistic(conn, fast, MPS_RP_LIMIT, &pick));
 }
 
 static void nothing_is_sent_again_when_nothing_is_on_its_way(struct kunit *test)
@@ -855,7 +941,7 @@ static void nothing_is_sent_again_when_nothing_is_on_its_way(struct kunit *test)
 
 	mps_test_subflow(conn, .srtt_us = 100000);
 	mps_test_unsent(conn, MSS);
-	KUNIT_EXPECT_FALSE(test, mps_opportunistic(conn, fast, &pick));
+	KUNIT_EXPECT_FALSE(test, mps_opportunistic(conn, fast, MPS_RP_LIMIT, &pick));
 }
 
 /* Section 3, step 4: not when 4 x RTT of the fast one is no less than that of
@@ -871,14 +957,14 @@ static void what_is_not_much_slower_is_waited_for(struct kunit *test)
 	mps_test_in_flight(conn, MSS, slow);
 	/* so that no penalty makes its window smaller */
 	penalised_ago(fast, 0);
-	KUNIT_EXPECT_FALSE(test, mps_opportunistic(conn, fast, &pick));
+	KUNIT_EXPECT_FALSE(test, mps_opportunistic(conn, fast, MPS_RP_LIMIT, &pick));
 	slow->srtt_us = 100001;
-	KUNIT_EXPECT_TRUE(test, mps_opportunistic(conn, fast, &pick));
+	KUNIT_EXPECT_TRUE(test, mps_opportunistic(conn, fast, MPS_RP_LIMIT, &pick));
 	slow->srtt_us = 100000;
 	slow->cwnd_pkts = 4;
-	KUNIT_EXPECT_TRUE(test, mps_opportunistic(conn, fast, &pick));
+	KUNIT_EXPECT_TRUE(test, mps_opportunistic(conn, fast, MPS_RP_LIMIT, &pick));
 	mps_test_fill(fast);
-	KUNIT_EXPECT_FALSE(test, mps_opportunistic(conn, fast, &pick));
+	KUNIT_EXPECT_FALSE(test, mps_opportunistic(conn, fast, MPS_RP_LIMIT, &pick));
 }
 
 static void those_that_carry_the_oldest_segment_and_are_slower_are_penalised(struct kunit *test)
@@ -900,7 +986,7 @@ static void those_that_carry_the_oldest_segment_and_are_slower_are_penalised(str
 	mps_test_in_flight(conn, MSS, other);
 	conn->sndbuf_full = true;
 	penalised_ago(fast, 10000);
-	mps_opportunistic(conn, fast, &pick);
+	mps_opportunistic(conn, fast, MPS_RP_LIMIT, &pick);
 	KUNIT_EXPECT_EQ(test, mps_cwnd(slow), 10U);
 	KUNIT_EXPECT_EQ(test, mps_cwnd(slower), 10U);
 	KUNIT_EXPECT_EQ(test, mps_cwnd(equal), 20U);
@@ -921,15 +1007,15 @@ static void penalties_are_an_rtt_of_the_fast_subflow_apart(struct kunit *test)
 	mps_test_in_flight(conn, MSS, slow);
 	/* for want of new data: not while there is room for it */
 	penalised_ago(fast, 60 * USEC_PER_SEC);
-	mps_opportunistic(conn, fast, &pick);
+	mps_opportunistic(conn, fast, MPS_RP_LIMIT, &pick);
 	KUNIT_EXPECT_EQ(test, mps_cwnd(slow), 20U);
 	conn->sndbuf_full = true;
-	mps_opportunistic(conn, fast, &pick);
+	mps_opportunistic(conn, fast, MPS_RP_LIMIT, &pick);
 	KUNIT_EXPECT_EQ(test, mps_cwnd(slow), 10U);
-	mps_opportunistic(conn, fast, &pick);
+	mps_opportunistic(conn, fast, MPS_RP_LIMIT, &pick);
 	KUNIT_EXPECT_EQ(test, mps_cwnd(slow), 10U);
 	penalised_ago(fast, 60 * USEC_PER_SEC);
-	mps_opportunistic(conn, fast, &pick);
+	mps_opportunistic(conn, fast, MPS_RP_LIMIT, &pick);
 	KUNIT_EXPECT_EQ(test, mps_cwnd(slow), 5U);
 }
 
@@ -993,6 +1079,10 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(a_huge_congestion_window_does_not_overflow),
 	KUNIT_CASE(limits_beside_the_congestion_window_are_kept),
 	KUNIT_CASE(a_penalty_halves_what_may_be_in_flight),
+	KUNIT_CASE(a_cut_halves_the_window_and_the_threshold),
+	KUNIT_CASE(cuts_that_wait_for_the_lock_are_all_made),
+	KUNIT_CASE(a_cut_leaves_the_threshold_of_slow_start),
+	KUNIT_CASE(a_cut_that_comes_too_late_is_none),
 	KUNIT_CASE(backups_are_on_their_own_when_no_other_is_usable),
 	KUNIT_CASE(the_queue_of_a_device_is_what_all_of_its_qdiscs_hold),
 	KUNIT_CASE(the_lowest_rtt_of_those_that_are_available_is_chosen),

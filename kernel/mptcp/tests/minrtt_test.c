@@ -64,54 +64,67 @@ static void minrtt_serves_the_reinjection_queue_first(struct kunit *test)
 /* A full window: two segments of it are on their way, the first over the slow
  * subflow, and the third does not fit.
  */
-static struct mps_conn *window_limited(struct kunit *test, u32 rp, struct mps_subflow **fast,
-				       struct mps_subflow **slow, u32 slow_srtt_us)
+static struct mps_conn *window_limited(struct kunit *test, enum mps_rp rp,
+				       struct mps_subflow **fast, struct mps_subflow **slow,
+				       u32 slow_srtt_us)
 {
 	struct mps_conn *conn = mps_test_conn(test, "minrtt");
 
-	mps_test_param(conn, "rp", rp);
+	mps_test_param(conn, "rp", rp != MPS_RP_OFF);
+	mps_test_param(conn, "rp_limit", rp == MPS_RP_LIMIT);
 	conn->window_bytes = 2 * MSS;
 	*fast = mps_test_subflow(conn, .srtt_us = 20000);
 	*slow = mps_test_subflow(conn, .srtt_us = slow_srtt_us);
 	mps_test_in_flight(conn, MSS, *slow);
 	mps_test_in_flight(conn, MSS, *fast);
 	mps_test_unsent(conn, MSS);
-	/* longer ago than any RTT */
-	subflow_core(*fast)->penalised_ns = mps_clock_ns() - NSEC_PER_SEC;
 	return conn;
 }
 
 static void minrtt_repeats_what_blocks_the_window_on_the_fast_subflow(struct kunit *test)
 {
 	struct mps_subflow *fast, *slow;
-	struct mps_conn *conn = window_limited(test, 1, &fast, &slow, 100000);
+	struct mps_conn *conn = window_limited(test, MPS_RP_HALVE, &fast, &slow, 100000);
 
+	slow->ssthresh_pkts = 10;
+	EXPECT_SENT(test, conn, MPS_DUPLICATE, fast, mps_oldest_unacked(conn));
+	KUNIT_EXPECT_EQ(test, slow->cwnd_pkts, 5U);
+	KUNIT_EXPECT_EQ(test, slow->ssthresh_pkts, 5U);
+	KUNIT_EXPECT_EQ(test, slow->limit_pkts, (u32)~0);
+}
+
+static void minrtt_may_penalise_by_a_limit(struct kunit *test)
+{
+	struct mps_subflow *fast, *slow;
+	struct mps_conn *conn = window_limited(test, MPS_RP_LIMIT, &fast, &slow, 100000);
+
+	slow->ssthresh_pkts = 10;
 	EXPECT_SENT(test, conn, MPS_DUPLICATE, fast, mps_oldest_unacked(conn));
 	/* of 10 segments 5 are left to it; the window of its own is not touched */
 	KUNIT_EXPECT_EQ(test, slow->limit_pkts, 5U);
 	KUNIT_EXPECT_EQ(test, slow->cwnd_pkts, 10U);
-	KUNIT_EXPECT_EQ(test, slow->ssthresh_pkts, (u32)TCP_INFINITE_SSTHRESH);
+	KUNIT_EXPECT_EQ(test, slow->ssthresh_pkts, 10U);
 }
 
 static void minrtt_penalises_once_in_an_rtt_of_the_fast_subflow(struct kunit *test)
 {
 	struct mps_subflow *fast, *slow;
-	struct mps_conn *conn = window_limited(test, 1, &fast, &slow, 100000);
+	struct mps_conn *conn = window_limited(test, MPS_RP_HALVE, &fast, &slow, 100000);
 	struct mps_pick pick = {};
 
 	conn_core(conn)->ops->next_segment(conn, &pick);
 	conn_core(conn)->ops->next_segment(conn, &pick);
-	KUNIT_EXPECT_EQ(test, slow->limit_pkts, 5U);
-	subflow_core(fast)->penalised_ns -= 20 * NSEC_PER_MSEC;
+	KUNIT_EXPECT_EQ(test, slow->cwnd_pkts, 5U);
+	subflow_core(fast)->penalised -= usecs_to_jiffies(20000);
 	conn_core(conn)->ops->next_segment(conn, &pick);
-	KUNIT_EXPECT_EQ(test, slow->limit_pkts, 2U);
+	KUNIT_EXPECT_EQ(test, slow->cwnd_pkts, 2U);
 }
 
 static void minrtt_does_not_repeat_what_will_soon_be_there(struct kunit *test)
 {
 	struct mps_subflow *fast, *slow;
 	/* 4 x 20 ms is no less than 80 ms */
-	struct mps_conn *conn = window_limited(test, 1, &fast, &slow, 80000);
+	struct mps_conn *conn = window_limited(test, MPS_RP_HALVE, &fast, &slow, 80000);
 	struct mps_pick pick = {};
 
 	KUNIT_EXPECT_TRUE(test, conn_core(conn)->ops->next_segment(conn, &pick));
@@ -126,12 +139,13 @@ static void minrtt_does_not_repeat_what_will_soon_be_there(struct kunit *test)
 static void minrtt_without_rp_leaves_a_full_window_alone(struct kunit *test)
 {
 	struct mps_subflow *fast, *slow;
-	struct mps_conn *conn = window_limited(test, 0, &fast, &slow, 100000);
+	struct mps_conn *conn = window_limited(test, MPS_RP_OFF, &fast, &slow, 100000);
 	struct mps_pick pick = {};
 
 	KUNIT_EXPECT_TRUE(test, conn_core(conn)->ops->next_segment(conn, &pick));
 	KUNIT_EXPECT_EQ(test, pick.kind, MPS_NEW);
 	KUNIT_EXPECT_EQ(test, slow->limit_pkts, (u32)~0);
+	KUNIT_EXPECT_EQ(test, slow->cwnd_pkts, 10U);
 }
 
 static void minrtt_repeats_when_the_send_buffer_is_exhausted(struct kunit *test)
@@ -174,6 +188,7 @@ static struct kunit_case minrtt_cases[] = {
 	KUNIT_CASE(minrtt_waits_for_an_active_subflow_rather_than_using_a_backup),
 	KUNIT_CASE(minrtt_serves_the_reinjection_queue_first),
 	KUNIT_CASE(minrtt_repeats_what_blocks_the_window_on_the_fast_subflow),
+	KUNIT_CASE(minrtt_may_penalise_by_a_limit),
 	KUNIT_CASE(minrtt_penalises_once_in_an_rtt_of_the_fast_subflow),
 	KUNIT_CASE(minrtt_does_not_repeat_what_will_soon_be_there),
 	KUNIT_CASE(minrtt_without_rp_leaves_a_full_window_alone),

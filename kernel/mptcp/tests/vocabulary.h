@@ -219,6 +219,7 @@ static inline struct mps_subflow *__mps_test_subflow(struct mps_conn *conn,
 	subflow->id = t->last_id;
 	sub->established = true;
 	sub->has_timestamps = true;
+	sub->penalised = tcp_jiffies32 - 60 * HZ;
 	sub->penalty_pkts = ~0;
 	sub->set_limit_pkts = subflow->limit_pkts;
 	core->slots[sub->slot] = sub;

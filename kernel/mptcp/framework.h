@@ -25,6 +25,7 @@ struct mps_subflow_core {
 	bool			distrusted;	/* mps_distrust() */
 	bool			linear;		/* mps_set_linear_timeouts() */
 	u8			cuts;		/* mps_halve_cwnd(): not made in TCP's cwnd yet */
+	u8			ca_seen;	/* on_loss() was told of */
 	u64			acked_seen;
 	u32			penalised;	/* tcp_jiffies32: others, because of this one */
 	u32			penalty_pkts;	/* ~0: none */

@@ -302,8 +302,8 @@ static void mps_refresh_subflow(struct mps_conn *conn, struct mptcp_subflow_cont
 	struct mps_subflow *subflow = ctx->mps;
 	struct mps_subflow_core *sub = subflow_core(subflow);
 	const struct mps_ops *ops = conn_core(conn)->ops;
-	u8 ca_state = subflow->ca_state;
 	bool usable, backup, changed;
+	u8 ca_seen;
 	u64 acked;
 
 	if (heard)
@@ -338,7 +338,9 @@ static void mps_refresh_subflow(struct mps_conn *conn, struct mptcp_subflow_cont
 		if (ops->on_ack)
 			ops->on_ack(conn, subflow, bytes);
 	}
-	if (ca_state < TCP_CA_Recovery && subflow->ca_state == TCP_CA_Recovery && ops->on_loss)
+	ca_seen = sub->ca_seen;
+	sub->ca_seen = subflow->ca_state;
+	if (ca_seen < TCP_CA_Recovery && subflow->ca_state == TCP_CA_Recovery && ops->on_loss)
 		ops->on_loss(conn, subflow);
 	if (READ_ONCE(sub->timed_out)) {
 		WRITE_ONCE(sub->timed_out, false);

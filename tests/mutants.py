@@ -59,7 +59,7 @@ MODULES = {
     "advice.ranking": ("ranking",),
     "capture.dissect": ("dissect",),
     "capture.streams": ("streams", "analyze"),
-    "metrics.recorded": ("metrics",),
+    "metrics.recorded": ("recorded", "metrics"),
     "metrics.compute": ("metrics",),
 }
 

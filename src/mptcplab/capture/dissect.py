@@ -43,8 +43,8 @@ HAS_DATA_ACK, DATA_ACK_8, HAS_MAPPING, DSN_8, DATA_FIN = 1, 2, 4, 8, 16
 HAS_TIMESTAMPS, HAS_DSS, CUT = 32, 64, 128
 
 # link-layer header types, of tcpdump.org
-_ETHERNET, _RAW_OLD, _RAW_BSD, _RAW, _COOKED, _IPV4, _IPV6, _COOKED_2, _NULL, _LOOP = (
-    1, 12, 14, 101, 113, 228, 229, 276, 0, 108,
+_ETHERNET, _RAW_OLD, _RAW, _COOKED, _IPV4, _IPV6, _COOKED_2, _NULL, _LOOP = (
+    1, 12, 101, 113, 228, 229, 276, 0, 108,
 )  # fmt: skip
 _LINKS = "Ethernet, Linux cooked (v1, v2), raw IP, and BSD loopback"
 _VLAN_TAGS = (0x8100, 0x88A8)
@@ -513,6 +513,6 @@ _HEADERS: dict[int, Callable[[Array, Array, Array, Array, Array], _Header]] = {
     _ETHERNET: _ethernet,
     _COOKED: _cooked,
     _COOKED_2: _cooked_2,
-    **dict.fromkeys((_RAW_OLD, _RAW_BSD, _RAW, _IPV4, _IPV6), _raw),
+    **dict.fromkeys((_RAW_OLD, _RAW, _IPV4, _IPV6), _raw),
     **dict.fromkeys((_NULL, _LOOP), _loopback),
 }

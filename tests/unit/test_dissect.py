@@ -158,7 +158,12 @@ def test_what_is_no_tcp_is_counted(tmp_path: Path) -> None:
         (b"", "not a capture"),
         (b"\x1f\x8b" + bytes(100), "not a capture"),
         (b"no capture at all, but some text", "not a capture"),
-        (struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 96, 147), "link type 147 is not known"),
+        (
+            struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 96, 147),
+            "its link type 147 is not known; known are Ethernet, Linux cooked (v1, v2), raw IP, "
+            "and BSD loopback",
+        ),
+        (struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 96, 14), "link type 14 is not known"),
         (struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 96, 105), "link type 105 is not known"),
     ],
 )
@@ -240,3 +245,206 @@ def test_other_options_come_with_their_bytes(tmp_path: Path) -> None:
     packets = dissect.read([write_pcap(tmp_path / "x.pcap", [both])])
     assert [option.kind for option in packets.options] == [dissect.MP_JOIN, dissect.ADD_ADDR]
     assert packets.options[0].content[4:8] == b"abcd"
+
+
+def of_frames(tmp_path: Path, *frames: bytes, link: int = built.ETHERNET) -> dissect.Packets:
+    """What is found in a capture of these, each of them captured in full."""
+    file = write_pcap(tmp_path / "frames.pcap", [], link=link)
+    heads = (struct.pack("<IIII", 2, 0, len(each), len(each)) for each in frames)
+    records = (head + each for head, each in zip(heads, frames, strict=True))
+    file.write_bytes(file.read_bytes() + b"".join(records))
+    return dissect.read([file])
+
+
+def ip_of(ends: Any = V4, payload: int = 100, **changes: int) -> bytearray:
+    """A packet from its IP header on, with some of its bytes set: `at_6=64` is that at 6."""
+    ip = bytearray(Packet(0, *ends, seq=5, payload=payload).ip())
+    for name, value in changes.items():
+        ip[int(name.removeprefix("at_"))] = value
+    return ip
+
+
+@pytest.mark.parametrize("link", [12, 101, 228, 229, 0, 108])
+@pytest.mark.parametrize("ends", [V4, V6], ids=["IPv4", "IPv6"])
+def test_all_numbers_of_raw_ip_and_loopback_are_known(tmp_path: Path, link: int, ends: Any) -> None:
+    before = bytes(4) if link in (0, 108) else b""
+    packets = of_frames(tmp_path, before + ip_of(ends), before + ip_of(ends), link=link)
+    assert (packets.seq.tolist(), packets.payload.tolist()) == ([5, 5], [100, 100])
+
+
+def test_a_flag_of_ip_is_no_fragment(tmp_path: Path) -> None:
+    # RFC 791: bit 1 of the flags is Don't Fragment, bit 2 More Fragments, 13 bits are the offset
+    first, last = ip_of(at_6=0x20), ip_of(at_6=0x10)
+    packets = of_frames(tmp_path, *map(frame, map(bytes, (ip_of(at_6=0x40), first, last))))
+    assert (len(packets), packets.others) == (2, 1)
+    packets = of_frames(tmp_path, frame(bytes(ip_of(at_7=0x80))))
+    assert (len(packets), packets.others) == (0, 1)
+
+
+def test_options_of_ip_are_passed_over(tmp_path: Path) -> None:
+    plain = ip_of()
+    # a header of 6 words, and 4 bytes more in total
+    longer = bytes([0x46, 0, 0, 144]) + bytes(plain[4:20]) + bytes(4) + bytes(plain[20:])
+    packets = of_frames(tmp_path, frame(longer), frame(bytes(ip_of(V6))))
+    assert (packets.seq.tolist(), packets.payload.tolist()) == ([5, 5], [100, 100])
+    assert [str(track.b) for track in packets.tracks] == ["10.1.1.1:5001", "[fd00:1::1]:5001"]
+
+
+def test_what_a_network_card_adds_or_splits_is_told_by_the_length_of_ip(tmp_path: Path) -> None:
+    # a frame is filled up to 60 bytes, and a card that segments gets a length of 0
+    short, large = frame(bytes(ip_of(payload=2))), ip_of(payload=3000, at_2=0, at_3=0)
+    packets = of_frames(tmp_path, short + bytes(4), frame(bytes(large)))
+    assert packets.payload.tolist() == [2, 3000]
+    large = ip_of(V6, payload=3000, at_4=0, at_5=0)
+    packets = of_frames(tmp_path, frame(bytes(ip_of(V6, payload=2))) + bytes(4), frame(large))
+    assert packets.payload.tolist() == [2, 3000]
+
+
+@pytest.mark.parametrize(("ends", "head"), [(V4, 20), (V6, 40)], ids=["IPv4", "IPv6"])
+def test_a_packet_counts_if_it_is_captured_up_to_the_end_of_its_headers(
+    tmp_path: Path, ends: Any, head: int
+) -> None:
+    whole = frame(bytes(ip_of(ends, payload=0)))
+    assert len(whole) == 14 + head + 20
+    other = ip_of(ends, **{f"at_{9 if ends is V4 else 6}": 17})
+    packets = of_frames(tmp_path, whole, whole[:-1], frame(bytes(other)))
+    assert (packets.payload.tolist(), packets.others) == ([0], 2)
+    # a TCP header has 5 words at least
+    packets = of_frames(tmp_path, frame(bytes(ip_of(ends, **{f"at_{head + 12}": 4 << 4}))))
+    assert (len(packets), packets.others) == (0, 1)
+    # neither version of IP, and nothing at all
+    for link in (built.RAW, built.ETHERNET):
+        packets = of_frames(tmp_path, bytes([5 << 4]) + bytes(80), b"", link=link)
+        assert (len(packets), packets.others) == (0, 2)
+
+
+def test_a_packet_has_the_time_the_numbers_and_the_hops_of_its_headers(tmp_path: Path) -> None:
+    # all bytes that are read differ from 0 and from each other
+    tcp = bytes(range(0x11, 0x1D)) + bytes([5 << 4, 0xFF]) + bytes(range(0x21, 0x27))
+    for ends, at in ((V4, 8), (V6, 7)):
+        head = ip_of(ends, payload=7, **{f"at_{at}": 0xE7})
+        head[-27:] = tcp + bytes(7)
+        file = write_pcap(tmp_path / "x.pcap", [])
+        whole = frame(bytes(head))
+        record = struct.pack("<IIII", 4 * 10**9, 999_999_999, len(whole), len(whole))
+        file.write_bytes(file.read_bytes() + record + whole)
+        packets = dissect.read([file])
+        assert packets.time_ns.tolist() == [4 * 10**18 + 999_999_999]
+        assert packets.seq.tolist() == [0x15161718]
+        assert packets.ack.tolist() == [0x191A1B1C]
+        assert (packets.flags.tolist(), packets.ttl.tolist()) == ([0xFF], [0xE7])
+        (track,) = packets.tracks
+        assert (track.a.port, track.b.port) == (0x1112, 0x1314)
+        assert (track.a.address, track.b.address) == (ends[0][0], ends[1][0])
+
+
+def test_ends_that_differ_in_one_place_have_tracks_of_their_own(tmp_path: Path) -> None:
+    (a, port), (b, listens) = V4
+    addresses = [("10.0.1.2", "10.1.1.1"), ("10.0.1.1", "10.1.1.2"), ("11.0.1.1", "10.1.1.1")]
+    ends = [((a, port + 1), (b, listens)), ((a, port), (b, listens + 1)), ((a, port), (b, port))]
+    ends += [((one, port), (other, listens)) for one, other in addresses]
+    long = ["fd00::1", "fe00::1", "fd00::2", "fd00:0:1::1", "fd00:0:0:1::1", "fd00::1:0:0:1"]
+    ends += [((one, port), V6[1]) for one in long]
+    # both directions, in turn
+    asked = [Packet(0, *pair) for pair in ends] + [Packet(0, *pair[::-1]) for pair in ends]
+    packets = dissect.read([write_pcap(tmp_path / "x.pcap", asked)])
+    numbers = [*range(len(ends))]
+    assert packets.track.tolist() == numbers * 2
+    assert packets.forward.tolist() == [True] * len(ends) + [False] * len(ends)
+    assert [(str(t.a), str(t.b)) for t in packets.tracks] == [
+        tuple(str(dissect.Endpoint(*end)) for end in pair) for pair in ends
+    ]
+
+
+def test_each_file_and_each_link_of_it_has_tracks_of_its_own(tmp_path: Path) -> None:
+    files = [
+        write_pcap(tmp_path / f"{n}.pcap", sample()[:1], link=built.COOKED_2, link_id=n)
+        for n in (1, 2)
+    ]
+    files[1].write_bytes(files[1].read_bytes() + files[0].read_bytes()[24:])
+    done: list[int] = []
+    packets = dissect.read(files, done.append)
+    assert [(track.file, track.place) for track in packets.tracks] == [(0, 1), (1, 2), (1, 1)]
+    assert packets.files == tuple(files)
+    # in the end all bytes of all files have been read
+    sizes = [file.stat().st_size for file in files]
+    assert (done[-1], sizes[0] in done, done) == (sum(sizes), True, sorted(done))
+
+
+def options_of(tmp_path: Path, options: bytes, snap: int = 96) -> dissect.Packets:
+    packet = Packet(0, *V4, options=options)
+    return dissect.read([write_pcap(tmp_path / "options.pcap", [packet], snap=snap)])
+
+
+def test_a_byte_of_padding_is_passed_over_by_itself(tmp_path: Path) -> None:
+    stamps = bytes([8, 10]) + struct.pack(">II", 0x01020304, 0x05060708)
+    for padding in range(4):
+        packets = options_of(tmp_path, b"\x01" * padding + stamps)
+        assert packets.has.tolist() == [dissect.HAS_TIMESTAMPS]
+        assert (packets.ts_val.tolist(), packets.ts_ecr.tolist()) == ([0x01020304], [0x05060708])
+    # after the end of the options nothing counts
+    assert options_of(tmp_path, b"\x00\x01" + stamps).has.tolist() == [0]
+    # an option of 2 bytes, and one that is not known
+    other = bytes([4, 2, 254, 5, 1, 2, 3])
+    assert options_of(tmp_path, other + stamps).ts_val.tolist() == [0x01020304]
+
+
+def test_signals_of_all_forms_are_read(tmp_path: Path) -> None:
+    # RFC 8684, figure 9: a data ACK of 4 or 8 bytes, a data sequence number of 4 or 8
+    flags = dissect.HAS_DSS
+    for ack_8 in (False, True):
+        for dsn_8 in (False, True):
+            bits = 1 | 2 * ack_8 | 4 | 8 * dsn_8
+            body = bytes(4 * ack_8) + struct.pack(">I", 0xA1A2A3A4)
+            body += bytes(4 * dsn_8) + struct.pack(">IIH", 0xB1B2B3B4, 0xC1C2C3C4, 0xD1D2)
+            option = bytes([30, 4 + len(body), 2 << 4, bits]) + body
+            packets = options_of(tmp_path, option)
+            assert packets.has.tolist() == [bits | flags]
+            assert packets.data_ack.tolist() == [0xA1A2A3A4]
+            assert packets.dsn.tolist() == [0xB1B2B3B4]
+            assert (packets.ssn.tolist(), packets.mapped.tolist()) == ([0xC1C2C3C4], [0xD1D2])
+            # with a checksum behind it, RFC 8684, 3.3
+            longer = bytes([30, 6 + len(body), 2 << 4, bits]) + body + b"\xee\xee"
+            assert options_of(tmp_path, longer).has.tolist() == [bits | flags]
+            # a byte too short
+            cut = bytes([30, 3 + len(body), 2 << 4, bits]) + body[:-1]
+            packets = options_of(tmp_path, cut)
+            assert packets.has.tolist() == [dissect.CUT]
+            assert packets.dsn.tolist() == packets.data_ack.tolist() == [0]
+    # reserved bits mean nothing
+    option = bytes([30, 4, 2 << 4, 0xF0])
+    assert options_of(tmp_path, option).has.tolist() == [flags | dissect.DATA_FIN]
+
+
+def test_an_option_that_is_cut_off_is_marked(tmp_path: Path) -> None:
+    # 14 + 20 + 20 bytes of headers, 12 of the option
+    for snap, has in ((66, 0), (65, dissect.CUT), (56, dissect.CUT), (54, dissect.CUT)):
+        packets = options_of(tmp_path, mp_join(b"abcd"), snap=snap)
+        assert packets.has.tolist() == [has]
+        assert len(packets.options) == (snap == 66)
+    # an MPTCP option that says it is longer than the header has lost something
+    assert options_of(tmp_path, bytes([30, 5, 0x10, 0])).has.tolist() == [dissect.CUT]
+    # of another kind, nothing of ours
+    assert options_of(tmp_path, bytes([8, 10, 1, 2])).has.tolist() == [0]
+    # the shortest has 3 bytes
+    (option,) = options_of(tmp_path, bytes([30, 3, 0x50])).options
+    assert (option.kind, option.content) == (dissect.MP_PRIO, bytes([30, 3, 0x50]))
+
+
+def test_a_file_that_nobody_may_read_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write_pcap(tmp_path / "x.pcap", sample())
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(InputError, match="cannot be read: Permission denied"):
+        dissect.read([file])
+
+
+def test_what_packets_do_not_have_is_an_error(tmp_path: Path) -> None:
+    packets = dissect.read([write_pcap(tmp_path / "x.pcap", sample())])
+    with pytest.raises(AttributeError, match=r"^nosuch$"):
+        _ = packets.nosuch
+    empty = dissect.read([])
+    assert (len(empty), empty.others, empty.warnings, empty.options) == (0, 0, [], [])
+    types = {name: column.dtype for name, column in empty.columns.items()}
+    assert types == {name: column.dtype for name, column in packets.columns.items()}

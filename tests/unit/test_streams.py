@@ -138,7 +138,8 @@ def test_data_is_in_order_when_all_before_it_has_come() -> None:
     assert found.time_ns.tolist() == [10, 10, 20, 40, 40]
     assert found.bytes == 40
     # what follows a gap that nothing fills is never in order
-    assert ranges((1, 11), (21, 31)).in_order(NO_ACKS, None).end.tolist() == [11]
+    found = ranges((1, 11), (21, 31)).in_order(NO_ACKS, None)
+    assert (found.end.tolist(), found.time_ns.tolist()) == ([11], [10])
     # nor is the gap, even if it was acknowledged: nobody was seen to carry it
     acked = np.array([31]), np.array([50])
     found = ranges((1, 11), (21, 31)).in_order(acked, None)
@@ -161,6 +162,13 @@ def test_what_is_new_is_told_in_the_order_of_its_packets() -> None:
     assert (begin.tolist(), end.tolist()) == ([1, 6, 31, 21], [11, 21, 41, 31])
     assert stream.length.tolist() == [10, 15, 10, 10, 10]
     assert stream.cells.fresh.tolist() == [10, 10, 10, 10, 0]
+    assert stream.cells.fresh.dtype == np.int64
+    # nobody carried the gap
+    owner, begin, end = ranges((1, 11), (21, 31)).new()
+    assert (owner.tolist(), begin.tolist(), end.tolist()) == ([0, 1], [1, 21], [11, 31])
+    # the parts of one packet come in the order of the stream, however many there are
+    owner, begin, _ = ranges((0, 1000), *((n, n + 1) for n in range(1, 999, 2))).new()
+    assert (set(owner), begin.tolist()) == ({0}, [*range(999)])
     # a single byte is something new
     assert ranges((1, 11), (1, 12)).not_seen_before()[0].tolist() == [0, 1]
 

@@ -133,7 +133,7 @@ class Cells:
         came = np.append(time_ns, NEVER)[self.first]
         values, when = acked
         if not len(values) or not len(came):
-            return came, np.maximum.accumulate(came) if len(came) else came
+            return came, np.maximum.accumulate(came)
         peak = np.maximum.accumulate(values)
         at = np.searchsorted(peak, self.bounds[1:])
         acked_ns = np.append(when, NEVER)[at]

@@ -81,6 +81,15 @@ def test_what_later_acknowledgments_lack_was_dropped() -> None:
     # unless the receiver may take so long to answer
     came, whole = cells.whole_from(np.array([1, 2]), acked, 29)
     assert (came.tolist(), whole.tolist()) == ([1, 2], [1, 2])
+    # a single acknowledgment may lack it
+    cells = Cells.of(np.array([0]), np.array([10]))
+    acked = np.array([0, 10]), np.array([30, 50])
+    came, whole = cells.whole_from(np.array([1]), acked, 5)
+    assert (came.tolist(), whole.tolist()) == ([50], [50])
+    # data at the end is in none
+    acked = np.array([0]), np.array([30])
+    came, whole = cells.whole_from(np.array([1]), acked, 5)
+    assert (came.tolist(), whole.tolist()) == ([1], [1])
 
 
 @pytest.mark.parametrize("base", [0, 5, 2**31, 2**32 - 3])
@@ -93,7 +102,8 @@ def test_sequence_numbers_go_on_where_they_wrap(base: int) -> None:
             steps.append(steps[-1] + 2**30)
         steps.append(to)
     numbers = np.array([(base + step) % 2**32 for step in steps], np.uint32)
-    assert unwrapped(numbers, base).tolist() == steps
+    found = unwrapped(numbers, base)
+    assert (found.tolist(), found.dtype) == (steps, np.int64)
 
 
 def test_a_number_before_the_base_is_negative() -> None:
@@ -111,7 +121,8 @@ def test_of_nothing_nothing_is_made() -> None:
     assert [len(each) for each in (cells.bounds, cells.first, cells.fresh)] == [0, 0, 0]
     came, whole = cells.whole_from(none, (np.array([5]), np.array([7])), 1)
     assert (came.tolist(), whole.tolist()) == ([], [])
-    assert unwrapped(none.astype(np.uint32), 5).tolist() == []
+    distances = unwrapped(none.astype(np.uint32), 5)
+    assert (distances.tolist(), distances.dtype) == ([], np.int64)
     assert [each.tolist() for each in rising(none, none)] == [[], []]
 
 
@@ -208,7 +219,7 @@ def test_the_initial_sequence_number_is_that_of_the_syn_or_of_the_mappings(tmp_p
     # it is 0 as well
     assert base_found(tmp_path, mapped, isn=0) == 0
     assert base_found(tmp_path, mapped) == 1000
-    assert base_found(tmp_path, [data(5, 10, dsn=1, ssn=10, length=10)]) == 2**32 - 5
+    assert base_found(tmp_path, [data(5, 1, dsn=1, ssn=10, length=1)]) == 2**32 - 5
     # the one that most have, of packets with data and a mapping
     others = [data(900, 100, dsn=5, ssn=1, length=100), data(901, 9, dsn=5, ssn=3, length=9)]
     fins = [data(8000, 0, dsn=9, ssn=0, length=1, fin=True)] * 5

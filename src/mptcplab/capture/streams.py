@@ -143,7 +143,7 @@ class Cells:
             return came, done
         before = np.maximum(at - 1, 0)
         # data in no acknowledgment may be at the end, when none is sent any more
-        wrong = (at > 0) & (at < len(peak)) & (done < NEVER) & (when[before] - answer_ns > done)
+        wrong = (at > 0) & (at < len(peak)) & (when[before] - answer_ns > done)
         if wrong.any():
             dropped = wrong & (self.bounds[:-1] <= peak[before])
             came = np.where(dropped, acked_ns, came)

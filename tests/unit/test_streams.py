@@ -271,6 +271,15 @@ def test_packets_carry_what_their_own_mapping_says(tmp_path: Path, base: int) ->
     assert (found.dsn.dtype, found.mapped.dtype) == (np.dtype("u4"), np.dtype("?"))
 
 
+def test_what_stands_before_or_behind_a_packets_own_mapping_has_none(tmp_path: Path) -> None:
+    early = data(1001, 100, dsn=7000, ssn=51, length=200)
+    assert sent_ranges(tmp_path, 1000, early)[1] == [(1, 51, None), (51, 101, 7000)]
+    late = data(1001, 200, dsn=7000, ssn=1, length=100)
+    assert sent_ranges(tmp_path, 1000, late)[1] == [(1, 101, 7000), (101, 201, None)]
+    late = data(1001, 2, dsn=7000, ssn=1, length=1)
+    assert sent_ranges(tmp_path, 1000, late)[1] == [(1, 2, 7000), (2, 3, None)]
+
+
 def test_a_syn_with_data_begins_at_1(tmp_path: Path) -> None:
     # a SYN takes a sequence number of its own, RFC 9293, 3.4
     syn = Packet(0, CLIENT, SERVER, seq=1000, payload=10, flags=SYN)

@@ -219,14 +219,14 @@ def sent(packets: Packets, view: View, way: int, base: int) -> Sent:
 def _mapping_table(packets: Packets, mine: Array, base: int) -> tuple[Array, Array, Array]:
     """All mappings, by their begin in the subflow's stream: begins, lengths, sequence numbers."""
     at = unwrapped(packets.seq[mine], base)
-    # 0 is the DATA_FIN alone, which is in no stream
-    maps = np.flatnonzero((packets.has[mine] & dissect.HAS_MAPPING != 0) & (packets.ssn[mine] > 0))
-    low = (packets.seq[mine[maps]] - np.uint32(base)).astype(np.uint32)
-    start = at[maps] - (low - packets.ssn[mine[maps]]).astype(np.uint32).view(np.int32)
-    length = packets.mapped[mine[maps]].astype(np.int64)
+    # 0 is the DATA_FIN alone, which is in no stream, or no mapping
+    mapped = packets.ssn[mine] > 0
+    maps = mine[mapped]
+    lag = (packets.seq[maps] - np.uint32(base) - packets.ssn[maps]).view(np.int32)
+    length = packets.mapped[maps].astype(np.int64)
     length[length == 0] = _WITHOUT_END
-    start, first = np.unique(start, return_index=True)
-    return start, length[first], packets.dsn[mine[maps]][first]
+    start, first = np.unique(at[mapped] - lag, return_index=True)
+    return start, length[first], packets.dsn[maps][first]
 
 
 def _by_mapping(

@@ -699,7 +699,8 @@ static void mps_conn_begin(struct mps_conn_core *core, struct mptcp_sock *msk,
 	INIT_LIST_HEAD(&core->past_units);
 	hrtimer_init(&core->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	core->timer.function = mps_wake;
-	mps_params_get(ops, sock_net((struct sock *)msk), conn->params);
+	mps_params_get(&mps_registration(msk->sched)->params, sock_net((struct sock *)msk),
+		       conn->params);
 	if (ops->init)
 		ops->init(conn);
 }

@@ -6,7 +6,7 @@
 #define _MPTCP_LAB_FRAMEWORK_H
 
 #include "../protocol.h"
-#include "mpsched.h"
+#include "params.h"
 
 /* What schedulers see of subflows, connections and units is the end of what the
  * framework keeps of them.
@@ -102,7 +102,7 @@ struct mps_unit_core {
 struct mps_registration {
 	struct mptcp_sched_ops	sched;
 	const struct mps_ops	*ops;
-	struct list_head	list;		/* of all, see registry.c */
+	struct mps_params	params;
 };
 
 static inline struct mps_registration *mps_registration(struct mptcp_sched_ops *sched)
@@ -154,9 +154,6 @@ static inline bool mps_sent(const struct mps_segment *seg)
 
 /* The registered scheduler of that name, NULL if there is none. */
 const struct mps_ops *mps_find(const char *name);
-
-/* registry.c: the parameters of new connections of a network namespace */
-void mps_params_get(const struct mps_ops *ops, struct net *net, u32 *values);
 
 /* framework.c, called by what registry.c registers with net/mptcp */
 void mps_conn_init(struct mptcp_sock *msk);

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Parameters of schedulers and congestion controls: sysctls of each network
+ * namespace, net.mptcp.NAME.PARAMETER.
+ */
+
+#include <linux/rtnetlink.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
+
+#include "params.h"
+
+/* The parameters of one of them in one namespace. */
+struct mps_table {
+	struct list_head	list;		/* mps_net.tables */
+	const struct mps_params	*params;
+	struct ctl_table_header	*header;
+	struct ctl_table	*sysctls;
+	u32			values[MPS_PARAMS_MAX];
+};
+
+struct mps_net {
+	spinlock_t		lock;		/* of the list */
+	struct list_head	tables;
+};
+
+static unsigned int mps_net_id;
+/* All of them, under pernet_ops_rwsem: a namespace that is being made holds it for
+ * reading.
+ */
+static LIST_HEAD(mps_all_params);
+
+static struct mps_table *mps_table_find(struct mps_net *own, const struct mps_params *params)
+{
+	struct mps_table *table;
+
+	list_for_each_entry(table, &own->tables, list)
+		if (table->params == params)
+			return table;
+	return NULL;
+}
+
+void mps_params_get(const struct mps_params *params, struct net *net, u32 *values)
+{
+	struct mps_net *own = net_generic(net, mps_net_id);
+	struct mps_table *table;
+	unsigned int i;
+
+	for (i = 0; i < params->num; i++)
+		values[i] = params->table[i].def;
+	spin_lock_bh(&own->lock);
+	table = mps_table_find(own, params);
+	for (i = 0; table && i < params->num; i++)
+		values[i] = READ_ONCE(table->values[i]);
+	spin_unlock_bh(&own->lock);
+}
+
+static int mps_table_add(struct net *net, const struct mps_params *params)
+{
+	struct mps_net *own = net_generic(net, mps_net_id);
+	struct mps_table *table;
+	char path[32];
+	unsigned int i;
+
+	if (!params->num)
+		return 0;
+	table = kzalloc(sizeof(*table), GFP_KERNEL);
+	if (!table)
+		return -ENOMEM;
+	table->params = params;
+	table->sysctls = kcalloc(params->num, sizeof(*table->sysctls), GFP_KERNEL);
+	if (!table->sysctls)
+		goto err;
+	for (i = 0; i < params->num; i++) {
+		const struct mps_param *param = &params->table[i];
+
+		table->values[i] = param->def;
+		table->sysctls[i] = (struct ctl_table) {
+			.procname	= param->name,
+			.data		= &table->values[i],
+			.maxlen		= sizeof(table->values[i]),
+			.mode		= 0644,
+			.proc_handler	= proc_douintvec_minmax,
+			.extra1		= (void *)&param->min,
+			.extra2		= (void *)&param->max,
+		};
+	}
+	snprintf(path, sizeof(path), "net/mptcp/%s", params->name);
+	table->header = register_net_sysctl_sz(net, path, table->sysctls, params->num);
+	if (!table->header)
+		goto err;
+	spin_lock_bh(&own->lock);
+	list_add_tail(&table->list, &own->tables);
+	spin_unlock_bh(&own->lock);
+	return 0;
+err:
+	kfree(table->sysctls);
+	kfree(table);
+	return -ENOMEM;
+}
+
+static void mps_table_remove(struct net *net, const struct mps_params *params)
+{
+	struct mps_net *own = net_generic(net, mps_net_id);
+	struct mps_table *table = mps_table_find(own, params);
+
+	if (!table)
+		return;
+	spin_lock_bh(&own->lock);
+	list_del(&table->list);
+	spin_unlock_bh(&own->lock);
+	unregister_net_sysctl_table(table->header);
+	kfree(table->sysctls);
+	kfree(table);
+}
+
+bool mps_params_valid(const struct mps_params *params)
+{
+	unsigned int i;
+
+	if (params->num > MPS_PARAMS_MAX)
+		return false;
+	for (i = 0; i < params->num; i++) {
+		const struct mps_param *param = &params->table[i];
+
+		if (!param->name || param->def < param->min || param->def > param->max)
+			return false;
+	}
+	return true;
+}
+
+void mps_params_unregister(struct mps_params *params)
+{
+	struct net *net;
+
+	down_write(&pernet_ops_rwsem);
+	for_each_net(net)
+		mps_table_remove(net, params);
+	list_del(&params->list);
+	up_write(&pernet_ops_rwsem);
+}
+
+int mps_params_register(struct mps_params *params)
+{
+	struct net *net;
+	int err = 0;
+
+	down_write(&pernet_ops_rwsem);
+	list_add_tail(&params->list, &mps_all_params);
+	for_each_net(net) {
+		err = mps_table_add(net, params);
+		if (err)
+			break;
+	}
+	up_write(&pernet_ops_rwsem);
+	if (err)
+		mps_params_unregister(params);
+	return err;
+}
+
+static int __net_init mps_net_init(struct net *net)
+{
+	struct mps_net *own = net_generic(net, mps_net_id);
+	struct mps_params *params;
+	int err;
+
+	spin_lock_init(&own->lock);
+	INIT_LIST_HEAD(&own->tables);
+	list_for_each_entry(params, &mps_all_params, list) {
+		err = mps_table_add(net, params);
+		if (!err)
+			continue;
+		list_for_each_entry(params, &mps_all_params, list)
+			mps_table_remove(net, params);
+		return err;
+	}
+	return 0;
+}
+
+static void __net_exit mps_net_exit(struct net *net)
+{
+	struct mps_params *params;
+
+	list_for_each_entry(params, &mps_all_params, list)
+		mps_table_remove(net, params);
+}
+
+static struct pernet_operations mps_net_ops = {
+	.init	= mps_net_init,
+	.exit	= mps_net_exit,
+	.id	= &mps_net_id,
+	.size	= sizeof(struct mps_net),
+};
+
+/* before those that have some, which are device_initcalls and late_initcalls */
+static int __init mps_init(void)
+{
+	return register_pernet_subsys(&mps_net_ops);
+}
+
+subsys_initcall_sync(mps_init);

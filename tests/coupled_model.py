@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The formulas of coupled congestion control, as their sources write them, in exact numbers.
+"""The formulas of coupled congestion control: in exact numbers, and as papers measured them.
 
-The kernel computes with integers of 64 bits, in another form. This is what it is compared with:
+`lia`, `olia`, `balia` and so on are the formulas of RFC and drafts in fractions. What begins with
+`measured_` is what the modules of the out-of-tree kernels v0.9x make of them: the same fractions,
+rounded where and in which units the modules round. The kernel computes with integers of 64 bits, in
+another form. This is what it is compared with:
 
     python -m tests.coupled_model > kernel/mptcp/tests/coupled_vectors.h
 """
@@ -94,6 +97,62 @@ def balia_kept(subflows: Sequence[Subflow], index: int) -> Fraction:
     return own.cwnd - Fraction(own.cwnd, 2) * min(a, Fraction(3, 2))
 
 
+# As measured. Windows are in segments, RTTs in eighths of a microsecond, as the modules have them.
+
+
+def measured_lia_alpha(subflows: Sequence[Subflow]) -> int:
+    """alpha of the connection, in 2^-12 per segment.
+
+    The newest subflow is the first. Which one is the best is judged by w / rtt^2 in whole numbers
+    of 2^-32, and the last of those that are alike is taken: the oldest.
+    """
+    if len(subflows) == 1:
+        return 1
+    best = max(
+        reversed(subflows), key=lambda s: floor(Fraction(s.cwnd * 2**32, s.rtt_us8 * s.rtt_us8))
+    )
+    windows = sum(floor(2**10 * s.cwnd * Fraction(best.rtt_us8, s.rtt_us8)) for s in subflows)
+    # where the module's square of it overflows
+    windows = min(windows, 2**32 - 1)
+    return max(floor(Fraction(2**32 * best.cwnd, windows**2)), 1)
+
+
+def measured_balia(subflows: Sequence[Subflow], index: int) -> tuple[int, int]:
+    """Acknowledgments that the window takes to grow, and segments that it loses."""
+    own = subflows[index]
+    rates = [floor(own.mss * s.cwnd * 1_000_000 / Fraction(s.rtt_us8, 8)) for s in subflows]
+    if len(subflows) == 1 or not rates[index]:
+        return 0, 0
+    a = max(rates) // rates[index]
+    lost = floor((own.cwnd // 2) * min(Fraction(a), Fraction(3, 2)))
+    scale = 1
+    while max(rates) // scale > 2**25:
+        scale *= 2**5
+    most, x = max(rates) // scale, rates[index] // scale
+    total = sum(rate // scale for rate in rates)
+    acks = floor(Fraction(floor(Fraction(10 * total**2, x + most)) * own.cwnd, 4 * x + most))
+    return acks or own.cwnd, lost
+
+
+def measured_olia(subflows: Sequence[Subflow], index: int) -> int:
+    """What an acknowledgment adds to the count of a window, in 2^-10 segments."""
+    own = subflows[index]
+    most = max(s.cwnd for s in subflows)
+    best = max(s.quality for s in subflows)
+    largest = [i for i, s in enumerate(subflows) if s.cwnd == most]
+    others = [i for i, s in enumerate(subflows) if s.quality == best and i not in largest]
+    epsilon = Fraction(0)
+    if others and index in largest:
+        epsilon = -Fraction(1, len(subflows) * len(largest))
+    elif others and index in others:
+        epsilon = Fraction(1, len(subflows) * len(others))
+    windows = sum(floor(2**10 * s.cwnd * Fraction(own.rtt_us8, s.rtt_us8)) for s in subflows)
+    # where the square of their sum overflows
+    rate = min(1 + windows, 2**31) ** 2
+    step = 2**10 * (Fraction((2**10 * own.cwnd) ** 2, rate) + epsilon) / own.cwnd
+    return floor(abs(step)) * (1 if step >= 0 else -1)
+
+
 @dataclass(frozen=True)
 class Round:
     """wVegas at the end of a round, in congestion avoidance."""
@@ -105,8 +164,22 @@ class Round:
     queue_us: int
     share: int  # of ONE
 
-    def window(self) -> tuple[int, int, int]:
-        """The window, alpha and queueing delay after it."""
+    def measured(self) -> tuple[int, int, int]:
+        """The window, alpha and queueing delay after it, with the module's drain."""
+        queue_us, cwnd = self.rtt_us - self.base_us, self.cwnd
+        queued = floor(Fraction(cwnd * queue_us, self.rtt_us))
+        alpha = self.alpha
+        if queued >= alpha:
+            alpha = max(LEAST_ALPHA, floor(Fraction(TOTAL_ALPHA * self.share, ONE)))
+        cwnd += (queued < alpha) - (queued > alpha)
+        least = min(self.queue_us or queue_us, queue_us)
+        if queue_us >= 2 * least:
+            factor = floor(Fraction(2**16 * self.base_us, 2 * self.rtt_us))
+            cwnd, least = floor(Fraction(cwnd * factor, 2**16)), 0
+        return max(cwnd, 2), alpha, least
+
+    def with_alpha_drain(self) -> tuple[int, int, int]:
+        """The same, with ours."""
         queue_us = self.rtt_us - self.base_us
         queued = floor(Fraction(self.cwnd * queue_us, self.rtt_us))
         alpha, least = self.alpha, self.queue_us
@@ -198,24 +271,27 @@ def vector_text() -> str:
     lines = [
         "/* SPDX-License-Identifier: GPL-2.0-only */",
         "/* Made by python -m tests.coupled_model, in exact numbers. Of each connection:",
-        " * the subflows, and what is expected of each; factors are in units of 2^-32.",
+        " * alpha of lia; the subflows, and what is expected of each: factors in units of",
+        " * 2^-32, then what was measured.",
         " */",
         "static const struct coupled_vector vectors[] = {",
     ]
     for subflows in states():
-        lines.append(f"\t{{ {len(subflows)}, {{")
+        lines.append(f"\t{{ {len(subflows)}, {measured_lia_alpha(subflows)}, {{")
         for index, own in enumerate(subflows):
             factors = (floor(each(subflows, index) * own.cwnd * ONE) for each in (lia, olia, balia))
             given = (own.cwnd, own.rtt_us8, own.mss, own.since, own.between)
             expected = (*factors, floor(balia_kept(subflows, index)))
             lines.append(f"\t\t{{ {', '.join(map(str, given))},")
-            lines.append(f"\t\t  {', '.join(map(str, expected))} }},")
+            lines.append(f"\t\t  {', '.join(map(str, expected))},")
+            measured = (measured_olia(subflows, index), *measured_balia(subflows, index))
+            lines.append(f"\t\t  {', '.join(map(str, measured))} }},")
         lines.append("\t} },")
     lines += ["};", "", "static const struct wvegas_vector rounds[] = {"]
     for each in rounds():
         before = (each.cwnd, each.base_us, each.rtt_us, each.alpha, each.queue_us)
         numbers = ", ".join(map(str, before))
-        after = ", ".join(map(str, each.window()))
+        after = ", ".join(map(str, (*each.measured(), *each.with_alpha_drain())))
         lines.append(f"\t{{ {numbers}, {each.share}, {after} }},")
     return "\n".join([*lines, "};", ""])
 

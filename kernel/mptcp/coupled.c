@@ -44,15 +44,29 @@
 /* far more than an ACK acknowledges; times a factor it fits into 64 bits */
 #define MAX_ACKED	BIT(24)
 
+/* a passive one is established when init() has been called */
+#define CAN_SEND	(TCPF_ESTABLISHED | TCPF_CLOSE_WAIT | TCPF_SYN_RECV)
+
 static DEFINE_SPINLOCK(groups_lock);
 static DEFINE_HASHTABLE(groups, 8);
 
 /* --- figures */
 
+u64 coupled_snd_cwnd(const struct coupled_subflow *subflow)
+{
+	return clamp(subflow->snd_cwnd, 1U, MAX_CWND);
+}
+EXPORT_SYMBOL_IF_KUNIT(coupled_snd_cwnd);
+
+u64 coupled_cwnd(const struct coupled_subflow *subflow)
+{
+	return clamp(subflow->cwnd, 1U, MAX_CWND);
+}
+EXPORT_SYMBOL_IF_KUNIT(coupled_cwnd);
+
 u64 coupled_window_bytes(const struct coupled_subflow *subflow)
 {
-	return (u64)clamp(subflow->cwnd, 1U, MAX_CWND) *
-	       clamp(subflow->mss, (u32)TCP_MIN_SND_MSS, MAX_MSS);
+	return coupled_cwnd(subflow) * clamp(subflow->mss, (u32)TCP_MIN_SND_MSS, MAX_MSS);
 }
 EXPORT_SYMBOL_IF_KUNIT(coupled_window_bytes);
 
@@ -102,7 +116,22 @@ EXPORT_SYMBOL_IF_KUNIT(coupled_share);
 
 /* --- groups */
 
-static struct coupled_group *find_group(struct sock *conn, const struct tcp_congestion_ops *ops)
+/* The parameters of the namespace that are on, a bit for each. */
+static u32 those_on(const struct sock *sk)
+{
+	const struct coupled_ops *ops = container_of(inet_csk(sk)->icsk_ca_ops,
+						     struct coupled_ops, tcp);
+	u32 values[MPS_PARAMS_MAX], on = 0;
+	unsigned int i;
+
+	mps_params_get(&ops->params, sock_net(sk), values);
+	for (i = 0; i < ops->params.num; i++)
+		on |= values[i] << i;
+	return on;
+}
+
+static struct coupled_group *find_group(struct sock *conn, const struct tcp_congestion_ops *ops,
+					u32 on)
 {
 	struct coupled_group *group;
 
@@ -116,28 +145,30 @@ static struct coupled_group *find_group(struct sock *conn, const struct tcp_cong
 	sock_hold(conn);
 	group->conn = conn;
 	group->ops = ops;
+	group->on = on;
 	spin_lock_init(&group->lock);
 	INIT_LIST_HEAD(&group->subflows);
 	hash_add(groups, &group->node, (unsigned long)conn);
 	return group;
 }
 
-/* It takes part from its first acknowledgment on: a subflow that was never used,
- * such as a backup, takes nothing from the others.
- */
+/* It takes part when something of it is told: from its first acknowledgment on. */
 void coupled_init(struct sock *sk)
 {
 	struct coupled_subflow *subflow = inet_csk_ca(sk);
 	struct sock *conn = sk_is_mptcp(sk) ? mptcp_subflow_ctx(sk)->conn : NULL;
 
+	subflow->on = those_on(sk);
 	if (!conn)
 		return;
 
 	INIT_LIST_HEAD(&subflow->node);
 	spin_lock_bh(&groups_lock);
-	subflow->group = find_group(conn, inet_csk(sk)->icsk_ca_ops);
-	if (subflow->group)
+	subflow->group = find_group(conn, inet_csk(sk)->icsk_ca_ops, subflow->on);
+	if (subflow->group) {
 		subflow->group->users++;
+		subflow->on = subflow->group->on;
+	}
 	spin_unlock_bh(&groups_lock);
 }
 
@@ -172,19 +203,20 @@ struct coupled_group *coupled_lock(struct sock *sk)
 {
 	struct coupled_subflow *subflow = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
-	bool takes_part;
+	bool takes_part, recovers;
 
 	if (!subflow->group)
 		return NULL;
 
+	recovers = inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery;
 	spin_lock_bh(&subflow->group->lock);
-	/* while it is reduced step by step, the window that it is reduced to */
-	subflow->cwnd = tcp_in_cwnd_reduction(sk) ? tp->snd_ssthresh : tcp_snd_cwnd(tp);
+	subflow->snd_cwnd = tcp_snd_cwnd(tp);
+	subflow->cwnd = recovers ? tp->snd_ssthresh : tcp_snd_cwnd(tp);
 	subflow->srtt = tp->srtt_us;
 	subflow->mss = tp->mss_cache;
-	takes_part = tp->srtt_us && (BIT(sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT));
+	takes_part = tp->srtt_us && (BIT(sk->sk_state) & CAN_SEND);
 	if (takes_part && list_empty(&subflow->node))
-		list_add_tail(&subflow->node, &subflow->group->subflows);
+		list_add(&subflow->node, &subflow->group->subflows);
 	else if (!takes_part)
 		list_del_init(&subflow->node);
 	if (takes_part)
@@ -201,15 +233,40 @@ void coupled_unlock(struct coupled_group *group)
 
 /* --- hooks */
 
-/* TCP has changed the window, or is about to. */
-void coupled_set_state(struct sock *sk, u8 ca_state)
+void coupled_tell(struct sock *sk)
 {
 	coupled_unlock(coupled_lock(sk));
 }
 
+/* TCP has changed the window, or is about to. */
+void coupled_set_state(struct sock *sk, u8 ca_state)
+{
+	coupled_tell(sk);
+}
+
 void coupled_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 {
-	coupled_unlock(coupled_lock(sk));
+	coupled_tell(sk);
+}
+
+u32 coupled_counts(const struct sock *sk, u32 acked)
+{
+	return coupled_on(inet_csk_ca(sk), COUPLED_SEGMENTS) ? min(acked, MAX_ACKED) : 1;
+}
+
+bool coupled_grow(struct sock *sk, u32 acked, u64 threshold)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (tp->snd_cwnd_cnt < threshold) {
+		tp->snd_cwnd_cnt += coupled_counts(sk, acked);
+		return false;
+	}
+	tp->snd_cwnd_cnt = 0;
+	if (tcp_snd_cwnd(tp) >= tp->snd_cwnd_clamp)
+		return false;
+	tcp_snd_cwnd_set(tp, tcp_snd_cwnd(tp) + 1);
+	return true;
 }
 
 /* As tcp_cong_avoid_ai() with less than nothing acknowledged. */
@@ -234,6 +291,10 @@ void coupled_cong_avoid(struct sock *sk, u32 acked, coupled_factor_t factor)
 	s64 counts = COUPLED_ONE;
 	struct coupled_group *group;
 
+	if (!subflow->group) {
+		tcp_reno_cong_avoid(sk, 0, acked);
+		return;
+	}
 	if (!tcp_is_cwnd_limited(sk))
 		return;
 	if (tcp_in_slow_start(tp)) {
@@ -248,11 +309,25 @@ void coupled_cong_avoid(struct sock *sk, u32 acked, coupled_factor_t factor)
 	coupled_unlock(group);
 
 	/* what is less than a segment is kept for the next time, always positive */
-	counts = counts * min(acked, MAX_ACKED) + subflow->fraction;
+	counts = counts * coupled_counts(sk, acked) + subflow->fraction;
 	subflow->fraction = lower_32_bits(counts);
 	counts >>= COUPLED_SHIFT;
 	if (counts >= 0)
 		tcp_cong_avoid_ai(tp, tcp_snd_cwnd(tp), counts);
 	else
 		shrink(tp, -counts);
+}
+
+/* --- registration */
+
+int coupled_register(struct coupled_ops *ops)
+{
+	int err = mps_params_register(&ops->params);
+
+	if (err)
+		return err;
+	err = tcp_register_congestion_control(&ops->tcp);
+	if (err)
+		mps_params_unregister(&ops->params);
+	return err;
 }

@@ -4,18 +4,33 @@
  *
  * The subflows of a connection with the same algorithm are a group. Each tells
  * the others its window, its RTT and its MSS; from these an algorithm computes
- * by how much less than Reno a subflow grows. A subflow without others, and
- * plain TCP, are alone in their group: there, every algorithm but wvegas is
- * Reno, to the packet.
+ * by how much less than Reno a subflow grows. Plain TCP is in no group: there,
+ * every algorithm but wvegas is Reno, to the packet.
+ *
+ * Each algorithm is, by default, the module of the out-of-tree kernels v0.90 to
+ * v0.95, with which papers measured: its integers, the events at which it
+ * computes, its way to count. What is ours is a parameter.
  */
 #ifndef _MPTCP_LAB_COUPLED_H
 #define _MPTCP_LAB_COUPLED_H
 
 #include <net/tcp.h>
+#include "params.h"
 
 /* Shares and factors are in units of 2^-32. */
 #define COUPLED_SHIFT	32
 #define COUPLED_ONE	BIT_ULL(COUPLED_SHIFT)
+
+/* Parameters are switches, MPS_BOOL: sysctls of each network namespace, of which a
+ * connection has those of the time when its first subflow was established. These
+ * are the first ones of lia, olia and balia.
+ */
+enum coupled_param {
+	COUPLED_EXACT,
+	COUPLED_SEGMENTS,
+	COUPLED_USED_ONLY,
+	COUPLED_PARAMS,
+};
 
 struct coupled_group;
 
@@ -24,10 +39,12 @@ struct coupled_group;
  */
 struct coupled_subflow {
 	struct coupled_group	*group;		/* NULL: plain TCP, or no memory */
+	u32			on;		/* parameters, a bit for each */
 
 	/* written by the owner, read by the others; under the group's lock */
 	struct list_head	node;		/* in coupled_group.subflows, or empty */
-	u32			cwnd;		/* in segments */
+	u32			snd_cwnd;	/* in segments */
+	u32			cwnd;		/* the same; in recovery, what it is reduced to */
 	u32			srtt;		/* in us / 8 */
 	u32			mss;		/* in bytes */
 
@@ -39,10 +56,24 @@ struct coupled_group {
 	struct sock		*conn;		/* with a reference */
 	const struct tcp_congestion_ops *ops;
 	unsigned int		users;		/* subflows that point here */
+	u32			on;		/* parameters, a bit for each */
 
-	spinlock_t		lock;		/* of the list, and what is in it */
-	struct list_head	subflows;	/* those with an RTT, that can send new data */
+	spinlock_t		lock;		/* of what follows, and what is in the list */
+	/* those with an RTT, that can send new data; the newest first, as in v0.9x */
+	struct list_head	subflows;
+	u64			lia_alpha;
+	bool			lia_stale;	/* it is to be computed anew */
 };
+
+static inline bool coupled_on(const struct coupled_subflow *subflow, unsigned int param)
+{
+	return subflow->on & BIT(param);
+}
+
+static inline bool coupled_alone(const struct coupled_group *group)
+{
+	return list_is_singular(&group->subflows);
+}
 
 #define coupled_for_each(group, subflow) \
 	list_for_each_entry(subflow, &(group)->subflows, node)
@@ -53,6 +84,8 @@ struct coupled_group {
  * that products of two fit into 64 bits: up to 262,143 segments of 48 to 65,535
  * bytes, and 67 s.
  */
+u64 coupled_snd_cwnd(const struct coupled_subflow *subflow);
+u64 coupled_cwnd(const struct coupled_subflow *subflow);
 u64 coupled_window_bytes(const struct coupled_subflow *subflow);
 u64 coupled_srtt(const struct coupled_subflow *subflow);
 
@@ -79,8 +112,16 @@ void coupled_init(struct sock *sk);
 void coupled_release(struct sock *sk);
 void coupled_set_state(struct sock *sk, u8 ca_state);
 void coupled_pkts_acked(struct sock *sk, const struct ack_sample *sample);
+/* Tells the others of sk. */
+void coupled_tell(struct sock *sk);
 /* Slow start as ever, then by the factor. */
 void coupled_cong_avoid(struct sock *sk, u32 acked, coupled_factor_t factor);
+/* What an acknowledgment of so many segments counts. */
+u32 coupled_counts(const struct sock *sk, u32 acked);
+/* Counts as v0.9x: the acknowledgment that finds the threshold reached has the
+ * window grow, and counts itself no more. Whether it has grown.
+ */
+bool coupled_grow(struct sock *sk, u32 acked, u64 threshold);
 
 /* Locks the group of sk, and tells the others of it. NULL, and no lock, where it
  * is in none, or not in the list.
@@ -88,13 +129,21 @@ void coupled_cong_avoid(struct sock *sk, u32 acked, coupled_factor_t factor);
 struct coupled_group *coupled_lock(struct sock *sk);
 void coupled_unlock(struct coupled_group *group);
 
+/* An algorithm, and its parameters. */
+struct coupled_ops {
+	struct tcp_congestion_ops	tcp;
+	struct mps_params		params;
+};
+
+int coupled_register(struct coupled_ops *ops);
+
 /* Registers the algorithm when the kernel starts. */
 #define coupled_algorithm(ops, state)						\
 static int __init ops##_register(void)						\
 {										\
 	BUILD_BUG_ON(offsetof(struct state, coupled));				\
 	BUILD_BUG_ON(sizeof(struct state) > ICSK_CA_PRIV_SIZE);			\
-	return tcp_register_congestion_control(&(ops));				\
+	return coupled_register(&(ops));					\
 }										\
 late_initcall(ops##_register)
 
@@ -105,31 +154,47 @@ struct olia {
 	/* in bytes that were acknowledged; under the group's lock */
 	u64			since;		/* since the last loss, */
 	u64			between;	/* and between the last two */
-	u64			at_loss;	/* in all, at the last one; the owner's own */
+	/* the owner's own */
+	u64			at_loss;	/* bytes in all, at the last one */
+	s64			count;		/* of a segment, in 2^-10 */
 };
 
 struct wvegas {
 	struct coupled_subflow	coupled;
-	/* all of it the owner's own */
-	u64			rtt_sum_us;	/* of the round, */
-	u32			rtts;		/* from so many samples, */
-	u32			rtt_us;		/* and the least of them */
+	/* written by the owner, read by the others */
+	u64			rate;		/* when the queue was long enough, 0: not yet */
+	u32			rtts;		/* samples of the round */
+	/* the owner's own */
+	u32			rtt_us;		/* the least of the round */
+	u64			rtt_sum_us;
 	u32			round_end;	/* it ends when this is acknowledged */
 	u32			base_us;	/* the least RTT; 0: none yet */
 	u32			alpha;		/* segments to be in the queue */
-	u32			queue_us;	/* the least delay that made; 0: unknown */
-	bool			on;		/* no loss, reordering, ECN */
+	u32			weight;		/* part of all rates, in 2^-16 */
+	u32			queue_us;	/* the least delay of the queue; 0: unknown */
+	bool			doing;		/* no loss, reordering, ECN */
+};
+
+enum wvegas_param {
+	WVEGAS_ALPHA_DRAIN,
+	WVEGAS_LEAST_RTT,
+	WVEGAS_USED_WINDOW,
+	WVEGAS_TCP_RATE,
 };
 
 #if IS_ENABLED(CONFIG_KUNIT)
+u64 lia_alpha(const struct coupled_group *group);
 s64 lia_factor(const struct coupled_group *group, const struct coupled_subflow *subflow);
+s64 olia_step(const struct coupled_group *group, const struct coupled_subflow *subflow);
 s64 olia_factor(const struct coupled_group *group, const struct coupled_subflow *subflow);
+u64 balia_acks(const struct coupled_group *group, const struct coupled_subflow *subflow);
+u32 balia_lost(const struct coupled_group *group, const struct coupled_subflow *subflow);
 s64 balia_factor(const struct coupled_group *group, const struct coupled_subflow *subflow);
 u32 balia_kept(const struct coupled_group *group, const struct coupled_subflow *subflow,
 	       u32 cwnd);
 u32 wvegas_queued(const struct wvegas *wvegas, u32 cwnd, u32 rtt_us);
 u32 wvegas_out_of_slow_start(const struct wvegas *wvegas, u32 cwnd, u32 rtt_us);
-u32 wvegas_window(struct wvegas *wvegas, u32 cwnd, u32 rtt_us, u64 share);
+u32 wvegas_window(struct wvegas *wvegas, u32 cwnd, u32 rtt_us, u64 share, u32 *ssthresh);
 #endif
 
 #endif

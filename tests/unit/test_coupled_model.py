@@ -53,8 +53,50 @@ def test_balia_on_the_slower_of_two_paths() -> None:
     assert coupled_model.balia_kept(subflows, 1) == Fraction(5, 2)
 
 
-def test_wvegas_by_hand() -> None:
+def test_measured_lia_by_hand() -> None:
+    # alone; two alike: 4096 / 102 = 40, as in test_two_alike_grow_a_fourth_as_fast
+    assert coupled_model.measured_lia_alpha([Subflow(10, 20 * MS)]) == 1
+    assert coupled_model.measured_lia_alpha([Subflow(10, 20 * MS)] * 2) == 4096 // 40
+    # both 40 / 100^2 and 10 / 300^2 are 0: the last one is taken, and 4096 / 2 is far from 47
+    subflows = [Subflow(40, 100 * MS), Subflow(10, 300 * MS)]
+    assert coupled_model.measured_lia_alpha(subflows) == 2
+    assert 4096 // coupled_model.measured_lia_alpha(subflows[::-1]) == 47
+
+
+def test_measured_olia_by_hand() -> None:
+    # 1024 / 40, as above, and half a segment more or less by 1 / w
+    assert coupled_model.measured_olia([Subflow(10, 20 * MS)] * 2, 0) == 25
+    subflows = [Subflow(20, 20 * MS, since=1), Subflow(10, 20 * MS, since=2)]
+    assert coupled_model.measured_olia(subflows, 0) == int(1024 * (1 / 45 - 1 / 40))
+    assert coupled_model.measured_olia(subflows, 1) == int(1024 * (1 / 90 + 1 / 20))
+
+
+def test_measured_balia_by_hand() -> None:
+    assert coupled_model.measured_balia([Subflow(10, 20 * MS)] * 2, 0) == (40, 5)
+    # 3/2 is 1, and takes a half; 2 takes three quarters, of which 7 of 10 are left
+    assert coupled_model.measured_balia([Subflow(15, 20 * MS), Subflow(10, 20 * MS)], 1)[1] == 5
+    assert coupled_model.measured_balia([Subflow(20, 20 * MS), Subflow(10, 20 * MS)], 1)[1] == 7
+
+
+def test_measured_wvegas_by_hand() -> None:
+    # an empty queue is twice an empty queue; 1 ms is the least one, and then 2 ms is twice that
+    half = coupled_model.ONE // 2
+    assert Round(20, 50_000, 50_000, 5, 0, half).measured() == (10, 5, 0)
+    assert Round(20, 50_000, 51_000, 5, 0, half).measured() == (21, 5, 1_000)
+    assert Round(21, 50_000, 51_999, 5, 1_000, half).measured() == (22, 5, 1_000)
+    assert Round(21, 50_000, 52_000, 5, 1_000, half).measured() == (22 * 50 // 104, 5, 0)
+
+
+def test_wvegas_with_alpha_drain_by_hand() -> None:
     # 3 of 20 segments are in the queue; a half of the rate is worth 5
-    assert Round(20, 50_000, 60_000, 2, 0, coupled_model.ONE // 2).window() == (21, 5, 0)
-    assert Round(20, 50_000, 60_000, 3, 0, coupled_model.ONE // 5).window() == (19, 2, 10_000)
-    assert Round(40, 50_000, 70_000, 5, 10_000, coupled_model.ONE // 2).window() == (14, 5, 0)
+    assert Round(20, 50_000, 60_000, 2, 0, coupled_model.ONE // 2).with_alpha_drain() == (21, 5, 0)
+    assert Round(20, 50_000, 60_000, 3, 0, coupled_model.ONE // 5).with_alpha_drain() == (
+        19,
+        2,
+        10_000,
+    )
+    assert Round(40, 50_000, 70_000, 5, 10_000, coupled_model.ONE // 2).with_alpha_drain() == (
+        14,
+        5,
+        0,
+    )

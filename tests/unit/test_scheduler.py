@@ -175,7 +175,7 @@ def test_a_directory_and_a_file_without_end_are_told(tmp_path: Path) -> None:
 def test_any_text_in_the_table_is_either_read_or_refused_with_its_line(text: str) -> None:
     source = f"static const struct mps_param p[] = {{{text}"
     try:
-        scheduler._parameters(source)
+        scheduler.parameters_in(source)
     except ValueError as error:
         told = str(error)
     else:

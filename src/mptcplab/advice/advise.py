@@ -79,7 +79,7 @@ class Candidate:
     @property
     def is_upstream(self) -> bool:
         """Whether Linux has it without patches."""
-        own = congestion.known()[self.cc].file is not None
+        own = congestion.find(congestion.name_of(self.cc)).file is not None
         return self.scheduler.name == scheduler.DEFAULT and not own
 
 
@@ -368,7 +368,7 @@ class _Measured:
         return (
             candidate != REFERENCE,
             candidate.scheduler.name != scheduler.DEFAULT,
-            candidate.cc in self._ours,
+            congestion.name_of(candidate.cc) in self._ours,
             candidate.cc != congestion.DEFAULT,
             round(self.extra_of(candidate) or 0),
             self._lines.get(candidate.scheduler.name, 0),

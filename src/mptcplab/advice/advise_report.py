@@ -108,7 +108,7 @@ def use(advice: Advice) -> str:
             f"{candidate.scheduler.name} needs a kernel with the patches of kernel/patches/:\n"
             "upstream Linux has default only."
         )
-    if congestion.known()[candidate.cc].file is not None:
+    if congestion.find(congestion.name_of(candidate.cc)).file is not None:
         lines.append(f"{candidate.cc} needs one, too: upstream does not have it.")
     return "\n".join([*lines, "", _UNKNOWN])
 
@@ -330,7 +330,7 @@ def _sysctls(candidate: Candidate) -> list[str]:
     return [
         f"net.mptcp.scheduler={own.name}",
         *(f"net.mptcp.{own.name}.{each.name}={each.value}" for each in own.changed),
-        f"net.ipv4.tcp_congestion_control={candidate.cc}",
+        *congestion.sysctls(candidate.cc),
     ]
 
 

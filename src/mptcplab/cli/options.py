@@ -156,7 +156,7 @@ def scenario_options(command: F) -> F:
         ),
         click.option(
             "--cc",
-            metavar="NAME",
+            metavar="NAME[:PARAM=VALUE...]",
             help="Congestion control of every subflow, see mptcplab cc list; compare takes "
             "several, separated by commas.  [cubic]",
         ),

@@ -69,11 +69,14 @@ def cc_list() -> None:
 @cc_group.command("show")
 @click.argument("name")
 def cc_show(name: str) -> None:
-    """Show what a congestion control does, and where it comes from.
+    """Show what a congestion control does, where it comes from, and its parameters.
 
     NAME is one of mptcplab cc list.
     """
     found = congestion.find(name)
     click.echo(found.description)
+    if found.parameters:
+        click.echo()
+        Console().print(catalogue_tables.parameter_table(found.parameters))
     if found.file:
         click.echo(f"\nfile: {found.file}")

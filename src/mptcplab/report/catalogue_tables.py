@@ -64,7 +64,7 @@ def preset_table(presets: Iterable[Preset]) -> Table:
 
 
 def parameter_table(parameters: Iterable[Parameter]) -> Table:
-    """A line per parameter of a scheduler: what it may be, is by default, and means."""
+    """A line per parameter: what it may be, is by default, and means."""
     table = ruled()
     table.add_column("Parameter", no_wrap=True)
     table.add_column("Range", no_wrap=True)

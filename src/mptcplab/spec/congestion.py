@@ -3,20 +3,31 @@
 
 Descriptions of the kernel's own are in this file. Each of ours is a C file,
 `kernel/mptcp/cc/NAME.c`, whose head comment begins "NAME: " and has the lines "Year: ..." and
-"Couples: ...".
+"Couples: ...". Its parameters are in a table, as those of a scheduler.
+
+A congestion control with its settings is a text, `NAME:PARAM=VALUE:...`: `read` puts it into the
+form that scenarios, tables and documents have, with nothing but what differs from the defaults.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.spec.mistakes import one_of, suggestion
-from mptcplab.spec.scheduler import head_comment, summary
+from mptcplab.spec.scheduler import (
+    Choice,
+    Parameter,
+    head_comment,
+    parameters_in,
+    settings_of,
+    summary,
+)
 
 _NOTHING = "nothing"
 
@@ -53,6 +64,7 @@ class CongestionControl:
 
     name: str
     description: str
+    parameters: tuple[Parameter, ...] = ()
     file: Path | None = None
 
     @property
@@ -79,22 +91,53 @@ def names() -> tuple[str, ...]:
     return (*_KERNELS, *sorted(file.stem for file in resources.CONGESTION_CONTROLS.glob("*.c")))
 
 
+@cache
 def known() -> Mapping[str, CongestionControl]:
     """The congestion controls by name, in the order of `names`.
 
-    Raises MptcplabError if a file of ours cannot be read or has no line "Year:".
+    Raises MptcplabError if a file of ours cannot be read, has no line "Year:" or a wrong table.
     """
     found = {}
     for name in names():
         file = None if name in _KERNELS else resources.CONGESTION_CONTROLS / f"{name}.c"
         try:
-            text = _KERNELS[name] if file is None else head_comment(file.read_text("utf-8"))
-        except (OSError, UnicodeError) as error:
+            code = "" if file is None else file.read_text("utf-8")
+            parameters = parameters_in(code)
+        except (OSError, ValueError) as error:
             raise MptcplabError(f"{file}: {error}") from error
-        found[name] = CongestionControl(name, text, file)
+        text = head_comment(code) if file else _KERNELS[name]
+        found[name] = CongestionControl(name, text, parameters, file)
         if not found[name].year:
             raise MptcplabError(f"{file}: its head has no line Year:")
     return found
+
+
+def read(text: str) -> str:
+    """`NAME:PARAM=VALUE:...` with nothing but what differs from the defaults.
+
+    NAME is one of `names`. Raises ValueError, which says what is accepted.
+    """
+    name, *assignments = (part.strip() for part in text.split(":"))
+    return _choice(name, assignments).label
+
+
+def name_of(cc: str) -> str:
+    """The name alone, without what differs from the defaults."""
+    return cc.partition(":")[0]
+
+
+def sysctls(cc: str) -> list[str]:
+    """The settings KEY=VALUE that choose it, of a text that `read` has returned."""
+    name, *assignments = cc.split(":")
+    changed = _choice(name, assignments).changed
+    return [
+        f"net.ipv4.tcp_congestion_control={name}",
+        *(f"net.mptcp.{name}.{each.name}={each.value}" for each in changed),
+    ]
+
+
+def _choice(name: str, assignments: Sequence[str]) -> Choice:
+    return Choice(name=name, settings=settings_of(name, known()[name].parameters, assignments))
 
 
 def find(name: str) -> CongestionControl:

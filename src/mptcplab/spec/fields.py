@@ -237,22 +237,35 @@ def read_scheduler(value: object) -> str:
     return value
 
 
-CC = choice("cc (congestion control)", congestion.names())
+def read_cc(value: object) -> str:
+    accepted = f"cc (congestion control) is {one_of(congestion.names())}"
+    if not isinstance(value, str) or value.partition(":")[0].strip() not in congestion.names():
+        raise ValueError(f"{accepted}{suggestion(value, congestion.names())}")
+    return congestion.read(value)
+
+
+CC = Reads(
+    read_cc,
+    {"type": "string", "pattern": f"^({'|'.join(congestion.names())})(:[a-z0-9_]+=[a-z0-9]+)*$"},
+    ", ".join(f"`{name}`" for name in congestion.names()),
+)
 
 
 def read_ccs(value: object) -> tuple[str, ...]:
     if not isinstance(value, list):
-        return (CC.read(value),)
+        return (read_cc(value),)
     if not value:
         raise ValueError('cc is a name, or a list of names, e.g. ["reno", "lia"]')
+    found: list[str] = []
     for each in value:
         try:
-            CC.read(each)
+            cc = read_cc(each)
         except ValueError as error:
             raise ValueError(f"{shown(each)}: {error}" if len(value) > 1 else str(error)) from None
-        if value.count(each) > 1:
+        if cc in found:
             raise ValueError(f"{shown(each)} is named twice")
-    return tuple(value)
+        found.append(cc)
+    return tuple(found)
 
 
 def read_bitrates(value: object) -> tuple[int, ...]:

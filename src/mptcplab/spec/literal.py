@@ -532,8 +532,9 @@ class LiteralScenario(_Literal):
             fields.CC.accepted,
         ),
     ] = _key(
-        "Congestion control of every subflow, or a list of them to compare.",
-        ["bbr", ["reno", "lia"]],
+        "Congestion control of every subflow, or a list of them to compare: NAME, optionally "
+        "followed by :PARAM=VALUE.",
+        ["bbr", ["reno", "lia", "lia:exact=on"]],
         congestion.DEFAULT,
     )
     transport: Annotated[Transport | None, fields.choice("a transport", TRANSPORTS)] = _key(

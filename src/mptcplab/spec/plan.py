@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from mptcplab.spec import links, scheduler, testbed, timeline, units, workload
+from mptcplab.spec import congestion, links, scheduler, testbed, timeline, units, workload
 from mptcplab.spec.limits import NO_RATE_BPS, Way
 from mptcplab.spec.links import Spots
 from mptcplab.spec.scenario import Direction, Link, Pair, Scenario
@@ -353,7 +353,8 @@ def _route(namespace: str, network: str, via: End) -> str:
 
 def _sysctls(scenario: Scenario, pairs: Iterable[Pair]) -> Iterator[str]:
     # A namespace may only use what the first one allows for all.
-    used = " ".join(dict.fromkeys(scenario.cc_of(pair.connection) for pair in pairs))
+    ccs = [congestion.name_of(scenario.cc_of(pair.connection)) for pair in pairs]
+    used = " ".join(dict.fromkeys(ccs))
     allowed = _setting(f"net.ipv4.tcp_allowed_congestion_control={used}")
     memory = f"'net.ipv4.tcp_mem={_TCP_MEMORY}' 'net.ipv4.udp_mem={_UDP_MEMORY}'"
     yield f"sysctl -qw {memory} {allowed}"
@@ -379,7 +380,7 @@ def _host_sysctls(scenario: Scenario, pair: Pair) -> Iterator[str]:
     # Linux adds a random offset to the timestamps of each pair of addresses; without it, schedulers
     # can compare one-way delays. No packet's time or size changes.
     cc = scenario.cc_of(connection)
-    common = [f"net.ipv4.tcp_congestion_control={cc}", "net.ipv4.tcp_timestamps=2"]
+    common = [*congestion.sysctls(cc), "net.ipv4.tcp_timestamps=2"]
     if connection.transport == "mptcp":
         chosen = scenario.scheduler_of(connection)
         common = [

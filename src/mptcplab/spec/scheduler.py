@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -173,6 +173,8 @@ def check_name(name: str, taken: Mapping[str, Scheduler]) -> None:
         raise ValueError(_NAME_ACCEPTED)
     if name in taken:
         raise ValueError("a scheduler of the lab kernel has this name; choose another")
+    if (resources.CONGESTION_CONTROLS / f"{name}.c").exists():
+        raise ValueError("a congestion control of the lab kernel has this name; choose another")
     if name == ALL:
         raise ValueError("this name means all schedulers of the lab kernel; choose another")
     if name in _RESERVED_NAMES:
@@ -268,29 +270,7 @@ def choose(spec: str, known: Mapping[str, Scheduler], folder: Path) -> tuple[Cho
         message = f"unknown scheduler{hint} known: {', '.join(sorted(known))}"
         raise SpecError([f"{message}; a file of your own ends in .c, e.g. ./mine.c"])
 
-    messages: list[str] = []
-    values: dict[str, int] = {}
-    parameters = {parameter.name: parameter for parameter in scheduler.parameters}
-    for assignment in assignments:
-        key, equals, text = (part.strip() for part in assignment.partition("="))
-        if not equals:
-            messages.append(f"{shown(assignment)} is not PARAM=VALUE, as in NAME:PARAM=VALUE")
-        elif key not in parameters:
-            messages.append(_unknown_parameter(key, scheduler))
-        elif key in values:
-            messages.append(f"{key} is given twice")
-        else:
-            try:
-                values[key] = parameters[key].parse(text)
-            except ValueError as error:
-                values[key] = parameters[key].default
-                messages.append(f"{shown(text)}: {error}")
-    if messages:
-        raise SpecError(messages)
-    settings = tuple(
-        Setting(name=p.name, kind=p.kind, value=values.get(p.name, p.default), default=p.default)
-        for p in scheduler.parameters
-    )
+    settings = settings_of(scheduler.name, scheduler.parameters, assignments)
     choice = Choice(
         name=scheduler.name,
         settings=settings,
@@ -300,12 +280,43 @@ def choose(spec: str, known: Mapping[str, Scheduler], folder: Path) -> tuple[Cho
     return choice, scheduler
 
 
-def _unknown_parameter(key: str, scheduler: Scheduler) -> str:
-    names = [parameter.name for parameter in scheduler.parameters]
-    if not names:
-        return f"{shown(key)}: {scheduler.name} has no parameters"
-    hint = suggestion(key, names) or ";"
-    return f"{shown(key)}: unknown parameter of {scheduler.name}{hint} known: {', '.join(names)}"
+def settings_of(
+    name: str, parameters: Sequence[Parameter], assignments: Iterable[str]
+) -> tuple[Setting, ...]:
+    """Every parameter of `name` with its value; `assignments` are texts PARAM=VALUE.
+
+    Raises SpecError.
+    """
+    messages: list[str] = []
+    values: dict[str, int] = {}
+    known = {parameter.name: parameter for parameter in parameters}
+    for assignment in assignments:
+        key, equals, text = (part.strip() for part in assignment.partition("="))
+        if not equals:
+            messages.append(f"{shown(assignment)} is not PARAM=VALUE, as in NAME:PARAM=VALUE")
+        elif key not in known:
+            messages.append(_unknown_parameter(key, name, list(known)))
+        elif key in values:
+            messages.append(f"{key} is given twice")
+        else:
+            try:
+                values[key] = known[key].parse(text)
+            except ValueError as error:
+                values[key] = known[key].default
+                messages.append(f"{shown(text)}: {error}")
+    if messages:
+        raise SpecError(messages)
+    return tuple(
+        Setting(name=p.name, kind=p.kind, value=values.get(p.name, p.default), default=p.default)
+        for p in parameters
+    )
+
+
+def _unknown_parameter(key: str, name: str, known: Sequence[str]) -> str:
+    if not known:
+        return f"{shown(key)}: {name} has no parameters"
+    hint = suggestion(key, known) or ";"
+    return f"{shown(key)}: unknown parameter of {name}{hint} known: {', '.join(known)}"
 
 
 # From C
@@ -319,7 +330,7 @@ def summary(name: str, description: str) -> str:
 
 def _parse(file: Path, text: str, digest: str | None = None) -> Scheduler:
     units = re.search(r"\.\s*takes_units\s*=\s*true\b", _without_comments(text)) is not None
-    return Scheduler(file.stem, head_comment(text), _parameters(text), file, digest, units)
+    return Scheduler(file.stem, head_comment(text), parameters_in(text), file, digest, units)
 
 
 def head_comment(text: str) -> str:
@@ -347,7 +358,7 @@ _TOKEN = re.compile(r'\s*("(?:\\.|[^"\\\n])*"|\w+|\S)')
 _NUMBER = re.compile("(0[xX][0-9a-fA-F]+|0|[1-9][0-9]*)[uUlL]*")
 
 
-def _parameters(text: str) -> tuple[Parameter, ...]:
+def parameters_in(text: str) -> tuple[Parameter, ...]:
     """The parameters in a file's table, () if it has none. Raises ValueError with the line."""
     code = _without_comments(text)
     table = _TABLE.search(code)

@@ -7,9 +7,9 @@
  * by how much less than Reno a subflow grows. Plain TCP is in no group: there,
  * every algorithm but wvegas is Reno, to the packet.
  *
- * Each algorithm is, by default, the module of the out-of-tree kernels v0.90 to
- * v0.95, with which papers measured: its integers, the events at which it
- * computes, its way to count. What is ours is a parameter.
+ * Each algorithm is, by default, the module of the out-of-tree kernels v0.9x, with
+ * which papers measured: its integers, the events at which it computes, its way to
+ * count. What is ours is a parameter.
  */
 #ifndef _MPTCP_LAB_COUPLED_H
 #define _MPTCP_LAB_COUPLED_H

@@ -19,11 +19,11 @@
  * the factor 3/2 is there for any cause. As with all that are coupled, paths
  * without others in them are filled more slowly than with Reno.
  *
- * As measured: the module of v0.91 to v0.95. The window grows with the
- * acknowledgment that finds 10 (sum of x)^2 w / ((x + max) (4 x + max)) others
- * counted. That, and what a loss takes, are computed when the window has grown,
- * with each acknowledgment in slow start, after a timeout, and at the end of
- * recovery; a loss takes what was computed last. a is a whole number.
+ * As measured: the module of the out-of-tree kernels v0.9x. The window grows with
+ * the acknowledgment that finds 10 (sum of x)^2 w / ((x + max) (4 x + max))
+ * others counted. That, and what a loss takes, are computed when the window has
+ * grown, with each acknowledgment in slow start, after a timeout, and at the end
+ * of recovery; a loss takes what was computed last. a is a whole number.
  *
  * Differs from the source:
  * - exact: in the source a is rounded down, so that a subflow with more than half

@@ -20,11 +20,12 @@
  * there, which others could have used (OLIA). On paths without others in them,
  * the windows come back more slowly after a loss than with Reno.
  *
- * As measured: the module "coupled" of v0.90 to v0.95. alpha = max(w / rtt^2) /
- * (sum of w / rtt)^2 is a whole number of 2^-12, at least 1, of the connection. It
- * is computed when a window has grown, with each acknowledgment in slow start, after
- * a timeout, and after a change of TCP's state. The window grows with the
- * acknowledgment that finds max(1 / alpha, w) others counted.
+ * As measured: the module "coupled" of the out-of-tree kernels v0.9x. alpha =
+ * max(w / rtt^2) / (sum of w / rtt)^2 is a whole number of 2^-12, at least 1, of
+ * the connection. It is computed when a window has grown, with each
+ * acknowledgment in slow start, after a timeout, and after a change of TCP's
+ * state. The window grows with the acknowledgment that finds max(1 / alpha, w)
+ * others counted.
  *
  * Differs from the source:
  * - always: the source's sum of w / rtt overflows with 2^18 segments and RTTs of 4

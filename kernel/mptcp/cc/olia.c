@@ -23,11 +23,11 @@
  * for a segment or two. Fails where paths change: a window of that size finds
  * out late that its path is a good one again.
  *
- * As measured: the module of v0.88 to v0.95. 2^10 of the increase are added to a
- * count with each acknowledgment, rounded towards 0; at 1023 the window grows by
- * one, at -1023 it shrinks by one, and the count begins anew. A window in recovery
- * is what it is reduced to. l is l / rtt^2 in the module, too, and bytes count when
- * they are acknowledged in order and out of recovery.
+ * As measured: the module of the out-of-tree kernels v0.9x. 2^10 of the increase
+ * are added to a count with each acknowledgment, rounded towards 0; at 1023 the
+ * window grows by one, at -1023 it shrinks by one, and the count begins anew. A
+ * window in recovery is what it is reduced to. The best paths are those by
+ * l / rtt^2, as here; bytes count when they are acknowledged out of recovery.
  *
  * Differs from the source:
  * - always: the source overflows 64 bits with windows from some 10,000 segments on,

@@ -26,11 +26,12 @@
  * gives way. On a path whose delay jitters, or grows, it takes that for a queue.
  * From a short slow start it grows by a segment per round trip.
  *
- * As measured: the module of v0.89 to v0.95. Rates are whole numbers of 2^-16
- * segments per us, those of the last time that diff had come to alpha. The drain has
- * two quirks: a queue that just begins to fill is twice as long as the one before,
- * and an empty one, when the mean RTT is base, is twice as long as itself. After it,
- * slow start goes on up to ssthresh, three quarters of the window before.
+ * As measured: the module of the out-of-tree kernels v0.9x. Rates are whole
+ * numbers of 2^-16 segments per us, those of the last time that diff had come to
+ * alpha. The drain has two quirks: a queue that just begins to fill is twice as
+ * long as the one before, and an empty one, when the mean RTT is base, is twice
+ * as long as itself. After it, slow start goes on up to ssthresh, three quarters
+ * of the window before.
  *
  * Differs from the source:
  * - always: the source's sum of the RTTs of a round overflows at 4295 s.

@@ -5,9 +5,9 @@
  * The run directory, which is the working directory of the kernel's process on
  * the host, is mounted at RUN_DIR. Read: plan.txt, modules. Written:
  * client.samples, server.samples, links.samples (records of the probe),
- * client.decisions (of the scheduler), messages.records, captures, guest.json (the
- * outcome; a run that ends without one has failed). A plan without traffic ends after
- * its commands. On an unmodified kernel stock.c provides the directory.
+ * client.decisions and client.states (of the scheduler), messages.records, captures,
+ * guest.json (the outcome; a run that ends without one has failed). A plan without
+ * traffic ends after its commands. On an unmodified kernel stock.c provides the directory.
  */
 
 #include <errno.h>
@@ -152,6 +152,14 @@ static void start_traffic(int end)
 	ends[end].report_fd = fd[0];
 }
 
+static void start_traces(const struct traffic *t)
+{
+	if (t->trace)
+		stream_open(t->ns, t->ns, "decisions", "1");
+	if (t->states)
+		stream_open(t->ns, t->ns, "states", "states");
+}
+
 /* The settings of the clients say what is to be recorded. */
 static void start_streams(uint64_t start_ns, uint64_t stop_ns)
 {
@@ -171,10 +179,9 @@ static void start_streams(uint64_t start_ns, uint64_t stop_ns)
 	snprintf(probe, sizeof(probe), "%s links", times);
 	stream_open(NULL, "links", "samples", probe);
 	for (i = 0; i < ends[CLIENT].pairs; i++) {
-		if (!programs && servers[i].trace)
-			stream_open(servers[i].ns, servers[i].ns, "decisions", "1");
-		if (clients[i].trace)
-			stream_open(clients[i].ns, clients[i].ns, "decisions", "1");
+		if (!programs)
+			start_traces(&servers[i]);
+		start_traces(&clients[i]);
 	}
 }
 
@@ -262,8 +269,8 @@ static void handle_report(int end)
 
 static void watch(void)
 {
-	/* of each pair of hosts, samples and decisions of both ends, and the links' */
-	const int most = ENDS + 4 * ends[CLIENT].pairs + 2;
+	/* of each pair of hosts, three of both ends, and the links' */
+	const int most = ENDS + 6 * ends[CLIENT].pairs + 2;
 	struct pollfd *fds = calloc(most, sizeof(*fds)), *complaint;
 	int i;
 

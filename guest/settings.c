@@ -32,8 +32,8 @@ bool settings_set(struct traffic *t, const char *name, const char *value, int li
 		const char *name;
 		bool *flag;
 	} flags[] = {
-		{ "trace", &t->trace }, { "fresh", &t->fresh }, { "no-delay", &t->no_delay },
-		{ "at-once", &t->at_once },
+		{ "trace", &t->trace }, { "states", &t->states }, { "fresh", &t->fresh },
+		{ "no-delay", &t->no_delay }, { "at-once", &t->at_once },
 	};
 	size_t i;
 

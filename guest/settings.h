@@ -14,6 +14,7 @@ struct traffic {
 	bool is_server;
 	bool tcp;
 	bool trace;		/* the scheduler's decisions */
+	bool states;		/* what it saw, and what it answered */
 	bool fresh;		/* connections are made when their first message is due */
 	bool at_once;		/* data is sent when the first subflow is there */
 	bool no_delay;		/* small messages do not wait for an ACK (Nagle) */

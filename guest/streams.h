@@ -6,7 +6,7 @@
 #include <poll.h>
 
 /* Have the kernel record in a namespace (NULL: the first one) what the command says, into
- * FILE.KIND; the kind is samples or decisions.
+ * FILE.KIND; the kind is samples, decisions or states.
  */
 void stream_open(const char *ns, const char *file, const char *kind, const char *command);
 /* what poll() is to wait for; returns how many */

@@ -3,18 +3,26 @@
  *
  * From the moment a "1" is written to it, until a "0" is, read() gives a record
  * (struct probe_decision of uapi/probe.h) for each decision of each connection. It
- * listens to the tracepoint mps_decision, which others may use, too.
+ * listens to the tracepoint mps_decision, which others may use, too. With "states"
+ * instead of "1", it gives what they saw, and what they answered (struct state_head).
  */
 
 #include <linux/proc_fs.h>
+#include <linux/sizes.h>
 #include <linux/sock_diag.h>
 #include <linux/xarray.h>
 #include <net/net_namespace.h>
 
 #include "framework.h"
+#include "states.h"
 #include "stream.h"
 #include "trace.h"
 #include "uapi/probe.h"
+
+/* A process may send a whole send buffer at once, a segment at a time, before the reader
+ * runs: some thousand questions.
+ */
+#define STATES_BYTES	SZ_16M
 
 struct decisions {
 	struct record_stream	stream;
@@ -24,6 +32,7 @@ struct decisions {
 	struct xarray		ids;		/* socket cookie -> connection number */
 	u32			connections;
 	bool			started;
+	bool			states;
 };
 
 static u32 decisions_connection(struct decisions *decisions, struct sock *sk)
@@ -65,6 +74,66 @@ static void decisions_record(void *data, const struct mps_conn *conn,
 	stream_wake(&decisions->stream);
 }
 
+/* Of a connection of this namespace: starts writing. True: go on, and end with
+ * decisions_end_states().
+ */
+static bool decisions_begin_states(struct decisions *decisions, const struct mps_conn *conn,
+				   u32 *number)
+{
+	struct sock *sk = (struct sock *)conn_core(conn)->msk;
+
+	if (!net_eq(sock_net(sk), decisions->net))
+		return false;
+	spin_lock_bh(&decisions->write_lock);
+	*number = decisions_connection(decisions, sk);
+	return true;
+}
+
+static void decisions_end_states(struct decisions *decisions)
+{
+	spin_unlock_bh(&decisions->write_lock);
+	stream_wake(&decisions->stream);
+}
+
+static void decisions_question(void *data, const struct mps_conn *conn)
+{
+	struct decisions *decisions = data;
+	u32 number;
+
+	if (!decisions_begin_states(decisions, conn, &number))
+		return;
+	states_put_question(&decisions->stream, number, conn);
+	decisions_end_states(decisions);
+}
+
+static void decisions_answer(void *data, const struct mps_conn *conn,
+			     const struct mps_pick *pick)
+{
+	struct decisions *decisions = data;
+	u32 number;
+
+	if (!decisions_begin_states(decisions, conn, &number))
+		return;
+	states_put_answer(&decisions->stream, number, pick);
+	decisions_end_states(decisions);
+}
+
+static void decisions_done(void *data, const struct mps_conn *conn,
+			   const struct mps_subflow *subflow,
+			   const struct mps_decision *decision)
+{
+	struct decisions *decisions = data;
+	u32 number;
+
+	/* an answer has said that */
+	if (decision->kind == DECISION_WAIT)
+		return;
+	if (!decisions_begin_states(decisions, conn, &number))
+		return;
+	states_put_done(&decisions->stream, number, subflow, decision);
+	decisions_end_states(decisions);
+}
+
 static int decisions_open(struct inode *inode, struct file *file)
 {
 	/* the file may be opened while the namespace is being taken down */
@@ -91,32 +160,74 @@ static void decisions_stop(struct decisions *decisions)
 {
 	if (!decisions->started)
 		return;
-	unregister_trace_mps_decision(decisions_record, decisions);
+	if (decisions->states) {
+		unregister_trace_mps_question(decisions_question, decisions);
+		unregister_trace_mps_answer(decisions_answer, decisions);
+		unregister_trace_mps_decision(decisions_done, decisions);
+	} else {
+		unregister_trace_mps_decision(decisions_record, decisions);
+	}
 	tracepoint_synchronize_unregister();
 	decisions->started = false;
 	stream_end(&decisions->stream);
+}
+
+static int decisions_start(struct decisions *decisions)
+{
+	return register_trace_mps_decision(decisions_record, decisions);
+}
+
+static int decisions_start_states(struct decisions *decisions)
+{
+	int err;
+
+	decisions->stream.record_bytes = sizeof(struct state_question);
+	decisions->stream.most_bytes = STATES_BYTES;
+	err = register_trace_mps_question(decisions_question, decisions);
+	if (err)
+		return err;
+	err = register_trace_mps_answer(decisions_answer, decisions);
+	if (err)
+		goto no_answer;
+	err = register_trace_mps_decision(decisions_done, decisions);
+	if (err)
+		goto no_decision;
+	return 0;
+
+no_decision:
+	unregister_trace_mps_answer(decisions_answer, decisions);
+no_answer:
+	unregister_trace_mps_question(decisions_question, decisions);
+	return err;
 }
 
 static ssize_t decisions_write(struct file *file, const char __user *from, size_t len,
 			       loff_t *pos)
 {
 	struct decisions *decisions = file->private_data;
-	bool start;
+	char word[sizeof("states")] = {};
+	bool start, states;
 	int err;
 
-	err = kstrtobool_from_user(from, len, &start);
+	if (!len || len >= sizeof(word))
+		return -EINVAL;
+	if (copy_from_user(word, from, len))
+		return -EFAULT;
+	states = sysfs_streq(word, "states");
+	err = states ? 0 : kstrtobool(word, &start);
 	if (err)
 		return err;
 	guard(mutex)(&decisions->lock);
-	if (!start) {
+	if (!states && !start) {
 		decisions_stop(decisions);
 		return len;
 	}
 	if (decisions->started)
 		return -EBUSY;
-	err = register_trace_mps_decision(decisions_record, decisions);
+	err = states ? decisions_start_states(decisions) : decisions_start(decisions);
 	if (err)
 		return err;
+	decisions->states = states;
 	decisions->started = true;
 	return len;
 }

@@ -156,7 +156,7 @@ static bool mps_in_order(const struct mps_conn *conn, const struct mps_pick *pic
 static bool mps_ask(struct mps_conn *conn, struct mps_pick *pick, struct mps_segment **seg)
 {
 	struct mps_conn_core *core = conn_core(conn);
-	bool forced = false;
+	bool forced = false, answered;
 	const char *why;
 
 	/* Nor is there any other from the MP_FAIL on that asks for it: what is sent
@@ -179,7 +179,10 @@ static bool mps_ask(struct mps_conn *conn, struct mps_pick *pick, struct mps_seg
 
 	*pick = (struct mps_pick) {};
 	mps_look_for_writer(conn);
-	if (!core->ops->next_segment(conn, pick)) {
+	trace_mps_question(conn);
+	answered = core->ops->next_segment(conn, pick);
+	trace_mps_answer(conn, answered ? pick : NULL);
+	if (!answered) {
 		if (!core->alarm || !mps_forced_pick(conn, pick)) {
 			core->waits++;
 			mps_trace(conn, NULL, DECISION_WAIT, 0, 0);

@@ -30,6 +30,7 @@ void stream_init(struct record_stream *stream, size_t record_bytes)
 	mutex_init(&stream->reading);
 	init_waitqueue_head(&stream->wait);
 	stream->record_bytes = record_bytes;
+	stream->most_bytes = STREAM_BYTES;
 }
 
 void stream_free(struct record_stream *stream)
@@ -50,7 +51,7 @@ static struct stream_chunk *stream_room(struct record_stream *stream)
 		if (CHUNK_BYTES - chunk->end >= stream->record_bytes)
 			return chunk;
 	}
-	if (stream->bytes >= STREAM_BYTES)
+	if (stream->bytes >= stream->most_bytes)
 		return NULL;
 	chunk = kmalloc(struct_size(chunk, data, CHUNK_BYTES), GFP_ATOMIC | __GFP_NOWARN);
 	if (!chunk)

@@ -16,6 +16,7 @@ struct record_stream {
 	struct mutex		reading;	/* one reader at a time */
 	wait_queue_head_t	wait;
 	size_t			record_bytes;
+	size_t			most_bytes;	/* more than that not read is an overflow */
 	size_t			bytes;		/* to be read */
 	bool			overflow;	/* the reader was too slow: records are missing */
 	bool			ended;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The tracepoint of the schedulers' decisions. */
+/* The tracepoints of the schedulers' decisions. */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM mptcp_sched
 
@@ -23,6 +23,17 @@ struct mps_decision {
 	u8	kind;
 };
 #endif
+
+/* The scheduler is about to be asked; and has answered. pick: NULL for a wait. These two
+ * are for decisions.c alone: they are no events of the kernel's tracing.
+ */
+DECLARE_TRACE(mps_question,
+	TP_PROTO(const struct mps_conn *conn),
+	TP_ARGS(conn));
+
+DECLARE_TRACE(mps_answer,
+	TP_PROTO(const struct mps_conn *conn, const struct mps_pick *pick),
+	TP_ARGS(conn, pick));
 
 /* subflow: NULL for a wait */
 TRACE_EVENT(mps_decision,

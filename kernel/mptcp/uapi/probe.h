@@ -2,7 +2,8 @@
 /* What the probe writes: 192-byte little-endian records of three kinds, mixed,
  * in the order of time. Counters start with the connection, the subflow or the
  * queueing discipline.
- * The trace of decisions has records of its own, of 48 bytes.
+ * The trace of decisions has records of its own, of 48 bytes; the one of what the
+ * schedulers saw has four kinds of 192 bytes.
  * The reader of these records is src/mptcplab/metrics/records.py.
  */
 #ifndef MPTCPLAB_PROBE_H
@@ -124,6 +125,117 @@ struct probe_decision {
 	__le32	reserved2;
 };
 
+/* What a scheduler saw each time it was asked: a question, a record of each subflow of
+ * the connection in the scheduler's order, and an answer, with nothing of the same
+ * connection between them. What is then carried out follows, at once or later.
+ */
+enum state_kind {
+	STATE_QUESTION = 1,
+	STATE_SUBFLOW = 2,
+	STATE_ANSWER = 3,
+	STATE_DONE = 4,
+};
+
+/* changes with each change of these records */
+#define STATE_VERSION		1
+
+/* of a question: as in struct mps_conn; there is such a segment */
+#define STATE_WRITER_WAITS	1
+#define STATE_SNDBUF_FULL	2
+#define STATE_CLOSING		4
+#define STATE_HEAD		8
+#define STATE_OLDEST		16
+#define STATE_REINJECTION	32
+
+/* of a subflow: as in struct mps_subflow; it could send, if it were not silent since its
+ * last timeout; which segments of the question it has carried
+ */
+#define STATE_USABLE		1
+#define STATE_BACKUP		2
+#define STATE_CAN_SEND		4
+#define STATE_CARRIED_HEAD	8
+#define STATE_CARRIED_OLDEST	16
+#define STATE_CARRIED_REINJECTION 32
+
+struct state_head {
+	__le64	time_ns;
+	__le32	connection;	/* as in struct probe_decision */
+	__u8	kind;		/* enum state_kind */
+	__u8	n;		/* question: subflows; subflow: which one, from 0 */
+	__le16	version;
+};
+
+struct state_question {
+	struct state_head head;
+	__u8	scheduler[16];
+	__le64	una_seq;
+	__le64	nxt_seq;
+	__le64	window_end_seq;
+	__le64	head_seq;		/* first unsent segment that may leave */
+	__le64	oldest_seq;		/* oldest sent and not acknowledged */
+	__le64	reinjection_seq;	/* first of the reinjection queue */
+	__le32	head_bytes;
+	__le32	head_sent;		/* of these */
+	__le32	oldest_bytes;
+	__le32	reinjection_bytes;
+	__le32	window_bytes;
+	__le32	unsent_bytes;
+	__le32	segment_bytes;
+	__le32	wmem_queued;		/* memory that the connection's data takes */
+	__le32	sndbuf;
+	__le32	jiffies;
+	__le32	flags;
+	__u8	padding[68];
+};
+
+struct state_subflow {
+	struct state_head head;
+	__le64	pacing_rate;
+	__le64	delivered_ns;
+	__le64	delivered_sent_ns;
+	__le64	oldest_sent_ns;
+	__le64	device_queue_bytes;
+	__le64	device_sent_bytes;
+	__le32	id;
+	__le32	flags;
+	__le32	ca_state;
+	__le32	mss;
+	__le32	srtt_us;
+	__le32	srtt_8us;		/* eighths, as TCP keeps it */
+	__le32	rttvar_us;
+	__le32	rttvar_4us;		/* quarters, as TCP keeps it, no less than 50 ms */
+	__le32	min_rtt_us;
+	__le32	last_rtt_us;
+	__le32	cwnd;
+	__le32	ssthresh;
+	__le32	limit;
+	__le32	in_flight;
+	__le32	packets_out;
+	__le32	unsent_bytes;
+	__le32	outstanding_bytes;
+	__le32	window_bytes;
+	__le32	wmem_queued;
+	__le32	snd_una;
+	__le32	snd_nxt;
+	__le32	delivered;
+	__le32	owd_us;
+	__le32	commd_us;
+	__u8	padding[32];
+};
+
+/* an answer, or what was done */
+struct state_answer {
+	struct state_head head;
+	__le64	seq;
+	__le32	subflow;		/* id; 0: none */
+	__le32	bytes;			/* answer: limit, 0: none; done: how many */
+	__u8	what;			/* as kind of struct probe_decision */
+	__u8	padding[159];
+};
+
+_Static_assert(sizeof(struct state_question) == 192, "records of another size");
+_Static_assert(sizeof(struct state_subflow) == 192, "records of another size");
+_Static_assert(sizeof(struct state_answer) == 192, "records of another size");
 _Static_assert(sizeof(struct probe_connection) == 192, "records of another size");
 _Static_assert(sizeof(struct probe_subflow) == 192, "records of another size");
 _Static_assert(sizeof(struct probe_link) == 192, "records of another size");

@@ -87,6 +87,11 @@ json_option = click.option(
 pcap_option = click.option(
     "--pcap", is_flag=True, help="Keep the headers of all packets, as pcapng files."
 )
+states_option = click.option(
+    "--states",
+    is_flag=True,
+    help="Keep what the scheduler saw at each decision, and its answer: docs/oracle.md.",
+)
 kernel_like_option = click.option(
     "--kernel-like",
     type=click.Choice(list(choices.FLAVOURS)),

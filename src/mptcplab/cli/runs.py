@@ -17,6 +17,7 @@ from mptcplab.cli import options
 @options.scenario_options
 @options.pcap_option
 @click.option("--trace", is_flag=True, help="Keep the scheduler's decisions.")
+@options.states_option
 def run(file: Path | None, **options: Any) -> None:
     """Run one scenario, from a FILE, from flags, or from a file with flags that override it."""
     from mptcplab.cli.actions import asked
@@ -52,6 +53,7 @@ def run(file: Path | None, **options: Any) -> None:
 @options.scenario_options
 @options.pcap_option
 @click.option("--trace", is_flag=True, help="Keep the schedulers' decisions.")
+@options.states_option
 @options.cluster_options
 @options.storage_option
 def compare(

@@ -57,6 +57,8 @@ SERVER_SAMPLES = "server.samples"
 LINKS_SAMPLES = "links.samples"
 CLIENT_DECISIONS = "client.decisions"
 SERVER_DECISIONS = "server.decisions"
+CLIENT_STATES = "client.states"
+SERVER_STATES = "server.states"
 MESSAGES = "messages.records"
 GUEST_OUTCOME = "guest.json"
 #: Input and output of programs, in a run that has them instead of traffic.
@@ -312,7 +314,7 @@ def _written(scenario: Scenario, plan: str) -> Iterator[str]:
     yield from (CLIENT_OUTPUT, CLIENT_ERRORS, SERVER_OUTPUT, SERVER_ERRORS)
     for pair in scenario.pairs():
         for host in (pair.client, pair.server):
-            yield from (f"{host}.samples", f"{host}.decisions")
+            yield from (f"{host}.samples", f"{host}.decisions", f"{host}.states")
     for found in re.finditer(r"^ip netns exec \S+ (?:capture|meter .*) (\S+)$", plan, re.MULTILINE):
         yield found[1]
 

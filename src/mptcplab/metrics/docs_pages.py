@@ -17,6 +17,7 @@ from mptcplab.metrics.definitions import (
     TransportFigures,
 )
 from mptcplab.metrics.records import (
+    ANSWER_FIELDS,
     CONNECTION,
     CONNECTION_FIELDS,
     DECISION_BYTES,
@@ -27,9 +28,13 @@ from mptcplab.metrics.records import (
     LINK_FIELDS,
     MESSAGE_BYTES,
     MESSAGE_FIELDS,
+    QUESTION_FIELDS,
     RECORD_BYTES,
+    STATE_BYTES,
+    STATE_HEAD_FIELDS,
     SUBFLOW,
     SUBFLOW_FIELDS,
+    SUBFLOW_STATE_FIELDS,
     Field,
 )
 from mptcplab.metrics.schema import Figures, metrics_of
@@ -55,6 +60,8 @@ def records_page() -> str:
             "| `links.samples` | the probe, of all devices that have a queueing discipline |",
             "| `client.decisions`, `server.decisions` | the scheduler's framework in the namespace "
             "of an end that sends data, if the run was traced |",
+            "| `client.states`, `server.states` | the same, with what the scheduler saw, if that "
+            "was asked for (`--states`) |",
             "| `messages.records` | the programs inside the guest, of each message of the "
             "workload |",
             "| `client.pcapng`, `server.pcapng`, `router-PATH.pcapng` | a process that captures at "
@@ -104,6 +111,29 @@ def records_page() -> str:
             "is a unit ([units](units.md)), with its length. Upstream's default is not traced.",
             "",
             *_field_table(DECISION_FIELDS, 0),
+            "",
+            "## State records",
+            "",
+            f"A `.states` file is a sequence of {STATE_BYTES}-byte little-endian records in the "
+            "order of time, padded with zeros: what the scheduler of each connection saw each time "
+            "it was asked, and what it answered. A question is followed by a record of each "
+            "subflow, in the order of the scheduler's list, and by the answer; records of other "
+            "connections may come between them. What was done follows the answer, at once, or "
+            "later where a subflow was not free: picks carried out, refused and forced ones, "
+            "drops and events, as decision records have them. An answer that could not leave (a "
+            "closed window) has none. [oracle](oracle.md) reads them.",
+            "",
+            "Question:",
+            "",
+            *_field_table((*STATE_HEAD_FIELDS, *QUESTION_FIELDS), 0),
+            "",
+            "Subflow:",
+            "",
+            *_field_table(SUBFLOW_STATE_FIELDS, _size(STATE_HEAD_FIELDS)),
+            "",
+            "Answer, and done:",
+            "",
+            *_field_table(ANSWER_FIELDS, _size(STATE_HEAD_FIELDS)),
             "",
             "## Message record",
             "",

@@ -3,7 +3,7 @@
 
 The kernel probe samples every connection and every subflow of a namespace at fixed instants of
 virtual time and writes one fixed-size record for each. If it was asked for, there is one more for
-each decision of the scheduler. docs/records.md is made of it.
+each decision of the scheduler, or several with what it saw. docs/records.md is made of it.
 """
 
 from __future__ import annotations
@@ -32,6 +32,20 @@ DECISION_BYTES = 48
 DECISIONS = (
     *("wait", "new", "reinjection", "duplicate", "dropped"),
     *("refused", "forced", "event"),
+)
+
+#: What a scheduler saw and answered; as STATE_... of kernel/mptcp/uapi/probe.h.
+STATE_BYTES = 192
+STATE_VERSION = 1
+QUESTION = 1
+SUBFLOW_STATE = 2
+ANSWER = 3
+DONE = 4
+WRITER_WAITS, SNDBUF_FULL, CLOSING, HAS_HEAD, HAS_OLDEST, HAS_REINJECTION = (
+    1 << bit for bit in range(6)
+)
+USABLE, BACKUP, CAN_SEND, CARRIED_HEAD, CARRIED_OLDEST, CARRIED_REINJECTION = (
+    1 << bit for bit in range(6)
 )
 
 MESSAGE_BYTES = 64
@@ -288,6 +302,95 @@ DECISION_FIELDS = (
     Field("reserved2", "u32", "", "0"),
 )
 
+STATE_HEAD_FIELDS = (
+    Field("time_ns", "u64", "ns", "virtual CLOCK_MONOTONIC of the question"),
+    Field("connection", "u32", "", "number of the connection, from 1 in the order of first sight"),
+    Field(
+        "kind",
+        "u8",
+        "",
+        f"{QUESTION}: question, {SUBFLOW_STATE}: subflow, {ANSWER}: answer, {DONE}: done",
+    ),
+    Field("n", "u8", "", "question: number of subflows; subflow: which one, from 0; else 0"),
+    Field("version", "u16", "", f"of the format: {STATE_VERSION}"),
+)
+
+QUESTION_FIELDS = (
+    Field("scheduler", "u8[16]", "", "its name, ended by a zero"),
+    Field("una_seq", "u64", "bytes", "all before it is acknowledged on the connection level"),
+    Field("nxt_seq", "u64", "bytes", "end of the farthest segment ever sent"),
+    Field("window_end_seq", "u64", "bytes", "the receiver takes data before it"),
+    Field("head_seq", "u64", "bytes", "the first unsent segment that may leave, if flagged"),
+    Field("oldest_seq", "u64", "bytes", "the oldest unacknowledged segment, if flagged"),
+    Field("reinjection_seq", "u64", "bytes", "the head of the reinjection queue, if flagged"),
+    Field("head_bytes", "u32", "bytes", "length of that segment"),
+    Field("head_sent", "u32", "bytes", "of these, sent already"),
+    Field("oldest_bytes", "u32", "bytes", "length of that segment"),
+    Field("reinjection_bytes", "u32", "bytes", "length of that segment"),
+    Field("window_bytes", "u32", "bytes", "the whole receive window, from una_seq on"),
+    Field("unsent_bytes", "u32", "bytes", "written by the application and not sent yet"),
+    Field("segment_bytes", "u32", "bytes", "size of a full segment"),
+    Field("wmem_queued", "u32", "bytes", "memory that the data of the connection takes"),
+    Field("sndbuf", "u32", "bytes", "limit of the send buffer"),
+    Field("jiffies", "u32", "", "the kernel's clock of timers"),
+    Field(
+        "flags",
+        "u32",
+        "",
+        f"{WRITER_WAITS}: the application waits for the send buffer, {SNDBUF_FULL}: none of it is "
+        f"free, {CLOSING}: nothing more will be written, {HAS_HEAD}: there is a first unsent "
+        f"segment that may leave, {HAS_OLDEST}: an unacknowledged one, {HAS_REINJECTION}: one to "
+        "be reinjected",
+    ),
+)
+
+SUBFLOW_STATE_FIELDS = (
+    Field("pacing_rate", "u64", "bytes/s", "limit of the sending rate; 2^64 - 1: none"),
+    Field("delivered_ns", "u64", "ns", "when its latest ACK came; 0: never"),
+    Field("delivered_sent_ns", "u64", "ns", "when what that acknowledged was sent"),
+    Field("oldest_sent_ns", "u64", "ns", "when its oldest packet in flight was sent; 0: none"),
+    Field("device_queue_bytes", "u64", "bytes", "waiting in the local device it leaves by"),
+    Field("device_sent_bytes", "u64", "bytes", "that left that device since it was made"),
+    Field("id", "u32", "", "number of the subflow, from 1 in the order of creation"),
+    Field(
+        "flags",
+        "u32",
+        "",
+        f"{USABLE}: usable, {BACKUP}: a backup, {CAN_SEND}: established and not closing, even if "
+        f"silent since a timeout; has carried {CARRIED_HEAD}: the first unsent, {CARRIED_OLDEST}: "
+        f"the oldest, {CARRIED_REINJECTION}: the reinjected segment",
+    ),
+    Field("ca_state", "u32", "", "TCP_CA_*: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss"),
+    Field("mss", "u32", "bytes", "of data in one packet, all options counted"),
+    Field("srtt_us", "u32", "us", "smoothed round-trip time; 0: no sample yet"),
+    Field("srtt_8us", "u32", "us/8", "the same as TCP keeps it"),
+    Field("rttvar_us", "u32", "us", "mean deviation of the round-trip time"),
+    Field("rttvar_4us", "u32", "us/4", "TCP's deviation, which is 50 ms (200 000) or more"),
+    Field("min_rtt_us", "u32", "us", "lowest round-trip time of late; 2^32 - 1: none yet"),
+    Field("last_rtt_us", "u32", "us", "latest round-trip time; 0: none yet"),
+    Field("cwnd", "u32", "packets", "congestion window"),
+    Field("ssthresh", "u32", "packets", "slow-start threshold; 2^31 - 1: none yet"),
+    Field("limit", "u32", "packets", "the scheduler's limit beside cwnd; 2^32 - 1: none"),
+    Field("in_flight", "u32", "packets", "in flight"),
+    Field("packets_out", "u32", "packets", "sent and not acknowledged, lost ones included"),
+    Field("unsent_bytes", "u32", "bytes", "in its queue, never sent"),
+    Field("outstanding_bytes", "u32", "bytes", "in its queue or sent, and not acknowledged"),
+    Field("window_bytes", "u32", "bytes", "left of the receive window as the subflow knows it"),
+    Field("wmem_queued", "u32", "bytes", "memory that its data takes"),
+    Field("snd_una", "u32", "", "TCP's number of the oldest unacknowledged byte"),
+    Field("snd_nxt", "u32", "", "TCP's number of the first byte never sent"),
+    Field("delivered", "u32", "packets", "acknowledged since its beginning, SACKed ones counted"),
+    Field("owd_us", "u32", "us", "one-way delay, with an unknown constant in it; 0: none yet"),
+    Field("commd_us", "u32", "us", "one-way communication delay, likewise; 0: none yet"),
+)
+
+ANSWER_FIELDS = (
+    Field("seq", "u64", "bytes", "where the segment begins in the byte stream of the connection"),
+    Field("subflow", "u32", "", "number of the subflow, from 1; 0: none"),
+    Field("bytes", "u32", "bytes", "answer: at most so much of it, 0: all; done: so much was sent"),
+    Field("what", "u8", "", "as the kind of a decision record; an answer is 0 to 4"),
+)
+
 MESSAGE_FIELDS = (
     Field("connection", "u32", "", "number of the connection that carries it, as in the plan"),
     Field(
@@ -341,6 +444,9 @@ CONNECTION_DTYPE = _dtype((*HEAD, *CONNECTION_FIELDS), RECORD_BYTES)
 SUBFLOW_DTYPE = _dtype((*HEAD, *SUBFLOW_FIELDS), RECORD_BYTES)
 LINK_DTYPE = _dtype((*HEAD, *LINK_FIELDS), RECORD_BYTES)
 DECISION_DTYPE = _dtype(DECISION_FIELDS, DECISION_BYTES)
+QUESTION_DTYPE = _dtype((*STATE_HEAD_FIELDS, *QUESTION_FIELDS), STATE_BYTES)
+SUBFLOW_STATE_DTYPE = _dtype((*STATE_HEAD_FIELDS, *SUBFLOW_STATE_FIELDS), STATE_BYTES)
+ANSWER_DTYPE = _dtype((*STATE_HEAD_FIELDS, *ANSWER_FIELDS), STATE_BYTES)
 MESSAGE_DTYPE = _dtype(MESSAGE_FIELDS, MESSAGE_BYTES)
 
 
@@ -398,6 +504,30 @@ def read_decisions(path: Path) -> Records:
         )
     _refuse_backwards(path, decisions)
     return decisions
+
+
+def read_states(path: Path) -> Records:
+    """Read client.states or server.states: an array of QUESTION_DTYPE, kinds mixed, in time order.
+
+    View records of other kinds as SUBFLOW_STATE_DTYPE or ANSWER_DTYPE. Raises MptcplabError as
+    `read_samples` does, and when the records are of another version of the format.
+    """
+    states: Records = _whole_records(path, STATE_BYTES).view(QUESTION_DTYPE)
+    other = np.flatnonzero(states["version"] != STATE_VERSION)
+    if len(other):
+        raise MptcplabError(
+            f"{path}: the record at offset {other[0] * STATE_BYTES} is of version "
+            f"{states['version'][other[0]]} of the format of states; this program reads version "
+            f"{STATE_VERSION}; repeat the run with --states"
+        )
+    unknown = np.flatnonzero(~np.isin(states["kind"], (QUESTION, SUBFLOW_STATE, ANSWER, DONE)))
+    if len(unknown):
+        raise MptcplabError(
+            f"{path}: unknown kind {states['kind'][unknown[0]]} of a state at offset "
+            f"{unknown[0] * STATE_BYTES}; known are {QUESTION} to {DONE}"
+        )
+    _refuse_backwards(path, states)
+    return states
 
 
 def read_messages(path: Path) -> Records:

@@ -263,7 +263,7 @@ def _place(run: Found) -> str:
 
 def _what(scenario: Scenario) -> str:
     """What comparable runs share: all but the scheduler, the seed and which records are kept."""
-    same = {"scheduler": Choice(name=""), "seed": 0, "pcap": False, "trace": False}
+    same = {"scheduler": Choice(name=""), "seed": 0, "pcap": False, "trace": False, "states": False}
     return scenario.model_copy(update=same).key_text()
 
 
@@ -368,7 +368,7 @@ def path_texts(scenario: Scenario) -> str:
 
 
 _Key = tuple[str, ...]
-_NOT_THE_SCENARIO = ("scheduler", "seed", "pcap", "trace")
+_NOT_THE_SCENARIO = ("scheduler", "seed", "pcap", "trace", "states")
 
 
 def _leaves(value: Any, key: _Key) -> Iterator[tuple[_Key, Any]]:

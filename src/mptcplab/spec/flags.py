@@ -21,8 +21,8 @@ class Flags:
     `path` holds one text per --path; if there is any, the file's paths are replaced; `link`,
     `connection` and `event` work the same way. `scheduler` and `cc` are one or several,
     separated by commas. `workload` replaces the file's, and further workload flags override
-    it. For bulk, --duration replaces the size, and --size the duration and the warm-up. `pcap`
-    and `trace` exist only as flags: they say what a run keeps, not what it is. A `program`
+    it. For bulk, --duration replaces the size, and --size the duration and the warm-up. `pcap`,
+    `trace` and `states` exist only as flags: they say what a run keeps, not what it is. A `program`
     replaces the file's workload.
     """
 
@@ -47,6 +47,7 @@ class Flags:
     warmup: str | None = None
     pcap: bool = False
     trace: bool = False
+    states: bool = False
     program: Program | None = None
 
 
@@ -176,7 +177,7 @@ _LIST_FLAGS: Mapping[str, Callable[[str], dict[str, Any]]] = {
     "event": parse_event_flag,
 }
 _WORKLOAD_KEYS = tuple(LiteralWorkload.model_fields)
-_BARE_FLAGS = ("pcap", "trace", "program")
+_BARE_FLAGS = ("pcap", "trace", "states", "program")
 
 
 def merge(flags: Flags, mistakes: Mistakes) -> None:

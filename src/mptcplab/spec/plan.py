@@ -432,11 +432,12 @@ def _traffic_of(scenario: Scenario, pair: Pair) -> Iterator[str]:
         client += " --fresh 1"
     elif load.start == "at-once":
         client += " --at-once 1"
-    if scenario.trace and _decides(scenario, pair):
-        if load.direction != "down":
-            client += " --trace 1"
-        if load.direction != "up":
-            server += " --trace 1"
+    for kept in ("trace", "states"):
+        if getattr(scenario, kept) and _decides(scenario, pair):
+            if load.direction != "down":
+                client += f" --{kept} 1"
+            if load.direction != "up":
+                server += f" --{kept} 1"
     if isinstance(load, Video):
         client += (
             f" --segment-ns {load.segment_ns} --buffer-ns {load.buffer_ns}"

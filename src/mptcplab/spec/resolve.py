@@ -38,7 +38,7 @@ DEFAULT_SEED_DELAY_NS = 50_000
 DEFAULT_SAMPLE_INTERVAL_NS = 10 * 10**6
 
 # The flags that can change a resolved scenario.
-_RESOLVED_FLAGS = ("scheduler", "seed", "repeat", "pcap", "trace")
+_RESOLVED_FLAGS = ("scheduler", "seed", "repeat", "pcap", "trace", "states")
 
 
 @dataclass(frozen=True)
@@ -189,8 +189,8 @@ def _resolved_request(
         mistakes.add(("scheduler",), message, base.scheduler.name)
     if base.transport == "tcp" and literal.scheduler:
         mistakes.add(("scheduler",), "plain TCP has no scheduler; leave it out")
-    if flags.trace:
-        _check_trace(base.transport, schedulers, mistakes)
+    for kept in _traces(flags):
+        _check_trace(kept, base.transport, schedulers, mistakes)
     if single and len(schedulers) > 1:
         message = f"{len(schedulers)} schedulers, where one is run; to compare: mptcplab compare"
         mistakes.add(("scheduler",), message)
@@ -200,8 +200,8 @@ def _resolved_request(
         message = f"the last seed would be {seed + repeat - 1}; the largest is {MAX_SEED}"
         mistakes.add(("repeat",), message)
     mistakes.stop_if_any()
-    kept = {"pcap": flags.pcap, "trace": flags.trace}
-    base = base.with_(scheduler=schedulers[0], seed=seed).model_copy(update=kept)
+    changes = {"pcap": flags.pcap, "trace": flags.trace, "states": flags.states}
+    base = base.with_(scheduler=schedulers[0], seed=seed).model_copy(update=changes)
     return Request(base, schedulers, (base.cc,), literal.repeat, sources, {})
 
 
@@ -258,10 +258,11 @@ def _request(
         )
     elif transport == "tcp":
         _check_tcp(literal, specs, mistakes)
-    if flags.trace and connections:
-        _check_traced_connections(connections, schedulers, mistakes)
-    elif flags.trace:
-        _check_trace(transport, schedulers, mistakes)
+    for kept in _traces(flags):
+        if connections:
+            _check_traced_connections(kept, connections, schedulers, mistakes)
+        else:
+            _check_trace(kept, transport, schedulers, mistakes)
     events = resolve_events.events(literal, connections, transport, load, mistakes)
     resolve_events.check_losses(literal.event, (*paths, *links), mistakes)
     resolve_events.check_rates(literal.event, paths, mistakes)
@@ -294,6 +295,7 @@ def _request(
         workload=load,
         pcap=flags.pcap,
         trace=flags.trace,
+        states=flags.states,
         seed=seed,
         seed_delay_ns=(DEFAULT_SEED_DELAY_NS if literal.seed_delay is None else literal.seed_delay),
     )
@@ -326,13 +328,21 @@ def _check_tcp(literal: LiteralScenario, specs: Sequence[str], mistakes: Mistake
         mistakes.add(("scheduler",), "plain TCP has no scheduler; leave it out")
 
 
+def _traces(flags: Flags) -> list[str]:
+    """The flags that keep what only a scheduler of the framework has."""
+    return [name for name in ("trace", "states") if getattr(flags, name)]
+
+
 def _check_traced_connections(
-    connections: Sequence[Connection], schedulers: Sequence[Choice], mistakes: Mistakes
+    kept: str,
+    connections: Sequence[Connection],
+    schedulers: Sequence[Choice],
+    mistakes: Mistakes,
 ) -> None:
     asked = {each.scheduler or other for each in connections for other in schedulers}
     if all(choice.name == scheduler.DEFAULT for choice in asked):
         message = "no connection has a scheduler whose decisions are recorded; default has none"
-        mistakes.add(("trace",), message)
+        mistakes.add((kept,), message)
 
 
 def _seed(literal: LiteralScenario, mistakes: Mistakes) -> int:
@@ -350,10 +360,12 @@ def _specs(wanted: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for spec in wanted for name in (known if spec == scheduler.ALL else (spec,)))
 
 
-def _check_trace(transport: str, schedulers: Sequence[Choice], mistakes: Mistakes) -> None:
+def _check_trace(
+    kept: str, transport: str, schedulers: Sequence[Choice], mistakes: Mistakes
+) -> None:
     """Report that decisions are to be kept where there are none."""
     if transport == "tcp":
-        mistakes.add(("trace",), "plain TCP has no scheduler, so it has no decisions to keep")
+        mistakes.add((kept,), "plain TCP has no scheduler, so it has no decisions to keep")
     elif scheduler.DEFAULT in [choice.name for choice in schedulers]:
         message = "the decisions of default, upstream's scheduler, are not recorded; choose another"
-        mistakes.add(("trace",), message)
+        mistakes.add((kept,), message)

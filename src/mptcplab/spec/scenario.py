@@ -161,8 +161,8 @@ class Scenario(_Resolved):
     `events` are in the order of time; they affect paths and links, whose names differ. Without
     `connections` there is one pair of hosts, with the scenario's transport, scheduler, cc and
     workload. With them, the paths are in their order, and the workload says how long the run lasts.
-    `pcap` and `trace` add files to what the run leaves, captures at all hosts and the scheduler's
-    decisions, and change nothing else.
+    `pcap`, `trace` and `states` add files to what the run leaves, captures at all hosts, the
+    scheduler's decisions, and these with what it saw, and change nothing else.
 
     A delay of up to `seed_delay_ns`, drawn from the seed, is added to each direction of each path.
 
@@ -185,6 +185,7 @@ class Scenario(_Resolved):
     workload: AnyWorkload
     pcap: bool
     trace: bool
+    states: bool = False  # scenarios kept before there was such a thing have none
     seed: int
     seed_delay_ns: int = 0
 
@@ -277,6 +278,7 @@ class Scenario(_Resolved):
             "transport": "tcp",
             "scheduler": Choice(name=scheduler.DEFAULT),
             "trace": False,
+            "states": False,
         }
         return self.model_copy(update=changes)
 

@@ -31,11 +31,12 @@ def run_all(
     perform: Callable[[C, Path, threading.Event], J],
     name: Callable[[C], str],
     out: Path,
+    jobs: int | None = None,
 ) -> Iterator[tuple[C, J]]:
     """Performs cases, each in a directory of its own; yields each when it has ended.
 
-    The directory of one that failed stays in `out`, by its name. An interrupt sets the event, ends
-    what is under way, and is raised.
+    There are `jobs` at a time, by default one per CPU. The directory of one that failed stays in
+    `out`, by its name. An interrupt sets the event, ends what is under way, and is raised.
     """
     cancel = threading.Event()
     out.mkdir(parents=True, exist_ok=True)
@@ -52,7 +53,7 @@ def run_all(
         finally:
             shutil.rmtree(directory, ignore_errors=True)
 
-    with ThreadPoolExecutor(len(cpus())) as pool:
+    with ThreadPoolExecutor(jobs or len(cpus())) as pool:
         futures = {pool.submit(work, case): case for case in cases}
         try:
             for future in as_completed(futures):

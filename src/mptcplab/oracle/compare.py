@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Decisions of the kernel's scheduler beside those of the model of its source."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from mptcplab.oracle.known import Known, reason_of
+from mptcplab.oracle.models import model_of
+from mptcplab.oracle.state import NEW, WAIT, Answer, Asked, Question, Segment, read
+from mptcplab.oracle.v09x import Model, fits_window
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A decision on which kernel and source differ."""
+
+    question: Question
+    kernel: Answer
+    source: Answer
+    why: str
+
+    def __str__(self) -> str:
+        asked = self.question
+        lines = [
+            f"at {asked.time_ns / 1e9:.6f} s, connection {asked.connection}: the kernel's answer "
+            f"is {self.kernel}, the source's {self.source}" + (f" ({self.why})" if self.why else "")
+        ]
+        lines.append(
+            f"  una {asked.una_seq}, nxt {asked.nxt_seq}, window to {asked.window_end_seq}, unsent "
+            f"{asked.unsent_bytes}, head {_text(asked.head)}, oldest {_text(asked.oldest)}, "
+            f"reinjection {_text(asked.reinjection)}"
+            + (", writer waits" if asked.writer_waits else "")
+            + (", send buffer full" if asked.sndbuf_full else "")
+        )
+        for each in asked.subflows:
+            words = [word for word in ("usable", "backup") if getattr(each, word)]
+            lines.append(
+                f"  subflow {each.id}: {' '.join(words) or 'unusable'}, state {each.ca_state}, "
+                f"srtt {each.srtt_8us / 8:.3f} us, rttvar {each.rttvar_4us / 4:.2f} us, cwnd "
+                f"{each.cwnd}, ssthresh {each.ssthresh}, in flight {each.in_flight}, unsent "
+                f"{each.unsent_bytes}, outstanding {each.outstanding_bytes}, window "
+                f"{each.window_bytes}, mss {each.mss}"
+            )
+        return "\n".join(lines)
+
+
+def _text(segment: Segment | None) -> str:
+    if not segment:
+        return "none"
+    by = f" carried by {sorted(segment.carried)}" if segment.carried else ""
+    return f"{segment.seq}+{segment.bytes}{by}"
+
+
+@dataclass
+class Agreement:
+    """What came of a comparison. `listed`: disagreements by their reason, known beforehand."""
+
+    scheduler: str
+    decisions: int = 0
+    agreed: int = 0
+    ties: int = 0
+    listed: Counter[str] = field(default_factory=Counter)
+    differs: int = 0
+    first: Disagreement | None = None
+
+    def add(self, other: Agreement) -> None:
+        self.decisions += other.decisions
+        self.agreed += other.agreed
+        self.ties += other.ties
+        self.listed += other.listed
+        self.differs += other.differs
+        self.first = self.first or other.first
+
+
+class _Judge:
+    """One connection: the model, and two that take times in whole us as our schedulers see them.
+
+    Of these, one walks the subflows in the source's order and one in that of their creation. Where
+    only a model that is exact to an eighth of a us differs, it was a tie.
+    """
+
+    def __init__(self, scheduler: str) -> None:
+        made = model_of(scheduler)
+        self._exact = made({})
+        self._rounded = [made({}), made({})] if made.metric else []
+
+    @property
+    def models(self) -> list[Model]:
+        return [self._exact, *self._rounded]
+
+    def judge(self, asked: Asked, result: Agreement, known: Mapping[str, list[Known]]) -> None:
+        question, kernel = asked
+        mine = replace(question, subflows=list(question.subflows))
+        source = self._exact.choose(mine)
+        ties = []
+        for model, newest_first in zip(self._rounded, (True, False), strict=False):
+            variant = _in_us(question, newest_first)
+            ties.append((model, model.choose(variant)))
+        result.decisions += 1
+        if _same(question, source, kernel):
+            result.agreed += 1
+        elif tie := next((m for m, other in ties if _same(question, other, kernel)), None):
+            result.ties += 1
+            self._exact.__dict__.update(copy.deepcopy(tie.__dict__))
+        elif reason := reason_of(known, question, source, kernel):
+            result.listed[reason] += 1
+        else:
+            result.differs += 1
+            if not result.first:
+                result.first = Disagreement(question, kernel, source, self._exact.why())
+        for model in self.models:
+            model.took(asked)
+
+
+def _in_us(question: Question, newest_first: bool) -> Question:
+    subflows = [replace(each, srtt_8us=each.srtt_8us & ~7) for each in question.subflows]
+    return replace(question, subflows=subflows, newest_first=newest_first)
+
+
+def _same(question: Question, one: Answer, other: Answer) -> bool:
+    one, other = _held(question, one), _held(question, other)
+    return one[:3] == other[:3]
+
+
+def _held(question: Question, answer: Answer) -> Answer:
+    """New data that the connection's window does not take does not leave: that is a wait.
+
+    A source that does not look at the window leaves that to the core, and so do we.
+    """
+    head = question.head
+    if answer.what == NEW and head and answer.seq == head.seq:
+        subflow = question.subflow(answer.subflow)
+        if subflow and not fits_window(question, head, subflow.mss):
+            return Answer(WAIT)
+    return answer
+
+
+def compare(
+    path: Path,
+    scheduler: str,
+    known: Mapping[str, list[Known]],
+) -> Agreement:
+    """Judges all decisions in a file of states, of the scheduler without parameters.
+
+    Raises MptcplabError when there is no model of the scheduler, or as `state.read` does.
+    """
+    model_of(scheduler)
+    result = Agreement(scheduler)
+    judges: dict[int, _Judge] = {}
+    for each in read(path, scheduler):
+        number = each.question.connection if isinstance(each, Asked) else each.connection
+        if number not in judges:
+            judges[number] = _Judge(scheduler)
+        if isinstance(each, Asked):
+            judges[number].judge(each, result, known)
+        else:
+            for model in judges[number].models:
+                model.done(each)
+    return result

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""ecf: earliest completion first.
+
+Source: mptcp_ecf.c of multipath-tcp/mptcp, v0.95 (@55634041). Paper: Lim et al., CoNEXT 2017.
+Parameter of the module: r_beta 4 (beta is 1/4).
+
+sigma is half of what TCP keeps of the deviation, which is four times the mean deviation, and never
+less than the least timeout, 200 ms; so delta is at least 100 ms. What waits at the connection is
+its memory less that of the subflows, and less what the subflows have got acknowledged, but not the
+connection. The source multiplies in 32 bits, which overflow; here nothing does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mptcplab.oracle.state import Answer, Question, Segment, Subflow
+from mptcplab.oracle.v09x import V095, Default, Model, first_least, in_list_order, next_segment
+
+
+class Ecf(Model):
+    def __init__(self, params: Mapping[str, int]) -> None:
+        super().__init__(params)
+        self.default = Default(V095)
+        self.r_beta = params.get("r_beta", 4)
+        self.waiting = 0
+        self._why = ""
+
+    def choose(self, question: Question) -> Answer:
+        self._why = ""
+        self.default.began(question)
+        return next_segment(question, self._choose, self.default.repeat)
+
+    def why(self) -> str:
+        return self._why
+
+    def _choose(self, question: Question, segment: Segment | None) -> Subflow | None:
+        """ecf_get_available_subflow()"""
+        alive = [each for each in in_list_order(question) if each.can_send]
+        fast = first_least(alive, lambda each: each.srtt_8us)
+        slow = self.default.choose(question, segment)
+        if not slow or not fast or slow.id == fast.id:
+            return slow
+        queued = queued_bytes(question, alive, slow.mss)
+        self._why = f"fast {fast.id}, k {queued}, waiting {self.waiting}"
+        verdict = complete_earlier(fast, slow, queued, self.waiting, self.r_beta)
+        if verdict is not None:
+            self.waiting = verdict
+        return None if verdict == 1 else slow
+
+
+def queued_bytes(question: Question, alive: list[Subflow], mss: int) -> int:
+    """k: the connection's memory that no subflow has."""
+    packets = -(-(question.nxt_seq - question.una_seq) // max(question.segment_bytes, 1))
+    on_subflows = sum(each.wmem_queued for each in alive)
+    acked = max(packets - sum(each.packets_out for each in alive), 0) * mss
+    return max(question.wmem_queued - on_subflows - acked, 0)
+
+
+def complete_earlier(
+    fast: Subflow, slow: Subflow, queued: int, waiting: int, r_beta: int
+) -> int | None:
+    """1: wait for the fast one; 0: use the slow one; None: use it, and stay as inclined to wait."""
+    mss = slow.mss
+    fast_us, slow_us = fast.srtt_8us >> 3, slow.srtt_8us >> 3
+    delta = max(fast.rttvar_4us >> 1, slow.rttvar_4us >> 1)
+    fast_window, slow_window = fast.cwnd * mss, slow.cwnd * mss
+    left = fast_us * (max(queued, fast_window) + fast_window)
+    right = fast_window * (slow_us + delta)
+    if r_beta * left >= r_beta * right + waiting * right:
+        return 0
+    too_slow = slow_us * max(queued, slow_window) >= slow_window * (2 * fast_us + delta)
+    return 1 if too_slow else None

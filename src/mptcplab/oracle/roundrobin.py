@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""roundrobin: mptcp_rr.c of v0.94.
+
+Source: multipath-tcp/mptcp @1ec2d52e, with the comparison `>=` of its commit 8b98611b. Parameters
+of the module: num_segments 1, cwnd_limited on. It looks neither at priorities nor at windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mptcplab.oracle.state import NEW, REINJECTION, WAIT, Answer, Asked, Question, Segment, Subflow
+from mptcplab.oracle.v09x import V094, Default, Model, available, in_list_order, in_loss, new_data
+
+
+class RoundRobin(Model):
+    metric = False
+
+    def __init__(self, params: Mapping[str, int]) -> None:
+        super().__init__(params)
+        self.num_segments = params.get("num_segments", 1)
+        self.cwnd_limited = bool(params.get("cwnd_limited", 1))
+        self.quota: dict[int, int] = {}
+        self.masks = Default(V094)
+
+    def choose(self, question: Question) -> Answer:
+        if question.reinjection:
+            return reinject(self.masks, question, question.reinjection)
+        if not question.head:
+            return Answer(WAIT)
+        chosen = self._in_use_or_unused(question)
+        considered = [each for each in question.subflows if self._considered(each)]
+        full = all(self.quota.get(each.id, 0) >= self.num_segments for each in considered)
+        if not chosen and considered and full:
+            for each in considered:
+                self.quota[each.id] = 0
+            chosen = self._in_use_or_unused(question)
+        if not chosen or not available(chosen, V094):
+            return Answer(WAIT)
+        return Answer(NEW, chosen.id, question.head.seq)
+
+    def took(self, asked: Asked) -> None:
+        question, answer = asked
+        fresh = new_data(question)
+        subflow = question.subflow(answer.subflow)
+        if answer.what == NEW and fresh and subflow:
+            segments = -(-fresh.bytes // subflow.mss)
+            self.quota[subflow.id] = self.quota.get(subflow.id, 0) + max(segments, 1)
+
+    def why(self) -> str:
+        return f"quota {self.quota}"
+
+    def _considered(self, subflow: Subflow) -> bool:
+        if not subflow.usable or in_loss(subflow):
+            return False
+        return not self.cwnd_limited or available(subflow, V094)
+
+    def _in_use_or_unused(self, question: Question) -> Subflow | None:
+        """One that is in the middle of its quota, the first; else an unused one, the last."""
+        unused = None
+        for each in in_list_order(question):
+            if not self._considered(each):
+                continue
+            if 0 < self.quota.get(each.id, 0) < self.num_segments:
+                return each
+            if not self.quota.get(each.id, 0):
+                unused = each
+        return unused
+
+
+def reinject(masks: Default, question: Question, segment: Segment) -> Answer:
+    """rr_get_available_subflow(): the last one with room that did not carry it, else that did."""
+    free = [each for each in in_list_order(question) if available(each, V094)]
+    unused = [each for each in free if each.id not in masks.carried(segment)]
+    if not free:
+        return Answer(WAIT)
+    if not unused:
+        masks.cleared[segment.seq] = segment.carried
+    return Answer(REINJECTION, (unused or free)[-1].id, segment.seq)

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What of a connection's stream has been sent in which segments, from what was carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mptcplab.oracle.state import DUPLICATE, NEW, REINJECTION, Done, Question, Segment
+
+
+class Sent:
+    """The segments that were sent, by their first byte, with their lengths and who carried them."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[int, frozenset[int]]] = {}
+
+    def done(self, done: Done) -> None:
+        if done.what not in (NEW, REINJECTION, DUPLICATE):
+            return
+        bytes_, carried = self._known.get(done.seq, (0, frozenset[int]()))
+        if done.what == NEW:
+            bytes_ += done.bytes
+        self._known[done.seq] = (bytes_, carried | {done.subflow})
+
+    def at(self, seq: int) -> Segment | None:
+        """The segment that begins there."""
+        found = self._known.get(seq)
+        return Segment(seq, *found) if found and found[0] else None
+
+    def unacked(self, question: Question) -> Iterator[Segment]:
+        """From the oldest on, up to the first that was never sent."""
+        segment = question.oldest and self.at(question.oldest.seq)
+        while segment and not (question.head and segment.seq >= question.head.seq):
+            yield segment
+            segment = self.at(segment.end)
+
+    def forget(self, una_seq: int) -> None:
+        """All that is acknowledged, once in a while."""
+        if len(self._known) > 4096:
+            self._known = {
+                seq: value for seq, value in self._known.items() if seq + value[0] > una_seq
+            }

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a scheduler saw when it was asked, as a model of a scheduler gets it.
+
+The units are those of the kernel: packets, bytes, and times in eighths of a microsecond (`_8us`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mptcplab.errors import MptcplabError
+from mptcplab.metrics import records
+
+WAIT, NEW, REINJECTION, DUPLICATE = range(4)
+
+#: TCP_CA_Open and TCP_CA_Loss
+CA_OPEN, CA_LOSS = 0, 4
+INFINITE_SSTHRESH = 0x7FFFFFFF
+
+
+@dataclass(slots=True)
+class Subflow:
+    """One subflow, when the scheduler was asked; `index` is its place in our list."""
+
+    index: int
+    id: int
+    usable: bool
+    backup: bool
+    #: established and not closing, even if silent since its last timeout (pf)
+    can_send: bool
+    ca_state: int
+    mss: int
+    srtt_8us: int
+    rttvar_4us: int
+    rttvar_us: int
+    min_rtt_us: int
+    last_rtt_us: int
+    cwnd: int
+    ssthresh: int
+    limit: int
+    in_flight: int
+    packets_out: int
+    unsent_bytes: int
+    outstanding_bytes: int
+    window_bytes: int
+    wmem_queued: int
+    snd_una: int
+    snd_nxt: int
+    delivered: int
+    owd_us: int
+    commd_us: int
+    pacing_rate: int
+    oldest_sent_ns: int
+    device_sent_bytes: int
+    carried_head: bool
+    carried_oldest: bool
+    carried_reinjection: bool
+
+
+class Segment(NamedTuple):
+    """A segment, and the numbers of the subflows that have carried it."""
+
+    seq: int
+    bytes: int
+    carried: frozenset[int]
+
+    @property
+    def end(self) -> int:
+        return self.seq + self.bytes
+
+
+@dataclass(slots=True)
+class Question:
+    """The connection, when its scheduler was asked, with its subflows in our order."""
+
+    time_ns: int
+    connection: int
+    scheduler: str
+    una_seq: int
+    nxt_seq: int
+    window_end_seq: int
+    window_bytes: int
+    unsent_bytes: int
+    segment_bytes: int
+    wmem_queued: int
+    sndbuf: int
+    jiffies: int
+    #: there is nothing to send, since a writer waits for memory; and there is none
+    writer_waits: bool
+    sndbuf_full: bool
+    closing: bool
+    #: the first unsent segment: as it was written, without what was sent of it
+    head: Segment | None
+    head_sent: int
+    oldest: Segment | None
+    reinjection: Segment | None
+    subflows: list[Subflow]
+    #: the order in which the source walks them; else in the order of creation
+    newest_first: bool = True
+
+    def subflow(self, number: int) -> Subflow | None:
+        """The subflow of that number of creation."""
+        return next((each for each in self.subflows if each.id == number), None)
+
+
+class Answer(NamedTuple):
+    """What was picked: WAIT, or a segment by its first byte, on a subflow by its number."""
+
+    what: int = WAIT
+    subflow: int = 0
+    seq: int = 0
+    limit_bytes: int = 0
+
+    def __str__(self) -> str:
+        if self.what == WAIT:
+            return "wait"
+        name = records.DECISIONS[self.what]
+        return f"{name} {self.seq} on {self.subflow}"
+
+
+class Asked(NamedTuple):
+    """A question and the answer of the scheduler in the kernel."""
+
+    question: Question
+    answer: Answer
+
+
+class Done(NamedTuple):
+    """A pick that was carried out, or what else `records.DECISIONS` has but a wait."""
+
+    time_ns: int
+    connection: int
+    what: int
+    subflow: int
+    seq: int
+    bytes: int
+
+
+_SUBFLOW_NAMES = [
+    *("id", "flags", "ca_state", "mss", "srtt_8us", "rttvar_4us", "rttvar_us", "min_rtt_us"),
+    *("last_rtt_us", "cwnd", "ssthresh", "limit", "in_flight", "packets_out", "unsent_bytes"),
+    *("outstanding_bytes", "window_bytes", "wmem_queued", "snd_una", "snd_nxt", "delivered"),
+    *("owd_us", "commd_us", "pacing_rate", "oldest_sent_ns", "device_sent_bytes"),
+]
+
+
+def read(path: Path, scheduler: str) -> Iterator[Asked | Done]:
+    """What is in a file of states, in its order, of all connections.
+
+    Raises MptcplabError, in one line, when there are no states, when they are of another format or
+    scheduler, or when a question lacks subflows or an answer.
+    """
+    if not path.exists():
+        raise MptcplabError(f"{path}: no such file; states are kept with --states")
+    states = records.read_states(path)
+    names = np.unique(states["scheduler"][states["kind"] == records.QUESTION])
+    others = [name.decode("ascii", "replace") for name in names if name != scheduler.encode()]
+    if others:
+        raise MptcplabError(f"{path}: states of scheduler {others[0]}, not of {scheduler}")
+    yield from _in_order(path, states)
+
+
+def _in_order(path: Path, states: records.Records) -> Iterator[Asked | Done]:
+    kinds = states["kind"].tolist()
+    connections = states["connection"].tolist()
+    questions = _rows(states, records.QUESTION, records.QUESTION_DTYPE, None)
+    subflows = _rows(states, records.SUBFLOW_STATE, records.SUBFLOW_STATE_DTYPE, _SUBFLOW_NAMES)
+    fields = ["time_ns", "connection", "what", "subflow", "seq", "bytes"]
+    answers = _rows(states, records.ANSWER, records.ANSWER_DTYPE, fields)
+    done = _rows(states, records.DONE, records.ANSWER_DTYPE, fields)
+    pending: dict[int, tuple[dict[str, Any], list[dict[str, Any]]]] = {}
+    for place, (kind, number) in enumerate(zip(kinds, connections, strict=True)):
+        if kind == records.DONE:
+            yield Done(**next(done))
+        elif kind == records.QUESTION:
+            pending[number] = (next(questions), [])
+        elif number not in pending:
+            raise MptcplabError(
+                f"{path}: the record at offset {place * records.STATE_BYTES} has no question"
+            )
+        elif kind == records.SUBFLOW_STATE:
+            pending[number][1].append(next(subflows))
+        else:
+            asked, its = pending.pop(number)
+            if len(its) != asked["n"]:
+                raise MptcplabError(
+                    f"{path}: {len(its)} of {asked['n']} subflows before the answer at offset "
+                    f"{place * records.STATE_BYTES}"
+                )
+            given = next(answers)
+            answer = Answer(given["what"], given["subflow"], given["seq"], given["bytes"])
+            yield Asked(_question(asked, its), answer)
+
+
+def _rows(
+    states: records.Records, kind: int, dtype: np.dtype[np.void], names: list[str] | None
+) -> Iterator[dict[str, Any]]:
+    """The records of a kind as dictionaries; `names`: of these fields, None: all."""
+    chosen = records.select(states.view(dtype), states["kind"] == kind)
+    wanted = names or [name for name in dtype.names or () if name != "version"]
+    columns = [chosen[name].tolist() for name in wanted]
+    for values in zip(*columns, strict=True):
+        yield dict(zip(wanted, values, strict=True))
+
+
+def _question(asked: dict[str, Any], subflows: list[dict[str, Any]]) -> Question:
+    flags = asked["flags"]
+    its = [_subflow(index, each) for index, each in enumerate(subflows)]
+
+    def segment(name: str, flag: int) -> Segment | None:
+        if not flags & flag:
+            return None
+        carried = frozenset(each.id for each in its if getattr(each, f"carried_{name}"))
+        return Segment(asked[f"{name}_seq"], asked[f"{name}_bytes"], carried)
+
+    return Question(
+        time_ns=asked["time_ns"],
+        connection=asked["connection"],
+        scheduler=asked["scheduler"].decode(),
+        una_seq=asked["una_seq"],
+        nxt_seq=asked["nxt_seq"],
+        window_end_seq=asked["window_end_seq"],
+        window_bytes=asked["window_bytes"],
+        unsent_bytes=asked["unsent_bytes"],
+        segment_bytes=asked["segment_bytes"],
+        wmem_queued=asked["wmem_queued"],
+        sndbuf=asked["sndbuf"],
+        jiffies=asked["jiffies"],
+        writer_waits=bool(flags & records.WRITER_WAITS),
+        sndbuf_full=bool(flags & records.SNDBUF_FULL),
+        closing=bool(flags & records.CLOSING),
+        head=segment("head", records.HAS_HEAD),
+        head_sent=asked["head_sent"],
+        oldest=segment("oldest", records.HAS_OLDEST),
+        reinjection=segment("reinjection", records.HAS_REINJECTION),
+        subflows=its,
+    )
+
+
+def _subflow(index: int, values: dict[str, Any]) -> Subflow:
+    flags = values.pop("flags")
+    return Subflow(
+        index=index,
+        usable=bool(flags & records.USABLE),
+        backup=bool(flags & records.BACKUP),
+        can_send=bool(flags & records.CAN_SEND),
+        carried_head=bool(flags & records.CARRIED_HEAD),
+        carried_oldest=bool(flags & records.CARRIED_OLDEST),
+        carried_reinjection=bool(flags & records.CARRIED_REINJECTION),
+        **values,
+    )

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The published schedulers, checked by somebody else: an independent model of each says what its
+source would have picked at every decision of many runs.
+
+`python -m mptcplab.tools.oracle` makes the runs, keeps what the scheduler saw at each decision, and
+compares its answers with those of the model; or does so with a file of states that is there
+already. The exit status is 1 if there is a disagreement that is not listed with its reason. See
+docs/oracle.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from mptcplab.errors import MptcplabError, RunError, status_of
+from mptcplab.lab import engine
+from mptcplab.lab.engine import Watch
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.oracle.compare import Agreement, compare
+from mptcplab.oracle.known import KNOWN
+from mptcplab.oracle.models import MODELS, model_of
+from mptcplab.oracle.scenarios import SCENARIOS
+from mptcplab.runs import experiment
+from mptcplab.spec.flags import Flags
+from mptcplab.spec.resolve import from_flags
+from mptcplab.tools import many
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scenario with a scheduler, by their names."""
+
+    scenario: str
+    scheduler: str
+
+    @property
+    def flags(self) -> Flags:
+        return replace(SCENARIOS[self.scenario], scheduler=self.scheduler)
+
+    @property
+    def command(self) -> str:
+        """The run as a command line."""
+        words = ["mptcplab", "run"]
+        for name, value in vars(self.flags).items():
+            flag = "--" + name.replace("_", "-")
+            if value is True:
+                words.append(flag)
+            elif isinstance(value, (str, int)) and value is not False:
+                words += [flag, str(value)]
+            elif isinstance(value, tuple):
+                words += [word for each in value for word in (flag, each)]
+        return shlex.join(words)
+
+
+@dataclass
+class Verdict:
+    """What came of a case; `error`: why there was nothing to compare."""
+
+    agreement: Agreement
+    error: str = ""
+
+    @property
+    def failures(self) -> list[str]:
+        return [self.error] if self.error else []
+
+
+@dataclass
+class Total:
+    """What came of all cases of a scheduler, and which was the first that differed."""
+
+    agreement: Agreement
+    runs: int = 0
+    first: Case | None = None
+    errors: list[str] = field(default_factory=list)
+
+    def add(self, case: Case, verdict: Verdict) -> None:
+        self.runs += 1
+        if verdict.error:
+            self.errors.append(f"{case.scenario}: {verdict.error}")
+        if verdict.agreement.differs and not self.agreement.differs:
+            self.first = case
+        self.agreement.add(verdict.agreement)
+
+    @property
+    def is_good(self) -> bool:
+        return not self.errors and not self.agreement.differs
+
+    def as_json(self) -> dict[str, Any]:
+        found = self.agreement
+        return {
+            "runs": self.runs,
+            "decisions": found.decisions,
+            "agreed": found.agreed,
+            "ties": found.ties,
+            "listed": dict(found.listed),
+            "differs": found.differs,
+            "first": str(found.first) if found.first else None,
+            "first_run": self.first.command if self.first else None,
+            "errors": self.errors,
+        }
+
+
+def check(
+    case: Case, kernel: KernelBuild, guest: Guest, directory: Path, cancel: threading.Event
+) -> Verdict:
+    """Makes the run of a case in `directory`, and compares its decisions."""
+    scenario = from_flags(case.flags).base
+    empty = Agreement(case.scheduler)
+    try:
+        experiment.run(scenario, kernel, guest, directory, watch=Watch(cancel=cancel))
+        down = scenario.workload.direction == "down"
+        name = engine.SERVER_STATES if down else engine.CLIENT_STATES
+        agreement = compare(directory / name, case.scheduler, KNOWN)
+    except RunError as error:
+        return Verdict(empty, f"the run failed: {error}")
+    return Verdict(agreement)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Status 0 if kernel and models agree, but for what is listed; else 1."""
+    parser = argparse.ArgumentParser(prog="python -m mptcplab.tools.oracle", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument(
+        *("--only",), default="", metavar="SCHEDULER,...", help="these alone (default: all)"
+    )
+    parser.add_argument(
+        *("--scenario",),
+        default="",
+        metavar="NAME,...",
+        help="in these scenarios alone (default: all)",
+    )
+    parser.add_argument("--jobs", type=_count, help="runs at a time (default: one per CPU)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcome there, too")
+    parser.add_argument("--plan", action="store_true", help="print the commands of the runs")
+    parser.add_argument(
+        *("states",),
+        nargs="?",
+        type=Path,
+        metavar="FILE.states",
+        help="check this file, of the one scheduler of --only, instead of making runs",
+    )
+    options = parser.parse_args(arguments)
+    schedulers = _chosen(parser, "--only", options.only, list(MODELS))
+    scenarios = _chosen(parser, "--scenario", options.scenario, list(SCENARIOS))
+    if options.states:
+        if len(schedulers) != 1:
+            parser.error("a file of states needs --only with its one scheduler")
+        return status_of(lambda: _check_file(options.states, schedulers[0], options.json))
+    cases = [Case(scenario, name) for name in schedulers for scenario in scenarios]
+    if options.plan:
+        print("\n".join(case.command for case in cases))
+        return 0
+    return status_of(lambda: _run_and_show(cases, options.jobs, options.json))
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 1000:
+        raise argparse.ArgumentTypeError(f"{text}: a whole number from 1 to 1000 is expected")
+    return int(text)
+
+
+def _chosen(
+    parser: argparse.ArgumentParser, flag: str, text: str, known: Sequence[str]
+) -> tuple[str, ...]:
+    names = tuple(text.split(",")) if text else tuple(known)
+    for name in names:
+        if name not in known:
+            parser.error(f"{flag} {name}: not known; accepted is {', '.join(known)}")
+    return names
+
+
+def _check_file(path: Path, scheduler: str, json_file: Path | None) -> int:
+    model_of(scheduler)
+    total = Total(Agreement(scheduler), runs=1)
+    total.agreement.add(compare(path, scheduler, KNOWN))
+    return _show({scheduler: total}, json_file)
+
+
+def _run_and_show(cases: Sequence[Case], jobs: int | None, json_file: Path | None) -> int:
+    kernel, guest = experiment.built()
+    totals = {case.scheduler: Total(Agreement(case.scheduler)) for case in cases}
+    progress = Console(stderr=True)
+    with tempfile.TemporaryDirectory(prefix="mptcplab-oracle-") as directory:
+        ended = _ended(cases, kernel, guest, Path(directory), jobs)
+        with progress.status("") as status:
+            for count, (case, verdict) in enumerate(ended, 1):
+                totals[case.scheduler].add(case, verdict)
+                found = verdict.agreement
+                status.update(
+                    f"{count} of {len(cases)} runs; {case.scheduler} in {case.scenario}: "
+                    f"{found.decisions} decisions, {found.differs} differ"
+                )
+    return _show(totals, json_file)
+
+
+def _ended(
+    cases: Sequence[Case], kernel: KernelBuild, guest: Guest, out: Path, jobs: int | None
+) -> Iterator[tuple[Case, Verdict]]:
+    def perform(case: Case, directory: Path, cancel: threading.Event) -> Verdict:
+        return check(case, kernel, guest, directory, cancel)
+
+    def name(case: Case) -> str:
+        return f"{case.scheduler}-{case.scenario}"
+
+    yield from many.run_all(cases, perform, name, out, jobs)
+
+
+def _show(totals: Mapping[str, Total], json_file: Path | None) -> int:
+    table = Table()
+    for column in ("scheduler", "runs", "decisions", "agree", "ties", "listed", "differ"):
+        table.add_column(column, justify="left" if column == "scheduler" else "right")
+    for name, total in totals.items():
+        found = total.agreement
+        listed = sum(found.listed.values())
+        numbers = (total.runs, found.decisions, found.agreed, found.ties, listed, found.differs)
+        table.add_row(name, *map(str, numbers))
+    Console().print(table)
+    for name, total in totals.items():
+        for reason, count in total.agreement.listed.most_common():
+            print(f"{name}, {count} x listed: {reason}")
+        for error in total.errors:
+            print(f"{name}: {error}")
+        if total.agreement.first:
+            print(f"{name}: the first of {total.agreement.differs} that differ:")
+            if total.first:
+                print(f"  {total.first.command}")
+            print(f"  {total.agreement.first}")
+    if json_file:
+        outcome = {name: total.as_json() for name, total in totals.items()}
+        try:
+            json_file.write_text(json.dumps(outcome, indent=2) + "\n")
+        except OSError as error:
+            raise MptcplabError(f"{json_file}: cannot be written: {error.strerror}") from error
+    return 0 if all(total.is_good for total in totals.values()) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,417 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The models of the published schedulers, by states computed by hand.
+
+A segment is 1448 bytes. Round-trip times are in us, which TCP keeps in eighths.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mptcplab.oracle.blest import Blest
+from mptcplab.oracle.daps import Daps
+from mptcplab.oracle.ecf import Ecf, complete_earlier
+from mptcplab.oracle.first import First
+from mptcplab.oracle.inorder import InOrder
+from mptcplab.oracle.minrtt import MinRtt
+from mptcplab.oracle.musher import Control, Musher
+from mptcplab.oracle.otias import Otias, metric_8us
+from mptcplab.oracle.redundant import Redundant
+from mptcplab.oracle.roundrobin import RoundRobin
+from mptcplab.oracle.state import (
+    DUPLICATE,
+    INFINITE_SSTHRESH,
+    NEW,
+    REINJECTION,
+    WAIT,
+    Answer,
+    Asked,
+    Done,
+    Question,
+    Segment,
+    Subflow,
+)
+from mptcplab.oracle.sttf import Sttf, transfer_time
+from mptcplab.oracle.thinstream import ThinStream
+from mptcplab.oracle.v09x import Model
+
+MSS = 1448
+NOTHING: frozenset[int] = frozenset()
+
+
+def subflow(number: int, rtt_us: int, **more: Any) -> Subflow:
+    values = {
+        "index": number - 1,
+        "id": number,
+        "usable": True,
+        "backup": False,
+        "can_send": True,
+        "ca_state": 0,
+        "mss": MSS,
+        "srtt_8us": rtt_us * 8,
+        "rttvar_4us": 0,
+        "rttvar_us": 0,
+        "min_rtt_us": rtt_us,
+        "last_rtt_us": rtt_us,
+        "cwnd": 10,
+        "ssthresh": 10,
+        "limit": 0xFFFFFFFF,
+        "in_flight": 0,
+        "packets_out": more.get("in_flight", 0),
+        "unsent_bytes": 0,
+        "outstanding_bytes": 0,
+        "window_bytes": 1 << 20,
+        "wmem_queued": 0,
+        "snd_una": 0,
+        "snd_nxt": 0,
+        "delivered": 0,
+        "owd_us": 0,
+        "commd_us": 0,
+        "pacing_rate": (1 << 64) - 1,
+        "oldest_sent_ns": 0,
+        "device_sent_bytes": 0,
+        "carried_head": False,
+        "carried_oldest": False,
+        "carried_reinjection": False,
+    }
+    return Subflow(**(values | more))
+
+
+def question(*subflows: Subflow, **more: Any) -> Question:
+    """64 unsent segments, none sent."""
+    values: dict[str, Any] = {
+        "time_ns": 10**9,
+        "connection": 1,
+        "scheduler": "",
+        "una_seq": 0,
+        "nxt_seq": 0,
+        "window_end_seq": 1 << 30,
+        "window_bytes": 1 << 30,
+        "unsent_bytes": 64 * MSS,
+        "segment_bytes": MSS,
+        "wmem_queued": 0,
+        "sndbuf": 1 << 20,
+        "jiffies": 1000,
+        "writer_waits": False,
+        "sndbuf_full": False,
+        "closing": False,
+        "head": Segment(0, MSS, NOTHING),
+        "head_sent": 0,
+        "oldest": None,
+        "reinjection": None,
+        "subflows": list(subflows),
+    }
+    return Question(**(values | more))
+
+
+def picks(model: Model, asked: Question, count: int) -> list[int]:
+    """On which subflows that many new segments go, one after the other, all else unchanged."""
+    found = []
+    for _ in range(count):
+        answer = model.choose(asked)
+        model.took(Asked(asked, answer))
+        found.append(answer.subflow)
+    return found
+
+
+# --- what all have in common
+
+
+def test_minrtt_takes_the_lowest_rtt_with_room() -> None:
+    fast, slow = subflow(1, 20_000), subflow(2, 50_000)
+    assert MinRtt({}).choose(question(fast, slow)) == Answer(NEW, 1, 0)
+    full = subflow(1, 20_000, in_flight=10)
+    assert MinRtt({}).choose(question(full, slow)) == Answer(NEW, 2, 0)
+    # v0.94: not even when exactly as much is queued as fits
+    queued = subflow(1, 20_000, in_flight=8, unsent_bytes=2 * MSS)
+    assert MinRtt({}).choose(question(queued, slow)).subflow == 1
+    queued = subflow(1, 20_000, in_flight=8, unsent_bytes=2 * MSS + 1)
+    assert MinRtt({}).choose(question(queued, slow)).subflow == 2
+    assert MinRtt({}).choose(question(subflow(1, 20_000, ca_state=4), slow)).subflow == 2
+
+
+def test_of_equal_round_trip_times_the_newest_subflow_wins() -> None:
+    assert MinRtt({}).choose(question(subflow(1, 20_000), subflow(2, 20_000))).subflow == 2
+
+
+def test_a_backup_is_for_when_no_other_can_be_used_at_all() -> None:
+    backup = subflow(2, 10_000, backup=True)
+    assert MinRtt({}).choose(question(subflow(1, 20_000), backup)).subflow == 1
+    full = subflow(1, 20_000, in_flight=10)
+    assert MinRtt({}).choose(question(full, backup)).what == WAIT
+    gone = subflow(1, 20_000, usable=False)
+    assert MinRtt({}).choose(question(gone, backup)).subflow == 2
+
+
+def test_a_reinjection_avoids_who_has_carried_it() -> None:
+    segment = Segment(7, MSS, frozenset({1}))
+    asked = question(subflow(1, 20_000), subflow(2, 50_000), reinjection=segment)
+    assert MinRtt({}).choose(asked) == Answer(REINJECTION, 2, 7)
+    # the other one is full: the mask is cleared, and it is sent on the first again
+    full = subflow(2, 50_000, in_flight=10)
+    asked = question(subflow(1, 20_000), full, reinjection=segment)
+    assert MinRtt({}).choose(asked) == Answer(REINJECTION, 1, 7)
+
+
+def blocked(window: int, **fast: Any) -> Question:
+    """The head does not fit; the oldest segment is on the slow subflow."""
+    return question(
+        subflow(1, 10_000, **fast),
+        subflow(2, 50_000, cwnd=20, ssthresh=INFINITE_SSTHRESH),
+        head=Segment(10 * MSS, MSS, NOTHING),
+        nxt_seq=10 * MSS,
+        oldest=Segment(0, MSS, frozenset({2})),
+        window_end_seq=window,
+    )
+
+
+def test_the_oldest_segment_is_repeated_when_the_window_is_full() -> None:
+    # 4 x 10 ms < 50 ms
+    assert MinRtt({}).choose(blocked(11 * MSS - 1)) == Answer(DUPLICATE, 1, 0)
+    assert MinRtt({}).choose(blocked(11 * MSS)) == Answer(NEW, 1, 10 * MSS)
+    # 4 x 12.5 ms is no less than 50 ms, and the slow one's window is more than 4
+    assert MinRtt({}).choose(blocked(11 * MSS - 1, srtt_8us=12_500 * 8)).what == WAIT
+
+
+def test_a_penalty_halves_once_in_a_round_trip_of_the_fast_one() -> None:
+    model = MinRtt({})
+    first = blocked(11 * MSS - 1)
+    model.choose(first)
+    assert first.subflows[1].cwnd == 20, "the rate limit counts from the subflow's beginning"
+    second = blocked(11 * MSS - 1)
+    second.jiffies += 10
+    model.choose(second)
+    # in slow start the threshold stays
+    assert (second.subflows[1].cwnd, second.subflows[1].ssthresh) == (10, INFINITE_SSTHRESH)
+    third = blocked(11 * MSS - 1)
+    third.jiffies += 19
+    model.choose(third)
+    assert third.subflows[1].cwnd == 20
+
+
+def test_a_subflow_of_a_small_window_is_repeated_whatever_its_rtt() -> None:
+    asked = blocked(11 * MSS - 1, srtt_8us=30_000 * 8)
+    asked.subflows[1].cwnd = 4
+    assert MinRtt({}).choose(asked) == Answer(DUPLICATE, 1, 0)
+
+
+# --- each
+
+
+def test_first() -> None:
+    asked = question(subflow(1, 20_000, usable=False), subflow(2, 10_000), subflow(3, 5_000))
+    assert First({}).choose(asked) == Answer(NEW, 2, 0)
+
+
+def test_roundrobin_begins_with_the_oldest_subflow() -> None:
+    three = question(subflow(1, 10_000), subflow(2, 20_000), subflow(3, 30_000))
+    assert picks(RoundRobin({}), three, 7) == [1, 2, 3, 1, 2, 3, 1]
+    assert picks(RoundRobin({"num_segments": 2}), three, 7) == [1, 1, 2, 2, 3, 3, 1]
+    full = question(subflow(1, 10_000, in_flight=10), subflow(2, 20_000), subflow(3, 30_000))
+    assert picks(RoundRobin({}), full, 4) == [2, 3, 2, 3]
+    # strictly: nothing is sent while it is the full one's turn
+    assert picks(RoundRobin({"cwnd_limited": 0}), full, 2) == [0, 0]
+
+
+def test_redundant_walks_the_queue_on_each_subflow() -> None:
+    model = Redundant({})
+    two = question(subflow(1, 10_000), subflow(2, 20_000))
+    answer = model.choose(two)
+    assert answer == Answer(NEW, 2, 0), "the newest is first in the list"
+    model.took(Asked(two, answer))
+    model.done(Done(0, 1, NEW, 2, 0, MSS))
+    sent = {"nxt_seq": MSS, "head": Segment(MSS, MSS, NOTHING)}
+    asked = question(
+        subflow(1, 10_000), subflow(2, 20_000), oldest=Segment(0, MSS, frozenset({2})), **sent
+    )
+    answer = model.choose(asked)
+    assert answer == Answer(DUPLICATE, 1, 0)
+    model.took(Asked(asked, answer))
+    model.done(Done(0, 1, DUPLICATE, 1, 0, MSS))
+    assert model.choose(asked) == Answer(NEW, 2, MSS)
+
+
+@pytest.mark.parametrize(
+    ("window", "ssthresh", "answer"),
+    [
+        # linger 100 ms, 6 rounds of 20 ms: (max(10, 11) + 5 // 2) * 6 = 78 packets, by 1.2 135532
+        # bytes; 131072 - 1448 = 129624 are left of the window
+        (131_072, 10, Answer(WAIT)),
+        (262_144, 10, Answer(NEW, 2, 0)),
+        # in slow start 10 * (2^6 - 1) = 630 packets, 1094688 bytes
+        (262_144, INFINITE_SSTHRESH, Answer(WAIT)),
+    ],
+)
+def test_blest(window: int, ssthresh: int, answer: Answer) -> None:
+    fast = subflow(1, 20_000, in_flight=10, ssthresh=ssthresh)
+    asked = question(fast, subflow(2, 100_000), window_bytes=window)
+    assert Blest({}).choose(asked) == answer
+
+
+def test_lambda_of_blest_falls_once_in_the_least_round_trip_of_the_slow_one() -> None:
+    model = Blest({})
+    for jiffies, expected in ((1000, 1200), (1099, 1200), (1100, 1190), (1199, 1190)):
+        fast = subflow(1, 20_000, in_flight=10)
+        model.choose(question(fast, subflow(2, 100_000), jiffies=jiffies))
+        assert model.lambda_1000 == expected
+
+
+@pytest.mark.parametrize(
+    ("queued", "waiting", "verdict"),
+    [
+        # cwnd 10 of both, 20 and 100 ms, no deviation: with k of 39 segments
+        # 20 * (39 + 10) = 980 < 10 * 100, and 100 * 39 >= 10 * 40
+        (39, 0, 1),
+        (40, 0, 0),
+        # with a margin of a quarter: 20 * (52 + 10) = 1240 < 1250
+        (52, 1, 1),
+        (53, 1, 0),
+        # the floor of the source: nothing waits, and yet 100 * 10 >= 10 * 40
+        (0, 0, 1),
+    ],
+)
+def test_ecf(queued: int, waiting: int, verdict: int) -> None:
+    fast, slow = subflow(1, 20_000), subflow(2, 100_000)
+    assert complete_earlier(fast, slow, queued * MSS, waiting, 4) == verdict
+
+
+def test_ecf_takes_the_connections_memory_less_the_subflows() -> None:
+    fast = subflow(1, 20_000, in_flight=10, wmem_queued=30 * MSS)
+    memory = {"wmem_queued": 69 * MSS, "nxt_seq": 10 * MSS}
+    asked = question(fast, subflow(2, 100_000), **memory)
+    assert Ecf({}).choose(asked).what == WAIT
+    memory["wmem_queued"] += MSS
+    asked = question(fast, subflow(2, 100_000), **memory)
+    assert Ecf({}).choose(asked).subflow == 2
+
+
+def test_linux_keeps_the_deviation_of_ecf_at_100_ms() -> None:
+    # 20 * (10 + 10) < 10 * (60 + 100), but 60 * 10 < 10 * (40 + 100)
+    for deviation, verdict in ((200_000, None), (0, 1)):
+        fast = subflow(1, 20_000, rttvar_4us=deviation)
+        slow = subflow(2, 60_000, rttvar_4us=deviation)
+        assert complete_earlier(fast, slow, 0, 0, 4) == verdict
+
+
+def test_otias() -> None:
+    fast = [
+        subflow(1, 20_000, in_flight=10, unsent_bytes=queued * MSS) for queued in (0, 9, 10, 19)
+    ]
+    # rounds of 20 ms until a place is free, and half of one
+    assert [metric_8us(each) // 8 for each in fast] == [30_000, 30_000, 50_000, 50_000]
+    slow = subflow(2, 100_000)
+    assert metric_8us(slow) == 50_000 * 8
+    assert Otias({}).choose(question(fast[1], slow)).subflow == 1
+    assert Otias({}).choose(question(fast[2], slow)).subflow == 2, "a tie"
+    # what was sent once is not queued
+    again = Segment(0, MSS, frozenset({2}))
+    asked = question(fast[0], slow, reinjection=again)
+    assert Otias({}).choose(asked) == Answer(REINJECTION, 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("queued", "free", "ssthresh", "rounds"),
+    [
+        (10, 10, INFINITE_SSTHRESH, 0.5),
+        (11, 10, INFINITE_SSTHRESH, 1.5),
+        (30, 10, INFINITE_SSTHRESH, 1.5),
+        # 20 in the second round, 40 in the third
+        (31, 10, INFINITE_SSTHRESH, 2.5),
+        (70, 10, INFINITE_SSTHRESH, 2.5),
+        # congestion avoidance: 11, then 12
+        (21, 10, 10, 1.5),
+        (33, 10, 10, 2.5),
+        (34, 10, 10, 3.5),
+        # nothing is free
+        (1, 0, 10, 1.5),
+    ],
+)
+def test_transfer_time_of_sttf(queued: int, free: int, ssthresh: int, rounds: float) -> None:
+    assert transfer_time(queued, free, 10, ssthresh, 1000) == rounds * 1000
+
+
+def test_sttf_is_minrtt_where_round_trips_are_alike() -> None:
+    full = {"in_flight": 10}
+    asked = question(subflow(1, 20_000, **full), subflow(2, 21_000, **full))
+    assert Sttf({}).choose(asked).what == WAIT
+    asked = question(subflow(1, 20_000, **full), subflow(2, 90_000, **full))
+    assert Sttf({}).choose(asked) == Answer(NEW, 1, 0), "30 ms, behind a full window"
+
+
+def test_daps() -> None:
+    # delays of 10 and 30 ms, so within 30 ms the first has three turns of 10, the second one of 4
+    asked = question(subflow(1, 20_000), subflow(2, 60_000, cwnd=4))
+    assert picks(Daps({}), asked, 40) == [1] * 30 + [2] * 4 + [1] * 6
+
+
+def test_daps_repeats_what_a_subflow_with_room_lacks() -> None:
+    model = Daps({})
+    model.done(Done(0, 1, NEW, 1, 0, MSS))
+    model.done(Done(0, 1, NEW, 2, MSS, MSS))
+    asked = question(
+        subflow(1, 20_000),
+        subflow(2, 60_000, in_flight=10),
+        oldest=Segment(0, MSS, frozenset({1})),
+        head=Segment(2 * MSS, MSS, NOTHING),
+        nxt_seq=2 * MSS,
+        window_end_seq=2 * MSS,
+    )
+    assert model.choose(asked) == Answer(DUPLICATE, 1, MSS)
+
+
+def test_ratio_of_musher() -> None:
+    # at first "flow one", the newest, has no share; then each has half
+    asked = question(subflow(1, 20_000), subflow(2, 60_000))
+    found = picks(Musher({}), asked, 300)
+    assert found == [1] * 100 + [1] * 50 + [2] * 50 + [1] * 50 + [2] * 50
+    full = question(subflow(1, 20_000, in_flight=10), subflow(2, 60_000))
+    assert picks(Musher({}), full, 2) == [0, 0]
+
+
+def test_search_of_musher() -> None:
+    control = Control()
+    rates = iter([10_000] * 6 + [300_000] * 5)
+    now = 3000
+    for rate in rates:
+        control.tick(now, rate, 0)
+        now += 101
+    assert control.searching, "200 Mbit/s more in five intervals"
+    ratios = []
+    for rate in (300_000, 306_000, 306_000, 305_000):
+        control.tick(now, rate, 0)
+        ratios.append(control.ratio)
+    # a step to the right, better by more than 5 Mbit/s, on, no worse, on, worse, back
+    assert ratios == [55, 60, 65, 60]
+    assert not control.searching
+
+
+def test_inorder_leaves_segments_to_the_full_fast_path() -> None:
+    # CommD of 10 and 70 ms: the fast path, whose window is full, delivers 10 segments at 30 ms, 10
+    # at 50, and then at 70, a tie in which the newest is first; so the slow one gets the 21st
+    fast = subflow(1, 20_000, in_flight=10, commd_us=10_000)
+    slow = subflow(2, 100_000, commd_us=70_000)
+    assert InOrder({}).choose(question(fast, slow)) == Answer(NEW, 2, 20 * MSS)
+    free = subflow(1, 20_000, commd_us=10_000)
+    assert InOrder({}).choose(question(free, slow)) == Answer(NEW, 1, 0)
+    few = question(fast, slow, unsent_bytes=20 * MSS)
+    assert InOrder({}).choose(few).what == WAIT
+
+
+def test_thinstream_probes_idle_subflows_at_the_end_of_a_burst() -> None:
+    model = ThinStream({})
+    asked = question(
+        subflow(1, 20_000, owd_us=9000),
+        subflow(2, 20_000, owd_us=8000),
+        subflow(3, 30_000, owd_us=20_000),
+        unsent_bytes=MSS,
+    )
+    assert picks(model, asked, 3) == [2, 3, 1]
+    # within 5 RTTs of the last data nobody is probed again
+    asked.time_ns += 99 * 10**6
+    assert picks(model, asked, 1) == [2]
+    assert not model.pushes
+    asked.time_ns += 52 * 10**6
+    assert model.choose(asked).subflow == 2
+    assert [push.subflow for push in model.pushes] == [3, 1]

@@ -30,6 +30,11 @@ struct mps_subflow_core {
 	u32			penalised;	/* tcp_jiffies32: others, because of this one */
 	u32			penalty_pkts;	/* ~0: none */
 	u32			set_limit_pkts;	/* ~0: none */
+	bool			round_empty;	/* nothing was in flight when it began */
+	u32			round_end;	/* before this byte, a number of TCP's */
+	u32			round_delivered;	/* these three: when it began */
+	u32			round_lost;
+	u32			round_retransmitted;
 	u32			new_segments;
 	u32			duplicates;
 	u32			reinjections;
@@ -196,6 +201,7 @@ void mps_detach(struct mps_conn *conn, struct mps_subflow *subflow);
 void mps_cut_window(struct mps_subflow *subflow);
 void mps_snapshot(struct mps_subflow *subflow);
 void mps_snapshot_oldest(struct mps_subflow *subflow);
+void mps_count_round(struct mps_subflow *subflow);
 void mps_refresh(struct mps_conn *conn, const struct sock *ssk);
 
 /* delays.c: an ACK has come; something was sent */

@@ -67,6 +67,27 @@ struct mps_subflow {
 	u64	delivered_ns;		/* when the latest acknowledgment came */
 	u64	delivered_sent_ns;	/* when what it acknowledged was sent */
 	u64	oldest_sent_ns;		/* when the oldest packet in flight was sent */
+
+	/* What TCP took for lost, of whatever was sent, and what it sent again, be it
+	 * that some of it had arrived all the same: since its beginning, as of its
+	 * latest ACK or timeout. And in its latest whole round, which ends with the
+	 * ACK of all that had been sent when it began, or else at its first ACK: about
+	 * a round trip, or a window. mps_loss_permille() makes a rate of them.
+	 */
+	u32	lost_pkts;
+	u32	retransmitted_pkts;
+	u32	rounds;			/* since its beginning; 0: no whole one yet */
+	u32	round_delivered_pkts;
+	u32	round_lost_pkts;
+	u32	round_retransmitted_pkts;
+
+	/* What the peer has advertised: in its latest ACK, the receive window, which
+	 * is that of the connection, counted from what it has of the connection; in
+	 * its SYN, how much fits into a packet, with TCP's options (MSS).
+	 */
+	u32	peer_window_bytes;
+	u32	peer_mss_bytes;
+
 	/* One-way, to the peer. What they mean, and whether those of two
 	 * subflows can be compared, says mps_delays_comparable(). 0: none yet.
 	 */
@@ -215,6 +236,16 @@ static inline void *mps_conn_priv(struct mps_conn *conn)
 static inline void *mps_subflow_priv(struct mps_subflow *subflow)
 {
 	return subflow->priv;
+}
+
+/* Of 1000 packets of its latest whole round, so many were lost. 0: none, or there
+ * was no round yet.
+ */
+static inline u32 mps_loss_permille(const struct mps_subflow *subflow)
+{
+	u64 pkts = (u64)subflow->round_delivered_pkts + subflow->round_lost_pkts;
+
+	return pkts ? div64_u64(1000ULL * subflow->round_lost_pkts, pkts) : 0;
 }
 
 static inline u32 mps_param(const struct mps_conn *conn, unsigned int index)

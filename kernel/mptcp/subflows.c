@@ -206,6 +206,10 @@ static void mps_attach(struct mps_conn *conn, struct mptcp_subflow_context *ctx)
 }
 
 void mps_detach(struct mps_conn *conn, struct mps_subflow *subflow)
+	sub->round_empty = true;
+	sub->round_end = tp->snd_nxt;
+	sub->round_delivered = tp->delivered;
+	sub->round_retransmitted = tp->total_retrans;
 {
 	struct mps_conn_core *core = conn_core(conn);
 
@@ -279,6 +283,10 @@ void mps_snapshot(struct mps_subflow *subflow)
 EXPORT_SYMBOL_IF_KUNIT(mps_snapshot);
 
 /* The oldest packet in flight. The subflow is locked: otherwise an ACK may free
+	subflow->lost_pkts = tp->lost;
+	subflow->retransmitted_pkts = tp->total_retrans;
+	subflow->peer_window_bytes = READ_ONCE(tp->snd_wnd);
+	subflow->peer_mss_bytes = tp->rx_opt.mss_clamp;
  * it. TCP keeps its packets in the order in which they were sent, without those
  * that arrived or were found lost; after a timeout, all are.
  */
@@ -298,6 +306,41 @@ void mps_snapshot_oldest(struct mps_subflow *subflow)
  */
 static void mps_refresh_subflow(struct mps_conn *conn, struct mptcp_subflow_context *ctx,
 				bool heard, bool locked)
+/* Has the peer all that had been sent when the round began? Then the next one begins.
+ * If nothing is in flight then, the first ACK says which packets it has.
+ *
+ * The connection is the caller's. Where the subflow is not locked, an ACK may come in
+ * between: then its packets are counted in the next round.
+ */
+void mps_count_round(struct mps_subflow *subflow)
+{
+	struct mps_subflow_core *sub = subflow_core(subflow);
+	const struct tcp_sock *tp = tcp_sk(sub->ssk);
+
+	bool delivered = subflow->delivered_pkts != sub->round_delivered;
+	u32 nxt = READ_ONCE(tp->snd_nxt), una = READ_ONCE(tp->snd_una);
+
+	if (sub->round_empty && delivered) {
+		sub->round_empty = false;
+		sub->round_end = nxt;
+	}
+	if (before(una, sub->round_end))
+		return;
+	if (delivered) {
+		subflow->rounds++;
+		subflow->round_delivered_pkts = subflow->delivered_pkts - sub->round_delivered;
+		subflow->round_lost_pkts = subflow->lost_pkts - sub->round_lost;
+		subflow->round_retransmitted_pkts = subflow->retransmitted_pkts -
+						    sub->round_retransmitted;
+	}
+	sub->round_delivered = subflow->delivered_pkts;
+	sub->round_lost = subflow->lost_pkts;
+	sub->round_retransmitted = subflow->retransmitted_pkts;
+	sub->round_empty = una == nxt;
+	sub->round_end = nxt;
+}
+EXPORT_SYMBOL_IF_KUNIT(mps_count_round);
+
 {
 	struct mps_subflow *subflow = ctx->mps;
 	struct mps_subflow_core *sub = subflow_core(subflow);
@@ -335,6 +378,7 @@ static void mps_refresh_subflow(struct mps_conn *conn, struct mptcp_subflow_cont
 
 		sub->acked_seen = acked;
 		mps_shrink_penalty(subflow, bytes);
+	mps_count_round(subflow);
 		if (ops->on_ack)
 			ops->on_ack(conn, subflow, bytes);
 	}

@@ -463,6 +463,102 @@ static void clocks_that_differ_by_more_than_round_trips_are_not_compared(struct 
 	KUNIT_EXPECT_FALSE_MSG(test, mps_delays_comparable(conn), "without timestamps");
 }
 
+/* --- losses */
+
+/* An ACK comes: TCP has sent up to `nxt`, the peer has all up to `una`. */
+static void counted(struct mps_subflow *subflow, u32 una, u32 nxt, u32 delivered, u32 lost,
+		    u32 retransmitted)
+{
+	struct tcp_sock *tp = tcp_sk(subflow_core(subflow)->ssk);
+
+	tp->snd_una = una;
+	tp->snd_nxt = nxt;
+	tp->write_seq = nxt;
+	tp->delivered = delivered;
+	tp->lost = lost;
+	tp->total_retrans = retransmitted;
+	mps_snapshot(subflow);
+	mps_count_round(subflow);
+}
+
+static void losses_are_counted_by_rounds(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *subflow = mps_test_subflow(conn);
+
+	KUNIT_EXPECT_EQ(test, mps_loss_permille(subflow), 0U);
+	subflow_core(subflow)->round_empty = true;
+	subflow_core(subflow)->round_end = 1000;
+	/* nothing is on its way, then 10 packets are: their first ACK ends no round */
+	counted(subflow, 1000, 1000, 0, 0, 0);
+	counted(subflow, 1100, 2000, 1, 0, 0);
+	counted(subflow, 1900, 3000, 9, 0, 0);
+	KUNIT_EXPECT_EQ(test, subflow->rounds, 0U);
+	counted(subflow, 2000, 3000, 10, 0, 0);
+	KUNIT_EXPECT_EQ(test, subflow->rounds, 1U);
+	KUNIT_EXPECT_EQ(test, subflow->round_delivered_pkts, 10U);
+	/* of the next 10, 2 are lost and sent again, and one of them once more */
+	counted(subflow, 2700, 3500, 18, 2, 3);
+	KUNIT_EXPECT_EQ(test, subflow->round_lost_pkts, 0U);
+	KUNIT_EXPECT_EQ(test, subflow->lost_pkts, 2U);
+	counted(subflow, 3200, 4000, 22, 2, 3);
+	KUNIT_EXPECT_EQ(test, subflow->rounds, 2U);
+	KUNIT_EXPECT_EQ(test, subflow->round_delivered_pkts, 12U);
+	KUNIT_EXPECT_EQ(test, subflow->round_lost_pkts, 2U);
+	KUNIT_EXPECT_EQ(test, subflow->round_retransmitted_pkts, 3U);
+	/* 2 of 14 */
+	KUNIT_EXPECT_EQ(test, mps_loss_permille(subflow), 142U);
+	/* a round without, which ends with nothing on its way */
+	counted(subflow, 4000, 4000, 30, 2, 3);
+	KUNIT_EXPECT_EQ(test, mps_loss_permille(subflow), 0U);
+	KUNIT_EXPECT_EQ(test, subflow->retransmitted_pkts, 3U);
+	counted(subflow, 4000, 4000, 30, 2, 3);
+	KUNIT_EXPECT_EQ(test, subflow->rounds, 3U);
+}
+
+static void rounds_are_counted_where_numbers_wrap_around(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *subflow = mps_test_subflow(conn);
+
+	subflow_core(subflow)->round_end = U32_MAX - 10;
+	subflow_core(subflow)->round_delivered = U32_MAX;
+	subflow_core(subflow)->round_lost = U32_MAX;
+	counted(subflow, U32_MAX - 10, 90, 3, 0, 0);
+	KUNIT_EXPECT_EQ(test, subflow->round_delivered_pkts, 4U);
+	KUNIT_EXPECT_EQ(test, subflow->round_lost_pkts, 1U);
+	KUNIT_EXPECT_EQ(test, mps_loss_permille(subflow), 200U);
+	counted(subflow, 89, 200, 90, 0, 0);
+	KUNIT_EXPECT_EQ(test, subflow->rounds, 1U);
+	counted(subflow, 90, 200, 91, 0, 0);
+	KUNIT_EXPECT_EQ(test, subflow->rounds, 2U);
+}
+
+static void a_lost_round_is_a_rate_of_one(struct kunit *test)
+{
+	struct mps_subflow subflow = { .round_lost_pkts = U32_MAX };
+
+	KUNIT_EXPECT_EQ(test, mps_loss_permille(&subflow), 1000U);
+	subflow.round_delivered_pkts = U32_MAX;
+	KUNIT_EXPECT_EQ(test, mps_loss_permille(&subflow), 500U);
+}
+
+static void what_the_peer_advertises_is_seen(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *subflow = mps_test_subflow(conn);
+	struct tcp_sock *tp = tcp_sk(subflow_core(subflow)->ssk);
+
+	tp->snd_wnd = 65536;
+	tp->rx_opt.mss_clamp = 1460;
+	tp->write_seq = 1000;
+	mps_snapshot(subflow);
+	KUNIT_EXPECT_EQ(test, subflow->peer_window_bytes, 65536U);
+	KUNIT_EXPECT_EQ(test, subflow->peer_mss_bytes, 1460U);
+	/* what is left of it is less */
+	KUNIT_EXPECT_EQ(test, subflow->window_bytes, 64536U);
+}
+
 /* --- reinjection */
 
 static void what_no_usable_subflow_carries_is_reinjected_in_order(struct kunit *test)
@@ -1110,3 +1206,7 @@ kunit_test_suite(framework_suite);
 
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("KUnit tests of the framework of MPTCP schedulers");
+	KUNIT_CASE(losses_are_counted_by_rounds),
+	KUNIT_CASE(rounds_are_counted_where_numbers_wrap_around),
+	KUNIT_CASE(a_lost_round_is_a_rate_of_one),
+	KUNIT_CASE(what_the_peer_advertises_is_seen),

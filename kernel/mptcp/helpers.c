@@ -44,32 +44,48 @@ bool mps_has_room_soon(const struct mps_subflow *subflow)
 }
 EXPORT_SYMBOL_GPL(mps_has_room_soon);
 
-struct mps_subflow *mps_lowest_rtt(struct mps_conn *conn, const struct mps_segment *seg)
+/* The lowest RTT of the regular subflows, or of the backups: of those that did not carry
+ * the segment, or else of the others. Final: no other choice is to be looked for.
+ */
+static struct mps_subflow *mps_lowest_rtt_of(const struct mps_conn *conn,
+					     const struct mps_segment *seg, bool backup,
+					     bool *final)
 {
-	/* by class: regular ones that did not carry it, backups that did not,
-	 * regular ones that did, backups that did
-	 */
 	struct mps_subflow *subflow, *best = NULL;
 	bool any_trusted = mps_any_trusted(conn);
-	int class, best_class = INT_MAX;
+	bool best_new = false, new_full = false;
 
 	mps_for_each_subflow(conn, subflow) {
-		if (!subflow->usable || (subflow_core(subflow)->distrusted && any_trusted))
+		bool new = !seg || !mps_carried_by(seg, subflow);
+
+		if (!subflow->usable || subflow->backup != backup || (best_new && !new) ||
+		    (subflow_core(subflow)->distrusted && any_trusted))
 			continue;
-		class = subflow->backup + (seg && mps_carried_by(seg, subflow) ? 2 : 0);
-		if (class > best_class)
+		if (!mps_available(subflow)) {
+			new_full |= new;
 			continue;
-		/* While one of a class is only full, or repeats what it lost,
-		 * the next class is no better: neither a backup nor the same
-		 * path again.
-		 */
-		if (class < best_class)
+		}
+		if (new != best_new)
 			best = NULL;
-		best_class = class;
-		if (mps_available(subflow) && (!best || subflow->srtt_us < best->srtt_us))
+		best_new = new;
+		if (!best || subflow->srtt_us < best->srtt_us)
 			best = subflow;
 	}
+	*final = best ? best_new : new_full;
 	return best;
+}
+
+struct mps_subflow *mps_lowest_rtt(struct mps_conn *conn, const struct mps_segment *seg)
+{
+	struct mps_subflow *best;
+	bool final;
+
+	best = mps_lowest_rtt_of(conn, seg, false, &final);
+	if (final)
+		return best;
+	best = mps_lowest_rtt_of(conn, seg, true, &final);
+	/* all that could send it had it: as if none had */
+	return final || !seg ? best : mps_lowest_rtt(conn, NULL);
 }
 EXPORT_SYMBOL_GPL(mps_lowest_rtt);
 
@@ -112,15 +128,18 @@ static void mps_penalise_slower(struct mps_conn *conn, struct mps_subflow *fast,
 
 	if (now - *penalised < usecs_to_jiffies(fast->srtt_us))
 		return;
-	mps_for_each_subflow(conn, slow) {
-		if (slow == fast || !mps_carried_by(seg, slow) ||
-		    slow->srtt_us <= fast->srtt_us || slow->ca_state != TCP_CA_Open)
+	list_for_each_entry_reverse(slow, &conn->subflows, node) {
+		if (slow == fast || !mps_carried_by(seg, slow))
 			continue;
-		if (rp == MPS_RP_LIMIT)
-			mps_penalise(slow);
-		else
-			mps_halve_cwnd(slow);
-		*penalised = now;
+		if (slow->srtt_us > fast->srtt_us && slow->ca_state == TCP_CA_Open) {
+			if (rp == MPS_RP_LIMIT)
+				mps_penalise(slow);
+			else
+				mps_halve_cwnd(slow);
+			*penalised = now;
+		}
+		if (rp == MPS_RP_HALVE_ONE)
+			break;
 	}
 }
 

@@ -264,6 +264,11 @@ struct mps_device {
 
 struct mps_device mps_device(const struct mps_subflow *subflow);
 
+/* Does TCP hold the subflow back, since what it has sent is still in this host (TCP
+ * small queues)?
+ */
+bool mps_throttled(const struct mps_subflow *subflow);
+
 /* --- one-way delays */
 
 /* The peer puts its time in whole ms into every ACK (RFC 7323). Until then from
@@ -433,6 +438,18 @@ static inline bool mps_has_room(const struct mps_subflow *subflow)
 	return subflow->unsent_bytes < (u64)(cwnd - subflow->in_flight_pkts) * subflow->mss_bytes;
 }
 
+/* The same in v0.94 and before, and in its roundrobin still: one segment more may wait
+ * in the queue than there is room for.
+ */
+static inline bool mps_has_room_or_one(const struct mps_subflow *subflow)
+{
+	u32 cwnd = mps_cwnd(subflow);
+
+	if (subflow->in_flight_pkts >= cwnd)
+		return false;
+	return subflow->unsent_bytes <= (u64)(cwnd - subflow->in_flight_pkts) * subflow->mss_bytes;
+}
+
 /* Would the subflow put a segment on the wire at once? */
 static inline bool mps_available(const struct mps_subflow *subflow)
 {
@@ -450,11 +467,12 @@ bool mps_has_room_soon(const struct mps_subflow *subflow);
 
 /* --- what several schedulers have in common */
 
-/* The choice of the default scheduler of v0.9x: the available subflow with the
+/* The choice of the default scheduler of v0.95: the available subflow with the
  * lowest smoothed RTT, the first one in a tie; a distrusted one only if all are.
  * A subflow that did not carry the segment comes before those that did; NULL
  * stands for new data. Backup subflows are for new data when no other is usable,
- * and for a segment that all others carried. NULL: wait.
+ * and for a segment that the others carried. NULL: wait, because of a full subflow
+ * that did not carry it, unless another one that did has room.
  */
 struct mps_subflow *mps_lowest_rtt(struct mps_conn *conn, const struct mps_segment *seg);
 
@@ -481,7 +499,8 @@ bool mps_reinject(struct mps_conn *conn, struct mps_pick *pick);
 enum mps_rp {
 	MPS_RP_OFF,	/* neither */
 	MPS_RP_REPEAT,	/* nobody is penalised */
-	MPS_RP_HALVE,	/* by mps_halve_cwnd(), as in v0.9x */
+	MPS_RP_HALVE,	/* by mps_halve_cwnd(), as in v0.95 */
+	MPS_RP_HALVE_ONE, /* only one that carries it, the latest, as in v0.94 and before */
 	MPS_RP_LIMIT,	/* by mps_penalise() */
 };
 

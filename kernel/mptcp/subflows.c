@@ -74,6 +74,12 @@ struct mps_device mps_device(const struct mps_subflow *subflow)
 }
 EXPORT_SYMBOL_GPL(mps_device);
 
+bool mps_throttled(const struct mps_subflow *subflow)
+{
+	return test_bit(TSQ_THROTTLED, &subflow_core(subflow)->ssk->sk_tsq_flags);
+}
+EXPORT_SYMBOL_GPL(mps_throttled);
+
 static void mps_update_limit(struct mps_subflow *subflow)
 {
 	const struct mps_subflow_core *sub = subflow_core(subflow);
@@ -200,16 +206,16 @@ static void mps_attach(struct mps_conn *conn, struct mptcp_subflow_context *ctx)
 	tp = tcp_sk(sub->ssk);
 	sub->has_timestamps = tp->rx_opt.tstamp_ok && !tp->tcp_usec_ts;
 	sub->newest_acked_us = tp->rack.mstamp;
+	sub->round_empty = true;
+	sub->round_end = tp->snd_nxt;
+	sub->round_delivered = tp->delivered;
+	sub->round_retransmitted = tp->total_retrans;
 	list_add_tail(&sub->pub.node, &conn->subflows);
 	/* for mps_packet_received() and mptcp_subflow_timeout() */
 	smp_store_release(&ctx->mps, &sub->pub);
 }
 
 void mps_detach(struct mps_conn *conn, struct mps_subflow *subflow)
-	sub->round_empty = true;
-	sub->round_end = tp->snd_nxt;
-	sub->round_delivered = tp->delivered;
-	sub->round_retransmitted = tp->total_retrans;
 {
 	struct mps_conn_core *core = conn_core(conn);
 
@@ -277,16 +283,16 @@ void mps_snapshot(struct mps_subflow *subflow)
 	subflow->delivered_pkts = tp->delivered;
 	subflow->delivered_ns = tp->delivered_mstamp * NSEC_PER_USEC;
 	subflow->delivered_sent_ns = tp->rack.mstamp * NSEC_PER_USEC;
+	subflow->lost_pkts = tp->lost;
+	subflow->retransmitted_pkts = tp->total_retrans;
+	subflow->peer_window_bytes = READ_ONCE(tp->snd_wnd);
+	subflow->peer_mss_bytes = tp->rx_opt.mss_clamp;
 	subflow->owd_us = READ_ONCE(subflow_core(subflow)->owd_sample_us);
 	subflow->commd_us = READ_ONCE(subflow_core(subflow)->commd_sample_us);
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_snapshot);
 
 /* The oldest packet in flight. The subflow is locked: otherwise an ACK may free
-	subflow->lost_pkts = tp->lost;
-	subflow->retransmitted_pkts = tp->total_retrans;
-	subflow->peer_window_bytes = READ_ONCE(tp->snd_wnd);
-	subflow->peer_mss_bytes = tp->rx_opt.mss_clamp;
  * it. TCP keeps its packets in the order in which they were sent, without those
  * that arrived or were found lost; after a timeout, all are.
  */
@@ -300,12 +306,6 @@ void mps_snapshot_oldest(struct mps_subflow *subflow)
 	subflow->oldest_sent_ns = skb ? skb->skb_mstamp_ns : 0;
 }
 
-/* Brings one subflow up to date and tells the scheduler what happened to it.
- * `heard`: it may have had an ACK or a timeout; all but its priority and its
- * usability is as it was, if not. `locked`: it is.
- */
-static void mps_refresh_subflow(struct mps_conn *conn, struct mptcp_subflow_context *ctx,
-				bool heard, bool locked)
 /* Has the peer all that had been sent when the round began? Then the next one begins.
  * If nothing is in flight then, the first ACK says which packets it has.
  *
@@ -341,6 +341,12 @@ void mps_count_round(struct mps_subflow *subflow)
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_count_round);
 
+/* Brings one subflow up to date and tells the scheduler what happened to it.
+ * `heard`: it may have had an ACK or a timeout; all but its priority and its
+ * usability is as it was, if not. `locked`: it is.
+ */
+static void mps_refresh_subflow(struct mps_conn *conn, struct mptcp_subflow_context *ctx,
+				bool heard, bool locked)
 {
 	struct mps_subflow *subflow = ctx->mps;
 	struct mps_subflow_core *sub = subflow_core(subflow);
@@ -372,13 +378,13 @@ EXPORT_SYMBOL_IF_KUNIT(mps_count_round);
 		ops->on_subflow_state(conn, subflow);
 	if (!heard)
 		return;
+	mps_count_round(subflow);
 	acked = tcp_sk(sub->ssk)->bytes_acked;
 	if (acked != sub->acked_seen) {
 		u64 bytes = acked - sub->acked_seen;
 
 		sub->acked_seen = acked;
 		mps_shrink_penalty(subflow, bytes);
-	mps_count_round(subflow);
 		if (ops->on_ack)
 			ops->on_ack(conn, subflow, bytes);
 	}

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
+from mptcplab.metrics import records
 from tests.vocabulary import Run, RunScenario
 
 # The far path alone fills 4 Mbit/s x 200 ms = 100 KB, and half of 200 KB of receive buffer is
@@ -36,6 +39,33 @@ def test_opportunistic_retransmission_pays_where_the_receive_window_limits(
     near, far = (path["duplicate_segments"] for path in with_rp.figures.paths)
     assert (near != 0, far) == (True, 0)
     assert [path["duplicate_segments"] for path in without.figures.paths] == [0, 0]
+
+
+def test_a_penalty_halves_the_window_of_the_slow_subflow(run_scenario: RunScenario) -> None:
+    # What is in flight fits into half of 256 KiB, 90 segments, and the slow path takes 100 and
+    # what is in its delay line: it loses none, so that TCP never makes its window smaller. The
+    # limit beside the window does not either.
+    def falls(scheduler: str) -> list[tuple[int, int]]:
+        run = run_scenario(
+            "fast:50mbit,5ms",
+            "slow:2mbit,50ms,queue=100",
+            receive_buffer="256KiB",
+            duration="10s",
+            scheduler=scheduler,
+        )
+        subflow = run.client.subflow
+        slow = subflow[records.path_indices(subflow) == 1]
+        assert slow["retransmitted_packets"][-1] == 0
+        cwnd = [int(packets) for packets in slow["cwnd"]]
+        return [(a, b) for a, b in pairwise(cwnd) if b < a]
+
+    assert falls("minrtt:rp=off") == []
+    assert falls("minrtt:rp_limit=on") == []
+    # A sample is 10 ms, in which no more than two packets are acknowledged (6 ms each) and no
+    # second penalty follows, an RTT of the fast path later, which is 10 ms and a queue.
+    halved = falls("minrtt")
+    assert len(halved) >= 2
+    assert all(a // 2 <= b <= a // 2 + 2 for a, b in halved)
 
 
 def test_bufferbloat_mitigation_bounds_the_round_trip_time(run_scenario: RunScenario) -> None:

@@ -26,11 +26,14 @@
  * - rp_limit: the source halves cwnd and ssthresh of the slow subflow. On,
  *   penalisation sets a limit beside them and leaves them to the congestion
  *   control; the limit is gone a few round trips after the last penalty.
+ * - v089: the source is v0.95. On, what v0.88 to v0.91 did, with which Paasch et
+ *   al. measured: a subflow is also full when its own receive window is, or TCP
+ *   holds it back for what it has sent (TSQ), and has room for one segment more
+ *   in its queue; a backup is used only when there is no other, usable or not; and
+ *   rp penalises only one of the subflows that carry the oldest segment.
  *
- * And: a segment waits for an active subflow that did not carry it rather than
- * being repeated on one that did; the subflow's own receive window is not looked at, since
- * Linux shares that of the connection. The published text of BM could not be
- * opened: its formula, and 3 for lambda, are from memory.
+ * The published text of BM could not be opened: its formula, and 3 for lambda,
+ * are from memory.
  */
 
 #include "mpsched.h"
@@ -38,7 +41,7 @@
 /* less would keep a subflow from ever having two segments to acknowledge */
 #define BM_LIMIT_MIN_PKTS	2
 
-enum { RP, RP_LIMIT, BM, BM_LAMBDA };
+enum { RP, RP_LIMIT, BM, BM_LAMBDA, V089 };
 
 static const struct mps_param minrtt_params[] = {
 	[RP] = MPS_BOOL("rp", 1, "opportunistic retransmission and penalisation"),
@@ -46,6 +49,7 @@ static const struct mps_param minrtt_params[] = {
 	[BM] = MPS_BOOL("bm", 0, "bufferbloat mitigation"),
 	[BM_LAMBDA] = MPS_UINT("bm_lambda", 10, 1000, 30, "tenths",
 			       "bm: how far an RTT may exceed the least one, as a factor"),
+	[V089] = MPS_BOOL("v089", 0, "choose and penalise as v0.88 to v0.91 did"),
 };
 
 struct minrtt_subflow {
@@ -79,22 +83,65 @@ static void minrtt_on_ack(struct mps_conn *conn, struct mps_subflow *subflow, u6
 		minrtt_limit_bufferbloat(conn, subflow);
 }
 
+static bool minrtt_v089_available(const struct mps_subflow *subflow, u32 bytes)
+{
+	return subflow->usable && !mps_in_loss(subflow) && !mps_throttled(subflow) &&
+	       mps_has_room_or_one(subflow) && subflow->window_bytes >= bytes;
+}
+
+/* As mps_lowest_rtt(); bytes: of the segment, which a new one has, too. */
+static struct mps_subflow *minrtt_v089(struct mps_conn *conn, const struct mps_segment *seg,
+				       u32 bytes)
+{
+	struct mps_subflow *subflow, *lowest = NULL, *lowest_backup = NULL, *again = NULL;
+	bool only_backups = true;
+
+	mps_for_each_subflow(conn, subflow) {
+		struct mps_subflow **best = subflow->backup ? &lowest_backup : &lowest;
+
+		only_backups &= subflow->backup;
+		if ((*best && subflow->srtt_us >= (*best)->srtt_us) ||
+		    !minrtt_v089_available(subflow, bytes))
+			continue;
+		if (!seg || !mps_carried_by(seg, subflow))
+			*best = subflow;
+		else if (!again)
+			again = subflow;
+	}
+	if (only_backups && lowest_backup)
+		return lowest_backup;
+	return lowest ?: again;
+}
+
+static struct mps_subflow *minrtt_get_subflow(struct mps_conn *conn, const struct mps_segment *seg)
+{
+	if (mps_param(conn, V089))
+		return minrtt_v089(conn, seg, mps_len(seg));
+	return mps_lowest_rtt(conn, seg);
+}
+
 static bool minrtt_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 {
-	struct mps_segment *head = mps_head(conn);
+	struct mps_segment *seg = mps_reinjection(conn), *head = mps_head(conn);
+	enum mps_rp rp = mps_rp(conn, RP, RP_LIMIT);
 	struct mps_subflow *fast;
 
-	if (mps_reinjection(conn))
-		return mps_reinject(conn, pick);
-
-	fast = mps_lowest_rtt(conn, NULL);
-	if (!fast)
-		return false;
-	return mps_new_or_repeat(conn, fast, head, mps_rp(conn, RP, RP_LIMIT), pick);
+	if (seg) {
+		fast = minrtt_get_subflow(conn, seg);
+		return fast && mps_pick_reinjection(pick, conn, fast, seg);
+	}
+	if (mps_param(conn, V089)) {
+		fast = minrtt_v089(conn, NULL, head ? mps_len(head) : 0);
+		rp = rp == MPS_RP_HALVE ? MPS_RP_HALVE_ONE : rp;
+	} else {
+		fast = mps_lowest_rtt(conn, NULL);
+	}
+	return fast && mps_new_or_repeat(conn, fast, head, rp, pick);
 }
 
 static struct mps_ops minrtt = {
 	.next_segment	= minrtt_next_segment,
+	.get_subflow	= minrtt_get_subflow,
 	.on_ack		= minrtt_on_ack,
 	.name		= "minrtt",
 	.owner		= THIS_MODULE,

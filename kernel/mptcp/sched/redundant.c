@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* redundant: everything on every subflow.
  *
- * Every subflow walks through the data that is not acknowledged yet, oldest
- * first, and sends what it has not carried so far. Having come to the end, the
- * one with the lowest RTT takes new data, which the others then have to carry,
- * too. What was acknowledged meanwhile is left out, so that a slow subflow
+ * The subflows take turns, a segment each. Every one walks through the data that
+ * is not acknowledged yet, oldest first, and sends what it has not carried so
+ * far. Having come to the end, it takes new data, which the others then have to
+ * carry, too. What was acknowledged meanwhile is left out, so that a slow subflow
  * never repeats what has arrived.
  *
  * Two more modes. 1, opportunistic: a segment is sent at once on all subflows
@@ -25,25 +25,28 @@
  * what would be idle. But it protects little more than the end of the data.
  *
  * Differs from the source:
- * - A position is a property of the segments and subflows, not a pointer into
- *   a queue with an age that has to be guessed (10 MB cost 1.3 GB once).
- * - Subflows that lag behind are asked first, and new data goes to the lowest
- *   RTT, where the source takes turns. So a full receive window stops only
- *   the new data. As all that can send do so in the same instant, nothing else
- *   changes.
- * - A backup subflow gets new data if no other is usable and never copies, as
- *   in the source; but what another backup carries does not keep it waiting.
- * - In modes 1 and 2, ProgMP's programs do not look at the backup flag.
+ * - always: a position in the source is a pointer into a queue from which what is
+ *   acknowledged is freed, with an age that has to be guessed: it crashed, missed
+ *   data, and sent 1.3 GB for 10 MB (its issues 392 and 474). Here it follows from
+ *   which segments a subflow has carried.
+ * - spare_backups: in modes 1 and 2, ProgMP's programs do not look at the backup
+ *   flag. On, a backup gets new data if no other is usable, and no copies.
  */
 
 #include "mpsched.h"
 
-enum { MODE };
+enum { MODE, SPARE_BACKUPS };
 enum { FULL, OPPORTUNISTIC, WHEN_IDLE };
 
 static const struct mps_param redundant_params[] = {
 	[MODE] = MPS_UINT("mode", 0, 2, 0, "",
 			  "copies 0: of everything; 1: where there is room at once; 2: when idle"),
+	[SPARE_BACKUPS] = MPS_BOOL("spare_backups", 0,
+				   "modes 1 and 2: use a backup if no other is usable, no copies"),
+};
+
+struct redundant_conn {
+	u32	turn;		/* the subflow of this number is next; 0: the latest one */
 };
 
 struct redundant_subflow {
@@ -56,24 +59,101 @@ static struct redundant_subflow *state_of(struct mps_subflow *subflow)
 	return mps_subflow_priv(subflow);
 }
 
-static bool may_copy(const struct mps_subflow *subflow)
+/* --- mode 0 */
+
+/* The subflow at the turn: as in the list of the source, where a new one is put at the
+ * front, the latest of those up to that number. NULL: there is none.
+ */
+static struct mps_subflow *whose_turn(struct mps_conn *conn)
 {
-	return !subflow->backup && mps_available(subflow);
+	struct redundant_conn *state = mps_conn_priv(conn);
+	struct mps_subflow *subflow;
+
+	list_for_each_entry_reverse(subflow, &conn->subflows, node)
+		if (!state->turn || subflow->id <= state->turn)
+			return subflow;
+	return list_empty(&conn->subflows) ? NULL :
+	       list_last_entry(&conn->subflows, struct mps_subflow, node);
 }
 
-static bool redundant_copy(struct mps_conn *conn, struct mps_pick *pick)
+static void has_had_its_turn(struct mps_conn *conn, const struct mps_subflow *subflow)
 {
-	struct mps_subflow *subflow;
+	struct redundant_conn *state = mps_conn_priv(conn);
+
+	state->turn = subflow->id - 1;
+}
+
+static struct mps_subflow *next_of(const struct mps_conn *conn, const struct mps_subflow *subflow)
+{
+	if (list_is_first(&subflow->node, &conn->subflows))
+		return list_last_entry(&conn->subflows, struct mps_subflow, node);
+	return list_prev_entry(subflow, node);
+}
+
+static bool takes(struct mps_conn *conn, struct mps_subflow *subflow, struct mps_pick *pick)
+{
 	struct mps_segment *seg;
 
-	mps_for_each_subflow(conn, subflow) {
-		if (!may_copy(subflow))
-			continue;
-		seg = mps_oldest_missing(conn, subflow);
-		if (seg)
-			return mps_pick_duplicate(pick, conn, subflow, seg);
+	if (!mps_available(subflow))
+		return false;
+	seg = mps_oldest_missing(conn, subflow);
+	if (seg)
+		return !subflow->backup && mps_pick_duplicate(pick, conn, subflow, seg);
+	seg = mps_head(conn);
+	return seg && (!subflow->backup || mps_only_backups(conn)) &&
+	       mps_pick_new(pick, conn, subflow, seg);
+}
+
+static bool redundant_everything(struct mps_conn *conn, struct mps_pick *pick)
+{
+	struct mps_subflow *first = whose_turn(conn), *subflow = first;
+
+	if (mps_reinjection(conn))
+		return mps_reinject(conn, pick);
+	while (subflow) {
+		if (takes(conn, subflow, pick)) {
+			has_had_its_turn(conn, subflow);
+			return true;
+		}
+		subflow = next_of(conn, subflow);
+		if (subflow == first)
+			break;
 	}
 	return false;
+}
+
+static struct mps_subflow *redundant_get_subflow(struct mps_conn *conn,
+						 const struct mps_segment *seg)
+{
+	struct mps_subflow *first = whose_turn(conn), *subflow = first;
+
+	while (subflow && !mps_available(subflow)) {
+		subflow = next_of(conn, subflow);
+		if (subflow == first)
+			return NULL;
+	}
+	if (subflow)
+		has_had_its_turn(conn, subflow);
+	return subflow;
+}
+
+/* --- modes 1 and 2 */
+
+static bool may_copy(const struct mps_conn *conn, const struct mps_subflow *subflow)
+{
+	return mps_available(subflow) && !(subflow->backup && mps_param(conn, SPARE_BACKUPS));
+}
+
+static struct mps_subflow *lowest_rtt(struct mps_conn *conn)
+{
+	struct mps_subflow *subflow, *best = NULL;
+
+	if (mps_param(conn, SPARE_BACKUPS))
+		return mps_lowest_rtt(conn, NULL);
+	mps_for_each_subflow(conn, subflow)
+		if (mps_available(subflow) && (!best || subflow->srtt_us < best->srtt_us))
+			best = subflow;
+	return best;
 }
 
 /* The segment that was sent last, on those that had room for it then. */
@@ -87,7 +167,7 @@ static bool redundant_copy_latest(struct mps_conn *conn, struct mps_pick *pick)
 			continue;
 		state_of(subflow)->copies = false;
 		if (seg && mps_seq(conn, seg) == state_of(subflow)->copy_seq &&
-		    !mps_carried_by(seg, subflow) && may_copy(subflow))
+		    !mps_carried_by(seg, subflow) && may_copy(conn, subflow))
 			return mps_pick_duplicate(pick, conn, subflow, seg);
 	}
 	return false;
@@ -102,7 +182,7 @@ static bool redundant_copy_oldest(struct mps_conn *conn, struct mps_pick *pick)
 	struct mps_segment *seg, *oldest = NULL;
 
 	mps_for_each_subflow(conn, subflow) {
-		seg = may_copy(subflow) ? mps_oldest_missing(conn, subflow) : NULL;
+		seg = may_copy(conn, subflow) ? mps_oldest_missing(conn, subflow) : NULL;
 		if (!seg)
 			continue;
 		if (!oldest || mps_seq(conn, seg) < mps_seq(conn, oldest) ||
@@ -120,9 +200,9 @@ static bool redundant_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 	struct mps_subflow *subflow;
 	struct mps_segment *seg;
 
+	if (mode == FULL)
+		return redundant_everything(conn, pick);
 	if (mps_reinject(conn, pick))
-		return true;
-	if (mode == FULL && redundant_copy(conn, pick))
 		return true;
 	if (mode == OPPORTUNISTIC && redundant_copy_latest(conn, pick))
 		return true;
@@ -130,7 +210,7 @@ static bool redundant_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 	seg = mps_head(conn);
 	if (!seg)
 		return mode == WHEN_IDLE && redundant_copy_oldest(conn, pick);
-	subflow = mps_lowest_rtt(conn, NULL);
+	subflow = lowest_rtt(conn);
 	return subflow && mps_pick_new(pick, conn, subflow, seg);
 }
 
@@ -141,19 +221,21 @@ static void redundant_on_sent(struct mps_conn *conn, const struct mps_pick *pick
 	if (mps_param(conn, MODE) != OPPORTUNISTIC || pick->kind != MPS_NEW)
 		return;
 	mps_for_each_subflow(conn, subflow) {
-		state_of(subflow)->copies = subflow != pick->subflow && may_copy(subflow);
+		state_of(subflow)->copies = subflow != pick->subflow && may_copy(conn, subflow);
 		state_of(subflow)->copy_seq = pick->seq;
 	}
 }
 
 static struct mps_ops redundant_ops = {
-	.next_segment	= redundant_next_segment,
-	.on_sent	= redundant_on_sent,
-	.name		= "redundant",
-	.owner		= THIS_MODULE,
-	.subflow_size	= sizeof(struct redundant_subflow),
-	.params		= redundant_params,
-	.num_params	= ARRAY_SIZE(redundant_params),
+	.next_segment		= redundant_next_segment,
+	.get_subflow		= redundant_get_subflow,
+	.on_sent		= redundant_on_sent,
+	.name			= "redundant",
+	.owner			= THIS_MODULE,
+	.conn_size		= sizeof(struct redundant_conn),
+	.subflow_size		= sizeof(struct redundant_subflow),
+	.params			= redundant_params,
+	.num_params		= ARRAY_SIZE(redundant_params),
 };
 
 mps_scheduler(redundant_ops);

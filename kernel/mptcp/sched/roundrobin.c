@@ -17,96 +17,113 @@
  * and one that fails stops everything until its retransmission timeout.
  *
  * Differs from the source:
- * - Where several subflows wait for their turn, the first one has it. In the
- *   source the last one overwrites the others.
- * - What was sent is counted, not what would have been without the limit: no
- *   subflow misses its quota by going beyond it.
- * - A round ends for all, also for those that were passed over.
- * - A backup subflow is used only if no other is usable. The source does not
- *   look at the flag.
- * - A reinjection goes where the default scheduler of v0.9x would send it, not
- *   on the last subflow that can. If that one is full, new data does not wait.
+ * - spare_backups: the source does not look at the flag. On, a backup subflow
+ *   takes part only if no other is usable.
+ * - always: in the source a turn is counted in a byte, by the length of what
+ *   waits rather than of what is sent; one that wrapped around, or was exceeded,
+ *   stopped everything (its issue 101). Here it is counted in segments.
  */
 
 #include "mpsched.h"
 
-enum { NUM_SEGMENTS, CWND_LIMITED };
+enum { NUM_SEGMENTS, CWND_LIMITED, SPARE_BACKUPS };
 
 static const struct mps_param roundrobin_params[] = {
 	[NUM_SEGMENTS] = MPS_UINT("num_segments", 1, 255, 1, "segments",
 				  "segments in a row on one subflow"),
 	[CWND_LIMITED] = MPS_BOOL("cwnd_limited", 1,
 				  "pass over a subflow whose congestion window is full"),
+	[SPARE_BACKUPS] = MPS_BOOL("spare_backups", 0,
+				   "use a backup subflow only if no other is usable"),
 };
 
 struct roundrobin_subflow {
-	u32	sent;		/* new segments in this round */
+	u32	taken;		/* segments in this round */
 };
 
-static struct roundrobin_subflow *state_of(struct mps_subflow *subflow)
+static u32 *taken(struct mps_subflow *subflow)
 {
-	return mps_subflow_priv(subflow);
+	struct roundrobin_subflow *state = mps_subflow_priv(subflow);
+
+	return &state->taken;
 }
 
-static bool takes_part(const struct mps_conn *conn, const struct mps_subflow *subflow,
-		       bool backups)
+static bool available(const struct mps_conn *conn, const struct mps_subflow *subflow,
+		      bool cwnd_test)
 {
-	if (!subflow->usable || mps_in_loss(subflow) || (subflow->backup && !backups))
+	if (!subflow->usable || mps_in_loss(subflow))
 		return false;
-	return !mps_param(conn, CWND_LIMITED) || mps_has_room(subflow);
+	if (subflow->backup && mps_param(conn, SPARE_BACKUPS) && !mps_only_backups(conn))
+		return false;
+	return !cwnd_test || mps_has_room_or_one(subflow);
 }
 
+/* Where the source goes through its list, the latest subflow is at the front. */
 static struct mps_subflow *whose_turn(struct mps_conn *conn)
 {
-	struct mps_subflow *subflow, *next = NULL, *first = NULL;
-	u32 quota = mps_param(conn, NUM_SEGMENTS);
-	bool backups = mps_only_backups(conn);
+	struct mps_subflow *subflow, *begun = NULL, *waiting = NULL, *first = NULL;
+	bool cwnd_limited = mps_param(conn, CWND_LIMITED);
 
 	mps_for_each_subflow(conn, subflow) {
-		u32 sent = state_of(subflow)->sent;
-
-		if (!takes_part(conn, subflow, backups))
+		if (!available(conn, subflow, cwnd_limited))
 			continue;
-		if (sent && sent < quota)
+		if (!first)
+			first = subflow;
+		if (!*taken(subflow) && !waiting)
+			waiting = subflow;
+		if (*taken(subflow) && *taken(subflow) < mps_param(conn, NUM_SEGMENTS))
+			begun = subflow;
+	}
+	if (begun || waiting)
+		return begun ?: waiting;
+
+	/* all that could take part had their turn */
+	mps_for_each_subflow(conn, subflow)
+		if (available(conn, subflow, cwnd_limited))
+			*taken(subflow) = 0;
+	return first;
+}
+
+/* The first one that did not carry the segment, or else the first one. */
+static struct mps_subflow *roundrobin_get_subflow(struct mps_conn *conn,
+						  const struct mps_segment *seg)
+{
+	struct mps_subflow *subflow, *first = NULL;
+
+	mps_for_each_subflow(conn, subflow) {
+		if (!available(conn, subflow, true))
+			continue;
+		if (!mps_carried_by(seg, subflow))
 			return subflow;
-		if (!sent && !next)
-			next = subflow;
 		if (!first)
 			first = subflow;
 	}
-	if (next || !first)
-		return next;
-
-	/* all had their turn */
-	mps_for_each_subflow(conn, subflow)
-		state_of(subflow)->sent = 0;
 	return first;
 }
 
 static bool roundrobin_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 {
-	struct mps_segment *head = mps_head(conn);
+	struct mps_segment *seg = mps_reinjection(conn);
 	struct mps_subflow *subflow;
 
-	if (mps_reinject(conn, pick))
-		return true;
-	if (!head)
+	if (seg) {
+		subflow = roundrobin_get_subflow(conn, seg);
+		return subflow && mps_pick_reinjection(pick, conn, subflow, seg);
+	}
+	seg = mps_head(conn);
+	if (!seg)
 		return false;
 	subflow = whose_turn(conn);
-	if (!subflow || !mps_has_room(subflow))
+	if (!subflow || !available(conn, subflow, true))
 		return false;
-	return mps_pick_new(pick, conn, subflow, head);
-}
-
-static void roundrobin_on_sent(struct mps_conn *conn, const struct mps_pick *pick, u32 bytes)
-{
-	if (pick->kind == MPS_NEW)
-		state_of(pick->subflow)->sent++;
+	/* even if the receive window does not let it leave */
+	++*taken(subflow);
+	return mps_pick_new(pick, conn, subflow, seg);
 }
 
 static struct mps_ops roundrobin_ops = {
 	.next_segment	= roundrobin_next_segment,
-	.on_sent	= roundrobin_on_sent,
+	.get_subflow	= roundrobin_get_subflow,
 	.name		= "roundrobin",
 	.owner		= THIS_MODULE,
 	.subflow_size	= sizeof(struct roundrobin_subflow),

@@ -33,6 +33,22 @@ static struct mps_conn *conn_of_param(struct kunit *test)
 	return mps_test_conn(test, *(const char * const *)test->param_value);
 }
 
+/* Which one of the scheduler's parameters has this name; -1: none. */
+static int param_of(const struct mps_ops *ops, const char *name)
+{
+	int i;
+
+	for (i = 0; i < ops->num_params; i++)
+		if (!strcmp(ops->params[i].name, name))
+			return i;
+	return -1;
+}
+
+static bool has_param(struct kunit *test, const char *name)
+{
+	return param_of(mps_find(*(const char * const *)test->param_value), name) >= 0;
+}
+
 /* --- what they have in common */
 
 static void waits_when_there_is_nothing_to_send(struct kunit *test)
@@ -48,10 +64,15 @@ static void waits_when_there_is_nothing_to_send(struct kunit *test)
 static void a_backup_waits_until_there_is_no_other(struct kunit *test)
 {
 	struct mps_conn *conn = conn_of_param(test);
-	struct mps_subflow *backup = mps_test_subflow(conn, .backup = true);
-	struct mps_subflow *regular = mps_test_subflow(conn, .srtt_us = 200000);
-	struct mps_segment *seg = mps_test_unsent_pkts(conn, 5);
+	struct mps_subflow *backup, *regular;
+	struct mps_segment *seg;
 
+	/* of those whose source does not know what a backup is */
+	if (has_param(test, "spare_backups"))
+		mps_test_param(conn, "spare_backups", 1);
+	backup = mps_test_subflow(conn, .backup = true);
+	regular = mps_test_subflow(conn, .srtt_us = 200000);
+	seg = mps_test_unsent_pkts(conn, 5);
 	EXPECT_PICK(test, conn, MPS_NEW, regular, seg);
 	mps_test_fill(regular);
 	KUNIT_EXPECT_NE(test, mps_test_decide(conn).subflow, backup);
@@ -75,12 +96,9 @@ static void reinjections_come_first(struct kunit *test)
 /* Of those that have opportunistic retransmission. */
 static void repeats_what_blocks_the_window_if_it_is_to(struct kunit *test)
 {
-	const struct mps_ops *ops = mps_find(*(const char * const *)test->param_value);
-	unsigned int i, rp;
+	u32 rp;
 
-	for (i = 0; i < ops->num_params && strcmp(ops->params[i].name, "rp"); i++)
-		;
-	if (i == ops->num_params)
+	if (!has_param(test, "rp"))
 		return;
 	for (rp = 0; rp <= 1; rp++) {
 		struct mps_conn *conn = conn_of_param(test);
@@ -362,6 +380,9 @@ static void anything_happens(struct fuzz *f)
  */
 static bool is_idle(struct fuzz *f)
 {
+	int v089 = param_of(conn_core(f->conn)->ops, "v089");
+	/* it does not use backups while there is a regular subflow, usable or not */
+	bool waits_for_silent = v089 >= 0 && mps_param(f->conn, v089);
 	struct mps_subflow *subflow;
 	struct mps_segment *head;
 
@@ -369,11 +390,14 @@ static bool is_idle(struct fuzz *f)
 	head = mps_head(f->conn);
 	if (!f->conn->subflows_usable || !head || !mps_fits_window(f->conn, head))
 		return false;
-	mps_for_each_subflow(f->conn, subflow)
+	mps_for_each_subflow(f->conn, subflow) {
 		if (subflow->usable && (subflow->in_flight_pkts || subflow->unsent_bytes ||
 					subflow->ca_state != TCP_CA_Open ||
 					subflow->window_bytes < SZ_1G))
 			return false;
+		if (!subflow->usable && !subflow->backup && waits_for_silent)
+			return false;
+	}
 	return true;
 }
 

@@ -730,6 +730,21 @@ static void what_is_queued_counts_against_the_congestion_window(struct kunit *te
 	KUNIT_EXPECT_FALSE(test, mps_has_room(subflow));
 }
 
+static void older_kernels_queue_one_segment_more(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *subflow = mps_test_subflow(conn, .in_flight_pkts = 8);
+
+	subflow->unsent_bytes = 2 * MSS;
+	KUNIT_EXPECT_FALSE(test, mps_has_room(subflow));
+	KUNIT_EXPECT_TRUE(test, mps_has_room_or_one(subflow));
+	subflow->unsent_bytes = 2 * MSS + 1;
+	KUNIT_EXPECT_FALSE(test, mps_has_room_or_one(subflow));
+	subflow->unsent_bytes = 0;
+	mps_test_fill(subflow);
+	KUNIT_EXPECT_FALSE(test, mps_has_room_or_one(subflow));
+}
+
 static void a_huge_congestion_window_does_not_overflow(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn_of(test, &waits);
@@ -957,12 +972,18 @@ static void a_segment_goes_where_it_was_not(struct kunit *test)
 	struct mps_segment *seg = mps_test_in_flight(conn, MSS, near);
 
 	KUNIT_EXPECT_PTR_EQ(test, mps_lowest_rtt(conn, seg), far);
-	/* v0.9x sends it on the near one again, then; it is on its way there */
+	/* rather on the near one again than to wait for the far one, */
 	mps_test_fill(far);
+	KUNIT_EXPECT_PTR_EQ(test, mps_lowest_rtt(conn, seg), near);
+	/* but to wait for that rather than for the near one */
+	mps_test_fill(near);
 	KUNIT_EXPECT_NULL(test, mps_lowest_rtt(conn, seg));
+	near->in_flight_pkts = 0;
 	far->in_flight_pkts = 0;
 	mps_test_sent(conn, seg, far);
 	KUNIT_EXPECT_PTR_EQ(test, mps_lowest_rtt(conn, seg), near);
+	mps_test_fill(near);
+	KUNIT_EXPECT_PTR_EQ(test, mps_lowest_rtt(conn, seg), far);
 }
 
 static void a_segment_that_all_others_carried_goes_on_a_backup(struct kunit *test)
@@ -973,14 +994,25 @@ static void a_segment_that_all_others_carried_goes_on_a_backup(struct kunit *tes
 	struct mps_subflow *backup = mps_test_subflow(conn, .backup = true);
 	struct mps_segment *seg = mps_test_in_flight(conn, MSS, near);
 
-	/* v0.9x takes the backup, then, while one of the others would do */
+	/* also where one that did not is full, and one that did is not */
 	mps_test_fill(far);
+	KUNIT_EXPECT_PTR_EQ(test, mps_lowest_rtt(conn, seg), backup);
+	/* or if the backup is full: it is worth waiting for */
+	mps_test_fill(backup);
 	KUNIT_EXPECT_NULL(test, mps_lowest_rtt(conn, seg));
+	backup->in_flight_pkts = 0;
+	mps_test_fill(near);
+	KUNIT_EXPECT_NULL_MSG(test, mps_lowest_rtt(conn, seg), "none that did has room");
+	near->in_flight_pkts = 0;
 	far->in_flight_pkts = 0;
 	mps_test_sent(conn, seg, far);
 	KUNIT_EXPECT_PTR_EQ(test, mps_lowest_rtt(conn, seg), backup);
 	mps_test_sent(conn, seg, backup);
 	KUNIT_EXPECT_PTR_EQ(test, mps_lowest_rtt(conn, seg), near);
+	/* as for new data, a full one keeps it from a backup */
+	mps_test_fill(near);
+	mps_test_fill(far);
+	KUNIT_EXPECT_NULL(test, mps_lowest_rtt(conn, seg));
 }
 
 static void a_subflow_is_worth_waiting_for_if_it_is_faster_and_only_full(struct kunit *test)
@@ -1091,6 +1123,44 @@ static void those_that_carry_the_oldest_segment_and_are_slower_are_penalised(str
 	KUNIT_EXPECT_EQ(test, mps_cwnd(fast), 20U);
 }
 
+static void older_kernels_penalise_only_one(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *fast = mps_test_subflow(conn, .srtt_us = 10000);
+	struct mps_subflow *slow = mps_test_subflow(conn, .srtt_us = 50000, .cwnd_pkts = 20);
+	struct mps_subflow *latest = mps_test_subflow(conn, .srtt_us = 50000, .cwnd_pkts = 20);
+	struct mps_segment *oldest = mps_test_in_flight(conn, MSS, slow);
+	struct mps_pick pick;
+
+	mps_test_sent(conn, oldest, latest);
+	conn->sndbuf_full = true;
+	penalised_ago(fast, 10000);
+	mps_opportunistic(conn, fast, MPS_RP_HALVE_ONE, &pick);
+	KUNIT_EXPECT_EQ(test, latest->cwnd_pkts, 10U);
+	KUNIT_EXPECT_EQ(test, slow->cwnd_pkts, 20U);
+	/* none, if it is not slower */
+	latest->srtt_us = 10000;
+	penalised_ago(fast, 10000);
+	mps_opportunistic(conn, fast, MPS_RP_HALVE_ONE, &pick);
+	KUNIT_EXPECT_EQ(test, latest->cwnd_pkts, 10U);
+	KUNIT_EXPECT_EQ(test, slow->cwnd_pkts, 20U);
+}
+
+static void nobody_is_penalised_where_the_segment_is_only_repeated(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *fast = mps_test_subflow(conn, .srtt_us = 10000);
+	struct mps_subflow *slow = mps_test_subflow(conn, .srtt_us = 50000, .cwnd_pkts = 20);
+	struct mps_pick pick;
+
+	mps_test_in_flight(conn, MSS, slow);
+	conn->sndbuf_full = true;
+	penalised_ago(fast, 10000);
+	KUNIT_EXPECT_FALSE(test, mps_opportunistic(conn, fast, MPS_RP_OFF, &pick));
+	KUNIT_EXPECT_TRUE(test, mps_opportunistic(conn, fast, MPS_RP_REPEAT, &pick));
+	KUNIT_EXPECT_EQ(test, mps_cwnd(slow), 20U);
+}
+
 static void penalties_are_an_rtt_of_the_fast_subflow_apart(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn_of(test, &waits);
@@ -1163,6 +1233,10 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(impossible_timestamps_make_no_impossible_delay),
 	KUNIT_CASE(communication_delays_begin_with_the_first_time_that_it_is_sent),
 	KUNIT_CASE(clocks_that_differ_by_more_than_round_trips_are_not_compared),
+	KUNIT_CASE(losses_are_counted_by_rounds),
+	KUNIT_CASE(rounds_are_counted_where_numbers_wrap_around),
+	KUNIT_CASE(a_lost_round_is_a_rate_of_one),
+	KUNIT_CASE(what_the_peer_advertises_is_seen),
 	KUNIT_CASE(what_no_usable_subflow_carries_is_reinjected_in_order),
 	KUNIT_CASE(nothing_is_reinjected_while_no_subflow_could_take_it),
 	KUNIT_CASE(what_only_a_distrusted_subflow_carries_is_reinjected),
@@ -1172,6 +1246,7 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(reinjections_leave_in_order_on_the_lowest_rtt),
 	KUNIT_CASE(only_a_timeout_makes_a_congestion_state_unavailable),
 	KUNIT_CASE(what_is_queued_counts_against_the_congestion_window),
+	KUNIT_CASE(older_kernels_queue_one_segment_more),
 	KUNIT_CASE(a_huge_congestion_window_does_not_overflow),
 	KUNIT_CASE(limits_beside_the_congestion_window_are_kept),
 	KUNIT_CASE(a_penalty_halves_what_may_be_in_flight),
@@ -1191,6 +1266,8 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(nothing_is_sent_again_when_nothing_is_on_its_way),
 	KUNIT_CASE(what_is_not_much_slower_is_waited_for),
 	KUNIT_CASE(those_that_carry_the_oldest_segment_and_are_slower_are_penalised),
+	KUNIT_CASE(older_kernels_penalise_only_one),
+	KUNIT_CASE(nobody_is_penalised_where_the_segment_is_only_repeated),
 	KUNIT_CASE(penalties_are_an_rtt_of_the_fast_subflow_apart),
 	KUNIT_CASE(the_clock_stands_still_while_the_kernel_computes),
 	KUNIT_CASE(a_later_time_to_wake_replaces_an_earlier_one),
@@ -1206,7 +1283,3 @@ kunit_test_suite(framework_suite);
 
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("KUnit tests of the framework of MPTCP schedulers");
-	KUNIT_CASE(losses_are_counted_by_rounds),
-	KUNIT_CASE(rounds_are_counted_where_numbers_wrap_around),
-	KUNIT_CASE(a_lost_round_is_a_rate_of_one),
-	KUNIT_CASE(what_the_peer_advertises_is_seen),

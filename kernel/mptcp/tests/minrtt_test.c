@@ -182,6 +182,63 @@ static void minrtt_limits_what_a_bloated_path_has_in_flight(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, subflow->limit_pkts, 2U);
 }
 
+static void minrtt_may_choose_as_older_kernels_did(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "minrtt");
+	struct mps_subflow *near, *far, *backup;
+	struct mps_segment *seg;
+	struct sock *ssk;
+
+	mps_test_param(conn, "v089", 1);
+	near = mps_test_subflow(conn, .srtt_us = 20000, .cwnd_pkts = 10, .in_flight_pkts = 9);
+	far = mps_test_subflow(conn, .srtt_us = 100000);
+	backup = mps_test_subflow(conn, .srtt_us = 1000, .backup = true);
+	ssk = subflow_core(near)->ssk;
+	seg = mps_test_unsent(conn, MSS);
+
+	/* one segment more than there is room for */
+	near->unsent_bytes = MSS;
+	EXPECT_PICK(test, conn, MPS_NEW, near, seg);
+	near->unsent_bytes = MSS + 1;
+	EXPECT_PICK(test, conn, MPS_NEW, far, seg);
+	near->unsent_bytes = 0;
+	/* the window of the subflow, and small queues */
+	near->window_bytes = MSS;
+	EXPECT_PICK(test, conn, MPS_NEW, near, seg);
+	near->window_bytes = MSS - 1;
+	EXPECT_PICK(test, conn, MPS_NEW, far, seg);
+	near->window_bytes = SZ_1G;
+	set_bit(TSQ_THROTTLED, &ssk->sk_tsq_flags);
+	EXPECT_PICK(test, conn, MPS_NEW, far, seg);
+	clear_bit(TSQ_THROTTLED, &ssk->sk_tsq_flags);
+	EXPECT_PICK(test, conn, MPS_NEW, near, seg);
+	/* a backup waits for those that are not usable, too */
+	mps_test_usable(near, false);
+	mps_test_usable(far, false);
+	EXPECT_WAIT(test, conn);
+	mps_test_close(near);
+	mps_test_close(far);
+	EXPECT_PICK(test, conn, MPS_NEW, backup, seg);
+}
+
+static void minrtt_of_older_kernels_reinjects_on_any(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "minrtt");
+	struct mps_subflow *near, *far;
+	struct mps_segment *seg;
+
+	mps_test_param(conn, "v089", 1);
+	near = mps_test_subflow(conn, .srtt_us = 20000);
+	far = mps_test_subflow(conn, .srtt_us = 100000);
+	seg = mps_test_in_flight(conn, MSS, near);
+	mps_test_reinject(conn, seg);
+	EXPECT_PICK(test, conn, MPS_REINJECTION, far, seg);
+	mps_test_fill(far);
+	EXPECT_PICK(test, conn, MPS_REINJECTION, near, seg);
+	mps_test_fill(near);
+	EXPECT_WAIT(test, conn);
+}
+
 static struct kunit_case minrtt_cases[] = {
 	KUNIT_CASE(minrtt_gives_new_data_to_the_lowest_rtt),
 	KUNIT_CASE(minrtt_keeps_to_the_first_of_equals),
@@ -194,6 +251,8 @@ static struct kunit_case minrtt_cases[] = {
 	KUNIT_CASE(minrtt_without_rp_leaves_a_full_window_alone),
 	KUNIT_CASE(minrtt_repeats_when_the_send_buffer_is_exhausted),
 	KUNIT_CASE(minrtt_limits_what_a_bloated_path_has_in_flight),
+	KUNIT_CASE(minrtt_may_choose_as_older_kernels_did),
+	KUNIT_CASE(minrtt_of_older_kernels_reinjects_on_any),
 	{}
 };
 

@@ -11,11 +11,44 @@ static void redundant_sends_everything_on_every_subflow(struct kunit *test)
 	struct mps_segment *a = mps_test_unsent(conn, MSS);
 	struct mps_segment *b = mps_test_unsent(conn, 1);
 
-	EXPECT_SENT(test, conn, MPS_NEW, near, a);
-	EXPECT_SENT(test, conn, MPS_DUPLICATE, far, a);
-	EXPECT_SENT(test, conn, MPS_NEW, near, b);
-	EXPECT_SENT(test, conn, MPS_DUPLICATE, far, b);
+	/* in turn, the latest one first */
+	EXPECT_SENT(test, conn, MPS_NEW, far, a);
+	EXPECT_SENT(test, conn, MPS_DUPLICATE, near, a);
+	EXPECT_SENT(test, conn, MPS_NEW, far, b);
+	EXPECT_SENT(test, conn, MPS_DUPLICATE, near, b);
 	EXPECT_WAIT(test, conn);
+}
+
+static void redundant_takes_turns_also_when_a_subflow_goes(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "redundant");
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_subflow *two = mps_test_subflow(conn);
+	struct mps_subflow *three = mps_test_subflow(conn);
+	struct mps_segment *a = mps_test_unsent(conn, MSS);
+	struct mps_segment *b = mps_test_unsent(conn, MSS);
+
+	EXPECT_SENT(test, conn, MPS_NEW, three, a);
+	/* it was to be next */
+	mps_test_close(two);
+	EXPECT_SENT(test, conn, MPS_DUPLICATE, one, a);
+	EXPECT_SENT(test, conn, MPS_NEW, three, b);
+	mps_test_close(one);
+	EXPECT_WAIT(test, conn);
+}
+
+static void redundant_goes_on_after_a_turn_that_the_window_does_not_let_through(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "redundant");
+	struct mps_subflow *near = mps_test_subflow(conn, .srtt_us = 10000);
+	struct mps_subflow *far = mps_test_subflow(conn, .srtt_us = 50000);
+	struct mps_segment *a = mps_test_in_flight(conn, MSS, far);
+	struct mps_segment *b = mps_test_unsent(conn, MSS);
+
+	/* new data does not fit into the receive window: nothing is sent */
+	EXPECT_PICK(test, conn, MPS_NEW, far, b);
+	EXPECT_SENT(test, conn, MPS_DUPLICATE, near, a);
+	EXPECT_PICK(test, conn, MPS_NEW, far, b);
 }
 
 static void redundant_lets_the_subflow_that_has_room_go_ahead(struct kunit *test)
@@ -141,6 +174,38 @@ static void redundant_sends_no_copies_on_a_backup(struct kunit *test)
 	EXPECT_WAIT(test, conn);
 }
 
+static void redundant_sends_on_one_of_several_backups(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "redundant");
+	struct mps_subflow *one = mps_test_subflow(conn, .backup = true);
+	struct mps_subflow *two = mps_test_subflow(conn, .backup = true);
+	struct mps_segment *a = mps_test_unsent(conn, MSS);
+	struct mps_segment *b = mps_test_unsent(conn, MSS);
+
+	/* the other one lacks what it may not copy */
+	EXPECT_SENT(test, conn, MPS_NEW, two, a);
+	EXPECT_SENT(test, conn, MPS_NEW, two, b);
+	mps_test_acked(conn, b);
+	a = mps_test_unsent(conn, MSS);
+	EXPECT_SENT(test, conn, MPS_NEW, one, a);
+}
+
+static void redundant_repeats_after_a_timeout_where_it_is_the_turn(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "redundant");
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_subflow *two = mps_test_subflow(conn);
+	struct mps_segment *seg = mps_test_in_flight(conn, MSS, one);
+	const struct mps_ops *ops = conn_core(conn)->ops;
+
+	KUNIT_EXPECT_PTR_EQ(test, ops->get_subflow(conn, seg), two);
+	KUNIT_EXPECT_PTR_EQ(test, ops->get_subflow(conn, seg), one);
+	mps_test_fill(two);
+	KUNIT_EXPECT_PTR_EQ(test, ops->get_subflow(conn, seg), one);
+	mps_test_fill(one);
+	KUNIT_EXPECT_NULL(test, ops->get_subflow(conn, seg));
+}
+
 static void redundant_loses_no_time_when_a_subflow_fails(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "redundant");
@@ -164,6 +229,7 @@ static void opportunistic_copies_go_where_there_is_room_when_it_is_new(struct ku
 	struct mps_segment *a, *b;
 
 	mps_test_param(conn, "mode", 1);
+	mps_test_param(conn, "spare_backups", 1);
 	near = mps_test_subflow(conn, .srtt_us = 10000);
 	far = mps_test_subflow(conn, .srtt_us = 50000);
 	full = mps_test_subflow(conn, .srtt_us = 20000);
@@ -211,6 +277,7 @@ static void when_idle_copies_wait_until_nothing_new_is_to_be_sent(struct kunit *
 	struct mps_segment *a, *b, *c;
 
 	mps_test_param(conn, "mode", 2);
+	mps_test_param(conn, "spare_backups", 1);
 	near = mps_test_subflow(conn, .srtt_us = 10000, .cwnd_pkts = 3);
 	far = mps_test_subflow(conn, .srtt_us = 50000);
 	mid = mps_test_subflow(conn, .srtt_us = 20000, .cwnd_pkts = 2);
@@ -232,8 +299,28 @@ static void when_idle_copies_wait_until_nothing_new_is_to_be_sent(struct kunit *
 	EXPECT_PICK(test, conn, MPS_NEW, far, mps_test_unsent(conn, MSS));
 }
 
+static void other_modes_take_no_notice_of_backups(struct kunit *test)
+{
+	struct mps_subflow *regular, *backup;
+	struct mps_segment *a;
+	u32 mode;
+
+	for (mode = 1; mode <= 2; mode++) {
+		struct mps_conn *conn = mps_test_conn(test, "redundant");
+
+		mps_test_param(conn, "mode", mode);
+		regular = mps_test_subflow(conn, .srtt_us = 20000);
+		backup = mps_test_subflow(conn, .srtt_us = 1000, .backup = true);
+		a = mps_test_unsent(conn, MSS);
+		EXPECT_SENT(test, conn, MPS_NEW, backup, a);
+		EXPECT_SENT(test, conn, MPS_DUPLICATE, regular, a);
+	}
+}
+
 static struct kunit_case redundant_cases[] = {
 	KUNIT_CASE(redundant_sends_everything_on_every_subflow),
+	KUNIT_CASE(redundant_takes_turns_also_when_a_subflow_goes),
+	KUNIT_CASE(redundant_goes_on_after_a_turn_that_the_window_does_not_let_through),
 	KUNIT_CASE(redundant_lets_the_subflow_that_has_room_go_ahead),
 	KUNIT_CASE(redundant_walks_through_what_is_not_acknowledged_in_order),
 	KUNIT_CASE(redundant_does_not_repeat_what_was_acknowledged),
@@ -241,10 +328,13 @@ static struct kunit_case redundant_cases[] = {
 	KUNIT_CASE(redundant_costs_at_most_one_copy_per_subflow),
 	KUNIT_CASE(redundant_waits_when_all_are_full_or_in_loss),
 	KUNIT_CASE(redundant_sends_no_copies_on_a_backup),
+	KUNIT_CASE(redundant_sends_on_one_of_several_backups),
+	KUNIT_CASE(redundant_repeats_after_a_timeout_where_it_is_the_turn),
 	KUNIT_CASE(redundant_loses_no_time_when_a_subflow_fails),
 	KUNIT_CASE(opportunistic_copies_go_where_there_is_room_when_it_is_new),
 	KUNIT_CASE(opportunistic_copies_wait_for_nobody),
 	KUNIT_CASE(when_idle_copies_wait_until_nothing_new_is_to_be_sent),
+	KUNIT_CASE(other_modes_take_no_notice_of_backups),
 	{}
 };
 

@@ -51,17 +51,16 @@ static void roundrobin_sends_in_order_and_waits_for_more(struct kunit *test)
 	EXPECT_WAIT(test, conn);
 }
 
-static void roundrobin_counts_what_was_sent_not_what_was_asked(struct kunit *test)
+static void roundrobin_counts_a_turn_that_the_window_does_not_let_through(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "roundrobin");
 	struct mps_subflow *one = mps_test_subflow(conn);
 	struct mps_subflow *two = mps_test_subflow(conn);
 	struct mps_segment *seg = mps_test_unsent_pkts(conn, 2);
 
-	/* the window did not let it leave, say */
 	EXPECT_PICK(test, conn, MPS_NEW, one, seg);
-	EXPECT_SENT(test, conn, MPS_NEW, one, seg);
-	EXPECT_SENT(test, conn, MPS_NEW, two, mps_head(conn));
+	EXPECT_SENT(test, conn, MPS_NEW, two, seg);
+	EXPECT_SENT(test, conn, MPS_NEW, one, mps_head(conn));
 }
 
 static void roundrobin_passes_over_a_full_subflow(struct kunit *test)
@@ -73,9 +72,11 @@ static void roundrobin_passes_over_a_full_subflow(struct kunit *test)
 	two = mps_test_subflow(conn, .cwnd_pkts = 1);
 	mps_test_subflow(conn);
 	EXPECT_ORDER(test, conn, 1, 2, 3, 1, 3, 1, 3);
-	/* it missed its turn in this round */
+	/* its turn is over until the others have had theirs, as it was full when that
+	 * round ended
+	 */
 	mps_test_ack(two, 1);
-	EXPECT_ORDER(test, conn, 2, 1, 3, 1);
+	EXPECT_ORDER(test, conn, 1, 2, 3, 1);
 }
 
 static void roundrobin_continues_a_turn_that_was_interrupted(struct kunit *test)
@@ -88,16 +89,17 @@ static void roundrobin_continues_a_turn_that_was_interrupted(struct kunit *test)
 	mps_test_subflow(conn);
 	EXPECT_ORDER(test, conn, 1, 2, 2);
 	mps_test_ack(one, 1);
-	/* the second of four, and full again */
-	EXPECT_ORDER(test, conn, 1, 2, 2);
+	/* the latest one first; then the second of four, and full again */
+	EXPECT_ORDER(test, conn, 2, 2, 1);
+	EXPECT_ORDER(test, conn, 2, 2, 2, 2);
 }
 
 static void roundrobin_counts_queued_segments_against_the_window(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "roundrobin");
 
-	/* room for two, one of which is in the queue already */
-	mps_test_subflow(conn, .cwnd_pkts = 10, .in_flight_pkts = 8, .unsent_bytes = 2 * MSS);
+	/* room for two, and more than two are in the queue already */
+	mps_test_subflow(conn, .cwnd_pkts = 10, .in_flight_pkts = 8, .unsent_bytes = 2 * MSS + 1);
 	mps_test_subflow(conn);
 	EXPECT_ORDER(test, conn, 2, 2, 2);
 }
@@ -217,26 +219,44 @@ static void roundrobin_sends_reinjections_first_where_they_were_not(struct kunit
 	EXPECT_SENT(test, conn, MPS_NEW, one, seg);
 }
 
-static void roundrobin_does_not_hold_new_data_for_a_reinjection_that_must_wait(struct kunit *test)
+static void roundrobin_reinjects_on_any_before_new_data(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "roundrobin");
 	struct mps_subflow *one = mps_test_subflow(conn);
 	struct mps_subflow *two = mps_test_subflow(conn);
+	struct mps_subflow *three = mps_test_subflow(conn);
 	struct mps_segment *lost = mps_test_in_flight(conn, MSS, one);
-	struct mps_segment *seg = mps_test_unsent(conn, MSS);
 
+	mps_test_unsent(conn, MSS);
 	mps_test_reinject(conn, lost);
-	mps_test_fill(two);
-	EXPECT_PICK(test, conn, MPS_NEW, one, seg);
-	mps_test_ack(two, 1);
 	EXPECT_PICK(test, conn, MPS_REINJECTION, two, lost);
+	mps_test_fill(two);
+	EXPECT_PICK(test, conn, MPS_REINJECTION, three, lost);
+	mps_test_fill(three);
+	EXPECT_PICK(test, conn, MPS_REINJECTION, one, lost);
+	mps_test_fill(one);
+	EXPECT_WAIT(test, conn);
+}
+
+static void roundrobin_takes_backups_for_what_they_are_if_it_is_to(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "roundrobin");
+
+	mps_test_subflow(conn);
+	mps_test_subflow(conn, .backup = true);
+	EXPECT_ORDER(test, conn, 1, 2, 1, 2);
+	conn = mps_test_conn(test, "roundrobin");
+	mps_test_param(conn, "spare_backups", 1);
+	mps_test_subflow(conn);
+	mps_test_subflow(conn, .backup = true);
+	EXPECT_ORDER(test, conn, 1, 1, 1);
 }
 
 static struct kunit_case roundrobin_cases[] = {
 	KUNIT_CASE(roundrobin_gives_each_subflow_one_segment_in_turn),
 	KUNIT_CASE(roundrobin_gives_each_subflow_num_segments_in_turn),
 	KUNIT_CASE(roundrobin_sends_in_order_and_waits_for_more),
-	KUNIT_CASE(roundrobin_counts_what_was_sent_not_what_was_asked),
+	KUNIT_CASE(roundrobin_counts_a_turn_that_the_window_does_not_let_through),
 	KUNIT_CASE(roundrobin_passes_over_a_full_subflow),
 	KUNIT_CASE(roundrobin_continues_a_turn_that_was_interrupted),
 	KUNIT_CASE(roundrobin_counts_queued_segments_against_the_window),
@@ -247,7 +267,8 @@ static struct kunit_case roundrobin_cases[] = {
 	KUNIT_CASE(roundrobin_gives_a_new_subflow_its_turn_at_once),
 	KUNIT_CASE(roundrobin_goes_on_when_a_subflow_goes_in_its_turn),
 	KUNIT_CASE(roundrobin_sends_reinjections_first_where_they_were_not),
-	KUNIT_CASE(roundrobin_does_not_hold_new_data_for_a_reinjection_that_must_wait),
+	KUNIT_CASE(roundrobin_reinjects_on_any_before_new_data),
+	KUNIT_CASE(roundrobin_takes_backups_for_what_they_are_if_it_is_to),
 	{}
 };
 

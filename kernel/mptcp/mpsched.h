@@ -46,6 +46,9 @@ struct mps_subflow {
 	u32	mss_bytes;		/* of data in one packet, all options counted */
 	u32	srtt_us;		/* smoothed round-trip time; 0: no sample yet */
 	u32	rttvar_us;		/* its mean deviation */
+	u32	rto_margin_us;		/* what TCP's timeout has beside srtt_us: 4 x a deviation
+					 * that sinks slowly, and never less than 200 ms
+					 */
 	u32	min_rtt_us;		/* least sample of the last minutes; ~0: none yet */
 	u32	last_rtt_us;		/* latest sample; 0: none yet */
 

@@ -270,8 +270,9 @@ void mps_snapshot(struct mps_subflow *subflow)
 	if (subflow->ca_state == TCP_CA_Loss && !tp->packets_out)
 		subflow->ca_state = TCP_CA_Open;
 	subflow->srtt_us = tp->srtt_us >> 3;
-	/* not tp->rttvar_us, which is never less than 50 ms */
+	/* both are 4 x a deviation, but the second has a floor */
 	subflow->rttvar_us = tp->mdev_us >> 2;
+	subflow->rto_margin_us = tp->rttvar_us;
 	subflow->min_rtt_us = tcp_min_rtt(tp);
 	subflow->last_rtt_us = tp->rack.rtt_us;
 	mps_snapshot_window(subflow);

@@ -104,6 +104,22 @@ struct mps_subflow *mps_faster_but_full(struct mps_conn *conn, const struct mps_
 }
 EXPORT_SYMBOL_GPL(mps_faster_but_full);
 
+struct mps_subflow *mps_fastest_but(struct mps_conn *conn, const struct mps_subflow *slow)
+{
+	struct mps_subflow *subflow, *fastest = NULL;
+
+	mps_for_each_subflow(conn, subflow) {
+		if (!subflow->usable || subflow->backup > slow->backup)
+			continue;
+		if (subflow != slow && !subflow->in_flight_pkts && !subflow->unsent_bytes)
+			continue;
+		if (!fastest || subflow->srtt_us < fastest->srtt_us)
+			fastest = subflow;
+	}
+	return fastest == slow ? NULL : fastest;
+}
+EXPORT_SYMBOL_GPL(mps_fastest_but);
+
 bool mps_reinject(struct mps_conn *conn, struct mps_pick *pick)
 {
 	struct mps_segment *seg = mps_reinjection(conn);

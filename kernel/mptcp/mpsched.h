@@ -485,6 +485,14 @@ struct mps_subflow *mps_lowest_rtt(struct mps_conn *conn, const struct mps_segme
  */
 struct mps_subflow *mps_faster_but_full(struct mps_conn *conn, const struct mps_subflow *slow);
 
+/* The same as the modules of BLEST and ECF have it: the lowest RTT of all, the
+ * first one in a tie, in whatever state; NULL: that is `slow`. Left out is what
+ * they wait for until the connection stalls: those that are not usable, of lower
+ * priority than `slow`, or without anything in flight or about to be, so that
+ * neither an acknowledgment nor a timeout brings the next decision.
+ */
+struct mps_subflow *mps_fastest_but(struct mps_conn *conn, const struct mps_subflow *slow);
+
 /* Puts the head of the reinjection queue on the subflow that mps_lowest_rtt()
  * chooses. False if the queue is empty, or none is available.
  */

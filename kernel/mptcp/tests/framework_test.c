@@ -1035,6 +1035,32 @@ static void a_subflow_is_worth_waiting_for_if_it_is_faster_and_only_full(struct 
 	KUNIT_EXPECT_NULL_MSG(test, mps_faster_but_full(conn, slow), "lost");
 }
 
+static void the_modules_wait_for_the_fastest_in_whatever_state(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *fast = mps_test_subflow(conn, .srtt_us = 10000);
+	struct mps_subflow *slow = mps_test_subflow(conn, .srtt_us = 50000);
+
+	KUNIT_EXPECT_NULL_MSG(test, mps_fastest_but(conn, slow), "nothing in flight");
+	fast->in_flight_pkts = 1;
+	KUNIT_EXPECT_PTR_EQ_MSG(test, mps_fastest_but(conn, slow), fast, "room");
+	KUNIT_EXPECT_NULL_MSG(test, mps_fastest_but(conn, fast), "none is faster");
+	mps_test_fill(fast);
+	fast->ca_state = TCP_CA_Loss;
+	KUNIT_EXPECT_PTR_EQ_MSG(test, mps_fastest_but(conn, slow), fast, "in loss recovery");
+	/* the first one in a tie, and the other way round */
+	fast->srtt_us = slow->srtt_us;
+	mps_test_fill(slow);
+	KUNIT_EXPECT_PTR_EQ_MSG(test, mps_fastest_but(conn, slow), fast, "a tie");
+	KUNIT_EXPECT_NULL_MSG(test, mps_fastest_but(conn, fast), "a tie");
+	mps_test_backup(fast, true);
+	KUNIT_EXPECT_NULL_MSG(test, mps_fastest_but(conn, slow), "a backup");
+	mps_test_backup(slow, true);
+	KUNIT_EXPECT_PTR_EQ_MSG(test, mps_fastest_but(conn, slow), fast, "both are");
+	mps_test_usable(fast, false);
+	KUNIT_EXPECT_NULL_MSG(test, mps_fastest_but(conn, slow), "lost");
+}
+
 /* --- opportunistic retransmission and penalisation */
 
 /* Its last penalties are `us` ago. */
@@ -1262,6 +1288,7 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(a_segment_goes_where_it_was_not),
 	KUNIT_CASE(a_segment_that_all_others_carried_goes_on_a_backup),
 	KUNIT_CASE(a_subflow_is_worth_waiting_for_if_it_is_faster_and_only_full),
+	KUNIT_CASE(the_modules_wait_for_the_fastest_in_whatever_state),
 	KUNIT_CASE(the_oldest_segment_is_sent_on_the_fast_subflow_too),
 	KUNIT_CASE(nothing_is_sent_again_when_nothing_is_on_its_way),
 	KUNIT_CASE(what_is_not_much_slower_is_waited_for),

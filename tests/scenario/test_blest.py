@@ -14,15 +14,15 @@ FAST, SLOW = "fast:20mbit,10ms", "slow:20mbit,100ms"
 ONE_BPS = 20e6 * 1424 / 1514
 
 
-@pytest.mark.parametrize("v095", ["off", "on"])
+@pytest.mark.parametrize("paper", ["off", "on"])
 def test_a_window_too_small_for_both_is_kept_for_the_fast_path(
-    run_scenario: RunScenario, v095: str
+    run_scenario: RunScenario, paper: str
 ) -> None:
     # In the 10 rounds of one on the slow path the fast one sends at least (23 + 4.5) x 10 packets
     # of 1424 bytes: 392 KB, of which not even lambda = 1 fits into a window of less than 256 KiB.
     # The window is more than the 68 packets (97 KB) that fill the fast path.
     run = run_scenario(
-        *(FAST, SLOW), scheduler=f"blest:v095={v095}", duration="20s", receive_buffer="256KiB"
+        *(FAST, SLOW), scheduler=f"blest:paper={paper}", duration="20s", receive_buffer="256KiB"
     )
     assert run.goodput_bps >= 0.97 * ONE_BPS
     assert run.figures.paths[1].share == pytest.approx(0, abs=0.01)

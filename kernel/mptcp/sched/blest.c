@@ -2,15 +2,16 @@
 /* blest: lowest RTT first, unless a slow path would block the send window.
  *
  * The subflow with the lowest RTT that has room gets the next segment. If a
- * faster one is only full, BLEST estimates how much that one could send until
- * a segment on the slower one is acknowledged. If the send window has no room
- * for both, the segment waits for the faster one. The estimate is scaled by
- * lambda, which grows when the window was blocked all the same, and else
- * shrinks.
+ * faster one has none, BLEST estimates how much that one could send until a
+ * segment on the slower one is acknowledged. If the send window has no room for
+ * both, the segment waits for the faster one. The estimate is scaled by lambda,
+ * which grows when the window was blocked all the same, and else shrinks.
+ * Segments that are sent again are treated as new ones are.
  *
  * Source: Ferlin et al., "BLEST: Blocking Estimation-based MPTCP Scheduler for
- * Heterogeneous Networks", IFIP Networking 2016, as in Cech 2020, algorithm 1;
- * the authors' module in the out-of-tree kernel v0.95.
+ * Heterogeneous Networks", IFIP Networking 2016, as in Cech 2020, algorithm 1
+ * (which prints the last condition the wrong way round); the authors' module in
+ * the out-of-tree kernel v0.95, which is what the papers measured.
  *
  * Works well where RTTs differ and the receive buffer is small: the fast path
  * is never held up for long. Fails where the window is small and both paths
@@ -18,28 +19,27 @@
  * and the fast path's congestion window stands for its rate.
  *
  * Differs from the source:
- * - Algorithm 1 prints "X * lambda > Y: return the slow subflow": the wrong way
- *   round, as its own text and the module show.
- * - The estimate is the paper's. The module's, which foresees slow start and
- *   the RTT on a filled path, is there with v095 = 1.
- * - Both wait for the path of the lowest RTT in whatever state. It must be one
- *   that can come back here, or the connection stalls: see
- *   mps_faster_but_full(). Equal RTTs are no reason to wait.
- * - Reinjections do not wait: they are what blocks the window.
- * - lambda grows with a blocked window also if rp is off.
+ * - paper: the module estimates with the RTTs that the subflows have had, and
+ *   with slow start. On, with the present RTTs and cwnd, as in the paper.
+ * - rp_limit: the module halves cwnd and ssthresh of the subflow that is
+ *   penalised. On, it gets a limit beside them.
+ * - always: the module waits for the subflow of the lowest RTT in whatever
+ *   state, and stalls if that never sends again: mps_fastest_but().
+ * - always: the module's products of 32 bits overflow, and it crashes with
+ *   nothing to send. Here they are of 64 bits, and a segment of no bytes is.
  */
 
 #include "mpsched.h"
 
 /* of lambda, and of a ratio of RTTs */
-#define BLEST_SCALE		1000
+#define BLEST_SCALE		1000ULL
 /* bounds that no path reaches: all products below fit into 64 bits */
 #define BLEST_MAX_ROUNDS	BIT_ULL(16)
 #define BLEST_MAX_PKTS		BIT_ULL(24)
 /* of slow start to look ahead, as in v0.95 */
 #define BLEST_MAX_DOUBLINGS	16
 
-enum { LAMBDA, MIN_LAMBDA, MAX_LAMBDA, STEP_UP, STEP_DOWN, V095, RP, RP_LIMIT };
+enum { LAMBDA, MIN_LAMBDA, MAX_LAMBDA, STEP_UP, STEP_DOWN, PAPER, RP, RP_LIMIT };
 
 /* The values are those of v0.95. */
 static const struct mps_param blest_params[] = {
@@ -53,15 +53,15 @@ static const struct mps_param blest_params[] = {
 				"lambda grows by this when the window was blocked"),
 	[STEP_DOWN]  = MPS_UINT("step_down_permille", 0, 1000, 10, "1/1000",
 				"lambda shrinks by this when it was not"),
-	[V095]       = MPS_BOOL("v095", 0,
-				"estimate as the kernel module of v0.95, not as the paper"),
+	[PAPER]      = MPS_BOOL("paper", 0,
+				"estimate as the paper, not as the kernel module of v0.95"),
 	[RP]         = MPS_BOOL("rp", 1, "opportunistic retransmission and penalisation"),
 	[RP_LIMIT]   = MPS_BOOL("rp_limit", 0, "rp: by a limit beside cwnd, not by halving cwnd"),
 };
 
 struct blest_conn {
 	s64	lambda_1000;
-	u64	updated_ns;
+	u32	updated;	/* tcp_jiffies32, as in the module */
 	bool	blocked;	/* the window, since then */
 };
 
@@ -75,7 +75,7 @@ static void blest_init(struct mps_conn *conn)
 	struct blest_conn *state = mps_conn_priv(conn);
 
 	state->lambda_1000 = mps_param(conn, LAMBDA);
-	state->updated_ns = mps_clock_ns();
+	state->updated = tcp_jiffies32;
 }
 
 static void blest_note_rtts(struct mps_conn *conn)
@@ -98,9 +98,9 @@ static void blest_update_lambda(struct mps_conn *conn, struct mps_subflow *slow)
 {
 	struct blest_subflow *rtt = mps_subflow_priv(slow);
 	struct blest_conn *state = mps_conn_priv(conn);
-	u64 now = mps_clock_ns();
+	u32 now = tcp_jiffies32;
 
-	if (now - state->updated_ns < (u64)rtt->min_srtt_us * NSEC_PER_USEC)
+	if (now - state->updated < usecs_to_jiffies(rtt->min_srtt_us))
 		return;
 	if (state->blocked)
 		state->lambda_1000 += mps_param(conn, STEP_UP);
@@ -109,27 +109,14 @@ static void blest_update_lambda(struct mps_conn *conn, struct mps_subflow *slow)
 	state->lambda_1000 = min_t(s64, state->lambda_1000, mps_param(conn, MAX_LAMBDA));
 	state->lambda_1000 = max_t(s64, state->lambda_1000, mps_param(conn, MIN_LAMBDA));
 	state->blocked = false;
-	state->updated_ns = now;
+	state->updated = now;
 }
 
-/* What `fast` can send until a segment sent now on `slow` is acknowledged. The
- * paper: r = RTT_slow / RTT_fast rounds, each with a segment more, in all
- * (CWND + (r - 1) / 2) * r.
+/* What `fast` can send until a segment sent now on `slow` is acknowledged: the RTT
+ * of `slow` lies between its extremes as its window is filled; `fast` is at the
+ * middle of its own, and doubles its window in slow start.
  */
-static u64 blest_paper_pkts(const struct mps_subflow *fast, const struct mps_subflow *slow)
-{
-	u64 cwnd_1000 = min_t(u64, mps_cwnd(fast), BLEST_MAX_PKTS) * BLEST_SCALE;
-	u64 r_1000 = (u64)slow->srtt_us * BLEST_SCALE / max(fast->srtt_us, 1U);
-
-	/* r >= 1: mps_faster_but_full() */
-	r_1000 = min(r_1000, BLEST_MAX_ROUNDS * BLEST_SCALE);
-	return (cwnd_1000 + (r_1000 - BLEST_SCALE) / 2) * r_1000 / (BLEST_SCALE * BLEST_SCALE);
-}
-
-/* v0.95: the RTT of `slow` lies between its extremes as its window is filled;
- * `fast` is at the middle of its own, and doubles its window in slow start.
- */
-static u64 blest_v095_pkts(struct mps_subflow *fast, struct mps_subflow *slow)
+static u64 blest_module_pkts(struct mps_subflow *fast, struct mps_subflow *slow)
 {
 	struct blest_subflow *fast_rtt = mps_subflow_priv(fast);
 	struct blest_subflow *slow_rtt = mps_subflow_priv(slow);
@@ -152,6 +139,19 @@ static u64 blest_v095_pkts(struct mps_subflow *fast, struct mps_subflow *slow)
 	return (cwnd_pkts + (rounds - 1) / 2) * rounds;
 }
 
+/* The same in the paper: r = RTT_slow / RTT_fast rounds, each with a segment more,
+ * in all (CWND + (r - 1) / 2) * r.
+ */
+static u64 blest_paper_pkts(const struct mps_subflow *fast, const struct mps_subflow *slow)
+{
+	u64 cwnd_1000 = min_t(u64, mps_cwnd(fast), BLEST_MAX_PKTS) * BLEST_SCALE;
+	u64 r_1000 = (u64)slow->srtt_us * BLEST_SCALE / max(fast->srtt_us, 1U);
+
+	/* r >= 1: mps_fastest_but() */
+	r_1000 = clamp(r_1000, BLEST_SCALE, BLEST_MAX_ROUNDS * BLEST_SCALE);
+	return (cwnd_1000 + (r_1000 - BLEST_SCALE) / 2) * r_1000 / (BLEST_SCALE * BLEST_SCALE);
+}
+
 /* Would a segment on `slow` take away window that `fast` will need? */
 static bool blest_blocks(struct mps_conn *conn, struct mps_subflow *fast,
 			 struct mps_subflow *slow, u32 segment_bytes)
@@ -159,45 +159,70 @@ static bool blest_blocks(struct mps_conn *conn, struct mps_subflow *fast,
 	struct blest_conn *state = mps_conn_priv(conn);
 	u64 fast_pkts, fast_bytes, slow_bytes;
 
-	if (mps_param(conn, V095)) {
-		fast_pkts = blest_v095_pkts(fast, slow);
-		slow_bytes = (u64)slow->outstanding_bytes + segment_bytes;
-	} else {
+	if (mps_param(conn, PAPER)) {
 		fast_pkts = blest_paper_pkts(fast, slow);
 		slow_bytes = (slow->in_flight_pkts + 1ULL) * slow->mss_bytes;
+	} else {
+		fast_pkts = blest_module_pkts(fast, slow);
+		slow_bytes = (u64)slow->outstanding_bytes + segment_bytes;
 	}
 	fast_bytes = min(fast_pkts, BLEST_MAX_PKTS) * fast->mss_bytes *
 		     (u64)state->lambda_1000 / BLEST_SCALE;
-	return fast_bytes + slow_bytes > conn->window_bytes;
+	return fast_bytes > conn->window_bytes - min_t(u64, slow_bytes, conn->window_bytes);
+}
+
+/* The subflow for the segment; NULL stands for none. NULL: wait. */
+static struct mps_subflow *blest_choose(struct mps_conn *conn, const struct mps_segment *again,
+					const struct mps_segment *head)
+{
+	const struct mps_segment *seg = again ?: head;
+	struct mps_subflow *best, *fast;
+
+	blest_note_rtts(conn);
+	best = mps_lowest_rtt(conn, again);
+	if (!best)
+		return NULL;
+	fast = mps_fastest_but(conn, best);
+	if (!fast)
+		return best;
+	blest_update_lambda(conn, best);
+	return blest_blocks(conn, fast, best, seg ? mps_len(seg) : 0) ? NULL : best;
+}
+
+static struct mps_subflow *blest_get_subflow(struct mps_conn *conn, const struct mps_segment *seg)
+{
+	return blest_choose(conn, seg, NULL);
+}
+
+/* Does the window keep new data from leaving, or the send buffer the application
+ * from writing any?
+ */
+static bool blest_is_blocked(const struct mps_conn *conn, const struct mps_segment *head)
+{
+	return mps_oldest_unacked(conn) &&
+	       (head ? !mps_fits_window(conn, head) : conn->sndbuf_full);
 }
 
 static bool blest_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 {
-	struct mps_segment *head = mps_head(conn);
+	struct mps_segment *again = mps_reinjection(conn), *head = mps_head(conn);
 	struct blest_conn *state = mps_conn_priv(conn);
-	struct mps_subflow *best, *fast;
+	struct mps_subflow *best;
 
-	blest_note_rtts(conn);
-	if (mps_reinjection(conn))
-		return mps_reinject(conn, pick);
-	if (!head && !conn->writer_waits)
+	if (!again && !head && !conn->writer_waits)
 		return false;
-
-	best = mps_lowest_rtt(conn, NULL);
+	best = blest_choose(conn, again, head);
 	if (!best)
 		return false;
-	fast = mps_faster_but_full(conn, best);
-	if (fast) {
-		blest_update_lambda(conn, best);
-		if (blest_blocks(conn, fast, best, head ? mps_len(head) : 0))
-			return false;
-	}
-	state->blocked |= !head || !mps_fits_window(conn, head);
+	if (again)
+		return mps_pick_reinjection(pick, conn, best, again);
+	state->blocked |= blest_is_blocked(conn, head);
 	return mps_new_or_repeat(conn, best, head, mps_rp(conn, RP, RP_LIMIT), pick);
 }
 
 static struct mps_ops blest_ops = {
 	.next_segment	= blest_next_segment,
+	.get_subflow	= blest_get_subflow,
 	.init		= blest_init,
 	.name		= "blest",
 	.owner		= THIS_MODULE,

@@ -8,9 +8,12 @@
  * is sooner, and the next ones leave on a slower one before it: sent out of
  * order, so that they arrive in order.
  *
+ * A segment that is sent again is not queued: it goes where it arrives soonest of
+ * those that have room, if possible to one that did not carry it.
+ *
  * Source: Yang, Wang, Amer, "Out-of-order Transmission for In-order Arrival
- * Scheduling for Multipath TCP", PAMS 2014; the module of Simone Ferlin in the
- * out-of-tree kernel v0.89.
+ * Scheduling for Multipath TCP", PAMS 2014, whose text was not at hand; the
+ * module of Simone Ferlin in the out-of-tree kernel v0.89.
  *
  * Works where RTTs differ and stay as they are: little waits at the receiver.
  * Fails where they change: what is queued on a subflow cannot move any more,
@@ -22,25 +25,24 @@
  * and the send buffer admit.
  *
  * Differs from the source:
- * - The paper's text was not at hand. Its formula is known as (queued - room) /
- *   cwnd round trips; the module adds the segment itself and rounds up, so that
- *   the first one on a full window waits for a round trip, not for none. That
- *   is what this does.
- * - A backup subflow is used only if no other is usable. The source does not
- *   look at the flag.
- * - A reinjection goes where the default scheduler of v0.9x would send it: the
- *   lowest RTT of those that have room, and so the soonest arrival.
- * - With rp, repeating the oldest segment and penalising are one. The module
- *   has them apart, and both off, as here.
+ * - heed_backup: the module does not look whether a subflow is a backup. On, one
+ *   is used only if no other is usable.
+ * - rp_limit: the module, where it penalises, halves cwnd and ssthresh. On, the
+ *   subflow gets a limit beside them.
+ * - always: the module queues data where nothing is in flight although there is
+ *   no room, and so no acknowledgment will come. Here that subflow gets none.
+ * - always: the module's round trips of 32 bits overflow. Here they are of 64.
  */
 
 #include "mpsched.h"
 
-enum { RP, RP_LIMIT };
+enum { HEED_BACKUP, RP, RP_LIMIT };
 
 static const struct mps_param otias_params[] = {
-	[RP] = MPS_BOOL("rp", 0, "opportunistic retransmission and penalisation"),
-	[RP_LIMIT] = MPS_BOOL("rp_limit", 0, "rp: by a limit beside cwnd, not by halving cwnd"),
+	[HEED_BACKUP] = MPS_BOOL("heed_backup", 0, "use a backup only if no other is usable"),
+	[RP]	      = MPS_BOOL("rp", 0, "opportunistic retransmission and penalisation"),
+	[RP_LIMIT]    = MPS_BOOL("rp_limit", 0,
+				 "rp: by a limit beside cwnd, not by halving cwnd"),
 };
 
 /* How long it takes a segment that is handed to the subflow now. */
@@ -58,44 +60,52 @@ static u64 otias_arrival_us(const struct mps_subflow *subflow)
 	return rounds * subflow->srtt_us + subflow->srtt_us / 2;
 }
 
-/* The first one in a tie; NULL: there is none whose queue moves on. */
-static struct mps_subflow *otias_soonest(struct mps_conn *conn)
+/* The soonest arrival of those whose queue moves on, the first one in a tie. NULL as
+ * segment stands for new data, which may be queued, unless there is one subflow
+ * only. NULL: wait.
+ */
+static struct mps_subflow *otias_get_subflow(struct mps_conn *conn, const struct mps_segment *seg)
 {
-	bool backups = mps_only_backups(conn);
+	bool queues = !seg && !list_is_singular(&conn->subflows);
+	bool backups = !mps_param(conn, HEED_BACKUP) || mps_only_backups(conn);
+	bool carried, best_carried = false;
 	struct mps_subflow *subflow, *best = NULL;
 	u64 arrival_us, best_us = 0;
 
 	mps_for_each_subflow(conn, subflow) {
-		if (!mps_has_room_soon(subflow) || (subflow->backup && !backups))
+		if (!mps_has_room_soon(subflow) || !(queues || mps_has_room(subflow)) ||
+		    (subflow->backup && !backups))
 			continue;
+		carried = seg && mps_carried_by(seg, subflow);
 		arrival_us = otias_arrival_us(subflow);
-		if (!best || arrival_us < best_us) {
-			best = subflow;
-			best_us = arrival_us;
-		}
+		if (best && (carried > best_carried ||
+			     (carried == best_carried && arrival_us >= best_us)))
+			continue;
+		best = subflow;
+		best_carried = carried;
+		best_us = arrival_us;
 	}
 	return best;
 }
 
 static bool otias_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 {
-	struct mps_segment *head = mps_head(conn);
+	struct mps_segment *again = mps_reinjection(conn), *head = mps_head(conn);
 	struct mps_subflow *best;
 
-	/* if it must wait, nothing is queued before it meanwhile */
-	if (mps_reinjection(conn))
-		return mps_reinject(conn, pick);
-	if (!head && !conn->writer_waits)
+	if (!again && !head && !conn->writer_waits)
 		return false;
-
-	best = otias_soonest(conn);
+	best = otias_get_subflow(conn, again);
 	if (!best)
 		return false;
+	if (again)
+		return mps_pick_reinjection(pick, conn, best, again);
 	return mps_new_or_repeat(conn, best, head, mps_rp(conn, RP, RP_LIMIT), pick);
 }
 
 static struct mps_ops otias_ops = {
 	.next_segment	= otias_next_segment,
+	.get_subflow	= otias_get_subflow,
 	.name		= "otias",
 	.owner		= THIS_MODULE,
 	.params		= otias_params,

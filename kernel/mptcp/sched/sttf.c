@@ -7,11 +7,14 @@
  * avoidance make them grow. The first segment that is assigned to room that is
  * there now is sent; the others are not committed to anything. All of it is
  * done again for every decision: after any ACK, loss, write. Where the paths are
- * alike, there is nothing to plan, and the lowest RTT with room is taken.
+ * alike from the beginning, there is nothing to plan, and the lowest RTT with
+ * room is taken. A segment that is sent again is not planned: it goes where it is
+ * predicted to arrive first, be that in a queue, or where it was sent before.
  *
  * Source: Hurtig, Grinnemo, Brunstrom, Ferlin, Alay, Kuhn, "Low-Latency
  * Scheduling in MPTCP", IEEE/ACM Transactions on Networking 27(1), 2019, as in
- * Cech 2020, algorithm 3; the authors' module in the out-of-tree kernel v0.91.
+ * Cech 2020, algorithm 3; the authors' module in the out-of-tree kernel v0.91,
+ * whose closed forms give the figures of the rounds that are followed here.
  *
  * Works where RTTs differ and there is little to send: a page or a message ends
  * where minrtt still waits for its last segments on the slow path. Fails where
@@ -24,40 +27,54 @@
  * one: a round of a subflow is planned at a time.
  *
  * Differs from the source:
- * - Nothing unsent is queued on a subflow, so that nothing is to be removed from
- *   there before it is planned anew.
- * - The rounds are followed one by one, as in algorithm 3. The module's closed
- *   forms are the same figures.
- * - Paths are alike by their least RTTs. The module takes the first ones, and
- *   adds what its clock could not tell.
- * - A backup subflow is used only if no other is usable; a reinjection goes
- *   where the default scheduler of v0.9x would send it.
- * - rp penalises, too. The module's default is to repeat only.
+ * - look_ahead_pkts: the source plans all that is unsent. So does this, up to
+ *   65,536 segments. Less, and of more than these the next one is sent.
+ * - heed_backup: the module does not look whether a subflow is a backup. On, one
+ *   is used only if no other is usable.
+ * - penalise: the module repeats the oldest segment when the windows are closed,
+ *   and penalises nobody (optim=1). On, it does both (optim=2).
+ * - rp_limit: the module, where it penalises, halves cwnd and ssthresh. On, the
+ *   subflow gets a limit beside them.
+ * - always: the module queues what it plans, and takes it back when a subflow's
+ *   part changes by more than a segment. Nothing can be taken back here, so
+ *   nothing is queued: the paper's algorithm, which plans anew each time.
+ * - always: the module plans for subflows without room and with nothing in
+ *   flight, and stalls. Here they take no part.
  */
 
 #include "mpsched.h"
 
 /* A bound that no window reaches: sums and products below fit. */
-#define STTF_MAX_PKTS	BIT(24)
+#define STTF_MAX_PKTS		BIT(24)
+/* ... and one that no queue does: it holds what was sent again only */
+#define STTF_MAX_QUEUE_PKTS	65536U
 
-enum { ALPHA, LOOK_AHEAD, RP, RP_LIMIT };
+enum { ALPHA, LOOK_AHEAD, HEED_BACKUP, RP, PENALISE, RP_LIMIT };
 
 static const struct mps_param sttf_params[] = {
-	[ALPHA]	     = MPS_UINT("alpha_percent", 0, 1000, 10, "%",
-				"paths are alike if their RTTs differ by no more"),
-	[LOOK_AHEAD] = MPS_UINT("look_ahead_pkts", 1, 65536, 1024, "segments",
-				"plan as many unsent ones; of more, the next one is sent"),
-	[RP]	     = MPS_BOOL("rp", 1, "opportunistic retransmission and penalisation"),
-	[RP_LIMIT]   = MPS_BOOL("rp_limit", 0, "rp: by a limit beside cwnd, not by halving cwnd"),
+	[ALPHA]	      = MPS_UINT("alpha_percent", 0, 1000, 10, "%",
+				 "paths are alike if their first RTTs differ by less; 0: never"),
+	[LOOK_AHEAD]  = MPS_UINT("look_ahead_pkts", 1, 65536, 65536, "segments",
+				 "plan as many unsent ones; of more, the next one is sent"),
+	[HEED_BACKUP] = MPS_BOOL("heed_backup", 0, "use a backup only if no other is usable"),
+	[RP]	      = MPS_BOOL("rp", 1, "opportunistic retransmission"),
+	[PENALISE]    = MPS_BOOL("penalise", 0, "rp: and penalisation"),
+	[RP_LIMIT]    = MPS_BOOL("rp_limit", 0,
+				 "penalise: by a limit beside cwnd, not by halving cwnd"),
 };
 
-/* The round of the subflow that the plan has come to. */
+struct sttf_conn {
+	bool	alike;		/* the first RTTs of all subflows are */
+};
+
 struct sttf_subflow {
+	u32	first_rtt_us;	/* of its handshake; 0: not known yet */
+	bool	takes_part;
+	/* the round that the plan has come to */
+	bool	now;		/* the present one */
 	u64	arrival_us;	/* of what is sent in it, from now */
 	u32	cwnd_pkts;
 	u32	room_pkts;	/* of it, not yet assigned */
-	bool	now;		/* the present one */
-	bool	takes_part;
 };
 
 static u32 sttf_rtt_us(const struct mps_subflow *subflow)
@@ -85,6 +102,7 @@ static void sttf_first_round(struct mps_subflow *subflow)
 	u32 queued_pkts = subflow->unsent_bytes / max(subflow->mss_bytes, 1U);
 	u32 room_pkts = 0;
 
+	queued_pkts = min(queued_pkts, STTF_MAX_QUEUE_PKTS);
 	round->arrival_us = sttf_rtt_us(subflow) / 2;
 	round->cwnd_pkts = clamp_t(u32, mps_cwnd(subflow), 1, STTF_MAX_PKTS);
 	if (subflow->in_flight_pkts < mps_cwnd(subflow))
@@ -94,33 +112,48 @@ static void sttf_first_round(struct mps_subflow *subflow)
 		round->now = true;
 		return;
 	}
-	/* what waits in its queue leaves before; that is never much */
+	/* what waits in its queue leaves before */
+	queued_pkts -= room_pkts;
 	sttf_next_round(subflow);
-	round->room_pkts -= min(queued_pkts - room_pkts, round->room_pkts - 1);
+	while (queued_pkts >= round->room_pkts) {
+		queued_pkts -= round->room_pkts;
+		sttf_next_round(subflow);
+	}
+	round->room_pkts -= queued_pkts;
 }
 
-/* Queues make the RTTs of such paths differ, in turns. */
-static bool sttf_alike(struct mps_conn *conn)
+/* As the module has it, in jiffies, when a subflow has come. */
+static void sttf_init_subflow(struct mps_conn *conn, struct mps_subflow *joined)
 {
-	u32 rtt_us, most_us = 0, least_us = U32_MAX;
+	struct sttf_subflow *own = mps_subflow_priv(joined);
+	struct sttf_conn *state = mps_conn_priv(conn);
+	u64 first, most = 0, least = U32_MAX;
 	struct mps_subflow *subflow;
 
+	own->first_rtt_us = joined->srtt_us;
 	mps_for_each_subflow(conn, subflow) {
-		struct sttf_subflow *round = mps_subflow_priv(subflow);
-
-		if (!round->takes_part)
+		own = mps_subflow_priv(subflow);
+		if (!own->first_rtt_us)
 			continue;
-		rtt_us = min(subflow->min_rtt_us, sttf_rtt_us(subflow));
-		most_us = max(most_us, rtt_us);
-		least_us = min(least_us, rtt_us);
+		first = usecs_to_jiffies(own->first_rtt_us);
+		most = max(most, first);
+		least = min(least, first);
 	}
-	return 100ULL * most_us <= (100ULL + mps_param(conn, ALPHA)) * least_us;
+	state->alike = most <= least + 1 ||
+		       100 * most / max(least, 1ULL) < 100 + mps_param(conn, ALPHA);
+}
+
+static bool sttf_alike(struct mps_conn *conn)
+{
+	struct sttf_conn *state = mps_conn_priv(conn);
+
+	return state->alike && mps_param(conn, ALPHA) && !list_is_singular(&conn->subflows);
 }
 
 /* Is there room anywhere? If not, there is nothing to plan. */
 static bool sttf_begin(struct mps_conn *conn)
 {
-	bool backups = mps_only_backups(conn);
+	bool backups = !mps_param(conn, HEED_BACKUP) || mps_only_backups(conn);
 	struct mps_subflow *subflow;
 	bool room = false;
 
@@ -154,6 +187,15 @@ static struct mps_subflow *sttf_soonest(struct mps_conn *conn, bool now)
 	return best;
 }
 
+/* Where a segment that was sent before arrives first; NULL: nowhere. */
+static struct mps_subflow *sttf_get_subflow(struct mps_conn *conn, const struct mps_segment *seg)
+{
+	if (sttf_alike(conn))
+		return mps_lowest_rtt(conn, seg);
+	sttf_begin(conn);
+	return sttf_soonest(conn, false);
+}
+
 /* The first subflow in the plan that sends now, and in *nth how many unsent
  * segments others will carry before. NULL: wait for room.
  */
@@ -164,10 +206,10 @@ static struct mps_subflow *sttf_plan(struct mps_conn *conn, u32 *nth)
 	struct sttf_subflow *round;
 
 	*nth = 0;
-	if (!sttf_begin(conn))
-		return NULL;
 	if (sttf_alike(conn))
 		return mps_lowest_rtt(conn, NULL);
+	if (!sttf_begin(conn))
+		return NULL;
 	while (*nth < look_ahead_pkts) {
 		best = sttf_soonest(conn, false);
 		round = mps_subflow_priv(best);
@@ -180,29 +222,43 @@ static struct mps_subflow *sttf_plan(struct mps_conn *conn, u32 *nth)
 	return sttf_soonest(conn, true);
 }
 
+static enum mps_rp sttf_rp(const struct mps_conn *conn)
+{
+	if (mps_param(conn, RP) && !mps_param(conn, PENALISE))
+		return MPS_RP_REPEAT;
+	return mps_rp(conn, RP, RP_LIMIT);
+}
+
 static bool sttf_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 {
-	struct mps_segment *seg;
+	struct mps_segment *again = mps_reinjection(conn), *seg;
 	struct mps_subflow *best;
 	u32 nth;
 
-	if (mps_reinjection(conn))
-		return mps_reinject(conn, pick);
+	if (again) {
+		best = sttf_get_subflow(conn, again);
+		return best && mps_pick_reinjection(pick, conn, best, again);
+	}
 	if (!mps_head(conn) && !conn->writer_waits)
 		return false;
 
 	best = sttf_plan(conn, &nth);
 	if (!best)
 		return false;
-	/* none: there is no more than others can carry */
-	seg = mps_nth_unsent(conn, nth);
-	return mps_new_or_repeat(conn, best, seg, mps_rp(conn, RP, RP_LIMIT), pick);
+	/* none: there is no more than others can carry. The place of a later one
+	 * is kept for the next time.
+	 */
+	seg = nth ? mps_nth_unsent(conn, nth) : mps_head(conn);
+	return mps_new_or_repeat(conn, best, seg, sttf_rp(conn), pick);
 }
 
 static struct mps_ops sttf_ops = {
 	.next_segment	= sttf_next_segment,
+	.get_subflow	= sttf_get_subflow,
+	.init_subflow	= sttf_init_subflow,
 	.name		= "sttf",
 	.owner		= THIS_MODULE,
+	.conn_size	= sizeof(struct sttf_conn),
 	.subflow_size	= sizeof(struct sttf_subflow),
 	.params		= sttf_params,
 	.num_params	= ARRAY_SIZE(sttf_params),

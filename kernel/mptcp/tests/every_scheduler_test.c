@@ -106,6 +106,8 @@ static void repeats_what_blocks_the_window_if_it_is_to(struct kunit *test)
 		struct mps_segment *oldest;
 
 		mps_test_param(conn, "rp", rp);
+		if (has_param(test, "penalise"))
+			mps_test_param(conn, "penalise", 1);
 		fast = mps_test_subflow(conn, .srtt_us = 20000);
 		slow = mps_test_subflow(conn, .srtt_us = 100000);
 		oldest = mps_test_in_flight(conn, MSS, slow);

@@ -116,6 +116,55 @@ static void a_reinjection_is_not_queued(struct kunit *test)
 	EXPECT_PICK(test, p.conn, MPS_REINJECTION, p.fast, seg);
 }
 
+/* ... and not held back for a path that it was not sent on, but that is full. */
+static void a_reinjection_goes_where_there_is_room(struct kunit *test)
+{
+	struct two_paths p = { .conn = mps_test_conn(test, "otias") };
+	struct mps_segment *seg;
+
+	p.fast = mps_test_subflow(p.conn, .srtt_us = 20 * MSEC_US);
+	p.slow = mps_test_subflow(p.conn, .srtt_us = 100 * MSEC_US);
+	seg = mps_test_in_flight(p.conn, MSS, p.fast);
+	mps_test_reinject(p.conn, seg);
+	EXPECT_PICK(test, p.conn, MPS_REINJECTION, p.slow, seg);
+	mps_test_fill(p.slow);
+	EXPECT_PICK(test, p.conn, MPS_REINJECTION, p.fast, seg);
+	KUNIT_EXPECT_PTR_EQ(test, conn_core(p.conn)->ops->get_subflow(p.conn, seg), p.fast);
+	mps_test_fill(p.fast);
+	EXPECT_WAIT(test, p.conn);
+}
+
+/* The module's short cut. */
+static void one_subflow_alone_has_no_queue(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "otias");
+	struct mps_subflow *only = mps_test_subflow(conn);
+	struct mps_segment *seg = mps_test_unsent(conn, MSS);
+
+	EXPECT_PICK(test, conn, MPS_NEW, only, seg);
+	mps_test_fill(only);
+	EXPECT_WAIT(test, conn);
+}
+
+static void a_backup_is_as_good_as_any_unless_it_is_heeded(struct kunit *test)
+{
+	int heed;
+
+	for (heed = 0; heed <= 1; heed++) {
+		struct mps_conn *conn = mps_test_conn(test, "otias");
+		struct mps_subflow *backup, *regular;
+		struct mps_segment *seg;
+
+		mps_test_param(conn, "heed_backup", heed);
+		backup = mps_test_subflow(conn, .backup = true);
+		regular = mps_test_subflow(conn, .srtt_us = 100 * MSEC_US);
+		seg = mps_test_unsent(conn, MSS);
+		EXPECT_PICK(test, conn, MPS_NEW, heed ? regular : backup, seg);
+		mps_test_usable(regular, false);
+		EXPECT_PICK(test, conn, MPS_NEW, backup, seg);
+	}
+}
+
 static void no_figure_makes_it_fail(struct kunit *test)
 {
 	static const u32 extremes[] = { 0, 1, U32_MAX };
@@ -151,6 +200,9 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(queues_nothing_on_a_path_after_a_timeout),
 	KUNIT_CASE(queues_nothing_where_no_ack_will_come),
 	KUNIT_CASE(a_reinjection_is_not_queued),
+	KUNIT_CASE(a_reinjection_goes_where_there_is_room),
+	KUNIT_CASE(one_subflow_alone_has_no_queue),
+	KUNIT_CASE(a_backup_is_as_good_as_any_unless_it_is_heeded),
 	KUNIT_CASE(no_figure_makes_it_fail),
 	{}
 };

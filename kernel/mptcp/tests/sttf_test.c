@@ -34,7 +34,6 @@ static void takes_the_shorter_way_of_two_with_room(struct kunit *test)
 
 	p.fast->in_flight_pkts = 9;
 	EXPECT_PICK(test, p.conn, MPS_NEW, p.fast, p.head);
-	p.fast->min_rtt_us = 1 * MSEC_US;
 	p.fast->last_rtt_us = 101 * MSEC_US;
 	EXPECT_PICK(test, p.conn, MPS_NEW, p.slow, p.head);
 }
@@ -123,15 +122,88 @@ static void the_latest_sample_of_the_rtt_counts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, slow_takes(test, p), 60);
 }
 
-/* 20 and 22 ms at the least: whatever they are now. */
-static void of_paths_that_are_alike_the_lowest_rtt_is_taken(struct kunit *test)
+/* Where the first samples were `slow_ms` and 100 ms, and now the latest ones are the
+ * other way round: the lowest smoothed RTT, or the shortest way?
+ */
+static void expect_alike(struct kunit *test, u32 alpha_percent, u32 slow_ms, bool alike)
 {
-	struct two_paths p = two_paths(test, 1);
+	struct two_paths p = { .conn = mps_test_conn(test, "sttf") };
 
-	p.slow->min_rtt_us = 22 * MSEC_US;
+	mps_test_param(p.conn, "alpha_percent", alpha_percent);
+	p.slow = mps_test_subflow(p.conn, .srtt_us = slow_ms * MSEC_US,
+				  .last_rtt_us = 100 * MSEC_US);
+	p.fast = mps_test_subflow(p.conn, .srtt_us = 100 * MSEC_US,
+				  .last_rtt_us = 300 * MSEC_US);
+	p.head = mps_test_unsent(p.conn, MSS);
+	EXPECT_PICK(test, p.conn, MPS_NEW, alike ? p.fast : p.slow, p.head);
+	/* whatever they are now */
+	p.slow->srtt_us = 600 * MSEC_US;
+	EXPECT_PICK(test, p.conn, MPS_NEW, alike ? p.fast : p.slow, p.head);
+}
+
+/* In jiffies of 4 ms, each begun one counted: 25 and 27, 8 % more; 25 and 28, 12 %;
+ * 25 and 26, which differ by one only.
+ */
+static void of_paths_that_were_alike_at_first_the_lowest_rtt_is_taken(struct kunit *test)
+{
+	BUILD_BUG_ON(HZ != 250);
+	expect_alike(test, 10, 108, true);
+	expect_alike(test, 10, 109, false);
+	expect_alike(test, 8, 108, false);
+	expect_alike(test, 1, 104, true);
+	expect_alike(test, 0, 104, false);
+	expect_alike(test, 0, 100, false);
+}
+
+/* With a third one they are judged anew. */
+static void all_paths_must_be_alike(struct kunit *test)
+{
+	struct two_paths p = { .conn = mps_test_conn(test, "sttf") };
+
+	p.fast = mps_test_subflow(p.conn, .last_rtt_us = 300 * MSEC_US);
+	p.slow = mps_test_subflow(p.conn, .srtt_us = 21 * MSEC_US);
+	p.head = mps_test_unsent(p.conn, MSS);
+	EXPECT_PICK(test, p.conn, MPS_NEW, p.fast, p.head);
+	mps_test_subflow(p.conn, .srtt_us = 100 * MSEC_US);
 	EXPECT_PICK(test, p.conn, MPS_NEW, p.slow, p.head);
-	p.slow->min_rtt_us++;
-	EXPECT_WAIT(test, p.conn);
+}
+
+static void a_reinjection_goes_where_it_arrives_first(struct kunit *test)
+{
+	struct two_paths p = { .conn = mps_test_conn(test, "sttf") };
+	struct mps_segment *seg;
+
+	p.fast = mps_test_subflow(p.conn, .srtt_us = 20 * MSEC_US);
+	p.slow = mps_test_subflow(p.conn, .srtt_us = 100 * MSEC_US);
+	seg = mps_test_in_flight(p.conn, MSS, p.fast);
+	mps_test_reinject(p.conn, seg);
+	/* also where it was sent before; and in a queue, for 30 ms against 50 */
+	EXPECT_PICK(test, p.conn, MPS_REINJECTION, p.fast, seg);
+	mps_test_fill(p.fast);
+	EXPECT_PICK(test, p.conn, MPS_REINJECTION, p.fast, seg);
+	KUNIT_EXPECT_PTR_EQ(test, conn_core(p.conn)->ops->get_subflow(p.conn, seg), p.fast);
+	/* behind two windows, of 20 and of 40, it arrives after 70 */
+	p.fast->unsent_bytes = 60 * MSS;
+	EXPECT_PICK(test, p.conn, MPS_REINJECTION, p.slow, seg);
+}
+
+static void a_backup_is_as_good_as_any_unless_it_is_heeded(struct kunit *test)
+{
+	int heed;
+
+	for (heed = 0; heed <= 1; heed++) {
+		struct mps_conn *conn = mps_test_conn(test, "sttf");
+		struct mps_subflow *backup, *regular;
+		struct mps_segment *seg;
+
+		mps_test_param(conn, "heed_backup", heed);
+		backup = mps_test_subflow(conn, .backup = true);
+		regular = mps_test_subflow(conn, .srtt_us = 100 * MSEC_US);
+		seg = mps_test_unsent(conn, MSS);
+		EXPECT_PICK(test, conn, MPS_NEW, heed ? regular : backup, seg);
+		mps_test_usable(regular, false);
+		EXPECT_PICK(test, conn, MPS_NEW, backup, seg);
+	}
 }
 
 /* Nothing that was planned for the fast path stays there. */
@@ -192,7 +264,10 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(what_its_queue_holds_leaves_before),
 	KUNIT_CASE(a_penalty_counts_as_a_smaller_window),
 	KUNIT_CASE(the_latest_sample_of_the_rtt_counts),
-	KUNIT_CASE(of_paths_that_are_alike_the_lowest_rtt_is_taken),
+	KUNIT_CASE(of_paths_that_were_alike_at_first_the_lowest_rtt_is_taken),
+	KUNIT_CASE(all_paths_must_be_alike),
+	KUNIT_CASE(a_reinjection_goes_where_it_arrives_first),
+	KUNIT_CASE(a_backup_is_as_good_as_any_unless_it_is_heeded),
 	KUNIT_CASE(everything_is_planned_anew),
 	KUNIT_CASE(three_paths_share_the_plan),
 	KUNIT_CASE(does_not_look_farther_than_it_may),

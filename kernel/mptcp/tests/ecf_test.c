@@ -121,11 +121,14 @@ static void the_larger_margin_counts_for_both(struct kunit *test)
 	}
 }
 
-/* `sent_pkts` segments are on their way over the slow path, and the fast one is full. */
+/* `sent_pkts` segments are on their way over the slow path, and the fast one is full.
+ * Having waited makes no difference.
+ */
 static struct two_paths with_sent(struct kunit *test, u32 sent_pkts, u32 waiting_pkts)
 {
 	struct two_paths p = { .conn = mps_test_conn(test, "ecf") };
 
+	mps_test_param(p.conn, "beta_permille", 0);
 	p.fast = mps_test_subflow(p.conn, .srtt_us = 20 * MSEC_US);
 	p.slow = mps_test_subflow(p.conn, .srtt_us = 100 * MSEC_US);
 	while (sent_pkts--)

@@ -10,6 +10,9 @@ from tests.vocabulary import RunScenario
 
 # RTTs of 20 and 200 ms
 FAST, SLOW = "fast:20mbit,10ms", "slow:20mbit,100ms"
+FORMS = pytest.mark.parametrize(
+    "form", ["ecf", "ecf:paper_k=on:paper_delta=on"], ids=["module", "paper"]
+)
 
 
 def completion_s(run_scenario: RunScenario, scheduler: str, size: str) -> float:
@@ -20,15 +23,16 @@ def completion_s(run_scenario: RunScenario, scheduler: str, size: str) -> float:
     return float(completion)
 
 
+@FORMS
 @pytest.mark.parametrize("size", ["20KB", "100KB", "300KB", "1MB"])
 def test_the_slow_path_delays_the_end_by_one_trip_at_most(
-    run_scenario: RunScenario, size: str
+    run_scenario: RunScenario, size: str, form: str
 ) -> None:
     # The fast path is used as if it were alone, so nothing leaves later than there. What leaves on
     # the slow one then takes 100 ms, and at most an initial window of 10 x 1514 bytes waits before
     # it: 6 ms at 20 Mbit/s. 1 ms is for the end of the stream.
     alone_s = completion_s(run_scenario, "first", size)
-    assert completion_s(run_scenario, "ecf", size) <= alone_s + 0.100 + 0.006 + 0.001
+    assert completion_s(run_scenario, form, size) <= alone_s + 0.100 + 0.006 + 0.001
 
 
 @pytest.mark.parametrize("size", ["100KB", "300KB", "1MB"])
@@ -38,26 +42,33 @@ def test_minrtt_delays_it_by_more(run_scenario: RunScenario, size: str) -> None:
     assert completion_s(run_scenario, "minrtt:rp=off", size) > alone_s + 0.107
 
 
-def test_more_data_than_the_fast_path_can_take_goes_to_both(run_scenario: RunScenario) -> None:
-    # Both once k > (200 / 20 - 1) windows of at most 68 x 1424 bytes: 870 KB, times 1.25 for the
-    # hysteresis. The send buffer holds many times that, also as the kernel counts it.
+@FORMS
+def test_more_data_than_the_fast_path_can_take_goes_to_both(
+    run_scenario: RunScenario, form: str
+) -> None:
+    # delta is 200 ms at most: half the margin of the timeout, which the handshake has set to twice
+    # its RTT. Both are used once k > (1.25 x (200 + 200) / 20 - 1) windows of at most 68 x 1424
+    # bytes: 2.3 MB. The send buffer holds several times that, also as the kernel counts it.
     run = run_scenario(
-        *(FAST, SLOW), scheduler="ecf", duration="20s", send_buffer="16MiB", receive_buffer="8MiB"
+        *(FAST, SLOW), scheduler=form, duration="20s", send_buffer="16MiB", receive_buffer="8MiB"
     )
     assert run.goodput_bps >= 0.9 * ideal_goodput_bps(run.scenario)
 
 
-def test_less_waits_for_the_fast_path(run_scenario: RunScenario) -> None:
+@FORMS
+def test_less_waits_for_the_fast_path(run_scenario: RunScenario, form: str) -> None:
     # A send buffer of 256 KiB never holds 9 windows of at least 23 packets (after a loss): 295 KB.
-    run = run_scenario(*(FAST, SLOW), scheduler="ecf", duration="20s", send_buffer="256KiB")
+    # That is without delta, which adds to what waits.
+    run = run_scenario(*(FAST, SLOW), scheduler=form, duration="20s", send_buffer="256KiB")
     assert run.goodput_bps >= 0.97 * 20e6 * 1424 / 1514
     assert run.figures.paths[1].share == pytest.approx(0, abs=0.01)
 
 
-def test_a_fast_path_that_dies_is_not_waited_for(run_scenario: RunScenario) -> None:
+@FORMS
+def test_a_fast_path_that_dies_is_not_waited_for(run_scenario: RunScenario, form: str) -> None:
     run = run_scenario(
         *("fast:50mbit,10ms", "slow:20mbit,40ms"),
-        scheduler="ecf",
+        scheduler=form,
         duration="12s",
         event=("2s:fast:down", "5s:fast:up"),
     )

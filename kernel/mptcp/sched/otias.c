@@ -25,10 +25,10 @@
  * and the send buffer admit.
  *
  * Differs from the source:
- * - heed_backup: the module does not look whether a subflow is a backup. On, one
+ * - spare_backups: the module does not look whether a subflow is a backup. On, one
  *   is used only if no other is usable.
- * - rp_limit: the module, where it penalises, halves cwnd and ssthresh. On, the
- *   subflow gets a limit beside them.
+ * - rp_limit: the module, told to penalise, halves cwnd and ssthresh of a
+ *   subflow. On, all slower ones that carry the oldest segment get a limit.
  * - always: the module queues data where nothing is in flight although there is
  *   no room, and so no acknowledgment will come. Here that subflow gets none.
  * - always: the module's round trips of 32 bits overflow. Here they are of 64.
@@ -36,13 +36,14 @@
 
 #include "mpsched.h"
 
-enum { HEED_BACKUP, RP, RP_LIMIT };
+enum { SPARE_BACKUPS, RP, RP_LIMIT };
 
 static const struct mps_param otias_params[] = {
-	[HEED_BACKUP] = MPS_BOOL("heed_backup", 0, "use a backup only if no other is usable"),
-	[RP]	      = MPS_BOOL("rp", 0, "opportunistic retransmission and penalisation"),
-	[RP_LIMIT]    = MPS_BOOL("rp_limit", 0,
-				 "rp: by a limit beside cwnd, not by halving cwnd"),
+	[SPARE_BACKUPS] = MPS_BOOL("spare_backups", 0,
+				   "use a backup subflow only if no other is usable"),
+	[RP]		= MPS_BOOL("rp", 0, "opportunistic retransmission and penalisation"),
+	[RP_LIMIT]	= MPS_BOOL("rp_limit", 0,
+				   "rp: by a limit beside cwnd, not by halving cwnd"),
 };
 
 /* How long it takes a segment that is handed to the subflow now. */
@@ -66,15 +67,16 @@ static u64 otias_arrival_us(const struct mps_subflow *subflow)
  */
 static struct mps_subflow *otias_get_subflow(struct mps_conn *conn, const struct mps_segment *seg)
 {
+	bool backups = !mps_param(conn, SPARE_BACKUPS) || mps_only_backups(conn);
 	bool queues = !seg && !list_is_singular(&conn->subflows);
-	bool backups = !mps_param(conn, HEED_BACKUP) || mps_only_backups(conn);
 	bool carried, best_carried = false;
 	struct mps_subflow *subflow, *best = NULL;
 	u64 arrival_us, best_us = 0;
 
 	mps_for_each_subflow(conn, subflow) {
-		if (!mps_has_room_soon(subflow) || !(queues || mps_has_room(subflow)) ||
-		    (subflow->backup && !backups))
+		if (!mps_has_room_soon(subflow) || mps_throttled(subflow) ||
+		    (subflow->backup && !backups) ||
+		    !(queues || mps_has_room_or_one(subflow)))
 			continue;
 		carried = seg && mps_carried_by(seg, subflow);
 		arrival_us = otias_arrival_us(subflow);
@@ -86,6 +88,14 @@ static struct mps_subflow *otias_get_subflow(struct mps_conn *conn, const struct
 		best_us = arrival_us;
 	}
 	return best;
+}
+
+/* Only one subflow is penalised, as in v0.94 and before. */
+static enum mps_rp otias_rp(const struct mps_conn *conn)
+{
+	enum mps_rp rp = mps_rp(conn, RP, RP_LIMIT);
+
+	return rp == MPS_RP_HALVE ? MPS_RP_HALVE_ONE : rp;
 }
 
 static bool otias_next_segment(struct mps_conn *conn, struct mps_pick *pick)
@@ -100,7 +110,7 @@ static bool otias_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 		return false;
 	if (again)
 		return mps_pick_reinjection(pick, conn, best, again);
-	return mps_new_or_repeat(conn, best, head, mps_rp(conn, RP, RP_LIMIT), pick);
+	return mps_new_or_repeat(conn, best, head, otias_rp(conn), pick);
 }
 
 static struct mps_ops otias_ops = {

@@ -29,12 +29,12 @@
  * Differs from the source:
  * - look_ahead_pkts: the source plans all that is unsent. So does this, up to
  *   65,536 segments. Less, and of more than these the next one is sent.
- * - heed_backup: the module does not look whether a subflow is a backup. On, one
+ * - spare_backups: the module does not look whether a subflow is a backup. On, one
  *   is used only if no other is usable.
  * - penalise: the module repeats the oldest segment when the windows are closed,
  *   and penalises nobody (optim=1). On, it does both (optim=2).
- * - rp_limit: the module, where it penalises, halves cwnd and ssthresh. On, the
- *   subflow gets a limit beside them.
+ * - rp_limit: the module, told to penalise, halves cwnd and ssthresh of a
+ *   subflow. On, all slower ones that carry the oldest segment get a limit.
  * - always: the module queues what it plans, and takes it back when a subflow's
  *   part changes by more than a segment. Nothing can be taken back here, so
  *   nothing is queued: the paper's algorithm, which plans anew each time.
@@ -49,18 +49,19 @@
 /* ... and one that no queue does: it holds what was sent again only */
 #define STTF_MAX_QUEUE_PKTS	65536U
 
-enum { ALPHA, LOOK_AHEAD, HEED_BACKUP, RP, PENALISE, RP_LIMIT };
+enum { ALPHA, LOOK_AHEAD, SPARE_BACKUPS, RP, PENALISE, RP_LIMIT };
 
 static const struct mps_param sttf_params[] = {
-	[ALPHA]	      = MPS_UINT("alpha_percent", 0, 1000, 10, "%",
-				 "paths are alike if their first RTTs differ by less; 0: never"),
-	[LOOK_AHEAD]  = MPS_UINT("look_ahead_pkts", 1, 65536, 65536, "segments",
-				 "plan as many unsent ones; of more, the next one is sent"),
-	[HEED_BACKUP] = MPS_BOOL("heed_backup", 0, "use a backup only if no other is usable"),
-	[RP]	      = MPS_BOOL("rp", 1, "opportunistic retransmission"),
-	[PENALISE]    = MPS_BOOL("penalise", 0, "rp: and penalisation"),
-	[RP_LIMIT]    = MPS_BOOL("rp_limit", 0,
-				 "penalise: by a limit beside cwnd, not by halving cwnd"),
+	[ALPHA]		= MPS_UINT("alpha_percent", 0, 1000, 10, "%",
+				   "paths are alike if their first RTTs differ by less; 0: never"),
+	[LOOK_AHEAD]	= MPS_UINT("look_ahead_pkts", 1, 65536, 65536, "segments",
+				   "plan as many unsent ones; of more, the next one is sent"),
+	[SPARE_BACKUPS]	= MPS_BOOL("spare_backups", 0,
+				   "use a backup subflow only if no other is usable"),
+	[RP]		= MPS_BOOL("rp", 1, "opportunistic retransmission"),
+	[PENALISE]	= MPS_BOOL("penalise", 0, "rp: and penalisation"),
+	[RP_LIMIT]	= MPS_BOOL("rp_limit", 0,
+				   "penalise: by a limit beside cwnd, not by halving cwnd"),
 };
 
 struct sttf_conn {
@@ -153,7 +154,7 @@ static bool sttf_alike(struct mps_conn *conn)
 /* Is there room anywhere? If not, there is nothing to plan. */
 static bool sttf_begin(struct mps_conn *conn)
 {
-	bool backups = !mps_param(conn, HEED_BACKUP) || mps_only_backups(conn);
+	bool backups = !mps_param(conn, SPARE_BACKUPS) || mps_only_backups(conn);
 	struct mps_subflow *subflow;
 	bool room = false;
 
@@ -187,13 +188,21 @@ static struct mps_subflow *sttf_soonest(struct mps_conn *conn, bool now)
 	return best;
 }
 
-/* Where a segment that was sent before arrives first; NULL: nowhere. */
+/* Where the next segment arrives first; NULL: nowhere, or TCP holds that one back. */
+static struct mps_subflow *sttf_winner(struct mps_conn *conn)
+{
+	struct mps_subflow *best = sttf_soonest(conn, false);
+
+	return best && !mps_throttled(best) ? best : NULL;
+}
+
+/* The subflow for a segment that was sent before. */
 static struct mps_subflow *sttf_get_subflow(struct mps_conn *conn, const struct mps_segment *seg)
 {
 	if (sttf_alike(conn))
 		return mps_lowest_rtt(conn, seg);
 	sttf_begin(conn);
-	return sttf_soonest(conn, false);
+	return sttf_winner(conn);
 }
 
 /* The first subflow in the plan that sends now, and in *nth how many unsent
@@ -208,7 +217,7 @@ static struct mps_subflow *sttf_plan(struct mps_conn *conn, u32 *nth)
 	*nth = 0;
 	if (sttf_alike(conn))
 		return mps_lowest_rtt(conn, NULL);
-	if (!sttf_begin(conn))
+	if (!sttf_begin(conn) || !sttf_winner(conn))
 		return NULL;
 	while (*nth < look_ahead_pkts) {
 		best = sttf_soonest(conn, false);
@@ -222,11 +231,14 @@ static struct mps_subflow *sttf_plan(struct mps_conn *conn, u32 *nth)
 	return sttf_soonest(conn, true);
 }
 
+/* Of penalised subflows there is one, as in v0.94 and before. */
 static enum mps_rp sttf_rp(const struct mps_conn *conn)
 {
-	if (mps_param(conn, RP) && !mps_param(conn, PENALISE))
+	enum mps_rp rp = mps_rp(conn, RP, RP_LIMIT);
+
+	if (rp != MPS_RP_OFF && !mps_param(conn, PENALISE))
 		return MPS_RP_REPEAT;
-	return mps_rp(conn, RP, RP_LIMIT);
+	return rp == MPS_RP_HALVE ? MPS_RP_HALVE_ONE : rp;
 }
 
 static bool sttf_next_segment(struct mps_conn *conn, struct mps_pick *pick)

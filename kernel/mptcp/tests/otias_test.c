@@ -127,6 +127,11 @@ static void a_reinjection_goes_where_there_is_room(struct kunit *test)
 	seg = mps_test_in_flight(p.conn, MSS, p.fast);
 	mps_test_reinject(p.conn, seg);
 	EXPECT_PICK(test, p.conn, MPS_REINJECTION, p.slow, seg);
+	/* one more than fits, as in v0.94 */
+	p.slow->unsent_bytes = 10 * MSS;
+	EXPECT_PICK(test, p.conn, MPS_REINJECTION, p.slow, seg);
+	p.slow->unsent_bytes++;
+	EXPECT_PICK(test, p.conn, MPS_REINJECTION, p.fast, seg);
 	mps_test_fill(p.slow);
 	EXPECT_PICK(test, p.conn, MPS_REINJECTION, p.fast, seg);
 	KUNIT_EXPECT_PTR_EQ(test, conn_core(p.conn)->ops->get_subflow(p.conn, seg), p.fast);
@@ -146,23 +151,31 @@ static void one_subflow_alone_has_no_queue(struct kunit *test)
 	EXPECT_WAIT(test, conn);
 }
 
-static void a_backup_is_as_good_as_any_unless_it_is_heeded(struct kunit *test)
+static void a_backup_is_as_good_as_any_unless_it_is_spared(struct kunit *test)
 {
-	int heed;
+	int spare;
 
-	for (heed = 0; heed <= 1; heed++) {
+	for (spare = 0; spare <= 1; spare++) {
 		struct mps_conn *conn = mps_test_conn(test, "otias");
 		struct mps_subflow *backup, *regular;
 		struct mps_segment *seg;
 
-		mps_test_param(conn, "heed_backup", heed);
+		mps_test_param(conn, "spare_backups", spare);
 		backup = mps_test_subflow(conn, .backup = true);
 		regular = mps_test_subflow(conn, .srtt_us = 100 * MSEC_US);
 		seg = mps_test_unsent(conn, MSS);
-		EXPECT_PICK(test, conn, MPS_NEW, heed ? regular : backup, seg);
+		EXPECT_PICK(test, conn, MPS_NEW, spare ? regular : backup, seg);
 		mps_test_usable(regular, false);
 		EXPECT_PICK(test, conn, MPS_NEW, backup, seg);
 	}
+}
+
+static void queues_nothing_where_tcp_holds_data_back(struct kunit *test)
+{
+	struct two_paths p = two_paths(test);
+
+	set_bit(TSQ_THROTTLED, &subflow_core(p.fast)->ssk->sk_tsq_flags);
+	EXPECT_PICK(test, p.conn, MPS_NEW, p.slow, p.head);
 }
 
 static void no_figure_makes_it_fail(struct kunit *test)
@@ -202,7 +215,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(a_reinjection_is_not_queued),
 	KUNIT_CASE(a_reinjection_goes_where_there_is_room),
 	KUNIT_CASE(one_subflow_alone_has_no_queue),
-	KUNIT_CASE(a_backup_is_as_good_as_any_unless_it_is_heeded),
+	KUNIT_CASE(a_backup_is_as_good_as_any_unless_it_is_spared),
+	KUNIT_CASE(queues_nothing_where_tcp_holds_data_back),
 	KUNIT_CASE(no_figure_makes_it_fail),
 	{}
 };

@@ -187,20 +187,30 @@ static void a_reinjection_goes_where_it_arrives_first(struct kunit *test)
 	EXPECT_PICK(test, p.conn, MPS_REINJECTION, p.slow, seg);
 }
 
-static void a_backup_is_as_good_as_any_unless_it_is_heeded(struct kunit *test)
+/* Also if it is the other one's turn: the first in the plan could be queued there. */
+static void waits_while_tcp_holds_data_back_where_it_arrives_first(struct kunit *test)
 {
-	int heed;
+	struct two_paths p = two_paths(test, 61);
 
-	for (heed = 0; heed <= 1; heed++) {
+	KUNIT_EXPECT_EQ(test, slow_takes(test, p), 60);
+	set_bit(TSQ_THROTTLED, &subflow_core(p.fast)->ssk->sk_tsq_flags);
+	EXPECT_WAIT(test, p.conn);
+}
+
+static void a_backup_is_as_good_as_any_unless_it_is_spared(struct kunit *test)
+{
+	int spare;
+
+	for (spare = 0; spare <= 1; spare++) {
 		struct mps_conn *conn = mps_test_conn(test, "sttf");
 		struct mps_subflow *backup, *regular;
 		struct mps_segment *seg;
 
-		mps_test_param(conn, "heed_backup", heed);
+		mps_test_param(conn, "spare_backups", spare);
 		backup = mps_test_subflow(conn, .backup = true);
 		regular = mps_test_subflow(conn, .srtt_us = 100 * MSEC_US);
 		seg = mps_test_unsent(conn, MSS);
-		EXPECT_PICK(test, conn, MPS_NEW, heed ? regular : backup, seg);
+		EXPECT_PICK(test, conn, MPS_NEW, spare ? regular : backup, seg);
 		mps_test_usable(regular, false);
 		EXPECT_PICK(test, conn, MPS_NEW, backup, seg);
 	}
@@ -267,7 +277,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(of_paths_that_were_alike_at_first_the_lowest_rtt_is_taken),
 	KUNIT_CASE(all_paths_must_be_alike),
 	KUNIT_CASE(a_reinjection_goes_where_it_arrives_first),
-	KUNIT_CASE(a_backup_is_as_good_as_any_unless_it_is_heeded),
+	KUNIT_CASE(waits_while_tcp_holds_data_back_where_it_arrives_first),
+	KUNIT_CASE(a_backup_is_as_good_as_any_unless_it_is_spared),
 	KUNIT_CASE(everything_is_planned_anew),
 	KUNIT_CASE(three_paths_share_the_plan),
 	KUNIT_CASE(does_not_look_farther_than_it_may),

@@ -19,7 +19,7 @@ from mptcplab.lab.engine import Outcome
 from mptcplab.metrics import records
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.records import Records, Samples
-from mptcplab.spec import plan
+from mptcplab.spec import congestion, plan
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import Request, from_flags
 from mptcplab.spec.scenario import Scenario
@@ -143,3 +143,9 @@ def in_namespace(kind: str, script: str) -> subprocess.CompletedProcess[str]:
     if allowed.returncode:
         pytest.skip(f"no {kind} namespace can be made here")
     return subprocess.run([*command, script], capture_output=True, text=True, check=False)
+
+
+def ours(cc: str) -> str:
+    """A coupled congestion control with all parameters that change what it computes on."""
+    switches = [p.name for p in congestion.find(cc).parameters if p.name != "draft_ssthresh"]
+    return ":".join([cc, *(f"{name}=on" for name in switches)])

@@ -4,6 +4,10 @@
 All connections take segments from `minrtt`, which gives a subflow no more than its window takes:
 with `default`, up to 64 KiB wait behind a window of a segment or two, and hold up all others.
 Queues are RED and delays differ slightly: with drop tail, flows of one round trip fall into step.
+
+These are the claims of RFC, drafts and papers on formulas, so `ours` is what is run. What papers
+measured counts acknowledgments, of two segments each, where Linux's Reno counts segments: it has
+less than TCP, says the last test.
 """
 
 from __future__ import annotations
@@ -21,9 +25,10 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records
 from mptcplab.runs import experiment
+from mptcplab.spec import congestion
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import load_file
-from tests.vocabulary import Run, RunScenario
+from tests.vocabulary import Run, RunScenario, ours
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # A full packet of plain TCP with timestamps: 1448 bytes of data in 1514 bytes of Ethernet.
@@ -40,7 +45,7 @@ def run_example(
     def run(example: str, cc: str, seeds: int = 1) -> list[Run]:
         runs = []
         for scenario in load_file(EXAMPLES / example, Flags(cc=cc, repeat=seeds)).runs():
-            directory = tmp_path_factory.mktemp(f"{cc}-{scenario.seed}")
+            directory = tmp_path_factory.mktemp(f"{congestion.name_of(cc)}-{scenario.seed}")
             outcome, figures = experiment.measure(scenario, lab_kernel, lab_guest, directory)
             client = records.read_samples(directory / engine.CLIENT_SAMPLES)
             server = records.read_samples(directory / engine.SERVER_SAMPLES)
@@ -93,7 +98,7 @@ def test_with_the_same_losses_it_takes_what_tcp_takes(run_scenario: RunScenario,
             "tcp:paths=t,transport=tcp,cc=reno,start=500ms",
         ),
         scheduler="minrtt",
-        cc=cc,
+        cc=ours(cc),
         duration="60s",
         warmup="10s",
     )
@@ -119,7 +124,7 @@ def test_among_many_in_one_bottleneck_it_takes_what_tcp_takes(
                     "tcp:paths=t,transport=tcp,cc=reno,count=5,start=500ms",
                 ),
                 scheduler="minrtt",
-                cc=cc,
+                cc=ours(cc),
                 duration="25s",
                 warmup="10s",
                 seed=str(seed),
@@ -139,7 +144,8 @@ def test_beside_a_single_tcp_connection_it_takes_less_than_two_do(
     # Uncoupled, two of three connections of Reno: 2, with a fifth either way. Coupled should have
     # 0.8 to 1.25, and does not always: beside a single one, TCP loses more of its packets than
     # Multipath TCP does of its own (docs/congestion/README.md).
-    ratios = [ratio(run) for run in run_example("fairness.toml", cc, seeds)]
+    form = cc if cc == "reno" else ours(cc)
+    ratios = [ratio(run) for run in run_example("fairness.toml", form, seeds)]
     print(f"\n{cc}: Multipath TCP / TCP {', '.join(f'{each:.2f}' for each in ratios)}")
     if cc == "reno":
         assert 1.6 <= ratios[0] <= 2.5
@@ -150,7 +156,8 @@ def test_beside_a_single_tcp_connection_it_takes_less_than_two_do(
 @pytest.fixture(scope="module")
 def pooling(run_example: RunExample) -> dict[str, Run]:
     """Two TCP connections are on the second of two links until 40 s, by congestion control."""
-    return {cc: run_example("pooling.toml", cc)[0] for cc in ("reno", "lia", "olia", "balia")}
+    forms = {"reno": "reno"} | {cc: ours(cc) for cc in ("lia", "olia", "balia")}
+    return {cc: run_example("pooling.toml", form)[0] for cc, form in forms.items()}
 
 
 def test_it_moves_to_the_free_path(pooling: dict[str, Run]) -> None:
@@ -251,7 +258,7 @@ def test_who_gains_nothing_from_a_path_leaves_it_with_olia(run_scenario: RunScen
     for cc in ("lia", "olia"):
         shares = []
         for seed in range(1, 6):
-            run = run_scenario(*PATHS_A, cc=cc, seed=seed, **SCENARIO_A)
+            run = run_scenario(*PATHS_A, cc=ours(cc), seed=seed, **SCENARIO_A)
             shares.append(statistics.mean(of_tcp(run)) / (2e6 * TCP_PAYLOAD))
             multipath = statistics.mean(of_multipath(run)) / (2e6 * 1424 / 1514)
             assert multipath >= 0.95, (cc, seed)
@@ -259,3 +266,25 @@ def test_who_gains_nothing_from_a_path_leaves_it_with_olia(run_scenario: RunScen
         print(f"\n{cc}: TCP has {found[cc]:.3f} of what is fair", end="")
     assert found["lia"] == pytest.approx(0.74, abs=0.06)
     assert found["olia"] >= 0.85
+
+
+@pytest.mark.parametrize("cc", ["lia", "olia", "balia"])
+def test_as_measured_it_has_less_than_tcp(run_scenario: RunScenario, cc: str) -> None:
+    # Two subflows with windows w: per acknowledgment of two segments 1 / (2 x 2w) is grown, and
+    # 2 p w / 2 is lost: the sum of both is sqrt(1 / p) where it is sqrt(2 / p) with `segments`, or
+    # 1 / sqrt(2) of it: 0.76 of TCP's where that is 1.08 (as above). Rounding takes more from it.
+    run = run_scenario(
+        *("a:link=bottleneck,delay=5ms", "b:link=bottleneck,delay=6ms"),
+        "t:link=bottleneck,delay=5.5ms",
+        link=("bottleneck:100mbit,10ms,loss=0.5%,queue=1000,queue_discipline=droptail",),
+        connection=(
+            "multipath:paths=a/b",
+            "tcp:paths=t,transport=tcp,cc=reno,start=500ms",
+        ),
+        scheduler="minrtt",
+        cc=cc,
+        duration="60s",
+        warmup="10s",
+    )
+    print(f"\n{cc}: Multipath TCP / TCP {ratio(run):.2f}")
+    assert 0.55 <= ratio(run) <= 0.76 * 1.2

@@ -272,7 +272,8 @@ def test_who_gains_nothing_from_a_path_leaves_it_with_olia(run_scenario: RunScen
 def test_as_measured_it_has_less_than_tcp(run_scenario: RunScenario, cc: str) -> None:
     # Two subflows with windows w: per acknowledgment of two segments 1 / (2 x 2w) is grown, and
     # 2 p w / 2 is lost: the sum of both is sqrt(1 / p) where it is sqrt(2 / p) with `segments`, or
-    # 1 / sqrt(2) of it: 0.76 of TCP's where that is 1.08 (as above). Rounding takes more from it.
+    # 1 / sqrt(2) of it: 0.76 of TCP's where that is 1.08 (as above). Where LIA takes the smaller of
+    # two windows for the best path's, half of it say, alpha is half as large, and the sum 0.54.
     run = run_scenario(
         *("a:link=bottleneck,delay=5ms", "b:link=bottleneck,delay=6ms"),
         "t:link=bottleneck,delay=5.5ms",
@@ -287,4 +288,4 @@ def test_as_measured_it_has_less_than_tcp(run_scenario: RunScenario, cc: str) ->
         warmup="10s",
     )
     print(f"\n{cc}: Multipath TCP / TCP {ratio(run):.2f}")
-    assert 0.55 <= ratio(run) <= 0.76 * 1.2
+    assert 0.54 * 0.8 <= ratio(run) <= 0.76 * 1.2

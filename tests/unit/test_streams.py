@@ -274,6 +274,10 @@ def test_packets_carry_what_their_own_mapping_says(tmp_path: Path, base: int) ->
 def test_what_stands_before_or_behind_a_packets_own_mapping_has_none(tmp_path: Path) -> None:
     early = data(1001, 100, dsn=7000, ssn=51, length=200)
     assert sent_ranges(tmp_path, 1000, early)[1] == [(1, 51, None), (51, 101, 7000)]
+    # the parts of a packet stand together
+    early = data(1001, 100, dsn=7000, ssn=51, length=50)
+    expected = [(1, 51, None), (51, 101, 7000), (101, 111, None)]
+    assert sent_ranges(tmp_path, 1000, early, data(1101, 10))[1] == expected
     late = data(1001, 200, dsn=7000, ssn=1, length=100)
     assert sent_ranges(tmp_path, 1000, late)[1] == [(1, 101, 7000), (101, 201, None)]
     late = data(1001, 2, dsn=7000, ssn=1, length=1)
@@ -325,10 +329,9 @@ def test_data_is_cut_where_mappings_begin_and_end(tmp_path: Path, base: int) -> 
 
 
 def test_without_any_mapping_nothing_is_mapped(tmp_path: Path) -> None:
-    assert sent_ranges(tmp_path, 1000, data(1001, 5), data(1006, 5))[1] == [
-        (1, 6, None),
-        (6, 11, None),
-    ]
+    found, ranges = sent_ranges(tmp_path, 1000, data(1001, 5), data(1006, 5))
+    assert ranges == [(1, 6, None), (6, 11, None)]
+    assert (found.dsn.dtype, found.mapped.dtype) == (np.dtype("u4"), np.dtype("?"))
     found, ranges = sent_ranges(tmp_path, 1000, data(1001, 0))
     assert ranges == []
     assert len(found.packet) == len(found.cells.first) == 0

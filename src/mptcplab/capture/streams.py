@@ -232,7 +232,10 @@ def _mapping_table(packets: Packets, mine: Array, base: int) -> tuple[Array, Arr
 def _by_mapping(
     begin: Array, end: Array, start: Array, length: Array, number: Array
 ) -> tuple[Array, Array, Array, Array, Array]:
-    """Cut ranges at the bounds of mappings: index, begin, end, data sequence number, if any."""
+    """Cut ranges at the bounds of mappings: index, begin, end, data sequence number, if any.
+
+    There is a range at least.
+    """
     parts = []
     of = np.arange(len(begin))
     starts = np.append(start, _WITHOUT_END)
@@ -250,13 +253,10 @@ def _by_mapping(
         parts.append((of, begin, stop, dsn, inside))
         more = stop < end
         of, begin, end = of[more], stop[more], end[more]
-    joined = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else []
-    if not joined:
-        none = np.empty(0, np.int64)
-        return none, none, none, none.astype(np.uint32), none.astype(np.bool_)
+    joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
     order = np.lexsort((joined[1], joined[0])) if len(parts) > 1 else np.arange(len(joined[0]))
     of, begin, stop, dsn, inside = (column[order] for column in joined)
-    return of, begin, stop, dsn.astype(np.uint32), inside
+    return of, begin, stop, dsn, inside
 
 
 def acknowledged(packets: Packets, view: View, way: int, base: int) -> tuple[Array, Array]:

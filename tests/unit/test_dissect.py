@@ -181,6 +181,7 @@ def test_all_files_that_are_wrong_are_told_together(tmp_path: Path) -> None:
         dissect.read([tmp_path, tmp_path / "nosuch.pcap"])
     assert f"in {tmp_path}\n  a directory; a capture file is expected" in str(error.value)
     assert "nosuch.pcap\n  cannot be read: No such file or directory" in str(error.value)
+    assert {(problem.key, problem.value) for problem in error.value.problems} == {("", "")}
 
 
 @pytest.mark.parametrize("ng", [False, True])
@@ -362,13 +363,30 @@ def test_each_file_and_each_link_of_it_has_tracks_of_its_own(tmp_path: Path) -> 
         for n in (1, 2)
     ]
     files[1].write_bytes(files[1].read_bytes() + files[0].read_bytes()[24:])
+    files.append(files[0])
     done: list[int] = []
     packets = dissect.read(files, done.append)
-    assert [(track.file, track.place) for track in packets.tracks] == [(0, 1), (1, 2), (1, 1)]
+    assert [(t.file, t.place) for t in packets.tracks] == [(0, 1), (1, 2), (1, 1), (2, 1)]
     assert packets.files == tuple(files)
     # in the end all bytes of all files have been read
     sizes = [file.stat().st_size for file in files]
     assert (done[-1], sizes[0] in done, done) == (sum(sizes), True, sorted(done))
+
+
+def test_a_file_that_ends_early_tells_its_own_packets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # three times UDP and TCP in turn, as many of them at a time
+    monkeypatch.setattr(dissect, "_AT_A_TIME", 2)
+    udp = bytes(ip_of(at_9=17))
+    whole = of_frames(tmp_path, *(3 * [frame(udp), frame(bytes(ip_of()))]))
+    assert (len(whole), whole.others) == (3, 3)
+    cut = tmp_path / "cut.pcap"
+    cut.write_bytes(whole.files[0].read_bytes()[:-1])
+    packets = dissect.read([whole.files[0], cut])
+    assert (len(packets), packets.others) == (5, 6)
+    (warning,) = packets.warnings
+    assert warning.endswith("; its first 5 packets are used")
 
 
 def options_of(tmp_path: Path, options: bytes, snap: int = 96) -> dissect.Packets:

@@ -12,7 +12,6 @@ import pytest
 
 from mptcplab.errors import InputError
 from mptcplab.metrics import connections, recorded
-from mptcplab.metrics.compute import jain_index
 from mptcplab.spec import plan, timeline
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.limits import NO_RATE_BPS
@@ -212,14 +211,6 @@ def test_examples_are_what_their_pages_say() -> None:
     assert len(a.connections) == 20
     through = {path.links for path in a.paths}
     assert through == {("server",), ("shared", "server"), ("shared",)}
-
-
-@pytest.mark.parametrize(
-    ("goodputs", "index"),
-    [([1.0, 1.0], 1.0), ([1.0, 0.0], 0.5), ([3.0, 1.0], 0.8), ([1.0], None), ([0.0, 0.0], None)],
-)
-def test_jains_index(goodputs: list[float], index: float | None) -> None:
-    assert jain_index(goodputs) == index
 
 
 def test_the_common_time_is_that_of_all() -> None:

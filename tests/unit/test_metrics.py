@@ -16,11 +16,13 @@ import numpy as np
 import pytest
 
 from mptcplab.errors import RunError
-from mptcplab.metrics import docs_pages
+from mptcplab.metrics import compute, docs_pages
 from mptcplab.metrics.compute import (
     STATE_METRICS,
     aggregation_benefit,
     goodput_series,
+    jain_index,
+    queue_metrics,
     run_metrics,
 )
 from mptcplab.metrics.definitions import (
@@ -29,10 +31,12 @@ from mptcplab.metrics.definitions import (
     PathFigures,
     TransportFigures,
 )
-from mptcplab.metrics.records import Samples
+from mptcplab.metrics.recorded import Interval, Subflow
+from mptcplab.metrics.records import CONNECTION_DTYPE, LINK_DTYPE, SUBFLOW_DTYPE, Samples
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
-from mptcplab.spec.scenario import Scenario
+from mptcplab.spec.scenario import Event, Scenario
+from mptcplab.spec.workload import Program
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0
 
@@ -203,6 +207,8 @@ def test_the_out_of_order_queue_has_a_mean_and_a_99th_percentile_over_time() -> 
     metrics = run_metrics(scenario, client, server, synthetic.guest()).metrics
     assert metrics["ofo_bytes_mean"] == 525
     assert metrics["ofo_bytes_p99"] == 991
+    # 475.5 and 903.45 of them
+    assert (metrics["ofo_bytes_p50"], metrics["ofo_bytes_p95"]) == (525, 953)
 
 
 def test_the_99th_percentile_ignores_a_peak_of_less_than_a_hundredth_of_the_time() -> None:
@@ -242,11 +248,13 @@ def test_what_the_scheduler_decided_is_counted_over_the_whole_run() -> None:
     client, server = synthetic.run(fast, slow)
     client.connection["waits"], client.connection["refused"] = 11, 12
     client.connection["forced"], client.connection["fallbacks"] = 13, 14
+    client.connection["reinjected_bytes"] = 15
     scenario = synthetic.scenario(scheduler="roundrobin")
     result = run_metrics(scenario, client, server, synthetic.guest())
     assert (result.metrics.duplicate_segments, result.metrics.reinjected_segments) == (7, 5)
     names = ("waits", "refused_picks", "forced_picks", "fallbacks")
     assert [result.metrics[name] for name in names] == [11, 12, 13, 14]
+    assert result.metrics.reinjected_bytes == 15
     # 10,000 ms x 4000 and 1000 bytes in segments of 1000
     assert [path["new_segments"] for path in result.paths] == [40_000, 10_000]
     assert [path["duplicate_segments"] for path in result.paths] == [3, 4]
@@ -290,11 +298,34 @@ def test_an_interval_with_a_single_sample_fails_the_run_with_a_way_out() -> None
         run_metrics(scenario, client, server, synthetic.guest())
 
 
-def test_a_side_without_a_connection_fails_the_run() -> None:
+@pytest.mark.parametrize("name", ["client", "server"])
+def test_a_side_without_a_connection_fails_the_run(name: str) -> None:
+    client, server = synthetic.run(FAST, SLOW)
+    sides = {"client": client, "server": server}
+    sides[name] = Samples(sides[name].connection[:0], sides[name].subflow[:0])
+    with pytest.raises(RunError, match=f"records of the {name} have 0 connections"):
+        run_metrics(synthetic.scenario(), guest=synthetic.guest(), **sides)
+
+
+def test_one_of_several_connections_may_come_up_after_the_last_sample() -> None:
     client, server = synthetic.run(FAST, SLOW)
     server = Samples(server.connection[:0], server.subflow[:0])
-    with pytest.raises(RunError, match="records of the server have 0 connections"):
-        run_metrics(synthetic.scenario(), client, server, synthetic.guest())
+    scenario = synthetic.scenario(scheduler="roundrobin")
+    found = run_metrics(scenario, client, server, synthetic.guest(), is_part=True)
+    assert (found.metrics.goodput_bps, found.metrics.fairness) == (0, None)
+    client = Samples(client.connection[:0], client.subflow[:0])
+    links = synthetic.links(FAST, SLOW)
+    found = run_metrics(scenario, client, server, synthetic.guest(), links, is_part=True)
+    assert (found.metrics.subflows, found.metrics.decisions_per_s) == (0, None)
+    assert [path.cwnd_mean for path in found.paths] == [None, None]
+
+
+def test_data_of_a_program_is_measured_where_more_of_it_arrives() -> None:
+    program = Program(client=("client",), directory="/", time_limit_ns=None)
+    client, server = synthetic.run(FAST, SLOW)
+    scenario = synthetic.scenario(workload=program)
+    for way in ((client, server), (server, client)):
+        assert run_metrics(scenario, *way, synthetic.guest()).metrics.goodput_bps == 40e6
 
 
 def second_connection(samples: Samples) -> Samples:
@@ -406,6 +437,9 @@ def test_what_is_sent_beyond_one_copy_is_wasted() -> None:
     client.connection["sent_bytes"] += 1000
     metrics = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).metrics
     assert metrics["wasted_bytes"] == 7000 + 200 * 10_000
+    # plain TCP has one subflow, and only retransmits
+    plain = synthetic.scenario(transport="tcp")
+    assert run_metrics(plain, client, server, synthetic.guest()).metrics.wasted_bytes == 7000
 
 
 def states_of(**fields: Any) -> dict[str, float]:
@@ -492,6 +526,115 @@ def test_without_records_of_links_queues_are_missing() -> None:
     assert fast["queue_packets_mean"] is fast["queue_delay_ms_mean"] is fast["lost_packets"] is None
 
 
+def test_a_queue_is_told_over_the_measured_time() -> None:
+    # samples at 0, 10, 20, 30 and 40 ms; the second to the fourth are measured
+    queue = np.zeros(5, LINK_DTYPE)
+    queue["time_ns"] = np.arange(0, 50, 10) * MS
+    queue["queue_packets"] = [90, 1, 5, 3, 90]
+    queue["queue_bytes"] = [90_000, 1000, 5000, 3000, 90_000]
+    queue["sent_bytes"] = [0, 7000, 9000, 13_000, 99_000]
+    queue["lost_packets"], queue["dropped_packets"] = [1, 1, 1, 1, 4], [6, 6, 6, 6, 16]
+    assert queue_metrics(queue, Interval(10 * MS, 30 * MS)) == {
+        "queue_packets_mean": 3,
+        "queue_packets_max": 5,
+        # 3000 bytes on average, 6000 in 20 ms
+        "queue_delay_ms_mean": 10,
+        # 10 in the whole run, 3 of them lost
+        "queue_dropped_packets": 7,
+        "lost_packets": 3,
+    }
+    # nothing left it, or nothing was sampled
+    queue["sent_bytes"] = 7000
+    found = queue_metrics(queue, Interval(10 * MS, 30 * MS))
+    assert (found["queue_packets_max"], found["queue_delay_ms_mean"]) == (5, None)
+    queue["sent_bytes"] = [0, 7000, 9000, 13_000, 99_000]
+    found = queue_metrics(queue, Interval(11 * MS, 12 * MS))
+    names = ("queue_packets_mean", "queue_packets_max", "queue_delay_ms_mean")
+    assert [found[name] for name in names] == [None, None, None]
+    nothing = dict.fromkeys((*names, "queue_dropped_packets", "lost_packets"))
+    assert queue_metrics(None, Interval(0, 1)) == nothing
+
+
+def test_what_was_never_sampled_has_no_figures() -> None:
+    none = np.zeros(0, np.int64)
+    assert compute._mean(none) is compute._percentile(none, 50) is None
+    assert compute._share(none.astype(np.bool_)) is None
+
+
+def test_what_several_dips_took_has_a_mean_and_a_maximum() -> None:
+    assert compute._of_several("x", [SECOND, None, 4 * SECOND]) == {"x_mean": 2.5, "x_max": 4}
+    assert compute._of_several("x", [None]) == {"x_mean": None, "x_max": None}
+
+
+def test_a_path_tells_how_fast_a_dip_was_noticed_and_made_up_for() -> None:
+    """The path is down from 4 to 5 s, and the sender goes on as if it were not."""
+    client, server = synthetic.run(FAST, SLOW)
+    down = Event(at_ns=4 * SECOND, path="fast", action="down", lasts_ns=SECOND)
+    scenario = synthetic.scenario().model_copy(update={"events": (down,)})
+    fast, slow = run_metrics(scenario, client, server, synthetic.guest()).paths
+    # never noticed: its whole length; as before from its end on
+    assert (fast.detection_s_mean, fast.detection_s_max) == (1, 1)
+    assert (fast.recovery_s_mean, fast.recovery_s_max) == (0, 0)
+    assert slow.detection_s_mean is slow.recovery_s_max is None
+    # 32 Mbit/s of 40 in 8 of 9 s
+    assert fast.utilisation == pytest.approx(0.9)
+
+
+def test_all_that_is_decided_counts_over_the_time_of_all_connections() -> None:
+    client, server = synthetic.run(FAST, SLOW)
+    client = second_connection(client)
+    early = (client.connection["connection"] == 1) & (client.connection["time_ns"] > T0 + SECOND)
+    late = (client.connection["connection"] == 2) & (client.connection["time_ns"] < T0 + 2 * SECOND)
+    client = Samples(client.connection[~early & ~late], client.subflow)
+    client.connection["waits"], client.connection["refused"] = 1, 10
+    client.connection["forced"] = 100
+    client.subflow["new_segments"], client.subflow["duplicates"] = 1000, 10_000
+    client.subflow["reinjections"] = 100_000
+    scenario = synthetic.scenario(scheduler="roundrobin")
+    flow = compute.recorded.flow(scenario, client, server, None, synthetic.guest(), "up")
+    # of 2 connections and 4 subflows; what is forced follows a wait
+    found = compute._decisions(scenario, flow)
+    assert found
+    assert found.per_s() == (4 * 111_000 + 2 * 11) / 10
+    assert found._replace(length_ns=0).per_s() is None
+
+
+def of_waits(blocked_us: list[int], *blocking_us: list[int]) -> Any:
+    """A connection that waited so long, sampled at 0, 10, ... ns, and what its subflows caused."""
+    connection = np.zeros(len(blocked_us), CONNECTION_DTYPE)
+    connection["time_ns"], connection["blocked_us"] = range(0, 10 * len(blocked_us), 10), blocked_us
+    subflows = []
+    for path, caused in enumerate(blocking_us):
+        part = np.zeros(len(caused), SUBFLOW_DTYPE)
+        part["time_ns"], part["blocking_us"] = connection["time_ns"], caused
+        subflows.append(Subflow(1, path, part))
+    return connection, subflows
+
+
+@pytest.mark.parametrize(
+    ("at_ns", "caused"),
+    [
+        (0, [0, 0]),
+        (5, [0, 0]),
+        (10, [5, 0]),  # that goes on, and the first one ends it at 20
+        (20, [8, 2]),  # the second ends the next one at 40
+        (30, [8, 6]),
+        (40, [8, 9]),  # what goes on is ended by none
+    ],
+)
+def test_a_wait_belongs_to_the_subflow_that_ends_it(at_ns: int, caused: list[int]) -> None:
+    connection, subflows = of_waits([0, 5, 10, 14, 30], [0, 0, 8, 8, 8], [0, 0, 0, 0, 9])
+    assert compute._caused_us(connection, subflows, at_ns) == caused
+
+
+def test_of_several_that_end_a_wait_at_a_time_it_is_that_with_the_longest() -> None:
+    connection, subflows = of_waits([0, 5, 10], [0, 0, 3], [0, 0, 7], [0, 0, 0])
+    assert compute._caused_us(connection, subflows, 10) == [0, 5, 0]
+    # all that is told has ended
+    connection, subflows = of_waits([0, 5, 10], [0, 6, 7])
+    assert compute._caused_us(connection, subflows, 10) == [6]
+
+
 def test_decisions_are_counted_per_second() -> None:
     client, server = synthetic.run(FAST, SLOW)
     client.connection["waits"] = 11
@@ -544,6 +687,22 @@ def test_aggregation_benefit_is_kaspars(goodput: float, alone: list[float], bene
     assert aggregation_benefit(goodput, alone) == benefit
 
 
+@pytest.mark.parametrize(
+    ("goodputs", "index"),
+    [
+        ([1.0, 1.0], 1.0),
+        ([1.0, 0.0], 0.5),
+        ([3.0, 1.0], 0.8),
+        ([1.0, 2.0, 3.0], 36 / (3 * 14)),
+        ([1.0], None),
+        ([], None),
+        ([0.0, 0.0], None),
+    ],
+)
+def test_jains_index(goodputs: list[float], index: float | None) -> None:
+    assert jain_index(goodputs) == index
+
+
 @pytest.mark.parametrize("alone", [[], [30.0], [30.0, 0.0], [0.0, 0.0]])
 def test_there_is_no_benefit_without_two_paths_to_aggregate(alone: list[float]) -> None:
     assert aggregation_benefit(30.0, alone) is None
@@ -557,6 +716,28 @@ def test_goodput_over_time_of_a_steady_run_is_steady() -> None:
     assert series.paths["fast"] == pytest.approx(np.full(10, 32e6))
     assert series.paths["slow"] == pytest.approx(np.full(10, 8e6))
     assert series.total == pytest.approx(np.full(10, 40e6))
+
+
+def test_goodput_over_time_may_have_other_bins_and_paths_without_a_subflow() -> None:
+    _, server = synthetic.run(FAST, duration_ns=SECOND)
+    series = goodput_series(synthetic.scenario(), server, 250 * MS)
+    assert series.time_s == pytest.approx([0.125, 0.375, 0.625, 0.875])
+    assert series.paths["slow"].tolist() == [0, 0, 0, 0]
+    assert series.paths["fast"] == pytest.approx(np.full(4, 32e6))
+    # two subflows of one path, of which there is a single sample
+    _, server = synthetic.run(FAST, replace(SLOW, path=1), duration_ns=SECOND)
+    series = goodput_series(synthetic.scenario(), server, SECOND)
+    assert (series.paths["fast"].tolist(), series.total.tolist()) == ([40e6], [40e6])
+    series = goodput_series(synthetic.scenario(), server, 2 * SECOND)
+    assert [len(each) for each in (series.time_s, series.paths["fast"], series.total)] == [0] * 3
+
+
+@pytest.mark.parametrize(("direction", "name"), [("up", "server"), ("down", "client")])
+def test_goodput_over_time_is_that_of_the_receiver(direction: str, name: str) -> None:
+    _, receiver = synthetic.run(FAST, SLOW, duration_ns=SECOND)
+    receiver.subflow["local_addr"] = (10, 7, 1, 1)
+    with pytest.raises(RunError, match=f"the {name} has a subflow from 10"):
+        goodput_series(directed(direction, synthetic.scenario()), receiver)
 
 
 def test_goodput_over_time_leaves_an_incomplete_last_bin_out() -> None:

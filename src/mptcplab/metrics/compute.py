@@ -213,8 +213,7 @@ def _decisions(scenario: Scenario, flow: Flow) -> _Decisions | None:
 
 
 def _goodput_bps(scenario: Scenario, flow: Flow) -> float:
-    size = scenario.workload.size_bytes
-    if size and scenario.workload.kind == "bulk":
+    if size := scenario.workload.size_bytes:
         return bps(size, flow.interval)
     return bps(sum(recorded.arrived(scenario, flow.receiver, flow.interval)), flow.interval)
 

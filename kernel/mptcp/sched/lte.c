@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* lte: lowest RTT first, and away from a path during its LTE handover.
+/* lte: lowest RTT first, away from a handover; after the idea of Cech.
  *
  * As minrtt, as long as nothing happens. A subflow whose acknowledgments come too
  * slowly is disabled until its path is back, and then stale until its smoothed RTT
@@ -17,11 +17,10 @@
  * disabled when late exceeds the greatest of late_ms, a quarter of the smoothed
  * RTT, and four times the RTT's mean deviation, the latter two as they were when
  * late was 0; 50 ms are more than the 40 ms by which Linux delays most
- * acknowledgments. A retransmission timeout disables it, too.
- * A queue that fills lengthens each RTT, but lets acknowledgments come at the
- * rate of the path: late stays 0. An application that pauses lengthens the
- * inter-send time as well. A lone packet does not count, since the receiver may
- * delay its acknowledgment.
+ * acknowledgments. A retransmission timeout disables it, too. A queue that fills
+ * lengthens each RTT, but lets acknowledgments come at the rate of the path: late
+ * stays 0. An application that pauses lengthens the inter-send time as well. A
+ * lone packet does not count, since the receiver may delay its acknowledgment.
  *
  * The states, and what ends them:
  *
@@ -36,17 +35,25 @@
  *
  * With no other one that is NORMAL it is NORMAL: there is nowhere to go.
  *
- * Source: Cech, guided research, TUM 2020, section 5 and figure 8, where the
- * detection is not worked out.
+ * Source: after the idea of H. Cech, guided research, TUM 2020, section 5 and
+ * figure 8. The paper's part: the two states beside the normal one, what is done
+ * in them, and that inter-ack is compared with inter-send. Its detection is not
+ * worked out, and no code is known: all numbers, and what ends a state, are ours.
  *
- * Works where paths have handovers or outages of their own, one at a time.
- * Fails where a path is alone: then there is nowhere to go, and nothing is done.
- * A handover that is over before it is seen, in about late_ms, costs some round
+ * Works where paths have handovers or outages of their own, one at a time. Fails
+ * where a path is alone: then there is nowhere to go, and nothing is done. A
+ * handover that is over before it is seen, in about late_ms, costs some round
  * trips of the path more than if it had been ignored.
  *
- * Differs from the source: the words above, which say when; and the timer of a
- * disabled subflow does not double (linear_timeouts), or after an outage of
- * seconds the path would be found again only as many seconds later.
+ * Differs from the source:
+ * - late_ms, slowdown, longest_ms: the source has no numbers, and so no defaults.
+ * - linear_timeouts: on, the timer of a disabled subflow does not double, or after
+ *   an outage of seconds the path would be found again only as many seconds later.
+ *   The source leaves TCP alone, as off does.
+ * - rp: as minrtt, which the source starts from; on, as it was there.
+ * - always: a disabled subflow is tried with two packets at a time, and what comes
+ *   back ends the state. The source does not say what ends it; without any packet
+ *   nothing would ever tell that an outage is over.
  */
 
 #include "mpsched.h"

@@ -1,34 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* qaware: the subflow by which a segment arrives first, local queues counted.
+/* qaware: the earliest arrival, local queues counted; after the idea of QAware.
  *
  * For each subflow with room, two delays are added: how long the segment would
- * wait on this host, and half of the round-trip time without such waiting. What
- * it waits for is what the queue of the device holds, of whatever traffic, and
- * what waits in the subflow, at the rate at which the device was seen to send.
- * The least sum is chosen.
+ * wait on this host, and half of the round-trip time without such waiting. What it
+ * waits for is what the queue of the device holds, of whatever traffic, and what
+ * waits in the subflow, at the rate at which the device was seen to send. The
+ * least sum is chosen.
  *
- * Source: Shreedhar, Mohan, Kaul, Kangasharju, "QAware: A Cross-Layer Approach to
- * MPTCP Scheduling", IFIP Networking 2018. Only the abstract was at hand: it
- * combines end-to-end delay estimates with local information from the queues of
- * the device drivers. All formulas here are ours: this is QAware-like.
+ * Source: after the idea of Shreedhar, Mohan, Kaul, Kangasharju, "QAware: A
+ * Cross-Layer Approach to MPTCP Scheduling", IFIP Networking 2018. Only the
+ * abstract was at hand, and no code. The paper's part: end-to-end delay estimates
+ * are combined with what the queues of this host's device drivers hold. All
+ * formulas are ours.
  *
  * Works where other traffic of the host fills the queue of a device: that is seen
- * at once, and not when an RTT has told of it; and that it is empty again is
- * seen also when nothing was sent there. Fails where the queue is elsewhere: it
- * is no more than minrtt then. Where the device serves flows in turn (fq_codel),
- * a segment does not wait for all that is queued, and the delay is overrated.
+ * at once, and not when an RTT has told of it; and that it is empty again is seen
+ * also when nothing was sent there. Fails where the queue is elsewhere: it is no
+ * more than minrtt then. Where the device serves flows in turn (fq_codel), a
+ * segment does not wait for all that is queued, and the delay is overrated.
  *
- * What is ours:
- * - The rate of a device is measured while its queue does not run empty, over
- *   some packets at a time. Until then its queue counts as empty.
- * - Waiting in the subflow counts: TSQ keeps all but two packets of a subflow
- *   out of the queue of its device, and each two wait for all of it.
- * - The RTT without local waiting is the smoothed RTT less the local delay,
- *   smoothed in the same way at the same ACKs, and at least the least RTT. What it
- *   is more than that is halved with each RTT that goes by without an ACK: of a
- *   subflow that is not used nothing new would ever be known.
- * - If the best subflow is full, the next one is used, unless the queue of its
- *   device alone takes longer than a round trip of a full one, and the way there.
+ * Differs from the source:
+ * - wait: that it waits for a full subflow is ours: where the queue of the next
+ *   one's device alone takes longer than a round trip of the full one, and the way
+ *   there. Off, the next one is used.
+ * - rp: that of v0.9x, in which QAware was made. On, as it was there.
+ * - always: the formulas. The rate of a device is measured while its queue does
+ *   not run empty, over some packets at a time; until then its queue counts as
+ *   empty. Waiting in the subflow counts: TSQ keeps all but two packets of a
+ *   subflow out of the queue of its device, and each two wait for all of it. The
+ *   RTT without local waiting is the smoothed RTT less the local delay, smoothed
+ *   in the same way at the same ACKs, and at least the least RTT. What it is more
+ *   than that is halved with each RTT that goes by without an ACK: of a subflow
+ *   that is not used nothing new would ever be known.
  */
 
 #include <linux/sizes.h>

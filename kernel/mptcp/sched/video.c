@@ -1,30 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* video: lowest RTT first, without what would arrive too late to be of use.
+/* video: lowest RTT first, not what is too late; after the idea of Corbillon.
  *
- * The application announces its units, such as the frames of a video, with
- * their sizes, deadlines, importance and dependencies (docs/units.md). Before
- * the next one begins, the scheduler adds up: what all paths together can have
- * brought by a deadline, against all that is before its end in the queue. A
- * unit that will miss its deadline has less important ones before it dropped,
- * if that helps; one that will not be there before it is of no use, and what
- * depends on it, is dropped itself. Whatever is left is sent in order, on the
- * available path of the lowest RTT, or the unit waits for a faster one that is
- * only full where the other one would bring it too late.
+ * The application announces its units, such as the frames of a video, with their
+ * sizes, deadlines, importance and dependencies (docs/units.md). Before the next
+ * one begins, the scheduler adds up: what all paths together can have brought by a
+ * deadline, against all that is before its end in the queue. A unit that will miss
+ * its deadline has less important ones before it dropped, if that helps; one that
+ * will not be there before it is of no use, and what depends on it, is dropped
+ * itself. Whatever is left is sent in order, on the available path of the lowest
+ * RTT, or the unit waits for a faster one that is only full where the other one
+ * would bring it too late.
  *
- * Source: the idea is that of Corbillon et al., "Cross-Layer Scheduler for
- * Video Streaming over MPTCP", MMSys 2016, of which the abstract alone was at
- * hand: a scheduler that knows the units of the video, and that sends only what
- * arrives in time and can be decoded. Every formula here is ours.
+ * Source: after the idea of Corbillon, Aparicio-Pardo, Kuhn, Texier, Simon,
+ * "Cross-Layer Scheduler for Video Streaming over MPTCP", MMSys 2016. Only the
+ * abstract was at hand, and no code. The paper's part: the scheduler knows the
+ * units of the video, and sends only what arrives in time and can be decoded.
+ * Every formula is ours.
  *
- * Works where a live video needs a little more than the paths carry: others
- * fall behind until every frame is late. Fails where windows and RTTs say
- * little of the rate to come: after a drop of the rate, units leave that will
- * be late, and when a path comes back with a small window, some are dropped
- * that would not have been. Without units it is minrtt:rp=off.
+ * Works where a live video needs a little more than the paths carry: others fall
+ * behind until every frame is late. Fails where windows and RTTs say little of the
+ * rate to come: after a drop of the rate, units leave that will be late, and when
+ * a path comes back with a small window, some are dropped that would not have
+ * been. Without units it is minrtt:rp=off.
  *
- * Differs from the source, as far as it is known: units stay in order, and are
- * not moved before others; the socket option stands for what is called
- * cross-layer there.
+ * Differs from the source:
+ * - margin_percent: that an RTT is kept for losses is ours; 0 keeps nothing.
+ * - importance: less important units are dropped for others. The source knows what
+ *   depends on what; how it chooses is not known to us. Off, only what is late
+ *   itself is dropped.
+ * - always: units stay in order, where the source moves them. What leaves out of
+ *   order could not be dropped any more, nor what is before it.
+ * - always: the socket option stands for what is called cross-layer there.
  */
 
 #include "mpsched.h"

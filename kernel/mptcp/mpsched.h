@@ -41,6 +41,9 @@ struct mps_subflow {
 					 * nor silent since its last timeout
 					 */
 	bool	backup;			/* the one or the other end wants it used last */
+	bool	stale;			/* upstream has given it up: no progress for several of
+					 * the connection's timers (net.mptcp.stale_loss_cnt)
+					 */
 	u8	ca_state;		/* TCP_CA_Open ... TCP_CA_Loss */
 
 	u32	mss_bytes;		/* of data in one packet, all options counted */
@@ -55,11 +58,18 @@ struct mps_subflow {
 	u32	cwnd_pkts;		/* and ssthresh: after the cuts of mps_halve_cwnd() */
 	u32	ssthresh_pkts;		/* TCP_INFINITE_SSTHRESH before the first loss */
 	u32	in_flight_pkts;
+	u32	left_out_pkts;		/* sent, and neither in flight nor acknowledged in
+					 * order: arrived out of order, or taken for lost
+					 */
 	u32	limit_pkts;		/* beside cwnd, set by mps_set_limit() and
 					 * mps_penalise(); ~0: none
 					 */
 	u32	unsent_bytes;		/* in its queue, never sent */
 	u32	outstanding_bytes;	/* in its queue or sent, and not acknowledged */
+	u32	memory_bytes;		/* that these take here, with all overhead */
+	bool	memory_full;		/* as upstream's default scheduler asks: no more memory
+					 * is meant for it, or it has unsent data enough
+					 */
 	u32	window_bytes;		/* left of the receive window as this subflow knows it */
 	u64	pacing_rate;		/* bytes per second; ~0: not paced */
 

@@ -277,8 +277,11 @@ void mps_snapshot(struct mps_subflow *subflow)
 	subflow->last_rtt_us = tp->rack.rtt_us;
 	mps_snapshot_window(subflow);
 	subflow->in_flight_pkts = tcp_packets_in_flight(tp);
+	subflow->left_out_pkts = tp->packets_out - min(subflow->in_flight_pkts, tp->packets_out);
 	subflow->unsent_bytes = write_seq - READ_ONCE(tp->snd_nxt);
 	subflow->outstanding_bytes = write_seq - snd_una;
+	subflow->memory_bytes = READ_ONCE(ssk->sk_wmem_queued);
+	subflow->memory_full = !sk_stream_memory_free(ssk);
 	subflow->window_bytes = max_t(s32, snd_una + READ_ONCE(tp->snd_wnd) - write_seq, 0);
 	subflow->pacing_rate = pacing == ~0UL ? U64_MAX : pacing;
 	subflow->delivered_pkts = tp->delivered;
@@ -365,6 +368,7 @@ static void mps_refresh_subflow(struct mps_conn *conn, struct mptcp_subflow_cont
 	changed = usable != subflow->usable || backup != subflow->backup;
 	subflow->usable = usable;
 	subflow->backup = backup;
+	subflow->stale = ctx->stale;
 
 	if (!sub->established) {
 		if (!usable)

@@ -18,10 +18,11 @@ STREAM = {
     "event": ("5s:idle:change,delay=5ms",),
     "trace": True,
 }
-# Of the idle path. The last probe was sent at most four of its round trips before the next one is
-# due; a block may have just gone then, and 20 ms later the probe leaves with the next. It is
-# acknowledged after 10 ms, and the block after that moves: 400 + 20 + 10 + 20 ms.
-FIVE_ROUND_TRIPS_S = 5 * 0.100
+# Of the idle path. The last probe was sent at most five of its round trips before the next one is
+# due (four, with probe_rtts=4); a block may have just gone then, and 20 ms later the probe leaves
+# with the next. It is acknowledged after 10 ms, and the block after that moves:
+# 500 + 20 + 10 + 20 ms.
+UNTIL_IT_MOVES_S = 0.550
 
 
 def subflows_of_new_data(run: Run, after_s: float, until_s: float = 1e9) -> set[int]:
@@ -32,15 +33,42 @@ def subflows_of_new_data(run: Run, after_s: float, until_s: float = 1e9) -> set[
     return set(decisions["subflow"][new & (seconds >= after_s) & (seconds < until_s)].tolist())
 
 
-@pytest.mark.parametrize("parameters", ["", ":redundant=off", ":owd=off"])
-def test_a_stream_moves_within_five_round_trips(run_scenario: RunScenario, parameters: str) -> None:
+@pytest.mark.parametrize(
+    ("parameters", "until_s"),
+    [
+        ("", UNTIL_IT_MOVES_S),
+        (":redundant=off", UNTIL_IT_MOVES_S),
+        (":probe_rtts=4", UNTIL_IT_MOVES_S - 0.100),
+        (":owd=off:latest_rtt=on", UNTIL_IT_MOVES_S),
+    ],
+)
+def test_a_stream_moves_within_six_round_trips(
+    run_scenario: RunScenario, parameters: str, until_s: float
+) -> None:
     run = run_scenario(*PATHS, scheduler=f"thinstream{parameters}", **STREAM)
     others = {1, 2} if "redundant" in parameters else {1}
     assert subflows_of_new_data(run, 1, 5) == others, "new data is a probe only if no copy is"
-    assert 2 in subflows_of_new_data(run, 5, 5 + FIVE_ROUND_TRIPS_S)
-    moved = subflows_of_new_data(run, 5 + FIVE_ROUND_TRIPS_S)
+    assert 2 in subflows_of_new_data(run, 5, 5 + until_s)
+    moved = subflows_of_new_data(run, 5 + until_s)
     assert moved == (others if "redundant" in parameters else {2})
     assert run.figures.metrics.fallbacks == 0
+
+
+def test_a_smoothed_round_trip_follows_slowly(run_scenario: RunScenario) -> None:
+    # Each probe takes an eighth off what 100 ms are above 10: below the other path's 40 ms after
+    # ln(90 / 30) / ln(8 / 7) = 8.2, nine, which follow each other after five smoothed round trips.
+    # Eight such pauses are at least 5 x (8 x 10 ms + 90 ms x (1 + 7/8 + ... 7/8^7)) = 2.76 s.
+    run = run_scenario(*PATHS, scheduler="thinstream:owd=off", **STREAM)
+    assert subflows_of_new_data(run, 1, 7) == {1}
+    assert 2 in subflows_of_new_data(run, 7, 9)
+
+
+def test_probes_as_the_programs_compute_them_never_come(run_scenario: RunScenario) -> None:
+    # Of 100 ms, 40000 are more than an hour.
+    run = run_scenario(*PATHS, scheduler="thinstream:owd=off:probe_rtts=40000", **STREAM)
+    assert subflows_of_new_data(run, 1) == {1}
+    copies = run.decisions()["kind"] == records.DECISIONS.index("duplicate")
+    assert copies.sum() <= 1, "the one before a path was ever used"
 
 
 def test_minrtt_stays_where_it_is(run_scenario: RunScenario) -> None:

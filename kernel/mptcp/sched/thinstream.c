@@ -1,47 +1,62 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* thinstream: the path of the lowest one-way delay, and the others are probed.
  *
- * A stream that never fills a congestion window stays on one path, and nothing
- * is learnt of the others. Here, at the end of each burst, every path that has
- * been idle for some round trips gets a probe. It is a copy of the last segment,
- * or, with redundant=off, the last segment itself. New data goes to the path with
- * room whose latest one-way delay is the lowest.
+ * A stream that never fills a congestion window stays on one path, and nothing is
+ * learnt of the others. Here, at the end of each burst, every path that has been
+ * idle for some round trips gets a probe. It is a copy of the last segment, or,
+ * with redundant=off, the last segment itself. New data goes to the path with room
+ * whose latest one-way delay is the lowest.
  *
  * Source: Froemmgen, Heuschkel, Koldehofe, "Multipath TCP Scheduling for Thin
  * Streams: Active Probing and One-way Delay-awareness", ICC 2018; the authors'
  * programs for ProgMP, whose text we had, while of the paper we had the abstract.
  *
  * Works for small data that is to come soon, over paths whose delays change: it
- * moves within five round trips of the path that has become the faster one. Bulk
+ * moves within six round trips of the path that has become the faster one. Bulk
  * data fills all paths, as with minrtt. Fails where delays change faster than
  * that. Probes cost data on every path, redundant ones a copy, and others wait for
  * a slow path as long as it takes.
  *
  * Differs from the source:
- * - An idle path is probed after four of its round trips, not five, so that what
- *   the probe tells is used within five. The source compares ms with us, and in
- *   truth probes thousands of times less often.
- * - One-way delays that cannot be compared are not: mps_delays_comparable(). Then
- *   the latest round-trip times stand for them, and `fallbacks` counts. So they
- *   do, uncounted, until each path has had its first sample.
- * - Timestamps are in whole ms: a path that is lower by no more than that is no
- *   reason to leave the one in use.
- * - Backup paths are neither used nor probed while another one is usable.
+ * - owd: the source has each idea in a program of its own: two that probe, and
+ *   choose by the smoothed RTT (owd=off), and one that chooses by delays and does
+ *   not probe (probe_rtts=0). Here both ideas are one scheduler, as in the title
+ *   of the paper.
+ * - probe_rtts: the source means five round trips, but adds an RTT in eighths of
+ *   us to a time in ms: 40000 is what it does, and 4 keeps all within five.
+ * - stay_us: the source leaves a path for any that is lower. Timestamps are in
+ *   whole ms, so two that are alike take turns; 1000 ends that.
+ * - latest_rtt: the source knows the smoothed RTT, which is slow to follow.
+ * - any_clock: the source compares delays whatever the clocks are; on kernels of
+ *   its time that was right. Off, those that cannot be compared are not
+ *   (mps_delays_comparable()): round-trip times stand for them, and `fallbacks`
+ *   counts. So they do, uncounted, until each path has had its first sample.
+ * - always: the delay is that of the last packet acknowledged, where the source
+ *   has that of the first, which an ACK was delayed for. The framework measures no
+ *   other.
+ * - always: the end of a burst is where nothing is left to send, where the source
+ *   also asks for TCP's PSH, which the last segment of a write has anyway.
+ * - always: backup paths are neither used nor probed while another one is usable,
+ *   as with all schedulers here. The source does not look at the flag.
  */
 
 #include "mpsched.h"
 
-/* two readings of clocks in whole ms */
-#define THINSTREAM_CLOCK_US	1000
-enum { REDUNDANT, PROBE_RTTS, OWD };
+enum { REDUNDANT, PROBE_RTTS, OWD, STAY_US, LATEST_RTT, ANY_CLOCK };
 
 static const struct mps_param thinstream_params[] = {
 	[REDUNDANT]  = MPS_BOOL("redundant", 1,
 				"probe with a copy of the last segment, not with itself"),
-	[PROBE_RTTS] = MPS_UINT("probe_rtts", 0, 1000, 4, "round trips",
+	[PROBE_RTTS] = MPS_UINT("probe_rtts", 0, 100000, 5, "round trips",
 				"a path is probed when it was idle for so long; 0: never"),
 	[OWD]	     = MPS_BOOL("owd", 1,
-				"choose by one-way delays; off: by the latest round-trip times"),
+				"choose by one-way delays; off: by round-trip times"),
+	[STAY_US]    = MPS_UINT("stay_us", 0, 1000000, 0, "us",
+				"the path in use is left only for one that is lower by more"),
+	[LATEST_RTT] = MPS_BOOL("latest_rtt", 0,
+				"of round-trip times the latest, not the smoothed one"),
+	[ANY_CLOCK]  = MPS_BOOL("any_clock", 0,
+				"compare one-way delays also if the clocks are not the same"),
 };
 
 struct thinstream_conn {
@@ -53,15 +68,29 @@ struct thinstream_subflow {
 	u64	due_ns;		/* to be probed then, if idle */
 };
 
-/* Backups only when no other is usable. */
+/* Backups only when no other is usable. As in the source, all that was sent counts
+ * against the congestion window until it is acknowledged in order.
+ */
 static bool thinstream_is_candidate(const struct mps_subflow *subflow, bool backups)
 {
-	return mps_available(subflow) && (backups || !subflow->backup);
+	u64 pkts = (u64)subflow->in_flight_pkts + subflow->left_out_pkts +
+		   subflow->unsent_bytes / max(subflow->mss_bytes, 1U);
+
+	return subflow->usable && !mps_in_loss(subflow) && subflow->cwnd_pkts > pkts &&
+	       (backups || !subflow->backup);
 }
 
-static u32 thinstream_delay_us(const struct mps_subflow *subflow, bool by_owd)
+static u32 thinstream_rtt_us(const struct mps_conn *conn, const struct mps_subflow *subflow)
 {
-	return by_owd ? subflow->owd_us : subflow->last_rtt_us ?: subflow->srtt_us;
+	if (mps_param(conn, LATEST_RTT) && subflow->last_rtt_us)
+		return subflow->last_rtt_us;
+	return subflow->srtt_us;
+}
+
+static u32 thinstream_delay_us(const struct mps_conn *conn, const struct mps_subflow *subflow,
+			       bool by_owd)
+{
+	return by_owd ? subflow->owd_us : thinstream_rtt_us(conn, subflow);
 }
 
 /* Can the candidates be compared by their one-way delays? */
@@ -81,7 +110,7 @@ static bool thinstream_by_owd(struct mps_conn *conn, bool backups)
 	}
 	if (candidates < 2)
 		return false;
-	if (mps_delays_comparable(conn))
+	if (mps_param(conn, ANY_CLOCK) || mps_delays_comparable(conn))
 		return sampled;
 	mps_count_fallback(conn);
 	return false;
@@ -98,14 +127,24 @@ static struct mps_subflow *thinstream_fastest(struct mps_conn *conn, bool backup
 			continue;
 		if (subflow->id == state->in_use)
 			used = subflow;
-		if (!best || thinstream_delay_us(subflow, by_owd) <
-			     thinstream_delay_us(best, by_owd))
+		if (!best || thinstream_delay_us(conn, subflow, by_owd) <
+			     thinstream_delay_us(conn, best, by_owd))
 			best = subflow;
 	}
-	if (used && thinstream_delay_us(used, by_owd) <=
-		    (u64)thinstream_delay_us(best, by_owd) + THINSTREAM_CLOCK_US)
+	if (used && mps_param(conn, STAY_US) &&
+	    thinstream_delay_us(conn, used, by_owd) <=
+	    (u64)thinstream_delay_us(conn, best, by_owd) + mps_param(conn, STAY_US))
 		return used;
 	return best;
+}
+
+/* It is not to be probed for a while. */
+static void thinstream_put_off(const struct mps_conn *conn, struct mps_subflow *subflow)
+{
+	struct thinstream_subflow *state = mps_subflow_priv(subflow);
+	u64 idle_us = mps_param(conn, PROBE_RTTS) * (u64)thinstream_rtt_us(conn, subflow);
+
+	state->due_ns = mps_clock_ns() + idle_us * NSEC_PER_USEC;
 }
 
 /* A path to be probed now, but not by what it carries already, nor `not_this`. */
@@ -128,6 +167,22 @@ static struct mps_subflow *thinstream_idle(struct mps_conn *conn, bool backups,
 	return NULL;
 }
 
+/* On the lowest RTT of those that did not carry it. If there is none, new data goes on. */
+static bool thinstream_reinject(struct mps_conn *conn, bool backups, struct mps_pick *pick)
+{
+	struct mps_segment *seg = mps_reinjection(conn);
+	struct mps_subflow *subflow, *best = NULL;
+
+	if (!seg)
+		return false;
+	mps_for_each_subflow(conn, subflow)
+		if (thinstream_is_candidate(subflow, backups) && !mps_carried_by(seg, subflow) &&
+		    min(mps_len(seg), subflow->mss_bytes) <= subflow->window_bytes &&
+		    (!best || subflow->srtt_us < best->srtt_us))
+			best = subflow;
+	return best && mps_pick_reinjection(pick, conn, best, seg);
+}
+
 static bool thinstream_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 {
 	struct thinstream_conn *state = mps_conn_priv(conn);
@@ -135,8 +190,8 @@ static bool thinstream_next_segment(struct mps_conn *conn, struct mps_pick *pick
 	bool backups = mps_only_backups(conn);
 	struct mps_subflow *best, *idle;
 
-	if (mps_reinjection(conn))
-		return mps_reinject(conn, pick);
+	if (thinstream_reinject(conn, backups, pick))
+		return true;
 
 	if (!head) {
 		last = state->copying ? mps_latest_sent(conn) : NULL;
@@ -152,6 +207,8 @@ static bool thinstream_next_segment(struct mps_conn *conn, struct mps_pick *pick
 	if (!state->copying && !mps_next_unsent(conn, head)) {
 		idle = thinstream_idle(conn, backups, head, best);
 		if (idle) {
+			/* as in the source, though it carries nothing */
+			thinstream_put_off(conn, best);
 			state->copying = true;
 			return mps_pick_new(pick, conn, idle, head);
 		}
@@ -160,13 +217,11 @@ static bool thinstream_next_segment(struct mps_conn *conn, struct mps_pick *pick
 	return mps_pick_new(pick, conn, best, head);
 }
 
-/* Whatever it carries tells about a path. */
+/* What it carries tells about a path; as in the source, reinjections do not count. */
 static void thinstream_on_sent(struct mps_conn *conn, const struct mps_pick *pick, u32 bytes)
 {
-	struct thinstream_subflow *state = mps_subflow_priv(pick->subflow);
-	u64 idle_us = mps_param(conn, PROBE_RTTS) * (u64)thinstream_delay_us(pick->subflow, false);
-
-	state->due_ns = mps_clock_ns() + idle_us * NSEC_PER_USEC;
+	if (pick->kind != MPS_REINJECTION)
+		thinstream_put_off(conn, pick->subflow);
 }
 
 static struct mps_ops thinstream_ops = {

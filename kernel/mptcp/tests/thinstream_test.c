@@ -31,7 +31,11 @@ static void new_data_takes_the_lowest_one_way_delay(struct kunit *test)
 	probed_just_now(there);
 	probed_just_now(back);
 	EXPECT_PICK(test, conn, MPS_NEW, there, seg);
-	/* what has no room now is no candidate */
+	/* what has no room now is no candidate; what is lost takes room, too */
+	there->left_out_pkts = 10;
+	EXPECT_PICK(test, conn, MPS_NEW, back, seg);
+	there->left_out_pkts = 9;
+	EXPECT_PICK(test, conn, MPS_NEW, there, seg);
 	mps_test_fill(there);
 	EXPECT_SENT(test, conn, MPS_NEW, back, seg);
 	mps_test_unsent(conn, MSS);
@@ -40,18 +44,26 @@ static void new_data_takes_the_lowest_one_way_delay(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, conn_core(conn)->fallbacks, 0U);
 }
 
-static void the_latest_round_trip_counts_without_owd(struct kunit *test)
+static void without_owd_the_smoothed_or_the_latest_round_trip_counts(struct kunit *test)
 {
-	struct mps_conn *conn = mps_test_conn(test, "thinstream");
-	struct mps_subflow *there, *back;
+	u32 latest;
 
-	mps_test_param(conn, "owd", 0);
-	there = mps_test_subflow(conn, .srtt_us = 30000, .last_rtt_us = 60000, .owd_us = 12000);
-	back = mps_test_subflow(conn, .srtt_us = 80000, .last_rtt_us = 40000, .owd_us = 32000);
-	mps_test_clock(there, 0, 60);
-	mps_test_clock(back, 10000, 10040);
-	EXPECT_PICK(test, conn, MPS_NEW, back, mps_test_unsent(conn, MSS));
-	KUNIT_EXPECT_EQ(test, conn_core(conn)->fallbacks, 0U);
+	for (latest = 0; latest <= 1; latest++) {
+		struct mps_conn *conn = mps_test_conn(test, "thinstream");
+		struct mps_subflow *there, *back;
+
+		mps_test_param(conn, "owd", 0);
+		mps_test_param(conn, "latest_rtt", latest);
+		there = mps_test_subflow(conn, .srtt_us = 30000, .last_rtt_us = 60000,
+					 .owd_us = 12000);
+		back = mps_test_subflow(conn, .srtt_us = 80000, .last_rtt_us = 40000,
+					.owd_us = 32000);
+		mps_test_clock(there, 0, 60);
+		mps_test_clock(back, 10000, 10040);
+		EXPECT_PICK(test, conn, MPS_NEW, latest ? back : there,
+			    mps_test_unsent(conn, MSS));
+		KUNIT_EXPECT_EQ(test, conn_core(conn)->fallbacks, 0U);
+	}
 }
 
 static void clocks_that_disagree_are_counted_and_round_trips_compared(struct kunit *test)
@@ -71,6 +83,20 @@ static void clocks_that_disagree_are_counted_and_round_trips_compared(struct kun
 	KUNIT_EXPECT_EQ(test, conn_core(conn)->fallbacks, 1U);
 }
 
+static void any_clock_will_do_if_it_is_to(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "thinstream");
+	struct mps_subflow *there, *back;
+
+	mps_test_param(conn, "any_clock", 1);
+	there = mps_test_subflow(conn, .srtt_us = 60000, .owd_us = 12000);
+	back = mps_test_subflow(conn, .srtt_us = 40000, .owd_us = 32000);
+	mps_test_clock(there, 0, 60);
+	mps_test_clock(back, 10000, 10040);
+	EXPECT_PICK(test, conn, MPS_NEW, there, mps_test_unsent(conn, MSS));
+	KUNIT_EXPECT_EQ(test, conn_core(conn)->fallbacks, 0U);
+}
+
 static void round_trips_are_compared_until_each_path_has_a_sample(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "thinstream");
@@ -84,12 +110,30 @@ static void round_trips_are_compared_until_each_path_has_a_sample(struct kunit *
 	KUNIT_EXPECT_EQ(test, conn_core(conn)->fallbacks, 0U);
 }
 
-static void a_millisecond_is_no_reason_to_move(struct kunit *test)
+static void any_lower_delay_is_a_reason_to_move(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "thinstream");
 	struct mps_subflow *one = mps_test_subflow(conn, .owd_us = 20000);
 	struct mps_subflow *two = mps_test_subflow(conn, .owd_us = 20000);
 
+	probed_just_now(one);
+	probed_just_now(two);
+	EXPECT_SENT(test, conn, MPS_NEW, one, mps_test_unsent(conn, MSS));
+	two->owd_us = 19000;
+	EXPECT_SENT(test, conn, MPS_NEW, two, mps_test_unsent(conn, MSS));
+	/* and of two that are alike it is the first */
+	one->owd_us = 19000;
+	EXPECT_SENT(test, conn, MPS_NEW, one, mps_test_unsent(conn, MSS));
+}
+
+static void a_millisecond_is_no_reason_to_move_if_it_is_not_to_be(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "thinstream");
+	struct mps_subflow *one, *two;
+
+	mps_test_param(conn, "stay_us", 1000);
+	one = mps_test_subflow(conn, .owd_us = 20000);
+	two = mps_test_subflow(conn, .owd_us = 20000);
 	probed_just_now(one);
 	probed_just_now(two);
 	EXPECT_SENT(test, conn, MPS_NEW, one, mps_test_unsent(conn, MSS));
@@ -135,8 +179,8 @@ static void the_end_of_a_burst_is_copied_to_what_was_idle(struct kunit *test)
 	EXPECT_SENT(test, conn, MPS_NEW, used, last);
 	EXPECT_SENT(test, conn, MPS_DUPLICATE, idle, last);
 	EXPECT_WAIT(test, conn);
-	/* again after four round trips, with the end of a burst, and not before it */
-	KUNIT_EXPECT_EQ(test, *due_ns, mps_clock_ns() + 4 * 100 * NSEC_PER_MSEC);
+	/* again after five round trips, with the end of a burst, and not before it */
+	KUNIT_EXPECT_EQ(test, *due_ns, mps_clock_ns() + 5 * 100 * NSEC_PER_MSEC);
 	to_be_probed(idle);
 	EXPECT_WAIT(test, conn);
 	last = mps_test_unsent(conn, 100);
@@ -215,10 +259,12 @@ static void what_a_path_in_trouble_carried_comes_first(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(new_data_takes_the_lowest_one_way_delay),
-	KUNIT_CASE(the_latest_round_trip_counts_without_owd),
+	KUNIT_CASE(without_owd_the_smoothed_or_the_latest_round_trip_counts),
 	KUNIT_CASE(clocks_that_disagree_are_counted_and_round_trips_compared),
+	KUNIT_CASE(any_clock_will_do_if_it_is_to),
 	KUNIT_CASE(round_trips_are_compared_until_each_path_has_a_sample),
-	KUNIT_CASE(a_millisecond_is_no_reason_to_move),
+	KUNIT_CASE(any_lower_delay_is_a_reason_to_move),
+	KUNIT_CASE(a_millisecond_is_no_reason_to_move_if_it_is_not_to_be),
 	KUNIT_CASE(any_sample_is_believed_at_once),
 	KUNIT_CASE(the_end_of_a_burst_is_copied_to_what_was_idle),
 	KUNIT_CASE(without_copies_the_end_of_a_burst_is_the_probe),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Runs with weighted: shares, costs and caps come out as they were asked for."""
+"""Runs with weighted: shares, costs, caps and limits come out as they were asked for."""
 
 from __future__ import annotations
 
@@ -85,3 +85,81 @@ def test_a_capped_path_is_there_when_no_other_is(run_scenario: RunScenario) -> N
     run = run_scenario(*TWINS, scheduler="weighted:cap2_mb=5", duration="8s", event=event)
     assert run.received_bytes("dear", 4) < 5_000_000 + 1424
     assert run.received_bytes("dear", 6) > 10_000_000
+
+
+# The steering modes of ATSSS, as the page of weighted has them.
+
+
+def carried(run: Run, path: str, from_s: float, until_s: float) -> int:
+    return run.received_bytes(path, until_s) - run.received_bytes(path, from_s)
+
+
+def test_active_standby_uses_the_standby_only_while_the_other_is_down(
+    run_scenario: RunScenario,
+) -> None:
+    event = ("3s:cheap:down,lasts=2s",)
+    run = run_scenario(*TWINS, scheduler="weighted:share2=0", duration="10s", event=event)
+    assert carried(run, "dear", 0, 3) == 0
+    # within 0.3 s the timeout is noticed, and half of the capacity is what one path has
+    assert carried(run, "dear", 3.5, 5) * 8 / 1.5 >= 0.9 * ideal_goodput_bps(run.scenario) / 2
+    # TCP tries after 0.2, 0.6 and 1.4 s, and at 3 s: by then the other one is back
+    assert carried(run, "dear", 7, 10) == 0
+
+
+def test_smallest_delay_uses_the_path_of_the_lowest_rtt(run_scenario: RunScenario) -> None:
+    # The second path is the faster one, and becomes the slower one at 4 s. Its smoothed RTT, from
+    # 20 ms to 100 ms, is beyond 60 after ln(80 / 40) / ln(8 / 7) = 5.2, 6 round trips: 0.6 s.
+    paths = ("far:50mbit,30ms", "near:50mbit,10ms")
+    event = ("4s:near:change,delay=50ms",)
+    run = run_scenario(*paths, scheduler="weighted:fastest=on", event=event, **LITTLE)
+    assert carried(run, "far", 1, 4) == 0
+    assert carried(run, "near", 1, 4) > 1_000_000
+    assert carried(run, "near", 5, 10) == 0
+    assert carried(run, "far", 5, 10) > 1_000_000
+
+
+def test_the_lowest_rtt_is_the_choice_of_minrtt(run_scenario: RunScenario) -> None:
+    paths = ("a:50mbit,10ms", "b:20mbit,30ms")
+    runs = [
+        run_scenario(*paths, scheduler=scheduler, duration="5s")
+        for scheduler in ("weighted:fastest=on", "minrtt:rp=off")
+    ]
+    assert received_bytes(runs[0]) == received_bytes(runs[1])
+
+
+# From 3 to 7 s round trips of a path take 100 ms, of which the smoothed RTT knows after 6 of them
+# (as above): by 4 s. Then it carries copies for its measuring, 10 in a second. From 7 s on 6 of
+# these take the smoothed RTT below 60 ms, in less than a second.
+SLOW = "3s:{}:change,delay=50ms,lasts=4s"
+
+
+def test_load_balancing_leaves_a_path_beyond_its_limit(run_scenario: RunScenario) -> None:
+    event = (SLOW.format("dear"),)
+    run = run_scenario(*TWINS, scheduler="weighted:max_rtt_ms=60", event=event, **LITTLE)
+    assert carried(run, "dear", 1, 3) == pytest.approx(carried(run, "cheap", 1, 3), rel=0.02)
+    assert 0 < carried(run, "dear", 4, 7) <= 3 * 11 * 1424
+    assert carried(run, "cheap", 4, 7) > 3_000_000
+    # it catches up with 64 KiB at most
+    again = carried(run, "dear", 8.5, 10) - carried(run, "cheap", 8.5, 10)
+    assert -65536 * 0.1 <= again <= 65536 * 1.1
+
+
+def test_priority_uses_the_other_path_too_beyond_the_limit(run_scenario: RunScenario) -> None:
+    event = (SLOW.format("cheap"),)
+    run = run_scenario(*TWINS, scheduler="weighted:cost2=1:max_rtt_ms=60", event=event, **LITTLE)
+    assert carried(run, "dear", 1, 3) == 0
+    # both by their shares
+    assert carried(run, "dear", 4.5, 7) == pytest.approx(carried(run, "cheap", 4.5, 7), rel=0.1)
+    assert carried(run, "dear", 8.5, 10) == 0
+
+
+def test_the_cheapest_pipe_comes_first(run_scenario: RunScenario) -> None:
+    cpf = "weighted:cost2=1:patience_ms=0:fastest=on"
+    little = run_scenario(*TWINS, scheduler=cpf, **LITTLE)
+    # at the start the window of the cheap one is smaller than what is written
+    assert (carried(little, "cheap", 1, 10) > 5_000_000, carried(little, "dear", 1, 10)) == (
+        True,
+        0,
+    )
+    bulk = run_scenario(*TWINS, scheduler=cpf, duration="20s")
+    assert bulk.goodput_bps >= 0.97 * ideal_goodput_bps(bulk.scenario)

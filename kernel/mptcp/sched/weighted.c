@@ -1,29 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* weighted: shares, costs and caps of paths.
  *
- * Path 1 is that of the first subflow, path 2 that of the second, and so on to
- * 8. Of the paths that are usable, the cheapest carry the data (costN). They
- * divide it by their shares (shareN), counted in bytes: each segment goes to the
- * path that is farthest behind its share, of those that have room. With strict,
- * it waits for that path: the shares hold, and the slowest path dictates the
- * rate. Dearer paths are used when the cheaper ones cannot keep up: after some
- * data has waited without a break for patience_ms, until none waits. A path that
- * has carried its cap (capN_mb) is used only when no other is usable, like a
- * path of share 0 and a backup.
+ * Path 1 is that of the first subflow, path 2 that of the second, and so on to 8.
+ * Of the paths that are usable, the cheapest carry the data (costN). They divide
+ * it by their shares (shareN), counted in bytes: each segment goes to the path
+ * that is farthest behind its share, of those that have room. With strict, it
+ * waits for that path: the shares hold, and the slowest path dictates the rate.
+ * Dearer paths are used when the cheaper ones cannot keep up: after some data has
+ * waited without a break for patience_ms, until none waits. A path that has
+ * carried its cap (capN_mb) is used only when no other is usable, like a path of
+ * share 0 and a backup.
  *
- * Source: none; asked for by people whose LTE is metered. Shares are kept as in
- * deficit round robin (Shreedhar, Varghese, SIGCOMM 1995), by bytes and not by
- * turns: what a path has carried, divided by its share.
+ * With fastest, paths of one cost are chosen by the lowest smoothed RTT instead.
+ * With max_rtt_ms, a path that is slower than that is dear: as dear as the dearest
+ * other one, or dearer, if none of them is. While it is not used, a copy of a
+ * segment measures it ten times in a second.
+ *
+ * Source: none for the whole; asked for by people whose LTE is metered. Shares are
+ * kept as in deficit round robin (Shreedhar, Varghese, SIGCOMM 1995), by bytes and
+ * not by turns: what a path has carried, divided by its share. Costs, with fastest
+ * and patience_ms=0, are the cheapest pipe first of MP-DCCP (Deutsche Telekom's
+ * module; Amend et al., LCN 2019). Limits are the thresholds of the steering modes
+ * of ATSSS (3GPP TS 23.501, 5.32.8).
  *
  * Works where a path costs money or is to carry a part, and the data is known to
- * fit. Fails to look at round-trip times: among paths of one cost that differ
- * much, what was sent on the slow one holds up the rest, as with roundrobin.
- * Without strict, shares hold only as long as every path has room for its own;
- * with bulk data the ACKs dictate them.
+ * fit. Fails to look at round-trip times, unless fastest or max_rtt_ms says so:
+ * among paths of one cost that differ much, what was sent on the slow one holds up
+ * the rest, as with roundrobin. Without strict, shares hold only as long as every
+ * path has room for its own; with bulk data the ACKs dictate them.
  *
- * A path that had no room, or was not usable, does not make up for more than
- * 64 KiB of its share (and with strict for all, while it is usable). What is sent
+ * A path that had no room, or was not usable, does not make up for more than 64
+ * KiB of its share (and with strict for all, while it is usable). What is sent
  * again on another path counts there; what TCP repeats is not counted.
+ *
+ * Differs from the source:
+ * - patience_ms: cheapest pipe first uses a dearer path as soon as the cheaper
+ *   ones have no room, as 0 does. By default it waits, for data that fits the
+ *   cheap one.
+ * - fastest: of paths of one priority, cheapest pipe first takes the lowest RTT,
+ *   as on does. By default it is shares.
+ * - always: ATSSS measures paths with packets of its own, and leaves to the
+ *   implementation what exactly a threshold does. Here both are as said above.
  */
 
 #include "mpsched.h"
@@ -31,11 +48,13 @@
 #define PATHS			8
 /* of its share that a path can catch up with: a window of TCP without scaling */
 #define CATCH_UP_BYTES		SZ_64K
+/* for so long nothing was sent on a path that exceeds: it is measured again */
+#define MEASURE_NS		(100 * NSEC_PER_MSEC)
 /* of bytes per share */
 #define SCALE			1000ULL
 
 /* where each group of parameters begins */
-enum { SHARE = 0, COST = 8, CAP_MB = 16, STRICT = 24, PATIENCE_MS };
+enum { SHARE = 0, COST = 8, CAP_MB = 16, STRICT = 24, PATIENCE_MS, FASTEST, MAX_RTT_MS };
 
 static const struct mps_param weighted_params[] = {
 	MPS_UINT("share1", 0, 1000, 1, "", "part of path 1; 0: only if no other is usable"),
@@ -62,9 +81,12 @@ static const struct mps_param weighted_params[] = {
 	MPS_UINT("cap6_mb", 0, U32_MAX, 0, "MB", "that path 6 carries"),
 	MPS_UINT("cap7_mb", 0, U32_MAX, 0, "MB", "that path 7 carries"),
 	MPS_UINT("cap8_mb", 0, U32_MAX, 0, "MB", "that path 8 carries"),
-	MPS_BOOL("strict", 0, "wait for the path that is behind its share"),
+	MPS_BOOL("strict", 0, "wait for the path whose turn it is"),
 	MPS_UINT("patience_ms", 0, 60000, 100, "ms",
 		 "that data waits for the cheaper paths before a dearer one is used"),
+	MPS_BOOL("fastest", 0, "of paths of one cost the lowest RTT, and not by shares"),
+	MPS_UINT("max_rtt_ms", 0, 60000, 0, "ms",
+		 "a path whose smoothed RTT exceeds it is a dear one; 0: none does"),
 };
 
 /* What the paths are to each other, from the best to the last. */
@@ -78,6 +100,7 @@ struct weighted_conn {
 struct weighted_subflow {
 	u64	bytes;		/* carried */
 	u64	turn;		/* carried per share, with what was forgone */
+	u64	sent_ns;	/* when the latest was sent */
 };
 
 static struct weighted_subflow *state_of(struct mps_subflow *subflow)
@@ -103,37 +126,66 @@ static u32 class_of(const struct mps_conn *conn, struct mps_subflow *subflow)
 	return REGULAR;
 }
 
+/* Is it slower than it may be? */
+static bool exceeds(const struct mps_conn *conn, const struct mps_subflow *subflow)
+{
+	u32 max_rtt_ms = mps_param(conn, MAX_RTT_MS);
+
+	return max_rtt_ms && subflow->srtt_us > max_rtt_ms * (u64)USEC_PER_MSEC;
+}
+
+/* A path that exceeds costs as much as the dearest other one; or more, if none of
+ * them is dearer anyway.
+ */
+static s64 cost_of(const struct mps_conn *conn, struct mps_subflow *subflow)
+{
+	s64 cost = path_param(conn, subflow, COST), dearest = 0;
+	struct mps_subflow *other;
+
+	if (!exceeds(conn, subflow))
+		return cost;
+	mps_for_each_subflow(conn, other)
+		if (other->usable && class_of(conn, other) == class_of(conn, subflow))
+			dearest = max_t(s64, dearest, path_param(conn, other, COST));
+	return dearest > cost ? dearest : cost + 1;
+}
+
 static u64 per_share(const struct mps_conn *conn, const struct mps_subflow *subflow, u32 bytes)
 {
 	return div_u64(bytes * SCALE, max(path_param(conn, subflow, SHARE), 1U));
 }
 
-/* One path comes before another: it is behind its share, or is the first. */
-static bool is_behind(struct mps_subflow *subflow, struct mps_subflow *other)
+/* One path comes before another: it is behind its share, or faster, or is the first. */
+static bool is_before(const struct mps_conn *conn, struct mps_subflow *subflow,
+		      struct mps_subflow *other)
 {
-	return !other || state_of(subflow)->turn < state_of(other)->turn;
+	if (!other)
+		return true;
+	if (mps_param(conn, FASTEST))
+		return subflow->srtt_us < other->srtt_us;
+	return state_of(subflow)->turn < state_of(other)->turn;
 }
 
 /* The path for the segment, among those of a class and a cost; NULL: wait.
  * *usable: is there one that would take it, if it had room?
  */
 static struct mps_subflow *among(struct mps_conn *conn, const struct mps_segment *seg, u32 class,
-				 u32 cost, bool *usable)
+				 s64 cost, bool *usable)
 {
-	struct mps_subflow *subflow, *behind = NULL, *with_room = NULL;
+	struct mps_subflow *subflow, *next = NULL, *with_room = NULL;
 
 	mps_for_each_subflow(conn, subflow) {
 		if (!subflow->usable || class_of(conn, subflow) != class ||
-		    path_param(conn, subflow, COST) != cost ||
+		    cost_of(conn, subflow) != cost ||
 		    (seg && mps_carried_by(seg, subflow)))
 			continue;
-		if (is_behind(subflow, behind))
-			behind = subflow;
-		if (mps_available(subflow) && is_behind(subflow, with_room))
+		if (is_before(conn, subflow, next))
+			next = subflow;
+		if (mps_available(subflow) && is_before(conn, subflow, with_room))
 			with_room = subflow;
 	}
-	*usable = behind;
-	return mps_param(conn, STRICT) && behind != with_room ? NULL : with_room;
+	*usable = next;
+	return mps_param(conn, STRICT) && next != with_room ? NULL : with_room;
 }
 
 /* The least cost, beyond that of *cost, of a usable path of the class. */
@@ -143,10 +195,10 @@ static bool next_cost(struct mps_conn *conn, u32 class, s64 *cost)
 	s64 next = S64_MAX;
 
 	mps_for_each_subflow(conn, subflow) {
-		u32 mine = path_param(conn, subflow, COST);
+		s64 mine = cost_of(conn, subflow);
 
 		if (subflow->usable && class_of(conn, subflow) == class && mine > *cost)
-			next = min_t(s64, next, mine);
+			next = min(next, mine);
 	}
 	*cost = next;
 	return next != S64_MAX;
@@ -192,7 +244,25 @@ static bool is_impatient(struct mps_conn *conn)
 	return now >= state->waiting_ns + patience_ns;
 }
 
-static bool weighted_next_segment(struct mps_conn *conn, struct mps_pick *pick)
+/* A copy of the oldest segment on a path that exceeds, and that carries nothing
+ * therefore: otherwise nothing would ever tell that it has become better.
+ */
+static bool measure(struct mps_conn *conn, struct mps_pick *pick)
+{
+	struct mps_segment *seg = mps_oldest_unacked(conn);
+	struct mps_subflow *subflow;
+	u64 now = mps_clock_ns();
+
+	mps_for_each_subflow(conn, subflow)
+		if (seg && exceeds(conn, subflow) && mps_available(subflow) &&
+		    !subflow->in_flight_pkts && now >= state_of(subflow)->sent_ns + MEASURE_NS &&
+		    class_of(conn, subflow) == REGULAR && !mps_carried_by(seg, subflow))
+			return mps_pick_duplicate(pick, conn, subflow, seg);
+	return false;
+}
+
+/* False: nothing can be sent on the path that it is for. */
+static bool pick_by_cost(struct mps_conn *conn, struct mps_pick *pick)
 {
 	struct weighted_conn *state = mps_conn_priv(conn);
 	struct mps_segment *seg = mps_reinjection(conn);
@@ -228,6 +298,11 @@ static bool weighted_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 	return false;
 }
 
+static bool weighted_next_segment(struct mps_conn *conn, struct mps_pick *pick)
+{
+	return pick_by_cost(conn, pick) || measure(conn, pick);
+}
+
 /* The others do not fall behind by more than they may catch up with; with
  * strict, only those that cannot send.
  */
@@ -236,6 +311,7 @@ static void weighted_on_sent(struct mps_conn *conn, const struct mps_pick *pick,
 	struct weighted_subflow *sent = state_of(pick->subflow);
 	struct mps_subflow *subflow;
 
+	sent->sent_ns = mps_clock_ns();
 	sent->bytes += bytes;
 	sent->turn += per_share(conn, pick->subflow, bytes);
 	mps_for_each_subflow(conn, subflow) {

@@ -195,6 +195,82 @@ static void weighted_keeps_shares_of_0_and_backups_for_the_worst(struct kunit *t
 	EXPECT_PICK(test, conn, MPS_NEW, backup, seg);
 }
 
+static void weighted_takes_the_lowest_rtt_if_it_is_to(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "weighted");
+	struct mps_subflow *near, *far, *dear;
+	struct mps_segment *seg;
+
+	mps_test_param(conn, "fastest", 1);
+	mps_test_param(conn, "cost3", 1);
+	mps_test_param(conn, "patience_ms", 0);
+	far = mps_test_subflow(conn, .srtt_us = 80000);
+	near = mps_test_subflow(conn, .srtt_us = 40000);
+	dear = mps_test_subflow(conn, .srtt_us = 10000);
+	seg = mps_test_unsent_pkts(conn, 4);
+	EXPECT_SENT(test, conn, MPS_NEW, near, seg);
+	EXPECT_SENT(test, conn, MPS_NEW, near, mps_head(conn));
+	/* cheapest pipe first: the dear one only when no other has room */
+	mps_test_fill(near);
+	EXPECT_SENT(test, conn, MPS_NEW, far, mps_head(conn));
+	mps_test_fill(far);
+	EXPECT_SENT(test, conn, MPS_NEW, dear, mps_head(conn));
+}
+
+/* The cheap path is beyond the limit: it costs what the dear one costs, and both
+ * divide the data by their shares. Back within it, it carries all.
+ */
+static void weighted_shares_with_a_dear_path_what_is_too_slow(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "weighted");
+	struct mps_subflow *cheap;
+	u32 sent[9];
+
+	mps_test_param(conn, "cost2", 5);
+	mps_test_param(conn, "max_rtt_ms", 50);
+	cheap = mps_test_subflow(conn, .cwnd_pkts = 1000, .srtt_us = 50000);
+	mps_test_subflow(conn, .cwnd_pkts = 1000);
+	send(test, conn, 20, sent);
+	KUNIT_EXPECT_EQ(test, sent[1], 20U);
+	cheap->srtt_us = 50001;
+	/* the other one is behind by what the cheap one has carried */
+	send(test, conn, 40, sent);
+	KUNIT_EXPECT_EQ(test, sent[1], 10U);
+	KUNIT_EXPECT_EQ(test, sent[2], 30U);
+	cheap->srtt_us = 50000;
+	send(test, conn, 20, sent);
+	KUNIT_EXPECT_EQ(test, sent[1], 20U);
+}
+
+/* Of paths of one cost, the one beyond the limit carries nothing, but is measured. */
+static void weighted_leaves_what_is_too_slow_and_measures_it(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "weighted");
+	struct mps_subflow *slow, *fast;
+	struct mps_segment *seg;
+
+	mps_test_param(conn, "max_rtt_ms", 50);
+	slow = mps_test_subflow(conn, .srtt_us = 60000);
+	fast = mps_test_subflow(conn);
+	seg = mps_test_unsent_pkts(conn, 2);
+	EXPECT_SENT(test, conn, MPS_NEW, fast, seg);
+	EXPECT_SENT(test, conn, MPS_NEW, fast, mps_head(conn));
+	msleep(100);
+	EXPECT_SENT(test, conn, MPS_DUPLICATE, slow, seg);
+	/* neither while it is on its way, nor for 100 ms, nor without anything to copy */
+	EXPECT_WAIT(test, conn);
+	mps_test_ack(slow, 1);
+	EXPECT_WAIT(test, conn);
+	msleep(100);
+	EXPECT_WAIT(test, conn);
+	mps_test_acked(conn, seg);
+	EXPECT_PICK(test, conn, MPS_DUPLICATE, slow, mps_oldest_unacked(conn));
+	/* and it is there when the other cannot be used */
+	mps_test_usable(fast, false);
+	mps_test_acked(conn, mps_oldest_unacked(conn));
+	EXPECT_SENT(test, conn, MPS_NEW, slow, mps_test_unsent(conn, MSS));
+}
+
 static struct kunit_case weighted_cases[] = {
 	KUNIT_CASE(weighted_divides_by_shares),
 	KUNIT_CASE(weighted_counts_bytes_and_not_segments),
@@ -205,6 +281,9 @@ static struct kunit_case weighted_cases[] = {
 	KUNIT_CASE(weighted_keeps_a_full_window_from_the_dear_path),
 	KUNIT_CASE(weighted_keeps_a_cap),
 	KUNIT_CASE(weighted_keeps_shares_of_0_and_backups_for_the_worst),
+	KUNIT_CASE(weighted_takes_the_lowest_rtt_if_it_is_to),
+	KUNIT_CASE(weighted_shares_with_a_dear_path_what_is_too_slow),
+	KUNIT_CASE(weighted_leaves_what_is_too_slow_and_measures_it),
 	{}
 };
 

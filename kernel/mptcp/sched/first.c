@@ -2,20 +2,36 @@
 /* first: everything on the first usable subflow.
  *
  * The subflows are tried in the order of their creation. All data goes on the
- * first one that is usable, and waits while that one's congestion window is
- * full. When it fails, the next one takes over, with what was lost; when it is
+ * first one that is usable, at once, whether its congestion window has room or
+ * not. When it fails, the next one takes over, with what was lost; when it is
  * back, so is everything else.
  *
- * Source: none; the smallest scheduler that this interface allows, and what
- * one path alone achieves. Active/standby operation is section 3.3.8 of RFC
- * 8684.
+ * Source: first, one of the example schedulers in BPF of upstream's developers
+ * (mptcp_net-next, tools/testing/selftests/bpf/progs/mptcp_bpf_first.c); and what
+ * one path alone achieves. Active/standby operation is section 3.3.8 of RFC 8684.
  *
- * Works where the other paths are for failures only: no reordering, no data
- * spent on an expensive path. Fails to aggregate anything, and stays on the
- * first path however bad that is, until it has had a timeout.
+ * Works where the other paths are for failures only: no reordering, no data spent
+ * on an expensive path. Fails to aggregate anything, and stays on the first path
+ * however bad that is, until it has had a timeout.
+ *
+ * Differs from the source:
+ * - queue: the source looks at no congestion window, so that all unsent data waits
+ *   in the queue of the subflow. Off, it waits in that of the connection, and can
+ *   still leave on another subflow.
+ * - always: the source stays with the initial subflow whatever becomes of it, and
+ *   the connection stalls. Here the first usable one counts, and of backups only
+ *   if no other is usable.
+ * - always: segments of a subflow in trouble come first, as with all schedulers
+ *   here. Upstream has no queue for them.
  */
 
 #include "mpsched.h"
+
+enum { QUEUE };
+
+static const struct mps_param first_params[] = {
+	[QUEUE] = MPS_BOOL("queue", 1, "hand over all data at once; off: as the window admits"),
+};
 
 static struct mps_subflow *first_usable(struct mps_conn *conn, const struct mps_segment *seg)
 {
@@ -33,7 +49,7 @@ static bool first_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 	struct mps_subflow *subflow = first_usable(conn, NULL);
 	struct mps_segment *seg = mps_reinjection(conn);
 
-	if (!subflow || !mps_available(subflow))
+	if (!subflow || (!mps_param(conn, QUEUE) && !mps_available(subflow)))
 		return false;
 	if (seg)
 		return mps_pick_reinjection(pick, conn, subflow, seg);
@@ -46,6 +62,8 @@ static struct mps_ops first_ops = {
 	.get_subflow	= first_usable,
 	.name		= "first",
 	.owner		= THIS_MODULE,
+	.params		= first_params,
+	.num_params	= ARRAY_SIZE(first_params),
 };
 
 mps_scheduler(first_ops);

@@ -7,20 +7,23 @@ static void first_sends_in_order_on_the_first_subflow(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "first");
 	struct mps_subflow *slow = mps_test_subflow(conn, .srtt_us = 100000);
-	struct mps_segment *seg = mps_test_unsent_pkts(conn, 10);
+	struct mps_segment *seg = mps_test_unsent_pkts(conn, 20);
 
 	mps_test_subflow(conn, .srtt_us = 1000);
+	/* its window is of 10 */
 	for (; seg; seg = mps_head(conn))
 		EXPECT_SENT(test, conn, MPS_NEW, slow, seg);
 	EXPECT_WAIT(test, conn);
 }
 
-static void first_waits_while_the_first_subflow_is_full(struct kunit *test)
+static void first_waits_while_the_first_subflow_is_full_without_queue(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "first");
-	struct mps_subflow *first = mps_test_subflow(conn);
 	struct mps_segment *seg = mps_test_unsent(conn, MSS);
+	struct mps_subflow *first;
 
+	mps_test_param(conn, "queue", 0);
+	first = mps_test_subflow(conn);
 	mps_test_subflow(conn);
 	mps_test_fill(first);
 	EXPECT_WAIT(test, conn);
@@ -28,10 +31,11 @@ static void first_waits_while_the_first_subflow_is_full(struct kunit *test)
 	EXPECT_PICK(test, conn, MPS_NEW, first, seg);
 }
 
-static void first_waits_while_the_first_subflow_repairs_its_losses(struct kunit *test)
+static void first_waits_while_the_first_subflow_repairs_its_losses_without_queue(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "first");
 
+	mps_test_param(conn, "queue", 0);
 	mps_test_subflow(conn, .ca_state = TCP_CA_Loss);
 	mps_test_subflow(conn);
 	mps_test_unsent(conn, MSS);
@@ -88,8 +92,8 @@ static void first_retransmits_on_the_first_subflow(struct kunit *test)
 
 static struct kunit_case first_cases[] = {
 	KUNIT_CASE(first_sends_in_order_on_the_first_subflow),
-	KUNIT_CASE(first_waits_while_the_first_subflow_is_full),
-	KUNIT_CASE(first_waits_while_the_first_subflow_repairs_its_losses),
+	KUNIT_CASE(first_waits_while_the_first_subflow_is_full_without_queue),
+	KUNIT_CASE(first_waits_while_the_first_subflow_repairs_its_losses_without_queue),
 	KUNIT_CASE(first_leaves_a_subflow_that_fails_and_comes_back_to_it),
 	KUNIT_CASE(first_survives_the_end_of_the_first_subflow),
 	KUNIT_CASE(first_retransmits_on_the_first_subflow),

@@ -40,7 +40,7 @@ MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);
 /* All that there are, one in each file of sched/. */
 static const char * const mps_test_schedulers[] __maybe_unused = {
 	"backup", "blest", "burst", "daps", "ecf", "first", "inorder", "lte", "minrtt",
-	"musher", "otias", "qaware", "redundant", "roundrobin", "sttf",
+	"musher", "ols", "otias", "qaware", "redundant", "roundrobin", "sttf",
 	"thinstream", "video", "weighted",
 };
 

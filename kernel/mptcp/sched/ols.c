@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* ols: how much is sent twice is learnt from what comes of it.
+ *
+ * The subflow with the lowest RTT that has room sends next; and of each 12
+ * segments that a subflow sends, some are such as others have sent already. Which
+ * part is one of three arms: all, half, or none. Time is cut into intervals, of
+ * two round trips and at least 40 ms. When all that was sent in one has been
+ * acknowledged, its reward is the goodput of the connection, over the sum of the
+ * highest rates that the subflows have had. The next arm is that of the highest
+ * mean reward, with what a seldom tried one may be better (UCB1):
+ *
+ *	mean reward + sqrt(2 ln(intervals) / intervals with this arm)
+ *
+ * A monitor forgets all of it when the rewards of an arm have been 4 times in a
+ * row farther from their mean than 3 mean deviations, towards where it would
+ * matter.
+ *
+ * Source: Xing, Xue, Zhang, Han, Li, Wei, "An Online Learning Assisted Packet
+ * Scheduler for MPTCP in Mobile Networks", IEEE/ACM ToN 2023; the authors' module
+ * for the out-of-tree kernel v0.95 (mptcp_ol.c, version 0.21). Of the paper the
+ * abstract was at hand.
+ *
+ * Works where paths change and lose so much that what is sent twice pays: it finds
+ * that out within some intervals, and that it does not, too. Fails in that it has
+ * to try: a third of the first intervals, and later a few, send everything twice.
+ * It learns nothing where some subflow sends nothing in an interval: with an
+ * application that has little to send, a backup, or a subflow that has failed.
+ *
+ * Differs from the source:
+ * - monitor: on, as there (DEBUG_USE_UCB_MON).
+ * - arm: 0, as there. 1 to 3 is always the same: all, half, none.
+ * - always: with nothing but backups the source sends nothing: the connection
+ *   stalls. Here they are used then.
+ * - always: with one subflow the source reads a flag that it has not set. Here it
+ *   is not set: shares go on as they were.
+ * - always: of subflows with the same RTT the source sees only one. It counts in
+ *   eighths of us, where that hardly ever happens, and we in us: here it sees
+ *   both.
+ * - always: the square root and the logarithm are the kernel's, which are exact to
+ *   the unit, 1/8192, where the source has a library with errors of a few.
+ */
+
+#include <linux/int_log.h>
+#include "mpsched.h"
+
+/* of rewards and shares */
+#define SCALE_SHIFT	13
+#define SCALE		BIT(SCALE_SHIFT)
+/* ln(2) << 24 */
+#define LN2_24		11629080ULL
+
+#define INTERVAL_US	(40 * USEC_PER_MSEC)
+#define INTERVAL_RTTS	2
+/* A highest rate that is older is forgotten with all sent twice. */
+#define RATE_US		(50ULL * INTERVAL_US)
+#define QUOTA_PKTS	12
+
+#define MON_DEVIATIONS	3
+#define MON_TIMES	4
+/* So many intervals an epoch lasts: until its end all rewards make the deviation. */
+#define EPOCH		(ARMS * 25)
+
+enum { ARM, MONITOR };
+enum { ALL, HALF, NONE, ARMS };
+
+static const struct mps_param ols_params[] = {
+	[ARM]	  = MPS_UINT("arm", 0, 3, 0, "",
+			     "send twice 1: all; 2: half; 3: nothing; 0: what is learnt"),
+	[MONITOR] = MPS_BOOL("monitor", 1, "forget what is learnt when rewards change"),
+};
+
+/* of QUOTA_PKTS, the segments that are sent twice */
+static const u8 ols_twice[ARMS] = { [ALL] = QUOTA_PKTS, [HALF] = QUOTA_PKTS / 2, [NONE] = 0 };
+
+/* What was sent in an interval, on a subflow or at all, and when. */
+struct ols_interval {
+	u64	begin_seq;
+	u64	end_seq;
+	u64	una_seq;	/* all before it was acknowledged at the last look */
+	u64	begin_us;	/* when the first byte left; 0: none has */
+	u64	end_us;		/* the last look, while it lasts */
+	u64	acked_us;	/* when all of it was acknowledged */
+	bool	acked;
+};
+
+struct ols_subflow {
+	struct ols_interval interval;
+	u64	acked_bytes;	/* of the subflow, ever */
+	u64	lasts_us;	/* its interval, at least */
+	u64	rate;		/* the highest one, bytes per second */
+	u64	rate_us;	/* when it was seen */
+	u64	last_seq;	/* of the segment that it has sent last */
+	bool	has_sent;
+	u8	twice;		/* left of its quotas */
+	u8	once;
+};
+
+struct ols_arm {
+	u64	reward;		/* the mean, in SCALE */
+	u64	deviation;	/* of rewards, smoothed */
+	u32	pulls;
+	s8	changes;	/* in a row, up or down */
+};
+
+struct ols_conn {
+	struct ols_interval interval;
+	struct ols_arm	arms[ARMS];
+	u32	pulls;		/* of all arms */
+	u32	arm;		/* this interval's */
+	u32	epoch;		/* intervals that are left of it */
+	bool	sent;		/* all subflows have sent for long enough */
+};
+
+static struct ols_subflow *state_of(struct mps_subflow *subflow)
+{
+	return mps_subflow_priv(subflow);
+}
+
+static u64 now_us(void)
+{
+	return div_u64(mps_clock_ns(), NSEC_PER_USEC);
+}
+
+static bool is_active(const struct mps_subflow *subflow)
+{
+	return subflow->usable && !subflow->backup;
+}
+
+/* --- intervals */
+
+/* Has left the subflow. */
+static u64 subflow_nxt(struct mps_subflow *subflow)
+{
+	u32 outstanding = subflow->outstanding_bytes;
+
+	return state_of(subflow)->acked_bytes +
+	       (outstanding - min(subflow->unsent_bytes, outstanding));
+}
+
+static void interval_begin(struct ols_interval *interval, u64 nxt_seq)
+{
+	*interval = (struct ols_interval) {
+		.begin_seq = nxt_seq,
+		.end_seq   = nxt_seq,
+		.una_seq   = nxt_seq,
+	};
+}
+
+static void interval_sends(struct ols_interval *interval, u64 nxt_seq, u64 now)
+{
+	if (!interval->begin_us && nxt_seq > interval->begin_seq)
+		interval->begin_us = now;
+	interval->end_seq = nxt_seq;
+	interval->end_us = now;
+}
+
+static void interval_acked(struct ols_interval *interval, u64 now)
+{
+	interval->acked = true;
+	interval->acked_us = now;
+}
+
+/* Of the interval, bytes per second. */
+static u64 interval_rate(const struct ols_interval *interval)
+{
+	u64 us = interval->acked_us - interval->begin_us;
+
+	if (interval->acked_us <= interval->begin_us)
+		return 0;
+	return div64_u64((interval->end_seq - interval->begin_seq) * USEC_PER_SEC, us);
+}
+
+/* Does every subflow, whatever its state, send for as long as it is to? */
+static bool ols_all_sent(struct mps_conn *conn)
+{
+	struct mps_subflow *subflow;
+
+	mps_for_each_subflow(conn, subflow) {
+		const struct ols_interval *interval = &state_of(subflow)->interval;
+
+		if (!interval->begin_us ||
+		    interval->end_us - interval->begin_us < state_of(subflow)->lasts_us)
+			return false;
+	}
+	return true;
+}
+
+/* Is everything acknowledged that was sent in the interval? Of the connection, only an
+ * acknowledgment counts that comes after the interval was over.
+ */
+static bool ols_all_acked(struct mps_conn *conn, u64 now)
+{
+	struct ols_conn *state = mps_conn_priv(conn);
+	struct ols_interval *whole = &state->interval;
+	struct mps_subflow *subflow;
+	bool all = true;
+
+	mps_for_each_subflow(conn, subflow) {
+		struct ols_interval *interval = &state_of(subflow)->interval;
+
+		if (subflow->usable && !interval->acked && state->sent &&
+		    state_of(subflow)->acked_bytes >= interval->end_seq)
+			interval_acked(interval, now);
+		all &= interval->acked;
+	}
+	if (state->sent && whole->una_seq < whole->end_seq && conn->una_seq >= whole->end_seq)
+		interval_acked(whole, now);
+	whole->una_seq = conn->una_seq;
+	return all && whole->acked;
+}
+
+/* --- learning */
+
+/* The goodput, of what all subflows could carry at best, in SCALE. */
+static u64 ols_reward(struct mps_conn *conn, u64 now)
+{
+	struct ols_conn *state = mps_conn_priv(conn);
+	struct mps_subflow *subflow;
+	u64 sum = 0;
+
+	mps_for_each_subflow(conn, subflow) {
+		struct ols_subflow *sub = state_of(subflow);
+		u64 rate = interval_rate(&sub->interval);
+
+		if (!is_active(subflow))
+			continue;
+		if (rate > sub->rate || (state->arm == ALL && now > sub->rate_us + RATE_US)) {
+			sub->rate = rate;
+			sub->rate_us = now;
+		}
+		sum += sub->rate;
+	}
+	return sum ? div64_u64(interval_rate(&state->interval) * SCALE, sum) : 0;
+}
+
+static void ols_forget(struct ols_conn *state)
+{
+	int i;
+
+	for (i = 0; i < ARMS; i++) {
+		state->arms[i].pulls = 0;
+		state->arms[i].reward = 0;
+	}
+	state->arms[state->arm].pulls = 1;
+	state->arms[state->arm].changes = 0;
+	state->pulls = 1;
+	state->epoch = EPOCH;
+}
+
+/* Does the reward of the arm change, for the better if it is not the best, or for the
+ * worse if it is not the worst?
+ */
+static void ols_monitor(const struct mps_conn *conn, struct ols_conn *state, u64 reward)
+{
+	struct ols_arm *arm = &state->arms[state->arm];
+	u64 differs = abs_diff(reward, arm->reward);
+	u64 most = MON_DEVIATIONS * arm->deviation;
+	bool best = true, worst = true, outside = true;
+	int i;
+
+	if (state->epoch)
+		state->epoch--;
+	for (i = 0; i < ARMS; i++) {
+		best &= arm->reward >= state->arms[i].reward;
+		worst &= arm->reward <= state->arms[i].reward;
+	}
+	if (!arm->deviation) {
+		arm->deviation = differs;
+		return;
+	}
+	if (reward > arm->reward && differs > most && !best) {
+		arm->changes = max(arm->changes, 0) + 1;
+	} else if (reward < arm->reward && differs > most && !worst) {
+		arm->changes = min(arm->changes, 0) - 1;
+	} else {
+		arm->changes = 0;
+		outside = false;
+	}
+	if (abs(arm->changes) >= MON_TIMES && mps_param(conn, MONITOR))
+		ols_forget(state);
+	arm->changes = clamp(arm->changes, -MON_TIMES, MON_TIMES);
+	if (outside && !state->epoch)
+		return;
+	arm->deviation = arm->deviation - (arm->deviation >> 3) + (differs >> 3);
+}
+
+static void ols_learn(struct mps_conn *conn, u64 now)
+{
+	struct ols_conn *state = mps_conn_priv(conn);
+	struct ols_arm *arm = &state->arms[state->arm];
+	u64 reward = ols_reward(conn, now);
+
+	ols_monitor(conn, state, reward);
+	arm->reward = div_u64(arm->reward * (arm->pulls - 1) + reward, arm->pulls);
+}
+
+/* What the reward of the arm may be at best. */
+static u64 ols_bound(const struct ols_conn *state, const struct ols_arm *arm)
+{
+	u64 ln = (intlog2(state->pulls) * LN2_24) >> 24;	/* << 24, too */
+
+	return arm->reward + int_sqrt64(div_u64((2 * ln) << 2, arm->pulls));
+}
+
+static u32 ols_pull(const struct ols_conn *state)
+{
+	u64 bound, best = 0;
+	u32 i, arm = 0;
+
+	for (i = 0; i < ARMS; i++) {
+		if (!state->arms[i].pulls)
+			return i;
+		bound = ols_bound(state, &state->arms[i]);
+		if (bound > best) {
+			best = bound;
+			arm = i;
+		}
+	}
+	return arm;
+}
+
+/* Looks at the interval; true: the next one begins. */
+static bool ols_look(struct mps_conn *conn)
+{
+	struct ols_conn *state = mps_conn_priv(conn);
+	struct mps_subflow *subflow;
+	u64 now = now_us();
+
+	if (!state->sent) {
+		mps_for_each_subflow(conn, subflow)
+			if (subflow->usable)
+				interval_sends(&state_of(subflow)->interval,
+					       subflow_nxt(subflow), now);
+		interval_sends(&state->interval, conn->nxt_seq, now);
+		state->sent = ols_all_sent(conn);
+	}
+	if (!ols_all_acked(conn, now))
+		return false;
+
+	ols_learn(conn, now);
+	state->arm = ols_pull(state);
+	state->arms[state->arm].pulls++;
+	state->pulls++;
+	mps_event(conn, NULL, state->arm + 1);
+	mps_for_each_subflow(conn, subflow) {
+		if (!subflow->usable)
+			continue;
+		interval_begin(&state_of(subflow)->interval, subflow_nxt(subflow));
+		state_of(subflow)->lasts_us = max_t(u64, INTERVAL_US,
+						    (u64)INTERVAL_RTTS * subflow->srtt_us);
+	}
+	interval_begin(&state->interval, conn->nxt_seq);
+	state->sent = false;
+	return true;
+}
+
+/* --- sending */
+
+static void ols_check_quota(struct mps_conn *conn, struct mps_subflow *subflow, bool anew)
+{
+	const struct ols_conn *state = mps_conn_priv(conn);
+	struct ols_subflow *sub = state_of(subflow);
+	u32 arm = mps_param(conn, ARM) ? mps_param(conn, ARM) - 1 : state->arm;
+
+	if (!anew && (sub->twice || sub->once))
+		return;
+	sub->twice = ols_twice[arm];
+	sub->once = QUOTA_PKTS - sub->twice;
+}
+
+/* The first unacknowledged segment behind what the subflow has sent last; NULL: the
+ * others have not come farther.
+ */
+static struct mps_segment *ols_sent_by_others(struct mps_conn *conn, struct mps_subflow *subflow)
+{
+	const struct ols_subflow *sub = state_of(subflow);
+	struct mps_segment *seg = mps_oldest_unacked(conn);
+
+	while (seg && ((sub->has_sent && mps_seq(conn, seg) <= sub->last_seq) ||
+		       mps_carried_by(seg, subflow)))
+		seg = mps_next_unacked(conn, seg);
+	return seg;
+}
+
+/* The next one by RTT, and of those with the same by its number. */
+static struct mps_subflow *ols_next_by_rtt(struct mps_conn *conn, const struct mps_subflow *last,
+					   bool backups)
+{
+	struct mps_subflow *subflow, *next = NULL;
+
+	mps_for_each_subflow(conn, subflow) {
+		if (!subflow->usable || subflow->backup != backups)
+			continue;
+		if (last && (subflow->srtt_us < last->srtt_us ||
+			     (subflow->srtt_us == last->srtt_us && subflow->id <= last->id)))
+			continue;
+		if (!next || subflow->srtt_us < next->srtt_us)
+			next = subflow;
+	}
+	return next;
+}
+
+static bool ols_next_segment(struct mps_conn *conn, struct mps_pick *pick)
+{
+	struct mps_segment *head = mps_head(conn), *seg;
+	bool backups = mps_only_backups(conn);
+	struct mps_subflow *subflow;
+	bool anew = false;
+	u32 active = 0;
+
+	mps_for_each_subflow(conn, subflow)
+		active += is_active(subflow);
+	if (active >= 2)
+		anew = ols_look(conn);
+	if (mps_reinjection(conn))
+		return mps_reinject(conn, pick);
+
+	for (subflow = ols_next_by_rtt(conn, NULL, backups); subflow;
+	     subflow = ols_next_by_rtt(conn, subflow, backups)) {
+		ols_check_quota(conn, subflow, anew);
+		if (!mps_available(subflow))
+			continue;
+		seg = state_of(subflow)->twice ? ols_sent_by_others(conn, subflow) : NULL;
+		if (seg)
+			return mps_pick_duplicate(pick, conn, subflow, seg);
+		if (head)
+			return mps_pick_new(pick, conn, subflow, head);
+	}
+	return false;
+}
+
+static void ols_on_sent(struct mps_conn *conn, const struct mps_pick *pick, u32 bytes)
+{
+	struct ols_subflow *sub = state_of(pick->subflow);
+
+	if (pick->kind == MPS_REINJECTION)
+		return;
+	sub->last_seq = pick->seq;
+	sub->has_sent = true;
+	if (sub->twice)
+		sub->twice--;
+	else if (sub->once)
+		sub->once--;
+}
+
+static void ols_on_ack(struct mps_conn *conn, struct mps_subflow *subflow, u64 acked_bytes)
+{
+	state_of(subflow)->acked_bytes += acked_bytes;
+}
+
+/* With each new subflow, as in the source, all is learnt anew. */
+static void ols_init_subflow(struct mps_conn *conn, struct mps_subflow *subflow)
+{
+	struct ols_conn *state = mps_conn_priv(conn);
+
+	*state = (struct ols_conn) {
+		.arm	= ALL,
+		.pulls	= 1,
+		.epoch	= EPOCH,
+	};
+	state->arms[ALL].pulls = 1;
+	interval_begin(&state->interval, conn->nxt_seq);
+	interval_begin(&state_of(subflow)->interval, subflow_nxt(subflow));
+	state_of(subflow)->lasts_us = INTERVAL_US;
+}
+
+static struct mps_ops ols_ops = {
+	.next_segment	= ols_next_segment,
+	.init_subflow	= ols_init_subflow,
+	.on_ack		= ols_on_ack,
+	.on_sent	= ols_on_sent,
+	.name		= "ols",
+	.owner		= THIS_MODULE,
+	.conn_size	= sizeof(struct ols_conn),
+	.subflow_size	= sizeof(struct ols_subflow),
+	.params		= ols_params,
+	.num_params	= ARRAY_SIZE(ols_params),
+};
+
+mps_scheduler(ols_ops);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("MPTCP scheduler OLS: how much is sent twice is learnt");

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.vocabulary import RunScenario
+from tests.vocabulary import RunScenario, ours
 
+COUPLED = ["lia", "olia", "balia", "wvegas"]
 PATHS = ("a:20mbit,5ms", "b:20mbit,10ms,loss=1%", "c:10mbit,20ms")
 LOADS: dict[str, dict[str, Any]] = {
     "fresh connections": {"workload": "transfers:size=60KB,count=30,interval=100ms,fresh=true"},
@@ -28,7 +29,7 @@ LOADS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("load", LOADS)
-@pytest.mark.parametrize("cc", ["lia", "olia", "balia", "wvegas"])
+@pytest.mark.parametrize("cc", [*COUPLED, *map(ours, COUPLED)])
 def test_subflows_come_and_go(run_scenario: RunScenario, cc: str, load: str) -> None:
     run = run_scenario(*PATHS, cc=cc, **LOADS[load])
     assert run.outcome.guest["bytes_received"] == run.outcome.guest["bytes_written"]

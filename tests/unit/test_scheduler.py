@@ -149,6 +149,7 @@ def test_what_is_wrong_with_a_file_is_told(mine: Path, old: str, new: str, messa
         ("Mine.c", "the name of the file is that of the scheduler: a scheduler's name is a letter"),
         ("a234567890123456.c", "a scheduler's name is a letter, then up to 14 of a-z, 0-9 and _"),
         ("minrtt.c", "a scheduler of the lab kernel has this name; choose another"),
+        ("lia.c", "a congestion control of the lab kernel has this name; choose another"),
         ("scheduler.c", "the kernel has a setting of this name (net.mptcp); choose another"),
     ],
 )

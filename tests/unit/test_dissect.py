@@ -128,8 +128,20 @@ def test_more_packets_than_are_taken_at_a_time(
     assert packets.seq.tolist() == [7, 2**32 - 10, 99] * 5
     assert [option.packet for option in packets.options] == [0, 3, 6, 9, 12]
     assert packets.forward.tolist() == [True, True, False] * 5
+    assert (packets.track.tolist(), len(packets.tracks)) == ([0] * 15, 1)
     assert seen == sorted(seen)
     assert seen[-1] == file.stat().st_size
+
+
+def test_a_track_that_comes_later_has_the_next_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dissect, "_AT_A_TIME", 2)
+    ports = [7, 7, 9, 7, 8, 9, 9, 8, 6, 5]
+    asked = [Packet(0, ("10.0.1.1", port), V4[1]) for port in ports]
+    packets = dissect.read([write_pcap(tmp_path / "x.pcap", asked)])
+    assert packets.track.tolist() == [0, 0, 1, 0, 2, 1, 1, 2, 3, 4]
+    assert [track.a.port for track in packets.tracks] == [7, 9, 8, 6, 5]
 
 
 def test_what_is_no_tcp_is_counted(tmp_path: Path) -> None:
@@ -201,7 +213,9 @@ def test_a_file_that_is_cut_off_gives_what_is_there(tmp_path: Path, ng: bool, mi
 def test_headers_that_are_not_there_in_full_are_marked(tmp_path: Path) -> None:
     # 14 + 20 + 20 bytes and 30 of options: the data sequence signal is cut in two
     packets = dissect.read([write_pcap(tmp_path / "x.pcap", sample(), snap=84)])
-    assert (packets.has & dissect.CUT != 0).tolist() == [False, True, False]
+    has = [0, dissect.CUT | dissect.HAS_TIMESTAMPS]
+    assert packets.has.tolist()[:2] == has
+    assert packets.has[2] & dissect.CUT == 0
     assert packets.payload.tolist() == [0, 1000, 0]
     assert packets.ts_val.tolist() == [0, 5, 0]
 
@@ -373,11 +387,12 @@ def test_each_file_and_each_link_of_it_has_tracks_of_its_own(tmp_path: Path) -> 
     assert (done[-1], sizes[0] in done, done) == (sum(sizes), True, sorted(done))
 
 
+@pytest.mark.parametrize("at_a_time", [1, 2])
 def test_a_file_that_ends_early_tells_its_own_packets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_a_time: int
 ) -> None:
-    # three times UDP and TCP in turn, as many of them at a time
-    monkeypatch.setattr(dissect, "_AT_A_TIME", 2)
+    # three times UDP and TCP in turn
+    monkeypatch.setattr(dissect, "_AT_A_TIME", at_a_time)
     udp = bytes(ip_of(at_9=17))
     whole = of_frames(tmp_path, *(3 * [frame(udp), frame(bytes(ip_of()))]))
     assert (len(whole), whole.others) == (3, 3)
@@ -429,6 +444,17 @@ def test_signals_of_all_forms_are_read(tmp_path: Path) -> None:
             packets = options_of(tmp_path, cut)
             assert packets.has.tolist() == [dissect.CUT]
             assert packets.dsn.tolist() == packets.data_ack.tolist() == [0]
+    # one of both alone
+    alone = bytes([30, 12, 2 << 4, 3]) + bytes(4) + struct.pack(">I", 0xA1A2A3A4)
+    packets = options_of(tmp_path, alone)
+    assert (packets.has.tolist(), packets.data_ack.tolist()) == ([flags | 3], [0xA1A2A3A4])
+    numbers = packets.dsn.tolist(), packets.ssn.tolist(), packets.mapped.tolist()
+    assert numbers == ([0], [0], [0])
+    mapping = struct.pack(">IIH", 0xB1B2B3B4, 0xC1C2C3C4, 0xD1D2)
+    packets = options_of(tmp_path, bytes([30, 14, 2 << 4, 4]) + mapping + timestamps(7, 8))
+    assert packets.has.tolist() == [flags | 4 | dissect.HAS_TIMESTAMPS]
+    numbers = packets.data_ack.tolist(), packets.dsn.tolist(), packets.ssn.tolist()
+    assert numbers == ([0], [0xB1B2B3B4], [0xC1C2C3C4])
     # reserved bits mean nothing
     option = bytes([30, 4, 2 << 4, 0xF0])
     assert options_of(tmp_path, option).has.tolist() == [flags | dissect.DATA_FIN]
@@ -456,6 +482,12 @@ def test_a_file_that_nobody_may_read_is_told(
     monkeypatch.setattr("os.access", lambda *_: False)
     with pytest.raises(InputError, match="cannot be read: Permission denied"):
         dissect.read([file])
+
+
+def test_the_reason_is_the_last_that_libpcap_says() -> None:
+    assert dissect._words(Exception(-1, "no file", " no format ")) == "no format"
+    assert dissect._words(Exception("one")) == "one"
+    assert dissect._words(Exception()) == ""
 
 
 def test_what_packets_do_not_have_is_an_error(tmp_path: Path) -> None:

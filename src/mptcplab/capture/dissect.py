@@ -327,7 +327,7 @@ class _Reader:
             for name in ("has", "ts_val", "ts_ecr", "data_ack", "dsn", "ssn", "mapped")
         }
         has = found["has"]
-        has[head_end > end] |= CUT
+        has[head_end > end] = CUT
         stop = np.minimum(head_end, end)
         of = np.arange(count)
         while True:
@@ -499,9 +499,8 @@ def _cooked_2(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _H
 
 
 def _raw(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _Header:
-    del u16, u32
-    there = end > begin
-    return begin, np.where(there, u8[begin] >> 4, 0), np.zeros(len(begin), np.uint64)
+    del end, u16, u32
+    return begin, u8[begin] >> 4, np.zeros(len(begin), np.uint64)
 
 
 def _loopback(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _Header:

@@ -7,7 +7,9 @@ Parameter of the module: r_beta 4 (beta is 1/4).
 sigma is half of what TCP keeps of the deviation, which is four times the mean deviation, and never
 less than the least timeout, 200 ms; so delta is at least 100 ms. What waits at the connection is
 its memory less that of the subflows, and less what the subflows have got acknowledged, but not the
-connection. The source multiplies in 32 bits, which overflow; here nothing does.
+connection, by counts of packets. In v0.9x all of that memory is of the same buffers; in our kernel
+it is not, so bytes stand for it. The source multiplies in 32 bits, which overflow; here nothing
+does.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ class Ecf(Model):
         slow = self.default.choose(question, segment)
         if not slow or not fast or slow.id == fast.id:
             return slow
-        queued = queued_bytes(question, alive, slow.mss)
+        queued = queued_bytes(question, alive)
         self._why = f"fast {fast.id}, k {queued}, waiting {self.waiting}"
         verdict = complete_earlier(fast, slow, queued, self.waiting, self.r_beta)
         if verdict is not None:
@@ -49,12 +51,17 @@ class Ecf(Model):
         return None if verdict == 1 else slow
 
 
-def queued_bytes(question: Question, alive: list[Subflow], mss: int) -> int:
-    """k: the connection's memory that no subflow has."""
-    packets = -(-(question.nxt_seq - question.una_seq) // max(question.segment_bytes, 1))
-    on_subflows = sum(each.wmem_queued for each in alive)
-    acked = max(packets - sum(each.packets_out for each in alive), 0) * mss
-    return max(question.wmem_queued - on_subflows - acked, 0)
+def queued_bytes(question: Question, alive: list[Subflow]) -> int:
+    """k: what the connection holds, and no subflow has.
+
+    The source counts packets that are on the way over subflows, so that what is queued there and
+    was never sent is subtracted twice.
+    """
+    handed_on = question.nxt_seq - question.una_seq
+    on_subflows = sum(each.outstanding_bytes for each in alive)
+    on_the_way = sum(each.outstanding_bytes - each.unsent_bytes for each in alive)
+    acked = max(handed_on - on_the_way, 0)
+    return max(handed_on + question.unsent_bytes - on_subflows - acked, 0)
 
 
 def complete_earlier(

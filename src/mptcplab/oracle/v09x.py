@@ -48,8 +48,9 @@ class Version:
 V094 = Version(full_at=False, all_slow=False)
 V095 = Version(full_at=True, all_slow=True)
 
-#: Timer ticks per second of the kernel that is run; times of the modules are in ticks.
-HZ = 1000
+#: Timer ticks per second of the kernel that is run, and of most kernels that the field measured
+#: with: the modules count time in ticks.
+HZ = 250
 
 
 def jiffies(us: int) -> int:

@@ -112,6 +112,8 @@ def picks(model: Model, asked: Question, count: int) -> list[int]:
     for _ in range(count):
         answer = model.choose(asked)
         model.took(Asked(asked, answer))
+        if answer.what != WAIT:
+            model.done(Done(0, 1, answer.what, answer.subflow, answer.seq, MSS))
         found.append(answer.subflow)
     return found
 

@@ -113,9 +113,9 @@ class Daps(Model):
         return Answer(what, subflow.id, head.seq if head else segment.seq)
 
     def took(self, asked: Asked) -> None:
-        answer = asked.answer
-        if answer.what in (NEW, REINJECTION):
-            self.left[answer.subflow] = self.left.get(answer.subflow, 0) - 1
+        if asked.answer.what in (NEW, REINJECTION):
+            number = asked.answer.subflow
+            self.left[number] = self.left.get(number, 0) - 1
 
     def done(self, done: Done) -> None:
         self.sent.done(done)

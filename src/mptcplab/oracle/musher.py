@@ -165,9 +165,10 @@ class Musher(Model):
         return Answer(NEW, chosen.id, question.head.seq)
 
     def took(self, asked: Asked) -> None:
-        answer = asked.answer
-        if answer.what == NEW:
-            self.quota[answer.subflow] = self.quota.get(answer.subflow, 0) + 1
+        """What is picked is charged, even if it then does not leave."""
+        if asked.answer.what == NEW:
+            number = asked.answer.subflow
+            self.quota[number] = self.quota.get(number, 0) + 1
 
     def why(self) -> str:
         return f"ratio {self.control.ratio}, of this round {self.latched}, quota {self.quota}"

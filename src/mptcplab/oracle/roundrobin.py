@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mptcplab.oracle.state import NEW, REINJECTION, WAIT, Answer, Asked, Question, Segment, Subflow
-from mptcplab.oracle.v09x import V094, Default, Model, available, in_list_order, in_loss, new_data
+from mptcplab.oracle.v09x import V094, Default, Model, available, in_list_order, in_loss
 
 
 class RoundRobin(Model):
@@ -40,12 +40,10 @@ class RoundRobin(Model):
         return Answer(NEW, chosen.id, question.head.seq)
 
     def took(self, asked: Asked) -> None:
-        question, answer = asked
-        fresh = new_data(question)
-        subflow = question.subflow(answer.subflow)
-        if answer.what == NEW and fresh and subflow:
-            segments = -(-fresh.bytes // subflow.mss)
-            self.quota[subflow.id] = self.quota.get(subflow.id, 0) + max(segments, 1)
+        """What is picked is charged, even if it then does not leave."""
+        if asked.answer.what == NEW:
+            number = asked.answer.subflow
+            self.quota[number] = self.quota.get(number, 0) + 1
 
     def why(self) -> str:
         return f"quota {self.quota}"

@@ -334,12 +334,15 @@ def test_transfer_time_of_sttf(queued: int, free: int, ssthresh: int, rounds: fl
     assert transfer_time(queued, free, 10, ssthresh, 1000) == rounds * 1000
 
 
-def test_sttf_is_minrtt_where_round_trips_are_alike() -> None:
-    full = {"in_flight": 10}
-    asked = question(subflow(1, 20_000, **full), subflow(2, 21_000, **full))
-    assert Sttf({}).choose(asked).what == WAIT
-    asked = question(subflow(1, 20_000, **full), subflow(2, 90_000, **full))
-    assert Sttf({}).choose(asked) == Answer(NEW, 1, 0), "30 ms, behind a full window"
+def test_sttf_plans_unless_round_trips_are_alike() -> None:
+    full = subflow(1, 20_000, in_flight=10)
+    alike = question(full, subflow(2, 21_000, in_flight=10))
+    assert Sttf({}).choose(alike).what == WAIT
+    # of the fast one, 11 segments arrive at 30 ms and 12 more at 50; of the slow one, at 45 ms
+    asked = question(full, subflow(2, 90_000))
+    assert Sttf({}).choose(asked) == Answer(NEW, 2, 11 * MSS)
+    few = question(full, subflow(2, 90_000), unsent_bytes=11 * MSS)
+    assert Sttf({}).choose(few).what == WAIT
 
 
 def test_daps() -> None:

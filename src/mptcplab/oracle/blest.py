@@ -18,7 +18,7 @@ from mptcplab.oracle.v09x import (
     V095,
     Default,
     Model,
-    first_least,
+    fastest,
     in_list_order,
     jiffies,
     next_segment,
@@ -58,8 +58,8 @@ class Blest(Model):
         for each in alive:
             self.least[each.id] = min(self.least.get(each.id, _U32_MAX), each.srtt_8us)
             self.most[each.id] = max(self.most.get(each.id, 0), each.srtt_8us)
-        fast = first_least(alive, lambda each: each.srtt_8us)
         slow = self.default.choose(question, segment)
+        fast = fastest(question, slow) if slow else None
         if not slow or not fast or slow.id == fast.id:
             return slow
         self._update_lambda(question, slow)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mptcplab.oracle.state import Answer, Question, Segment, Subflow
-from mptcplab.oracle.v09x import V095, Default, Model, first_least, in_list_order, next_segment
+from mptcplab.oracle.v09x import V095, Default, Model, fastest, in_list_order, next_segment
 
 
 class Ecf(Model):
@@ -39,8 +39,8 @@ class Ecf(Model):
     def _choose(self, question: Question, segment: Segment | None) -> Subflow | None:
         """ecf_get_available_subflow()"""
         alive = [each for each in in_list_order(question) if each.can_send]
-        fast = first_least(alive, lambda each: each.srtt_8us)
         slow = self.default.choose(question, segment)
+        fast = fastest(question, slow) if slow else None
         if not slow or not fast or slow.id == fast.id:
             return slow
         queued = queued_bytes(question, alive)

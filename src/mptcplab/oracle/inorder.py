@@ -36,19 +36,15 @@ class InOrder(Model):
             return Answer(WAIT)
         able = [each for each in in_list_order(question) if each.usable and not in_loss(each)]
         dummies = dict.fromkeys([each.id for each in able], 0)
-        seq = question.head.seq
-        end = seq + question.unsent_bytes
-        for _ in range(self.look_ahead):
+        for n in range(self.look_ahead):
             best = min(able, key=lambda each: delivery_us(each, dummies[each.id]), default=None)
-            if not best or seq >= end:
+            if not best:
                 break
             if dummies[best.id] == 0 and _free(best) > 0:
                 self._why = f"dummies {dummies}"
-                return Answer(NEW, best.id, seq)
+                segment = self.sent.nth_unsent(question, n)
+                return Answer(NEW, best.id, segment.seq) if segment else Answer(WAIT)
             dummies[best.id] += 1
-            seq += question.segment_bytes
-            while segment := self.sent.at(seq):
-                seq, end = segment.end, end + segment.bytes
         self._why = f"dummies {dummies}"
         return Answer(WAIT)
 

@@ -34,6 +34,23 @@ class Sent:
             yield segment
             segment = self.at(segment.end)
 
+    def nth_unsent(self, question: Question, n: int) -> Segment | None:
+        """The segment that so many unsent ones are before, if all but the last are full."""
+        if not question.head:
+            return None
+        seq, left = question.head.seq, question.unsent_bytes
+        for place in range(n + 1):
+            while place and (segment := self.at(seq)):
+                seq = segment.end
+            size = min(question.segment_bytes if place else question.head.bytes, left)
+            if size <= 0:
+                return None
+            if place == n:
+                return Segment(seq, size, frozenset())
+            seq += size
+            left -= size
+        return None
+
     def forget(self, una_seq: int) -> None:
         """All that is acknowledged, once in a while."""
         if len(self._known) > 4096:

@@ -5,10 +5,11 @@ Source: mptcp_sttf.c, version 0.91, by Hurtig and Grinnemo, as public forks of m
 have it. Paper: Hurtig et al., IEEE/ACM ToN 2018. Parameters of the module: alpha 10, optim 1,
 alt_calc 1, tsq_new 1, max_r 0.
 
-It uses the latest RTT, which a patch of the authors keeps as TCP keeps the smoothed one. Segments
-are put on subflows whose windows are full, too. The patched core takes them back when their
-distribution would now be another one (`pre_schedule`), which no other kernel can.
-What TCP's small queues throttle the states do not tell.
+It uses the latest RTT, which a patch of the authors keeps as TCP keeps the smoothed one.
+
+The module puts segments on subflows whose windows are full, too, and the patched core takes them
+back when their distribution would now be another one (`pre_schedule`). Here, as in the paper's
+algorithm, they are assigned on paper only, and the first that is assigned to room is sent.
 """
 
 from __future__ import annotations
@@ -16,8 +17,30 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from mptcplab.oracle.state import INFINITE_SSTHRESH, Answer, Question, Segment, Subflow
-from mptcplab.oracle.v09x import V094, Default, Model, in_list_order, in_loss, jiffies, next_segment
+from mptcplab.oracle.sent import Sent
+from mptcplab.oracle.state import (
+    DUPLICATE,
+    INFINITE_SSTHRESH,
+    NEW,
+    REINJECTION,
+    WAIT,
+    Answer,
+    Done,
+    Question,
+    Segment,
+    Subflow,
+)
+from mptcplab.oracle.v09x import (
+    V094,
+    Default,
+    Model,
+    fits_window,
+    in_list_order,
+    in_loss,
+    jiffies,
+    moves_on,
+    next_segment,
+)
 
 
 class Sttf(Model):
@@ -25,26 +48,60 @@ class Sttf(Model):
         super().__init__(params)
         self.alpha = params.get("alpha", 10)
         self.default = Default(V094)
+        self.sent = Sent()
         self.initial_8us: dict[int, int] = {}
         self.alike: bool | None = None
         self._why = ""
 
     def choose(self, question: Question) -> Answer:
+        self.sent.forget(question.una_seq)
         for each in question.subflows:
             if each.id not in self.initial_8us:
                 self.initial_8us[each.id] = each.srtt_8us
                 self.alike = None
         self._why = ", ".join(f"{each.id}: {transfer_8us(each)}/8 us" for each in question.subflows)
-        return next_segment(question, self._choose, self._repeat)
+        if self._alike(question):
+            return next_segment(question, self.default.choose, self._repeat)
+        if again := question.reinjection:
+            able = [each for each in in_list_order(question) if _available(each, again)]
+            best = min(able, key=transfer_8us, default=None)
+            return Answer(REINJECTION, best.id, again.seq) if best else Answer(WAIT)
+        best, before = self._plan(question)
+        if not best:
+            return Answer(WAIT)
+        if not question.head:
+            again = self._repeat(question, best, False) if question.writer_waits else None
+            return Answer(DUPLICATE, best.id, again.seq) if again else Answer(WAIT)
+        segment = self.sent.nth_unsent(question, before)
+        if not segment:
+            return Answer(WAIT)
+        if not fits_window(question, segment, best.mss):
+            again = self._repeat(question, best, True)
+            return Answer(DUPLICATE, best.id, again.seq) if again else Answer(WAIT)
+        return Answer(NEW, best.id, segment.seq)
+
+    def done(self, done: Done) -> None:
+        self.sent.done(done)
 
     def why(self) -> str:
         return f"alike {self.alike}, {self._why}"
 
-    def _choose(self, question: Question, segment: Segment | None) -> Subflow | None:
-        if segment and self._alike(question):
-            return self.default.choose(question, segment)
-        able = [each for each in in_list_order(question) if _available(each, segment)]
-        return min(able, key=transfer_8us, default=None)
+    def _plan(self, question: Question) -> tuple[Subflow | None, int]:
+        """Who sends next, and how many unsent segments the others get before: those that would
+        arrive there no later, or earlier where the list has them behind."""
+        able = [each for each in in_list_order(question) if _available(each, None)]
+        able = [each for each in able if moves_on(each, V094)]
+        best = min((each for each in able if _has_place(each)), key=transfer_8us, default=None)
+        if not best:
+            return None, 0
+        before, seen = 0, False
+        for each in able:
+            seen = seen or each is best
+            if not _has_place(each):
+                # of equal times, the first in the list has it
+                until = transfer_8us(best) - (1 if seen else 0)
+                before += _packets_until(each, until)
+        return best, before
 
     def _repeat(self, question: Question, fast: Subflow, _: bool) -> Segment | None:
         """With optim 1 nobody is penalised; and `fast` need not have room."""
@@ -77,9 +134,32 @@ def _available(subflow: Subflow, segment: Segment | None) -> bool:
     return subflow.usable and not in_loss(subflow) and bytes_ <= subflow.window_bytes
 
 
-def transfer_8us(subflow: Subflow) -> int:
-    """compute_tt() of one packet more than the subflow has in its queue."""
-    queued = 1 + -(-subflow.unsent_bytes // subflow.mss)
+def _queued(subflow: Subflow) -> int:
+    return -(-subflow.unsent_bytes // subflow.mss)
+
+
+def _has_place(subflow: Subflow) -> bool:
+    """Would the next segment leave at once?"""
+    return _queued(subflow) + subflow.in_flight < subflow.cwnd
+
+
+def _packets_until(subflow: Subflow, time_8us: int) -> int:
+    """How many packets more would have arrived by then: the times grow with each."""
+    least, most = 0, 1
+    while transfer_8us(subflow, most) <= time_8us and most < 1 << 17:
+        most *= 2
+    while most - least > 1:
+        middle = (least + most) // 2
+        if transfer_8us(subflow, middle) <= time_8us:
+            least = middle
+        else:
+            most = middle
+    return least
+
+
+def transfer_8us(subflow: Subflow, more: int = 1) -> int:
+    """compute_tt() of so many packets more than the subflow has in its queue."""
+    queued = more + _queued(subflow)
     free = max(subflow.cwnd - subflow.in_flight, 0)
     return transfer_time(queued, free, subflow.cwnd, subflow.ssthresh, subflow.last_rtt_us << 3)
 

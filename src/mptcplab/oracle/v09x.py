@@ -114,6 +114,26 @@ def available(subflow: Subflow, version: Version) -> bool:
     return subflow.usable and not in_loss(subflow) and has_room(subflow, version)
 
 
+def moves_on(subflow: Subflow, version: Version) -> bool:
+    """Has it room, or something in flight whose ACK will make some?
+
+    The sources wait for subflows, or plan for them, in whatever state they are, and then stall.
+    The kernel's do not, and no model says that they should.
+    """
+    return has_room(subflow, version) or subflow.in_flight > 0 or subflow.unsent_bytes > 0
+
+
+def fastest(question: Question, slow: Subflow) -> Subflow | None:
+    """The lowest RTT of all, for which BLEST and ECF wait; but not of those that may never send.
+
+    The modules look at all that can send, silent since a timeout (pf) or a backup as they may be.
+    """
+    alive = [each for each in in_list_order(question) if each.usable]
+    alive = [each for each in alive if each.backup <= slow.backup]
+    alive = [each for each in alive if each.id == slow.id or each.in_flight or each.unsent_bytes]
+    return first_least(alive, lambda each: each.srtt_8us)
+
+
 def new_data(question: Question) -> Segment | None:
     """The head of the send queue, without the part of it that has been sent."""
     head = question.head

@@ -35,7 +35,7 @@ from mptcplab.oracle.state import (
 )
 from mptcplab.oracle.sttf import Sttf, transfer_time
 from mptcplab.oracle.thinstream import ThinStream
-from mptcplab.oracle.v09x import Model
+from mptcplab.oracle.v09x import V094, Model, has_room
 
 MSS = 1448
 NOTHING: frozenset[int] = frozenset()
@@ -126,11 +126,13 @@ def test_minrtt_takes_the_lowest_rtt_with_room() -> None:
     assert MinRtt({}).choose(question(fast, slow)) == Answer(NEW, 1, 0)
     full = subflow(1, 20_000, in_flight=10)
     assert MinRtt({}).choose(question(full, slow)) == Answer(NEW, 2, 0)
-    # v0.94: not even when exactly as much is queued as fits
-    queued = subflow(1, 20_000, in_flight=8, unsent_bytes=2 * MSS)
+    queued = subflow(1, 20_000, in_flight=8, unsent_bytes=2 * MSS - 1)
     assert MinRtt({}).choose(question(queued, slow)).subflow == 1
-    queued = subflow(1, 20_000, in_flight=8, unsent_bytes=2 * MSS + 1)
+    queued = subflow(1, 20_000, in_flight=8, unsent_bytes=2 * MSS)
     assert MinRtt({}).choose(question(queued, slow)).subflow == 2
+    # v0.94, and the modules that came with it or before
+    assert has_room(queued, V094)
+    assert not has_room(subflow(1, 20_000, in_flight=8, unsent_bytes=2 * MSS + 1), V094)
     assert MinRtt({}).choose(question(subflow(1, 20_000, ca_state=4), slow)).subflow == 2
 
 

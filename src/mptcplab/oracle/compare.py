@@ -12,7 +12,7 @@ from pathlib import Path
 from mptcplab.oracle.known import Known, reason_of
 from mptcplab.oracle.models import model_of
 from mptcplab.oracle.state import NEW, WAIT, Answer, Asked, Question, Segment, read
-from mptcplab.oracle.v09x import Model, fits_window
+from mptcplab.oracle.v09x import Model
 
 
 @dataclass(frozen=True)
@@ -77,44 +77,39 @@ class Agreement:
         self.first = self.first or other.first
 
 
-class _Judge:
-    """One connection: the model, and two that take times in whole us as our schedulers see them.
+def _judge(model: Model, asked: Asked, result: Agreement, known: Mapping[str, list[Known]]) -> None:
+    """One decision. It is a tie if the model picks the same with times in whole us.
 
-    Of these, one walks the subflows in the source's order and one in that of their creation. Where
-    only a model that is exact to an eighth of a us differs, it was a tie.
+    That is what our schedulers see; of equal times they may take another subflow, so the list is
+    then walked in the source's order and in that of creation.
     """
+    question, kernel = asked
+    source = model.choose(replace(question, subflows=list(question.subflows)))
+    result.decisions += 1
+    if _same(question, source, kernel):
+        result.agreed += 1
+    elif tied := _tied(model, asked):
+        result.ties += 1
+        model.__dict__.update(tied.__dict__)
+    elif reason := reason_of(known, question, source, kernel):
+        result.listed[reason] += 1
+    else:
+        result.differs += 1
+        if not result.first:
+            result.first = Disagreement(question, kernel, source, model.why())
+    model.took(asked)
 
-    def __init__(self, scheduler: str) -> None:
-        made = model_of(scheduler)
-        self._exact = made({})
-        self._rounded = [made({}), made({})] if made.metric else []
 
-    @property
-    def models(self) -> list[Model]:
-        return [self._exact, *self._rounded]
-
-    def judge(self, asked: Asked, result: Agreement, known: Mapping[str, list[Known]]) -> None:
-        question, kernel = asked
-        mine = replace(question, subflows=list(question.subflows))
-        source = self._exact.choose(mine)
-        ties = []
-        for model, newest_first in zip(self._rounded, (True, False), strict=False):
-            variant = _in_us(question, newest_first)
-            ties.append((model, model.choose(variant)))
-        result.decisions += 1
-        if _same(question, source, kernel):
-            result.agreed += 1
-        elif tie := next((m for m, other in ties if _same(question, other, kernel)), None):
-            result.ties += 1
-            self._exact.__dict__.update(copy.deepcopy(tie.__dict__))
-        elif reason := reason_of(known, question, source, kernel):
-            result.listed[reason] += 1
-        else:
-            result.differs += 1
-            if not result.first:
-                result.first = Disagreement(question, kernel, source, self._exact.why())
-        for model in self.models:
-            model.took(asked)
+def _tied(model: Model, asked: Asked) -> Model | None:
+    """The model as it is when it has picked the same with times in whole us, if it has."""
+    if not model.metric:
+        return None
+    for newest_first in (True, False):
+        other = copy.deepcopy(model)
+        answer = other.choose(_in_us(asked.question, newest_first))
+        if _same(asked.question, answer, asked.answer):
+            return other
+    return None
 
 
 def _in_us(question: Question, newest_first: bool) -> Question:
@@ -133,11 +128,10 @@ def _held(question: Question, answer: Answer) -> Answer:
     A source that does not look at the window leaves that to the core, and so do we.
     """
     head = question.head
-    if answer.what == NEW and head and answer.seq == head.seq:
-        subflow = question.subflow(answer.subflow)
-        if subflow and not fits_window(question, head, subflow.mss):
-            return Answer(WAIT)
-    return answer
+    if answer.what != NEW or not head:
+        return answer
+    size = head.bytes if answer.seq == head.seq else question.segment_bytes
+    return Answer(WAIT) if answer.seq + size > question.window_end_seq else answer
 
 
 def compare(
@@ -151,14 +145,13 @@ def compare(
     """
     model_of(scheduler)
     result = Agreement(scheduler)
-    judges: dict[int, _Judge] = {}
+    models: dict[int, Model] = {}
     for each in read(path, scheduler):
         number = each.question.connection if isinstance(each, Asked) else each.connection
-        if number not in judges:
-            judges[number] = _Judge(scheduler)
+        if number not in models:
+            models[number] = model_of(scheduler)({})
         if isinstance(each, Asked):
-            judges[number].judge(each, result, known)
+            _judge(models[number], each, result, known)
         else:
-            for model in judges[number].models:
-                model.done(each)
+            models[number].done(each)
     return result

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mptcplab.oracle.state import Answer, Question, Segment, Subflow
+from mptcplab.oracle.state import Answer, Asked, Question, Segment, Subflow
 from mptcplab.oracle.v09x import V095, Default, Model, fastest, in_list_order, next_segment
 
 
@@ -26,12 +26,18 @@ class Ecf(Model):
         self.default = Default(V095)
         self.r_beta = params.get("r_beta", 4)
         self.waiting = 0
+        self._verdict: int | None = None
         self._why = ""
 
     def choose(self, question: Question) -> Answer:
         self._why = ""
+        self._verdict = None
         self.default.began(question)
         return next_segment(question, self._choose, self.default.repeat)
+
+    def took(self, _: Asked) -> None:
+        if self._verdict is not None:
+            self.waiting = self._verdict
 
     def why(self) -> str:
         return self._why
@@ -45,10 +51,8 @@ class Ecf(Model):
             return slow
         queued = queued_bytes(question, alive)
         self._why = f"fast {fast.id}, k {queued}, waiting {self.waiting}"
-        verdict = complete_earlier(fast, slow, queued, self.waiting, self.r_beta)
-        if verdict is not None:
-            self.waiting = verdict
-        return None if verdict == 1 else slow
+        self._verdict = complete_earlier(fast, slow, queued, self.waiting, self.r_beta)
+        return None if self._verdict == 1 else slow
 
 
 def queued_bytes(question: Question, alive: list[Subflow]) -> int:

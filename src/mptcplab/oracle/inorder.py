@@ -9,10 +9,11 @@ The number of rounds until a full subflow has room is that of OTIAS, by the same
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from mptcplab.oracle.sent import Sent
 from mptcplab.oracle.state import NEW, REINJECTION, WAIT, Answer, Done, Question, Subflow
-from mptcplab.oracle.v09x import V095, Default, Model, in_list_order, in_loss
+from mptcplab.oracle.v09x import V095, Default, Model, in_list_order, in_loss, most_until
 
 #: How far dummy scheduling goes on: the paper names no bound.
 _LOOK_AHEAD = 1024
@@ -35,18 +36,24 @@ class InOrder(Model):
         if not question.head:
             return Answer(WAIT)
         able = [each for each in in_list_order(question) if each.usable and not in_loss(each)]
-        dummies = dict.fromkeys([each.id for each in able], 0)
-        for n in range(self.look_ahead):
-            best = min(able, key=lambda each: delivery_us(each, dummies[each.id]), default=None)
-            if not best:
-                break
-            if dummies[best.id] == 0 and _free(best) > 0:
-                self._why = f"dummies {dummies}"
-                segment = self.sent.nth_unsent(question, n)
-                return Answer(NEW, best.id, segment.seq) if segment else Answer(WAIT)
-            dummies[best.id] += 1
-        self._why = f"dummies {dummies}"
-        return Answer(WAIT)
+        best = min(filter(_has_place, able), key=delivery_us, default=None)
+        if not best:
+            return Answer(WAIT)
+        before = self._dummies(able, best)
+        self._why = f"{before} dummies before it"
+        segment = self.sent.nth_unsent(question, before) if before < self.look_ahead else None
+        return Answer(NEW, best.id, segment.seq) if segment else Answer(WAIT)
+
+    def _dummies(self, able: list[Subflow], best: Subflow) -> int:
+        """How many segments the others are assigned before one is for `best`, which has room:
+        those that would arrive earlier, or, where the list has them before it, no later."""
+        before, seen = 0, False
+        for each in able:
+            seen = seen or each is best
+            if not _has_place(each):
+                until = delivery_us(best) - (1 if seen else 0)
+                before += most_until(partial(_nth_delivery_us, each), until)
+        return before
 
     def done(self, done: Done) -> None:
         self.sent.done(done)
@@ -61,7 +68,15 @@ def _free(subflow: Subflow) -> int:
     return subflow.cwnd - subflow.in_flight - queued
 
 
-def delivery_us(subflow: Subflow, dummies: int) -> int:
+def _has_place(subflow: Subflow) -> bool:
+    return _free(subflow) > 0
+
+
+def _nth_delivery_us(subflow: Subflow, number: int) -> int:
+    return delivery_us(subflow, number - 1)
+
+
+def delivery_us(subflow: Subflow, dummies: int = 0) -> int:
     """DeD of a segment behind so many that are assigned to the subflow, but not sent."""
     delay = subflow.commd_us or subflow.srtt_8us >> 4
     behind = dummies - _free(subflow)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""minrtt: "default" of v0.94, the lowest RTT with room, with opportunistic retransmission and
+"""minrtt: "default" of v0.95, the lowest RTT with room, with opportunistic retransmission and
 penalisation.
 
-Source: mptcp_sched.c of multipath-tcp/mptcp @0a7e92df. Paper: Raiciu et al., NSDI 2012, section
+Source: mptcp_sched.c of multipath-tcp/mptcp @b8affe85. Paper: Raiciu et al., NSDI 2012, section
 4.2; LowRTT+RP of Paasch et al., CSWS 2014.
 """
 
@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mptcplab.oracle.state import Answer, Question
-from mptcplab.oracle.v09x import V094, Default, Model, next_segment
+from mptcplab.oracle.v09x import V095, Default, Model, next_segment
 
 
 class MinRtt(Model):
     def __init__(self, params: Mapping[str, int]) -> None:
         super().__init__(params)
-        self.default = Default(V094)
+        self.default = Default(V095)
 
     def choose(self, question: Question) -> Answer:
         self.default.began(question)

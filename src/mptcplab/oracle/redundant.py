@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """redundant: every segment on every subflow, each of which walks the queue on its own.
 
-Source: mptcp_redundant.c of multipath-tcp/mptcp, v0.90 and later (@98b6f999), by Erbshaeusser and
+Source: mptcp_redundant.c of multipath-tcp/mptcp, v0.95 (@98b6f999), by Erbshaeusser and
 Froemmgen. Paper: Froemmgen et al., ICC 2016. It looks at no window of the connection.
 
 A place in the queue is kept as a byte here: the successor of a segment begins where that ends. The
@@ -25,7 +25,7 @@ from mptcplab.oracle.state import (
     Question,
     Subflow,
 )
-from mptcplab.oracle.v09x import V094, Default, Model, available, in_list_order
+from mptcplab.oracle.v09x import V095, Default, Model, available, in_list_order
 
 
 class Redundant(Model):
@@ -33,7 +33,7 @@ class Redundant(Model):
 
     def __init__(self, params: Mapping[str, int]) -> None:
         super().__init__(params)
-        self.default = Default(V094)
+        self.default = Default(V095)
         #: of each subflow, the end of the last segment it was given; of the connection, who is next
         self.end: dict[int, int] = {}
         self.next: int | None = None
@@ -47,7 +47,7 @@ class Redundant(Model):
         actives = any(each.usable and not each.backup for each in question.subflows)
         for each in self._from_next(question):
             seq = self._candidate(question, each)
-            if seq is None or not available(each, V094):
+            if seq is None or not available(each, V095):
                 continue
             is_new = question.head is not None and seq == question.head.seq
             if each.backup and (actives or not is_new):

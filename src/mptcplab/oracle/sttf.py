@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 
 from mptcplab.oracle.sent import Sent
 from mptcplab.oracle.state import (
@@ -38,6 +39,7 @@ from mptcplab.oracle.v09x import (
     in_list_order,
     in_loss,
     jiffies,
+    most_until,
     moves_on,
     next_segment,
 )
@@ -100,7 +102,7 @@ class Sttf(Model):
             if not _has_place(each):
                 # of equal times, the first in the list has it
                 until = transfer_8us(best) - (1 if seen else 0)
-                before += _packets_until(each, until)
+                before += most_until(partial(transfer_8us, each), until)
         return best, before
 
     def _repeat(self, question: Question, fast: Subflow, _: bool) -> Segment | None:
@@ -141,20 +143,6 @@ def _queued(subflow: Subflow) -> int:
 def _has_place(subflow: Subflow) -> bool:
     """Would the next segment leave at once?"""
     return _queued(subflow) + subflow.in_flight < subflow.cwnd
-
-
-def _packets_until(subflow: Subflow, time_8us: int) -> int:
-    """How many packets more would have arrived by then: the times grow with each."""
-    least, most = 0, 1
-    while transfer_8us(subflow, most) <= time_8us and most < 1 << 17:
-        most *= 2
-    while most - least > 1:
-        middle = (least + most) // 2
-        if transfer_8us(subflow, middle) <= time_8us:
-            least = middle
-        else:
-            most = middle
-    return least
 
 
 def transfer_8us(subflow: Subflow, more: int = 1) -> int:

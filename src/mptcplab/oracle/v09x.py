@@ -134,6 +134,20 @@ def fastest(question: Question, slow: Subflow) -> Subflow | None:
     return first_least(alive, lambda each: each.srtt_8us)
 
 
+def most_until(value: Callable[[int], int], limit: int, bound: int = 1 << 17) -> int:
+    """The largest number from 0 to the bound for which a value that grows with it is no more."""
+    least, most = 0, 1
+    while most < bound and value(most) <= limit:
+        least, most = most, 2 * most
+    while most - least > 1:
+        middle = (least + most) // 2
+        if value(middle) <= limit:
+            least = middle
+        else:
+            most = middle
+    return least
+
+
 def new_data(question: Question) -> Segment | None:
     """The head of the send queue, without the part of it that has been sent."""
     head = question.head

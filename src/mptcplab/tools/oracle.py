@@ -13,10 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
+import signal
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +36,7 @@ from mptcplab.oracle.known import KNOWN
 from mptcplab.oracle.models import MODELS, model_of
 from mptcplab.oracle.scenarios import SCENARIOS
 from mptcplab.runs import experiment
+from mptcplab.runs.single import cpus
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
 from mptcplab.tools import many
@@ -113,19 +117,30 @@ class Total:
 
 
 def check(
-    case: Case, kernel: KernelBuild, guest: Guest, directory: Path, cancel: threading.Event
+    case: Case,
+    kernel: KernelBuild,
+    guest: Guest,
+    directory: Path,
+    *,
+    watch: Watch | None = None,
+    judges: Executor | None = None,
 ) -> Verdict:
-    """Makes the run of a case in `directory`, and compares its decisions."""
+    """Makes the run of a case in `directory`, and compares its decisions, in `judges` if given."""
     scenario = from_flags(case.flags).base
     empty = Agreement(case.scheduler)
     try:
-        experiment.run(scenario, kernel, guest, directory, watch=Watch(cancel=cancel))
+        experiment.run(scenario, kernel, guest, directory, watch=watch)
         down = scenario.workload.direction == "down"
         name = engine.SERVER_STATES if down else engine.CLIENT_STATES
-        agreement = compare(directory / name, case.scheduler, KNOWN)
+        judged = directory / name, case.scheduler
+        agreement = judges.submit(_judge, *judged).result() if judges else _judge(*judged)
     except RunError as error:
         return Verdict(empty, f"the run failed: {error}")
     return Verdict(agreement)
+
+
+def _judge(path: Path, scheduler: str) -> Agreement:
+    return compare(path, scheduler, KNOWN)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -184,7 +199,7 @@ def _chosen(
 def _check_file(path: Path, scheduler: str, json_file: Path | None) -> int:
     model_of(scheduler)
     total = Total(Agreement(scheduler), runs=1)
-    total.agreement.add(compare(path, scheduler, KNOWN))
+    total.agreement.add(_judge(path, scheduler))
     return _show({scheduler: total}, json_file)
 
 
@@ -208,13 +223,19 @@ def _run_and_show(cases: Sequence[Case], jobs: int | None, json_file: Path | Non
 def _ended(
     cases: Sequence[Case], kernel: KernelBuild, guest: Guest, out: Path, jobs: int | None
 ) -> Iterator[tuple[Case, Verdict]]:
-    def perform(case: Case, directory: Path, cancel: threading.Event) -> Verdict:
-        return check(case, kernel, guest, directory, cancel)
+    """Judges are processes of their own, which an interrupt is not for."""
+    own = get_context("spawn")
+    with ProcessPoolExecutor(
+        jobs or len(cpus()), own, signal.signal, (signal.SIGINT, signal.SIG_IGN)
+    ) as judges:
 
-    def name(case: Case) -> str:
-        return f"{case.scheduler}-{case.scenario}"
+        def perform(case: Case, directory: Path, cancel: threading.Event) -> Verdict:
+            return check(case, kernel, guest, directory, watch=Watch(cancel=cancel), judges=judges)
 
-    yield from many.run_all(cases, perform, name, out, jobs)
+        def name(case: Case) -> str:
+            return f"{case.scheduler}-{case.scenario}"
+
+        yield from many.run_all(cases, perform, name, out, jobs)
 
 
 def _show(totals: Mapping[str, Total], json_file: Path | None) -> int:

@@ -72,6 +72,7 @@ def subflow(number: int, rtt_us: int, **more: Any) -> Subflow:
         "pacing_rate": (1 << 64) - 1,
         "oldest_sent_ns": 0,
         "device_sent_bytes": 0,
+        "throttled": False,
         "carried_head": False,
         "carried_oldest": False,
         "carried_reinjection": False,

@@ -156,6 +156,8 @@ enum state_kind {
 #define STATE_CARRIED_HEAD	8
 #define STATE_CARRIED_OLDEST	16
 #define STATE_CARRIED_REINJECTION 32
+/* what it has sent is still in this host (TCP small queues) */
+#define STATE_THROTTLED		64
 
 struct state_head {
 	__le64	time_ns;

@@ -44,8 +44,8 @@ DONE = 4
 WRITER_WAITS, SNDBUF_FULL, CLOSING, HAS_HEAD, HAS_OLDEST, HAS_REINJECTION = (
     1 << bit for bit in range(6)
 )
-USABLE, BACKUP, CAN_SEND, CARRIED_HEAD, CARRIED_OLDEST, CARRIED_REINJECTION = (
-    1 << bit for bit in range(6)
+USABLE, BACKUP, CAN_SEND, CARRIED_HEAD, CARRIED_OLDEST, CARRIED_REINJECTION, THROTTLED = (
+    1 << bit for bit in range(7)
 )
 
 MESSAGE_BYTES = 64
@@ -358,7 +358,8 @@ SUBFLOW_STATE_FIELDS = (
         "",
         f"{USABLE}: usable, {BACKUP}: a backup, {CAN_SEND}: established and not closing, even if "
         f"silent since a timeout; has carried {CARRIED_HEAD}: the first unsent, {CARRIED_OLDEST}: "
-        f"the oldest, {CARRIED_REINJECTION}: the reinjected segment",
+        f"the oldest, {CARRIED_REINJECTION}: the reinjected segment; {THROTTLED}: held back, since "
+        "what it has sent is still in this host",
     ),
     Field("ca_state", "u32", "", "TCP_CA_*: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss"),
     Field("mss", "u32", "bytes", "of data in one packet, all options counted"),

@@ -9,7 +9,7 @@ use_planned_cwnd 1, smooth_cwnd 1.
 Delays are in microseconds, though the source's comment says milliseconds, and their least common
 multiple overflows there from about 2 s^2 / 10^12 on; here nothing does. The source compares TCP's
 numbers with 0 before the first sample of the smoothed window, so that, by chance, some connections
-never take one; here all do. What TCP's small queues throttle the states do not tell.
+never take one; here all do.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ class Daps(Model):
 
 def _reachable(subflow: Subflow) -> bool:
     """mptcp_daps_is_available() without the test of the congestion window"""
-    return subflow.usable and not in_loss(subflow)
+    return subflow.usable and not in_loss(subflow) and not subflow.throttled
 
 
 def _room(subflow: Subflow, segment: Segment | None) -> bool:

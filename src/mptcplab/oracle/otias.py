@@ -3,8 +3,6 @@
 
 Source: mptcp_otias.c of vkirany/mptcp-kau (@98ab772f). Paper: Yang, Wang and Amer, PAMS 2014.
 Parameter of the module: optim 0, so there is no opportunistic retransmission.
-
-The module also leaves out subflows that TCP's small queues throttle, which the states do not tell.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ class Otias(Model):
 
     def _choose(self, question: Question, segment: Segment | None) -> Subflow | None:
         """get_otias_available_subflow()"""
-        usable = [each for each in in_list_order(question) if each.usable and not in_loss(each)]
+        usable = [each for each in in_list_order(question) if _reachable(each)]
         if len(question.subflows) == 1:
             return usable[0] if usable and _room(usable[0], segment) else None
         carried = segment.carried if segment else _NONE
@@ -54,6 +52,11 @@ class Otias(Model):
         if used and segment:
             self.cleared[segment.seq] = segment.carried
         return min(used, key=metric_8us, default=None)
+
+
+def _reachable(subflow: Subflow) -> bool:
+    """mptcp_otias_is_available() without the test of the congestion window"""
+    return subflow.usable and not in_loss(subflow) and not subflow.throttled
 
 
 def _room(subflow: Subflow, segment: Segment | None) -> bool:

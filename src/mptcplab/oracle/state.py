@@ -57,6 +57,8 @@ class Subflow:
     pacing_rate: int
     oldest_sent_ns: int
     device_sent_bytes: int
+    #: TCP's small queues hold it back
+    throttled: bool
     carried_head: bool
     carried_oldest: bool
     carried_reinjection: bool
@@ -249,6 +251,7 @@ def _subflow(index: int, values: dict[str, Any]) -> Subflow:
         usable=bool(flags & records.USABLE),
         backup=bool(flags & records.BACKUP),
         can_send=bool(flags & records.CAN_SEND),
+        throttled=bool(flags & records.THROTTLED),
         carried_head=bool(flags & records.CARRIED_HEAD),
         carried_oldest=bool(flags & records.CARRIED_OLDEST),
         carried_reinjection=bool(flags & records.CARRIED_REINJECTION),

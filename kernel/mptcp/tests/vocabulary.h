@@ -39,9 +39,9 @@ MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);
 
 /* All that there are, one in each file of sched/. */
 static const char * const mps_test_schedulers[] __maybe_unused = {
-	"backup", "blest", "burst", "daps", "ecf", "first", "inorder", "lte", "minrtt",
-	"musher", "ols", "otias", "qaware", "redundant", "roundrobin", "sttf",
-	"thinstream", "video", "weighted",
+	"backup", "blest", "burst", "daps", "dems", "ecf", "first", "inorder", "lte",
+	"minrtt", "musher", "ols", "otias", "qaware", "raven", "redundant", "roundrobin",
+	"stms", "sttf", "thinstream", "video", "weighted",
 };
 
 struct mps_test {

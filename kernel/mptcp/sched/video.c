@@ -52,9 +52,22 @@ static const struct mps_param video_params[] = {
 				"of an RTT, kept for losses: so much earlier data is to be there"),
 };
 
+/* A promise: at the last look at the units, all were in time with so much to spare,
+ * counting each path for less than it brings. As long as no path brings less than
+ * that, and what is sent keeps up with it, they are in time without another look.
+ */
+struct video_promise {
+	bool	holds;
+	u64	nxt_seq;	/* what was sent then */
+	u64	now_ns;
+	u64	spare_bytes;
+	u64	rate;		/* of all paths, as in struct video_window */
+};
+
 struct video_conn {
 	u32	announced;	/* units that were there at the last look */
 	bool	look;		/* something has changed since */
+	struct video_promise promise;
 };
 
 /* A congestion window, and as a rate: bytes per microsecond << VIDEO_RATE_SHIFT. */
@@ -70,6 +83,8 @@ struct video_subflow {
 	u64	room_bytes;	/* so much can leave now, */
 	struct video_window window;	/* and so much in each RTT from now on; in slow */
 	struct video_window grows_to;	/* start twice as much in the next one, up to this */
+	u64	promised_rate;	/* 0: the path is not counted */
+	u32	promised_trip_us;
 };
 
 /* Queues are on the way to the receiver, and not on the way back. */
@@ -88,6 +103,12 @@ static struct video_window video_window(const struct mps_subflow *subflow, u32 p
 	};
 }
 
+static u32 video_counted_trip_us(const struct mps_conn *conn, const struct mps_subflow *subflow)
+{
+	return min(video_trip_us(subflow) + (u64)subflow->srtt_us * mps_param(conn, MARGIN) / 100,
+		   VIDEO_AHEAD_MAX_US);
+}
+
 /* False: a path has no sample of its RTT, so that nothing can be said. */
 static bool video_look_at_paths(struct mps_conn *conn)
 {
@@ -103,8 +124,7 @@ static bool video_look_at_paths(struct mps_conn *conn)
 			continue;
 		if (!subflow->srtt_us)
 			return false;
-		path->trip_us = min(video_trip_us(subflow) + (u64)subflow->srtt_us *
-				    mps_param(conn, MARGIN) / 100, VIDEO_AHEAD_MAX_US);
+		path->trip_us = video_counted_trip_us(conn, subflow);
 		path->rtt_us = subflow->srtt_us;
 		path->window = video_window(subflow, mps_cwnd(subflow));
 		path->grows_to = path->window;
@@ -174,6 +194,86 @@ static const struct mps_unit *video_victim(struct mps_conn *conn, const struct m
 	return bytes >= too_much ? victim : NULL;
 }
 
+/* Three quarters of the rate of a path, and a quarter of its trip more: so that what
+ * changes a little does not break the promise.
+ */
+static void video_promise(struct mps_conn *conn, u64 now_ns, bool can_tell)
+{
+	struct video_conn *state = mps_conn_priv(conn);
+	struct mps_subflow *subflow;
+
+	state->promise = (struct video_promise) {
+		.holds		= can_tell,
+		.nxt_seq	= conn->nxt_seq,
+		.now_ns		= now_ns,
+		.spare_bytes	= U64_MAX,
+	};
+	mps_for_each_subflow(conn, subflow) {
+		struct video_subflow *path = mps_subflow_priv(subflow);
+
+		path->promised_rate = path->trip_us == ~0 ? 0 : path->window.rate / 4 * 3;
+		path->promised_trip_us = path->trip_us + path->trip_us / 4;
+		state->promise.rate += path->promised_rate;
+	}
+}
+
+/* So much is left to be sent that is wanted by then. */
+static void video_promise_unit(struct mps_conn *conn, u64 left_bytes, u64 then_ns)
+{
+	struct video_promise *promise = &((struct video_conn *)mps_conn_priv(conn))->promise;
+	struct mps_subflow *subflow;
+	u64 left_us, bytes = 0;
+
+	if (then_ns == U64_MAX)
+		return;
+	left_us = then_ns > promise->now_ns ? div_u64(then_ns - promise->now_ns, NSEC_PER_USEC) : 0;
+	left_us = min(left_us, VIDEO_AHEAD_MAX_US);
+	mps_for_each_subflow(conn, subflow) {
+		const struct video_subflow *path = mps_subflow_priv(subflow);
+
+		if (left_us > path->promised_trip_us)
+			bytes += mul_u64_u64_shr(path->promised_rate,
+						 left_us - path->promised_trip_us,
+						 VIDEO_RATE_SHIFT);
+	}
+	if (bytes < left_bytes)
+		promise->holds = false;
+	else
+		promise->spare_bytes = min(promise->spare_bytes, bytes - left_bytes);
+}
+
+/* Is everything still in time, as it was promised? What was rounded down is counted
+ * as one more.
+ */
+static bool video_is_promised(struct mps_conn *conn)
+{
+	const struct video_promise *promise = &((struct video_conn *)mps_conn_priv(conn))->promise;
+	u64 past_us, due, sent = conn->nxt_seq - promise->nxt_seq;
+	struct mps_subflow *subflow;
+
+	if (!promise->holds)
+		return false;
+	past_us = div_u64(mps_clock_ns() - promise->now_ns, NSEC_PER_USEC) + 1;
+	if (past_us > VIDEO_AHEAD_MAX_US)
+		return false;
+	due = mul_u64_u64_shr(promise->rate, past_us, VIDEO_RATE_SHIFT) + conn->subflows_usable + 1;
+	if (due > sent && due - sent > promise->spare_bytes)
+		return false;
+	mps_for_each_subflow(conn, subflow) {
+		const struct video_subflow *path = mps_subflow_priv(subflow);
+		u64 bytes = min((u64)mps_cwnd(subflow) * subflow->mss_bytes,
+				VIDEO_WINDOW_MAX_BYTES);
+
+		if (!path->promised_rate)
+			continue;
+		if (video_counted_trip_us(conn, subflow) > path->promised_trip_us ||
+		    mul_u64_u64_shr(path->promised_rate, subflow->srtt_us, VIDEO_RATE_SHIFT) >=
+		    bytes)
+			return false;
+	}
+	return true;
+}
+
 /* The first unit that has to go; NULL: all may stay. */
 static const struct mps_unit *video_hopeless(struct mps_conn *conn)
 {
@@ -182,6 +282,7 @@ static const struct mps_unit *video_hopeless(struct mps_conn *conn)
 	const struct mps_unit *unit, *victim;
 	u64 now_ns = mps_clock_ns();
 
+	video_promise(conn, now_ns, can_tell);
 	for (unit = mps_first_unit(conn); unit; unit = mps_next_unit(conn, unit)) {
 		u64 end = unit->seq + unit->bytes, left, in_time;
 		bool may_drop = mps_may_drop(conn, unit);
@@ -191,6 +292,7 @@ static const struct mps_unit *video_hopeless(struct mps_conn *conn)
 		if (!can_tell || end <= conn->nxt_seq)
 			continue;
 		left = end - conn->nxt_seq;
+		video_promise_unit(conn, left, min(unit->deadline_ns, unit->expires_ns));
 		in_time = video_brings(conn, now_ns, unit->deadline_ns);
 		victim = NULL;
 		if (left > in_time && mps_param(conn, IMPORTANCE))
@@ -250,9 +352,13 @@ static bool video_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 	const struct mps_unit *unit;
 
 	if (video_may_look(conn, head)) {
-		unit = video_hopeless(conn);
-		if (unit)
+		unit = NULL;
+		if (state->announced != conn->units_announced || !video_is_promised(conn))
+			unit = video_hopeless(conn);
+		if (unit) {
+			state->promise.holds = false;
 			return mps_pick_drop(pick, unit);
+		}
 		state->look = false;
 		state->announced = conn->units_announced;
 	}
@@ -274,6 +380,15 @@ static void video_look_again(struct mps_conn *conn, struct mps_subflow *subflow)
 	state->look = true;
 }
 
+/* A path more, or less */
+static void video_paths_changed(struct mps_conn *conn, struct mps_subflow *subflow)
+{
+	struct video_conn *state = mps_conn_priv(conn);
+
+	state->look = true;
+	state->promise.holds = false;
+}
+
 static void video_on_ack(struct mps_conn *conn, struct mps_subflow *subflow, u64 acked_bytes)
 {
 	video_look_again(conn, subflow);
@@ -281,12 +396,12 @@ static void video_on_ack(struct mps_conn *conn, struct mps_subflow *subflow, u64
 
 static struct mps_ops video_ops = {
 	.next_segment		= video_next_segment,
-	.init_subflow		= video_look_again,
-	.release_subflow	= video_look_again,
+	.init_subflow		= video_paths_changed,
+	.release_subflow	= video_paths_changed,
 	.on_ack			= video_on_ack,
 	.on_loss		= video_look_again,
 	.on_rto			= video_look_again,
-	.on_subflow_state	= video_look_again,
+	.on_subflow_state	= video_paths_changed,
 	.takes_units		= true,
 	.name			= "video",
 	.owner			= THIS_MODULE,

@@ -480,7 +480,7 @@ def test_a_file_that_nobody_may_read_is_told(
 ) -> None:
     file = write_pcap(tmp_path / "x.pcap", sample())
     monkeypatch.setattr("os.access", lambda *_: False)
-    with pytest.raises(InputError, match="cannot be read: Permission denied"):
+    with pytest.raises(InputError, match=r"\n  cannot be read: Permission denied$"):
         dissect.read([file])
 
 

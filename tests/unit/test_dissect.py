@@ -271,9 +271,9 @@ def of_frames(tmp_path: Path, *frames: bytes, link: int = built.ETHERNET) -> dis
     return dissect.read([file])
 
 
-def ip_of(ends: Any = V4, payload: int = 100, **changes: int) -> bytearray:
+def ip_of(ends: Any = V4, *, payload: int = 100, **changes: int) -> bytearray:
     """A packet from its IP header on, with some of its bytes set: `at_6=64` is that at 6."""
-    ip = bytearray(Packet(0, *ends, seq=5, payload=payload).ip())
+    ip = bytearray(Packet(0, ends[0], ends[1], seq=5, payload=payload).ip())
     for name, value in changes.items():
         ip[int(name.removeprefix("at_"))] = value
     return ip
@@ -311,7 +311,9 @@ def test_what_a_network_card_adds_or_splits_is_told_by_the_length_of_ip(tmp_path
     packets = of_frames(tmp_path, short + bytes(4), frame(bytes(large)))
     assert packets.payload.tolist() == [2, 3000]
     large = ip_of(V6, payload=3000, at_4=0, at_5=0)
-    packets = of_frames(tmp_path, frame(bytes(ip_of(V6, payload=2))) + bytes(4), frame(large))
+    packets = of_frames(
+        tmp_path, frame(bytes(ip_of(V6, payload=2))) + bytes(4), frame(bytes(large))
+    )
     assert packets.payload.tolist() == [2, 3000]
 
 
@@ -329,7 +331,7 @@ def test_a_packet_counts_if_it_is_captured_up_to_the_end_of_its_headers(
     assert (len(packets), packets.others) == (0, 1)
     # neither version of IP, and nothing at all
     for link in (built.RAW, built.ETHERNET):
-        packets = of_frames(tmp_path, bytes([5 << 4]) + bytes(80), b"", link=link)
+        packets = of_frames(tmp_path, bytes(ip_of(at_0=0x55)), b"", link=link)
         assert (len(packets), packets.others) == (0, 2)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from mptcplab.errors import RunError
-from mptcplab.metrics import compute, docs_pages
+from mptcplab.metrics import compute, docs_pages, recorded
 from mptcplab.metrics.compute import (
     STATE_METRICS,
     aggregation_benefit,
@@ -304,7 +304,7 @@ def test_a_side_without_a_connection_fails_the_run(name: str) -> None:
     sides = {"client": client, "server": server}
     sides[name] = Samples(sides[name].connection[:0], sides[name].subflow[:0])
     with pytest.raises(RunError, match=f"records of the {name} have 0 connections"):
-        run_metrics(synthetic.scenario(), guest=synthetic.guest(), **sides)
+        run_metrics(synthetic.scenario(), sides["client"], sides["server"], synthetic.guest())
 
 
 def test_one_of_several_connections_may_come_up_after_the_last_sample() -> None:
@@ -591,7 +591,7 @@ def test_all_that_is_decided_counts_over_the_time_of_all_connections() -> None:
     client.subflow["new_segments"], client.subflow["duplicates"] = 1000, 10_000
     client.subflow["reinjections"] = 100_000
     scenario = synthetic.scenario(scheduler="roundrobin")
-    flow = compute.recorded.flow(scenario, client, server, None, synthetic.guest(), "up")
+    flow = recorded.flow(scenario, client, server, None, synthetic.guest(), "up")
     # of 2 connections and 4 subflows; what is forced follows a wait
     found = compute._decisions(scenario, flow)
     assert found

@@ -103,7 +103,8 @@ def test_sequence_numbers_go_on_where_they_wrap(base: int) -> None:
         steps.append(to)
     numbers = np.array([(base + step) % 2**32 for step in steps], np.uint32)
     found = unwrapped(numbers, base)
-    assert (found.tolist(), found.dtype) == (steps, np.int64)
+    assert found.tolist() == steps
+    assert found.dtype == np.int64
 
 
 def test_a_number_before_the_base_is_negative() -> None:
@@ -122,7 +123,8 @@ def test_of_nothing_nothing_is_made() -> None:
     came, whole = cells.whole_from(none, (np.array([5]), np.array([7])), 1)
     assert (came.tolist(), whole.tolist()) == ([], [])
     distances = unwrapped(none.astype(np.uint32), 5)
-    assert (distances.tolist(), distances.dtype) == ([], np.int64)
+    assert distances.tolist() == []
+    assert distances.dtype == np.int64
     assert [each.tolist() for each in rising(none, none)] == [[], []]
 
 
@@ -264,7 +266,8 @@ def test_packets_carry_what_their_own_mapping_says(tmp_path: Path, base: int) ->
     assert found.packet.tolist() == [0, 3, 4]
     assert (found.time_ns // MS).tolist() == [3, 6, 7]
     assert found.cells.bounds.tolist() == [1, 101, 201, 211, 301]
-    assert (found.data_begin.tolist(), found.data_begin.dtype) == ([0, 0, 0], np.int64)
+    assert found.data_begin.tolist() == [0, 0, 0]
+    assert found.data_begin.dtype == np.int64
     assert (found.dsn.dtype, found.mapped.dtype) == (np.dtype("u4"), np.dtype("?"))
 
 

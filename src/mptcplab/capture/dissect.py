@@ -223,9 +223,8 @@ class _Reader:
         u8, u16, u32 = content, _unaligned(content, ">u2"), _unaligned(content, ">u4")
         ip, family, place = _HEADERS[link](begin, end, u8, u16, u32)
 
-        # IP: only packets captured at least up to the ports, and no later fragments
-        four = (family == 4) & (end >= ip + 40)
-        six = (family == 6) & (end >= ip + 60)
+        # IP: no later fragments. What was not captured is not TCP here, or cut off below
+        four, six = family == 4, family == 6
         head_bytes = (u8[np.where(four, ip, 0)] & 15).astype(np.int64) * 4
         four &= (u8[np.where(four, ip + 9, 0)] == _TCP) & (
             u16[np.where(four, ip + 6, 0)] & 0x1FFF == 0

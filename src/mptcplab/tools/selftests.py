@@ -3,7 +3,8 @@
 
 `python -m mptcplab.tools.selftests` builds both kernels, takes the scripts from the kernel's
 source, compiles their helper programs, runs every script in a guest of its own, and compares test
-by test: none may pass upstream and fail with our framework. See docs/selftests.md.
+by test: none may pass upstream and fail with our framework, or with a scheduler of ours, unless
+selftests.toml says why it cannot pass. See docs/selftests.md.
 
 Below `cache_dir()/selftests`: `KEY/net`, the scripts with their programs; `runs/NAME/`, all that a
 script printed; `results.txt`, a line for each test.
@@ -40,7 +41,10 @@ from mptcplab.lab.kernel import KernelBuild, compiler_version
 from mptcplab.lab.kernel_make import MAKE_ENVIRONMENT
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
-from mptcplab.tools.tap import Result, compare, parse
+from mptcplab.spec.scheduler import Choice, SpecError, choose, known
+from mptcplab.tools import selftests_expected as expected
+from mptcplab.tools.selftests_expected import Expectations
+from mptcplab.tools.tap import Result, parse
 
 UPSTREAM, OURS = "selftest-upstream", "selftest"
 DEFAULT_SCHEDULER = "default"
@@ -78,11 +82,6 @@ SCRIPTS = (
 )
 #: What every scheduler of ours runs besides.
 SCHEDULER_SCRIPT = Script("simult_flows.sh")
-#: Schedulers that cannot keep its time limits, which follow from the sum of both rates.
-EXEMPT = {
-    "first": "sends on one subflow only",
-    "redundant": "sends the same data on both subflows",
-}
 
 # A script ends each of its transfers after 61 s of virtual time at most. What takes long is to
 # start programs, thousands of them, which takes no virtual time at all: the clock may stand still.
@@ -105,7 +104,7 @@ _ENDED = "ended.json"
 _OUTPUT = "output.txt"
 # Where mptcp_lib_ns_init() in mptcp_lib.sh begins to set up a namespace of a script.
 _NAMESPACE_LINE = '\t\tip netns exec "${!netns}" sysctl -q net.mptcp.enabled=1\n'
-_SCHEDULER_LINE = '\t\tip netns exec "${!netns}" sysctl -q net.mptcp.scheduler=NAME || exit 1\n'
+_SETTING_LINE = '\t\tip netns exec "${!netns}" sysctl -q net.mptcp.SETTING || exit 1\n'
 
 
 # --- the scripts and what they need
@@ -204,7 +203,10 @@ def _cache() -> Path:
 
 @dataclass(frozen=True)
 class Job:
-    """A script to run in a kernel, with `scheduler` in each namespace that it makes."""
+    """A script to run in a kernel, with `scheduler` in each namespace that it makes.
+
+    `scheduler` may have parameters, as in `--scheduler`: NAME:PARAMETER=VALUE.
+    """
 
     script: Script
     kernel: KernelBuild
@@ -285,22 +287,44 @@ def _output(directory: Path) -> str:
 
 
 def choose_scheduler(library: Path, scheduler: str) -> None:
-    """Adds a line to mptcp_lib.sh: each namespace that a script makes gets `scheduler`."""
+    """Adds lines to mptcp_lib.sh: each namespace that a script makes gets `scheduler`."""
     text = library.read_text()
     if text.count(_NAMESPACE_LINE) != 1:
         raise MptcplabError(f"{library.name} sets up namespaces otherwise than expected")
-    line = _SCHEDULER_LINE.replace("NAME", scheduler)
-    library.write_text(text.replace(_NAMESPACE_LINE, _NAMESPACE_LINE + line))
+    chosen = choice(scheduler)
+    settings = [f"{chosen.name}.{each.name}={each.value}" for each in chosen.changed]
+    lines = [
+        _SETTING_LINE.replace("SETTING", setting)
+        for setting in (f"scheduler={chosen.name}", *settings)
+    ]
+    library.write_text(text.replace(_NAMESPACE_LINE, "".join([_NAMESPACE_LINE, *lines])))
+
+
+def choice(scheduler: str) -> Choice:
+    """A scheduler with its parameters. Raises MptcplabError if there is no such."""
+    try:
+        return choose(scheduler, known(), Path())[0]
+    except SpecError as error:
+        raise MptcplabError(f"scheduler {scheduler}: {error}") from error
 
 
 # --- all of them
 
 
-def jobs(upstream: KernelBuild, ours: KernelBuild) -> list[Job]:
-    """Every script in both kernels, then the one that each scheduler of ours must pass."""
+def expectations() -> Expectations:
+    """What is in selftests.toml. Raises MptcplabError if it makes no sense."""
+    scripts = [str(script) for script in SCRIPTS]
+    found = expected.read(expected.FILE.read_text(), expected.FILE.name, list(known()), scripts)
+    for form in found.forms:
+        choice(form)
+    return found
+
+
+def jobs(upstream: KernelBuild, ours: KernelBuild, forms: Sequence[str] = ()) -> list[Job]:
+    """Every script in both kernels, then that of each scheduler of ours, and of `forms`."""
     both = [Job(script, build) for script in SCRIPTS for build in (upstream, ours)]
     own = [name for name in kernel.schedulers() if name != DEFAULT_SCHEDULER]
-    return both + [Job(SCHEDULER_SCRIPT, ours, name) for name in own]
+    return both + [Job(SCHEDULER_SCRIPT, ours, name) for name in (*own, *forms)]
 
 
 def check_groups(tools: Tools) -> None:
@@ -356,22 +380,20 @@ class Campaign:
         else:
             self.ours[ran.job.script] = ran
 
-    def problems(self) -> list[str]:
+    def problems(self, expectations: Expectations) -> list[str]:
         """Why the selftests have failed as a whole; nothing if all is as it must be."""
         found = []
-        for ran in (*self.upstream.values(), *self.ours.values()):
+        for ran in self.upstream.values():
             if ran.result.error:
                 found.append(f"{ran.job.script} ({ran.job.kernel.variant}): {ran.result.error}")
-        for script, ran in self.ours.items():
-            lost = compare(self.upstream[script].result, ran.result).lost
-            found += [f"{script}: passes upstream, not with ours: {name}" for name in lost]
-        for scheduler, ran in self.schedulers.items():
-            if scheduler in EXEMPT:
-                continue
-            missed = [name for name, verdict in ran.result.verdicts.items() if verdict != "pass"]
-            if ran.result.error:
-                missed.append(ran.result.error)
-            found += [f"{ran.job.script} with {scheduler}: {what}" for what in missed]
+        for ran in (*self.ours.values(), *self.schedulers.values()):
+            job = ran.job
+            wrong = expected.judge(
+                expectations.of(str(job.script), job.scheduler),
+                self.upstream[job.script].result,
+                ran.result,
+            )
+            found += [f"{job.script} with {job.scheduler}: {what}" for what in wrong]
         return found
 
     def lines(self) -> Iterator[str]:
@@ -389,7 +411,7 @@ class Campaign:
 # --- what is told
 
 
-def show(campaign: Campaign, console: Console) -> None:
+def show(campaign: Campaign, expectations: Expectations, console: Console) -> None:
     """A table of all scripts; below it every test that did not pass, and why."""
     table = Table(box=None, pad_edge=False)
     for heading in ("script", "upstream", "with ours"):
@@ -412,7 +434,8 @@ def show(campaign: Campaign, console: Console) -> None:
     for ran in (*campaign.upstream.values(), *campaign.ours.values()):
         _show_remarks(f"{ran.job.script} ({ran.job.kernel.variant})", ran.result, console)
     for scheduler, ran in campaign.schedulers.items():
-        why = f": {EXEMPT[scheduler]}" if scheduler in EXEMPT else ""
+        reasons = [each.reason for each in expectations.of(str(ran.job.script), scheduler)]
+        why = "".join(f"; expected: {reason}" for reason in reasons)
         _show_remarks(f"{ran.job.script} with {scheduler}{why}", ran.result, console)
 
 
@@ -432,7 +455,7 @@ def _show_remarks(title: str, result: Result, console: Console) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Status 0 if no test was lost and every scheduler that must has passed; else 1."""
+    """Status 0 if nothing is worse than upstream, but for what is expected to be; else 1."""
     parser = argparse.ArgumentParser(prog="python -m mptcplab.tools.selftests", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--seed", type=int, default=1, help="of all randomness (default 1)")
@@ -451,18 +474,19 @@ def _run_and_show(seed: int, only: str) -> int:
     width = None if sys.stdout.isatty() else 120
     console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True, width=width)
     campaign = Campaign()
+    listed = expectations()
     upstream, ours = kernel.build(variant=UPSTREAM), kernel.build(variant=OURS)
-    wanted = [job for job in jobs(upstream, ours) if only in str(job.script)]
+    wanted = [job for job in jobs(upstream, ours, listed.forms) if only in str(job.script)]
     tools = prepare()
     check_groups(tools)
     for number, ran in enumerate(run_all(wanted, tools, seed), 1):
         campaign.add(ran)
         print(f"{number}/{len(wanted)} {ran.job.name}: {_counts(ran.result)}", file=sys.stderr)
-    show(campaign, console)
+    show(campaign, listed, console)
     results = _cache() / "results.txt"
     results.write_text("".join(f"{line}\n" for line in campaign.lines()))
     console.print(f"\na line for each test: {results}")
-    problems = campaign.problems()
+    problems = campaign.problems(listed)
     for problem in problems:
         console.print(f"problem: {problem}")
     return 1 if problems else 0

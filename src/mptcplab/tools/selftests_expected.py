@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the kernel's selftests are expected not to pass with a scheduler of ours: selftests.toml.
+
+The list must be true: what is expected and does not happen is a problem as well. docs/selftests.md.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from mptcplab.errors import MptcplabError
+from mptcplab.tools.tap import Result, compare
+
+#: The list.
+FILE = Path(__file__).with_name("selftests.toml")
+
+_KEYS = ("scheduler", "script", "tests", "reason")
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Tests of a script that a scheduler does not pass, and why; * in a name: any letters."""
+
+    scheduler: str
+    script: str
+    tests: tuple[str, ...]
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.script} with {self.scheduler}"
+
+
+@dataclass(frozen=True)
+class Expectations:
+    """`forms` are schedulers with parameters, which run besides the defaults of all."""
+
+    forms: tuple[str, ...] = ()
+    expected: tuple[Expected, ...] = ()
+
+    def of(self, script: str, scheduler: str) -> tuple[Expected, ...]:
+        """What is expected of a scheduler in a script."""
+        return tuple(e for e in self.expected if (e.script, e.scheduler) == (script, scheduler))
+
+
+def read(
+    text: str, name: str, schedulers: Collection[str], scripts: Collection[str]
+) -> Expectations:
+    """The list in `text`, which `name` is given to in messages.
+
+    Raises MptcplabError for what is not understood: a key, a scheduler that is neither one of
+    `schedulers` nor a form of one, a script that is none of `scripts`, a missing reason.
+    """
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise MptcplabError(f"{name}: {error}") from error
+    _check_keys(table, ("forms", "expected"), name)
+    forms = _texts(table.get("forms", []), f"{name}: forms")
+    for form in forms:
+        _check_known(form.partition(":")[0], schedulers, f"{name}: forms: {form}: scheduler")
+    entries = table.get("expected", [])
+    if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
+        raise MptcplabError(f"{name}: expected: tables [[expected]] are accepted")
+    found = []
+    for number, entry in enumerate(entries, 1):
+        where = f"{name}: expected {number}"
+        _check_keys(entry, _KEYS, where)
+        texts = {key: _text(entry, key, where) for key in ("scheduler", "script", "reason")}
+        _check_known(texts["scheduler"], [*schedulers, *forms], f"{where}: scheduler")
+        _check_known(texts["script"], scripts, f"{where}: script")
+        tests = _texts(entry.get("tests"), f"{where}: tests")
+        if not tests:
+            raise MptcplabError(f"{where}: tests: names of tests are accepted, at least one")
+        found.append(Expected(tests=tests, **texts))
+    return Expectations(forms, tuple(found))
+
+
+def judge(expected: Collection[Expected], before: Result, after: Result) -> Iterator[str]:
+    """What is wrong with a scheduler's result: worse than `before`, or other than `expected`."""
+    lost = compare(before, after).lost
+    names = dict.fromkeys([*before.verdicts, *after.verdicts])
+    patterns = [pattern for each in expected for pattern in each.tests]
+    if after.error:
+        yield after.error
+    for name in lost:
+        if not any(fnmatchcase(name, pattern) for pattern in patterns):
+            yield f"passes upstream, not with ours: {name}"
+    for pattern in patterns:
+        matching = [name for name in names if fnmatchcase(name, pattern)]
+        if not matching:
+            yield f"no test is called {pattern}: take it out of {FILE.name}"
+        for name in matching:
+            if name not in lost:
+                yield f"is expected not to pass, and is not worse than upstream: {name}"
+
+
+def _check_keys(table: Mapping[str, object], known: Collection[str], where: str) -> None:
+    for key in table:
+        _check_known(key, known, f"{where}: key")
+
+
+def _check_known(name: str, known: Collection[str], where: str) -> None:
+    if name not in known:
+        raise MptcplabError(f"{where} {name}: accepted are {', '.join(known)}")
+
+
+def _text(entry: Mapping[str, object], key: str, where: str) -> str:
+    value = entry.get(key)
+    if not isinstance(value, str) or not value.strip():
+        raise MptcplabError(f"{where}: {key}: text is accepted")
+    return value
+
+
+def _texts(value: object, where: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise MptcplabError(f"{where}: a list of texts is accepted")
+    return tuple(value)

@@ -282,6 +282,12 @@ struct mps_device mps_device(const struct mps_subflow *subflow);
  */
 bool mps_throttled(const struct mps_subflow *subflow);
 
+/* What the device itself counts as sent, whether it has a queue or not; 0: there is
+ * no device. And do two subflows leave by the same one?
+ */
+u64 mps_device_sent_bytes(const struct mps_subflow *subflow);
+bool mps_same_device(const struct mps_subflow *one, const struct mps_subflow *other);
+
 /* --- one-way delays */
 
 /* The peer puts its time in whole ms into every ACK (RFC 7323). Until then from

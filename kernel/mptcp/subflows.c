@@ -80,6 +80,34 @@ bool mps_throttled(const struct mps_subflow *subflow)
 }
 EXPORT_SYMBOL_GPL(mps_throttled);
 
+u64 mps_device_sent_bytes(const struct mps_subflow *subflow)
+{
+	struct rtnl_link_stats64 stats = {};
+	const struct dst_entry *dst;
+
+	rcu_read_lock();
+	dst = __sk_dst_get(subflow_core(subflow)->ssk);
+	if (dst && dst->dev)
+		dev_get_stats(dst->dev, &stats);
+	rcu_read_unlock();
+	return stats.tx_bytes;
+}
+EXPORT_SYMBOL_GPL(mps_device_sent_bytes);
+
+bool mps_same_device(const struct mps_subflow *one, const struct mps_subflow *other)
+{
+	const struct dst_entry *one_dst, *other_dst;
+	bool same;
+
+	rcu_read_lock();
+	one_dst = __sk_dst_get(subflow_core(one)->ssk);
+	other_dst = __sk_dst_get(subflow_core(other)->ssk);
+	same = one_dst && other_dst && one_dst->dev == other_dst->dev;
+	rcu_read_unlock();
+	return same;
+}
+EXPORT_SYMBOL_GPL(mps_same_device);
+
 static void mps_update_limit(struct mps_subflow *subflow)
 {
 	const struct mps_subflow_core *sub = subflow_core(subflow);

@@ -264,6 +264,8 @@ static inline void mps_test_fill(struct mps_subflow *subflow)
 	subflow->in_flight_pkts = subflow->cwnd_pkts;
 }
 
+static const struct net_device_ops mps_test_device_ops __maybe_unused = {};
+
 /* The subflow gets a device of its own, with so many queues, each with a queueing
  * discipline; or, with `shared`, one for all of them.
  */
@@ -287,6 +289,7 @@ static inline struct net_device *mps_test_device(struct mps_subflow *subflow, un
 		KUNIT_ASSERT_NOT_NULL(test, qdisc);
 		RCU_INIT_POINTER(dev->_tx[i].qdisc, qdisc);
 	}
+	dev->netdev_ops = &mps_test_device_ops;
 	dst->dev = dev;
 	RCU_INIT_POINTER(subflow_core(subflow)->ssk->sk_dst_cache, dst);
 	return dev;

@@ -3,19 +3,30 @@
 
 #include "vocabulary.h"
 
-/* Delays of 8 and 32 ms, windows of 10 segments, `unsent_pkts` to send. */
+/* Nothing is queued on a full subflow. */
+static struct mps_conn *uncommitted(struct kunit *test, bool ack_clocked)
+{
+	struct mps_conn *conn = mps_test_conn(test, "daps");
+
+	mps_test_param(conn, "commit", 0);
+	mps_test_param(conn, "smooth_cwnd", 0);
+	mps_test_param(conn, "ack_clocked", ack_clocked);
+	return conn;
+}
+
+/* Windows of 10 segments, `unsent_pkts` to send. */
 static struct two_paths with_rtts(struct kunit *test, bool ack_clocked, u32 fast_ms, u32 slow_ms,
 				  u32 unsent_pkts)
 {
-	struct two_paths p = { .conn = mps_test_conn(test, "daps") };
+	struct two_paths p = { .conn = uncommitted(test, ack_clocked) };
 
-	mps_test_param(p.conn, "ack_clocked", ack_clocked);
 	p.fast = mps_test_subflow(p.conn, .srtt_us = fast_ms * MSEC_US);
 	p.slow = mps_test_subflow(p.conn, .srtt_us = slow_ms * MSEC_US);
 	p.head = mps_test_unsent_pkts(p.conn, unsent_pkts);
 	return p;
 }
 
+/* Delays of 8 and 32 ms */
 static struct two_paths two_paths(struct kunit *test, bool ack_clocked, u32 unsent_pkts)
 {
 	return with_rtts(test, ack_clocked, 16, 64, unsent_pkts);
@@ -59,6 +70,201 @@ static u32 slow_leaves(struct kunit *test, struct two_paths p)
 		pkts++;
 	return pkts;
 }
+
+/* --- as published: segments are queued as scheduled, also on a full subflow */
+
+static struct two_paths published(struct kunit *test, u32 fast_ms, u32 slow_ms)
+{
+	struct two_paths p = { .conn = mps_test_conn(test, "daps") };
+
+	p.fast = mps_test_subflow(p.conn, .srtt_us = fast_ms * MSEC_US);
+	p.slow = mps_test_subflow(p.conn, .srtt_us = slow_ms * MSEC_US);
+	p.head = mps_test_unsent_pkts(p.conn, 200);
+	return p;
+}
+
+/* The next `pkts` segments are sent on this subflow. */
+static void expect_sent_on(struct kunit *test, struct mps_conn *conn, u32 pkts,
+			   struct mps_subflow *subflow)
+{
+	while (pkts--) {
+		struct mps_segment *seg = mps_head(conn);
+
+		EXPECT_SENT(test, conn, MPS_NEW, subflow, seg);
+	}
+}
+
+/* A window every 8 ms, and one every 32: both at 32 ms, where the schedule ends. */
+static void a_window_arrives_in_each_delay(struct kunit *test)
+{
+	struct two_paths p = published(test, 16, 64);
+
+	expect_sent_on(test, p.conn, 40, p.fast);
+	expect_sent_on(test, p.conn, 10, p.slow);
+	expect_sent_on(test, p.conn, 40, p.fast);
+	expect_sent_on(test, p.conn, 10, p.slow);
+}
+
+/* 8, 12, 16, 24 and 24 ms */
+static void windows_take_turns_as_they_arrive(struct kunit *test)
+{
+	struct two_paths p = published(test, 16, 24);
+
+	expect_sent_on(test, p.conn, 10, p.fast);
+	expect_sent_on(test, p.conn, 10, p.slow);
+	expect_sent_on(test, p.conn, 20, p.fast);
+	expect_sent_on(test, p.conn, 10, p.slow);
+}
+
+/* Its window at 8 ms is lost, the one at 16 ms is not. */
+static void what_a_subflow_misses_is_skipped(struct kunit *test)
+{
+	struct two_paths p = published(test, 16, 24);
+
+	EXPECT_PICK(test, p.conn, MPS_NEW, p.fast, p.head);
+	p.fast->ca_state = TCP_CA_Loss;
+	expect_sent_on(test, p.conn, 1, p.slow);
+	p.fast->ca_state = TCP_CA_Open;
+	expect_sent_on(test, p.conn, 9, p.slow);
+	expect_sent_on(test, p.conn, 20, p.fast);
+	expect_sent_on(test, p.conn, 10, p.slow);
+}
+
+/* It has sent 4 of 10, and begins anew with its next window. */
+static void the_rest_of_a_window_is_skipped_too(struct kunit *test)
+{
+	struct two_paths p = published(test, 16, 24);
+
+	expect_sent_on(test, p.conn, 4, p.fast);
+	p.fast->ca_state = TCP_CA_Loss;
+	expect_sent_on(test, p.conn, 1, p.slow);
+	p.fast->ca_state = TCP_CA_Open;
+	expect_sent_on(test, p.conn, 9, p.slow);
+	expect_sent_on(test, p.conn, 20, p.fast);
+}
+
+static void a_new_subflow_waits_for_the_next_schedule(struct kunit *test)
+{
+	struct two_paths p = published(test, 16, 24);
+	struct mps_subflow *faster;
+
+	expect_sent_on(test, p.conn, 1, p.fast);
+	faster = mps_test_subflow(p.conn, .srtt_us = 8 * MSEC_US);
+	expect_sent_on(test, p.conn, 9, p.fast);
+	expect_sent_on(test, p.conn, 10, p.slow);
+	expect_sent_on(test, p.conn, 20, p.fast);
+	expect_sent_on(test, p.conn, 10, p.slow);
+	expect_sent_on(test, p.conn, 10, faster);
+}
+
+static void planned_windows_are_those_of_the_schedule(struct kunit *test)
+{
+	int planned;
+
+	for (planned = 0; planned <= 1; planned++) {
+		struct two_paths p = { .conn = mps_test_conn(test, "daps") };
+
+		mps_test_param(p.conn, "use_planned_cwnd", planned);
+		mps_test_param(p.conn, "smooth_cwnd", 0);
+		p.fast = mps_test_subflow(p.conn, .srtt_us = 16 * MSEC_US);
+		p.slow = mps_test_subflow(p.conn, .srtt_us = 24 * MSEC_US);
+		mps_test_unsent_pkts(p.conn, 100);
+		expect_sent_on(test, p.conn, 5, p.fast);
+		p.fast->cwnd_pkts = 20;
+		/* the window that it has begun has 10 */
+		expect_sent_on(test, p.conn, 5, p.fast);
+		expect_sent_on(test, p.conn, 10, p.slow);
+		expect_sent_on(test, p.conn, planned ? 20 : 40, p.fast);
+		expect_sent_on(test, p.conn, 10, p.slow);
+	}
+}
+
+/* 7/8 x 10 + 1/8 x 26 = 12, once all that was on its way has arrived */
+static void windows_are_smoothed(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "daps");
+	struct mps_subflow *only = mps_test_subflow(conn, .srtt_us = 16 * MSEC_US);
+	struct mps_subflow *other;
+
+	mps_test_unsent_pkts(conn, 100);
+	/* the second decision finds one on its way */
+	expect_sent_on(test, conn, 10, only);
+	only->cwnd_pkts = 26;
+	mps_test_ack(only, 1);
+	other = mps_test_subflow(conn, .srtt_us = 24 * MSEC_US);
+	expect_sent_on(test, conn, 12, only);
+	expect_sent_on(test, conn, 10, other);
+}
+
+static void a_subflow_in_slow_start_after_a_loss_may_be_left_out(struct kunit *test)
+{
+	struct two_paths p = { .conn = mps_test_conn(test, "daps") };
+	struct mps_segment *head;
+
+	mps_test_param(p.conn, "daps_in_ss", 0);
+	p.fast = mps_test_subflow(p.conn, .srtt_us = 16 * MSEC_US, .ssthresh_pkts = 10);
+	p.slow = mps_test_subflow(p.conn, .srtt_us = 24 * MSEC_US);
+	mps_test_unsent_pkts(p.conn, 100);
+	expect_sent_on(test, p.conn, 20, p.slow);
+	/* both: the lowest RTT with room */
+	p.slow->ssthresh_pkts = 10;
+	expect_sent_on(test, p.conn, 10, p.fast);
+	EXPECT_WAIT(test, p.conn);
+	p.fast->ssthresh_pkts = 9;
+	head = mps_head(p.conn);
+	EXPECT_PICK(test, p.conn, MPS_NEW, p.fast, head);
+}
+
+static void a_reinjection_is_scheduled_like_any_segment(struct kunit *test)
+{
+	struct two_paths p = published(test, 16, 24);
+	struct mps_segment *lost = p.head;
+
+	expect_sent_on(test, p.conn, 9, p.fast);
+	mps_test_reinject(p.conn, lost);
+	EXPECT_SENT(test, p.conn, MPS_REINJECTION, p.fast, lost);
+	expect_sent_on(test, p.conn, 10, p.slow);
+}
+
+static void backup_subflows_are_last_if_that_is_wanted(struct kunit *test)
+{
+	int last;
+
+	for (last = 0; last <= 1; last++) {
+		struct two_paths p = { .conn = mps_test_conn(test, "daps") };
+
+		mps_test_param(p.conn, "spare_backups", last);
+		p.fast = mps_test_subflow(p.conn, .srtt_us = 16 * MSEC_US, .backup = true);
+		p.slow = mps_test_subflow(p.conn, .srtt_us = 24 * MSEC_US);
+		mps_test_unsent_pkts(p.conn, 10);
+		expect_sent_on(test, p.conn, 1, last ? p.slow : p.fast);
+	}
+}
+
+/* Delays of 8000 and 12004: one window of the second in the 12004th of that. */
+static void microseconds_make_a_long_schedule(struct kunit *test)
+{
+	struct two_paths p = { .conn = mps_test_conn(test, "daps") };
+	int i;
+
+	mps_test_param(p.conn, "delays_in_us", 1);
+	p.fast = mps_test_subflow(p.conn, .srtt_us = 16000);
+	p.slow = mps_test_subflow(p.conn, .srtt_us = 24007);
+	mps_test_unsent_pkts(p.conn, 190);
+	/* at 8000, 12004, 16000, 24000, 24008, ... */
+	expect_sent_on(test, p.conn, 10, p.fast);
+	expect_sent_on(test, p.conn, 10, p.slow);
+	/* which new windows do not change */
+	p.fast->cwnd_pkts = 50;
+	for (i = 0; i < 3; i++) {
+		expect_sent_on(test, p.conn, 20, p.fast);
+		expect_sent_on(test, p.conn, 10, p.slow);
+		expect_sent_on(test, p.conn, 10, p.fast);
+		expect_sent_on(test, p.conn, 10, p.slow);
+	}
+}
+
+/* --- commit=off */
 
 static void the_first_segment_is_of_the_shortest_delay(struct kunit *test)
 {
@@ -114,8 +320,8 @@ static void delays_are_rounded(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, slow_takes(test, with_rtts(test, false, 20, 48, 100)), 20);
 	KUNIT_EXPECT_EQ(test, slow_takes(test, with_rtts(test, false, 18, 48, 100)), 30);
-	/* less than half a unit is one */
-	KUNIT_EXPECT_EQ(test, slow_takes(test, with_rtts(test, false, 1, 8, 100)), 10);
+	/* none is 1 ms: at 1, 2, 3 and 4 ms */
+	KUNIT_EXPECT_EQ(test, slow_takes(test, with_rtts(test, false, 1, 8, 100)), 40);
 }
 
 /* 32 ms: 4 windows of the fast path. */
@@ -143,7 +349,7 @@ static void the_period_is_bounded(struct kunit *test)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct two_paths p = { .conn = mps_test_conn(test, "daps") };
+		struct two_paths p = { .conn = uncommitted(test, true) };
 
 		mps_test_param(p.conn, "period_ms", cases[i].period_ms);
 		p.fast = mps_test_subflow(p.conn, .srtt_us = 56 * MSEC_US);
@@ -161,7 +367,7 @@ static void the_period_is_bounded(struct kunit *test)
 
 static void does_not_look_farther_than_it_may(struct kunit *test)
 {
-	struct two_paths p = { .conn = mps_test_conn(test, "daps") };
+	struct two_paths p = { .conn = uncommitted(test, true) };
 
 	mps_test_param(p.conn, "look_ahead_pkts", 5);
 	p.fast = mps_test_subflow(p.conn, .srtt_us = 16 * MSEC_US);
@@ -206,6 +412,22 @@ static void a_new_path_is_in_the_schedule_at_once(struct kunit *test)
 	EXPECT_PICK(test, p.conn, MPS_NEW, faster, p.head);
 }
 
+/* The slow path sends 42 segments every 4 ms, as the schedule says; the fast one's
+ * first is the 252nd. When the slow path's RTT has grown, it is the first.
+ */
+static void a_schedule_of_the_past_starves_nobody(struct kunit *test)
+{
+	struct two_paths p = { .conn = uncommitted(test, false) };
+
+	p.fast = mps_test_subflow(p.conn, .srtt_us = 50 * MSEC_US, .cwnd_pkts = 20);
+	p.slow = mps_test_subflow(p.conn, .srtt_us = 8 * MSEC_US, .cwnd_pkts = 42);
+	p.head = mps_test_unsent_pkts(p.conn, 45);
+	mps_test_fill(p.slow);
+	EXPECT_WAIT(test, p.conn);
+	p.slow->srtt_us = 100 * MSEC_US;
+	EXPECT_PICK(test, p.conn, MPS_NEW, p.fast, p.head);
+}
+
 /* Not the oldest only: the first that this subflow has not carried. */
 static void repeats_what_others_carry_when_the_window_is_closed(struct kunit *test)
 {
@@ -222,17 +444,30 @@ static void repeats_what_others_carry_when_the_window_is_closed(struct kunit *te
 		second = mps_test_in_flight(p.conn, MSS, p.slow);
 		third = mps_test_unsent(p.conn, MSS);
 		p.conn->window_bytes = 2 * MSS;
-		if (repeat)
-			EXPECT_SENT(test, p.conn, MPS_DUPLICATE, p.fast, second);
-		else
+		if (!repeat) {
+			/* which the framework holds back */
 			EXPECT_PICK(test, p.conn, MPS_NEW, p.fast, third);
-		mps_test_fill(p.fast);
-		if (repeat)
-			EXPECT_SENT(test, p.conn, MPS_DUPLICATE, p.slow, first);
+			continue;
+		}
+		/* the oldest that one with room has not carried, then the next one */
+		EXPECT_SENT(test, p.conn, MPS_DUPLICATE, p.slow, first);
+		EXPECT_SENT(test, p.conn, MPS_DUPLICATE, p.fast, second);
+		EXPECT_PICK(test, p.conn, MPS_NEW, p.fast, third);
 	}
 }
 
 static struct kunit_case cases[] = {
+	KUNIT_CASE(a_window_arrives_in_each_delay),
+	KUNIT_CASE(windows_take_turns_as_they_arrive),
+	KUNIT_CASE(what_a_subflow_misses_is_skipped),
+	KUNIT_CASE(the_rest_of_a_window_is_skipped_too),
+	KUNIT_CASE(a_new_subflow_waits_for_the_next_schedule),
+	KUNIT_CASE(planned_windows_are_those_of_the_schedule),
+	KUNIT_CASE(windows_are_smoothed),
+	KUNIT_CASE(a_subflow_in_slow_start_after_a_loss_may_be_left_out),
+	KUNIT_CASE(a_reinjection_is_scheduled_like_any_segment),
+	KUNIT_CASE(backup_subflows_are_last_if_that_is_wanted),
+	KUNIT_CASE(microseconds_make_a_long_schedule),
 	KUNIT_CASE(the_first_segment_is_of_the_shortest_delay),
 	KUNIT_CASE(the_source_sends_a_window_in_each_delay),
 	KUNIT_CASE(ack_clocked_windows_are_spread_over_a_round_trip),
@@ -245,6 +480,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(neither_is_one_after_a_timeout),
 	KUNIT_CASE(neither_is_one_that_no_ack_will_come_on),
 	KUNIT_CASE(a_new_path_is_in_the_schedule_at_once),
+	KUNIT_CASE(a_schedule_of_the_past_starves_nobody),
 	KUNIT_CASE(repeats_what_others_carry_when_the_window_is_closed),
 	{}
 };

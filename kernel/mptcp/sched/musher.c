@@ -1,135 +1,154 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* musher: segments in the ratio of what the paths can carry.
  *
- * Each subflow has a share of the segments, and gets just that: one whose share
- * is too large is waited for by all. The shares are found by a search: the share
- * of a subflow is changed by a step at a time for as long as that brings more
- * throughput, and then by half a step. A new search starts when throughput has
- * changed, when less is queued in the subflows than was, and after some time.
+ * Of each 100 segments, the newer one of two subflows gets as many as the ratio
+ * says, and the other one the rest: in a row, and strictly, so that all wait for
+ * the one whose turn it is. When throughput has changed, or less waits in the subflows
+ * than did, a better ratio is searched for: first a step to the right, then a
+ * step to the left, and on in the direction that brought more throughput until
+ * there is less again.
  *
  * Source: Saha, Aggarwal, Pathak, Koutsonikolas, Widmer, "MuSher: An Agile
  * Multipath-TCP Scheduler for Dual-Band 802.11ad/ac Wireless LANs", MobiCom
- * 2019, of which only the abstract was at hand; the modules that the authors
- * published, mptcp_musher.c and mptcp_ratio.c.
+ * 2019, of which only the abstract was at hand; the authors' module for v0.94,
+ * mptcp_musher.c with mptcp_ratio.c. An older form, in their fork of v0.9x,
+ * searches at the beginning, too, and ends with half a step.
  *
- * Works where much is sent over paths whose rates stay for seconds. Fails where
- * rates change faster than a search takes, where the data is short, or comes by
- * the rate of the application: nothing is found out then. All wait for a path
- * that fails until its retransmission timeout.
+ * Works where two paths carry hundreds of Mbit/s for seconds: the thresholds of
+ * the source are of such. Fails on slower ones: no step brings 5 Mbit/s more,
+ * and a search only makes the ratio worse. With three or more paths there is
+ * still one number: from the newest subflow on, every other one gets the ratio,
+ * and each between them the rest. All wait for a path that fails until its
+ * retransmission timeout.
  *
  * Differs from the source:
- * - The ratio is a connection's own. In the module it is one sysctl for all.
- * - Segments are mixed, and do not go in blocks on one subflow and the other.
- * - What is better is a matter of the step, not of Mbit/s: where a path is worth
- *   its larger share, a step of s permille brings s permille of throughput at
- *   least, so half of that counts. The thresholds of a new search are relative.
- * - A ratio is measured until throughput no longer grows, for a subflow needs
- *   time to use a larger share. The source waits until none is in slow start,
- *   which one that is not full never leaves.
- * - It searches at the beginning, and from time to time: that a path has become
- *   faster may show in neither throughput nor queues.
- * - Throughput is what was acknowledged, not what the devices have sent.
- * - Not as in the module, a try to the left is compared with the ratio of the
- *   start, not with a failed try to the right; a search that fails restores the
- *   ratio; it ends at 0 and 1000; the reference of the queues is taken anew.
- * - More than two subflows take turns in a search: what one gets more, the
- *   others get less, in proportion. The modules know two.
- * - A backup subflow is used only if no other is usable. A reinjection goes
- *   where the default scheduler of v0.9x would send it.
+ * - always: in the source the ratio is one number for all connections of a host,
+ *   and each search corrupts that of another connection; here each has its own.
+ * - always: the source searches beyond 0 and 100, where its unsigned char
+ *   overflows; here a search ends there.
+ * - always: the source spins, and then stalls, while only subflows with a share
+ *   of nothing are left; here the last one of them sends.
+ * - always: the source counts its samples of the queues in 8 bits, which
+ *   overflow; here in 32.
+ * - always: the source divides by the time between two transmissions of a device,
+ *   which stalls its measure where the device does not note them; here by that
+ *   between two looks at what it has sent.
+ * - measure: the source searches as above. On, the rates of the paths are measured
+ *   while each sends all that its window admits, and become the shares: at the
+ *   beginning, when a subflow comes, goes or changes, when throughput or queues
+ *   change in proportion, and every period_ms; for any number of subflows.
+ * - mixed: the source sends the segments of a subflow in a row. On, those of all
+ *   subflows are mixed.
+ * - spare_backups: the source does not look at the flag. On, a backup subflow is
+ *   used only if no other is usable.
  */
 
 #include "mpsched.h"
 
-#define MUSHER_SCALE		1000U	/* of shares and thresholds: permille */
-/* An interval is so many round trips at least: what another ratio brings is seen a
- * round trip after it began, and that is then a quarter of the interval at most.
- */
-#define MUSHER_RTTS		4
-/* A measurement goes on while throughput grows, but a congestion window that is far
- * from what its path carries grows for minutes, and the search has to end.
- */
-#define MUSHER_PATIENCE		8
-/* Intervals whose mean is the reference, and that differ from it in a row before a
- * new search: both as in the source.
- */
+/* segments in a round, and bounds of where a search begins: as in the source */
+#define MUSHER_ROUND		100
+#define MUSHER_LEAST		5
+#define MUSHER_MOST		95
+/* Intervals whose mean is the reference, and in a row that differ from it */
 #define MUSHER_REFERENCE	5
 #define MUSHER_IN_A_ROW		5
 
-enum { RATIO, SEARCH, STEP, INTERVAL, RATE_CHANGE, QUEUE_FALL, SPACING, PERIOD };
+/* of measured shares: permille */
+#define MUSHER_WHOLE		1000
+/* They are those of the intervals after which throughput has not grown by this much,
+ * in permille: half of the source's step. A window far from what its path carries
+ * may grow for minutes, and measuring has to end.
+ */
+#define MUSHER_GROWTH		25
+#define MUSHER_QUIET		5
+#define MUSHER_PATIENCE		25
+/* After that, a change of throughput by a quarter counts, and a fall of the queues
+ * by two fifths: a window of cubic falls by three tenths at a loss.
+ */
+#define MUSHER_CHANGE(_rate)	((_rate) / 4)
+#define MUSHER_FALL(_queue)	((_queue) * 2 / 5)
+
+enum {
+	RATIO, CWND_LIMITED, SEARCH, STEP, INTERVAL, SEARCH_INTERVAL, BETTER, RATE_CHANGE,
+	QUEUE_FALL, SPACING, MEASURE, PERIOD, MIXED, SPARE_BACKUPS,
+};
 
 static const struct mps_param musher_params[] = {
-	[RATIO] = MPS_UINT("ratio", 0, 1000, 500, "1/1000",
-			   "share of the first of two subflows at the beginning"),
-	[SEARCH] = MPS_BOOL("search", 1, "find the ratio; else it stays what it is"),
-	[STEP] = MPS_UINT("step", 2, 500, 50, "1/1000", "by which the search changes a share"),
-	[INTERVAL] = MPS_UINT("interval_ms", 10, 10000, 200, "ms",
-			      "time of a measurement; 4 round trips at least"),
-	[RATE_CHANGE] = MPS_UINT("rate_change", 1, 1000, 250, "1/1000",
-				 "change of throughput after which a new search starts"),
-	[QUEUE_FALL] = MPS_UINT("queue_fall", 1, 1000, 400, "1/1000",
-				"fall of what is queued after which a new search starts"),
+	[RATIO] = MPS_UINT("ratio", 0, 100, 50, "1/100",
+			   "of each 100 segments, for the newer of two subflows at first"),
+	[CWND_LIMITED] = MPS_BOOL("cwnd_limited", 0,
+				  "pass over a subflow whose congestion window is full"),
+	[SEARCH] = MPS_BOOL("search", 1, "change the ratio; else it stays what it is"),
+	[STEP] = MPS_UINT("step", 1, 50, 5, "1/100", "by which a search changes the ratio"),
+	[INTERVAL] = MPS_UINT("interval_ms", 10, 10000, 100, "ms", "from one look to the next"),
+	[SEARCH_INTERVAL] = MPS_UINT("search_interval_ms", 10, 10000, 200, "ms",
+				     "the same in a search, or measuring"),
+	[BETTER] = MPS_UINT("better_kbps", 0, 100000000, 5000, "kbit/s",
+			    "more throughput than that makes a direction better"),
+	[RATE_CHANGE] = MPS_UINT("rate_change_kbps", 1, 100000000, 200000, "kbit/s",
+				 "change of throughput after which a search starts"),
+	[QUEUE_FALL] = MPS_UINT("queue_fall_bytes", 1, 1000000000, 75000, "bytes",
+				"fall of what is queued after which a search starts"),
 	[SPACING] = MPS_UINT("spacing_ms", 0, 600000, 3000, "ms",
 			     "from one search to the next, at least"),
+	[MEASURE] = MPS_BOOL("measure", 0, "no search: shares are the measured rates of the paths"),
 	[PERIOD] = MPS_UINT("period_ms", 0, 600000, 10000, "ms",
-			    "from one search to the next, at most; 0: no matter"),
+			    "measure: from one time to the next, at most; 0: no matter"),
+	[MIXED] = MPS_BOOL("mixed", 0, "mix the segments of all subflows"),
+	[SPARE_BACKUPS] = MPS_BOOL("spare_backups", 0,
+				   "use a backup subflow only if no other is usable"),
 };
 
-/* At rest the ratio stays, and throughput and queues are watched; in a search, a
- * ratio is measured in each state.
- */
 enum musher_state {
-	UPSET,		/* rest: subflows have come or gone, a search is due */
-	REFERENCE,	/* rest: after a search, what will be compared with is measured */
-	WATCH,		/* rest: compares */
-	START,		/* search: the ratio that there is */
-	UP,		/* search: a step more for the subflow whose turn it is */
-	FURTHER,	/* search: another one, since that was better */
-	DOWN,		/* search: a step less, as long as that is better */
-	HALF_UP,	/* search: half a step more than the best so far */
-	HALF_DOWN,	/* search: half a step less */
-	NEXT,		/* the turn of the next subflow: UP, or the search is over */
-};
-
-/* What a search tries, and what comes next if that brought more throughput, or not:
- * also if the share cannot be changed so, because all shares are a whole.
- */
-static const struct musher_try {
-	int			sign;	/* of the change of a share */
-	u32			halves;	/* of a step, also where a rate is compared */
-	enum musher_state	if_more;
-	enum musher_state	if_not;
-} musher_tries[] = {
-	[START]	    = {  0, 2, UP,	UP },
-	[UP]	    = {  1, 2, FURTHER, DOWN },
-	[FURTHER]   = {  1, 2, FURTHER, HALF_UP },
-	[DOWN]	    = { -1, 2, DOWN,	HALF_UP },
-	[HALF_UP]   = {  1, 1, NEXT,	HALF_DOWN },
-	[HALF_DOWN] = { -1, 1, NEXT,	NEXT },
+	WATCH,			/* the ratio stays: is it time for another one? */
+	GO_RIGHT,		/* a search: the first step to the right */
+	RIGHT,			/* was that better? */
+	GO_LEFT,
+	LEFT,
+	ON,			/* on in that direction, while it is no worse */
+	MEASURING,
 };
 
 struct musher_conn {
-	/* the present interval */
-	u64	begin_ns;
-	u64	acked_bytes;
-	u64	queued_bytes;	/* sum over its samples */
-	u32	samples;
-	bool	unclear;	/* it says nothing: for a time there was nothing to send */
+	u8		state;		/* enum musher_state */
+	u32		ratio;		/* of 100, from the next round on */
+	u32		round_ratio;	/* of the present one */
+	u32		sent;		/* segments in this round; mixed */
 
-	u8	state;		/* enum musher_state */
-	u8	intervals;	/* in this state; WATCH: those in a row that differ */
-	u8	turn;		/* index of the subflow whose share the search changes */
-	u64	rest_ns;	/* begin of the last rest after a search */
-	u64	reference_rate;	/* sums of MUSHER_REFERENCE intervals */
-	u64	reference_queue;
-	u64	rate;		/* of the interval before in this state; 0: none */
-	u64	best_rate;	/* that the search has found */
-	u32	sent;		/* segments since the shares are what they are */
+	unsigned long	look;		/* jiffies of the last one */
+	unsigned long	begin;		/* of the last search, or measure */
+	u64		reference_kbps;	/* sums of MUSHER_REFERENCE looks */
+	u64		reference_queue;
+	u32		references;
+	u64		change_kbps;	/* differences from the reference that count */
+	s64		fall_bytes;
+	/* the last look; 0: there is no reference */
+	u64		last_kbps;
+	u64		last_queue;
+	s64		rate_diff;	/* from the reference */
+	s64		queue_diff;
+	u32		rate_count;	/* looks in a row that differ */
+	u32		queue_count;
+
+	u32		search_ratio;	/* where it began */
+	int		step;
+	u64		search_kbps;
+
+	u32		intervals;	/* MEASURING */
+	u32		quiet;		/* of these without growth */
+	u64		most_bytes;	/* acknowledged in one of them */
+	u64		acked_bytes;	/* by its begin, since throughput has grown */
+	bool		unclear;	/* for a time there was nothing to send */
 };
 
 struct musher_subflow {
-	u32	share;		/* permille */
-	u32	best_share;	/* the best that the search has found */
-	u32	sent;		/* segments since the shares are what they are */
+	u32		sent;		/* segments in this round */
+	u32		share;		/* permille; measured */
+	u64		acked_bytes;	/* since throughput has grown; MEASURING */
+	u64		queue_bytes;	/* sum over its samples since then */
+	u32		samples;
+	u64		device_bytes;	/* that its device had sent then */
+	unsigned long	device_look;
 };
 
 static struct musher_subflow *state_of(struct mps_subflow *subflow)
@@ -137,371 +156,473 @@ static struct musher_subflow *state_of(struct mps_subflow *subflow)
 	return mps_subflow_priv(subflow);
 }
 
-/* A subflow whose share counts. */
-static bool musher_is_member(struct mps_conn *conn, const struct mps_subflow *subflow)
+/* The source's list of subflows has the newest first. */
+#define musher_for_each_subflow(_conn, _subflow) \
+	list_for_each_entry_reverse(_subflow, &(_conn)->subflows, node)
+
+/* --- the ratio */
+
+/* Is it waited for, if it is its turn? */
+static bool musher_takes_part(struct mps_conn *conn, const struct mps_subflow *subflow,
+			      bool backups)
 {
-	return subflow->usable && (!subflow->backup || mps_only_backups(conn));
+	const struct musher_conn *state = mps_conn_priv(conn);
+
+	if (!mps_has_room_soon(subflow) || (subflow->backup && !backups))
+		return false;
+	return mps_has_room_or_one(subflow) ||
+	       (!mps_param(conn, CWND_LIMITED) && state->state != MEASURING);
 }
 
-/* --- shares */
+/* Are shares measured? */
+static bool musher_measures(const struct mps_conn *conn)
+{
+	return mps_param(conn, SEARCH) && mps_param(conn, MEASURE);
+}
+
+static bool musher_backups(const struct mps_conn *conn)
+{
+	return !mps_param(conn, SPARE_BACKUPS) || mps_only_backups(conn);
+}
+
+/* In permille, of the subflow that is the n-th */
+static u32 musher_share(struct mps_conn *conn, struct mps_subflow *subflow, u32 n)
+{
+	struct musher_conn *state = mps_conn_priv(conn);
+	u32 odd = state->round_ratio * (MUSHER_WHOLE / MUSHER_ROUND);
+
+	if (musher_measures(conn))
+		return state_of(subflow)->share;
+	return n % 2 ? odd : MUSHER_WHOLE - odd;
+}
 
 static void musher_begin_round(struct mps_conn *conn)
 {
 	struct musher_conn *state = mps_conn_priv(conn);
+	bool backups = musher_backups(conn);
 	struct mps_subflow *subflow;
 
-	state->sent = 0;
 	mps_for_each_subflow(conn, subflow)
-		state_of(subflow)->sent = 0;
+		if (musher_takes_part(conn, subflow, backups))
+			state_of(subflow)->sent = 0;
+	state->sent = 0;
+	state->round_ratio = state->ratio;
+}
+
+/* The subflow that has begun with its segments, or the last one of those that have
+ * not; if all are through, a round begins. As in the source, subflows are counted
+ * on from one scan to the next: with an odd number, the shares are exchanged for
+ * the segment that begins a round. NULL: none takes part.
+ */
+static struct mps_subflow *musher_in_a_row(struct mps_conn *conn)
+{
+	struct mps_subflow *subflow, *next, *any = NULL;
+	bool backups = musher_backups(conn);
+	u32 n = 0, quota, scan;
+
+	for (scan = 0; scan < 3; scan++) {
+		next = NULL;
+		any = NULL;
+		musher_for_each_subflow(conn, subflow) {
+			u32 sent = state_of(subflow)->sent;
+
+			n++;
+			if (!musher_takes_part(conn, subflow, backups))
+				continue;
+			any = subflow;
+			quota = musher_share(conn, subflow, n) * MUSHER_ROUND / MUSHER_WHOLE;
+			if (sent && sent < quota)
+				return subflow;
+			if (!sent && quota)
+				next = subflow;
+		}
+		if (next || !any)
+			return next;
+		musher_begin_round(conn);
+	}
+	return any;
 }
 
 /* The subflow that is the farthest behind its share; of those without a share only
  * if there is no other. NULL: none takes part.
  */
-static struct mps_subflow *musher_whose_turn(struct mps_conn *conn)
+static struct mps_subflow *musher_farthest_behind(struct mps_conn *conn)
 {
 	struct mps_subflow *subflow, *next = NULL;
-	bool backups = mps_only_backups(conn);
+	bool backups = musher_backups(conn);
+	u32 n = 0, share, next_share = 0;
 
-	mps_for_each_subflow(conn, subflow) {
-		struct musher_subflow *own = state_of(subflow);
-
-		if (!mps_has_room_soon(subflow) || (subflow->backup && !backups))
+	musher_for_each_subflow(conn, subflow) {
+		n++;
+		if (!musher_takes_part(conn, subflow, backups))
 			continue;
+		share = musher_share(conn, subflow, n);
 		/* (sent + 1) / share is less: it comes first */
-		if (!next || (own->sent + 1ULL) * state_of(next)->share <
-			     (state_of(next)->sent + 1ULL) * own->share)
+		if (!next || (state_of(subflow)->sent + 1ULL) * next_share <
+			     (state_of(next)->sent + 1ULL) * share) {
 			next = subflow;
+			next_share = share;
+		}
 	}
 	return next;
 }
 
-static u32 musher_count(struct mps_conn *conn)
-{
-	struct mps_subflow *subflow;
-	u32 count = 0;
+/* --- what is measured at each look */
 
-	mps_for_each_subflow(conn, subflow)
-		count += musher_is_member(conn, subflow);
-	return count;
+/* What has left the devices of the subflows, each of them counted once. */
+static u64 musher_rate_kbps(struct mps_conn *conn)
+{
+	struct mps_subflow *subflow, *other;
+	u64 kbps = 0, bytes;
+	u32 ms;
+
+	mps_for_each_subflow(conn, subflow) {
+		struct musher_subflow *own = state_of(subflow);
+		bool counted = false;
+
+		bytes = mps_device_sent_bytes(subflow);
+		if (bytes == own->device_bytes)
+			continue;
+		mps_for_each_subflow(conn, other) {
+			if (other == subflow)
+				break;
+			counted |= mps_same_device(subflow, other);
+		}
+		ms = jiffies_to_msecs(jiffies - own->device_look);
+		if (own->device_bytes && bytes > own->device_bytes && ms && !counted)
+			kbps += div_u64((bytes - own->device_bytes) * BITS_PER_BYTE, ms);
+		own->device_bytes = bytes;
+		own->device_look = jiffies;
+	}
+	return kbps;
 }
 
-static struct mps_subflow *musher_nth(struct mps_conn *conn, u32 n)
+static u64 musher_queue_bytes(struct mps_conn *conn)
 {
 	struct mps_subflow *subflow;
+	u64 bytes = 0;
 
-	mps_for_each_subflow(conn, subflow)
-		if (musher_is_member(conn, subflow) && !n--)
-			return subflow;
-	return NULL;
-}
-
-static u32 musher_sum(struct mps_conn *conn)
-{
-	struct mps_subflow *subflow;
-	u32 sum = 0;
-
-	mps_for_each_subflow(conn, subflow)
-		if (musher_is_member(conn, subflow))
-			sum += state_of(subflow)->share;
-	return sum;
-}
-
-/* Gives one subflow that share of all, and to the others what is left, in the
- * proportion that they have now.
- */
-static void musher_set_share(struct mps_conn *conn, struct mps_subflow *one, u32 share)
-{
-	u32 others = musher_sum(conn) - state_of(one)->share, count = musher_count(conn) - 1;
-	u32 rest = MUSHER_SCALE - share, left = rest, last = count;
-	struct mps_subflow *subflow;
-
-	state_of(one)->share = count ? share : MUSHER_SCALE;
 	mps_for_each_subflow(conn, subflow) {
 		struct musher_subflow *own = state_of(subflow);
 
-		if (subflow == one || !musher_is_member(conn, subflow))
-			continue;
-		own->share = others ? rest * own->share / others : rest / count;
-		/* with what was lost by rounding */
-		if (!--last)
-			own->share = left;
-		left -= own->share;
+		if (own->samples)
+			bytes += div_u64(own->queue_bytes, own->samples);
+		own->queue_bytes = 0;
+		own->samples = 0;
 	}
-	musher_begin_round(conn);
+	return bytes;
 }
 
-/* As at the beginning: equal shares, but of two the ratio that was asked for. */
-static void musher_reset_shares(struct mps_conn *conn)
-{
-	u32 count = musher_count(conn);
-	struct mps_subflow *subflow;
+/* --- the search of the source */
 
-	if (!count)
+static void musher_end_search(struct musher_conn *state)
+{
+	state->state = WATCH;
+}
+
+/* The ratio is changed by the step, or the search ends. */
+static void musher_go_on(struct musher_conn *state)
+{
+	int ratio = (int)state->ratio + state->step;
+
+	if (ratio < 0 || ratio > MUSHER_ROUND) {
+		musher_end_search(state);
 		return;
-	mps_for_each_subflow(conn, subflow)
-		state_of(subflow)->share = MUSHER_SCALE;
-	musher_set_share(conn, musher_nth(conn, 0),
-			 count == 2 ? mps_param(conn, RATIO) : MUSHER_SCALE / count);
+	}
+	state->ratio = ratio;
+	state->state = ON;
 }
 
-/* The shares of those that are left, or have come back, make a whole. */
-static void musher_fit_shares(struct mps_conn *conn)
-{
-	struct mps_subflow *first = musher_nth(conn, 0);
-	u32 sum = musher_sum(conn);
-
-	if (!sum)
-		musher_reset_shares(conn);
-	else if (sum != MUSHER_SCALE)
-		musher_set_share(conn, first, state_of(first)->share * MUSHER_SCALE / sum);
-}
-
-static void musher_keep(struct mps_conn *conn)
-{
-	struct mps_subflow *subflow;
-
-	mps_for_each_subflow(conn, subflow)
-		state_of(subflow)->best_share = state_of(subflow)->share;
-}
-
-static void musher_restore(struct mps_conn *conn)
-{
-	struct mps_subflow *subflow;
-
-	mps_for_each_subflow(conn, subflow)
-		state_of(subflow)->share = state_of(subflow)->best_share;
-	musher_begin_round(conn);
-}
-
-/* --- the search */
-
-static bool musher_is_more(u64 rate, u64 than, u32 permille)
-{
-	return rate > than && (rate - than) * MUSHER_SCALE > than * permille;
-}
-
-static void musher_enter(struct musher_conn *state, enum musher_state next)
-{
-	state->state = next;
-	state->intervals = 0;
-	state->rate = 0;
-}
-
-/* Of a share, in this state. */
-static u32 musher_step(const struct mps_conn *conn, enum musher_state state)
-{
-	return mps_param(conn, STEP) * musher_tries[state].halves / 2;
-}
-
-/* Changes the shares as the state says. False: that cannot be. */
-static bool musher_change(struct mps_conn *conn, enum musher_state next)
-{
-	struct musher_conn *state = mps_conn_priv(conn);
-	struct mps_subflow *one = musher_nth(conn, state->turn);
-	int change = musher_tries[next].sign * (int)musher_step(conn, next);
-	int share = one ? (int)state_of(one)->share + change : -1;
-
-	if (share < 0 || share > MUSHER_SCALE)
-		return false;
-	musher_set_share(conn, one, share);
-	return true;
-}
-
-/* Goes on with the search, until there is another ratio to be measured. Ends: each
- * turn is taken once.
+/* What the source leaves behind is left: where it cannot go to the left, the ratio of
+ * the failed step to the right; after a failed step to the left, another one.
  */
-static void musher_go_on(struct mps_conn *conn, enum musher_state next, u64 now)
+static void musher_search(struct mps_conn *conn, u64 kbps)
 {
 	struct musher_conn *state = mps_conn_priv(conn);
-	u32 count = musher_count(conn);
+	bool better = kbps > state->search_kbps + mps_param(conn, BETTER);
 
-	for (;; next = musher_tries[next].if_not) {
-		if (next == NEXT) {
-			/* of two, what the one gets more is what the other gets less */
-			if (count <= 2 || ++state->turn >= count)
-				break;
-			next = UP;
-		}
-		if (musher_change(conn, next)) {
-			musher_enter(state, next);
+	switch (state->state) {
+	case GO_RIGHT:
+		state->state = GO_LEFT;
+		if (state->search_ratio + state->step > MUSHER_MOST)
+			return;
+		state->ratio = state->search_ratio + state->step;
+		state->state = RIGHT;
+		break;
+	case RIGHT:
+		state->state = GO_LEFT;
+		if (!better)
+			return;
+		musher_go_on(state);
+		break;
+	case GO_LEFT:
+		if ((int)state->search_ratio - state->step < MUSHER_LEAST) {
+			musher_end_search(state);
 			return;
 		}
-	}
-	state->rest_ns = now;
-	state->reference_rate = 0;
-	state->reference_queue = 0;
-	musher_enter(state, REFERENCE);
-}
-
-/* An interval of a search. A ratio is measured until throughput no longer grows; a
- * better one is kept.
- */
-static void musher_measure(struct mps_conn *conn, u64 rate, u64 now)
-{
-	struct musher_conn *state = mps_conn_priv(conn);
-	const struct musher_try *try = &musher_tries[state->state];
-	u32 enough = musher_step(conn, state->state) / 2;
-
-	if (++state->intervals < MUSHER_PATIENCE &&
-	    (!state->rate || musher_is_more(rate, state->rate, enough))) {
-		state->rate = rate;
-		return;
-	}
-	rate = max(rate, state->rate);
-	if (state->state == START || musher_is_more(rate, state->best_rate, enough)) {
-		state->best_rate = rate;
-		musher_keep(conn);
-		musher_go_on(conn, try->if_more, now);
-	} else {
-		musher_restore(conn);
-		musher_go_on(conn, try->if_not, now);
-	}
-}
-
-/* --- the rest */
-
-static bool musher_differs(const struct mps_conn *conn, const struct musher_conn *state, u64 rate,
-			   u64 queue)
-{
-	u64 mean_rate = div_u64(state->reference_rate, MUSHER_REFERENCE);
-	u64 mean_queue = div_u64(state->reference_queue, MUSHER_REFERENCE);
-	u32 change = mps_param(conn, RATE_CHANGE), fall = mps_param(conn, QUEUE_FALL);
-
-	return musher_is_more(rate, mean_rate, change) ||
-	       rate * MUSHER_SCALE < mean_rate * (MUSHER_SCALE - change) ||
-	       queue * MUSHER_SCALE < mean_queue * (MUSHER_SCALE - fall);
-}
-
-/* An interval that is compared with the reference: is it time for a new search? */
-static bool musher_is_due(struct mps_conn *conn, u64 rate, u64 queue, u64 now)
-{
-	struct musher_conn *state = mps_conn_priv(conn);
-	u64 rest_ms = div_u64(now - state->rest_ns, NSEC_PER_MSEC);
-	u32 period_ms = mps_param(conn, PERIOD);
-
-	state->intervals = musher_differs(conn, state, rate, queue) ?
-			   min(state->intervals + 1, MUSHER_IN_A_ROW) : 0;
-	return rest_ms >= mps_param(conn, SPACING) &&
-	       (state->intervals == MUSHER_IN_A_ROW || (period_ms && rest_ms >= period_ms));
-}
-
-static void musher_search(struct mps_conn *conn)
-{
-	struct musher_conn *state = mps_conn_priv(conn);
-
-	musher_fit_shares(conn);
-	musher_keep(conn);
-	state->turn = 0;
-	musher_enter(state, START);
-}
-
-/* An interval is over in which the connection had to send all the time. */
-static void musher_interval(struct mps_conn *conn, u64 rate, u64 queue, u64 now)
-{
-	struct musher_conn *state = mps_conn_priv(conn);
-
-	if (musher_count(conn) < 2)
-		return;
-	switch (state->state) {
-	case UPSET:
-		musher_search(conn);
+		state->ratio = state->search_ratio - state->step;
+		state->state = LEFT;
 		break;
-	case REFERENCE:
-		state->reference_rate += rate;
-		state->reference_queue += queue;
-		if (++state->intervals == MUSHER_REFERENCE)
-			musher_enter(state, WATCH);
-		break;
-	case WATCH:
-		if (musher_is_due(conn, rate, queue, now))
-			musher_search(conn);
+	case LEFT:
+		state->step = -state->step;
+		musher_go_on(state);
+		if (!better)
+			musher_end_search(state);
 		break;
 	default:
-		musher_measure(conn, rate, now);
+		if (kbps < state->search_kbps) {
+			state->ratio -= state->step;
+			musher_end_search(state);
+			return;
+		}
+		musher_go_on(state);
 	}
+	state->search_kbps = kbps;
+}
+
+static void musher_begin_search(struct mps_conn *conn)
+{
+	struct musher_conn *state = mps_conn_priv(conn);
+
+	state->begin = jiffies;
+	state->state = GO_RIGHT;
+	state->step = mps_param(conn, STEP);
+	state->search_ratio = state->ratio;
+}
+
+/* --- measured shares */
+
+static void musher_forget_acked(struct mps_conn *conn)
+{
+	struct musher_conn *state = mps_conn_priv(conn);
+	struct mps_subflow *subflow;
+
+	mps_for_each_subflow(conn, subflow)
+		state_of(subflow)->acked_bytes = 0;
+	state->acked_bytes = 0;
+	state->quiet = 0;
+}
+
+static void musher_begin_measure(struct mps_conn *conn)
+{
+	struct musher_conn *state = mps_conn_priv(conn);
+	struct mps_subflow *subflow;
+
+	/* each in turn, if it has room */
+	mps_for_each_subflow(conn, subflow) {
+		state_of(subflow)->share = MUSHER_WHOLE;
+		state_of(subflow)->sent = 0;
+	}
+	state->begin = jiffies;
+	state->look = jiffies;
+	state->intervals = 0;
+	state->most_bytes = 0;
+	musher_forget_acked(conn);
+	state->unclear = false;
+	state->last_kbps = 0;
+	state->queue_diff = 0;
+	state->state = MEASURING;
+}
+
+/* An interval in which each sent what it could. */
+static void musher_measure(struct mps_conn *conn)
+{
+	struct musher_conn *state = mps_conn_priv(conn);
+	u64 all_bytes = 0, interval_bytes;
+	struct mps_subflow *subflow;
+
+	mps_for_each_subflow(conn, subflow)
+		all_bytes += state_of(subflow)->acked_bytes;
+	interval_bytes = all_bytes - state->acked_bytes;
+	state->acked_bytes = all_bytes;
+	if (!interval_bytes || state->unclear) {
+		musher_begin_measure(conn);
+		return;
+	}
+	state->intervals++;
+	state->quiet++;
+	if (interval_bytes * MUSHER_WHOLE > state->most_bytes * (MUSHER_WHOLE + MUSHER_GROWTH)) {
+		state->most_bytes = interval_bytes;
+		if (state->intervals < MUSHER_PATIENCE)
+			musher_forget_acked(conn);
+	}
+	if (state->quiet < MUSHER_QUIET && state->intervals < MUSHER_PATIENCE)
+		return;
+	mps_for_each_subflow(conn, subflow) {
+		struct musher_subflow *own = state_of(subflow);
+
+		own->share = div64_u64(own->acked_bytes * MUSHER_WHOLE + all_bytes / 2, all_bytes);
+		own->sent = 0;
+	}
+	state->sent = 0;
+	state->state = WATCH;
+}
+
+/* --- the watch */
+
+/* Another ratio might be better; not again so soon. */
+static void musher_trigger(struct mps_conn *conn)
+{
+	struct musher_conn *state = mps_conn_priv(conn);
+
+	state->rate_count = 0;
+	state->queue_count = 0;
+	state->last_kbps = 0;
+	state->last_queue = 0;
+	state->queue_diff = 0;
+	state->references = 0;
+	if (jiffies_to_msecs(jiffies - state->begin) < mps_param(conn, SPACING))
+		return;
+	if (mps_param(conn, MEASURE))
+		musher_begin_measure(conn);
+	else
+		musher_begin_search(conn);
+}
+
+/* What is compared with: the mean of the last looks */
+static void musher_refer(struct mps_conn *conn, u64 kbps, u64 queue)
+{
+	struct musher_conn *state = mps_conn_priv(conn);
+
+	if (state->references < MUSHER_REFERENCE) {
+		state->reference_kbps += kbps;
+		state->reference_queue += queue;
+		state->references++;
+		return;
+	}
+	state->last_kbps = div_u64(state->reference_kbps, MUSHER_REFERENCE);
+	state->last_queue = div_u64(state->reference_queue, MUSHER_REFERENCE);
+	state->change_kbps = mps_param(conn, RATE_CHANGE);
+	state->fall_bytes = mps_param(conn, QUEUE_FALL);
+	if (mps_param(conn, MEASURE)) {
+		state->change_kbps = MUSHER_CHANGE(state->last_kbps);
+		state->fall_bytes = MUSHER_FALL(state->last_queue);
+	}
+	state->reference_kbps = 0;
+	state->reference_queue = 0;
+	state->references = 0;
+	/* the difference of the queues goes on, as in the source */
+	state->rate_diff = 0;
+}
+
+static void musher_watch(struct mps_conn *conn, u64 kbps, u64 queue)
+{
+	struct musher_conn *state = mps_conn_priv(conn);
+
+	if (abs(state->rate_diff) > state->change_kbps) {
+		state->queue_count = 0;
+		state->rate_count++;
+	} else if (state->queue_diff < -state->fall_bytes) {
+		state->rate_count = 0;
+		state->queue_count++;
+	} else {
+		state->rate_count = 0;
+		state->queue_count = 0;
+	}
+	state->last_kbps = kbps;
+	state->last_queue = queue;
+	if (state->rate_count == MUSHER_IN_A_ROW || state->queue_count == MUSHER_IN_A_ROW)
+		musher_trigger(conn);
+}
+
+static u32 musher_interval_ms(struct mps_conn *conn)
+{
+	struct musher_conn *state = mps_conn_priv(conn);
+	u32 ms = mps_param(conn, SEARCH_INTERVAL);
+	struct mps_subflow *subflow;
+
+	if (state->state == WATCH)
+		return mps_param(conn, INTERVAL);
+	/* what a path carries is seen in no less than its RTT */
+	if (state->state == MEASURING)
+		mps_for_each_subflow(conn, subflow)
+			if (subflow->usable && subflow->min_rtt_us != ~0U)
+				ms = max(ms, subflow->min_rtt_us / (u32)USEC_PER_MSEC);
+	return ms;
+}
+
+/* Looks at throughput and queues, if it is time to. */
+static void musher_look(struct mps_conn *conn)
+{
+	struct musher_conn *state = mps_conn_priv(conn);
+	struct mps_subflow *subflow;
+	u64 kbps, queue;
+
+	mps_for_each_subflow(conn, subflow) {
+		state_of(subflow)->queue_bytes += subflow->outstanding_bytes;
+		state_of(subflow)->samples++;
+	}
+	if (jiffies_to_msecs(jiffies - state->look) <= musher_interval_ms(conn))
+		return;
+	state->look = jiffies;
+	kbps = musher_rate_kbps(conn);
+	queue = musher_queue_bytes(conn);
+	if (state->state == MEASURING) {
+		musher_measure(conn);
+		return;
+	}
+	if (mps_param(conn, MEASURE) && mps_param(conn, PERIOD) &&
+	    jiffies_to_msecs(jiffies - state->begin) >= mps_param(conn, PERIOD)) {
+		musher_begin_measure(conn);
+		return;
+	}
+	if (state->state == WATCH && !state->last_kbps) {
+		musher_refer(conn, kbps, queue);
+		return;
+	}
+	state->rate_diff += kbps - state->last_kbps;
+	state->queue_diff += queue - state->last_queue;
+	if (state->state == WATCH)
+		musher_watch(conn, kbps, queue);
+	else
+		musher_search(conn, kbps);
 }
 
 /* --- hooks */
 
-static u64 musher_interval_ns(struct mps_conn *conn)
+/* The oldest with room that has not carried the segment, or else of all with room:
+ * the last one in the list of the source.
+ */
+static struct mps_subflow *musher_oldest(struct mps_conn *conn, const struct mps_segment *seg)
 {
-	u64 interval_ns = (u64)mps_param(conn, INTERVAL) * NSEC_PER_MSEC;
-	struct mps_subflow *subflow;
+	struct mps_subflow *subflow, *carrier = NULL;
+	bool backups = musher_backups(conn);
 
-	mps_for_each_subflow(conn, subflow)
-		if (subflow->usable)
-			interval_ns = max(interval_ns, (u64)subflow->srtt_us * MUSHER_RTTS *
-						       NSEC_PER_USEC);
-	return interval_ns;
-}
-
-static void musher_on_ack(struct mps_conn *conn, struct mps_subflow *acked, u64 acked_bytes)
-{
-	struct musher_conn *state = mps_conn_priv(conn);
-	u64 now, past_ns, rate, queue;
-	struct mps_subflow *subflow;
-
-	if (!mps_param(conn, SEARCH) || conn->subflows_usable < 2)
-		return;
-	now = mps_clock_ns();
-	if (!state->begin_ns)
-		state->begin_ns = now;
-	/* no product below is beyond 64 bits */
-	state->acked_bytes = min_t(u64, state->acked_bytes + min_t(u64, acked_bytes, U32_MAX),
-				   U32_MAX);
-	mps_for_each_subflow(conn, subflow)
-		state->queued_bytes += subflow->outstanding_bytes;
-	state->samples++;
-
-	past_ns = now - state->begin_ns;
-	if (past_ns < musher_interval_ns(conn) || !past_ns)
-		return;
-	rate = div64_u64(state->acked_bytes * NSEC_PER_SEC, past_ns);
-	queue = div_u64(state->queued_bytes, state->samples);
-	state->begin_ns = now;
-	state->acked_bytes = 0;
-	state->queued_bytes = 0;
-	state->samples = 0;
-	if (!state->unclear)
-		musher_interval(conn, rate, queue, now);
-	state->unclear = false;
-}
-
-/* Subflows have come or gone: a search starts anew, from what it has found. */
-static void musher_upset(struct mps_conn *conn, struct mps_subflow *subflow)
-{
-	struct musher_conn *state = mps_conn_priv(conn);
-
-	if (state->state >= START)
-		musher_restore(conn);
-	musher_begin_round(conn);
-	musher_enter(state, UPSET);
-	state->unclear = true;
-}
-
-static void musher_init_subflow(struct mps_conn *conn, struct mps_subflow *subflow)
-{
-	musher_upset(conn, subflow);
-	musher_reset_shares(conn);
+	mps_for_each_subflow(conn, subflow) {
+		if (!subflow->usable || mps_in_loss(subflow) || !mps_has_room_or_one(subflow) ||
+		    (subflow->backup && !backups))
+			continue;
+		if (!mps_carried_by(seg, subflow))
+			return subflow;
+		if (!carrier)
+			carrier = subflow;
+	}
+	return carrier;
 }
 
 static bool musher_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 {
+	struct mps_segment *reinjection = mps_reinjection(conn), *head = mps_head(conn);
 	struct musher_conn *state = mps_conn_priv(conn);
-	struct mps_segment *head = mps_head(conn);
 	struct mps_subflow *subflow;
 
-	if (mps_reinject(conn, pick))
-		return true;
+	if (mps_param(conn, SEARCH))
+		musher_look(conn);
+	if (reinjection) {
+		subflow = musher_oldest(conn, reinjection);
+		return subflow && mps_pick_reinjection(pick, conn, subflow, reinjection);
+	}
 	if (!head) {
 		/* throughput is what the application writes */
 		state->unclear |= !conn->writer_waits;
 		return false;
 	}
-	subflow = musher_whose_turn(conn);
-	if (!subflow || !mps_has_room(subflow))
+	subflow = mps_param(conn, MIXED) ? musher_farthest_behind(conn) : musher_in_a_row(conn);
+	if (!subflow || !mps_has_room_or_one(subflow))
 		return false;
+	/* the source counts what it picks, though the window of the receiver is closed */
+	if (!mps_fits_window(conn, head))
+		state_of(subflow)->sent++;
 	return mps_pick_new(pick, conn, subflow, head);
 }
 
@@ -513,13 +634,37 @@ static void musher_on_sent(struct mps_conn *conn, const struct mps_pick *pick, u
 		return;
 	state_of(pick->subflow)->sent++;
 	/* each has had its share */
-	if (++state->sent == MUSHER_SCALE)
+	if (mps_param(conn, MIXED) && ++state->sent == MUSHER_WHOLE)
 		musher_begin_round(conn);
+}
+
+static void musher_on_ack(struct mps_conn *conn, struct mps_subflow *subflow, u64 acked_bytes)
+{
+	state_of(subflow)->acked_bytes += acked_bytes;
+}
+
+static void musher_init(struct mps_conn *conn)
+{
+	struct musher_conn *state = mps_conn_priv(conn);
+
+	state->ratio = mps_param(conn, RATIO);
+	state->round_ratio = state->ratio;
+	/* the first look, and the first search, may be at once */
+	state->look = jiffies - msecs_to_jiffies(mps_param(conn, INTERVAL)) - 1;
+	state->begin = jiffies - msecs_to_jiffies(mps_param(conn, SPACING));
+}
+
+static void musher_upset(struct mps_conn *conn, struct mps_subflow *subflow)
+{
+	if (musher_measures(conn))
+		musher_begin_measure(conn);
 }
 
 static struct mps_ops musher_ops = {
 	.next_segment		= musher_next_segment,
-	.init_subflow		= musher_init_subflow,
+	.get_subflow		= musher_oldest,
+	.init			= musher_init,
+	.init_subflow		= musher_upset,
 	.release_subflow	= musher_upset,
 	.on_ack			= musher_on_ack,
 	.on_subflow_state	= musher_upset,

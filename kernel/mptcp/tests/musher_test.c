@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Decisions of the scheduler `musher` on constructed states, and its search on
- * paths that carry so many segments in an interval, and no more: of shares s, the
- * least of capacity / s.
+ * paths that carry so many kbit/s, and no more: of shares s, the least of
+ * capacity / s.
  */
 
 #include <linux/delay.h>
 #include "vocabulary.h"
 
 #define PATHS_MAX	3
-#define INTERVAL_MS	200
-/* as many segments as a whole has permille */
-#define PROBE		1000
+/* beyond all of its intervals */
+#define LOOK_MS		208
+#define ROUND		100
 
 struct paths {
 	struct kunit		*test;
 	struct mps_conn		*conn;
 	struct mps_subflow	*subflows[PATHS_MAX];
-	u32			capacity[PATHS_MAX];	/* segments per interval */
-	u32			sent[PATHS_MAX];	/* of PROBE segments */
+	struct net_device	*devices[PATHS_MAX];
+	u64			kbps[PATHS_MAX];	/* that it carries */
+	u32			sent[PATHS_MAX];	/* of the last segments */
 	u32			count;
-	u32			limit;	/* of the application, segments per interval */
+	u32			probe;			/* so many segments make a round */
 };
 
-static struct paths *paths_of(struct kunit *test, struct mps_conn *conn, u32 first, u32 second,
-			      u32 third)
+static struct paths *paths_of(struct kunit *test, struct mps_conn *conn, u64 first, u64 second,
+			      u64 third)
 {
 	struct paths *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
 	u32 i;
@@ -32,25 +33,28 @@ static struct paths *paths_of(struct kunit *test, struct mps_conn *conn, u32 fir
 	*p = (struct paths) {
 		.test = test,
 		.conn = conn,
-		.capacity = { first, second, third },
+		.kbps = { first, second, third },
 		.count = third ? 3 : 2,
-		.limit = ~0,
+		.probe = third ? ROUND * 3 / 2 : ROUND,
 	};
-	for (i = 0; i < p->count; i++)
+	for (i = 0; i < p->count; i++) {
 		p->subflows[i] = mps_test_subflow(conn, .cwnd_pkts = 100000,
-						  .outstanding_bytes = 100 * MSS);
+						  .outstanding_bytes = 1000000);
+		p->devices[i] = mps_test_device(p->subflows[i], 1, false);
+		p->devices[i]->stats.tx_bytes = 1;
+	}
 	return p;
 }
 
-static struct paths *two_paths(struct kunit *test, u32 first, u32 second)
+static struct paths *two_paths(struct kunit *test, u32 ratio, u64 first, u64 second)
 {
 	struct mps_conn *conn = mps_test_conn(test, "musher");
 
-	mps_test_param(conn, "period_ms", 0);
+	mps_test_param(conn, "ratio", ratio);
 	return paths_of(test, conn, first, second, 0);
 }
 
-/* How the next PROBE segments are spread. They leave nothing behind. */
+/* How the segments of a round are spread. They leave nothing behind. */
 static void probe(struct paths *p)
 {
 	struct mps_segment *seg = mps_test_unsent(p->conn, MSS);
@@ -58,7 +62,7 @@ static void probe(struct paths *p)
 	u32 n;
 
 	memset(p->sent, 0, sizeof(p->sent));
-	for (n = 0; n < PROBE; n++) {
+	for (n = 0; n < p->probe; n++) {
 		KUNIT_ASSERT_TRUE(p->test, conn_core(p->conn)->ops->next_segment(p->conn, &pick));
 		conn_core(p->conn)->ops->on_sent(p->conn, &pick, MSS);
 		p->sent[pick.subflow->id - 1]++;
@@ -69,123 +73,142 @@ static void probe(struct paths *p)
 	pick.subflow->outstanding_bytes -= MSS;
 }
 
-/* Intervals go by in which the paths carry what they can. */
-static void intervals(struct paths *p, u32 count)
+/* It looks so often, and in between the paths carry what they can. */
+static void looks(struct paths *p, u32 count)
 {
-	u32 i, n;
+	u64 carried, bytes, queued;
+	unsigned long begin;
+	u32 i, n, ms;
 
 	for (n = 0; n < count; n++) {
-		u32 carried = p->limit, queued;
-
+		carried = ~0U;
 		probe(p);
 		for (i = 0; i < p->count; i++)
 			if (p->sent[i])
-				carried = min(carried, p->capacity[i] * PROBE / p->sent[i]);
-		usleep_range_state(INTERVAL_MS * 1000, INTERVAL_MS * 1000, TASK_UNINTERRUPTIBLE);
-		queued = p->subflows[0]->outstanding_bytes;
-		mps_test_ack(p->subflows[0], carried);
-		p->subflows[0]->outstanding_bytes = queued;
+				carried = min(carried, div_u64(p->kbps[i] * p->probe, p->sent[i]));
+		begin = jiffies;
+		usleep_range_state(LOOK_MS * 1000, LOOK_MS * 1000, TASK_UNINTERRUPTIBLE);
+		ms = jiffies_to_msecs(jiffies - begin);
+		for (i = 0; i < p->count; i++) {
+			bytes = div_u64(carried * p->sent[i] * ms, p->probe * 8);
+			p->devices[i]->stats.tx_bytes += bytes;
+			queued = p->subflows[i]->outstanding_bytes;
+			conn_core(p->conn)->ops->on_ack(p->conn, p->subflows[i], bytes);
+			p->subflows[i]->outstanding_bytes = queued;
+		}
 	}
+	probe(p);
 }
 
-/* The share of a path, in permille. */
-#define EXPECT_SHARE(_paths, _path, _permille)				\
-do {									\
-	struct paths *__p = (_paths);					\
-									\
-	probe(__p);							\
-	KUNIT_EXPECT_EQ(__p->test, __p->sent[_path], (u32)(_permille));	\
-} while (0)
+/* The segments of a path in a round, the last time. */
+#define EXPECT_SHARE(_paths, _path, _segments) \
+	KUNIT_EXPECT_EQ((_paths)->test, (_paths)->sent[_path], (u32)(_segments))
+
+/* The next `pkts` segments are sent on the subflow of this id. */
+static void expect_sent_on(struct kunit *test, struct mps_conn *conn, u32 pkts, u32 id)
+{
+	u32 n;
+
+	for (n = 0; n < pkts; n++) {
+		struct mps_segment *seg = mps_test_unsent(conn, MSS);
+
+		KUNIT_ASSERT_EQ_MSG(test, mps_test_send_on(conn), id, "segment %u", n);
+		mps_test_acked(conn, seg);
+	}
+}
 
 /* --- the ratio */
 
-static void musher_begins_with_equal_shares(struct kunit *test)
+/* The newer of two has the ratio, the older one begins. */
+static void musher_sends_each_part_of_a_round_in_a_row(struct kunit *test)
 {
-	struct paths *p = two_paths(test, 1000, 500);
+	struct mps_conn *conn = mps_test_conn(test, "musher");
+	int round;
 
-	probe(p);
-	KUNIT_EXPECT_EQ(test, p->sent[0], PROBE / 2U);
-	KUNIT_EXPECT_EQ(test, p->sent[1], PROBE / 2U);
+	mps_test_param(conn, "ratio", 70);
+	mps_test_subflow(conn, .cwnd_pkts = 100000);
+	mps_test_subflow(conn, .cwnd_pkts = 100000);
+	for (round = 0; round < 2; round++) {
+		expect_sent_on(test, conn, 30, 1);
+		expect_sent_on(test, conn, 70, 2);
+	}
 }
 
-static void musher_gives_each_subflow_its_share_and_mixes_them(struct kunit *test)
+/* The ratio for every other one, from the newest on; what is left of 100 for each of
+ * the others.
+ */
+static void musher_has_one_ratio_for_three(struct kunit *test)
 {
-	static const u32 order[] = { 1, 1, 2, 1, 1, 2, 1, 1, 1, 2 };
 	struct mps_conn *conn = mps_test_conn(test, "musher");
-	u32 sent[3] = {};
 	int i;
 
-	mps_test_param(conn, "ratio", 700);
-	mps_test_subflow(conn, .cwnd_pkts = 100000);
-	mps_test_subflow(conn, .cwnd_pkts = 100000);
-	for (i = 0; i < 1000; i++) {
-		struct mps_segment *seg = mps_test_unsent(conn, MSS);
-		u32 id = mps_test_send_on(conn);
-
-		KUNIT_ASSERT_LT(test, id, 3U);
-		if (i < ARRAY_SIZE(order))
-			KUNIT_EXPECT_EQ_MSG(test, id, order[i], "segment %d", i);
-		sent[id]++;
-		mps_test_acked(conn, seg);
-	}
-	KUNIT_EXPECT_EQ(test, sent[1], 700U);
-	KUNIT_EXPECT_EQ(test, sent[2], 300U);
+	mps_test_param(conn, "ratio", 70);
+	for (i = 0; i < 3; i++)
+		mps_test_subflow(conn, .cwnd_pkts = 100000);
+	expect_sent_on(test, conn, 70, 1);
+	expect_sent_on(test, conn, 30, 2);
+	expect_sent_on(test, conn, 70, 3);
+	expect_sent_on(test, conn, 70, 1);
 }
 
-static void musher_gives_nothing_to_a_share_of_nothing(struct kunit *test)
+static void musher_mixes_segments_if_that_is_wanted(struct kunit *test)
+{
+	static const u32 order[] = { 2, 2, 1, 2, 2, 1, 2, 2, 2, 1 };
+	struct mps_conn *conn = mps_test_conn(test, "musher");
+	int i;
+
+	mps_test_param(conn, "ratio", 70);
+	mps_test_param(conn, "mixed", 1);
+	mps_test_subflow(conn, .cwnd_pkts = 100000);
+	mps_test_subflow(conn, .cwnd_pkts = 100000);
+	for (i = 0; i < 100; i++)
+		expect_sent_on(test, conn, 1, order[i % ARRAY_SIZE(order)]);
+}
+
+/* Where the source would spin, and send nothing any more. */
+static void musher_sends_on_a_share_of_nothing_if_there_is_no_other(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "musher");
-	struct paths *p;
+	struct mps_subflow *older;
 
-	mps_test_param(conn, "ratio", 1000);
-	p = paths_of(test, conn, 1000, 1000, 0);
-	probe(p);
-	KUNIT_EXPECT_EQ(test, p->sent[1], 0U);
-	/* unless there is no other */
-	mps_test_usable(p->subflows[0], false);
-	probe(p);
-	KUNIT_EXPECT_EQ(test, p->sent[1], (u32)PROBE);
+	mps_test_param(conn, "ratio", 0);
+	older = mps_test_subflow(conn, .cwnd_pkts = 100000);
+	mps_test_subflow(conn, .cwnd_pkts = 100000);
+	expect_sent_on(test, conn, 200, 1);
+	mps_test_usable(older, false);
+	expect_sent_on(test, conn, 200, 2);
 }
 
 static void musher_gives_all_to_a_single_subflow(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "musher");
-	struct mps_subflow *only = mps_test_subflow(conn);
-	struct mps_segment *seg = mps_test_unsent(conn, MSS);
 
-	EXPECT_SENT(test, conn, MPS_NEW, only, seg);
+	mps_test_subflow(conn, .cwnd_pkts = 100000);
+	expect_sent_on(test, conn, 300, 1);
 	EXPECT_WAIT(test, conn);
 }
-
-static void musher_ratios_are_those_of_connections(struct kunit *test)
-{
-	struct paths *one = two_paths(test, 1000, 500);
-	struct paths *other = two_paths(test, 500, 1000);
-
-	intervals(one, 40);
-	EXPECT_SHARE(one, 0, 675);
-	EXPECT_SHARE(other, 0, 500);
-}
-
-/* --- waiting */
 
 static void musher_waits_for_the_one_whose_turn_it_is(struct kunit *test)
 {
-	struct mps_conn *conn = mps_test_conn(test, "musher");
-	struct mps_subflow *one = mps_test_subflow(conn);
-	struct mps_subflow *two = mps_test_subflow(conn, .cwnd_pkts = 1);
-	struct mps_segment *seg;
+	int limited;
 
-	mps_test_unsent_pkts(conn, 10);
-	KUNIT_EXPECT_EQ(test, mps_test_send_on(conn), 1U);
-	KUNIT_EXPECT_EQ(test, mps_test_send_on(conn), 2U);
-	KUNIT_EXPECT_EQ(test, mps_test_send_on(conn), 1U);
-	EXPECT_WAIT(test, conn);
-	mps_test_ack(one, 1);
-	EXPECT_WAIT(test, conn);
-	mps_test_ack(two, 1);
-	seg = mps_head(conn);
-	EXPECT_SENT(test, conn, MPS_NEW, two, seg);
+	for (limited = 0; limited <= 1; limited++) {
+		struct mps_conn *conn = mps_test_conn(test, "musher");
+		struct mps_subflow *one;
+
+		mps_test_param(conn, "cwnd_limited", limited);
+		one = mps_test_subflow(conn);
+		mps_test_subflow(conn);
+		expect_sent_on(test, conn, 10, 1);
+		if (!limited) {
+			mps_test_unsent(conn, MSS);
+			EXPECT_WAIT(test, conn);
+			mps_test_ack(one, 1);
+			KUNIT_EXPECT_EQ(test, mps_test_send_on(conn), 1U);
+		} else {
+			expect_sent_on(test, conn, 10, 2);
+		}
+	}
 }
 
 static void musher_waits_for_none_that_might_not_come_back(struct kunit *test)
@@ -200,167 +223,153 @@ static void musher_waits_for_none_that_might_not_come_back(struct kunit *test)
 	one->ca_state = TCP_CA_Loss;
 	EXPECT_PICK(test, conn, MPS_NEW, two, seg);
 	one->ca_state = TCP_CA_Open;
-	one->cwnd_pkts = 0;
-	one->in_flight_pkts = 0;
-	EXPECT_PICK(test, conn, MPS_NEW, two, seg);
 	mps_test_rto(one);
 	EXPECT_PICK(test, conn, MPS_NEW, two, seg);
 	mps_test_close(one);
 	EXPECT_PICK(test, conn, MPS_NEW, two, seg);
 }
 
+/* One segment more than there is room for may wait. */
+static void musher_has_room_for_one_more(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "musher");
+	struct mps_subflow *only = mps_test_subflow(conn, .in_flight_pkts = 9);
+	struct mps_segment *seg = mps_test_unsent(conn, MSS);
+
+	only->unsent_bytes = MSS;
+	EXPECT_PICK(test, conn, MPS_NEW, only, seg);
+	only->unsent_bytes = MSS + 1;
+	EXPECT_WAIT(test, conn);
+}
+
+static void musher_counts_what_the_receive_window_holds_back(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "musher");
+	struct mps_segment *seg;
+	struct mps_subflow *one = mps_test_subflow(conn), *two = mps_test_subflow(conn);
+	int i;
+
+	seg = mps_test_unsent(conn, MSS);
+	conn->window_bytes = 0;
+	for (i = 0; i < 50; i++)
+		EXPECT_PICK(test, conn, MPS_NEW, one, seg);
+	EXPECT_PICK(test, conn, MPS_NEW, two, seg);
+}
+
+/* On the oldest that has not carried it; until there is one, nothing else is sent. */
 static void musher_sends_reinjections_first(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "musher");
 	struct mps_subflow *one = mps_test_subflow(conn);
 	struct mps_subflow *two = mps_test_subflow(conn);
+	struct mps_subflow *three = mps_test_subflow(conn);
 	struct mps_segment *lost = mps_test_in_flight(conn, MSS, one);
 
 	mps_test_unsent(conn, MSS);
 	mps_test_reinject(conn, lost);
 	EXPECT_PICK(test, conn, MPS_REINJECTION, two, lost);
+	mps_test_fill(two);
+	EXPECT_PICK(test, conn, MPS_REINJECTION, three, lost);
+	mps_test_fill(three);
+	EXPECT_PICK(test, conn, MPS_REINJECTION, one, lost);
+	mps_test_fill(one);
+	EXPECT_WAIT(test, conn);
 }
 
-/* --- the search: two intervals for each ratio, the second to see that
- * throughput no longer grows
- */
-
-/* 500: 1000, 550: 1111, 600: 1250, 650: 1428, 700: 1428; then 675: 1481 */
-static void musher_finds_the_ratio_of_the_paths(struct kunit *test)
+static void musher_uses_backups_last_if_that_is_wanted(struct kunit *test)
 {
-	struct paths *p = two_paths(test, 1000, 500);
+	int last;
 
-	intervals(p, 18);
-	EXPECT_SHARE(p, 0, 675);
-	intervals(p, 30);
-	EXPECT_SHARE(p, 0, 675);
-}
+	for (last = 0; last <= 1; last++) {
+		struct mps_conn *conn = mps_test_conn(test, "musher");
 
-static void musher_finds_it_on_the_other_side(struct kunit *test)
-{
-	struct paths *p = two_paths(test, 500, 1000);
-
-	intervals(p, 20);
-	EXPECT_SHARE(p, 0, 325);
-	intervals(p, 30);
-	EXPECT_SHARE(p, 0, 325);
-}
-
-/* All that is tried is worse: 550, 450, 525, 475. The module would end at 450. */
-static void musher_restores_a_ratio_that_was_right(struct kunit *test)
-{
-	struct paths *p = two_paths(test, 1000, 1000);
-
-	intervals(p, 5);
-	EXPECT_SHARE(p, 0, 550);
-	intervals(p, 2);
-	EXPECT_SHARE(p, 0, 450);
-	intervals(p, 2);
-	EXPECT_SHARE(p, 0, 525);
-	intervals(p, 2);
-	EXPECT_SHARE(p, 0, 475);
-	intervals(p, 2);
-	EXPECT_SHARE(p, 0, 500);
-	intervals(p, 30);
-	EXPECT_SHARE(p, 0, 500);
-}
-
-/* With 950 it is at most 20 times what the second one carries. */
-static void musher_ends_at_a_share_of_nothing(struct kunit *test)
-{
-	struct paths *p = two_paths(test, 100000, 100);
-
-	intervals(p, 60);
-	EXPECT_SHARE(p, 0, 1000);
-}
-
-static void musher_stays_where_throughput_does_not_hang_on_it(struct kunit *test)
-{
-	struct paths *p = two_paths(test, 1000, 1000);
-
-	p->limit = 100;
-	intervals(p, 40);
-	EXPECT_SHARE(p, 0, 500);
-}
-
-static void musher_measures_nothing_while_there_is_nothing_to_send(struct kunit *test)
-{
-	struct paths *p = two_paths(test, 1000, 500);
-	int i;
-
-	for (i = 0; i < 20; i++) {
-		EXPECT_WAIT(test, p->conn);
-		intervals(p, 1);
+		mps_test_param(conn, "spare_backups", last);
+		mps_test_subflow(conn, .backup = true);
+		mps_test_subflow(conn, .cwnd_pkts = 1000);
+		expect_sent_on(test, conn, 1, last ? 2 : 1);
 	}
-	EXPECT_SHARE(p, 0, 500);
-	/* but while a writer waits for room in the send buffer */
-	p->conn->writer_waits = true;
-	for (i = 0; i < 20; i++) {
-		EXPECT_WAIT(test, p->conn);
-		intervals(p, 1);
-	}
-	EXPECT_SHARE(p, 0, 675);
 }
 
-/* A subflow takes three intervals until it uses its share. */
-static void musher_waits_until_throughput_no_longer_grows(struct kunit *test)
-{
-	struct paths *p = two_paths(test, 1000, 500);
+/* --- the search of the source */
 
-	intervals(p, 2);
-	p->limit = 400;
-	intervals(p, 1);
-	p->limit = 600;
-	intervals(p, 1);
-	p->limit = 800;
-	intervals(p, 1);
-	EXPECT_SHARE(p, 0, 500);
-	p->limit = ~0;
-	intervals(p, 15);
-	EXPECT_SHARE(p, 0, 675);
-}
-
-/* --- a new search */
-
-/* From 675 down to 325, where it is 740 of 750: 8 tries, and 4 that fail; after 5
- * intervals of another throughput.
+/* A mean of 5 looks is the reference, 5 looks differ from it, and each step takes one.
+ * 100 Mbit/s with 50, 111 with 55, ..., 333 with 85, 311 with 90.
  */
-static void musher_searches_anew_when_throughput_falls(struct kunit *test)
+static void musher_searches_to_the_right(struct kunit *test)
 {
-	struct paths *p = two_paths(test, 1000, 500);
+	struct paths *p = two_paths(test, 50, 300000, 300000);
 
-	intervals(p, 40);
-	EXPECT_SHARE(p, 0, 675);
-	p->capacity[0] = 250;
-	intervals(p, 5 + 2 + 2 * (8 + 4));
-	EXPECT_SHARE(p, 0, 325);
-	intervals(p, 30);
-	EXPECT_SHARE(p, 0, 325);
+	looks(p, 20);
+	EXPECT_SHARE(p, 1, 50);
+	p->kbps[0] = 50000;
+	p->kbps[1] = 280000;
+	looks(p, 5 + 1 + 8 + 2);
+	EXPECT_SHARE(p, 1, 85);
+	looks(p, 30);
+	EXPECT_SHARE(p, 1, 85);
 }
 
-static void musher_does_not_for_less_than_a_quarter(struct kunit *test)
+static void musher_searches_to_the_left(struct kunit *test)
 {
-	struct paths *p = two_paths(test, 1000, 500);
+	struct paths *p = two_paths(test, 50, 300000, 300000);
 
-	intervals(p, 40);
-	p->limit = 1481 * 3 / 4 + 5;
-	p->capacity[0] = 100000;
-	intervals(p, 40);
-	EXPECT_SHARE(p, 0, 675);
+	looks(p, 20);
+	p->kbps[0] = 280000;
+	p->kbps[1] = 50000;
+	looks(p, 30);
+	EXPECT_SHARE(p, 1, 15);
 }
 
-static void musher_searches_anew_when_less_is_queued(struct kunit *test)
+/* Neither 55 nor 45 brings 5 Mbit/s more: it ends a step beyond 45. And not again:
+ * what queued in the search counts for ever.
+ */
+static void musher_ends_where_the_source_does_when_nothing_helps(struct kunit *test)
 {
-	struct paths *p = two_paths(test, 1000, 500);
+	struct paths *p = two_paths(test, 50, 10000, 3000);
 
-	intervals(p, 40);
-	/* which throughput does not tell: the second one is the bottleneck before */
-	p->capacity[0] = 740;
-	intervals(p, 20);
-	p->subflows[0]->outstanding_bytes = 15 * MSS;
-	intervals(p, 40);
-	/* 740 / 1240 = 597 */
-	EXPECT_SHARE(p, 0, 600);
+	looks(p, 10);
+	EXPECT_SHARE(p, 1, 50);
+	p->subflows[0]->outstanding_bytes -= 76000;
+	looks(p, 20);
+	EXPECT_SHARE(p, 1, 40);
+	p->subflows[0]->outstanding_bytes -= 76000;
+	looks(p, 40);
+	EXPECT_SHARE(p, 1, 40);
+}
+
+/* It cannot go left: the step to the right that failed stays. */
+static void musher_cannot_go_below_a_step(struct kunit *test)
+{
+	struct paths *p = two_paths(test, 5, 10000, 3000);
+
+	looks(p, 10);
+	p->subflows[0]->outstanding_bytes -= 76000;
+	looks(p, 20);
+	EXPECT_SHARE(p, 1, 10);
+}
+
+/* With 90, the one path stops all at 10 Mbit/s, with 95 at 20; with 100 it is not used.
+ * The source goes on, to 105.
+ */
+static void musher_ends_its_search_at_the_whole(struct kunit *test)
+{
+	struct paths *p = two_paths(test, 90, 300000, 300000);
+
+	looks(p, 20);
+	p->kbps[0] = 1000;
+	looks(p, 40);
+	EXPECT_SHARE(p, 1, 100);
+}
+
+static void musher_does_not_search_for_less_than_its_thresholds(struct kunit *test)
+{
+	struct paths *p = two_paths(test, 50, 300000, 300000);
+
+	looks(p, 20);
+	p->kbps[0] = 201000;
+	p->subflows[0]->outstanding_bytes -= 75000;
+	looks(p, 40);
+	EXPECT_SHARE(p, 1, 50);
 }
 
 static void musher_keeps_searches_apart(struct kunit *test)
@@ -368,31 +377,17 @@ static void musher_keeps_searches_apart(struct kunit *test)
 	struct mps_conn *conn = mps_test_conn(test, "musher");
 	struct paths *p;
 
-	mps_test_param(conn, "period_ms", 0);
 	mps_test_param(conn, "spacing_ms", 20000);
-	p = paths_of(test, conn, 1000, 500, 0);
-	intervals(p, 18);
-	p->capacity[0] = 250;
-	intervals(p, 60);
-	EXPECT_SHARE(p, 0, 675);
-	intervals(p, 80);
-	EXPECT_SHARE(p, 0, 325);
-}
-
-/* The second path is three times as fast: nothing tells but a search. */
-static void musher_searches_anew_after_some_time(struct kunit *test)
-{
-	struct mps_conn *conn = mps_test_conn(test, "musher");
-	struct paths *p;
-
-	mps_test_param(conn, "period_ms", 6000);
-	p = paths_of(test, conn, 1000, 500, 0);
-	intervals(p, 20);
-	p->capacity[1] = 1500;
-	intervals(p, 20);
-	EXPECT_SHARE(p, 0, 675);
-	intervals(p, 35);
-	EXPECT_SHARE(p, 0, 400);
+	p = paths_of(test, conn, 300000, 300000, 0);
+	looks(p, 20);
+	p->kbps[0] = 50000;
+	looks(p, 20);
+	KUNIT_EXPECT_GT(test, p->sent[1], 80U);
+	p->kbps[0] = 300000;
+	p->kbps[1] = 50000;
+	/* too soon, and then it has become the reference */
+	looks(p, 60);
+	KUNIT_EXPECT_GT(test, p->sent[1], 80U);
 }
 
 static void musher_without_search_keeps_its_ratio(struct kunit *test)
@@ -401,101 +396,211 @@ static void musher_without_search_keeps_its_ratio(struct kunit *test)
 	struct paths *p;
 
 	mps_test_param(conn, "search", 0);
-	mps_test_param(conn, "ratio", 300);
-	p = paths_of(test, conn, 1000, 500, 0);
-	intervals(p, 100);
-	EXPECT_SHARE(p, 0, 300);
+	mps_test_param(conn, "ratio", 30);
+	p = paths_of(test, conn, 300000, 300000, 0);
+	looks(p, 20);
+	p->kbps[0] = 10000;
+	looks(p, 40);
+	EXPECT_SHARE(p, 1, 30);
 }
 
-/* --- more than two, and others than before */
+static void musher_counts_a_device_once(struct kunit *test)
+{
+	struct paths *p = two_paths(test, 50, 150000, 150000);
 
-/* The first one: 383, 433, 483, and 508; with the others at 245 and 247, no other
- * try is better.
- */
-static void musher_finds_the_shares_of_three(struct kunit *test)
+	/* 300 of 600 Mbit/s that the two would count: a fall by 150 is no trigger */
+	p->devices[1] = p->devices[0];
+	subflow_core(p->subflows[1])->ssk->sk_dst_cache =
+		subflow_core(p->subflows[0])->ssk->sk_dst_cache;
+	looks(p, 20);
+	p->kbps[0] = 75000;
+	looks(p, 30);
+	EXPECT_SHARE(p, 1, 50);
+}
+
+/* --- measured shares */
+
+static struct paths *measured(struct kunit *test, u32 period_ms, u64 first, u64 second, u64 third)
 {
 	struct mps_conn *conn = mps_test_conn(test, "musher");
 	struct paths *p;
 
-	mps_test_param(conn, "period_ms", 0);
-	p = paths_of(test, conn, 1000, 500, 500);
+	mps_test_param(conn, "measure", 1);
+	mps_test_param(conn, "mixed", 1);
+	mps_test_param(conn, "period_ms", period_ms);
+	p = paths_of(test, conn, first, second, third);
+	p->probe = 1000;
+	return p;
+}
+
+/* So many intervals in which each path carries what it can by itself. */
+static void measure(struct paths *p, u32 count)
+{
+	u32 i, n;
+
+	for (n = 0; n < count; n++) {
+		probe(p);
+		usleep_range_state(LOOK_MS * 1000, LOOK_MS * 1000, TASK_UNINTERRUPTIBLE);
+		for (i = 0; i < p->count; i++)
+			conn_core(p->conn)->ops->on_ack(p->conn, p->subflows[i], p->kbps[i]);
+	}
+	probe(p);
+}
+
+/* The first interval has more than none, and five no more than that. */
+static void musher_measures_the_shares_of_three(struct kunit *test)
+{
+	struct paths *p = measured(test, 0, 17200, 2000, 23100);
+
+	measure(p, 5);
 	EXPECT_SHARE(p, 0, 333);
-	intervals(p, 5 + 2 * (5 + 4 + 4));
-	EXPECT_SHARE(p, 0, 508);
-	EXPECT_SHARE(p, 1, 245);
-	EXPECT_SHARE(p, 2, 247);
+	measure(p, 2);
+	/* of 42300 */
+	EXPECT_SHARE(p, 0, 407);
+	EXPECT_SHARE(p, 1, 47);
+	EXPECT_SHARE(p, 2, 546);
+	measure(p, 20);
+	EXPECT_SHARE(p, 1, 47);
 }
 
-static void musher_keeps_the_proportion_of_those_that_are_left(struct kunit *test)
+static void musher_measures_until_throughput_no_longer_grows(struct kunit *test)
 {
-	struct mps_conn *conn = mps_test_conn(test, "musher");
-	struct paths *p;
+	struct paths *p = measured(test, 0, 1000, 1000, 0);
+	int i;
 
-	mps_test_param(conn, "period_ms", 0);
-	p = paths_of(test, conn, 1000, 500, 500);
-	intervals(p, 40);
+	for (i = 0; i < 8; i++) {
+		measure(p, 2);
+		EXPECT_SHARE(p, 0, 500);
+		p->kbps[0] += 400;
+	}
+	measure(p, 7);
+	/* 4200 of 5200, the 1000 of the other one */
+	EXPECT_SHARE(p, 0, 808);
+}
+
+static void musher_measures_again_when_a_subflow_goes(struct kunit *test)
+{
+	struct paths *p = measured(test, 0, 20000, 10000, 10000);
+
+	measure(p, 7);
+	EXPECT_SHARE(p, 0, 500);
 	mps_test_usable(p->subflows[2], false);
-	/* 508 : 245, and then, as permille, 674 : 326 */
-	EXPECT_SHARE(p, 0, 675);
+	p->kbps[2] = 0;
+	measure(p, 7);
+	EXPECT_SHARE(p, 0, 667);
 	EXPECT_SHARE(p, 2, 0);
-	intervals(p, 40);
-	EXPECT_SHARE(p, 0, 674);
+}
+
+static void musher_measures_again_after_some_time(struct kunit *test)
+{
+	struct paths *p = measured(test, 6000, 10000, 10000, 0);
+
+	measure(p, 7);
+	p->kbps[1] = 30000;
+	measure(p, 15);
+	EXPECT_SHARE(p, 0, 500);
+	measure(p, 15);
+	EXPECT_SHARE(p, 0, 250);
+}
+
+static void musher_measures_nothing_while_there_is_nothing_to_send(struct kunit *test)
+{
+	struct paths *p = measured(test, 0, 10000, 30000, 0);
+	int i;
+
+	for (i = 0; i < 10; i++) {
+		EXPECT_WAIT(test, p->conn);
+		measure(p, 1);
+		EXPECT_SHARE(p, 0, 500);
+	}
+	/* but while a writer waits for room in the send buffer */
+	p->conn->writer_waits = true;
+	for (i = 0; i < 10; i++) {
+		EXPECT_WAIT(test, p->conn);
+		measure(p, 1);
+	}
+	EXPECT_SHARE(p, 0, 250);
+}
+
+static void musher_waits_for_no_one_while_it_measures(struct kunit *test)
+{
+	struct paths *p = measured(test, 0, 10000, 10000, 0);
+	struct mps_segment *seg;
+
+	mps_test_fill(p->subflows[0]);
+	expect_sent_on(test, p->conn, 20, 2);
+	p->subflows[0]->in_flight_pkts = 0;
+	measure(p, 7);
+	mps_test_fill(p->subflows[0]);
+	expect_sent_on(test, p->conn, 1, 2);
+	seg = mps_test_unsent(p->conn, MSS);
+	EXPECT_WAIT(test, p->conn);
+	p->subflows[0]->in_flight_pkts = 0;
+	EXPECT_PICK(test, p->conn, MPS_NEW, p->subflows[0], seg);
 }
 
 static void musher_survives_states_that_make_no_sense(struct kunit *test)
 {
 	static const u32 values[] = { 0, 1, 20000, 60000000, U32_MAX };
-	struct mps_conn *conn = mps_test_conn(test, "musher");
-	struct mps_subflow *one, *two;
-	int i, j;
+	int measured, i;
 
-	mps_test_param(conn, "step", 500);
-	mps_test_param(conn, "interval_ms", 10);
-	mps_test_unsent_pkts(conn, 100);
-	one = mps_test_subflow(conn);
-	two = mps_test_subflow(conn);
-	for (i = 0; i < 200; i++) {
-		j = i / ARRAY_SIZE(values);
-		one->srtt_us = values[i % 3];
-		one->outstanding_bytes = values[j % ARRAY_SIZE(values)];
-		one->cwnd_pkts = i % 7 ? 100000 : 1;
-		two->outstanding_bytes = values[i % ARRAY_SIZE(values)];
-		conn_core(conn)->ops->on_ack(conn, i % 2 ? one : two,
-					     i % 11 ? values[j % 5] : U64_MAX);
-		usleep_range_state(11000, 11000, TASK_UNINTERRUPTIBLE);
-		KUNIT_EXPECT_NE(test, (u32)mps_test_decide(conn).kind, 0U);
-		if (i % 50 == 49) {
-			mps_test_usable(two, false);
+	for (measured = 0; measured <= 1; measured++) {
+		struct mps_conn *conn = mps_test_conn(test, "musher");
+		struct paths *p;
+
+		mps_test_param(conn, "measure", measured);
+		mps_test_param(conn, "mixed", measured);
+		mps_test_param(conn, "step", 50);
+		mps_test_param(conn, "better_kbps", 0);
+		mps_test_param(conn, "rate_change_kbps", 1);
+		mps_test_param(conn, "spacing_ms", 0);
+		p = paths_of(test, conn, 1, 1, 0);
+		mps_test_unsent_pkts(conn, 100);
+		for (i = 0; i < 200; i++) {
+			p->subflows[0]->srtt_us = values[i % 3];
+			p->subflows[0]->outstanding_bytes = values[i / 5 % 5];
+			p->subflows[1]->outstanding_bytes = values[i % 5];
+			p->devices[0]->stats.tx_bytes = i % 11 ? values[i / 5 % 5] : ~0UL;
+			p->devices[1]->stats.tx_bytes += values[i % 5];
+			conn_core(conn)->ops->on_ack(conn, p->subflows[i % 2], values[i / 5 % 5]);
+			usleep_range_state(LOOK_MS * 1000, LOOK_MS * 1000, TASK_UNINTERRUPTIBLE);
 			KUNIT_EXPECT_NE(test, (u32)mps_test_decide(conn).kind, 0U);
-			mps_test_usable(two, true);
+			if (i % 50 == 49) {
+				mps_test_usable(p->subflows[1], false);
+				KUNIT_EXPECT_NE(test, (u32)mps_test_decide(conn).kind, 0U);
+				mps_test_usable(p->subflows[1], true);
+			}
 		}
 	}
 }
 
 static struct kunit_case musher_cases[] = {
-	KUNIT_CASE(musher_begins_with_equal_shares),
-	KUNIT_CASE(musher_gives_each_subflow_its_share_and_mixes_them),
-	KUNIT_CASE(musher_gives_nothing_to_a_share_of_nothing),
+	KUNIT_CASE(musher_sends_each_part_of_a_round_in_a_row),
+	KUNIT_CASE(musher_has_one_ratio_for_three),
+	KUNIT_CASE(musher_mixes_segments_if_that_is_wanted),
+	KUNIT_CASE(musher_sends_on_a_share_of_nothing_if_there_is_no_other),
 	KUNIT_CASE(musher_gives_all_to_a_single_subflow),
-	KUNIT_CASE(musher_ratios_are_those_of_connections),
 	KUNIT_CASE(musher_waits_for_the_one_whose_turn_it_is),
 	KUNIT_CASE(musher_waits_for_none_that_might_not_come_back),
+	KUNIT_CASE(musher_has_room_for_one_more),
+	KUNIT_CASE(musher_counts_what_the_receive_window_holds_back),
 	KUNIT_CASE(musher_sends_reinjections_first),
-	KUNIT_CASE(musher_finds_the_ratio_of_the_paths),
-	KUNIT_CASE(musher_finds_it_on_the_other_side),
-	KUNIT_CASE(musher_restores_a_ratio_that_was_right),
-	KUNIT_CASE(musher_ends_at_a_share_of_nothing),
-	KUNIT_CASE(musher_stays_where_throughput_does_not_hang_on_it),
-	KUNIT_CASE(musher_measures_nothing_while_there_is_nothing_to_send),
-	KUNIT_CASE(musher_waits_until_throughput_no_longer_grows),
-	KUNIT_CASE(musher_searches_anew_when_throughput_falls),
-	KUNIT_CASE(musher_does_not_for_less_than_a_quarter),
-	KUNIT_CASE(musher_searches_anew_when_less_is_queued),
+	KUNIT_CASE(musher_uses_backups_last_if_that_is_wanted),
+	KUNIT_CASE(musher_searches_to_the_right),
+	KUNIT_CASE(musher_searches_to_the_left),
+	KUNIT_CASE(musher_ends_where_the_source_does_when_nothing_helps),
+	KUNIT_CASE(musher_cannot_go_below_a_step),
+	KUNIT_CASE(musher_ends_its_search_at_the_whole),
+	KUNIT_CASE(musher_does_not_search_for_less_than_its_thresholds),
 	KUNIT_CASE(musher_keeps_searches_apart),
-	KUNIT_CASE(musher_searches_anew_after_some_time),
 	KUNIT_CASE(musher_without_search_keeps_its_ratio),
-	KUNIT_CASE(musher_finds_the_shares_of_three),
-	KUNIT_CASE(musher_keeps_the_proportion_of_those_that_are_left),
+	KUNIT_CASE(musher_counts_a_device_once),
+	KUNIT_CASE(musher_measures_the_shares_of_three),
+	KUNIT_CASE(musher_measures_until_throughput_no_longer_grows),
+	KUNIT_CASE(musher_measures_again_when_a_subflow_goes),
+	KUNIT_CASE(musher_measures_again_after_some_time),
+	KUNIT_CASE(musher_measures_nothing_while_there_is_nothing_to_send),
+	KUNIT_CASE(musher_waits_for_no_one_while_it_measures),
 	KUNIT_CASE(musher_survives_states_that_make_no_sense),
 	{}
 };

@@ -25,9 +25,7 @@ COLUMNS = ["the source", "here", "what it changes", "switch"]
 #: Not written in this way yet. A name goes when its file and page are; none may be added.
 NOT_YET = {
     "balia",
-    "blest",
     "daps",
-    "ecf",
     "first",
     "inorder",
     "lia",
@@ -35,11 +33,9 @@ NOT_YET = {
     "minrtt",
     "musher",
     "olia",
-    "otias",
     "qaware",
     "redundant",
     "roundrobin",
-    "sttf",
     "thinstream",
     "video",
     "weighted",

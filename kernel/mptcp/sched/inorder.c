@@ -2,10 +2,10 @@
 /* inorder: segments leave out of order, and arrive in order.
  *
  * Each segment, in order, is assigned to the subflow that delivers it first. If
- * that one has no room now, it is so on paper only: the segment stays where it
- * is, and the next one is looked at, until one comes whose best subflow has room.
- * That is sent. So a slow path gets the segments that will be due when it has
- * delivered them, and the receiver holds little out of order.
+ * that one has no room now, it is so on paper only: the segment stays where it is,
+ * and the next one is looked at, until one comes whose best subflow has room. That
+ * is sent. So a slow path gets the segments that will be due when it has delivered
+ * them, and the receiver holds little out of order.
  *
  * How long a subflow takes to deliver: its one-way communication delay, from when
  * a segment is first sent until it has arrived in order there, repetitions
@@ -13,7 +13,8 @@
  * window that is to be sent first.
  *
  * Source: F. Yang, P. Amer, "Using One-way Communication Delay for In-order
- * Arrival MPTCP Scheduling", ChinaCom 2014, sections II and III.
+ * Arrival MPTCP Scheduling", ChinaCom 2014, sections II and III. Section IV, the
+ * implementation, refers to a thesis; "n" is that of OTIAS, as the paper says.
  *
  * Works where paths differ and the receive buffer is small. Fails where delays
  * change faster than they are measured; where paths differ by less than a round
@@ -22,19 +23,29 @@
  * receive window has to span what the fast path sends in that time.
  *
  * Differs from the source:
- * - Section IV, the implementation, is not in the paper: "n" is that of OTIAS, by
- *   the same authors, in whole round trips, unless part_rounds is on. Assigning on
- *   paper needs no walk: how many segments go to full subflows first is computed
- *   for each of them.
- * - The congestion window is smoothed as the RTT is. Their ratio stands for the
- *   rate of a path, and with a short queue the window of now is off by half.
- * - It looks ahead no farther than INORDER_LOOK_AHEAD segments.
- * - Delays that cannot be compared are not: mps_delays_comparable(). Then half the
- *   round-trip time stands for them, and `fallbacks` counts. So it does,
- *   uncounted, until each path has had its first sample.
- * - A path that idles since it is slow gets a copy of the oldest segment now and
- *   then. Otherwise nothing would ever tell that it has become fast.
- * - It waits for a full subflow only while an acknowledgment is sure to come.
+ * - smooth_cwnd: the source counts rounds by the congestion window of now. On, the
+ *   window is smoothed as the RTT is: their ratio stands for the rate of a path,
+ *   and with a short queue the window of now is off by half.
+ * - part_rounds: the source waits for whole round trips. On, a full window has
+ *   room again bit by bit.
+ * - measure_idle: the source says nothing of a path that idles since it is slow,
+ *   and nothing would ever tell that it has become fast. On, it gets a copy of the
+ *   oldest segment now and then.
+ * - look_ahead: the source walks through all that is unsent. So does this, by
+ *   default: no send buffer holds as many segments. Assigning on paper needs no
+ *   walk: how many segments go to full subflows first is computed for each of
+ *   them.
+ * - any_clock: the source compares delays whatever the clocks are; on kernels of
+ *   its time that was right. Off, those that cannot be compared are not
+ *   (mps_delays_comparable()): half the round-trip time stands for them, and
+ *   `fallbacks` counts. So it does, uncounted, until each path has its first
+ *   sample.
+ * - always: the source's receiver says when the latest segment came in order.
+ *   Linux says when the ACK left, which may be delayed.
+ * - always: it waits for a full subflow only while an acknowledgment is sure to
+ *   come. Otherwise the connection could stall.
+ * - always: a backup is used when no other subflow is usable, as with all
+ *   schedulers here. The source does not speak of it.
  */
 
 #include "mpsched.h"
@@ -45,15 +56,21 @@
 /* of counts of rounds */
 #define INORDER_SCALE		1000ULL
 
-enum { LOOK_AHEAD, COMMD, PART_ROUNDS };
+enum { LOOK_AHEAD, COMMD, PART_ROUNDS, SMOOTH_CWND, MEASURE_IDLE, ANY_CLOCK };
 
 static const struct mps_param inorder_params[] = {
-	[LOOK_AHEAD]  = MPS_UINT("look_ahead", 1, 4096, 1024, "segments",
-				 "no segment farther behind the first unsent one is sent"),
-	[COMMD]	      = MPS_BOOL("commd", 1,
-				 "one-way communication delay; off: half the round-trip time"),
-	[PART_ROUNDS] = MPS_BOOL("part_rounds", 0,
-				 "a full window has room again bit by bit, not a round trip later"),
+	[LOOK_AHEAD]   = MPS_UINT("look_ahead", 1, 65536, 65536, "segments",
+				  "no segment farther behind the first unsent one is sent"),
+	[COMMD]	       = MPS_BOOL("commd", 1,
+				  "one-way communication delay; off: half the round-trip time"),
+	[PART_ROUNDS]  = MPS_BOOL("part_rounds", 0,
+				  "a full window has room again bit by bit, not after an RTT"),
+	[SMOOTH_CWND]  = MPS_BOOL("smooth_cwnd", 0,
+				  "count rounds by the smoothed congestion window"),
+	[MEASURE_IDLE] = MPS_BOOL("measure_idle", 0,
+				  "a copy of the oldest segment measures a path that idles"),
+	[ANY_CLOCK]    = MPS_BOOL("any_clock", 0,
+				  "compare delays also if the clocks are not the same"),
 };
 
 struct inorder_subflow {
@@ -74,7 +91,7 @@ static bool inorder_by_commd(struct mps_conn *conn)
 
 	if (!mps_param(conn, COMMD) || conn->subflows_usable < 2)
 		return false;
-	if (!mps_delays_comparable(conn)) {
+	if (!mps_param(conn, ANY_CLOCK) && !mps_delays_comparable(conn)) {
 		mps_count_fallback(conn);
 		return false;
 	}
@@ -93,6 +110,16 @@ static u64 inorder_rounds_1000(const struct mps_conn *conn, u64 us, u32 rtt_us)
 	return div_u64(us - 1, max(rtt_us, 1U)) * INORDER_SCALE;
 }
 
+/* 8 x the congestion window that each round is counted with. */
+static u64 inorder_cwnd_8(const struct mps_conn *conn, struct mps_subflow *subflow)
+{
+	const struct inorder_subflow *state = mps_subflow_priv(subflow);
+
+	if (mps_param(conn, SMOOTH_CWND) && state->cwnd_8)
+		return state->cwnd_8;
+	return 8ULL * mps_cwnd(subflow);
+}
+
 /* How many segments are for full subflows before one is for `best`, which has
  * room: each takes a congestion window of them per round trip that it would still
  * deliver before `best` delivers what is sent now.
@@ -104,7 +131,6 @@ static u64 inorder_segments_before(const struct mps_conn *conn, const struct mps
 	struct mps_subflow *full;
 
 	mps_for_each_subflow(conn, full) {
-		const struct inorder_subflow *state = mps_subflow_priv(full);
 		u64 queued = full->unsent_bytes / max(full->mss_bytes, 1U);
 		u64 full_us = inorder_delay_us(full, by_commd);
 		u64 rounds_1000, pkts;
@@ -114,7 +140,7 @@ static u64 inorder_segments_before(const struct mps_conn *conn, const struct mps
 			continue;
 		rounds_1000 = inorder_rounds_1000(conn, best_us - full_us, full->srtt_us);
 		pkts = min(rounds_1000, INORDER_SCALE * mps_param(conn, LOOK_AHEAD)) *
-		       (state->cwnd_8 ?: 8ULL * mps_cwnd(full)) / (8 * INORDER_SCALE);
+		       inorder_cwnd_8(conn, full) / (8 * INORDER_SCALE);
 		before += pkts > queued ? pkts - queued : 0;
 	}
 	return before;
@@ -144,7 +170,7 @@ static bool inorder_measure(struct mps_conn *conn, bool backups, struct mps_pick
 	struct mps_subflow *subflow;
 	u64 now = mps_clock_ns();
 
-	if (!seg)
+	if (!seg || !mps_param(conn, MEASURE_IDLE))
 		return false;
 	mps_for_each_subflow(conn, subflow) {
 		const struct inorder_subflow *state = mps_subflow_priv(subflow);

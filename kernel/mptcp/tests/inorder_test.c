@@ -4,15 +4,24 @@
 #include "vocabulary.h"
 
 /* Two subflows of 10 segments; the near one, of 40 ms and 20 ms one way, is full. */
-static struct mps_conn *near_is_full(struct kunit *test, struct mps_subflow **near,
-				     struct mps_subflow **far, u32 far_commd_us)
+static struct mps_conn *near_is_full_with(struct kunit *test, const char *param,
+					  struct mps_subflow **near, struct mps_subflow **far,
+					  u32 far_commd_us)
 {
 	struct mps_conn *conn = mps_test_conn(test, "inorder");
 
+	if (param)
+		mps_test_param(conn, param, 1);
 	*near = mps_test_subflow(conn, .srtt_us = 40000, .commd_us = 20000);
 	*far = mps_test_subflow(conn, .srtt_us = 200000, .commd_us = far_commd_us);
 	mps_test_fill(*near);
 	return conn;
+}
+
+static struct mps_conn *near_is_full(struct kunit *test, struct mps_subflow **near,
+				     struct mps_subflow **far, u32 far_commd_us)
+{
+	return near_is_full_with(test, NULL, near, far, far_commd_us);
 }
 
 /* The segment `pkts` behind the first unsent one. */
@@ -78,18 +87,23 @@ static void what_is_queued_on_the_full_path_counts(struct kunit *test)
 	EXPECT_PICK(test, conn, MPS_NEW, far, behind(conn, 17));
 }
 
-static void a_window_that_has_just_changed_counts_little(struct kunit *test)
+/* Two rounds: of a window of (7 x 10 + 18) / 8 = 11 if it is smoothed, or of 18. */
+static void a_window_that_has_just_changed_counts_little_if_smoothed(struct kunit *test)
 {
-	struct mps_subflow *near, *far;
-	struct mps_conn *conn = near_is_full(test, &near, &far, 130000);
+	static const char * const params[] = { NULL, "smooth_cwnd" };
+	int i;
 
-	mps_test_unsent_pkts(conn, 64);
-	mps_test_ack(near, 1);
-	/* (7 x 10 + 18) / 8 = 11 */
-	near->cwnd_pkts = 18;
-	mps_test_ack(near, 1);
-	mps_test_fill(near);
-	EXPECT_PICK(test, conn, MPS_NEW, far, behind(conn, 22));
+	for (i = 0; i < ARRAY_SIZE(params); i++) {
+		struct mps_subflow *near, *far;
+		struct mps_conn *conn = near_is_full_with(test, params[i], &near, &far, 130000);
+
+		mps_test_unsent_pkts(conn, 64);
+		mps_test_ack(near, 1);
+		near->cwnd_pkts = 18;
+		mps_test_ack(near, 1);
+		mps_test_fill(near);
+		EXPECT_PICK(test, conn, MPS_NEW, far, behind(conn, params[i] ? 22 : 36));
+	}
 }
 
 static void parts_of_rounds_count_if_they_are_to(struct kunit *test)
@@ -150,13 +164,19 @@ static void a_segment_outside_the_receive_window_waits(struct kunit *test)
 	EXPECT_PICK(test, conn, MPS_NEW, far, behind(conn, 0));
 }
 
-static void an_idle_path_is_measured_with_a_copy(struct kunit *test)
+static void an_idle_path_is_measured_with_a_copy_if_it_is_to(struct kunit *test)
 {
 	struct mps_subflow *near, *far;
 	struct mps_conn *conn = near_is_full(test, &near, &far, 130000);
 	struct mps_segment *oldest;
 	u64 *idle_ns;
 
+	near->in_flight_pkts--;
+	mps_test_in_flight(conn, MSS, near);
+	mps_test_unsent_pkts(conn, 20);
+	EXPECT_WAIT(test, conn);
+
+	conn = near_is_full_with(test, "measure_idle", &near, &far, 130000);
 	near->in_flight_pkts--;
 	oldest = mps_test_in_flight(conn, MSS, near);
 	mps_test_unsent_pkts(conn, 20);
@@ -202,6 +222,18 @@ static void half_the_round_trip_stands_for_delays_that_cannot_be_compared(struct
 	KUNIT_EXPECT_EQ(test, conn_core(conn)->fallbacks, 1U);
 }
 
+static void any_clock_will_do_if_it_is_to(struct kunit *test)
+{
+	struct mps_subflow *near, *far;
+	struct mps_conn *conn = near_is_full_with(test, "any_clock", &near, &far, 10000);
+
+	mps_test_unsent_pkts(conn, 64);
+	mps_test_clock(near, 0, 40);
+	mps_test_clock(far, 100000, 100200);
+	EXPECT_PICK(test, conn, MPS_NEW, far, behind(conn, 0));
+	KUNIT_EXPECT_EQ(test, conn_core(conn)->fallbacks, 0U);
+}
+
 static void so_it_does_until_each_path_has_a_sample(struct kunit *test)
 {
 	struct mps_subflow *near, *far;
@@ -219,14 +251,15 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(the_slow_path_gets_what_is_due_when_it_has_delivered),
 	KUNIT_CASE(equal_delivery_goes_to_what_has_room),
 	KUNIT_CASE(what_is_queued_on_the_full_path_counts),
-	KUNIT_CASE(a_window_that_has_just_changed_counts_little),
+	KUNIT_CASE(a_window_that_has_just_changed_counts_little_if_smoothed),
 	KUNIT_CASE(parts_of_rounds_count_if_they_are_to),
 	KUNIT_CASE(too_little_data_waits_for_the_fast_path),
 	KUNIT_CASE(it_looks_ahead_so_far),
 	KUNIT_CASE(a_segment_outside_the_receive_window_waits),
-	KUNIT_CASE(an_idle_path_is_measured_with_a_copy),
+	KUNIT_CASE(an_idle_path_is_measured_with_a_copy_if_it_is_to),
 	KUNIT_CASE(a_path_that_cannot_come_back_is_not_waited_for),
 	KUNIT_CASE(half_the_round_trip_stands_for_delays_that_cannot_be_compared),
+	KUNIT_CASE(any_clock_will_do_if_it_is_to),
 	KUNIT_CASE(so_it_does_until_each_path_has_a_sample),
 	{}
 };

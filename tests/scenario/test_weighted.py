@@ -163,3 +163,13 @@ def test_the_cheapest_pipe_comes_first(run_scenario: RunScenario) -> None:
     )
     bulk = run_scenario(*TWINS, scheduler=cpf, duration="20s")
     assert bulk.goodput_bps >= 0.97 * ideal_goodput_bps(bulk.scenario)
+
+
+def test_a_path_that_loses_too_much_is_left(run_scenario: RunScenario) -> None:
+    # From 3 to 6 s the second path loses 10 %, and may lose 2 %. Rounds are round trips of 20 ms,
+    # with 11 packets on each path: a second is 50 of them, of which the latest 8 count for most.
+    event = ("3s:dear:change,loss=10%,lasts=3s",)
+    scheduler = "weighted:cost1=0:cost2=0:max_loss_permille=20"
+    run = run_scenario(*TWINS, scheduler=scheduler, event=event, **LITTLE)
+    assert carried(run, "dear", 1, 3) == pytest.approx(carried(run, "cheap", 1, 3), rel=0.02)
+    assert carried(run, "dear", 4, 6) <= 0.1 * carried(run, "cheap", 4, 6)

@@ -26,19 +26,10 @@ COLUMNS = ["the source", "here", "what it changes", "switch"]
 NOT_YET = {
     "balia",
     "daps",
-    "first",
-    "inorder",
     "lia",
-    "lte",
     "minrtt",
     "musher",
     "olia",
-    "qaware",
-    "redundant",
-    "roundrobin",
-    "thinstream",
-    "video",
-    "weighted",
     "wvegas",
 }
 

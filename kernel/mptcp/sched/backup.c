@@ -26,6 +26,8 @@
  *   looks at what the peer asked for.
  * - always: segments of a subflow in trouble come first, as with all schedulers
  *   here. Upstream has no queue for them.
+ * - always: the source hands over fragments of up to 32 KiB, and this segments;
+ *   either way all that is unsent ends up in the queue of the subflow.
  */
 
 #include "mpsched.h"

@@ -31,6 +31,8 @@
  * - always: a subflow is not usable from a timeout on until something comes back,
  *   where upstream's is until it is stale, several timers later. Otherwise one
  *   that has failed, and whose queue is therefore short, could attract all data.
+ * - always: upstream's TCP holds a short segment back behind others in flight
+ *   (Nagle). The framework has a rule of its own for all schedulers.
  * - always: upstream computes in 32 bits, which overflow at 34 Gbit/s.
  * - always: a backup gets what is sent again when no other subflow is usable,
  *   where upstream counts two timers without progress, which a scheduler here does

@@ -18,24 +18,27 @@
  * - queue: the source looks at no congestion window, so that all unsent data waits
  *   in the queue of the subflow. Off, it waits in that of the connection, and can
  *   still leave on another subflow.
+ * - spare_backups: the source does not look at the flag. On, a backup is used only
+ *   if no other subflow is usable.
  * - always: the source stays with the initial subflow whatever becomes of it, and
- *   the connection stalls. Here the first usable one counts, and of backups only
- *   if no other is usable.
+ *   the connection stalls. Here the first usable one counts.
  * - always: segments of a subflow in trouble come first, as with all schedulers
  *   here. Upstream has no queue for them.
  */
 
 #include "mpsched.h"
 
-enum { QUEUE };
+enum { QUEUE, SPARE_BACKUPS };
 
 static const struct mps_param first_params[] = {
 	[QUEUE] = MPS_BOOL("queue", 1, "hand over all data at once; off: as the window admits"),
+	[SPARE_BACKUPS] = MPS_BOOL("spare_backups", 0,
+				   "use a backup subflow only if no other is usable"),
 };
 
 static struct mps_subflow *first_usable(struct mps_conn *conn, const struct mps_segment *seg)
 {
-	bool backups = mps_only_backups(conn);
+	bool backups = !mps_param(conn, SPARE_BACKUPS) || mps_only_backups(conn);
 	struct mps_subflow *subflow;
 
 	mps_for_each_subflow(conn, subflow)

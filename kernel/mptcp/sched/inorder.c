@@ -40,12 +40,12 @@
  *   (mps_delays_comparable()): half the round-trip time stands for them, and
  *   `fallbacks` counts. So it does, uncounted, until each path has its first
  *   sample.
+ * - spare_backups: the source does not speak of backups. On, one is used only if
+ *   no other subflow is usable.
  * - always: the source's receiver says when the latest segment came in order.
  *   Linux says when the ACK left, which may be delayed.
  * - always: it waits for a full subflow only while an acknowledgment is sure to
  *   come. Otherwise the connection could stall.
- * - always: a backup is used when no other subflow is usable, as with all
- *   schedulers here. The source does not speak of it.
  */
 
 #include "mpsched.h"
@@ -56,7 +56,9 @@
 /* of counts of rounds */
 #define INORDER_SCALE		1000ULL
 
-enum { LOOK_AHEAD, COMMD, PART_ROUNDS, SMOOTH_CWND, MEASURE_IDLE, ANY_CLOCK };
+enum {
+	LOOK_AHEAD, COMMD, PART_ROUNDS, SMOOTH_CWND, MEASURE_IDLE, ANY_CLOCK, SPARE_BACKUPS
+};
 
 static const struct mps_param inorder_params[] = {
 	[LOOK_AHEAD]   = MPS_UINT("look_ahead", 1, 65536, 65536, "segments",
@@ -71,6 +73,8 @@ static const struct mps_param inorder_params[] = {
 				  "a copy of the oldest segment measures a path that idles"),
 	[ANY_CLOCK]    = MPS_BOOL("any_clock", 0,
 				  "compare delays also if the clocks are not the same"),
+	[SPARE_BACKUPS] = MPS_BOOL("spare_backups", 0,
+				   "use a backup subflow only if no other is usable"),
 };
 
 struct inorder_subflow {
@@ -136,7 +140,8 @@ static u64 inorder_segments_before(const struct mps_conn *conn, const struct mps
 		u64 rounds_1000, pkts;
 
 		if (mps_has_room(full) || !mps_has_room_soon(full) ||
-		    full->backup > best->backup || full_us >= best_us)
+		    (mps_param(conn, SPARE_BACKUPS) && full->backup > best->backup) ||
+		    full_us >= best_us)
 			continue;
 		rounds_1000 = inorder_rounds_1000(conn, best_us - full_us, full->srtt_us);
 		pkts = min(rounds_1000, INORDER_SCALE * mps_param(conn, LOOK_AHEAD)) *
@@ -185,7 +190,7 @@ static bool inorder_measure(struct mps_conn *conn, bool backups, struct mps_pick
 static bool inorder_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 {
 	struct mps_segment *seg = mps_head(conn);
-	bool backups = mps_only_backups(conn);
+	bool backups = !mps_param(conn, SPARE_BACKUPS) || mps_only_backups(conn);
 	struct mps_subflow *best;
 	bool by_commd;
 	u64 before;

@@ -46,11 +46,13 @@
  * trips of the path more than if it had been ignored.
  *
  * Differs from the source:
- * - late_ms, slowdown, longest_ms: the source has no numbers, and so no defaults.
+ * - late_ms: the source has no numbers, and so no default.
+ * - slowdown: the same.
+ * - longest_ms: the same.
  * - linear_timeouts: on, the timer of a disabled subflow does not double, or after
  *   an outage of seconds the path would be found again only as many seconds later.
  *   The source leaves TCP alone, as off does.
- * - rp: as minrtt, which the source starts from; on, as it was there.
+ * - rp_limit: as minrtt's, which the source starts from.
  * - always: a disabled subflow is tried with two packets at a time, and what comes
  *   back ends the state. The source does not say what ends it; without any packet
  *   nothing would ever tell that an outage is over.

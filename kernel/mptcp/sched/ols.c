@@ -17,8 +17,9 @@
  *
  * Source: Xing, Xue, Zhang, Han, Li, Wei, "An Online Learning Assisted Packet
  * Scheduler for MPTCP in Mobile Networks", IEEE/ACM ToN 2023; the authors' module
- * for the out-of-tree kernel v0.95 (mptcp_ol.c, version 0.21). Of the paper the
- * abstract was at hand.
+ * for the out-of-tree kernel v0.95 (mptcp_ol.c, version 0.21; its
+ * DEBUG_USE_UCB_MON is monitor, DEBUG_FIX_ARM is arm). Its other algorithm, Exp3,
+ * is off there, and not here. Of the paper the abstract was at hand.
  *
  * Works where paths change and lose so much that what is sent twice pays: it finds
  * that out within some intervals, and that it does not, too. Fails in that it has
@@ -27,8 +28,6 @@
  * application that has little to send, a backup, or a subflow that has failed.
  *
  * Differs from the source:
- * - monitor: on, as there (DEBUG_USE_UCB_MON).
- * - arm: 0, as there. 1 to 3 is always the same: all, half, none.
  * - always: with nothing but backups the source sends nothing: the connection
  *   stalls. Here they are used then.
  * - always: with one subflow the source reads a flag that it has not set. Here it
@@ -38,6 +37,8 @@
  *   both.
  * - always: the square root and the logarithm are the kernel's, which are exact to
  *   the unit, 1/8192, where the source has a library with errors of a few.
+ * - always: the source takes the time of the last packet on each socket, and this
+ *   the time of now.
  */
 
 #include <linux/int_log.h>

@@ -23,7 +23,7 @@
  * - wait: that it waits for a full subflow is ours: where the queue of the next
  *   one's device alone takes longer than a round trip of the full one, and the way
  *   there. Off, the next one is used.
- * - rp: that of v0.9x, in which QAware was made. On, as it was there.
+ * - rp_limit: as minrtt's; QAware was made in v0.9x.
  * - always: the formulas. The rate of a device is measured while its queue does
  *   not run empty, over some packets at a time; until then its queue counts as
  *   empty. Waiting in the subflow counts: TSQ keeps all but two packets of a
@@ -32,6 +32,8 @@
  *   in the same way at the same ACKs, and at least the least RTT. What it is more
  *   than that is halved with each RTT that goes by without an ACK: of a subflow
  *   that is not used nothing new would ever be known.
+ * - always: the source reads the queues of device drivers. Virtual devices have
+ *   none: here it is the backlog of the queueing disciplines.
  */
 
 #include <linux/sizes.h>

@@ -31,18 +31,20 @@
  *   its time that was right. Off, those that cannot be compared are not
  *   (mps_delays_comparable()): round-trip times stand for them, and `fallbacks`
  *   counts. So they do, uncounted, until each path has had its first sample.
+ * - spare_backups: the source does not look at the flag. On, a backup is neither
+ *   used nor probed while another path is usable.
  * - always: the delay is that of the last packet acknowledged, where the source
  *   has that of the first, which an ACK was delayed for. The framework measures no
  *   other.
+ * - always: TCP Small Queues' throttling, for which the source leaves a path out,
+ *   is not seen here.
  * - always: the end of a burst is where nothing is left to send, where the source
  *   also asks for TCP's PSH, which the last segment of a write has anyway.
- * - always: backup paths are neither used nor probed while another one is usable,
- *   as with all schedulers here. The source does not look at the flag.
  */
 
 #include "mpsched.h"
 
-enum { REDUNDANT, PROBE_RTTS, OWD, STAY_US, LATEST_RTT, ANY_CLOCK };
+enum { REDUNDANT, PROBE_RTTS, OWD, STAY_US, LATEST_RTT, ANY_CLOCK, SPARE_BACKUPS };
 
 static const struct mps_param thinstream_params[] = {
 	[REDUNDANT]  = MPS_BOOL("redundant", 1,
@@ -57,6 +59,8 @@ static const struct mps_param thinstream_params[] = {
 				"of round-trip times the latest, not the smoothed one"),
 	[ANY_CLOCK]  = MPS_BOOL("any_clock", 0,
 				"compare one-way delays also if the clocks are not the same"),
+	[SPARE_BACKUPS] = MPS_BOOL("spare_backups", 0,
+				   "use or probe a backup subflow only if no other is usable"),
 };
 
 struct thinstream_conn {
@@ -187,7 +191,7 @@ static bool thinstream_next_segment(struct mps_conn *conn, struct mps_pick *pick
 {
 	struct thinstream_conn *state = mps_conn_priv(conn);
 	struct mps_segment *head = mps_head(conn), *last;
-	bool backups = mps_only_backups(conn);
+	bool backups = !mps_param(conn, SPARE_BACKUPS) || mps_only_backups(conn);
 	struct mps_subflow *best, *idle;
 
 	if (thinstream_reinject(conn, backups, pick))

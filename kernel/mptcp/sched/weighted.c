@@ -12,9 +12,9 @@
  * share 0 and a backup.
  *
  * With fastest, paths of one cost are chosen by the lowest smoothed RTT instead.
- * With max_rtt_ms, a path that is slower than that is dear: as dear as the dearest
- * other one, or dearer, if none of them is. While it is not used, a copy of a
- * segment measures it ten times in a second.
+ * With max_rtt_ms and max_loss_permille, a path that is slower, or loses more, is
+ * dear: as dear as the dearest other one, or dearer, if none of them is. While it
+ * is not used, a copy of a segment measures it ten times in a second.
  *
  * Source: none for the whole; asked for by people whose LTE is metered. Shares are
  * kept as in deficit round robin (Shreedhar, Varghese, SIGCOMM 1995), by bytes and
@@ -39,8 +39,8 @@
  *   cheap one.
  * - fastest: of paths of one priority, cheapest pipe first takes the lowest RTT,
  *   as on does. By default it is shares.
- * - always: ATSSS measures paths with packets of its own, and leaves to the
- *   implementation what exactly a threshold does. Here both are as said above.
+ * - always: ATSSS measures paths with packets of its own. TCP sees the same of
+ *   those that it sends.
  */
 
 #include "mpsched.h"
@@ -50,11 +50,16 @@
 #define CATCH_UP_BYTES		SZ_64K
 /* for so long nothing was sent on a path that exceeds: it is measured again */
 #define MEASURE_NS		(100 * NSEC_PER_MSEC)
+/* of counts of packets, of which each round brings an eighth */
+#define LOSS_SCALE		1024ULL
+#define LOSS_PART		8
 /* of bytes per share */
 #define SCALE			1000ULL
 
 /* where each group of parameters begins */
-enum { SHARE = 0, COST = 8, CAP_MB = 16, STRICT = 24, PATIENCE_MS, FASTEST, MAX_RTT_MS };
+enum {
+	SHARE = 0, COST = 8, CAP_MB = 16, STRICT = 24, PATIENCE_MS, FASTEST, MAX_RTT_MS, MAX_LOSS
+};
 
 static const struct mps_param weighted_params[] = {
 	MPS_UINT("share1", 0, 1000, 1, "", "part of path 1; 0: only if no other is usable"),
@@ -87,6 +92,8 @@ static const struct mps_param weighted_params[] = {
 	MPS_BOOL("fastest", 0, "of paths of one cost the lowest RTT, and not by shares"),
 	MPS_UINT("max_rtt_ms", 0, 60000, 0, "ms",
 		 "a path whose smoothed RTT exceeds it is a dear one; 0: none does"),
+	MPS_UINT("max_loss_permille", 0, 1000, 0, "of 1000",
+		 "a path that loses more packets is a dear one; 0: none does"),
 };
 
 /* What the paths are to each other, from the best to the last. */
@@ -101,6 +108,10 @@ struct weighted_subflow {
 	u64	bytes;		/* carried */
 	u64	turn;		/* carried per share, with what was forgone */
 	u64	sent_ns;	/* when the latest was sent */
+	/* its losses, smoothed over rounds as the RTT is over samples */
+	u64	round_pkts;	/* in a round, times LOSS_SCALE */
+	u64	round_lost;	/* the same of those that were lost */
+	u32	rounds;		/* that are counted in these */
 };
 
 static struct weighted_subflow *state_of(struct mps_subflow *subflow)
@@ -126,12 +137,15 @@ static u32 class_of(const struct mps_conn *conn, struct mps_subflow *subflow)
 	return REGULAR;
 }
 
-/* Is it slower than it may be? */
-static bool exceeds(const struct mps_conn *conn, const struct mps_subflow *subflow)
+/* Is it slower than it may be, or does it lose more? */
+static bool exceeds(const struct mps_conn *conn, struct mps_subflow *subflow)
 {
-	u32 max_rtt_ms = mps_param(conn, MAX_RTT_MS);
+	u32 max_loss = mps_param(conn, MAX_LOSS), max_rtt_ms = mps_param(conn, MAX_RTT_MS);
+	const struct weighted_subflow *state = state_of(subflow);
 
-	return max_rtt_ms && subflow->srtt_us > max_rtt_ms * (u64)USEC_PER_MSEC;
+	if (max_rtt_ms && subflow->srtt_us > max_rtt_ms * (u64)USEC_PER_MSEC)
+		return true;
+	return max_loss && 1000 * state->round_lost > max_loss * state->round_pkts;
 }
 
 /* A path that exceeds costs as much as the dearest other one; or more, if none of
@@ -324,6 +338,19 @@ static void weighted_on_sent(struct mps_conn *conn, const struct mps_pick *pick,
 	}
 }
 
+static void weighted_on_ack(struct mps_conn *conn, struct mps_subflow *subflow, u64 acked_bytes)
+{
+	u64 pkts = (u64)subflow->round_delivered_pkts + subflow->round_lost_pkts;
+	struct weighted_subflow *state = state_of(subflow);
+
+	if (state->rounds == subflow->rounds)
+		return;
+	state->rounds = subflow->rounds;
+	state->round_pkts += pkts * LOSS_SCALE - state->round_pkts / LOSS_PART;
+	state->round_lost += subflow->round_lost_pkts * LOSS_SCALE -
+			     state->round_lost / LOSS_PART;
+}
+
 /* A new path begins where the others are. */
 static void weighted_init_subflow(struct mps_conn *conn, struct mps_subflow *subflow)
 {
@@ -344,6 +371,7 @@ static struct mps_ops weighted_ops = {
 	.get_subflow	= weighted_get_subflow,
 	.init_subflow	= weighted_init_subflow,
 	.on_sent	= weighted_on_sent,
+	.on_ack		= weighted_on_ack,
 	.name		= "weighted",
 	.owner		= THIS_MODULE,
 	.conn_size	= sizeof(struct weighted_conn),

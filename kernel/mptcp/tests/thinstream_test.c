@@ -227,13 +227,15 @@ static void nothing_is_probed_with_probe_rtts_0(struct kunit *test)
 	EXPECT_WAIT(test, conn);
 }
 
-static void backups_are_neither_used_nor_probed(struct kunit *test)
+static void backups_are_neither_used_nor_probed_if_spared(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "thinstream");
-	struct mps_subflow *active = mps_test_subflow(conn, .owd_us = 50000);
-	struct mps_subflow *backup = mps_test_subflow(conn, .owd_us = 10000, .backup = true);
 	struct mps_segment *seg = mps_test_unsent(conn, MSS);
+	struct mps_subflow *active, *backup;
 
+	mps_test_param(conn, "spare_backups", 1);
+	active = mps_test_subflow(conn, .owd_us = 50000);
+	backup = mps_test_subflow(conn, .owd_us = 10000, .backup = true);
 	EXPECT_SENT(test, conn, MPS_NEW, active, seg);
 	EXPECT_WAIT(test, conn);
 	seg = mps_test_unsent(conn, MSS);
@@ -269,7 +271,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(the_end_of_a_burst_is_copied_to_what_was_idle),
 	KUNIT_CASE(without_copies_the_end_of_a_burst_is_the_probe),
 	KUNIT_CASE(nothing_is_probed_with_probe_rtts_0),
-	KUNIT_CASE(backups_are_neither_used_nor_probed),
+	KUNIT_CASE(backups_are_neither_used_nor_probed_if_spared),
 	KUNIT_CASE(what_a_path_in_trouble_carried_comes_first),
 	{}
 };

@@ -85,8 +85,9 @@ struct raven_subflow {
 	u64	weights;	/* sum of those; 0: no sample yet */
 	u64	sampled_ns;
 
-	u64	low_us;		/* of the interval now, 0: there is none */
+	u64	low_us;		/* of the interval, 0: there is none */
 	u64	high_us;
+	u64	expires_ns;	/* until then it is that */
 	bool	target;		/* of the segment that is sent now */
 
 	bool	copies;		/* it is to carry this one, too */
@@ -130,13 +131,12 @@ static void raven_on_ack(struct mps_conn *conn, struct mps_subflow *subflow, u64
 		state->weights /= 2;
 	}
 	state->sampled_ns = now_ns;
+	state->expires_ns = 0;
 }
 
-/* How much wider than at first it is now, in thousandths. */
-static u32 raven_aging(const struct mps_conn *conn, struct mps_subflow *subflow, u64 now_ns)
+/* How much wider than at first it is after so many seconds, in thousandths. */
+static u32 raven_aging(const struct mps_conn *conn, const struct mps_subflow *subflow, u64 age_s)
 {
-	u64 age_s = div_u64(now_ns - state_of(subflow)->sampled_ns, NSEC_PER_SEC);
-
 	if (!mps_param(conn, AGING))
 		return RAVEN_PERMILLE;
 	age_s = min(age_s, RAVEN_AGING_MAX_S);
@@ -146,15 +146,15 @@ static u32 raven_aging(const struct mps_conn *conn, struct mps_subflow *subflow,
 static void raven_predict(const struct mps_conn *conn, struct mps_subflow *subflow, u64 now_ns)
 {
 	struct raven_subflow *state = state_of(subflow);
-	u64 mean_us, aging, below_ppm, above_ppm;
+	u64 age_s, mean_us, aging, below_ppm, above_ppm;
 	bool first = subflow->id == 1;
 
-	state->low_us = 0;
-	state->high_us = U64_MAX;
-	if (!state->weights)
+	if (!state->weights || now_ns < state->expires_ns)
 		return;
+	age_s = div_u64(now_ns - state->sampled_ns, NSEC_PER_SEC);
+	state->expires_ns = state->sampled_ns + (age_s + 1) * NSEC_PER_SEC;
 	mean_us = div64_u64(state->rtts_us, state->weights);
-	aging = raven_aging(conn, subflow, now_ns);
+	aging = raven_aging(conn, subflow, age_s);
 	below_ppm = min(aging * mps_param(conn, first ? LOWER1 : LOWER), RAVEN_PPM);
 	above_ppm = aging * mps_param(conn, first ? UPPER1 : UPPER) + RAVEN_PPM;
 	if (mps_param(conn, WHOLE_UPPER))

@@ -72,6 +72,9 @@ static void ours_take_time(struct kunit *test, const char *scheduler, bool full)
 	int i, round;
 
 	mps_test_unsent_pkts(conn, 64);
+	/* each has had an ACK */
+	mps_test_ack(near, 0);
+	mps_test_ack(far, 0);
 	if (full)
 		mps_test_fill(near);
 	/* both are busy, for those that want to know how they send */

@@ -349,9 +349,11 @@ def test_sttf_plans_unless_round_trips_are_alike() -> None:
 
 
 def test_daps() -> None:
-    # delays of 10 and 30 ms, so within 30 ms the first has three turns of 10, the second one of 4
-    asked = question(subflow(1, 20_000), subflow(2, 60_000, cwnd=4))
+    # delays of 12 and 36 ms, so within 36 ms the first has three turns of 10, the second one of 4
+    asked = question(subflow(1, 20_000), subflow(2, 68_000, cwnd=4))
     assert picks(Daps({}), asked, 40) == [1] * 30 + [2] * 4 + [1] * 6
+    # in us they are 10000 and 34000; after 34 ms the plan goes on
+    assert picks(Daps({"unit_us": 1}), asked, 40) == [1] * 30 + [2] * 4 + [1] * 6
 
 
 def test_daps_repeats_what_a_subflow_with_room_lacks() -> None:

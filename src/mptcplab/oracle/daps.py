@@ -6,10 +6,11 @@ Source: mptcp_daps.c of vkirany/mptcp-kau (@98ab772f). Papers: Sarwar et al., WA
 al., ICC 2014. Parameters of the module: allow_optim 1, daps_in_ss 1, round_delay 4,
 use_planned_cwnd 1, smooth_cwnd 1.
 
-Delays are in microseconds, though the source's comment says milliseconds, and their least common
-multiple overflows there from about 2 s^2 / 10^12 on; here nothing does. The source compares TCP's
-numbers with 0 before the first sample of the smoothed window, so that, by chance, some connections
-never take one; here all do.
+The source's comment says that its delays are in milliseconds, and they are in microseconds: their
+least common multiple overflows from about 2 s^2 / 10^12 on, and below that a schedule lasts for
+minutes. Here they are what the comment says; with unit_us 1 what the source has. The source
+compares TCP's numbers with 0 before the first sample of the smoothed window, so that, by chance,
+some connections never take one; here all do.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ from mptcplab.oracle.state import (
     REINJECTION,
     WAIT,
     Answer,
-    Asked,
     Done,
     Question,
     Segment,
@@ -79,9 +79,12 @@ class Schedule:
 
 
 class Daps(Model):
+    metric = False
+
     def __init__(self, params: Mapping[str, int]) -> None:
         super().__init__(params)
         self.round_delay = params.get("round_delay", 4)
+        self.unit_us = params.get("unit_us", 1000)
         self.planned = bool(params.get("use_planned_cwnd", 1))
         self.in_slow_start = bool(params.get("daps_in_ss", 1))
         self.smooth: dict[int, Smooth] = {}
@@ -112,13 +115,11 @@ class Daps(Model):
         head = question.head if what == NEW else None
         return Answer(what, subflow.id, head.seq if head else segment.seq)
 
-    def took(self, asked: Asked) -> None:
-        if asked.answer.what in (NEW, REINJECTION):
-            number = asked.answer.subflow
-            self.left[number] = self.left.get(number, 0) - 1
-
     def done(self, done: Done) -> None:
+        """The module looks at the window before it counts, so what is counted leaves."""
         self.sent.done(done)
+        if done.what in (NEW, REINJECTION):
+            self.left[done.subflow] = self.left.get(done.subflow, 0) - 1
 
     def why(self) -> str:
         plan = self.schedule
@@ -151,8 +152,8 @@ class Daps(Model):
         return not self.in_slow_start and subflow.cwnd <= subflow.ssthresh < INFINITE_SSTHRESH
 
     def _delay(self, subflow: Subflow) -> int:
-        """Half the RTT, rounded, in us."""
-        half = (subflow.srtt_8us >> 3) // 2
+        """Half the RTT, rounded."""
+        half = (subflow.srtt_8us >> 3) // self.unit_us // 2
         if self.round_delay > 1:
             over = half % self.round_delay
             half += -over if over < self.round_delay // 2 else self.round_delay - over

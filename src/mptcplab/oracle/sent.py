@@ -14,6 +14,10 @@ class Sent:
     def __init__(self) -> None:
         self._known: dict[int, tuple[int, frozenset[int]]] = {}
 
+    def __deepcopy__(self, _: object) -> Sent:
+        """A copy of a model looks at the same: what was sent does not depend on its choices."""
+        return self
+
     def done(self, done: Done) -> None:
         if done.what not in (NEW, REINJECTION, DUPLICATE):
             return

@@ -14,6 +14,7 @@ import argparse
 import json
 import shlex
 import signal
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -213,10 +214,13 @@ def _run_and_show(cases: Sequence[Case], jobs: int | None, json_file: Path | Non
             for count, (case, verdict) in enumerate(ended, 1):
                 totals[case.scheduler].add(case, verdict)
                 found = verdict.agreement
-                status.update(
+                text = (
                     f"{count} of {len(cases)} runs; {case.scheduler} in {case.scenario}: "
                     f"{found.decisions} decisions, {found.differs} differ"
                 )
+                status.update(text)
+                if not progress.is_terminal:
+                    print(text, file=sys.stderr, flush=True)
     return _show(totals, json_file)
 
 

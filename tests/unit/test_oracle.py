@@ -55,6 +55,7 @@ def subflow(number: int, rtt_us: int, **more: Any) -> Subflow:
         "rttvar_us": 0,
         "min_rtt_us": rtt_us,
         "last_rtt_us": rtt_us,
+        "last_rtt_8us": rtt_us * 8,
         "cwnd": 10,
         "ssthresh": 10,
         "limit": 0xFFFFFFFF,

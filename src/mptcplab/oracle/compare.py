@@ -113,7 +113,11 @@ def _tied(model: Model, asked: Asked) -> Model | None:
 
 
 def _in_us(question: Question, newest_first: bool) -> Question:
-    subflows = [replace(each, srtt_8us=each.srtt_8us & ~7) for each in question.subflows]
+    # half of the latest RTT is a whole number, too
+    subflows = [
+        replace(each, srtt_8us=each.srtt_8us & ~7, last_rtt_8us=each.last_rtt_us)
+        for each in question.subflows
+    ]
     return replace(question, subflows=subflows, newest_first=newest_first)
 
 

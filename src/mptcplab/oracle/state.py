@@ -40,6 +40,7 @@ class Subflow:
     rttvar_us: int
     min_rtt_us: int
     last_rtt_us: int
+    last_rtt_8us: int
     cwnd: int
     ssthresh: int
     limit: int
@@ -248,6 +249,7 @@ def _subflow(index: int, values: dict[str, Any]) -> Subflow:
     flags = values.pop("flags")
     return Subflow(
         index=index,
+        last_rtt_8us=values["last_rtt_us"] << 3,
         usable=bool(flags & records.USABLE),
         backup=bool(flags & records.BACKUP),
         can_send=bool(flags & records.CAN_SEND),

@@ -149,7 +149,7 @@ def transfer_8us(subflow: Subflow, more: int = 1) -> int:
     """compute_tt() of so many packets more than the subflow has in its queue."""
     queued = more + _queued(subflow)
     free = max(subflow.cwnd - subflow.in_flight, 0)
-    return transfer_time(queued, free, subflow.cwnd, subflow.ssthresh, subflow.last_rtt_us << 3)
+    return transfer_time(queued, free, subflow.cwnd, subflow.ssthresh, subflow.last_rtt_8us)
 
 
 def transfer_time(queued: int, free: int, cwnd: int, ssthresh: int, rtt: int) -> int:

@@ -17,8 +17,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -27,7 +26,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from mptcplab.errors import MptcplabError, RunError, status_of
+from mptcplab.errors import MptcplabError, RunCancelledError, RunError, status_of
 from mptcplab.lab import engine
 from mptcplab.lab.engine import Watch
 from mptcplab.lab.guest import Guest
@@ -41,6 +40,9 @@ from mptcplab.runs.single import cpus
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
 from mptcplab.tools import many
+
+#: Compares a file of states with the model of a scheduler.
+Judge = Callable[[Path, str], Agreement]
 
 
 @dataclass(frozen=True)
@@ -124,23 +126,23 @@ def check(
     directory: Path,
     *,
     watch: Watch | None = None,
-    judges: Executor | None = None,
+    judge: Judge | None = None,
 ) -> Verdict:
-    """Makes the run of a case in `directory`, and compares its decisions, in `judges` if given."""
+    """Makes the run of a case in `directory`, and compares its decisions; `judge` may do that."""
     scenario = from_flags(case.flags).base
     empty = Agreement(case.scheduler)
     try:
         experiment.run(scenario, kernel, guest, directory, watch=watch)
         down = scenario.workload.direction == "down"
         name = engine.SERVER_STATES if down else engine.CLIENT_STATES
-        judged = directory / name, case.scheduler
-        agreement = judges.submit(_judge, *judged).result() if judges else _judge(*judged)
+        agreement = (judge or judge_file)(directory / name, case.scheduler)
     except RunError as error:
         return Verdict(empty, f"the run failed: {error}")
     return Verdict(agreement)
 
 
-def _judge(path: Path, scheduler: str) -> Agreement:
+def judge_file(path: Path, scheduler: str) -> Agreement:
+    """Compares the decisions in a file of states with those of the model."""
     return compare(path, scheduler, KNOWN)
 
 
@@ -200,7 +202,7 @@ def _chosen(
 def _check_file(path: Path, scheduler: str, json_file: Path | None) -> int:
     model_of(scheduler)
     total = Total(Agreement(scheduler), runs=1)
-    total.agreement.add(_judge(path, scheduler))
+    total.agreement.add(judge_file(path, scheduler))
     return _show({scheduler: total}, json_file)
 
 
@@ -227,14 +229,20 @@ def _run_and_show(cases: Sequence[Case], jobs: int | None, json_file: Path | Non
 def _ended(
     cases: Sequence[Case], kernel: KernelBuild, guest: Guest, out: Path, jobs: int | None
 ) -> Iterator[tuple[Case, Verdict]]:
-    """Judges are processes of their own, which an interrupt is not for."""
+    """Decisions are compared in processes: that is most of the work. An interrupt ends them."""
     own = get_context("spawn")
-    with ProcessPoolExecutor(
-        jobs or len(cpus()), own, signal.signal, (signal.SIGINT, signal.SIG_IGN)
-    ) as judges:
+    with own.Pool(jobs or len(cpus()), signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
 
         def perform(case: Case, directory: Path, cancel: threading.Event) -> Verdict:
-            return check(case, kernel, guest, directory, watch=Watch(cancel=cancel), judges=judges)
+            def judge(path: Path, scheduler: str) -> Agreement:
+                judged = pool.apply_async(judge_file, (path, scheduler))
+                while not judged.ready():
+                    if cancel.is_set():
+                        raise RunCancelledError
+                    judged.wait(0.1)
+                return judged.get()
+
+            return check(case, kernel, guest, directory, watch=Watch(cancel=cancel), judge=judge)
 
         def name(case: Case) -> str:
             return f"{case.scheduler}-{case.scenario}"

@@ -24,15 +24,16 @@
  *
  * Look-ahead: the chunk.
  *
- * Differs from the source, as far as it is known:
- * - A path that stops for the other one goes on with the next chunk, if that is written.
- * - With more than two paths, all but the fastest one send from the back.
- * - Copies are made only when nothing is left to send, of as much as the path sends
- *   in the time by which the RTTs deviate, and at most redundancy_percent of a chunk.
- * - One-way delays that cannot be compared are not: mps_delays_comparable(). Then half
- *   the round-trip time stands for them, and `fallbacks` counts. So it does, uncounted,
- *   until each path has had its first sample.
- * - It waits for another subflow only while an acknowledgment is sure to come.
+ * Differs from the source:
+ * - always: the source has two paths. With more, all but the fastest one send from the
+ *   back.
+ * - always: the source, as far as it is known, ends with the chunk. A path that stops
+ *   for the other one goes on with the next chunk here, if that is written.
+ * - redundancy_percent: the source makes copies, we do not know how many. On, when nothing
+ *   is left to send, of as much as the path sends in the time by which the RTTs deviate.
+ * - owd: the source compares one-way delays. On, too, where they can be compared, see
+ *   mps_delays_comparable(); else half the round-trip time, and `fallbacks` counts. So it
+ *   is, uncounted, until each path has had its first sample.
  */
 
 #include "mpsched.h"

@@ -24,13 +24,12 @@
  *
  * Look-ahead: the gap, whatever it is.
  *
- * Differs from the source, as far as it is known:
- * - The paper adapts "the MPTCP-level send window". Here the window is the
- *   receiver's, and the gap is counted in what is unsent.
- * - With more than two paths each slower one has a gap of its own.
- * - A path that idles since its gap is too large takes the last unsent segment now
- *   and then (probe_rtts). Otherwise nothing would ever tell that it is right.
- * - It waits for a faster subflow only while an acknowledgment is sure to come.
+ * Differs from the source:
+ * - always: the source, as far as it is known, adapts "the MPTCP-level send window".
+ *   Here the window is the receiver's, and the gap is counted in what is unsent.
+ * - always: the source has two paths. With more, each slower one has its own gap.
+ * - probe_rtts: the source may say how a path is used again that idles since its gap is
+ *   too large; we do not know. On, it takes the last unsent segment now and then.
  */
 
 #include "mpsched.h"

@@ -15,8 +15,8 @@ from mptcplab.lab import kernel
 from tests.vocabulary import RunScenario
 
 OURS = [name for name in kernel.schedulers() if name != "default"]
-FULL = ["minrtt", "roundrobin", "blest", "ecf", "otias", "sttf", "inorder", "thinstream"]
-# as published they do not: docs/schedulers says why
+FULL = ["minrtt", "roundrobin", "blest", "ecf", "otias", "sttf", "inorder", "stms", "raven", "dems"]
+# as published they do not, and neither does thinstream: docs/schedulers says why
 FULL += ["daps:commit=off:ack_clocked=on", "musher:measure=on:mixed=on"]
 
 PATHS = ("a:20mbit,10ms", "b:10mbit,25ms")

@@ -27,7 +27,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any], str, str | None]] = {
     # Cubic needs some 5 RTT between two losses for a window of 12 packets: 2 Mbit/s of 20.
     "a lossy path": ((WIFI, "lte:20mbit,40ms,loss=2%"), {"scheduler": "minrtt"}, "losses", "lte"),
     # It uses the path with the shorter round trip alone.
-    "a scheduler that waits": ((WIFI, LTE), {"scheduler": "first"}, "scheduler", "lte"),
+    "a scheduler that waits": ((WIFI, LTE), {"scheduler": "first:queue=off"}, "scheduler", "lte"),
     # Everything goes over both paths of 20 Mbit/s.
     "copies": (("a:20mbit,10ms", "b:20mbit,40ms"), {"scheduler": "redundant"}, "copies", None),
     # 6 of 9 measured seconds of 50 Mbit/s; the other path carries 20 Mbit/s at most.

@@ -36,7 +36,7 @@ from mptcplab.spec.scenario import Scenario
 #: Those that are to fill all paths with bulk data, and the percentage of default that is wanted.
 _FILLING = {
     **dict.fromkeys(("minrtt", "roundrobin", "blest", "ecf"), 97),
-    **dict.fromkeys(("otias", "sttf", "inorder", "lte", "thinstream", "qaware"), 95),
+    **dict.fromkeys(("otias", "sttf", "inorder", "lte", "qaware"), 95),
     **dict.fromkeys(("stms", "raven", "dems"), 95),
     # as published they do not: docs/schedulers says why
     **dict.fromkeys(("daps:commit=off:ack_clocked=on", "musher:measure=on:mixed=on"), 95),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from mptcplab.oracle.state import Answer, Question
+from mptcplab.oracle.state import DUPLICATE, NEW, REINJECTION, WAIT, Answer, Question
 
 #: Is it this difference, given the question, the source's answer and the kernel's?
 Applies = Callable[[Question, Answer, Answer], bool]
@@ -20,8 +20,39 @@ class Known:
     applies: Applies
 
 
+def _beyond_the_subflows_window(question: Question, _: Answer, kernel: Answer) -> bool:
+    subflow = question.subflow(kernel.subflow)
+    return (
+        kernel.what in (DUPLICATE, REINJECTION)
+        and subflow is not None
+        and subflow.window_bytes < subflow.mss
+    )
+
+
+def _short_last_segment(question: Question, source: Answer, kernel: Answer) -> bool:
+    head = question.head
+    if not head or (source.what, kernel.what) != (NEW, WAIT):
+        return False
+    end = max(head.seq + question.unsent_bytes, question.nxt_seq)
+    return source.seq != head.seq and source.seq + question.segment_bytes > end
+
+
 #: By the name of the scheduler; "" is for all.
-KNOWN: Mapping[str, list[Known]] = {}
+KNOWN: Mapping[str, list[Known]] = {
+    "daps": [
+        Known(
+            "the module looks at the receive window of the subflow, which in Linux is that of the "
+            "connection: what is sent again lies in it",
+            _beyond_the_subflows_window,
+        )
+    ],
+    "sttf": [
+        Known(
+            "a short last segment waits for more data (Nagle), which the source leaves to the core",
+            _short_last_segment,
+        )
+    ],
+}
 
 
 def reason_of(

@@ -32,13 +32,12 @@ static u32 states_carried(const struct mps_segment *seg, const struct mps_subflo
 static u32 states_flags(const struct mps_conn *conn, const struct mps_subflow *subflow)
 {
 	const struct mptcp_subflow_context *ctx = mps_ctx(subflow);
-	const struct sock *ssk = subflow_core(subflow)->ssk;
 	bool can_send = !ctx->closing && __mptcp_subflow_active((void *)ctx);
 
 	return (subflow->usable ? STATE_USABLE : 0) |
 	       (subflow->backup ? STATE_BACKUP : 0) |
 	       (can_send ? STATE_CAN_SEND : 0) |
-	       (test_bit(TSQ_THROTTLED, &ssk->sk_tsq_flags) ? STATE_THROTTLED : 0) |
+	       (mps_throttled(subflow) ? STATE_THROTTLED : 0) |
 	       states_carried(mps_head(conn), subflow, STATE_CARRIED_HEAD) |
 	       states_carried(mps_oldest_unacked(conn), subflow, STATE_CARRIED_OLDEST) |
 	       states_carried(mps_reinjection(conn), subflow, STATE_CARRIED_REINJECTION);
@@ -58,7 +57,7 @@ static void states_put_subflow(struct record_stream *stream, u32 number,
 		.delivered_sent_ns	= cpu_to_le64(subflow->delivered_sent_ns),
 		.oldest_sent_ns		= cpu_to_le64(subflow->oldest_sent_ns),
 		.device_queue_bytes	= cpu_to_le64(device.queue_bytes),
-		.device_sent_bytes	= cpu_to_le64(device.sent_bytes),
+		.device_sent_bytes	= cpu_to_le64(mps_device_sent_bytes(subflow)),
 		.id			= cpu_to_le32(subflow->id),
 		.flags			= cpu_to_le32(states_flags(conn, subflow)),
 		.ca_state		= cpu_to_le32(subflow->ca_state),

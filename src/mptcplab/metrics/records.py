@@ -350,7 +350,12 @@ SUBFLOW_STATE_FIELDS = (
     Field("delivered_sent_ns", "u64", "ns", "when what that acknowledged was sent"),
     Field("oldest_sent_ns", "u64", "ns", "when its oldest packet in flight was sent; 0: none"),
     Field("device_queue_bytes", "u64", "bytes", "waiting in the local device it leaves by"),
-    Field("device_sent_bytes", "u64", "bytes", "that the device itself counts as sent, with or without a queue"),
+    Field(
+        "device_sent_bytes",
+        "u64",
+        "bytes",
+        "that the device itself counts as sent, with or without a queue",
+    ),
     Field("id", "u32", "", "number of the subflow, from 1 in the order of creation"),
     Field(
         "flags",

@@ -124,6 +124,18 @@ static u64 inorder_cwnd_8(const struct mps_conn *conn, struct mps_subflow *subfl
 	return 8ULL * mps_cwnd(subflow);
 }
 
+/* How many packets of its queue the subflow has no room for in its window of now: as in
+ * OTIAS, only these take from the windows to come.
+ */
+static u64 inorder_late_pkts(const struct mps_subflow *full)
+{
+	u64 queued = DIV_ROUND_UP_ULL(full->unsent_bytes, max(full->mss_bytes, 1U));
+	u64 carried = queued + full->in_flight_pkts;
+	u64 cwnd = max(mps_cwnd(full), full->in_flight_pkts);
+
+	return carried > cwnd ? carried - cwnd : 0;
+}
+
 /* How many segments are for full subflows before one is for `best`, which has
  * room: each takes a congestion window of them per round trip that it would still
  * deliver before `best` delivers what is sent now.
@@ -135,7 +147,7 @@ static u64 inorder_segments_before(const struct mps_conn *conn, const struct mps
 	struct mps_subflow *full;
 
 	mps_for_each_subflow(conn, full) {
-		u64 queued = full->unsent_bytes / max(full->mss_bytes, 1U);
+		u64 late_pkts = inorder_late_pkts(full);
 		u64 full_us = inorder_delay_us(full, by_commd);
 		u64 rounds_1000, pkts;
 
@@ -146,7 +158,7 @@ static u64 inorder_segments_before(const struct mps_conn *conn, const struct mps
 		rounds_1000 = inorder_rounds_1000(conn, best_us - full_us, full->srtt_us);
 		pkts = min(rounds_1000, INORDER_SCALE * mps_param(conn, LOOK_AHEAD)) *
 		       inorder_cwnd_8(conn, full) / (8 * INORDER_SCALE);
-		before += pkts > queued ? pkts - queued : 0;
+		before += pkts > late_pkts ? pkts - late_pkts : 0;
 	}
 	return before;
 }

@@ -85,6 +85,15 @@ static void what_is_queued_on_the_full_path_counts(struct kunit *test)
 	near->unsent_bytes = 3 * MSS;
 	mps_test_unsent_pkts(conn, 64);
 	EXPECT_PICK(test, conn, MPS_NEW, far, behind(conn, 17));
+	/* two of them, and one a byte long, when the window of now has room for two */
+	near->in_flight_pkts = 8;
+	near->unsent_bytes = 2 * MSS + 1;
+	EXPECT_PICK(test, conn, MPS_NEW, far, behind(conn, 19));
+	near->unsent_bytes = 2 * MSS;
+	EXPECT_PICK(test, conn, MPS_NEW, far, behind(conn, 20));
+	/* the window has shrunk: nothing is owed for what is in flight beyond it */
+	near->in_flight_pkts = 14;
+	EXPECT_PICK(test, conn, MPS_NEW, far, behind(conn, 18));
 }
 
 /* Two rounds: of a window of (7 x 10 + 18) / 8 = 11 if it is smoothed, or of 18. */

@@ -408,6 +408,25 @@ def test_inorder_leaves_segments_to_the_full_fast_path() -> None:
     assert InOrder({}).choose(question(free, slow)) == Answer(NEW, 1, 0)
     few = question(fast, slow, unsent_bytes=20 * MSS)
     assert InOrder({}).choose(few).what == WAIT
+    # two that the window of now has room for, and of three, one takes a place in the next one
+    for queued, before in ((2 * MSS, 20), (2 * MSS + 1, 19), (3 * MSS, 19)):
+        fast = subflow(1, 20_000, in_flight=8, commd_us=10_000, unsent_bytes=queued)
+        assert InOrder({}).choose(question(fast, slow)) == Answer(NEW, 2, before * MSS)
+
+
+def test_inorder_compares_no_communication_delay_with_half_a_round_trip() -> None:
+    # 2 s have the clocks' difference in them, so half of each RTT counts: the fast one delivers 10
+    # segments at 10 + 20 ms, and 10 at 50, a tie in which the newest is first
+    fast = subflow(1, 20_000, in_flight=10, commd_us=2_000_000)
+    slow = subflow(2, 100_000)
+    assert InOrder({}).choose(question(fast, slow)) == Answer(NEW, 2, 10 * MSS)
+
+
+def test_inorder_sends_nothing_else_while_a_reinjection_cannot_be_placed() -> None:
+    segment = Segment(7, MSS, frozenset({1}))
+    full = subflow(2, 50_000, in_flight=10)
+    asked = question(subflow(1, 20_000, in_flight=10), full, reinjection=segment)
+    assert InOrder({}).choose(asked).what == WAIT
 
 
 def test_thinstream_probes_idle_subflows_at_the_end_of_a_burst() -> None:

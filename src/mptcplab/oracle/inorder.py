@@ -3,20 +3,35 @@
 
 Paper: Yang and Amer, "Using One-way Communication Delay for In-order Arrival MPTCP Scheduling",
 ChinaCom 2014, sections II and III; there is no public code, and its section IV refers to a thesis.
-The number of rounds until a full subflow has room is that of OTIAS, by the same authors.
+The number of rounds until a full subflow has room is that of OTIAS, by the same authors; what is
+available is what the default scheduler finds available, and it has the reinjections.
+
+CommD' has the difference of the clocks in it, which is "the same" for all subflows, so that it can
+only be compared with another one: until each subflow has one, half the RTT stands for all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from mptcplab.oracle.sent import Sent
 from mptcplab.oracle.state import NEW, REINJECTION, WAIT, Answer, Done, Question, Subflow
-from mptcplab.oracle.v09x import V095, Default, Model, in_list_order, in_loss, most_until
+from mptcplab.oracle.v09x import (
+    V095,
+    Default,
+    Model,
+    available,
+    has_room,
+    in_list_order,
+    in_loss,
+    most_until,
+)
 
-#: How far dummy scheduling goes on: the paper names no bound.
-_LOOK_AHEAD = 1024
+#: How far dummy scheduling goes on: the paper names no bound, and no send buffer holds as many.
+_LOOK_AHEAD = 1 << 16
+
+Delay = Callable[[Subflow], int]
 
 
 class InOrder(Model):
@@ -31,28 +46,32 @@ class InOrder(Model):
         self.sent.forget(question.una_seq)
         if question.reinjection:
             chosen = self.default.choose(question, question.reinjection)
-            if chosen:
-                return Answer(REINJECTION, chosen.id, question.reinjection.seq)
+            if not chosen:
+                return Answer(WAIT)
+            return Answer(REINJECTION, chosen.id, question.reinjection.seq)
         if not question.head:
             return Answer(WAIT)
         able = [each for each in in_list_order(question) if each.usable and not in_loss(each)]
-        best = min(filter(_has_place, able), key=delivery_us, default=None)
+        usable = [each for each in question.subflows if each.usable]
+        delay_us = _commd_us if all(each.commd_us for each in usable) else _half_rtt_us
+        free = [each for each in able if available(each, V095)]
+        best = min(free, key=delay_us, default=None)
         if not best:
             return Answer(WAIT)
-        before = self._dummies(able, best)
+        before = self._dummies(able, best, delay_us)
         self._why = f"{before} dummies before it"
         segment = self.sent.nth_unsent(question, before) if before < self.look_ahead else None
         return Answer(NEW, best.id, segment.seq) if segment else Answer(WAIT)
 
-    def _dummies(self, able: list[Subflow], best: Subflow) -> int:
+    def _dummies(self, able: list[Subflow], best: Subflow, delay_us: Delay) -> int:
         """How many segments the others are assigned before one is for `best`, which has room:
         those that would arrive earlier, or, where the list has them before it, no later."""
         before, seen = 0, False
         for each in able:
             seen = seen or each is best
-            if not _has_place(each):
-                until = delivery_us(best) - (1 if seen else 0)
-                before += most_until(partial(_nth_delivery_us, each), until)
+            if not has_room(each, V095):
+                until = delay_us(best) - delay_us(each) - (1 if seen else 0)
+                before += most_until(partial(_nth_wait_us, each), until)
         return before
 
     def done(self, done: Done) -> None:
@@ -62,23 +81,18 @@ class InOrder(Model):
         return self._why
 
 
-def _free(subflow: Subflow) -> int:
-    """Packets for which the congestion window has room, less those that wait for it."""
-    queued = -(-subflow.unsent_bytes // subflow.mss)
-    return subflow.cwnd - subflow.in_flight - queued
+def _commd_us(subflow: Subflow) -> int:
+    return subflow.commd_us
 
 
-def _has_place(subflow: Subflow) -> bool:
-    return _free(subflow) > 0
+def _half_rtt_us(subflow: Subflow) -> int:
+    return subflow.srtt_8us >> 4
 
 
-def _nth_delivery_us(subflow: Subflow, number: int) -> int:
-    return delivery_us(subflow, number - 1)
-
-
-def delivery_us(subflow: Subflow, dummies: int = 0) -> int:
-    """DeD of a segment behind so many that are assigned to the subflow, but not sent."""
-    delay = subflow.commd_us or subflow.srtt_8us >> 4
-    behind = dummies - _free(subflow)
-    rounds = behind // max(subflow.cwnd, 1) + 1 if behind >= 0 else 0
-    return rounds * (subflow.srtt_8us >> 3) + delay
+def _nth_wait_us(full: Subflow, number: int) -> int:
+    """n * RTT of DeD for a segment that is assigned to a full subflow, by its number, from 1 on:
+    before it is what is queued there, which the congestion window of now may have room for."""
+    queued = -(-full.unsent_bytes // full.mss)
+    sendable = max(full.cwnd - full.in_flight, 0)
+    rounds = (queued + number - 1 - sendable) // max(full.cwnd, 1) + 1
+    return rounds * (full.srtt_8us >> 3)

@@ -445,3 +445,8 @@ def test_thinstream_probes_idle_subflows_at_the_end_of_a_burst() -> None:
     asked.time_ns += 52 * 10**6
     assert model.choose(asked).subflow == 2
     assert [push.subflow for push in model.pushes] == [3, 1]
+
+
+def test_thinstream_takes_a_delay_that_is_not_known_for_the_least() -> None:
+    known, not_known = subflow(1, 10_000, owd_us=2000), subflow(2, 50_000)
+    assert ThinStream({}).choose(question(known, not_known)).subflow == 2

@@ -37,6 +37,16 @@ def _short_last_segment(question: Question, source: Answer, kernel: Answer) -> b
     return source.seq != head.seq and source.seq + question.segment_bytes > end
 
 
+def _one_way_delay_without_a_sample(question: Question, source: Answer, kernel: Answer) -> bool:
+    chosen = question.subflow(source.subflow)
+    return source.what == kernel.what == NEW and chosen is not None and not chosen.owd_us
+
+
+_NAGLE = Known(
+    "a short last segment waits for more data (Nagle), which the source leaves to the core",
+    _short_last_segment,
+)
+
 #: By the name of the scheduler; "" is for all.
 KNOWN: Mapping[str, list[Known]] = {
     "daps": [
@@ -46,10 +56,13 @@ KNOWN: Mapping[str, list[Known]] = {
             _beyond_the_subflows_window,
         )
     ],
-    "sttf": [
+    "inorder": [_NAGLE],
+    "sttf": [_NAGLE],
+    "thinstream": [
         Known(
-            "a short last segment waits for more data (Nagle), which the source leaves to the core",
-            _short_last_segment,
+            "the source has a one-way delay as soon as any ACK has come, that of the handshake, "
+            "too; the framework measures from the first data on, and until then RTTs are compared",
+            _one_way_delay_without_a_sample,
         )
     ],
 }

@@ -54,7 +54,8 @@ class ThinStream(Model):
                 return Answer(REINJECTION, chosen.id, segment.seq)
         if not question.head or not candidates:
             return Answer(WAIT)
-        chosen = min(candidates, key=lambda each: each.owd_us or each.srtt_8us >> 4)
+        # DELAY_OUT of a subflow without a sample is 0, the least
+        chosen = min(candidates, key=lambda each: each.owd_us)
         self._probe(question, question.head, chosen, candidates)
         return Answer(NEW, chosen.id, question.head.seq)
 

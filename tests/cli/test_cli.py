@@ -110,14 +110,15 @@ def test_json_is_one_document_and_the_same_each_time(
 @pytest.mark.usefixtures("lab_kernel")
 def test_explain_tells_why_a_run_is_not_faster(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    done = mptcplab("run", *QUICK, "-s", "first", "--out", str(out), "--json")
+    done = mptcplab("run", *QUICK, "-s", "first:queue=off", "--out", str(out), "--json")
     assert done.returncode == 0, done.stderr
     run = json.loads(done.stdout)["runs"][0]
     told = mptcplab("explain", str(out))
     assert told.returncode == 0, told.stderr
-    assert told.stdout.startswith("first, seed 1: ")
+    assert told.stdout.startswith("first:queue=off, seed 1: ")
     reason = (
-        "path lte was idle 100.0 % of the time because the scheduler first sent nothing over it"
+        "path lte was idle 100.0 % of the time because the scheduler first:queue=off sent "
+        "nothing over it"
     )
     assert reason in told.stdout.splitlines()[2]
     # the same by its own directory, twice, as a document

@@ -13,7 +13,8 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.tools.fuzz import Builds, Case, Result, perform
 
-CALLS = 10_000
+# so many that each of them succeeds at least once, whichever of the schedulers are drawn
+CALLS = 20_000
 #: What must have happened, not only been tried.
 SUCCESSES = (
     *("accept", "bulk", "connect", "disconnect", "endpoint", "fork", "get_scheduler", "get_units"),

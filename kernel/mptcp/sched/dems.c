@@ -1,39 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* dems: a chunk from both ends at once, until the paths meet.
  *
- * A chunk is data that is of use as a whole: a unit that the application announced
- * (docs/units.md), else what is written and not sent when the previous chunk has been
- * sent, as far as the receive window admits. The lowest RTT sends it from the front,
- * the other paths from the back, so that none waits for what another one carries.
- * Near the end, the path with the longer one-way delay stops when the other one
- * alone would have all the rest there before a segment of its own arrives: so both
- * complete at the same time. When everything is sent, each path that has room goes
- * on a little into what the other one carries, since what was expected of their
- * delays may be wrong.
+ * A chunk is data that is of use as a whole: a unit that the application
+ * announced (docs/units.md), else what is written and not sent when the previous
+ * chunk has been sent, as far as the receive window admits. The lowest RTT sends
+ * it from the front, the other paths from the back, so that none waits for what
+ * another one carries. Near the end, the path with the longer one-way delay
+ * stops when the other one alone would have all the rest there before a segment
+ * of its own arrives: so both complete at the same time. When everything is
+ * sent, each path that has room goes on a little into what the other one
+ * carries, since what was expected of their delays may be wrong.
  *
- * Source: after the idea of Guo, Nikravesh, Mao, Qian, Sen, "Accelerating Multipath
- * Transport Through Balanced Subflow Completion", MobiCom 2017, of which the abstract
- * and the first page were at hand: chunks whose ends are known, paths decoupled,
- * subflows that complete at the same time at the receiver, a small amount of
- * redundant data. Both ends and one-way delays are what others say of it. Every formula
- * and constant here is ours.
+ * Source: after the idea of Guo, Nikravesh, Mao, Qian, Sen, "Accelerating
+ * Multipath Transport Through Balanced Subflow Completion", MobiCom 2017, of
+ * which the abstract and the first page were at hand: chunks whose ends are
+ * known, paths decoupled, subflows that complete at the same time at the
+ * receiver, a small amount of redundant data. Both ends and one-way delays are
+ * what others say of it. Every formula and constant here is ours.
  *
- * Works for files and pages that are of use when they are whole, over two paths of any
- * delays. Fails for a stream that is read as it comes: half of a chunk waits at the
- * receiver for the other half, in a receive buffer that must hold it.
+ * Works for files and pages that are of use when they are whole, over two paths
+ * of any delays. Fails for a stream that is read as it comes: half of a chunk
+ * waits at the receiver for the other half, in a receive buffer that must hold
+ * it.
  *
  * Look-ahead: the chunk.
  *
  * Differs from the source:
- * - always: the source has two paths. With more, all but the fastest one send from the
- *   back.
- * - always: the source, as far as it is known, ends with the chunk. A path that stops
- *   for the other one goes on with the next chunk here, if that is written.
- * - redundancy_percent: the source makes copies, we do not know how many. On, when nothing
- *   is left to send, of as much as the path sends in the time by which the RTTs deviate.
- * - owd: the source compares one-way delays. On, too, where they can be compared, see
- *   mps_delays_comparable(); else half the round-trip time, and `fallbacks` counts. So it
- *   is, uncounted, until each path has had its first sample.
+ * - always: the source has two paths. With more, all but the fastest one send
+ *   from the back.
+ * - always: the source, as far as it is known, ends with the chunk. A path that
+ *   stops for the other one goes on with the next chunk here, if that is
+ *   written.
+ * - redundancy_percent: the source makes copies, we do not know how many. On,
+ *   when nothing is left to send, of as much as the path sends in the time by
+ *   which the RTTs deviate.
+ * - owd: the source compares one-way delays. On, too, where they can be
+ *   compared, see mps_delays_comparable(); else half the round-trip time, and
+ *   `fallbacks` counts. So it is, uncounted, until each path has had its first
+ *   sample.
  */
 
 #include "mpsched.h"

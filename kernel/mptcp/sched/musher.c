@@ -3,10 +3,10 @@
  *
  * Of each 100 segments, the newer one of two subflows gets as many as the ratio
  * says, and the other one the rest: in a row, and strictly, so that all wait for
- * the one whose turn it is. When throughput has changed, or less waits in the subflows
- * than did, a better ratio is searched for: first a step to the right, then a
- * step to the left, and on in the direction that brought more throughput until
- * there is less again.
+ * the one whose turn it is. When throughput has changed, or less waits in the
+ * subflows than did, a better ratio is searched for: first a step to the right,
+ * then a step to the left, and on in the direction that brought more throughput
+ * until there is less again.
  *
  * Source: Saha, Aggarwal, Pathak, Koutsonikolas, Widmer, "MuSher: An Agile
  * Multipath-TCP Scheduler for Dual-Band 802.11ad/ac Wireless LANs", MobiCom
@@ -33,10 +33,11 @@
  * - always: the source divides by the time between two transmissions of a device,
  *   which stalls its measure where the device does not note them; here by that
  *   between two looks at what it has sent.
- * - measure: the source searches as above. On, the rates of the paths are measured
- *   while each sends all that its window admits, and become the shares: at the
- *   beginning, when a subflow comes, goes or changes, when throughput or queues
- *   change in proportion, and every period_ms; for any number of subflows.
+ * - measure: the source searches as above. On, the rates of the paths are
+ *   measured while each sends all that its window admits, and become the shares:
+ *   at the beginning, when a subflow comes, goes or changes, when throughput or
+ *   queues change in proportion, and every period_ms; for any number of
+ *   subflows.
  * - mixed: the source sends the segments of a subflow in a row. On, those of all
  *   subflows are mixed.
  * - spare_backups: the source does not look at the flag. On, a backup subflow is

@@ -2,41 +2,45 @@
 /* raven: copies, as long as it is not sure which path is the fastest.
  *
  * For each subflow the RTT to come is predicted: a mean of the samples, in which
- * newer ones count more, and an interval around it in which 90 % of the samples of
- * that network were found. The interval is wider the older the latest sample is.
- * Each new segment goes to the subflow whose interval begins the lowest, and, where
- * there is room now, to all others whose interval overlaps with that one.
+ * newer ones count more, and an interval around it in which 90 % of the samples
+ * of that network were found. The interval is wider the older the latest sample
+ * is. Each new segment goes to the subflow whose interval begins the lowest,
+ * and, where there is room now, to all others whose interval overlaps with that
+ * one.
  *
  * Source: Lee, Flinn, Tonshal, "RAVEN: Improving Interactive Latency for the
  * Connected Car", MobiCom 2018, of which the abstract was at hand; the authors'
- * module mptcp_raven.c of June 2018 for the out-of-tree kernel v0.94, which was not
- * finished: what chooses the constants of a subflow is compiled out, and the code
- * that adds a sample to the mean is not in it, only the table of its weights.
+ * module mptcp_raven.c of June 2018 for the out-of-tree kernel v0.94, which was
+ * not finished: what chooses the constants of a subflow is compiled out, and the
+ * code that adds a sample to the mean is not in it, only the table of its
+ * weights.
  *
  * Works for small data that is to come soon, over paths whose delays vary by more
  * than they differ, and for paths that were not used for a while. Fails, as the
- * intervals are those of the authors' two cellular networks in a car, and wide: two
- * paths of which one is not twice as fast carry everything twice. Bulk data seldom
- * finds room on both and spreads.
+ * intervals are those of the authors' two cellular networks in a car, and wide:
+ * two paths of which one is not twice as fast carry everything twice. Bulk data
+ * seldom finds room on both and spreads.
  *
  * Differs from the source:
- * - always: the constants of the second data set, the one compiled in, are used by the
- *   order of subflows: the first one's network, and for all others the second's. In
- *   the source no subflow has any, and the interval is not set.
- * - always: the first copy goes to the lowest RTT of those that get the segment. In
- *   the source a pointer is not set there; with a single one, nothing is sent.
- * - half_life_ms: the table of weights halves at its 164th entry. What an entry stands
- *   for is not known; here it is 1 ms.
- * - whole_upper: the source rounds down 1 + the upper share, which makes [m, 1.58 m]
- *   [m, m]. Off, it does not.
- * - always: age is counted up to 30 s. The source's tables go on to 1000 s, by no more
- *   than -17 and +6 %.
- * - always: a copy that finds no room in the instant of the decision is not made. The
- *   source puts it into a queue, from which it takes it when there is room.
- * - always: a backup subflow gets data if no other is usable. The source does not look
- *   at the flag.
- * - always: a reinjection goes where the default scheduler of v0.9x would send it. The
- *   source takes the first subflow that can send.
+ * - always: the constants of the second data set, the one compiled in, are used
+ *   by the order of subflows: the first one's network, and for all others the
+ *   second's. In the source no subflow has any, and the interval is not set.
+ * - always: the first copy goes to the lowest RTT of those that get the segment.
+ *   In the source a pointer is not set there; with a single one, nothing is
+ *   sent.
+ * - half_life_ms: the table of weights halves at its 164th entry. What an entry
+ *   stands for is not known; here it is 1 ms.
+ * - whole_upper: the source rounds down 1 + the upper share, which makes [m,
+ *   1.58 m] [m, m]. Off, it does not.
+ * - always: age is counted up to 30 s. The source's tables go on to 1000 s, by
+ *   no more than -17 and +6 %.
+ * - always: a copy that finds no room in the instant of the decision is not
+ *   made. The source puts it into a queue, from which it takes it when there is
+ *   room.
+ * - always: a backup subflow gets data if no other is usable. The source does
+ *   not look at the flag.
+ * - always: a reinjection goes where the default scheduler of v0.9x would send
+ *   it. The source takes the first subflow that can send.
  */
 
 #include "mpsched.h"

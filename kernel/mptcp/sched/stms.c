@@ -1,35 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* stms: the slow path sends what is due when it arrives, and learns what that is.
+/* stms: the slow path sends what is due when it arrives.
  *
- * The lowest RTT takes the unsent segments in order. A slower subflow leaves a gap:
- * so many bytes before the segment it takes are kept for the faster ones, which send
- * them while it is on its way. The gap is not computed from round-trip times and
- * rates, it follows from what is acknowledged. One segment of each slower subflow
- * at a time is a sample: how much of the faster ones is to arrive before it is known
- * when it leaves. Had more arrived when the connection is acknowledged beyond it, it
- * came late, and the gap grows by that. Had less arrived when it is acknowledged
- * itself, it came early, and the gap shrinks by what was missing.
+ * The lowest RTT takes the unsent segments in order. A slower subflow leaves a
+ * gap: so many bytes before the segment it takes are kept for the faster ones,
+ * which send them while it is on its way. The gap is not computed from
+ * round-trip times and rates, it follows from what is acknowledged. One segment
+ * of each slower subflow at a time is a sample: how much of the faster ones is
+ * to arrive before it is known when it leaves. Had more arrived when the
+ * connection is acknowledged beyond it, it came late, and the gap grows by that.
+ * Had less arrived when it is acknowledged itself, it came early, and the gap
+ * shrinks by what was missing.
  *
- * Source: after the idea of Shi, Cui, Wang, Hu, Dai, Wang, Zheng, "STMS: Improving
- * MPTCP Throughput Under Heterogeneous Networks", USENIX ATC 2018, of which the
- * abstract alone was at hand: packets are kept for the fast path so that all arrive
- * in order, and how many adapts to the packets acknowledged, not to an estimate of
- * the paths. Every rule and constant here is ours.
+ * Source: after the idea of Shi, Cui, Wang, Hu, Dai, Wang, Zheng, "STMS:
+ * Improving MPTCP Throughput Under Heterogeneous Networks", USENIX ATC 2018, of
+ * which the abstract alone was at hand: packets are kept for the fast path so
+ * that all arrive in order, and how many adapts to the packets acknowledged, not
+ * to an estimate of the paths. Every rule and constant here is ours.
  *
  * Works where delays differ and buffers are small, at the receiver, which holds
- * little, and in the network: the fast path is not stopped by the slow one, and so
- * does not send in bursts. Fails where the gap does not fit into what is written and
- * not sent, or into the receive window: the slow path idles. It takes some round trips
- * of the slow path until the gap is right, and again when a delay or rate changes.
+ * little, and in the network: the fast path is not stopped by the slow one, and
+ * so does not send in bursts. Fails where the gap does not fit into what is
+ * written and not sent, or into the receive window: the slow path idles. It
+ * takes some round trips of the slow path until the gap is right, and again when
+ * a delay or rate changes.
  *
  * Look-ahead: the gap, whatever it is.
  *
  * Differs from the source:
- * - always: the source, as far as it is known, adapts "the MPTCP-level send window".
- *   Here the window is the receiver's, and the gap is counted in what is unsent.
+ * - always: the source, as far as it is known, adapts "the MPTCP-level send
+ *   window". Here the window is the receiver's, and the gap is counted in what
+ *   is unsent.
  * - always: the source has two paths. With more, each slower one has its own gap.
- * - probe_rtts: the source may say how a path is used again that idles since its gap is
- *   too large; we do not know. On, it takes the last unsent segment now and then.
+ * - probe_rtts: the source may say how a path is used again that idles since its
+ *   gap is too large; we do not know. On, it takes the last unsent segment now
+ *   and then.
  */
 
 #include "mpsched.h"

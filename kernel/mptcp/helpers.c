@@ -132,6 +132,20 @@ bool mps_reinject(struct mps_conn *conn, struct mps_pick *pick)
 }
 EXPORT_SYMBOL_GPL(mps_reinject);
 
+bool mps_all_on(struct mps_conn *conn, struct mps_subflow *subflow, bool queue,
+		struct mps_pick *pick)
+{
+	struct mps_segment *seg = mps_reinjection(conn);
+
+	if (!subflow || !(queue || mps_available(subflow)))
+		return false;
+	if (seg)
+		return mps_pick_reinjection(pick, conn, subflow, seg);
+	seg = mps_head(conn);
+	return seg && mps_pick_new(pick, conn, subflow, seg);
+}
+EXPORT_SYMBOL_GPL(mps_all_on);
+
 /* The slower subflows that carry the segment, but none that repairs a loss. In
  * jiffies, as the RTT that must have passed is in v0.9x.
  */

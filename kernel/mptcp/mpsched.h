@@ -514,6 +514,12 @@ struct mps_subflow *mps_fastest_but(struct mps_conn *conn, const struct mps_subf
  */
 bool mps_reinject(struct mps_conn *conn, struct mps_pick *pick);
 
+/* Reinjections, and then new data, on that subflow: only while it is available, or, with
+ * `queue`, whatever room it has. False: it is NULL, or there is nothing to send.
+ */
+bool mps_all_on(struct mps_conn *conn, struct mps_subflow *subflow, bool queue,
+		struct mps_pick *pick);
+
 /* Opportunistic retransmission and penalisation (Raiciu et al., NSDI 2012,
  * section 4.2), for when data that is on its way over a slower subflow keeps
  * the faster one from sending: either new data does not fit the receive window

@@ -51,15 +51,7 @@ static struct mps_subflow *backup_subflow(struct mps_conn *conn, const struct mp
 
 static bool backup_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 {
-	struct mps_subflow *subflow = backup_subflow(conn, NULL);
-	struct mps_segment *seg = mps_reinjection(conn);
-
-	if (!subflow || (!mps_param(conn, QUEUE) && !mps_available(subflow)))
-		return false;
-	if (seg)
-		return mps_pick_reinjection(pick, conn, subflow, seg);
-	seg = mps_head(conn);
-	return seg && mps_pick_new(pick, conn, subflow, seg);
+	return mps_all_on(conn, backup_subflow(conn, NULL), mps_param(conn, QUEUE), pick);
 }
 
 static struct mps_ops backup_ops = {

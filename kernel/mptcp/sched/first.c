@@ -49,15 +49,7 @@ static struct mps_subflow *first_usable(struct mps_conn *conn, const struct mps_
 
 static bool first_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 {
-	struct mps_subflow *subflow = first_usable(conn, NULL);
-	struct mps_segment *seg = mps_reinjection(conn);
-
-	if (!subflow || (!mps_param(conn, QUEUE) && !mps_available(subflow)))
-		return false;
-	if (seg)
-		return mps_pick_reinjection(pick, conn, subflow, seg);
-	seg = mps_head(conn);
-	return seg && mps_pick_new(pick, conn, subflow, seg);
+	return mps_all_on(conn, first_usable(conn, NULL), mps_param(conn, QUEUE), pick);
 }
 
 static struct mps_ops first_ops = {

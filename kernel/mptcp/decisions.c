@@ -47,17 +47,39 @@ static u32 decisions_connection(struct decisions *decisions, struct sock *sk)
 	return decisions->connections;
 }
 
+/* Of a connection of this namespace: starts writing. True: go on, and end with
+ * decisions_end().
+ */
+static bool decisions_begin(struct decisions *decisions, const struct mps_conn *conn,
+			    u32 *number)
+{
+	struct sock *sk = mps_sk(conn);
+
+	if (!net_eq(sock_net(sk), decisions->net))
+		return false;
+	spin_lock_bh(&decisions->write_lock);
+	*number = decisions_connection(decisions, sk);
+	return true;
+}
+
+static void decisions_end(struct decisions *decisions)
+{
+	spin_unlock_bh(&decisions->write_lock);
+	stream_wake(&decisions->stream);
+}
+
 static void decisions_record(void *data, const struct mps_conn *conn,
 			     const struct mps_subflow *subflow,
 			     const struct mps_decision *decision)
 {
-	struct sock *sk = (struct sock *)conn_core(conn)->msk;
 	struct decisions *decisions = data;
 	struct probe_decision record;
+	u32 number;
 
-	if (!net_eq(sock_net(sk), decisions->net))
+	if (!decisions_begin(decisions, conn, &number))
 		return;
 	record = (struct probe_decision) {
+		.connection	= cpu_to_le32(number),
 		.time_ns	= cpu_to_le64(decision->time_ns),
 		.seq		= cpu_to_le64(decision->seq),
 		.length		= cpu_to_le32(decision->length),
@@ -67,32 +89,8 @@ static void decisions_record(void *data, const struct mps_conn *conn,
 		.in_flight	= cpu_to_le32(subflow ? subflow->in_flight_pkts : 0),
 		.cwnd		= cpu_to_le32(subflow ? mps_cwnd(subflow) : 0),
 	};
-	spin_lock_bh(&decisions->write_lock);
-	record.connection = cpu_to_le32(decisions_connection(decisions, sk));
 	stream_put(&decisions->stream, &record, sizeof(record));
-	spin_unlock_bh(&decisions->write_lock);
-	stream_wake(&decisions->stream);
-}
-
-/* Of a connection of this namespace: starts writing. True: go on, and end with
- * decisions_end_states().
- */
-static bool decisions_begin_states(struct decisions *decisions, const struct mps_conn *conn,
-				   u32 *number)
-{
-	struct sock *sk = (struct sock *)conn_core(conn)->msk;
-
-	if (!net_eq(sock_net(sk), decisions->net))
-		return false;
-	spin_lock_bh(&decisions->write_lock);
-	*number = decisions_connection(decisions, sk);
-	return true;
-}
-
-static void decisions_end_states(struct decisions *decisions)
-{
-	spin_unlock_bh(&decisions->write_lock);
-	stream_wake(&decisions->stream);
+	decisions_end(decisions);
 }
 
 static void decisions_question(void *data, const struct mps_conn *conn)
@@ -100,10 +98,10 @@ static void decisions_question(void *data, const struct mps_conn *conn)
 	struct decisions *decisions = data;
 	u32 number;
 
-	if (!decisions_begin_states(decisions, conn, &number))
+	if (!decisions_begin(decisions, conn, &number))
 		return;
 	states_put_question(&decisions->stream, number, conn);
-	decisions_end_states(decisions);
+	decisions_end(decisions);
 }
 
 static void decisions_answer(void *data, const struct mps_conn *conn,
@@ -112,10 +110,10 @@ static void decisions_answer(void *data, const struct mps_conn *conn,
 	struct decisions *decisions = data;
 	u32 number;
 
-	if (!decisions_begin_states(decisions, conn, &number))
+	if (!decisions_begin(decisions, conn, &number))
 		return;
 	states_put_answer(&decisions->stream, number, pick);
-	decisions_end_states(decisions);
+	decisions_end(decisions);
 }
 
 static void decisions_done(void *data, const struct mps_conn *conn,
@@ -128,10 +126,10 @@ static void decisions_done(void *data, const struct mps_conn *conn,
 	/* an answer has said that */
 	if (decision->kind == DECISION_WAIT)
 		return;
-	if (!decisions_begin_states(decisions, conn, &number))
+	if (!decisions_begin(decisions, conn, &number))
 		return;
 	states_put_done(&decisions->stream, number, subflow, decision);
-	decisions_end_states(decisions);
+	decisions_end(decisions);
 }
 
 static int decisions_open(struct inode *inode, struct file *file)

@@ -238,6 +238,15 @@ void coupled_tell(struct sock *sk)
 	coupled_unlock(coupled_lock(sk));
 }
 
+bool coupled_is_alone(struct sock *sk)
+{
+	struct coupled_group *group = coupled_lock(sk);
+	bool alone = !group || coupled_alone(group);
+
+	coupled_unlock(group);
+	return alone;
+}
+
 /* TCP has changed the window, or is about to. */
 void coupled_set_state(struct sock *sk, u8 ca_state)
 {
@@ -254,7 +263,8 @@ u32 coupled_counts(const struct sock *sk, u32 acked)
 	return coupled_on(inet_csk_ca(sk), COUPLED_SEGMENTS) ? min(acked, MAX_ACKED) : 1;
 }
 
-bool coupled_grow(struct sock *sk, u32 acked, u64 threshold)
+/* Has it grown? */
+static bool grow(struct sock *sk, u32 acked, u64 threshold)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
@@ -267,6 +277,19 @@ bool coupled_grow(struct sock *sk, u32 acked, u64 threshold)
 		return false;
 	tcp_snd_cwnd_set(tp, tcp_snd_cwnd(tp) + 1);
 	return true;
+}
+
+void coupled_count_avoid(struct sock *sk, u32 acked, u64 (*threshold)(struct sock *sk),
+			 void (*recompute)(struct sock *sk))
+{
+	if (!tcp_is_cwnd_limited(sk))
+		return;
+	if (tcp_in_slow_start(tcp_sk(sk))) {
+		tcp_slow_start(tcp_sk(sk), acked);
+		recompute(sk);
+	} else if (grow(sk, acked, threshold(sk))) {
+		recompute(sk);
+	}
 }
 
 /* As tcp_cong_avoid_ai() with less than nothing acknowledged. */

@@ -118,10 +118,14 @@ void coupled_tell(struct sock *sk);
 void coupled_cong_avoid(struct sock *sk, u32 acked, coupled_factor_t factor);
 /* What an acknowledgment of so many segments counts. */
 u32 coupled_counts(const struct sock *sk, u32 acked);
-/* Counts as v0.9x: the acknowledgment that finds the threshold reached has the
- * window grow, and counts itself no more. Whether it has grown.
+/* Slow start, and then counting, as v0.9x: the acknowledgment that finds the threshold
+ * reached has the window grow, and counts itself no more. recompute() is called with
+ * each acknowledgment in slow start, and when the window has grown.
  */
-bool coupled_grow(struct sock *sk, u32 acked, u64 threshold);
+void coupled_count_avoid(struct sock *sk, u32 acked, u64 (*threshold)(struct sock *sk),
+			 void (*recompute)(struct sock *sk));
+/* Is there no other subflow in its group, or is it in none? Tells the others of sk. */
+bool coupled_is_alone(struct sock *sk);
 
 /* Locks the group of sk, and tells the others of it. NULL, and no lock, where it
  * is in none, or not in the list.

@@ -122,28 +122,12 @@ static void recompute(struct sock *sk)
 	coupled_unlock(group);
 }
 
-static bool is_alone(struct sock *sk)
-{
-	struct coupled_group *group = coupled_lock(sk);
-	bool alone = !group || coupled_alone(group);
-
-	coupled_unlock(group);
-	return alone;
-}
-
-static void measured_cong_avoid(struct sock *sk, u32 acked)
+/* The acknowledgments that a window of this subflow takes to grow. */
+static u64 threshold(struct sock *sk)
 {
 	const struct balia *balia = inet_csk_ca(sk);
-	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!tcp_is_cwnd_limited(sk))
-		return;
-	if (tcp_in_slow_start(tp)) {
-		tcp_slow_start(tp, acked);
-		recompute(sk);
-	} else if (coupled_grow(sk, acked, is_alone(sk) ? tcp_snd_cwnd(tp) : balia->acks)) {
-		recompute(sk);
-	}
+	return coupled_is_alone(sk) ? tcp_snd_cwnd(tcp_sk(sk)) : balia->acks;
 }
 
 /* --- exact */
@@ -182,7 +166,7 @@ static void balia_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	if (!subflow->group || coupled_on(subflow, COUPLED_EXACT))
 		coupled_cong_avoid(sk, acked, balia_factor);
 	else
-		measured_cong_avoid(sk, acked);
+		coupled_count_avoid(sk, acked, threshold, recompute);
 }
 
 static u32 balia_ssthresh(struct sock *sk)

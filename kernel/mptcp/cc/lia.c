@@ -120,20 +120,6 @@ static u64 threshold(struct sock *sk)
 	return acks;
 }
 
-static void measured_cong_avoid(struct sock *sk, u32 acked)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-
-	if (!tcp_is_cwnd_limited(sk))
-		return;
-	if (tcp_in_slow_start(tp)) {
-		tcp_slow_start(tp, acked);
-		recompute(sk);
-	} else if (coupled_grow(sk, acked, threshold(sk))) {
-		recompute(sk);
-	}
-}
-
 /* --- exact */
 
 /* The first one with the highest w / rtt^2, that is rate by RTT. */
@@ -176,7 +162,7 @@ static void lia_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	if (!subflow->group || coupled_on(subflow, COUPLED_EXACT))
 		coupled_cong_avoid(sk, acked, lia_factor);
 	else
-		measured_cong_avoid(sk, acked);
+		coupled_count_avoid(sk, acked, threshold, recompute);
 }
 
 /* alpha is 1 until it is computed, for all. */

@@ -224,17 +224,9 @@ static void olia_set_state(struct sock *sk, u8 ca_state)
 
 static u32 olia_ssthresh(struct sock *sk)
 {
-	const struct coupled_subflow *subflow = inet_csk_ca(sk);
-	struct coupled_group *group;
-	bool alone = true;
-
-	if (!coupled_on(subflow, DRAFT_SSTHRESH))
+	if (!coupled_on(inet_csk_ca(sk), DRAFT_SSTHRESH) || coupled_is_alone(sk))
 		return tcp_reno_ssthresh(sk);
-	group = coupled_lock(sk);
-	if (group)
-		alone = coupled_alone(group);
-	coupled_unlock(group);
-	return alone ? tcp_reno_ssthresh(sk) : max(tcp_snd_cwnd(tcp_sk(sk)) / 2, 1U);
+	return max(tcp_snd_cwnd(tcp_sk(sk)) / 2, 1U);
 }
 
 /* Of the losses before nothing is known. */

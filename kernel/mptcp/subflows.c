@@ -48,6 +48,14 @@ static void mps_add_qdisc(struct mps_device *device, struct Qdisc *qdisc)
 	device->sent_bytes += u64_stats_read(&sent.bytes);
 }
 
+/* The device that it leaves by; NULL: none yet. Under RCU. */
+static struct net_device *mps_dev_rcu(const struct mps_subflow *subflow)
+{
+	const struct dst_entry *dst = __sk_dst_get(subflow_core(subflow)->ssk);
+
+	return dst ? dst->dev : NULL;
+}
+
 /* Packets to a device enter one queueing discipline for all of its queues, or, as
  * mq has it, one for each. A discipline that has others inside counts what is in
  * them as its own.
@@ -57,12 +65,10 @@ struct mps_device mps_device(const struct mps_subflow *subflow)
 	struct Qdisc *qdisc, *before = NULL;
 	struct mps_device device = {};
 	const struct net_device *dev;
-	const struct dst_entry *dst;
 	unsigned int i;
 
 	rcu_read_lock();
-	dst = __sk_dst_get(subflow_core(subflow)->ssk);
-	dev = dst ? dst->dev : NULL;
+	dev = mps_dev_rcu(subflow);
 	for (i = 0; dev && i < dev->num_tx_queues; i++) {
 		qdisc = rcu_dereference(netdev_get_tx_queue(dev, i)->qdisc);
 		if (qdisc && qdisc != before)
@@ -83,12 +89,12 @@ EXPORT_SYMBOL_GPL(mps_throttled);
 u64 mps_device_sent_bytes(const struct mps_subflow *subflow)
 {
 	struct rtnl_link_stats64 stats = {};
-	const struct dst_entry *dst;
+	struct net_device *dev;
 
 	rcu_read_lock();
-	dst = __sk_dst_get(subflow_core(subflow)->ssk);
-	if (dst && dst->dev)
-		dev_get_stats(dst->dev, &stats);
+	dev = mps_dev_rcu(subflow);
+	if (dev)
+		dev_get_stats(dev, &stats);
 	rcu_read_unlock();
 	return stats.tx_bytes;
 }
@@ -96,13 +102,12 @@ EXPORT_SYMBOL_GPL(mps_device_sent_bytes);
 
 bool mps_same_device(const struct mps_subflow *one, const struct mps_subflow *other)
 {
-	const struct dst_entry *one_dst, *other_dst;
+	const struct net_device *dev;
 	bool same;
 
 	rcu_read_lock();
-	one_dst = __sk_dst_get(subflow_core(one)->ssk);
-	other_dst = __sk_dst_get(subflow_core(other)->ssk);
-	same = one_dst && other_dst && one_dst->dev == other_dst->dev;
+	dev = mps_dev_rcu(one);
+	same = dev && dev == mps_dev_rcu(other);
 	rcu_read_unlock();
 	return same;
 }

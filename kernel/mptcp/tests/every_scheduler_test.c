@@ -33,20 +33,9 @@ static struct mps_conn *conn_of_param(struct kunit *test)
 	return mps_test_conn(test, *(const char * const *)test->param_value);
 }
 
-/* Which one of the scheduler's parameters has this name; -1: none. */
-static int param_of(const struct mps_ops *ops, const char *name)
-{
-	int i;
-
-	for (i = 0; i < ops->num_params; i++)
-		if (!strcmp(ops->params[i].name, name))
-			return i;
-	return -1;
-}
-
 static bool has_param(struct kunit *test, const char *name)
 {
-	return param_of(mps_find(*(const char * const *)test->param_value), name) >= 0;
+	return mps_test_param_of(mps_find(*(const char * const *)test->param_value), name) >= 0;
 }
 
 /* --- what they have in common */
@@ -387,7 +376,7 @@ static void anything_happens(struct fuzz *f)
  */
 static bool is_idle(struct fuzz *f)
 {
-	int v089 = param_of(conn_core(f->conn)->ops, "v089");
+	int v089 = mps_test_param_of(conn_core(f->conn)->ops, "v089");
 	/* it does not use backups while there is a regular subflow, usable or not */
 	bool waits_for_silent = v089 >= 0 && mps_param(f->conn, v089);
 	struct mps_subflow *subflow;

@@ -153,21 +153,7 @@ static void one_subflow_alone_has_no_queue(struct kunit *test)
 
 static void a_backup_is_as_good_as_any_unless_it_is_spared(struct kunit *test)
 {
-	int spare;
-
-	for (spare = 0; spare <= 1; spare++) {
-		struct mps_conn *conn = mps_test_conn(test, "otias");
-		struct mps_subflow *backup, *regular;
-		struct mps_segment *seg;
-
-		mps_test_param(conn, "spare_backups", spare);
-		backup = mps_test_subflow(conn, .backup = true);
-		regular = mps_test_subflow(conn, .srtt_us = 100 * MSEC_US);
-		seg = mps_test_unsent(conn, MSS);
-		EXPECT_PICK(test, conn, MPS_NEW, spare ? regular : backup, seg);
-		mps_test_usable(regular, false);
-		EXPECT_PICK(test, conn, MPS_NEW, backup, seg);
-	}
+	mps_test_spares_backups(test, "otias");
 }
 
 static void queues_nothing_where_tcp_holds_data_back(struct kunit *test)

@@ -199,21 +199,7 @@ static void waits_while_tcp_holds_data_back_where_it_arrives_first(struct kunit 
 
 static void a_backup_is_as_good_as_any_unless_it_is_spared(struct kunit *test)
 {
-	int spare;
-
-	for (spare = 0; spare <= 1; spare++) {
-		struct mps_conn *conn = mps_test_conn(test, "sttf");
-		struct mps_subflow *backup, *regular;
-		struct mps_segment *seg;
-
-		mps_test_param(conn, "spare_backups", spare);
-		backup = mps_test_subflow(conn, .backup = true);
-		regular = mps_test_subflow(conn, .srtt_us = 100 * MSEC_US);
-		seg = mps_test_unsent(conn, MSS);
-		EXPECT_PICK(test, conn, MPS_NEW, spare ? regular : backup, seg);
-		mps_test_usable(regular, false);
-		EXPECT_PICK(test, conn, MPS_NEW, backup, seg);
-	}
+	mps_test_spares_backups(test, "sttf");
 }
 
 /* Nothing that was planned for the fast path stays there. */

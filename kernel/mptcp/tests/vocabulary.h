@@ -128,17 +128,26 @@ static inline struct mps_conn *mps_test_conn(struct kunit *test, const char *sch
 	return mps_test_conn_of(test, ops);
 }
 
+/* Which one of the scheduler's parameters has this name; -1: none. */
+static inline int mps_test_param_of(const struct mps_ops *ops, const char *name)
+{
+	int i;
+
+	for (i = 0; i < ops->num_params; i++)
+		if (!strcmp(ops->params[i].name, name))
+			return i;
+	return -1;
+}
+
 /* Before the first subflow. init() is called again. */
 static inline void mps_test_param(struct mps_conn *conn, const char *name, u32 value)
 {
 	struct kunit *test = mps_test(conn)->test;
 	const struct mps_ops *ops = conn_core(conn)->ops;
-	unsigned int i;
+	int i = mps_test_param_of(ops, name);
 
 	KUNIT_ASSERT_TRUE(test, list_empty(&conn->subflows));
-	for (i = 0; i < ops->num_params && strcmp(ops->params[i].name, name); i++)
-		;
-	KUNIT_ASSERT_LT_MSG(test, i, ops->num_params, "no parameter %s", name);
+	KUNIT_ASSERT_GE_MSG(test, i, 0, "no parameter %s", name);
 	KUNIT_ASSERT_GE(test, value, ops->params[i].min);
 	KUNIT_ASSERT_LE(test, value, ops->params[i].max);
 
@@ -645,6 +654,26 @@ static inline void mps_test_expect(struct kunit *test, struct mps_conn *conn, bo
 	mps_test_expect(_test, _conn, true, _kind, _subflow, _seg, MPS_TEST_HERE)
 #define EXPECT_WAIT(_test, _conn) \
 	KUNIT_EXPECT_EQ_MSG(_test, (u32)mps_test_decide(_conn).kind, 0U, "it does not wait")
+
+/* Without spare_backups a backup is as good as any: it has the lower RTT. */
+static inline void mps_test_spares_backups(struct kunit *test, const char *scheduler)
+{
+	int spare;
+
+	for (spare = 0; spare <= 1; spare++) {
+		struct mps_conn *conn = mps_test_conn(test, scheduler);
+		struct mps_subflow *backup, *regular;
+		struct mps_segment *seg;
+
+		mps_test_param(conn, "spare_backups", spare);
+		backup = mps_test_subflow(conn, .backup = true);
+		regular = mps_test_subflow(conn, .srtt_us = 100 * MSEC_US);
+		seg = mps_test_unsent(conn, MSS);
+		EXPECT_PICK(test, conn, MPS_NEW, spare ? regular : backup, seg);
+		mps_test_usable(regular, false);
+		EXPECT_PICK(test, conn, MPS_NEW, backup, seg);
+	}
+}
 
 static inline void mps_test_expect_reinjections(struct kunit *test, const struct mps_conn *conn,
 						struct mps_segment * const *expected,

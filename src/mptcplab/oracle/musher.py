@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from mptcplab.oracle.roundrobin import reinject
-from mptcplab.oracle.state import NEW, WAIT, Answer, Asked, Question, Subflow
-from mptcplab.oracle.v09x import HZ, V094, Default, Model, available, in_list_order, in_loss
+from mptcplab.oracle.roundrobin import Turns
+from mptcplab.oracle.state import NEW, WAIT, Answer, Question, Subflow
+from mptcplab.oracle.v09x import HZ, V094, available, in_list_order
 
 _INTERVAL_MS, _SEARCH_INTERVAL_MS, _BETWEEN_SEARCHES_MS = 100, 200, 3000
 _STEP, _LEAST, _MOST = 5, 5, 95
@@ -130,18 +130,12 @@ class Control:
             self._go_on(kbps)
 
 
-class Musher(Model):
-    metric = False
-
+class Musher(Turns):
     def __init__(self, params: Mapping[str, int]) -> None:
-        super().__init__(params)
-        self.num_segments = params.get("num_segments", 100)
-        self.cwnd_limited = bool(params.get("cwnd_limited", 0))
+        super().__init__(params, num_segments=100, cwnd_limited=False)
         self.control = Control(ratio=params.get("ratio", 50))
         #: the ratio of this round; none before the first one ends
         self.latched = 0
-        self.quota: dict[int, int] = {}
-        self.masks = Default(V094)
         self.last_ms: int | None = None
         self.device_bytes: dict[int, int] = {}
         self.buffered: dict[int, tuple[int, int]] = {}
@@ -149,13 +143,13 @@ class Musher(Model):
     def choose(self, question: Question) -> Answer:
         self._measure(question)
         if question.reinjection:
-            return reinject(self.masks, question, question.reinjection)
+            return self.reinject(question, question.reinjection)
         if not question.head:
             return Answer(WAIT)
         order = list(in_list_order(question))
         chosen, full = self._scan(order, 0)
         if full:
-            for each in filter(self._considered, order):
+            for each in filter(self.considered, order):
                 self.quota[each.id] = 0
             self.latched = self.control.ratio
             # the source counts on: the shares of an odd number of subflows change places
@@ -164,25 +158,14 @@ class Musher(Model):
             return Answer(WAIT)
         return Answer(NEW, chosen.id, question.head.seq)
 
-    def took(self, asked: Asked) -> None:
-        """What is picked is charged, even if it then does not leave."""
-        if asked.answer.what == NEW:
-            number = asked.answer.subflow
-            self.quota[number] = self.quota.get(number, 0) + 1
-
     def why(self) -> str:
         return f"ratio {self.control.ratio}, of this round {self.latched}, quota {self.quota}"
-
-    def _considered(self, subflow: Subflow) -> bool:
-        if not subflow.usable or in_loss(subflow):
-            return False
-        return not self.cwnd_limited or available(subflow, V094)
 
     def _scan(self, order: list[Subflow], counted: int) -> tuple[Subflow | None, bool]:
         """One in the middle of its quota, the first, else an unused one, the last; are all full?"""
         unused, considered, full = None, 0, 0
         for place, each in enumerate(order, counted + 1):
-            if not self._considered(each):
+            if not self.considered(each):
                 continue
             considered += 1
             share = self.latched if place % 2 else self.num_segments - self.latched

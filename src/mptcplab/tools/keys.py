@@ -7,11 +7,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from pathlib import Path
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from mptcplab import resources
 from mptcplab.spec.fields import Reads
 from mptcplab.spec.literal import (
     LiteralChange,
@@ -26,7 +26,6 @@ from mptcplab.spec.literal import (
 )
 from mptcplab.tools import marked
 
-_DOCS = Path(__file__).parents[3] / "docs"
 _BY_DEFAULT = " By default "
 # in the order of a reader: what is peculiar to the table comes first
 _PATH = ("name", "preset", "link", *LiteralDirection.model_fields, "up", "down")
@@ -97,4 +96,4 @@ def _toml(value: object) -> str:
 
 if __name__ == "__main__":
     for page, texts in tables().items():
-        marked.replace(_DOCS / page, texts)
+        marked.replace(resources.DOCS / page, texts)

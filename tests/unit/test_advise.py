@@ -17,7 +17,6 @@ from rich.console import Console
 
 from mptcplab.advice import advise, advise_report
 from mptcplab.advice.advise import REFERENCE, Advice, Effort
-from mptcplab.advice.variations import parse
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
@@ -30,6 +29,7 @@ from mptcplab.runs.store import Store
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scenario import Scenario
+from mptcplab.spec.uncertainty import parse
 
 KERNEL = KernelBuild("k1", "lab", Path("linux"), Path("config"))
 GUEST = Guest("g1", Path("guest"))

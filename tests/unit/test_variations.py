@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import pytest
 
-from mptcplab.advice.variations import Uncertainty, parse, variations
+from mptcplab.advice.variations import variations
 from mptcplab.errors import InputError
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.limits import MAX_SEED, NO_RATE_BPS
 from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scenario import Direction, Scenario
+from mptcplab.spec.uncertainty import Uncertainty, parse
 
 WIFI, LTE = "wifi:50mbit,10ms", "lte:20mbit,40ms,loss=1%,queue=200,up.rate=5mbit"
 

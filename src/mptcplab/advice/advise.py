@@ -21,7 +21,7 @@ from pathlib import Path
 
 from mptcplab.advice.goals import Goal, Name, goals
 from mptcplab.advice.ranking import Ranking, Values, rank
-from mptcplab.advice.variations import Uncertainty, variations
+from mptcplab.advice.variations import variations
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
@@ -33,6 +33,7 @@ from mptcplab.spec import congestion, scheduler
 from mptcplab.spec.resolve import Request
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.scheduler import Choice
+from mptcplab.spec.uncertainty import Uncertainty
 
 #: Shows the progress of some number of runs.
 Show = Callable[[int], AbstractContextManager[tuple[experiment.Progress, experiment.Ended]]]

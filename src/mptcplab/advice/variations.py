@@ -1,91 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Variations of paths that are known roughly: each value varies within its uncertainty.
 
-A value, such as a rate of 50 Mbit/s known to 20 %, is multiplied by a factor from 0.8 to 1.2, the
-same in both directions and throughout a trace. The factors of all values together are points of
-Sobol's sequence, spread as evenly as their number permits. The first variation is the paths as
-given, and each has a seed of its own, so that randomness varies with them.
+The factors of all values together are points of Sobol's sequence, spread as evenly as their number
+permits. The first variation is the paths as given, and each has a seed of its own, so that
+randomness varies with them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
-
 from mptcplab.errors import InputError, Problem
-from mptcplab.spec import designs, link_trace, units
-from mptcplab.spec.limits import MAX_QUEUE_PACKETS, MAX_SEED, NO_RATE_BPS, PACKET_BYTES
-from mptcplab.spec.mistakes import one_of, shown
-from mptcplab.spec.resolve_paths import MIN_RED_PACKETS, loss_range
-from mptcplab.spec.scenario import Direction, Link, Scenario, TraceStep
-
-L = TypeVar("L", bound=Link)
-
-#: The uncertain values; jitter and reordering scale with the delay.
-KEYS = ("rate", "delay", "loss", "queue")
-DEFAULT = "20%"
-#: With more, a value could be almost nothing.
-MOST = 0.9
-
-_FLAG = "--uncertain"
-_FORM = "it is a percentage, or KEY=, PATH= or PATH.KEY= and one, e.g. 20%, loss=50%, lte.rate=40%"
-# A loss is stored in billionths, see units.parse_fraction.
-_LOSS_DIGITS = 9
-#: With everything lost, nothing would ever arrive.
-_MOST_LOSS = 0.99
-_MAX_QUEUE_BYTES = units.parse_size("1GB")
-
-
-@dataclass(frozen=True)
-class Uncertainty:
-    """The uncertainty of values, as fractions of them: by the name of a path or link, and the key.
-
-    Values that are certain, or that are and stay 0, are not included.
-    """
-
-    parts: Mapping[tuple[str, str], float]
-
-    def text(self) -> str:
-        """The request, in few words: each value +-20 %, or from the least to the most."""
-        if not self.parts:
-            return "taken as certain"
-        low, high = min(self.parts.values()), max(self.parts.values())
-        least = units.format_fraction(low)
-        return f"+-{least}" if low == high else f"+-{least} to +-{units.format_fraction(high)}"
-
-
-def parse(texts: Sequence[str], base: Scenario) -> Uncertainty:
-    """The uncertainty of a scenario's values; each text is about some of them.
-
-    The most specific one counts: that of a key of a path, then of a path, of a key, of everything.
-    Raises InputError with every mistake.
-    """
-    links = [*base.paths, *base.links]
-    names = [link.name for link in links]
-    said: dict[tuple[str | None, str | None], float] = {
-        (None, None): units.parse_fraction(DEFAULT),
-    }
-    problems = []
-    for item in (item for text in texts for item in text.split(",")):
-        what, _, value = item.rpartition("=")
-        try:
-            said[_place(what.strip(), names)] = _part(value.strip())
-        except ValueError as error:
-            problems.append(Problem(_FLAG, "", shown(item.strip()), str(error)))
-    if problems:
-        raise InputError(problems)
-    parts = {
-        (link.name, key): next(
-            said[place]
-            for place in ((link.name, key), (link.name, None), (None, key), (None, None))
-            if place in said
-        )
-        for link in links
-        for key in KEYS
-        if _varies(link, key)
-    }
-    return Uncertainty({place: part for place, part in parts.items() if part})
+from mptcplab.spec import designs
+from mptcplab.spec.limits import MAX_SEED
+from mptcplab.spec.scenario import Scenario
+from mptcplab.spec.uncertainty import Uncertainty, scaled
 
 
 def variations(base: Scenario, uncertainty: Uncertainty, count: int) -> list[Scenario]:
@@ -97,123 +24,17 @@ def variations(base: Scenario, uncertainty: Uncertainty, count: int) -> list[Sce
     if last > MAX_SEED:
         message = f"the last variation would have seed {last}; the largest is {MAX_SEED}"
         raise InputError([Problem("--seed", "", str(base.seed), message)])
+    places = {".".join(place): place for place in uncertainty.parts}
     ranges = {
-        ".".join(place): designs.Range(1 - part, 1 + part)
-        for place, part in uncertainty.parts.items()
+        name: designs.Range(1 - uncertainty.parts[place], 1 + uncertainty.parts[place])
+        for name, place in places.items()
     }
     points: list[designs.Point] = [{}] * (count - 1)
     if ranges and points:
         points = designs.fill("sobol", ranges, count - 1, base.seed)
     return [
-        _varied(base, point).with_(seed=base.seed + number)
+        scaled(base, {places[name]: factor for name, factor in point.items()}).with_(
+            seed=base.seed + number
+        )
         for number, point in enumerate([{}, *points])
     ]
-
-
-def _place(what: str, names: Sequence[str]) -> tuple[str | None, str | None]:
-    name, _, key = what.rpartition(".")
-    if not what:
-        return None, None
-    if what in KEYS:
-        return None, what
-    if what in names:
-        return what, None
-    if name in names and key in KEYS:
-        return name, key
-    raise ValueError(f"neither {one_of(KEYS)}, nor of {one_of(tuple(names))}; {_FORM}")
-
-
-def _part(text: str) -> float:
-    try:
-        part = units.parse_fraction(text)
-    except ValueError as error:
-        raise ValueError(f"{error}; {_FORM}") from None
-    if part > MOST:
-        raise ValueError(f"at most {units.format_fraction(MOST)}; {_FORM}")
-    return part
-
-
-def _varies(link: Link, key: str) -> bool:
-    """Whether a value of a link can vary, in either direction."""
-    return any(_has(way, key) for way in (link.up, link.down))
-
-
-def _has(way: Direction, key: str) -> bool:
-    # a path without a rate of its own leaves rate and queue to its links
-    if key in ("rate", "queue"):
-        return way.rate_bps != NO_RATE_BPS
-    if key == "delay":
-        return way.delay_ns > 0 or any(delay for _, _, delay, _ in way.steps)
-    return way.loss > 0 or any(loss for _, _, _, loss in way.steps)
-
-
-def _varied(base: Scenario, point: Mapping[str, float]) -> Scenario:
-    return base.model_copy(
-        update={
-            "paths": tuple(_link(path, point) for path in base.paths),
-            "links": tuple(_link(link, point) for link in base.links),
-        }
-    )
-
-
-def _link(link: L, point: Mapping[str, float]) -> L:
-    factors = {key: point.get(f"{link.name}.{key}", 1.0) for key in KEYS}
-    return link.model_copy(
-        update={"up": _direction(link.up, factors), "down": _direction(link.down, factors)}
-    )
-
-
-def _direction(way: Direction, factors: Mapping[str, float]) -> Direction:
-    if all(factor == 1.0 for factor in factors.values()):
-        return way
-    fewest = MIN_RED_PACKETS if way.queue_discipline == "red" else 1
-    return way.model_copy(
-        update={
-            "rate_bps": _rate(way.rate_bps, factors),
-            "delay_ns": _delay(way.delay_ns, factors),
-            # rounded down like the delay, so that values below it stay below it
-            "jitter_ns": _delay(way.jitter_ns, factors),
-            "reorder_by_ns": None
-            if way.reorder_by_ns is None
-            else _delay(way.reorder_by_ns, factors),
-            "loss": _loss(way, way.loss, factors),
-            "queue_packets": _queue(way.queue_packets, fewest, MAX_QUEUE_PACKETS, factors),
-            "queue_bytes": _queue(
-                way.queue_bytes, fewest * PACKET_BYTES, _MAX_QUEUE_BYTES, factors
-            ),
-            "steps": tuple(_step(way, step, factors) for step in way.steps),
-        }
-    )
-
-
-def _step(way: Direction, step: TraceStep, factors: Mapping[str, float]) -> TraceStep:
-    at_ns, rate_bps, delay_ns, loss = step
-    return (
-        at_ns,
-        None if rate_bps is None else _rate(rate_bps, factors),
-        None if delay_ns is None else _delay(delay_ns, factors),
-        None if loss is None else _loss(way, loss, factors),
-    )
-
-
-def _rate(rate_bps: int, factors: Mapping[str, float]) -> int:
-    if rate_bps in (0, NO_RATE_BPS):
-        return rate_bps
-    return min(
-        max(int(rate_bps * factors["rate"]), link_trace.MIN_RATE_BPS), link_trace.MAX_RATE_BPS
-    )
-
-
-def _delay(delay_ns: int, factors: Mapping[str, float]) -> int:
-    return min(int(delay_ns * factors["delay"]), link_trace.MAX_DELAY_NS)
-
-
-def _loss(way: Direction, loss: float, factors: Mapping[str, float]) -> float:
-    if loss in (0.0, 1.0):
-        return loss
-    least, most = loss_range(way.loss_burst, way.loss_good, way.loss_bad)
-    return min(max(round(loss * factors["loss"], _LOSS_DIGITS), least), most, _MOST_LOSS)
-
-
-def _queue(size: int | None, fewest: int, most: int, factors: Mapping[str, float]) -> int | None:
-    return None if size is None else min(max(round(size * factors["queue"]), fewest), most)

@@ -11,10 +11,10 @@ from typing import Any
 import click
 from rich.console import Console
 
-from mptcplab.advice import advise, advise_report, variations
+from mptcplab.advice import advise, advise_report
 from mptcplab.cli.actions import asked, common
 from mptcplab.runs import experiment
-from mptcplab.spec import congestion, scheduler
+from mptcplab.spec import congestion, scheduler, uncertainty
 
 
 def advise_on(
@@ -29,7 +29,7 @@ def advise_on(
     wanted = {**options, "scheduler": options["scheduler"] or scheduler.ALL}
     request = asked.request(file, wanted, single=False)
     advise.check(request)
-    uncertainty = variations.parse(uncertain, request.base)
+    known_to = uncertainty.parse(uncertain, request.base)
     effort = advise.effort(quick=quick, count=count)
     ccs = request.ccs if options["cc"] else congestion.names()
 
@@ -42,7 +42,7 @@ def advise_on(
     )
     with common.interruptible() as cancel:
         advice = advise.advise(
-            *(request, ccs, uncertainty, effort, lab_kernel, lab_guest, out),
+            *(request, ccs, known_to, effort, lab_kernel, lab_guest, out),
             modules=modules,
             jobs=options["jobs"],
             limits=common.limits(options),

@@ -371,7 +371,9 @@ def _say(text: str) -> None:
 
 
 def _as_flag(name: str, value: Any) -> Any:
-    """A value in the form of a flag: lists of schedulers with commas, numbers as strings."""
+    """A value in the form of a flag: schedulers with commas, numbers as strings, lists as such."""
+    if name == "vary" and isinstance(value, str):
+        return [value]
     if name in ("scheduler", "cc") and not isinstance(value, str):
         return ",".join(value)
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value

@@ -725,7 +725,7 @@ def test_all_mistakes_are_told_together_each_where_it_was_made(tmp_path: Path) -
         'olia or wvegas; did you mean "cubic"?\n'
         '  path[2].delay = "-4ms": negative; a delay is a number with ns, us, ms or s, e.g. 10ms\n'
         '  sped = 1: unknown key; did you mean "seed"? accepted here: scheduler, cc, transport, '
-        "seed, seed_delay, repeat, send_buffer, receive_buffer, sample_interval, path, link, "
+        "seed, seed_delay, vary, repeat, send_buffer, receive_buffer, sample_interval, path, link, "
         "connection, event, workload\n"
         '  path[2].name = "lte": also the name of path[1]; names are unique\n'
         "mptcplab: 1 mistake in --seed\n"

@@ -197,6 +197,13 @@ def scenario_options(command: F) -> F:
             help="Most that the seed adds to the delay of each direction; 0us: nothing.  [50us]",
         ),
         click.option(
+            "--vary",
+            multiple=True,
+            metavar="[[PATH.]KEY=]PERCENT",
+            help="Let each seed draw rates, delays and queues around those given, the same for "
+            "all schedulers, e.g. 2%; also loss=20%, lte=5%, lte.rate=10%.  [nothing varies]",
+        ),
+        click.option(
             "--repeat",
             help=f"Runs of each, with consecutive seeds.  [1; of compare {COMPARED_SEEDS}]",
         ),

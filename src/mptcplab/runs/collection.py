@@ -21,6 +21,7 @@ from mptcplab.spec import units
 from mptcplab.spec.limits import NO_RATE_BPS
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.scheduler import Choice
+from mptcplab.spec.uncertainty import drawn
 
 Value = float | str
 
@@ -189,10 +190,10 @@ def _of_document(file: Path) -> Iterator[Found]:
     document = documents.read_comparison(file)
     base = document.scenario
     for entry in (*document.baselines, *document.runs):
-        scenario = base.with_(scheduler=Choice(name=entry.scheduler), seed=entry.seed)
+        scenario = drawn(base.with_(scheduler=Choice(name=entry.scheduler), seed=entry.seed))
         if entry.transport == "tcp" and base.transport != "tcp":
             try:
-                scenario = base.with_(seed=entry.seed).single_path(str(entry.path))
+                scenario = drawn(base.with_(seed=entry.seed)).single_path(str(entry.path))
             except (KeyError, ValueError) as error:
                 raise MptcplabError(
                     f"{file}: a baseline over no path of the scenario: {error}"

@@ -231,6 +231,25 @@ def read_schedulers(value: object) -> tuple[str, ...]:
     return tuple(names)
 
 
+def _read_vary(value: object) -> tuple[str, ...]:
+    texts = value if isinstance(value, list) else [value]
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise ValueError('a percentage, or a list of them, is expected, e.g. ["2%", "lte.rate=5%"]')
+    return tuple(texts)
+
+
+VARY = Reads(
+    _read_vary,
+    {
+        "anyOf": [
+            {"type": "string"},
+            {"type": "array", "items": {"type": "string"}, "minItems": 1},
+        ]
+    },
+    "a percentage, at most 90 %, or a list of them",
+)
+
+
 def read_scheduler(value: object) -> str:
     if not isinstance(value, str) or "," in value:
         raise ValueError("one scheduler is expected, e.g. roundrobin:num_segments=2")

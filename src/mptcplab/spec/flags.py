@@ -19,7 +19,7 @@ class Flags:
     """Command-line flags as given; None (no flag) keeps the value of the file or the default.
 
     `path` holds one text per --path; if there is any, the file's paths are replaced; `link`,
-    `connection` and `event` work the same way. `scheduler` and `cc` are one or several,
+    `connection`, `event` and `vary` work the same way. `scheduler` and `cc` are one or several,
     separated by commas. `workload` replaces the file's, and further workload flags override
     it. For bulk, --duration replaces the size, and --size the duration and the warm-up. `pcap`,
     `trace` and `states` exist only as flags: they say what a run keeps, not what it is. A `program`
@@ -35,6 +35,7 @@ class Flags:
     transport: str | None = None
     seed: str | int | None = None
     seed_delay: str | None = None
+    vary: Sequence[str] = ()
     repeat: str | int | None = None
     send_buffer: str | None = None
     receive_buffer: str | None = None
@@ -187,7 +188,7 @@ def merge(flags: Flags, mistakes: Mistakes) -> None:
         f.name for f in fields(flags) if f.name not in (*_LIST_FLAGS, *_BARE_FLAGS, "workload")
     ]
     given = {name: getattr(flags, name) for name in valued}
-    given = {key: value for key, value in given.items() if value is not None}
+    given = {key: value for key, value in given.items() if value not in (None, ())}
     if flags.workload is not None:
         _merge_workload(flags.workload, mistakes)
     workload = data.setdefault("workload", {})
@@ -198,7 +199,9 @@ def merge(flags: Flags, mistakes: Mistakes) -> None:
     for key, value in given.items():
         place = ("workload", key) if key in _WORKLOAD_KEYS else (key,)
         mistakes.flags[place] = "--" + key.replace("_", "-")
-        if key in ("scheduler", "cc"):
+        if key == "vary":
+            value = list(value)
+        elif key in ("scheduler", "cc"):
             value = [name.strip() for name in value.split(",")]
         elif key in ("seed", "repeat") and re.fullmatch("[0-9]{1,18}", str(value)):
             value = int(value)

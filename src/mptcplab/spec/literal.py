@@ -549,6 +549,12 @@ class LiteralScenario(_Literal):
         ["0us", "100us"],
         "50us",
     )
+    vary: Annotated[tuple[str, ...] | None, fields.VARY] = _key(
+        "How far the rates, delays and queues of paths and links may be off those given, or by "
+        "KEY=, PATH= or PATH.KEY= some of them, or losses: each seed draws its own, the same for "
+        "all schedulers. By default nothing.",
+        ["2%", ["5%", "loss=20%", "lte.rate=10%"]],
+    )
     repeat: Annotated[int | None, fields.whole("repeat", 1, MAX_REPEAT)] = _key(
         "Number of runs per scheduler and congestion control, each with the next seed. By default "
         f"1, and {COMPARED_SEEDS} where results are compared.",

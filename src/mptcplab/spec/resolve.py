@@ -22,6 +22,7 @@ from mptcplab.spec import (
     resolve_paths,
     scheduler,
     toml_file,
+    uncertainty,
     workload,
 )
 from mptcplab.spec.flags import Flags, merge
@@ -68,7 +69,7 @@ class Request:
         first = self.base.seed
         seeds = range(first, min(first + (self.repeat or 1), MAX_SEED + 1))
         return [
-            self.base.with_(scheduler=each, cc=cc, seed=seed)
+            uncertainty.drawn(self.base.with_(scheduler=each, cc=cc, seed=seed))
             for each in self.schedulers
             for cc in self.ccs
             for seed in seeds
@@ -86,7 +87,7 @@ class Request:
             return []
         alone = dict.fromkeys((scenario.cc, scenario.seed) for scenario in self.runs())
         return [
-            base.with_(cc=cc, seed=seed).single_path(name)
+            uncertainty.drawn(base.with_(cc=cc, seed=seed)).single_path(name)
             for cc, seed in alone
             for name in base.lasting_paths()
         ]
@@ -270,6 +271,11 @@ def _request(
     if load and sample_interval_ns > (load.duration_ns or sample_interval_ns):
         mistakes.add(("sample_interval",), "longer than the duration; nothing would be sampled")
     seed = _seed(literal, mistakes)
+    vary = uncertainty.varied(
+        literal.vary or (),
+        (*paths, *links),
+        lambda text, message: mistakes.add(("vary",), message, text),
+    )
     mistakes.stop_if_any()
     assert load, "a workload without mistakes is resolved"
     if connections:
@@ -298,6 +304,7 @@ def _request(
         states=flags.states,
         seed=seed,
         seed_delay_ns=(DEFAULT_SEED_DELAY_NS if literal.seed_delay is None else literal.seed_delay),
+        vary=vary,
     )
     return Request(base, schedulers, ccs, literal.repeat, sources, traces.sources)
 

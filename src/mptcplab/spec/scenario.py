@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from mptcplab.spec import scheduler
 from mptcplab.spec.limits import Action, Bottleneck, Discipline, Transport
@@ -29,6 +29,10 @@ class _Resolved(BaseModel):
 #: When a step begins, in ns after the start of the workload, then rate, delay and loss; None keeps
 #: the previous value.
 TraceStep = tuple[int, int | None, int | None, float | None]
+
+
+#: Of a link, one of `uncertainty.KEYS`, and what part of its value is how far it may be off.
+Varied = tuple[str, str, float]
 
 
 class Direction(_Resolved):
@@ -165,6 +169,7 @@ class Scenario(_Resolved):
     scheduler's decisions, and these with what it saw, and change nothing else.
 
     A delay of up to `seed_delay_ns`, drawn from the seed, is added to each direction of each path.
+    With `vary`, values are still to be drawn from the seed (`uncertainty.drawn`); a run has none.
 
     One of several connections, viewed alone, has `first_path` and `start_ns`: the number of its
     first path, and its own start.
@@ -188,6 +193,7 @@ class Scenario(_Resolved):
     states: bool = False  # scenarios kept before there was such a thing have none
     seed: int
     seed_delay_ns: int = 0
+    vary: tuple[Varied, ...] = Field(default=(), exclude_if=lambda vary: not vary)
 
     def key_text(self) -> str:
         """Canonical JSON, equal for equal scenarios; `Scenario.model_validate_json` reads it."""

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Paths that are known roughly: how far each value may be off, and paths that are.
+"""Values of paths that are known roughly, or that vary: how far off, and paths that are.
 
 A value, such as a rate of 50 Mbit/s known to 20 %, is multiplied by a factor from 0.8 to 1.2, the
-same in both directions and throughout a trace.
+same in both directions, throughout a trace, and where an event sets it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -15,10 +15,14 @@ from mptcplab.errors import InputError, Problem
 from mptcplab.spec import link_trace, units
 from mptcplab.spec.limits import MAX_QUEUE_PACKETS, NO_RATE_BPS, PACKET_BYTES
 from mptcplab.spec.mistakes import one_of, shown
+from mptcplab.spec.randomness import generator
 from mptcplab.spec.resolve_paths import MIN_RED_PACKETS, loss_range
-from mptcplab.spec.scenario import Direction, Link, Scenario, TraceStep
+from mptcplab.spec.scenario import Change, Direction, Link, Scenario, TraceStep, Varied
 
 L = TypeVar("L", bound=Link)
+
+#: What is said, and of which link and key; None: of all.
+_Said = dict[tuple[str | None, str | None], float]
 
 #: The uncertain values; jitter and reordering scale with the delay.
 KEYS = ("rate", "delay", "loss", "queue")
@@ -27,6 +31,7 @@ DEFAULT = "20%"
 MOST = 0.9
 
 _FLAG = "--uncertain"
+_STREAM = 1 << 18
 _FORM = "it is a percentage, or KEY=, PATH= or PATH.KEY= and one, e.g. 20%, loss=50%, lte.rate=40%"
 # A loss is stored in billionths, see units.parse_fraction.
 _LOSS_DIGITS = 9
@@ -59,41 +64,93 @@ def parse(texts: Sequence[str], base: Scenario) -> Uncertainty:
     The most specific one counts: that of a key of a path, then of a path, of a key, of everything.
     Raises InputError with every mistake.
     """
-    links = [*base.paths, *base.links]
+    problems: list[Problem] = []
+
+    def report(item: str, message: str) -> None:
+        problems.append(Problem(_FLAG, "", shown(item), message))
+
+    said: _Said = {(None, None): units.parse_fraction(DEFAULT)}
+    parts = _parts(texts, said, (*base.paths, *base.links), report)
+    if problems:
+        raise InputError(problems)
+    return Uncertainty({(name, key): part for name, key, part in parts})
+
+
+def varied(
+    texts: Sequence[str], links: Sequence[Link], report: Callable[[str, str], None]
+) -> tuple[Varied, ...]:
+    """What a scenario's seed draws: of each link and key, how far the value may be off.
+
+    Losses vary only where their key says so. Each text that is wrong is reported, and why.
+    """
+    return _parts(texts, {(None, None): 0.0}, links, report, own=("loss",))
+
+
+def drawn(scenario: Scenario) -> Scenario:
+    """The scenario with the values that its seed draws, each uniform within what it may be off by.
+
+    They depend on the seed and on the link's place among all, and on nothing else.
+    """
+    if not scenario.vary:
+        return scenario
+    shares: dict[tuple[str, str], float] = {}
+    for number, link in enumerate((*scenario.paths, *scenario.links)):
+        random = generator(scenario.seed, _STREAM + number)
+        shares |= {(link.name, key): random.uniform(-1, 1) for key in KEYS}
+    factors = {(name, key): 1 + part * shares[name, key] for name, key, part in scenario.vary}
+    return scaled(scenario, factors)
+
+
+def scaled(base: Scenario, factors: Mapping[tuple[str, str], float]) -> Scenario:
+    """The scenario with values multiplied, each by the factor of its path or link and key, and
+    nothing left to be drawn.
+    """
+    return base.model_copy(
+        update={
+            "paths": tuple(_link(path, factors) for path in base.paths),
+            "links": tuple(_link(link, factors) for link in base.links),
+            "events": tuple(
+                event.model_copy(
+                    update={
+                        "up": _change(event.up, _of_link(event.path, factors)),
+                        "down": _change(event.down, _of_link(event.path, factors)),
+                    }
+                )
+                for event in base.events
+            ),
+            "vary": (),
+        }
+    )
+
+
+def _parts(
+    texts: Iterable[str],
+    said: _Said,
+    links: Sequence[Link],
+    report: Callable[[str, str], None],
+    own: Sequence[str] = (),
+) -> tuple[Varied, ...]:
+    """The most specific of what was `said`, and of the texts, of each value that can vary.
+
+    Of keys in `own`, only what names the key counts.
+    """
     names = [link.name for link in links]
-    said: dict[tuple[str | None, str | None], float] = {
-        (None, None): units.parse_fraction(DEFAULT),
-    }
-    problems = []
     for item in (item for text in texts for item in text.split(",")):
         what, _, value = item.rpartition("=")
         try:
             said[_place(what.strip(), names)] = _part(value.strip())
         except ValueError as error:
-            problems.append(Problem(_FLAG, "", shown(item.strip()), str(error)))
-    if problems:
-        raise InputError(problems)
-    parts = {
-        (link.name, key): next(
-            said[place]
-            for place in ((link.name, key), (link.name, None), (None, key), (None, None))
-            if place in said
-        )
-        for link in links
-        for key in KEYS
-        if _varies(link, key)
-    }
-    return Uncertainty({place: part for place, part in parts.items() if part})
-
-
-def scaled(base: Scenario, factors: Mapping[tuple[str, str], float]) -> Scenario:
-    """The scenario with values multiplied, each by the factor of its path or link and key."""
-    return base.model_copy(
-        update={
-            "paths": tuple(_link(path, factors) for path in base.paths),
-            "links": tuple(_link(link, factors) for link in base.links),
-        }
-    )
+            report(item.strip(), str(error))
+    found = []
+    for link in links:
+        for key in KEYS:
+            places = [(link.name, key), (link.name, None), (None, key), (None, None)]
+            part = next(
+                (said[each] for each in places if each in said and (each[1] or key not in own)), 0.0
+            )
+            if part and _varies(link, key):
+                found.append((link.name, key, part))
+    return tuple(found)
 
 
 def _place(what: str, names: Sequence[str]) -> tuple[str | None, str | None]:
@@ -133,8 +190,12 @@ def _has(way: Direction, key: str) -> bool:
     return way.loss > 0 or any(loss for _, _, _, loss in way.steps)
 
 
+def _of_link(name: str, factors: Mapping[tuple[str, str], float]) -> Mapping[str, float]:
+    return {key: factors.get((name, key), 1.0) for key in KEYS}
+
+
 def _link(link: L, factors: Mapping[tuple[str, str], float]) -> L:
-    own = {key: factors.get((link.name, key), 1.0) for key in KEYS}
+    own = _of_link(link.name, factors)
     return link.model_copy(
         update={"up": _direction(link.up, own), "down": _direction(link.down, own)}
     )
@@ -171,6 +232,14 @@ def _step(way: Direction, step: TraceStep, factors: Mapping[str, float]) -> Trac
         None if delay_ns is None else _delay(delay_ns, factors),
         None if loss is None else _loss(way, loss, factors),
     )
+
+
+def _change(change: Change, factors: Mapping[str, float]) -> Change:
+    """A rate or delay that an event sets; a factor of its own, losses and the rest stay."""
+    scale = {"rate_bps": _rate, "delay_ns": _delay, "jitter_ns": _delay}
+    values = {name: getattr(change, name) for name in scale}
+    update = {name: scale[name](v, factors) for name, v in values.items() if v is not None}
+    return change.model_copy(update=update)
 
 
 def _rate(rate_bps: int, factors: Mapping[str, float]) -> int:

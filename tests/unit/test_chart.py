@@ -115,11 +115,19 @@ def test_the_overview_has_a_row_per_scheduler_and_the_same_bytes_each_time(tmp_p
     places = [texts.index(f"<!-- {name} -->") for name in names]
     assert places == sorted(places), "40 Mbit/s twice, then 28"
     assert "<!-- broken -->" not in texts
-    assert "Median of 2 seeds" in texts
+    assert "Median of 2 seeds, and the range" in texts
     before = png.read_bytes(), svg.read_bytes()
     assert before == tuple(
         path.read_bytes() for path in comparison_chart.write_overview(made, tmp_path)
     )
+
+
+def test_the_overview_tells_where_seeds_changed_nothing(tmp_path: Path) -> None:
+    once = [*mptcp(), *mptcp(scheduler="lte"), *mptcp(scheduler="ecf")]
+    _, svg = comparison_chart.write_overview(document(once), tmp_path)
+    assert "hollow" not in svg.read_text()
+    _, svg = comparison_chart.write_overview(document([*once, *mptcp([4000, 4000])[1:]]), tmp_path)
+    assert "the range; hollow: seeds changed nothing -->" in svg.read_text()
 
 
 def test_two_schedulers_have_no_overview_and_none_is_left_of_three(tmp_path: Path) -> None:

@@ -146,6 +146,21 @@ def test_aggregation_benefit_is_by_baselines_of_the_same_congestion_control() ->
     assert "slow, lia" in text
 
 
+def test_the_table_tells_of_whom_the_seeds_changed_nothing() -> None:
+    # 40 Mbit/s in all are 5000 bytes per ms: a thousandth is 5 of them
+    still, moved = mptcp([4000, 4002, 4004], scheduler="ecf"), mptcp([4000, 4010, 4020])
+    text = table(document([*still, *moved]))
+    assert "Seeds changed nothing (less than 0.1 %), Mbit/s: ecf.\n" in text
+    assert "--vary 2%" in text
+    assert "Seeds changed nothing" not in table(document(moved))
+    assert "Seeds changed nothing" not in table(document(mptcp()))
+
+
+def test_a_range_without_width_is_not_shown() -> None:
+    assert ".." in table(document(mptcp([4000, 4010])))
+    assert ".." not in table(document(mptcp([4000, 4000])))
+
+
 def test_aggregation_benefit_is_null_without_a_baseline_of_each_path() -> None:
     scenario = synthetic.scenario()
     fast, slow = alone(scenario, "fast", 4000), alone(scenario, "slow", 1000)

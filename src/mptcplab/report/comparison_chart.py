@@ -21,7 +21,7 @@ from mptcplab.report import draw
 from mptcplab.report.palette import PATH_COLOURS, TOTAL_COLOUR, Style, styles
 from mptcplab.report.tables import best_first
 from mptcplab.runs import store
-from mptcplab.runs.entries import Document, Entry, compared, ended_well
+from mptcplab.runs.entries import Document, Entry, compared, ended_well, seeds_changed_nothing
 from mptcplab.spec import timeline
 from mptcplab.spec.scenario import LONGEST_NS, Scenario
 from mptcplab.spec.scheduler import DEFAULT
@@ -158,6 +158,7 @@ def _overview_figure(document: Document) -> Figure:
     height = _FRAME_HEIGHT + _ROW_HEIGHT * len(names)
     figure = Figure(figsize=(draw.WIDTH, height), layout="constrained")
     axes = figure.subplots(1, len(figures), sharey=True, squeeze=False)[0]
+    any_still = False
     for axis, each in zip(axes, figures, strict=True):
         for row, (name, values) in enumerate(each.values.items()):
             if not values:
@@ -167,7 +168,15 @@ def _overview_figure(document: Document) -> Figure:
                 colour = TOTAL_COLOUR
                 axis.axvline(median, color="#999999", linewidth=0.6, zorder=0)
             axis.plot([min(values), max(values)], [row, row], color=colour, linewidth=1.0)
-            axis.plot(median, row, "o", color=colour, markersize=4, clip_on=False)
+            still = seeds_changed_nothing(values)
+            any_still |= still
+            axis.plot(
+                *(median, row, "o"),
+                color=colour,
+                markersize=4,
+                markerfacecolor="white" if still else colour,
+                clip_on=False,
+            )
         axis.set_title("\n".join(filter(None, each.head.split("\n"))), fontsize="small")
         highest = max(max(values) for values in each.values.values() if values)
         axis.set_xlim(0, 1.1 * highest or 1)
@@ -178,10 +187,10 @@ def _overview_figure(document: Document) -> Figure:
     axes[0].set_yticks(range(len(names)), names)
     axes[0].set_ylim(len(names) - 0.5, -0.5)
     seeds = len({run.seed for run in document.runs})
-    figure.suptitle(
-        f"Median of {seeds} seeds, and the range" if seeds > 1 else "One run each",
-        fontsize="medium",
-    )
+    title = f"Median of {seeds} seeds, and the range" if seeds > 1 else "One run each"
+    if any_still:
+        title += "; hollow: seeds changed nothing"
+    figure.suptitle(title, fontsize="medium")
     return figure
 
 

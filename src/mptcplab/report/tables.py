@@ -20,7 +20,14 @@ from mptcplab.metrics import inference
 from mptcplab.metrics.definitions import ConnectionFigures
 from mptcplab.metrics.views import DEFINED, MBIT, VIEWS, Column, View
 from mptcplab.report.catalogue_tables import RULE, ruled
-from mptcplab.runs.entries import Document, Entry, by_seed, compared, ended_well
+from mptcplab.runs.entries import (
+    Document,
+    Entry,
+    by_seed,
+    compared,
+    ended_well,
+    seeds_changed_nothing,
+)
 from mptcplab.spec.units import format_time
 
 # A direction of a link that is used less carries acknowledgments.
@@ -248,14 +255,30 @@ def _notes(document: Document, view: View) -> list[str]:
     if alone:
         notes.append(f"Plain TCP over one path alone, {view.text}: {''.join(alone)}")
     notes += _differences(runs, first, view)
+    notes += _one_sample_note(runs, first.metric, view)
     return [*notes, *_failures(runs, "scheduler", ""), *_failures(baselines, "path", "plain TCP, ")]
 
 
 def _seeds_note(runs: Sequence[Entry]) -> str:
     seeds = sorted({run.seed for run in runs})
     if len(seeds) > 1:
-        return f"Median of {len(seeds)} seeds, and below it the range from lowest to highest."
+        return f"Median of {len(seeds)} seeds, and below it the range where they differ."
     return f"One run each, seed {seeds[0]}." if seeds else "No runs."
+
+
+def _one_sample_note(runs: Sequence[Entry], metric: str, view: View) -> list[str]:
+    """Of which schedulers the seeds, and so the intervals, say nothing."""
+    names = [
+        name
+        for name, own in compared(runs).items()
+        if seeds_changed_nothing(_known([run.metrics[metric] for run in ended_well(own)]))
+    ]
+    if not names:
+        return []
+    return [
+        f"Seeds changed nothing (less than 0.1 %), {view.text}: {', '.join(names)}.\n"
+        "With --vary 2% each seed draws paths around those given: independent samples."
+    ]
 
 
 def _differences(runs: Sequence[Entry], column: Column, view: View) -> list[str]:
@@ -312,8 +335,12 @@ def _shares(runs: Sequence[Entry], width: int) -> str:
     return "\n".join(lines)
 
 
+def _known(values: Sequence[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
 def _median(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
+    known = _known(values)
     return statistics.median(known) if known else None
 
 
@@ -324,14 +351,12 @@ def _spread(
     between: str = "\n",
     after: str = "",
 ) -> str:
-    """Median and, of several values, the range; `digits` significant ones, in the given unit."""
+    """Median and, of values that differ, the range; `digits` significant ones, in that unit."""
     known = [value / unit for value in values if value is not None]
     if not known:
         return "-"
     median = statistics.median(known)
     before_point = len(str(int(abs(median))))
     decimals = min(max(digits - before_point, 0), digits - 1)
-    text = f"{median:.{decimals}f}"
-    if len(known) > 1:
-        text += f"{between}{min(known):.{decimals}f}..{max(known):.{decimals}f}{after}"
-    return text
+    text, low, high = (f"{each:.{decimals}f}" for each in (median, min(known), max(known)))
+    return text if low == high else f"{text}{between}{low}..{high}{after}"

@@ -6,6 +6,7 @@ Both are models: documents, tables and the JSON Schema are made from them.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -22,6 +23,8 @@ from mptcplab.metrics.views import shown_metrics
 from mptcplab.spec.scenario import Scenario
 
 Count = Annotated[int, Field(ge=0, le=MOST)]
+
+_SAME = 1e-3
 
 
 def wrong(message: str) -> PydanticCustomError:
@@ -227,6 +230,14 @@ def compared(
         name = f"{of}, {entry.cc}" if several else of
         found.setdefault(name, []).append(entry)
     return found
+
+
+def seeds_changed_nothing(values: Sequence[float]) -> bool:
+    """Whether the figures of runs that differ in their seeds alone are the same, to a thousandth.
+
+    Then they are one sample, and the range of them says nothing.
+    """
+    return len(values) > 1 and max(values) - min(values) <= _SAME * abs(statistics.median(values))
 
 
 def ended_well(entries: Sequence[Entry]) -> list[Entry]:

@@ -96,6 +96,20 @@ def test_the_charts_of_a_comparison_have_its_figures(tmp_path: Path) -> None:
     assert "Retransmitted packets" not in titles
 
 
+def test_a_table_tells_where_seeds_changed_nothing(tmp_path: Path) -> None:
+    for seed in (1, 2, 3):
+        for name, faster in (("default", 0), ("blest", 10 * seed)):
+            of = stored.scenario(scheduler=name).with_(seed=seed)
+            stored.keep(tmp_path, of, Flow(4000 + faster), SLOW)
+    rows = re.findall(r"<tr[^>]*>.*?</tr>", page_of(tmp_path), re.S)
+    still, moved = (
+        next(row for row in rows if name in row).split("<td") for name in ("default", "blest")
+    )
+    goodput = 3  # after the name and the number of seeds
+    assert "no spread" in still[goodput]
+    assert " .. " in moved[goodput]
+
+
 def test_a_grid_has_a_heat_map_of_each_scheduler_on_one_scale(tmp_path: Path) -> None:
     overview, _ = charts_of(collect([grid(tmp_path)]))
     heats = [c for c in overview if isinstance(c, Heat) and c.title.startswith("Goodput")]

@@ -16,7 +16,7 @@ from mptcplab.report.charts import METRICS
 from mptcplab.report.plotly_charts import PERCENT, spread
 from mptcplab.report.tables import how
 from mptcplab.runs.collection import Found, Group
-from mptcplab.runs.entries import Entry, by_seed, compared, ended_well
+from mptcplab.runs.entries import Entry, by_seed, compared, ended_well, seeds_changed_nothing
 from mptcplab.spec import units
 from mptcplab.spec.limits import NO_RATE_BPS
 from mptcplab.spec.scenario import Direction, Scenario
@@ -262,11 +262,14 @@ def _of_seeds(entries: Sequence[Entry], metric: str) -> Cell:
 
 def _median(values: Iterator[float | None], scale: float) -> Cell:
     """A median, its interval below it, and more when pointed at."""
-    over = summary([None if value is None else value / scale for value in values])
+    known = [value / scale for value in values if value is not None]
+    over = summary(known)
     if over is None:
         return Cell("-")
     interval = ""
-    if over.low is not None and over.high is not None:
+    if seeds_changed_nothing(known):
+        interval = "no spread"
+    elif over.low is not None and over.high is not None:
         interval = f"{over.low:.4g} .. {over.high:.4g}"
     return Cell(f"{over.median:.4g}", interval, spread(over))
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from mptcplab.runs import documents, index, store
 from mptcplab.runs.store import RESULT, SCENARIO
 from tests.unit import stored
 from tests.unit.stored import BUILD, fail
-from tests.unit.synthetic import FAST, SLOW
+from tests.unit.synthetic import FAST, SLOW, Flow
 
 
 def kept(out: Path, seeds: int = 2, first: int = 1) -> list[str]:
@@ -99,6 +100,55 @@ def test_no_file_of_a_run_is_opened_twice(tmp_path: Path, monkeypatch: pytest.Mo
         index.overview(table)
         index.query(tmp_path, "SELECT scheduler, median(goodput_bps) FROM runs GROUP BY 1")
         assert opened == []
+
+
+def suggested() -> list[str]:
+    """The queries by scheduler that pages, help texts and the notebook suggest."""
+    form = re.compile(
+        r"SELECT (?:\w+, )*scheduler, [\w()/. ]+ FROM [\w'/.-]+[\w ]* "
+        r"GROUP BY (?:1|ALL ORDER BY ALL)"
+    )
+    root = Path(__file__).parents[2]
+    places = ("docs/*.md", "README.md", "src/mptcplab/**/*.py", "examples/*.ipynb")
+    files = sorted(file for place in places for file in root.glob(place))
+    return sorted({query for file in files for query in form.findall(file.read_text())})
+
+
+@pytest.mark.parametrize("query", suggested())
+def test_a_suggested_query_does_not_take_plain_tcp_for_the_default_scheduler(
+    query: str, tmp_path: Path
+) -> None:
+    # in all 5000 bytes per ms, 40 Mbit/s; alone the paths have 1000, 8 Mbit/s
+    for seed in (1, 2, 3):
+        whole = stored.scenario(seed=seed)
+        stored.keep(tmp_path, whole, FAST, SLOW)
+        for name in ("fast", "slow"):
+            stored.keep(tmp_path, whole.single_path(name), Flow(1000))
+    axes = {name: [7] * 9 for name in ("rate", "delay")}
+    keys = [each.name for each in (tmp_path / "runs").iterdir()]
+    index.write_table(pl.DataFrame({"key": keys, **axes}), tmp_path / index.POINTS)
+    index.read(tmp_path)
+    if "parquet" in query:
+        rows = duckdb.sql(query.replace("mptcplab-out", str(tmp_path))).fetchall()
+    else:
+        rows = index.query(tmp_path, query).rows
+    mbit = {row[-2]: row[-1] / (1e6 if row[-1] > 1e6 else 1) for row in rows}
+    assert mbit == {"default": pytest.approx(40, rel=0.01), None: pytest.approx(8, rel=0.01)}
+
+
+def test_all_suggested_queries_were_found() -> None:
+    # results-store.md; sweep.md; results query; the notebook; python.md, sweep and its last line
+    assert len(suggested()) == 5
+
+
+def test_a_table_of_an_older_version_has_no_scheduler_for_plain_tcp_any_more(
+    tmp_path: Path,
+) -> None:
+    entry = stored.keep(tmp_path, stored.scenario().single_path("fast"), FAST)
+    assert entry.scheduler is None
+    table = index.read(tmp_path)
+    index.write_table(table.with_columns(scheduler=pl.lit("default")), tmp_path / index.TABLE)
+    assert index.read(tmp_path)["scheduler"].to_list() == [None]
 
 
 def test_a_run_that_is_removed_is_no_row(tmp_path: Path) -> None:

@@ -285,7 +285,7 @@ def _values(group: Group, scheduler: str, figure: _Figure) -> list[float]:
 
 
 def _schedulers(groups: Sequence[Group]) -> list[str]:
-    return list(dict.fromkeys(e.scheduler for group in groups for e in group.entries()))
+    return list(dict.fromkeys(e.label for group in groups for e in group.entries()))
 
 
 def _bars(groups: Sequence[Group], figure: _Figure) -> Iterator[Bars]:
@@ -450,7 +450,7 @@ def _over_time(group: Group) -> Iterator[Lines]:
         for run, edges, goodput in found:
             if name in goodput:
                 middle = [(a + b) / 2e9 for a, b in pairwise(edges)]
-                lines.append(Line(run.entry.scheduler, tuple(middle), tuple(goodput[name])))
+                lines.append(Line(run.entry.label, tuple(middle), tuple(goodput[name])))
         of = f" of {name}" if name else ""
         yield Lines(
             f"Goodput{of} over time",
@@ -466,7 +466,7 @@ def first_runs(group: Group) -> list[Found]:
     found: dict[str, Found] = {}
     for run in sorted(group.runs, key=lambda run: run.entry.seed):
         if has_series(run):
-            found.setdefault(run.entry.scheduler, run)
+            found.setdefault(run.entry.label, run)
     return [found[name] for name in _schedulers([group]) if name in found]
 
 
@@ -506,7 +506,7 @@ def _distributions(group: Group) -> Iterator[Lines]:
         # of a swept run this is not kept
         if not has_series(run) or run.directory is None or not store.has_records(run.directory):
             continue
-        scheduler = run.entry.scheduler
+        scheduler = run.entry.label
         if (run.directory / MESSAGES).exists():
             guest = documents.read(run.directory / GUEST_OUTCOME, documents.GUEST)
             own = completion_times_ms(

@@ -198,14 +198,14 @@ def run_table(group: Group, attached: Callable[[int, Found], str]) -> Table:
 
 def _run_row(group: Group, run: Found, metrics: Sequence[str]) -> Row:
     entry = run.entry
-    scheduler, what = entry.scheduler, Cell(scheduler=entry.scheduler)
+    scheduler, what = entry.label, Cell(scheduler=entry.label)
     if run.is_baseline and group.baselines:
         scheduler, what = "", Cell(f"plain TCP over {entry.path}")
     cells = [_of_run(entry, name) for name in metrics]
     failed = entry.status != "ok"
     if failed:
         cells = [Cell(f"failed: {entry.reason}", is_text=True, span=len(metrics))]
-    label = f"{entry.scheduler or what.text}, seed {entry.seed}"
+    label = f"{what.text or entry.label}, seed {entry.seed}"
     place = f"runs/{run.directory.resolve().name}" if run.directory is not None else ""
     row = [what, Cell(str(entry.seed)), *cells]
     return Row(row, scheduler, failed, label=label, place=place)

@@ -87,7 +87,7 @@ class Collection:
     def schedulers(self) -> list[str]:
         """The labels of all schedulers, in the order of their first run."""
         runs = (run for group in self.groups for run in group.runs)
-        return list(dict.fromkeys(run.entry.scheduler for run in runs))
+        return list(dict.fromkeys(run.entry.label for run in runs))
 
     def count(self) -> int:
         """The number of runs, without baselines."""
@@ -121,7 +121,7 @@ def collect(places: Sequence[Path]) -> Collection:
         for run in _runs(place):
             identity = str(run.directory and run.directory.resolve())
             if run.directory is None:
-                identity = f"{run.scenario.key_text()} {run.entry.scheduler} {run.builds}"
+                identity = f"{run.scenario.key_text()} {run.entry.label} {run.builds}"
             found.setdefault(f"{identity} {_place(run)}", run)
     return _grouped(list(found.values()))
 
@@ -190,7 +190,8 @@ def _of_document(file: Path) -> Iterator[Found]:
     document = documents.read_comparison(file)
     base = document.scenario
     for entry in (*document.baselines, *document.runs):
-        scenario = drawn(base.with_(scheduler=Choice(name=entry.scheduler), seed=entry.seed))
+        chosen = Choice(name=entry.scheduler) if entry.scheduler else base.scheduler
+        scenario = drawn(base.with_(scheduler=chosen, seed=entry.seed))
         if entry.transport == "tcp" and base.transport != "tcp":
             try:
                 scenario = drawn(base.with_(seed=entry.seed)).single_path(str(entry.path))

@@ -24,6 +24,9 @@ from mptcplab.spec.scenario import Scenario
 
 Count = Annotated[int, Field(ge=0, le=MOST)]
 
+#: What stands for a scheduler where plain TCP is compared.
+PLAIN_TCP = "plain TCP"
+
 _SAME = 1e-3
 
 
@@ -54,11 +57,12 @@ class Entry(Stored):
     `status` is "ok" or "failed", and then `reason` says why; figures that a failed run lacks are
     None. A run of plain TCP says so, and over which `path`. `connections` are set for a scenario
     that has some, `links` for each direction of each shared link; `directory` has the files of the
-    run, relative to the document. For programs there are their exit statuses, and `no_figures`
-    says why figures are missing. Only `wall_s` may differ between two runs of the same key.
+    run, relative to the document. Plain TCP has no `scheduler`. For programs there are their exit
+    statuses, and `no_figures` says why figures are missing. Only `wall_s` may differ between two
+    runs of the same key.
     """
 
-    scheduler: str
+    scheduler: str | None
     cc: str = Field(default="", description="Empty: an older version did not say.")
     seed: Count
     transport: Literal["mptcp", "tcp"] = _unless("mptcp")
@@ -77,10 +81,17 @@ class Entry(Stored):
     server_status: int | None = _unless(None)
     no_figures: str | None = _unless(None)
 
+    @property
+    def label(self) -> str:
+        """Its scheduler, or that it is plain TCP, of which older versions had `default`."""
+        return PLAIN_TCP if self.transport == "tcp" else str(self.scheduler)
+
     @model_validator(mode="after")
     def _is_whole(self) -> Entry:
         if self.transport == "tcp" and self.path is None:
             raise wrong("path: missing; a run of plain TCP says over which path")
+        if self.transport == "mptcp" and self.scheduler is None:
+            raise wrong("scheduler: missing; only plain TCP has none")
         if self.status == "failed" and self.reason is None:
             raise wrong("reason: missing; a run that failed says why")
         return self
@@ -127,7 +138,7 @@ def run_entry(
     )
     alone = scenario.transport == "tcp" and not scenario.connections
     return Entry(
-        scheduler=scenario.scheduler.label,
+        scheduler=None if alone else scenario.scheduler.label,
         cc=scenario.cc,
         seed=scenario.seed,
         transport="tcp" if alone else "mptcp",
@@ -226,7 +237,7 @@ def compared(
     several = len({entry.cc for entry in entries}) > 1
     found: dict[str, list[Entry]] = {}
     for entry in entries:
-        of = entry.scheduler if by == "scheduler" else str(entry.path)
+        of = entry.label if by == "scheduler" else str(entry.path)
         name = f"{of}, {entry.cc}" if several else of
         found.setdefault(name, []).append(entry)
     return found

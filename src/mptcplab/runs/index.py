@@ -138,7 +138,7 @@ class Index:
         """The table as last written, without the axes, which are in a file of their own."""
         found = _read(self.out / TABLE, RESERVED)
         axes = _axes(_read(self.out / POINTS))
-        return None if found is None else found.drop(axes, strict=False)
+        return None if found is None else _without_scheduler(found.drop(axes, strict=False))
 
     def _add_of_others(self) -> None:
         """Rows of existing runs that this table lacks, from the written one."""
@@ -181,6 +181,15 @@ class Index:
         self._table = pl.concat(frames, how="diagonal_relaxed")
 
 
+def _without_scheduler(table: pl.DataFrame) -> pl.DataFrame:
+    """Older versions said of plain TCP that its scheduler is `default`."""
+    import polars as pl
+
+    return table.with_columns(
+        scheduler=pl.when(pl.col("transport") != "tcp").then(pl.col("scheduler"))
+    )
+
+
 def read(out: Path) -> pl.DataFrame:
     """The table of all runs of a store, brought up to date. Raises MptcplabError."""
     if not (out / "runs").is_dir() and not (out / "failed").is_dir():
@@ -212,7 +221,7 @@ def row(
         "virtual_s": entry.virtual_s,
         "cc": entry.cc or scenario.cc,
         "reason": entry.reason,
-        "scheduler": entry.scheduler,
+        "scheduler": None if entry.transport == "tcp" else entry.scheduler,
         "seed": entry.seed,
         "status": entry.status,
         **{name: entry.metrics[name] for name in METRICS},

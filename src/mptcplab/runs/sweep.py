@@ -554,7 +554,7 @@ def _stop_if(done: Done, out: Store, how: How) -> None:
             "free some space, and the same command resumes"
         )
     if how.fail_fast:
-        title = f"{done.entry.scheduler}, seed {done.entry.seed}"
+        title = f"{done.entry.label}, seed {done.entry.seed}"
         raise MptcplabError(f"a run failed ({done.key}: {title}): {reason}")
 
 

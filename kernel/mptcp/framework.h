@@ -39,6 +39,13 @@ struct mps_subflow_core {
 	u32			duplicates;
 	u32			reinjections;
 
+	/* as of the latest snapshot, what schedulers do not see, in TCP's own units */
+	u32			srtt_8us;
+	u32			rttvar_4us;
+	u32			packets_out;
+	u32			snd_una;
+	u32			snd_nxt;
+
 	/* the timestamps of the peer, under the lock of the subflow */
 	bool			has_timestamps;	/* of 1 ms, in every packet */
 	bool			clock_known;

@@ -66,6 +66,7 @@ struct mps_subflow {
 					 */
 	u32	unsent_bytes;		/* in its queue, never sent */
 	u32	outstanding_bytes;	/* in its queue or sent, and not acknowledged */
+	u64	acked_bytes;		/* in order, since its beginning, as of the same time */
 	u32	memory_bytes;		/* that these take here, with all overhead */
 	bool	memory_full;		/* as upstream's default scheduler asks: no more memory
 					 * is meant for it, or it has unsent data enough

@@ -2,9 +2,9 @@
 /* Records of what a scheduler sees each time it is asked, and of what it answers. From
  * them, somebody else can say what it should have answered (docs/oracle.md).
  *
- * The connection is owned by whoever asks. What schedulers do not see, but the modules of
- * v0.9x do (memory, TCP's own units), is read from sockets that may not be locked, as
- * mps_snapshot() reads them.
+ * The connection is owned by whoever asks. What schedulers do not see of a subflow, but
+ * the modules of v0.9x do (TCP's own units), is as of the same snapshot as what they see:
+ * TCP may have gone on since.
  */
 
 #include <net/tcp.h>
@@ -38,6 +38,8 @@ static u32 states_flags(const struct mps_conn *conn, const struct mps_subflow *s
 	       (subflow->backup ? STATE_BACKUP : 0) |
 	       (can_send ? STATE_CAN_SEND : 0) |
 	       (mps_throttled(subflow) ? STATE_THROTTLED : 0) |
+	       (subflow->memory_full ? STATE_MEMORY_FULL : 0) |
+	       (subflow->stale ? STATE_STALE : 0) |
 	       states_carried(mps_head(conn), subflow, STATE_CARRIED_HEAD) |
 	       states_carried(mps_oldest_unacked(conn), subflow, STATE_CARRIED_OLDEST) |
 	       states_carried(mps_reinjection(conn), subflow, STATE_CARRIED_REINJECTION);
@@ -47,9 +49,8 @@ static void states_put_subflow(struct record_stream *stream, u32 number,
 			       const struct mps_conn *conn, const struct mps_subflow *subflow,
 			       u8 n)
 {
-	const struct sock *ssk = subflow_core(subflow)->ssk;
+	const struct mps_subflow_core *sub = subflow_core(subflow);
 	struct mps_device device = mps_device(subflow);
-	const struct tcp_sock *tp = tcp_sk(ssk);
 	struct state_subflow record = {
 		.head			= states_head(number, STATE_SUBFLOW, n),
 		.pacing_rate		= cpu_to_le64(subflow->pacing_rate),
@@ -63,22 +64,22 @@ static void states_put_subflow(struct record_stream *stream, u32 number,
 		.ca_state		= cpu_to_le32(subflow->ca_state),
 		.mss			= cpu_to_le32(subflow->mss_bytes),
 		.srtt_us		= cpu_to_le32(subflow->srtt_us),
-		.srtt_8us		= cpu_to_le32(READ_ONCE(tp->srtt_us)),
+		.srtt_8us		= cpu_to_le32(sub->srtt_8us),
 		.rttvar_us		= cpu_to_le32(subflow->rttvar_us),
-		.rttvar_4us		= cpu_to_le32(READ_ONCE(tp->rttvar_us)),
+		.rttvar_4us		= cpu_to_le32(sub->rttvar_4us),
 		.min_rtt_us		= cpu_to_le32(subflow->min_rtt_us),
 		.last_rtt_us		= cpu_to_le32(subflow->last_rtt_us),
 		.cwnd			= cpu_to_le32(subflow->cwnd_pkts),
 		.ssthresh		= cpu_to_le32(subflow->ssthresh_pkts),
 		.limit			= cpu_to_le32(subflow->limit_pkts),
 		.in_flight		= cpu_to_le32(subflow->in_flight_pkts),
-		.packets_out		= cpu_to_le32(READ_ONCE(tp->packets_out)),
+		.packets_out		= cpu_to_le32(sub->packets_out),
 		.unsent_bytes		= cpu_to_le32(subflow->unsent_bytes),
 		.outstanding_bytes	= cpu_to_le32(subflow->outstanding_bytes),
 		.window_bytes		= cpu_to_le32(subflow->window_bytes),
-		.wmem_queued		= cpu_to_le32(READ_ONCE(ssk->sk_wmem_queued)),
-		.snd_una		= cpu_to_le32(READ_ONCE(tp->snd_una)),
-		.snd_nxt		= cpu_to_le32(READ_ONCE(tp->snd_nxt)),
+		.wmem_queued		= cpu_to_le32(subflow->memory_bytes),
+		.snd_una		= cpu_to_le32(sub->snd_una),
+		.snd_nxt		= cpu_to_le32(sub->snd_nxt),
 		.delivered		= cpu_to_le32(subflow->delivered_pkts),
 		.owd_us			= cpu_to_le32(subflow->owd_us),
 		.commd_us		= cpu_to_le32(subflow->commd_us),

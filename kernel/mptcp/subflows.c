@@ -289,11 +289,13 @@ void mps_subflow_gone(struct mptcp_sock *msk, struct mptcp_subflow_context *ctx)
 
 void mps_snapshot(struct mps_subflow *subflow)
 {
-	const struct sock *ssk = subflow_core(subflow)->ssk;
+	struct mps_subflow_core *sub = subflow_core(subflow);
+	const struct sock *ssk = sub->ssk;
 	const struct tcp_sock *tp = tcp_sk(ssk);
 	u32 snd_una = READ_ONCE(tp->snd_una);
 	u32 write_seq = READ_ONCE(tp->write_seq);
 	unsigned long pacing = READ_ONCE(ssk->sk_pacing_rate);
+	u32 snd_nxt = READ_ONCE(tp->snd_nxt);
 
 	subflow->ca_state = inet_csk(ssk)->icsk_ca_state;
 	/* without SACK, TCP keeps the state of a loss that it has mended until
@@ -302,17 +304,23 @@ void mps_snapshot(struct mps_subflow *subflow)
 	 */
 	if (subflow->ca_state == TCP_CA_Loss && !tp->packets_out)
 		subflow->ca_state = TCP_CA_Open;
-	subflow->srtt_us = tp->srtt_us >> 3;
+	sub->srtt_8us = READ_ONCE(tp->srtt_us);
+	subflow->srtt_us = sub->srtt_8us >> 3;
 	/* both are 4 x a deviation, but the second has a floor */
 	subflow->rttvar_us = tp->mdev_us >> 2;
-	subflow->rto_margin_us = tp->rttvar_us;
+	sub->rttvar_4us = READ_ONCE(tp->rttvar_us);
+	subflow->rto_margin_us = sub->rttvar_4us;
 	subflow->min_rtt_us = tcp_min_rtt(tp);
 	subflow->last_rtt_us = tp->rack.rtt_us;
 	mps_snapshot_window(subflow);
 	subflow->in_flight_pkts = tcp_packets_in_flight(tp);
-	subflow->left_out_pkts = tp->packets_out - min(subflow->in_flight_pkts, tp->packets_out);
-	subflow->unsent_bytes = write_seq - READ_ONCE(tp->snd_nxt);
+	sub->packets_out = READ_ONCE(tp->packets_out);
+	subflow->left_out_pkts = sub->packets_out - min(subflow->in_flight_pkts, sub->packets_out);
+	subflow->unsent_bytes = write_seq - snd_nxt;
+	sub->snd_una = snd_una;
+	sub->snd_nxt = snd_nxt;
 	subflow->outstanding_bytes = write_seq - snd_una;
+	subflow->acked_bytes = tp->bytes_acked;
 	subflow->memory_bytes = READ_ONCE(ssk->sk_wmem_queued);
 	subflow->memory_full = !sk_stream_memory_free(ssk);
 	subflow->window_bytes = max_t(s32, snd_una + READ_ONCE(tp->snd_wnd) - write_seq, 0);
@@ -324,8 +332,8 @@ void mps_snapshot(struct mps_subflow *subflow)
 	subflow->retransmitted_pkts = tp->total_retrans;
 	subflow->peer_window_bytes = READ_ONCE(tp->snd_wnd);
 	subflow->peer_mss_bytes = tp->rx_opt.mss_clamp;
-	subflow->owd_us = READ_ONCE(subflow_core(subflow)->owd_sample_us);
-	subflow->commd_us = READ_ONCE(subflow_core(subflow)->commd_sample_us);
+	subflow->owd_us = READ_ONCE(sub->owd_sample_us);
+	subflow->commd_us = READ_ONCE(sub->commd_sample_us);
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_snapshot);
 

@@ -74,6 +74,8 @@ def subflow(number: int, rtt_us: int, **more: Any) -> Subflow:
         "oldest_sent_ns": 0,
         "device_sent_bytes": 0,
         "throttled": False,
+        "memory_full": False,
+        "stale": False,
         "carried_head": False,
         "carried_oldest": False,
         "carried_reinjection": False,

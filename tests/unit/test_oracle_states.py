@@ -26,11 +26,11 @@ ANSWER = HEAD + "QIIB"
 MSS = 1448
 
 
-def record(form: str, kind: int, n: int, *values: object, version: int = 1) -> bytes:
+def record(form: str, kind: int, n: int, *values: object, version: int = 2) -> bytes:
     return struct.pack(form, 10**9, 1, kind, n, version, *values).ljust(192, b"\0")
 
 
-def question(scheduler: bytes = b"minrtt", subflows: int = 2, version: int = 1) -> bytes:
+def question(scheduler: bytes = b"minrtt", subflows: int = 2, version: int = 2) -> bytes:
     # una, nxt, end of the window, head, oldest, reinjection
     numbers = (MSS, 2 * MSS, 64 * MSS, 2 * MSS, MSS, 0)
     # lengths, window, unsent, segment, memory, jiffies; a writer waits, there are head and oldest
@@ -106,7 +106,10 @@ def test_a_listed_difference_has_its_reason(tmp_path: Path) -> None:
     [
         ((question(b"blest"), subflow(1, 1), subflow(2, 1), answer(WAIT)), "of scheduler blest"),
         ((question(version=9),), "is of version 9 of the format of states"),
+        ((question(version=1),), "is of version 1 of the format of states; this program reads"),
         ((question()[:100],), "is cut off: 100 of 192 bytes"),
+        ((ONE, answer(WAIT), ONE), "the question at offset 768 has no answer; the file is cut"),
+        ((), "no scheduler was asked anything"),
         ((answer(WAIT),), "the record at offset 0 has no question"),
         ((question(), subflow(1, 1), answer(WAIT)), "1 of 2 subflows before the answer at offset"),
         ((record(HEAD, 7, 0),), "unknown kind 7 of a state at offset 0; known are 1 to 4"),
@@ -154,8 +157,9 @@ def test_a_file_of_states_is_checked(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_names_that_are_not_known(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, message in (
-        (["--only", "lte"], "--only lte: not known; accepted is first, minrtt"),
+        (["--only", "lte"], "--only lte: not known; accepted is first, backup, burst, minrtt"),
         (["--scenario", "x"], "--scenario x: not known; accepted is alike"),
+        (["--docs", "x.md", "--only", "first"], "--docs is for all schedulers in all scenarios"),
         (["x.states"], "a file of states needs --only with its one scheduler"),
         (["--jobs", "0"], "a whole number from 1 to 1000 is expected"),
     ):

@@ -516,6 +516,7 @@ static inline void mps_test_ack(struct mps_subflow *subflow, u32 pkts)
 
 	subflow->in_flight_pkts -= min(pkts, subflow->in_flight_pkts);
 	subflow->outstanding_bytes -= min(bytes, subflow->outstanding_bytes);
+	subflow->acked_bytes += bytes;
 	subflow->delivered_pkts += pkts;
 	if (conn_core(conn)->ops->on_ack)
 		conn_core(conn)->ops->on_ack(conn, subflow, bytes);

@@ -137,7 +137,7 @@ enum state_kind {
 };
 
 /* changes with each change of these records */
-#define STATE_VERSION		1
+#define STATE_VERSION		2
 
 /* of a question: as in struct mps_conn; there is such a segment */
 #define STATE_WRITER_WAITS	1
@@ -158,6 +158,8 @@ enum state_kind {
 #define STATE_CARRIED_REINJECTION 32
 /* what it has sent is still in this host (TCP small queues) */
 #define STATE_THROTTLED		64
+#define STATE_MEMORY_FULL	128
+#define STATE_STALE		256
 
 struct state_head {
 	__le64	time_ns;

@@ -36,7 +36,7 @@ DECISIONS = (
 
 #: What a scheduler saw and answered; as STATE_... of kernel/mptcp/uapi/probe.h.
 STATE_BYTES = 192
-STATE_VERSION = 1
+STATE_VERSION = 2
 QUESTION = 1
 SUBFLOW_STATE = 2
 ANSWER = 3
@@ -44,9 +44,10 @@ DONE = 4
 WRITER_WAITS, SNDBUF_FULL, CLOSING, HAS_HEAD, HAS_OLDEST, HAS_REINJECTION = (
     1 << bit for bit in range(6)
 )
-USABLE, BACKUP, CAN_SEND, CARRIED_HEAD, CARRIED_OLDEST, CARRIED_REINJECTION, THROTTLED = (
-    1 << bit for bit in range(7)
+USABLE, BACKUP, CAN_SEND, CARRIED_HEAD, CARRIED_OLDEST, CARRIED_REINJECTION = (
+    1 << bit for bit in range(6)
 )
+THROTTLED, MEMORY_FULL, STALE = 64, 128, 256
 
 MESSAGE_BYTES = 64
 #: The directions of messages, by their number.
@@ -364,7 +365,8 @@ SUBFLOW_STATE_FIELDS = (
         f"{USABLE}: usable, {BACKUP}: a backup, {CAN_SEND}: established and not closing, even if "
         f"silent since a timeout; has carried {CARRIED_HEAD}: the first unsent, {CARRIED_OLDEST}: "
         f"the oldest, {CARRIED_REINJECTION}: the reinjected segment; {THROTTLED}: held back, since "
-        "what it has sent is still in this host",
+        f"what it has sent is still in this host; {MEMORY_FULL}: no memory left for more, as "
+        f"upstream's default scheduler asks; {STALE}: given up by upstream",
     ),
     Field("ca_state", "u32", "", "TCP_CA_*: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss"),
     Field("mss", "u32", "bytes", "of data in one packet, all options counted"),

@@ -60,6 +60,9 @@ class Subflow:
     device_sent_bytes: int
     #: TCP's small queues hold it back
     throttled: bool
+    #: as upstream's default scheduler asks; and upstream has given it up
+    memory_full: bool
+    stale: bool
     carried_head: bool
     carried_oldest: bool
     carried_reinjection: bool
@@ -156,11 +159,14 @@ def read(path: Path, scheduler: str) -> Iterator[Asked | Done]:
     """What is in a file of states, in its order, of all connections.
 
     Raises MptcplabError, in one line, when there are no states, when they are of another format or
-    scheduler, or when a question lacks subflows or an answer.
+    scheduler, or when a question lacks subflows or an answer. (Of an answer, that is known at the
+    end.)
     """
     if not path.exists():
         raise MptcplabError(f"{path}: no such file; states are kept with --states")
     states = records.read_states(path)
+    if not np.any(np.isin(states["kind"], (records.QUESTION, records.ANSWER))):
+        raise MptcplabError(f"{path}: no scheduler was asked anything")
     names = np.unique(states["scheduler"][states["kind"] == records.QUESTION])
     others = [name.decode("ascii", "replace") for name in names if name != scheduler.encode()]
     if others:
@@ -176,12 +182,13 @@ def _in_order(path: Path, states: records.Records) -> Iterator[Asked | Done]:
     fields = ["time_ns", "connection", "what", "subflow", "seq", "bytes"]
     answers = _rows(states, records.ANSWER, records.ANSWER_DTYPE, fields)
     done = _rows(states, records.DONE, records.ANSWER_DTYPE, fields)
-    pending: dict[int, tuple[dict[str, Any], list[dict[str, Any]]]] = {}
+    #: by connection, the question without an answer so far, with its place
+    pending: dict[int, tuple[dict[str, Any], list[dict[str, Any]], int]] = {}
     for place, (kind, number) in enumerate(zip(kinds, connections, strict=True)):
         if kind == records.DONE:
             yield Done(**next(done))
         elif kind == records.QUESTION:
-            pending[number] = (next(questions), [])
+            pending[number] = (next(questions), [], place)
         elif number not in pending:
             raise MptcplabError(
                 f"{path}: the record at offset {place * records.STATE_BYTES} has no question"
@@ -189,7 +196,7 @@ def _in_order(path: Path, states: records.Records) -> Iterator[Asked | Done]:
         elif kind == records.SUBFLOW_STATE:
             pending[number][1].append(next(subflows))
         else:
-            asked, its = pending.pop(number)
+            asked, its, _ = pending.pop(number)
             if len(its) != asked["n"]:
                 raise MptcplabError(
                     f"{path}: {len(its)} of {asked['n']} subflows before the answer at offset "
@@ -198,6 +205,11 @@ def _in_order(path: Path, states: records.Records) -> Iterator[Asked | Done]:
             given = next(answers)
             answer = Answer(given["what"], given["subflow"], given["seq"], given["bytes"])
             yield Asked(_question(asked, its), answer)
+    for _, _, place in pending.values():
+        raise MptcplabError(
+            f"{path}: the question at offset {place * records.STATE_BYTES} has no answer; the file "
+            "is cut off"
+        )
 
 
 def _rows(
@@ -254,6 +266,8 @@ def _subflow(index: int, values: dict[str, Any]) -> Subflow:
         backup=bool(flags & records.BACKUP),
         can_send=bool(flags & records.CAN_SEND),
         throttled=bool(flags & records.THROTTLED),
+        memory_full=bool(flags & records.MEMORY_FULL),
+        stale=bool(flags & records.STALE),
         carried_head=bool(flags & records.CARRIED_HEAD),
         carried_oldest=bool(flags & records.CARRIED_OLDEST),
         carried_reinjection=bool(flags & records.CARRIED_REINJECTION),

@@ -23,6 +23,26 @@ static u32 mps_owd_us(const struct mps_conn *conn, u32 clock_ms)
 	return max((ms + MPS_CLOCK_MARGIN_MS) * USEC_PER_MSEC, 1L);
 }
 
+/* An ACK of what was sent at a time of ours. It left the peer before it came here, and
+ * what it acknowledges left us before it came there.
+ */
+static void mps_sample_clock(struct mps_subflow *subflow, u32 sent_ms)
+{
+	struct mps_subflow_core *sub = subflow_core(subflow);
+	struct mps_conn_core *core = conn_core(sub->conn);
+	const struct tcp_sock *tp = tcp_sk(sub->ssk);
+	u32 theirs_ms = tp->rx_opt.rcv_tsval;
+
+	WRITE_ONCE(sub->clock_least_ms, theirs_ms - tcp_time_stamp_ms(tp));
+	WRITE_ONCE(sub->clock_most_ms, theirs_ms - sent_ms);
+	if (!core->clock_known) {
+		core->clock_zero_ms = sub->clock_least_ms;
+		core->clock_known = true;
+	}
+	WRITE_ONCE(sub->clock_known, true);
+	WRITE_ONCE(sub->owd_sample_us, mps_owd_us(sub->conn, sub->clock_most_ms));
+}
+
 /* A packet has come that may acknowledge something. The subflow is locked, and
  * so is the spinlock.
  */
@@ -32,8 +52,6 @@ void mps_read_timestamps(struct mps_subflow *subflow)
 	const struct tcp_sock *tp = tcp_sk(sub->ssk);
 	u32 theirs_ms = tp->rx_opt.rcv_tsval;
 	struct mps_conn *conn = sub->conn;
-	struct mps_conn_core *core = conn_core(conn);
-	u32 sent_ms;
 
 	if (!sub->has_timestamps || !tp->rx_opt.saw_tstamp)
 		return;
@@ -43,23 +61,12 @@ void mps_read_timestamps(struct mps_subflow *subflow)
 	 */
 	if (tp->rack.mstamp != sub->newest_acked_us) {
 		sub->newest_acked_us = tp->rack.mstamp;
-		sent_ms = div_u64(tp->rack.mstamp, USEC_PER_MSEC);
-		/* The ACK left the peer before it came here, and the packet left
-		 * us before it came there.
-		 */
-		WRITE_ONCE(sub->clock_least_ms, theirs_ms - tcp_time_stamp_ms(tp));
-		WRITE_ONCE(sub->clock_most_ms, theirs_ms - sent_ms);
-		if (!core->clock_known) {
-			core->clock_zero_ms = sub->clock_least_ms;
-			core->clock_known = true;
-		}
-		WRITE_ONCE(sub->clock_known, true);
-		WRITE_ONCE(sub->owd_sample_us, mps_owd_us(conn, sub->clock_most_ms));
+		mps_sample_clock(subflow, div_u64(tp->rack.mstamp, USEC_PER_MSEC));
 	}
-	if (sub->timing && core->clock_known && !before(tp->snd_una, sub->timed_end)) {
+	if (sub->timing && conn_core(conn)->clock_known && !before(tp->snd_una, sub->timed_end)) {
+		u32 sent_ms = div_u64(sub->timed_us, USEC_PER_MSEC);
 		s32 old_us = sub->commd_sample_us, sample_us;
 
-		sent_ms = div_u64(sub->timed_us, USEC_PER_MSEC);
 		sample_us = mps_owd_us(conn, theirs_ms - sent_ms);
 		/* smoothed as the RTT is */
 		WRITE_ONCE(sub->commd_sample_us,
@@ -68,6 +75,25 @@ void mps_read_timestamps(struct mps_subflow *subflow)
 	}
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_read_timestamps);
+
+/* A new subflow: of the last packet of its handshake, what that echoes says what it
+ * acknowledges. Locked as above; the connection is the caller's.
+ */
+void mps_read_handshake(struct mps_subflow *subflow)
+{
+	struct mps_subflow_core *sub = subflow_core(subflow);
+	const struct tcp_sock *tp = tcp_sk(sub->ssk);
+
+	if (!sub->handshake_unread)
+		return;
+	sub->handshake_unread = false;
+	/* or something has been acknowledged in the meantime */
+	if (sub->clock_known || !tp->rx_opt.saw_tstamp || !tp->rx_opt.rcv_tsecr)
+		return;
+	mps_sample_clock(subflow, tp->rx_opt.rcv_tsecr);
+	subflow->owd_us = sub->owd_sample_us;
+}
+EXPORT_SYMBOL_IF_KUNIT(mps_read_handshake);
 
 /* The subflow, which is locked, has just sent up to snd_nxt for the first time:
  * one segment at a time is timed until it arrives.

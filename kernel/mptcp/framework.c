@@ -454,6 +454,30 @@ static void mps_cut_windows_bh(struct mps_conn *conn, const struct sock *ssk)
 	}
 }
 
+/* Reads the handshakes of new subflows. A process owns the connection; no subflow is
+ * locked.
+ */
+static void mps_read_handshakes(struct mps_conn *conn)
+{
+	struct mps_conn_core *core = conn_core(conn);
+	struct mps_subflow *subflow;
+
+	if (!core->has_handshakes)
+		return;
+	core->has_handshakes = false;
+	mps_for_each_subflow(conn, subflow) {
+		struct mps_subflow_core *sub = subflow_core(subflow);
+
+		if (!sub->handshake_unread)
+			continue;
+		lock_sock(sub->ssk);
+		mptcp_data_lock(mps_sk(conn));
+		mps_read_handshake(subflow);
+		mptcp_data_unlock(mps_sk(conn));
+		release_sock(sub->ssk);
+	}
+}
+
 /* A subflow took nothing: no room, which its next ACK will mend, or it can send
  * no more. Then the others may.
  */
@@ -485,6 +509,7 @@ void mps_push(struct mptcp_sock *msk, unsigned int flags)
 	mps_verify(conn);
 	mps_cut_windows(conn);
 	mps_refresh(conn, NULL);
+	mps_read_handshakes(conn);
 	while (mps_decide(conn, &pick, &seg)) {
 		if (pick.kind == MPS_DROP) {
 			mptcp_data_lock(sk);
@@ -533,6 +558,9 @@ void mps_push_bh(struct mptcp_sock *msk, struct sock *ssk)
 	mps_verify(conn);
 	mps_cut_windows_bh(conn, ssk);
 	mps_refresh(conn, ssk);
+	/* of the others' handshakes, a process reads what is left */
+	if (ssk && core->has_handshakes && mptcp_subflow_ctx(ssk)->mps)
+		mps_read_handshake(mptcp_subflow_ctx(ssk)->mps);
 	while (mps_decide(conn, &pick, &seg)) {
 		if (pick.kind == MPS_DROP) {
 			mps_drop(conn, &pick);

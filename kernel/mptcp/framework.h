@@ -48,6 +48,7 @@ struct mps_subflow_core {
 
 	/* the timestamps of the peer, under the lock of the subflow */
 	bool			has_timestamps;	/* of 1 ms, in every packet */
+	bool			handshake_unread;	/* no mps_read_handshake() yet */
 	bool			clock_known;
 	u32			clock_least_ms;	/* the peer's clock minus ours is no less */
 	u32			clock_most_ms;	/* and no more, says its latest ACK */
@@ -88,6 +89,7 @@ struct mps_conn_core {
 	bool			has_cursors;	/* mps_oldest_missing() is used */
 	bool			has_handoff;
 	bool			has_cuts;	/* of a subflow that was not locked, perhaps */
+	bool			has_handshakes;	/* handshake_unread is true of one, perhaps */
 	bool			cut;		/* a unit begins or has ended: in a new segment */
 	bool			alarm;		/* the retransmission timer fired */
 	bool			clock_known;	/* clock_zero_ms is */
@@ -211,8 +213,9 @@ void mps_snapshot_oldest(struct mps_subflow *subflow);
 void mps_count_round(struct mps_subflow *subflow);
 void mps_refresh(struct mps_conn *conn, const struct sock *ssk);
 
-/* delays.c: an ACK has come; something was sent */
+/* delays.c: an ACK has come; or it came with the handshake; something was sent */
 void mps_read_timestamps(struct mps_subflow *subflow);
+void mps_read_handshake(struct mps_subflow *subflow);
 void mps_time_segment(struct mps_subflow *subflow);
 
 /* framework.c: why a pick is refused */

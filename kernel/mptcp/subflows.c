@@ -239,6 +239,8 @@ static void mps_attach(struct mps_conn *conn, struct mptcp_subflow_context *ctx)
 	tp = tcp_sk(sub->ssk);
 	sub->has_timestamps = tp->rx_opt.tstamp_ok && !tp->tcp_usec_ts;
 	sub->newest_acked_us = tp->rack.mstamp;
+	sub->handshake_unread = sub->has_timestamps;
+	core->has_handshakes |= sub->has_timestamps;
 	sub->round_empty = true;
 	sub->round_end = tp->snd_nxt;
 	sub->round_delivered = tp->delivered;

@@ -395,6 +395,43 @@ static void an_ack_of_nothing_new_is_no_sample(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, subflow_core(subflow)->clock_most_ms, 4010U);
 }
 
+static void until_something_is_acknowledged_the_handshake_is_the_sample(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *subflow = mps_test_subflow(conn);
+	struct mps_subflow *later = mps_test_subflow(conn);
+	struct mps_subflow_core *sub = subflow_core(subflow);
+	struct tcp_sock *tp = tcp_sk(sub->ssk);
+
+	/* there in 10 ms and back in 30; it acknowledges what left at 1000 */
+	tp->tcp_mstamp = 1040 * USEC_PER_MSEC;
+	tp->rx_opt.saw_tstamp = 1;
+	tp->rx_opt.rcv_tsval = 5010;
+	tp->rx_opt.rcv_tsecr = 1000;
+	mps_read_timestamps(subflow);
+	KUNIT_EXPECT_FALSE_MSG(test, sub->clock_known, "nothing is acknowledged");
+	sub->handshake_unread = true;
+	mps_read_handshake(subflow);
+	KUNIT_EXPECT_EQ(test, sub->clock_least_ms, 3970U);
+	KUNIT_EXPECT_EQ(test, sub->clock_most_ms, 4010U);
+	KUNIT_EXPECT_EQ(test, subflow->owd_us, 42000U);
+	/* once */
+	tp->rx_opt.rcv_tsval = 6010;
+	mps_read_handshake(subflow);
+	KUNIT_EXPECT_EQ(test, sub->clock_most_ms, 4010U);
+	/* too late, and without a timestamp */
+	acked(later, 1, 1032, 5027, 1002);
+	tcp_sk(subflow_core(later)->ssk)->rx_opt.rcv_tsecr = 900;
+	subflow_core(later)->handshake_unread = true;
+	mps_read_handshake(later);
+	KUNIT_EXPECT_EQ(test, subflow_core(later)->clock_most_ms, 4025U);
+	sub->clock_known = false;
+	sub->handshake_unread = true;
+	tp->rx_opt.saw_tstamp = 0;
+	mps_read_handshake(subflow);
+	KUNIT_EXPECT_FALSE(test, sub->clock_known);
+}
+
 static void impossible_timestamps_make_no_impossible_delay(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn_of(test, &waits);
@@ -1256,6 +1293,7 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(a_segment_fits_the_window_up_to_its_last_byte),
 	KUNIT_CASE(one_way_delays_differ_as_those_of_the_paths_do),
 	KUNIT_CASE(an_ack_of_nothing_new_is_no_sample),
+	KUNIT_CASE(until_something_is_acknowledged_the_handshake_is_the_sample),
 	KUNIT_CASE(impossible_timestamps_make_no_impossible_delay),
 	KUNIT_CASE(communication_delays_begin_with_the_first_time_that_it_is_sent),
 	KUNIT_CASE(clocks_that_differ_by_more_than_round_trips_are_not_compared),

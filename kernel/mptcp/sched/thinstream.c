@@ -30,7 +30,7 @@
  * - any_clock: the source compares delays whatever the clocks are; on kernels of
  *   its time that was right. Off, those that cannot be compared are not
  *   (mps_delays_comparable()): round-trip times stand for them, and `fallbacks`
- *   counts. So they do, uncounted, until each path has had its first sample.
+ *   counts.
  * - spare_backups: the source does not look at the flag. On, a backup is neither
  *   used nor probed while another path is usable.
  * - always: the delay is that of the last packet acknowledged, where the source
@@ -91,6 +91,9 @@ static u32 thinstream_rtt_us(const struct mps_conn *conn, const struct mps_subfl
 	return subflow->srtt_us;
 }
 
+/* As in the source, a delay that is not known is the lowest: it has one since the
+ * handshake.
+ */
 static u32 thinstream_delay_us(const struct mps_conn *conn, const struct mps_subflow *subflow,
 			       bool by_owd)
 {
@@ -102,20 +105,15 @@ static bool thinstream_by_owd(struct mps_conn *conn, bool backups)
 {
 	const struct mps_subflow *subflow;
 	unsigned int candidates = 0;
-	bool sampled = true;
 
 	if (!mps_param(conn, OWD))
 		return false;
-	mps_for_each_subflow(conn, subflow) {
-		if (!thinstream_is_candidate(subflow, backups))
-			continue;
-		candidates++;
-		sampled &= !!subflow->owd_us;
-	}
+	mps_for_each_subflow(conn, subflow)
+		candidates += thinstream_is_candidate(subflow, backups);
 	if (candidates < 2)
 		return false;
 	if (mps_param(conn, ANY_CLOCK) || mps_delays_comparable(conn))
-		return sampled;
+		return true;
 	mps_count_fallback(conn);
 	return false;
 }
@@ -171,18 +169,23 @@ static struct mps_subflow *thinstream_idle(struct mps_conn *conn, bool backups,
 	return NULL;
 }
 
-/* On the lowest RTT of those that did not carry it. If there is none, new data goes on. */
+/* On the lowest delay of those that did not carry it. If there is none, new data goes
+ * on.
+ */
 static bool thinstream_reinject(struct mps_conn *conn, bool backups, struct mps_pick *pick)
 {
 	struct mps_segment *seg = mps_reinjection(conn);
 	struct mps_subflow *subflow, *best = NULL;
+	bool by_owd;
 
 	if (!seg)
 		return false;
+	by_owd = thinstream_by_owd(conn, backups);
 	mps_for_each_subflow(conn, subflow)
 		if (thinstream_is_candidate(subflow, backups) && !mps_carried_by(seg, subflow) &&
 		    min(mps_len(seg), subflow->mss_bytes) <= subflow->window_bytes &&
-		    (!best || subflow->srtt_us < best->srtt_us))
+		    (!best || thinstream_delay_us(conn, subflow, by_owd) <
+			      thinstream_delay_us(conn, best, by_owd)))
 			best = subflow;
 	return best && mps_pick_reinjection(pick, conn, best, seg);
 }

@@ -97,16 +97,16 @@ static void any_clock_will_do_if_it_is_to(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, conn_core(conn)->fallbacks, 0U);
 }
 
-static void round_trips_are_compared_until_each_path_has_a_sample(struct kunit *test)
+static void a_delay_that_is_not_known_is_the_lowest(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "thinstream");
 	struct mps_subflow *near = mps_test_subflow(conn, .srtt_us = 20000, .owd_us = 50000);
 	struct mps_subflow *far = mps_test_subflow(conn, .srtt_us = 40000);
 	struct mps_segment *seg = mps_test_unsent(conn, MSS);
 
-	EXPECT_PICK(test, conn, MPS_NEW, near, seg);
-	far->owd_us = 10000;
 	EXPECT_PICK(test, conn, MPS_NEW, far, seg);
+	far->owd_us = 60000;
+	EXPECT_PICK(test, conn, MPS_NEW, near, seg);
 	KUNIT_EXPECT_EQ(test, conn_core(conn)->fallbacks, 0U);
 }
 
@@ -259,12 +259,27 @@ static void what_a_path_in_trouble_carried_comes_first(struct kunit *test)
 	EXPECT_PICK(test, conn, MPS_NEW, far, mps_head(conn));
 }
 
+static void what_was_lost_takes_the_lowest_one_way_delay_too(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "thinstream");
+	struct mps_subflow *gone = mps_test_subflow(conn);
+	struct mps_subflow *there = mps_test_subflow(conn, .srtt_us = 60000, .owd_us = 12000);
+	struct mps_subflow *back = mps_test_subflow(conn, .srtt_us = 40000, .owd_us = 32000);
+	struct mps_segment *lost = mps_test_in_flight(conn, MSS, gone);
+
+	mps_test_rto(gone);
+	EXPECT_PICK(test, conn, MPS_REINJECTION, there, lost);
+	mps_test_clock(there, 0, 60);
+	mps_test_clock(back, 10000, 10040);
+	EXPECT_PICK(test, conn, MPS_REINJECTION, back, lost);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(new_data_takes_the_lowest_one_way_delay),
 	KUNIT_CASE(without_owd_the_smoothed_or_the_latest_round_trip_counts),
 	KUNIT_CASE(clocks_that_disagree_are_counted_and_round_trips_compared),
 	KUNIT_CASE(any_clock_will_do_if_it_is_to),
-	KUNIT_CASE(round_trips_are_compared_until_each_path_has_a_sample),
+	KUNIT_CASE(a_delay_that_is_not_known_is_the_lowest),
 	KUNIT_CASE(any_lower_delay_is_a_reason_to_move),
 	KUNIT_CASE(a_millisecond_is_no_reason_to_move_if_it_is_not_to_be),
 	KUNIT_CASE(any_sample_is_believed_at_once),
@@ -273,6 +288,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(nothing_is_probed_with_probe_rtts_0),
 	KUNIT_CASE(backups_are_neither_used_nor_probed_if_spared),
 	KUNIT_CASE(what_a_path_in_trouble_carried_comes_first),
+	KUNIT_CASE(what_was_lost_takes_the_lowest_one_way_delay_too),
 	{}
 };
 

@@ -50,11 +50,11 @@ class ThinStream(Model):
             able = [each for each in candidates if each.id not in segment.carried]
             able = [each for each in able if _has_window(each, segment)]
             if able:
-                chosen = min(able, key=lambda each: each.srtt_8us)
+                chosen = min(able, key=lambda each: each.owd_us)
                 return Answer(REINJECTION, chosen.id, segment.seq)
         if not question.head or not candidates:
             return Answer(WAIT)
-        # DELAY_OUT of a subflow without a sample is 0, the least
+        # DELAY_OUT without a sample is 0, the least; there is one since the handshake
         chosen = min(candidates, key=lambda each: each.owd_us)
         self._probe(question, question.head, chosen, candidates)
         return Answer(NEW, chosen.id, question.head.seq)

@@ -14,18 +14,9 @@ from mptcplab.oracle.models import MODELS
 from mptcplab.tools.oracle import Case, check
 
 SCENARIOS = ("size-500k", "window-64k", "three-outage")
-# docs/oracle.md says what is known of these
-OPEN = {("daps", "three-outage"), ("thinstream", "window-64k")}
 
 
-UNEXPLAINED = pytest.mark.xfail(strict=True, reason="not explained yet")
-CASES = [
-    pytest.param(*case, marks=UNEXPLAINED if case in OPEN else ())
-    for case in itertools.product(MODELS, SCENARIOS)
-]
-
-
-@pytest.mark.parametrize(("scheduler", "scenario"), CASES)
+@pytest.mark.parametrize(("scheduler", "scenario"), itertools.product(MODELS, SCENARIOS))
 def test_every_decision_is_that_of_the_source(
     scheduler: str, scenario: str, lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
 ) -> None:

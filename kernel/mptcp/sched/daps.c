@@ -88,7 +88,7 @@ struct daps_subflow {
 
 	bool	takes_part;	/* at present */
 	u64	cwnd8_pkts;	/* smoothed, times 8; 0: not yet */
-	u64	round_bytes;	/* until it is smoothed the next time */
+	u64	round_end;	/* acknowledged when it is smoothed the next time */
 };
 
 static struct daps_subflow *state_of(struct mps_subflow *subflow)
@@ -117,15 +117,15 @@ static void daps_smooth(struct mps_subflow *subflow)
 	struct daps_subflow *state = state_of(subflow);
 	u64 cwnd_pkts = mps_cwnd(subflow);
 
-	if (state->round_bytes)
+	if (subflow->acked_bytes < state->round_end)
 		return;
 	if (state->cwnd8_pkts)
 		cwnd_pkts += state->cwnd8_pkts - state->cwnd8_pkts / 8;
 	else
 		cwnd_pkts *= 8;
 	state->cwnd8_pkts = max(cwnd_pkts, 1ULL);
-	state->round_bytes = subflow->outstanding_bytes - min(subflow->unsent_bytes,
-							      subflow->outstanding_bytes);
+	state->round_end = subflow->acked_bytes + subflow->outstanding_bytes -
+			   min(subflow->unsent_bytes, subflow->outstanding_bytes);
 }
 
 static u64 daps_cwnd(const struct mps_conn *conn, struct mps_subflow *subflow)
@@ -144,6 +144,7 @@ static void daps_look(struct mps_conn *conn)
 
 	mps_for_each_subflow(conn, subflow) {
 		state_of(subflow)->takes_part = mps_has_room_soon(subflow) &&
+						!mps_throttled(subflow) &&
 						(backups || !subflow->backup);
 		if (state_of(subflow)->takes_part)
 			daps_smooth(subflow);
@@ -273,27 +274,13 @@ static struct mps_subflow *daps_next(struct mps_conn *conn)
 	return next;
 }
 
-/* The same, and if there is none, of a new schedule. */
-static struct mps_subflow *daps_turn(struct mps_conn *conn)
-{
-	struct daps_conn *schedule = mps_conn_priv(conn);
-	struct mps_subflow *subflow = NULL;
-
-	if (schedule->period_ms)
-		subflow = daps_next(conn);
-	if (subflow)
-		return subflow;
-	daps_begin(conn);
-	return daps_next(conn);
-}
-
-/* What comes in the schedule before the segment just sent, of those that take no
+/* What comes in the schedule before the subflow's next segment, of those that take no
  * part, is skipped.
  */
-static void daps_skip(struct mps_conn *conn, struct mps_subflow *subflow, u64 us)
+static void daps_skip(struct mps_conn *conn, struct mps_subflow *subflow)
 {
+	u64 us = daps_arrival_us(conn, state_of(subflow)), windows;
 	struct mps_subflow *other;
-	u64 windows;
 
 	mps_for_each_subflow(conn, other) {
 		struct daps_subflow *state = state_of(other);
@@ -308,14 +295,29 @@ static void daps_skip(struct mps_conn *conn, struct mps_subflow *subflow, u64 us
 	}
 }
 
+/* Whose turn it is, if need be by a new schedule. */
+static struct mps_subflow *daps_turn(struct mps_conn *conn)
+{
+	struct daps_conn *schedule = mps_conn_priv(conn);
+	struct mps_subflow *subflow = NULL;
+
+	if (schedule->period_ms)
+		subflow = daps_next(conn);
+	if (!subflow) {
+		daps_begin(conn);
+		subflow = daps_next(conn);
+	}
+	if (subflow && mps_param(conn, COMMIT))
+		daps_skip(conn, subflow);
+	return subflow;
+}
+
 static void daps_count(struct mps_conn *conn, struct mps_subflow *subflow)
 {
 	struct daps_subflow *state = state_of(subflow);
 
 	if (!state->delay_ms)
 		return;
-	if (mps_param(conn, COMMIT))
-		daps_skip(conn, subflow, daps_arrival_us(conn, state));
 	if (!state->left_pkts) {
 		if (!mps_param(conn, USE_PLANNED_CWND))
 			state->cwnd_pkts = daps_cwnd(conn, subflow);
@@ -327,10 +329,15 @@ static void daps_count(struct mps_conn *conn, struct mps_subflow *subflow)
 
 /* --- decisions */
 
-/* One segment more may wait than there is room for, as in the source. */
-static bool daps_is_available(const struct mps_subflow *subflow)
+/* One segment more may wait than there is room for, and the window of the subflow counts,
+ * as in the source. NULL: for any segment.
+ */
+static bool daps_is_available(const struct mps_subflow *subflow, const struct mps_segment *seg)
 {
-	return subflow->usable && !mps_in_loss(subflow) && mps_has_room_or_one(subflow);
+	u32 bytes = seg ? min(mps_len(seg), subflow->mss_bytes) : 0;
+
+	return subflow->usable && !mps_in_loss(subflow) && !mps_throttled(subflow) &&
+	       mps_has_room_or_one(subflow) && bytes <= subflow->window_bytes;
 }
 
 /* The lowest RTT of those with room that have not carried the segment, or else of
@@ -343,7 +350,7 @@ static struct mps_subflow *daps_lowest_rtt(struct mps_conn *conn, const struct m
 	bool carried, best_carried = true;
 
 	mps_for_each_subflow(conn, subflow) {
-		if (!daps_is_available(subflow) || (subflow->backup && !backups))
+		if (!daps_is_available(subflow, seg) || (subflow->backup && !backups))
 			continue;
 		carried = mps_carried_by(seg, subflow);
 		if (!best || carried < best_carried ||
@@ -364,8 +371,9 @@ static bool daps_repeat(struct mps_conn *conn, struct mps_pick *pick)
 	struct mps_segment *seg, *oldest = NULL;
 
 	mps_for_each_subflow(conn, subflow) {
-		seg = daps_is_available(subflow) ? mps_oldest_missing(conn, subflow) : NULL;
-		if (!seg || (oldest && mps_seq(conn, seg) > mps_seq(conn, oldest)))
+		seg = mps_oldest_missing(conn, subflow);
+		if (!seg || !daps_is_available(subflow, seg) ||
+		    (oldest && mps_seq(conn, seg) > mps_seq(conn, oldest)))
 			continue;
 		if (seg != oldest || subflow->srtt_us < best->srtt_us) {
 			oldest = seg;
@@ -390,18 +398,23 @@ static struct mps_segment *daps_own(struct mps_conn *conn, struct mps_subflow *s
 static bool daps_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 {
 	struct mps_segment *reinjection = mps_reinjection(conn), *head = mps_head(conn), *seg;
-	struct mps_subflow *subflow;
+	struct mps_subflow *subflow = NULL;
 
 	if (reinjection && !mps_param(conn, COMMIT))
 		return mps_reinject(conn, pick);
 	if (!reinjection && !head)
 		return false;
 	daps_look(conn);
+	/* as in the source, also when the window is closed: turns that are missed pass */
+	if (mps_param(conn, COMMIT))
+		subflow = daps_turn(conn);
 	if (!reinjection && mps_param(conn, REPEAT) && !mps_fits_window(conn, head) &&
 	    daps_repeat(conn, pick))
 		return true;
 
-	subflow = daps_turn(conn) ?: daps_lowest_rtt(conn, reinjection ?: head);
+	if (!mps_param(conn, COMMIT))
+		subflow = daps_turn(conn);
+	subflow = subflow ?: daps_lowest_rtt(conn, reinjection ?: head);
 	if (!subflow)
 		return false;
 	if (reinjection)
@@ -424,13 +437,6 @@ static void daps_on_sent(struct mps_conn *conn, const struct mps_pick *pick, u32
 		daps_count(conn, pick->subflow);
 }
 
-static void daps_on_ack(struct mps_conn *conn, struct mps_subflow *subflow, u64 acked_bytes)
-{
-	struct daps_subflow *state = state_of(subflow);
-
-	state->round_bytes -= min(state->round_bytes, acked_bytes);
-}
-
 static void daps_on_subflow_state(struct mps_conn *conn, struct mps_subflow *subflow)
 {
 	struct daps_conn *schedule = mps_conn_priv(conn);
@@ -443,7 +449,6 @@ static struct mps_ops daps_ops = {
 	.next_segment	  = daps_next_segment,
 	.get_subflow	  = daps_lowest_rtt,
 	.init_subflow	  = daps_on_subflow_state,
-	.on_ack		  = daps_on_ack,
 	.on_sent	  = daps_on_sent,
 	.on_subflow_state = daps_on_subflow_state,
 	.name		  = "daps",

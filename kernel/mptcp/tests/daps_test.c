@@ -130,6 +130,39 @@ static void what_a_subflow_misses_is_skipped(struct kunit *test)
 	expect_sent_on(test, p.conn, 10, p.slow);
 }
 
+/* Also if nothing was sent meanwhile, since the receive window was closed. */
+static void what_a_subflow_misses_while_the_window_is_closed_is_skipped(struct kunit *test)
+{
+	struct two_paths p = published(test, 16, 24);
+	u32 window_bytes = p.conn->window_bytes;
+
+	EXPECT_PICK(test, p.conn, MPS_NEW, p.fast, p.head);
+	p.conn->window_bytes = 0;
+	mps_test_update(p.conn);
+	p.fast->ca_state = TCP_CA_Loss;
+	/* which the framework holds back */
+	EXPECT_PICK(test, p.conn, MPS_NEW, p.slow, p.head);
+	p.fast->ca_state = TCP_CA_Open;
+	p.conn->window_bytes = window_bytes;
+	mps_test_update(p.conn);
+	expect_sent_on(test, p.conn, 10, p.slow);
+	expect_sent_on(test, p.conn, 20, p.fast);
+}
+
+/* As in the source, what waits in this host for the device has no turn. */
+static void a_throttled_subflow_misses_its_turn(struct kunit *test)
+{
+	struct two_paths p = published(test, 16, 24);
+	struct sock *ssk = subflow_core(p.fast)->ssk;
+
+	EXPECT_PICK(test, p.conn, MPS_NEW, p.fast, p.head);
+	set_bit(TSQ_THROTTLED, &ssk->sk_tsq_flags);
+	expect_sent_on(test, p.conn, 1, p.slow);
+	clear_bit(TSQ_THROTTLED, &ssk->sk_tsq_flags);
+	expect_sent_on(test, p.conn, 9, p.slow);
+	expect_sent_on(test, p.conn, 20, p.fast);
+}
+
 /* It has sent 4 of 10, and begins anew with its next window. */
 static void the_rest_of_a_window_is_skipped_too(struct kunit *test)
 {
@@ -456,10 +489,29 @@ static void repeats_what_others_carry_when_the_window_is_closed(struct kunit *te
 	}
 }
 
+/* As in the source: of the subflow, too. */
+static void repeats_nothing_beyond_the_window_of_the_subflow(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "daps");
+	struct mps_subflow *fast = mps_test_subflow(conn, .srtt_us = 16 * MSEC_US);
+	struct mps_subflow *slow = mps_test_subflow(conn, .srtt_us = 64 * MSEC_US);
+	struct mps_segment *oldest = mps_test_in_flight(conn, MSS, fast);
+
+	mps_test_unsent(conn, MSS);
+	conn->window_bytes = MSS;
+	mps_test_update(conn);
+	slow->window_bytes = MSS - 1;
+	EXPECT_PICK(test, conn, MPS_NEW, fast, mps_head(conn));
+	slow->window_bytes = MSS;
+	EXPECT_PICK(test, conn, MPS_DUPLICATE, slow, oldest);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(a_window_arrives_in_each_delay),
 	KUNIT_CASE(windows_take_turns_as_they_arrive),
 	KUNIT_CASE(what_a_subflow_misses_is_skipped),
+	KUNIT_CASE(what_a_subflow_misses_while_the_window_is_closed_is_skipped),
+	KUNIT_CASE(a_throttled_subflow_misses_its_turn),
 	KUNIT_CASE(the_rest_of_a_window_is_skipped_too),
 	KUNIT_CASE(a_new_subflow_waits_for_the_next_schedule),
 	KUNIT_CASE(planned_windows_are_those_of_the_schedule),
@@ -482,6 +534,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(a_new_path_is_in_the_schedule_at_once),
 	KUNIT_CASE(a_schedule_of_the_past_starves_nobody),
 	KUNIT_CASE(repeats_what_others_carry_when_the_window_is_closed),
+	KUNIT_CASE(repeats_nothing_beyond_the_window_of_the_subflow),
 	{}
 };
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from mptcplab.oracle.state import DUPLICATE, NEW, REINJECTION, WAIT, Answer, Question
+from mptcplab.oracle.state import NEW, WAIT, Answer, Question
 
 #: Is it this difference, given the question, the source's answer and the kernel's?
 Applies = Callable[[Question, Answer, Answer], bool]
@@ -20,26 +20,12 @@ class Known:
     applies: Applies
 
 
-def _beyond_the_subflows_window(question: Question, _: Answer, kernel: Answer) -> bool:
-    subflow = question.subflow(kernel.subflow)
-    return (
-        kernel.what in (DUPLICATE, REINJECTION)
-        and subflow is not None
-        and subflow.window_bytes < subflow.mss
-    )
-
-
 def _short_last_segment(question: Question, source: Answer, kernel: Answer) -> bool:
     head = question.head
     if not head or (source.what, kernel.what) != (NEW, WAIT):
         return False
     end = max(head.seq + question.unsent_bytes, question.nxt_seq)
     return source.seq != head.seq and source.seq + question.segment_bytes > end
-
-
-def _one_way_delay_without_a_sample(question: Question, source: Answer, kernel: Answer) -> bool:
-    chosen = question.subflow(source.subflow)
-    return source.what == kernel.what == NEW and chosen is not None and not chosen.owd_us
 
 
 _NAGLE = Known(
@@ -49,22 +35,8 @@ _NAGLE = Known(
 
 #: By the name of the scheduler; "" is for all.
 KNOWN: Mapping[str, list[Known]] = {
-    "daps": [
-        Known(
-            "the module looks at the receive window of the subflow, which in Linux is that of the "
-            "connection: what is sent again lies in it",
-            _beyond_the_subflows_window,
-        )
-    ],
     "inorder": [_NAGLE],
     "sttf": [_NAGLE],
-    "thinstream": [
-        Known(
-            "the source has a one-way delay as soon as any ACK has come, that of the handshake, "
-            "too; the framework measures from the first data on, and until then RTTs are compared",
-            _one_way_delay_without_a_sample,
-        )
-    ],
 }
 
 

@@ -81,10 +81,12 @@ static struct mps_subflow *burst_soonest(struct mps_conn *conn)
 	mps_for_each_subflow(conn, subflow) {
 		u64 *rate = &state_of(subflow)->pacing_rate;
 
-		if (!subflow->usable || subflow->backup != backups)
+		if (!subflow->usable)
 			continue;
 		if (!*rate)
 			*rate = pacing_rate(subflow);
+		if (subflow->backup != backups)
+			continue;
 		linger = div64_u64((u64)subflow->memory_bytes << 32, *rate);
 		if (linger < least) {
 			least = linger;

@@ -107,6 +107,25 @@ static void burst_averages_the_pacing_rate(struct kunit *test)
 	EXPECT_PICK(test, conn, MPS_NEW, one, mps_head(conn));
 }
 
+/* As in the source, a backup has a rate from the first look on, be it used or not: 60 and
+ * 50 ms, though the first has 10 MB/s by now.
+ */
+static void burst_averages_the_rate_of_a_backup_that_is_not_used(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "burst");
+	struct mps_subflow *one = mps_test_subflow(conn, .pacing_rate = 1000000);
+	struct mps_subflow *two = mps_test_subflow(conn, .memory_bytes = 60000, .backup = true,
+						   .pacing_rate = 1000000);
+	struct mps_subflow *three = mps_test_subflow(conn, .memory_bytes = 100000, .backup = true,
+						     .pacing_rate = 2000000);
+	struct mps_segment *seg = mps_test_unsent(conn, MSS);
+
+	EXPECT_PICK(test, conn, MPS_NEW, one, seg);
+	two->pacing_rate = 10000000;
+	mps_test_usable(one, false);
+	EXPECT_PICK(test, conn, MPS_NEW, three, seg);
+}
+
 static void burst_leaves_a_timeout_to_the_timer_unless_it_is_not_to(struct kunit *test)
 {
 	u32 reinject;
@@ -170,6 +189,7 @@ static struct kunit_case burst_cases[] = {
 	KUNIT_CASE(burst_ends_with_a_wait),
 	KUNIT_CASE(burst_waits_for_memory_of_the_best),
 	KUNIT_CASE(burst_averages_the_pacing_rate),
+	KUNIT_CASE(burst_averages_the_rate_of_a_backup_that_is_not_used),
 	KUNIT_CASE(burst_leaves_a_timeout_to_the_timer_unless_it_is_not_to),
 	KUNIT_CASE(burst_repeats_all_of_a_stale_or_closed_subflow),
 	KUNIT_CASE(burst_retransmits_where_nothing_is_on_its_way),

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from mptcplab.oracle.backup import Backup
 from mptcplab.oracle.blest import Blest
+from mptcplab.oracle.burst import Burst
 from mptcplab.oracle.daps import Daps
 from mptcplab.oracle.ecf import complete_earlier, queued_bytes
 from mptcplab.oracle.first import First
@@ -211,6 +213,47 @@ def test_a_subflow_of_a_small_window_is_repeated_whatever_its_rtt() -> None:
 def test_first() -> None:
     asked = question(subflow(1, 20_000, usable=False), subflow(2, 10_000), subflow(3, 5_000))
     assert First({}).choose(asked) == Answer(NEW, 2, 0)
+
+
+def test_backup() -> None:
+    backup = subflow(1, 5_000, backup=True)
+    asked = question(backup, subflow(2, 20_000), subflow(3, 10_000))
+    assert Backup({}).choose(asked) == Answer(NEW, 2, 0)
+    gone = subflow(2, 20_000, usable=False)
+    assert Backup({}).choose(question(backup, gone)) == Answer(NEW, 1, 0)
+    lost = Segment(7, MSS, frozenset({3}))
+    asked = question(backup, subflow(2, 20_000), reinjection=lost)
+    assert Backup({}).choose(asked) == Answer(REINJECTION, 2, 7)
+
+
+def test_burst_takes_the_queue_that_is_empty_soonest_and_stays_for_a_burst() -> None:
+    # 60 and 50 ms; windows and round trips say nothing
+    one = subflow(1, 1_000, wmem_queued=60_000, pacing_rate=1_000_000)
+    two = subflow(2, 90_000, wmem_queued=100_000, pacing_rate=2_000_000, in_flight=10)
+    asked = question(one, two)
+    model = Burst({})
+    assert picks(model, asked, 1) == [2]
+    # 65428 bytes of 1448: 46 segments, and then the first, whose queue is empty by now
+    one.wmem_queued = 0
+    assert picks(model, asked, 47) == [2] * 45 + [1] * 2
+    one.memory_full = True
+    assert model.choose(asked).what == WAIT, "the best has no memory left"
+    # what has not been done ends the burst; the rate was averaged with each
+    model = Burst({})
+    one = subflow(1, 1_000, wmem_queued=65_428, pacing_rate=1_000_000)
+    model.choose(question(one))
+    one.pacing_rate = 3_000_000
+    model.choose(question(one))
+    assert model.average[1] == 2_000_000
+
+
+def test_burst_sends_again_what_is_on_stale_subflows_alone() -> None:
+    lost = Segment(7, MSS, frozenset({1}))
+    one, two = subflow(1, 1_000, usable=False), subflow(2, 1_000)
+    asked = question(one, two, reinjection=lost)
+    assert Burst({}).choose(asked) == Answer(NEW, 2, 0)
+    one.stale = True
+    assert Burst({}).choose(asked) == Answer(REINJECTION, 2, 7)
 
 
 def test_roundrobin_begins_with_the_oldest_subflow() -> None:

@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mptcplab.errors import MptcplabError
+from mptcplab.oracle.backup import Backup
 from mptcplab.oracle.blest import Blest
+from mptcplab.oracle.burst import Burst
 from mptcplab.oracle.daps import Daps
 from mptcplab.oracle.ecf import Ecf
 from mptcplab.oracle.first import First
@@ -22,6 +24,8 @@ from mptcplab.oracle.v09x import Model
 
 MODELS: Mapping[str, type[Model]] = {
     "first": First,
+    "backup": Backup,
+    "burst": Burst,
     "minrtt": MinRtt,
     "roundrobin": RoundRobin,
     "redundant": Redundant,

@@ -4,8 +4,8 @@ source would have picked at every decision of many runs.
 
 `python -m mptcplab.tools.oracle` makes the runs, keeps what the scheduler saw at each decision, and
 compares its answers with those of the model; or does so with a file of states that is there
-already. The exit status is 1 if there is a disagreement that is not listed with its reason. See
-docs/oracle.md.
+already. The exit status is 1 if there is a disagreement that is not listed with its reason. With
+--docs, the outcome of all runs goes to a page, between the marks `oracle`. See docs/oracle.md.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ from mptcplab.runs import experiment
 from mptcplab.runs.single import cpus
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
-from mptcplab.tools import many
+from mptcplab.tools import many, marked
+
+_MARK = "oracle"
+_COLUMNS = ("scheduler", "runs", "decisions", "agree", "ties", "listed", "differ")
 
 #: Compares a file of states with the model of a scheduler.
 Judge = Callable[[Path, str], Agreement]
@@ -101,6 +104,12 @@ class Total:
         self.agreement.add(verdict.agreement)
 
     @property
+    def numbers(self) -> tuple[int, ...]:
+        found = self.agreement
+        listed = sum(found.listed.values())
+        return (self.runs, found.decisions, found.agreed, found.ties, listed, found.differs)
+
+    @property
     def is_good(self) -> bool:
         return not self.errors and not self.agreement.differs
 
@@ -136,8 +145,12 @@ def check(
         down = scenario.workload.direction == "down"
         name = engine.SERVER_STATES if down else engine.CLIENT_STATES
         agreement = (judge or judge_file)(directory / name, case.scheduler)
+    except RunCancelledError:
+        raise
     except RunError as error:
         return Verdict(empty, f"the run failed: {error}")
+    except MptcplabError as error:
+        return Verdict(empty, str(error))
     return Verdict(agreement)
 
 
@@ -161,6 +174,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--jobs", type=_count, help="runs at a time (default: one per CPU)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcome there, too")
+    parser.add_argument(
+        *("--docs",), type=Path, metavar="FILE", help="a page that gets the table between its marks"
+    )
     parser.add_argument("--plan", action="store_true", help="print the commands of the runs")
     parser.add_argument(
         *("states",),
@@ -172,6 +188,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     schedulers = _chosen(parser, "--only", options.only, list(MODELS))
     scenarios = _chosen(parser, "--scenario", options.scenario, list(SCENARIOS))
+    if options.docs and (options.only or options.scenario or options.states):
+        parser.error("--docs is for all schedulers in all scenarios")
     if options.states:
         if len(schedulers) != 1:
             parser.error("a file of states needs --only with its one scheduler")
@@ -180,7 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.plan:
         print("\n".join(case.command for case in cases))
         return 0
-    return status_of(lambda: _run_and_show(cases, options.jobs, options.json))
+    return status_of(lambda: _run_and_show(cases, options.jobs, options.json, options.docs))
 
 
 def _count(text: str) -> int:
@@ -206,7 +224,22 @@ def _check_file(path: Path, scheduler: str, json_file: Path | None) -> int:
     return _show({scheduler: total}, json_file)
 
 
-def _run_and_show(cases: Sequence[Case], jobs: int | None, json_file: Path | None) -> int:
+def markdown(totals: Mapping[str, Total]) -> str:
+    """The outcome as a table of the docs, and what is listed."""
+    lines = [f"| {' | '.join(_COLUMNS)} |", "|---" * len(_COLUMNS) + "|"]
+    for name, total in totals.items():
+        lines.append(f"| {name} | {' | '.join(map(str, total.numbers))} |")
+    listed = [
+        f"- {name}, {count} of {total.agreement.decisions}: {reason}."
+        for name, total in totals.items()
+        for reason, count in total.agreement.listed.most_common()
+    ]
+    return "\n".join([*lines, "", "Listed:" if listed else "None is listed.", "", *listed]) + "\n"
+
+
+def _run_and_show(
+    cases: Sequence[Case], jobs: int | None, json_file: Path | None, docs: Path | None
+) -> int:
     kernel, guest = experiment.built()
     totals = {case.scheduler: Total(Agreement(case.scheduler)) for case in cases}
     progress = Console(stderr=True)
@@ -223,6 +256,8 @@ def _run_and_show(cases: Sequence[Case], jobs: int | None, json_file: Path | Non
                 status.update(text)
                 if not progress.is_terminal:
                     print(text, file=sys.stderr, flush=True)
+    if docs:
+        marked.replace(docs, {_MARK: markdown(totals)})
     return _show(totals, json_file)
 
 
@@ -252,13 +287,10 @@ def _ended(
 
 def _show(totals: Mapping[str, Total], json_file: Path | None) -> int:
     table = Table()
-    for column in ("scheduler", "runs", "decisions", "agree", "ties", "listed", "differ"):
+    for column in _COLUMNS:
         table.add_column(column, justify="left" if column == "scheduler" else "right")
     for name, total in totals.items():
-        found = total.agreement
-        listed = sum(found.listed.values())
-        numbers = (total.runs, found.decisions, found.agreed, found.ties, listed, found.differs)
-        table.add_row(name, *map(str, numbers))
+        table.add_row(name, *map(str, total.numbers))
     Console().print(table)
     for name, total in totals.items():
         for reason, count in total.agreement.listed.most_common():

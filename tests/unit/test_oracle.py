@@ -19,6 +19,7 @@ from mptcplab.oracle.first import First
 from mptcplab.oracle.inorder import InOrder
 from mptcplab.oracle.minrtt import MinRtt
 from mptcplab.oracle.musher import Control, Musher
+from mptcplab.oracle.ols import Interval, Learner, Ols
 from mptcplab.oracle.otias import Otias, metric_8us
 from mptcplab.oracle.redundant import Redundant
 from mptcplab.oracle.roundrobin import RoundRobin
@@ -472,6 +473,55 @@ def test_inorder_sends_nothing_else_while_a_reinjection_cannot_be_placed() -> No
     full = subflow(2, 50_000, in_flight=10)
     asked = question(subflow(1, 20_000, in_flight=10), full, reinjection=segment)
     assert InOrder({}).choose(asked).what == WAIT
+
+
+def test_arms_of_ols() -> None:
+    # each arm once, then by mean + sqrt(2 ln n / n_j): half has 0.75 + 1.665, none 1 + 1.177
+    learner = Learner(Interval(0))
+    pulled = []
+    for reward in (4096, 6144, 8192, 8192):
+        learner.update(reward)
+        pulled.append(learner.pull())
+    assert pulled == [1, 2, 2, 1]
+    assert learner.means == [4096, 6144, 8192]
+
+
+def test_ols_forgets_when_rewards_change_four_times_in_a_row() -> None:
+    learner = Learner(Interval(0), counts=[1, 9, 9], total=19, means=[0, 1000, 2000])
+    learner.arm, learner.deviations = 1, [0, 10, 0]
+    for times in (1, 2, 3):
+        learner.update(9000)
+        assert learner.changes[1] == times
+        learner.counts[1] += 1
+        learner.deviations[1], learner.means = 10, [0, 1000, 10_000]
+    learner.update(9000)
+    assert (learner.counts, learner.total, learner.means) == ([0, 1, 0], 1, [0, 9000, 0])
+
+
+def test_ols_sends_half_twice_in_turns_of_twelve() -> None:
+    model = Ols({})
+    for number in range(20):
+        model.done(Done(0, 1, NEW, 1, number * MSS, MSS))
+    asked = question(
+        subflow(1, 20_000, in_flight=10),
+        subflow(2, 50_000),
+        oldest=Segment(0, MSS, frozenset({1})),
+        head=Segment(20 * MSS, MSS, NOTHING),
+        nxt_seq=20 * MSS,
+    )
+    model.choose(asked)
+    model.flows[2].ratio, model.flows[2].red = 4096, 6
+    model.flows[2].new = 6
+    found = []
+    for _ in range(12):
+        answer = model.choose(asked)
+        model.took(Asked(asked, answer))
+        found.append((answer.what, answer.seq // MSS))
+    copies = [(DUPLICATE, number) for number in range(6)]
+    # what has been done is not told here, so new data is the same each time
+    assert found == copies + [(NEW, 20)] * 6
+    model.choose(asked)
+    assert (model.flows[2].red, model.flows[2].new) == (6, 6)
 
 
 def test_thinstream_probes_idle_subflows_at_the_end_of_a_burst() -> None:

@@ -92,6 +92,7 @@ struct ols_subflow {
 	u64	rate_us;	/* when it was seen */
 	u64	last_seq;	/* of the segment that it has sent last */
 	bool	has_sent;
+	u8	arm;		/* of the interval that it began last */
 	u8	twice;		/* left of its quotas */
 	u8	once;
 };
@@ -347,6 +348,7 @@ static bool ols_look(struct mps_conn *conn)
 		if (!subflow->usable)
 			continue;
 		interval_begin(&state_of(subflow)->interval, subflow_nxt(subflow));
+		state_of(subflow)->arm = state->arm;
 		state_of(subflow)->lasts_us = max_t(u64, INTERVAL_US,
 						    (u64)INTERVAL_RTTS * subflow->srtt_us);
 	}
@@ -359,9 +361,8 @@ static bool ols_look(struct mps_conn *conn)
 
 static void ols_check_quota(struct mps_conn *conn, struct mps_subflow *subflow, bool anew)
 {
-	const struct ols_conn *state = mps_conn_priv(conn);
 	struct ols_subflow *sub = state_of(subflow);
-	u32 arm = mps_param(conn, ARM) ? mps_param(conn, ARM) - 1 : state->arm;
+	u32 arm = mps_param(conn, ARM) ? mps_param(conn, ARM) - 1 : sub->arm;
 
 	if (!anew && (sub->twice || sub->once))
 		return;
@@ -449,7 +450,9 @@ static void ols_on_ack(struct mps_conn *conn, struct mps_subflow *subflow, u64 a
 	state_of(subflow)->acked_bytes += acked_bytes;
 }
 
-/* With each new subflow, as in the source, all is learnt anew. */
+/* With each new subflow, as in the source, all is learnt anew; the others keep their arm
+ * until the next interval.
+ */
 static void ols_init_subflow(struct mps_conn *conn, struct mps_subflow *subflow)
 {
 	struct ols_conn *state = mps_conn_priv(conn);

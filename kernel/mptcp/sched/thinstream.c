@@ -36,8 +36,6 @@
  * - always: the delay is that of the last packet acknowledged, where the source
  *   has that of the first, which an ACK was delayed for. The framework measures no
  *   other.
- * - always: TCP Small Queues' throttling, for which the source leaves a path out,
- *   is not seen here.
  * - always: the end of a burst is where nothing is left to send, where the source
  *   also asks for TCP's PSH, which the last segment of a write has anyway.
  */
@@ -80,8 +78,8 @@ static bool thinstream_is_candidate(const struct mps_subflow *subflow, bool back
 	u64 pkts = (u64)subflow->in_flight_pkts + subflow->left_out_pkts +
 		   subflow->unsent_bytes / max(subflow->mss_bytes, 1U);
 
-	return subflow->usable && !mps_in_loss(subflow) && subflow->cwnd_pkts > pkts &&
-	       (backups || !subflow->backup);
+	return subflow->usable && !mps_in_loss(subflow) && !mps_throttled(subflow) &&
+	       subflow->cwnd_pkts > pkts && (backups || !subflow->backup);
 }
 
 static u32 thinstream_rtt_us(const struct mps_conn *conn, const struct mps_subflow *subflow)

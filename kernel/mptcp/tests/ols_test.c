@@ -150,6 +150,17 @@ static void ols_learns_what_pays(struct kunit *test)
 	interval(test, &p, 6);
 }
 
+/* What is learnt is forgotten, but the others go on to send half of it twice. */
+static void ols_keeps_the_shares_of_the_others_when_a_subflow_comes(struct kunit *test)
+{
+	struct two_paths p = with_arm(test, LEARN);
+
+	interval(test, &p, 12);
+	mps_test_fill(mps_test_subflow(p.conn, .srtt_us = 200000));
+	interval(test, &p, 6);
+	interval(test, &p, 6);
+}
+
 static struct kunit_case ols_cases[] = {
 	KUNIT_CASE(ols_takes_the_lowest_rtt_with_room),
 	KUNIT_CASE(ols_sees_both_of_two_that_are_alike),
@@ -158,6 +169,7 @@ static struct kunit_case ols_cases[] = {
 	KUNIT_CASE(ols_sends_nothing_twice),
 	KUNIT_CASE(ols_uses_backups_when_there_is_nothing_else),
 	KUNIT_CASE(ols_learns_what_pays),
+	KUNIT_CASE(ols_keeps_the_shares_of_the_others_when_a_subflow_comes),
 	{}
 };
 

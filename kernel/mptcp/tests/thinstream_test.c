@@ -36,6 +36,10 @@ static void new_data_takes_the_lowest_one_way_delay(struct kunit *test)
 	EXPECT_PICK(test, conn, MPS_NEW, back, seg);
 	there->left_out_pkts = 9;
 	EXPECT_PICK(test, conn, MPS_NEW, there, seg);
+	/* nor is what waits in this host for the device */
+	set_bit(TSQ_THROTTLED, &subflow_core(there)->ssk->sk_tsq_flags);
+	EXPECT_PICK(test, conn, MPS_NEW, back, seg);
+	clear_bit(TSQ_THROTTLED, &subflow_core(there)->ssk->sk_tsq_flags);
 	mps_test_fill(there);
 	EXPECT_SENT(test, conn, MPS_NEW, back, seg);
 	mps_test_unsent(conn, MSS);

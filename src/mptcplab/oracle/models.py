@@ -15,6 +15,7 @@ from mptcplab.oracle.first import First
 from mptcplab.oracle.inorder import InOrder
 from mptcplab.oracle.minrtt import MinRtt
 from mptcplab.oracle.musher import Musher
+from mptcplab.oracle.ols import Ols
 from mptcplab.oracle.otias import Otias
 from mptcplab.oracle.redundant import Redundant
 from mptcplab.oracle.roundrobin import RoundRobin
@@ -37,6 +38,7 @@ MODELS: Mapping[str, type[Model]] = {
     "musher": Musher,
     "inorder": InOrder,
     "thinstream": ThinStream,
+    "ols": Ols,
 }
 
 

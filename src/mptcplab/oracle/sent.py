@@ -31,9 +31,12 @@ class Sent:
         found = self._known.get(seq)
         return Segment(seq, *found) if found and found[0] else None
 
-    def unacked(self, question: Question) -> Iterator[Segment]:
-        """From the oldest on, up to the first that was never sent."""
+    def unacked(self, question: Question, after: int | None = None) -> Iterator[Segment]:
+        """From the oldest on, or behind the one that begins there, up to the first that was never
+        sent."""
         segment = question.oldest and self.at(question.oldest.seq)
+        if segment and after is not None and after >= segment.seq and (last := self.at(after)):
+            segment = self.at(last.end)
         while segment and not (question.head and segment.seq >= question.head.seq):
             yield segment
             segment = self.at(segment.end)

@@ -82,7 +82,7 @@ class ThinStream(Model):
 def _candidate(subflow: Subflow) -> bool:
     queued = subflow.unsent_bytes // subflow.mss
     room = subflow.cwnd > subflow.packets_out + queued
-    return subflow.usable and room and not in_loss(subflow)
+    return subflow.usable and room and not in_loss(subflow) and not subflow.throttled
 
 
 def _has_window(subflow: Subflow, segment: Segment) -> bool:

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The docs list each key of a scenario as its model has it."""
+"""The docs and --help say of each key of a scenario what its model says."""
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from mptcplab.spec import literal
+from mptcplab.cli import load
+from mptcplab.spec import literal, option_keys, resolve
+from mptcplab.spec.flags import Flags
 from mptcplab.tools import keys
 
 ROOT = Path(__file__).parents[2]
@@ -36,3 +40,55 @@ def test_every_key_is_in_a_table() -> None:
     known = {key for model in models for key in model.model_fields}
     # these are tables of their own, headed [[event]] and [[connection]]
     assert known - listed == {"event", "connection"}
+
+
+def said(key: str) -> tuple[str, str]:
+    """The description and the default of a key at the top of a file, or of a workload."""
+    model = (
+        literal.LiteralScenario
+        if key in literal.LiteralScenario.model_fields
+        else (literal.LiteralWorkload)
+    )
+    field = model.model_fields[key]
+    extra = field.json_schema_extra
+    assert isinstance(extra, dict)
+    text, _, default = str(field.description).partition(" By default ")
+    return text, str(extra.get("default", default.removesuffix(".")))
+
+
+@pytest.mark.parametrize("command", ["run", "compare", "exec", "shell", "advise"])
+def test_an_option_says_of_its_key_what_the_model_says(command: str) -> None:
+    # what these mean there is not what they mean in a file
+    own = {"compare": {"scheduler"}, "advise": {"scheduler", "cc", "seed"}}.get(command, set())
+    options = {
+        str(each.name): each.to_info_dict()["help"]
+        for each in load(command).params
+        if each.name in option_keys.KEYS
+    }
+    assert options
+    for key in options.keys() - own:
+        text, default = said(key)
+        text = {"scheduler": "Packet scheduler", "cc": "Congestion control of every"}.get(key, text)
+        assert options[key].startswith(text.removesuffix("."))
+        assert options[key].endswith(f".  [{default}]")
+
+
+def test_every_flag_with_the_name_of_a_key_is_described_once() -> None:
+    known = {
+        *(literal.LiteralScenario.model_fields),
+        *(literal.LiteralWorkload.model_fields),
+    }
+    # these have a form of their own
+    tables = {"path", "link", "connection", "event", "workload"}
+    flags = {each.name for each in dataclasses.fields(Flags)}
+    assert (flags & known) - tables == option_keys.KEYS.keys()
+
+
+def test_the_default_of_a_description_is_the_one_that_is_used() -> None:
+    def resolved(**flags: Any) -> object:
+        return resolve.from_flags(Flags(path=("a:10mbit,10ms",), **flags)).runs()
+
+    for name, key in option_keys.KEYS.items():
+        if key.default is not None:
+            assert resolved(**{name: str(key.default)}) == resolved(), name
+    assert resolved(seed="2") != resolved()

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from mptcplab.cli import options
+from mptcplab.spec import option_keys
 
 # And for advice, which runs all schedulers and congestion controls with seeds of its own.
 _ADVISED = (
@@ -47,7 +48,7 @@ _ADVISED = (
 @click.option(
     "--scheduler",
     "-s",
-    metavar=f"{options.SPEC},...",
+    metavar=f"{option_keys.SPEC},...",
     help="Try only these packet schedulers; ./NAME.c is your own.  [all]",
 )
 @click.option(

@@ -14,15 +14,13 @@ import click
 
 from mptcplab.lab import choices
 from mptcplab.lab.choices import Limits
-from mptcplab.spec import units
-from mptcplab.spec.limits import COMPARED_SEEDS
+from mptcplab.spec import option_keys, units
+from mptcplab.spec.limits import ACTIONS, MAX_PATHS, WORKLOADS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: Where runs are kept by default.
 DEFAULT_OUT = Path("mptcplab-out")
-
-SPEC = "NAME[:PARAM=VALUE...]"
 
 
 def _size_bytes(_context: click.Context, _option: click.Parameter, text: str) -> int:
@@ -36,12 +34,17 @@ def _size_bytes(_context: click.Context, _option: click.Parameter, text: str) ->
     return size_bytes
 
 
-scheduler_option = click.option(
-    "--scheduler",
-    "-s",
-    metavar=SPEC,
-    help="Packet scheduler; ./NAME.c is your own.  [default]",
-)
+def _scenario_option(name: str, *short: str) -> Callable[[F], F]:
+    key = option_keys.KEYS[name]
+    return click.option(
+        *("--" + name.replace("_", "-"), *short),
+        metavar=key.metavar,
+        multiple=name == "vary",
+        help=key.help,
+    )
+
+
+scheduler_option = _scenario_option("scheduler", "-s")
 jobs_option = click.option(
     "--jobs",
     "-j",
@@ -117,6 +120,10 @@ disk_limit_option = click.option(
 )
 
 
+def _words(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
 def cluster_options(command: F) -> F:
     """The options that say which cluster to use."""
     return _address_option(_key_option(command))
@@ -132,16 +139,15 @@ def scenario_options(command: F) -> F:
             metavar="NAME:RATE,DELAY[,KEY=VALUE...]",
             help="A path, with its rate and one-way delay; keys: queue, loss, jitter, and any of "
             "them for one direction (up.rate, down.delay, ...); docs/scenario.md lists all. "
-            "PRESET[:KEY=VALUE,...] is short for a path named like its preset. Up to 8.",
+            f"PRESET[:KEY=VALUE,...] is short for a path named like its preset. Up to {MAX_PATHS}.",
         ),
         click.option(
             "--event",
             "-e",
             multiple=True,
             metavar="TIME:PATH:ACTION",
-            help="What happens to a path during the run, e.g. 3s:lte:down: down, up, close, "
-            "change, handover, backup or regular, and keys such as lasts and every; "
-            "docs/scenario.md.",
+            help=f"What happens to a path during the run, e.g. 3s:lte:down: {_words(ACTIONS)}, "
+            "and keys such as lasts and every; docs/scenario.md.",
         ),
         click.option(
             "--link",
@@ -159,54 +165,18 @@ def scenario_options(command: F) -> F:
             help="A connection with its own hosts, over these paths; keys: transport, "
             "scheduler, cc, start, end, count, workload.KEY; docs/connections.md.",
         ),
-        click.option(
-            "--cc",
-            metavar="NAME[:PARAM=VALUE...]",
-            help="Congestion control of every subflow, see mptcplab cc list; compare takes "
-            "several, separated by commas.  [cubic]",
-        ),
-        click.option("--transport", help="mptcp, or tcp over one path.  [mptcp]"),
+        _scenario_option("cc"),
+        _scenario_option("transport"),
         click.option(
             "--workload",
             "-w",
             metavar="KIND[:KEY=VALUE,...]",
-            help="What is sent: bulk, transfers, cbr, requests, web, video or frames, e.g. "
-            "cbr:size=8KB,rate=500kbit; docs/workloads.md.  [bulk]",
+            help=f"What is sent: {_words(WORKLOADS)}, e.g. cbr:size=8KB,rate=500kbit; "
+            "docs/workloads.md.  [bulk]",
         ),
-        click.option("--direction", help="Direction of the data: up, down or both.  [up]"),
-        click.option(
-            "--start",
-            help="When data is sent: at-once, with the first subflow, as programs do, or "
-            "established, with all of them.  [at-once]",
-        ),
-        click.option("--duration", help="How long data is sent, e.g. 20s.  [20s]"),
-        click.option("--size", help="How much is sent instead, e.g. 10MB or 64KiB."),
-        click.option(
-            "--warmup", help="Initial time left out of the figures.  [a tenth, at most 5s]"
-        ),
-        click.option(
-            "--send-buffer",
-            help="Fixed size, e.g. 256KiB; more than the receive window can cost most of the "
-            "goodput, docs/scenario.md.  [auto: grows as needed]",
-        ),
-        click.option("--receive-buffer", help="Fixed size, e.g. 256KiB.  [auto: grows as needed]"),
-        click.option("--sample-interval", help="Virtual time between samples.  [10ms]"),
-        click.option("--seed", help="Seed of all randomness; with --repeat, the first one.  [1]"),
-        click.option(
-            "--seed-delay",
-            help="Most that the seed adds to the delay of each direction; 0us: nothing.  [50us]",
-        ),
-        click.option(
-            "--vary",
-            multiple=True,
-            metavar="[[PATH.]KEY=]PERCENT",
-            help="Let each seed draw rates, delays and queues around those given, the same for "
-            "all schedulers, e.g. 2%; also loss=20%, lte=5%, lte.rate=10%.  [nothing varies]",
-        ),
-        click.option(
-            "--repeat",
-            help=f"Runs of each, with consecutive seeds.  [1; of compare {COMPARED_SEEDS}]",
-        ),
+        *map(_scenario_option, ("direction", "start", "duration", "size", "warmup")),
+        *map(_scenario_option, ("send_buffer", "receive_buffer", "sample_interval")),
+        *map(_scenario_option, ("seed", "seed_delay", "vary", "repeat")),
         jobs_option,
         out_option,
         kernel_like_option,

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from mptcplab.cli import options
+from mptcplab.spec import option_keys
 
 
 @click.command()
@@ -33,7 +34,7 @@ def run(file: Path | None, **options: Any) -> None:
 @click.option(
     "--scheduler",
     "-s",
-    metavar=f"{options.SPEC},...",
+    metavar=f"{option_keys.SPEC},...",
     help="Packet schedulers, or all; ./NAME.c is your own.  [default]",
 )
 @click.option(

@@ -12,12 +12,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from mptcplab.spec import congestion, fields
+from mptcplab.spec import fields, option_keys
 from mptcplab.spec.fields import Cross, Delay, Drops, Jitter, Loss, Part, Queue, Rate, Reads
 from mptcplab.spec.limits import (
     ACTIONS,
     BOTTLENECKS,
-    COMPARED_SEEDS,
     DIRECTIONS,
     DISCIPLINES,
     MAX_ALL_PATHS,
@@ -56,6 +55,12 @@ def _key(description: str, examples: Sequence[object], default: object = None) -
     return Field(
         default=None, description=description, examples=list(examples), json_schema_extra=extra
     )
+
+
+def _option_key(name: str, examples: Sequence[object]) -> Any:
+    """A key that is an option, too."""
+    key = option_keys.KEYS[name]
+    return _key(key.description, examples, key.default)
 
 
 class _Literal(BaseModel):
@@ -320,31 +325,20 @@ class LiteralWorkload(_Literal):
         ["cbr"],
         "bulk",
     )
-    direction: Annotated[str | None, fields.choice("a direction", DIRECTIONS)] = _key(
-        "up: from client to server; down: from server to client; both: both at once.",
-        ["down"],
-        "up",
+    direction: Annotated[str | None, fields.choice("a direction", DIRECTIONS)] = _option_key(
+        "direction", ["down"]
     )
-    duration: Annotated[int | None, fields.time("a duration", "100ms", "86400s")] = _key(
-        "How long to send; for video, how long it plays. By default 20s, if no size is given; for "
-        "video 120s.",
-        ["20s"],
+    duration: Annotated[int | None, fields.time("a duration", "100ms", "86400s")] = _option_key(
+        "duration", ["20s"]
     )
-    size: Annotated[int | None, fields.size("a size", "1B", "1TB")] = _key(
-        "For bulk, how much to send, instead of a duration; for transfers, the size of each; for "
-        "cbr, of a block. By default 1250KB for transfers, 8KB for cbr.",
-        ["10MB", "64KiB", 1448],
+    size: Annotated[int | None, fields.size("a size", "1B", "1TB")] = _option_key(
+        "size", ["10MB", "64KiB", 1448]
     )
-    warmup: Annotated[int | None, fields.time("a warm-up", "0s", "86400s")] = _key(
-        "Initial time that is not measured; shorter than the duration. By default a tenth of it, "
-        "at most 5s; none without a duration.",
-        ["2s"],
+    warmup: Annotated[int | None, fields.time("a warm-up", "0s", "86400s")] = _option_key(
+        "warmup", ["2s"]
     )
-    start: Annotated[Start | None, fields.choice("a start", STARTS)] = _key(
-        "at-once: data is sent when the first subflow exists, as programs do; established: when "
-        "each path has a subflow that can carry data.",
-        ["established"],
-        "at-once",
+    start: Annotated[Start | None, fields.choice("a start", STARTS)] = _option_key(
+        "start", ["established"]
     )
     no_delay: Annotated[bool | None, fields.FLAG] = _key(
         "A short last segment does not wait for an acknowledgment (TCP_NODELAY). By default false "
@@ -508,12 +502,7 @@ class LiteralScenario(_Literal):
             },
             "a scheduler, a list of them, or `all`",
         ),
-    ] = _key(
-        "Scheduler, or a list of them to compare: NAME or, for your own, the file NAME.c, each "
-        "optionally followed by :PARAM=VALUE.",
-        ["default", ["minrtt", "minrtt:rp=off", "./mine.c"]],
-        "default",
-    )
+    ] = _option_key("scheduler", ["default", ["minrtt", "minrtt:rp=off", "./mine.c"]])
     cc: Annotated[
         tuple[str, ...] | None,
         Reads(
@@ -531,43 +520,28 @@ class LiteralScenario(_Literal):
             },
             fields.CC.accepted,
         ),
-    ] = _key(
-        "Congestion control of every subflow, or a list of them to compare: NAME, optionally "
-        "followed by :PARAM=VALUE.",
-        ["bbr", ["reno", "lia", "lia:exact=on"]],
-        congestion.DEFAULT,
+    ] = _option_key("cc", ["bbr", ["reno", "lia", "lia:exact=on"]])
+    transport: Annotated[Transport | None, fields.choice("a transport", TRANSPORTS)] = _option_key(
+        "transport", ["tcp"]
     )
-    transport: Annotated[Transport | None, fields.choice("a transport", TRANSPORTS)] = _key(
-        "mptcp, or plain tcp over exactly one path.", ["tcp"], "mptcp"
+    seed: Annotated[int | None, fields.whole("a seed", 0, MAX_SEED)] = _option_key("seed", [7])
+    seed_delay: Annotated[int | None, fields.time("a seed delay", "0us", "100ms")] = _option_key(
+        "seed_delay", ["0us", "100us"]
     )
-    seed: Annotated[int | None, fields.whole("a seed", 0, MAX_SEED)] = _key(
-        "Seed of every random decision of a run.", [7], 1
+    vary: Annotated[tuple[str, ...] | None, fields.VARY] = _option_key(
+        "vary", ["2%", ["5%", "loss=20%", "lte.rate=10%"]]
     )
-    seed_delay: Annotated[int | None, fields.time("a seed delay", "0us", "100ms")] = _key(
-        "Upper limit of a delay, drawn from the seed, which each direction of each path adds: "
-        "the time that hosts and routers take per packet. 0us: none.",
-        ["0us", "100us"],
-        "50us",
+    repeat: Annotated[int | None, fields.whole("repeat", 1, MAX_REPEAT)] = _option_key(
+        "repeat", [5]
     )
-    vary: Annotated[tuple[str, ...] | None, fields.VARY] = _key(
-        "How far the rates, delays and queues of paths and links may be off those given, or by "
-        "KEY=, PATH= or PATH.KEY= some of them, or losses: each seed draws its own, the same for "
-        "all schedulers. By default nothing.",
-        ["2%", ["5%", "loss=20%", "lte.rate=10%"]],
+    send_buffer: Annotated[int | None, fields.buffer("a send buffer")] = _option_key(
+        "send_buffer", ["auto", "256KiB"]
     )
-    repeat: Annotated[int | None, fields.whole("repeat", 1, MAX_REPEAT)] = _key(
-        "Number of runs per scheduler and congestion control, each with the next seed. By default "
-        f"1, and {COMPARED_SEEDS} where results are compared.",
-        [5],
+    receive_buffer: Annotated[int | None, fields.buffer("a receive buffer")] = _option_key(
+        "receive_buffer", ["auto", "64KiB"]
     )
-    send_buffer: Annotated[int | None, fields.buffer("a send buffer")] = _key(
-        "Send buffer of both ends; auto is the kernel's autotuning.", ["auto", "256KiB"], "auto"
-    )
-    receive_buffer: Annotated[int | None, fields.buffer("a receive buffer")] = _key(
-        "Receive buffer of both ends; auto is the kernel's autotuning.", ["auto", "64KiB"], "auto"
-    )
-    sample_interval: Annotated[int | None, fields.time("a sample interval", "100us", "60s")] = _key(
-        "Virtual time between two samples of the connection.", ["10ms", "1ms"], "10ms"
+    sample_interval: Annotated[int | None, fields.time("a sample interval", "100us", "60s")] = (
+        _option_key("sample_interval", ["10ms", "1ms"])
     )
     path: Annotated[
         tuple[Annotated[LiteralPath, fields.table("name, rate and delay")], ...],

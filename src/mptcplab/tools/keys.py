@@ -24,9 +24,9 @@ from mptcplab.spec.literal import (
     LiteralWorkload,
     kinds_of,
 )
+from mptcplab.spec.option_keys import BY_DEFAULT
 from mptcplab.tools import marked
 
-_BY_DEFAULT = " By default "
 # in the order of a reader: what is peculiar to the table comes first
 _PATH = ("name", "preset", "link", *LiteralDirection.model_fields, "up", "down")
 _EVENT = (
@@ -59,7 +59,7 @@ def _table(model: type[BaseModel], keys: Collection[str] = ()) -> str:
     required = extra.get("required", []) if isinstance(extra, dict) else []
     for key in keys or model.model_fields:
         field = model.model_fields[key]
-        description, _, default = (field.description or "").partition(_BY_DEFAULT)
+        description, _, default = (field.description or "").partition(BY_DEFAULT)
         if isinstance(field.json_schema_extra, dict) and "default" in field.json_schema_extra:
             default = f"`{_toml(field.json_schema_extra['default'])}`"
         elif isinstance(required, list) and key in required:

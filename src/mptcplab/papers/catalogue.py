@@ -14,19 +14,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, Field
 
 from mptcplab import files, resources
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.spec import drive_settings, radio, resolve, space
+from mptcplab.spec import space
 from mptcplab.spec.designs import MAX_POINTS, Point
 from mptcplab.spec.formulas import FormulaError, names_in
 from mptcplab.spec.mistakes import ABSENT, shown, suggestion
-from mptcplab.spec.resolve import Request
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.scheduler import Scheduler
 from mptcplab.spec.space import (
     FormulaText,
     Name,
@@ -40,6 +37,11 @@ from mptcplab.spec.space import (
     merged,
     shown_point,
 )
+
+if TYPE_CHECKING:
+    from mptcplab.spec.resolve import Request
+    from mptcplab.spec.scenario import Scenario
+    from mptcplab.spec.scheduler import Scheduler
 
 #: The file that describes a paper.
 PAPER = "paper.toml"
@@ -235,6 +237,8 @@ def settings(
 
     Raises InputError, naming the file and the point, if the scenario of a point is invalid.
     """
+    from mptcplab.spec import resolve  # takes longer than to read all experiments
+
     own = published.experiment
     found = []
     for point in own.points(quick=quick):
@@ -249,7 +253,7 @@ def settings(
         for item in request.runs():
             alone = {}
             if own.baselines:
-                one = Request(
+                one = resolve.Request(
                     item, request.schedulers, (item.cc,), 1, request.sources, request.traces
                 )
                 alone = {each.paths[0].name: each for each in one.baselines()}
@@ -259,6 +263,8 @@ def settings(
 
 def _drive(drive: Drive, point: Point, folder: Path) -> Path:
     """The directory of a point's drive, which is written if it does not exist."""
+    from mptcplab.spec import drive_settings, radio  # both need NumPy
+
     seed = fill_in(drive.seed, point)
     settings = [text for text in fill_in(drive.settings, point) if text]
     text = json.dumps([seed, settings])

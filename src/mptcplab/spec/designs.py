@@ -14,8 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 Point = dict[str, Any]
 Kind = Literal["sobol", "latin", "random"]
 
@@ -55,6 +53,8 @@ def fill(
     """
     shares: Sequence[Sequence[float]]
     if kind == "random":
+        import numpy as np
+
         shares = np.random.default_rng(seed).random((points, len(ranges))).tolist()
     else:
         from scipy.stats import qmc  # takes a second

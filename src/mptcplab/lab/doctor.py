@@ -18,10 +18,12 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from rich.table import Table
+from typing import TYPE_CHECKING
 
 from mptcplab.errors import MachineError
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 # Where Debian's package puts the kernel source.
 DEBIAN_PACKAGE = "linux-source-6.12"
@@ -125,6 +127,8 @@ def exit_status(found: Sequence[Check]) -> int:
 
 def table(found: Sequence[Check]) -> Table:
     """The checks as a table for the terminal, with the remedy below each failed one."""
+    from rich.table import Table
+
     result = Table(box=None, pad_edge=False, show_header=False)
     result.add_column("state")
     result.add_column("name", style="bold", no_wrap=True)

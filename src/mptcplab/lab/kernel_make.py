@@ -18,13 +18,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from typing import TYPE_CHECKING, Self
 
 from mptcplab.errors import MptcplabError
 from mptcplab.lab.kernel_tree import OWN_DIRECTORY, digests, ending_with_us, now_ns, synchronise
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 # Compilers spend their time on headers: collecting garbage less often saves 15 % of it.
 KCFLAGS = "--param ggc-min-expand=1000 --param ggc-min-heapsize=1000000"
@@ -399,9 +399,11 @@ class BuildProgress(AbstractContextManager["BuildProgress"]):
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
         self._bar: Progress | None = None
-        self._task = TaskID(0)
         self._told_tenths = 0
         if not quiet and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
             self._bar = Progress(
                 TextColumn("kernel: {task.description}"),
                 BarColumn(),

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Shared parts of commands: reading options, showing progress, handling interrupts."""
+"""Shared parts of commands: reading options, showing progress, handling interrupts.
+
+What only some of them need is imported where it is used: `show` makes no runs.
+"""
 
 from __future__ import annotations
 
@@ -9,27 +12,20 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import RunCancelledError
-from mptcplab.report import tables
-from mptcplab.runs import experiment
-from mptcplab.runs.entries import Entry
-from mptcplab.runs.workers import Workers
 from mptcplab.spec import congestion
 from mptcplab.spec.scenario import Scenario
+
+if TYPE_CHECKING:
+    from mptcplab.runs import experiment
+    from mptcplab.runs.entries import Entry
+    from mptcplab.runs.workers import Workers
 
 _SHARE_THAT_TELLS = 0.02
 
@@ -42,6 +38,8 @@ def limits(options: Mapping[str, Any]) -> Limits:
 @contextmanager
 def workers(address: str | None, key: str | None) -> Iterator[Workers | None]:
     """The workers of a cluster, or None for those of this machine."""
+    from mptcplab.runs import experiment
+
     jobs = click.get_current_context().get_parameter_source("jobs")
     if address is not None and jobs is ParameterSource.COMMANDLINE:
         raise click.UsageError("--jobs is for this machine; with --cluster its threads count")
@@ -70,6 +68,17 @@ def say(text: str) -> None:
 @contextmanager
 def progress(total: int) -> Iterator[tuple[experiment.Progress, experiment.Ended]]:
     """A bar with the time left on a terminal, else a line per run; always on standard error."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    from mptcplab.report import tables
+
     console = Console(stderr=True)
 
     def line(count: int, item: Scenario, entry: Entry) -> None:

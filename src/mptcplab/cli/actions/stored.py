@@ -11,13 +11,15 @@ import click
 
 from mptcplab.cli.actions import common
 from mptcplab.metrics import series
-from mptcplab.report import charts, explain, page, palette, paper_figures, run_chart
+from mptcplab.report import palette
 from mptcplab.runs import documents, store
 from mptcplab.runs.collection import collect, run_directories
 
 
 def show(places: Sequence[Path], formats: Sequence[str], out: Path | None, *, data: bool) -> None:
     """Draw runs."""
+    from mptcplab.report import run_chart
+
     directories = run_directories(places)
     if out is not None:
         store.make_directory(out)
@@ -35,6 +37,8 @@ def show(places: Sequence[Path], formats: Sequence[str], out: Path | None, *, da
 
 def explain_runs(runs: Sequence[Path], *, as_json: bool) -> None:
     """Explain why runs did not reach the sum of their paths."""
+    from mptcplab.report import explain
+
     found = [explain.find_run(run) for run in runs]
     explanations = [explain.explain(directory) for directory in found]
     if as_json:
@@ -49,6 +53,8 @@ def explain_runs(runs: Sequence[Path], *, as_json: bool) -> None:
 
 def report(places: Sequence[Path], out: Path, figures: Path | None, most: int) -> None:
     """Make the page of some runs, and its charts for papers in `figures`."""
+    from mptcplab.report import charts, page, paper_figures
+
     collection = collect(places).opening(most)
     for directory in filter(None, (out.parent, figures)):
         store.make_directory(directory)

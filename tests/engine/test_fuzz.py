@@ -11,7 +11,8 @@ from mptcplab import resources
 from mptcplab.lab import guest as guest_module
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.tools.fuzz import Builds, Case, Result, perform
+from mptcplab.tools.fuzz import Case, Result, perform
+from mptcplab.tools.many import Builds
 
 # so many that each of them succeeds at least once, whichever of the schedulers are drawn
 CALLS = 20_000

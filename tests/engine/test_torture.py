@@ -18,7 +18,8 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.spec import congestion
 from mptcplab.tools import torture, troubles
-from mptcplab.tools.torture import Builds, Wanted
+from mptcplab.tools.many import Builds
+from mptcplab.tools.torture import Wanted
 from mptcplab.tools.troubles import Case, Connection, End, case
 
 

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from mptcplab.spec import plan
-from mptcplab.tools import fuzz
+from mptcplab.tools import fuzz, many
 from mptcplab.tools.fuzz import CALLS_PER_GUEST, Case, Result, cases, main, parse, table
 
 SAID = """\
@@ -101,7 +101,7 @@ def test_failures_are_told_with_their_command_and_status(
         yield Case(1, 5), parse(SAID, 0)
         yield Case(2, 6), Result(failures=["KASAN: slab-use-after-free"])
 
-    monkeypatch.setattr(fuzz, "builds", lambda _variant: None)
+    monkeypatch.setattr(many, "builds", lambda _variant, _program: None)
     monkeypatch.setattr(fuzz, "run_all", run_all)
     assert main(["--out", str(tmp_path)]) == 1
     said = capsys.readouterr().out

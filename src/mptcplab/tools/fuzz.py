@@ -23,15 +23,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from mptcplab import resources
 from mptcplab.errors import RunError, status_of
-from mptcplab.lab import doctor, engine, kernel
-from mptcplab.lab import guest as guest_module
+from mptcplab.lab import engine, kernel
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
-from mptcplab.runs.single import own_cpu
-from mptcplab.spec import plan
+from mptcplab.runs.single import run
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scenario import Scenario
@@ -137,42 +132,20 @@ def parse(text: str, status: int) -> Result:
 # --- a case in a guest
 
 
-@dataclass(frozen=True)
-class Builds:
-    """What runs are made with."""
-
-    kernel: KernelBuild
-    guest: Guest
-    program: Guest
-
-
-def builds(variant: str) -> Builds:
-    """The kernel, the guest, and the program that makes the calls. Raises MptcplabError."""
-    doctor.require(*doctor.RUN_CHECKS)
-    return Builds(
-        kernel.build(variant=variant),
-        guest_module.build(),
-        guest_module.build(resources.GUEST / "fuzz"),
-    )
-
-
 def perform(
-    case: Case, builds: Builds, directory: Path, cancel: threading.Event | None = None
+    case: Case, builds: many.Builds, directory: Path, cancel: threading.Event | None = None
 ) -> Result:
     """Runs a case in an empty directory. Raises RunCancelledError."""
     scenario = case.scenario(str(builds.program.program))
     try:
-        with own_cpu() as cpu:
-            outcome = engine.run(
-                scenario,
-                plan.render(scenario),
-                builds.kernel,
-                builds.guest,
-                directory,
-                cpu=cpu,
-                limits=_LIMITS,
-                watch=engine.Watch(cancel=cancel or threading.Event()),
-            )
+        outcome = run(
+            scenario,
+            builds.kernel,
+            builds.guest,
+            directory,
+            limits=_LIMITS,
+            watch=engine.Watch(cancel=cancel or threading.Event()),
+        )
     except RunError as error:
         (directory / "reason.txt").write_text(f"{error}\n")
         wrong = parse(_output(directory), 1).failures if "WRONG" in _output(directory) else []
@@ -188,7 +161,7 @@ def _output(directory: Path) -> str:
 # --- many of them
 
 
-def run_all(cases: Sequence[Case], builds: Builds, out: Path) -> Iterator[tuple[Case, Result]]:
+def run_all(cases: Sequence[Case], builds: many.Builds, out: Path) -> Iterator[tuple[Case, Result]]:
     """Runs cases, one per CPU at a time; yields each when it has ended. Those that failed stay."""
     return many.run_all(
         cases,
@@ -242,7 +215,7 @@ def _count(text: str) -> int:
 
 
 def _run_and_show(cases: Sequence[Case], variant: str, out: Path) -> int:
-    made = builds(variant)
+    made = many.builds(variant, "fuzz")
     total = Result()
     failed: list[Case] = []
     try:

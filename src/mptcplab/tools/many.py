@@ -8,10 +8,38 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from mptcplab import resources
+from mptcplab.lab import doctor, guest, kernel
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs.single import cpus
+
+_DESTROY = "CONFIG_INET_DIAG_DESTROY=y"
+
+
+@dataclass(frozen=True)
+class Builds:
+    """What runs are made with: a kernel, the guest, and the program that runs in it."""
+
+    kernel: KernelBuild
+    guest: Guest
+    program: Guest
+
+    @property
+    def can_kill(self) -> bool:
+        """Whether the kernel destroys sockets when it is asked to, as by `ss -K`."""
+        return _DESTROY in self.kernel.config.read_text().splitlines()
+
+
+def builds(variant: str, program: str) -> Builds:
+    """A kernel, the guest, and the program of guest/`program`. Raises MptcplabError."""
+    doctor.require(*doctor.RUN_CHECKS)
+    sources = resources.GUEST / program
+    return Builds(kernel.build(variant=variant), guest.build(), guest.build(sources))
 
 
 class Judged(Protocol):

@@ -19,7 +19,7 @@ from pathlib import Path
 from mptcplab.errors import MptcplabError, status_of
 from mptcplab.lab import kernel
 from mptcplab.spec import congestion
-from mptcplab.tools import fuzz, marked, torture
+from mptcplab.tools import fuzz, many, marked, torture
 
 _MARK = "make reliability"
 # Of the tests: what they attack, and where they are.
@@ -75,7 +75,7 @@ def measure(runs: int, debug_runs: int, calls: int, out: Path) -> Iterator[Row]:
 
 
 def _troubles(runs: int, variant: str, out: Path) -> Row:
-    made = torture.builds(variant)
+    made = many.builds(variant, "torture")
     wanted = torture.Wanted(1, runs, tuple(kernel.schedulers()), tuple(congestion.names()))
     total, found = torture.Total(), 0
     cases = list(wanted.cases(can_kill=made.can_kill))
@@ -94,7 +94,7 @@ def _troubles(runs: int, variant: str, out: Path) -> Row:
 
 def _calls(calls: int, out: Path) -> Row:
     total, found = fuzz.Result(), 0
-    for _case, result in fuzz.run_all(fuzz.cases(1, calls), fuzz.builds("debug"), out):
+    for _case, result in fuzz.run_all(fuzz.cases(1, calls), many.builds("debug", "fuzz"), out):
         total.add(result)
         found += len(result.failures)
         print(f"calls at random: {total.calls}/{calls}", file=sys.stderr)

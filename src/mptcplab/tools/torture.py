@@ -20,13 +20,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from mptcplab import resources
 from mptcplab.errors import RunError, status_of
-from mptcplab.lab import doctor, engine, kernel
-from mptcplab.lab import guest as guest_module
+from mptcplab.lab import engine, kernel
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs.single import own_cpu
 from mptcplab.spec import congestion
 from mptcplab.tools import many
@@ -43,7 +39,6 @@ _TAKES_SUBFLOWS = {"endpoints", "client endpoints", "kills"}
 # Losses by number do not end with the others: on a path with few packets they may outlast the
 # close timeout of an end that its application has closed, which then gives up without a word.
 _LOSES_LATER = {"handshake"}
-_DESTROY = "CONFIG_INET_DIAG_DESTROY=y"
 
 
 # --- what is judged
@@ -167,32 +162,8 @@ def _state(record: Mapping[str, Any], connection: Connection) -> str:
 # --- a case in a guest
 
 
-@dataclass(frozen=True)
-class Builds:
-    """What runs are made with."""
-
-    kernel: KernelBuild
-    guest: Guest
-    program: Guest
-
-    @property
-    def can_kill(self) -> bool:
-        """Whether the kernel destroys sockets when it is asked to, as by `ss -K`."""
-        return _DESTROY in self.kernel.config.read_text().splitlines()
-
-
-def builds(variant: str = "lab") -> Builds:
-    """The kernel, the guest, and the program that makes the connections. Raises MptcplabError."""
-    doctor.require(*doctor.RUN_CHECKS)
-    return Builds(
-        kernel.build(variant=variant),
-        guest_module.build(),
-        guest_module.build(resources.GUEST / "torture"),
-    )
-
-
 def perform(
-    case: Case, builds: Builds, directory: Path, cancel: threading.Event | None = None
+    case: Case, builds: many.Builds, directory: Path, cancel: threading.Event | None = None
 ) -> Verdict:
     """Runs a case in an empty directory and judges it. Raises RunCancelledError."""
     program = str(builds.program.program)
@@ -254,7 +225,9 @@ class Wanted:
             yield case(seed, scheduler, cc, without=self.without, only=self.only, can_kill=can_kill)
 
 
-def run_all(cases: Sequence[Case], builds: Builds, out: Path) -> Iterator[tuple[Case, Verdict]]:
+def run_all(
+    cases: Sequence[Case], builds: many.Builds, out: Path
+) -> Iterator[tuple[Case, Verdict]]:
     """Runs cases, one per CPU at a time; yields each when it has ended. Those that failed stay."""
     return many.run_all(
         cases,
@@ -402,7 +375,7 @@ def _chosen(
 
 
 def _run_and_show(wanted: Wanted, variant: str, out: Path, *, plans: bool) -> int:
-    made = builds(variant)
+    made = many.builds(variant, "torture")
     if not made.can_kill:
         print("this kernel has no CONFIG_INET_DIAG_DESTROY: no `ss -K`", file=sys.stderr)
     cases = list(wanted.cases(can_kill=made.can_kill))

@@ -639,16 +639,11 @@ def _kill_session(process: subprocess.Popen[bytes]) -> None:
     if process.returncode is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    for pid in _session(process.pid):
+    for pid, _stat in _processes(process.pid):
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             continue
-
-
-def _session(leader: int) -> list[int]:
-    """The processes of a session. Each run is a session of its own."""
-    return [pid for pid, _stat in _processes(leader)]
 
 
 def _session_cpu_s(leader: int) -> dict[int, float]:

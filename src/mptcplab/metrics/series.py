@@ -531,11 +531,9 @@ def _edges(span_ns: int, sample_interval_ns: int) -> Integers:
     edges = np.arange(0, span_ns, bin_ns, dtype=np.int64)
     if len(edges) > 1 and span_ns - edges[-1] < bin_ns / 2:
         edges = edges[:-1]
-    return np.append(edges, max(span_ns, sample_interval_ns)) if len(edges) else _one(bin_ns)
-
-
-def _one(bin_ns: int) -> Integers:
-    return np.array([0, bin_ns], dtype=np.int64)
+    return (
+        np.append(edges, max(span_ns, sample_interval_ns)) if len(edges) else np.array([0, bin_ns])
+    )
 
 
 def _mean_rates(rates: Sequence[tuple[int, int]], edges_ns: Integers) -> Floats:

@@ -16,7 +16,7 @@ import numpy as np
 from mptcplab.metrics import inference
 from mptcplab.metrics.inference import Difference
 from mptcplab.papers import results_chart
-from mptcplab.papers.catalogue import Metric, Published
+from mptcplab.papers.catalogue import Metric
 from mptcplab.papers.claims import Judged, Row, Verdict
 from mptcplab.papers.reproduce import Reproduced
 from mptcplab.runs import store
@@ -179,7 +179,7 @@ def _pivot(found: Reproduced, metric: Metric) -> Table:
             rows.append((*label, *cells))
     left = [chart.panels, chart.series] if chart.panels else [chart.series]
     xs = [str(x) for x in results.axes[chart.x]]
-    across = f"across: {_axis(found.published, chart.x)}"
+    across = f"across: {found.published.experiment.axis.get(chart.x, chart.x)}"
     return Table(f"{_title(metric)}; {across}", (*left, *xs), tuple(rows))
 
 
@@ -268,10 +268,6 @@ def _figures(rows: Sequence[Row], name: str) -> list[float | None]:
 
 def _title(metric: Metric) -> str:
     return f"{metric.title}, {metric.unit}" if metric.unit else metric.title
-
-
-def _axis(published: Published, name: str) -> str:
-    return published.experiment.axis.get(name, name)
 
 
 # Text

@@ -16,7 +16,7 @@ import numpy as np
 from mptcplab.lab.engine import CLIENT_SAMPLES, GUEST_OUTCOME, MESSAGES, SERVER_SAMPLES
 from mptcplab.metrics import records
 from mptcplab.metrics.application import completion_times_ms
-from mptcplab.metrics.definitions import PATH_METRICS, RUN_METRICS, ConnectionFigures, RunFigures
+from mptcplab.metrics.definitions import PATH_METRICS, RUN_METRICS, ConnectionFigures
 from mptcplab.metrics.inference import Summary, summary
 from mptcplab.metrics.recorded import measured_way
 from mptcplab.metrics.schema import Metric, metrics_of
@@ -217,14 +217,12 @@ def _figures(groups: Sequence[Group]) -> list[_Figure]:
 
 def _of_metric(metric: Metric) -> _Figure:
     unit, scale = shown(metric)
-    return _Figure(
-        title(metric), unit, metric.meaning, lambda entry: _scaled(entry.metrics, metric, scale)
-    )
 
+    def scaled(entry: Entry) -> float | None:
+        value = entry.metrics[metric.name]
+        return None if value is None else value / scale
 
-def _scaled(figures: RunFigures, metric: Metric, scale: float) -> float | None:
-    value = figures[metric.name]
-    return None if value is None else value / scale
+    return _Figure(title(metric), unit, metric.meaning, scaled)
 
 
 def _connection_figures(entries: Sequence[Entry]) -> list[_Figure]:

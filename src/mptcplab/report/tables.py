@@ -72,7 +72,10 @@ def comparison_table(document: Document) -> Group:
             name += f"\n{len(good)} of {len(runs)} ok"
 
         def shown(columns: Sequence[Column], runs: Sequence[Entry] = good) -> list[str]:
-            return [_of_runs(runs, column) for column in columns]
+            return [
+                _spread([run.metrics[each.metric] for run in runs], each.unit, each.digits)
+                for each in columns
+            ]
 
         table.add_row(name, *shown(view.left), _shares(good, share_width), *shown(view.right))
         table.add_row()
@@ -206,10 +209,6 @@ def _link_notes(runs: Sequence[Entry]) -> Iterator[str]:
                 f"Link {first.name} {first.direction}, {scheduler}: {100 * used:.1f} % used, "
                 f"{queue or 0:.1f} ms in its queue, {dropped or 0:.0f} packets dropped"
             )
-
-
-def _of_runs(runs: Sequence[Entry], column: Column) -> str:
-    return _spread([run.metrics[column.metric] for run in runs], column.unit, column.digits)
 
 
 def sweep_table(found: Sequence[Mapping[str, Any]]) -> Table:

@@ -317,8 +317,10 @@ def read_scenario(directory: Path) -> Scenario:
 
 def write_json(file: Path, content: Mapping[str, Any] | BaseModel) -> None:
     """Write a document, whole or not at all: indented, in the order of its keys."""
-    write(file, (json.dumps(content, indent=1, default=_dumped) + "\n").encode())
-
-
-def _dumped(model: BaseModel) -> dict[str, Any]:
-    return model.model_dump(mode="json")
+    write(
+        file,
+        (
+            json.dumps(content, indent=1, default=lambda model: model.model_dump(mode="json"))
+            + "\n"
+        ).encode(),
+    )

@@ -84,7 +84,8 @@ def render(
         if scenario.connections:
             title += ", of each connection: "
             title += ", ".join(connection.name for connection in scenario.connections)
-        sections.append((title, _traffic(scenario)))
+        lines = [line for pair in scenario.pairs() for line in _traffic(scenario, pair)]
+        sections.append((title, lines))
         sections.append(("messages: times after the start of measuring", _messages(scenario)))
     happenings = [*_events(scenario), *(f"at {units.format_time(ns)} {do}" for ns, do in events)]
     if happenings:
@@ -133,7 +134,7 @@ def _testbed(scenario: Scenario) -> Iterator[Section]:
             yield f"{title}, {each.name}: client to server, server to client", shaping
     for choice in scenario.choices() or [scenario.scheduler]:
         if choice.digest is not None:
-            insmod = [f"insmod {module_file(choice.name)}"]
+            insmod = [f"insmod {choice.name}.ko"]
             yield f"scheduler, its file {choice.digest}", insmod
     yield "kernel parameters", _sysctls(scenario, pairs)
     yield "offloads off: queues hold packets of MTU size", _offloads(scenario, shared)
@@ -165,11 +166,6 @@ def spots_of(scenario: Scenario) -> dict[str, Spots]:
         for i, path in zip(pair.numbers, pair.paths, strict=True)
     }
     return found | {link.name: links.link_spots(m) for m, link in enumerate(scenario.links, 1)}
-
-
-def module_file(scheduler: str) -> str:
-    """The name, in the run's directory, of the module with the user's own scheduler."""
-    return f"{scheduler}.ko"
 
 
 def captured(scenario: Scenario) -> dict[str, str]:
@@ -355,7 +351,8 @@ def _sysctls(scenario: Scenario, pairs: Iterable[Pair]) -> Iterator[str]:
     # A namespace may only use what the first one allows for all.
     ccs = [congestion.name_of(scenario.cc_of(pair.connection)) for pair in pairs]
     used = " ".join(dict.fromkeys(ccs))
-    allowed = _setting(f"net.ipv4.tcp_allowed_congestion_control={used}")
+    allowed = f"net.ipv4.tcp_allowed_congestion_control={used}"
+    allowed = f"'{allowed}'" if " " in used else allowed
     memory = f"'net.ipv4.tcp_mem={_TCP_MEMORY}' 'net.ipv4.udp_mem={_UDP_MEMORY}'"
     yield f"sysctl -qw {memory} {allowed}"
     for i in range(1, len(scenario.paths) + 1):
@@ -365,10 +362,6 @@ def _sysctls(scenario: Scenario, pairs: Iterable[Pair]) -> Iterator[str]:
             yield f"ip netns exec {end.namespace} sysctl -qw {_ROUTER_SETTINGS}"
     for pair in pairs:
         yield from _host_sysctls(scenario, pair)
-
-
-def _setting(setting: str) -> str:
-    return f"'{setting}'" if " " in setting else setting
 
 
 def _host_sysctls(scenario: Scenario, pair: Pair) -> Iterator[str]:
@@ -406,12 +399,7 @@ def _offloads(scenario: Scenario, shared: Mapping[str, int]) -> Iterator[str]:
         yield f"ip netns exec {end.namespace} ethtool -K {end.device} tso off gso off gro off"
 
 
-def _traffic(scenario: Scenario) -> Iterator[str]:
-    for pair in scenario.pairs():
-        yield from _traffic_of(scenario, pair)
-
-
-def _traffic_of(scenario: Scenario, pair: Pair) -> Iterator[str]:
+def _traffic(scenario: Scenario, pair: Pair) -> Iterator[str]:
     connection = pair.connection
     load = connection.workload
     common = (

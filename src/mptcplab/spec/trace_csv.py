@@ -168,7 +168,7 @@ def _rows(
                 raise TraceError(f"line {line}: {len(row)} cells, where the header has {width}")
         if skip_empty:
             taken = [column.index for column in columns]
-            chunk = [c for c in chunk if not any(_is_empty(c[1][index]) for index in taken)]
+            chunk = [c for c in chunk if not any(c[1][i].strip().lower() in _EMPTY for i in taken)]
         lines.extend(line for line, _ in chunk)
         for column in columns:
             cells = [row[column.index] for _, row in chunk]
@@ -220,10 +220,6 @@ def _check_times(time_ns: Int64s, lines: Sequence[int], name: str) -> None:
         what = "the same time again" if time_ns[row] == time_ns[row - 1] else "time goes back"
         message = f"{what}; {_KINDS['time'].accepted}, or leave times out and give an interval"
     raise TraceError(f"line {lines[row]}, column {shown(name)}: {message}")
-
-
-def _is_empty(cell: str) -> bool:
-    return cell.strip().lower() in _EMPTY
 
 
 def _columns(

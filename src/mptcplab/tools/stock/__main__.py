@@ -75,7 +75,7 @@ def _check(options: argparse.Namespace) -> int:
     kernels = [package.unpacked(file) for file in files]
     made, out = guest.build(), Store(options.out)
     out.remove_abandoned()
-    labs = [_lab_kernel(each) for each in kernels]
+    labs = [kernel.build(variant=choices.FLAVOURS[each.build.flavour]) for each in kernels]
     if options.packets:
         return _compare_packets(options, wanted, kernels, labs, made, out)
     failed = 0 if options.no_runs else _make(options, wanted, kernels, labs, made, out)
@@ -95,11 +95,6 @@ def _check(options: argparse.Namespace) -> int:
         _say(f"{table.kernel.build.variant}: {summary(table)}")
     other = any(row.differs or not row.begins_as_itself for table in tables for row in table.rows)
     return 1 if failed or other else 0
-
-
-def _lab_kernel(stock: StockKernel) -> KernelBuild:
-    """That of the lab which is to be like this one."""
-    return kernel.build(variant=choices.FLAVOURS[stock.build.flavour])
 
 
 def _make(

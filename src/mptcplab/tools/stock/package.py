@@ -148,14 +148,12 @@ def _take(package: Path, release: str, directory: Path) -> None:
                         target = f"{module}.ko"
                     content = archive.extractfile(member) if target else None
                     if target and content:
-                        (directory / target).write_bytes(_uncompressed(name, content.read()))
+                        packed = content.read()
+                        plain = lzma.decompress(packed) if name.endswith(".xz") else packed
+                        (directory / target).write_bytes(plain)
         except (tarfile.TarError, lzma.LZMAError) as error:
             raise MptcplabError(
                 f"{package}: cannot be unpacked: {process.stderr.read().decode().strip()}"
             ) from error
     if missing := [name for name, file in single.items() if not (directory / file).exists()]:
         raise _bad(package, f"without {' and '.join(name[1:] for name in missing)}")
-
-
-def _uncompressed(name: str, content: bytes) -> bytes:
-    return lzma.decompress(content) if name.endswith(".xz") else content

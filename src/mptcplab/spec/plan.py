@@ -18,7 +18,7 @@ from dataclasses import replace
 from mptcplab.spec import congestion, links, scheduler, testbed, timeline, units, workload
 from mptcplab.spec.limits import NO_RATE_BPS, Way
 from mptcplab.spec.links import Spots
-from mptcplab.spec.scenario import Direction, Link, Pair, Scenario
+from mptcplab.spec.scenario import PRIORITY, Direction, Link, Pair, Scenario
 from mptcplab.spec.testbed import End
 from mptcplab.spec.timeline import Instant
 from mptcplab.spec.workload import Message, Program, Video
@@ -132,7 +132,7 @@ def _testbed(scenario: Scenario) -> Iterator[Section]:
         shaping = [qdisc.command("add") for qdisc in qdiscs]
         if shaping:
             yield f"{title}, {each.name}: client to server, server to client", shaping
-    for choice in scenario.choices() or [scenario.scheduler]:
+    for choice in scenario.choices():
         if choice.digest is not None:
             insmod = [f"insmod {choice.name}.ko"]
             yield f"scheduler, its file {choice.digest}", insmod
@@ -144,7 +144,7 @@ def _is_shaped(scenario: Scenario, each: Link, link: Direction) -> bool:
     """Whether a direction needs disciplines: not if all is left to its links and no event changes
     it.
     """
-    if link.rate_bps != NO_RATE_BPS or any(event.path == each.name for event in scenario.events):
+    if any(event.path == each.name for event in scenario.events):
         return True
     nothing = Direction(
         rate_bps=NO_RATE_BPS, delay_ns=0, jitter_ns=0, loss=0.0, queue_packets=link.queue_packets
@@ -247,10 +247,10 @@ def _client(scenario: Scenario, pair: Pair) -> Iterator[str]:
         yield from _single_packets(end, path.up)
     yield from _limits(client, scenario, pair)
     # An endpoint without flags creates no subflow; it exists so that it can be made a backup.
-    changing = {e.path for e in scenario.events if e.action in ("backup", "regular")}
+    changing = {e.path for e in scenario.events if e.action in PRIORITY}
     for i, path in zip(pair.numbers, pair.paths, strict=True):
         if path.name in changing:
-            end = testbed.client(i, client)
+            end = testbed.client(i)
             yield f"ip -n {client} mptcp endpoint add {end.address} dev {end.device}"
 
 
@@ -264,7 +264,7 @@ def _server(scenario: Scenario, pair: Pair) -> Iterator[str]:
     # One subflow per path: the client joins each address that the server announces, from its own
     # address on that path. Any further endpoint would create further subflows.
     for number, i in enumerate(pair.numbers[1:], 2):
-        end = testbed.server(i, server)
+        end = testbed.server(i)
         known = f"{end.address} id {number} dev {end.device}"
         yield f"ip -n {server} mptcp endpoint add {known} signal"
 
@@ -316,11 +316,9 @@ def _link_routers(scenario: Scenario, shared: Mapping[str, int], m: int) -> Iter
     yield from _port(near, far)
     ways = {i: [shared[n] for n in path.links] for i, path in enumerate(scenario.paths, 1)}
     mine = {i: through for i, through in ways.items() if m in through}
-    for i, through in mine.items():
-        place = through.index(m)
-        before = (
-            testbed.far_port(through[place - 1], i, m) if place else testbed.router_to_server(i, m)
-        )
+    for i in mine:
+        # or the far port of the link before, which has the same address
+        before = testbed.router_to_server(i, m)
         yield from _port(testbed.near_port(m, i), before)
         yield _route(near.namespace, testbed.server_network(i), far)
         yield _route(near.namespace, testbed.client_network(i), before)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,12 @@ import pytest
 
 from mptcplab.errors import InputError
 from mptcplab.metrics import connections, recorded
-from mptcplab.spec import plan, timeline
+from mptcplab.spec import plan, scenario, timeline
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.limits import NO_RATE_BPS
 from mptcplab.spec.resolve import from_flags, load_file
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.scheduler import Scheduler
+from mptcplab.spec.scenario import Connection, Scenario
+from mptcplab.spec.scheduler import Choice, Scheduler
 
 ROOT = Path(__file__).parents[2]
 KNOWN = {name: Scheduler(name, "", ()) for name in ("default", "roundrobin", "redundant")}
@@ -99,6 +100,101 @@ def test_one_connection_alone_has_its_paths_its_start_and_its_workload() -> None
     # its packets wait at the link, since the path has no rate of its own
     assert recorded.queue_device(alone, 0, "up") == "n1"
     assert recorded.queue_device(alone, 0, "down") == "f1"
+
+
+def test_one_connection_alone_has_what_is_its_own_or_the_scenarios() -> None:
+    own = "n:paths=t,scheduler=redundant,cc=reno,start=1s"
+    found = asked(
+        connection=("m:paths=a/b", own), cc="cubic", event=("2s:link=shared:down,lasts=1s",)
+    )
+    chosen = ("roundrobin", "cubic"), ("redundant", "reno")
+    for pair, (name, cc) in zip(found.pairs(), chosen, strict=True):
+        alone = found.alone(pair)
+        assert (alone.scheduler.name, alone.cc, alone.transport) == (name, cc, "mptcp")
+        assert (alone.connections, alone.links, alone.events) == ((), found.links, found.events)
+        assert alone.workload == pair.connection.workload
+        assert (alone.first_path, alone.start_ns) == (pair.first, pair.connection.start_ns)
+        # seen by itself, it is the only pair, and its paths keep their numbers
+        (only,) = alone.pairs()
+        assert (only.client, only.server) == ("client", "server")
+        assert (only.first, only.paths, only.numbers) == (pair.first, pair.paths, pair.numbers)
+        assert only.connection == Connection(
+            name="", paths=pair.connection.paths, transport="mptcp", scheduler=None, cc=None,
+            workload=pair.connection.workload,
+        )  # fmt: skip
+
+
+def test_a_connection_ends_with_its_workload_or_when_all_has_arrived() -> None:
+    one, other = asked(
+        connection=("m:paths=a/b,start=1s,end=4s", "n:paths=t,workload.size=1MB,start=2s")
+    ).connections
+    assert (one.end_ns, other.end_ns) == (4 * 10**9, None)
+
+
+def test_another_scheduler_cc_or_seed_changes_nothing_else() -> None:
+    base = asked(seed="5", cc="cubic")
+    changed = base.with_(scheduler=Choice(name="redundant"), cc="reno", seed=6)
+    assert (changed.scheduler.name, changed.cc, changed.seed) == ("redundant", "reno", 6)
+    assert changed.with_(scheduler=base.scheduler, cc="cubic", seed=5) == base
+    assert base.with_(cc="reno").with_(cc="cubic") == base.with_() == base
+
+
+def test_a_baseline_has_the_links_and_events_of_its_path() -> None:
+    base = asked(
+        path=("a:link=shared/last", "b:link=last,delay=1ms", "c:link=other"),
+        link=(LINK, "last:10mbit,1ms", "other:10mbit,1ms"),
+        event=(
+            *("1s:a:down,lasts=1s", "2s:b:down", "3s:b:up", "4s:a:backup", "5s:a:regular"),
+            *("6s:link=last:down,lasts=1s", "7s:link=other:change,rate=1mbit", "8s:c:close"),
+        ),
+        trace=True,
+        states=True,
+    )
+    alone = base.single_path("a")
+    assert [path.name for path in alone.paths] == ["a"]
+    assert [link.name for link in alone.links] == ["shared", "last"]
+    assert [event.at_ns for event in alone.events] == [10**9, 6 * 10**9]
+    assert (alone.transport, alone.scheduler) == ("tcp", Choice(name="default"))
+    assert (alone.trace, alone.states) == (False, False)
+    assert [event.at_ns for event in base.single_path("b").events] == [
+        *(2 * 10**9, 3 * 10**9, 6 * 10**9)
+    ]
+    kept = {"seed", "cc", "workload", "sample_interval_ns", "pcap", "first_path", "start_ns"}
+    assert alone.model_dump(include=kept) == base.model_dump(include=kept)
+    with pytest.raises(ValueError, match=r"^no path is named 'last'$"):
+        base.single_path("last")
+    with pytest.raises(ValueError, match=r"^path 'c' does not last until the end$"):
+        base.single_path("c")
+
+
+@pytest.mark.parametrize(
+    ("events", "lasting"),
+    [
+        ((), "abt"),
+        (("1s:a:down",), "bt"),
+        (("1s:a:down,lasts=1s",), "abt"),
+        (("1s:a:down", "2s:a:up", "3s:b:close"), "at"),
+        # an event that ends leaves the path as it was before
+        (("1s:a:down", "2s:b:down,lasts=1s", "3s:t:change,delay=2ms", "4s:t:backup"), "bt"),
+    ],
+)
+def test_paths_last_that_are_up_and_open_at_the_end(events: tuple[str, ...], lasting: str) -> None:
+    assert "".join(asked(event=events).lasting_paths()) == lasting
+
+
+def test_paths_of_a_link_that_stays_down_do_not_last() -> None:
+    base = asked(
+        path=("a:link=shared", "b:link=last/shared", "t:link=last"),
+        link=(LINK, "last:10mbit,1ms"),
+        event=("1s:link=shared:down",),
+    )
+    assert base.lasting_paths() == ["t"]
+    assert scenario.UP_OR_NOT == ("down", "up", "close")
+
+
+def test_without_a_duration_events_repeat_for_ten_minutes() -> None:
+    # as long as a program may run, docs/exec.md
+    assert scenario.LONGEST_NS == 600_000_000_000
 
 
 def test_messages_are_counted_on_from_one_connection_to_the_next() -> None:
@@ -204,6 +300,44 @@ def test_the_plan_names_every_hop() -> None:
     # nothing shapes what has neither rate nor delay
     assert not any("dev rs2 root" in line for line in lines)
     assert any("tcp_allowed_congestion_control=cubic reno'" in line for line in lines)
+
+
+def test_a_path_goes_from_link_to_link() -> None:
+    """Path 2 through links 3, 1 and 2: from its router, and on, by networks 10.13, 10.11, 10.12."""
+    text = plan.render(
+        asked(
+            path=("t:link=one", "a:link=three/one/two"),
+            link=("one:8mbit,1ms", "two:8mbit,1ms", "three:8mbit,1ms"),
+            connection=("m:paths=t", "n:paths=a"),
+        )
+    )
+    routes = re.findall(r"^ip -n (\w+) route add 10\.(\d)\.2\.0/24 via (\S+)$", text, re.MULTILINE)
+    onward = {place: via for place, side, via in routes if side == "1"}
+    assert onward == {
+        "router2": "10.13.2.254",
+        "near3": "10.2.3.254",
+        "far3": "10.11.2.254",
+        "near1": "10.2.1.254",
+        "far1": "10.12.2.254",
+        "near2": "10.2.2.254",
+    }
+    back = {place: via for place, side, via in routes if side == "0"}
+    assert back == {
+        "far2": "10.2.2.1",
+        "near2": "10.12.2.1",
+        "far1": "10.2.1.1",
+        "near1": "10.11.2.1",
+        "far3": "10.2.3.1",
+        "near3": "10.13.2.1",
+    }
+    # each port knows who is opposite
+    for line in (
+        "ip -n near1 neigh add 10.11.2.1 lladdr 02:00:0a:0b:02:01 dev n1p2",
+        "ip -n far1 addr add 10.12.2.1/24 dev f1p2",
+        "ip -n far1 neigh add 10.12.2.254 lladdr 02:00:0a:0c:02:fe dev f1p2",
+        "ip -n far2 neigh add 10.1.2.1 lladdr 02:00:0a:01:02:01 dev f2p2",
+    ):
+        assert text.count(f"{line}\n") == 1, line
 
 
 def test_examples_are_what_their_pages_say() -> None:

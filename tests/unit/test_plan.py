@@ -7,12 +7,13 @@ import itertools
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mptcplab.spec import plan
+from mptcplab.spec import plan, workload
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scenario import Scenario
@@ -203,7 +204,11 @@ def test_further_commands_and_events_stand_where_they_are_carried_out() -> None:
         ],
     )
     lines = text.splitlines()
-    assert lines.index(more) < next(n for n, line in enumerate(lines) if " traffic server " in line)
+    # after the testbed, and before what needs it
+    at = lines.index(more)
+    assert lines[at - 1 : at + 2] == ["# further commands", more, ""]
+    assert lines[at - 3].startswith("ip netns exec server ethtool ")
+    assert lines[at + 2].startswith("# traffic: ")
     events = [line.split()[1:] for line in lines if line.startswith("at ")]
     assert [event[0] for event in events] == ["100ms", "1s", "1s", "2s", "2s", "2s"]
     assert events[0][1:] == ["ip", "-n", "client", "link", "set", "c1", "down"]
@@ -358,3 +363,196 @@ def test_a_queue_of_red_stays_when_its_rate_changes() -> None:
     assert re.search(r"^at 1s tc .*\b(tbf|netem) ", text, re.MULTILINE)
     assert not re.search(r"^at 1s .*\bred\b", text, re.MULTILINE)
     assert re.search(r"^tc .*\bred\b", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("keys", "is_shaped"),
+    [
+        ("", False),
+        (",delay=1ms", True),
+        (",loss=1%", True),
+        (",rate=10mbit,delay=0ms", True),
+        # what the router and the hosts do by themselves
+        (",drop=3", False),
+        (",drop_acks=3", False),
+        (",cross=1mbit", False),
+    ],
+)
+def test_a_path_that_leaves_all_to_its_link_has_no_disciplines(keys: str, is_shaped: bool) -> None:
+    flags = Flags(path=[f"a:link=l{keys}"], link=["l:10mbit,5ms"], seed_delay="0us")
+    lines = plan.render(from_flags(flags).base).splitlines()
+    assert any(line.startswith("tc -n router1 ") for line in lines) == is_shaped
+
+
+def test_a_path_that_will_change_has_disciplines_from_the_start() -> None:
+    flags = Flags(
+        path=["a:link=l", "b:link=l"],
+        link=["l:10mbit,5ms"],
+        event=["1s:b:down,lasts=1s"],
+        seed_delay="0us",
+    )
+    lines = plan.render(from_flags(flags).base).splitlines()
+    devices = [line.split()[6] for line in lines if line.startswith("tc -n router")]
+    assert devices == ["rs2", "rc2"]
+
+
+def test_hosts_of_the_second_connection_have_its_queues_its_captures_and_its_events() -> None:
+    flags = Flags(
+        path=["a:10mbit,5ms", "b:10mbit,5ms,bottleneck=host", "c:10mbit,5ms"],
+        connection=["one:paths=a", "two:paths=b/c"],
+        event=["1s:c:backup", "2s:c:regular", "3s:b:close"],
+        pcap=True,
+        seed_delay="0us",
+    )
+    scenario = from_flags(flags).base
+    lines = plan.render(scenario).splitlines()
+    queues = [line.split()[:7] for line in lines if line.startswith("tc -n ")]
+    assert [" ".join(words[2:3] + words[6:]) for words in queues] == [
+        *("router1 rs1", "router1 rc1"),
+        # the hosts' queues, and the delay behind them
+        *("client2 c2", "router2 rs2", "server2 s2", "router2 rc2"),
+        *("router3 rs3", "router3 rc3"),
+    ]
+    assert "ip -n client2 link set c2 gso_max_segs 1" in lines
+    assert "ip -n server2 link set s2 gso_max_segs 1" in lines
+    assert lines.count("ip -n client2 mptcp endpoint add 10.0.3.1 dev c3") == 1
+    assert [line for line in lines if line.startswith("at ")] == [
+        "at 1s ip -n client2 mptcp endpoint change 10.0.3.1 backup",
+        "at 2s ip -n client2 mptcp endpoint change 10.0.3.1 nobackup",
+        # the first of its paths, whose address was not announced
+        "at 3s ip -n server2 mptcp endpoint delete id 0 10.1.2.1",
+    ]
+    assert plan.captured(scenario) == {
+        **{f"{end}{n}": f"{end}{n}.pcapng" for n in ("", 2) for end in ("client", "server")},
+        **{f"router{n}": f"router-{path}.pcapng" for n, path in enumerate("abc", 1)},
+    }
+
+
+def test_the_second_path_of_a_connection_is_closed_by_its_id() -> None:
+    flags = Flags(
+        path=["a:10mbit,5ms", "b:10mbit,5ms", "c:10mbit,5ms"],
+        connection=["one:paths=a", "two:paths=b/c"],
+        event=["3s:c:close"],
+    )
+    text = plan.render(from_flags(flags).base)
+    assert "ip -n server2 mptcp endpoint add 10.1.3.1 id 2 dev s3 signal\n" in text
+    assert "at 3s ip -n server2 mptcp endpoint delete id 2\n" in text
+
+
+def test_a_change_of_one_direction_leaves_the_other_alone() -> None:
+    for way, device in (("up", "rs1"), ("down", "rc1")):
+        flags = Flags(path=["a:10mbit,5ms"], event=[f"1s:a:change,{way}.rate=5mbit"])
+        lines = plan.render(from_flags(flags).base).splitlines()
+        (change,) = (line for line in lines if line.startswith("at "))
+        assert change.startswith(f"at 1s tc -n router1 qdisc change dev {device} root netem ")
+
+
+def traffic(**flags: Any) -> list[str]:
+    """What the server and the client of each connection are told."""
+    return traffic_of(from_flags(Flags(**flags), known=KNOWN).base)
+
+
+def traffic_of(scenario: Scenario) -> list[str]:
+    return [line for line in plan.render(scenario).splitlines() if " traffic " in line]
+
+
+@pytest.mark.parametrize(
+    ("direction", "who"), [("up", ["client"]), ("down", ["server"]), ("both", ["server", "client"])]
+)
+def test_who_sends_keeps_what_its_scheduler_decides(direction: str, who: list[str]) -> None:
+    for kept in ("trace", "states"):
+        lines = traffic(path=[WIFI], scheduler="roundrobin", direction=direction, **{kept: True})
+        assert [line.split()[5] for line in lines if f" --{kept} 1" in line] == who
+        other = "states" if kept == "trace" else "trace"
+        assert not any(f"--{other}" in line for line in lines)
+
+
+def test_both_files_of_a_server_are_asked_for() -> None:
+    server, _ = traffic(
+        path=[WIFI], scheduler="roundrobin", direction="down", trace=True, states=True
+    )
+    assert server.endswith(" --trace 1 --states 1")
+
+
+def test_a_connection_without_decisions_keeps_none() -> None:
+    lines = traffic(
+        path=["a:1mbit,1ms", "b:1mbit,1ms", "c:1mbit,1ms"],
+        connection=["x:paths=a", "y:paths=b,transport=tcp", "z:paths=c"],
+        scheduler="roundrobin",
+        trace=True,
+    )
+    assert [line.split()[3] for line in lines if "--trace" in line] == ["client", "client3"]
+
+
+def test_who_opens_a_connection_waits_for_no_subflow_for_all_or_opens_one_for_each_transfer() -> (
+    None
+):
+    def start(**flags: Any) -> list[str]:
+        _, client = traffic(path=[WIFI], **flags)
+        return client.split(" --paths 1")[1].split()
+
+    assert start() == ["--at-once", "1"]
+    assert start(start="established") == []
+    assert start(workload="transfers:size=100KB,count=2,fresh=true") == ["--fresh", "1"]
+    # a connection that starts later is opened then
+    *_, one, _, other = traffic(
+        path=[WIFI, LTE], connection=["a:paths=wifi", "b:paths=lte,start=1s"]
+    )
+    assert one.split(" --paths 1")[1] == " --at-once 1"
+    assert other.split(" --paths 1")[1] == " --first-path 2 --fresh 1"
+
+
+def test_the_numbers_of_messages_and_connections_go_on_over_all_pairs() -> None:
+    """20 frames per second; P needs the I before it. A page takes 2 connections."""
+    frames = "workload.kind=frames,workload.duration=100ms,workload.gop=IP,workload.fps=20"
+    web = "workload.kind=web,workload.connections=2"
+    paths = [f"{name}:10mbit,5ms" for name in "abcd"]
+    connection = [f"w:paths=a,{web}", f"x:paths=b,{frames}", f"y:paths=c,{web},start=1s"]
+    flags = Flags(path=paths, connection=[*connection, f"z:paths=d,{frames},start=2s"])
+    base = from_flags(flags, known=KNOWN).base
+    found = plan.messages_of(base)
+    w, x, y, z = found
+    numbers = [sorted({message.connection for message in part}) for part in found]
+    assert numbers == [[1, 2], [3], [4, 5], [6]]
+    assert [message.needs for message in x] == [None, len(w) + 1]
+    assert [message.needs for message in z] == [None, len(w) + 2 + len(y) + 1]
+    assert [message.at_ns for message in x] == [0, 50_000_000]
+    assert [message.at_ns for message in z] == [2 * 10**9, 2 * 10**9 + 50_000_000]
+    # what follows another message has no time of its own
+    alone = plan.messages_of(base.alone(base.pairs()[0]))
+    assert alone == [w]
+    assert [each.after and each.after + len(w) + 2 for each in w] == [each.after for each in y]
+    later = [0 if each.after else 10**9 for each in w]
+    assert [each.at_ns for each in y] == [
+        each.at_ns + more for each, more in zip(w, later, strict=True)
+    ]
+    # the guest is told how many connections each pair has
+    told = [line.split("--connections ")[1].split()[0] for line in traffic_of(base)]
+    assert told == ["2", "2", "1", "1", "2", "2", "1", "1"]
+    # and a scheduler that does not ask for units is told of none
+    assert " unit " not in plan.render(base)
+
+
+def test_messages_without_a_deadline_are_no_units() -> None:
+    flags = Flags(path=[WIFI], scheduler="units", workload="transfers:size=100KB,count=2")
+    assert " unit " not in plan.render(from_flags(flags, known=KNOWN).base)
+
+
+def test_random_messages_are_those_of_the_seed() -> None:
+    load = "requests:random=true,interval=10ms,duration=1s"
+    found = []
+    for seed in (7, 8):
+        base = from_flags(Flags(path=[WIFI], workload=load, seed=str(seed))).base
+        assert plan.messages_of(base) == [workload.messages(base.workload, seed)]
+        found.append(plan.render(base).partition("# messages: ")[2])
+    assert found[0] != found[1]
+
+
+def test_schedulers_from_files_are_loaded_that_a_connection_uses() -> None:
+    flags = Flags(
+        path=["a:1mbit,1ms", "b:1mbit,1ms"],
+        connection=[f"x:paths=a,scheduler={PLANS / 'mine.c'}", "y:paths=b"],
+        scheduler="roundrobin",
+    )
+    text = plan.render(from_flags(flags, known=KNOWN).base)
+    assert re.findall("^insmod .*$", text, re.MULTILINE) == ["insmod mine.ko"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import errno
 import io
-import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -122,10 +121,57 @@ def test_the_plan_has_programs_instead_of_traffic() -> None:
         " --sample-interval-ns 10000000 --time-limit-ns 1000000000 -- "
         "/usr/bin/curl -H $'A: it\\'s' http://server/",
     ]
-    text = "\n".join(lines)
-    assert " traffic " not in text
-    assert len(re.findall(r"exec (?:client|server) sysctl .*net\.mptcp\.mptcpize=1 ", text)) == 2
+    assert lines[-3] == "# programs: the server's, and when it listens the client's"
+    assert " traffic " not in "\n".join(lines)
+    settings = [line.split(" sysctl -qw ") for line in lines if " exec " in line]
+    settings = [each for each in settings if len(each) == 2 and "router" not in each[0]]
+    assert [place.split()[-1] for place, _ in settings] == ["client", "server"]
+    for _, of_end in settings:
+        assert of_end.startswith(
+            "net.mptcp.enabled=1 net.mptcp.mptcpize=1 net.mptcp.scheduler=default"
+            " net.mptcp.add_addr_timeout=1 "
+        )
     assert {"ip -n client link set lo up", "ip -n server link set lo up"} <= set(lines)
+
+
+@pytest.mark.parametrize(
+    ("changed", "given"),
+    [
+        ({"time_limit_ns": 5}, "--sample-interval-ns 10000000 --time-limit-ns 5"),
+        ({"records": False}, "--sample-interval-ns 0"),
+        ({"input": "file"}, "--sample-interval-ns 10000000 --input file"),
+        ({"input": "terminal", "term": "a b"}, (
+            "--sample-interval-ns 10000000 --input terminal --term 'a b'"
+        )),
+    ],
+)  # fmt: skip
+def test_the_guest_is_told_what_a_program_is_given(changed: dict[str, Any], given: str) -> None:
+    wanted = Program(client=("/bin/cat",), directory="/", time_limit_ns=None)
+    scenario = scenario_with(wanted.model_copy(update=changed))
+    line = f"ip netns exec client program --directory / --transport mptcp --seed 1 {given}"
+    assert plan.render(scenario).endswith(f"\n{line} -- /bin/cat\n")
+    # there is no server's
+    assert "exec server program" not in plan.render(scenario)
+    traced = scenario.model_copy(update={"trace": True})
+    assert plan.render(traced).endswith(f"\n{line} --trace 1 -- /bin/cat\n")
+
+
+@pytest.mark.parametrize(
+    ("word", "quoted"),
+    [
+        ("az_AZ09%+,./:=@^-", "az_AZ09%+,./:=@^-"),
+        ("", "''"),
+        ("a b", "'a b'"),
+        ('$x;"\\', "'$x;\"\\'"),
+        ("\u00e9", "'\u00e9'"),  # a letter, but not of every shell
+        # bash(1), QUOTING: words of the form $'string'
+        ("it's", r"$'it\'s'"),
+        ("\n\t\r\\ ", r"$'\n\t\r\\ '"),
+        ("\x01\x1f\u00e9", "$'\\x01\\x1f\u00e9'"),
+    ],
+)
+def test_words_are_quoted_if_they_have_to_be(word: str, quoted: str) -> None:
+    assert plan.quoted(word) == quoted
 
 
 def test_plain_tcp_is_not_made_mptcp() -> None:

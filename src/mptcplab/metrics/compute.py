@@ -156,7 +156,7 @@ def goodput_series(scenario: Scenario, receiver: Samples, bin_ns: int = 100 * 1_
     side = recorded.host_records(scenario, name, receiver)
     times = receiver.connection["time_ns"].astype(np.int64)
     begin = int(times[0])
-    edges = np.arange(begin, int(times[-1]) + 1, bin_ns, dtype=np.int64)
+    edges = np.arange(begin, int(times[-1]) + 1, bin_ns)
 
     def rate(records: Records, counter: str) -> npt.NDArray[np.float64]:
         counts = recorded.counted(records, counter, edges)
@@ -333,7 +333,7 @@ def queue_metrics(queue: Records | None, interval: Interval) -> dict[str, Any]:
     # Little's law: the mean delay is the mean length over the rate of departure
     delay_ms = None
     if sent and len(waiting):
-        delay_ms = int(waiting.sum(dtype=np.uint64)) * interval.length_ns / (len(waiting) * sent)
+        delay_ms = int(waiting.sum()) * interval.length_ns / (len(waiting) * sent)
         delay_ms /= 1_000_000
     return {
         "queue_packets_mean": _mean(length),
@@ -378,7 +378,7 @@ def _mean_of_all(subflows: Sequence[Subflow], field: str, interval: Interval) ->
 
 
 def _mean(values: npt.NDArray[Any]) -> float | None:
-    return int(values.sum(dtype=np.uint64)) / len(values) if len(values) else None
+    return int(values.sum()) / len(values) if len(values) else None
 
 
 def _percentile(values: npt.NDArray[Any], percent: int) -> int | None:

@@ -7,6 +7,7 @@ recorded of it is brought together here, for the metrics and for what explains t
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -249,10 +250,9 @@ def by_connection(records: Records) -> list[Records]:
 
 def _parts(records: Records, numbers: npt.NDArray[Any]) -> Iterator[Records]:
     """The records of each number, in the order of the numbers."""
-    known, which = np.unique(numbers, return_inverse=True)
+    _, which, counts = np.unique(numbers, return_inverse=True, return_counts=True)
     order = np.argsort(which, kind="stable")
-    ends = np.cumsum(np.bincount(which, minlength=len(known)))
-    for begin, end in zip([0, *ends[:-1]], ends, strict=False):
+    for begin, end in itertools.pairwise([0, *np.cumsum(counts)]):
         yield select(records, order[begin:end])
 
 

@@ -186,6 +186,12 @@ def test_connections_are_told_apart() -> None:
     found = recorded.by_connection(mixed)
     assert [part["time_ns"].tolist() for part in found] == [[2, 3], [1, 4]]
     assert recorded.by_connection(mixed[:0]) == []
+    # the samples of each stay in the order of time, however many there are
+    parts = [made(range(number, 999, 3), connection=9 - number) for number in range(3)]
+    found = recorded.by_connection(joined(*parts))
+    assert [part["time_ns"].tolist() for part in found] == [
+        list(range(number, 999, 3)) for number in (2, 1, 0)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -122,6 +123,18 @@ def test_one_connection_alone_has_what_is_its_own_or_the_scenarios() -> None:
             name="", paths=pair.connection.paths, transport="mptcp", scheduler=None, cc=None,
             workload=pair.connection.workload,
         )  # fmt: skip
+
+
+def test_the_text_of_a_scenario_has_all_its_keys_in_order_and_no_spaces() -> None:
+    """It is hashed into the key of a run, which nobody would find if it were written otherwise."""
+    text = asked(cc="cubic").key_text()
+    fields = sorted(Scenario.model_fields)
+    assert fields[:3] == ["cc", "connections", "events"]
+    assert text.startswith('{"cc":"cubic","connections":[],"events":[],"first_path":1,"links":[{"')
+    assert [*json.loads(text)] == fields
+    path = '{"down":{"bottleneck":"router","cross_bps":0,"delay_ns":0,"drop":[],"drop_acks":[],'
+    assert f'"paths":[{path}' in asked(path=("a:link=shared",)).key_text()
+    assert Scenario.model_validate_json(text).key_text() == text
 
 
 def test_a_connection_ends_with_its_workload_or_when_all_has_arrived() -> None:

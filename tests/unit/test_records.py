@@ -150,7 +150,7 @@ def test_a_damaged_trace_is_refused_with_its_name_and_the_offset(
     assert str(raised.value) == f"{path}: {message}"
 
 
-def state_record(time_ns: int, kind: int = 1, version: int = 1) -> bytes:
+def state_record(time_ns: int, kind: int = 1, version: int = 2) -> bytes:
     return struct.pack("<QIBBH", time_ns, 1, kind, 0, version).ljust(192, b"\0")
 
 
@@ -168,8 +168,8 @@ def test_states_of_all_kinds_are_read_in_the_order_of_time(tmp_path: Path) -> No
     [
         (state_record(5) + b"\0", f"{RECORD} 192 is cut off: 1 of 192 bytes"),
         (
-            state_record(5) + state_record(5, version=2) + state_record(5, version=3),
-            f"{RECORD} 192 is of version 2 of the format of states; this program reads version 1; "
+            state_record(5) + state_record(5, version=3) + state_record(5, version=4),
+            f"{RECORD} 192 is of version 3 of the format of states; this program reads version 2; "
             "repeat the run with --states",
         ),
         (

@@ -14,10 +14,11 @@ import statistics
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from mptcplab.advice.goals import Goal, Name, goals
 from mptcplab.advice.ranking import Ranking, Values, rank
@@ -38,8 +39,10 @@ from mptcplab.spec.uncertainty import Uncertainty
 #: Shows the progress of some number of runs.
 Show = Callable[[int], AbstractContextManager[tuple[experiment.Progress, experiment.Ended]]]
 
-#: Data sent beyond one copy of each byte, in %, is reported from here on.
+#: Data sent beyond one copy of each byte, in %, is reported from here on, and costs.
 MUCH_EXTRA = 5.0
+#: What is advised for all goals loses no more of any: of the best goodput, and of the reference.
+MOST_LOST = 0.1
 # Distances from the best are compared in hundredths; within one, the simpler candidate is chosen.
 _OVERALL_STEP = 0.01
 _STAGES = 3
@@ -103,25 +106,29 @@ class Judged:
     tried: int
 
 
+#: What somebody may not care about: a goal, or how much data is sent.
+GivenUp = Name | Literal["data"]
+
+
 @dataclass(frozen=True)
 class Overall:
-    """The best for all goals together: where it is as good as the best, and its distance elsewhere.
-
-    `others` are as good for as many goals.
+    """A candidate for all goals together: for which it is as good as the best, how far behind it is
+    of each, and of what it costs too much.
     """
 
-    chosen: str
+    name: str
     as_good: Sequence[Name]
     behind: Mapping[Name, float]
-    others: Sequence[str]
+    costs: Sequence[GivenUp]
 
 
 @dataclass(frozen=True)
 class Advice:
     """The result; candidates are identified by their labels.
 
-    `extra` is what the finalists sent beyond one copy of each byte, in % (the median, with the load
-    of the goal latency). `runs` is the total number of runs.
+    `overall` has the finalists with all figures, the best for all goals that are not in `give_up`
+    first. `extra` is what the finalists sent beyond one copy of each byte, in % (the median, with
+    the load of the goal latency). `runs` is the total number of runs.
     """
 
     base: Scenario
@@ -130,7 +137,8 @@ class Advice:
     candidates: Mapping[str, Candidate]
     variations: Sequence[Scenario]
     judged: Sequence[Judged]
-    overall: Overall | None
+    overall: Sequence[Overall]
+    give_up: Sequence[GivenUp]
     extra: Mapping[str, float]
     failures: Sequence[str]
     runs: int
@@ -170,7 +178,7 @@ def most_runs(request: Request, ccs: Sequence[str], effort: Effort) -> int:
     schedulers = len({*request.schedulers, REFERENCE.scheduler})
     pairs = schedulers * len({*ccs, REFERENCE.cc})
     second = min((effort.kept + 1) * (len({*ccs, REFERENCE.cc}) - 1), pairs - schedulers)
-    final = min(count * (effort.kept + 1) + 1, pairs)
+    final = min(count * (effort.kept + 1) + effort.kept + 1, pairs)
     # finalists of one goal may have been screened out for the others
     most = effort.screened * (schedulers + second) + effort.variations * final
     return each * min(most, effort.variations * pairs)
@@ -185,6 +193,7 @@ def advise(
     guest: Guest,
     out: Path,
     *,
+    give_up: Sequence[GivenUp] = (),
     modules: Mapping[str, Path],
     jobs: int,
     limits: Limits,
@@ -243,6 +252,12 @@ def advise(
     for goal in wanted:
         best = _best(measured, goal, [*schedulers, *pairs[goal.name], REFERENCE], screened)
         finalists += [*best[:kept], *[each for each in best if each.is_upstream][:1]]
+    of_all = {each.label: each for each in [*schedulers, REFERENCE]}
+    rankings = {
+        goal.name: _ranked(measured, goal, measured.values(goal, of_all.values(), screened), of_all)
+        for goal in wanted
+    }
+    finalists += [of_all[each.name] for each in _overall(measured, rankings, give_up)[:kept]]
     finalists = list(dict.fromkeys(finalists))
     measured.stage(
         *(_STAGES, f"finalists: {len(finalists)}, variations: {len(varied)}"),
@@ -258,7 +273,8 @@ def advise(
         candidates={each.label: each for each in measured.candidates()},
         variations=varied,
         judged=judged,
-        overall=_overall(measured, judged),
+        overall=_overall(measured, {each.goal.name: each.ranking for each in judged}, give_up),
+        give_up=give_up,
         extra={
             each.label: extra
             for each in finalists
@@ -476,39 +492,59 @@ def _judged(
     )
 
 
-def _overall(measured: _Measured, judged: Sequence[Judged]) -> Overall | None:
-    """The finalist that is as good as the best for the most goals; None if none has all figures.
+def _overall(
+    measured: _Measured, rankings: Mapping[Name, Ranking], give_up: Collection[GivenUp]
+) -> list[Overall]:
+    """The candidates that have the figures of all goals, the best for all of it first.
 
-    Among several, one that does not send much more than necessary comes first, and then the one
-    whose largest distance from the best is smallest.
+    Those that cost too much of a goal, or send too much, are last. Of the others, one that is as
+    good as the best for more goals comes first, and then one whose largest distance from the best
+    is smaller. What is given up does not count.
     """
     by_label = {candidate.label: candidate for candidate in measured.candidates()}
-    behind = {
-        name: parts for name in by_label if len(parts := dict(_behind(judged, name))) == len(judged)
-    }
-    if not behind:
-        return None
-    good = {
-        name: [each.goal.name for each in judged if name in each.ranking.as_good] for name in behind
-    }
-    most = max(map(len, good.values()))
-    equal = [name for name in behind if len(good[name]) == most]
+    counted = {goal: each for goal, each in rankings.items() if goal not in give_up}
+    places = {}
+    for name in set.intersection(*({*each.standings} for each in rankings.values())):
+        behind = {goal: _behind(each, name) for goal, each in rankings.items()}
+        extra = 0.0 if "data" in give_up else measured.extra_of(by_label[name]) or 0.0
+        costs: list[GivenUp] = [*_costs(counted, name)]
+        if extra > MUCH_EXTRA:
+            costs.append("data")
+        found = Overall(
+            name,
+            [goal for goal, each in rankings.items() if name in each.as_good],
+            behind,
+            costs,
+        )
+        places[name] = (
+            found,
+            (
+                bool(found.costs),
+                -sum(goal in counted for goal in found.as_good),
+                round(max((behind[goal] for goal in counted), default=0.0) / _OVERALL_STEP),
+                measured.simplicity(by_label[name]),
+            ),
+        )
+    return [found for found, _ in sorted(places.values(), key=lambda each: each[1])]
 
-    def place(name: str) -> tuple[bool, int, tuple[object, ...]]:
-        extra = measured.extra_of(by_label[name]) or 0.0
-        worst = max(behind[name].values())
-        return extra > MUCH_EXTRA, round(worst / _OVERALL_STEP), measured.simplicity(by_label[name])
 
-    chosen, *others = sorted(equal, key=place)
-    return Overall(chosen, good[chosen], behind[chosen], others)
+def _costs(rankings: Mapping[Name, Ranking], name: str) -> Iterator[Name]:
+    """The goals of which a candidate costs too much: goodput, beside the best; and any figure,
+    beside the reference.
+    """
+    for goal, ranking in rankings.items():
+        mine, reference = ranking.standings[name], ranking.standings.get(REFERENCE.label)
+        lost = _behind(ranking, name) if goal == "throughput" else 0.0
+        if reference is not None:
+            whole = abs(reference.figure.median)
+            worse = mine.deficit.median - reference.deficit.median
+            lost = max(lost, worse / whole if whole else 0.0)
+        if lost > MOST_LOST:
+            yield goal
 
 
-def _behind(judged: Sequence[Judged], name: str) -> Iterator[tuple[Name, float]]:
-    """A finalist's distance from the best of each goal, as a share of the larger figure."""
-    for each in judged:
-        standing = each.ranking.standings.get(name)
-        if standing is None:
-            continue
-        best = each.ranking.standings[each.ranking.best].figure.median
-        whole = max(standing.figure.median, best)
-        yield each.goal.name, max(standing.deficit.median, 0.0) / whole if whole else 0.0
+def _behind(ranking: Ranking, name: str) -> float:
+    """The distance from the best, as a share of the larger figure."""
+    mine, best = ranking.standings[name], ranking.standings[ranking.best]
+    whole = max(mine.figure.median, best.figure.median)
+    return max(mine.deficit.median, 0.0) / whole if whole else 0.0

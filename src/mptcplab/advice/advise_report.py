@@ -58,7 +58,7 @@ def text(advice: Advice) -> str:
         [
             head,
             *(_paragraph(advice, each) for each in advice.judged),
-            *([_for_all(advice, advice.overall)] if advice.overall else []),
+            *([_for_all(advice, *advice.overall)] if advice.overall else []),
         ]
     )
 
@@ -95,7 +95,7 @@ def table(advice: Advice) -> Group:
 
 def use(advice: Advice) -> str:
     """How to use it."""
-    chosen = advice.overall.chosen if advice.overall else advice.judged[0].ranking.chosen
+    chosen = advice.overall[0].name if advice.overall else advice.judged[0].ranking.chosen
     candidate = advice.candidates[chosen]
     ways = {"up": "client", "down": "server", "both": "client, and the server"}
     lines = [
@@ -117,7 +117,8 @@ def document(advice: Advice) -> dict[str, Any]:
     """The whole advice; the same for the same scenario, seeds and builds."""
     return {
         "goals": {each.goal.name: _goal(advice, each) for each in advice.judged},
-        "overall": advice.overall and asdict(advice.overall),
+        "overall": [asdict(each) for each in advice.overall],
+        "given_up": list(advice.give_up),
         "reference": REFERENCE.label,
         "candidates": {
             name: {
@@ -253,21 +254,32 @@ def _how_sure(judged: Judged) -> str:
     )
 
 
-def _for_all(advice: Advice, overall: Overall) -> str:
+def _for_all(advice: Advice, overall: Overall, *others: Overall) -> str:
+    """The best for all goals, what it has of each, and what costs too much for that."""
     sentences = []
     if overall.as_good:
         sentences.append(f"As good as the best for {one_of(overall.as_good, 'and')}.")
     for each in advice.judged:
-        if each.goal.name not in overall.as_good:
-            best, mine = (
-                _number(each.ranking.standings[name].figure.median)
-                for name in (each.ranking.best, overall.chosen)
-            )
-            unit = each.goal.figure.unit
-            sentences.append(f"For {each.goal.name} it has {mine} {unit}, the best {best} {unit}.")
-    if overall.others:
-        sentences.append(f"As good for as many goals: {_named(overall.others)}.")
-    return _filled(f"For all of it: {_introduced(overall.chosen)}.", sentences)
+        figures = {
+            name: f"{_number(standing.figure.median)} {each.goal.figure.unit}"
+            for name, standing in each.ranking.standings.items()
+        }
+        best = [] if each.goal.name in overall.as_good else [each.ranking.best]
+        beside = [
+            f"{_name(name)} {figures[name]}"
+            for name in dict.fromkeys((REFERENCE.label, *best))
+            if name in figures and name != overall.name
+        ]
+        text = f"{each.goal.name.capitalize()}: {figures[overall.name]}"
+        sentences.append(f"{text} ({', '.join(beside)})." if beside else f"{text}.")
+    if overall.costs:
+        sentences.append(f"It costs too much of {one_of(overall.costs, 'and')}, as all do.")
+    else:
+        sentences += [
+            f"{_name(other.name)} costs too much of {one_of(other.costs, 'and')}."
+            for other in [other for other in others if other.costs][:_MOST_NAMED]
+        ]
+    return _filled(f"For all of it: {_introduced(overall.name)}.", sentences)
 
 
 def _filled(head: str, sentences: Sequence[str]) -> str:
@@ -321,7 +333,7 @@ def _finalists(advice: Advice) -> list[str]:
     for each in advice.judged:
         for place, name in enumerate(each.ranking.standings):
             places.setdefault(name, []).append(place)
-    overall = advice.overall.chosen if advice.overall else None
+    overall = advice.overall[0].name if advice.overall else None
     return sorted(places, key=lambda name: (name != overall, sum(places[name]), name))
 
 

@@ -43,6 +43,13 @@ _ADVISED = (
     help="Number of variations of the paths, within their uncertainty.  [16; with --quick 6]",
 )
 @click.option(
+    "--give-up",
+    multiple=True,
+    type=click.Choice(["throughput", "latency", "resilience", "data"]),
+    help="What does not matter when all goals are weighed, several times for several; data: how "
+    "much is sent.  [nothing]",
+)
+@click.option(
     "--quick", is_flag=True, help="Fewer variations and finalists: faster, but less sure."
 )
 @click.option(
@@ -76,13 +83,19 @@ _ADVISED = (
 )
 @options.some_of_scenario_options(_ADVISED)
 def advise_command(
-    file: Path | None, uncertain: tuple[str, ...], count: int | None, quick: bool, **options: Any
+    file: Path | None,
+    uncertain: tuple[str, ...],
+    count: int | None,
+    give_up: tuple[str, ...],
+    quick: bool,
+    **options: Any,
 ) -> None:
     """Say which scheduler and congestion control to use on your paths: for throughput, for
     latency, and for when a path fails; with the figures, and how sure it is.
 
     It runs the catalogue on variations of the paths, since nobody knows theirs exactly. The
-    scheduler, the congestion control and the number of seeds of a FILE are ignored.
+    scheduler, the congestion control and the number of seeds of a FILE are ignored. Without a FILE,
+    data goes to the client: --direction down.
 
     \b
     mptcplab advise --path dsl:50mbit,10ms --path lte:30mbit,30ms,loss=0.1% --direction down
@@ -90,4 +103,4 @@ def advise_command(
     """
     from mptcplab.cli.actions import advise
 
-    advise.advise_on(file, uncertain, options, quick=quick, count=count)
+    advise.advise_on(file, uncertain, give_up, options, quick=quick, count=count)

@@ -15,11 +15,13 @@ from mptcplab.advice import advise, advise_report
 from mptcplab.cli.actions import asked, common
 from mptcplab.runs import experiment
 from mptcplab.spec import congestion, scheduler, uncertainty
+from mptcplab.spec.limits import WORKLOAD_KEYS, WORKLOADS
 
 
 def advise_on(
     file: Path | None,
     uncertain: Sequence[str],
+    give_up: Sequence[Any],
     options: Mapping[str, Any],
     *,
     quick: bool,
@@ -27,6 +29,8 @@ def advise_on(
 ) -> None:
     """Make the runs that advice needs, write it, and show it."""
     wanted = {**options, "scheduler": options["scheduler"] or scheduler.ALL}
+    if file is None and _has_direction(options["workload"]):
+        wanted["direction"] = options["direction"] or "down"
     request = asked.request(file, wanted, single=False)
     advise.check(request)
     known_to = uncertainty.parse(uncertain, request.base)
@@ -43,6 +47,7 @@ def advise_on(
     with common.interruptible() as cancel:
         advice = advise.advise(
             *(request, ccs, known_to, effort, lab_kernel, lab_guest, out),
+            give_up=give_up,
             modules=modules,
             jobs=options["jobs"],
             limits=common.limits(options),
@@ -60,3 +65,10 @@ def advise_on(
     click.echo(advise_report.use(advice) + "\n")
     click.echo(f"picture:  {pictures[0]}")
     click.echo(f"document: {out / advise_report.DOCUMENT}")
+
+
+def _has_direction(workload: str | None) -> bool:
+    """Whether data goes one way that is not said: most people download."""
+    kind, _, rest = (workload or WORKLOADS[0]).partition(":")
+    said = any(item.partition("=")[0].strip() == "direction" for item in rest.split(","))
+    return "direction" in WORKLOAD_KEYS.get(kind.strip(), ()) and not said

@@ -496,6 +496,9 @@ bool mps_has_room_soon(const struct mps_subflow *subflow);
  */
 struct mps_subflow *mps_lowest_rtt(struct mps_conn *conn, const struct mps_segment *seg);
 
+/* The same in v0.94 and before: mps_has_room_or_one(). */
+struct mps_subflow *mps_lowest_rtt_or_one(struct mps_conn *conn, const struct mps_segment *seg);
+
 /* The subflow to wait for instead of using `slow`: the lowest RTT of those that
  * are faster, of no lower priority, full, and surely there again soon. NULL:
  * none.

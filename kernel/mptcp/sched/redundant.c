@@ -27,8 +27,9 @@
  * Differs from the source:
  * - always: a position in the source is a pointer into a queue from which what is
  *   acknowledged is freed, with an age that has to be guessed: it crashed, missed
- *   data, and sent 1.3 GB for 10 MB (its issues 392 and 474). Here it follows from
- *   which segments a subflow has carried.
+ *   data, and sent 1.3 GB for 10 MB (its issues 392 and 474). Here it is a number.
+ *   As there, it moves on when a segment is chosen: of one that does not fit into
+ *   the window, and that another subflow sends then, there is no copy.
  * - spare_backups: in modes 1 and 2, ProgMP's programs do not look at the backup
  *   flag. On, a backup gets new data if no other is usable, and no copies.
  */
@@ -50,6 +51,7 @@ struct redundant_conn {
 };
 
 struct redundant_subflow {
+	u64	end_seq;	/* mode 0: of the segment that was chosen for it last */
 	u64	copy_seq;	/* mode 1: the segment that it is to carry, too */
 	bool	copies;
 };
@@ -90,18 +92,35 @@ static struct mps_subflow *next_of(const struct mps_conn *conn, const struct mps
 	return list_prev_entry(subflow, node);
 }
 
+/* The oldest one that others have sent, behind what was chosen for the subflow last. */
+static struct mps_segment *sent_by_others(struct mps_conn *conn, struct mps_subflow *subflow)
+{
+	struct mps_segment *seg = mps_oldest_missing(conn, subflow);
+
+	while (seg && (mps_seq(conn, seg) < state_of(subflow)->end_seq ||
+		       mps_carried_by(seg, subflow)))
+		seg = mps_next_unacked(conn, seg);
+	return seg;
+}
+
 static bool takes(struct mps_conn *conn, struct mps_subflow *subflow, struct mps_pick *pick)
 {
 	struct mps_segment *seg;
 
 	if (!mps_available(subflow))
 		return false;
-	seg = mps_oldest_missing(conn, subflow);
-	if (seg)
-		return !subflow->backup && mps_pick_duplicate(pick, conn, subflow, seg);
+	seg = sent_by_others(conn, subflow);
+	if (seg && subflow->backup)
+		return false;
+	if (seg) {
+		state_of(subflow)->end_seq = mps_seq(conn, seg) + mps_len(seg);
+		return mps_pick_duplicate(pick, conn, subflow, seg);
+	}
 	seg = mps_head(conn);
-	return seg && (!subflow->backup || mps_only_backups(conn)) &&
-	       mps_pick_new(pick, conn, subflow, seg);
+	if (!seg || (subflow->backup && !mps_only_backups(conn)))
+		return false;
+	state_of(subflow)->end_seq = mps_seq(conn, seg) + mps_len(seg);
+	return mps_pick_new(pick, conn, subflow, seg);
 }
 
 static bool redundant_everything(struct mps_conn *conn, struct mps_pick *pick)

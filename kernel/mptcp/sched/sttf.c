@@ -8,8 +8,9 @@
  * there now is sent; the others are not committed to anything. All of it is
  * done again for every decision: after any ACK, loss, write. Where the paths are
  * alike from the beginning, there is nothing to plan, and the lowest RTT with
- * room is taken. A segment that is sent again is not planned: it goes where it is
- * predicted to arrive first, be that in a queue, or where it was sent before.
+ * room is taken, as by the default scheduler of the module's time. A segment that
+ * is sent again is not planned: it goes where it is predicted to arrive first, be
+ * that in a queue, or where it was sent before.
  *
  * Source: Hurtig, Grinnemo, Brunstrom, Ferlin, Alay, Kuhn, "Low-Latency
  * Scheduling in MPTCP", IEEE/ACM Transactions on Networking 27(1), 2019, as in
@@ -200,7 +201,7 @@ static struct mps_subflow *sttf_winner(struct mps_conn *conn)
 static struct mps_subflow *sttf_get_subflow(struct mps_conn *conn, const struct mps_segment *seg)
 {
 	if (sttf_alike(conn))
-		return mps_lowest_rtt(conn, seg);
+		return mps_lowest_rtt_or_one(conn, seg);
 	sttf_begin(conn);
 	return sttf_winner(conn);
 }
@@ -216,7 +217,7 @@ static struct mps_subflow *sttf_plan(struct mps_conn *conn, u32 *nth)
 
 	*nth = 0;
 	if (sttf_alike(conn))
-		return mps_lowest_rtt(conn, NULL);
+		return mps_lowest_rtt_or_one(conn, NULL);
 	if (!sttf_begin(conn) || !sttf_winner(conn))
 		return NULL;
 	while (*nth < look_ahead_pkts) {

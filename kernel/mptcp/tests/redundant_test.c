@@ -51,6 +51,26 @@ static void redundant_goes_on_after_a_turn_that_the_window_does_not_let_through(
 	EXPECT_PICK(test, conn, MPS_NEW, far, b);
 }
 
+/* As in the source: it was the subflow's, and did not leave before the other one sent it. */
+static void redundant_makes_no_copy_of_what_it_has_chosen_once(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "redundant");
+	struct mps_subflow *near = mps_test_subflow(conn, .srtt_us = 10000);
+	struct mps_subflow *far = mps_test_subflow(conn, .srtt_us = 50000);
+	struct mps_segment *a = mps_test_unsent(conn, MSS);
+	struct mps_segment *b = mps_test_unsent(conn, MSS);
+
+	conn->window_bytes = 0;
+	mps_test_update(conn);
+	EXPECT_PICK(test, conn, MPS_NEW, far, a);
+	conn->window_bytes = SZ_1G;
+	mps_test_update(conn);
+	EXPECT_SENT(test, conn, MPS_NEW, near, a);
+	EXPECT_SENT(test, conn, MPS_NEW, far, b);
+	EXPECT_SENT(test, conn, MPS_DUPLICATE, near, b);
+	EXPECT_WAIT(test, conn);
+}
+
 static void redundant_lets_the_subflow_that_has_room_go_ahead(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "redundant");
@@ -321,6 +341,7 @@ static struct kunit_case redundant_cases[] = {
 	KUNIT_CASE(redundant_sends_everything_on_every_subflow),
 	KUNIT_CASE(redundant_takes_turns_also_when_a_subflow_goes),
 	KUNIT_CASE(redundant_goes_on_after_a_turn_that_the_window_does_not_let_through),
+	KUNIT_CASE(redundant_makes_no_copy_of_what_it_has_chosen_once),
 	KUNIT_CASE(redundant_lets_the_subflow_that_has_room_go_ahead),
 	KUNIT_CASE(redundant_walks_through_what_is_not_acknowledged_in_order),
 	KUNIT_CASE(redundant_does_not_repeat_what_was_acknowledged),

@@ -115,7 +115,7 @@ def _tied(model: Model, asked: Asked) -> Model | None:
 def _in_us(question: Question, newest_first: bool) -> Question:
     # half of the latest RTT is a whole number, too
     subflows = [
-        replace(each, srtt_8us=each.srtt_8us & ~7, last_rtt_8us=each.last_rtt_us)
+        replace(each, srtt_8us=each.srtt_8us & ~7, last_rtt_8us=each.last_rtt_8us >> 3)
         for each in question.subflows
     ]
     return replace(question, subflows=subflows, newest_first=newest_first)

@@ -40,6 +40,7 @@ class Subflow:
     rttvar_us: int
     min_rtt_us: int
     last_rtt_us: int
+    #: the same, or the RTT of a handshake that left a smoothed one alone
     last_rtt_8us: int
     cwnd: int
     ssthresh: int
@@ -261,7 +262,7 @@ def _subflow(index: int, values: dict[str, Any]) -> Subflow:
     flags = values.pop("flags")
     return Subflow(
         index=index,
-        last_rtt_8us=values["last_rtt_us"] << 3,
+        last_rtt_8us=values["last_rtt_us"] << 3 or values["srtt_8us"],
         usable=bool(flags & records.USABLE),
         backup=bool(flags & records.BACKUP),
         can_send=bool(flags & records.CAN_SEND),

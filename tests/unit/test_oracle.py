@@ -393,6 +393,9 @@ def test_sttf_plans_unless_round_trips_are_alike() -> None:
     assert Sttf({}).choose(asked) == Answer(NEW, 2, 11 * MSS)
     few = question(full, subflow(2, 90_000), unsent_bytes=11 * MSS)
     assert Sttf({}).choose(few).what == WAIT
+    # the next segment would arrive first on one that TCP holds back
+    held = subflow(1, 20_000, in_flight=10, throttled=True)
+    assert Sttf({}).choose(question(held, subflow(2, 90_000))).what == WAIT
 
 
 def test_daps() -> None:

@@ -189,12 +189,16 @@ static struct mps_subflow *sttf_soonest(struct mps_conn *conn, bool now)
 	return best;
 }
 
-/* Where the next segment arrives first; NULL: nowhere, or TCP holds that one back. */
+/* Where the next segment arrives first; NULL: nowhere, or TCP holds that one back, which
+ * as in the source does not matter if there is no other.
+ */
 static struct mps_subflow *sttf_winner(struct mps_conn *conn)
 {
 	struct mps_subflow *best = sttf_soonest(conn, false);
 
-	return best && !mps_throttled(best) ? best : NULL;
+	if (best && mps_throttled(best) && !list_is_singular(&conn->subflows))
+		return NULL;
+	return best;
 }
 
 /* The subflow for a segment that was sent before. */

@@ -211,6 +211,11 @@ static void waits_while_tcp_holds_data_back_where_it_arrives_first(struct kunit 
 	KUNIT_EXPECT_EQ(test, slow_takes(test, p), 60);
 	set_bit(TSQ_THROTTLED, &subflow_core(p.fast)->ssk->sk_tsq_flags);
 	EXPECT_WAIT(test, p.conn);
+	/* which does not matter where there is no other one */
+	mps_test_close(p.slow);
+	p.fast->in_flight_pkts = 0;
+	p.fast->unsent_bytes = 0;
+	EXPECT_PICK(test, p.conn, MPS_NEW, p.fast, mps_head(p.conn));
 }
 
 static void a_backup_is_as_good_as_any_unless_it_is_spared(struct kunit *test)

@@ -66,7 +66,7 @@ class Sttf(Model):
             return next_segment(question, self.default.choose, self._repeat)
         if again := question.reinjection:
             able = [each for each in in_list_order(question) if _available(each, again)]
-            best = min(able, key=transfer_8us, default=None)
+            best = _winner(able, alone=len(question.subflows) == 1)
             return Answer(REINJECTION, best.id, again.seq) if best else Answer(WAIT)
         best, before = self._plan(question)
         if not best:
@@ -94,7 +94,7 @@ class Sttf(Model):
         able = [each for each in in_list_order(question) if _available(each, None)]
         able = [each for each in able if moves_on(each, V094)]
         best = min((each for each in able if _has_place(each)), key=transfer_8us, default=None)
-        if not best:
+        if not best or not _winner(able, alone=len(question.subflows) == 1):
             return None, 0
         before, seen = 0, False
         for each in able:
@@ -134,6 +134,12 @@ def _available(subflow: Subflow, segment: Segment | None) -> bool:
     """mptcp_sttf_is_available(): no test of the congestion window"""
     bytes_ = min(segment.bytes, subflow.mss) if segment else 0
     return subflow.usable and not in_loss(subflow) and bytes_ <= subflow.window_bytes
+
+
+def _winner(able: list[Subflow], *, alone: bool) -> Subflow | None:
+    """Where the next segment arrives first; with tsq_new, if that is held back, it waits for it."""
+    best = min(able, key=transfer_8us, default=None)
+    return None if best and best.throttled and not alone else best
 
 
 def _queued(subflow: Subflow) -> int:

@@ -4,6 +4,10 @@
 from __future__ import annotations
 
 import itertools
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,12 +15,13 @@ import pytest
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.oracle.models import MODELS
+from mptcplab.oracle.state import Asked, read
 from mptcplab.tools.oracle import Case, check
 
 SCENARIOS = ("size-500k", "window-64k", "three-outage")
 
 
-@pytest.mark.parametrize(("scheduler", "scenario"), itertools.product(MODELS, SCENARIOS))
+@pytest.mark.parametrize(("scheduler", "scenario"), list(itertools.product(MODELS, SCENARIOS)))
 def test_every_decision_is_that_of_the_source(
     scheduler: str, scenario: str, lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
 ) -> None:
@@ -26,3 +31,36 @@ def test_every_decision_is_that_of_the_source(
     # 500 KB are 352 segments, each of which was asked for; the others send more
     assert found.decisions >= 352
     assert not found.differs, str(found.first)
+
+
+def test_every_usable_subflow_has_a_one_way_delay_from_its_handshake_on(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    # the server sends, so that a handshake ends with the client's ACK there; and the client
+    for scenario, name in (("down", "server.states"), ("three", "client.states")):
+        out = tmp_path / scenario
+        out.mkdir()
+        check(Case(scenario, "thinstream"), lab_kernel, lab_guest, out)
+        asked = [each for each in read(out / name, "thinstream") if isinstance(each, Asked)]
+        usable = [each for one in asked for each in one.question.subflows if each.usable]
+        assert len({each.id for each in usable}) >= 2
+        assert all(each.owd_us for each in usable)
+
+
+@pytest.mark.usefixtures("lab_kernel", "lab_guest")
+def test_an_interrupt_ends_it_and_leaves_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mptcplab.tools.oracle", "--jobs", "1", "--only", "first"]
+    process = subprocess.Popen(
+        [*command, "--scenario", "size-20k,slow,far"],
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stderr
+    assert process.stderr.readline().startswith("1 of 3 runs")
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGINT
+    assert "Traceback" not in errors
+    assert list(tmp_path.iterdir()) == []

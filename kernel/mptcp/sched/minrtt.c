@@ -26,11 +26,11 @@
  * - rp_limit: the source halves cwnd and ssthresh of the slow subflow. On,
  *   penalisation sets a limit beside them and leaves them to the congestion
  *   control; the limit is gone a few round trips after the last penalty.
- * - v089: the source is v0.95. On, what v0.88 to v0.91 did, with which Paasch et
- *   al. measured: a subflow is also full when its own receive window is, or TCP
- *   holds it back for what it has sent (TSQ), and has room for one segment more
- *   in its queue; a backup is used only when there is no other, usable or not; and
- *   rp penalises only one of the subflows that carry the oldest segment.
+ * - v089: the source is v0.95. On, what v0.88 to v0.91 did, with which Paasch
+ *   et al. measured: a subflow is also full when its own receive window is, or
+ *   TCP holds it back for what it has sent (TSQ); a backup is used only when
+ *   there is no other, usable or not; and rp penalises only one of the subflows
+ *   that carry the oldest segment.
  *
  * The published text of BM could not be opened: its formula, and 3 for lambda,
  * are from memory.
@@ -83,10 +83,14 @@ static void minrtt_on_ack(struct mps_conn *conn, struct mps_subflow *subflow, u6
 		minrtt_limit_bufferbloat(conn, subflow);
 }
 
+/* The source lets one segment more wait than there is room for, by its letter. But it
+ * hands each segment to TCP before it chooses again: in flight is then as much as the
+ * window, and none waits.
+ */
 static bool minrtt_v089_available(const struct mps_subflow *subflow, u32 bytes)
 {
-	return subflow->usable && !mps_in_loss(subflow) && !mps_throttled(subflow) &&
-	       mps_has_room_or_one(subflow) && subflow->window_bytes >= bytes;
+	return mps_available(subflow) && !mps_throttled(subflow) &&
+	       subflow->window_bytes >= bytes;
 }
 
 /* As mps_lowest_rtt(); bytes: of the segment, which a new one has, too. */

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What docs/upstream/rack-undo.md says of TCP: after an undo, lost packets wait for a timeout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from mptcplab.lab import engine
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import records
+from mptcplab.runs import experiment
+from mptcplab.spec.flags import Flags
+from mptcplab.spec.resolve import load_file
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "undo-after-outage.toml"
+
+
+def longest_hole_s(kernel: KernelBuild, guest: Guest, directory: Path, down_at: str) -> float:
+    """After the outage: how long nothing arrived in order while 100 kB and more waited."""
+    flags = Flags(event=(f"{down_at}:a:down,lasts=1500ms",))
+    (scenario,) = load_file(EXAMPLE, flags, single=True).runs()
+    directory.mkdir()
+    outcome = experiment.run(scenario, kernel, guest, directory)
+    samples = records.read_samples(directory / engine.SERVER_SAMPLES).subflow
+    after = int(outcome.guest["start_ns"]) + 1_900_000_000
+    samples = samples[samples["time_ns"] >= after]
+    longest_ns = since_ns = 0
+    before = None
+    for time_ns, received, waiting in zip(
+        samples["time_ns"].astype(np.int64),
+        samples["received_bytes"],
+        samples["ofo_bytes"],
+        strict=True,
+    ):
+        if received != before or waiting < 100_000:
+            before, since_ns = received, int(time_ns)
+        longest_ns = max(longest_ns, int(time_ns) - since_ns)
+    return longest_ns / 1e9
+
+
+def test_what_an_undo_takes_for_not_lost_is_sent_again_at_a_timeout(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    # A loss is repaired a round trip after it is noticed: 40 ms, and 121 ms in a full queue of 200
+    # packets. An ACK after the outage is an RTT sample that is 1.8 s longer than the others: a
+    # quarter of that goes into the mean deviation, and four deviations into the timeout.
+    whole_round_trips_s = 2 * (0.040 + 0.121)
+    hole_s = longest_hole_s(lab_kernel, lab_guest, tmp_path / "before", "310ms")
+    assert 1.5 < hole_s < 2.5
+    hole_s = longest_hole_s(lab_kernel, lab_guest, tmp_path / "after", "330ms")
+    assert hole_s < whole_round_trips_s

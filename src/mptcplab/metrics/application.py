@@ -2,7 +2,7 @@
 """What the applications saw: figures from the records of the messages of a workload.
 
 Times are whole nanoseconds, and sums are taken before the one division at the end, so that a figure
-is the same to the last bit on every machine. docs/metrics.md has them beside those of the
+is the same to the last bit on every machine. docs/metrics.md lists them beside those of the
 connections.
 """
 
@@ -45,7 +45,7 @@ def _quantile(share: str) -> Any:
 
 
 class ApplicationFigures(Figures):
-    """What the applications saw; of bulk data there is none."""
+    """What the applications saw; bulk data has no such figures."""
 
     completed: Whole = _seen(
         "",
@@ -135,7 +135,7 @@ class ApplicationFigures(Figures):
 
 
 class Player:
-    """A player of video, as docs/workloads.md has it, that segments arrive at; times in ns.
+    """The video player of docs/workloads.md, at which segments arrive; times in ns.
 
     `start_ns` is when playback began, None before.
     """
@@ -157,11 +157,11 @@ class Player:
         self._dry_ns = max(self._dry_ns, at_ns) + self._segment_ns
 
     def request_due_ns(self) -> int:
-        """When the next one is asked for: once there is room for it."""
+        """When the next segment is requested: once there is room for it."""
         return max(self._last_ns, self._dry_ns - self._room_ns)
 
     def level_ns(self, at_ns: int) -> int:
-        """How long it could play on from a time on, with what has arrived."""
+        """How long it could play from a time on with what has arrived."""
         return max(0, self._dry_ns - at_ns)
 
 
@@ -187,10 +187,10 @@ def next_choice(last: int, level: int, sizes: Sequence[int], reservoir: int, cus
 def application_figures(
     scenario: Scenario, records: Records | None, start_ns: int
 ) -> ApplicationFigures:
-    """What the applications saw, None of what the workload has none of.
+    """What the applications saw; None for figures that the workload does not have.
 
     `records` are those of messages.records, None if there are none; `start_ns` is T0. Raises
-    RunError when they are not those of the messages of this scenario.
+    RunError if they do not match the messages of this scenario.
     """
     load = scenario.workload
     if records is None or isinstance(load, Bulk):
@@ -225,7 +225,8 @@ def application_figures(
 
 
 def completion_times_ms(scenario: Scenario, records: Records, start_ns: int) -> list[float]:
-    """How long each message took that counts for the figures and has arrived, in their order.
+    """How long each message took that counts for the figures and has arrived, in the order of the
+    messages.
 
     Empty for bulk data. Arguments and errors are those of `application_figures`.
     """
@@ -241,7 +242,7 @@ def completion_times_ms(scenario: Scenario, records: Records, start_ns: int) -> 
 def _playable(load: Frames, messages: Sequence[Message], records: Records, start_ns: int) -> int:
     """How many frames due after the warm-up could be decoded before their deadline."""
     count = 0
-    ready: list[float] = []  # when it and all it needs were there
+    ready: list[float] = []  # when it and all the frames it needs had arrived
     times = (records[name].tolist() for name in ("due_ns", "complete_ns"))
     for message, due_ns, complete_ns in zip(messages, *times, strict=True):
         needed = ready[message.needs - 1] if message.needs is not None else 0
@@ -253,7 +254,7 @@ def _playable(load: Frames, messages: Sequence[Message], records: Records, start
 
 @dataclass(frozen=True)
 class _Item:
-    """A message whose arrival is a figure, and since when the application waits for it."""
+    """A message that counts for the figures, and since when the application has waited for it."""
 
     direction: int
     size_bytes: int
@@ -262,7 +263,7 @@ class _Item:
 
 
 def _items(messages: Sequence[Message], records: Records, since_ns: int) -> list[_Item]:
-    """Those that were due at `since_ns` or later; of what is asked for the request is due."""
+    """The messages due at `since_ns` or later; for a response, when its request was due."""
     directions = records["direction"].tolist()
     sizes = records["bytes"].tolist()
     dues, completes = records["due_ns"].tolist(), records["complete_ns"].tolist()
@@ -273,7 +274,7 @@ def _items(messages: Sequence[Message], records: Records, since_ns: int) -> list
         first = index
         if message.after is not None and messages[message.after - 1].label == REQUEST:
             first = message.after - 1
-        # what was never due, since something before it did not arrive, counts as due too
+        # a message that never became due, because an earlier one did not arrive, counts as well
         if dues[first] == 0 or dues[first] >= since_ns:
             found.append(_Item(directions[index], sizes[index], dues[first], completes[index]))
     return found
@@ -327,7 +328,7 @@ def _delays(whole: Sequence[_Item]) -> dict[str, Value]:
 def _video(
     load: Video, messages: Sequence[Message], records: Records, start_ns: int
 ) -> dict[str, Any]:
-    """Replay the player, and make sure that the one in the guest did the same."""
+    """Replay the player, and check that the one in the guest did the same."""
     player = Player(load.segment_ns, load.buffer_ns)
     choices: list[int] = []
     rows = zip(
@@ -366,5 +367,5 @@ def _same(segment: int, what: str, found: int, expected: int) -> None:
 
 
 def _rank(values: Sequence[int], percent: int) -> int:
-    """The lowest value that at least so many per cent do not exceed."""
+    """The lowest value that at least `percent` % do not exceed."""
     return sorted(values)[-(-len(values) * percent // 100) - 1]

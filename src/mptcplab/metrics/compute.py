@@ -26,7 +26,7 @@ from mptcplab.spec.units import NS_PER_S
 _NS_PER_US = 1_000
 _BITS_PER_BYTE = 8
 
-#: The metric of the time that a path is in a state.
+#: The figure with the fraction of the time that a path is in a state.
 STATE_METRICS = {
     State.CWND: "limited_by_cwnd",
     State.PACED: "limited_by_pacing",
@@ -42,7 +42,8 @@ STATE_METRICS = {
 class RunMetrics:
     """The figures of one run; those of the paths are in the order of the scenario.
 
-    `connections` are of a scenario that has some, `links` of each direction of each shared link.
+    `connections` are those of a scenario with connections, `links` has each direction of each
+    shared link.
     """
 
     metrics: RunFigures
@@ -54,8 +55,8 @@ class RunMetrics:
 class Goodput(NamedTuple):
     """Goodput over time: the mean of each bin, in bit/s.
 
-    `time_s` is the middle of each bin, in seconds after T0. `paths` are the subflows' bytes by
-    name of the path, `total` the bytes that arrived in order on the connection.
+    `time_s` is the middle of each bin, in seconds after T0. `paths` counts the bytes on the
+    subflows of each path, by its name, `total` the bytes that arrived in order on the connection.
     """
 
     time_s: npt.NDArray[np.float64]
@@ -72,13 +73,12 @@ def run_metrics(
     *,
     is_part: bool = False,
 ) -> RunMetrics:
-    """All metrics of one run but aggregation_benefit, which takes further runs.
+    """All figures of one run except aggregation_benefit, which needs further runs.
 
-    Or those of one of several connections, `is_part`, which may have come up after the last sample.
-
-    `guest` is the content of guest.json; without `links` what is of queues is missing. Raises
-    RunError when the records do not cover the measured interval, when a side has no connection, or
-    when a subflow belongs to no path.
+    With `is_part`, those of one of several connections, which may have come up after the last
+    sample. `guest` is the content of guest.json; without `links` the figures of queues are missing.
+    Raises RunError if the records do not cover the measured interval, an end has no connection, or
+    a subflow belongs to no path.
     """
     if not is_part:
         recorded.require_connections(scenario, client=client, server=server)
@@ -134,9 +134,9 @@ def run_metrics(
 def aggregation_benefit(goodput: float, single_path_goodputs: Sequence[float]) -> float | None:
     """Aggregation benefit of `goodput`, given plain TCP's goodput over each path alone (bit/s).
 
-    1: the sum of the paths, 0: as good as the best, -1: nothing (Kaspar, "Multipath Aggregation
-    of Heterogeneous Access Networks", PhD thesis, Oslo 2012). None with fewer than two paths that
-    carried something, where there is nothing to aggregate.
+    1: the sum of the paths, 0: as good as the best, -1: nothing (Kaspar, "Multipath Aggregation of
+    Heterogeneous Access Networks", PhD thesis, Oslo 2012). None with fewer than two paths that
+    carried something, as there is nothing to aggregate.
     """
     if sum(c > 0 for c in single_path_goodputs) < 2:
         return None
@@ -149,8 +149,8 @@ def aggregation_benefit(goodput: float, single_path_goodputs: Sequence[float]) -
 def goodput_series(scenario: Scenario, receiver: Samples, bin_ns: int = 100 * 1_000_000) -> Goodput:
     """Goodput over time from T0 on, in bins of `bin_ns`, for charts.
 
-    Counters are interpolated linearly where a bin does not end at a sample. A bin that is not
-    complete at the end is left out. Raises RunError as run_metrics does.
+    Counters are interpolated linearly where a bin does not end at a sample. An incomplete bin at
+    the end is left out. Raises RunError as run_metrics does.
     """
     name = "server" if recorded.measured_way(scenario) == "up" else "client"
     side = recorded.host_records(scenario, name, receiver)
@@ -177,7 +177,7 @@ def goodput_series(scenario: Scenario, receiver: Samples, bin_ns: int = 100 * 1_
 
 
 class _Decisions(NamedTuple):
-    """What a scheduler that is asked segment by segment has decided, in the whole run."""
+    """The decisions of a scheduler that picks segment by segment, over the whole run."""
 
     new: int
     duplicates: int
@@ -189,7 +189,7 @@ class _Decisions(NamedTuple):
     length_ns: int
 
     def per_s(self) -> float | None:
-        # a forced segment follows the wait that it was forced by
+        # a forced segment follows the wait that forced it
         count = self.new + self.duplicates + self.reinjections + self.waits + self.refused
         return count * NS_PER_S / self.length_ns if self.length_ns else None
 
@@ -219,7 +219,7 @@ def _goodput_bps(scenario: Scenario, flow: Flow) -> float:
 
 
 def jain_index(goodputs: Sequence[float]) -> float | None:
-    """Jain's index (Jain, Chiu, Hawe 1984); None of fewer than two, or if nothing was carried."""
+    """Jain's index (Jain, Chiu, Hawe 1984); None for fewer than two, or if nothing was carried."""
     squares = sum(goodput * goodput for goodput in goodputs)
     if len(goodputs) < 2 or not squares:
         return None
@@ -227,7 +227,7 @@ def jain_index(goodputs: Sequence[float]) -> float | None:
 
 
 def _wasted_bytes(scenario: Scenario, flow: Flow) -> int:
-    """What subflows sent again, and what was given to one after another had it."""
+    """Retransmissions, and data given to a subflow after another one had it."""
     subflows, connections = flow.sender.subflows, flow.sender.connections
     again = _last_sum(subflows, "retransmitted_bytes")
     if scenario.transport == "tcp":
@@ -285,9 +285,9 @@ def _path_metrics(scenario: Scenario, flow: Flow, start_ns: int) -> tuple[PathFi
 def _blocking_us(scenario: Scenario, flow: Flow) -> list[list[int]]:
     """For each path, how long each of its subflows kept data waiting in the interval.
 
-    The kernel counts a wait for a subflow when it ends, and for the connection as it goes on: what
-    the subflows are short of is the wait that goes on. Its part in the interval is of the one that
-    ends it, then or later; of none, if nothing has when the records end.
+    The kernel counts a wait for a subflow when it ends, and for the connection while it goes on:
+    the difference is the current wait. Its part in the interval belongs to the subflow that ends
+    it, then or later, and to none if the records end before.
     """
     found: list[list[int]] = [[] for _ in scenario.paths]
     for connection in flow.receiver.connections:
@@ -305,11 +305,11 @@ def _blocking_us(scenario: Scenario, flow: Flow) -> list[list[int]]:
 
 
 def _caused_us(connection: Records, subflows: Sequence[Subflow], at_ns: int) -> list[int]:
-    """How long each subflow has kept data waiting until then, what goes on included."""
+    """How long each subflow has kept data waiting until then, the current wait included."""
     before = [recorded.until(each.records, at_ns) for each in subflows]
     caused = [recorded.total(records, "blocking_us") for records in before]
     blocked = recorded.total(recorded.until(connection, at_ns), "blocked_us")
-    # the next sample at which a subflow has ended a wait; of several, the longest
+    # the next sample at which a subflow has ended a wait; the longest, if there are several
     ends = []
     for index, each in enumerate(subflows):
         later = each.records[each.records["blocking_us"] > caused[index]]
@@ -322,7 +322,7 @@ def _caused_us(connection: Records, subflows: Sequence[Subflow], at_ns: int) -> 
 
 
 def queue_metrics(queue: Records | None, interval: Interval) -> dict[str, Any]:
-    """What was recorded of a queue, in the interval."""
+    """The figures of a queue in the interval."""
     if queue is None:
         names = ("packets_mean", "packets_max", "delay_ms_mean", "dropped_packets")
         return {**dict.fromkeys(f"queue_{name}" for name in names), "lost_packets": None}
@@ -330,7 +330,7 @@ def queue_metrics(queue: Records | None, interval: Interval) -> dict[str, Any]:
     waiting = measured(queue, "queue_bytes", interval)
     sent = increase(queue, "sent_bytes", interval)
     lost = int(queue["lost_packets"][-1] - queue["lost_packets"][0])
-    # Little's law: the mean delay is the mean length over the rate of departure
+    # Little's law: the mean delay is the mean length divided by the rate of departure
     delay_ms = None
     if sent and len(waiting):
         delay_ms = int(waiting.sum()) * interval.length_ns / (len(waiting) * sent)
@@ -346,7 +346,7 @@ def queue_metrics(queue: Records | None, interval: Interval) -> dict[str, Any]:
 
 
 def _limits(states: npt.NDArray[np.int8]) -> dict[str, Any]:
-    """The part of the time that a path is in each state, by the name of the figure."""
+    """The fraction of the time that a path is in each state, by the name of the figure."""
     return {STATE_METRICS[state]: share for state, share in sender_states.shares(states).items()}
 
 
@@ -391,5 +391,5 @@ def _share(mask: npt.NDArray[np.bool_]) -> float | None:
 
 
 def bps(count_bytes: int, interval: Interval) -> float:
-    """So many bytes in an interval, in bit/s."""
+    """The rate of `count_bytes` in an interval, in bit/s."""
     return count_bytes * _BITS_PER_BYTE * NS_PER_S / interval.length_ns

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The figures of a run with several connections, and of the links that paths share.
 
-Each connection is measured as if it were the only one, over its own life. How they share what they
-share is measured while all of them send: the common time.
+Each connection is measured as if it were the only one, over its own life. How they share links is
+measured while all of them send: the common time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from mptcplab.spec.limits import WAYS
 from mptcplab.spec.scenario import Pair, Scenario
 from mptcplab.spec.units import NS_PER_S
 
-#: The figures of a run that are sums over its connections; all others are of each of them.
+#: The figures of a run that are sums over its connections; all others belong to a connection.
 SUMS = (
     *("blocks", "retransmitted_packets", "retransmitted_bytes", "data_packets"),
     *("reinjected_bytes", "duplicate_bytes", "wasted_bytes", "subflows"),
@@ -65,7 +65,7 @@ class OfConnection:
         return {name for path in self.pair.paths for name in path.links}
 
     def ends_ns(self) -> int:
-        """When it no longer sends: by its workload, or because its data has arrived."""
+        """When it stops sending: as its workload says, or because all data has arrived."""
         end_ns = self.pair.connection.end_ns
         complete_ns = int(self.guest["complete_ns"])
         if end_ns is None:
@@ -87,12 +87,12 @@ def connections(
     guest: Mapping[str, Any],
     messages: Records,
 ) -> list[OfConnection]:
-    """Each connection of a run; `samples` has those of each host, `messages` those of all."""
+    """Each connection of a run; `samples` are by host, `messages` those of all connections."""
     found, number = [], 0
     for pair, own in zip(scenario.pairs(), plan.messages_of(scenario), strict=True):
         mine = messages[number : number + len(own)].copy()
         number += len(own)
-        # as a run of its own it counts its connections from 1
+        # a run of its own counts its connections from 1
         mine["connection"] -= min(message.connection for message in own) - 1
         complete_ns = int(mine["complete_ns"].max())
         found.append(
@@ -172,7 +172,7 @@ def goodput_series(
 
 
 def common_interval(parts: Sequence[OfConnection], times: Times) -> Interval | None:
-    """From the end of the last warm-up to the first end, between samples; None: there is none."""
+    """From the end of the last warm-up to the first end, both moved inwards to samples, or None."""
     start_ns = int(parts[0].guest["start_ns"])
     begins, ends = [], []
     for part in parts:
@@ -184,9 +184,10 @@ def common_interval(parts: Sequence[OfConnection], times: Times) -> Interval | N
 
 
 def takeover_s(leaving: OfConnection, parts: Sequence[OfConnection]) -> float | None:
-    """How long after the end of a connection those on its links have what all of them had.
+    """How long after the end of a connection the others on its links have the goodput that all had,
+    its own included.
 
-    None if nobody there sends on for as long as that takes, or it had not sent for BEFORE_NS.
+    None if no other one sends for long enough, or the connection had sent for less than BEFORE_NS.
     """
     end_ns = leaving.ends_ns()
     others = [
@@ -243,7 +244,7 @@ def _of_one(part: OfConnection, queues: Records) -> RunMetrics:
 
 
 def _bps(part: OfConnection, interval: Interval | None) -> float | None:
-    """The goodput of a connection in some interval, in the direction that is measured."""
+    """The goodput of a connection in an interval, in the measured direction."""
     if interval is None:
         return None
     receiver = recorded.host_records(part.scenario, "receiver", part.receiver)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How fast a sender notices that a path carries less for a while, and how fast it comes back.
 
-A dip is such a while: an event that lowers the rate of a path and is undone, such as a handover, or
-that takes the path down until another brings it up.
+Such a while is a dip: an event that lowers the rate of a path and is undone, such as a handover, or
+one that takes the path down until another brings it up.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from mptcplab.spec.limits import Way
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.units import NS_PER_S
 
-#: What a sender may send more than the link carries, and has noticed nevertheless.
+#: A sender has noticed even if it sends up to this much more than the link carries.
 DETECTED_AT = 1.1
-#: What part of the goodput before must be back.
+#: The fraction of the earlier goodput that must be back.
 RECOVERED_AT = 0.9
 DETECTION_BIN_NS = 50 * 10**6
 RECOVERY_BIN_NS = 100 * 10**6
@@ -33,7 +33,7 @@ _BITS_PER_BYTE = 8
 
 @dataclass(frozen=True)
 class Dip:
-    """A path carries less from `begin_ns` to `end_ns` after T0; `rates` are those of the path."""
+    """A path carries less from `begin_ns` to `end_ns` after T0; `rates` are its rates."""
 
     path: str
     action: str
@@ -46,7 +46,7 @@ class Dip:
 class Reaction:
     """How long after a dip began it was noticed, and after its end the path was used as before.
 
-    None: neither can be told, since the path carried nothing before, or the run ended.
+    None if unknown: the path carried nothing before, or the run ended.
     """
 
     dip: Dip
@@ -55,7 +55,7 @@ class Reaction:
 
 
 def dips(scenario: Scenario, way: Way) -> list[Dip]:
-    """All that begin while the workload runs, in the order of time."""
+    """All dips that begin while the workload runs, in the order of time."""
     if not any(event.action in _LOWERING for event in scenario.events):
         return []
     rates = timeline.rates(scenario, way)
@@ -76,7 +76,7 @@ def dips(scenario: Scenario, way: Way) -> list[Dip]:
             continue
         mine = rates.get(event.path)
         if mine is None:
-            # of a link, or of another connection's path
+            # an event of a link, or of another connection's path
             continue
         if _rate_at(mine, begin_ns) < _rate_at(mine, begin_ns - 1):
             found.append(Dip(event.path, event.action, begin_ns, end_ns, mine))
@@ -84,13 +84,13 @@ def dips(scenario: Scenario, way: Way) -> list[Dip]:
 
 
 def reactions(scenario: Scenario, flow: Flow, start_ns: int) -> list[Reaction]:
-    """What became of each dip; `start_ns` is T0."""
+    """The reaction to each dip; `start_ns` is T0."""
     everything = dips(scenario, flow.way)
     names = [path.name for path in scenario.paths]
     found = []
     for number, dip in enumerate(everything):
         path = names.index(dip.path)
-        # another dip of the path ends the time in which it can be used as before
+        # the path can be used as before only until its next dip
         until_ns = flow.interval.end_ns - start_ns
         for later in everything[number + 1 :]:
             if later.path == dip.path:
@@ -113,7 +113,9 @@ def _rate_at(rates: Sequence[tuple[int, int]], at_ns: int) -> int:
 def _detection_ns(
     dip: Dip, subflows: Sequence[Subflow], start_ns: int, until_ns: int
 ) -> int | None:
-    """Until the first bin in which no more is sent than the link carries; at most all of it."""
+    """The time until the first bin in which no more is sent than the link carries; at most the
+    whole dip.
+    """
     end_ns = min(dip.end_ns, until_ns)
     edges = np.arange(dip.begin_ns, end_ns + 1, DETECTION_BIN_NS, dtype=np.int64)
     if len(edges) < 2 or not _bytes(subflows, "sent_bytes", _before(dip), start_ns):
@@ -127,7 +129,9 @@ def _detection_ns(
 
 
 def _recovery_ns(dip: Dip, subflows: Sequence[Subflow], start_ns: int, until_ns: int) -> int | None:
-    """Until the first bin, wherever it begins, that brings what a bin did before; or `until_ns`."""
+    """The time until the first bin, wherever it begins, that carries as much as one before the dip;
+    or until `until_ns`.
+    """
     before_ns = _before(dip)
     before = _bytes(subflows, "received_bytes", before_ns, start_ns)
     if not before or dip.end_ns + RECOVERY_BIN_NS > until_ns:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What runs with several seeds say together: medians with their uncertainty, and differences.
+"""Statistics of runs with several seeds: medians with their uncertainty, and differences.
 
-Runs of two schedulers with the same seed see the same losses as far as they can, and so are
-compared in pairs. How often a seed is drawn anew for an interval, and with which random numbers,
-is fixed: the same figures give the same intervals.
+Runs of two schedulers with the same seed see the same losses as far as possible, so they are
+compared in pairs. The number of resamples and their random numbers are fixed: the same figures give
+the same intervals.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: What an interval is to contain.
+#: The confidence level of the intervals.
 CONFIDENCE = 0.95
 _RESAMPLES = 1999
 _SEED = 1
@@ -42,13 +42,14 @@ class Summary:
 
 @dataclass(frozen=True)
 class Difference:
-    """A figure of one scheduler less that of another, on the same seeds; `pairs` of them.
+    """A figure of one scheduler minus that of another, in `pairs` with the same seed.
 
-    `median` is that of the differences, `low` and `high` its interval, as in Summary. `p` is that
-    of Wilcoxon's signed-rank test (two-sided, exact for few pairs), and `p_adjusted` after
-    Benjamini and Hochberg for all the pairs of schedulers that are compared at the same time.
-    `effect` is the matched-pairs rank-biserial correlation (Kerby 2014): 1 if it is more with
-    every seed, -1 if it is less with every one, 0 if neither prevails. None for a single pair.
+    `median` is the median of the differences, `low` and `high` its interval, as in Summary. `p` is
+    that of Wilcoxon's signed-rank test (two-sided, exact for few pairs), `p_adjusted` is p adjusted
+    after Benjamini and Hochberg for all pairs of schedulers that are compared at the same time.
+    `effect` is the matched-pairs rank-biserial correlation (Kerby 2014): 1 if the figure is higher
+    with every seed, -1 if it is lower with every one, 0 if neither prevails. None for a single
+    pair.
     """
 
     pairs: int
@@ -61,7 +62,7 @@ class Difference:
 
 
 def summary(values: Sequence[float | None]) -> Summary | None:
-    """Of a figure of the same scheduler with several seeds; None if no run has it."""
+    """The summary of a figure of one scheduler over several seeds; None if no run has it."""
     known = sorted(float(value) for value in values if value is not None)
     if not known:
         return None
@@ -75,9 +76,9 @@ def summary(values: Sequence[float | None]) -> Summary | None:
 def differences(
     values: Mapping[str, Mapping[int, float | None]],
 ) -> dict[tuple[str, str], Difference]:
-    """Of each scheduler from each one before it; `values` are by scheduler and by seed.
+    """The difference of each scheduler from each one before it; `values` are by scheduler and seed.
 
-    The key (a, b) has the figures of b less those of a. Pairs without a common seed are missing.
+    The key (a, b) has b minus a. Pairs without a common seed are missing.
     """
     found: dict[tuple[str, str], Difference] = {}
     for first, second in itertools.combinations(values, 2):
@@ -110,7 +111,7 @@ def _difference(values: Sequence[float]) -> Difference:
 
 
 def _adjusted(found: Mapping[tuple[str, str], Difference]) -> dict[tuple[str, str], Difference]:
-    """The same, each p with regard to all of them."""
+    """The same differences, with each p adjusted for all of them."""
     tested = [key for key, each in found.items() if each.p is not None]
     adjusted: dict[tuple[str, str], float] = {}
     if tested:
@@ -129,7 +130,7 @@ def _adjusted(found: Mapping[tuple[str, str], Difference]) -> dict[tuple[str, st
 
 @functools.cache
 def _interval(values: tuple[float, ...]) -> tuple[float | None, float | None]:
-    """The bootstrap interval of a median; figures that are all the same have no width."""
+    """The bootstrap interval of a median; of equal figures it has no width."""
     if len(values) == 1:
         return None, None
     if values[0] == values[-1]:

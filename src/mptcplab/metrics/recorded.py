@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The records of a run, put in order: who sends, over which path, and what a field was when.
+"""The records of a run, put in order: who sends, over which path, and each field over time.
 
-Data flows from one side to the other, in one or several connections. What both sides and the links
-recorded of it is brought together here, for the metrics and for what explains them.
+Data flows from one end to the other, in one or several connections. The records of both ends and of
+the links are brought together here, for the figures and for what explains them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Times = npt.NDArray[np.int64]
 
 
 class Interval(NamedTuple):
-    """The measured interval, t0 to t1: virtual times in ns, both ends belong to it."""
+    """The measured interval, t0 to t1: virtual times in ns, both included."""
 
     begin_ns: int
     end_ns: int
@@ -38,7 +38,7 @@ class Interval(NamedTuple):
 
 
 class Subflow(NamedTuple):
-    """The records of one subflow on one side, and the index of its path in the scenario."""
+    """The records of one subflow at one end, and the index of its path in the scenario."""
 
     connection: int
     path: int
@@ -47,7 +47,7 @@ class Subflow(NamedTuple):
 
 @dataclass(frozen=True)
 class HostRecords:
-    """What one side recorded: of each of its connections, and of each of their subflows."""
+    """The records of one end: of each of its connections, and of each of their subflows."""
 
     connections: list[Records]
     subflows: list[Subflow]
@@ -58,10 +58,10 @@ class HostRecords:
 
 @dataclass(frozen=True)
 class Flow:
-    """The data that flows one way, and the time in which it is measured.
+    """The data that flows in one direction, and the interval in which it is measured.
 
     `times` are the samples in `interval`, `queues` has the records of the queue in front of each
-    path, by its index, as far as there are any.
+    path, by its index, if there are any.
     """
 
     way: Way
@@ -73,9 +73,9 @@ class Flow:
 
 
 def measured_way(scenario: Scenario, client: Samples | None = None) -> Way:
-    """The way of the data that the metrics are about: of a workload in both directions, up.
+    """The direction of the data that the figures are about; up, for a workload in both directions.
 
-    Of a program it is that in which more has arrived, by what the client recorded.
+    For a program it is the direction in which more has arrived, as the client recorded.
     """
     if isinstance(scenario.workload, Program) and client is not None:
         sent = received = 0
@@ -94,7 +94,7 @@ def flow(
     guest: Mapping[str, Any],
     way: Way,
 ) -> Flow:
-    """What was recorded of the data that flows `way`; `guest` is the content of guest.json.
+    """The records of the data that flows `way`; `guest` is the content of guest.json.
 
     Raises RunError when the records do not cover the measured interval, or when a subflow belongs
     to no path.
@@ -115,16 +115,18 @@ def flow(
 
 
 def require_connections(scenario: Scenario, **sides: Samples) -> None:
-    """Raises RunError if a side of a whole run has none. One of several may come up too late."""
+    """Raises RunError if an end of a whole run has none. One of several connections may come up too
+    late.
+    """
     for name, samples in sides.items():
         if not len(samples.connection) and scenario.workload.kind in ("bulk", "program"):
             raise RunError(f"the records of the {name} have 0 connections; the workload has some")
 
 
 def host_records(scenario: Scenario, name: str, samples: Samples) -> HostRecords:
-    """The records of each connection and subflow of a side.
+    """The records of each connection and subflow of an end.
 
-    Refuses what would give wrong figures without being noticed.
+    Records that would silently give wrong figures are refused.
     """
     connections = by_connection(samples.connection)
     numbers = samples.subflow["connection"].astype(np.int64) << 8 | samples.subflow["n"]
@@ -170,21 +172,21 @@ def increase(records: Records, counter: str, interval: Interval) -> int:
 
 
 def total(records: Records, counter: str) -> int:
-    """What a counter came to. A subflow that was closed may stay, with counters that are 0."""
+    """The last value of a counter. A closed subflow may stay, with counters that are 0."""
     return int(records[counter].max()) if len(records) else 0
 
 
 def arrived(scenario: Scenario, receiver: HostRecords, interval: Interval) -> list[int]:
     """Bytes of each connection that arrived in the interval, each once, in whatever order.
 
-    What waits for an earlier byte counts when it comes, and not when the gap is filled: so it
-    cannot be more than the links carried meanwhile.
+    Data that waits for an earlier byte counts when it arrives, not when the gap is filled: so it
+    cannot be more than the links carried in the interval.
     """
     found = []
     for connection in receiver.connections:
         count = increase(connection, "delivered_bytes", interval)
         count += growth(connection, "ofo_bytes", interval)
-        # the queue of plain TCP is the one that the connection has
+        # with plain TCP it is the queue of the connection
         if scenario.transport == "mptcp":
             number = int(connection["connection"][0])
             mine = [each.records for each in receiver.subflows if each.connection == number]
@@ -203,7 +205,7 @@ def arrived_over(subflows: Sequence[Subflow], interval: Interval) -> int:
 
 
 def growth(records: Records, field: str, interval: Interval) -> int:
-    """How much more there was at the end of the interval than at its begin."""
+    """How much more there was at the end of the interval than at its start."""
     begin_ns, end_ns = interval
     upto = int(np.searchsorted(records["time_ns"], end_ns, side="left")) + 1
     return _last(records[:upto], field) - _last(until(records, begin_ns), field)
@@ -219,7 +221,7 @@ def _last(records: Records, field: str) -> int:
 
 
 def summed(parts: Sequence[Records], field: str, flow: Flow) -> npt.NDArray[np.int64]:
-    """The sum over connections or subflows at each of the flow's times; who is not there has 0."""
+    """The sum over connections or subflows at each of the flow's times; missing ones count as 0."""
     total = np.zeros(len(flow.times), np.int64)
     for records in parts:
         inside = within(records["time_ns"], flow.interval)
@@ -228,7 +230,7 @@ def summed(parts: Sequence[Records], field: str, flow: Flow) -> npt.NDArray[np.i
 
 
 def at(flow: Flow, records: Records) -> npt.NDArray[np.int64]:
-    """Which of the flow's times each of these records, which are within them, is of."""
+    """The index of each of these records among the flow's times, of which each has one."""
     return np.searchsorted(flow.times, records["time_ns"].astype(np.int64)).astype(np.int64)
 
 
@@ -244,7 +246,7 @@ def counted(records: Records, counter: str, times: Times) -> npt.NDArray[np.floa
 
 
 def by_connection(records: Records) -> list[Records]:
-    """Connection records, those of each connection by themselves."""
+    """Connection records, grouped by connection."""
     return list(_parts(records, records["connection"]))
 
 
@@ -268,7 +270,7 @@ def queue_device(scenario: Scenario, index: int, way: Way) -> str:
 
 
 def link_records(recorded: Records, device: str) -> Records:
-    """What was recorded of a device."""
+    """The records of a device."""
     return select(recorded, recorded["device"] == device.encode())
 
 
@@ -280,7 +282,7 @@ def _queues(scenario: Scenario, recorded: Records, way: Way) -> Iterator[tuple[i
 
 
 def sample_times(samples: Mapping[str, Samples], queues: Records) -> Times:
-    """When samples were taken at any host, or of the links."""
+    """The times at which any host, or the links, were sampled."""
     found = [queues["time_ns"], *(each.connection["time_ns"] for each in samples.values())]
     return np.unique(np.concatenate(found)).astype(np.int64)
 
@@ -288,13 +290,13 @@ def sample_times(samples: Mapping[str, Samples], queues: Records) -> Times:
 def measured_interval(
     scenario: Scenario, receiver: str, times: Times, guest: Mapping[str, Any]
 ) -> Interval:
-    """t0 and t1; for a workload with a duration moved inwards to samples, so that counters fit."""
+    """t0 and t1; with a duration moved inwards to samples, where the counters are known."""
     start = int(guest["start_ns"]) + scenario.start_ns
     workload = scenario.workload
     if workload.duration_ns is None:
         begin, end = start, int(guest["complete_ns"])
     else:
-        # what is sent at times of its own may all have arrived before the end
+        # messages with due times may all have arrived before the end
         end = min(start + workload.duration_ns, int(guest["complete_ns"]))
         begin = start + workload.warmup_ns
     first = int(np.searchsorted(times, begin, side="left"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a figure is: the form in which every one is defined, once, as a field of a model."""
+"""The form in which every figure is defined, once, as a field of a model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 #: A figure; None if it does not exist for a run.
 Value = float | int | None
 
-# Less than 2^63, which is what tables have room for; guests begin at 10^18 ns.
+# Less than 2^63, the limit of tables; guests begin at 10^18 ns.
 MOST = 2 * 10**18
 _BOUNDS = Field(ge=-MOST, le=MOST)
 Whole = Annotated[int, _BOUNDS] | None
@@ -19,9 +19,9 @@ Real = Annotated[float, _BOUNDS] | None
 
 
 class Stored(BaseModel):
-    """A part of a document, as it is written and read: keys that are not known stay.
+    """A part of a document, as it is written and read: unknown keys stay.
 
-    What is read may be changed or another version's: a ValidationError says what is wrong.
+    The file may have been changed, or be of another version: a ValidationError says what is wrong.
     """
 
     model_config = ConfigDict(
@@ -30,7 +30,7 @@ class Stored(BaseModel):
 
 
 class Figures(Stored):
-    """Figures of the same thing, each an attribute; by name where only its name is known."""
+    """Figures of one thing, as attributes, and as items for names known only at run time."""
 
     def __getitem__(self, name: str) -> Value:
         """Raises KeyError if there is no such figure."""
@@ -40,7 +40,7 @@ class Figures(Stored):
 
 @dataclass(frozen=True)
 class Metric:
-    """What a figure is called, what it means and how it comes about.
+    """The name, meaning and formula of a figure.
 
     `source` names the record fields.
     """
@@ -53,7 +53,7 @@ class Metric:
 
 
 def figure(unit: str, meaning: str, formula: str, source: str, **default: Any) -> Any:
-    """A field of Figures, with what `metrics_of` and the JSON Schema say of it.
+    """A field of Figures, with its description for `metrics_of` and the JSON Schema.
 
     Its default, if it is not None, is given as to pydantic's Field.
     """
@@ -65,7 +65,7 @@ def figure(unit: str, meaning: str, formula: str, source: str, **default: Any) -
 
 
 def metrics_of(figures: type[Figures]) -> tuple[Metric, ...]:
-    """All that are defined by `figure`, in their order."""
+    """All fields that are defined by `figure`, in their order."""
     found = []
     for name, field in figures.model_fields.items():
         about = field.json_schema_extra

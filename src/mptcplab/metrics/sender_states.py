@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What keeps a sender from sending more over a path, at every sample.
+"""What keeps a sender from sending more over a path, for every sample.
 
 Computing takes no virtual time, so a sample is taken after everything that could be done at that
-instant was done: a state that is seen is one that lasted, and not one on the way to another.
+instant was done: the states seen are those that lasted, not transient ones.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from mptcplab.spec.scenario import Scenario
 # The states of TCP in which data can be sent: established, FIN_WAIT1, CLOSE_WAIT, CLOSING and
 # LAST_ACK.
 _SENDING = (1, 4, 8, 11, 9)
-# TCP defers what would be a small segment until there is room for this part of the window: the
-# default of net.ipv4.tcp_tso_win_divisor.
+# TCP defers a small segment until one over this number of the window is free: the default of
+# net.ipv4.tcp_tso_win_divisor.
 _TSO_WIN_DIVISOR = 3
 
 
 class State(IntEnum):
-    """Exactly one of them holds for a subflow.
+    """A subflow is in exactly one of them.
 
-    Of a path with several subflows, over all connections, it is that of the one whose state comes
+    A path with several subflows, of all connections, has the state of the subflow whose state comes
     first here.
     """
 
     CWND = 0
-    """The congestion window is used up, but for a part that TCP keeps for a larger segment."""
+    """The congestion window is used up, except for a part that TCP keeps for a larger segment."""
     PACED = 1
-    """There is more room than that, and a segment waits in the queue of the subflow."""
+    """There is more room, and a segment waits in the queue of the subflow."""
     WINDOW = 2
     """There is room and data, and the receive window is closed."""
     SCHEDULER = 3
-    """There is room, data and window, and the scheduler has sent nothing."""
+    """There are room, data and receive window, and the scheduler has sent nothing."""
     SEND_BUFFER = 4
     """All that was written is sent, and the application waits for room in the send buffer."""
     APPLICATION = 5
@@ -50,7 +50,7 @@ class State(IntEnum):
 def path_states(flow: Flow, scenario: Scenario) -> npt.NDArray[np.int8]:
     """The state of each path (rows) at each of the flow's times (columns)."""
     states = np.full((len(scenario.paths), len(flow.times)), State.ABSENT, np.int8)
-    # what is not sent is in the queue of the subflow then, and in none of the connection
+    # unsent data is then in the queue of the subflow, not of the connection
     unsent = _unsent_bytes if scenario.transport == "mptcp" else _nothing
     connections = {int(part["connection"][0]): part for part in flow.sender.connections}
     for subflow in flow.sender.subflows:
@@ -66,14 +66,14 @@ def path_states(flow: Flow, scenario: Scenario) -> npt.NDArray[np.int8]:
 
 
 def shares(states: npt.NDArray[np.int8]) -> dict[State, float]:
-    """The part of the samples of one path in each state; together they are 1."""
+    """The fraction of the samples of one path in each state; they add up to 1."""
     return {state: int(np.count_nonzero(states == state)) / len(states) for state in State}
 
 
 def waiting_for_window(flow: Flow) -> npt.NDArray[np.bool_]:
     """Whether a connection has data that was never sent and no window for it, at the flow's times.
 
-    A segment is not split to fit, so what is left of the window may be less than a segment.
+    A segment is not split to fit, so less than a segment of the window may be left.
     """
     waiting = np.zeros(len(flow.times), np.bool_)
     mss_bytes: dict[int, int] = {}
@@ -114,7 +114,7 @@ def _subflow_states(
         - subflow["acked_bytes"].astype(np.int64)
     )
     window_left = subflow["window_bytes"].astype(np.int64) - outstanding
-    # less than a segment is held back until there is more of it (Nagle)
+    # less than a segment is held back until there is more data (Nagle)
     waits = queued >= mss
     conditions = [
         ~np.isin(subflow["tcp_state"], _SENDING),

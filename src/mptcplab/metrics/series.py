@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What happened in a run, over time: the series that a picture of it shows, as numbers.
+"""What happened in a run over time: the series of its picture, as numbers.
 
-All series stand on one grid of at most `MAX_BINS` bins from T0 on, however long the run was.
-Counters become a rate or a count per bin; of momentary values each bin has the mean, the lowest
-and the highest sample, so that no peak gets lost. A column's name has its unit.
+All series have the same grid of at most `MAX_BINS` bins from T0 on, however long the run was.
+Counters become a rate or a count per bin; for momentary values, each bin has the mean, the lowest
+and the highest sample, so that no peak is lost. A column's name has its unit.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Integers = npt.NDArray[np.int64]
 
 MAX_BINS = 400  # on a page, more would be narrower than a few pixels
 _MIN_BINS = 100
-# Where the run is long enough for it: a shorter bin shows packets and round trips, not goodput.
+# If the run is long enough: a shorter bin shows packets and round trips, not goodput.
 _SHORTEST_BIN_NS = 100_000_000
 _BITS_PER_BYTE = 8
 _KIB = 1024.0
@@ -44,8 +44,9 @@ _KIB = 1024.0
 class Series:
     """A value for each bin; NaN where there is none. The unit ends the name of the metric.
 
-    `path` is the name of the path it belongs to, None for the connection; `what` says what it is
-    where a panel shows several things. `low` and `high` are those of the samples in the bin.
+    `path` is the name of the path it belongs to, None for the connection; `what` distinguishes it
+    where a panel shows several figures. `low` and `high` are the lowest and highest sample in the
+    bin.
     """
 
     metric: str
@@ -58,10 +59,10 @@ class Series:
 
 @dataclass(frozen=True)
 class Panel:
-    """Series that are looked at together; what is shown is their values / `scale`, in `unit`.
+    """Series that are shown together: their values / `scale`, in `unit`.
 
-    `kind` says what to look at: lines, or counts, of which most are 0. `side` is the direction of
-    the data, "" if the run has only one.
+    `kind` is lines, or counts, most of which are 0. `side` is the direction of the data, "" if the
+    run has only one.
     """
 
     title: str
@@ -88,7 +89,7 @@ def run_series(
 ) -> RunSeries:
     """All series of a run; `traces` are those that were played, by name of the path and direction.
 
-    Raises MptcplabError for records without a sample, or of a path that the scenario has not, and
+    Raises MptcplabError for records without a sample or of a path that is not in the scenario, and
     for a trace that cannot be read.
     """
     for name, samples in (("client", client), ("server", server)):
@@ -125,9 +126,9 @@ def run_series(
 
 
 def shared_series(scenario: Scenario, samples: Mapping[str, Samples], queues: Records) -> RunSeries:
-    """All series of a run with several connections; `samples` are those of each host.
+    """All series of a run with several connections; `samples` are by host.
 
-    Goodput is that of each connection, round trips and windows are of each path, in the direction
+    There is the goodput of each connection, round trips and windows of each path in the direction
     of its data, and queues of each direction of each link. Raises MptcplabError as `run_series`.
     """
     begin, end = int(queues["time_ns"][0]), int(queues["time_ns"][-1])
@@ -145,7 +146,7 @@ def shared_series(scenario: Scenario, samples: Mapping[str, Samples], queues: Re
         goodput.append(Series("goodput_bps", pair.connection.name, bps, what="goodput"))
         panels = (_round_trips(grid, sender), _windows(grid, sender), _sent_again(grid, sender))
         for found, panel in zip(paths, panels, strict=True):
-            # what was sent again on the connection level stands in its figures
+            # reinjections are in the figures of the connection
             found += [series for series in panel.series if series.path is not None]
     grid = _Grid((), begin, edges)
     ways: tuple[Literal["up", "down"], ...] = ("up", "down")
@@ -182,10 +183,10 @@ def decision_panels(
     edges_ns: Integers,
     begin_ns: int | None = None,
 ) -> list[Panel]:
-    """What the scheduler decided in each bin of a run, a panel for each direction of the data.
+    """The decisions of the scheduler in each bin of a run, a panel for each direction of the data.
 
-    The bins are since `begin_ns`, or else the first sample. Nothing for upstream's scheduler, which
-    is not asked segment by segment, and for plain TCP.
+    The bins begin at `begin_ns`, by default at the first sample. Nothing for upstream's scheduler,
+    which does not pick segment by segment, and for plain TCP.
     """
     if scenario.transport != "mptcp" or scenario.scheduler.name == DEFAULT:
         return []
@@ -221,9 +222,9 @@ def _begin_ns(client: Samples, server: Samples) -> int:
 def csv_text(run: RunSeries) -> str:
     """A row for each bin: when it begins and ends, in s, and the columns of all series.
 
-    A column is called METRIC, of the connection, or METRIC.PATH, and if the data went both ways
-    up. or down. stands before it. A momentary value has its mean there, and the lowest and highest
-    sample as METRIC_min and METRIC_max. Where there is no value the cell is empty.
+    A column is called METRIC, of the connection, or METRIC.PATH, preceded by up. or down. if data
+    went in both directions. A momentary value has its mean there, and the lowest and highest sample
+    as METRIC_min and METRIC_max. Where there is no value the cell is empty.
     """
     seconds = [f"{edge / NS_PER_S:.9g}" for edge in run.edges_ns.tolist()]
     columns: dict[str, Sequence[str]] = {"begin_s": seconds[:-1], "end_s": seconds[1:]}
@@ -246,19 +247,19 @@ _ABOUT = 8
 
 
 def write(run: RunSeries, file: Path) -> None:
-    """Write series as Parquet, as `to_table` has them. Raises OSError."""
+    """Write the table of `to_table` as Parquet. Raises OSError."""
     file.write_bytes(parquet(to_table(run)))
 
 
 def parquet(table: pl.DataFrame) -> bytes:
-    """What a file of the table has. Polars, if it writes, has errors of its own for a full disk."""
+    """The content of a file with the table: on a full disk Polars would raise errors of its own."""
     content = io.BytesIO()
     table.write_parquet(content, compression="zstd")
     return content.getvalue()
 
 
 def to_table(run: RunSeries) -> pl.DataFrame:
-    """Series as a table: COLUMNS, of which the first ones say what a row is of.
+    """Series as a table: COLUMNS, the first of which identify the row.
 
     Values are in the unit that ends the metric's name, as floats of 32 bits; null where there is
     none. `scale` and `unit` are what a panel shows them in.
@@ -328,7 +329,7 @@ def read_parquet(file: Path) -> pl.DataFrame:
     import polars as pl
 
     try:
-        # at once: Polars opens a file twice, and takes some names for patterns
+        # read at once: Polars opens a file twice, and takes some names for patterns
         return pl.read_parquet(file.read_bytes())
     except OSError as error:
         raise MptcplabError(f"{file}: cannot be read: {error.strerror}") from error
@@ -377,7 +378,7 @@ class _Grid:
         mean: bool = False,
         scale: float = 1.0,
     ) -> Series:
-        """A momentary value; of what is sampled at the same time the sum, or else the mean."""
+        """A momentary value; of records sampled at the same time the sum, or else the mean."""
         times, inverse = np.unique(self._since(records), return_inverse=True)
         weights = records[field] / scale
         values: Floats = np.bincount(inverse, weights, len(times)).astype(np.float64)
@@ -388,7 +389,7 @@ class _Grid:
     def binned(
         self, times_ns: Integers, values: Floats, metric: str, path: str | None, what: str = ""
     ) -> Series:
-        """Mean, lowest and highest value in each bin; times rise. The last bin has its end."""
+        """Mean, lowest and highest value in each bin; times rise. The last bin includes its end."""
         bins = len(self.edges_ns) - 1
         index = np.clip(np.searchsorted(self.edges_ns, times_ns, side="right") - 1, 0, bins - 1)
         mean, low, high = (np.full(bins, np.nan) for _ in range(3))
@@ -464,7 +465,7 @@ def _sinr(grid: _Grid, traces: Mapping[str, Source], interval_ns: int) -> Iterat
 
 
 def _round_trips(grid: _Grid, sender: Samples) -> Panel:
-    # before the first measurement it is 0
+    # it is 0 before the first measurement
     found = [
         grid.sampled(
             select(records, records["srtt_us"] > 0),
@@ -524,7 +525,7 @@ def _sent_again(grid: _Grid, sender: Samples) -> Panel:
 def _edges(span_ns: int, sample_interval_ns: int) -> Integers:
     """The ends of bins, each some whole sample intervals long; the last may be up to half longer.
 
-    A span of nothing has one bin of a sample interval.
+    An empty span has one bin of a sample interval.
     """
     wanted = max(span_ns // MAX_BINS, min(_SHORTEST_BIN_NS, span_ns // _MIN_BINS))
     bin_ns = max(1, -(-wanted // sample_interval_ns)) * sample_interval_ns
@@ -537,7 +538,7 @@ def _edges(span_ns: int, sample_interval_ns: int) -> Integers:
 
 
 def _mean_rates(rates: Sequence[tuple[int, int]], edges_ns: Integers) -> Floats:
-    """The mean of a rate in each bin; `rates` has from when on, in ns, it is which."""
+    """The mean of a rate in each bin; `rates` has (time in ns, rate from then on)."""
     times = np.array([at_ns for at_ns, _ in rates] + [max(edges_ns[-1], rates[-1][0]) + 1.0])
     values = np.array([rate_bps for _, rate_bps in rates], dtype=np.float64)
     carried = np.concatenate(([0.0], np.cumsum(values * np.diff(times))))

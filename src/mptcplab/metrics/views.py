@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Which figures are shown of a kind of workload, and how."""
+"""Which figures are shown for a kind of workload, and how."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MBIT, KIB = 1e6, 1024.0
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the table: its head, and a metric in some unit, with significant digits."""
+    """A column of the table: its head, a figure, its unit, and the number of significant digits."""
 
     head: str
     metric: str
@@ -20,10 +20,10 @@ class Column:
 
 @dataclass(frozen=True)
 class View:
-    """What is shown of a kind of workload: columns to the left and right of the paths' shares.
+    """What is shown for a kind of workload: columns to the left and right of the paths' shares.
 
-    The first one is what the kind is about, `text` how it reads in a line, and `less_is_better`
-    whether it is a time to wait.
+    The first one is the main figure, `text` what follows it in a line, and `less_is_better` says
+    whether it is a waiting time.
     """
 
     left: tuple[Column, ...]
@@ -135,6 +135,6 @@ VIEWS = {
 
 
 def shown_metrics(kind: str) -> list[str]:
-    """What the table shows of a kind of workload; the first is what it is about."""
+    """The figures that the table shows for a kind of workload, the main one first."""
     view = VIEWS[kind]
     return [column.metric for column in (*view.left, *view.right)]

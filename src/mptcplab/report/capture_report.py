@@ -33,7 +33,7 @@ _PANEL_HEIGHT, _FRAME_HEIGHT = 2.1, 0.9  # inches
 # With more connections a picture of all would be too long to look at: the largest are shown.
 _MAX_CONNECTIONS = 4
 _MAX_WARNINGS = 20
-_LONGEST_STEPS = 4000  # in the curve of a queue: as many as there are dots, and more
+_LONGEST_STEPS = 4000  # points of the curve of a queue: at least one per dot
 
 
 def document(analysis: Analysis) -> dict[str, Any]:
@@ -181,7 +181,7 @@ def _notes(analysis: Analysis) -> list[str]:
         warnings.append(f"{len(analysis.warnings) - _MAX_WARNINGS} more warnings: see --json")
     return [
         f"{analysis.packets} TCP packets in {files}, {span:.3f} s. Times count from the first one.",
-        "Lost packets need captures on both sides. docs/analyze.md defines every figure.",
+        "Lost packets need captures at both ends. docs/analyze.md defines every figure.",
         *warnings,
     ]
 
@@ -280,7 +280,7 @@ def _draw_queue(axis: Axes, analysis: Analysis, series: Series, direction: Direc
 
 
 def _thinned(times: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> Sequence[Any]:
-    """Of many steps, the highest and the lowest of each piece: what a picture can show."""
+    """The highest and the lowest step of each piece, if there are many: what a picture can show."""
     if len(times) <= _LONGEST_STEPS:
         return times, lengths
     piece = -(-2 * len(times) // _LONGEST_STEPS)

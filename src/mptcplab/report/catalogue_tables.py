@@ -36,7 +36,7 @@ def scheduler_table(schedulers: Iterable[Scheduler]) -> Table:
 
 
 def congestion_table(known: Iterable[CongestionControl]) -> Table:
-    """A line per congestion control: since when it is there, and what it does and couples."""
+    """A line per congestion control: its year, what it does, and what it couples."""
     table = ruled()
     table.add_column("Name", no_wrap=True)
     table.add_column("Year", no_wrap=True)
@@ -64,7 +64,7 @@ def preset_table(presets: Iterable[Preset]) -> Table:
 
 
 def parameter_table(parameters: Iterable[Parameter]) -> Table:
-    """A line per parameter: what it may be, is by default, and means."""
+    """A line per parameter: its range, default, unit and meaning."""
     table = ruled()
     table.add_column("Parameter", no_wrap=True)
     table.add_column("Range", no_wrap=True)

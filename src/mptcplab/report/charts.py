@@ -26,7 +26,7 @@ from mptcplab.runs import documents, store
 from mptcplab.runs.collection import Collection, Found, Group, Value, told
 from mptcplab.runs.entries import Entry, compared, ended_well
 
-#: In which unit a metric is shown, by that of its definition: the name and what to divide by.
+#: The unit in which a figure is shown, by the unit of its definition: its name and the divisor.
 SHOWN_UNITS = {"bit/s": ("Mbit/s", 1e6), "bytes": ("KiB", 1024.0)}
 METRICS = {metric.name: metric for metric in RUN_METRICS}
 _MBIT = 1e6
@@ -34,8 +34,8 @@ _MEANINGS = {
     metric.name: metric.meaning for metric in (*metrics_of(ConnectionFigures), *PATH_METRICS)
 }
 _CDF_POINTS = 200  # more than can be told apart on a screen
-_MANY = 5  # scenarios of which a distribution is worth a look
-_MOST_CLUSTERS = 12  # of bars, which can be looked at beside each other
+_MANY = 5  # from this many scenarios on, a distribution is drawn
+_MOST_CLUSTERS = 12  # clusters of bars: more are hard to compare
 # Charts of lines beside each other, of another number or of names, and how long lines are then; a
 # heat map of each scheduler shows more values of two numbers.
 _PANELS, _PANELS_OF_NAMES = 2, 4
@@ -88,9 +88,8 @@ class Lines:
 
 @dataclass(frozen=True)
 class Shares:
-    """What each path carried of the data of a scheduler: medians, by path, of each scheduler.
-
-    Or what each connection had.
+    """The share of the data that each path carried, or that each connection had: medians, by path
+    or connection, of each scheduler.
     """
 
     title: str
@@ -129,7 +128,7 @@ class _Figure:
 
 
 def overview(collection: Collection) -> list[list[Chart]]:
-    """Charts over several scenarios, for each figure: a grid's, or those of some, or of many."""
+    """Charts over several scenarios, for each figure: of a grid, of a few, or of many."""
     groups, axes = collection.groups, collection.axes
     if len(groups) < 2:
         return []
@@ -159,7 +158,7 @@ def _is_grid(collection: Collection) -> bool:
 
 
 def _lines_along(collection: Collection) -> int | None:
-    """The axis, by its index, that lines go along, if there are few values of the others."""
+    """The index of the axis along which lines are drawn, if the others have few values."""
     values = list(zip(*(group.values for group in collection.groups), strict=True))
     lengths = {n: len(set(values[n])) for n, axis in enumerate(collection.axes) if axis.is_number}
     if not lengths:
@@ -177,7 +176,7 @@ def _other_values(group: Group, along: int) -> tuple[Value, ...]:
 
 
 def of_group(group: Group) -> list[Chart]:
-    """Charts of one scenario; the first are of what its workload is about."""
+    """Charts of one scenario; the workload's main figures come first."""
     charts: list[Chart] = []
     figures = _figures([group])
     for figure in figures[:1]:
@@ -191,7 +190,7 @@ def of_group(group: Group) -> list[Chart]:
 
 
 def shown(metric: Metric) -> tuple[str, float]:
-    """The unit in which a metric is shown, and what its values are to be divided by."""
+    """The unit in which a figure is shown, and the divisor of its values."""
     return SHOWN_UNITS.get(metric.unit, (metric.unit, 1.0))
 
 
@@ -205,7 +204,7 @@ def title(metric: Metric) -> str:
 
 
 def _figures(groups: Sequence[Group]) -> list[_Figure]:
-    """The metrics that say something: what is 0 everywhere does not. And those of connections."""
+    """The figures worth a chart, not those that are 0 everywhere; and those of connections."""
     entries = [entry for group in groups for entry in ended_well(group.entries())]
     kinds = dict.fromkeys(group.scenario.workload.kind for group in groups)
     first = [name for kind in kinds for name in shown_metrics(kind)]
@@ -251,7 +250,7 @@ def _connection_figures(entries: Sequence[Entry]) -> list[_Figure]:
 
 
 def _path_figures(groups: Sequence[Group]) -> list[_Figure]:
-    """What became of each path, if the scenarios have paths of the same names."""
+    """The figures of each path, if the scenarios have paths of the same names."""
     names = [tuple(path.name for path in group.scenario.paths) for group in groups]
     if len(set(names)) > 1 or len(names[0]) < 2:
         return []
@@ -381,7 +380,7 @@ def _distribution(groups: Sequence[Group], figure: _Figure) -> Iterator[Lines]:
     yield from _cdf(
         f"{figure.title}, over the scenarios",
         _labelled(figure.title, figure.unit),
-        f"The part of the scenarios whose median is at most this. {figure.note}",
+        f"Fraction of the scenarios whose median is at most this. {figure.note}",
         {name: np.array(values) for name, values in medians.items()},
     )
 
@@ -413,7 +412,7 @@ def _shares(group: Group) -> Iterator[Shares]:
     if len(paths) > 1 and any(paths.values()):
         yield Shares(
             "Share of each path",
-            "Median over the seeds of what arrived over each path, of all that arrived.",
+            "Median over the seeds of the share of all arrived data that came over each path.",
             paths,
         )
 
@@ -435,7 +434,7 @@ def _connection_shares(group: Group) -> Iterator[Shares]:
     if any(shares.values()):
         yield Shares(
             "Share of each connection",
-            "Median over the seeds of what each had while all of them send, of what all had.",
+            "Median over the seeds of the share that each had of the goodput while all sent.",
             shares,
         )
 
@@ -454,13 +453,13 @@ def _over_time(group: Group) -> Iterator[Lines]:
             f"Goodput{of} over time",
             "Time since the start of the workload (s)",
             "Goodput (Mbit/s)",
-            "Of the first seed of each scheduler: what arrived in order on the connection.",
+            "Of the first seed of each scheduler: data that arrived in order on the connection.",
             tuple(lines),
         )
 
 
 def first_runs(group: Group) -> list[Found]:
-    """The run with the lowest seed of each scheduler, of those whose files are there."""
+    """Of each scheduler, the run with the lowest seed of those whose files are there."""
     found: dict[str, Found] = {}
     for run in sorted(group.runs, key=lambda run: run.entry.seed):
         if has_series(run):
@@ -480,7 +479,7 @@ def has_series(run: Found) -> bool:
 
 
 def _goodput(run: Found) -> tuple[list[float], dict[str, list[float]]]:
-    """The ends of the bins, in ns, and the goodput in each of every connection, by its name."""
+    """The ends of the bins, in ns, and the goodput of each connection in each bin, by its name."""
     assert run.directory is not None, "first_runs gives those with files"
     found = store.read_series(run.directory)
     panel = found.panels[0]
@@ -492,16 +491,15 @@ def _goodput(run: Found) -> tuple[list[float], dict[str, list[float]]]:
 
 
 def _distributions(group: Group) -> Iterator[Lines]:
-    """Of all seeds together: how long messages took, and how much waited out of order.
-
-    With several connections these are figures of each of them, and not joined.
+    """Over all seeds: how long messages took, and how much data waited out of order. With several
+    connections each has its own, and they are not merged.
     """
     if group.scenario.connections:
         return
     messages: dict[str, list[Floats]] = {}
     waiting: dict[str, list[Floats]] = {}
     for run in group.runs:
-        # of a swept run this is not kept
+        # a sweep does not keep these records
         if not has_series(run) or run.directory is None or not store.has_records(run.directory):
             continue
         scheduler = run.entry.label
@@ -521,13 +519,13 @@ def _distributions(group: Group) -> Iterator[Lines]:
     yield from _cdf(
         "Completion times of messages",
         "Time from when it was due until it has arrived (ms)",
-        "The part of the messages, of all seeds together, that took at most so long.",
+        "Fraction of the messages of all seeds that took at most this long.",
         {name: joined(each) for name, each in messages.items()},
     )
     yield from _cdf(
         "Out-of-order queue over time",
         "Waiting for an earlier byte (KiB)",
-        "The share of samples, of all seeds and with the warm-up, that are at most this large.",
+        "Fraction of the samples of all seeds, warm-up included, that are at most this large.",
         {name: joined(each) for name, each in waiting.items()},
     )
 

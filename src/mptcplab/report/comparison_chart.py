@@ -45,7 +45,7 @@ _SHORTEST_BIN_NS = 100_000_000  # a shorter one shows packets and round trips, n
 
 
 def write(document: Document, out_dir: Path) -> list[Path]:
-    """Draw a comparison, its overview and its goodput; nothing is left of an earlier one."""
+    """Draw the overview and the goodput of a comparison, in place of earlier pictures."""
     for name in ("overview", "goodput"):
         for file in _files(out_dir / name):
             file.unlink(missing_ok=True)
@@ -93,7 +93,7 @@ def write_chart(document: Document, out_dir: Path) -> list[Path]:
 def _of_connections(
     scenario: Scenario, shown: Mapping[str, Entry], out_dir: Path
 ) -> tuple[dict[str, Goodput], int, int]:
-    """The panels of runs with several connections, the width of their bins, and their span."""
+    """The panels of runs with several connections, the width of the bins, and their span."""
     recorded = {}
     for scheduler, run in shown.items():
         directory = out_dir / str(run.directory)
@@ -127,8 +127,8 @@ def _write(
 def write_overview(document: Document, out_dir: Path) -> list[Path]:
     """Draw the figures of the table, as overview.png and overview.svg in `out_dir`.
 
-    A row per scheduler, the best one by the first figure on top. Returns the files; nothing for so
-    few schedulers that the table shows as much.
+    A row per scheduler, the best one by the first figure on top. Returns the files; none if there
+    are so few schedulers that the table shows as much.
     """
     shown = [runs for runs in compared(document.runs).values() if ended_well(runs)]
     if len(shown) < _FEWEST_IN_OVERVIEW:
@@ -288,7 +288,7 @@ def _draw_shared(axis: Axes, scenario: Scenario) -> None:
 
 
 def _draw_rate(axis: Axes, rates: Sequence[tuple[int, int]], colour: str, label: str = "") -> None:
-    """A dashed line: from when on, in ns, which rate, in bit/s."""
+    """A dashed line through (time in ns, rate in bit/s from then on)."""
     times_s = [at_ns / 1e9 for at_ns, _ in rates]
     mbps = [rate_bps / _MBIT for _, rate_bps in rates]
     # beyond the end of the axis

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DOTS_PER_INCH = 150
 WIDTH = 8.0  # inches: 1200 pixels
 LEGEND_ROW_HEIGHT = 0.2
-#: What keeps dates and versions out of files, by their format.
+#: The metadata to leave out of files, by their format: dates and versions.
 NO_DATE: Mapping[str, dict[str, Any]] = {
     "png": {"Software": None},
     "svg": {"Date": None, "Creator": None},
@@ -30,9 +30,9 @@ NO_DATE: Mapping[str, dict[str, Any]] = {
 
 
 def drawn(figure: Figure, form: str, dots: int | None = None, **options: Any) -> bytes:
-    """A figure as a file has it: png, svg or pdf, with so many dots per inch or Matplotlib's.
+    """A figure as the content of a file, png, svg or pdf; `dots` per inch, by default Matplotlib's.
 
-    To be called within `drawing`. Matplotlib itself would leave half a file on a full disk.
+    Call it within `drawing`. Matplotlib itself would leave half a file on a full disk.
     """
     content = io.BytesIO()
     options |= {} if dots is None else {"dpi": dots}
@@ -42,9 +42,9 @@ def drawn(figure: Figure, form: str, dots: int | None = None, **options: Any) ->
 
 @contextmanager
 def drawing() -> Iterator[dict[str, Any]]:
-    """Everything that is drawn within looks the same on every machine, and needs no screen.
+    """Whatever is drawn within it looks the same on every machine, and needs no screen.
 
-    Gives Matplotlib's settings that hold within.
+    Yields Matplotlib's settings that hold within.
     """
     matplotlib = _matplotlib()
     with matplotlib.rc_context():

@@ -2,9 +2,9 @@
 """Why a run did not reach the sum of its paths, in plain sentences with figures.
 
 What the links could have carried is compared with what they did, sample by sample. A link that had
-nothing to send is missed capacity, and its reason is what kept the sender from sending over that
-path at the time when it should have. What the links carried and was not goodput is headers and
-copies. The parts add up to what is missing, but for a rest that is told.
+nothing to send is missed capacity, and the reason is what kept the sender from sending over that
+path when it should have. What the links carried beyond goodput is headers and copies. The parts add
+up to what is missing, except for a remainder, which is reported.
 """
 
 from __future__ import annotations
@@ -32,26 +32,27 @@ _BITS_PER_BYTE = 8
 _MBIT = 1e6
 _CA_LOSS = 4
 
-#: A reason is in the text if it takes this part of what the paths can carry.
+#: The text names a reason if it takes at least this fraction of what the paths can carry.
 _WORTH_TELLING = 0.005
 #: Up to this many runs in a directory are listed.
 _MANY = 8
 #: Smaller parts are left out.
 _ROUNDED = 0.0005
-#: What data that waits for an earlier byte fills, and from which part of the time on it is told.
+#: The states that data waiting for an earlier byte causes, and from which fraction of the time on
+#: the wait is reported.
 _FULL_BUFFERS = ("window", "send_buffer")
 _BLOCKED_MUCH = 0.1
-#: And trouble of a path, which is named instead.
+#: The same for trouble of a path, which is named instead.
 _TROUBLED_MUCH = 0.5
 
 
 @dataclass(frozen=True)
 class Reason:
-    """A part of what is missing: how much, because of what, on which path (None: on all).
+    """A part of the missing goodput: how much, why, and on which path (None: on all).
 
-    `kind` is a state of module `sender_states` in small letters, with `cwnd` as what made the
-    window small: `losses`, `timeout` or `growth`; or it is `event`, `headers` or `copies`. `idle`
-    is the part of the time that the link was idle for it.
+    `kind` is a state of module `sender_states` in small letters, where `cwnd` is replaced by what
+    made the window small: `losses`, `timeout` or `growth`; or it is `event`, `headers` or `copies`.
+    `idle` is the fraction of the time for which the link was idle for this reason.
     """
 
     kind: str
@@ -63,11 +64,11 @@ class Reason:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What became of the capacity of a run's paths; all rates over the measured time, in bit/s.
+    """How the capacity of a run's paths was used; all rates over the measured time, in bit/s.
 
     `capacity_bps` is the sum over the paths of what they can carry without events. It is
     `goodput_bps`, the reasons, the largest first, and `not_explained_bps`. `facts` are further
-    sentences, which have no part in the sum.
+    sentences that do not count in the sum.
     """
 
     title: str
@@ -203,14 +204,14 @@ def _idle(
     causes: npt.NDArray[np.str_],
     start_ns: int,
 ) -> tuple[dict[str, float], float]:
-    """What a link could have carried and did not, by the reason, and what it carried; in bit/s.
+    """What a link could have carried and did not, by reason, and what it carried; in bit/s.
 
-    What is missing between two samples is charged to what the sender was in when it should have
-    sent: the delay of the path before. A packet counts when it has left, so that a busy link may
-    seem to carry a packet less between two samples, and one more between the next.
+    What is missing between two samples is charged to the state of the sender when it should have
+    sent: earlier by the delay of the path. A packet counts when it has left, so a busy link may
+    seem to carry a packet too few between two samples and one too many between the next two.
     """
     queue = flow.queues[path]
-    # a workload with a size completes between two samples: what the link carried by the next one
+    # a workload with a size completes between two samples: count what the link carried by the next
     edges = np.unique(np.append(flow.times, flow.interval.end_ns))
     sent = recorded.counted(queue, "sent_bytes", edges)
     last = min(int(np.searchsorted(queue["time_ns"], edges[-1])), len(queue) - 1)
@@ -286,7 +287,8 @@ def _why(kind: str, scenario: Scenario, flow: Flow, figures: RunMetrics, path: i
 def _blocking_paths(scenario: Scenario, flow: Flow) -> npt.NDArray[np.int64]:
     """The path that data waited for at each of the flow's times, or -1 if none did.
 
-    A wait is counted when it ends, for the path that ends it: so it is the next one that ends one.
+    A wait is counted when it ends, for the path that ends it: so data waits for the path that ends
+    the next wait.
     """
     ended = np.array(
         [
@@ -354,10 +356,10 @@ def _held_up_by(
     troubled: npt.NDArray[np.bool_],
     then: npt.NDArray[np.bool_],
 ) -> str:
-    """The path for whose data that of all others waited for much of the time.
+    """The path whose data the data of all others waited for, much of the time.
 
-    What was lost on a path in trouble may come by another one, which then ends the wait: so the one
-    in trouble is named first.
+    Data lost on a path in trouble may arrive over another one, which then ends the wait: so the
+    path in trouble is named first.
     """
     if not then.any():
         return ""

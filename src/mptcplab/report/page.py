@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The report as a page: one self-contained HTML file, which loads nothing.
 
-Plotly draws the charts; its JavaScript is in the file once, compressed, and comes when all else is
-shown. The series of a run are compressed as well, and unpacked when a person opens it. What is from
-a scenario or from a file is escaped by the template, `web/page.html.j2`, and the page runs no
+Plotly draws the charts; its JavaScript is in the file once, compressed, and is unpacked when all
+else is shown. The series of a run are compressed as well, and unpacked when the run is opened. Text
+from a scenario or a file is escaped by the template, `web/page.html.j2`, and the page runs no
 script but its own (a Content Security Policy with the hashes of these).
 """
 
@@ -30,8 +30,8 @@ from mptcplab.runs.entries import compared, ended_well
 from mptcplab.spec import units
 from mptcplab.spec.scenario import Scenario
 
-_FIRST_CHARTS = 4  # of a scenario; the others are one click away
-_PREVIEWS = 4  # charts that are there as pictures before the library is
+_FIRST_CHARTS = 4  # charts of a scenario; the others are one click away
+_PREVIEWS = 4  # charts that are pictures until the library is loaded
 _OPEN_GROUPS = 3
 
 
@@ -77,7 +77,7 @@ def render(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     return environment.from_string(_file("page.html.j2")).render(
-        # of what a script made of the page's own content, nothing of a network
+        # from what a script made of the page's own content, nothing from a network
         policy=f"default-src 'none'; script-src 'sha256-{_sha256(script)}' blob:; "
         "connect-src data:; style-src 'unsafe-inline'; img-src data: blob:",
         style=_file("page.css"),
@@ -106,7 +106,7 @@ class _Page:
         self._previews = 0
 
     def overview(self, charts: Sequence[Sequence[Chart]]) -> Json:
-        """What is above the scenarios: the charts over all of them, figure by figure."""
+        """The part above the scenarios: charts over all of them, figure by figure."""
         # of figures with a chart or two some at once, of heat maps those of one figure
         few = max(1, _FIRST_CHARTS // max(map(len, charts)))
         first = self._frames([chart for own in charts[:few] for chart in own])
@@ -115,7 +115,7 @@ class _Page:
             flat = [chart for own in rest for chart in own]
             heads = {counted(len(flat), "more chart"): flat} if flat else {}
         else:
-            # what the charts of a figure have in common in their titles
+            # what the titles of the charts of a figure have in common
             heads = {own[0].title.split(",")[0]: list(own) for own in rest}
         more = [{"head": head, "frames": self._frames(own)} for head, own in heads.items()]
         return {"first": first, "more": more, "charts": self._attach_charts("charts-all")}
@@ -169,15 +169,14 @@ class _Page:
         return identity
 
     def _attach_charts(self, identity: str) -> str:
-        """Put what the charts since the last time are drawn from into the page."""
+        """Put the data of the charts since the last call into the page."""
         plots, self._plots = self._plots, []
         return self._attach(identity, _compact(plots))
 
 
 def repeat_commands(group: Group) -> list[str]:
-    """What runs the group again, given its scenario as scenario.json; one for each row of seeds.
-
-    Nothing for programs, whose files and environment are those of a machine.
+    """The commands that run the group again, given its scenario as scenario.json; one for each
+    sequence of seeds. None for programs, whose files and environment belong to a machine.
     """
     if group.scenario.workload.kind == "program":
         return []

@@ -24,9 +24,9 @@ from mptcplab.spec.scenario import Direction, Scenario
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell, or a head: its text, what is smaller below it, and what is told when pointed at.
+    """A cell, or a head: its text, the smaller text below it, and the text shown on hovering.
 
-    `scheduler` stands for its text, with its marker; `span` is over how many columns it goes.
+    `scheduler` replaces the text, with its marker; `span` is the number of columns.
     """
 
     text: str = ""
@@ -39,10 +39,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A row, of a scheduler if it is one's: those can be hidden.
+    """A row; one of a scheduler can be hidden.
 
-    Of a run `run` is the identity of what it is drawn from over time, "" if that is not there,
-    `label` says which run it is, and `place` where its files are.
+    For a run, `run` is the identity of the data of its time series, "" if there is none, `label`
+    says which run it is, and `place` where its files are.
     """
 
     cells: Sequence[Cell]
@@ -55,7 +55,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; one without rows is left out. `is_long` ones are scrolled, those of runs opened."""
+    """A table; one without rows is left out. One that `is_long` is scrolled; rows of runs can be
+    opened.
+    """
 
     heads: Sequence[Cell]
     rows: Sequence[Row]
@@ -69,7 +71,7 @@ P = TypeVar("P", bound=Figures)
 
 @dataclass(frozen=True)
 class _Column(Generic[P]):
-    """Of a part of a run: the head, what a value is divided by, and the value."""
+    """A column for a part of a run: the head, the divisor, and the value."""
 
     head: str
     unit: str
@@ -113,7 +115,7 @@ def summary_table(group: Group) -> Table:
 
 
 def part_tables(group: Group) -> list[Table]:
-    """What each of several connections had, and what became of the links that they share."""
+    """The figures of each of several connections, and of the links that they share."""
     return [
         _parts_table(
             *(group, "Connections", ("Connection", "How")),
@@ -155,7 +157,7 @@ def _parts_table(
 
 
 def difference_table(group: Group) -> Table:
-    """How schedulers differ on the same seeds: of the first figure all pairs, else from one."""
+    """How schedulers differ on the same seeds: all pairs for the first figure, else from one."""
     rows = []
     for number, metric in enumerate(_shown(group)):
         values = by_seed(group.entries(), metric)
@@ -164,7 +166,7 @@ def difference_table(group: Group) -> Table:
             if number == 0 or first == reference:
                 rows.append(_difference_row(metric, first, second, each))
     heads = (
-        Cell("Figure"), Cell("of", is_text=True), Cell("less that of", is_text=True),
+        Cell("Figure"), Cell("of", is_text=True), Cell("minus", is_text=True),
         Cell("Median difference"), Cell(f"{PERCENT} % interval"), Cell("Effect size"), Cell("p"),
         Cell("p, adjusted"), Cell("Pairs"),
     )  # fmt: skip
@@ -186,7 +188,7 @@ def _difference_row(metric: str, first: str, second: str, each: Difference) -> R
 
 
 def run_table(group: Group, attached: Callable[[int, Found], str]) -> Table:
-    """A row for each run; `attached` gives the identity of what draws it over time, or ""."""
+    """A row for each run; `attached` gives the identity of the data of its time series, or ""."""
     metrics = _shown(group)
     rows = [
         replace(_run_row(group, run, metrics), run=attached(index, run))
@@ -245,7 +247,7 @@ def _head(metric: str) -> Cell:
 
 
 def _shown(group: Group) -> list[str]:
-    """The figures of a group's tables: those of its workload that a run has."""
+    """The figures of a group's tables: those of its workload that any run has."""
     entries = [run.entry for run in (*group.runs, *group.baselines)]
     fairness = ["fairness"] if group.scenario.connections else []
     return [
@@ -261,7 +263,7 @@ def _of_seeds(entries: Sequence[Entry], metric: str) -> Cell:
 
 
 def _median(values: Iterator[float | None], scale: float) -> Cell:
-    """A median, its interval below it, and more when pointed at."""
+    """A median, its interval below it, and more on hovering."""
     known = [value / scale for value in values if value is not None]
     over = summary(known)
     if over is None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The colours and markers of everything that is drawn, so that they mean the same in all pictures.
+"""The colours and markers of all pictures, so that they mean the same in each.
 
-A path has a colour, a scheduler a colour and a marker, and, where the eight colours do not
-suffice, a dash of its line and a hatch of its bar.
+A path has a colour, a scheduler a colour and a marker; where the eight colours do not suffice, its
+line is dashed and its bar hatched.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-#: Of pictures, the first one by default.
+#: Formats of pictures; the first is the default.
 FORMATS = ("png", "svg", "pdf")
 
 # Okabe & Ito, "Color Universal Design" (2008), which colour-blind people can tell apart; black is
@@ -31,7 +31,7 @@ class Marker:
     plotly: str
 
 
-# One for each colour: whoever sees no colours goes by these.
+# One for each colour, for those who cannot tell the colours apart.
 MARKERS = (
     Marker("●", "o", "circle"),
     Marker("■", "s", "square"),
@@ -46,7 +46,7 @@ MARKERS = (
 
 @dataclass(frozen=True)
 class Dash:
-    """A line's dash, and the hatch that goes with it on a bar: Matplotlib's and Plotly's words."""
+    """A line's dash and the hatch of its bar, in the words of Matplotlib and Plotly."""
 
     matplotlib: str
     plotly: str
@@ -54,7 +54,7 @@ class Dash:
     pattern: str
 
 
-# One for each time that the colours begin anew.
+# One for each time that the colours are used up.
 DASHES = (
     Dash("-", "solid", "", ""),
     Dash("--", "dash", "///", "/"),
@@ -72,15 +72,15 @@ class Style:
     dash: Dash
 
 
-# Whose colour is theirs wherever it is not taken: those that most comparisons have.
+# The schedulers of most comparisons, which have fixed colours.
 _AT_HOME = ("default", "minrtt", "roundrobin", "redundant", "blest", "ecf", "lte", "otias")
 
 
 def styles(schedulers: Iterable[str]) -> dict[str, Style]:
     """A style for each of some schedulers, by their labels, whatever order they are given in.
 
-    No two are the same up to 32. Those that are compared most keep theirs from one report to the
-    next; others get the first that is free, a colour of their own as long as there is one.
+    No two are the same up to 32. Those that are compared most keep theirs from report to report;
+    others get the first free one, a colour of their own as long as there is one.
     """
     given = list(dict.fromkeys(schedulers))
     labels = sorted(given)

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_PREVIEW = (6.2, 3.3)  # inches: as large as the page draws it
-_GREY = "#7a8087"  # can be read on white and on black
+_PREVIEW = (6.2, 3.3)  # inches: the size on the page
+_GREY = "#7a8087"  # legible on white and on black
 _INK = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
 _WIDTH, _HEIGHT = 5.0, 3.2  # inches: a column and a half of a page in two columns
 _WIDER = 0.28  # for each bar beyond those that fit
 _BARS_THAT_FIT = 12
 _LABELS_THAT_FIT = 5
-_MANY = 6  # names in a legend that would hide what is drawn
+_MANY = 6  # from this many names on, a legend would hide the lines
 
 
 def write(
@@ -35,8 +35,8 @@ def write(
 ) -> list[Path]:
     """Draw each chart as files `directory`/NAME.png, .svg and .pdf; gives their paths.
 
-    NAME is made of what the chart stands with and its title. The same charts give the same bytes.
-    Raises MptcplabError if a file cannot be written.
+    NAME is made of the chart's group and title. The same charts give the same bytes. Raises
+    MptcplabError if a file cannot be written.
     """
     written: list[Path] = []
     taken: set[str] = set()
@@ -52,7 +52,7 @@ def write(
 
 
 def preview(chart: Chart, looks: Mapping[str, Style]) -> bytes:
-    """A chart as SVG without its title and ground, for a page that has these, light or dark."""
+    """A chart as SVG without title and background, which the page has, light or dark."""
     with draw.drawing() as settings:
         settings["svg.fonttype"] = "none"
         settings.update(dict.fromkeys(_INK, _GREY))
@@ -149,7 +149,7 @@ def _lines(axis: Axes, chart: Lines, looks: Mapping[str, Style]) -> None:
             drawstyle="steps-post" if chart.steps else "default",
             marker=look.marker.matplotlib,
             markersize=4,
-            # of long lines so few that they can be told apart
+            # long lines get few markers, so that they can be told apart
             markevery=1 if chart.markers else (0.05, 0.2),
             label=line.scheduler,
         )
@@ -201,7 +201,7 @@ def _heat(axis: Axes, chart: Heat) -> None:
 
 
 def _legend(axis: Axes, count: int) -> None:
-    """Beside the chart, where there are many, else within."""
+    """Beside the chart if there are many, else in it."""
     beside: dict[str, Any] = (
         {"loc": "upper left", "bbox_to_anchor": (1, 1)} if count >= _MANY else {}
     )

@@ -17,10 +17,10 @@ Json = dict[str, Any]
 #: Of the confidence intervals that are shown.
 PERCENT = 95
 
-_DIGITS = 4  # of a value in the page: more cannot be seen, and take space
+_DIGITS = 4  # significant digits of a value in the page: more cannot be seen
 _MANY_SCHEDULERS = 8
 _MARKERS_OF_A_LINE = 8
-_HEAT = "Cividis"  # the same to people with any colour vision
+_HEAT = "Cividis"  # readable with any colour vision
 
 
 def plot(chart: Chart, looks: Mapping[str, Style]) -> Json:
@@ -44,7 +44,7 @@ def _layout(x: str, y: str, **more: Any) -> Json:
 
 
 def text(plain: str) -> str:
-    """Text for Plotly, which takes some tags for what they are in HTML."""
+    """Text for Plotly, which interprets some HTML tags."""
     return html.escape(plain, quote=False)
 
 
@@ -133,7 +133,7 @@ def _lines(chart: Lines, looks: Mapping[str, Style]) -> Json:
                     "width": 1.8,
                     "shape": "hv" if chart.steps else "linear",
                 },
-                # of long lines so few that they can be told apart; 0 is all
+                # long lines get few markers, so that they can be told apart; 0 is all
                 "marker": {
                     "symbol": look.marker.plotly,
                     "size": 8,

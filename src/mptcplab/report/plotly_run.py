@@ -98,7 +98,7 @@ def _run_figure(scenario: Scenario, run: RunSeries, panels: Sequence[Panel]) -> 
     colours = {
         path.name: PATH_COLOURS[n % len(PATH_COLOURS)] for n, path in enumerate(scenario.paths)
     }
-    # a link is grey, as what is of no path
+    # a link is grey, like everything that belongs to no path
     colours |= {each.name: colours[each.paths[0]] for each in scenario.connections}
     edges_s = run.edges_ns / 1e9
     middle_s = numbers(((edges_s[:-1] + edges_s[1:]) / 2).tolist())
@@ -151,7 +151,7 @@ def _run_figure(scenario: Scenario, run: RunSeries, panels: Sequence[Panel]) -> 
             dash = list(_DASHES)[whats.index(series.what) % len(_DASHES)]
             name = " ".join(filter(None, (series.path or "connection", series.what)))
             own = _series_traces(series, panel, middle_s, colour, dash, text(name))
-            # one line of each path is in the legend, which hides all of them
+            # one line of each path is in the legend, and hides or shows all of them
             legend = series.path not in named
             named.add(series.path)
             for index, trace in enumerate(own):
@@ -164,7 +164,7 @@ def _run_figure(scenario: Scenario, run: RunSeries, panels: Sequence[Panel]) -> 
 
 
 def _dashes_told(whats: Sequence[str]) -> str:
-    """Which line is what, where a panel shows several things of a path."""
+    """Which dash stands for what, where a panel shows several figures of a path."""
     if len(whats) < 2:
         return ""
     told = zip(whats, itertools.cycle(_DASHES.values()), strict=False)

@@ -38,7 +38,7 @@ _TITLE_CHARACTERS = 105  # that fit on a line
 _TITLE_LINES = 3  # of many connections
 _LEGEND_COLUMNS = 5
 _LABEL_X = -0.07  # of the width of an axis, so that labels stand below each other
-# Of the whole time: what is nearer together is drawn as one, and a letter takes so much.
+# Fractions of the whole time: events closer than this are drawn as one; the width of a letter.
 _NARROW, _LETTER = 1 / 1000, 1 / 110
 
 _SMALL = 7.5  # points
@@ -54,7 +54,7 @@ _STYLES: Mapping[str, Mapping[str, Any]] = {
     "send_window_left_bytes": {"linewidth": 0.9, "linestyle": ":"},
 }
 
-#: What ends an event that lasts for good.
+#: The actions that end an event without a duration.
 _ENDS: Mapping[str, tuple[str, ...]] = {
     "down": ("up", "close"),
     "backup": ("regular", "close"),
@@ -64,7 +64,7 @@ _ENDS: Mapping[str, tuple[str, ...]] = {
 
 
 class _Span(NamedTuple):
-    """Something that holds on a path for a while; `label` says what."""
+    """A state of a path that lasts for a while; `label` names it."""
 
     begin_ns: int
     end_ns: int
@@ -109,7 +109,7 @@ def _png(picture: Figure) -> bytes:
 
 
 def figure(scenario: Scenario, run: RunSeries) -> Figure:
-    """The picture of a run, to be drawn within `chart.drawing()`."""
+    """The picture of a run; call it within `draw.drawing()`."""
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
@@ -230,7 +230,7 @@ def _direction_text(link: Direction) -> str:
 
 
 def _spans(scenario: Scenario, end_ns: int) -> dict[str, list[_Span]]:
-    """What holds when on which path, by its name; paths to which nothing happens are left out."""
+    """The states of each path over time, by its name; paths without any are left out."""
     found: dict[str, list[_Span]] = {}
     all_ = timeline.occurrences(scenario)
     for number, occurrence in enumerate(all_):
@@ -279,7 +279,7 @@ def _change_text(change: Change) -> str:
 
 
 def _bars(spans: Sequence[_Span], narrow_ns: float) -> list[tuple[float, float]]:
-    """Begin and length of each in s, those that a person could not tell apart as one."""
+    """Begin and length of each in s; those too close to tell apart are one."""
     merged: list[list[int]] = []
     for span in spans:
         if merged and span.begin_ns - merged[-1][1] < narrow_ns:
@@ -295,7 +295,7 @@ def _shade(
     spans: Mapping[str, Sequence[_Span]],
     colours: Mapping[str | None, str],
 ) -> None:
-    """Warm-up in grey; in the colour of its path what passes as an area, what lasts as a line."""
+    """Warm-up in grey; in the colour of its path an area for what passes, a line for what lasts."""
     if scenario.workload.warmup_ns:
         axis.axvspan(0, scenario.workload.warmup_ns / NS_PER_S, color=_WARMUP_COLOUR, zorder=0)
     whole = axis.get_xaxis_transform()
@@ -316,7 +316,7 @@ def _draw_events(
     colours: Mapping[str | None, str],
     end_ns: int,
 ) -> None:
-    """A row for each path, with a bar for what holds, and its name where there is room for it."""
+    """A row for each path, with a bar for each state, and its name where there is room."""
     axis.set_title("Events", loc="left", fontsize="medium", pad=3)
     for row, (path, all_) in enumerate(spans.items()):
         bars = _bars(all_, end_ns * _NARROW)
@@ -363,7 +363,7 @@ def _draw_lines(
         if series.metric == "link_bps":
             axis.stairs(values, edges_s, baseline=None, **style)
         else:
-            # a single value between two gaps would not be seen as a line
+            # a single value between two gaps would be invisible as a line
             axis.plot(middle_s, values, marker="." if len(values) == 1 else "", **style)
         if series.low is not None and series.high is not None:
             axis.fill_between(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Tables of a comparison and of a sweep.
 
-That of a comparison takes its document, never a live run, so that it can be made again from what
-is stored.
+The table of a comparison is made from its document, never from a live run, so that it can be made
+again from what is stored.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from mptcplab.runs.entries import (
 )
 from mptcplab.spec.units import format_time
 
-# A direction of a link that is used less carries acknowledgments.
+# A direction of a link that is used less than this carries only acknowledgments.
 _WORTH_TELLING = 0.1
 
 
 def headline(kind: str, entry: Entry) -> str:
-    """What a run that ended well is about, in two words."""
+    """The main result of a successful run, in two words."""
     if entry.connections:
         fairness = entry.metrics.fairness
         index = "" if fairness is None else f", Jain's index {fairness:.4f}"
@@ -49,7 +49,7 @@ def comparison_table(document: Document) -> Group:
     """A row per scheduler and congestion control, medians over seeds with the range below; notes
     underneath.
 
-    Of a scenario with connections a row per connection. Plain ASCII; fits 80 columns whatever the
+    For a scenario with connections, a row per connection. Plain ASCII; fits 80 columns whatever the
     number of paths is.
     """
     if document.scenario.connections:
@@ -84,17 +84,17 @@ def comparison_table(document: Document) -> Group:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of the table: its head, and the values of the seeds, by scheduler, in its unit."""
+    """A figure of the table: its head, and the values of the seeds in its unit, by scheduler."""
 
     head: str
     values: Mapping[str, Sequence[float]]
 
 
 def best_first(document: Document) -> list[Figure]:
-    """The figures of the table, schedulers in the order of what the workload is about.
+    """The figures of the table, with the schedulers in the order of the first one.
 
-    That is the median of the first figure. Without schedulers that have no run that ended well,
-    and without figures that nobody has.
+    The order is by its median. Schedulers without a successful run, and figures that none has, are
+    left out.
     """
     view = VIEWS[document.scenario.workload.kind]
     by_name = {
@@ -121,7 +121,7 @@ def best_first(document: Document) -> list[Figure]:
 
 
 def _connections_table(document: Document) -> Group:
-    """For each scheduler what each of the connections got, and all of them together."""
+    """For each scheduler, the figures of each connection, and of all together."""
     table = ruled()
     table.add_column("Scheduler", overflow="fold")
     table.add_column("Connection", overflow="fold")
@@ -161,13 +161,13 @@ def _connections_table(document: Document) -> Group:
 
 
 def how(connection: ConnectionFigures) -> str:
-    """Over what and how a connection was made, in a few words."""
+    """The transport or scheduler of a connection, and its congestion control."""
     what = "tcp" if connection.transport == "tcp" else connection.scheduler
     return f"{what}, {connection.cc}"
 
 
 def _round_trip_ms(run: Entry, paths: Sequence[str]) -> float | None:
-    """The mean over the paths of a connection that had one."""
+    """The mean RTT over those of its paths that have one."""
     found = [path.srtt_ms_mean for path in run.paths if path.name in paths]
     known = [value for value in found if value is not None]
     return sum(known) / len(known) if known else None
@@ -177,8 +177,8 @@ def _connection_notes(document: Document) -> list[str]:
     runs = document.runs
     notes = [
         _seeds_note(runs),
-        "Goodput: of a connection over its own life, of all over the whole run, after warm-up.",
-        "In common time: while all of them send. Share: of what all have then.",
+        "Goodput: of a connection over its lifetime, of all over the whole run, after warm-up.",
+        "In common time: while all of them send. Share: of the goodput of all in that time.",
         *_fairness_notes(runs),
         *_link_notes(runs),
         DEFINED,
@@ -195,7 +195,7 @@ def _fairness_notes(runs: Sequence[Entry]) -> Iterator[str]:
 
 
 def _link_notes(runs: Sequence[Entry]) -> Iterator[str]:
-    """What became of the links that paths share, where they carried something to speak of."""
+    """The use of the links that paths share, if they carried more than acknowledgments."""
     for scheduler, mine in compared(runs).items():
         good = ended_well(mine)
         for index, first in enumerate(good[0].links if good else ()):
@@ -228,7 +228,7 @@ def sweep_table(found: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _notes(document: Document, view: View) -> list[str]:
-    """What a first-time reader of the table must know, what is compared with, and what failed."""
+    """What a first-time reader of the table must know, the baselines, and what failed."""
     runs, baselines = document.runs, document.baselines
     warmup_ns = document.scenario.workload.warmup_ns
     notes = [_seeds_note(runs)]
@@ -281,7 +281,7 @@ def _one_sample_note(runs: Sequence[Entry], metric: str, view: View) -> list[str
 
 
 def _differences(runs: Sequence[Entry], column: Column, view: View) -> list[str]:
-    """What the table is about, of each scheduler less that of the first one, on the same seeds."""
+    """The main figure of each scheduler minus that of the first one, on the same seeds."""
     values = by_seed(runs, column.metric)
     reference = next(iter(values), None)
     lines = []
@@ -307,7 +307,7 @@ def _differences(runs: Sequence[Entry], column: Column, view: View) -> list[str]
 
 
 def _failures(entries: Sequence[Entry], by: Literal["scheduler", "path"], kind: str) -> list[str]:
-    """A line for each reason why runs failed: of how many, which, and why."""
+    """A line for each reason why runs failed: which ones, of how many, and why."""
     lines = []
     for name, group in compared(entries, by).items():
         failed: dict[str, list[int]] = {}
@@ -350,7 +350,7 @@ def _spread(
     between: str = "\n",
     after: str = "",
 ) -> str:
-    """Median and, of values that differ, the range; `digits` significant ones, in that unit."""
+    """The median and, of values that differ, the range, in `unit`, to `digits` significant digits."""
     known = [value / unit for value in values if value is not None]
     if not known:
         return "-"

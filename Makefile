@@ -98,7 +98,7 @@ same-packets: venv ## do this kernel and that of the id OLD send the same packet
 sweep-test: setup-test venv-dev kernel ## interrupt sweeps of 2000 runs, here and on a cluster, and compare them with another one (10 min)
 	$(BIN)/python -m pytest --sweep-runs 2000 -k interrupted tests/engine/test_sweep.py tests/engine/test_cluster.py $(PYTEST_ARGS)
 
-same-arithmetic: setup venv kernel ## does the lab's kernel reckon as Debian's? Every line of TCP and MPTCP, with both configurations (5 min)
+same-arithmetic: setup venv kernel ## does the lab's kernel compute as Debian's? Every line of TCP and MPTCP, with both configurations (5 min)
 	@$(MPTCPLAB) kernel build --variant cloud
 	$(BIN)/python -m mptcplab.tools.same_arithmetic $(ARITHMETIC_ARGS)
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""How exactly the links do what they are asked for, measured on the real kernel: `make accuracy`.
+"""How accurate the links are, measured on the real kernel: `make accuracy`.
 
-The paths of a scenario are made as for a run, and instead of the traffic the guest sends UDP
-packets over one direction (`guest/meter.c`), whose kernel says of each when it came to the first
-queue, and when to the last device. With that is compared what was asked for: delay, rate, loss,
-runs of losses, queue limit, jitter, packets that come twice, packets that overtake.
+The paths of a scenario are made as for a run, but instead of the traffic the guest sends UDP
+packets in one direction (`guest/meter.c`), and its kernel records when each reaches the first queue
+and the last device. This is compared with what was asked for: delay, rate, loss, runs of losses,
+queue limit, jitter, duplicated packets, packets that overtake.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from mptcplab.spec.limits import MAX_PATHS, PACKET_BYTES
 from mptcplab.spec.resolve import from_flags
 from mptcplab.tools import marked
 
-#: A frame with nothing but headers, as long as Ethernet makes it; one of the middle; the longest.
+#: The shortest Ethernet frame, with nothing but headers; a medium one; the longest.
 FRAMES_BYTES = (84, 576, PACKET_BYTES)
-#: The bounds that are promised, as parts of what was asked for.
+#: The promised bounds, as fractions of what was asked for.
 DELAY_BOUND, RATE_BOUND = 0.01, 0.005
-#: By so much the clock moves when a process reads it, and so much later a packet may begin.
+#: The clock moves by this much when a process reads it, and a packet may begin this much later.
 CLOCK_STEP_MS = 256e-6
-#: How many standard deviations what is random may be off: once in two million.
+#: How many standard deviations a random figure may be off: it exceeds this once in two million.
 DEVIATIONS = 5.0
 
 # The meter's process reads the clock for each packet, which moves it by 256 ns, twice: it cannot
@@ -51,10 +51,10 @@ _LEAST_PACKET_NS = 600
 # late: a link must be busy for so long that this is a thousandth.
 _BUSY_NS = 2 * 10**6
 _LEAST_COUNT = 200
-# Between packets whose delays are measured: no queue is left.
+# The time between packets whose delays are measured: no queue is left.
 _GAP_NS = 1000
 _FOREVER_MS = 10**8
-#: Between the marks of this name a page has the table.
+#: The name of the marks between which a page has the table.
 _MARK = "make accuracy"
 
 RECORD = np.dtype(
@@ -75,10 +75,10 @@ class Metering:
 
 @dataclass(frozen=True)
 class Setting:
-    """A path, as in --path without its name, what is sent over it, and what is asked for.
+    """A path, as in --path without its name, the packets sent over it, and the value asked for.
 
-    `value` makes the measured figure of the packets, in `unit`. `bound` is how far it may be off,
-    in the same unit; None: it is shown, and not promised.
+    `value` computes the measured figure from the packets, in `unit`. `bound` is how far it may be
+    off, in the same unit; None: it is shown, but not promised.
     """
 
     group: str
@@ -117,7 +117,7 @@ def delay_ms(runs: Sequence[Packets]) -> float:
 
 
 def rate_mbps(size: int) -> Callable[[Sequence[Packets]], float]:
-    """Of packets of one size that came right behind each other, in Mbit/s."""
+    """The rate of packets of one size that follow each other without a gap, in Mbit/s."""
 
     def value(runs: Sequence[Packets]) -> float:
         times = np.sort(_arrived(runs[0])["received_ns"])
@@ -127,7 +127,7 @@ def rate_mbps(size: int) -> Callable[[Sequence[Packets]], float]:
 
 
 def lost(runs: Sequence[Packets]) -> float:
-    """The part that did not arrive, in per cent."""
+    """The fraction that did not arrive, in per cent."""
     return 100 * float((runs[0]["copies"] == 0).mean())
 
 
@@ -144,12 +144,12 @@ def arrived(runs: Sequence[Packets]) -> float:
 
 
 def twice(runs: Sequence[Packets]) -> float:
-    """The part that arrived twice, in per cent."""
+    """The fraction that arrived twice, in per cent."""
     return 100 * float((runs[0]["copies"] == 2).mean())
 
 
 def overtook(runs: Sequence[Packets]) -> float:
-    """The part that arrived before one that was sent earlier, in per cent."""
+    """The fraction that arrived before a packet that was sent earlier, in per cent."""
     times = runs[0]["received_ns"].astype(np.int64)
     return 100 * float((times[1:] < np.maximum.accumulate(times)[:-1]).mean())
 
@@ -178,7 +178,7 @@ _LOSSES = (0.005, 0.1, 0.5, 1, 5, 10)
 
 
 def settings(quick: bool = False) -> list[Setting]:
-    """The whole grid, or a few points of each kind that take some seconds."""
+    """The whole grid, or a few points of each kind, which take some seconds."""
     found = [*_delays(), *_rates(), *_queues(), *_losses(20_000 if quick else 200_000), *_others()]
     if not quick:
         return found
@@ -253,7 +253,7 @@ def _rates() -> Iterator[Setting]:
 
 
 def _queues() -> Iterator[Setting]:
-    """More packets than there is room for, at once: one is sent in 1.2 s, and so the room stays."""
+    """More packets at once than there is room for: sending one takes 1.2 s, so the room stays."""
     for kind in ("netem", "droptail"):
         for limit in _QUEUES:
             yield Setting(
@@ -281,7 +281,7 @@ def _queues() -> Iterator[Setting]:
 
 def _losses(count: int) -> Iterator[Setting]:
     lossy = "1gbit,0ms,queue=1000"
-    # as far apart as a packet takes, and a little more
+    # the time between two packets: a little more than one takes
     sent = (Metering(count, 84, interval_ns=2000),)
     for loss in _LOSSES:
         deviation = 100 * math.sqrt(loss / 100 * (1 - loss / 100) / count)
@@ -297,8 +297,8 @@ def _losses(count: int) -> Iterator[Setting]:
     ):
         keys = f"loss={loss}%,loss_burst={burst},loss_bad={bad}%,loss_good={good}%"
         p, r = links.gilbert(loss / 100, burst, good=good / 100, bad=bad / 100)
-        # The variance of a mean of what is correlated: that of a single one, and twice the sum of
-        # the covariances, which fall by 1 - p - r from one packet to the next.
+        # The variance of a mean of correlated values: the variance of one, and twice the sum of the
+        # covariances, which fall by 1 - p - r from one packet to the next.
         share, falls = p / (p + r), 1 - p - r
         between = share * (1 - share) * ((bad - good) / 100) ** 2
         variance = loss / 100 * (1 - loss / 100) + 2 * between * falls / (1 - falls)
@@ -373,7 +373,7 @@ def _others() -> Iterator[Setting]:
 def measure(
     wanted: Sequence[Setting], kernel: KernelBuild, guest: Guest, directory: Path
 ) -> list[Row]:
-    """Measures each of them; some at a time, as paths of one scenario, run by run."""
+    """Measures each setting; several at a time, as the paths of one scenario, run by run."""
     runs = [wanted[i : i + MAX_PATHS] for i in range(0, len(wanted), MAX_PATHS)]
 
     def one(number: int) -> list[Row]:
@@ -412,7 +412,7 @@ def _file(path: int, number: int) -> str:
 
 
 def _lines(wanted: Sequence[Setting]) -> Iterator[str]:
-    # Neighbours that are known stay known: no packet waits for one, and none asks in between.
+    # Known neighbours stay known: no packet waits for one, and no request comes in between.
     for i in range(1, len(wanted) + 1):
         for end in testbed.ends(i, ()):
             known = f"net.ipv4.neigh.{end.device}.base_reachable_time_ms={_FOREVER_MS}"
@@ -433,12 +433,12 @@ def _meter(i: int, metering: Metering, file: str) -> str:
     return f"ip netns exec {near.namespace} meter {far.namespace} {far.address} {what} {file}"
 
 
-# --- what is told
+# --- the report
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The rows of one kind: how many they are, and the one that is the furthest off."""
+    """The rows of one kind: their number, and the one that is furthest off."""
 
     group: str
     count: int
@@ -446,7 +446,7 @@ class Summary:
 
 
 def summaries(rows: Sequence[Row]) -> list[Summary]:
-    """One for each kind of setting, in their order."""
+    """A summary for each kind of setting, in order."""
     found = []
     for group in dict.fromkeys(row.setting.group for row in rows):
         own = [row for row in rows if row.setting.group == group]
@@ -490,7 +490,7 @@ def show(rows: Sequence[Row], console: Console) -> None:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """For each kind of setting the one that is the furthest off, as a table of the docs."""
+    """The setting that is furthest off, for each kind, as a table of the docs."""
     lines = [f"| what | settings | the worst: {' | '.join(_HEADINGS)} |"]
     lines.append("|---" * (2 + len(_HEADINGS)) + "|")
     for summary in summaries(rows):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The benchmark: how fast runs are here, and how well schedulers fill paths that are alike.
+"""The benchmark: how fast runs are on this machine, and how well schedulers fill their paths.
 
-Wall-clock figures move with the machine and its load, so those that matter are ratios of runs
-taken in turn in one call. Figures in virtual time are exact.
+Wall-clock figures depend on the machine and its load, so those that matter are ratios of runs made
+in turn in one call. Figures in virtual time are exact.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scenario import Scenario
 
-#: Those that are to fill all paths with bulk data, and the percentage of default that is wanted.
+#: The schedulers that should fill all paths with bulk data, and the wanted percentage of default.
 _FILLING = {
     **dict.fromkeys(("minrtt", "roundrobin", "blest", "ecf"), 97),
     **dict.fromkeys(("otias", "sttf", "inorder", "lte", "qaware"), 95),
     **dict.fromkeys(("stms", "raven", "dems"), 95),
-    # as published they do not: docs/schedulers says why
+    # as published they do not; docs/schedulers says why
     **dict.fromkeys(("daps:commit=off:ack_clocked=on", "musher:measure=on:mixed=on"), 95),
 }
-#: The fixed scenario of the speed figures, the same for ever so that they can be compared.
+#: The scenario of the speed figures; it never changes, so that they can be compared.
 BENCH = Flags(
     path=("fast:100mbit,10ms,queue=300", "slow:50mbit,20ms,queue=300"),
     scheduler="default",
@@ -50,9 +50,9 @@ BENCH = Flags(
     seed="1",
     seed_delay="0us",
 )
-#: How long it takes for the figures of speed, so that they tell of data and not of starts.
+#: Its duration for the figures of speed, so that they are about data, not about starts.
 LONG = "60s"
-#: For how well schedulers fill paths, those that are alike and those that are not.
+#: The scenarios for how well schedulers fill paths: like paths, and unlike ones.
 TWINS = replace(BENCH, path=("a:50mbit,10ms", "b:50mbit,10ms"), scheduler=None)
 UNEQUAL = replace(BENCH, path=("a:100mbit,10ms", "b:50mbit,20ms"), scheduler=None)
 
@@ -75,9 +75,9 @@ def run(
     say: Callable[[str], None],
     cancel: threading.Event,
 ) -> dict[str, Any]:
-    """Take all figures, each the median of `repeat`; `say` is told what is being done.
+    """Measure all figures, each the median of `repeat`; `say` is called with each step.
 
-    Setting `cancel` ends what runs and raises RunCancelledError.
+    Setting `cancel` ends the running ones and raises RunCancelledError.
     """
     with tempfile.TemporaryDirectory(prefix="mptcplab-bench-") as directory:
         runner = _Runner(kernel, guest, Path(directory), Watch(cancel=cancel))
@@ -94,7 +94,7 @@ def run(
 
 
 class _Runner:
-    """Runs scenarios into directories that nobody keeps."""
+    """Runs scenarios in directories that are not kept."""
 
     def __init__(self, kernel: KernelBuild, guest: Guest, directory: Path, watch: Watch) -> None:
         self._kernel, self._guest, self._directory = kernel, guest, directory
@@ -160,7 +160,7 @@ def _speed(runner: _Runner, repeat: int, say: Callable[[str], None]) -> dict[str
 
 
 def _sampling(runner: _Runner, repeat: int, say: Callable[[str], None]) -> dict[str, float]:
-    """CPU time with samples every 10 ms against one sample at each end, in turn."""
+    """CPU time with samples every 10 ms against samples only at the start and the end, in turn."""
     say(f"cost of sampling: {repeat} x with and without")
     often, never = _scenario(BENCH), _scenario(BENCH, sample_interval="20s", warmup="0s")
 
@@ -211,8 +211,8 @@ def _minrtt(runner: _Runner, repeat: int, say: Callable[[str], None]) -> dict[st
 def _side_by_side(runner: _Runner, repeat: int, say: Callable[[str], None]) -> dict[str, float]:
     """Throughput of two runs at a time against one after the other, in turn.
 
-    Without the figures that are made of them, which are worker processes' when there are many runs,
-    and here threads'.
+    Figures are not computed: many runs compute them in worker processes, but here they would be
+    threads.
     """
     if len(experiment.cpus()) < 2:
         say("side by side: not measured, there is only one CPU")
@@ -234,7 +234,7 @@ def _side_by_side(runner: _Runner, repeat: int, say: Callable[[str], None]) -> d
 
 
 def _filling(runner: _Runner, say: Callable[[str], None]) -> dict[str, Any]:
-    """Goodput against that of default: exact, so once is enough."""
+    """Goodput against that of default: it is exact, so once is enough."""
     found: dict[str, Any] = {}
     for name, flags in (("twins", TWINS), ("unequal", UNEQUAL)):
         say(f"how well paths are filled: {_describe(flags)}")
@@ -254,7 +254,7 @@ def _describe(flags: Flags, duration: str | None = None) -> str:
 
 
 def rows(results: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """The figures, each with its value and what it should at least or at most be, as text."""
+    """The figures, each with its value and its lower or upper bound, as text."""
     speed, side = results["speed"], results["side_by_side"]
     decisions, captures = results["decisions"], results["captures"]
     found = [
@@ -313,5 +313,5 @@ def table(results: dict[str, Any]) -> Group:
     shown.add_column("wanted", justify="right", style="dim")
     for row in rows(results):
         shown.add_row(*row)
-    note = "Wall-clock figures are medians of this call and move with the machine and its load."
+    note = "Wall-clock figures are medians of this call, and depend on the machine and its load."
     return Group(shown, note)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The headers of Debian's kernels, of its packages: unpacked into the cache, without root.
+"""The headers of Debian's kernels: its packages, unpacked into the cache, without root.
 
 Below `cache_dir()/debian-headers/VERSION`: what the packages put into /usr/src, and `source`, the
 network code of linux-source of the same version.
@@ -19,19 +19,19 @@ from mptcplab.files import new_directory
 from mptcplab.lab import doctor
 from mptcplab.lab.kernel_tree import KERNEL_VERSION
 
-#: By the flavours of choices.FLAVOURS, how the names of their packages end.
+#: The end of the name of its packages, for each of choices.FLAVOURS.
 DEBIAN_NAMES: Mapping[str, str] = {"amd64": "amd64", "cloud": "cloud-amd64"}
 _COMMON = "common"
 _SOURCE_PACKAGE = f"linux-source-{KERNEL_VERSION}"
-# Of the source: the network, without what is for other protocols.
+# The parts of the source to unpack: networking, without other protocols.
 _UNPACKED_SOURCE = ("net/core", "net/ipv4", "net/mptcp", "net/sched")
 
 
 @dataclass(frozen=True)
 class DebianHeaders:
-    """The directories of Debian's headers: those of all flavours, and of each what differs.
+    """The directories of Debian's headers: the common ones, and those of each flavour.
 
-    `source` has the network code that they are headers of; `version` is that of all packages.
+    `source` has the network code that belongs to them; `version` is that of all packages.
     """
 
     version: str
@@ -41,10 +41,10 @@ class DebianHeaders:
 
 
 def obtain(packages: Path | None = None) -> DebianHeaders:
-    """Finds them unpacked, or downloads the packages, or takes them from a directory.
+    """Unpacks them if necessary, from packages that are downloaded or in a directory.
 
-    Raises MptcplabError, one line, for a package that cannot be had or has another version than the
-    source that the lab's kernel is made of.
+    Raises MptcplabError, one line, for a package that is not available or has another version than
+    the source of the lab's kernel.
     """
     version = source_version()
     place = doctor.cache_dir() / "debian-headers" / version
@@ -61,7 +61,7 @@ def obtain(packages: Path | None = None) -> DebianHeaders:
 
 
 def source_version() -> str:
-    """The version of the package that the lab's kernel is made of."""
+    """The version of the source package of the lab's kernel."""
     for tool in ("dpkg-query", "dpkg-deb", "apt-get", "apt-cache"):
         if shutil.which(tool) is None:
             raise MptcplabError(f"there is no {tool}: Debian's headers are for Debian")
@@ -105,9 +105,9 @@ def _downloaded(directory: Path, version: str) -> list[Path]:
 
 
 def package_names(known: Iterable[str], version: str, where: str) -> list[str]:
-    """Of the packages that are known, those of the headers of that version of the source.
+    """The packages with the headers of that version of the source, of those known.
 
-    Raises MptcplabError if one is missing, with `where` for who knows them.
+    Raises MptcplabError if one is missing; `where` names who knows them.
     """
     upstream = version.partition("-")[0]
     found = {}
@@ -160,7 +160,7 @@ def _run(*command: str, directory: Path | None = None) -> subprocess.CompletedPr
 
 
 def _must(done: subprocess.CompletedProcess[str], what: str, mend: str = "") -> None:
-    """Raises MptcplabError, one line with the last that the program said, if it failed."""
+    """Raises MptcplabError, with the last line of its output, if the program failed."""
     if done.returncode != 0:
         said: Sequence[str] = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
         raise MptcplabError(f"cannot {what}: {said[-1]}{mend}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the preprocessor makes of each line of C, and which differences between two ways are known.
+"""The expansion of each line of C by the preprocessor, and the known differences between two.
 
 Two configurations of a kernel make different code of the same source. Most of that is of no
 interest here: locks of several CPUs, tracing, other address families. What is known to be so is in
@@ -25,7 +25,7 @@ from fnmatch import fnmatchcase
 
 from mptcplab.errors import MptcplabError
 
-#: What is appended to a name that the preprocessor shall leave alone.
+#: What is appended to a name that the preprocessor must leave alone.
 KEPT = "__kept"
 
 #: A line of a source: the file, from the root of the kernel's source, and its number.
@@ -37,11 +37,11 @@ _DEFINED = re.compile(r"\s*#\s*define\s+\w+(?:\([^)]*\))?")
 _NAME = re.compile(r"\b[A-Za-z_]\w*\b")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\w+|[^\w\s]')
 
-# What differs from one run of the preprocessor to the next: numbers that it, or a counter, gives.
+# Differences from one run of the preprocessor to the next: numbers that it, or a counter, assigns.
 _COUNTED = re.compile(r"(__UNIQUE_ID_\w*?|__compiletime_assert_|__here_|_____tmp_?)\d+\b")
 
 
-# --- the list of what is known
+# --- the list of known differences
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,12 @@ class Known:
         return (rule for rule in self.rules if rule.kind == kind)
 
     def needless(self, used: Container[Rule]) -> list[Rule]:
-        """The rules by which differences are known, of which none was needed."""
+        """The rules for known differences that no difference needed."""
         kinds = ("condition", "header", "line")
         return [rule for rule in self.rules if rule.kind in kinds and rule not in used]
 
     def is_compared(self, file: str) -> bool:
-        """Whether differences in this file are looked for."""
+        """Whether this file is compared."""
         return file in self.sources or any(fnmatchcase(file, each) for each in self.headers)
 
 
@@ -103,7 +103,7 @@ def _spelled_out(pattern: str) -> Iterator[str]:
 
 
 def read_known(text: str, name: str) -> Known:
-    """Reads the list. Raises MptcplabError, one line, for what is no list of that form."""
+    """Reads the list. Raises MptcplabError, one line, if it does not have that form."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -135,25 +135,24 @@ def _any_of(names: Iterable[str]) -> re.Pattern[str]:
     return re.compile(rf"\b({words})\b" if words else "(?!)")
 
 
-# --- before the preprocessor: names that it shall leave alone
+# --- before the preprocessor: names that it must leave alone
 
 
 class Keeper:
-    """Renames, in the text of a source, what is to be kept.
+    """Renames, in the text of a source, the names to keep.
 
-    In directives only the bodies of macros are changed: what is defined, and by which conditions,
-    stays.
+    In directives only the bodies of macros are changed: definitions and conditions stay.
     """
 
     def __init__(self, known: Known, constants: Iterable[str] = ()) -> None:
-        """`constants` are those that have the same value on both sides."""
-        # options stand in conditions, but also in IS_ENABLED()
+        """`constants` are those with the same value on both sides."""
+        # options are used in conditions, but also in IS_ENABLED()
         rules = (*known.of("kept"), *known.of("condition"))
         self._pattern = _any_of([*(name for rule in rules for name in rule.names), *constants])
         self._renamed: dict[str, str] = {}
 
     def _rename(self, name: re.Match[str]) -> str:
-        """A name as it shall stand; of the same name asked for only once."""
+        """The name to write instead; cached."""
         word = name[0]
         made = self._renamed.get(word)
         if made is None:
@@ -162,7 +161,7 @@ class Keeper:
         return made
 
     def rename(self, text: str) -> str:
-        """The same text, line by line, with what is kept renamed."""
+        """The same text, line by line, with the kept names renamed."""
         made, directive = [], ""
         for line in text.split("\n"):
             if not directive:
@@ -180,14 +179,14 @@ class Keeper:
         return "\n".join(made)
 
 
-# --- after the preprocessor: what became of each line
+# --- after the preprocessor: the expansion of each line
 
 
 def expansions(output: str, name_of: Mapping[str, str | None]) -> dict[Place, str]:
     """What `gcc -E` made of each line of the files that `name_of` gives a name, by their place.
 
     `name_of` maps what the linemarkers call a file to its name from the root of the source, or to
-    None for what is of no interest. Lines of which nothing is left are not in the result.
+    None for files of no interest. Lines with an empty expansion are not in the result.
     """
     found: dict[Place, list[str]] = {}
     name: str | None = None
@@ -205,17 +204,17 @@ def expansions(output: str, name_of: Mapping[str, str | None]) -> dict[Place, st
 
 
 def normal(text: str) -> str:
-    """An expansion without what says nothing: spaces, and numbers that are counted."""
+    """An expansion without spaces and counted numbers, which mean nothing."""
     return " ".join(_TOKEN.findall(_COUNTED.sub(r"\1", text)))
 
 
-# --- which lines stand under which conditions
+# --- the conditions of each line
 
 
 def conditions(source: str) -> list[tuple[str, ...]]:
-    """For each line of a source, from the first, the conditions of the `#if`s that it stands in.
+    """For each line of a source, from the first, the conditions of the `#if`s around it.
 
-    Of an `#elif` or `#else` these are all of its chain, since all of them decide.
+    For an `#elif` or `#else` these are all of its chain, since all of them decide.
     """
     made: list[tuple[str, ...]] = []
     stack: list[str] = []
@@ -245,12 +244,12 @@ def _enter(stack: list[str], line: str) -> None:
             stack.pop()
 
 
-# --- what differs
+# --- the differences
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A line whose expansions differ; None where one side has nothing of it."""
+    """A line whose expansions differ; None for a side on which it is empty."""
 
     place: Place
     source: str
@@ -268,7 +267,7 @@ _CONTEXT_TOKENS = 12
 
 
 def _around_difference(debian: str | None, lab: str | None) -> tuple[str, str]:
-    """Both, cut to where they differ and some of what stands around it."""
+    """Both expansions, cut to the difference with some context."""
     if debian is None or lab is None:
         return _cut(debian), _cut(lab)
     one, other = debian.split(" "), lab.split(" ")
@@ -297,10 +296,10 @@ def _cut(text: str | None) -> str:
 
 @dataclass
 class Judge:
-    """Tells which differences are known.
+    """Decides which differences are known.
 
     `sources` has the text of each compared file by its name; `differing` are the options of the
-    configurations that have not the same value in both. `used` are the rules that were needed.
+    configurations with different values. `used` are the rules that were needed.
     """
 
     known: Known
@@ -383,7 +382,7 @@ def options(config: str) -> dict[str, str]:
 
 
 def differing(debian: str, lab: str) -> frozenset[str]:
-    """The options that have not the same value in two configurations."""
+    """The options with different values in two configurations."""
     one, other = options(debian), options(lab)
     return frozenset(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
 

@@ -3,8 +3,8 @@
 
 `python -m mptcplab.tools.fuzz` has processes at both ends of a lab make them (guest/fuzz/calls.c):
 socket options and units with any arguments, on sockets in any state, files of /proc, sysctls,
-endpoints. The kernel that looks after itself (`debug`) is the judge: a report of it, or a guest
-that stops, is a failure. Shown is how often each call had which result, and for each failure the
+endpoints. The kernel that checks itself (`debug`) is the judge: a report of the kernel, or a guest
+that stops, is a failure. It shows how often each call had which result, and for each failure the
 command that repeats it. See docs/reliability.md.
 """
 
@@ -35,30 +35,30 @@ from mptcplab.tools import many
 
 DEFAULT_CALLS = 1_000_000
 DEFAULT_OUT = Path("fuzz-out")
-#: What one guest makes at most: a failure is soon repeated, and all CPUs have something to do.
+#: The most calls of a guest: a failure is soon repeated, and all CPUs have work.
 CALLS_PER_GUEST = 50_000
 
-# Simulated time is 1 s for some 1000 calls; what is blocked is interrupted by then.
+# Some 1000 calls take 1 s of virtual time; blocked calls are interrupted by then.
 _TIME_LIMIT_NS = 4000 * 10**9
 # Calls that fail move the clock, others do not: in the debug kernel it may stand for long.
 _LIMITS = Limits(wall_s=3600.0, stall_cpu_s=120.0)
 
-# Of what the program prints: a call with how often it had which result, or how many there were.
+# A line of the program: a call with the number of each of its results, or the number of calls.
 _LINE = re.compile(r"(?P<call>\w+)(?P<figures>( \d+|(\s+\w+=\d+)*))")
 
 
-# --- what is called
+# --- the calls
 
 
 @dataclass(frozen=True)
 class Case:
-    """What one guest does: its seed decides every call, and the paths."""
+    """The calls of one guest: the seed decides each of them, and the paths."""
 
     seed: int
     calls: int
 
     def scenario(self, program: str) -> Scenario:
-        """Two paths, one of which loses packets, and which come and go."""
+        """Two paths that come and go, one of which loses packets."""
         chance = random.Random(self.seed)
         paths = (
             f"a:{chance.choice((2, 10, 50))}mbit,{chance.randint(1, 10)}ms",
@@ -76,18 +76,18 @@ class Case:
 
     @property
     def command(self) -> str:
-        """What repeats it."""
+        """The command that repeats it."""
         return f"make fuzz SEED={self.seed} CALLS={self.calls}"
 
 
 def cases(seed: int, calls: int) -> list[Case]:
-    """So many calls, in guests that have the seeds from `seed` on."""
+    """The guests that make `calls` calls, with the seeds from `seed` on."""
     whole, rest = divmod(calls, CALLS_PER_GUEST)
     sizes = [CALLS_PER_GUEST] * whole + [rest] * bool(rest)
     return [Case(seed + number, size) for number, size in enumerate(sizes)]
 
 
-# --- what came of it
+# --- the results
 
 
 @dataclass
@@ -108,7 +108,7 @@ class Result:
 
 
 def parse(text: str, status: int) -> Result:
-    """What the program said, which ended with a status."""
+    """Reads the output of a program that ended with a status."""
     result = Result()
     ended = False
     for line in text.splitlines():
@@ -171,7 +171,7 @@ def run_all(cases: Sequence[Case], builds: many.Builds, out: Path) -> Iterator[t
     )
 
 
-# --- what is told
+# --- the report
 
 
 def table(result: Result) -> Table:

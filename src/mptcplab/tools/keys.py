@@ -27,7 +27,7 @@ from mptcplab.spec.literal import (
 from mptcplab.spec.option_keys import BY_DEFAULT
 from mptcplab.tools import marked
 
-# in the order of a reader: what is peculiar to the table comes first
+# in the order for a reader: the keys that only this table has come first
 _PATH = ("name", "preset", "link", *LiteralDirection.model_fields, "up", "down")
 _EVENT = (
     *("at", "path", "link", "action", "lasts", "every", "random"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Many runs of a tool, one per CPU at a time, of which those that failed stay."""
+"""Many runs of a tool, one per CPU at a time; the directories of failed ones stay."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def builds(variant: str, program: str) -> Builds:
 
 
 class Judged(Protocol):
-    """What came of a run."""
+    """The verdict on a run."""
 
     @property
     def failures(self) -> list[str]:
-        """What must not be."""
+        """What went wrong; empty if nothing did."""
 
 
 C = TypeVar("C")
@@ -64,7 +64,7 @@ def run_all(
     """Performs cases, each in a directory of its own; yields each when it has ended.
 
     There are `jobs` at a time, by default one per CPU. The directory of one that failed stays in
-    `out`, by its name. An interrupt sets the event, ends what is under way, and is raised.
+    `out`, by its name. An interrupt sets the event, ends the current ones, and is raised.
     """
     cancel = threading.Event()
     out.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Pages of the docs in which a program writes what stands between two marks."""
+"""Pages of the docs in which a program writes the text between two marks."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from mptcplab.errors import MptcplabError
 def replace(file: Path, texts: Mapping[str, str]) -> None:
     """Put each text, by the name of its marks, between `<!-- begin: NAME -->` and its end.
 
-    Either all are put there or none. Raises MptcplabError when a mark is not there once, or the
-    page cannot be read or written.
+    Either all are put there or none. Raises MptcplabError if a mark is not there exactly once, or
+    the page cannot be read or written.
     """
     try:
         page = file.read_text(encoding="utf-8")
@@ -21,7 +21,7 @@ def replace(file: Path, texts: Mapping[str, str]) -> None:
             page = _between(file, page, name, text)
         file.write_text(page, encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise MptcplabError(f"{file}: {reason}") from error
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What attacks on the lab came to, for docs/reliability.md: `make reliability`.
+"""The results of attacks on the lab, for docs/reliability.md: `make reliability`.
 
-Connections with troubles (torture.py) in the lab kernel and in the one that checks itself, calls at
-random (fuzz.py) in the latter, and the tests that are attacks, each counted.
+Connections with troubles (torture.py) in the lab kernel and in the one that checks itself, random
+calls (fuzz.py) in the latter, and the tests that are attacks, each counted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mptcplab.spec import congestion
 from mptcplab.tools import fuzz, many, marked, torture
 
 _MARK = "make reliability"
-# Of the tests: what they attack, and where they are.
+# The tests: what they attack, and where they are.
 _TESTS = {
     "2,048 short connections for each scheduler, each with other packets of its handshake lost": (
         "tests/scenario/test_short_connections.py",
@@ -58,7 +58,7 @@ _TESTS = {
 
 @dataclass(frozen=True)
 class Row:
-    """One attack: how much of it was made, and what was found that must not be."""
+    """One attack: how often it was made, and how many faults it found."""
 
     attack: str
     made: str

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Does the lab's kernel reckon as Debian's? Every line of TCP and MPTCP, preprocessed with both.
+"""Does the lab's kernel compute as Debian's? Every line of TCP and MPTCP, preprocessed with both.
 
-`python -m mptcplab.tools.same_arithmetic` has gcc preprocess the network code that a segment meets,
-once with the configuration and the headers of Debian's package, once with the lab's, and shows
-every line that becomes something else and is not in the list of what is known,
+`python -m mptcplab.tools.same_arithmetic` has gcc preprocess the network code that a segment passes
+through, once with the configuration and the headers of Debian's package, once with the lab's, and
+shows every line that expands differently and is not in the list of known differences,
 same_arithmetic.toml. kernel/mptcp/constants.c is compiled with Debian's headers, too: what it
 checks of the lab's kernel must hold there. For each flavour, amd64 and cloud; docs/flavours.md.
 
@@ -42,7 +42,7 @@ from mptcplab.tools.expansion import (
     without,
 )
 
-#: The list of what is known.
+#: The list of known differences.
 KNOWN = Path(__file__).with_name("same_arithmetic.toml")
 CONSTANTS = resources.KERNEL / "mptcp" / "constants.c"
 
@@ -77,7 +77,7 @@ _LAB_INCLUDES = (
     ("source", "arch/um/include/shared/skas"),
 )
 _FORCED = ("compiler-version.h", "kconfig.h", "compiler_types.h")
-# Of the kernel's flags those that the headers look at, or cannot be compiled without.
+# The kernel's flags that its headers depend on.
 _FLAGS = (
     *("-nostdinc", "-D__KERNEL__", "-std=gnu11", "-m64", "-O2", "-w", "-fshort-wchar"),
     *("-funsigned-char", "-fno-common", "-fno-PIE", "-fno-strict-aliasing", "-mcmodel=kernel"),
@@ -92,9 +92,9 @@ _CONSTANT_HEADERS = ("linux/netdevice.h", "linux/skbuff.h", "net/sock.h", "net/t
 
 @dataclass(frozen=True)
 class Side:
-    """One way to preprocess: where its headers are, and flags of its own.
+    """One way to preprocess: where its headers are, and its flags.
 
-    `roots` has the directories by the words of the includes; `first` is looked at before them.
+    `roots` has the directories by the words of the includes; `first` is searched before them.
     """
 
     includes: tuple[tuple[str, str], ...]
@@ -116,7 +116,7 @@ class Side:
         ]
 
     def renamed(self, keeper: Keeper, work: Path) -> Side:
-        """The same headers, with what is kept renamed; copies in a directory."""
+        """The same headers, with the kept names renamed; copies in a directory."""
         for root, below in self.includes:
             if not any(
                 below != other and below.startswith(f"{other}/")
@@ -130,7 +130,7 @@ class Side:
 
 @dataclass
 class Findings:
-    """What came of a flavour: differences that are not known, and constants that differ."""
+    """The result for a flavour: unknown differences, and constants that differ."""
 
     unknown: list[Difference] = field(default_factory=list)
     constants: list[str] = field(default_factory=list)
@@ -156,8 +156,8 @@ def compare(
 ) -> Findings:
     """Compares a flavour of Debian's kernels with the lab's kernel that has its arithmetic.
 
-    `leave_out` are options of the configuration that the lab's kernel shall not have, to see what
-    they do. Raises MptcplabError for a source that cannot be preprocessed.
+    `leave_out` are options of the configuration to leave out of the lab's kernel, to see what they
+    do. Raises MptcplabError for a source that cannot be preprocessed.
     """
     found = Findings()
     with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
@@ -195,7 +195,7 @@ def compare(
 
 
 def _refused_checks(debian: Side, work: Path) -> Iterator[str]:
-    """What of constants.c does not hold with Debian's headers."""
+    """The checks of constants.c that fail with Debian's headers."""
     done = _gcc(debian.command("-c", "-o", str(work / "constants.o"), str(CONSTANTS)))
     for line in done.stderr.splitlines():
         if "error:" in line:
@@ -207,7 +207,7 @@ def _refused_checks(debian: Side, work: Path) -> Iterator[str]:
 def _equal_constants(
     known: Known, debian: Side, lab: Side, work: Path, found: Findings
 ) -> list[str]:
-    """The constants of the list that have the same value; of others `found` is told."""
+    """The constants of the list that have the same value; the others go into `found`."""
     names = [name for rule in known.of("constant") for name in rule.names]
     here, there = (_values(side, names, work) for side in (lab, debian))
     for name in names:
@@ -217,10 +217,10 @@ def _equal_constants(
 
 
 def _values(side: Side, names: Sequence[str], work: Path) -> dict[str, int]:
-    """The values of constants, as the compiler reckons them."""
+    """The values of constants, as the compiler computes them."""
     source = work / "constants.c"
     text = [f"#include <{each}>" for each in _CONSTANT_HEADERS]
-    # as the kernel's own asm-offsets.c does: what the compiler has reckoned stands in the assembly
+    # as the kernel's asm-offsets.c does: the computed values are in the assembly
     text.append("void values(void);\nvoid values(void)\n{")
     text += [f'asm volatile("value {each} %c0" : : "i" ({each}));' for each in names]
     source.write_text("\n".join([*text, "}", ""]))
@@ -232,7 +232,7 @@ def _values(side: Side, names: Sequence[str], work: Path) -> dict[str, int]:
 
 
 def _expansions_of_all(side: Side, work: Path, known: Known) -> dict[Place, str]:
-    """What becomes of the lines of all sources, and of the headers, as the first one has them."""
+    """The expansion of all sources, and of each header in the first source that includes it."""
     made: dict[Place, str] = {}
     seen: set[str] = set()
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
@@ -300,7 +300,7 @@ def _first_error(done: subprocess.CompletedProcess[str]) -> str:
     return next((line for line in lines if "error:" in line), f"status {done.returncode}")
 
 
-# --- all of them, and what is told
+# --- all flavours, and the report
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -325,7 +325,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="CONFIG_OPTION",
         action="append",
         default=[],
-        help="as if the lab's kernel had not this option: what it is good for",
+        help="as if the lab's kernel did not have this option, to see what it is good for",
     )
     options = parser.parse_args(arguments)
     return status_of(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the kernel's tests print: the verdict on each of them, and how two runs of a script differ.
+"""The output of the kernel's tests: the verdict on each, and how two runs of a script differ.
 
 The scripts of the selftests end with TAP version 13, and KUnit prints KTAP, in which suites are
 nested: both in the kernel's dialect (Documentation/dev-tools/ktap.rst).
@@ -22,7 +22,7 @@ _LINE = re.compile(
 
 @dataclass(frozen=True)
 class Line:
-    """A line with a result: its indent, the test, its verdict, and what is said of it after #."""
+    """A line with a result: its indent, the test, the verdict, and the comment after #."""
 
     indent: int
     name: str
@@ -31,7 +31,7 @@ class Line:
 
 
 def line(text: str) -> Line | None:
-    """The result that a line has, if it has one."""
+    """The result in a line, if there is one."""
     found = _LINE.match(text)
     if found is None:
         return None
@@ -97,7 +97,7 @@ def _remarks(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Names of tests in two runs of a script, by what has become of them.
+    """The names of the tests in two runs of a script, by how they changed.
 
     `lost`: passed before and do not now, or are new and fail. `failed`: failed before and do not
     pass now. `skipped`: skipped both times. `won`: pass now and did not before.
@@ -110,7 +110,7 @@ class Comparison:
 
 
 def compare(before: Result, after: Result) -> Comparison:
-    """What has become of each test. One that is missing, or skipped, does not pass."""
+    """How each test changed. One that is missing or skipped does not pass."""
     lost, failed, skipped, won = [], [], [], []
     for name in dict.fromkeys([*before.verdicts, *after.verdicts]):
         match before.verdicts.get(name), after.verdicts.get(name):

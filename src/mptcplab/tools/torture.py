@@ -41,14 +41,14 @@ _TAKES_SUBFLOWS = {"endpoints", "client endpoints", "kills"}
 _LOSES_LATER = {"handshake"}
 
 
-# --- what is judged
+# --- the verdict
 
 
 @dataclass
 class Verdict:
-    """What came of a case: connections, those that did not end well for a reason, and failures.
+    """The verdict on a case: connections, those that did not end well for a reason, and failures.
 
-    `aborted`: an end heard of it. `cut_off`: no subflow was left that could have told it.
+    `aborted`: an end noticed. `cut_off`: no subflow was left over which it could have noticed.
     """
 
     connections: int = 0
@@ -63,18 +63,18 @@ class Verdict:
 
     @property
     def failures(self) -> list[str]:
-        """What must not be."""
+        """What went wrong; empty if nothing did."""
         return [*self.reports, *self.losses, *self.stalls]
 
 
 def judge(case: Case, records: Sequence[Mapping[str, Any]]) -> Verdict:
-    """What the ends of the connections of a case have seen, as connections.c told it.
+    """Judges a case by what the ends of its connections have seen, as connections.c reports it.
 
-    A connection may end early if an end hears of it: by a reset, a timeout, an error of any kind.
-    It must not end as if all had arrived when not all has, and it must end at all: at `until_us`
-    every path has carried, and every end has read, for longer than any timer lasts. Two things can
-    keep it from that, in TCP and MPTCP of all kinds: who only listens never learns of a reset that
-    was lost, and a connection can do nothing when its last subflow was taken away.
+    A connection may end early if an end notices: by a reset, a timeout, any error. It must not end
+    as if all had arrived when not all has, and it must end at all: at `until_us` every path has
+    carried, and every end has read, for longer than any timer lasts. Two things can keep it from
+    that, in TCP and MPTCP of all kinds: who only listens never learns of a reset that was lost, and
+    a connection can do nothing when its last subflow was taken away.
     """
     found = Verdict(connections=len(records))
     for connection, record in zip(case.connections, records, strict=True):
@@ -210,11 +210,11 @@ class Wanted:
 
     @property
     def seeds(self) -> range:
-        """One for each run."""
+        """A case for each run."""
         return range(self.first, self.first + self.count)
 
     def pair(self, seed: int) -> tuple[str, str]:
-        """The scheduler and the congestion control of a seed, which alone says what is run."""
+        """The scheduler and the congestion control of a seed, which alone decides what is run."""
         cc = self.ccs[seed // len(self.schedulers) % len(self.ccs)]
         return self.schedulers[seed % len(self.schedulers)], cc
 
@@ -254,7 +254,7 @@ def command(case: Case, wanted: Wanted, variant: str) -> str:
     return " ".join(words)
 
 
-# --- what is told
+# --- the report
 
 
 @dataclass
@@ -272,7 +272,7 @@ class Total:
     cpu_s: float = 0.0
 
     def add(self, verdict: Verdict) -> None:
-        """One run more."""
+        """Add a run."""
         self.runs += 1
         self.connections += verdict.connections
         self.aborted += verdict.aborted

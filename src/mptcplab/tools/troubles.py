@@ -2,8 +2,8 @@
 """Cases of trouble, drawn from a seed: paths that fail, and connections that must not lose a byte.
 
 A case is a pure function of its seed, the scheduler and the congestion control, and has the same
-troubles for each of these. Every trouble draws from a generator of its own, so that leaving one out
-changes nothing of the others: that is how a failure is made smaller.
+troubles for each of these. Every trouble draws from a generator of its own, so leaving one out does
+not change the others: this is how a failure is narrowed down.
 
 Times are in us of virtual time after the start, as guest/torture/connections.c takes them.
 """
@@ -26,9 +26,9 @@ from mptcplab.spec.workload import Program
 _MS = 1000
 _S = 1_000_000
 
-#: What an end does, as enum act has it.
+#: The acts of an end, as in enum act.
 SHUTDOWN, CLOSE, SHUTDOWN_AT, CLOSE_AT, ABORT_AT = range(5)
-#: Each subflow that there is, as a kill_index.
+#: Each existing subflow, as a kill_index.
 KILL_ALL = 99
 
 # After the last trouble, which is calm_us, nothing is lost, every path carries, and all ends read.
@@ -53,7 +53,7 @@ _FLAP_US = 50 * _MS
 _OUTAGE_US = 20 * _S
 # What an end may take to read or to write all, by its gaps.
 _SLOWEST_US = 10 * _S
-# Of a queue at a host, which is there to corrupt alone.
+# The limit of a queue at a host whose only purpose is to corrupt.
 _HOST_QUEUE = "limit 100000"
 
 
@@ -83,7 +83,7 @@ class End:
 
 @dataclass(frozen=True)
 class Connection:
-    """One that is made `at_us` from the client's address on a path to the server's."""
+    """A connection made at `at_us` from the client's address on a path to the server's."""
 
     at_us: int
     path: int
@@ -101,8 +101,8 @@ class Connection:
 class Case:
     """A run: `scenario` without its program, what happens besides, and the connections.
 
-    `events` have their time in ns. From `calm_us` on there is no trouble any more, and at
-    `until_us` every connection must have ended.
+    `events` have their time in ns. From `calm_us` on there is no more trouble, and at `until_us`
+    every connection must have ended.
     """
 
     seed: int
@@ -125,7 +125,7 @@ class Case:
         wanted = Program(
             client=(program, "client", "server"),
             directory="/",
-            # It ends by itself. What it waits for then is what the kernel does after a close.
+            # It ends on its own, after waiting for what the kernel does after a close.
             time_limit_ns=(self.until_us + 10 * _S) * 1000,
             input="file",
             records=False,
@@ -154,7 +154,7 @@ def case(
     only: Collection[int] = (),
     can_kill: bool = True,
 ) -> Case:
-    """The case of a seed; `without` some troubles, with `only` some connections (from 1).
+    """The case of a seed, `without` some troubles, and with `only` some connections (from 1).
 
     `can_kill`: the kernel can destroy sockets (CONFIG_INET_DIAG_DESTROY).
     """
@@ -192,7 +192,7 @@ def case(
 
 @dataclass
 class _World:
-    """What a case is put together in. Paths are counted from 1."""
+    """A case while it is being built. Paths are counted from 1."""
 
     seed: int
     troubles: tuple[str, ...]
@@ -201,12 +201,12 @@ class _World:
     trouble_us: int = 0
     connections: list[Connection] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
-    # what happens when, in any order: a path has another value; a device, an endpoint changes
+    # events, in any order: a path gets another value; a device or an endpoint changes
     shapes: list[tuple[int, int, str, float]] = field(default_factory=list)
     devices: list[tuple[int, str, int, bool]] = field(default_factory=list)
     endpoints: list[tuple[int, str, str, int]] = field(default_factory=list)
     others: list[tuple[int, str]] = field(default_factory=list)
-    # endpoints that there are at the start, of each host
+    # the endpoints of each host at the start
     present: dict[str, set[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -231,7 +231,7 @@ class _World:
         ]
 
     def _connection(self, rng: Random) -> Connection:
-        """Everything is drawn, whatever of it is used, so that the rest is the same without it."""
+        """Everything is drawn, even if it is not used, so that the rest does not change."""
         at_us = int(self.trouble_us * rng.random() ** 2 * 0.9)
         path = rng.randint(1, self.count)
         client, server = (self._end(at_us, rng) for _ in range(2))
@@ -277,7 +277,7 @@ class _World:
         return end
 
     def calm_us(self, connections: Collection[Connection]) -> int:
-        """When all troubles are over, and every end has read what a slow reader takes time for."""
+        """When all troubles are over, and slow readers have read everything."""
         last = self.trouble_us
         for connection in connections:
             ends = (connection.client, connection.server)
@@ -289,7 +289,7 @@ class _World:
         return last
 
     def time(self, rng: Random, share: float = 1.0) -> int:
-        """A time of trouble, in the first `share` of it."""
+        """A time in the first `share` of the troubled time."""
         return int(rng.random() * share * self.trouble_us)
 
     def hosts(self) -> Iterator[tuple[str, int]]:
@@ -307,7 +307,7 @@ class _World:
         self.devices += [(begin_us, host, i, False), (min(end_us, self.trouble_us), host, i, True)]
 
     def events(self, flags: Flags) -> list[tuple[int, str]]:
-        """All that happens, in the order of time, as commands of the guest."""
+        """All events, in the order of time, as commands of the guest."""
         found = [*self.others]
         found += _device_events(self.devices)
         found += _endpoint_events(self.endpoints, self.present)
@@ -315,7 +315,7 @@ class _World:
         return sorted(((us * 1000, command) for us, command in found), key=lambda event: event[0])
 
     def _shape_events(self, flags: Flags) -> Iterator[tuple[int, str]]:
-        """What a path is like, when several troubles change it at times of their own."""
+        """The state of a path that several troubles change, each at its own times."""
         (scenario,) = from_flags(flags, single=True).runs()
         state = {i: {"out": 0.0} for i in range(1, self.count + 1)}
         for us, i, key, value in sorted(self.shapes, key=lambda shape: shape[0]):
@@ -329,7 +329,7 @@ class _World:
 
 
 def _in_time(end: End, other: End) -> End:
-    """An end that does not take longer, by itself, than the troubles may."""
+    """An end that on its own takes no longer than the troubles may."""
     reads, writes = -(-other.bytes // end.read_chunk), -(-end.bytes // end.write_chunk)
     return replace(
         end,
@@ -353,7 +353,9 @@ def _like(link: Direction, now: dict[str, float]) -> Direction:
 
 
 def _device_events(devices: Collection[tuple[int, str, int, bool]]) -> Iterator[tuple[int, str]]:
-    """Devices go down and up; what the kernel forgets of one that is down is told it again."""
+    """Devices go down and up; the kernel forgets neighbours and routes meanwhile, which are added
+    again.
+    """
     down = Counter[tuple[str, int]]()
     for us, host, i, up in sorted(devices, key=lambda change: change[0]):
         down[host, i] += -1 if up else 1
@@ -378,7 +380,7 @@ def _place(host: str, i: int) -> tuple[testbed.End, testbed.End, str]:
 def _endpoint_events(
     wanted: Collection[tuple[int, str, str, int]], present: dict[str, set[int]]
 ) -> Iterator[tuple[int, str]]:
-    """Endpoints come and go; what cannot be, as one that is added twice, is left out."""
+    """Endpoints come and go; impossible changes, such as adding one twice, are left out."""
     there = {host: set(numbers) for host, numbers in present.items()}
     # Of the client's, and of those that come back, the kernel chooses the number: it has given some
     # to addresses by itself meanwhile.
@@ -415,7 +417,7 @@ def endpoint(host: str, i: int, flags: str = "") -> str:
 
 
 def _losses(world: _World, rng: Random) -> None:
-    """Losses, reordering, and packets that come twice, some from a time on."""
+    """Losses, reordering and duplicated packets, some only from a certain time on."""
     world.paths = tuple(
         path
         + rng.choice(("", ",loss=0.5%", ",loss=3%", ",loss=10%"))
@@ -452,7 +454,7 @@ def _changes(world: _World, rng: Random) -> None:
 
 
 def _device_flaps(world: _World, rng: Random) -> None:
-    """Devices of either end go down and up each 50 ms."""
+    """Devices of either end go down and up every 50 ms."""
     for host, i in world.hosts():
         if rng.random() < 0.5:
             continue
@@ -464,7 +466,7 @@ def _device_flaps(world: _World, rng: Random) -> None:
 
 
 def _path_flaps(world: _World, rng: Random) -> None:
-    """Paths carry nothing, and again, each 50 ms."""
+    """Paths stop and resume every 50 ms."""
     for i in range(1, world.count + 1):
         if rng.random() < 0.4:
             continue
@@ -595,7 +597,7 @@ def _of_ends(_world: _World, _rng: Random) -> None:
 
 
 def _with_parameters(scheduler: str, rng: Random) -> str:
-    """A scheduler with other values of those parameters that choose among few."""
+    """A scheduler with other values of the parameters that have few."""
     parameters: tuple[Parameter, ...] = ()
     if scheduler in known():
         parameters = known()[scheduler].parameters

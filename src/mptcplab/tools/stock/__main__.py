@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The lab's kernel against an unmodified distribution kernel: `make stock-check`.
 
-Debian's kernel package runs in a virtual machine, in virtual time, with the lab's own guest
-program and plans, and upstream's scheduler. Its figures stand beside the lab's. What has been run
-is kept in the output directory and not run again; Ctrl-C ends what is under way.
+Debian's kernel package runs in a virtual machine, in virtual time, with the lab's own guest program
+and plans, and upstream's scheduler. Its figures are put beside the lab's. Runs are kept in the
+output directory and not repeated; Ctrl-C ends the current ones.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ _OUT = Path("stock-out")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Status 0 if no setting differs, now or at first, and no run failed; else 1, or an error's.
+    """Status 0 if no setting differs, over the whole run or at its start, and no run failed; else
+    1, or that of an error.
 
-    What CPU time explains does not count.
+    Differences that CPU time explains do not count.
     """
     parser = argparse.ArgumentParser(prog="python -m mptcplab.tools.stock", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -51,13 +52,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--packets", action="store_true", help=_PACKETS)
     parser.add_argument("--no-runs", action="store_true", help="the table of what has been run")
     options = parser.parse_args(arguments)
-    again = "interrupted; what has been run is kept, and the same command goes on from there"
+    again = "interrupted; finished runs are kept, and the same command goes on from there"
     return status_of(lambda: _check(options), interrupted=again)
 
 
 _SLOWER = "the same, on a CPU half as fast: what CPU time changes (2)"
 _ONLY = "settings with this in their names; several times: any of them"
-_PACKETS = "no tables: capture the beginnings, and tell the first packet that differs"
+_PACKETS = "no tables: capture the start of each run, and report the first packet that differs"
 _PACKAGE = "a kernel package, instead of the newest of each flavour that was downloaded"
 
 
@@ -105,13 +106,13 @@ def _make(
     made: Guest,
     out: Store,
 ) -> int:
-    """Make what is missing, having said what it costs; how many runs failed."""
+    """Make the missing runs, after saying how long it takes; returns how many failed."""
     seeds = (options.seeds, options.slower_seeds)
     jobs = runs.jobs(wanted, kernels, made, *seeds)
-    # what others took tells of these, too
+    # what other runs took says how long these take
     expected = Expected(runs.jobs(settings(), kernels, made, *seeds), out)
     _say_cost(options, jobs, out, expected)
-    # first those that take minutes, so that there is a table of whatever else there is
+    # first those that take minutes, so that there soon is a table
     for lab in {each.id: each for each in labs}.values():
         scenarios = [each for one in wanted for each in one.with_seeds(options.lab_seeds)]
         runs.make_in_lab(scenarios, lab, made, out, options.jobs, _tell_of_lab)
@@ -141,7 +142,7 @@ def _say_cost(
 def _in_virtual_machines(
     options: argparse.Namespace, jobs: Sequence[Job], made: Guest, out: Store, expected: Expected
 ) -> int:
-    """Make those runs that are missing; how many failed."""
+    """Make the missing runs; returns how many failed."""
     todo, failed = runs.missing(jobs, out), 0
     for told in runs.make(todo, made, out, expected, options.jobs):
         failed += bool(told.failed)
@@ -157,7 +158,7 @@ def _compare_packets(
     made: Guest,
     out: Store,
 ) -> int:
-    """Tell of each setting the first packet that differs; 1 if a run failed."""
+    """Report the first packet that differs in each setting; 1 if a run failed."""
     failed = 0
     if not options.no_runs:
         jobs = runs.captures(wanted, kernels, made)

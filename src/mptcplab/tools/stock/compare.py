@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The figures that two kernels made of the same setting, compared as distributions.
+"""The figures of two kernels in the same setting, compared as distributions.
 
-Runs are chaotic: what differs by one packet at one time soon differs in all. So a figure is
-compared by its median over several runs, and by a test of whether the two sides can be told apart
-at all. Module `early` has what comes before that.
+Runs are chaotic: a difference of one packet soon changes everything. So a figure is compared by its
+median over several runs, and by a test of whether the two sides can be told apart at all. Module
+`early` compares what comes before that.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from scipy import stats
 
 from mptcplab.runs.entries import Entry
 
-#: How far medians may be apart: in a figure that is the same in all runs, and in one that is not.
+#: How far apart medians may be: of a figure that is the same in all runs, and of one that is not.
 BOUND, BOUND_OF_SPREAD = 0.01, 0.03
-#: Below this, two sides would hardly differ as much as they do by chance.
+#: Below this p, chance would hardly make two sides differ as much.
 LEAST_P = 0.01
 
 _MOST_STATES = 5
@@ -42,13 +42,13 @@ class Spread:
 
     @property
     def width(self) -> float:
-        """Of the range, as a part of the median."""
+        """The width of the range, as a fraction of the median."""
         return (self.highest - self.lowest) / self.median if self.median else 0.0
 
 
 @dataclass(frozen=True)
 class State:
-    """Values that lie close together: their mean, and how many runs of each side have one."""
+    """Values that are close together: their mean, and how many runs of each side have one."""
 
     value: float
     stock: int
@@ -59,12 +59,12 @@ class State:
 class Compared:
     """One figure of the two sides.
 
-    `difference` is that of the lab's median from the other one, as a part of it, or, of a share, by
-    itself; `bound` is how large it may be, and `p` how often chance would give ranks as different,
-    None if there are too few runs to say. `states` are there if values are some few ones. `slower`
-    is what the distribution's kernel has on a CPU half as fast, None if it was not run there.
-    `late` is what the lab has with data as late as there, and `late_p` as `p`, of that and `stock`;
-    both are None if that was not run.
+    `difference` is that of the lab's median from the other one, as a fraction of it, or absolute
+    for a share; `bound` is how large it may be, and `p` how often chance would give ranks as
+    different, None if there are too few runs to say. `states` is not empty if there are only a few
+    values. `slower` is the figure of the distribution's kernel on a CPU half as fast, None if it
+    was not run there. `late` is that of the lab with data as late as there, and `late_p` is `p` for
+    that and `stock`; both are None if that was not run.
     """
 
     stock: Spread
@@ -89,10 +89,12 @@ class Compared:
 
     @property
     def is_of_cpu_time(self) -> bool:
-        """Whether CPU time moves the figure as far: twice of it, on the distribution's own kernel.
+        """Whether CPU time moves the figure as far: as twice the CPU time does on the
+        distribution's own kernel.
 
-        In the lab computing takes no time. What grows with it is as far from none as from twice of
-        it; and of two states, either can be that with another CPU.
+        In the lab, computing takes no time. A figure that grows with CPU time is as far from its
+        value without as from that with twice of it; and of two states, either can be the one with
+        another CPU.
         """
         if self.slower is None:
             return False
@@ -104,8 +106,8 @@ class Compared:
     def is_of_start(self) -> bool:
         """Whether it is CPU time before the first data: with data as late, the lab has the same.
 
-        As far as it was off, the lab's median has then moved, that way; and the two sides cannot be
-        told apart any more.
+        The lab's median has then moved as far as it was off, in that direction, and the two sides
+        can no longer be told apart.
         """
         if self.late is None or self.late_p is None:
             return False
@@ -153,22 +155,23 @@ def compared(
 
 
 def _state(value: float, states: Sequence[State]) -> float:
-    """The value of the state that a run is in, if there are states: how often each is, is compared.
-
-    Within one, values are as close as the bound asks for.
+    """The value of the state that a run is in, if there are states: their frequencies are compared.
+    Within a state, values are as close as the bound requires.
     """
     return min((state.value for state in states), key=lambda each: abs(each - value), default=value)
 
 
 def _p(stock: Sequence[float], lab: Sequence[float]) -> float | None:
-    """Of a permutation test of the mean ranks, exact for some few runs; None if none can be low."""
+    """The p of a permutation test of the mean ranks, exact for a few runs; None if it cannot be
+    low.
+    """
     ranks = stats.rankdata([*stock, *lab])
     one, other = ranks[: len(stock)], ranks[len(stock) :]
 
     def apart(a: Any, b: Any, axis: int) -> Any:
         return np.mean(a, axis=axis) - np.mean(b, axis=axis)
 
-    # of all ways to deal the runs out to two sides, the two in which all of one are above the other
+    # of all ways to split the runs into two sides, the two in which all of one are above the other
     if 2 / math.comb(len(ranks), len(one)) >= LEAST_P:
         return None
     found = stats.permutation_test(
@@ -178,7 +181,7 @@ def _p(stock: Sequence[float], lab: Sequence[float]) -> float | None:
 
 
 def _states(stock: Sequence[float], lab: Sequence[float]) -> Sequence[State]:
-    """The values that runs have, if these are few and far apart; none if they are all the same."""
+    """The values that runs have, if these are few and far apart; none if all are equal."""
     pooled = sorted([*((value, 0) for value in stock), *((value, 1) for value in lab)])
     groups: list[list[tuple[float, int]]] = []
     for value, side in pooled:
@@ -204,7 +207,9 @@ def _states(stock: Sequence[float], lab: Sequence[float]) -> Sequence[State]:
 
 @dataclass(frozen=True)
 class Figures:
-    """Of a run: goodput in Mbit/s, or the time of a transfer in s; `share` is that of path 1."""
+    """The figures of a run: goodput in Mbit/s, or the time of a transfer in s; `share` is the share
+    of path 1.
+    """
 
     value: float
     share: float | None
@@ -212,7 +217,7 @@ class Figures:
 
 
 def figures(entry: Entry) -> Figures:
-    """Those of a run that is stored."""
+    """The figures of a stored run."""
     metrics = entry.metrics
     assert metrics.goodput_bps is not None, "of a run that ended well"
     assert metrics.retransmitted_packets is not None

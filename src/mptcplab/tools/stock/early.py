@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""For how long, from the start on, two kernels count the same: before chaos, without statistics.
+"""How long from the start two kernels count the same: before chaos sets in, without statistics.
 
-Kernels that compute otherwise differ at the first step. Two that do not may differ, too, in when:
-where there is CPU time, a packet leaves some microseconds later, and a step may fall between. So
-beside the same state at the same time, the same state is looked for in a close-up of the lab's run:
-every tenth of a millisecond, a little before and after each step.
+Kernels that compute differently differ at the first step. Others may still differ in time: with CPU
+time, a packet leaves some microseconds later, and a step may fall in between. So the same state is
+looked for not only at the same time, but also in a close-up of the lab's run: every tenth of a
+millisecond, a little before and after each step.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from mptcplab.runs import documents
 from mptcplab.spec.scenario import Scenario
 from mptcplab.tools.stock.settings import STEP_NS
 
-#: For so long everything is to be equal at first.
+#: How long everything should be equal at first.
 WANTED_S = 0.5
 #: How much earlier or later the same state may be.
 TOLERANCE_NS = 2_000_000
 
-#: What TCP counts at one step: of the connection, and of each path, by the names of these.
+#: What TCP counts at one step: for the connection, and for each path by its name.
 State = Mapping[str, tuple[int, ...]]
 #: The same, at several times around a step: a line for each.
 States = Mapping[str, npt.NDArray[np.int64]]
@@ -44,14 +44,14 @@ _OF_PATH = {
 
 @dataclass(frozen=True)
 class Sender:
-    """What was recorded at the end that sends; T0 is `start_ns`."""
+    """The records of the end that sends; T0 is `start_ns`."""
 
     start_ns: int
     connection: Records
     subflow: Records
 
     def around_steps(self) -> Sender:
-        """What of it was recorded within TOLERANCE_NS of a step."""
+        """Those of the records within TOLERANCE_NS of a step."""
 
         def near(found: Records) -> Records:
             late_ns = self._after_start_ns(found) % STEP_NS
@@ -92,7 +92,7 @@ def _counts(found: Records, fields: Mapping[str, str]) -> npt.NDArray[np.int64]:
 
 
 def read(scenario: Scenario, directory: Path) -> Sender:
-    """What the sender of a run recorded. Raises MptcplabError if that cannot be read."""
+    """The records of the sender of a run. Raises MptcplabError if they cannot be read."""
     side = "server" if recorded.measured_way(scenario) == "down" else "client"
     samples = engine.read_samples(scenario, directory)[side]
     start_ns = documents.read(directory / engine.GUEST_OUTCOME, documents.GUEST).start_ns
@@ -129,7 +129,7 @@ def best(found: Sequence[Equal]) -> Equal:
 
 
 def _first_wrong(theirs: State, ours: States) -> str:
-    """What differs, theirs / ours; "" if nothing does."""
+    """The difference in words, theirs / ours; "" if there is none."""
     if missing := sorted({*theirs} ^ {*ours}):
         where = "the package" if missing[0] in theirs else "the lab"
         return f"{missing[0]}: only in {where}"

@@ -4,8 +4,8 @@
 QEMU interprets the machine and counts its instructions, a nanosecond each or two, and skips the
 time in which it has nothing to do: so a run does not depend on how fast the host is, as in the lab,
 but computing takes time, as on a real machine. Process 1 is the lab's guest program with the lab's
-plan, in an initramfs; it does without the lab's kernel (`guest/stock.c`), and sends what a run
-leaves over a serial line.
+plan, in an initramfs; it works without the lab's kernel (`guest/stock.c`), and sends the files of a
+run over a serial line.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ _DIRECTORIES = ("dev", "proc", "sys", "run", "tmp", "lab")
 
 @dataclass(frozen=True)
 class StockOutcome:
-    """What a run left: `guest` is what the guest reported, `wall_s` how long it took here."""
+    """The result of a run: `guest` is what the guest reported, `wall_s` how long it took here."""
 
     guest: dict[str, Any]
     wall_s: float
 
 
 def require(at_a_time: int = 1) -> None:
-    """Raises MachineError, with what mends it, if this machine cannot run so many at a time."""
+    """Raises MachineError, with the remedy, if this machine cannot run `at_a_time` of them."""
     if shutil.which(QEMU) is None:
         raise MachineError(f"QEMU: there is no {QEMU}", SETUP)
     needed = at_a_time * (MEMORY_MIB + _QEMU_MIB)
@@ -119,7 +119,7 @@ def run(
 
 
 def plan_text(scenario: Scenario, kernel: StockKernel) -> str:
-    """The plan as it is carried out there."""
+    """The plan as the virtual machine carries it out."""
     modules = [f"insmod {name}.ko" for name in kernel.modules]
     # captures take CPU time there: none but the client's
     lines = [
@@ -152,7 +152,7 @@ def _entry(
 
 
 def received(line: bytes) -> dict[str, bytes]:
-    """The files that came over the serial line, by name. Raises RunError if one is not whole."""
+    """The files that came over the serial line, by name. Raises RunError if one is incomplete."""
     found, at = {}, line.find(b"\n") + 1
     while at and at < len(line):
         end = line.find(b"\n", at)
@@ -183,7 +183,7 @@ def _command(
 
 
 def _follow(command: list[str], directory: Path, cancel: threading.Event | None) -> str:
-    """Wait until it has ended; gives why it failed, "" if it ended by itself."""
+    """Wait until it has ended; returns why it failed, "" if it ended on its own."""
     limit = time.monotonic() + WALL_LIMIT_S
     with subprocess.Popen(
         command,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Debian's kernel packages: found, and what a run needs of one taken out of it.
+"""Debian's kernel packages: finds them, and extracts what a run needs.
 
-`scripts/setup.sh --stock` downloads them into the cache. Nothing is installed, and nothing of the
-kernel is changed: its image and its modules are used as they are in the package.
+`scripts/setup.sh --stock` downloads them into the cache. Nothing is installed, and the kernel is
+not changed: its image and its modules are used as they are in the package.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_tree import KERNEL_VERSION
 from mptcplab.tools.debian_headers import DEBIAN_NAMES
 
-#: What gets a machine all that is needed.
+#: The command that installs everything needed.
 SETUP = "make setup-stock"
 
-# What a plan may need that Debian has as modules, in an order in which they can be loaded.
+# The modules of Debian that a plan may need, in an order in which they can be loaded.
 _MODULES = (
     *("veth", "sch_netem", "sch_tbf", "sch_codel", "sch_fq_codel", "sch_red", "sch_pie"),
     "tcp_bbr",
@@ -54,14 +54,14 @@ class StockKernel:
 
 
 def packages_dir() -> Path:
-    """Where packages lie that were downloaded."""
+    """Where downloaded packages are."""
     return doctor.cache_dir() / "stock"
 
 
 def newest(flavours: Iterable[str] = DEBIAN_NAMES, directory: Path | None = None) -> list[Path]:
     """The newest package of each flavour in a directory, by default `packages_dir()`.
 
-    Raises MachineError, naming the command that gets it, if there is none of one of them.
+    Raises MachineError, naming the command that downloads it, if one is missing.
     """
     directory = directory or packages_dir()
     found: dict[str, list[tuple[int, Path]]] = {DEBIAN_NAMES[flavour]: [] for flavour in flavours}
@@ -78,9 +78,10 @@ def newest(flavours: Iterable[str] = DEBIAN_NAMES, directory: Path | None = None
 
 
 def unpacked(package: Path) -> StockKernel:
-    """The kernel of a package, taken out of it into the cache if it is not there.
+    """The kernel of a package, extracted into the cache if it is not there.
 
-    Raises InputError if it is none of Linux 6.12 for amd64, MptcplabError if it cannot be read.
+    Raises InputError if it is not a package of Linux 6.12 for amd64, MptcplabError if it cannot be
+    read.
     """
     if not package.is_file():
         raise _bad(package, "there is no such file")
@@ -115,7 +116,7 @@ def unpacked(package: Path) -> StockKernel:
 
 
 def _release_of(package: Path) -> str:
-    """What its name says, "" if it is no name of a kernel package."""
+    """The release in its name, "" if that is not the name of a kernel package."""
     found = _PACKAGE.fullmatch(package.name)
     return found["release"] if found else ""
 

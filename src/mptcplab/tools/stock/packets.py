@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The first packet in which two runs differ, from captures at their clients.
 
-From the start of the workload on: in the handshakes, acknowledgments may be one or two. What is
-random by itself is left out: sequence numbers count from those of the handshake, data sequence
-numbers from the first one, and timestamps are not looked at. Nor is PSH, which ends what a process
-had room to write at a time.
+From the start of the workload on: in the handshakes there may be one acknowledgment or two. Random
+values are left out: sequence numbers count from the handshake, data sequence numbers from the first
+one, and timestamps are not compared. Nor is PSH, which marks the end of what a process had room to
+write at once.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ _FIELDS = ("flags", "sequence", "payload", "acknowledges", "data sequence")
 
 _PSH = 8
 
-#: A line for each packet, with the fields above; -1 is what it does not have.
+#: A line for each packet, with the fields above; -1 for those it does not have.
 Lines = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Stream:
-    """The packets of a subflow one way, in the order of time; times are in ns after the start."""
+    """The packets of a subflow in one direction, in the order of time; times are in ns after the
+    start.
+    """
 
     times_ns: npt.NDArray[np.int64]
     lines: Lines
@@ -42,8 +44,8 @@ class Stream:
 class Difference:
     """The first packet that differs, `theirs` and `ours` None if there is none on that side.
 
-    `sender` has its address; `number` counts from 1, and `at_ns` is when the first of the two is
-    there.
+    `sender` is its address; `number` counts from 1, and `at_ns` is when the earlier of the two was
+    sent.
     """
 
     sender: str
@@ -62,7 +64,7 @@ class Difference:
 
 
 def of(directory: Path) -> dict[str, Stream]:
-    """The packets of a run, from its client's capture, by the address of who sent them.
+    """The packets of a run, from its client's capture, by the address of the sender.
 
     Raises MptcplabError if it cannot be read.
     """
@@ -71,13 +73,13 @@ def of(directory: Path) -> dict[str, Stream]:
 
 
 def streams(found: Packets, start_ns: int) -> dict[str, Stream]:
-    """The packets of one connection, by the address of who sent them."""
+    """The packets of one connection, by the address of the sender."""
     return dict(_streams(found, start_ns))
 
 
 def _streams(found: Packets, start_ns: int) -> Iterator[tuple[str, Stream]]:
     mapped = (found.has & HAS_MAPPING) != 0
-    # of the whole connection: the first that was sent each way
+    # of the whole connection: the first that was sent in each direction
     from_client = found.forward
     origins = [
         int(dsns[0]) if len(dsns) else 0

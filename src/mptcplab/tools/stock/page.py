@@ -12,7 +12,7 @@ from mptcplab.tools.stock.rows import Row, Table
 
 
 def markdown(tables: Sequence[Table]) -> str:
-    """The tables, each with a line that counts."""
+    """The tables, each with a line of totals."""
     return "\n".join(line for table in tables for line in _table(table))
 
 
@@ -108,7 +108,7 @@ def _signed(name: str, difference: float) -> str:
 
 
 def _early(row: Row) -> str:
-    """At the same times, and but for some CPU time; the best of all pairs, and the least."""
+    """Equal at the same times, and except for CPU time; the best of all pairs, and the worst."""
     found = " / ".join(_of_pairs(row, each) for each in (row.early, row.close))
     best = early.best(row.close)
     text = found if best.whole else f"{found}, then {best.first}"

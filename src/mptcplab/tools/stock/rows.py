@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What is compared of each setting, from the runs of both sides that are stored."""
+"""The comparison of each setting, from the stored runs of both sides."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from mptcplab.tools.stock.settings import (
 class Row:
     """A setting on both sides; `share` is missing with one path.
 
-    `early` is, of each run on the distribution's kernel, for how long one of the lab's is equal at
-    the same times, and `close` for how long one is but for CPU time: within TOLERANCE_NS, and with
-    one of CPU_TIMES_NS. `itself` is, of each on the slower CPU, for how long one on the other is
-    equal at the same times.
+    `early` says, for each run on the distribution's kernel, how long one of the lab's is equal at
+    the same times, and `close` how long one is equal except for CPU time: within TOLERANCE_NS, and
+    with one of CPU_TIMES_NS. `itself` says, for each run on the slower CPU, how long one on the
+    other CPU is equal at the same times.
     """
 
     setting: Setting
@@ -55,13 +55,13 @@ class Row:
     def begins_equal(self) -> bool:
         """Whether all counts are equal for as long as wanted.
 
-        Of one pair of runs that suffices: the phases of the others may differ.
+        One pair of runs suffices: the phases of the others may differ.
         """
         return early.best(self.close).holds
 
     @property
     def begins_as_itself(self) -> bool:
-        """Whether that is so, or no shorter than for the same kernel with another CPU."""
+        """Whether they are, or are for as long as those of the same kernel on another CPU."""
         if self.begins_equal or not self.itself:
             return self.begins_equal
         return early.best(self.early).seconds >= early.best(self.itself).seconds
@@ -73,13 +73,13 @@ class Row:
 
     @property
     def is_of_cpu_time(self) -> bool:
-        """Whether what is told apart is so as CPU time would have it."""
+        """Whether CPU time explains every figure that is told apart."""
         told = any(figure.is_told_apart for _, figure in self.figures)
         return told and not self.differs and not self.is_of_start
 
     @property
     def is_of_start(self) -> bool:
-        """Whether what is told apart is so because data begins later, if only in one figure."""
+        """Whether a later start of the data explains what is told apart, if only in one figure."""
         return not self.differs and any(
             figure.is_told_apart and figure.is_of_start for _, figure in self.figures
         )
@@ -185,7 +185,7 @@ def _row(
 def _equal(
     setting: Setting, stock: Sequence[Path], close: Sequence[Sender], within_ns: int
 ) -> list[Equal]:
-    """For how long each run on the distribution's kernel is equal to one of the lab's."""
+    """How long each run on the distribution's kernel is equal to one of the lab's."""
     first = setting.scenario.first_path
     # a step without any sample is after the end
     lab = [

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The runs of the comparison, on both sides: made as far as they are not stored, and read again.
+"""The runs of the comparison, on both sides: those that are not stored are made, then all are read.
 
-A run on a distribution kernel is kept as one of the lab is, under a hash of the scenario, the
-kernel package and the guest program; only what a socket does not tell is not in its records.
+A run on a distribution kernel is stored as one of the lab is, under a hash of the scenario, the
+kernel package and the guest program; its records lack only what a socket does not reveal.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ from mptcplab.tools.stock.early import Sender
 from mptcplab.tools.stock.package import StockKernel
 from mptcplab.tools.stock.settings import CPU_TIMES_NS, INSTRUCTION_NS, SLOWER_NS, Setting
 
-#: How much longer a run takes than in the lab, until some have ended here: it is all interpreted.
+#: How much longer a run takes than in the lab, as a guess until some have ended: the machine is
+#: interpreted.
 TIMES_AS_LONG = 70.0
 
 
@@ -72,12 +73,12 @@ class Job:
         return cls(key, setting, scenario, kernel, instruction_ns)
 
     def entry(self, out: Store) -> Entry | None:
-        """What is stored of it; None if nothing is that was made with the plan of today."""
+        """Its stored entry; None if there is none that was made with the current plan."""
         return _entry(out, self.key, machine.plan_text(self.scenario, self.kernel))
 
 
 def lab_entry(scenario: Scenario, built: KernelBuild, guest: Guest, out: Store) -> Entry | None:
-    """The same of a run in the lab."""
+    """The same for a run in the lab."""
     return _entry(out, store.run_key(scenario, built, guest), plan.render(scenario))
 
 
@@ -90,9 +91,8 @@ def _entry(out: Store, key: str, text: str) -> Entry | None:
 
 @dataclass(frozen=True)
 class Told:
-    """What is told of a run that has ended: its entry, or None, and in `failed` why it failed.
-
-    `number` counts those that have ended, `left_s` is a guess.
+    """The report of a run that has ended: its entry, or None, and in `failed` why it failed.
+    `number` counts the runs that have ended, `left_s` estimates the time left.
     """
 
     job: Job
@@ -110,9 +110,9 @@ def jobs(
     seeds: int,
     slower_seeds: int,
 ) -> list[Job]:
-    """All runs on distribution kernels: seed by seed, so that soon there is something of each.
+    """All runs on distribution kernels: seed by seed, so that each setting soon has some.
 
-    `slower_seeds` is with how many seeds each is made on the slower CPU, too.
+    `slower_seeds` is the number of seeds with which each is made on the slower CPU, too.
     """
     counts = {INSTRUCTION_NS: seeds, SLOWER_NS: slower_seeds}
     return [
@@ -128,7 +128,7 @@ def jobs(
 def captures(
     settings: Sequence[Setting], kernels: Sequence[StockKernel], guest: Guest
 ) -> list[Job]:
-    """Of each setting, the beginning with all packets."""
+    """The start of each setting, with all packets."""
     return [
         Job.of(setting, setting.captured, kernel, guest)
         for setting in settings
@@ -137,7 +137,7 @@ def captures(
 
 
 class Expected:
-    """What runs take, in seconds: guessed from those that have ended here, as far as there are."""
+    """How long runs take, in seconds: estimated from those that have ended here, if any."""
 
     def __init__(self, wanted: Sequence[Job], out: Store) -> None:
         # an interpreted kernel costs more with each of its packets than the lab's
@@ -173,10 +173,10 @@ def missing(wanted: Sequence[Job], out: Store) -> list[Job]:
 def make(
     wanted: Sequence[Job], guest: Guest, out: Store, expected: Expected, at_a_time: int
 ) -> Iterator[Told]:
-    """Make runs on distribution kernels, so many at a time, and tell of each that has ended.
+    """Make runs on distribution kernels, `at_a_time` at once, and report each that has ended.
 
     One that fails does not end the others. Raises MachineError if the machine cannot make any;
-    then, and when it is interrupted or left early, those under way are ended, and nothing of them
+    then, and when it is interrupted or left early, the current ones are ended, and nothing of them
     is left.
     """
     cancel = threading.Event()
@@ -207,7 +207,7 @@ def make(
 
 
 def _make(job: Job, guest: Guest, out: Store, cancel: threading.Event) -> tuple[Entry, float]:
-    """One run, stored; gives its entry, and how long it took."""
+    """Make and store one run; returns its entry, and how long it took."""
     if cancel.is_set():
         raise engine.RunCancelledError
     with out.new_run(job.key) as directory, single.own_cpu() as cpu:
@@ -241,7 +241,7 @@ def _leave(
     built: Mapping[str, Any],
     directory: Path,
 ) -> Entry:
-    """Put beside the records of a run what makes it one of the store; gives its entry."""
+    """Add to the records of a run what the store needs; returns its entry."""
     entry = run_entry(
         scenario,
         status="ok",
@@ -269,7 +269,8 @@ def _figures(scenario: Scenario, reported: Mapping[str, Any], directory: Path) -
 def _until_the_end(
     scenario: Scenario, start_ns: int, samples: Mapping[str, Samples]
 ) -> dict[str, Samples]:
-    """As far as the lab's probe samples: what is still sent after the end is none of the run's.
+    """Only what the lab's probe would sample: what is sent after the end does not belong to the
+    run.
 
     The guest's samples of a socket go on until the connection is closed.
     """
@@ -316,7 +317,7 @@ def make_in_lab(
 
 
 def data_ns(directory: Path) -> int | None:
-    """How long after the start the first byte was read in a run; None if none was."""
+    """How long after the start of a run the first byte was read; None if none was."""
     reported = documents.read(directory / engine.GUEST_OUTCOME, documents.GUEST)
     first_ns = records.read_messages(directory / engine.MESSAGES)["first_ns"][:1]
     return int(first_ns[0]) - reported.start_ns if first_ns.any() else None
@@ -352,7 +353,7 @@ def late(
 
 
 def late_plan(scenario: Scenario, further_ns: int) -> str:
-    """The plan with the first data so much later: the connection is there before."""
+    """The plan with the first data later by `further_ns`: the connection exists before."""
     text, count = re.subn(
         r"(?m)^(message 1 .* at )0ns$", rf"\g<1>{further_ns}ns", plan.render(scenario)
     )
@@ -363,7 +364,7 @@ def late_plan(scenario: Scenario, further_ns: int) -> str:
 def late_entry(
     scenario: Scenario, further_ns: int, built: KernelBuild, guest: Guest, out: Store
 ) -> Entry | None:
-    """What is stored of such a run in the lab."""
+    """The stored entry of such a run in the lab."""
     text = late_plan(scenario, further_ns)
     return _entry(out, _late_key(scenario, further_ns, built, guest), text)
 
@@ -375,7 +376,7 @@ def make_late(
     out: Store,
     at_a_time: int,
 ) -> None:
-    """Make those that are not stored, each with its time. Raises RunError for one that fails."""
+    """Make those that are not stored, each with its delay. Raises RunError for one that fails."""
 
     def one(scenario: Scenario, further_ns: int, watch: Watch) -> None:
         key = _late_key(scenario, further_ns, built, guest)
@@ -393,9 +394,9 @@ def make_late(
 
 
 def _each(one: Callable[..., None], todo: Iterable[tuple[Any, ...]], at_a_time: int) -> None:
-    """Call `one` with each of these arguments and a watch, so many at a time.
+    """Call `one` with each of these arguments and a watch, `at_a_time` at once.
 
-    What it raises first is raised, and ends the others by their watch.
+    The first exception is raised, and ends the others by their watch.
     """
     cancel = threading.Event()
     with ThreadPoolExecutor(at_a_time) as pool:
@@ -417,7 +418,7 @@ def _late_key(scenario: Scenario, further_ns: int, built: KernelBuild, guest: Gu
 def close_ups(
     scenarios: Sequence[Scenario], built: KernelBuild, guest: Guest, out: Store
 ) -> list[Sender]:
-    """What was recorded near the steps in those close-ups in the lab that are kept."""
+    """The records near the steps of the close-ups in the lab that are kept."""
     found = []
     for scenario in scenarios:
         file = _close_up_file(scenario, built, guest, out)

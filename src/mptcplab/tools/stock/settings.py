@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""In which settings the lab is held to a distribution kernel.
+"""The settings in which the lab is compared with a distribution kernel.
 
 Rates of 5 to 200 Mbit/s, RTTs of 5 to 200 ms, queues, buffers, losses, congestion controls, one
-path, both directions, short transfers. Nothing that only the lab's kernel has, or that its patches
-change.
+path, both directions, short transfers. They use nothing that only the lab's kernel has, or that its
+patches change.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scenario import Direction, Scenario
 
-#: Samples are compared one by one: in these steps of virtual time.
+#: Samples are compared one by one, in these steps of virtual time.
 STEP_NS = 100_000_000
-#: How long, and how often, a close-up of the beginning looks.
+#: The duration of a close-up of the start, and the time between its samples.
 CLOSE_UP_NS, CLOSE_UP_STEP_NS = 15 * STEP_NS, 100_000
 #: What an instruction takes in a virtual machine, and in one with a CPU half as fast.
 INSTRUCTION_NS, SLOWER_NS = 1, 2
-#: A packet takes some 20 us of CPU time in a router and in a host, in a virtual machine: close-ups
-#: are made with so much delay added to each direction of each path.
+#: In a virtual machine, a packet takes some 20 us of CPU time in a router and in a host: close-ups
+#: are made with such delays added to each direction of each path.
 CPU_TIMES_NS = (0, 10_000, 20_000)
 
 
@@ -44,7 +44,7 @@ class Setting:
         return [self.scenario.with_(seed=seed) for seed in range(1, count + 1)]
 
     def close_ups(self, count: int, cpu_time_ns: int) -> list[Scenario]:
-        """The beginnings of as many runs, with so much more delay."""
+        """The starts of as many runs, with this much more delay."""
         longer = _delayed(self.close_up, cpu_time_ns)
         return [longer.with_(seed=seed) for seed in range(1, count + 1)]
 
@@ -162,7 +162,7 @@ def _paths(asked: _Asked) -> Iterator[str]:
 
 
 def _delayed(scenario: Scenario, further_ns: int) -> Scenario:
-    """The same queues and all else, with paths that are so much longer, each way."""
+    """The same scenario, queues included, with this much more delay each way on each path."""
 
     def longer(way: Direction) -> Direction:
         return way.model_copy(update={"delay_ns": way.delay_ns + further_ns})

@@ -249,8 +249,8 @@ def _how_sure(judged: Judged) -> str:
         word = "Open; more --variations would help"
     margin = f"{_number(ranked.margin)} {judged.goal.figure.unit}"
     return (
-        f"{word} ({100 * ranked.sure:.0f} %): none of the {len(ranked.standings)} best of "
-        f"{judged.tried} pairs is better by more than {margin}."
+        f"{word} ({100 * ranked.sure:.0f} %): of {judged.tried} pairs tried, none of the "
+        f"{len(ranked.standings)} best beats it by more than {margin}."
     )
 
 

@@ -319,7 +319,7 @@ def write_report(places: Sequence[FilePath] = (_OUT,), file: FilePath = "report.
 
     found = collect([Path(fspath(place)) for place in places])
     looks = palette.styles(found.schedulers())
-    with documents.contradictions_told(", ".join(map(str, places))):
+    with documents.contradictions_reported(", ".join(map(str, places))):
         of_groups = [charts.of_group(group) for group in found.groups]
         html = page.render(found, looks, charts.overview(found), of_groups)
     target = Path(fspath(file))

@@ -23,7 +23,7 @@ from mptcplab.metrics.schema import Metric, metrics_of
 from mptcplab.metrics.series import Floats
 from mptcplab.metrics.views import shown_metrics
 from mptcplab.runs import documents, store
-from mptcplab.runs.collection import Collection, Found, Group, Value, told
+from mptcplab.runs.collection import Collection, Found, Group, Value, in_words
 from mptcplab.runs.entries import Entry, compared, ended_well
 
 #: The unit in which a figure is shown, by the unit of its definition: its name and the divisor.
@@ -325,7 +325,7 @@ def _lines(collection: Collection, figure: _Figure, along: int) -> Iterator[Line
                     )
                 )
         rest = (axis for n, axis in enumerate(collection.axes) if n != along)
-        where = [told(axis, value) for axis, value in zip(rest, others, strict=True)]
+        where = [in_words(axis, value) for axis, value in zip(rest, others, strict=True)]
         if lines:
             yield Lines(
                 ", ".join((figure.title, *where)),

@@ -86,9 +86,9 @@ class Explanation:
             f"paths can carry ({_percent(self.goodput_bps / self.capacity_bps)}).",
             f"Of the {_rate(missing)} missing:",
         ]
-        told = [r for r in self.reasons if abs(r.bps) >= _WORTH_TELLING * self.capacity_bps]
-        lines += [f"  {_rate(reason.bps)}: {reason.text}" for reason in told]
-        small = sum(reason.bps for reason in self.reasons if reason not in told)
+        named = [r for r in self.reasons if abs(r.bps) >= _WORTH_TELLING * self.capacity_bps]
+        lines += [f"  {_rate(reason.bps)}: {reason.text}" for reason in named]
+        small = sum(reason.bps for reason in self.reasons if reason not in named)
         if abs(small) >= _ROUNDED * self.capacity_bps:
             lines.append(f"  {_rate(small)}: smaller reasons, which --json has")
         lines.append(f"  {_rate(self.not_explained_bps)}: not explained")
@@ -133,11 +133,11 @@ def explain(directory: Path) -> Explanation:
     client = records.read_samples(directory / engine.CLIENT_SAMPLES)
     server = records.read_samples(directory / engine.SERVER_SAMPLES)
     links = records.read_links(directory / engine.LINKS_SAMPLES)
-    with documents.contradictions_told(directory):
-        told = dict(guest)
-        figures = run_metrics(scenario, client, server, told, links)
+    with documents.contradictions_reported(directory):
+        known = dict(guest)
+        figures = run_metrics(scenario, client, server, known, links)
         way = recorded.measured_way(scenario, client)
-        flow = recorded.flow(scenario, client, server, links, told, way)
+        flow = recorded.flow(scenario, client, server, links, known, way)
         return of_run(scenario, flow, figures, guest.start_ns)
 
 

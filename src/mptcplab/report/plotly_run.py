@@ -134,7 +134,7 @@ def _run_figure(scenario: Scenario, run: RunSeries, panels: Sequence[Panel]) -> 
         whats = list(dict.fromkeys(series.what for series in panel.series))
         layout["annotations"].append(
             {
-                "text": f"<b>{text(title)}</b>{_dashes_told(whats)}",
+                "text": f"<b>{text(title)}</b>{_dashes_in_words(whats)}",
                 "showarrow": False,
                 "xref": "paper",
                 "x": 0,
@@ -163,12 +163,12 @@ def _run_figure(scenario: Scenario, run: RunSeries, panels: Sequence[Panel]) -> 
     return {"traces": traces, "layout": layout}
 
 
-def _dashes_told(whats: Sequence[str]) -> str:
+def _dashes_in_words(whats: Sequence[str]) -> str:
     """Which dash stands for what, where a panel shows several figures of a path."""
     if len(whats) < 2:
         return ""
-    told = zip(whats, itertools.cycle(_DASHES.values()), strict=False)
-    return ": " + ", ".join(f"{text(what)} {dash}" for what, dash in told)
+    dashes = zip(whats, itertools.cycle(_DASHES.values()), strict=False)
+    return ": " + ", ".join(f"{text(what)} {dash}" for what, dash in dashes)
 
 
 def _series_traces(

@@ -276,12 +276,12 @@ def _is_full(directory: str) -> bool:
 class OnCluster(Workers):
     """Performs tasks on the workers of a cluster, one at a time in each of their threads.
 
-    Returned files are put into the task's store. `told` is called with each line of progress to
+    Returned files are put into the task's store. `say` is called with each line of progress to
     show the user.
     """
 
     def __init__(
-        self, address: str, told: Callable[[str], None], key: Path | str | None = None
+        self, address: str, say: Callable[[str], None], key: Path | str | None = None
     ) -> None:
         """`key` is the file of the cluster's key, or NO_KEY; the default are the certificates of
         Dask's configuration.
@@ -290,7 +290,7 @@ class OnCluster(Workers):
         if there is no cluster, and MachineError if one of its workers is unfit.
         """
         self.virtual_s = {}
-        self._told = told
+        self._say = say
         self._lock = threading.Lock()
         self._artefacts: dict[Path, Artefact] = {}
         self._under_way: dict[Any, tuple[DaskFuture[Any], Task, Future[Any]]] = {}
@@ -311,7 +311,7 @@ class OnCluster(Workers):
             with _lost():
                 jobs = sum(self._client.nthreads().values())
             if jobs == 0 != self.jobs:
-                self._told("the cluster has no worker; waiting for one")
+                self._say("the cluster has no worker; waiting for one")
             self.jobs, self._jobs_known_s = jobs, time.monotonic()
         return max(_AHEAD, 2 * self.jobs)
 
@@ -440,7 +440,7 @@ class OnCluster(Workers):
         if address in self._unfit:
             return
         self._unfit[address] = why
-        self._told(f"worker {address} is left out: {why}")
+        self._say(f"worker {address} is left out: {why}")
         scheduler: Any = self._client.scheduler
         await scheduler.retire_workers(workers=[address], close_workers=True, remove=True)
         if not await scheduler.ncores():
@@ -505,10 +505,10 @@ def _check(done: object, task: Task) -> Done:
         if done.files is None and task.out is not None:
             raise MptcplabError(f"a worker reported on run {task.key} but sent no files")
     for name in ("scheduler", "cc", "seed", "transport", "path", "status", "directory"):
-        told, known = getattr(entry, name), getattr(expected, name)
-        if told != known:
+        given, known = getattr(entry, name), getattr(expected, name)
+        if given != known:
             raise MptcplabError(
-                f"a worker reported on run {task.key} that its {name} is {told!r}, not {known!r}"
+                f"a worker reported on run {task.key} that its {name} is {given!r}, not {known!r}"
             )
     return replace(done, entry=entry)
 

@@ -300,14 +300,14 @@ def _named(groups: Sequence[Group]) -> Collection:
     named = []
     for number, group in enumerate(groups):
         values = tuple(column[number] for column in columns)
-        texts = (told(axis, value) for axis, value in zip(axes, values, strict=True))
+        texts = (in_words(axis, value) for axis, value in zip(axes, values, strict=True))
         named.append(replace(group, name=", ".join(texts), values=values))
     if all(axis.is_number for axis in axes):
         named.sort(key=lambda group: group.values)
     return Collection(tuple(named), axes)
 
 
-def told(axis: Axis, value: Value) -> str:
+def in_words(axis: Axis, value: Value) -> str:
     """A value of an axis as words."""
     text = value if isinstance(value, str) else f"{value:g}"
     return f"{axis.name} {text}{f' {axis.unit}' if axis.unit else ''}"
@@ -398,10 +398,10 @@ def _varied(columns: Mapping[_Key, Sequence[Any]]) -> list[_Key]:
     chosen: list[_Key] = []
     classes = 1
     for key in sorted(columns, key=rank):
-        told = len(set(zip(*(map(repr, columns[k]) for k in (*chosen, key)), strict=True)))
-        if told > classes:
+        apart = len(set(zip(*(map(repr, columns[k]) for k in (*chosen, key)), strict=True)))
+        if apart > classes:
             chosen.append(key)
-            classes = told
+            classes = apart
     numbers = {key: v for key, values in columns.items() if (v := list(filter(_is_number, values)))}
     numbers = {key: values for key, values in numbers.items() if len(values) == len(columns[key])}
     if len(chosen) == 1 and chosen[0] in numbers:

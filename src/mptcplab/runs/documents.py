@@ -4,7 +4,7 @@
 They may have been truncated by a full disk, edited by hand, written by another version, or come
 from another machine. Everything that a reader relies on is checked here, and an error is one line:
 the file, the key, and what is accepted. Unknown keys stay, and figures that older versions did not
-have are None. Files can each be valid and still contradict each other; `contradictions_told`
+have are None. Files can each be valid and still contradict each other; `contradictions_reported`
 reports that, around whatever is computed from them.
 """
 
@@ -306,7 +306,7 @@ def read_scenario(file: Path) -> Scenario:
 
 
 @contextlib.contextmanager
-def contradictions_told(place: Path | str) -> Iterator[None]:
+def contradictions_reported(place: Path | str) -> Iterator[None]:
     """Report it if a computation fails because the files of runs contradict each other.
 
     Raises MptcplabError, which names `place`; one that is raised inside passes through.

@@ -77,11 +77,11 @@ def modules(request: Request, built: KernelBuild) -> dict[str, Path]:
 
 @contextmanager
 def on_cluster(
-    address: str | None, told: Callable[[str], None], key: Path | str | None = None
+    address: str | None, say: Callable[[str], None], key: Path | str | None = None
 ) -> Iterator[Workers | None]:
     """The workers of a cluster, or, without an address, None: those of this machine.
 
-    `told` is called with lines of progress for the user; `key` is the file of the cluster's key,
+    `say` is called with lines of progress for the user; `key` is the file of the cluster's key,
     by default that of the environment. Raises MptcplabError; see `cluster.OnCluster`.
     """
     if address is None:
@@ -94,7 +94,7 @@ def on_cluster(
         raise MachineError(
             f"a cluster needs Dask, and {error.name} is missing", "pip install 'mptcplab[cluster]'"
         ) from None
-    with OnCluster(address, told, key or os.environ.get(choices.KEY_VARIABLE) or None) as workers:
+    with OnCluster(address, say, key or os.environ.get(choices.KEY_VARIABLE) or None) as workers:
         yield workers
 
 

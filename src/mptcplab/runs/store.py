@@ -283,7 +283,7 @@ def read_series(directory: Path) -> RunSeries:
     if not has_records(directory) and (directory / SERIES).exists():
         return series.read(directory / SERIES)
     try:
-        with documents.contradictions_told(directory):
+        with documents.contradictions_reported(directory):
             return read_run(directory).series()
     except MptcplabError as error:
         text = str(error)

@@ -178,11 +178,11 @@ class InProcesses(Workers):
             return None
         with contextlib.suppress(BrokenPipeError):  # one that could not be started has said so
             worker.send((fn, task))
-        told = False
+        cancelled = False
         while True:
-            if self._cancel.is_set() and not told:
+            if self._cancel.is_set() and not cancelled:
                 worker.send_bytes(_CANCEL)
-                told = True
+                cancelled = True
             if worker.poll(_TICK_S):
                 message = worker.recv()
                 if not isinstance(message, float):
@@ -217,7 +217,7 @@ def host(sockets: Sequence[int]) -> None:
             child = os.fork()
         except OSError as error:
             for each in sockets[number:]:
-                # who is told already may have gone
+                # the program may have gone after the first of these
                 with contextlib.suppress(BrokenPipeError), Connection(each) as worker:
                     worker.send(error)
             break
@@ -257,12 +257,12 @@ def _work(connection: Connection) -> None:
 
 
 def _answer(message: bytes, connection: Connection, cancel: threading.Event) -> Any:
-    told = time.monotonic()
+    ticked_s = time.monotonic()
 
     def moved(now_s: float) -> None:
-        nonlocal told
-        if time.monotonic() - told > _TICK_S:
-            told = time.monotonic()
+        nonlocal ticked_s
+        if time.monotonic() - ticked_s > _TICK_S:
+            ticked_s = time.monotonic()
             with contextlib.suppress(OSError):
                 connection.send(now_s)
 

@@ -115,13 +115,13 @@ def parse(text: str, status: int) -> Result:
         if line.startswith("WRONG: "):
             result.failures.append(line.removeprefix("WRONG: "))
             continue
-        if not (told := _LINE.fullmatch(line)):
+        if not (found := _LINE.fullmatch(line)):
             result.failures.append(f"the program said: {line}")
-        elif told["call"] == "calls":
+        elif found["call"] == "calls":
             ended = True
         else:
-            pairs = [figure.split("=") for figure in told["figures"].split()]
-            result.counts[told["call"]] = Counter({name: int(count) for name, count in pairs})
+            pairs = [figure.split("=") for figure in found["figures"].split()]
+            result.counts[found["call"]] = Counter({name: int(count) for name, count in pairs})
     if not result.failures and status:
         result.failures.append(f"the program ended with the status {status}")
     elif not result.failures and not ended:
@@ -181,8 +181,8 @@ def table(result: Result) -> Table:
     made.add_column("calls", justify="right")
     made.add_column("results")
     for call, results in result.counts.items():
-        told = ", ".join(f"{name} {count}" for name, count in results.most_common())
-        made.add_row(call, str(sum(results.values())), told)
+        counts = ", ".join(f"{name} {count}" for name, count in results.most_common())
+        made.add_row(call, str(sum(results.values())), counts)
     made.add_row("all", str(result.calls), "")
     return made
 

@@ -26,7 +26,7 @@ def show(places: Sequence[Path], formats: Sequence[str], out: Path | None, *, da
     for directory in directories:
         item, drawn = store.read_scenario(directory), store.read_series(directory)
         file = directory / "run" if out is None else out / directory.resolve().name
-        with documents.contradictions_told(directory):
+        with documents.contradictions_reported(directory):
             written = run_chart.write(item, drawn, file, formats or palette.FORMATS[:1])
             if data:
                 written.append(file.with_name(f"{file.name}.csv"))
@@ -59,7 +59,7 @@ def report(places: Sequence[Path], out: Path, figures: Path | None, most: int) -
     for directory in filter(None, (out.parent, figures)):
         store.make_directory(directory)
     looks = palette.styles(collection.schedulers())
-    with documents.contradictions_told(", ".join(map(str, places))):
+    with documents.contradictions_reported(", ".join(map(str, places))):
         overview = charts.overview(collection)
         of_groups = [charts.of_group(group) for group in collection.groups]
         html = page.render(collection, looks, overview, of_groups)

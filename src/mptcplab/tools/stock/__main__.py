@@ -25,7 +25,7 @@ from mptcplab.tools.stock.compare import figures
 from mptcplab.tools.stock.package import StockKernel
 from mptcplab.tools.stock.page import markdown, summary
 from mptcplab.tools.stock.rows import Seeds
-from mptcplab.tools.stock.runs import Expected, Job, Told
+from mptcplab.tools.stock.runs import Ended, Expected, Job
 from mptcplab.tools.stock.settings import INSTRUCTION_NS, Setting, settings
 
 _MARK = "make stock-check"
@@ -144,9 +144,9 @@ def _in_virtual_machines(
 ) -> int:
     """Make the missing runs; returns how many failed."""
     todo, failed = runs.missing(jobs, out), 0
-    for told in runs.make(todo, made, out, expected, options.jobs):
-        failed += bool(told.failed)
-        _tell(told, len(todo))
+    for ended in runs.make(todo, made, out, expected, options.jobs):
+        failed += bool(ended.failed)
+        _report(ended, len(todo))
     return failed
 
 
@@ -180,19 +180,19 @@ def _compare_packets(
     return 1 if failed else 0
 
 
-def _tell(told: Told, count: int) -> None:
-    job = told.job
-    what = f"{told.number}/{count} {job.kernel.build.variant}, {job.setting.name}"
+def _report(ended: Ended, count: int) -> None:
+    job = ended.job
+    what = f"{ended.number}/{count} {job.kernel.build.variant}, {job.setting.name}"
     if job.instruction_ns != INSTRUCTION_NS:
         what += ", slower CPU"
-    if told.entry is None:
-        _say(f"{what}, seed {job.scenario.seed}: failed: {told.failed}")
+    if ended.entry is None:
+        _say(f"{what}, seed {job.scenario.seed}: failed: {ended.failed}")
         return
-    value = figures(told.entry).value
+    value = figures(ended.entry).value
     unit = "s" if job.setting.is_transfer else "Mbit/s"
     _say(
-        f"{what}, seed {job.scenario.seed}: {value:.3f} {unit}, took {told.wall_s:.0f} s; "
-        f"{sweep.duration(told.left_s)} left"
+        f"{what}, seed {job.scenario.seed}: {value:.3f} {unit}, took {ended.wall_s:.0f} s; "
+        f"{sweep.duration(ended.left_s)} left"
     )
 
 

@@ -102,7 +102,7 @@ def unpacked(package: Path) -> StockKernel:
         except OSError as error:
             raise MptcplabError(f"{place}: {error.strerror}") from error
     name = _PACKAGE.fullmatch(package.name)
-    assert name is not None, "its release was told from its name"
+    assert name is not None, "its release was read from its name"
     (flavour,) = (name for name, ending in DEBIAN_NAMES.items() if ending == kernel["ending"])
     return StockKernel(
         build=KernelBuild(digest, flavour, place / "vmlinuz", place / "config"),

@@ -74,8 +74,8 @@ class Row:
     @property
     def is_of_cpu_time(self) -> bool:
         """Whether CPU time explains every figure that is told apart."""
-        told = any(figure.is_told_apart for _, figure in self.figures)
-        return told and not self.differs and not self.is_of_start
+        apart = any(figure.is_told_apart for _, figure in self.figures)
+        return apart and not self.differs and not self.is_of_start
 
     @property
     def is_of_start(self) -> bool:

@@ -90,7 +90,7 @@ def _entry(out: Store, key: str, text: str) -> Entry | None:
 
 
 @dataclass(frozen=True)
-class Told:
+class Ended:
     """The report of a run that has ended: its entry, or None, and in `failed` why it failed.
     `number` counts the runs that have ended, `left_s` estimates the time left.
     """
@@ -172,7 +172,7 @@ def missing(wanted: Sequence[Job], out: Store) -> list[Job]:
 
 def make(
     wanted: Sequence[Job], guest: Guest, out: Store, expected: Expected, at_a_time: int
-) -> Iterator[Told]:
+) -> Iterator[Ended]:
     """Make runs on distribution kernels, `at_a_time` at once, and report each that has ended.
 
     One that fails does not end the others. Raises MachineError if the machine cannot make any;
@@ -200,7 +200,7 @@ def make(
                     failed = str(error)
                     out.keep_failed(job.key, {"reason": failed, "setting": job.setting.name})
                 left_s = expected.seconds(list(left.values()), at_a_time)
-                yield Told(job, entry, wall_s, failed, number, left_s)
+                yield Ended(job, entry, wall_s, failed, number, left_s)
         finally:
             cancel.set()
             pool.shutdown(cancel_futures=True)

@@ -73,13 +73,9 @@ _ADVISED = (
 @click.option(
     "--seed", help="Seed of the first variation; each further one has the next seed.  [1]"
 )
-@click.option(
-    "--out",
-    "-o",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("advice-out"),
-    show_default=True,
-    help="Directory for the runs, the picture and the document; runs found there are reused.",
+@options.out_option_of(
+    Path("advice-out"),
+    "Directory for the runs, the picture and the document; runs found there are reused.",
 )
 @options.some_of_scenario_options(_ADVISED)
 def advise_command(

@@ -53,14 +53,15 @@ jobs_option = click.option(
     show_default="one per CPU",
     help="Number of runs at the same time.",
 )
-out_option = click.option(
-    "--out",
-    "-o",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=DEFAULT_OUT,
-    show_default=True,
-    help="Directory for the runs and their results.",
-)
+
+
+def out_option_of(default: Path, text: str) -> Callable[[F], F]:
+    """The directory that a command writes to."""
+    kind = click.Path(path_type=Path, file_okay=False)
+    return click.option("--out", "-o", type=kind, default=default, show_default=True, help=text)
+
+
+out_option = out_option_of(DEFAULT_OUT, "Directory for the runs and their results.")
 _address_option = click.option(
     "--cluster",
     metavar="ADDRESS",

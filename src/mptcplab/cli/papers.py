@@ -16,16 +16,9 @@ def papers_group() -> None:
     """Published experiments: run them again, and see which claims hold."""
 
 
-_papers_out = click.option(
-    "--out",
-    "-o",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("papers-out"),
-    show_default=True,
-    help="Directory for the runs; runs found there are reused.",
+_papers_out = options.out_option_of(
+    Path("papers-out"), "Directory for the runs; runs found there are reused."
 )
-
-
 _quick_option = click.option("--quick", is_flag=True, help="A thinner grid: minutes, not hours.")
 
 

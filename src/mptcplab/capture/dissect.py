@@ -367,8 +367,6 @@ def _read_dss(
     found: dict[str, Array], of: Array, at: Array, length: Array, u8: Array, u16: Array, u32: Array
 ) -> None:
     """A data sequence signal: RFC 8684, figure 9."""
-    whole = length >= 4
-    of, at, length = of[whole], at[whole], length[whole]
     bits = u8[at + 3] & 31
     ack_bytes = np.where(bits & HAS_DATA_ACK, np.where(bits & DATA_ACK_8, 8, 4), 0)
     dsn_bytes = np.where(bits & HAS_MAPPING, np.where(bits & DSN_8, 8, 4), 0)
@@ -412,14 +410,14 @@ def _split(capture: Any, cypcap: Any) -> Iterator[tuple[Array, Array]]:
                 content = np.frombuffer(os.pread(memory, size, 0) + bytes(128), np.uint8)
         if not lengths:
             break
-        yield content, np.array(lengths, np.int64)
+        yield content, np.array(lengths)
     if failed:
         raise failed
 
 
 @contextlib.contextmanager
 def _memory_file() -> Iterator[int]:
-    memory = os.memfd_create("mptcplab-packets", os.MFD_CLOEXEC)
+    memory = os.memfd_create("mptcplab-packets")
     try:
         yield memory
     finally:
@@ -458,7 +456,7 @@ def _endpoints(content: Array, ip: int, four: bool, tcp: int) -> tuple[Endpoint,
     addresses = [
         str(ipaddress.ip_address(content[at : at + size].tobytes())) for at in (first, first + size)
     ]
-    ports = [int.from_bytes(content[at : at + 2].tobytes(), "big") for at in (tcp, tcp + 2)]
+    ports = [int.from_bytes(content[at : at + 2].tobytes()) for at in (tcp, tcp + 2)]
     return Endpoint(addresses[0], ports[0]), Endpoint(addresses[1], ports[1])
 
 
@@ -489,7 +487,7 @@ def _ethernet(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _H
 
 def _cooked(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _Header:
     del end, u8, u32
-    return begin + 16, _family(u16[begin + 14]), np.zeros(len(begin), np.uint64)
+    return begin + 16, _family(u16[begin + 14]), np.zeros_like(begin)
 
 
 def _cooked_2(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _Header:
@@ -499,7 +497,7 @@ def _cooked_2(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _H
 
 def _raw(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _Header:
     del end, u16, u32
-    return begin, u8[begin] >> 4, np.zeros(len(begin), np.uint64)
+    return begin, u8[begin] >> 4, np.zeros_like(begin)
 
 
 def _loopback(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _Header:

@@ -92,6 +92,13 @@ def test_tags_of_virtual_lans_are_passed_over(tmp_path: Path, vlans: list[int]) 
     check(dissect.read([write_pcap(tmp_path / "x.pcap", sample(), vlans=vlans, snap=128)]))
 
 
+def test_more_than_two_tags_are_no_ip(tmp_path: Path) -> None:
+    # IEEE 802.1ad: one of the provider, one of the customer
+    tags = [0x88A8, 0x8100, 0x8100]
+    packets = dissect.read([write_pcap(tmp_path / "x.pcap", sample(), vlans=tags, snap=200)])
+    assert (len(packets), packets.others) == (0, 3)
+
+
 @pytest.mark.parametrize("big_endian", [False, True])
 def test_captures_in_microseconds_and_of_other_machines_are_read(
     tmp_path: Path, big_endian: bool
@@ -108,6 +115,57 @@ def test_both_versions_of_ip_in_one_file_are_flows_of_their_own(tmp_path: Path) 
     packets = dissect.read([write_pcap(tmp_path / "x.pcap", sample() + sample(V6), snap=128)])
     assert packets.track.tolist() == [0, 0, 0, 1, 1, 1]
     assert [str(track.a) for track in packets.tracks] == ["10.0.1.1:40000", "[fd00::1]:40000"]
+
+
+def test_each_has_the_hops_left_of_its_version_of_ip(tmp_path: Path) -> None:
+    frames = (ip_of(at_8=0x71), ip_of(V6, at_7=0x72), ip_of(at_8=0x73))
+    packets = of_frames(tmp_path, *(frame(bytes(ip)) for ip in frames))
+    assert packets.ttl.tolist() == [0x71, 0x72, 0x73]
+
+
+def test_a_link_is_told_by_every_byte_of_its_addresses_in_both_directions(tmp_path: Path) -> None:
+    addresses = bytes([2, 17, 34, 51, 68, 85, 6, 103, 120, 137, 154, 171])
+    links = [addresses]
+    for place in range(len(addresses)):
+        changed = bytearray(addresses)
+        changed[place] ^= 9
+        links.append(bytes(changed))
+    ip = b"\x08\x00" + bytes(ip_of())
+    there = [link + ip for link in links]
+    back = [link[6:] + link[:6] + ip for link in links]
+    packets = of_frames(tmp_path, *there, *back)
+    assert packets.track.tolist() == 2 * [*range(13)]
+
+
+def test_a_number_is_read_at_every_byte() -> None:
+    found = dissect._unaligned(np.arange(1, 6, dtype=np.uint8), ">u4")
+    assert found.tolist() == [0x01020304, 0x02030405]
+
+
+def test_numbers_are_mixed_as_splitmix64_does() -> None:
+    # the first numbers of its generator with the seed 0, whose state grows by the golden ratio
+    # (prng.di.unimi.it/splitmix64.c)
+    golden = 0x9E3779B97F4A7C15
+    states = np.array([n * golden % 2**64 for n in (1, 2, 3)], np.uint64)
+    outputs = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
+    assert dissect._mix(states).tolist() == outputs
+
+
+def test_an_address_of_ipv6_is_48_bits_that_none_of_ipv4_is() -> None:
+    """A port of 16 bits goes below it: 64 in all."""
+    words = np.random.default_rng(1).integers(0, 2**32, 400, dtype=np.uint32)
+    keys = dissect._fold(words, np.arange(0, 380)).tolist()
+    assert len(set(keys)) == 380
+    assert all(2**40 <= key < 2**48 and key >> 40 & 1 for key in keys)
+    # each of the others is set in about half of them
+    for bit in {*range(48)} - {40}:
+        assert 100 < sum(key >> bit & 1 for key in keys) < 280
+
+
+def test_many_connections_between_two_hosts_are_told_apart(tmp_path: Path) -> None:
+    asked = [Packet(0, V4[0], ("10.1.1.1", port)) for port in range(1, 301)]
+    packets = dissect.read([write_pcap(tmp_path / "x.pcap", asked)])
+    assert packets.track.tolist() == [*range(300)]
 
 
 def test_the_links_of_a_router_are_places_of_their_own(tmp_path: Path) -> None:
@@ -131,16 +189,18 @@ def test_more_packets_than_are_taken_at_a_time(
     assert (packets.track.tolist(), len(packets.tracks)) == ([0] * 15, 1)
     assert seen == sorted(seen)
     assert seen[-1] == file.stat().st_size
+    # 4, 4, 4 and 3 packets, and the end
+    assert len(seen) == 5
 
 
 def test_a_track_that_comes_later_has_the_next_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dissect, "_AT_A_TIME", 2)
-    ports = [7, 7, 9, 7, 8, 9, 9, 8, 6, 5]
+    ports = [7, 7, 9, 7, 7, 9, 8, 9, 9, 8, 6, 5]
     asked = [Packet(0, ("10.0.1.1", port), V4[1]) for port in ports]
     packets = dissect.read([write_pcap(tmp_path / "x.pcap", asked)])
-    assert packets.track.tolist() == [0, 0, 1, 0, 2, 1, 1, 2, 3, 4]
+    assert packets.track.tolist() == [0, 0, 1, 0, 0, 1, 2, 1, 1, 2, 3, 4]
     assert [track.a.port for track in packets.tracks] == [7, 9, 8, 6, 5]
 
 
@@ -422,6 +482,27 @@ def test_a_byte_of_padding_is_passed_over_by_itself(tmp_path: Path) -> None:
     # an option of 2 bytes, and one that is not known
     other = bytes([4, 2, 254, 5, 1, 2, 3])
     assert options_of(tmp_path, other + stamps).ts_val.tolist() == [0x01020304]
+
+
+def test_options_end_where_the_header_does(tmp_path: Path) -> None:
+    # what follows would be an option of ours that is cut off
+    stamps = bytes([8, 10]) + bytes(8)
+    for options in (stamps + b"\x01\x01", stamps + b"\x01\x1e"):
+        ip = bytearray(Packet(0, *V4, options=options, payload=9).ip())
+        ip[-9:-7] = b"\x1e\x28"
+        assert of_frames(tmp_path, frame(bytes(ip))).has.tolist() == [dissect.HAS_TIMESTAMPS]
+    # two bytes of one are left, which says that it has more
+    assert options_of(tmp_path, b"\x01\x01\x1e\x05").has.tolist() == [dissect.CUT]
+    # a byte of padding before a largest segment size, RFC 9293, 3.2
+    packets = options_of(tmp_path, b"\x01" + bytes([2, 4, 5, 180]) + stamps + b"\x01")
+    assert packets.has.tolist() == [dissect.HAS_TIMESTAMPS]
+
+
+def test_a_signal_that_is_cut_off_leaves_the_timestamps(tmp_path: Path) -> None:
+    for signal in (b"\x1e\x03\x20\x01", b"\x1e\x08\x20\x0c" + bytes(4)):
+        packets = options_of(tmp_path, timestamps(7, 8) + signal)
+        assert packets.has.tolist() == [dissect.CUT | dissect.HAS_TIMESTAMPS]
+        assert packets.ts_val.tolist() == [7]
 
 
 def test_signals_of_all_forms_are_read(tmp_path: Path) -> None:

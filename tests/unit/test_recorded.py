@@ -173,7 +173,7 @@ def test_each_subflow_of_each_connection_stands_by_itself() -> None:
 
 @pytest.mark.parametrize(("path", "remote"), [(3, 3), (1, 2), (0, 0)])
 def test_a_subflow_on_no_path_is_told(path: int, remote: int) -> None:
-    samples = Samples(made([0]), over(path, [0, 1], remote=remote))
+    samples = Samples(made([0]), over(path, [0], remote=remote))
     with pytest.raises(RunError) as error:
         recorded.host_records(synthetic.scenario(), "server", samples)
     ends = f"from 10.0.{path}.1 to 10.1.{remote}.1"
@@ -258,6 +258,9 @@ def test_bytes_arrive_that_wait_for_others() -> None:
     # in order, waiting on the connection, and waiting on its subflows
     mptcp = [100 + 20 + 3 + 4, 1000 + 200 + 30]
     assert recorded.arrived(synthetic.scenario(), side, interval) == mptcp
+    # of a connection that was seen once
+    once = HostRecords([side.connections[1][1:]], [])
+    assert recorded.arrived(synthetic.scenario(), once, interval) == [1200]
     # one queue, which both records show
     plain = synthetic.scenario(transport="tcp")
     assert recorded.arrived(plain, side, interval) == [120, 1200]

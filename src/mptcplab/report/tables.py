@@ -350,7 +350,7 @@ def _spread(
     between: str = "\n",
     after: str = "",
 ) -> str:
-    """The median and, of values that differ, the range, in `unit`, to `digits` significant digits."""
+    """The median and, of values that differ, the range; in `unit`, `digits` significant ones."""
     known = [value / unit for value in values if value is not None]
     if not known:
         return "-"

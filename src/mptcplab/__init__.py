@@ -12,17 +12,8 @@ __version__ = "0.1.0"
 
 _OFFERED = (
     *("Comparison", "InputError", "MptcplabError", "Request", "Run", "RunError", "Scenario"),
-    *(
-        "Swept",
-        "cluster_settings",
-        "compare",
-        "congestion_controls",
-        "open_run",
-        "query",
-        "read_runs",
-        "request",
-    ),
-    *("run", "run_sweep", "schedulers", "write_report"),
+    *("Swept", "cluster_settings", "compare", "congestion_controls", "open_run", "query"),
+    *("read_runs", "request", "run", "run_sweep", "schedulers", "write_report"),
 )
 
 if TYPE_CHECKING:

@@ -11,18 +11,11 @@ import click
 from mptcplab.cli import options
 from mptcplab.spec import option_keys
 
-# And for advice, which runs all schedulers and congestion controls with seeds of its own.
+# The scenario's options that advice has, too; it chooses schedulers, congestion controls and seeds.
 _ADVISED = (
-    *("path", "link", "event", "direction", "start", "duration", "warmup", "send_buffer"),
-    *(
-        "receive_buffer",
-        "seed_delay",
-        "sample_interval",
-        "jobs",
-        "wall_limit",
-        "disk_limit",
-        "as_json",
-    ),
+    *("path", "link", "event", "direction", "start", "duration", "warmup"),
+    *("send_buffer", "receive_buffer", "seed_delay", "sample_interval"),
+    *("jobs", "wall_limit", "disk_limit", "as_json"),
 )
 
 

@@ -15,7 +15,6 @@ from mptcplab.errors import InputError, Problem
 from mptcplab.spec import link_trace, units
 from mptcplab.spec.limits import MAX_QUEUE_PACKETS, NO_RATE_BPS, PACKET_BYTES
 from mptcplab.spec.mistakes import one_of, shown
-from mptcplab.spec.randomness import generator
 from mptcplab.spec.resolve_paths import MIN_RED_PACKETS, loss_range
 from mptcplab.spec.scenario import Change, Direction, Link, Scenario, TraceStep, Varied
 
@@ -93,6 +92,8 @@ def drawn(scenario: Scenario) -> Scenario:
     """
     if not scenario.vary:
         return scenario
+    from mptcplab.spec.randomness import generator  # NumPy takes as long as all else here
+
     shares: dict[tuple[str, str], float] = {}
     for number, link in enumerate((*scenario.paths, *scenario.links)):
         random = generator(scenario.seed, _STREAM + number)

@@ -31,7 +31,7 @@ from mptcplab.metrics.definitions import (
     PathFigures,
     TransportFigures,
 )
-from mptcplab.metrics.recorded import Interval, Subflow
+from mptcplab.metrics.recorded import HostRecords, Interval, Subflow
 from mptcplab.metrics.records import CONNECTION_DTYPE, LINK_DTYPE, SUBFLOW_DTYPE, Samples
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
@@ -635,6 +635,52 @@ def test_of_several_that_end_a_wait_at_a_time_it_is_that_with_the_longest() -> N
     assert compute._caused_us(connection, subflows, 10) == [6]
 
 
+def test_the_longest_wait_is_that_since_then() -> None:
+    # until 10 ns 5 of 15 us have no cause yet; at 20 ns the first has 3 us more, the second 7
+    connection, subflows = of_waits([10, 15, 20], [10, 10, 13], [0, 0, 7])
+    assert compute._caused_us(connection, subflows, 10) == [10, 5]
+
+
+def test_a_connection_that_was_seen_once_has_kept_nothing_waiting() -> None:
+    connection, subflows = of_waits([5], [5])
+    connection["connection"] = 1
+    flow = recorded.Flow(
+        *("up", HostRecords([], []), HostRecords([connection], subflows), {}),
+        *(Interval(0, 10), np.array([0])),
+    )
+    assert compute._blocking_us(synthetic.scenario(), flow) == [[0], []]
+
+
+def test_what_there_is_at_the_end_is_of_the_last_sample() -> None:
+    connection, _ = of_waits([1, 2, 4])
+    assert compute._at_the_end([connection, connection[:2]], "blocked_us") == 4 + 2
+
+
+def test_each_path_has_the_out_of_order_queue_of_its_own_subflows() -> None:
+    client, server = synthetic.run(FAST, SLOW)
+    for number, count in ((0, 300), (1, 700)):
+        server.subflow["ofo_bytes"][server.subflow["n"] == number] = count
+    # one of 901 samples is less than 1 %
+    server.subflow["ofo_bytes"][server.subflow["time_ns"] == T0 + 5 * SECOND] = 1201
+    paths = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).paths
+    assert [path.ofo_bytes_p99 for path in paths] == [300, 700]
+    assert [path.ofo_bytes_mean for path in paths] == [300 + 901 / 901, 700 + 501 / 901]
+
+
+def test_a_path_is_used_as_far_as_the_link_in_the_way_of_the_data_is() -> None:
+    client, server = synthetic.run(FAST, SLOW)
+    scenario = directed("down", synthetic.scenario())
+    fast, slow = scenario.paths
+    wider = fast.down.model_copy(update={"rate_bps": 80_000_000})
+    gone = Event(at_ns=0, path="slow", action="down")
+    scenario = scenario.model_copy(
+        update={"paths": (fast.model_copy(update={"down": wider}), slow), "events": (gone,)}
+    )
+    paths = run_metrics(scenario, server, client, synthetic.guest()).paths
+    # 32 of 80 Mbit/s, and 8 of none
+    assert [path.utilisation for path in paths] == [0.4, None]
+
+
 def test_decisions_are_counted_per_second() -> None:
     client, server = synthetic.run(FAST, SLOW)
     client.connection["waits"] = 11
@@ -681,6 +727,7 @@ def test_metrics_are_those_of_the_schema_and_ready_for_json() -> None:
         (0.0, [30.0, 10.0], -1.0),  # nothing
         (44.0, [30.0, 10.0], 1.4),  # more than the baselines had
         (45.0, [10.0, 30.0, 20.0], 0.5),  # (45 - 30) / (60 - 30)
+        (30.25, [30.0, 0.5], 0.5),  # a path that carries next to nothing is one
     ],
 )
 def test_aggregation_benefit_is_kaspars(goodput: float, alone: list[float], benefit: float) -> None:

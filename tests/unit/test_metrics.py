@@ -644,10 +644,9 @@ def test_the_longest_wait_is_that_since_then() -> None:
 def test_a_connection_that_was_seen_once_has_kept_nothing_waiting() -> None:
     connection, subflows = of_waits([5], [5])
     connection["connection"] = 1
-    flow = recorded.Flow(
-        *("up", HostRecords([], []), HostRecords([connection], subflows), {}),
-        *(Interval(0, 10), np.array([0])),
-    )
+    receiver = HostRecords([connection], subflows)
+    times = np.array([0])
+    flow = recorded.Flow("up", HostRecords([], []), receiver, {}, Interval(0, 10), times)
     assert compute._blocking_us(synthetic.scenario(), flow) == [[0], []]
 
 

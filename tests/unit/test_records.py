@@ -107,7 +107,7 @@ def test_samples_of_connections_are_no_links(tmp_path: Path) -> None:
 
 def test_links_that_go_back_in_time_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "links.samples"
-    path.write_bytes(link_record(5) + link_record(5) + link_record(4))
+    path.write_bytes(link_record(5) + link_record(7) + link_record(6))
     with pytest.raises(MptcplabError) as raised:
         records.read_links(path)
     assert str(raised.value) == f"{path}: the record at offset 384 {EARLIER}"
@@ -317,6 +317,11 @@ HEADER = resources.UAPI / "probe.h"
 C_TYPES = {"__le64": "u64", "__le32": "u32", "__le16": "u16", "__be32": "ipv4", "__u8": "u8"}
 
 
+def test_the_kernel_flags_an_application_that_waits() -> None:
+    (bit,) = re.findall(r"^#define PROBE_NO_SPACE\s+(\d+)$", HEADER.read_text(), re.MULTILINE)
+    assert int(bit) == records.NO_SPACE
+
+
 @pytest.mark.parametrize(
     ("struct", "fields"),
     [
@@ -409,6 +414,13 @@ def test_what_did_not_happen_to_a_message_is_0(tmp_path: Path) -> None:
     assert records.read_messages(path)["complete_ns"].tolist() == [0, 0]
 
 
+def test_all_of_a_message_may_happen_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "messages.records"
+    times = dict.fromkeys(("due_ns", "begin_ns", "written_ns", "first_ns", "complete_ns"), 9)
+    path.write_bytes(message_record(**times))
+    assert records.read_messages(path)["complete_ns"].tolist() == [9]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -424,6 +436,10 @@ def test_what_did_not_happen_to_a_message_is_0(tmp_path: Path) -> None:
         (
             message_record(begin_ns=9),
             "begin_ns of the message at offset 0 is 9, before its due_ns, 10",
+        ),
+        (
+            message_record(begin_ns=1),
+            "begin_ns of the message at offset 0 is 1, before its due_ns, 10",
         ),
         (
             message_record(begin_ns=0),
@@ -443,6 +459,7 @@ def test_what_did_not_happen_to_a_message_is_0(tmp_path: Path) -> None:
         "direction",
         "complete before first",
         "begun early",
+        "begun at 1 ns",
         "written, not begun",
         "written early",
         "arrived early",

@@ -431,17 +431,9 @@ GUEST_FIELDS = (
 
 def _dtype(fields: Sequence[Field], size: int) -> np.dtype[np.void]:
     """The NumPy type of one record: `fields`, padding to `size` bytes."""
-    names, formats, offsets, offset = [], [], [], 0
-    for field in fields:
-        form = np.dtype(_NUMPY_TYPES[field.type])
-        names.append(field.name)
-        formats.append(form)
-        offsets.append(offset)
-        offset += form.itemsize
     layout: Any = {
-        "names": names,
-        "formats": formats,
-        "offsets": offsets,
+        "names": [field.name for field in fields],
+        "formats": [np.dtype(_NUMPY_TYPES[field.type]) for field in fields],
         "itemsize": size,
     }
     dtype: np.dtype[np.void] = np.dtype(layout)

@@ -90,7 +90,7 @@ struct ols_subflow {
 	u64	lasts_us;	/* its interval, at least */
 	u64	rate;		/* the highest one, bytes per second */
 	u64	rate_us;	/* when it was seen */
-	u64	last_seq;	/* of the segment that it has sent last */
+	u64	last_seq;	/* of the segment that was chosen for it last */
 	bool	has_sent;
 	u8	arm;		/* of the interval that it began last */
 	u8	twice;		/* left of its quotas */
@@ -377,8 +377,10 @@ static struct mps_segment *ols_sent_by_others(struct mps_conn *conn, struct mps_
 {
 	const struct ols_subflow *sub = state_of(subflow);
 	struct mps_segment *seg = mps_oldest_unacked(conn);
+	/* as in the source, one that did not leave counts for nothing */
+	bool behind = sub->has_sent && sub->last_seq < conn->nxt_seq;
 
-	while (seg && ((sub->has_sent && mps_seq(conn, seg) <= sub->last_seq) ||
+	while (seg && ((behind && mps_seq(conn, seg) <= sub->last_seq) ||
 		       mps_carried_by(seg, subflow)))
 		seg = mps_next_unacked(conn, seg);
 	return seg;
@@ -402,6 +404,20 @@ static struct mps_subflow *ols_next_by_rtt(struct mps_conn *conn, const struct m
 	return next;
 }
 
+/* As in the source, when it is chosen, be the receive window closed or not. */
+static void ols_charge(const struct mps_conn *conn, struct mps_subflow *subflow,
+		       const struct mps_segment *seg)
+{
+	struct ols_subflow *sub = state_of(subflow);
+
+	sub->last_seq = mps_seq(conn, seg);
+	sub->has_sent = true;
+	if (sub->twice)
+		sub->twice--;
+	else if (sub->once)
+		sub->once--;
+}
+
 static bool ols_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 {
 	struct mps_segment *head = mps_head(conn), *seg;
@@ -423,26 +439,13 @@ static bool ols_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 		if (!mps_available(subflow))
 			continue;
 		seg = state_of(subflow)->twice ? ols_sent_by_others(conn, subflow) : NULL;
-		if (seg)
-			return mps_pick_duplicate(pick, conn, subflow, seg);
-		if (head)
-			return mps_pick_new(pick, conn, subflow, head);
+		if (!seg && !head)
+			continue;
+		ols_charge(conn, subflow, seg ?: head);
+		return seg ? mps_pick_duplicate(pick, conn, subflow, seg) :
+			     mps_pick_new(pick, conn, subflow, head);
 	}
 	return false;
-}
-
-static void ols_on_sent(struct mps_conn *conn, const struct mps_pick *pick, u32 bytes)
-{
-	struct ols_subflow *sub = state_of(pick->subflow);
-
-	if (pick->kind == MPS_REINJECTION)
-		return;
-	sub->last_seq = pick->seq;
-	sub->has_sent = true;
-	if (sub->twice)
-		sub->twice--;
-	else if (sub->once)
-		sub->once--;
 }
 
 static void ols_on_ack(struct mps_conn *conn, struct mps_subflow *subflow, u64 acked_bytes)
@@ -472,7 +475,6 @@ static struct mps_ops ols_ops = {
 	.next_segment	= ols_next_segment,
 	.init_subflow	= ols_init_subflow,
 	.on_ack		= ols_on_ack,
-	.on_sent	= ols_on_sent,
 	.name		= "ols",
 	.owner		= THIS_MODULE,
 	.conn_size	= sizeof(struct ols_conn),

@@ -202,8 +202,10 @@ class Ols(Model):
         return Answer(WAIT)
 
     def took(self, asked: Asked) -> None:
-        """A quota is charged, and the pointer set, be the window closed or not. A pointer to what has
-        not left is dropped: the next copy is of the oldest segment."""
+        """A quota is charged, and the pointer set, be the window closed or not.
+
+        A pointer to what has not left is dropped: the next copy is of the oldest segment.
+        """
         answer = asked.answer
         flow = self.flows.get(answer.subflow)
         if not flow or answer.what not in (NEW, DUPLICATE):

@@ -53,6 +53,7 @@ _EVERY_MODULE = "*"
 #: The modules, and of each the tests that are its own, in tests/unit.
 MODULES = {
     "runs.store": ("store",),
+    "spec.scenario": ("connections", "plan"),
     "metrics.records": ("records",),
     "metrics.sender_states": ("sender_states",),
     "spec.timeline": ("timeline",),

@@ -465,6 +465,9 @@ void mps_refresh(struct mps_conn *conn, const struct sock *ssk)
 	struct mps_subflow *subflow;
 	u64 una, end;
 
+	/* nothing was written yet: where the first byte will be */
+	if (!core->started)
+		core->base_seq = msk->write_seq;
 	/* the peer's view may move on while a process owns the connection */
 	una = READ_ONCE(msk->snd_una);
 	end = READ_ONCE(msk->wnd_end);
@@ -501,6 +504,7 @@ void mps_refresh(struct mps_conn *conn, const struct sock *ssk)
 		mps_recover(conn);
 	}
 }
+EXPORT_SYMBOL_IF_KUNIT(mps_refresh);
 
 /* A subflow has been closed or found stale: is there anything to be sent on
  * the others?

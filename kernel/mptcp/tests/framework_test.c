@@ -704,6 +704,24 @@ static void the_latest_sent_segment_is_the_last_before_the_first_unsent_one(stru
 	KUNIT_EXPECT_NULL(test, mps_latest_sent(conn));
 }
 
+/* Subflows come before anything is written. */
+static void numbers_begin_where_the_first_byte_will_be(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mptcp_sock *msk = conn_core(conn)->msk;
+
+	conn_core(conn)->started = false;
+	conn_core(conn)->base_seq = 0;
+	msk->write_seq = MPS_TEST_BASE_SEQ;
+	msk->snd_nxt = MPS_TEST_BASE_SEQ;
+	msk->snd_una = MPS_TEST_BASE_SEQ;
+	msk->wnd_end = MPS_TEST_BASE_SEQ + SZ_1M;
+	mps_refresh(conn, NULL);
+	KUNIT_EXPECT_EQ(test, conn->una_seq, 0ULL);
+	KUNIT_EXPECT_EQ(test, conn->nxt_seq, 0ULL);
+	KUNIT_EXPECT_EQ(test, conn->window_end_seq, (u64)SZ_1M);
+}
+
 static void reinjections_leave_in_order_on_the_lowest_rtt(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn_of(test, &waits);
@@ -1307,6 +1325,7 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(what_is_sent_on_a_distrusted_subflow_is_reinjected_in_order),
 	KUNIT_CASE(a_distrusted_subflow_that_is_alone_is_used),
 	KUNIT_CASE(the_latest_sent_segment_is_the_last_before_the_first_unsent_one),
+	KUNIT_CASE(numbers_begin_where_the_first_byte_will_be),
 	KUNIT_CASE(reinjections_leave_in_order_on_the_lowest_rtt),
 	KUNIT_CASE(only_a_timeout_makes_a_congestion_state_unavailable),
 	KUNIT_CASE(what_is_queued_counts_against_the_congestion_window),

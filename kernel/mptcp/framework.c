@@ -666,12 +666,10 @@ int mps_get_subflow(struct mptcp_sock *msk, struct mptcp_sched_data *data)
 	/* there TCP repeats it, unless it believes that it has arrived */
 	if (mps_carried_by(head, subflow) && subflow->outstanding_bytes)
 		return -EINVAL;
-	head->carried |= BIT(subflow_core(subflow)->slot);
-	list_del_init(&head->reinject);
-	subflow_core(subflow)->reinjections++;
 	mptcp_subflow_set_scheduled(mps_ctx(subflow), true);
 	return 0;
 }
+EXPORT_SYMBOL_IF_KUNIT(mps_get_subflow);
 
 /* --- time */
 

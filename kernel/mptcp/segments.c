@@ -230,6 +230,21 @@ void mps_segment_written(struct mptcp_sock *msk, struct mptcp_data_frag *dfrag, 
 	mps_unit_written(conn, bytes);
 }
 
+/* When the connection's retransmission timer had fired, so much of the segment left
+ * on a subflow.
+ */
+void mps_segment_repeated(struct mptcp_sock *msk, struct mptcp_data_frag *dfrag,
+			  const struct mptcp_subflow_context *ctx, u32 bytes)
+{
+	struct mps_segment *seg = mps_segment(dfrag);
+
+	seg->carried |= BIT(subflow_core(ctx->mps)->slot);
+	if (bytes == dfrag->already_sent)
+		list_del_init(&seg->reinject);
+	subflow_core(ctx->mps)->reinjections++;
+}
+EXPORT_SYMBOL_IF_KUNIT(mps_segment_repeated);
+
 /* The segment is about to be freed: acknowledged, or dropped at the end. */
 void mps_segment_gone(struct mptcp_sock *msk, struct mptcp_data_frag *dfrag)
 {

@@ -722,6 +722,38 @@ static void numbers_begin_where_the_first_byte_will_be(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, conn->window_end_seq, (u64)SZ_1M);
 }
 
+/* Which may come to nothing, where there is no memory for the packet. */
+static void a_segment_is_carried_when_it_has_been_sent_again(struct kunit *test)
+{
+	struct mptcp_subflow_context *ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_subflow *other = mps_test_subflow(conn);
+	struct mps_segment *seg = mps_test_in_flight(conn, MSS, one);
+	struct mptcp_sock *msk = conn_core(conn)->msk;
+	struct mptcp_sched_data data = { .reinject = true };
+
+	KUNIT_ASSERT_NOT_NULL(test, ctx);
+	ctx->mps = other;
+	rcu_assign_pointer(inet_csk(subflow_core(other)->ssk)->icsk_ulp_data, ctx);
+	msk->mps = conn;
+	msk->fully_established = true;
+	mps_test_reinject(conn, seg);
+	KUNIT_ASSERT_EQ(test, mps_get_subflow(msk, &data), 0);
+	KUNIT_EXPECT_TRUE(test, ctx->scheduled);
+	KUNIT_EXPECT_FALSE(test, mps_carried_by(seg, other));
+	KUNIT_EXPECT_PTR_EQ(test, mps_reinjection(conn), seg);
+	KUNIT_EXPECT_EQ(test, subflow_core(other)->reinjections, 0U);
+
+	/* a part of it does not take it from the queue */
+	mps_segment_repeated(msk, &seg->frag, ctx, MSS - 1);
+	KUNIT_EXPECT_TRUE(test, mps_carried_by(seg, other));
+	KUNIT_EXPECT_PTR_EQ(test, mps_reinjection(conn), seg);
+	mps_segment_repeated(msk, &seg->frag, ctx, MSS);
+	KUNIT_EXPECT_NULL(test, mps_reinjection(conn));
+	KUNIT_EXPECT_EQ(test, subflow_core(other)->reinjections, 2U);
+}
+
 static void reinjections_leave_in_order_on_the_lowest_rtt(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn_of(test, &waits);
@@ -1326,6 +1358,7 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(a_distrusted_subflow_that_is_alone_is_used),
 	KUNIT_CASE(the_latest_sent_segment_is_the_last_before_the_first_unsent_one),
 	KUNIT_CASE(numbers_begin_where_the_first_byte_will_be),
+	KUNIT_CASE(a_segment_is_carried_when_it_has_been_sent_again),
 	KUNIT_CASE(reinjections_leave_in_order_on_the_lowest_rtt),
 	KUNIT_CASE(only_a_timeout_makes_a_congestion_state_unavailable),
 	KUNIT_CASE(what_is_queued_counts_against_the_congestion_window),

@@ -80,9 +80,14 @@ struct mps_device mps_device(const struct mps_subflow *subflow)
 }
 EXPORT_SYMBOL_GPL(mps_device);
 
+/* TCP leaves the flag set where the last packet leaves the host while its tasklet is
+ * queued: until something is sent, which may be never where that is waited for.
+ */
 bool mps_throttled(const struct mps_subflow *subflow)
 {
-	return test_bit(TSQ_THROTTLED, &subflow_core(subflow)->ssk->sk_tsq_flags);
+	const struct sock *ssk = subflow_core(subflow)->ssk;
+
+	return test_bit(TSQ_THROTTLED, &ssk->sk_tsq_flags) && sk_wmem_alloc_get(ssk);
 }
 EXPORT_SYMBOL_GPL(mps_throttled);
 

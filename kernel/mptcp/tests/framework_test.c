@@ -795,6 +795,21 @@ static void only_a_timeout_makes_a_congestion_state_unavailable(struct kunit *te
 	KUNIT_EXPECT_FALSE(test, mps_available(subflow));
 }
 
+static void only_what_is_still_in_this_host_throttles(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *subflow = mps_test_subflow(conn);
+	struct sock *ssk = subflow_core(subflow)->ssk;
+
+	/* one more than the bytes */
+	refcount_set(&ssk->sk_wmem_alloc, 1 + MSS);
+	KUNIT_EXPECT_FALSE(test, mps_throttled(subflow));
+	set_bit(TSQ_THROTTLED, &ssk->sk_tsq_flags);
+	KUNIT_EXPECT_TRUE(test, mps_throttled(subflow));
+	refcount_set(&ssk->sk_wmem_alloc, 1);
+	KUNIT_EXPECT_FALSE(test, mps_throttled(subflow));
+}
+
 /* Section 1.2 of v0.9x, in its newer form: a queue that fills the window
  * exactly leaves no room.
  */
@@ -1361,6 +1376,7 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(a_segment_is_carried_when_it_has_been_sent_again),
 	KUNIT_CASE(reinjections_leave_in_order_on_the_lowest_rtt),
 	KUNIT_CASE(only_a_timeout_makes_a_congestion_state_unavailable),
+	KUNIT_CASE(only_what_is_still_in_this_host_throttles),
 	KUNIT_CASE(what_is_queued_counts_against_the_congestion_window),
 	KUNIT_CASE(older_kernels_queue_one_segment_more),
 	KUNIT_CASE(a_huge_congestion_window_does_not_overflow),

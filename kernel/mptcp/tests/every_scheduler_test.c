@@ -386,6 +386,12 @@ static bool is_idle(struct fuzz *f)
 	head = mps_head(f->conn);
 	if (!f->conn->subflows_usable || !head || !mps_fits_window(f->conn, head))
 		return false;
+	/* As in the source, a backup does not pass what others carry. Their ACKs end that; here
+	 * they may carry it with nothing in flight, and no ACK comes.
+	 */
+	if (!strcmp(conn_core(f->conn)->ops->name, "redundant") && mps_only_backups(f->conn) &&
+	    f->conn->una_seq != f->conn->nxt_seq)
+		return false;
 	mps_for_each_subflow(f->conn, subflow) {
 		if (subflow->usable && (subflow->in_flight_pkts || subflow->unsent_bytes ||
 					subflow->ca_state != TCP_CA_Open ||

@@ -44,19 +44,12 @@ bool mps_has_room_soon(const struct mps_subflow *subflow)
 }
 EXPORT_SYMBOL_GPL(mps_has_room_soon);
 
-static bool mps_available_or_one(const struct mps_subflow *subflow)
-{
-	return subflow->usable && !mps_in_loss(subflow) && mps_has_room_or_one(subflow);
-}
-
-typedef bool (*mps_available_t)(const struct mps_subflow *subflow);
-
 /* The lowest RTT of the regular subflows, or of the backups: of those that did not carry
  * the segment, or else of the others. Final: no other choice is to be looked for.
  */
 static struct mps_subflow *mps_lowest_rtt_of(const struct mps_conn *conn,
 					     const struct mps_segment *seg, bool backup,
-					     mps_available_t available, bool *final)
+					     bool *final)
 {
 	struct mps_subflow *subflow, *best = NULL;
 	bool any_trusted = mps_any_trusted(conn);
@@ -68,7 +61,7 @@ static struct mps_subflow *mps_lowest_rtt_of(const struct mps_conn *conn,
 		if (!subflow->usable || subflow->backup != backup || (best_new && !new) ||
 		    (subflow_core(subflow)->distrusted && any_trusted))
 			continue;
-		if (!available(subflow)) {
+		if (!mps_available(subflow)) {
 			new_full |= new;
 			continue;
 		}
@@ -82,31 +75,19 @@ static struct mps_subflow *mps_lowest_rtt_of(const struct mps_conn *conn,
 	return best;
 }
 
-static struct mps_subflow *mps_lowest_rtt_by(struct mps_conn *conn, const struct mps_segment *seg,
-					     mps_available_t available)
+struct mps_subflow *mps_lowest_rtt(struct mps_conn *conn, const struct mps_segment *seg)
 {
 	struct mps_subflow *best;
 	bool final;
 
-	best = mps_lowest_rtt_of(conn, seg, false, available, &final);
+	best = mps_lowest_rtt_of(conn, seg, false, &final);
 	if (final)
 		return best;
-	best = mps_lowest_rtt_of(conn, seg, true, available, &final);
+	best = mps_lowest_rtt_of(conn, seg, true, &final);
 	/* all that could send it had it: as if none had */
-	return final || !seg ? best : mps_lowest_rtt_by(conn, NULL, available);
-}
-
-struct mps_subflow *mps_lowest_rtt(struct mps_conn *conn, const struct mps_segment *seg)
-{
-	return mps_lowest_rtt_by(conn, seg, mps_available);
+	return final || !seg ? best : mps_lowest_rtt(conn, NULL);
 }
 EXPORT_SYMBOL_GPL(mps_lowest_rtt);
-
-struct mps_subflow *mps_lowest_rtt_or_one(struct mps_conn *conn, const struct mps_segment *seg)
-{
-	return mps_lowest_rtt_by(conn, seg, mps_available_or_one);
-}
-EXPORT_SYMBOL_GPL(mps_lowest_rtt_or_one);
 
 struct mps_subflow *mps_faster_but_full(struct mps_conn *conn, const struct mps_subflow *slow)
 {

@@ -447,7 +447,9 @@ static inline u32 mps_cwnd(const struct mps_subflow *subflow)
 }
 
 /* Room for one more segment? What waits in the subflow's queue counts against
- * the congestion window.
+ * the congestion window. By its letter v0.94 and before, and what is made from it, let
+ * one segment more wait. But v0.9x hands each to TCP before it chooses again: in flight
+ * is then as much as the window, and none waits.
  */
 static inline bool mps_has_room(const struct mps_subflow *subflow)
 {
@@ -456,18 +458,6 @@ static inline bool mps_has_room(const struct mps_subflow *subflow)
 	if (subflow->in_flight_pkts >= cwnd)
 		return false;
 	return subflow->unsent_bytes < (u64)(cwnd - subflow->in_flight_pkts) * subflow->mss_bytes;
-}
-
-/* The same in v0.94 and before, and in its roundrobin still: one segment more may wait
- * in the queue than there is room for.
- */
-static inline bool mps_has_room_or_one(const struct mps_subflow *subflow)
-{
-	u32 cwnd = mps_cwnd(subflow);
-
-	if (subflow->in_flight_pkts >= cwnd)
-		return false;
-	return subflow->unsent_bytes <= (u64)(cwnd - subflow->in_flight_pkts) * subflow->mss_bytes;
 }
 
 /* Would the subflow put a segment on the wire at once? */
@@ -495,9 +485,6 @@ bool mps_has_room_soon(const struct mps_subflow *subflow);
  * that did not carry it, unless another one that did has room.
  */
 struct mps_subflow *mps_lowest_rtt(struct mps_conn *conn, const struct mps_segment *seg);
-
-/* The same in v0.94 and before: mps_has_room_or_one(). */
-struct mps_subflow *mps_lowest_rtt_or_one(struct mps_conn *conn, const struct mps_segment *seg);
 
 /* The subflow to wait for instead of using `slow`: the lowest RTT of those that
  * are faster, of no lower priority, full, and surely there again soon. NULL:

@@ -38,7 +38,7 @@ from mptcplab.oracle.state import (
 )
 from mptcplab.oracle.sttf import Sttf, transfer_time
 from mptcplab.oracle.thinstream import ThinStream
-from mptcplab.oracle.v09x import V094, Model, has_room
+from mptcplab.oracle.v09x import Model
 
 MSS = 1448
 NOTHING: frozenset[int] = frozenset()
@@ -137,9 +137,6 @@ def test_minrtt_takes_the_lowest_rtt_with_room() -> None:
     assert MinRtt({}).choose(question(queued, slow)).subflow == 1
     queued = subflow(1, 20_000, in_flight=8, unsent_bytes=2 * MSS)
     assert MinRtt({}).choose(question(queued, slow)).subflow == 2
-    # v0.94, and the modules that came with it or before
-    assert has_room(queued, V094)
-    assert not has_room(subflow(1, 20_000, in_flight=8, unsent_bytes=2 * MSS + 1), V094)
     assert MinRtt({}).choose(question(subflow(1, 20_000, ca_state=4), slow)).subflow == 2
 
 
@@ -263,6 +260,9 @@ def test_roundrobin_begins_with_the_oldest_subflow() -> None:
     assert picks(RoundRobin({"num_segments": 2}), three, 7) == [1, 1, 2, 2, 3, 3, 1]
     full = question(subflow(1, 10_000, in_flight=10), subflow(2, 20_000), subflow(3, 30_000))
     assert picks(RoundRobin({}), full, 4) == [2, 3, 2, 3]
+    # what is queued would be in flight by now
+    queued = subflow(1, 10_000, in_flight=8, unsent_bytes=2 * MSS)
+    assert picks(RoundRobin({}), question(queued, subflow(2, 20_000)), 2) == [2, 2]
     # strictly: nothing is sent while it is the full one's turn
     assert picks(RoundRobin({"cwnd_limited": 0}), full, 2) == [0, 0]
 

@@ -329,15 +329,13 @@ static void daps_count(struct mps_conn *conn, struct mps_subflow *subflow)
 
 /* --- decisions */
 
-/* One segment more may wait than there is room for, and the window of the subflow counts,
- * as in the source. NULL: for any segment.
- */
+/* The window of the subflow counts, as in the source. NULL: for any segment. */
 static bool daps_is_available(const struct mps_subflow *subflow, const struct mps_segment *seg)
 {
 	u32 bytes = seg ? min(mps_len(seg), subflow->mss_bytes) : 0;
 
-	return subflow->usable && !mps_in_loss(subflow) && !mps_throttled(subflow) &&
-	       mps_has_room_or_one(subflow) && bytes <= subflow->window_bytes;
+	return mps_available(subflow) && !mps_throttled(subflow) &&
+	       bytes <= subflow->window_bytes;
 }
 
 /* The lowest RTT of those with room that have not carried the segment, or else of

@@ -83,10 +83,6 @@ static void minrtt_on_ack(struct mps_conn *conn, struct mps_subflow *subflow, u6
 		minrtt_limit_bufferbloat(conn, subflow);
 }
 
-/* The source lets one segment more wait than there is room for, by its letter. But it
- * hands each segment to TCP before it chooses again: in flight is then as much as the
- * window, and none waits.
- */
 static bool minrtt_v089_available(const struct mps_subflow *subflow, u32 bytes)
 {
 	return mps_available(subflow) && !mps_throttled(subflow) &&

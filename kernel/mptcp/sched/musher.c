@@ -171,7 +171,7 @@ static bool musher_takes_part(struct mps_conn *conn, const struct mps_subflow *s
 
 	if (!mps_has_room_soon(subflow) || (subflow->backup && !backups))
 		return false;
-	return mps_has_room_or_one(subflow) ||
+	return mps_has_room(subflow) ||
 	       (!mps_param(conn, CWND_LIMITED) && state->state != MEASURING);
 }
 
@@ -590,8 +590,7 @@ static struct mps_subflow *musher_oldest(struct mps_conn *conn, const struct mps
 	bool backups = musher_backups(conn);
 
 	mps_for_each_subflow(conn, subflow) {
-		if (!subflow->usable || mps_in_loss(subflow) || !mps_has_room_or_one(subflow) ||
-		    (subflow->backup && !backups))
+		if (!mps_available(subflow) || (subflow->backup && !backups))
 			continue;
 		if (!mps_carried_by(seg, subflow))
 			return subflow;
@@ -619,7 +618,7 @@ static bool musher_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 		return false;
 	}
 	subflow = mps_param(conn, MIXED) ? musher_farthest_behind(conn) : musher_in_a_row(conn);
-	if (!subflow || !mps_has_room_or_one(subflow))
+	if (!subflow || !mps_has_room(subflow))
 		return false;
 	/* the source counts what it picks, though the window of the receiver is closed */
 	if (!mps_fits_window(conn, head))

@@ -76,7 +76,7 @@ static struct mps_subflow *otias_get_subflow(struct mps_conn *conn, const struct
 	mps_for_each_subflow(conn, subflow) {
 		if (!mps_has_room_soon(subflow) || mps_throttled(subflow) ||
 		    (subflow->backup && !backups) ||
-		    !(queues || mps_has_room_or_one(subflow)))
+		    !(queues || mps_has_room(subflow)))
 			continue;
 		carried = seg && mps_carried_by(seg, subflow);
 		arrival_us = otias_arrival_us(subflow);

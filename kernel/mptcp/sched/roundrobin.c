@@ -55,7 +55,7 @@ static bool available(const struct mps_conn *conn, const struct mps_subflow *sub
 		return false;
 	if (subflow->backup && mps_param(conn, SPARE_BACKUPS) && !mps_only_backups(conn))
 		return false;
-	return !cwnd_test || mps_has_room_or_one(subflow);
+	return !cwnd_test || mps_has_room(subflow);
 }
 
 /* Where the source goes through its list, the latest subflow is at the front. */

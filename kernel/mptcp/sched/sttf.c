@@ -205,7 +205,7 @@ static struct mps_subflow *sttf_winner(struct mps_conn *conn)
 static struct mps_subflow *sttf_get_subflow(struct mps_conn *conn, const struct mps_segment *seg)
 {
 	if (sttf_alike(conn))
-		return mps_lowest_rtt_or_one(conn, seg);
+		return mps_lowest_rtt(conn, seg);
 	sttf_begin(conn);
 	return sttf_winner(conn);
 }
@@ -221,7 +221,7 @@ static struct mps_subflow *sttf_plan(struct mps_conn *conn, u32 *nth)
 
 	*nth = 0;
 	if (sttf_alike(conn))
-		return mps_lowest_rtt_or_one(conn, NULL);
+		return mps_lowest_rtt(conn, NULL);
 	if (!sttf_begin(conn) || !sttf_winner(conn))
 		return NULL;
 	while (*nth < look_ahead_pkts) {

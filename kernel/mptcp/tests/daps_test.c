@@ -490,7 +490,7 @@ static void repeats_what_others_carry_when_the_window_is_closed(struct kunit *te
 }
 
 /* As in the source: of the subflow, too. */
-static void repeats_nothing_beyond_the_window_of_the_subflow(struct kunit *test)
+static void repeats_nothing_beyond_the_windows_of_the_subflow(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "daps");
 	struct mps_subflow *fast = mps_test_subflow(conn, .srtt_us = 16 * MSEC_US);
@@ -504,6 +504,9 @@ static void repeats_nothing_beyond_the_window_of_the_subflow(struct kunit *test)
 	EXPECT_PICK(test, conn, MPS_NEW, fast, mps_head(conn));
 	slow->window_bytes = MSS;
 	EXPECT_PICK(test, conn, MPS_DUPLICATE, slow, oldest);
+	/* nor beyond its congestion window, in which what is queued takes its place */
+	slow->unsent_bytes = 10 * MSS;
+	EXPECT_PICK(test, conn, MPS_NEW, fast, mps_head(conn));
 }
 
 static struct kunit_case cases[] = {
@@ -534,7 +537,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(a_new_path_is_in_the_schedule_at_once),
 	KUNIT_CASE(a_schedule_of_the_past_starves_nobody),
 	KUNIT_CASE(repeats_what_others_carry_when_the_window_is_closed),
-	KUNIT_CASE(repeats_nothing_beyond_the_window_of_the_subflow),
+	KUNIT_CASE(repeats_nothing_beyond_the_windows_of_the_subflow),
 	{}
 };
 

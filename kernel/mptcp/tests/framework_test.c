@@ -832,21 +832,6 @@ static void what_is_queued_counts_against_the_congestion_window(struct kunit *te
 	KUNIT_EXPECT_FALSE(test, mps_has_room(subflow));
 }
 
-static void older_kernels_queue_one_segment_more(struct kunit *test)
-{
-	struct mps_conn *conn = mps_test_conn_of(test, &waits);
-	struct mps_subflow *subflow = mps_test_subflow(conn, .in_flight_pkts = 8);
-
-	subflow->unsent_bytes = 2 * MSS;
-	KUNIT_EXPECT_FALSE(test, mps_has_room(subflow));
-	KUNIT_EXPECT_TRUE(test, mps_has_room_or_one(subflow));
-	subflow->unsent_bytes = 2 * MSS + 1;
-	KUNIT_EXPECT_FALSE(test, mps_has_room_or_one(subflow));
-	subflow->unsent_bytes = 0;
-	mps_test_fill(subflow);
-	KUNIT_EXPECT_FALSE(test, mps_has_room_or_one(subflow));
-}
-
 static void a_huge_congestion_window_does_not_overflow(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn_of(test, &waits);
@@ -1378,7 +1363,6 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(only_a_timeout_makes_a_congestion_state_unavailable),
 	KUNIT_CASE(only_what_is_still_in_this_host_throttles),
 	KUNIT_CASE(what_is_queued_counts_against_the_congestion_window),
-	KUNIT_CASE(older_kernels_queue_one_segment_more),
 	KUNIT_CASE(a_huge_congestion_window_does_not_overflow),
 	KUNIT_CASE(limits_beside_the_congestion_window_are_kept),
 	KUNIT_CASE(a_penalty_halves_what_may_be_in_flight),

@@ -229,16 +229,16 @@ static void musher_waits_for_none_that_might_not_come_back(struct kunit *test)
 	EXPECT_PICK(test, conn, MPS_NEW, two, seg);
 }
 
-/* One segment more than there is room for may wait. */
-static void musher_has_room_for_one_more(struct kunit *test)
+/* What waits to be handed to TCP takes its place in the window. */
+static void musher_lets_nothing_wait_beyond_the_room(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "musher");
 	struct mps_subflow *only = mps_test_subflow(conn, .in_flight_pkts = 9);
 	struct mps_segment *seg = mps_test_unsent(conn, MSS);
 
-	only->unsent_bytes = MSS;
+	only->unsent_bytes = MSS - 1;
 	EXPECT_PICK(test, conn, MPS_NEW, only, seg);
-	only->unsent_bytes = MSS + 1;
+	only->unsent_bytes = MSS;
 	EXPECT_WAIT(test, conn);
 }
 
@@ -582,7 +582,7 @@ static struct kunit_case musher_cases[] = {
 	KUNIT_CASE(musher_gives_all_to_a_single_subflow),
 	KUNIT_CASE(musher_waits_for_the_one_whose_turn_it_is),
 	KUNIT_CASE(musher_waits_for_none_that_might_not_come_back),
-	KUNIT_CASE(musher_has_room_for_one_more),
+	KUNIT_CASE(musher_lets_nothing_wait_beyond_the_room),
 	KUNIT_CASE(musher_counts_what_the_receive_window_holds_back),
 	KUNIT_CASE(musher_sends_reinjections_first),
 	KUNIT_CASE(musher_uses_backups_last_if_that_is_wanted),

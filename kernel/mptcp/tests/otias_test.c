@@ -127,8 +127,8 @@ static void a_reinjection_goes_where_there_is_room(struct kunit *test)
 	seg = mps_test_in_flight(p.conn, MSS, p.fast);
 	mps_test_reinject(p.conn, seg);
 	EXPECT_PICK(test, p.conn, MPS_REINJECTION, p.slow, seg);
-	/* one more than fits, as in v0.94 */
-	p.slow->unsent_bytes = 10 * MSS;
+	/* what is queued takes the room */
+	p.slow->unsent_bytes = 10 * MSS - 1;
 	EXPECT_PICK(test, p.conn, MPS_REINJECTION, p.slow, seg);
 	p.slow->unsent_bytes++;
 	EXPECT_PICK(test, p.conn, MPS_REINJECTION, p.fast, seg);

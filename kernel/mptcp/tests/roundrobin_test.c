@@ -98,10 +98,11 @@ static void roundrobin_counts_queued_segments_against_the_window(struct kunit *t
 {
 	struct mps_conn *conn = mps_test_conn(test, "roundrobin");
 
-	/* room for two, and more than two are in the queue already */
-	mps_test_subflow(conn, .cwnd_pkts = 10, .in_flight_pkts = 8, .unsent_bytes = 2 * MSS + 1);
+	/* room for two, and two are in the queue already; then for one of them */
+	mps_test_subflow(conn, .cwnd_pkts = 10, .in_flight_pkts = 8, .unsent_bytes = 2 * MSS);
+	mps_test_subflow(conn, .cwnd_pkts = 10, .in_flight_pkts = 8, .unsent_bytes = MSS);
 	mps_test_subflow(conn);
-	EXPECT_ORDER(test, conn, 2, 2, 2);
+	EXPECT_ORDER(test, conn, 2, 3, 3, 3);
 }
 
 static void roundrobin_waits_when_all_are_full(struct kunit *test)

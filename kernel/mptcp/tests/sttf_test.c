@@ -141,25 +141,25 @@ static void expect_alike(struct kunit *test, u32 alpha_percent, u32 slow_ms, boo
 	EXPECT_PICK(test, p.conn, MPS_NEW, alike ? p.fast : p.slow, p.head);
 }
 
-/* In jiffies of 4 ms, each begun one counted: 25 and 27, 8 % more; 25 and 28, 12 %;
- * 25 and 26, which differ by one only.
- */
-/* As in the core of the module's time: one segment more than there is room for. */
-static void of_paths_that_are_alike_one_more_is_queued(struct kunit *test)
+/* Nothing waits in a queue beyond what there is room for. */
+static void of_paths_that_are_alike_those_with_room_are_taken(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "sttf");
 	struct mps_subflow *one = mps_test_subflow(conn, .srtt_us = 20000, .in_flight_pkts = 8);
 	struct mps_subflow *two = mps_test_subflow(conn, .srtt_us = 20000, .in_flight_pkts = 10);
 	struct mps_segment *seg = mps_test_unsent(conn, MSS);
 
-	one->unsent_bytes = 2 * MSS;
+	one->unsent_bytes = 2 * MSS - 1;
 	EXPECT_PICK(test, conn, MPS_NEW, one, seg);
-	one->unsent_bytes = 2 * MSS + 1;
+	one->unsent_bytes = 2 * MSS;
 	EXPECT_WAIT(test, conn);
-	mps_test_fill(two);
-	EXPECT_WAIT(test, conn);
+	mps_test_ack(two, 1);
+	EXPECT_PICK(test, conn, MPS_NEW, two, seg);
 }
 
+/* In jiffies of 4 ms, each begun one counted: 25 and 27, 8 % more; 25 and 28, 12 %;
+ * 25 and 26, which differ by one only.
+ */
 static void of_paths_that_were_alike_at_first_the_lowest_rtt_is_taken(struct kunit *test)
 {
 	BUILD_BUG_ON(HZ != 250);
@@ -281,7 +281,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(what_its_queue_holds_leaves_before),
 	KUNIT_CASE(a_penalty_counts_as_a_smaller_window),
 	KUNIT_CASE(the_latest_sample_of_the_rtt_counts),
-	KUNIT_CASE(of_paths_that_are_alike_one_more_is_queued),
+	KUNIT_CASE(of_paths_that_are_alike_those_with_room_are_taken),
 	KUNIT_CASE(of_paths_that_were_alike_at_first_the_lowest_rtt_is_taken),
 	KUNIT_CASE(all_paths_must_be_alike),
 	KUNIT_CASE(a_reinjection_goes_where_it_arrives_first),

@@ -33,7 +33,6 @@ from mptcplab.oracle.state import (
     Subflow,
 )
 from mptcplab.oracle.v09x import (
-    V094,
     Model,
     fits_window,
     has_room,
@@ -215,4 +214,4 @@ def _reachable(subflow: Subflow) -> bool:
 
 def _room(subflow: Subflow, segment: Segment | None) -> bool:
     bytes_ = min(segment.bytes, subflow.mss) if segment else 0
-    return _reachable(subflow) and has_room(subflow, V094) and bytes_ <= subflow.window_bytes
+    return _reachable(subflow) and has_room(subflow) and bytes_ <= subflow.window_bytes

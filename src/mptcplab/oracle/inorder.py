@@ -54,7 +54,7 @@ class InOrder(Model):
         able = [each for each in in_list_order(question) if each.usable and not in_loss(each)]
         usable = [each for each in question.subflows if each.usable]
         delay_us = _commd_us if all(each.commd_us for each in usable) else _half_rtt_us
-        free = [each for each in able if available(each, V095)]
+        free = [each for each in able if available(each)]
         best = min(free, key=delay_us, default=None)
         if not best:
             return Answer(WAIT)
@@ -69,7 +69,7 @@ class InOrder(Model):
         before, seen = 0, False
         for each in able:
             seen = seen or each is best
-            if not has_room(each, V095):
+            if not has_room(each):
                 until = delay_us(best) - delay_us(each) - (1 if seen else 0)
                 before += most_until(partial(_nth_wait_us, each), until)
         return before

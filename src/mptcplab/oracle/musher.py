@@ -17,7 +17,7 @@ from enum import Enum, auto
 
 from mptcplab.oracle.roundrobin import Turns
 from mptcplab.oracle.state import NEW, WAIT, Answer, Question, Subflow
-from mptcplab.oracle.v09x import HZ, V094, available, in_list_order
+from mptcplab.oracle.v09x import HZ, available, in_list_order
 
 _INTERVAL_MS, _SEARCH_INTERVAL_MS, _BETWEEN_SEARCHES_MS = 100, 200, 3000
 _STEP, _LEAST, _MOST = 5, 5, 95
@@ -154,7 +154,7 @@ class Musher(Turns):
             self.latched = self.control.ratio
             # the source counts on: the shares of an odd number of subflows change places
             chosen, _ = self._scan(order, len(order))
-        if not chosen or not available(chosen, V094):
+        if not chosen or not available(chosen):
             return Answer(WAIT)
         return Answer(NEW, chosen.id, question.head.seq)
 

@@ -192,7 +192,7 @@ class Ols(Model):
         for each in sorted(active or usable, key=lambda each: each.srtt_8us):
             flow = self.flows[each.id]
             flow.check_quota(force=anew)
-            if not available(each, V095):
+            if not available(each):
                 continue
             again = self._sent_by_others(question, each, flow) if flow.red else None
             if again:

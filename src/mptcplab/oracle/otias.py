@@ -11,7 +11,6 @@ from collections.abc import Mapping
 
 from mptcplab.oracle.state import Answer, Question, Segment, Subflow
 from mptcplab.oracle.v09x import (
-    V094,
     Model,
     has_room,
     in_list_order,
@@ -62,7 +61,7 @@ def _reachable(subflow: Subflow) -> bool:
 def _room(subflow: Subflow, segment: Segment | None) -> bool:
     """mptcp_cwnd_test2()"""
     bytes_ = min(segment.bytes, subflow.mss) if segment else 0
-    return has_room(subflow, V094) and bytes_ <= subflow.window_bytes
+    return has_room(subflow) and bytes_ <= subflow.window_bytes
 
 
 def metric_8us(subflow: Subflow) -> int:

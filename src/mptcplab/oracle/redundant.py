@@ -47,7 +47,7 @@ class Redundant(Model):
         actives = any(each.usable and not each.backup for each in question.subflows)
         for each in self._from_next(question):
             seq = self._candidate(question, each)
-            if seq is None or not available(each, V095):
+            if seq is None or not available(each):
                 continue
             is_new = question.head is not None and seq == question.head.seq
             if each.backup and (actives or not is_new):

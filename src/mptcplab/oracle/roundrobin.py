@@ -34,11 +34,11 @@ class Turns(Model):
     def considered(self, subflow: Subflow) -> bool:
         if not subflow.usable or in_loss(subflow):
             return False
-        return not self.cwnd_limited or available(subflow, V094)
+        return not self.cwnd_limited or available(subflow)
 
     def reinject(self, question: Question, segment: Segment) -> Answer:
         """rr_get_available_subflow(): the last with room that did not carry it, else that did."""
-        free = [each for each in in_list_order(question) if available(each, V094)]
+        free = [each for each in in_list_order(question) if available(each)]
         unused = [each for each in free if each.id not in self.masks.carried(segment)]
         if not free:
             return Answer(WAIT)
@@ -63,7 +63,7 @@ class RoundRobin(Turns):
             for each in considered:
                 self.quota[each.id] = 0
             chosen = self._in_use_or_unused(question)
-        if not chosen or not available(chosen, V094):
+        if not chosen or not available(chosen):
             return Answer(WAIT)
         return Answer(NEW, chosen.id, question.head.seq)
 

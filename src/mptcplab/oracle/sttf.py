@@ -92,7 +92,7 @@ class Sttf(Model):
         """Who sends next, and how many unsent segments the others get before: those that would
         arrive there no later, or earlier where the list has them behind."""
         able = [each for each in in_list_order(question) if _available(each, None)]
-        able = [each for each in able if moves_on(each, V094)]
+        able = [each for each in able if moves_on(each)]
         best = min((each for each in able if _has_place(each)), key=transfer_8us, default=None)
         if not best or not _winner(able, alone=len(question.subflows) == 1):
             return None, 0

@@ -36,17 +36,15 @@ _NONE: frozenset[int] = frozenset()
 class Version:
     """What changed between v0.94 and v0.95.
 
-    `full_at`: a subflow is full when what it has queued reaches the space of its congestion
-    window, else only when it exceeds that. `all_slow`: each subflow that carries the oldest
-    segment is penalised, else the first one in the list is looked at.
+    `all_slow`: each subflow that carries the oldest segment is penalised, else the first one in the
+    list is looked at.
     """
 
-    full_at: bool
     all_slow: bool
 
 
-V094 = Version(full_at=False, all_slow=False)
-V095 = Version(full_at=True, all_slow=True)
+V094 = Version(all_slow=False)
+V095 = Version(all_slow=True)
 
 #: Timer ticks per second of the kernel that is run, and of most kernels that the field measured
 #: with: the modules count time in ticks.
@@ -101,26 +99,30 @@ def in_loss(subflow: Subflow) -> bool:
     return subflow.ca_state == CA_LOSS
 
 
-def has_room(subflow: Subflow, version: Version) -> bool:
-    """What is queued in the subflow counts against its congestion window."""
+def has_room(subflow: Subflow) -> bool:
+    """What is queued in the subflow counts against its congestion window.
+
+    v0.94 compares by `>` where v0.95 has `>=`. But mptcp_write_xmit() of both hands each segment to
+    TCP (__tcp_push_pending_frames()) before it chooses again, so that what is queued here is in
+    flight there: with as much in flight as the window has, both call the subflow full.
+    """
     if subflow.in_flight >= subflow.cwnd:
         return False
-    space = (subflow.cwnd - subflow.in_flight) * subflow.mss
-    return subflow.unsent_bytes < space or (not version.full_at and subflow.unsent_bytes == space)
+    return subflow.unsent_bytes < (subflow.cwnd - subflow.in_flight) * subflow.mss
 
 
-def available(subflow: Subflow, version: Version) -> bool:
+def available(subflow: Subflow) -> bool:
     """mptcp_is_available() for data: with zero_wnd_test off it looks at no receive window."""
-    return subflow.usable and not in_loss(subflow) and has_room(subflow, version)
+    return subflow.usable and not in_loss(subflow) and has_room(subflow)
 
 
-def moves_on(subflow: Subflow, version: Version) -> bool:
+def moves_on(subflow: Subflow) -> bool:
     """Has it room, or something in flight whose ACK will make some?
 
     The sources wait for subflows, or plan for them, in whatever state they are, and then stall.
     The kernel's do not, and no model says that they should.
     """
-    return has_room(subflow, version) or subflow.in_flight > 0 or subflow.unsent_bytes > 0
+    return has_room(subflow) or subflow.in_flight > 0 or subflow.unsent_bytes > 0
 
 
 def fastest(question: Question, slow: Subflow) -> Subflow | None:
@@ -178,9 +180,9 @@ class Default:
 
     def choose(self, question: Question, segment: Segment | None) -> Subflow | None:
         """get_available_subflow(): the lowest RTT with room; segment None: whatever is sent."""
-        if len(question.subflows) == 1 and not self.version.full_at:
+        if len(question.subflows) == 1 and not self.version.all_slow:
             only = question.subflows[0]
-            return only if available(only, self.version) else None
+            return only if available(only) else None
         for _ in range(2):
             chosen, force = self._pass(question, segment, backup=False)
             if force:
@@ -198,7 +200,7 @@ class Default:
         carried = self.carried(segment)
         usable = [each for each in in_list_order(question) if each.usable]
         usable = [each for each in usable if each.backup == backup]
-        free = [each for each in usable if available(each, self.version)]
+        free = [each for each in usable if available(each)]
         unused = [each for each in free if each.id not in carried]
         best = first_least(unused or free, lambda each: each.srtt_8us)
         if best:
@@ -224,7 +226,7 @@ class Default:
             again = slow.cwnd <= 4 or 4 * fast.srtt_8us < slow.srtt_8us
             if slow.cwnd <= 4 or not again:
                 break
-        return oldest if again and available(fast, self.version) else None
+        return oldest if again and available(fast) else None
 
     def penalise(self, question: Question, fast: Subflow, oldest: Segment) -> None:
         since = question.jiffies - self.optimised.setdefault(fast.id, question.jiffies)

@@ -129,7 +129,7 @@ def test_a_suggested_query_does_not_take_plain_tcp_for_the_default_scheduler(
     index.write_table(pl.DataFrame({"key": keys, **axes}), tmp_path / index.POINTS)
     index.read(tmp_path)
     if "parquet" in query:
-        rows = duckdb.sql(query.replace("mptcplab-out", str(tmp_path))).fetchall()
+        rows = duckdb.execute(query.replace("mptcplab-out", str(tmp_path))).fetchall()
     else:
         rows = index.query(tmp_path, query).rows
     mbit = {row[-2]: row[-1] / (1e6 if row[-1] > 1e6 else 1) for row in rows}

@@ -48,7 +48,8 @@ def run(file: Path | None, **options: Any) -> None:
     multiple=True,
     metavar="KEY=VALUES",
     help="Repeat it with each value of a key: path.lte.delay=10ms,20ms or 10ms..160ms:log5 "
-    "(five, by factors), :5 (evenly), :+10ms (in steps); several form a grid; docs/sweep.md.",
+    "(five, by factors), :5 (evenly), :+10ms (in steps); several form a grid. With one seed unless "
+    "--repeat says more; docs/sweep.md.",
 )
 @options.dry_run_option
 @options.scenario_options

@@ -105,7 +105,7 @@ same-arithmetic: setup venv kernel ## does the lab's kernel compute as Debian's?
 selftests: setup-selftests venv ## the kernel's own MPTCP selftests, upstream and with our framework
 	$(BIN)/python -m mptcplab.tools.selftests $(SELFTESTS_ARGS)
 
-oracle: setup venv ## at every decision of many runs, is it what the published scheduler would have picked? (half an hour)
+oracle: setup venv ## at every decision of many runs, is it what the published scheduler would have picked? (5 min)
 	$(BIN)/python -m mptcplab.tools.oracle $(ORACLE_ARGS)
 
 lint: setup-lint venv-dev checkpatch shellcheck ## ruff, mypy --strict, checkpatch, shellcheck

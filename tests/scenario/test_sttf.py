@@ -31,8 +31,8 @@ def test_short_transfers_end_no_later_than_with_minrtt(run_scenario: RunScenario
     for size in SIZES:
         row = f"{size:>6}"
         for ratio in RATIOS:
-            # of like paths sttf leaves the choice to minrtt as of its time, but penalises nobody
-            minrtt = "minrtt:v089=on:rp=off" if ratio == 1 else "minrtt"
+            # of like paths sttf leaves the choice to minrtt, and penalises nobody
+            minrtt = "minrtt:rp=off" if ratio == 1 else "minrtt"
             minrtt_ms, sttf_ms = (
                 completion_ms(run_scenario, each, ratio, size) for each in (minrtt, "sttf")
             )

@@ -503,29 +503,26 @@ def _overall(
     """
     by_label = {candidate.label: candidate for candidate in measured.candidates()}
     counted = {goal: each for goal, each in rankings.items() if goal not in give_up}
-    places = {}
+    found = []
     for name in set.intersection(*({*each.standings} for each in rankings.values())):
         behind = {goal: _behind(each, name) for goal, each in rankings.items()}
         extra = 0.0 if "data" in give_up else measured.extra_of(by_label[name]) or 0.0
         costs: list[GivenUp] = [*_costs(counted, name)]
         if extra > MUCH_EXTRA:
             costs.append("data")
-        found = Overall(
-            name,
-            [goal for goal, each in rankings.items() if name in each.as_good],
-            behind,
-            costs,
+        as_good: list[Name] = [goal for goal, each in rankings.items() if name in each.as_good]
+        found.append(Overall(name, as_good, behind, costs))
+
+    def place(each: Overall) -> tuple[object, ...]:
+        worst = max((each.behind[goal] for goal in counted), default=0.0)
+        return (
+            bool(each.costs),
+            -sum(goal in counted for goal in each.as_good),
+            round(worst / _OVERALL_STEP),
+            measured.simplicity(by_label[each.name]),
         )
-        places[name] = (
-            found,
-            (
-                bool(found.costs),
-                -sum(goal in counted for goal in found.as_good),
-                round(max((behind[goal] for goal in counted), default=0.0) / _OVERALL_STEP),
-                measured.simplicity(by_label[name]),
-            ),
-        )
-    return [found for found, _ in sorted(places.values(), key=lambda each: each[1])]
+
+    return sorted(found, key=place)
 
 
 def _costs(rankings: Mapping[Name, Ranking], name: str) -> Iterator[Name]:

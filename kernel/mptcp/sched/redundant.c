@@ -28,15 +28,16 @@
  * - always: a position in the source is a pointer into a queue from which what is
  *   acknowledged is freed, with an age that has to be guessed: it crashed, missed
  *   data, and sent 1.3 GB for 10 MB (its issues 392 and 474). Here it is a number.
- *   As there, it moves on when a segment is chosen: of one that does not fit into
- *   the window, and that another subflow sends then, there is no copy.
+ * - copy_held: in the source a position moves on when a segment is chosen: of one
+ *   that does not fit into the window, and that another subflow sends then, there
+ *   is no copy; if that is lost, all wait for a timeout. On, it is copied.
  * - spare_backups: in modes 1 and 2, ProgMP's programs do not look at the backup
  *   flag. On, a backup gets new data if no other is usable, and no copies.
  */
 
 #include "mpsched.h"
 
-enum { MODE, SPARE_BACKUPS };
+enum { MODE, SPARE_BACKUPS, COPY_HELD };
 enum { FULL, OPPORTUNISTIC, WHEN_IDLE };
 
 static const struct mps_param redundant_params[] = {
@@ -44,6 +45,8 @@ static const struct mps_param redundant_params[] = {
 			  "copies 0: of everything; 1: where there is room at once; 2: when idle"),
 	[SPARE_BACKUPS] = MPS_BOOL("spare_backups", 0,
 				   "modes 1 and 2: use a backup if no other is usable, no copies"),
+	[COPY_HELD] = MPS_BOOL("copy_held", 0,
+			       "mode 0: copy also what the window held back when it was chosen"),
 };
 
 struct redundant_conn {
@@ -97,6 +100,8 @@ static struct mps_segment *sent_by_others(struct mps_conn *conn, struct mps_subf
 {
 	struct mps_segment *seg = mps_oldest_missing(conn, subflow);
 
+	if (mps_param(conn, COPY_HELD))
+		return seg;
 	while (seg && (mps_seq(conn, seg) < state_of(subflow)->end_seq ||
 		       mps_carried_by(seg, subflow)))
 		seg = mps_next_unacked(conn, seg);

@@ -71,6 +71,26 @@ static void redundant_makes_no_copy_of_what_it_has_chosen_once(struct kunit *tes
 	EXPECT_WAIT(test, conn);
 }
 
+static void redundant_copies_what_the_window_held_back_if_told_to(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "redundant");
+	struct mps_subflow *near, *far;
+	struct mps_segment *a;
+
+	mps_test_param(conn, "copy_held", 1);
+	near = mps_test_subflow(conn, .srtt_us = 10000);
+	far = mps_test_subflow(conn, .srtt_us = 50000);
+	a = mps_test_unsent(conn, MSS);
+	conn->window_bytes = 0;
+	mps_test_update(conn);
+	EXPECT_PICK(test, conn, MPS_NEW, far, a);
+	conn->window_bytes = SZ_1G;
+	mps_test_update(conn);
+	EXPECT_SENT(test, conn, MPS_NEW, near, a);
+	EXPECT_SENT(test, conn, MPS_DUPLICATE, far, a);
+	EXPECT_WAIT(test, conn);
+}
+
 static void redundant_lets_the_subflow_that_has_room_go_ahead(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "redundant");
@@ -342,6 +362,7 @@ static struct kunit_case redundant_cases[] = {
 	KUNIT_CASE(redundant_takes_turns_also_when_a_subflow_goes),
 	KUNIT_CASE(redundant_goes_on_after_a_turn_that_the_window_does_not_let_through),
 	KUNIT_CASE(redundant_makes_no_copy_of_what_it_has_chosen_once),
+	KUNIT_CASE(redundant_copies_what_the_window_held_back_if_told_to),
 	KUNIT_CASE(redundant_lets_the_subflow_that_has_room_go_ahead),
 	KUNIT_CASE(redundant_walks_through_what_is_not_acknowledged_in_order),
 	KUNIT_CASE(redundant_does_not_repeat_what_was_acknowledged),

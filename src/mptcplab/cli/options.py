@@ -16,6 +16,7 @@ from mptcplab.lab import choices
 from mptcplab.lab.choices import Limits
 from mptcplab.spec import option_keys, units
 from mptcplab.spec.limits import ACTIONS, MAX_PATHS, WORKLOADS
+from mptcplab.spec.mistakes import one_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -121,10 +122,6 @@ disk_limit_option = click.option(
 )
 
 
-def _words(words: Sequence[str]) -> str:
-    return f"{', '.join(words[:-1])} or {words[-1]}"
-
-
 def cluster_options(command: F) -> F:
     """The options that say which cluster to use."""
     return _address_option(_key_option(command))
@@ -147,7 +144,7 @@ def scenario_options(command: F) -> F:
             "-e",
             multiple=True,
             metavar="TIME:PATH:ACTION",
-            help=f"What happens to a path during the run, e.g. 3s:lte:down: {_words(ACTIONS)}, "
+            help=f"What happens to a path during the run, e.g. 3s:lte:down: {one_of(ACTIONS)}, "
             "and keys such as lasts and every; docs/scenario.md.",
         ),
         click.option(
@@ -172,7 +169,7 @@ def scenario_options(command: F) -> F:
             "--workload",
             "-w",
             metavar="KIND[:KEY=VALUE,...]",
-            help=f"What is sent: {_words(WORKLOADS)}, e.g. cbr:size=8KB,rate=500kbit; "
+            help=f"What is sent: {one_of(WORKLOADS)}, e.g. cbr:size=8KB,rate=500kbit; "
             "docs/workloads.md.  [bulk]",
         ),
         *map(_scenario_option, ("direction", "start", "duration", "size", "warmup")),

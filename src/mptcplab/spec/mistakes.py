@@ -6,11 +6,12 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any
 
 from mptcplab.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError  # slow to import, and `--help` needs the words below
 
 # The place of a value: keys and, in lists, indices from 0. Messages show indices from 1.
 Place = tuple[str | int, ...]

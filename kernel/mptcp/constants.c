@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* TCP reckons with sizes that a kernel's configuration decides: how large the
+/* TCP computes with sizes that a kernel's configuration decides: how large the
  * largest header is, how much memory a packet takes, how long a tick is. A lab
  * with others would have other buffers, windows and timers than the kernels
  * that people run, and no run would tell. Here they are as in Debian's

@@ -89,7 +89,7 @@ static void video_keeps_a_margin_of_a_round_trip(struct kunit *test)
 	expect_drop(test, conn, mps_test_unit(conn, 1, .id = 2, .deadline_ns = in_ms(40)));
 }
 
-static void video_reckons_with_slow_start(struct kunit *test)
+static void video_allows_for_slow_start(struct kunit *test)
 {
 	struct mps_conn *conn = connection(test);
 	struct mps_subflow *subflow;
@@ -382,7 +382,7 @@ static struct kunit_case video_cases[] = {
 	KUNIT_CASE(video_sends_what_is_in_time),
 	KUNIT_CASE(video_drops_what_is_not),
 	KUNIT_CASE(video_keeps_a_margin_of_a_round_trip),
-	KUNIT_CASE(video_reckons_with_slow_start),
+	KUNIT_CASE(video_allows_for_slow_start),
 	KUNIT_CASE(video_tries_what_it_cannot_know),
 	KUNIT_CASE(video_does_not_try_what_is_of_no_use_already),
 	KUNIT_CASE(video_counts_what_is_not_yet_written),

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pydantic import BaseModel
 
 from mptcplab.errors import MptcplabError
 from mptcplab.lab.guest import Guest
@@ -98,6 +99,15 @@ def test_a_store_makes_its_directories_or_says_that_it_cannot(tmp_path: Path) ->
 def test_a_document_is_indented_by_one_and_ends_with_a_line(tmp_path: Path) -> None:
     store.write_json(tmp_path / "x.json", {"b": {"c": 1}, "a": 2})
     assert (tmp_path / "x.json").read_text() == '{\n "b": {\n  "c": 1\n },\n "a": 2\n}\n'
+
+
+def test_a_model_within_a_document_is_written_as_json(tmp_path: Path) -> None:
+    class Place(BaseModel):
+        directory: Path
+
+    # a path is a text there: JSON has no paths
+    store.write_json(tmp_path / "x.json", {"place": Place(directory=Path("runs/1"))})
+    assert json.loads((tmp_path / "x.json").read_text()) == {"place": {"directory": "runs/1"}}
 
 
 def test_files_that_are_missing_or_cut_off_are_named(tmp_path: Path) -> None:
@@ -264,6 +274,14 @@ def test_a_former_run_is_there_until_the_new_one_is(
     monkeypatch.setattr(Path, "rename", looking)
     keep(runs)
     assert there == [True] * len(there)
+
+
+def test_the_result_of_a_run_is_its_entry(tmp_path: Path) -> None:
+    entry = stored_runs.keep(tmp_path, stored_runs.scenario(), FAST, SLOW)
+    runs = store.Store(tmp_path)
+    (key,) = runs.keys()
+    # the seconds of this machine are no part of it
+    assert runs.result(key) == entry.model_copy(update={"wall_s": None})
 
 
 def test_a_result_that_is_not_whole_is_none(tmp_path: Path) -> None:

@@ -169,3 +169,13 @@ def test_the_files_are_1200_pixels_wide_and_the_same_each_time(tmp_path: Path) -
     assert sorted(file.name for file in tmp_path.iterdir()) == [
         f"{name}.{form}" for name in ("one", "two") for form in ("pdf", "png", "svg")
     ]
+
+
+def test_a_file_is_the_same_whichever_others_are_drawn(tmp_path: Path) -> None:
+    of = scenario(DOWN, UP)
+    run = series.run_series(of, *synthetic.run(FAST, SLOW))
+    files = run_chart.write(of, run, tmp_path / "all", palette.FORMATS)
+    back = run_chart.write(of, run, tmp_path / "back", palette.FORMATS[::-1])
+    for file, again, form in zip(files, reversed(back), palette.FORMATS, strict=True):
+        (alone,) = run_chart.write(of, run, tmp_path / "alone", (form,))
+        assert file.read_bytes() == again.read_bytes() == alone.read_bytes()

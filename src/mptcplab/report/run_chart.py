@@ -81,8 +81,9 @@ def write(
     """
     found = []
     with draw.drawing():
-        picture = figure(scenario, run)
         for form in formats:
+            # a figure for each: drawing one changes its resolution and its layout
+            picture = figure(scenario, run)
             content = _png(picture) if form == "png" else draw.drawn(picture, form)
             found.append(file.with_name(f"{file.name}.{form}"))
             store.write(found[-1], content)

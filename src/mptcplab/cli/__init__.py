@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import atexit
 import codecs
+import gc
 import importlib
 import io
 import os
@@ -130,6 +132,10 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """The program: shows errors as messages, without a traceback."""
+    # most objects are of imported modules, and stay: not to search them for garbage all the time,
+    # and twice at the end, saves a seventh of the CPU time of `show`
+    gc.set_threshold(100_000)
+    atexit.register(gc.disable)
     codecs.register_error(_AS_IT_IS, _as_it_is)
     sys.stdout = _stream(sys.stdout, "standard output")
     sys.stderr = _stream(sys.stderr, "standard error")

@@ -76,9 +76,6 @@ def _matplotlib() -> ModuleType:
     # hide the warning about a read-only cache
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     import matplotlib as module
-    from matplotlib import artist
 
-    # docstrings of all kinds of artists would take a sixth of a second
-    artist.kwdoc = lambda *_: ""
     module.use("agg")
     return module

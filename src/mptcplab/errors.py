@@ -78,6 +78,13 @@ class RunError(MptcplabError):
         super().__init__(f"the run failed: {reason}{tail}")
 
 
+class RunCancelledError(MptcplabError):
+    """The run was ended on request."""
+
+    def __init__(self) -> None:
+        super().__init__("cancelled")
+
+
 def status_of(do: Callable[[], int], *, interrupted: str = "interrupted") -> int:
     """The exit status of a program that does this; prints errors without a traceback."""
     try:

@@ -17,9 +17,8 @@ from typing import Any
 
 import pytest
 
-from mptcplab.errors import InputError, MachineError, MptcplabError
+from mptcplab.errors import InputError, MachineError, MptcplabError, RunCancelledError
 from mptcplab.lab import kernel
-from mptcplab.lab.engine import RunCancelledError
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import cluster, store

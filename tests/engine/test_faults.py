@@ -23,10 +23,10 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.errors import RunError
+from mptcplab.errors import RunCancelledError, RunError
 from mptcplab.lab import engine
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import RunCancelledError, RunKilledError, Watch
+from mptcplab.lab.engine import RunKilledError, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment, store

@@ -21,10 +21,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from mptcplab.errors import MachineError, RunError
+from mptcplab.errors import MachineError, RunCancelledError, RunError
 from mptcplab.lab import engine
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import RunCancelledError, RunKilledError, Watch
+from mptcplab.lab.engine import RunKilledError, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import arrivals, documents, experiment, store, tasks

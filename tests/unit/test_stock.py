@@ -19,11 +19,10 @@ import pytest
 
 from mptcplab.capture import dissect
 from mptcplab.capture.dissect import Packets
-from mptcplab.errors import InputError, MachineError, MptcplabError, RunError
+from mptcplab.errors import InputError, MachineError, MptcplabError, RunCancelledError, RunError
 from mptcplab.lab import doctor, engine
 from mptcplab.lab import guest as guest_module
 from mptcplab.lab import kernel as kernel_module
-from mptcplab.lab.engine import RunCancelledError
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records

@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 
-from mptcplab.errors import InputError, MptcplabError
-from mptcplab.lab.engine import RunCancelledError
+from mptcplab.errors import InputError, MptcplabError, RunCancelledError
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import index, single, store, sweep

@@ -32,7 +32,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mptcplab import files
-from mptcplab.errors import MptcplabError, RunError
+from mptcplab.errors import RunCancelledError, RunError
 from mptcplab.lab import doctor, run_directory
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
@@ -124,13 +124,6 @@ def read_samples(scenario: Scenario, directory: Path) -> dict[str, Samples]:
     """The samples of each host, by the name of its namespace. Raises MptcplabError."""
     hosts = [host for pair in scenario.pairs() for host in (pair.client, pair.server)]
     return {host: records.read_samples(directory / f"{host}.samples") for host in hosts}
-
-
-class RunCancelledError(MptcplabError):
-    """The run was ended on request."""
-
-    def __init__(self) -> None:
-        super().__init__("cancelled")
 
 
 class RunKilledError(RunError):

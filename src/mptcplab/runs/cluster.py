@@ -41,10 +41,10 @@ from distributed.core import Server
 from distributed.worker import Worker
 from pydantic import ValidationError
 
-from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
+from mptcplab.errors import InputError, MachineError, MptcplabError, Problem, RunCancelledError
 from mptcplab.lab import artefacts, doctor
 from mptcplab.lab.artefacts import Artefact, ArtefactError
-from mptcplab.lab.engine import RunCancelledError, Watch
+from mptcplab.lab.engine import Watch
 from mptcplab.runs import arrivals, documents, store, tls
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mptcplab.errors import MptcplabError, RunError
+from mptcplab.errors import MptcplabError, RunCancelledError, RunError
 from mptcplab.lab import engine
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import Outcome, RunCancelledError, RunKilledError, Watch
+from mptcplab.lab.engine import Outcome, RunKilledError, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import series

@@ -22,9 +22,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-from mptcplab.errors import MachineError
+from mptcplab.errors import MachineError, RunCancelledError
 from mptcplab.lab import doctor
-from mptcplab.lab.engine import RunCancelledError, Watch
+from mptcplab.lab.engine import Watch
 from mptcplab.runs.tasks import ATTEMPTS, Done, Task, given_up, perform
 
 _TICK_S = 0.1

@@ -26,9 +26,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from mptcplab.errors import MptcplabError, RunError, status_of
+from mptcplab.errors import MptcplabError, RunCancelledError, RunError, status_of
 from mptcplab.lab import engine
-from mptcplab.lab.engine import RunCancelledError, Watch
+from mptcplab.lab.engine import Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.oracle.compare import Agreement, compare

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from mptcplab.errors import RunCancelledError
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import RunCancelledError
 from mptcplab.spec import congestion
 from mptcplab.spec.scenario import Scenario
 

@@ -11,8 +11,7 @@ from typing import Any
 import click
 
 from mptcplab.cli.actions import common
-from mptcplab.errors import MptcplabError
-from mptcplab.lab.engine import RunCancelledError
+from mptcplab.errors import MptcplabError, RunCancelledError
 from mptcplab.papers import catalogue, reproduce, results
 from mptcplab.runs import experiment
 

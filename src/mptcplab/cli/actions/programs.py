@@ -16,9 +16,9 @@ import click
 from rich.console import Console
 
 from mptcplab.cli.actions import asked, common
-from mptcplab.errors import MptcplabError
+from mptcplab.errors import MptcplabError, RunCancelledError
 from mptcplab.lab import engine
-from mptcplab.lab.engine import RunCancelledError, Watch
+from mptcplab.lab.engine import Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.report import tables

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mptcplab.errors import MachineError, RunError
+from mptcplab.errors import MachineError, RunCancelledError, RunError
 from mptcplab.lab import doctor, engine
 from mptcplab.lab.guest import Guest
 from mptcplab.spec import plan
@@ -198,7 +198,7 @@ def _follow(command: list[str], directory: Path, cancel: threading.Event | None)
         try:
             while process.poll() is None:
                 if cancel is not None and cancel.wait(_POLL_S):
-                    raise engine.RunCancelledError
+                    raise RunCancelledError
                 if cancel is None:
                     time.sleep(_POLL_S)
                 if time.monotonic() > limit:

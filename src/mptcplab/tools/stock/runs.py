@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from mptcplab import files
-from mptcplab.errors import MachineError, MptcplabError
+from mptcplab.errors import MachineError, MptcplabError, RunCancelledError
 from mptcplab.lab import engine
 from mptcplab.lab.engine import Watch
 from mptcplab.lab.guest import Guest
@@ -209,7 +209,7 @@ def make(
 def _make(job: Job, guest: Guest, out: Store, cancel: threading.Event) -> tuple[Entry, float]:
     """Make and store one run; returns its entry, and how long it took."""
     if cancel.is_set():
-        raise engine.RunCancelledError
+        raise RunCancelledError
     with out.new_run(job.key) as directory, single.own_cpu() as cpu:
         began = time.monotonic()
         outcome = machine.run(

@@ -16,8 +16,8 @@ import numpy as np
 
 from mptcplab.metrics import records
 from mptcplab.metrics.records import Samples
-from mptcplab.spec.scenario import Direction, Scenario
 from mptcplab.spec.scenario import Path as NetworkPath
+from mptcplab.spec.scenario import Scenario, Shape
 from mptcplab.spec.scheduler import Choice
 from mptcplab.spec.workload import AnyWorkload, Bulk
 
@@ -59,7 +59,7 @@ def scenario(
 ) -> Scenario:
     """A resolved scenario; by default a 40 and a 10 Mbit/s path for 10 s, 1 s of it warm-up."""
     directions = [
-        Direction(rate_bps=rate, delay_ns=10 * MS, jitter_ns=0, loss=0.0, queue_packets=100)
+        Shape(rate_bps=rate, delay_ns=10 * MS, jitter_ns=0, loss=0.0, queue_packets=100)
         for rate in rates_bps
     ]
     return Scenario(

@@ -14,13 +14,13 @@ from mptcplab.spec import links, plan, units
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.limits import NO_RATE_BPS, Way
 from mptcplab.spec.resolve import from_flags
-from mptcplab.spec.scenario import Direction, Scenario
+from mptcplab.spec.scenario import Scenario, Shape
 from tests.vocabulary import scenario_of
 
 PATH = links.path_spots(1)
 
 
-def up(keys: str) -> Direction:
+def up(keys: str) -> Shape:
     """The direction to the server of a path of 10 Mbit/s and 10 ms with these keys."""
     return scenario_of(f"a:10mbit,10ms{keys}").paths[0].up
 

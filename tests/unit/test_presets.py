@@ -16,7 +16,7 @@ from mptcplab.spec.limits import PACKET_BYTES
 from mptcplab.spec.literal import json_schema
 from mptcplab.spec.presets import NO_SOURCE, PRESETS, SOURCES, Preset, markdown
 from mptcplab.spec.resolve import from_flags, load_file
-from mptcplab.spec.scenario import Direction, Path
+from mptcplab.spec.scenario import Path, Shape
 from mptcplab.spec.scheduler import Scheduler
 from mptcplab.spec.units import parse_queue, parse_rate, parse_time
 
@@ -24,9 +24,7 @@ KNOWN = {"default": Scheduler("default", "", ())}
 ALL = ", ".join(PRESETS)
 MS = 10**6
 
-LTE_UP = Direction(
-    rate_bps=7_600_000, delay_ns=10_500_000, jitter_ns=0, loss=1e-6, queue_packets=190
-)
+LTE_UP = Shape(rate_bps=7_600_000, delay_ns=10_500_000, jitter_ns=0, loss=1e-6, queue_packets=190)
 LTE_DOWN = LTE_UP.model_copy(update={"rate_bps": 29_500_000, "queue_packets": 730})
 
 each_preset = pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
@@ -177,7 +175,7 @@ def test_a_flag_takes_the_preset_and_what_it_changes(text: str, changes: dict[st
 )
 def test_a_flag_that_gives_rate_and_delay_takes_no_preset(text: str) -> None:
     assert "preset" not in parse_path_flag(text)
-    assert flag(text).up == Direction(
+    assert flag(text).up == Shape(
         rate_bps=3_000_000, delay_ns=MS, jitter_ns=0, loss=0.0, queue_packets=20
     )
 

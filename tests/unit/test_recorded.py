@@ -14,7 +14,7 @@ from mptcplab.metrics import recorded
 from mptcplab.metrics.recorded import Flow, HostRecords, Interval, Subflow
 from mptcplab.metrics.records import CONNECTION_DTYPE, LINK_DTYPE, SUBFLOW_DTYPE, Samples
 from mptcplab.spec.limits import NO_RATE_BPS
-from mptcplab.spec.scenario import Direction, Link, Scenario
+from mptcplab.spec.scenario import Link, Scenario, Shape
 from mptcplab.spec.workload import Bulk, Cbr, Program
 from tests.unit import synthetic
 from tests.unit.synthetic import MS, SECOND, T0
@@ -290,7 +290,7 @@ def test_a_counter_is_linear_between_samples() -> None:
     assert recorded.counted(part, "read_bytes", times[:0]).tolist() == []
 
 
-def limited(direction: Direction, mbit: int | None) -> Direction:
+def limited(direction: Shape, mbit: int | None) -> Shape:
     rate_bps = NO_RATE_BPS if mbit is None else mbit * 10**6
     return direction.model_copy(update={"rate_bps": rate_bps})
 

@@ -129,7 +129,7 @@ def test_a_direction_may_differ_in_everything(file: Path) -> None:
     down = '[path.down]\nrate = "10mbit"\ndelay = "5ms"\njitter = "1ms"\nloss = "1%"\nqueue = "50p"'
     path = load(file, WIFI + down).base.paths[0]
     assert path.up.rate_bps == 50_000_000
-    assert path.down == sc.Direction(
+    assert path.down == sc.Shape(
         rate_bps=10_000_000, delay_ns=5 * MS, jitter_ns=1 * MS, loss=0.01, queue_packets=50
     )
 

@@ -10,7 +10,7 @@ from mptcplab.errors import InputError
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.limits import MAX_SEED, NO_RATE_BPS
 from mptcplab.spec.resolve import from_flags
-from mptcplab.spec.scenario import Direction, Scenario
+from mptcplab.spec.scenario import Scenario, Shape
 from mptcplab.spec.uncertainty import Uncertainty, parse
 
 WIFI, LTE = "wifi:50mbit,10ms", "lte:20mbit,40ms,loss=1%,queue=200,up.rate=5mbit"
@@ -20,7 +20,7 @@ def base(*paths: str, **flags: str) -> Scenario:
     return from_flags(Flags(path=paths or (WIFI, LTE), **flags)).base  # type: ignore[arg-type]
 
 
-def directions(scenario: Scenario) -> list[Direction]:
+def directions(scenario: Scenario) -> list[Shape]:
     return [way for path in scenario.paths for way in (path.up, path.down)]
 
 

@@ -19,7 +19,7 @@ from mptcplab.runs.collection import Found, Group
 from mptcplab.runs.entries import Entry, by_seed, compared, ended_well, seeds_changed_nothing
 from mptcplab.spec import units
 from mptcplab.spec.limits import NO_RATE_BPS
-from mptcplab.spec.scenario import Direction, Scenario
+from mptcplab.spec.scenario import Scenario, Shape
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ def path_table(scenario: Scenario) -> Table:
     return Table([*map(Cell, ("Path", "Rate", "Delay", "Jitter", "Loss", "Queue"))], rows)
 
 
-def _link_texts(link: Direction) -> list[str]:
+def _link_texts(link: Shape) -> list[str]:
     queue = (
         f"{link.queue_packets} packets"
         if link.queue_packets is not None

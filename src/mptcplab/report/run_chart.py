@@ -18,7 +18,7 @@ from mptcplab.report.palette import PATH_COLOURS, TOTAL_COLOUR
 from mptcplab.runs import store
 from mptcplab.spec import timeline, units
 from mptcplab.spec.limits import NO_RATE_BPS
-from mptcplab.spec.scenario import Change, Direction, Event, Link, Pair, Scenario
+from mptcplab.spec.scenario import Change, Event, Link, Pair, Scenario, Shape
 from mptcplab.spec.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ def _path_text(path: Link) -> str:
     return f"{path.name} {up}" if up == down else f"{path.name} {up} (down: {down})"
 
 
-def _direction_text(link: Direction) -> str:
+def _direction_text(link: Shape) -> str:
     played = {
         what
         for step in link.steps

@@ -15,7 +15,7 @@ from mptcplab.lab import engine, run_directory
 from mptcplab.spec import testbed, units
 from mptcplab.spec.limits import NO_RATE_BPS
 from mptcplab.spec.mistakes import is_utf8
-from mptcplab.spec.scenario import Direction, Scenario
+from mptcplab.spec.scenario import Scenario, Shape
 
 #: Virtual time after which a program that has not ended is ended.
 DEFAULT_TIME_LIMIT_NS = 600 * 10**9
@@ -178,7 +178,7 @@ def greeting(scenario: Scenario) -> str:
     return "\n".join(lines)
 
 
-def _link(link: Direction) -> str:
+def _link(link: Shape) -> str:
     loss = f", loss {units.format_fraction(link.loss)}" if link.loss else ""
     if link.rate_bps == NO_RATE_BPS:
         # the rate and the queue are those of its links

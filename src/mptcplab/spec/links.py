@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from mptcplab.spec import testbed, units
 from mptcplab.spec.limits import MAX_QUEUE_PACKETS, NO_RATE_BPS, PACKET_BYTES, Way
 from mptcplab.spec.randomness import generator
-from mptcplab.spec.scenario import Direction
+from mptcplab.spec.scenario import Shape
 from mptcplab.spec.testbed import End
 
 # netem's lowest rate; it takes 0 as no limit.
@@ -95,7 +95,7 @@ def link_spots(i: int) -> Spots:
     return Spots(routers={"up": testbed.near(i), "down": testbed.far(i)}, hosts={})
 
 
-def shaping(spots: Spots, way: Way, link: Direction) -> list[Qdisc]:
+def shaping(spots: Spots, way: Way, link: Shape) -> list[Qdisc]:
     """All disciplines of a direction, from the outermost to the innermost of each device."""
     far, rate = "1000000", _NO_RATE
     limit = link.queue_packets
@@ -114,7 +114,7 @@ def shaping(spots: Spots, way: Way, link: Direction) -> list[Qdisc]:
     return _stack(router, [*_line(link, far, rate), *queue])
 
 
-def bottleneck(spots: Spots, way: Way, link: Direction) -> Qdisc:
+def bottleneck(spots: Spots, way: Way, link: Shape) -> Qdisc:
     """The discipline that holds the queue in which packets wait for the link."""
     qdiscs = shaping(spots, way, link)
     if link.queue_discipline == "netem":
@@ -125,7 +125,7 @@ def bottleneck(spots: Spots, way: Way, link: Direction) -> Qdisc:
     return innermost[-1]
 
 
-def exact_losses(i: int, way: Way, link: Direction) -> Iterator[str]:
+def exact_losses(i: int, way: Way, link: Shape) -> Iterator[str]:
     """The plan lines that make the router drop packets by their number, in order of arrival."""
     end = testbed.router_to_client(i) if way == "up" else testbed.router_to_server(i)
     for kind, ranges in (("data", link.drop), ("acks", link.drop_acks)):
@@ -143,7 +143,7 @@ def _stack(where: End, parts: Sequence[tuple[str, str]]) -> list[Qdisc]:
     return [Qdisc(*place, at, *part) for at, part in zip(places, parts, strict=True)]
 
 
-def _line(link: Direction, limit: str, rate: str) -> Iterator[tuple[str, str]]:
+def _line(link: Shape, limit: str, rate: str) -> Iterator[tuple[str, str]]:
     """What happens to packets on their way, apart from the queue."""
     overtaking_ns = min(link.reorder_by_ns or link.delay_ns, link.delay_ns) if link.reorder else 0
     delay_ns = link.delay_ns - overtaking_ns
@@ -164,13 +164,13 @@ def _line(link: Direction, limit: str, rate: str) -> Iterator[tuple[str, str]]:
         )
 
 
-def _rate(link: Direction) -> str:
+def _rate(link: Shape) -> str:
     if link.rate_bps == NO_RATE_BPS:
         return _NO_RATE
     return units.format_rate(max(link.rate_bps, _OUTAGE_BPS))
 
 
-def _queue(link: Direction) -> Iterator[tuple[str, str]]:
+def _queue(link: Shape) -> Iterator[tuple[str, str]]:
     limit = link.queue_packets if link.queue_bytes is None else link.queue_bytes
     assert limit is not None
     if link.queue_discipline == "netem":
@@ -195,7 +195,7 @@ def _queue(link: Direction) -> Iterator[tuple[str, str]]:
         yield link.queue_discipline, f"limit {limit}"
 
 
-def _loss(link: Direction) -> str:
+def _loss(link: Shape) -> str:
     if not link.loss:
         return ""
     if link.loss_burst is None or link.loss == 1.0:

@@ -18,7 +18,7 @@ from dataclasses import replace
 from mptcplab.spec import congestion, links, scheduler, testbed, timeline, units, workload
 from mptcplab.spec.limits import NO_RATE_BPS, Way
 from mptcplab.spec.links import Spots
-from mptcplab.spec.scenario import PRIORITY, Direction, Link, Pair, Scenario
+from mptcplab.spec.scenario import PRIORITY, Link, Pair, Scenario, Shape
 from mptcplab.spec.testbed import End
 from mptcplab.spec.timeline import Instant
 from mptcplab.spec.workload import Message, Program, Video
@@ -140,13 +140,13 @@ def _testbed(scenario: Scenario) -> Iterator[Section]:
     yield "offloads off: queues hold packets of MTU size", _offloads(scenario, shared)
 
 
-def _is_shaped(scenario: Scenario, each: Link, link: Direction) -> bool:
+def _is_shaped(scenario: Scenario, each: Link, link: Shape) -> bool:
     """Whether a direction needs disciplines: not if all is left to its links and no event changes
     it.
     """
     if any(event.path == each.name for event in scenario.events):
         return True
-    nothing = Direction(
+    nothing = Shape(
         rate_bps=NO_RATE_BPS, delay_ns=0, jitter_ns=0, loss=0.0, queue_packets=link.queue_packets
     )
     same = {"drop": (), "drop_acks": (), "cross_bps": 0}
@@ -280,13 +280,13 @@ def _host(end: End, gateway: End, table: int, far: str) -> Iterator[str]:
     yield f"{ip} route add {far} {way}"
 
 
-def _single_packets(end: End, link: Direction) -> Iterator[str]:
+def _single_packets(end: End, link: Shape) -> Iterator[str]:
     """TCP builds larger packets even without offloads, and the host's queue would hold those."""
     if link.bottleneck == "host":
         yield f"ip -n {end.namespace} link set {end.device} gso_max_segs 1"
 
 
-def _ways(path: Link) -> tuple[tuple[Way, Direction], tuple[Way, Direction]]:
+def _ways(path: Link) -> tuple[tuple[Way, Shape], tuple[Way, Shape]]:
     return ("up", path.up), ("down", path.down)
 
 
@@ -536,13 +536,13 @@ def _commands(
     spots: Spots,
     end: tuple[Pair, int] | None,
     instant: Instant,
-    present: dict[tuple[str, Way], Direction],
+    present: dict[tuple[str, Way], Shape],
 ) -> Iterator[str]:
     """The commands of an instant; `present` holds the state of each direction and is updated.
 
     `end` is the hosts of a path and its number among theirs, from 1; None for a link.
     """
-    changed: tuple[tuple[Way, Direction | None], ...] = (
+    changed: tuple[tuple[Way, Shape | None], ...] = (
         ("up", instant.up),
         ("down", instant.down),
     )
@@ -571,7 +571,7 @@ def _commands(
         yield f"ip -n {pair.client} mptcp endpoint change {testbed.client(i).address} {flag}"
 
 
-def _cross(pair: Pair, number: int, way: Way, link: Direction) -> str:
+def _cross(pair: Pair, number: int, way: Way, link: Shape) -> str:
     """The rate of cross traffic from now on, in bit/s."""
     i = pair.numbers[number - 1]
     source, goal = testbed.client(i, pair.client), testbed.server(i, pair.server)

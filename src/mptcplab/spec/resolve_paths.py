@@ -20,7 +20,7 @@ from mptcplab.spec.literal import (
 )
 from mptcplab.spec.mistakes import Mistakes, Place, one_of, suggestion
 from mptcplab.spec.presets import PRESETS
-from mptcplab.spec.scenario import LONGEST_NS, Direction, Link, Path
+from mptcplab.spec.scenario import LONGEST_NS, Link, Path, Shape
 from mptcplab.spec.workload import Workload
 
 # The default queue is one bandwidth-delay product in packets of an Ethernet frame without its
@@ -391,7 +391,7 @@ def _overridden(*levels: LiteralDirection) -> LiteralDirection:
     )
 
 
-def _direction(values: _Values, round_trip_ns: int) -> Direction | None:
+def _direction(values: _Values, round_trip_ns: int) -> Shape | None:
     """A direction with every default filled in; None without a rate or a delay."""
     given, queue = values.given, values.queue
     if values.rate_bps is None or values.delay_ns is None:
@@ -402,7 +402,7 @@ def _direction(values: _Values, round_trip_ns: int) -> Direction | None:
         rate_bps = values.rate_bps if values.mean_rate_bps is None else values.mean_rate_bps
         queue = _default_queue(discipline, default_queue_packets(rate_bps, round_trip_ns))
     is_size = isinstance(queue, Bytes)
-    return Direction(
+    return Shape(
         rate_bps=values.rate_bps,
         delay_ns=values.delay_ns,
         jitter_ns=given.jitter or 0,

@@ -35,8 +35,8 @@ TraceStep = tuple[int, int | None, int | None, float | None]
 Varied = tuple[str, str, float]
 
 
-class Direction(_Resolved):
-    """One direction of a path, as it is shaped: up is client to server, down the opposite.
+class Shape(_Resolved):
+    """How one direction of a path or link is shaped: up is client to server, down the opposite.
 
     A rate of 0 is an outage, during which packets wait; NO_RATE_BPS is unlimited, for a path whose
     links set the rate. `loss` is the mean; with a `loss_burst` that of two states, the bad one of
@@ -71,8 +71,8 @@ class Link(_Resolved):
     """Both directions of a link: a path's own, or one between two routers that paths share."""
 
     name: str
-    up: Direction
-    down: Direction
+    up: Shape
+    down: Shape
 
 
 class Path(Link):

@@ -20,7 +20,7 @@ from numpy.random import Generator
 from mptcplab.spec import link_trace
 from mptcplab.spec.limits import NO_RATE_BPS, Way
 from mptcplab.spec.randomness import generator
-from mptcplab.spec.scenario import LONGEST_NS, Change, Direction, Event, Link, Scenario, TraceStep
+from mptcplab.spec.scenario import LONGEST_NS, Change, Event, Link, Scenario, Shape, TraceStep
 
 # 85 of 100 handovers are over in less than 100 ms, the others take more than one or even several
 # seconds (Cech 2020, section 5). The distribution within these bounds is not published.
@@ -52,8 +52,8 @@ class Instant:
 
     at_ns: int
     path: str
-    up: Direction | None = None
-    down: Direction | None = None
+    up: Shape | None = None
+    down: Shape | None = None
     act: Literal["close", "backup", "regular"] | None = None
 
 
@@ -108,7 +108,7 @@ def link_rates(scenario: Scenario, way: Way) -> Rates:
     everything: list[Link] = [*scenario.paths, *scenario.links]
     found = {each.name: [(0, getattr(each, way).rate_bps)] for each in everything}
     for instant in instants(scenario):
-        link: Direction | None = getattr(instant, way)
+        link: Shape | None = getattr(instant, way)
         if link:
             rate_bps = 0 if link.loss == 1.0 else link.rate_bps
             found[instant.path].append((instant.at_ns, rate_bps))
@@ -161,11 +161,11 @@ class _Asked:
     They may be outside a link's range. An unlimited rate is infinite.
     """
 
-    link: Direction
+    link: Shape
     rate_bps: float
     delay_ns: float
 
-    def possible(self) -> Direction:
+    def possible(self) -> Shape:
         """The nearest possible direction: an outage stays one, jitter is at most the delay."""
         rate_bps = NO_RATE_BPS
         if math.isfinite(self.rate_bps):
@@ -248,7 +248,7 @@ def _of_link(link: Link, occurrences: Sequence[Occurrence]) -> Iterator[Instant]
             return
 
 
-def _at_first(link: Direction) -> _Asked:
+def _at_first(link: Shape) -> _Asked:
     rate_bps = math.inf if link.rate_bps == NO_RATE_BPS else link.rate_bps
     return _Asked(link.model_copy(update={"steps": ()}), rate_bps, link.delay_ns)
 

@@ -16,7 +16,7 @@ from mptcplab.spec import link_trace, units
 from mptcplab.spec.limits import MAX_QUEUE_PACKETS, NO_RATE_BPS, PACKET_BYTES
 from mptcplab.spec.mistakes import one_of, shown
 from mptcplab.spec.resolve_paths import MIN_RED_PACKETS, loss_range
-from mptcplab.spec.scenario import Change, Direction, Link, Scenario, TraceStep, Varied
+from mptcplab.spec.scenario import Change, Link, Scenario, Shape, TraceStep, Varied
 
 L = TypeVar("L", bound=Link)
 
@@ -179,16 +179,16 @@ def _part(text: str) -> float:
 
 def _varies(link: Link, key: str) -> bool:
     """Whether a value of a link can vary, in either direction."""
-    return any(_has(way, key) for way in (link.up, link.down))
+    return any(_has(shape, key) for shape in (link.up, link.down))
 
 
-def _has(way: Direction, key: str) -> bool:
+def _has(shape: Shape, key: str) -> bool:
     # a path without a rate of its own leaves rate and queue to its links
     if key in ("rate", "queue"):
-        return way.rate_bps != NO_RATE_BPS
+        return shape.rate_bps != NO_RATE_BPS
     if key == "delay":
-        return way.delay_ns > 0 or any(delay for _, _, delay, _ in way.steps)
-    return way.loss > 0 or any(loss for _, _, _, loss in way.steps)
+        return shape.delay_ns > 0 or any(delay for _, _, delay, _ in shape.steps)
+    return shape.loss > 0 or any(loss for _, _, _, loss in shape.steps)
 
 
 def _of_link(name: str, factors: Mapping[tuple[str, str], float]) -> Mapping[str, float]:
@@ -202,36 +202,36 @@ def _link(link: L, factors: Mapping[tuple[str, str], float]) -> L:
     )
 
 
-def _direction(way: Direction, factors: Mapping[str, float]) -> Direction:
+def _direction(shape: Shape, factors: Mapping[str, float]) -> Shape:
     if all(factor == 1.0 for factor in factors.values()):
-        return way
-    fewest = MIN_RED_PACKETS if way.queue_discipline == "red" else 1
-    return way.model_copy(
+        return shape
+    fewest = MIN_RED_PACKETS if shape.queue_discipline == "red" else 1
+    return shape.model_copy(
         update={
-            "rate_bps": _rate(way.rate_bps, factors),
-            "delay_ns": _delay(way.delay_ns, factors),
+            "rate_bps": _rate(shape.rate_bps, factors),
+            "delay_ns": _delay(shape.delay_ns, factors),
             # rounded down like the delay, so that values below it stay below it
-            "jitter_ns": _delay(way.jitter_ns, factors),
+            "jitter_ns": _delay(shape.jitter_ns, factors),
             "reorder_by_ns": None
-            if way.reorder_by_ns is None
-            else _delay(way.reorder_by_ns, factors),
-            "loss": _loss(way, way.loss, factors),
-            "queue_packets": _queue(way.queue_packets, fewest, MAX_QUEUE_PACKETS, factors),
+            if shape.reorder_by_ns is None
+            else _delay(shape.reorder_by_ns, factors),
+            "loss": _loss(shape, shape.loss, factors),
+            "queue_packets": _queue(shape.queue_packets, fewest, MAX_QUEUE_PACKETS, factors),
             "queue_bytes": _queue(
-                way.queue_bytes, fewest * PACKET_BYTES, _MAX_QUEUE_BYTES, factors
+                shape.queue_bytes, fewest * PACKET_BYTES, _MAX_QUEUE_BYTES, factors
             ),
-            "steps": tuple(_step(way, step, factors) for step in way.steps),
+            "steps": tuple(_step(shape, step, factors) for step in shape.steps),
         }
     )
 
 
-def _step(way: Direction, step: TraceStep, factors: Mapping[str, float]) -> TraceStep:
+def _step(shape: Shape, step: TraceStep, factors: Mapping[str, float]) -> TraceStep:
     at_ns, rate_bps, delay_ns, loss = step
     return (
         at_ns,
         None if rate_bps is None else _rate(rate_bps, factors),
         None if delay_ns is None else _delay(delay_ns, factors),
-        None if loss is None else _loss(way, loss, factors),
+        None if loss is None else _loss(shape, loss, factors),
     )
 
 
@@ -255,10 +255,10 @@ def _delay(delay_ns: int, factors: Mapping[str, float]) -> int:
     return min(int(delay_ns * factors["delay"]), link_trace.MAX_DELAY_NS)
 
 
-def _loss(way: Direction, loss: float, factors: Mapping[str, float]) -> float:
+def _loss(shape: Shape, loss: float, factors: Mapping[str, float]) -> float:
     if loss in (0.0, 1.0):
         return loss
-    least, most = loss_range(way.loss_burst, way.loss_good, way.loss_bad)
+    least, most = loss_range(shape.loss_burst, shape.loss_good, shape.loss_bad)
     return min(max(round(loss * factors["loss"], _LOSS_DIGITS), least), most, _MOST_LOSS)
 
 

@@ -19,7 +19,7 @@ from random import Random
 from mptcplab.spec import links, plan, testbed
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
-from mptcplab.spec.scenario import Direction, Scenario
+from mptcplab.spec.scenario import Scenario, Shape
 from mptcplab.spec.scheduler import Parameter, known
 from mptcplab.spec.workload import Program
 
@@ -338,7 +338,7 @@ def _in_time(end: End, other: End) -> End:
     )
 
 
-def _like(link: Direction, now: dict[str, float]) -> Direction:
+def _like(link: Shape, now: dict[str, float]) -> Shape:
     """A direction with these values of its loss, rate and delay."""
     changed: dict[str, float | int] = {}
     if "loss" in now:

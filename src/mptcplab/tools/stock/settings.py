@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from mptcplab.errors import InputError, Problem
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
-from mptcplab.spec.scenario import Direction, Scenario
+from mptcplab.spec.scenario import Scenario, Shape
 
 #: Samples are compared one by one, in these steps of virtual time.
 STEP_NS = 100_000_000
@@ -164,8 +164,8 @@ def _paths(asked: _Asked) -> Iterator[str]:
 def _delayed(scenario: Scenario, further_ns: int) -> Scenario:
     """The same scenario, queues included, with this much more delay each way on each path."""
 
-    def longer(way: Direction) -> Direction:
-        return way.model_copy(update={"delay_ns": way.delay_ns + further_ns})
+    def longer(shape: Shape) -> Shape:
+        return shape.model_copy(update={"delay_ns": shape.delay_ns + further_ns})
 
     paths = [
         path.model_copy(update={"up": longer(path.up), "down": longer(path.down)})

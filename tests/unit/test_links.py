@@ -12,7 +12,7 @@ import pytest
 
 from mptcplab.spec import links, plan, units
 from mptcplab.spec.flags import Flags
-from mptcplab.spec.limits import NO_RATE_BPS, Way
+from mptcplab.spec.limits import NO_RATE_BPS, Direction
 from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scenario import Scenario, Shape
 from tests.vocabulary import scenario_of
@@ -25,7 +25,7 @@ def up(keys: str) -> Shape:
     return scenario_of(f"a:10mbit,10ms{keys}").paths[0].up
 
 
-def commands(keys: str, side: Way = "up") -> list[str]:
+def commands(keys: str, side: Direction = "up") -> list[str]:
     return [qdisc.command("add") for qdisc in links.shaping(PATH, side, up(keys))]
 
 
@@ -100,18 +100,21 @@ def test_a_direction_is_made_of_these_commands(keys: str, expected: list[str]) -
 
 def test_a_direction_is_at_the_router_and_the_host_that_send() -> None:
     found = links.path_spots(3)
-    assert {way: end.namespace for way, end in found.routers.items()} == dict.fromkeys(
+    assert {direction: end.namespace for direction, end in found.routers.items()} == dict.fromkeys(
         ("up", "down"), "router3"
     )
-    assert {way: end.device for way, end in found.routers.items()} == {"up": "rs3", "down": "rc3"}
-    assert {way: end[:2] for way, end in found.hosts.items()} == {
+    assert {direction: end.device for direction, end in found.routers.items()} == {
+        "up": "rs3",
+        "down": "rc3",
+    }
+    assert {direction: end[:2] for direction, end in found.hosts.items()} == {
         "up": ("c3", "client"),
         "down": ("s3", "server"),
     }
     others = links.path_spots(4, "client2", "server2", {"up": 5}).hosts.values()
     assert [end.namespace for end in others] == ["client2", "server2"]
     link = links.link_spots(2)
-    assert {way: end[:2] for way, end in link.routers.items()} == {
+    assert {direction: end[:2] for direction, end in link.routers.items()} == {
         "up": ("n2", "near2"),
         "down": ("f2", "far2"),
     }

@@ -46,7 +46,7 @@ def joined(*parts: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("sent", "received", "way"),
+    ("sent", "received", "direction"),
     [
         ([[0, 5]], [[0, 5]], "up"),  # as much
         ([[0, 5]], [[0, 6]], "down"),
@@ -61,7 +61,7 @@ def joined(*parts: Any) -> Any:
     ],
 )
 def test_data_of_a_program_flows_where_more_arrives(
-    sent: list[list[int]], received: list[list[int]], way: str
+    sent: list[list[int]], received: list[list[int]], direction: str
 ) -> None:
     """The counters of each of the client's connections, at all of its samples."""
     parts = [
@@ -69,18 +69,18 @@ def test_data_of_a_program_flows_where_more_arrives(
         for number, (acked, delivered) in enumerate(zip(sent, received, strict=True), 1)
     ]
     client = Samples(joined(*parts), NO_SUBFLOWS)
-    assert recorded.measured_way(synthetic.scenario(workload=PROGRAM), client) == way
+    assert recorded.measured_direction(synthetic.scenario(workload=PROGRAM), client) == direction
 
 
-@pytest.mark.parametrize(("direction", "way"), [("up", "up"), ("down", "down"), ("both", "up")])
-def test_data_of_other_workloads_flows_as_asked(direction: Any, way: str) -> None:
-    workload = Bulk(duration_ns=SECOND, warmup_ns=0, direction=direction)
+@pytest.mark.parametrize(("asked", "direction"), [("up", "up"), ("down", "down"), ("both", "up")])
+def test_data_of_other_workloads_flows_as_asked(asked: Any, direction: str) -> None:
+    workload = Bulk(duration_ns=SECOND, warmup_ns=0, direction=asked)
     scenario = synthetic.scenario(workload=workload)
-    assert recorded.measured_way(scenario) == way
+    assert recorded.measured_direction(scenario) == direction
     # whatever the client's counters are
     for counter in ("acked_bytes", "delivered_bytes"):
         client = Samples(made([0, 1], **{counter: 1}), NO_SUBFLOWS)
-        assert recorded.measured_way(scenario, client) == way
+        assert recorded.measured_direction(scenario, client) == direction
 
 
 def test_samples_of_hosts_and_links_have_the_times_of_all() -> None:
@@ -101,14 +101,14 @@ def test_a_flow_brings_the_records_of_both_sides_and_of_the_queues_together() ->
     scenario = synthetic.scenario(duration_ns=20 * MS, warmup_ns=0)
     guest = synthetic.guest(20 * MS)
     up = recorded.flow(scenario, client, server, queues, guest, "up")
-    assert up.way == "up"
+    assert up.direction == "up"
     assert (up.sender.subflows[0].path, up.receiver.subflows[0].path) == (0, 1)
     # data up waits at the router's device to the server, data down at that to the client
     assert {index: set(part["device"]) for index, part in up.queues.items()} == {1: {b"rs2"}}
     assert up.interval == Interval(T0, T0 + 20 * MS)
     assert up.times.tolist() == [T0, T0 + 1, odd, *times[1:]]
     down = recorded.flow(scenario, client, server, queues, guest, "down")
-    assert down.way == "down"
+    assert down.direction == "down"
     assert (down.sender.subflows[0].path, down.receiver.subflows[0].path) == (1, 0)
     assert {index: set(part["device"]) for index, part in down.queues.items()} == {0: {b"rc1"}}
     without = recorded.flow(scenario, client, server, None, guest, "up")
@@ -121,11 +121,11 @@ def test_a_flow_brings_the_records_of_both_sides_and_of_the_queues_together() ->
     assert late.times.tolist() == [odd, *times[1:]]
 
 
-@pytest.mark.parametrize(("way", "receiver"), [("up", "server"), ("down", "client")])
-def test_records_that_end_early_are_the_receivers(way: Any, receiver: str) -> None:
+@pytest.mark.parametrize(("direction", "receiver"), [("up", "server"), ("down", "client")])
+def test_records_that_end_early_are_the_receivers(direction: Any, receiver: str) -> None:
     client, server = synthetic.run(synthetic.FAST, duration_ns=SECOND)
     with pytest.raises(RunError, match=f"records of the {receiver} end 1s after"):
-        recorded.flow(synthetic.scenario(), client, server, None, synthetic.guest(), way)
+        recorded.flow(synthetic.scenario(), client, server, None, synthetic.guest(), direction)
 
 
 @pytest.mark.parametrize("name", ["client", "server"])

@@ -65,7 +65,7 @@ def connection(*instants: dict[str, int], times: Sequence[int] = (), number: int
 def flow(connections: Sequence[Records], subflows: Sequence[Subflow], *times: int) -> Flow:
     """What they sent, measured from the first of these times to the last."""
     return Flow(
-        way="up",
+        direction="up",
         sender=HostRecords(list(connections), list(subflows)),
         receiver=HostRecords([], []),
         queues={},

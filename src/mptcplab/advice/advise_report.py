@@ -17,7 +17,7 @@ from mptcplab.advice import ranking
 from mptcplab.advice.advise import MUCH_EXTRA, REFERENCE, Advice, Candidate, Judged, Overall
 from mptcplab.advice.goals import Goal
 from mptcplab.metrics.inference import Summary
-from mptcplab.metrics.recorded import measured_way
+from mptcplab.metrics.recorded import measured_direction
 from mptcplab.report import draw, palette
 from mptcplab.report.catalogue_tables import ruled
 from mptcplab.runs import store
@@ -186,10 +186,10 @@ def write(advice: Advice, out_dir: Path) -> dict[str, Any]:
 
 def _paths(base: Scenario) -> str:
     """The paths in words: rates and delays in the direction of the data."""
-    ways = [getattr(path, measured_way(base)) for path in base.paths]
+    shapes = [getattr(path, measured_direction(base)) for path in base.paths]
     return "; ".join(
-        f"{path.name} {format_rate(way.rate_bps)}, {format_time(way.delay_ns)}"
-        for path, way in zip(base.paths, ways, strict=True)
+        f"{path.name} {format_rate(shape.rate_bps)}, {format_time(shape.delay_ns)}"
+        for path, shape in zip(base.paths, shapes, strict=True)
     )
 
 

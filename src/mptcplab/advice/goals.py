@@ -16,9 +16,9 @@ import numpy as np
 
 from mptcplab.advice.ranking import Scale
 from mptcplab.metrics.definitions import RunFigures
-from mptcplab.metrics.recorded import measured_way
+from mptcplab.metrics.recorded import measured_direction
 from mptcplab.spec import timeline, workload
-from mptcplab.spec.limits import Way
+from mptcplab.spec.limits import DIRECTIONS, Direction
 from mptcplab.spec.scenario import LONGEST_NS, Change, Event, Scenario
 from mptcplab.spec.workload import AnyWorkload, Bulk, Cbr, Frames, Requests
 
@@ -139,13 +139,13 @@ def goals(base: Scenario) -> list[Goal]:
     return found
 
 
-def capacity_bps(scenario: Scenario, way: Way) -> float:
+def capacity_bps(scenario: Scenario, direction: Direction) -> float:
     """What the paths can carry together while measured; each shared link counts once."""
     begin_ns = scenario.workload.warmup_ns
     end_ns = max(scenario.workload.duration_ns or LONGEST_NS, begin_ns + 1)
     rates = {
         name: timeline.mean_rate_bps(each, begin_ns, end_ns)
-        for name, each in timeline.link_rates(scenario, way).items()
+        for name, each in timeline.link_rates(scenario, direction).items()
     }
     if not scenario.links:
         return sum(rates.values())
@@ -165,8 +165,9 @@ def capacity_bps(scenario: Scenario, way: Way) -> float:
 def _carried(scenario: Scenario, metrics: RunFigures) -> float:
     """Goodput as a share of what the paths can carry, in %; both directions together, if used."""
     both = scenario.workload.direction == "both"
-    ways: tuple[Way, ...] = ("up", "down") if both else (measured_way(scenario),)
-    return 100 * _goodput_bps(metrics) / sum(capacity_bps(scenario, way) for way in ways)
+    directions = DIRECTIONS if both else (measured_direction(scenario),)
+    capacity = sum(capacity_bps(scenario, direction) for direction in directions)
+    return 100 * _goodput_bps(metrics) / capacity
 
 
 def _goodput_bps(metrics: RunFigures) -> float:
@@ -186,10 +187,10 @@ def _bulk(base: Scenario) -> Bulk:
 
 def _stream(base: Scenario) -> Cbr:
     duration_ns, warmup_ns = _span(base)
-    way = measured_way(base)
+    direction = measured_direction(base)
     slowest_bps = min(
         timeline.mean_rate_bps(rates, 0, duration_ns)
-        for rates in timeline.rates(base, way).values()
+        for rates in timeline.rates(base, direction).values()
     )
     rate_bps = max(int(slowest_bps * _STREAM_SHARE), _LEAST_STREAM_BPS)
     rate_bps = min(rate_bps, 8 * workload.DEFAULT_BLOCK_BYTES * _MOST_BLOCKS_PER_S)

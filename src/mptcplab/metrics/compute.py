@@ -82,8 +82,8 @@ def run_metrics(
     """
     if not is_part:
         recorded.require_connections(scenario, client=client, server=server)
-    way = recorded.measured_way(scenario, client)
-    flow = recorded.flow(scenario, client, server, links, guest, way)
+    direction = recorded.measured_direction(scenario, client)
+    flow = recorded.flow(scenario, client, server, links, guest, direction)
     interval, sender, receiver = flow.interval, flow.sender, flow.receiver
     goodputs = [bps(count, interval) for count in recorded.arrived(scenario, receiver, interval)]
     ofo = summed(receiver.connections, "ofo_bytes", flow)
@@ -152,7 +152,7 @@ def goodput_series(scenario: Scenario, receiver: Samples, bin_ns: int = 100 * 1_
     Counters are interpolated linearly where a bin does not end at a sample. An incomplete bin at
     the end is left out. Raises RunError as run_metrics does.
     """
-    name = "server" if recorded.measured_way(scenario) == "up" else "client"
+    name = "server" if recorded.measured_direction(scenario) == "up" else "client"
     side = recorded.host_records(scenario, name, receiver)
     times = receiver.connection["time_ns"].astype(np.int64)
     begin = int(times[0])
@@ -240,7 +240,7 @@ def _wasted_bytes(scenario: Scenario, flow: Flow) -> int:
 def _path_metrics(scenario: Scenario, flow: Flow, start_ns: int) -> tuple[PathFigures, ...]:
     interval = flow.interval
     asked = _decisions(scenario, flow) is not None
-    rates = timeline.rates(scenario, flow.way)
+    rates = timeline.rates(scenario, flow.direction)
     received = [
         recorded.arrived_over(flow.receiver.on_path(index), interval)
         for index in range(len(scenario.paths))

@@ -30,7 +30,7 @@ from mptcplab.metrics.recorded import Interval, Times, increase
 from mptcplab.metrics.records import Records, Samples
 from mptcplab.metrics.schema import Value
 from mptcplab.spec import links, plan, timeline
-from mptcplab.spec.limits import WAYS
+from mptcplab.spec.limits import DIRECTIONS
 from mptcplab.spec.scenario import Pair, Scenario
 from mptcplab.spec.units import NS_PER_S
 
@@ -58,7 +58,7 @@ class OfConnection:
 
     @property
     def receiver(self) -> Samples:
-        return self.client if recorded.measured_way(self.scenario) == "down" else self.server
+        return self.client if recorded.measured_direction(self.scenario) == "down" else self.server
 
     @property
     def links(self) -> set[str]:
@@ -160,8 +160,8 @@ def goodput_series(
     seconds = np.diff(edges_ns) / NS_PER_S
     found = {}
     for pair in scenario.pairs():
-        way = recorded.measured_way(scenario.alone(pair))
-        receiver = samples[pair.server if way == "up" else pair.client]
+        direction = recorded.measured_direction(scenario.alone(pair))
+        receiver = samples[pair.server if direction == "up" else pair.client]
         counts = np.zeros(len(edges_ns))
         for records in recorded.by_connection(receiver.connection):
             counts += recorded.counted(records, "delivered_bytes", edges_ns)
@@ -214,16 +214,17 @@ def link_metrics(
 ) -> Iterator[LinkFigures]:
     """The figures of each direction of each shared link."""
     for m, link in enumerate(scenario.links, 1):
-        for way in WAYS:
-            device = links.bottleneck(links.link_spots(m), way, getattr(link, way)).device
+        for direction in DIRECTIONS:
+            shape = getattr(link, direction)
+            device = links.bottleneck(links.link_spots(m), direction, shape).device
             records = recorded.link_records(queues, device)
-            rates = timeline.link_rates(scenario, way)[link.name]
+            rates = timeline.link_rates(scenario, direction)[link.name]
             span = (at_ns - start_ns for at_ns in interval)
             rate_bps = timeline.mean_rate_bps(rates, *span)
             carried_bps = bps(increase(records, "sent_bytes", interval), interval)
             yield LinkFigures(
                 name=link.name,
-                direction=way,
+                direction=direction,
                 carried_bps=carried_bps,
                 utilisation=carried_bps / rate_bps if rate_bps else None,
                 **queue_metrics(records, interval),

@@ -14,7 +14,7 @@ import numpy as np
 
 from mptcplab.metrics.recorded import Flow, Subflow, counted
 from mptcplab.spec import link_trace, timeline
-from mptcplab.spec.limits import Way
+from mptcplab.spec.limits import Direction
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.units import NS_PER_S
 
@@ -54,11 +54,11 @@ class Reaction:
     recovery_ns: int | None
 
 
-def dips(scenario: Scenario, way: Way) -> list[Dip]:
+def dips(scenario: Scenario, direction: Direction) -> list[Dip]:
     """All dips that begin while the workload runs, in the order of time."""
     if not any(event.action in _LOWERING for event in scenario.events):
         return []
-    rates = timeline.rates(scenario, way)
+    rates = timeline.rates(scenario, direction)
     everything = timeline.occurrences(scenario)
     found = []
     for number, occurrence in enumerate(everything):
@@ -85,7 +85,7 @@ def dips(scenario: Scenario, way: Way) -> list[Dip]:
 
 def reactions(scenario: Scenario, flow: Flow, start_ns: int) -> list[Reaction]:
     """The reaction to each dip; `start_ns` is T0."""
-    everything = dips(scenario, flow.way)
+    everything = dips(scenario, flow.direction)
     names = [path.name for path in scenario.paths]
     found = []
     for number, dip in enumerate(everything):

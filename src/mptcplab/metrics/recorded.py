@@ -18,7 +18,7 @@ import numpy.typing as npt
 from mptcplab.errors import RunError
 from mptcplab.metrics.records import Records, Samples, path_indices, select
 from mptcplab.spec import links
-from mptcplab.spec.limits import Way
+from mptcplab.spec.limits import Direction
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.units import format_time
 from mptcplab.spec.workload import Program
@@ -64,7 +64,7 @@ class Flow:
     path, by its index, if there are any.
     """
 
-    way: Way
+    direction: Direction
     sender: HostRecords
     receiver: HostRecords
     queues: Mapping[int, Records]
@@ -72,7 +72,7 @@ class Flow:
     times: Times
 
 
-def measured_way(scenario: Scenario, client: Samples | None = None) -> Way:
+def measured_direction(scenario: Scenario, client: Samples | None = None) -> Direction:
     """The direction of the data that the figures are about; up, for a workload in both directions.
 
     For a program it is the direction in which more has arrived, as the client recorded.
@@ -92,23 +92,25 @@ def flow(
     server: Samples,
     queues: Records | None,
     guest: Mapping[str, Any],
-    way: Way,
+    direction: Direction,
 ) -> Flow:
-    """The records of the data that flows `way`; `guest` is the content of guest.json.
+    """The records of the data in a direction; `guest` is the content of guest.json.
 
     Raises RunError when the records do not cover the measured interval, or when a subflow belongs
     to no path.
     """
     sides = [host_records(scenario, "client", client), host_records(scenario, "server", server)]
-    sender, receiver = sides if way == "up" else reversed(sides)
+    sender, receiver = sides if direction == "up" else reversed(sides)
     recorded = [client.connection, server.connection, *([] if queues is None else [queues])]
     times = np.unique(np.concatenate([part["time_ns"] for part in recorded])).astype(np.int64)
-    interval = measured_interval(scenario, "server" if way == "up" else "client", times, guest)
+    interval = measured_interval(
+        scenario, "server" if direction == "up" else "client", times, guest
+    )
     return Flow(
-        way=way,
+        direction=direction,
         sender=sender,
         receiver=receiver,
-        queues={} if queues is None else dict(_queues(scenario, queues, way)),
+        queues={} if queues is None else dict(_queues(scenario, queues, direction)),
         interval=interval,
         times=times[within(times, interval)],
     )
@@ -258,15 +260,15 @@ def _parts(records: Records, numbers: npt.NDArray[Any]) -> Iterator[Records]:
         yield select(records, order[begin:end])
 
 
-def queue_device(scenario: Scenario, index: int, way: Way) -> str:
+def queue_device(scenario: Scenario, index: int, direction: Direction) -> str:
     """The device with the queue in which packets of a path wait, where its rate is the lowest."""
     path = scenario.paths[index]
     shared = {link.name: (m, link) for m, link in enumerate(scenario.links, 1)}
-    stands = [(links.path_spots(scenario.first_path + index), getattr(path, way))]
+    stands = [(links.path_spots(scenario.first_path + index), getattr(path, direction))]
     for m, link in (shared[name] for name in path.links):
-        stands.append((links.link_spots(m), getattr(link, way)))
+        stands.append((links.link_spots(m), getattr(link, direction)))
     spots, narrowest = min(stands, key=lambda stand: stand[1].rate_bps)
-    return links.bottleneck(spots, way, narrowest).device
+    return links.bottleneck(spots, direction, narrowest).device
 
 
 def link_records(recorded: Records, device: str) -> Records:
@@ -274,9 +276,11 @@ def link_records(recorded: Records, device: str) -> Records:
     return select(recorded, recorded["device"] == device.encode())
 
 
-def _queues(scenario: Scenario, recorded: Records, way: Way) -> Iterator[tuple[int, Records]]:
+def _queues(
+    scenario: Scenario, recorded: Records, direction: Direction
+) -> Iterator[tuple[int, Records]]:
     for index in range(len(scenario.paths)):
-        found = link_records(recorded, queue_device(scenario, index, way))
+        found = link_records(recorded, queue_device(scenario, index, direction))
         if len(found):
             yield index, found
 

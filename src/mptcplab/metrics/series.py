@@ -21,6 +21,7 @@ from mptcplab.errors import MptcplabError
 from mptcplab.metrics.recorded import link_records
 from mptcplab.metrics.records import Records, Samples, path_indices, select
 from mptcplab.spec import links, timeline, trace_file, trace_steps
+from mptcplab.spec.limits import DIRECTIONS
 from mptcplab.spec.link_trace import SINR, Source, TraceError
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.scheduler import DEFAULT
@@ -98,20 +99,18 @@ def run_series(
     begin = _begin_ns(client, server)
     end = max(int(each.connection["time_ns"][-1]) for each in (client, server))
     edges = _edges(end - begin, scenario.sample_interval_ns)
-    direction = scenario.workload.direction
-    sides: tuple[Literal["up", "down"], ...] = (
-        ("up", "down") if direction == "both" else (direction,)
-    )
+    asked = scenario.workload.direction
+    directions = DIRECTIONS if asked == "both" else (asked,)
     panels: list[Panel] = []
-    for side in sides:
-        sender, receiver = (client, server) if side == "up" else (server, client)
+    for direction in directions:
+        sender, receiver = (client, server) if direction == "up" else (server, client)
         grid = _Grid(
             tuple(path.name for path in scenario.paths),
             begin,
             edges,
         )
-        rates = timeline.rates(scenario, side)
-        played = {path: source for (path, way), source in (traces or {}).items() if way == side}
+        rates = timeline.rates(scenario, direction)
+        played = {path: source for (path, d), source in (traces or {}).items() if d == direction}
         found = (
             _goodput(grid, receiver, rates, shared=bool(scenario.links)),
             *_sinr(grid, played, scenario.sample_interval_ns),
@@ -121,7 +120,7 @@ def run_series(
             _buffers(grid, sender, receiver),
             _sent_again(grid, sender),
         )
-        panels += [replace(panel, side=side if len(sides) > 1 else "") for panel in found]
+        panels += [replace(panel, side=direction if asked == "both" else "") for panel in found]
     return RunSeries(edges, tuple(panels))
 
 
@@ -149,18 +148,18 @@ def shared_series(scenario: Scenario, samples: Mapping[str, Samples], queues: Re
             # reinjections are in the figures of the connection
             found += [series for series in panel.series if series.path is not None]
     grid = _Grid((), begin, edges)
-    ways: tuple[Literal["up", "down"], ...] = ("up", "down")
     waiting = []
-    for way in ways:
-        rates = timeline.link_rates(scenario, way)
+    for direction in DIRECTIONS:
+        rates = timeline.link_rates(scenario, direction)
         for m, link in enumerate(scenario.links, 1):
-            if way == "up":
+            if direction == "up":
                 rate = _mean_rates(rates[link.name], edges)
                 goodput.append(Series("link_bps", link.name, rate, what="link"))
-            device = links.bottleneck(links.link_spots(m), way, getattr(link, way)).device
+            shape = getattr(link, direction)
+            device = links.bottleneck(links.link_spots(m), direction, shape).device
             records = link_records(queues, device)
-            metric = "queue_packets" if way == "up" else "queue_down_packets"
-            what = f"queue {way}"
+            metric = "queue_packets" if direction == "up" else "queue_down_packets"
+            what = f"queue {direction}"
             waiting.append(grid.sampled(records, "queue_packets", metric, link.name, what=what))
     panels_ = [Panel("Goodput", "Mbit/s", tuple(goodput), scale=1e6)]
     if waiting:

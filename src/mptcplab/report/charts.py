@@ -18,7 +18,7 @@ from mptcplab.metrics import records
 from mptcplab.metrics.application import completion_times_ms
 from mptcplab.metrics.definitions import PATH_METRICS, RUN_METRICS, ConnectionFigures
 from mptcplab.metrics.inference import Summary, summary
-from mptcplab.metrics.recorded import measured_way
+from mptcplab.metrics.recorded import measured_direction
 from mptcplab.metrics.schema import Metric, metrics_of
 from mptcplab.metrics.series import Floats
 from mptcplab.metrics.views import shown_metrics
@@ -511,7 +511,7 @@ def _distributions(group: Group) -> Iterator[Lines]:
                 guest.start_ns,
             )
             messages.setdefault(scheduler, []).append(np.array(own, dtype=np.float64))
-        receiver = SERVER_SAMPLES if measured_way(run.scenario) == "up" else CLIENT_SAMPLES
+        receiver = SERVER_SAMPLES if measured_direction(run.scenario) == "up" else CLIENT_SAMPLES
         samples = records.read_samples(run.directory / receiver).connection
         queue = samples["ofo_bytes"] / 1024
         waiting.setdefault(scheduler, []).append(queue.astype(np.float64))

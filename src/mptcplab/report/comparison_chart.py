@@ -15,7 +15,7 @@ from mptcplab.lab.engine import LINKS_SAMPLES
 from mptcplab.lab.engine import read_samples as read_hosts
 from mptcplab.metrics import connections
 from mptcplab.metrics.compute import Goodput, goodput_series
-from mptcplab.metrics.recorded import measured_way
+from mptcplab.metrics.recorded import measured_direction
 from mptcplab.metrics.records import read_links, read_samples
 from mptcplab.report import draw
 from mptcplab.report.palette import PATH_COLOURS, TOTAL_COLOUR, Style, styles
@@ -73,7 +73,7 @@ def write_chart(document: Document, out_dir: Path) -> list[Path]:
     looks = [styled[name] for name in shown]
     if scenario.connections:
         return _write(scenario, looks, *_of_connections(scenario, shown, out_dir), out_dir)
-    receiver = "server" if measured_way(scenario) == "up" else "client"
+    receiver = "server" if measured_direction(scenario) == "up" else "client"
     samples = {
         name: read_samples(out_dir / str(run.directory) / f"{receiver}.samples")
         for name, run in shown.items()
@@ -216,7 +216,7 @@ def _goodput_figure(
     rows = -(-len(panels) // columns)
     height = _FRAME_HEIGHT + panel_height * rows + draw.LEGEND_ROW_HEIGHT * legend_rows
     figure = Figure(figsize=(draw.WIDTH, height), layout="constrained")
-    rates = timeline.rates(scenario, measured_way(scenario))
+    rates = timeline.rates(scenario, measured_direction(scenario))
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     axes = list(grid.flat)
     for axis in axes[len(panels) :]:
@@ -280,7 +280,7 @@ def _draw_panel(
 
 def _draw_shared(axis: Axes, scenario: Scenario) -> None:
     """A dashed line for each link that paths share, in the direction of the data."""
-    rates = timeline.link_rates(scenario, measured_way(scenario))
+    rates = timeline.link_rates(scenario, measured_direction(scenario))
     for link in scenario.links:
         mine = rates[link.name]
         rate = f" {mine[0][1] / _MBIT:g} Mbit/s" if len(mine) == 1 else ""

@@ -136,8 +136,8 @@ def explain(directory: Path) -> Explanation:
     with documents.contradictions_reported(directory):
         known = dict(guest)
         figures = run_metrics(scenario, client, server, known, links)
-        way = recorded.measured_way(scenario, client)
-        flow = recorded.flow(scenario, client, server, links, known, way)
+        direction = recorded.measured_direction(scenario, client)
+        flow = recorded.flow(scenario, client, server, links, known, direction)
         return of_run(scenario, flow, figures, guest.start_ns)
 
 
@@ -145,8 +145,8 @@ def of_run(scenario: Scenario, flow: Flow, figures: RunMetrics, start_ns: int) -
     """Explain a run by its records and its figures; `start_ns` is T0."""
     goodput_bps = figures.metrics.goodput_bps or 0.0
     span_ns = [at_ns - start_ns for at_ns in flow.interval]
-    plain = timeline.rates(scenario.model_copy(update={"events": ()}), flow.way)
-    rates = timeline.rates(scenario, flow.way)
+    plain = timeline.rates(scenario.model_copy(update={"events": ()}), flow.direction)
+    rates = timeline.rates(scenario, flow.direction)
     capacity_bps = 0.0
     reasons: list[Reason] = []
     overhead_bps = 0.0
@@ -218,7 +218,7 @@ def _idle(
     sent[-1] = queue["sent_bytes"][last]
     carried = np.diff(sent) * _BITS_PER_BYTE * NS_PER_S
     could = np.diff(_carried(rates, edges - start_ns))
-    delay_ns = getattr(scenario.paths[path], flow.way).delay_ns
+    delay_ns = getattr(scenario.paths[path], flow.direction).delay_ns
     then = np.searchsorted(flow.times, edges[:-1] - delay_ns, side="right") - 1
     causes = causes[np.maximum(then, 0)]
     missing = could - carried

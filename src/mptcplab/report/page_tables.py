@@ -216,9 +216,9 @@ def _run_row(group: Group, run: Found, metrics: Sequence[str]) -> Row:
 def path_table(scenario: Scenario) -> Table:
     """A row for each direction of each path and link."""
     rows = [
-        Row([Cell(f"{path.name}, {way}"), *map(Cell, _link_texts(link))])
+        Row([Cell(f"{path.name}, {direction}"), *map(Cell, _link_texts(link))])
         for path in (*scenario.paths, *scenario.links)
-        for way, link in (("up", path.up), ("down", path.down))
+        for direction, link in (("up", path.up), ("down", path.down))
     ]
     return Table([*map(Cell, ("Path", "Rate", "Delay", "Jitter", "Loss", "Queue"))], rows)
 

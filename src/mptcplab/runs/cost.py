@@ -11,12 +11,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from mptcplab.spec import timeline, workload
+from mptcplab.spec.limits import DIRECTIONS
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.workload import Bulk
 
@@ -33,7 +33,6 @@ _GROUP_RUNS = 2.0
 # Enough runs to fit three numbers; more would only take time.
 _MOST_FITTED = 5000
 
-_WAYS: tuple[Literal["up", "down"], ...] = ("up", "down")
 Floats = npt.NDArray[np.float64]
 
 
@@ -52,15 +51,19 @@ def size(scenario: Scenario) -> Size:
     for pair in scenario.pairs():
         one = scenario.alone(pair)
         load = one.workload
-        rates = {way: list(timeline.rates(one, way).values()) for way in _WAYS}
-        up_bps, down_bps = (sum(each[0][1] for each in rates[way]) for way in _WAYS)
+        rates = {
+            direction: list(timeline.rates(one, direction).values()) for direction in DIRECTIONS
+        }
+        up_bps, down_bps = (
+            sum(each[0][1] for each in rates[direction]) for direction in DIRECTIONS
+        )
         span_ns = workload.expected_ns(load, scenario.seed, up_bps, down_bps)
         if isinstance(load, Bulk) and load.size_bytes is None and span_ns:
             packets += sum(
                 timeline.mean_rate_bps(each, 0, span_ns) * span_ns / 8e9 / _PACKET_BYTES
-                for way in _WAYS
-                if load.direction in (way, "both")
-                for each in rates[way]
+                for direction in DIRECTIONS
+                if load.direction in (direction, "both")
+                for each in rates[direction]
             )
         else:
             sizes = (message.sizes[:1] for message in workload.messages(load, scenario.seed))
@@ -80,7 +83,8 @@ def expected_virtual_s(scenario: Scenario) -> float:
     for pair in scenario.pairs():
         one = scenario.alone(pair)
         up_bps, down_bps = (
-            sum(rates[0][1] for rates in timeline.rates(one, way).values()) for way in _WAYS
+            sum(rates[0][1] for rates in timeline.rates(one, direction).values())
+            for direction in DIRECTIONS
         )
         own_ns = workload.expected_ns(one.workload, scenario.seed, up_bps, down_bps)
         expected_ns.append(one.start_ns + own_ns)

@@ -229,8 +229,8 @@ def row(
         **{name: builds.get(name) for name in _BUILDS},
     }
     for path in scenario.paths:
-        way = path.down if workload.direction == "down" else path.up
-        found |= {f"{path.name}.{name}": getattr(way, name) for name in _LINK}
+        shape = path.down if workload.direction == "down" else path.up
+        found |= {f"{path.name}.{name}": getattr(shape, name) for name in _LINK}
     if entry.status == "ok":
         for figures in entry.paths:
             # figures of another version, which this one does not know, may be anything

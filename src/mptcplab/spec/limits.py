@@ -29,9 +29,9 @@ WORKLOAD_KEYS = {
 }
 WORKLOADS = tuple(WORKLOAD_KEYS)
 #: Towards the server, or towards the client.
-Way = Literal["up", "down"]
-WAYS: tuple[Way, Way] = ("up", "down")
-DIRECTIONS = (*WAYS, "both")
+Direction = Literal["up", "down"]
+DIRECTIONS: tuple[Direction, Direction] = ("up", "down")
+WORKLOAD_DIRECTIONS = (*DIRECTIONS, "both")
 Start = Literal["at-once", "established"]
 STARTS: tuple[Start, ...] = get_args(Start)
 Action = Literal["down", "up", "close", "change", "handover", "backup", "regular"]

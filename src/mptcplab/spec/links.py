@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mptcplab.spec import testbed, units
-from mptcplab.spec.limits import MAX_QUEUE_PACKETS, NO_RATE_BPS, PACKET_BYTES, Way
+from mptcplab.spec.limits import MAX_QUEUE_PACKETS, NO_RATE_BPS, PACKET_BYTES, Direction
 from mptcplab.spec.randomness import generator
 from mptcplab.spec.scenario import Shape
 from mptcplab.spec.testbed import End
@@ -58,13 +58,13 @@ class Qdisc:
 class Spots:
     """Where each direction is shaped: at routers, and for a path also at the sending hosts."""
 
-    routers: Mapping[Way, End]
-    hosts: Mapping[Way, End]
+    routers: Mapping[Direction, End]
+    hosts: Mapping[Direction, End]
     #: What is added to the delay of each direction.
-    further_ns: Mapping[Way, int] = field(default_factory=dict)
+    further_ns: Mapping[Direction, int] = field(default_factory=dict)
 
 
-def seed_delays(seed: int, i: int, most_ns: int) -> dict[Way, int]:
+def seed_delays(seed: int, i: int, most_ns: int) -> dict[Direction, int]:
     """What is added to the delay of each direction of path `i`: uniform, whole us up to `most_ns`.
 
     It depends on nothing else, so all schedulers and all settings of a path get the same delays.
@@ -80,7 +80,7 @@ def path_spots(
     i: int,
     client: str = "client",
     server: str = "server",
-    further_ns: Mapping[Way, int] | None = None,
+    further_ns: Mapping[Direction, int] | None = None,
 ) -> Spots:
     """The spots of path `i`, between these hosts."""
     return Spots(
@@ -95,39 +95,39 @@ def link_spots(i: int) -> Spots:
     return Spots(routers={"up": testbed.near(i), "down": testbed.far(i)}, hosts={})
 
 
-def shaping(spots: Spots, way: Way, link: Shape) -> list[Qdisc]:
+def shaping(spots: Spots, direction: Direction, link: Shape) -> list[Qdisc]:
     """All disciplines of a direction, from the outermost to the innermost of each device."""
     far, rate = "1000000", _NO_RATE
     limit = link.queue_packets
-    if further_ns := spots.further_ns.get(way):
+    if further_ns := spots.further_ns.get(direction):
         if link.rate_bps == NO_RATE_BPS and not link.delay_ns:
             # on a path that leaves its limits to its links, packets are in flight, none waits
             limit = MAX_QUEUE_PACKETS
         link = link.model_copy(update={"delay_ns": link.delay_ns + further_ns})
     queue = list(_queue(link))
-    router = spots.routers[way]
+    router = spots.routers[direction]
     if link.bottleneck == "host":
         parts = list(_line(link, far, rate))
-        return [*_stack(spots.hosts[way], queue), *_stack(router, parts)]
+        return [*_stack(spots.hosts[direction], queue), *_stack(router, parts)]
     if link.queue_discipline == "netem":
         return _stack(router, list(_line(link, str(limit), _rate(link))))
     return _stack(router, [*_line(link, far, rate), *queue])
 
 
-def bottleneck(spots: Spots, way: Way, link: Shape) -> Qdisc:
+def bottleneck(spots: Spots, direction: Direction, link: Shape) -> Qdisc:
     """The discipline that holds the queue in which packets wait for the link."""
-    qdiscs = shaping(spots, way, link)
+    qdiscs = shaping(spots, direction, link)
     if link.queue_discipline == "netem":
         return qdiscs[0]
     where = spots.hosts if link.bottleneck == "host" else spots.routers
-    place = where[way].namespace, where[way].device
+    place = where[direction].namespace, where[direction].device
     innermost = [qdisc for qdisc in qdiscs if (qdisc.namespace, qdisc.device) == place]
     return innermost[-1]
 
 
-def exact_losses(i: int, way: Way, link: Shape) -> Iterator[str]:
+def exact_losses(i: int, direction: Direction, link: Shape) -> Iterator[str]:
     """The plan lines that make the router drop packets by their number, in order of arrival."""
-    end = testbed.router_to_client(i) if way == "up" else testbed.router_to_server(i)
+    end = testbed.router_to_client(i) if direction == "up" else testbed.router_to_server(i)
     for kind, ranges in (("data", link.drop), ("acks", link.drop_acks)):
         if ranges:
             numbers = ",".join(f"{a}-{b}" if b > a else f"{a}" for a, b in ranges)

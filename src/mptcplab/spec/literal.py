@@ -17,7 +17,6 @@ from mptcplab.spec.fields import Cross, Delay, Drops, Jitter, Loss, Part, Queue,
 from mptcplab.spec.limits import (
     ACTIONS,
     BOTTLENECKS,
-    DIRECTIONS,
     DISCIPLINES,
     MAX_ALL_PATHS,
     MAX_BITRATES,
@@ -29,6 +28,7 @@ from mptcplab.spec.limits import (
     MAX_SEED,
     STARTS,
     TRANSPORTS,
+    WORKLOAD_DIRECTIONS,
     WORKLOAD_KEYS,
     WORKLOADS,
     Action,
@@ -325,8 +325,8 @@ class LiteralWorkload(_Literal):
         ["cbr"],
         "bulk",
     )
-    direction: Annotated[str | None, fields.choice("a direction", DIRECTIONS)] = _option_key(
-        "direction", ["down"]
+    direction: Annotated[str | None, fields.choice("a direction", WORKLOAD_DIRECTIONS)] = (
+        _option_key("direction", ["down"])
     )
     duration: Annotated[int | None, fields.time("a duration", "100ms", "86400s")] = _option_key(
         "duration", ["20s"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mptcplab.spec.limits import COMPARED_SEEDS, DIRECTIONS, STARTS, TRANSPORTS
+from mptcplab.spec.limits import COMPARED_SEEDS, STARTS, TRANSPORTS, WORKLOAD_DIRECTIONS
 
 #: What follows it in a description is the default, in words.
 BY_DEFAULT = " By default "
@@ -90,7 +90,7 @@ KEYS = {
     "direction": Key(
         "up: from client to server; down: from server to client; both: both at once.",
         "up",
-        metavar="|".join(DIRECTIONS),
+        metavar="|".join(WORKLOAD_DIRECTIONS),
     ),
     "start": Key(
         "at-once: data is sent when the first subflow exists, as programs do; established: when "

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from mptcplab.spec import congestion, links, scheduler, testbed, timeline, units, workload
-from mptcplab.spec.limits import NO_RATE_BPS, Way
+from mptcplab.spec.limits import NO_RATE_BPS, Direction
 from mptcplab.spec.links import Spots
 from mptcplab.spec.scenario import PRIORITY, Link, Pair, Scenario, Shape
 from mptcplab.spec.testbed import End
@@ -71,8 +71,8 @@ def render(
     losses = [
         line
         for i, path in paths
-        for way, link in _ways(path)
-        for line in links.exact_losses(i, way, link)
+        for direction, link in _shapes(path)
+        for line in links.exact_losses(i, direction, link)
     ]
     if losses:
         sections.append(("packets that are lost, counted from the start of measuring", losses))
@@ -125,9 +125,9 @@ def _testbed(scenario: Scenario) -> Iterator[Section]:
         title = f"path {number + 1}" if i < 0 else f"link {i + 1}"
         qdiscs = [
             qdisc
-            for way, link in _ways(each)
-            if way in spots[each.name].further_ns or _is_shaped(scenario, each, link)
-            for qdisc in links.shaping(spots[each.name], way, link)
+            for direction, link in _shapes(each)
+            if direction in spots[each.name].further_ns or _is_shaped(scenario, each, link)
+            for qdisc in links.shaping(spots[each.name], direction, link)
         ]
         shaping = [qdisc.command("add") for qdisc in qdiscs]
         if shaping:
@@ -286,7 +286,7 @@ def _single_packets(end: End, link: Shape) -> Iterator[str]:
         yield f"ip -n {end.namespace} link set {end.device} gso_max_segs 1"
 
 
-def _ways(path: Link) -> tuple[tuple[Way, Shape], tuple[Way, Shape]]:
+def _shapes(path: Link) -> tuple[tuple[Direction, Shape], tuple[Direction, Shape]]:
     return ("up", path.up), ("down", path.down)
 
 
@@ -517,15 +517,17 @@ def _programs(scenario: Scenario, program: Program) -> Iterator[str]:
 def _events(scenario: Scenario) -> Iterator[str]:
     spots = spots_of(scenario)
     everything: list[Link] = [*scenario.paths, *scenario.links]
-    present = {(each.name, way): link for each in everything for way, link in _ways(each)}
+    present = {
+        (each.name, direction): link for each in everything for direction, link in _shapes(each)
+    }
     ends = {
         path.name: (pair, number)
         for pair in scenario.pairs()
         for number, path in enumerate(pair.paths, 1)
     }
-    for (name, way), link in present.items():
+    for (name, direction), link in present.items():
         if link.cross_bps:
-            yield f"at 0ns {_cross(*ends[name], way, link)}"
+            yield f"at 0ns {_cross(*ends[name], direction, link)}"
     for instant in timeline.instants(scenario):
         end = ends.get(instant.path)
         for command in _commands(spots[instant.path], end, instant, present):
@@ -536,28 +538,32 @@ def _commands(
     spots: Spots,
     end: tuple[Pair, int] | None,
     instant: Instant,
-    present: dict[tuple[str, Way], Shape],
+    present: dict[tuple[str, Direction], Shape],
 ) -> Iterator[str]:
     """The commands of an instant; `present` holds the state of each direction and is updated.
 
     `end` is the hosts of a path and its number among theirs, from 1; None for a link.
     """
-    changed: tuple[tuple[Way, Shape | None], ...] = (
+    changed: tuple[tuple[Direction, Shape | None], ...] = (
         ("up", instant.up),
         ("down", instant.down),
     )
-    for way, link in changed:
+    for direction, link in changed:
         if link is None:
             continue
-        before = present[instant.path, way]
-        present[instant.path, way] = link
+        before = present[instant.path, direction]
+        present[instant.path, direction] = link
         # each netem command sets all values: an omitted one would be reset
-        pairs = zip(links.shaping(spots, way, before), links.shaping(spots, way, link), strict=True)
+        pairs = zip(
+            links.shaping(spots, direction, before),
+            links.shaping(spots, direction, link),
+            strict=True,
+        )
         for old, new in pairs:
             if new != old and new.kind != "red":
                 yield new.command("change")
         if end and link.cross_bps != before.cross_bps:
-            yield _cross(*end, way, link)
+            yield _cross(*end, direction, link)
     if not end or not instant.act:
         return
     pair, number = end
@@ -571,11 +577,11 @@ def _commands(
         yield f"ip -n {pair.client} mptcp endpoint change {testbed.client(i).address} {flag}"
 
 
-def _cross(pair: Pair, number: int, way: Way, link: Shape) -> str:
+def _cross(pair: Pair, number: int, direction: Direction, link: Shape) -> str:
     """The rate of cross traffic from now on, in bit/s."""
     i = pair.numbers[number - 1]
     source, goal = testbed.client(i, pair.client), testbed.server(i, pair.server)
-    if way == "down":
+    if direction == "down":
         source, goal = goal, source
     what = f"{goal.namespace} {goal.address} {link.cross_bps}"
     return f"ip netns exec {source.namespace} cross {what}"

@@ -18,7 +18,7 @@ from typing import Literal
 from numpy.random import Generator
 
 from mptcplab.spec import link_trace
-from mptcplab.spec.limits import NO_RATE_BPS, Way
+from mptcplab.spec.limits import NO_RATE_BPS, Direction
 from mptcplab.spec.randomness import generator
 from mptcplab.spec.scenario import LONGEST_NS, Change, Event, Link, Scenario, Shape, TraceStep
 
@@ -90,25 +90,25 @@ def instants(scenario: Scenario) -> list[Instant]:
     return sorted(found, key=lambda instant: instant.at_ns)
 
 
-def rates(scenario: Scenario, way: Way = "up") -> Rates:
+def rates(scenario: Scenario, direction: Direction = "up") -> Rates:
     """The rate of each path over time in one direction, as pairs (start in ns, rate in bit/s).
 
     A path that loses every packet, or is closed, has a rate of 0; a path through links has the
     lowest of all rates on its route, with nobody else on them.
     """
-    found = link_rates(scenario, way)
+    found = link_rates(scenario, direction)
     return {
         path.name: _lowest([found[name] for name in (path.name, *path.links)])
         for path in scenario.paths
     }
 
 
-def link_rates(scenario: Scenario, way: Way) -> Rates:
+def link_rates(scenario: Scenario, direction: Direction) -> Rates:
     """The same for each link, and for each path without its links, by name."""
     everything: list[Link] = [*scenario.paths, *scenario.links]
-    found = {each.name: [(0, getattr(each, way).rate_bps)] for each in everything}
+    found = {each.name: [(0, getattr(each, direction).rate_bps)] for each in everything}
     for instant in instants(scenario):
-        link: Shape | None = getattr(instant, way)
+        link: Shape | None = getattr(instant, direction)
         if link:
             rate_bps = 0 if link.loss == 1.0 else link.rate_bps
             found[instant.path].append((instant.at_ns, rate_bps))

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from mptcplab.spec import units, web_page
-from mptcplab.spec.limits import WORKLOAD_KEYS, Start, Way
+from mptcplab.spec.limits import WORKLOAD_KEYS, Direction, Start
 from mptcplab.spec.literal import LiteralWorkload
 from mptcplab.spec.mistakes import Mistakes, one_of
 from mptcplab.spec.web_page import Object, PageError
@@ -256,7 +256,7 @@ class Message:
     """
 
     connection: int
-    direction: Way
+    direction: Direction
     sizes: tuple[int, ...]
     at_ns: int = 0
     after: int | None = None
@@ -318,7 +318,7 @@ def expected_ns(workload: AnyWorkload, seed: int, up_bps: int, down_bps: int) ->
     return max([least_ns, *complete])
 
 
-def _directions(workload: Workload) -> tuple[Way, ...]:
+def _directions(workload: Workload) -> tuple[Direction, ...]:
     match workload.direction:
         case "both":
             return ("up", "down")

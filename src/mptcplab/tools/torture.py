@@ -82,10 +82,10 @@ def judge(case: Case, records: Sequence[Mapping[str, Any]]) -> Verdict:
         client, server = record["client"], record["server"]
         found.verified_bytes += client["read"] + server["read"]
         whole = True
-        for way, sender, receiver in (("up", client, server), ("down", server, client)):
+        for direction, sender, receiver in (("up", client, server), ("down", server, client)):
             wrong = _direction(sender, receiver)
             if wrong:
-                found.losses.append(f"{name} {way}: {wrong}")
+                found.losses.append(f"{name} {direction}: {wrong}")
             whole = whole and receiver["read_end"] and receiver["read"] == sender["wrote"]
         open_ends = [name for name in ("client", "server") if _is_open(record[name])]
         if open_ends and _was_cut_off(case, client, server):

@@ -93,7 +93,7 @@ def _counts(found: Records, fields: Mapping[str, str]) -> npt.NDArray[np.int64]:
 
 def read(scenario: Scenario, directory: Path) -> Sender:
     """The records of the sender of a run. Raises MptcplabError if they cannot be read."""
-    side = "server" if recorded.measured_way(scenario) == "down" else "client"
+    side = "server" if recorded.measured_direction(scenario) == "down" else "client"
     samples = engine.read_samples(scenario, directory)[side]
     start_ns = documents.read(directory / engine.GUEST_OUTCOME, documents.GUEST).start_ns
     return Sender(start_ns, samples.connection, samples.subflow)

@@ -57,7 +57,7 @@ class Rtt:
 
 
 @dataclass
-class Way:
+class SubflowDirection:
     """One direction of a subflow."""
 
     packets: int = 0
@@ -91,11 +91,11 @@ class Subflow:
     closed_by: str
     handshake_rtt_ms: float | None
     seen_at: list[str]
-    ways: list[Way]
+    ways: list[SubflowDirection]
 
 
 @dataclass
-class Direction:
+class ConnectionDirection:
     """One direction of a connection: what happened to its stream of bytes."""
 
     first_s: float | None = None
@@ -147,7 +147,7 @@ class Connection:
     complete: bool
     fallback: bool
     subflows: list[Subflow]
-    directions: list[Direction]
+    directions: list[ConnectionDirection]
     series: list[Series]
 
 
@@ -262,7 +262,9 @@ class _Connecting:
                     return True
         return False
 
-    def _warn(self, name: str, way: int, direction: Direction, warnings: list[str]) -> None:
+    def _warn(
+        self, name: str, way: int, direction: ConnectionDirection, warnings: list[str]
+    ) -> None:
         if direction.unmapped_bytes and not self._group.fallback:
             warnings.append(
                 f"{name}, {DIRECTIONS[way]}: {direction.unmapped_bytes} bytes have no mapping in "
@@ -275,7 +277,7 @@ class _Connecting:
                 "clocks are taken to agree"
             )
 
-    def _subflow(self, index: int, flow: Flow, ways: list[Way]) -> Subflow:
+    def _subflow(self, index: int, flow: Flow, ways: list[SubflowDirection]) -> Subflow:
         packets = self._packets
         times = [packets.time_ns[way] for way in flow.views[0].ways if len(way)]
         kinds = {option.kind for option, _ in flow.options}
@@ -309,7 +311,7 @@ class _Connecting:
                 names.append(name)
         return [f"{place} ({', '.join(names)})" for place, names in files.items()]
 
-    def _direction(self, way: int) -> tuple[Direction, Series, list[Way]]:
+    def _direction(self, way: int) -> tuple[ConnectionDirection, Series, list[SubflowDirection]]:
         """All figures of one direction: of the connection, over time, and of each subflow."""
         packets = self._packets
         near, far = (0, -1) if way == TO_SERVER else (-1, 0)
@@ -332,7 +334,7 @@ class _Connecting:
             )
             ways.append(figures)
 
-        direction = Direction()
+        direction = ConnectionDirection()
         direction.data_fin = any(
             bool((packets.has[view.ways[way]] & dissect.DATA_FIN).any())
             for flow in self._flows
@@ -344,7 +346,11 @@ class _Connecting:
         return direction, series, ways
 
     def _reinjections(
-        self, sent: list[Sent], base: int | None, direction: Direction, ways: list[Way]
+        self,
+        sent: list[Sent],
+        base: int | None,
+        direction: ConnectionDirection,
+        ways: list[SubflowDirection],
     ) -> None:
         """Counts data sent again on another subflow, not TCP's retransmissions on the same."""
         of, which, begin, end = _data_ranges(sent, base, [each.new() for each in sent])
@@ -362,8 +368,8 @@ class _Connecting:
         in_order: list[InOrder],
         base: int | None,
         way: int,
-        direction: Direction,
-        ways: list[Way],
+        direction: ConnectionDirection,
+        ways: list[SubflowDirection],
     ) -> Series:
         """Goodput, reordering and the out-of-order queue, as seen next to the receiver."""
         times = [each.time_ns for each in arrived if len(each.time_ns)]
@@ -467,7 +473,9 @@ class _Connecting:
         return unwrapped(packets.data_ack[merged], base), packets.time_ns[merged]
 
 
-def _way(packets: Packets, flow: Flow, way: int, first: View, out: Sent, in_: Sent) -> Way:
+def _way(
+    packets: Packets, flow: Flow, way: int, first: View, out: Sent, in_: Sent
+) -> SubflowDirection:
     """The data of one direction of a subflow."""
     again = out.length - out.cells.fresh
     options = Counter(
@@ -478,7 +486,7 @@ def _way(packets: Packets, flow: Flow, way: int, first: View, out: Sent, in_: Se
     data_fins = int(np.count_nonzero(packets.has[first.ways[way]] & dissect.DATA_FIN))
     if data_fins:
         options["DATA_FIN"] = data_fins
-    return Way(
+    return SubflowDirection(
         packets=len(first.ways[way]),
         data_packets=_count(out.packet),
         data_bytes=int(out.length.sum()),
@@ -534,7 +542,7 @@ def _data_ranges(
     return np.concatenate(of)[order], np.concatenate(which)[order], begin, end
 
 
-def _reordering(direction: Direction, begin: Array, end: Array) -> None:
+def _reordering(direction: ConnectionDirection, begin: Array, end: Array) -> None:
     """How far late arrivals are behind in the connection's stream: RFC 4737 and RFC 5236."""
     count = len(begin)
     direction.data_packets = count
@@ -560,7 +568,9 @@ def _reordering(direction: Direction, begin: Array, end: Array) -> None:
     direction.displacement_packets_mean = float(np.abs(place - np.arange(count)).mean())
 
 
-def _queue_figures(direction: Direction, at: Array, length: Array, first: int, last: int) -> None:
+def _queue_figures(
+    direction: ConnectionDirection, at: Array, length: Array, first: int, last: int
+) -> None:
     """Mean and percentile over time, not over packets."""
     times = np.concatenate([[first], at, [last]])
     values = np.concatenate([[0], length])

@@ -13,7 +13,14 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from mptcplab.capture.analyze import DIRECTIONS, Analysis, Connection, Direction, Series, Subflow
+from mptcplab.capture.analyze import (
+    DIRECTIONS,
+    Analysis,
+    Connection,
+    ConnectionDirection,
+    Series,
+    Subflow,
+)
 from mptcplab.report.catalogue_tables import ruled
 from mptcplab.report.draw import DOTS_PER_INCH, WIDTH, drawing, drawn
 from mptcplab.report.palette import PATH_COLOURS, TOTAL_COLOUR
@@ -144,7 +151,7 @@ def _way_table(connection: Connection, way: int) -> Table:
     return table
 
 
-def _direction_lines(direction: Direction) -> list[Text]:
+def _direction_lines(direction: ConnectionDirection) -> list[Text]:
     lines = [
         f"{direction.delivered_bytes} bytes in order, {direction.first_s:.3f} s to "
         f"{direction.last_s:.3f} s"
@@ -259,7 +266,9 @@ def _draw_goodput(
     )
 
 
-def _draw_queue(axis: Axes, analysis: Analysis, series: Series, direction: Direction) -> None:
+def _draw_queue(
+    axis: Axes, analysis: Analysis, series: Series, direction: ConnectionDirection
+) -> None:
     times, lengths = _thinned(series.queue_ns, series.queue_bytes)
     at = np.concatenate([[0.0], times / 1e9 - analysis.began_s])
     axis.fill_between(

@@ -161,7 +161,7 @@ def test_names_that_are_not_known(capsys: pytest.CaptureFixture[str]) -> None:
         (["--scenario", "x"], "--scenario x: not known; accepted is alike"),
         (["--docs", "x.md", "--only", "first"], "--docs is for all schedulers in all scenarios"),
         (["x.states"], "a file of states needs --only with its one scheduler"),
-        (["--jobs", "0"], "a whole number from 1 to 1000 is expected"),
+        (["--jobs", "0"], "a whole number from 1 to 1000000000 is expected"),
     ):
         with pytest.raises(SystemExit):
             oracle.main(arguments)

@@ -9,7 +9,6 @@ queue limit, jitter, duplicated packets, packets that overtake.
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 import tempfile
@@ -34,6 +33,7 @@ from mptcplab.spec.flags import Flags
 from mptcplab.spec.limits import MAX_PATHS, PACKET_BYTES
 from mptcplab.spec.resolve import from_flags
 from mptcplab.tools import marked
+from mptcplab.tools.command_line import parser_of
 
 #: The shortest Ethernet frame, with nothing but headers; a medium one; the longest.
 FRAMES_BYTES = (84, 576, PACKET_BYTES)
@@ -501,8 +501,7 @@ def markdown(rows: Sequence[Row]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Status 0 if everything is within its bound, else 1."""
-    parser = argparse.ArgumentParser(prog="python -m mptcplab.tools.accuracy", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser = parser_of("accuracy", __doc__)
     parser.add_argument("--docs", type=Path, help="a page that gets the table between its marks")
     parser.add_argument("--quick", action="store_true", help="some points of the grid alone")
     options = parser.parse_args(arguments)

@@ -10,7 +10,6 @@ command that repeats it. See docs/reliability.md.
 
 from __future__ import annotations
 
-import argparse
 import random
 import re
 import sys
@@ -32,6 +31,7 @@ from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.workload import Program
 from mptcplab.tools import many
+from mptcplab.tools.command_line import natural, parser_of
 
 DEFAULT_CALLS = 1_000_000
 DEFAULT_OUT = Path("fuzz-out")
@@ -189,12 +189,11 @@ def table(result: Result) -> Table:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Status 0 if the kernel reported nothing and every guest came to its end; else 1."""
-    parser = argparse.ArgumentParser(prog="python -m mptcplab.tools.fuzz", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--seed", type=_count, default=1, help="of the first guest (default 1)")
+    parser = parser_of("fuzz", __doc__)
+    parser.add_argument("--seed", type=natural, default=1, help="of the first guest (default 1)")
     parser.add_argument(
         *("--calls",),
-        type=_count,
+        type=natural,
         default=DEFAULT_CALLS,
         help=f"in all; a guest makes {CALLS_PER_GUEST}, with the next seed each ({DEFAULT_CALLS})",
     )
@@ -206,12 +205,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             cases(options.seed, options.calls), options.kernel_variant, options.out
         )
     )
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 10**9:
-        raise argparse.ArgumentTypeError(f"{text}: a whole number from 1 to 1000000000 is expected")
-    return int(text)
 
 
 def _run_and_show(cases: Sequence[Case], variant: str, out: Path) -> int:

@@ -10,7 +10,6 @@ already. The exit status is 1 if there is a disagreement that is not listed with
 
 from __future__ import annotations
 
-import argparse
 import json
 import shlex
 import signal
@@ -40,6 +39,7 @@ from mptcplab.runs.single import cpus
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
 from mptcplab.tools import many, marked
+from mptcplab.tools.command_line import chosen, natural, parser_of
 
 _MARK = "oracle"
 _COLUMNS = ("scheduler", "runs", "decisions", "agree", "ties", "listed", "differ")
@@ -161,8 +161,7 @@ def judge_file(path: Path, scheduler: str) -> Agreement:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Status 0 if kernel and models agree, but for what is listed; else 1."""
-    parser = argparse.ArgumentParser(prog="python -m mptcplab.tools.oracle", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser = parser_of("oracle", __doc__)
     parser.add_argument(
         *("--only",), default="", metavar="SCHEDULER,...", help="these alone (default: all)"
     )
@@ -172,7 +171,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="NAME,...",
         help="in these scenarios alone (default: all)",
     )
-    parser.add_argument("--jobs", type=_count, help="runs at a time (default: one per CPU)")
+    parser.add_argument("--jobs", type=natural, help="runs at a time (default: one per CPU)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcome there, too")
     parser.add_argument(
         *("--docs",), type=Path, metavar="FILE", help="a page that gets the table between its marks"
@@ -186,8 +185,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="check this file, of the one scheduler of --only, instead of making runs",
     )
     options = parser.parse_args(arguments)
-    schedulers = _chosen(parser, "--only", options.only, list(MODELS))
-    scenarios = _chosen(parser, "--scenario", options.scenario, list(SCENARIOS))
+    schedulers = chosen(parser, "--only", options.only, list(MODELS))
+    scenarios = chosen(parser, "--scenario", options.scenario, list(SCENARIOS))
     if options.docs and (options.only or options.scenario or options.states):
         parser.error("--docs is for all schedulers in all scenarios")
     if options.states:
@@ -199,22 +198,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n".join(case.command for case in cases))
         return 0
     return status_of(lambda: _run_and_show(cases, options.jobs, options.json, options.docs))
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 1000:
-        raise argparse.ArgumentTypeError(f"{text}: a whole number from 1 to 1000 is expected")
-    return int(text)
-
-
-def _chosen(
-    parser: argparse.ArgumentParser, flag: str, text: str, known: Sequence[str]
-) -> tuple[str, ...]:
-    names = tuple(text.split(",")) if text else tuple(known)
-    for name in names:
-        if name not in known:
-            parser.error(f"{flag} {name}: not known; accepted is {', '.join(known)}")
-    return names
 
 
 def _check_file(path: Path, scheduler: str, json_file: Path | None) -> int:

@@ -20,6 +20,7 @@ from mptcplab.errors import MptcplabError, status_of
 from mptcplab.lab import kernel
 from mptcplab.spec import congestion
 from mptcplab.tools import fuzz, many, marked, torture
+from mptcplab.tools.command_line import parser_of
 
 _MARK = "make reliability"
 # The tests: what they attack, and where they are.
@@ -135,10 +136,7 @@ def markdown(rows: Sequence[Row]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Status 0 if nothing was found, else 1."""
-    parser = argparse.ArgumentParser(
-        prog="python -m mptcplab.tools.reliability", description=__doc__
-    )
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser = parser_of("reliability", __doc__)
     parser.add_argument("--docs", type=Path, help="a page that gets the table between its marks")
     parser.add_argument("--runs", type=int, default=1000, help="with troubles, lab kernel (1000)")
     parser.add_argument("--debug-runs", type=int, default=200, help="the same, debug kernel (200)")

@@ -13,7 +13,6 @@ configuration are their own. What our patches change is not seen here: they can 
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import subprocess
@@ -28,6 +27,7 @@ from mptcplab.errors import MptcplabError, status_of
 from mptcplab.lab import choices, kernel
 from mptcplab.lab.kernel import Objects
 from mptcplab.tools import debian_headers
+from mptcplab.tools.command_line import parser_of
 from mptcplab.tools.debian_headers import DebianHeaders
 from mptcplab.tools.expansion import (
     Difference,
@@ -305,10 +305,7 @@ def _first_error(done: subprocess.CompletedProcess[str]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Status 0 if every difference is known; else 1."""
-    parser = argparse.ArgumentParser(
-        prog="python -m mptcplab.tools.same_arithmetic", description=__doc__
-    )
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser = parser_of("same_arithmetic", __doc__)
     parser.add_argument(
         *("--flavour",),
         choices=list(choices.FLAVOURS),

@@ -12,7 +12,6 @@ script printed; `results.txt`, a line for each test.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import os
@@ -43,6 +42,7 @@ from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scheduler import Choice, SpecError, choose, known
 from mptcplab.tools import selftests_expected as expected
+from mptcplab.tools.command_line import parser_of
 from mptcplab.tools.selftests_expected import Expectations
 from mptcplab.tools.tap import Result, parse
 
@@ -456,8 +456,7 @@ def _show_remarks(title: str, result: Result, console: Console) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Status 0 if nothing is worse than upstream, but for what is expected to be; else 1."""
-    parser = argparse.ArgumentParser(prog="python -m mptcplab.tools.selftests", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser = parser_of("selftests", __doc__)
     parser.add_argument("--seed", type=int, default=1, help="of all randomness (default 1)")
     parser.add_argument("--only", default="", help="scripts whose name contains this")
     options = parser.parse_args(arguments)

@@ -8,7 +8,6 @@ and shows for each failure the command that repeats it. See docs/reliability.md.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import threading
@@ -26,6 +25,7 @@ from mptcplab.lab.choices import Limits
 from mptcplab.runs.single import own_cpu
 from mptcplab.spec import congestion
 from mptcplab.tools import many
+from mptcplab.tools.command_line import chosen, natural, parser_of
 from mptcplab.tools.troubles import TROUBLES, Case, Connection, End, case
 
 DEFAULT_OUT = Path("torture-out")
@@ -318,10 +318,9 @@ def table(totals: Mapping[str, Total]) -> Table:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Status 0 if nothing was lost, stalled or reported; else 1."""
-    parser = argparse.ArgumentParser(prog="python -m mptcplab.tools.torture", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--seed", type=_count, default=1, help="of the first run (default 1)")
-    parser.add_argument("--runs", type=_count, default=100, help="each with the next seed (100)")
+    parser = parser_of("torture", __doc__)
+    parser.add_argument("--seed", type=natural, default=1, help="of the first run (default 1)")
+    parser.add_argument("--runs", type=natural, default=100, help="each with the next seed (100)")
     parser.add_argument("--scheduler", default="", help="these alone, with commas")
     parser.add_argument("--cc", default="", help="these alone, with commas")
     parser.add_argument("--kernel-variant", default="lab", choices=sorted(kernel.VARIANTS))
@@ -337,41 +336,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         *("--connection",),
         action="append",
         default=[],
-        type=_count,
+        type=natural,
         metavar="NUMBER",
         help="this one alone, from 1; again for more",
     )
     parser.add_argument("--out", type=Path, default=DEFAULT_OUT, help="where failed runs are kept")
     parser.add_argument("--plan", action="store_true", help="print what would be run")
     options = parser.parse_args(arguments)
-    schedulers = _chosen(parser, "--scheduler", options.scheduler, kernel.schedulers())
+    schedulers = chosen(parser, "--scheduler", options.scheduler, kernel.schedulers())
     wanted = Wanted(
         first=options.seed,
         count=options.runs,
         schedulers=schedulers,
-        ccs=_chosen(parser, "--cc", options.cc, congestion.names()),
+        ccs=chosen(parser, "--cc", options.cc, congestion.names()),
         without=tuple(options.without),
         only=tuple(options.connection),
     )
     return status_of(
         lambda: _run_and_show(wanted, options.kernel_variant, options.out, plans=options.plan)
     )
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 10**9:
-        raise argparse.ArgumentTypeError(f"{text}: a whole number from 1 to 1000000000 is expected")
-    return int(text)
-
-
-def _chosen(
-    parser: argparse.ArgumentParser, flag: str, text: str, known: Sequence[str]
-) -> tuple[str, ...]:
-    names = tuple(text.split(",")) if text else tuple(known)
-    for name in names:
-        if name not in known:
-            parser.error(f"{flag} {name}: not known; accepted is {', '.join(known)}")
-    return names
 
 
 def _run_and_show(wanted: Wanted, variant: str, out: Path, *, plans: bool) -> int:

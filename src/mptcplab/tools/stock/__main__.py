@@ -20,6 +20,7 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import store, sweep
 from mptcplab.runs.store import Store
 from mptcplab.tools import marked
+from mptcplab.tools.command_line import natural, parser_of
 from mptcplab.tools.stock import machine, package, packets, rows, runs
 from mptcplab.tools.stock.compare import figures
 from mptcplab.tools.stock.package import StockKernel
@@ -38,14 +39,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Differences that CPU time explains do not count.
     """
-    parser = argparse.ArgumentParser(prog="python -m mptcplab.tools.stock", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser = parser_of("stock", __doc__)
     parser.add_argument("--out", type=Path, default=_OUT, help=f"where runs are kept ({_OUT})")
     parser.add_argument("--docs", type=Path, help="a page that gets the tables between its marks")
-    parser.add_argument("--seeds", type=_count, default=4, help="on a distribution kernel (4)")
-    parser.add_argument("--slower-seeds", type=_count, default=2, help=_SLOWER)
-    parser.add_argument("--lab-seeds", type=_count, default=8, help="in the lab (8)")
-    parser.add_argument("--jobs", type=_count, default=1, help="virtual machines at a time (1)")
+    parser.add_argument("--seeds", type=natural, default=4, help="on a distribution kernel (4)")
+    parser.add_argument("--slower-seeds", type=natural, default=2, help=_SLOWER)
+    parser.add_argument("--lab-seeds", type=natural, default=8, help="in the lab (8)")
+    parser.add_argument("--jobs", type=natural, default=1, help="virtual machines at a time (1)")
     parser.add_argument("--only", action="append", default=[], metavar="TEXT", help=_ONLY)
     parser.add_argument("--flavour", action="append", choices=choices.FLAVOURS, help="not all")
     parser.add_argument("--package", action="append", type=Path, metavar="FILE", help=_PACKAGE)
@@ -60,12 +60,6 @@ _SLOWER = "the same, on a CPU half as fast: what CPU time changes (2)"
 _ONLY = "settings with this in their names; several times: any of them"
 _PACKETS = "no tables: capture the start of each run, and report the first packet that differs"
 _PACKAGE = "a kernel package, instead of the newest of each flavour that was downloaded"
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text}: a whole number from 1 on is expected")
-    return int(text)
 
 
 def _check(options: argparse.Namespace) -> int:

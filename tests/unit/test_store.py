@@ -104,10 +104,14 @@ def test_a_document_is_indented_by_one_and_ends_with_a_line(tmp_path: Path) -> N
 def test_a_model_within_a_document_is_written_as_json(tmp_path: Path) -> None:
     class Place(BaseModel):
         directory: Path
+        files: frozenset[str]
 
-    # a path is a text there: JSON has no paths
-    store.write_json(tmp_path / "x.json", {"place": Place(directory=Path("runs/1"))})
-    assert json.loads((tmp_path / "x.json").read_text()) == {"place": {"directory": "runs/1"}}
+    # JSON has neither paths nor sets: they become a text and a list
+    content = {"place": Place(directory=Path("runs/1"), files=frozenset({"client.samples"}))}
+    store.write_json(tmp_path / "x.json", content)
+    assert json.loads((tmp_path / "x.json").read_text()) == {
+        "place": {"directory": "runs/1", "files": ["client.samples"]}
+    }
 
 
 def test_files_that_are_missing_or_cut_off_are_named(tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ _ALL = (
     ),
     Preset(
         "lte",
-        "4G of a phone, a server near by",
+        "4G of a phone, a server nearby",
         {
             "delay": "10.5ms",
             "loss": "0.0001%",
@@ -173,7 +173,7 @@ _ALL = (
     ),
     Preset(
         "5g-sub6",
-        "5G below 6 GHz of a phone, a server near by",
+        "5G below 6 GHz of a phone, a server nearby",
         {
             "delay": "9.5ms",
             "loss": "0.0001%",
@@ -311,13 +311,13 @@ def markdown() -> str:
             "",
             "## What they are not",
             "",
-            "- They are averages and medians of one place and time, each link by itself. Networks "
+            "- They are averages and medians of one place and time, each link on its own. Networks "
             "differ by more than these numbers do. What a result depends on should be measured, "
             "and given.",
             "- A link is constant: its rate does not vary, losses come one by one and at random. "
             "Fading, handovers and blocked beams are left out; [events](scenario.md#event) bring "
             "them.",
-            "- The delay is half of a round trip to a server near by, as a rule measured without "
+            "- The delay is half of a round trip to a server nearby, as a rule measured without "
             "load. Add what lies between that and your server. Measurements seldom tell the two "
             "directions apart.",
             "- Rates are what speed tests reach, not what the link is sold as. They are taken as "

@@ -238,7 +238,7 @@ def _expansions_of_all(side: Side, work: Path, known: Known) -> dict[Place, str]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         outputs = pool.map(lambda name: _preprocessed(side, work / "sources" / name), known.sources)
         for source, output in zip(known.sources, outputs, strict=True):
-            names = _Names(side, work / "sources", source, known, seen)
+            names = _Names(side, work / "sources", known, seen)
             made |= expansions(output, names)
             seen |= {name for name in names.values() if name is not None and name != source}
     return made
@@ -254,11 +254,9 @@ def _preprocessed(side: Side, source: Path) -> str:
 class _Names(dict[str, str | None]):
     """The names of files from the root of the source; None for those that are not compared."""
 
-    def __init__(
-        self, side: Side, sources: Path, source: str, known: Known, seen: set[str]
-    ) -> None:
+    def __init__(self, side: Side, sources: Path, known: Known, seen: set[str]) -> None:
         self._roots = (f"{sources}/", f"{side.roots['common']}/")
-        self._source, self._known, self._seen = source, known, frozenset(seen)
+        self._known, self._seen = known, frozenset(seen)
 
     def __missing__(self, file: str) -> str | None:
         name = next(

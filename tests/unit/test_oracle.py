@@ -6,6 +6,7 @@ A segment is 1448 bytes. Round-trip times are in us, which TCP keeps in eighths.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -421,13 +422,69 @@ def test_daps_repeats_what_a_subflow_with_room_lacks() -> None:
     assert model.choose(asked) == Answer(DUPLICATE, 1, MSS)
 
 
+def sent_in_a_row(model: Model, asked: Question, count: int) -> list[int]:
+    """On which subflows the next segments go, and are there at once; of `unsent_bytes` in all."""
+    found = []
+    for n in range(count):
+        left = asked.unsent_bytes - n * MSS
+        now = replace(asked, head=Segment(n * MSS, MSS, NOTHING), unsent_bytes=left)
+        answer = model.choose(now)
+        model.took(Asked(now, answer))
+        found.append(answer.subflow)
+    return found
+
+
 def test_ratio_of_musher() -> None:
     # at first "flow one", the newest, has no share; then each has half
-    asked = question(subflow(1, 20_000), subflow(2, 60_000))
-    found = picks(Musher({}), asked, 300)
+    asked = question(subflow(1, 20_000), subflow(2, 60_000), unsent_bytes=400 * MSS)
+    found = sent_in_a_row(Musher({}), asked, 300)
     assert found == [1] * 100 + [1] * 50 + [2] * 50 + [1] * 50 + [2] * 50
     full = question(subflow(1, 20_000, in_flight=10), subflow(2, 60_000))
     assert picks(Musher({}), full, 2) == [0, 0]
+
+
+def test_buffers_of_musher() -> None:
+    only = subflow(1, 20_000)
+    full = subflow(1, 20_000, in_flight=10)
+    # 64 KB hold 45 segments of 1448 bytes; they all go with the first, and count for the share of
+    # 100 of the first round; then it waits for room
+    model = Musher({})
+    asked = question(only, unsent_bytes=400 * MSS)
+    assert sent_in_a_row(model, asked, 1) == [1]
+    assert model.quota == {1: 45}
+    assert model.handed_end == 45 * MSS
+    at_44 = replace(asked, head=Segment(44 * MSS, MSS, NOTHING), subflows=[full])
+    assert model.choose(at_44) == Answer(NEW, 1, 44 * MSS)
+    at_45 = replace(asked, head=Segment(45 * MSS, MSS, NOTHING), subflows=[full])
+    assert model.choose(at_45).what == WAIT
+    # half of a window of 20 segments; what the window has room for, though all of it counts
+    cases: list[tuple[dict[str, Any], int, int]] = [
+        ({"window_bytes": 20 * MSS}, 10, 10),
+        ({"window_end_seq": 7 * MSS}, 7, 45),
+        ({"unsent_bytes": 3 * MSS - 1}, 3, 3),
+    ]
+    for more, handed, counted in cases:
+        model = Musher({})
+        sent_in_a_row(model, replace(asked, **more), 1)
+        assert -(-model.handed_end // MSS) == handed
+        assert model.quota == {1: counted}
+
+
+def test_rest_of_a_buffer_of_musher() -> None:
+    # of 50 the second buffer of 45 has 5: the other 40 are a buffer, which the next one begins with
+    both = (subflow(1, 20_000), subflow(2, 60_000))
+    model = Musher({})
+    model.latched = 50
+    asked = question(*both, unsent_bytes=400 * MSS)
+    sent_in_a_row(model, asked, 51)
+    assert (model.handed_to, model.handed_end) == (2, 90 * MSS)
+    # the rest is the last in the queue: it is filled up
+    model = Musher({})
+    model.latched = 50
+    sent_in_a_row(model, replace(asked, unsent_bytes=60 * MSS), 50)
+    more = replace(asked, head=Segment(50 * MSS, MSS, NOTHING), unsent_bytes=100 * MSS)
+    model.took(Asked(more, model.choose(more)))
+    assert (model.handed_to, model.handed_end) == (2, 95 * MSS)
 
 
 def test_search_of_musher() -> None:

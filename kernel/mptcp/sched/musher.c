@@ -2,11 +2,13 @@
 /* musher: segments in the ratio of what the paths can carry.
  *
  * Of each 100 segments, the newer one of two subflows gets as many as the ratio
- * says, and the other one the rest: in a row, and strictly, so that all wait for
- * the one whose turn it is. When throughput has changed, or less waits in the
- * subflows than did, a better ratio is searched for: first a step to the right,
- * then a step to the left, and on in the direction that brought more throughput
- * until there is less again.
+ * says, and the other one the rest: in a row, and strictly, so that all wait
+ * for the one whose turn it is. With room for one segment, that one gets a
+ * burst, of up to 64 KB and as far as its share goes; what has no room waits in
+ * its queue. When throughput has changed, or less waits in the subflows than
+ * did, a better ratio is searched for: first a step to the right, then a step to
+ * the left, and on in the direction that brought more throughput until there is
+ * less again.
  *
  * Source: Saha, Aggarwal, Pathak, Koutsonikolas, Widmer, "MuSher: An Agile
  * Multipath-TCP Scheduler for Dual-Band 802.11ad/ac Wireless LANs", MobiCom
@@ -38,8 +40,10 @@
  *   at the beginning, when a subflow comes, goes or changes, when throughput or
  *   queues change in proportion, and every period_ms; for any number of
  *   subflows.
+ * - by_segment: the source gives a subflow with room for a segment a burst. On,
+ *   it gets no more than that segment.
  * - mixed: the source sends the segments of a subflow in a row. On, those of all
- *   subflows are mixed.
+ *   subflows are mixed, and each needs room.
  * - spare_backups: the source does not look at the flag. On, a backup subflow is
  *   used only if no other is usable.
  */
@@ -53,6 +57,11 @@
 /* Intervals whose mean is the reference, and in a row that differ from it */
 #define MUSHER_REFERENCE	5
 #define MUSHER_IN_A_ROW		5
+
+/* A burst is what the source finds in the first buffer of its send queue: so much as
+ * one packet may have before it is segmented (GSO), without the room for headers.
+ */
+#define MUSHER_BURST_BYTES	(SZ_64K - 1 - 320)
 
 /* of measured shares: permille */
 #define MUSHER_WHOLE		1000
@@ -71,7 +80,7 @@
 
 enum {
 	RATIO, CWND_LIMITED, SEARCH, STEP, INTERVAL, SEARCH_INTERVAL, BETTER, RATE_CHANGE,
-	QUEUE_FALL, SPACING, MEASURE, PERIOD, MIXED, SPARE_BACKUPS,
+	QUEUE_FALL, SPACING, MEASURE, PERIOD, BY_SEGMENT, MIXED, SPARE_BACKUPS,
 };
 
 static const struct mps_param musher_params[] = {
@@ -95,6 +104,7 @@ static const struct mps_param musher_params[] = {
 	[MEASURE] = MPS_BOOL("measure", 0, "no search: shares are the measured rates of the paths"),
 	[PERIOD] = MPS_UINT("period_ms", 0, 600000, 10000, "ms",
 			    "measure: from one time to the next, at most; 0: no matter"),
+	[BY_SEGMENT] = MPS_BOOL("by_segment", 0, "no bursts: each segment needs room"),
 	[MIXED] = MPS_BOOL("mixed", 0, "mix the segments of all subflows"),
 	[SPARE_BACKUPS] = MPS_BOOL("spare_backups", 0,
 				   "use a backup subflow only if no other is usable"),
@@ -115,6 +125,13 @@ struct musher_conn {
 	u32		ratio;		/* of 100, from the next round on */
 	u32		round_ratio;	/* of the present one */
 	u32		sent;		/* segments in this round; mixed */
+
+	u32		burst_id;	/* the subflow of the last burst, */
+	u64		burst_end_seq;	/* which has all before that */
+	u64		buffer_end_seq;	/* of the source's first buffer, if it is full and in part
+					 * sent; else before the head
+					 */
+	u32		window_bytes;	/* the largest there was */
 
 	unsigned long	look;		/* jiffies of the last one */
 	unsigned long	begin;		/* of the last search, or measure */
@@ -213,9 +230,10 @@ static void musher_begin_round(struct mps_conn *conn)
 /* The subflow that has begun with its segments, or the last one of those that have
  * not; if all are through, a round begins. As in the source, subflows are counted
  * on from one scan to the next: with an odd number, the shares are exchanged for
- * the segment that begins a round. NULL: none takes part.
+ * the segment that begins a round. NULL: none takes part. *left is what it has left
+ * of its share; of those without one, all.
  */
-static struct mps_subflow *musher_in_a_row(struct mps_conn *conn)
+static struct mps_subflow *musher_whose_turn(struct mps_conn *conn, u32 *left)
 {
 	struct mps_subflow *subflow, *next, *any = NULL;
 	bool backups = musher_backups(conn);
@@ -232,20 +250,87 @@ static struct mps_subflow *musher_in_a_row(struct mps_conn *conn)
 				continue;
 			any = subflow;
 			quota = musher_share(conn, subflow, n) * MUSHER_ROUND / MUSHER_WHOLE;
-			if (sent && sent < quota)
+			if (sent && sent < quota) {
+				*left = quota - sent;
 				return subflow;
-			if (!sent && quota)
+			}
+			if (!sent && quota) {
 				next = subflow;
+				*left = quota;
+			}
 		}
 		if (next || !any)
 			return next;
 		musher_begin_round(conn);
 	}
+	*left = MUSHER_ROUND;
 	return any;
 }
 
+/* What a buffer of the source's send queue holds: whole segments, and no more than
+ * half of the largest window (tcp_xmit_size_goal()).
+ */
+static u32 musher_buffer_bytes(const struct mps_conn *conn)
+{
+	const struct musher_conn *state = mps_conn_priv(conn);
+	u32 bytes = min_t(u32, MUSHER_BURST_BYTES, state->window_bytes / 2);
+
+	if (mps_param(conn, BY_SEGMENT))
+		return conn->segment_bytes;
+	return max(bytes - bytes % conn->segment_bytes, conn->segment_bytes);
+}
+
+/* A subflow with room gets the first buffer, as far as that is written, no more of it
+ * than is left of the share, and than the receive window takes. All of it is counted.
+ */
+static void musher_begin_burst(struct mps_conn *conn, struct mps_subflow *subflow,
+			       const struct mps_segment *head, u32 left)
+{
+	struct musher_conn *state = mps_conn_priv(conn);
+	u64 seq = mps_seq(conn, head), end_seq = state->buffer_end_seq;
+
+	/* what was left of the last one may be added to, if nothing is behind it */
+	if (end_seq <= seq)
+		end_seq = seq + min(musher_buffer_bytes(conn), conn->unsent_bytes);
+	state_of(subflow)->sent += DIV_ROUND_UP((u32)(end_seq - seq), max(subflow->mss_bytes, 1U));
+	state->buffer_end_seq = end_seq < seq + conn->unsent_bytes ? end_seq : 0;
+	state->burst_end_seq = min3(end_seq, seq + (u64)left * subflow->mss_bytes,
+				    conn->window_end_seq);
+	state->burst_id = subflow->id;
+}
+
+/* The subflow that has a burst which the segment is in. NULL: there is no such burst, or
+ * what has no room yet might never have it.
+ */
+static struct mps_subflow *musher_in_burst(struct mps_conn *conn, const struct mps_segment *head)
+{
+	const struct musher_conn *state = mps_conn_priv(conn);
+	struct mps_subflow *subflow;
+
+	if (mps_seq(conn, head) >= state->burst_end_seq)
+		return NULL;
+	mps_for_each_subflow(conn, subflow)
+		if (subflow->id == state->burst_id)
+			return mps_has_room_soon(subflow) ? subflow : NULL;
+	return NULL;
+}
+
+static struct mps_subflow *musher_in_a_row(struct mps_conn *conn, const struct mps_segment *head)
+{
+	struct mps_subflow *subflow = musher_in_burst(conn, head);
+	u32 left;
+
+	if (subflow)
+		return subflow;
+	subflow = musher_whose_turn(conn, &left);
+	if (!subflow || !mps_has_room(subflow))
+		return NULL;
+	musher_begin_burst(conn, subflow, head, left);
+	return subflow;
+}
+
 /* The subflow that is the farthest behind its share; of those without a share only
- * if there is no other. NULL: none takes part.
+ * if there is no other. NULL: none takes part, or it has no room.
  */
 static struct mps_subflow *musher_farthest_behind(struct mps_conn *conn)
 {
@@ -265,7 +350,7 @@ static struct mps_subflow *musher_farthest_behind(struct mps_conn *conn)
 			next_share = share;
 		}
 	}
-	return next;
+	return next && mps_has_room(next) ? next : NULL;
 }
 
 /* --- what is measured at each look */
@@ -606,6 +691,7 @@ static bool musher_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 	struct musher_conn *state = mps_conn_priv(conn);
 	struct mps_subflow *subflow;
 
+	state->window_bytes = max(state->window_bytes, conn->window_bytes);
 	if (mps_param(conn, SEARCH))
 		musher_look(conn);
 	if (reinjection) {
@@ -617,10 +703,14 @@ static bool musher_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 		state->unclear |= !conn->writer_waits;
 		return false;
 	}
-	subflow = mps_param(conn, MIXED) ? musher_farthest_behind(conn) : musher_in_a_row(conn);
-	if (!subflow || !mps_has_room(subflow))
+	if (!mps_param(conn, MIXED)) {
+		subflow = musher_in_a_row(conn, head);
+		return subflow && mps_pick_new(pick, conn, subflow, head);
+	}
+	subflow = musher_farthest_behind(conn);
+	if (!subflow)
 		return false;
-	/* the source counts what it picks, though the window of the receiver is closed */
+	/* what is picked counts, though the window of the receiver is closed */
 	if (!mps_fits_window(conn, head))
 		state_of(subflow)->sent++;
 	return mps_pick_new(pick, conn, subflow, head);
@@ -630,11 +720,11 @@ static void musher_on_sent(struct mps_conn *conn, const struct mps_pick *pick, u
 {
 	struct musher_conn *state = mps_conn_priv(conn);
 
-	if (pick->kind != MPS_NEW)
+	if (pick->kind != MPS_NEW || !mps_param(conn, MIXED))
 		return;
 	state_of(pick->subflow)->sent++;
 	/* each has had its share */
-	if (mps_param(conn, MIXED) && ++state->sent == MUSHER_WHOLE)
+	if (++state->sent == MUSHER_WHOLE)
 		musher_begin_round(conn);
 }
 

@@ -57,20 +57,19 @@ static struct paths *two_paths(struct kunit *test, u32 ratio, u64 first, u64 sec
 /* How the segments of a round are spread. They leave nothing behind. */
 static void probe(struct paths *p)
 {
-	struct mps_segment *seg = mps_test_unsent(p->conn, MSS);
-	struct mps_pick pick = {};
 	u32 n;
 
 	memset(p->sent, 0, sizeof(p->sent));
 	for (n = 0; n < p->probe; n++) {
-		KUNIT_ASSERT_TRUE(p->test, conn_core(p->conn)->ops->next_segment(p->conn, &pick));
-		conn_core(p->conn)->ops->on_sent(p->conn, &pick, MSS);
+		struct mps_segment *seg = mps_test_unsent(p->conn, MSS);
+		struct mps_pick pick = mps_test_send(p->conn);
+
+		KUNIT_ASSERT_EQ(p->test, pick.kind, MPS_NEW);
 		p->sent[pick.subflow->id - 1]++;
+		mps_test_acked(p->conn, seg);
+		pick.subflow->in_flight_pkts--;
+		pick.subflow->outstanding_bytes -= MSS;
 	}
-	mps_test_sent(p->conn, seg, pick.subflow);
-	mps_test_acked(p->conn, seg);
-	pick.subflow->in_flight_pkts--;
-	pick.subflow->outstanding_bytes -= MSS;
 }
 
 /* It looks so often, and in between the paths carry what they can. */
@@ -221,12 +220,14 @@ static void musher_waits_for_none_that_might_not_come_back(struct kunit *test)
 	mps_test_fill(one);
 	EXPECT_WAIT(test, conn);
 	one->ca_state = TCP_CA_Loss;
-	EXPECT_PICK(test, conn, MPS_NEW, two, seg);
+	EXPECT_SENT(test, conn, MPS_NEW, two, seg);
 	one->ca_state = TCP_CA_Open;
 	mps_test_rto(one);
-	EXPECT_PICK(test, conn, MPS_NEW, two, seg);
+	seg = mps_test_unsent(conn, MSS);
+	EXPECT_SENT(test, conn, MPS_NEW, two, seg);
 	mps_test_close(one);
-	EXPECT_PICK(test, conn, MPS_NEW, two, seg);
+	seg = mps_test_unsent(conn, MSS);
+	EXPECT_SENT(test, conn, MPS_NEW, two, seg);
 }
 
 /* What waits to be handed to TCP takes its place in the window. */
@@ -237,9 +238,127 @@ static void musher_lets_nothing_wait_beyond_the_room(struct kunit *test)
 	struct mps_segment *seg = mps_test_unsent(conn, MSS);
 
 	only->unsent_bytes = MSS - 1;
-	EXPECT_PICK(test, conn, MPS_NEW, only, seg);
+	EXPECT_SENT(test, conn, MPS_NEW, only, seg);
+	mps_test_unsent(conn, MSS);
+	only->in_flight_pkts = 9;
 	only->unsent_bytes = MSS;
 	EXPECT_WAIT(test, conn);
+}
+
+/* --- bursts */
+
+static struct mps_subflow *full_subflow(struct mps_conn *conn)
+{
+	return mps_test_subflow(conn, .in_flight_pkts = 10);
+}
+
+/* Where the others are full, and it has room for one segment, so many go there. */
+static void expect_burst(struct kunit *test, struct mps_conn *conn, struct mps_subflow *subflow,
+			 u32 pkts)
+{
+	u32 n = 0;
+
+	subflow->in_flight_pkts = subflow->cwnd_pkts - 1;
+	subflow->unsent_bytes = 0;
+	while (mps_test_send_on(conn) == subflow->id)
+		n++;
+	KUNIT_EXPECT_EQ(test, n, pkts);
+	mps_test_fill(subflow);
+}
+
+/* The source's buffers have 45 segments of 1448 bytes; what a share leaves of one is a
+ * buffer of its own.
+ */
+static void musher_sends_a_burst_where_there_is_room_for_a_segment(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "musher");
+	struct mps_subflow *one = full_subflow(conn), *two = full_subflow(conn);
+
+	mps_test_unsent_pkts(conn, 200);
+	expect_burst(test, conn, two, 0);
+	expect_burst(test, conn, one, 45);
+	expect_burst(test, conn, one, 5);
+	expect_burst(test, conn, two, 40);
+	expect_burst(test, conn, one, 0);
+	expect_burst(test, conn, two, 10);
+	expect_burst(test, conn, one, 35);
+	expect_burst(test, conn, one, 15);
+}
+
+static void musher_sends_no_bursts_if_that_is_wanted(struct kunit *test)
+{
+	static const char * const params[] = { "by_segment", "mixed" };
+	int i, n;
+
+	for (i = 0; i < ARRAY_SIZE(params); i++) {
+		struct mps_conn *conn = mps_test_conn(test, "musher");
+		struct mps_subflow *only;
+
+		mps_test_param(conn, params[i], 1);
+		only = full_subflow(conn);
+		mps_test_unsent_pkts(conn, 200);
+		for (n = 0; n < 120; n++)
+			expect_burst(test, conn, only, 1);
+	}
+}
+
+/* The second burst has 2 of a buffer of 45, all of which are counted. */
+static void musher_counts_what_the_window_cuts_off(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "musher");
+	struct mps_subflow *one = full_subflow(conn), *two = full_subflow(conn);
+
+	mps_test_unsent_pkts(conn, 200);
+	expect_burst(test, conn, one, 45);
+	conn->window_bytes = 47 * MSS;
+	expect_burst(test, conn, one, 2);
+	conn->window_bytes = SZ_1G;
+	expect_burst(test, conn, one, 0);
+	expect_burst(test, conn, two, 43);
+	expect_burst(test, conn, two, 7);
+}
+
+static void musher_fills_no_buffer_with_more_than_half_a_window(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "musher");
+	struct mps_subflow *one = full_subflow(conn);
+
+	mps_test_unsent_pkts(conn, 200);
+	conn->window_bytes = 21 * MSS;
+	expect_burst(test, conn, one, 10);
+	conn->window_bytes = SZ_1G;
+	expect_burst(test, conn, one, 40);
+	/* that of now may be smaller */
+	conn->window_bytes = 100 * MSS;
+	expect_burst(test, conn, one, 5);
+	expect_burst(test, conn, one, 45);
+}
+
+/* What is left of the last buffer is filled up; what was sent is not. */
+static void musher_bursts_are_of_what_is_written(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "musher");
+	struct mps_subflow *one = full_subflow(conn), *two = full_subflow(conn);
+
+	mps_test_unsent_pkts(conn, 3);
+	expect_burst(test, conn, one, 3);
+	mps_test_unsent_pkts(conn, 57);
+	expect_burst(test, conn, one, 45);
+	expect_burst(test, conn, one, 2);
+	mps_test_unsent_pkts(conn, 100);
+	expect_burst(test, conn, two, 45);
+}
+
+/* A part of a burst that was not handed over is left to the other one. */
+static void musher_ends_the_burst_of_a_subflow_that_fails(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "musher");
+	struct mps_subflow *one = mps_test_subflow(conn), *two = full_subflow(conn);
+
+	mps_test_unsent_pkts(conn, 200);
+	KUNIT_EXPECT_EQ(test, mps_test_send_on(conn), 1U);
+	one->ca_state = TCP_CA_Loss;
+	expect_burst(test, conn, two, 44);
 }
 
 static void musher_counts_what_the_receive_window_holds_back(struct kunit *test)
@@ -583,6 +702,12 @@ static struct kunit_case musher_cases[] = {
 	KUNIT_CASE(musher_waits_for_the_one_whose_turn_it_is),
 	KUNIT_CASE(musher_waits_for_none_that_might_not_come_back),
 	KUNIT_CASE(musher_lets_nothing_wait_beyond_the_room),
+	KUNIT_CASE(musher_sends_a_burst_where_there_is_room_for_a_segment),
+	KUNIT_CASE(musher_sends_no_bursts_if_that_is_wanted),
+	KUNIT_CASE(musher_counts_what_the_window_cuts_off),
+	KUNIT_CASE(musher_fills_no_buffer_with_more_than_half_a_window),
+	KUNIT_CASE(musher_bursts_are_of_what_is_written),
+	KUNIT_CASE(musher_ends_the_burst_of_a_subflow_that_fails),
 	KUNIT_CASE(musher_counts_what_the_receive_window_holds_back),
 	KUNIT_CASE(musher_sends_reinjections_first),
 	KUNIT_CASE(musher_uses_backups_last_if_that_is_wanted),

@@ -5,6 +5,13 @@ Source: mptcp_musher.c (@21ba9568) and mptcp_ratio.c (@57dcf89c) of swetanksaha/
 Saha et al., MobiCom 2019. Parameters: num_segments 100, cwnd_limited off, the ratio 50 at first;
 intervals of 100 ms, 200 ms during a search, with a step of 5.
 
+What the source picks is the first buffer of the send queue (`skb`), which mptcp_write_xmit() of
+v0.94 cuts off at the limit, and at the receive window, and hands to the subflow as a whole. How
+large it is, tcp_sendmsg() decides (tcp_xmit_size_goal(), mptcp_xmit_size_goal()): 64 KB without
+MAX_TCP_HEADER, 320 bytes on x86-64, no more than half of the largest window, in whole segments;
+the last one in the queue is filled up by the next write. Here a segment at most is asked for at a
+time, so that the rest of a buffer goes where its first segment went.
+
 A rate is what the devices of all subflows have sent since the last interval, in kbit/s. The source
 takes the time between their last transmissions; here it is that between two intervals.
 """
@@ -16,13 +23,14 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from mptcplab.oracle.roundrobin import Turns
-from mptcplab.oracle.state import NEW, WAIT, Answer, Question, Subflow
-from mptcplab.oracle.v09x import HZ, available, in_list_order
+from mptcplab.oracle.state import NEW, WAIT, Answer, Asked, Question, Subflow
+from mptcplab.oracle.v09x import HZ, available, in_list_order, in_loss, moves_on, new_data
 
 _INTERVAL_MS, _SEARCH_INTERVAL_MS, _BETWEEN_SEARCHES_MS = 100, 200, 3000
 _STEP, _LEAST, _MOST = 5, 5, 95
 _BETTER_KBPS, _CHANGED_KBPS, _DRAINED_BYTES, _IN_A_ROW = 5000, 200_000, -75_000, 5
 _REFERENCES = 5
+_BUFFER_BYTES = 65536 - 1 - 320
 
 
 class Phase(Enum):
@@ -139,14 +147,25 @@ class Musher(Turns):
         self.last_ms: int | None = None
         self.device_bytes: dict[int, int] = {}
         self.buffered: dict[int, tuple[int, int]] = {}
+        self.largest_window = 0
+        #: of the first buffer, if others are behind it
+        self.buffer_end = 0
+        #: what has been handed over, to which subflow
+        self.handed_end, self.handed_to = 0, 0
+        #: what the last scan found to be left of a share
+        self.left: dict[int, int] = {}
 
     def choose(self, question: Question) -> Answer:
         self._measure(question)
+        self.largest_window = max(self.largest_window, question.window_bytes)
         if question.reinjection:
             return self.reinject(question, question.reinjection)
         if not question.head:
             return Answer(WAIT)
+        if holder := self._holder(question):
+            return Answer(NEW, holder.id, question.head.seq)
         order = list(in_list_order(question))
+        self.left = {}
         chosen, full = self._scan(order, 0)
         if full:
             for each in filter(self.considered, order):
@@ -158,8 +177,41 @@ class Musher(Turns):
             return Answer(WAIT)
         return Answer(NEW, chosen.id, question.head.seq)
 
+    def took(self, asked: Asked) -> None:
+        """`quota` grows by the whole buffer, even if not all of it is handed over."""
+        question, answer = asked
+        fresh = new_data(question)
+        if answer.what != NEW or not fresh or self._holder(question):
+            return
+        subflow = question.subflow(answer.subflow)
+        assert subflow
+        mss, written = subflow.mss, fresh.seq + question.unsent_bytes
+        end = self.buffer_end
+        if end <= fresh.seq:
+            end = min(fresh.seq + self._size_goal(question), written)
+        segments = -(-(end - fresh.seq) // mss)
+        self.quota[subflow.id] = self.quota.get(subflow.id, 0) + segments
+        self.buffer_end = end if end < written else 0
+        limit = fresh.seq + self.left.get(subflow.id, self.num_segments) * mss
+        self.handed_end = min(end, limit, question.window_end_seq)
+        self.handed_to = subflow.id
+
     def why(self) -> str:
         return f"ratio {self.control.ratio}, of this round {self.latched}, quota {self.quota}"
+
+    def _size_goal(self, question: Question) -> int:
+        mss = question.segment_bytes
+        return max(min(_BUFFER_BYTES, self.largest_window // 2) // mss, 1) * mss
+
+    def _holder(self, question: Question) -> Subflow | None:
+        """Whose queue the next byte is in, unless it might never leave from there."""
+        fresh = new_data(question)
+        if not fresh or fresh.seq >= self.handed_end:
+            return None
+        holder = question.subflow(self.handed_to)
+        if holder and holder.usable and not in_loss(holder) and moves_on(holder):
+            return holder
+        return None
 
     def _scan(self, order: list[Subflow], counted: int) -> tuple[Subflow | None, bool]:
         """One in the middle of its quota, the first, else an unused one, the last; are all full?"""
@@ -173,8 +225,10 @@ class Musher(Turns):
             if not share:
                 full += 1
             elif 0 < quota < share:
+                self.left[each.id] = share - quota
                 return each, False
             elif not quota:
+                self.left[each.id] = share
                 unused = each
             else:
                 full += 1

@@ -42,6 +42,13 @@
 #define VIDEO_AHEAD_MAX_US	(60ULL * USEC_PER_SEC)
 /* of rates, so that they are divided once for all units */
 #define VIDEO_RATE_SHIFT	20
+/* A promise leaves a quarter of each rate and trip; less, down to this power of two, if
+ * a unit needs that.
+ */
+#define VIDEO_LEAVES_SHIFT	2
+#define VIDEO_LEAVES_SHIFT_MAX	8
+/* and so that it outlasts a few ACKs */
+#define VIDEO_SPARE_SEGMENTS	4ULL
 
 enum { DROP, IMPORTANCE, MARGIN };
 
@@ -62,6 +69,7 @@ struct video_promise {
 	u64	now_ns;
 	u64	spare_bytes;
 	u64	rate;		/* of all paths, as in struct video_window */
+	u32	leaves_shift;
 };
 
 struct video_conn {
@@ -194,13 +202,29 @@ static const struct mps_unit *video_victim(struct mps_conn *conn, const struct m
 	return bytes >= too_much ? victim : NULL;
 }
 
-/* Three quarters of the rate of a path, and a quarter of its trip more: so that what
- * changes a little does not break the promise.
+/* A part less of the rate of each path, and more of its trip: so that what changes a
+ * little does not break the promise.
  */
+static void video_promise_paths(struct mps_conn *conn, u32 leaves_shift)
+{
+	struct video_promise *promise = &((struct video_conn *)mps_conn_priv(conn))->promise;
+	struct mps_subflow *subflow;
+
+	promise->leaves_shift = leaves_shift;
+	promise->rate = 0;
+	mps_for_each_subflow(conn, subflow) {
+		struct video_subflow *path = mps_subflow_priv(subflow);
+		u64 rate = path->window.rate;
+
+		path->promised_rate = path->trip_us == ~0 ? 0 : rate - (rate >> leaves_shift);
+		path->promised_trip_us = path->trip_us + (path->trip_us >> leaves_shift);
+		promise->rate += path->promised_rate;
+	}
+}
+
 static void video_promise(struct mps_conn *conn, u64 now_ns, bool can_tell)
 {
 	struct video_conn *state = mps_conn_priv(conn);
-	struct mps_subflow *subflow;
 
 	state->promise = (struct video_promise) {
 		.holds		= can_tell,
@@ -208,26 +232,15 @@ static void video_promise(struct mps_conn *conn, u64 now_ns, bool can_tell)
 		.now_ns		= now_ns,
 		.spare_bytes	= U64_MAX,
 	};
-	mps_for_each_subflow(conn, subflow) {
-		struct video_subflow *path = mps_subflow_priv(subflow);
-
-		path->promised_rate = path->trip_us == ~0 ? 0 : path->window.rate / 4 * 3;
-		path->promised_trip_us = path->trip_us + path->trip_us / 4;
-		state->promise.rate += path->promised_rate;
-	}
+	video_promise_paths(conn, VIDEO_LEAVES_SHIFT);
 }
 
-/* So much is left to be sent that is wanted by then. */
-static void video_promise_unit(struct mps_conn *conn, u64 left_bytes, u64 then_ns)
+/* What is promised to be there so much later. */
+static u64 video_promised(struct mps_conn *conn, u64 left_us)
 {
-	struct video_promise *promise = &((struct video_conn *)mps_conn_priv(conn))->promise;
 	struct mps_subflow *subflow;
-	u64 left_us, bytes = 0;
+	u64 bytes = 0;
 
-	if (then_ns == U64_MAX)
-		return;
-	left_us = then_ns > promise->now_ns ? div_u64(then_ns - promise->now_ns, NSEC_PER_USEC) : 0;
-	left_us = min(left_us, VIDEO_AHEAD_MAX_US);
 	mps_for_each_subflow(conn, subflow) {
 		const struct video_subflow *path = mps_subflow_priv(subflow);
 
@@ -235,6 +248,27 @@ static void video_promise_unit(struct mps_conn *conn, u64 left_bytes, u64 then_n
 			bytes += mul_u64_u64_shr(path->promised_rate,
 						 left_us - path->promised_trip_us,
 						 VIDEO_RATE_SHIFT);
+	}
+	return bytes;
+}
+
+/* So much is left to be sent that is wanted by then. If that takes a higher rate, what
+ * was to spare before is no less with it.
+ */
+static void video_promise_unit(struct mps_conn *conn, u64 left_bytes, u64 then_ns)
+{
+	struct video_promise *promise = &((struct video_conn *)mps_conn_priv(conn))->promise;
+	u64 left_us, bytes;
+
+	if (then_ns == U64_MAX || !promise->holds)
+		return;
+	left_us = then_ns > promise->now_ns ? div_u64(then_ns - promise->now_ns, NSEC_PER_USEC) : 0;
+	left_us = min(left_us, VIDEO_AHEAD_MAX_US);
+	bytes = video_promised(conn, left_us);
+	while (bytes < left_bytes + VIDEO_SPARE_SEGMENTS * conn->segment_bytes &&
+	       promise->leaves_shift < VIDEO_LEAVES_SHIFT_MAX) {
+		video_promise_paths(conn, promise->leaves_shift + 1);
+		bytes = video_promised(conn, left_us);
 	}
 	if (bytes < left_bytes)
 		promise->holds = false;

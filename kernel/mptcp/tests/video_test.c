@@ -278,6 +278,29 @@ static void video_looks_when_a_unit_is_about_to_begin(struct kunit *test)
 	expect_drop(test, conn, late);
 }
 
+/* 20 segments at 10 in 20 ms, from 30 ms on, are there after 70 ms; at 9 after 74.4, at 8
+ * after 80.
+ */
+static void video_notices_that_a_path_brings_less(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "video");
+	struct mps_subflow *subflow = mps_test_subflow(conn, .srtt_us = 20000, .ssthresh_pkts = 1,
+						       .in_flight_pkts = 9);
+	struct mps_unit *unit;
+
+	mps_test_in_flight(conn, MSS, subflow);
+	unit = mps_test_unit(conn, 20, .id = 1, .deadline_ns = in_ms(75));
+	EXPECT_WAIT(test, conn);
+	mps_test_ack(subflow, 0);
+	EXPECT_WAIT(test, conn);
+	subflow->cwnd_pkts = 9;
+	mps_test_ack(subflow, 0);
+	EXPECT_WAIT(test, conn);
+	subflow->cwnd_pkts = 8;
+	mps_test_ack(subflow, 0);
+	expect_drop(test, conn, unit);
+}
+
 static void video_drops_nothing_if_it_is_told_so(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "video");
@@ -396,6 +419,7 @@ static struct kunit_case video_cases[] = {
 	KUNIT_CASE(video_drops_what_depends_on_a_dropped_one),
 	KUNIT_CASE(video_sends_the_rest_of_a_unit_that_has_begun),
 	KUNIT_CASE(video_looks_when_a_unit_is_about_to_begin),
+	KUNIT_CASE(video_notices_that_a_path_brings_less),
 	KUNIT_CASE(video_drops_nothing_if_it_is_told_so),
 	KUNIT_CASE(video_drops_nothing_before_it_knows_a_path),
 	KUNIT_CASE(video_waits_for_a_faster_path_only_to_be_in_time),

@@ -41,6 +41,8 @@ _FILLING = {
     # as published they do not; docs/schedulers says why
     **dict.fromkeys(("daps:commit=off:ack_clocked=on", "musher:measure=on:mixed=on"), 95),
 }
+#: The states in which a decision is timed, and how they are called behind its scheduler.
+_STATES = {"room": "", "full": ", the faster path full", "units": ", 16 units, one nearly late"}
 #: The scenario of the speed figures; it never changes, so that they can be compared.
 BENCH = Flags(
     path=("fast:100mbit,10ms,queue=300", "slow:50mbit,20ms,queue=300"),
@@ -111,7 +113,7 @@ class _Runner:
     def decisions(self, say: Callable[[str], None]) -> dict[str, dict[str, int]]:
         """CPU cycles of one decision, as a KUnit test in the guest measures them.
 
-        By the state in which it is made, "room" and "full", and by scheduler.
+        By the state in which it is made, one of `_STATES`, and by scheduler.
         """
         say("time of a decision")
         directory = Path(tempfile.mkdtemp(dir=self._directory))
@@ -133,7 +135,7 @@ class _Runner:
                 name: int(cycles)
                 for name, cycles in re.findall(rf"decision_time_{state}: (\w+) (\d+)", console)
             }
-            for state in ("room", "full")
+            for state in _STATES
         }
 
 
@@ -279,7 +281,7 @@ def rows(results: dict[str, Any]) -> list[tuple[str, str, str]]:
     ]
     found += [
         (
-            f"time of a decision, {name}{', the faster path full' if state == 'full' else ''}",
+            f"time of a decision, {name}{_STATES[state]}",
             f"{cycles / decisions['room']['default']:.2f} x",
             "<= 5 x default",
         )

@@ -178,6 +178,30 @@ def test_what_is_expected_and_does_not_happen_is_a_problem() -> None:
     assert judged("minrtt", {"a 1": "pass", "a 2": "pass", "c": "fail"}, "a *") == []
 
 
+def late(runtime_ms: int, verdict: Verdict = "fail", remark: str = "09 a 1 ") -> list[str]:
+    """What is wrong with a test that may take 20 ms longer than 100 ms."""
+    remark += (
+        f"transfer slower than expected! runtime {runtime_ms} ms, expected 100 ms max 100 [FAIL]"
+    )
+    now = Result({"a 1": verdict}, (remark,) if verdict == "fail" else ())
+    return list(
+        selftests_expected.judge(
+            [Expected("daps", "diag.sh", ("a*",), "it commits", 20)], Result({"a 1": "pass"}), now
+        )
+    )
+
+
+def test_a_test_may_be_late_by_so_much_or_pass() -> None:
+    assert late(0, "pass") == []
+    assert late(120) == []
+    assert late(120, remark="09 a 1") == []
+    too_late = ["is not late by at most 20 ms: a 1"]
+    assert late(121) == too_late
+    # that of another test, or it failed otherwise
+    assert late(120, remark="10 a 1 - reverse direction") == too_late
+    assert late(0, "skip") == too_late
+
+
 def test_no_exception_excuses_a_script_that_did_not_end() -> None:
     upstream, stuck = ran(UPSTREAM, {"a": "pass"}), ran(OURS, {"a": "fail"}, "first", "stuck")
     listed = Expectations(expected=(Expected("first", "diag.sh", ("*",), "it cannot"),))
@@ -219,6 +243,7 @@ def test_the_list_is_read() -> None:
         (ENTRY.replace("diag", "dig"), "expected 1: script dig.sh: accepted are diag.sh"),
         (ENTRY.replace('["a*"]', "[]"), "expected 1: tests: names of tests are accepted"),
         (ENTRY.replace("it cannot", " "), "expected 1: reason: text is accepted"),
+        (ENTRY + "late_ms = true", "expected 1: late_ms: a number of ms is accepted"),
         ("[[expected", "list.toml: "),
     ],
 )

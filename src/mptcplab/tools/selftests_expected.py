@@ -6,6 +6,8 @@ The list must be true: what is expected and does not happen is a problem as well
 
 from __future__ import annotations
 
+import math
+import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,17 +20,22 @@ from mptcplab.tools.tap import Result, compare
 #: The list.
 FILE = Path(__file__).with_name("selftests.toml")
 
-_KEYS = ("scheduler", "script", "tests", "reason")
+_KEYS = ("scheduler", "script", "tests", "reason", "late_ms")
 
 
 @dataclass(frozen=True)
 class Expected:
-    """Tests of a script that a scheduler does not pass, and why; * in a name: any letters."""
+    """Tests of a script that a scheduler does not pass, and why; * in a name: any letters.
+
+    With `late_ms` they may pass, as that depends on the seed, or else exceed their limit of time,
+    by no more than that.
+    """
 
     scheduler: str
     script: str
     tests: tuple[str, ...]
     reason: str
+    late_ms: int = 0
 
     def __str__(self) -> str:
         return f"{self.script} with {self.scheduler}"
@@ -75,7 +82,10 @@ def read(
         tests = _texts(entry.get("tests"), f"{where}: tests")
         if not tests:
             raise MptcplabError(f"{where}: tests: names of tests are accepted, at least one")
-        found.append(Expected(tests=tests, **texts))
+        late_ms = entry.get("late_ms", 0)
+        if type(late_ms) is not int or late_ms < 0:
+            raise MptcplabError(f"{where}: late_ms: a number of ms is accepted")
+        found.append(Expected(tests=tests, late_ms=late_ms, **texts))
     return Expectations(forms, tuple(found))
 
 
@@ -89,13 +99,29 @@ def judge(expected: Collection[Expected], before: Result, after: Result) -> Iter
     for name in lost:
         if not any(fnmatchcase(name, pattern) for pattern in patterns):
             yield f"passes upstream, not with ours: {name}"
-    for pattern in patterns:
-        matching = [name for name in names if fnmatchcase(name, pattern)]
-        if not matching:
-            yield f"no test is called {pattern}: take it out of {FILE.name}"
-        for name in matching:
-            if name not in lost:
-                yield f"is expected not to pass, and is not worse than upstream: {name}"
+    for each in expected:
+        for pattern in each.tests:
+            matching = [name for name in names if fnmatchcase(name, pattern)]
+            if not matching:
+                yield f"no test is called {pattern}: take it out of {FILE.name}"
+            for name in matching:
+                if name not in lost and not each.late_ms:
+                    yield f"is expected not to pass, and is not worse than upstream: {name}"
+                if name in lost and each.late_ms and _late_ms(after, name) > each.late_ms:
+                    yield f"is not late by at most {each.late_ms} ms: {name}"
+
+
+def _late_ms(result: Result, name: str) -> float:
+    """By how much a test was later than it may be, as mptcp_connect says it; else infinitely."""
+    said = re.compile(r"transfer slower than expected! runtime (\d+) ms, expected (\d+) ms")
+    found = [
+        int(ran) - int(limit)
+        for remark in result.remarks
+        # the script puts the number before the name, and the message behind it, at times at once
+        if re.match(rf"\d+ {re.escape(name)} ?transfer", remark)
+        for ran, limit in said.findall(remark)
+    ]
+    return max(found, default=math.inf)
 
 
 def _check_keys(table: Mapping[str, object], known: Collection[str], where: str) -> None:

@@ -46,9 +46,12 @@
 #include "mpsched.h"
 
 /* of weights */
-#define RAVEN_ONE		BIT(16)
-/* Above this, weights and their sum are halved: products fit. */
-#define RAVEN_WEIGHTS_MAX	BIT(28)
+#define RAVEN_ONE		BIT_ULL(20)
+/* Above this, weights and their sum are halved: with these RTTs, products fit. */
+#define RAVEN_WEIGHTS_MAX	BIT_ULL(36)
+#define RAVEN_RTT_MAX_US	(60 * USEC_PER_SEC)
+/* in which weights age: 1024 in a half-life */
+#define RAVEN_STEPS_SHIFT	10
 #define RAVEN_PERMILLE		1000
 #define RAVEN_PPM		1000000ULL
 #define RAVEN_AGING_MAX_S	30ULL
@@ -87,6 +90,7 @@ static const u16 raven_aging_other[RAVEN_AGING_MAX_S + 1] = {
 struct raven_subflow {
 	u64	rtts_us;	/* sum of the samples, by weight */
 	u64	weights;	/* sum of those; 0: no sample yet */
+	u64	aged_ns;	/* as of this time */
 	u64	sampled_ns;
 
 	u64	low_us;		/* of the interval, 0: there is none */
@@ -105,31 +109,43 @@ static struct raven_subflow *state_of(struct mps_subflow *subflow)
 
 /* --- the interval */
 
-/* What is left of a weight: half of it after each half-life, and in between on a line. */
-static u64 raven_aged(u64 weight, u64 age_ns, u32 half_life_ms)
-{
-	u64 half_life_ns = (u64)half_life_ms * NSEC_PER_MSEC, halvings, rest_ns, rest_1024;
+/* 2^(-1/1024), 2^(-2/1024), 2^(-4/1024), ... << 32 */
+static const u32 raven_left[RAVEN_STEPS_SHIFT] = {
+	4292061010U, 4289156690U, 4283353945U, 4271771996U, 4248701965U,
+	4202935003U, 4112874773U, 3938502376U, 3611622603U, 3037000500U,
+};
 
-	halvings = div64_u64_rem(age_ns, half_life_ns, &rest_ns);
+/* What is left of a weight: half of it after each half-life. */
+static u64 raven_aged(u64 weight, u64 steps)
+{
+	u64 halvings = steps >> RAVEN_STEPS_SHIFT;
+	int i;
+
 	if (halvings > 63)
 		return 0;
-	rest_1024 = div64_u64(rest_ns << 10, half_life_ns);
 	weight >>= halvings;
-	return weight - (weight >> 11) * rest_1024;
+	for (i = 0; i < RAVEN_STEPS_SHIFT; i++)
+		if (steps & BIT(i))
+			weight = mul_u64_u64_shr(weight, raven_left[i], 32);
+	return weight;
 }
 
+/* Weights age in whole steps; what is left of the time counts with the next sample. */
 static void raven_on_ack(struct mps_conn *conn, struct mps_subflow *subflow, u64 acked_bytes)
 {
-	u32 half_life_ms = mps_param(conn, HALF_LIFE);
+	u64 half_life_ns = mps_param(conn, HALF_LIFE) * (u64)NSEC_PER_MSEC;
 	struct raven_subflow *state = state_of(subflow);
-	u64 now_ns = mps_clock_ns();
-	u64 age_ns = now_ns - state->sampled_ns;
+	u64 now_ns = mps_clock_ns(), steps;
 
 	if (!subflow->last_rtt_us)
 		return;
-	state->rtts_us = raven_aged(state->rtts_us, age_ns, half_life_ms) +
-			 (u64)subflow->last_rtt_us * RAVEN_ONE;
-	state->weights = raven_aged(state->weights, age_ns, half_life_ms) + RAVEN_ONE;
+	if (!state->weights)
+		state->aged_ns = now_ns;
+	steps = div64_u64((now_ns - state->aged_ns) << RAVEN_STEPS_SHIFT, half_life_ns);
+	state->aged_ns += mul_u64_u64_shr(steps, half_life_ns, RAVEN_STEPS_SHIFT);
+	state->rtts_us = raven_aged(state->rtts_us, steps) +
+			 min_t(u64, subflow->last_rtt_us, RAVEN_RTT_MAX_US) * RAVEN_ONE;
+	state->weights = raven_aged(state->weights, steps) + RAVEN_ONE;
 	if (state->weights > RAVEN_WEIGHTS_MAX) {
 		state->rtts_us /= 2;
 		state->weights /= 2;

@@ -53,8 +53,10 @@
 /* of counts of packets, of which each round brings an eighth */
 #define LOSS_SCALE		1024ULL
 #define LOSS_PART		8
-/* of bytes per share */
-#define SCALE			1000ULL
+/* Of bytes per share. Shares are no more than 1000: what two of them make of bytes
+ * differs by a millionth at least, or not at all. 2^44 bytes fit.
+ */
+#define SCALE			((u64)SZ_1M)
 
 /* where each group of parameters begins */
 enum {
@@ -106,7 +108,8 @@ struct weighted_conn {
 
 struct weighted_subflow {
 	u64	bytes;		/* carried */
-	u64	turn;		/* carried per share, with what was forgone */
+	u64	turn;		/* carried per share, with what was forgone, */
+	u32	rest;		/* and what that leaves of the division */
 	u64	sent_ns;	/* when the latest was sent */
 	/* its losses, smoothed over rounds as the RTT is over samples */
 	u64	round_pkts;	/* in a round, times LOSS_SCALE */
@@ -164,9 +167,9 @@ static s64 cost_of(const struct mps_conn *conn, struct mps_subflow *subflow)
 	return dearest > cost ? dearest : cost + 1;
 }
 
-static u64 per_share(const struct mps_conn *conn, const struct mps_subflow *subflow, u32 bytes)
+static u32 share_of(const struct mps_conn *conn, const struct mps_subflow *subflow)
 {
-	return div_u64(bytes * SCALE, max(path_param(conn, subflow, SHARE), 1U));
+	return max(path_param(conn, subflow, SHARE), 1U);
 }
 
 /* One path comes before another: it is behind its share, or faster, or is the first. */
@@ -318,7 +321,8 @@ static bool weighted_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 }
 
 /* The others do not fall behind by more than they may catch up with; with
- * strict, only those that cannot send.
+ * strict, only those that cannot send. Then both count from where the sender is,
+ * without what a division has left of that: it is in other parts.
  */
 static void weighted_on_sent(struct mps_conn *conn, const struct mps_pick *pick, u32 bytes)
 {
@@ -327,14 +331,20 @@ static void weighted_on_sent(struct mps_conn *conn, const struct mps_pick *pick,
 
 	sent->sent_ns = mps_clock_ns();
 	sent->bytes += bytes;
-	sent->turn += per_share(conn, pick->subflow, bytes);
+	sent->turn += div_u64_rem(bytes * SCALE + sent->rest, share_of(conn, pick->subflow),
+				  &sent->rest);
 	mps_for_each_subflow(conn, subflow) {
-		u64 behind = per_share(conn, subflow, CATCH_UP_BYTES);
+		struct weighted_subflow *state = state_of(subflow);
+		u32 share = share_of(conn, subflow), rest;
+		u64 behind = div_u64_rem(CATCH_UP_BYTES * SCALE, share, &rest);
 
 		if (subflow == pick->subflow || (mps_param(conn, STRICT) && subflow->usable))
 			continue;
-		if (state_of(subflow)->turn + behind < sent->turn)
-			state_of(subflow)->turn = sent->turn - behind;
+		if (state->turn + behind >= sent->turn)
+			continue;
+		sent->rest = 0;
+		state->turn = sent->turn - behind - !!rest;
+		state->rest = rest ? share - rest : 0;
 	}
 }
 
@@ -351,13 +361,19 @@ static void weighted_on_ack(struct mps_conn *conn, struct mps_subflow *subflow, 
 			     state->round_lost / LOSS_PART;
 }
 
-/* A new path begins where the others are. */
+/* A new path begins where the others are, and exactly there: what a division has left
+ * of the farthest one's is in other parts than those of the new one.
+ */
 static void weighted_init_subflow(struct mps_conn *conn, struct mps_subflow *subflow)
 {
+	struct weighted_subflow *farthest = state_of(subflow);
 	struct mps_subflow *other;
 
 	mps_for_each_subflow(conn, other)
-		state_of(subflow)->turn = max(state_of(subflow)->turn, state_of(other)->turn);
+		if (state_of(other)->turn > farthest->turn)
+			farthest = state_of(other);
+	farthest->rest = 0;
+	state_of(subflow)->turn = farthest->turn;
 }
 
 static struct mps_subflow *weighted_get_subflow(struct mps_conn *conn,

@@ -102,6 +102,33 @@ static void newer_samples_count_more(struct kunit *test)
 	}
 }
 
+/* A sample of 10 ms in each ms, and then of 40 ms for a half-life of 10 ms: 25. However
+ * many samples there are, 0.422 x 58 ms = 24.5, x 60.5 = 25.5.
+ */
+static void a_weight_halves_however_many_samples_there_are(struct kunit *test)
+{
+	static const u32 slow_us[] = { 58000, 60500 };
+	int i, n;
+
+	for (i = 0; i < ARRAY_SIZE(slow_us); i++) {
+		struct mps_conn *conn = mps_test_conn(test, "raven");
+		struct two_paths p = { .conn = conn };
+
+		mps_test_param(conn, "half_life_ms", 10);
+		p.fast = mps_test_subflow(conn, .srtt_us = 10 * MSEC_US);
+		p.slow = mps_test_subflow(conn, .srtt_us = slow_us[i]);
+		mps_test_unsent_pkts(conn, 50);
+		for (n = 0; n < 210; n++) {
+			if (n == 200)
+				p.fast->last_rtt_us = 40 * MSEC_US;
+			mps_test_ack(p.fast, 0);
+			usleep_range(1000, 1001);
+		}
+		mps_test_ack(p.slow, 0);
+		KUNIT_EXPECT_EQ(test, sends_both(test, p), slow_us[i] == 58000);
+	}
+}
+
 static void a_path_without_a_sample_gets_everything(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "raven");
@@ -167,6 +194,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(old_samples_are_trusted_less),
 	KUNIT_CASE(no_age_is_too_old),
 	KUNIT_CASE(newer_samples_count_more),
+	KUNIT_CASE(a_weight_halves_however_many_samples_there_are),
 	KUNIT_CASE(a_path_without_a_sample_gets_everything),
 	KUNIT_CASE(where_the_best_path_is_full_another_one_sends),
 	KUNIT_CASE(a_full_path_gets_no_copy_later),

@@ -35,6 +35,27 @@ static void weighted_divides_by_shares(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sent[3], 60U);
 }
 
+/* 1448 bytes are no whole number of sevenths or thirds: after 7 and 3 segments both
+ * paths are where their shares want them, and the first one is next, each time.
+ */
+static void weighted_loses_nothing_by_rounding(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "weighted");
+	u32 sent[9], times;
+
+	mps_test_param(conn, "share1", 7);
+	mps_test_param(conn, "share2", 3);
+	mps_test_subflow(conn, .cwnd_pkts = 1000);
+	mps_test_subflow(conn, .cwnd_pkts = 1000);
+	for (times = 0; times < 10; times++) {
+		send(test, conn, 1, sent);
+		KUNIT_EXPECT_EQ(test, sent[1], 1U);
+		send(test, conn, 9, sent);
+		KUNIT_EXPECT_EQ(test, sent[1], 6U);
+		KUNIT_EXPECT_EQ(test, sent[2], 3U);
+	}
+}
+
 static void weighted_counts_bytes_and_not_segments(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "weighted");
@@ -300,6 +321,7 @@ static void weighted_smooths_losses_over_rounds(struct kunit *test)
 
 static struct kunit_case weighted_cases[] = {
 	KUNIT_CASE(weighted_divides_by_shares),
+	KUNIT_CASE(weighted_loses_nothing_by_rounding),
 	KUNIT_CASE(weighted_counts_bytes_and_not_segments),
 	KUNIT_CASE(weighted_passes_over_a_full_path_unless_strict),
 	KUNIT_CASE(weighted_lets_a_path_catch_up_with_a_window_at_most),

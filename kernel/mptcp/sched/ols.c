@@ -15,11 +15,22 @@
  * row farther from their mean than 3 mean deviations, towards where it would
  * matter.
  *
+ * With exp3, arms are drawn at random instead, by weights. For the reward r of an
+ * arm that was drawn with the probability p, its weight grows:
+ *
+ *	weight *= exp(0.2 / 3 x a / p)		a = min(r, exp(4 (r - 1)))
+ *	p       = (1 - g) weight / sum of weights + g / 3
+ *
+ * g is 0.2, and 0.5 in the first 75 intervals. The monitor looks at smoothed
+ * rewards a. It sets all weights to 1 when the last 75 intervals were without
+ * that, and g to 0.5 for another 75.
+ *
  * Source: Xing, Xue, Zhang, Han, Li, Wei, "An Online Learning Assisted Packet
  * Scheduler for MPTCP in Mobile Networks", IEEE/ACM ToN 2023; the authors' module
  * for the out-of-tree kernel v0.95 (mptcp_ol.c, version 0.21; its
- * DEBUG_USE_UCB_MON is monitor, DEBUG_FIX_ARM is arm). Its other algorithm, Exp3,
- * is off there, and not here. Of the paper the abstract was at hand.
+ * DEBUG_USE_UCB_MON is monitor, and with exp3 so are DEBUG_USE_NEW_EPOCH and
+ * DEBUG_USE_GAMMA_TUNING; DEBUG_FIX_ARM is arm). Exp3 is DEBUG_USE_UCB off: by
+ * default it is on. Of the paper the abstract was at hand.
  *
  * Works where paths change and lose so much that what is sent twice pays: it finds
  * that out within some intervals, and that it does not, too. Fails in that it has
@@ -39,9 +50,13 @@
  *   the unit, 1/8192, where the source has a library with errors of a few.
  * - always: the source takes the time of the last packet on each socket, and this
  *   the time of now.
+ * - always: with exp3 the source reads beyond the arms when the random number is
+ *   larger than all probabilities together, which are rounded down: here it is the
+ *   last arm. An exponent of more than 10 overflows: here it is 10.
  */
 
 #include <linux/int_log.h>
+#include <linux/random.h>
 #include "mpsched.h"
 
 /* of rewards and shares */
@@ -61,13 +76,24 @@
 /* So many intervals an epoch lasts: until its end all rewards make the deviation. */
 #define EPOCH		(ARMS * 25)
 
-enum { ARM, MONITOR };
+/* of Exp3, in percent: g, for how many intervals it is high, the growth of weights;
+ * and how steep rewards are made
+ */
+#define GAMMA		20
+#define GAMMA_HIGH	50
+#define GROWTH		20
+#define STEEPNESS	4
+#define EXPONENT_MAX	(10 * SCALE)
+#define WEIGHT_MAX	0xfffffffffULL
+
+enum { ARM, MONITOR, EXP3 };
 enum { ALL, HALF, NONE, ARMS };
 
 static const struct mps_param ols_params[] = {
 	[ARM]	  = MPS_UINT("arm", 0, 3, 0, "",
 			     "send twice 1: all; 2: half; 3: nothing; 0: what is learnt"),
 	[MONITOR] = MPS_BOOL("monitor", 1, "forget what is learnt when rewards change"),
+	[EXP3]	  = MPS_BOOL("exp3", 0, "draw arms at random by weights (Exp3), and not by UCB1"),
 };
 
 /* of QUOTA_PKTS, the segments that are sent twice */
@@ -98,10 +124,12 @@ struct ols_subflow {
 };
 
 struct ols_arm {
-	u64	reward;		/* the mean, in SCALE */
+	u64	reward;		/* the mean, in SCALE; with exp3 smoothed */
 	u64	deviation;	/* of rewards, smoothed */
 	u32	pulls;
 	s8	changes;	/* in a row, up or down */
+	u64	weight;		/* with exp3, in SCALE, like the probability */
+	u32	probability;
 };
 
 struct ols_conn {
@@ -109,7 +137,8 @@ struct ols_conn {
 	struct ols_arm	arms[ARMS];
 	u32	pulls;		/* of all arms */
 	u32	arm;		/* this interval's */
-	u32	epoch;		/* intervals that are left of it */
+	u32	epoch;		/* intervals that are left of it, */
+	u32	high;		/* and with exp3 of GAMMA_HIGH */
 	bool	sent;		/* all subflows have sent for long enough */
 };
 
@@ -286,12 +315,154 @@ static void ols_monitor(const struct mps_conn *conn, struct ols_conn *state, u64
 	arm->deviation = arm->deviation - (arm->deviation >> 3) + (differs >> 3);
 }
 
+/* --- learning by Exp3 */
+
+/* e to the x, both in SCALE */
+static u64 ols_exp(u32 x)
+{
+	u64 term = SCALE, sum = SCALE;
+	u32 i;
+
+	for (i = 1; term; i++) {
+		term = div_u64(div_u64(term * x, i), SCALE);
+		sum += term;
+	}
+	return sum;
+}
+
+/* Low rewards are made lower still. */
+static u64 ols_steep(u64 reward)
+{
+	if (reward >= SCALE)
+		return reward;
+	return min(div64_u64(ols_exp(STEEPNESS * reward) * SCALE, ols_exp(STEEPNESS * SCALE)),
+		   reward);
+}
+
+static void ols_set_probabilities(struct ols_conn *state, u32 gamma)
+{
+	u64 sum = 0;
+	int i;
+
+	for (i = 0; i < ARMS; i++)
+		sum += state->arms[i].weight;
+	for (i = 0; i < ARMS; i++) {
+		struct ols_arm *arm = &state->arms[i];
+
+		arm->probability = div_u64(div64_u64(arm->weight * SCALE, sum) * (100 - gamma),
+					   100) + SCALE * gamma / (ARMS * 100);
+	}
+}
+
+static void ols_smooth(struct ols_arm *arm, u64 reward)
+{
+	arm->reward = arm->reward - (arm->reward >> 3) + (reward >> 3);
+}
+
+/* As above, but of smoothed rewards, and the best arm has the largest weight. */
+static void ols_monitor_exp3(const struct mps_conn *conn, struct ols_conn *state, u64 reward)
+{
+	struct ols_arm *arm = &state->arms[state->arm];
+	bool best = true, worst = true, outside = true;
+	u64 differs, most = MON_DEVIATIONS * arm->deviation;
+	int i;
+
+	for (i = 0; i < ARMS; i++) {
+		best &= arm->weight >= state->arms[i].weight;
+		worst &= arm->weight <= state->arms[i].weight;
+	}
+	reward = min_t(u64, reward, SCALE);
+	if (!arm->reward) {
+		arm->reward = reward;
+		arm->deviation = 0;
+		return;
+	}
+	if (!arm->deviation) {
+		arm->deviation = abs_diff(reward, arm->reward);
+		ols_smooth(arm, reward);
+		return;
+	}
+	if (reward > arm->reward + most && !best) {
+		arm->changes = max(arm->changes, 0) + 1;
+	} else if (reward + most < arm->reward && !worst) {
+		arm->changes = min(arm->changes, 0) - 1;
+	} else {
+		arm->changes = 0;
+		outside = false;
+	}
+	if (abs(arm->changes) >= MON_TIMES) {
+		arm->changes = 0;
+		if (mps_param(conn, MONITOR) && !state->epoch) {
+			for (i = 0; i < ARMS; i++) {
+				state->arms[i].weight = SCALE;
+				state->arms[i].reward = 0;
+			}
+			state->epoch = EPOCH;
+		}
+		if (mps_param(conn, MONITOR) && !state->high)
+			state->high = EPOCH;
+	}
+	if (outside && !state->epoch)
+		return;
+	differs = abs_diff(reward, arm->reward);
+	arm->deviation = arm->deviation - (arm->deviation >> 3) + (differs >> 3);
+	ols_smooth(arm, reward);
+}
+
+static void ols_learn_exp3(struct mps_conn *conn, u64 reward)
+{
+	struct ols_conn *state = mps_conn_priv(conn);
+	struct ols_arm *arm = &state->arms[state->arm];
+	u32 gamma = GAMMA;
+	u64 weight, growth;
+	int i;
+
+	reward = ols_steep(reward);
+	ols_monitor_exp3(conn, state, reward);
+	growth = div_u64(div64_u64(reward * SCALE, max(arm->probability, 1U)) * GROWTH,
+			 ARMS * 100);
+	growth = ols_exp(min_t(u64, growth, EXPONENT_MAX));
+	for (;;) {
+		weight = (arm->weight * growth) >> SCALE_SHIFT;
+		if (weight <= WEIGHT_MAX)
+			break;
+		for (i = 0; i < ARMS; i++)
+			state->arms[i].weight = max_t(u64, SCALE, state->arms[i].weight >> 8);
+	}
+	arm->weight = weight;
+	if (mps_param(conn, MONITOR)) {
+		if (state->high) {
+			gamma = GAMMA_HIGH;
+			state->high--;
+		}
+		if (state->epoch)
+			state->epoch--;
+	}
+	ols_set_probabilities(state, gamma);
+}
+
+static u32 ols_draw(const struct ols_conn *state)
+{
+	u32 drawn = get_random_u16() & (SCALE - 1), sum = 0, i;
+
+	for (i = 0; i < ARMS - 1; i++) {
+		sum += state->arms[i].probability;
+		if (drawn <= sum)
+			break;
+	}
+	return i;
+}
+
 static void ols_learn(struct mps_conn *conn, u64 now)
 {
 	struct ols_conn *state = mps_conn_priv(conn);
 	struct ols_arm *arm = &state->arms[state->arm];
 	u64 reward = ols_reward(conn, now);
 
+	if (mps_param(conn, EXP3)) {
+		ols_learn_exp3(conn, reward);
+		return;
+	}
 	ols_monitor(conn, state, reward);
 	arm->reward = div_u64(arm->reward * (arm->pulls - 1) + reward, arm->pulls);
 }
@@ -340,7 +511,7 @@ static bool ols_look(struct mps_conn *conn)
 		return false;
 
 	ols_learn(conn, now);
-	state->arm = ols_pull(state);
+	state->arm = mps_param(conn, EXP3) ? ols_draw(state) : ols_pull(state);
 	state->arms[state->arm].pulls++;
 	state->pulls++;
 	mps_event(conn, NULL, state->arm + 1);
@@ -459,13 +630,18 @@ static void ols_on_ack(struct mps_conn *conn, struct mps_subflow *subflow, u64 a
 static void ols_init_subflow(struct mps_conn *conn, struct mps_subflow *subflow)
 {
 	struct ols_conn *state = mps_conn_priv(conn);
+	int i;
 
 	*state = (struct ols_conn) {
 		.arm	= ALL,
 		.pulls	= 1,
 		.epoch	= EPOCH,
+		.high	= EPOCH,
 	};
 	state->arms[ALL].pulls = 1;
+	for (i = 0; i < ARMS; i++)
+		state->arms[i].weight = SCALE;
+	ols_set_probabilities(state, GAMMA);
 	interval_begin(&state->interval, conn->nxt_seq);
 	interval_begin(&state_of(subflow)->interval, subflow_nxt(subflow));
 	state_of(subflow)->lasts_us = INTERVAL_US;

@@ -10,16 +10,21 @@
 /* the `arm` of a pick: one more than that of the code */
 enum { LEARN, ALL, HALF, NONE };
 
-static struct two_paths with_arm(struct kunit *test, u32 arm)
+static struct two_paths with_param(struct kunit *test, const char *name, u32 value)
 {
 	struct mps_conn *conn = mps_test_conn(test, "ols");
 
-	mps_test_param(conn, "arm", arm);
+	mps_test_param(conn, name, value);
 	return (struct two_paths) {
 		.conn = conn,
 		.fast = mps_test_subflow(conn, .cwnd_pkts = 100),
 		.slow = mps_test_subflow(conn, .srtt_us = 100000, .cwnd_pkts = 100),
 	};
+}
+
+static struct two_paths with_arm(struct kunit *test, u32 arm)
+{
+	return with_param(test, "arm", arm);
 }
 
 static void ols_takes_the_lowest_rtt_with_room(struct kunit *test)
@@ -161,6 +166,57 @@ static void ols_keeps_the_shares_of_the_others_when_a_subflow_comes(struct kunit
 	interval(test, &p, 6);
 }
 
+/* An interval as above, whatever its arm is; how many segments were copied. */
+static u32 any_interval(struct kunit *test, const struct two_paths *p)
+{
+	struct mps_segment *last = NULL;
+	u32 i, copied = 0;
+
+	for (i = 0; i < 12; i++) {
+		last = mps_test_unsent(p->conn, MSS);
+		KUNIT_EXPECT_EQ(test, mps_test_send_on(p->conn), p->fast->id);
+	}
+	mps_test_fill(p->fast);
+	for (i = 0; i < 12; i++) {
+		if (mps_test_send(p->conn).kind == MPS_DUPLICATE) {
+			copied++;
+			continue;
+		}
+		last = mps_test_unsent(p->conn, MSS);
+		KUNIT_EXPECT_EQ(test, mps_test_send_on(p->conn), p->slow->id);
+	}
+	EXPECT_WAIT(test, p->conn);
+	msleep(201);
+	EXPECT_WAIT(test, p->conn);
+	mps_test_acked(p->conn, last);
+	mps_test_ack(p->fast, 12);
+	mps_test_ack(p->slow, 12);
+	p->fast->in_flight_pkts = 0;
+	EXPECT_WAIT(test, p->conn);
+	return copied;
+}
+
+/* Rewards of 1/2, 3/4 and 1, made 1/7, 3/8 and 1. After 75 intervals g is 0.2, and what
+ * pays is drawn with up to 0.87: 65 times in 75. All are drawn now and then.
+ */
+static void ols_draws_what_pays_with_exp3(struct kunit *test)
+{
+	struct two_paths p = with_param(test, "exp3", 1);
+	u32 intervals[3] = {}, late = 0, i;
+
+	KUNIT_EXPECT_EQ(test, any_interval(test, &p), 12U);
+	for (i = 0; i < 150; i++) {
+		u32 copied = any_interval(test, &p);
+
+		KUNIT_ASSERT_EQ(test, copied % 6, 0U);
+		intervals[copied / 6]++;
+		late += i >= 75 && !copied;
+	}
+	KUNIT_EXPECT_GT(test, intervals[1], 0U);
+	KUNIT_EXPECT_GT(test, intervals[2], 0U);
+	KUNIT_EXPECT_GE(test, late, 50U);
+}
+
 static struct kunit_case ols_cases[] = {
 	KUNIT_CASE(ols_takes_the_lowest_rtt_with_room),
 	KUNIT_CASE(ols_sees_both_of_two_that_are_alike),
@@ -170,6 +226,7 @@ static struct kunit_case ols_cases[] = {
 	KUNIT_CASE(ols_uses_backups_when_there_is_nothing_else),
 	KUNIT_CASE(ols_learns_what_pays),
 	KUNIT_CASE(ols_keeps_the_shares_of_the_others_when_a_subflow_comes),
+	KUNIT_CASE(ols_draws_what_pays_with_exp3),
 	{}
 };
 

@@ -14,14 +14,14 @@ import pytest
 
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.oracle.models import MODELS
+from mptcplab.oracle.models import FORMS
 from mptcplab.oracle.state import Asked, read
 from mptcplab.tools.oracle import Case, check
 
 SCENARIOS = ("size-500k", "window-64k", "three-outage")
 
 
-@pytest.mark.parametrize(("scheduler", "scenario"), list(itertools.product(MODELS, SCENARIOS)))
+@pytest.mark.parametrize(("scheduler", "scenario"), list(itertools.product(FORMS, SCENARIOS)))
 def test_every_decision_is_that_of_the_source(
     scheduler: str, scenario: str, lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
 ) -> None:

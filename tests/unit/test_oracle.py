@@ -15,17 +15,20 @@ from mptcplab.oracle.backup import Backup
 from mptcplab.oracle.blest import Blest
 from mptcplab.oracle.burst import Burst
 from mptcplab.oracle.daps import Daps
+from mptcplab.oracle.dems import Dems
 from mptcplab.oracle.ecf import complete_earlier, queued_bytes
 from mptcplab.oracle.first import First
 from mptcplab.oracle.inorder import InOrder
 from mptcplab.oracle.minrtt import MinRtt
 from mptcplab.oracle.musher import Control, Musher
-from mptcplab.oracle.ols import Interval, Learner, Ols
+from mptcplab.oracle.ols import Exp3, Interval, Learner, Ols, activated
 from mptcplab.oracle.otias import Otias, metric_8us
+from mptcplab.oracle.raven import Mean, Raven
 from mptcplab.oracle.redundant import Redundant
 from mptcplab.oracle.roundrobin import RoundRobin
 from mptcplab.oracle.state import (
     DUPLICATE,
+    EVENT,
     INFINITE_SSTHRESH,
     NEW,
     REINJECTION,
@@ -37,9 +40,11 @@ from mptcplab.oracle.state import (
     Segment,
     Subflow,
 )
+from mptcplab.oracle.stms import Stms
 from mptcplab.oracle.sttf import Sttf, transfer_time
 from mptcplab.oracle.thinstream import ThinStream
 from mptcplab.oracle.v09x import Model
+from mptcplab.oracle.weighted import Weighted
 
 MSS = 1448
 NOTHING: frozenset[int] = frozenset()
@@ -75,6 +80,7 @@ def subflow(number: int, rtt_us: int, **more: Any) -> Subflow:
         "owd_us": 0,
         "commd_us": 0,
         "pacing_rate": (1 << 64) - 1,
+        "delivered_ns": 0,
         "oldest_sent_ns": 0,
         "device_sent_bytes": 0,
         "throttled": False,
@@ -605,3 +611,294 @@ def test_thinstream_probes_idle_subflows_at_the_end_of_a_burst() -> None:
 def test_thinstream_takes_a_delay_that_is_not_known_for_the_least() -> None:
     known, not_known = subflow(1, 10_000, owd_us=2000), subflow(2, 50_000)
     assert ThinStream({}).choose(question(known, not_known)).subflow == 2
+
+
+# --- ols with Exp3
+
+
+def test_exp3_makes_low_rewards_lower() -> None:
+    # exp(4 (1/2 - 1)) = 0.135, of 8192: 1108.7; the series is cut, and rounded down
+    assert activated(4096) == pytest.approx(1108.7, abs=3)
+    assert activated(8192) == 8192
+    assert activated(9000) == 9000
+
+
+def test_exp3_weighs_the_arm_by_its_reward() -> None:
+    learner = Exp3(Interval(0))
+    # 0.8 / 3 + 0.2 / 3, in 1/8192: 2184 + 546
+    assert learner.probabilities == [2730] * 3
+    learner.arm = 2
+    learner.update(8192)
+    # exp(0.2 / 3 x 1 / (1/3)) = 1.2214; then 0.5 x 1.2214 / 3.2214 + 0.5 / 3 = 0.3562
+    assert learner.weights[:2] == [8192] * 2
+    assert learner.weights[2] == pytest.approx(1.2214 * 8192, abs=5)
+    assert learner.probabilities[2] == pytest.approx(0.3562 * 8192, abs=3)
+    assert (learner.high, learner.epoch) == (74, 74)
+    learner.high = 0
+    learner.arm = 0
+    learner.update(0)
+    # 0.8 x 1.2214 / 3.2214 + 0.2 / 3 = 0.37
+    assert learner.probabilities[2] == pytest.approx(0.37 * 8192, abs=3)
+
+
+def test_exp3_keeps_weights_within_36_bits() -> None:
+    learner = Exp3(Interval(0), weights=[1 << 35, 1 << 22, 8192])
+    learner.probabilities = [8192, 1, 1]
+    learner.update(80 * 8192)
+    # an eighth part of 80 x 0.2 / 3 is 5.33 e-folds: 207 x 2^35 does not fit, 207 x 2^27 does
+    assert learner.weights[1:] == [1 << 14, 8192]
+    assert learner.weights[0] == pytest.approx(207.1 * 2**27, rel=0.01)
+
+
+def test_exp3_forgets_after_four_rewards_that_differ_in_a_row() -> None:
+    learner = Exp3(Interval(0), weights=[8192, 9000, 7000], epoch=1, high=0)
+    for _ in range(4):
+        learner.means[0], learner.deviations[0] = 1000, 10
+        learner.arm = 0
+        assert learner.weights != [8192] * 3
+        learner.probabilities = [8192 * 8192] * 3
+        learner.update(8192)
+    # all weights are 1, and then that of the arm has grown by nearly nothing; g is 0.5
+    assert learner.weights == pytest.approx([8192] * 3, abs=2)
+    assert (learner.epoch, learner.high) == (74, 74)
+
+
+def test_ols_takes_the_arm_that_was_drawn_from_the_record() -> None:
+    model = Ols({"exp3": 1})
+    model.done(Done(0, 1, EVENT, 0, 0, 3))
+    assert isinstance(model.learner, Exp3)
+    assert model.drawn == 2
+
+
+# --- weighted
+
+
+def sends(model: Model, asked: Question, count: int, size: int = MSS) -> list[int]:
+    """As `picks`, but of so many bytes, and with time going on where it waits."""
+    found = []
+    for _ in range(count):
+        answer = model.choose(asked)
+        if answer.what != WAIT:
+            model.done(Done(asked.time_ns, 1, answer.what, answer.subflow, answer.seq, size))
+        found.append(answer.subflow)
+    return found
+
+
+def test_weighted_divides_bytes_by_shares_without_rounding() -> None:
+    two = question(subflow(1, 20_000), subflow(2, 50_000))
+    found = sends(Weighted({"share1": 7, "share2": 3}), two, 100)
+    for begin in range(0, 100, 10):
+        assert found[begin] == 1
+        assert sorted(found[begin : begin + 10]) == [1] * 7 + [2] * 3
+
+
+def test_weighted_lets_a_path_catch_up_with_64_kib() -> None:
+    model = Weighted({})
+    sends(model, question(subflow(1, 20_000), subflow(2, 50_000, in_flight=10)), 100)
+    # 65536 / 1448 = 45.3: 46 in a row, and then in turns
+    found = sends(model, question(subflow(1, 20_000), subflow(2, 50_000)), 48)
+    assert found == [2] * 46 + [1, 2]
+
+
+def test_weighted_waits_strictly_for_the_path_whose_turn_it_is() -> None:
+    full = question(subflow(1, 20_000), subflow(2, 50_000, in_flight=10))
+    assert sends(Weighted({"strict": 1}), full, 3) == [1, 0, 0]
+    gone = question(subflow(1, 20_000), subflow(2, 50_000, usable=False))
+    assert sends(Weighted({"strict": 1}), gone, 3) == [1, 1, 1]
+
+
+def test_weighted_uses_a_dearer_path_when_patience_ends() -> None:
+    model = Weighted({"cost1": 5, "patience_ms": 30})
+    asked = question(subflow(1, 1000), subflow(2, 50_000, in_flight=10))
+    assert model.choose(asked).what == WAIT
+    asked.time_ns += 29_999_999
+    assert model.choose(asked).what == WAIT
+    asked.time_ns += 1
+    assert model.choose(asked).subflow == 1
+    # with nothing to wait for it begins anew
+    head, asked.head = asked.head, None
+    model.choose(asked)
+    asked.head = head
+    assert model.choose(asked).what == WAIT
+
+
+def test_cheapest_pipe_first() -> None:
+    params = {"cost2": 1, "cost3": 1, "patience_ms": 0, "fastest": 1}
+    slow, fast = subflow(2, 30_000), subflow(3, 20_000)
+    assert Weighted(params).choose(question(subflow(1, 90_000), slow, fast)).subflow == 1
+    full = subflow(1, 90_000, in_flight=10)
+    assert Weighted(params).choose(question(full, slow, fast)).subflow == 3
+
+
+def test_weighted_caps_and_shares_of_nothing_are_for_need() -> None:
+    model = Weighted({"cap1_mb": 1, "share3": 0})
+    three = question(subflow(1, 10_000), subflow(2, 20_000), subflow(3, 5000))
+    assert 3 not in sends(model, three, 20)
+    sends(model, three, 1, size=1_000_000)
+    assert set(sends(model, three, 20)) == {2}
+    three.subflows[1].usable = False
+    assert set(sends(model, three, 60)) == {1, 3}
+    # a backup comes after them, and a full path does not make it needed
+    three.subflows[1].usable = three.subflows[1].backup = True
+    three.subflows[0].in_flight = three.subflows[2].in_flight = 10
+    assert model.choose(three).what == WAIT
+
+
+def test_a_path_beyond_the_limit_is_dear_and_measured() -> None:
+    model = Weighted({"max_rtt_ms": 60})
+    slow = subflow(2, 60_001)
+    oldest = Segment(0, MSS, frozenset({1}))
+    two = question(subflow(1, 10_000), slow, oldest=oldest)
+    assert sends(model, two, 3) == [1, 1, 1]
+    two.head = None
+    assert model.choose(two) == Answer(DUPLICATE, 2, 0)
+    model.done(Done(two.time_ns, 1, DUPLICATE, 2, 0, MSS))
+    two.time_ns += 99_999_999
+    assert model.choose(two).what == WAIT
+    two.time_ns += 1
+    assert model.choose(two).subflow == 2
+    slow.in_flight = 1
+    assert model.choose(two).what == WAIT
+    # where the other one costs more, both cost the same
+    model = Weighted({"max_rtt_ms": 60, "cost1": 1})
+    assert sends(model, question(subflow(1, 10_000), slow), 4) == [1, 2, 1, 2]
+
+
+# --- raven
+
+
+def test_raven_halves_the_weight_of_a_sample_in_164_ms() -> None:
+    mean = Mean()
+    mean.add(10_000, 0)
+    mean.add(40_000, 164_000_000)
+    # (10 / 2 + 40) / 1.5 = 30 ms: from (1 - 0.346658) of it, to a whole multiple of it
+    assert mean.interval(0, 164_000_000) == (19_600, 30_000)
+    # 2 s later: 1 - 0.346658 x 1.370079; the other one's upper bound 1 + 1.32 x 1.4 is 2
+    assert mean.interval(0, 2_164_000_000)[0] == 15_751
+    assert mean.interval(1, 2_164_000_000)[1] == 60_000
+    many = Mean()
+    for ms in range(1000):
+        many.add(10_000 if ms < 836 else 40_000, ms * 1_000_000)
+    assert many.rtts_us / many.weights == pytest.approx(25_000, abs=300)
+
+
+def test_raven_copies_where_intervals_overlap() -> None:
+    def after_a_sample(slow_us: int) -> list[tuple[int, int]]:
+        model = Raven({})
+        asked = question(subflow(1, 20_000), subflow(2, slow_us))
+        model.choose(asked)
+        for each in asked.subflows:
+            each.snd_una, each.delivered_ns = MSS, asked.time_ns
+        found = []
+        for _ in range(3):
+            answer = model.choose(asked)
+            model.took(Asked(asked, answer))
+            model.done(Done(0, 1, answer.what, answer.subflow, answer.seq, MSS))
+            found.append((answer.what, answer.subflow))
+        return found
+
+    # 20 ms; 0.421959 x 47.3 ms = 19.96, x 47.5 ms = 20.04
+    assert after_a_sample(47_300) == [(NEW, 1), (DUPLICATE, 2), (NEW, 1)]
+    assert after_a_sample(47_500) == [(NEW, 1)] * 3
+
+
+# --- stms
+
+
+def acked(asked: Question, number: int, bytes_: int, una_seq: int | None = None) -> None:
+    flow = asked.subflow(number)
+    assert flow
+    flow.snd_una += bytes_
+    flow.outstanding_bytes -= bytes_
+    asked.una_seq = asked.una_seq if una_seq is None else una_seq
+
+
+def stms_with_a_sample(gap: int) -> tuple[Stms, Question]:
+    """The fast one has 10 segments on their way, and the slow one has left it so many more."""
+    model = Stms({})
+    fast = subflow(1, 20_000, in_flight=10, outstanding_bytes=10 * MSS)
+    asked = question(fast, subflow(2, 100_000), head=Segment(10 * MSS, MSS, NOTHING))
+    asked.nxt_seq = 10 * MSS
+    model.choose(asked)
+    model.state.gaps[2].bytes = gap * MSS
+    answer = model.choose(asked)
+    assert answer == Answer(NEW, 2, (10 + gap) * MSS)
+    model.took(Asked(asked, answer))
+    model.done(Done(asked.time_ns, 1, NEW, 2, answer.seq, MSS))
+    asked.subflows[1].outstanding_bytes = MSS
+    return model, asked
+
+
+def test_stms_grows_the_gap_by_what_came_before_a_late_sample() -> None:
+    model, asked = stms_with_a_sample(4)
+    # 10 + 4 segments were to come before it; with 17 the connection is beyond it
+    acked(asked, 1, 17 * MSS, una_seq=15 * MSS)
+    model.choose(asked)
+    assert model.state.gaps[2].bytes == 7 * MSS
+
+
+def test_stms_shrinks_the_gap_by_what_an_early_sample_was_before() -> None:
+    model, asked = stms_with_a_sample(4)
+    acked(asked, 1, 12 * MSS)
+    acked(asked, 2, MSS)
+    model.choose(asked)
+    assert model.state.gaps[2].bytes == 2 * MSS
+    # nothing beyond it has arrived when the connection is: a segment less
+    model, asked = stms_with_a_sample(4)
+    acked(asked, 1, 14 * MSS, una_seq=15 * MSS)
+    model.choose(asked)
+    assert model.state.gaps[2].bytes == 3 * MSS
+
+
+def test_stms_learns_nothing_from_a_sample_with_a_loss_or_a_timeout() -> None:
+    for change in ({"ca_state": 3}, {"ca_state": 4, "usable": False}):
+        model, asked = stms_with_a_sample(4)
+        for name, value in change.items():
+            setattr(asked.subflows[0], name, value)
+        acked(asked, 1, 17 * MSS, una_seq=15 * MSS)
+        model.choose(asked)
+        assert model.state.gaps[2].bytes == 4 * MSS
+
+
+# --- dems
+
+
+def test_dems_sends_a_chunk_from_both_ends() -> None:
+    model = Dems({"owd": 0})
+    asked = question(subflow(1, 20_000), subflow(2, 60_000), unsent_bytes=64 * MSS)
+    assert model.choose(asked) == Answer(NEW, 1, 0)
+    asked.subflows[0].in_flight = 10
+    assert model.choose(asked) == Answer(NEW, 2, 63 * MSS)
+    model.done(Done(0, 1, NEW, 2, 63 * MSS, MSS))
+    asked.unsent_bytes -= MSS
+    assert model.choose(asked) == Answer(NEW, 2, 62 * MSS)
+
+
+def test_dems_leaves_the_rest_to_the_nearer_path() -> None:
+    # n segments take n x 20 ms / 10 on the near one, which is (60 - 20) / 2 ms nearer: 10 of them
+    for number, answer in ((11, Answer(NEW, 2, 10 * MSS)), (10, Answer(WAIT))):
+        asked = question(subflow(1, 20_000, in_flight=10), subflow(2, 60_000))
+        asked.unsent_bytes = number * MSS
+        assert Dems({"owd": 0}).choose(asked) == answer
+
+
+def test_dems_goes_on_into_what_the_other_path_carries() -> None:
+    model = Dems({"owd": 0})
+    near, far = subflow(1, 20_000, rttvar_us=1000), subflow(2, 60_000, rttvar_us=3000)
+    asked = question(near, far, unsent_bytes=20 * MSS)
+    model.choose(asked)
+    for number in range(20):
+        model.done(Done(0, 1, NEW, 1 if number < 15 else 2, number * MSS, MSS))
+    asked.head, asked.unsent_bytes, asked.nxt_seq = None, 0, 20 * MSS
+    asked.oldest = Segment(0, MSS, frozenset({1}))
+    # 10 segments in 20 ms are 2 in the 4 ms that both deviate by; 10 % of the chunk are 2
+    assert model.choose(asked) == Answer(DUPLICATE, 1, 15 * MSS)
+    model.done(Done(0, 1, DUPLICATE, 1, 15 * MSS, MSS))
+    assert model.choose(asked) == Answer(DUPLICATE, 1, 16 * MSS)
+    model.done(Done(0, 1, DUPLICATE, 1, 16 * MSS, MSS))
+    assert model.choose(asked).what == WAIT
+    # on the far one the last that it does not carry; its 0.67 segments are too few
+    near.in_flight, model.copied = 10, 0
+    assert model.choose(asked).what == WAIT
+    far.cwnd = 15
+    assert model.choose(asked) == Answer(DUPLICATE, 2, 14 * MSS)

@@ -12,9 +12,10 @@ from mptcplab.errors import MptcplabError
 from mptcplab.metrics import records
 from mptcplab.oracle.compare import compare
 from mptcplab.oracle.known import KNOWN, Known
-from mptcplab.oracle.models import MODELS
+from mptcplab.oracle.models import FORMS, MODELS, params_of
 from mptcplab.oracle.scenarios import SCENARIOS
 from mptcplab.oracle.state import NEW, WAIT, Answer, Asked, Done, Question, Segment, read
+from mptcplab.spec import scheduler as schedulers
 from mptcplab.tools import oracle
 
 # As the kernel writes them, spelled out by hand.
@@ -140,8 +141,28 @@ def test_a_file_of_decisions_is_no_file_of_states(tmp_path: Path) -> None:
         compare(path, "minrtt", {})
 
 
+def test_a_form_has_its_parameters(tmp_path: Path) -> None:
+    # the first path costs more, so the second one is it, and without the parameter the first
+    path = write(
+        tmp_path, question(b"weighted"), subflow(1, 1), subflow(2, 1), answer(NEW, 2, 2 * MSS)
+    )
+    assert compare(path, "weighted:cost1=1", {}).agreed == 1
+    assert compare(path, "weighted", {}).agreed == 0
+    assert oracle.main(["--only", "weighted:cost1=1", str(path)]) == 0
+    assert params_of("weighted:cost1=0:strict=on") == {"strict": 1}
+
+
+def test_models_know_parameters_of_their_schedulers() -> None:
+    known = schedulers.known()
+    for name, model in MODELS.items():
+        assert model.knows <= {each.name for each in known[name].parameters}
+    assert {form.partition(":")[0] for form in FORMS} == set(MODELS)
+
+
 def test_a_scheduler_without_a_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(MptcplabError, match="no model of scheduler lte; there are those of first"):
+    with pytest.raises(
+        MptcplabError, match='no model of scheduler "lte"; there are those of first'
+    ):
         compare(write(tmp_path, ONE, answer(WAIT)), "lte", {})
 
 
@@ -157,7 +178,11 @@ def test_a_file_of_states_is_checked(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_names_that_are_not_known(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, message in (
-        (["--only", "lte"], "--only lte: not known; accepted is first, backup, burst, minrtt"),
+        (["--only", "lte"], 'no model of scheduler "lte"; there are those of first, backup'),
+        (["--only", "minrtt:rp=off"], "the model of minrtt has no parameter rp; it has none"),
+        (["--only", "stms:owd=on"], "unknown parameter of stms; known: shrink_pkts, probe_rtts"),
+        (["--only", "stms:probe_rtts=x"], "probe_rtts is a whole number from 0 to 1000"),
+        (["--only", "ols:arm=1"], "the model of ols has no parameter arm; it has exp3"),
         (["--scenario", "x"], "--scenario x: not known; accepted is alike"),
         (["--docs", "x.md", "--only", "first"], "--docs is for all schedulers in all scenarios"),
         (["x.states"], "a file of states needs --only with its one scheduler"),
@@ -171,6 +196,6 @@ def test_names_that_are_not_known(capsys: pytest.CaptureFixture[str]) -> None:
 def test_every_scenario_is_a_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert oracle.main(["--plan"]) == 0
     commands = capsys.readouterr().out.splitlines()
-    assert len(commands) == len(MODELS) * len(SCENARIOS)
+    assert len(commands) == len(FORMS) * len(SCENARIOS)
     assert len(SCENARIOS) >= 40
     assert commands[0].startswith("mptcplab run --path a:20mbit,10ms --path b:20mbit,10ms")

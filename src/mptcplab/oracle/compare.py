@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mptcplab.oracle.known import Known, reason_of
-from mptcplab.oracle.models import model_of
+from mptcplab.oracle.models import model_of, name_of, params_of
 from mptcplab.oracle.state import NEW, WAIT, Answer, Asked, Question, Segment, read
 from mptcplab.oracle.v09x import Model
 
@@ -143,17 +143,17 @@ def compare(
     scheduler: str,
     known: Mapping[str, list[Known]],
 ) -> Agreement:
-    """Judges all decisions in a file of states, of the scheduler without parameters.
+    """Judges all decisions in a file of states, of the scheduler with its parameters.
 
-    Raises MptcplabError when there is no model of the scheduler, or as `state.read` does.
+    Raises MptcplabError as `models.params_of` does, or `state.read`.
     """
-    model_of(scheduler)
+    model, params = model_of(scheduler), params_of(scheduler)
     result = Agreement(scheduler)
     models: dict[int, Model] = {}
-    for each in read(path, scheduler):
+    for each in read(path, name_of(scheduler)):
         number = each.question.connection if isinstance(each, Asked) else each.connection
         if number not in models:
-            models[number] = model_of(scheduler)({})
+            models[number] = model(params)
         if isinstance(each, Asked):
             _judge(models[number], each, result, known)
         else:

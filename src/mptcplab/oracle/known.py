@@ -21,8 +21,16 @@ class Known:
 
 
 def _short_last_segment(question: Question, source: Answer, kernel: Answer) -> bool:
+    return kernel.what == WAIT and _is_short_last(question, source)
+
+
+def _another_for_it(question: Question, source: Answer, kernel: Answer) -> bool:
+    return kernel.what == NEW and _is_short_last(question, source)
+
+
+def _is_short_last(question: Question, source: Answer) -> bool:
     head = question.head
-    if not head or (source.what, kernel.what) != (NEW, WAIT):
+    if not head or source.what != NEW:
         return False
     end = max(head.seq + question.unsent_bytes, question.nxt_seq)
     return source.seq != head.seq and source.seq + question.segment_bytes > end
@@ -33,10 +41,17 @@ _NAGLE = Known(
     _short_last_segment,
 )
 
+_NAGLE_BEFORE = Known(
+    "a short last segment waits for more data (Nagle), and the one before it is the chunk's last",
+    _another_for_it,
+)
+
 #: By the name of the scheduler; "" is for all.
 KNOWN: Mapping[str, list[Known]] = {
     "inorder": [_NAGLE],
     "sttf": [_NAGLE],
+    "stms": [_NAGLE],
+    "dems": [_NAGLE, _NAGLE_BEFORE],
 }
 
 

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The models of schedulers by name."""
+"""The models of schedulers by name, and the forms that are compared with them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from mptcplab.errors import MptcplabError
 from mptcplab.oracle.backup import Backup
 from mptcplab.oracle.blest import Blest
 from mptcplab.oracle.burst import Burst
 from mptcplab.oracle.daps import Daps
+from mptcplab.oracle.dems import Dems
 from mptcplab.oracle.ecf import Ecf
 from mptcplab.oracle.first import First
 from mptcplab.oracle.inorder import InOrder
@@ -17,11 +19,16 @@ from mptcplab.oracle.minrtt import MinRtt
 from mptcplab.oracle.musher import Musher
 from mptcplab.oracle.ols import Ols
 from mptcplab.oracle.otias import Otias
+from mptcplab.oracle.raven import Raven
 from mptcplab.oracle.redundant import Redundant
 from mptcplab.oracle.roundrobin import RoundRobin
+from mptcplab.oracle.stms import Stms
 from mptcplab.oracle.sttf import Sttf
 from mptcplab.oracle.thinstream import ThinStream
 from mptcplab.oracle.v09x import Model
+from mptcplab.oracle.weighted import Weighted
+from mptcplab.spec import scheduler as schedulers
+from mptcplab.spec.mistakes import shown
 
 MODELS: Mapping[str, type[Model]] = {
     "first": First,
@@ -39,13 +46,63 @@ MODELS: Mapping[str, type[Model]] = {
     "inorder": InOrder,
     "thinstream": ThinStream,
     "ols": Ols,
+    "weighted": Weighted,
+    "raven": Raven,
+    "stms": Stms,
+    "dems": Dems,
 }
 
 
-def model_of(scheduler: str) -> type[Model]:
+#: What all runs are of: schedulers without parameters, and with those that make another published
+#: one of them, as `NAME:PARAM=VALUE`.
+FORMS: tuple[str, ...] = (
+    *MODELS,
+    "ols:exp3=on",
+    # steering modes of ATSSS: active-standby, smallest delay, load-balancing, priority-based
+    "weighted:share2=0",
+    "weighted:fastest=on",
+    "weighted:share1=70:share2=30:strict=on",
+    "weighted:share1=70:share2=30:max_rtt_ms=60",
+    "weighted:cost2=1",
+    "weighted:cost2=1:max_rtt_ms=60",
+    # cheapest pipe first
+    "weighted:cost2=1:patience_ms=0:fastest=on",
+    # shares that are no whole part of a segment, three costs and a cap
+    "weighted:share1=3:share2=7:cost3=1:cap2_mb=1",
+)
+
+
+def name_of(form: str) -> str:
+    """The scheduler of a form."""
+    return form.partition(":")[0].strip()
+
+
+def model_of(form: str) -> type[Model]:
     """Raises MptcplabError when there is none."""
-    if scheduler not in MODELS:
+    name = name_of(form)
+    if name not in MODELS:
         raise MptcplabError(
-            f"no model of scheduler {scheduler}; there are those of {', '.join(MODELS)}"
+            f"no model of scheduler {shown(name)}; there are those of {', '.join(MODELS)}"
         )
-    return MODELS[scheduler]
+    return MODELS[name]
+
+
+def params_of(form: str) -> dict[str, int]:
+    """The parameters of a form that are not at their defaults, by name.
+
+    Raises MptcplabError when there is no model of the scheduler, or it lacks one of them, and when
+    it is no form.
+    """
+    model = model_of(form)
+    try:
+        choice, _ = schedulers.choose(form, schedulers.known(), Path())
+    except schedulers.SpecError as error:
+        raise MptcplabError(f"{shown(form)}: {error}") from None
+    changed = {setting.name: setting.value for setting in choice.changed}
+    for each in changed:
+        if each not in model.knows:
+            known = f"it has {', '.join(sorted(model.knows))}" if model.knows else "it has none"
+            raise MptcplabError(
+                f"{shown(form)}: the model of {choice.name} has no parameter {each}; {known}"
+            )
+    return changed

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""ols: how much is sent twice is learnt from what comes of it (UCB1).
+"""ols: how much is sent twice is learnt from what comes of it (UCB1, or Exp3).
 
 Source: mptcp_ol.c 0.21 of its authors, for v0.95. Paper: Xing et al., IEEE/ACM ToN 2023. Parameters
-of the module: DEBUG_USE_UCB, DEBUG_USE_UCB_MON and DEBUG_USE_MAX_BWD on, DEBUG_FIX_ARM off.
+of the module: DEBUG_USE_UCB, DEBUG_USE_UCB_MON and DEBUG_USE_MAX_BWD on, DEBUG_FIX_ARM off; with
+`exp3`, DEBUG_USE_UCB off, DEBUG_USE_NEW_EPOCH, DEBUG_USE_GAMMA_TUNING and DEBUG_USE_ACT_RWD on.
+
+Exp3 draws its arms at random. Which one the kernel has drawn is an event in the record, and taken
+from there: how likely it was to be drawn is not compared.
 
 The source takes the time of the last packet on each socket; here it is that of the question. Its
 square root and logarithm are those of a library of fixed-point numbers, here they are exact. With
@@ -19,6 +23,7 @@ from dataclasses import dataclass, field
 from mptcplab.oracle.sent import Sent
 from mptcplab.oracle.state import (
     DUPLICATE,
+    EVENT,
     NEW,
     REINJECTION,
     WAIT,
@@ -42,6 +47,13 @@ _NEARLY_TIMEOUT_US = 50 * _INTERVAL_US
 _DEVIATIONS = 3
 _CHANGES = 4
 _EPOCH = len(_RATIOS) * 25
+#: of Exp3, in percent: OLSCHED_LO_GAMMA_MAB and OLSCHED_HI_GAMMA_MAB; OLSCHED_ACTIVATION_B; and
+#: OLSCHED_SAFE_MAX_WEIGHT
+_GAMMA, _HIGH_GAMMA = 20, 50
+_ACTIVATION = 4
+_MOST_WEIGHT = 0xFFFFFFFFF
+#: of an exponent: the source overflows beyond
+_MOST_EXPONENT = 10 * _UNIT
 
 
 def _after(one: int, other: int) -> bool:
@@ -167,15 +179,115 @@ class Learner:
         return self.arm
 
 
+def exp(x: int) -> int:
+    """ol_exp(), in units"""
+    term = total = _UNIT
+    number = 1
+    while term:
+        term = term * x // number // _UNIT
+        total += term
+        number += 1
+    return total
+
+
+def activated(reward: int) -> int:
+    """ol_activate_reward(): exp(4 (r - 1)), if that is less"""
+    if reward >= _UNIT:
+        return reward
+    return min(exp(_ACTIVATION * reward) * _UNIT // exp(_ACTIVATION * _UNIT), reward)
+
+
+@dataclass
+class Exp3:
+    """ol_gambler and ol_monitor with DEBUG_USE_UCB off."""
+
+    meta: Interval
+    arm: int = 0
+    weights: list[int] = field(default_factory=lambda: [_UNIT] * 3)
+    means: list[int] = field(default_factory=lambda: [0, 0, 0])
+    deviations: list[int] = field(default_factory=lambda: [0, 0, 0])
+    changes: list[int] = field(default_factory=lambda: [0, 0, 0])
+    epoch: int = _EPOCH
+    high: int = _EPOCH
+    probabilities: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._set_probabilities(_GAMMA)
+
+    def update(self, reward: int) -> None:
+        """ol_update_exp3()"""
+        reward = activated(reward)
+        self._monitor(reward)
+        share = reward * _UNIT // self.probabilities[self.arm]
+        growth = exp(min(share * _GAMMA // (len(_RATIOS) * 100), _MOST_EXPONENT))
+        while (weight := self.weights[self.arm] * growth >> _SCALE) > _MOST_WEIGHT:
+            self.weights = [max(_UNIT, each >> 8) for each in self.weights]
+        self.weights[self.arm] = weight
+        gamma = _HIGH_GAMMA if self.high else _GAMMA
+        self.high = max(self.high - 1, 0)
+        self.epoch = max(self.epoch - 1, 0)
+        self._set_probabilities(gamma)
+
+    def pull(self, drawn: int) -> int:
+        self.arm = drawn
+        return drawn
+
+    def _set_probabilities(self, gamma: int) -> None:
+        """ol_update_arm_probality()"""
+        total = sum(self.weights)
+        even = _UNIT * gamma // (len(_RATIOS) * 100)
+        self.probabilities = [
+            each * _UNIT // total * (100 - gamma) // 100 + even for each in self.weights
+        ]
+
+    def _monitor(self, reward: int) -> None:
+        """ol_check_reward_difference()"""
+        arm, weight = self.arm, self.weights[self.arm]
+        reward = min(reward, _UNIT)
+        mean, deviation = self.means[arm], self.deviations[arm]
+        if not mean:
+            self.means[arm], self.deviations[arm] = reward, 0
+            return
+        if not deviation:
+            self.deviations[arm] = abs(reward - mean)
+            self.means[arm] += (reward >> 3) - (mean >> 3)
+            return
+        outsider = True
+        if reward > mean + _DEVIATIONS * deviation and weight < max(self.weights):
+            self.changes[arm] = max(self.changes[arm], 0) + 1
+        elif reward < mean - _DEVIATIONS * deviation and weight > min(self.weights):
+            self.changes[arm] = min(self.changes[arm], 0) - 1
+        else:
+            self.changes[arm] = 0
+            outsider = False
+        if abs(self.changes[arm]) >= _CHANGES:
+            if not self.epoch:
+                self.weights, self.means = [_UNIT] * 3, [0, 0, 0]
+                self.epoch = _EPOCH
+            self.high = self.high or _EPOCH
+            self.changes[arm] = 0
+        if outsider and not self.epoch:
+            return
+        mean = self.means[arm]
+        self.deviations[arm] += (abs(reward - mean) >> 3) - (deviation >> 3)
+        self.means[arm] += (reward >> 3) - (mean >> 3)
+
+
 class Ols(Model):
     metric = False
+    knows = frozenset({"exp3"})
 
     def __init__(self, params: Mapping[str, int]) -> None:
         super().__init__(params)
         self.default = Default(V095)
         self.sent = Sent()
         self.flows: dict[int, Flow] = {}
-        self.learner = Learner(_interval(0))
+        self.learner = self._learner(_interval(0))
+        #: the arm that the kernel has drawn last
+        self.drawn = 0
+
+    def _learner(self, meta: Interval) -> Learner | Exp3:
+        return Exp3(meta) if self.params.get("exp3") else Learner(meta)
 
     def choose(self, question: Question) -> Answer:
         """mptcp_ol_next_segment_rtt()"""
@@ -218,6 +330,8 @@ class Ols(Model):
 
     def done(self, done: Done) -> None:
         self.sent.done(done)
+        if done.what == EVENT:
+            self.drawn = done.bytes - 1
 
     def why(self) -> str:
         learner = self.learner
@@ -231,7 +345,7 @@ class Ols(Model):
         for each in question.subflows:
             if each.usable and each.id not in self.flows:
                 self.flows[each.id] = Flow(_interval(each.snd_nxt))
-                self.learner = Learner(_interval(question.nxt_seq & 0xFFFFFFFF))
+                self.learner = self._learner(_interval(question.nxt_seq & 0xFFFFFFFF))
 
     def _process(self, question: Question, usable: list[Subflow], active: list[Subflow]) -> bool:
         """ol_process_all_subflows(); true: a new interval begins"""
@@ -252,7 +366,8 @@ class Ols(Model):
         if not all(interval.has_ended for interval in (*intervals, meta)):
             return False
         self.learner.update(self._reward(active, now_us))
-        arm = self.learner.pull()
+        learner = self.learner
+        arm = learner.pull(self.drawn) if isinstance(learner, Exp3) else learner.pull()
         for each in usable:
             flow = self.flows[each.id]
             flow.ratio = _RATIOS[arm]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from mptcplab.oracle.state import DUPLICATE, NEW, REINJECTION, Done, Question, Segment
 
@@ -41,22 +42,23 @@ class Sent:
             yield segment
             segment = self.at(segment.end)
 
-    def nth_unsent(self, question: Question, n: int) -> Segment | None:
-        """The segment that so many unsent ones are before, if all but the last are full."""
+    def unsent(self, question: Question) -> Iterator[Segment]:
+        """The segments that no part of was sent, in order, if all but the last are full."""
         if not question.head:
-            return None
+            return
         seq, left = question.head.seq, question.unsent_bytes
-        for place in range(n + 1):
-            while place and (segment := self.at(seq)):
-                seq = segment.end
-            size = min(question.segment_bytes if place else question.head.bytes, left)
-            if size <= 0:
-                return None
-            if place == n:
-                return Segment(seq, size, frozenset())
+        size = min(question.head.bytes, left)
+        while size > 0:
+            yield Segment(seq, size, frozenset())
             seq += size
             left -= size
-        return None
+            while segment := self.at(seq):
+                seq = segment.end
+            size = min(question.segment_bytes, left)
+
+    def nth_unsent(self, question: Question, n: int) -> Segment | None:
+        """The segment that so many unsent ones are before."""
+        return next(islice(self.unsent(question), n, None), None)
 
     def forget(self, una_seq: int) -> None:
         """All that is acknowledged, once in a while."""

@@ -17,6 +17,8 @@ from mptcplab.errors import MptcplabError
 from mptcplab.metrics import records
 
 WAIT, NEW, REINJECTION, DUPLICATE = range(4)
+#: of what is done: of the scheduler's own, with a number in place of its bytes
+EVENT = 7
 
 #: TCP_CA_Open and TCP_CA_Loss
 CA_OPEN, CA_LOSS = 0, 4
@@ -57,6 +59,7 @@ class Subflow:
     owd_us: int
     commd_us: int
     pacing_rate: int
+    delivered_ns: int
     oldest_sent_ns: int
     device_sent_bytes: int
     #: TCP's small queues hold it back
@@ -152,7 +155,7 @@ _SUBFLOW_NAMES = [
     *("id", "flags", "ca_state", "mss", "srtt_8us", "rttvar_4us", "rttvar_us", "min_rtt_us"),
     *("last_rtt_us", "cwnd", "ssthresh", "limit", "in_flight", "packets_out", "unsent_bytes"),
     *("outstanding_bytes", "window_bytes", "wmem_queued", "snd_una", "snd_nxt", "delivered"),
-    *("owd_us", "commd_us", "pacing_rate", "oldest_sent_ns", "device_sent_bytes"),
+    *("owd_us", "commd_us", "pacing_rate", "delivered_ns", "oldest_sent_ns", "device_sent_bytes"),
 ]
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from mptcplab.oracle.state import (
     CA_LOSS,
@@ -61,10 +62,12 @@ class Model(abc.ABC):
 
     For each question `choose` is called, and then `took` with what the kernel's scheduler had
     answered, from which the model's own state goes on: so that one disagreement is one.
-    `metric` says that picks are made by comparing numbers, which may be equal.
+    `metric` says that picks are made by comparing numbers, which may be equal; `knows` are the
+    parameters of our scheduler that the model has, too.
     """
 
     metric = True
+    knows: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, params: Mapping[str, int]) -> None:
         self.params = params

@@ -10,6 +10,7 @@ already. The exit status is 1 if there is a disagreement that is not listed with
 
 from __future__ import annotations
 
+import argparse
 import json
 import shlex
 import signal
@@ -32,7 +33,7 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.oracle.compare import Agreement, compare
 from mptcplab.oracle.known import KNOWN
-from mptcplab.oracle.models import MODELS, model_of
+from mptcplab.oracle.models import FORMS, params_of
 from mptcplab.oracle.scenarios import SCENARIOS
 from mptcplab.runs import experiment
 from mptcplab.runs.single import cpus
@@ -163,7 +164,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Status 0 if kernel and models agree, but for what is listed; else 1."""
     parser = parser_of("oracle", __doc__)
     parser.add_argument(
-        *("--only",), default="", metavar="SCHEDULER,...", help="these alone (default: all)"
+        *("--only",),
+        default="",
+        metavar="SCHEDULER,...",
+        help="these alone, each as NAME or NAME:PARAM=VALUE (default: all that are published)",
     )
     parser.add_argument(
         *("--scenario",),
@@ -185,7 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="check this file, of the one scheduler of --only, instead of making runs",
     )
     options = parser.parse_args(arguments)
-    schedulers = chosen(parser, "--only", options.only, list(MODELS))
+    schedulers = _forms(parser, options.only)
     scenarios = chosen(parser, "--scenario", options.scenario, list(SCENARIOS))
     if options.docs and (options.only or options.scenario or options.states):
         parser.error("--docs is for all schedulers in all scenarios")
@@ -200,8 +204,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status_of(lambda: _run_and_show(cases, options.jobs, options.json, options.docs))
 
 
+def _forms(parser: argparse.ArgumentParser, text: str) -> tuple[str, ...]:
+    forms = tuple(text.split(",")) if text else FORMS
+    for form in forms:
+        try:
+            params_of(form)
+        except MptcplabError as error:
+            parser.error(f"--only {error}")
+    return forms
+
+
 def _check_file(path: Path, scheduler: str, json_file: Path | None) -> int:
-    model_of(scheduler)
     total = Total(Agreement(scheduler), runs=1)
     total.agreement.add(judge_file(path, scheduler))
     return _show({scheduler: total}, json_file)

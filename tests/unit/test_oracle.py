@@ -700,6 +700,13 @@ def test_weighted_lets_a_path_catch_up_with_64_kib() -> None:
     assert found == [2] * 46 + [1, 2]
 
 
+def test_weighted_takes_either_of_two_that_are_equal() -> None:
+    two = question(subflow(1, 20_000), subflow(2, 50_000))
+    assert Weighted({}).choose(two).subflow == 1
+    two.newest_first = False
+    assert Weighted({}).choose(two).subflow == 2
+
+
 def test_weighted_waits_strictly_for_the_path_whose_turn_it_is() -> None:
     full = question(subflow(1, 20_000), subflow(2, 50_000, in_flight=10))
     assert sends(Weighted({"strict": 1}), full, 3) == [1, 0, 0]

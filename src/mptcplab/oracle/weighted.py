@@ -157,7 +157,9 @@ class Weighted(Model):
     ) -> Subflow | None:
         """The path for a segment, of those that have not carried it."""
         carried = segment.carried if segment else frozenset[int]()
-        able = [each for each in question.subflows if each.usable and each.id not in carried]
+        # of two that are equal, here the oldest comes first; another order is a tie
+        order = question.subflows if question.newest_first else question.subflows[::-1]
+        able = [each for each in order if each.usable and each.id not in carried]
         ranks = {each.id: (self._class(each), self._cost(question, each)) for each in able}
         able.sort(key=lambda each: ranks[each.id])
         best_class = ranks[able[0].id][0] if able else None

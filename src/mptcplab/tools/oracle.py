@@ -23,7 +23,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 
 from mptcplab.errors import MptcplabError, RunCancelledError, RunError, status_of
@@ -284,7 +284,8 @@ def _ended(
 def _show(totals: Mapping[str, Total], json_file: Path | None) -> int:
     table = Table()
     for column in _COLUMNS:
-        table.add_column(column, justify="left" if column == "scheduler" else "right")
+        justify: JustifyMethod = "left" if column == "scheduler" else "right"
+        table.add_column(column, justify=justify, overflow="fold")
     for name, total in totals.items():
         table.add_row(name, *map(str, total.numbers))
     Console().print(table)

@@ -40,10 +40,8 @@
  *   at the beginning, when a subflow comes, goes or changes, when throughput or
  *   queues change in proportion, and every period_ms; for any number of
  *   subflows.
- * - by_segment: the source gives a subflow with room for a segment a burst. On,
- *   it gets no more than that segment.
- * - mixed: the source sends the segments of a subflow in a row. On, those of all
- *   subflows are mixed, and each needs room.
+ * - mixed: the source sends the segments of a subflow in a row, in bursts. On,
+ *   those of all subflows are mixed, and each needs room.
  * - spare_backups: the source does not look at the flag. On, a backup subflow is
  *   used only if no other is usable.
  */
@@ -80,7 +78,7 @@
 
 enum {
 	RATIO, CWND_LIMITED, SEARCH, STEP, INTERVAL, SEARCH_INTERVAL, BETTER, RATE_CHANGE,
-	QUEUE_FALL, SPACING, MEASURE, PERIOD, BY_SEGMENT, MIXED, SPARE_BACKUPS,
+	QUEUE_FALL, SPACING, MEASURE, PERIOD, MIXED, SPARE_BACKUPS,
 };
 
 static const struct mps_param musher_params[] = {
@@ -104,7 +102,6 @@ static const struct mps_param musher_params[] = {
 	[MEASURE] = MPS_BOOL("measure", 0, "no search: shares are the measured rates of the paths"),
 	[PERIOD] = MPS_UINT("period_ms", 0, 600000, 10000, "ms",
 			    "measure: from one time to the next, at most; 0: no matter"),
-	[BY_SEGMENT] = MPS_BOOL("by_segment", 0, "no bursts: each segment needs room"),
 	[MIXED] = MPS_BOOL("mixed", 0, "mix the segments of all subflows"),
 	[SPARE_BACKUPS] = MPS_BOOL("spare_backups", 0,
 				   "use a backup subflow only if no other is usable"),
@@ -275,27 +272,28 @@ static u32 musher_buffer_bytes(const struct mps_conn *conn)
 	const struct musher_conn *state = mps_conn_priv(conn);
 	u32 bytes = min_t(u32, MUSHER_BURST_BYTES, state->window_bytes / 2);
 
-	if (mps_param(conn, BY_SEGMENT))
-		return conn->segment_bytes;
 	return max(bytes - bytes % conn->segment_bytes, conn->segment_bytes);
 }
 
 /* A subflow with room gets the first buffer, as far as that is written, no more of it
- * than is left of the share, and than the receive window takes. All of it is counted.
+ * than is left of the share, and of whole segments than the receive window takes. All of
+ * it is counted.
  */
 static void musher_begin_burst(struct mps_conn *conn, struct mps_subflow *subflow,
 			       const struct mps_segment *head, u32 left)
 {
 	struct musher_conn *state = mps_conn_priv(conn);
 	u64 seq = mps_seq(conn, head), end_seq = state->buffer_end_seq;
+	u32 fits = conn->window_end_seq > seq ? conn->window_end_seq - seq : 0;
 
 	/* what was left of the last one may be added to, if nothing is behind it */
 	if (end_seq <= seq)
 		end_seq = seq + min(musher_buffer_bytes(conn), conn->unsent_bytes);
 	state_of(subflow)->sent += DIV_ROUND_UP((u32)(end_seq - seq), max(subflow->mss_bytes, 1U));
 	state->buffer_end_seq = end_seq < seq + conn->unsent_bytes ? end_seq : 0;
-	state->burst_end_seq = min3(end_seq, seq + (u64)left * subflow->mss_bytes,
-				    conn->window_end_seq);
+	if (end_seq - seq > fits)
+		fits -= fits % conn->segment_bytes;
+	state->burst_end_seq = min3(end_seq, seq + (u64)left * subflow->mss_bytes, seq + fits);
 	state->burst_id = subflow->id;
 }
 

@@ -285,21 +285,17 @@ static void musher_sends_a_burst_where_there_is_room_for_a_segment(struct kunit 
 	expect_burst(test, conn, one, 15);
 }
 
-static void musher_sends_no_bursts_if_that_is_wanted(struct kunit *test)
+static void musher_sends_no_bursts_if_mixed(struct kunit *test)
 {
-	static const char * const params[] = { "by_segment", "mixed" };
-	int i, n;
+	struct mps_conn *conn = mps_test_conn(test, "musher");
+	struct mps_subflow *only;
+	int n;
 
-	for (i = 0; i < ARRAY_SIZE(params); i++) {
-		struct mps_conn *conn = mps_test_conn(test, "musher");
-		struct mps_subflow *only;
-
-		mps_test_param(conn, params[i], 1);
-		only = full_subflow(conn);
-		mps_test_unsent_pkts(conn, 200);
-		for (n = 0; n < 120; n++)
-			expect_burst(test, conn, only, 1);
-	}
+	mps_test_param(conn, "mixed", 1);
+	only = full_subflow(conn);
+	mps_test_unsent_pkts(conn, 200);
+	for (n = 0; n < 120; n++)
+		expect_burst(test, conn, only, 1);
 }
 
 /* The second burst has 2 of a buffer of 45, all of which are counted. */
@@ -316,6 +312,20 @@ static void musher_counts_what_the_window_cuts_off(struct kunit *test)
 	expect_burst(test, conn, one, 0);
 	expect_burst(test, conn, two, 43);
 	expect_burst(test, conn, two, 7);
+}
+
+/* A segment that does not fit is no burst: each time it is counted anew. */
+static void musher_counts_a_segment_that_does_not_fit_each_time(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "musher");
+	struct mps_subflow *one = mps_test_subflow(conn), *two = mps_test_subflow(conn);
+	struct mps_segment *seg = mps_test_unsent(conn, MSS);
+	int i;
+
+	conn->window_bytes = MSS - 1;
+	for (i = 0; i < 50; i++)
+		EXPECT_PICK(test, conn, MPS_NEW, one, seg);
+	EXPECT_PICK(test, conn, MPS_NEW, two, seg);
 }
 
 static void musher_fills_no_buffer_with_more_than_half_a_window(struct kunit *test)
@@ -703,8 +713,9 @@ static struct kunit_case musher_cases[] = {
 	KUNIT_CASE(musher_waits_for_none_that_might_not_come_back),
 	KUNIT_CASE(musher_lets_nothing_wait_beyond_the_room),
 	KUNIT_CASE(musher_sends_a_burst_where_there_is_room_for_a_segment),
-	KUNIT_CASE(musher_sends_no_bursts_if_that_is_wanted),
+	KUNIT_CASE(musher_sends_no_bursts_if_mixed),
 	KUNIT_CASE(musher_counts_what_the_window_cuts_off),
+	KUNIT_CASE(musher_counts_a_segment_that_does_not_fit_each_time),
 	KUNIT_CASE(musher_fills_no_buffer_with_more_than_half_a_window),
 	KUNIT_CASE(musher_bursts_are_of_what_is_written),
 	KUNIT_CASE(musher_ends_the_burst_of_a_subflow_that_fails),

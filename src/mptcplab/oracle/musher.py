@@ -193,7 +193,10 @@ class Musher(Turns):
         self.quota[subflow.id] = self.quota.get(subflow.id, 0) + segments
         self.buffer_end = end if end < written else 0
         limit = fresh.seq + self.left.get(subflow.id, self.num_segments) * mss
-        self.handed_end = min(end, limit, question.window_end_seq)
+        fits = max(question.window_end_seq - fresh.seq, 0)
+        if end - fresh.seq > fits:
+            fits -= fits % question.segment_bytes
+        self.handed_end = min(end, limit, fresh.seq + fits)
         self.handed_to = subflow.id
 
     def why(self) -> str:

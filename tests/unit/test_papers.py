@@ -10,7 +10,7 @@ import pytest
 
 from mptcplab.errors import InputError
 from mptcplab.papers import catalogue
-from mptcplab.papers.catalogue import Setting
+from mptcplab.papers.catalogue import PUBLISHED, QUICK, Setting
 from mptcplab.spec import radio, scheduler
 
 PAPER = 'title = "T"\nauthors = "A"\npublished = "P"\n'
@@ -93,13 +93,13 @@ def test_a_grid_becomes_scenarios(tmp_path: Path) -> None:
 def test_quick_runs_are_some_of_all(tmp_path: Path) -> None:
     published = load(tmp_path, FIGURE)
     every = {each.scenario.key_text() for each in settings(published, tmp_path)}
-    quick = {each.scenario.key_text() for each in settings(published, tmp_path, quick=True)}
+    quick = {each.scenario.key_text() for each in settings(published, tmp_path, part=QUICK)}
     assert len(quick) == 4
     assert quick < every
 
 
 def test_the_number_of_seeds_can_be_given(tmp_path: Path) -> None:
-    found = settings(load(tmp_path, FIGURE), tmp_path, quick=True, repeat=2)
+    found = settings(load(tmp_path, FIGURE), tmp_path, part=QUICK, repeat=2)
     assert [each.seed for each in found[:2]] == [1, 2]
     assert len(found) == 8
 
@@ -112,8 +112,9 @@ def test_cases_are_axes_too(tmp_path: Path) -> None:
     )
     published = load(tmp_path, text)
     assert published.experiment.axes() == ["scheduler", "queue", "case", "rtt"]
-    assert {each["case"] for each in published.experiment.points()} == {"near", "far"}
-    assert {each["rtt"] for each in published.experiment.points(quick=True)} == {20}
+    every, quick = (published.experiment.part(part).points() for part in (PUBLISHED, QUICK))
+    assert {each["case"] for each in every} == {"near", "far"}
+    assert {each["rtt"] for each in quick} == {20}
 
 
 def test_a_design_is_combined_with_the_grid(tmp_path: Path) -> None:
@@ -122,8 +123,9 @@ def test_a_design_is_combined_with_the_grid(tmp_path: Path) -> None:
         "[design]\npoints = 8\nseed = 1\nranges.rtt = { low = 0, high = 50 }\n[quick]\npoints = 2",
     )
     own = load(tmp_path, text).experiment
-    assert len(own.points()) == 8 * 4
-    assert own.points(quick=True) == [p for p in own.points()[: 2 * 4] if p["queue"] == 40]
+    points = own.part(PUBLISHED).points()
+    assert len(points) == 8 * 4
+    assert own.part(QUICK).points() == [p for p in points[: 2 * 4] if p["queue"] == 40]
 
 
 def test_baselines_are_the_same_for_all_schedulers(tmp_path: Path) -> None:
@@ -201,11 +203,11 @@ def test_a_drive_that_another_process_writes_meanwhile_is_no_mistake(
             "",
             "claim[1]",
             '"More is more."',
-            '"holds" or "not_comparable"',
+            '"holds" or "not_testable"',
         ),
         ("more > ", "less > ", "claim[1].holds", "", "unknown name less"),
         ("(goodput, scheduler='blest')", "(x)", "claim[1].figures.more.value", "", "name x"),
-        ("more = {", "queue = {", "claim[1].figures.queue", "", "axis or metric"),
+        ("more = {", "queue = {", "claim[1].figures.queue", "", "axis, metric or figure"),
         ('name = "goodput"', 'name = "rtt"', "grid", '"rtt"', "more than one"),
         ("[grid]", "[axis]\nrate = 'x'\n[grid]", "axis.rate", '"x"', "known: scheduler"),
     ],
@@ -220,6 +222,165 @@ def test_mistakes_are_told_with_file_key_and_value(
     assert str(tmp_path / "paper2020" / "fig1.toml") in text, caught.value
     assert value in text
     assert message in text
+
+
+ASSUMED = """
+[[assumed]]
+name = "loss"
+value = 1
+because = "the paper gives none"
+range = [0, 2]
+[[variant]]
+name = "today"
+says = "today's defaults"
+repeat = 2
+scenario = { cc = "cubic", "path.first.delay" = "{rtt}ms" }
+grid = { scheduler = ["default", "minrtt"] }
+[[variant]]
+name = "Buffer: 1 MB"
+says = "1 MB to receive"
+scenario.receive_buffer = "1MB"
+"""
+BECAUSE = """
+[[claim.because]]
+says = "It is."
+shown_by = "small > more"
+figures.small.value = "median(goodput, variant='today')"
+"""
+VARIED = (
+    FIGURE.replace('name = "first"', 'name = "first"\nloss = "{loss}%"').replace(
+        "[[claim]]", f"{ASSUMED}[[claim]]"
+    )
+    + BECAUSE
+)
+
+
+def test_a_variant_is_the_quick_part_with_other_settings(tmp_path: Path) -> None:
+    published = load(tmp_path, VARIED)
+    own = published.experiment
+    variants = ["today", "Buffer: 1 MB", "loss=0", "loss=2"]
+    assert own.parts() == ["published", "published-quick", *variants]
+    assert own.variants() == variants
+    assert own.sensitivity() == {"loss": ["loss=0", "loss=2"]}
+    # 2 schedulers, a queue, 2 delays; seeds of the variant, or of the published setting
+    assert [own.part(name).runs() for name in own.parts()] == [24, 4, 8, 12, 12, 12]
+    today = settings(published, tmp_path, part="today")
+    assert {each.point["scheduler"] for each in today} == {"default", "minrtt"}
+    assert {each.point["queue"] for each in today} == {40}
+    first = next(each.scenario.paths[0] for each in today if each.point["rtt"] == 20)
+    assert (first.up.delay_ns, first.up.loss) == (20_000_000, 0.01)
+    assert {each.scenario.cc for each in today} == {"cubic"}
+    buffer = settings(published, tmp_path, part="Buffer: 1 MB")
+    assert {each.scenario.receive_buffer_bytes for each in buffer} == {1_000_000}
+    losses = {
+        part: {each.scenario.paths[0].up.loss for each in settings(published, tmp_path, part=part)}
+        for part in (PUBLISHED, QUICK, "loss=0", "loss=2")
+    }
+    assert losses == {PUBLISHED: {0.01}, QUICK: {0.01}, "loss=0": {0.0}, "loss=2": {0.02}}
+
+
+def test_the_digest_of_a_part_is_that_of_its_runs(tmp_path: Path) -> None:
+    own = load(tmp_path, VARIED).experiment
+    digests = {name: own.part(name).digest() for name in own.parts()}
+    assert len(set(digests.values())) == len(digests)
+    text = VARIED.replace("value = 1\n", "value = 3\n").replace("small > more", "small < more")
+    changed = load(tmp_path, text).experiment
+    same = {name for name in own.parts() if changed.part(name).digest() == digests[name]}
+    assert same == {"loss=0", "loss=2"}
+
+
+def test_parts_have_files_of_their_own() -> None:
+    assert [catalogue.slug(part) for part in (PUBLISHED, QUICK)] == ["", "quick"]
+    assert catalogue.slug("Buffer: 1 MB") == "buffer-1-mb"
+    assert catalogue.slug("queue=0.5") == "queue=0.5"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_random"),
+    [
+        ('"{loss}%"', '"0%"', False),
+        ('"{loss}%"', '"1%"', True),
+        ('loss = "{loss}%"', "jitter = '1ms'", True),
+        ('loss = "{loss}%"', 'preset = "lte"', True),
+        ('scheduler = "{scheduler}"', 'scheduler = "{scheduler}"\nvary = "2%"', True),
+        ("[grid]", '[drive]\nseed = "{rtt}"\n[grid]', True),
+        ("[grid]", "[drive]\nseed = 3\n[grid]", False),
+        ("rtt = [10, 20]", "[design]\npoints = 8\nranges.rtt = {low = 1, high = 9}", True),
+    ],
+)
+def test_seeds_are_samples_where_something_is_random(
+    tmp_path: Path, old: str, new: str, is_random: bool
+) -> None:
+    certain = FIGURE.replace('name = "first"', 'name = "first"\nloss = "{loss}%"')
+    text = certain.replace(old, new, 1).replace("{loss}", "0")
+    assert load(tmp_path, text).experiment.part(PUBLISHED).is_random() is is_random
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key", "message"),
+    [
+        ('"{loss}%"', '"1%"', "assumed[1].name", "no formula in [scenario] uses it"),
+        ("[0, 2]", "[0, 1]", "assumed[1].range", "the value itself"),
+        ('"loss"', '"rtt"', "grid", "more than one axis, metric or assumed value"),
+        ("'today'", "'todya'", "claim[1].because[1].figures.small.value", 'did you mean "today"'),
+        ("small > more", "big > more", "claim[1].because[1].shown_by", "unknown name big"),
+        ('says = "It', 'say = "It', "claim[1].because[1].say", 'did you mean "says"'),
+        ('"Buffer: 1 MB"', '"TODAY"', "variant", "too similar"),
+        ('"Buffer: 1 MB"', '"quick"', "variant", "too similar"),
+        ('"Buffer: 1 MB"', '"published"', "variant", "another part has this name"),
+        ('"Buffer: 1 MB"', '"..."', "variant", "another part"),
+        ('"Buffer: 1 MB"', '"other"', "variant", "the name that the runs of fig1-other.toml have"),
+        ('"path.first.', '"path.fist.', "variant[1].scenario", "known: first, second"),
+        ('"{rtt}ms"', '"{rrt}ms"', "variant[1].scenario.path.first.delay", 'did you mean "rtt"'),
+        ("grid = { scheduler", "grid = { schedular", "variant[1].grid.schedular", "not in grid"),
+        ("repeat = 2", "repeat = 0", "variant[1].repeat", "greater than or equal to 1"),
+        ("[[claim]]", '[[claim]]\nfitted_by = ["loss"]', "claim[1].fitted_by", "known: none"),
+        ("[[claim]]", "[[claim]]\nname = 'A b'", "claim[1].name", "pattern"),
+        ("[[claim]]", f"[[claim]]\nquote = '{41 * 'a '}'", "claim[1].quote", "than 40 words"),
+        ("holds =", "not_testable =", "claim[1].holds", ""),
+        ("[[claim]]", "[[claim]]\nnot_testable = 'no'", "claim[1]", 'either "holds" or'),
+        ("[[claim]]", "[[claim]]\ndirection = 'mroe > 1'", "claim[1].direction", 'mean "more"'),
+        (
+            "[[claim]]",
+            "[[reported]]\nmetric = 'gput'\nvalue = 1\nread_off = true\n[[claim]]",
+            "reported[1].metric",
+            "not a metric; known: goodput",
+        ),
+        (
+            "[[claim]]",
+            "[[reported]]\nmetric = 'goodput'\nvalue = 1\nread_off = true\nat.x = 1\n[[claim]]",
+            "reported[1].at.x",
+            "not an axis; known: scheduler, queue, rtt",
+        ),
+    ],
+)
+def test_mistakes_in_variants_and_claims_are_told(
+    tmp_path: Path, old: str, new: str, key: str, message: str
+) -> None:
+    if old == "holds =":
+        old, new, key = 'holds = "more > ', 'direction = "more > ', "claim[1].direction"
+        message = 'missing beside it: "holds"'
+    assert old in VARIED
+    (tmp_path / "paper2020").mkdir()
+    (tmp_path / "paper2020" / "fig1-other.toml").write_text(FIGURE)
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, VARIED.replace(old, new, 1))
+    found = [problem.message for problem in caught.value.problems if problem.key == key]
+    assert any(message in text for text in found), caught.value
+
+
+def test_claims_have_names_of_their_own(tmp_path: Path) -> None:
+    text = FIGURE.replace("[[claim]]", "[[claim]]\nname = 'a-1'")
+    again = "\n[[claim]]\nname = 'a-1'\nsays = 's'\nplace = 'p'\nholds = '1 > 0'\n"
+    assert load(tmp_path, text).experiment.claim[0].name == "a-1"
+    with pytest.raises(InputError, match=r"a-1.*the name of more than one claim"):
+        load(tmp_path, text + again)
+
+
+def test_the_values_of_axes_are_found_by_their_texts(tmp_path: Path) -> None:
+    found = load(tmp_path, VARIED).experiment.axis_values()
+    assert found["queue"] == {"20": 20, "40": 40}
+    assert found["scheduler"].keys() == {"minrtt", "blest", "default"}
 
 
 def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
@@ -283,13 +444,20 @@ def test_every_figure_of_the_four_papers_is_there() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_quick_run_is_a_scenario(name: str, tmp_path: Path) -> None:
     published = catalogue.load(name)
-    quick = settings(published, tmp_path, quick=True)
+    quick = settings(published, tmp_path, part=QUICK)
     assert quick
-    every = published.experiment.points()
+    every = published.experiment.part(PUBLISHED).points()
     assert all(setting.point in every for setting in quick)
     if not published.experiment.quick.scenario:
         full = {s.scenario.key_text() for s in settings(published, tmp_path)}
         assert {s.scenario.key_text() for s in quick} <= full
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_variant_is_a_scenario(name: str, tmp_path: Path) -> None:
+    published = catalogue.load(name)
+    for part in published.experiment.variants():
+        assert settings(published, tmp_path, part=part, repeat=1)
 
 
 @pytest.mark.parametrize("name", NAMES)

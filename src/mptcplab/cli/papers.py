@@ -24,13 +24,16 @@ _quick_option = click.option("--quick", is_flag=True, help="A thinner grid: minu
 
 @papers_group.command("list")
 def papers_list() -> None:
-    """List the experiments, with the number of runs of each, in full and with --quick."""
+    """List the experiments, with the number of runs of each: all, --quick, and of its variants."""
     from mptcplab.papers import catalogue
 
     for name in catalogue.names():
         own = catalogue.load(name).experiment
-        count, quick = (own.runs(quick=quick) for quick in (False, True))
-        click.echo(f"{name:<26} {own.title}: {own.place}, {count} runs, quick {quick}")
+        count, quick = (own.part(part).runs() for part in (catalogue.PUBLISHED, catalogue.QUICK))
+        line = f"{name:<26} {own.title}: {own.place}, {count} runs, quick {quick}"
+        if variants := own.variants():
+            line += f", {len(variants)} variants {sum(own.part(each).runs() for each in variants)}"
+        click.echo(line)
 
 
 @papers_group.command("run")

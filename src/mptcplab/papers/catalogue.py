@@ -2,16 +2,19 @@
 """Published experiments: reads experiments/PAPER/FIGURE.toml, and expands it into runs.
 
 A file says what to run (a scenario, and which of its values change: a grid, cases, a space-filling
-design), which figures to compute from each run, how to draw them, and what the paper claims, as
-formulas over them. docs/papers.md has every key.
+design), in which variants, which figures to compute from each run, how to draw them, and what the
+paper claims, as formulas over them. docs/papers.md has every key.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import itertools
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,7 +25,7 @@ from mptcplab import files, resources
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.spec import space
 from mptcplab.spec.designs import MAX_POINTS, Point
-from mptcplab.spec.formulas import FormulaError, names_in
+from mptcplab.spec.formulas import Formula, FormulaError, names_in
 from mptcplab.spec.mistakes import ABSENT, shown, suggestion
 from mptcplab.spec.space import (
     FormulaText,
@@ -31,11 +34,13 @@ from mptcplab.spec.space import (
     Space,
     Table,
     Text,
+    Wrong,
     check_names,
     fill_in,
     filled,
-    merged,
+    overridden,
     shown_point,
+    texts,
 )
 
 if TYPE_CHECKING:
@@ -46,7 +51,21 @@ if TYPE_CHECKING:
 #: The file that describes a paper.
 PAPER = "paper.toml"
 
+#: The parts of an experiment that each has; variants and assumed values add parts of their own.
+PUBLISHED, QUICK = "published", "published-quick"
+#: The variant with today's defaults.
+TODAY = "today"
+#: What is fewer than this is no sample of anything.
+MIN_SAMPLES = 5
+#: A quotation is a sentence, not a page.
+MAX_QUOTED_WORDS = 40
+
 _DRIVE = "drive.toml"
+#: The keyword of a formula's functions that selects the runs of another part.
+_OF_VARIANT = "variant"
+# The key of a scenario that makes seeds independent samples, unless its value means "none".
+_RANDOM = ("vary", "loss", "jitter", "duplicate", "reorder", "cross", "preset", "random")
+_NONE: tuple[Any, ...] = (False, 0, "0", "0%", "0s", "0ms", "", None)
 
 
 class Paper(Table):
@@ -96,6 +115,39 @@ class Quick(Table):
     says: str = ""
 
 
+class Assumed(Table):
+    """A value that the paper does not give, by the name that formulas in the scenario use.
+
+    Each value of `range` is a part of the experiment. `fitted` says what the value was chosen to
+    give: claims about that are `fitted_by` it, and not judged.
+    """
+
+    name: Name
+    value: Scalar
+    because: Text
+    range: list[Scalar] = Field(default=[])
+    fitted: str = ""
+
+
+class Variant(Table):
+    """Other settings, of which the quick part is run: `says` describes what differs."""
+
+    name: Text
+    says: Text
+    repeat: int | None = Field(default=None, ge=1, le=10_000)
+    scenario: dict[str, Any] = Field(default={})
+    grid: dict[Name, list[Scalar]] = Field(default={})
+
+
+class Reported(Table):
+    """A number of the paper; `read_off` its figure, or from its text or a table."""
+
+    metric: Name
+    at: dict[Name, Scalar] = Field(default={})
+    value: float
+    read_off: bool
+
+
 class Figure(Table):
     """A figure that a claim is about; `paper` is the paper's value."""
 
@@ -105,61 +157,161 @@ class Figure(Table):
     paper: float | str | None = None
 
 
-class Claim(Table):
-    """A sentence of the paper, its place, and when it holds; or why that cannot be judged."""
+class Because(Table):
+    """Why a claim does not hold, or holds: shown as long as the formula `shown_by` is true."""
 
     says: Text
+    shown_by: FormulaText
+    figures: dict[Name, Figure] = Field(default={})
+
+
+class Claim(Table):
+    """A sentence of the paper, its place, and when it holds; or why that cannot be tested.
+
+    `holds` is about the number, or the direction with its size; `direction` about that alone.
+    """
+
+    name: str = Field(default="", pattern="^[a-z0-9]+(-[a-z0-9]+)*$|^$")
+    quote: str = ""
     place: Text
+    says: Text
     figures: dict[Name, Figure] = Field(default={})
     holds: FormulaText | None = None
+    direction: FormulaText | None = None
+    not_testable: Text | None = None
+    fitted_by: list[Name] = Field(default=[])
+    because: list[Because] = Field(default=[])
+    # of files that have not been converted yet
     not_comparable: str | None = None
     explanation: str = ""
 
+    @property
+    def untestable(self) -> str | None:
+        return self.not_testable or self.not_comparable
+
 
 class Experiment(Space):
-    """A figure or a table of a paper."""
+    """A figure or a table of a paper.
+
+    Its runs come in parts: the published setting, the quick part of it, and the same quick part of
+    each variant and of each other value that was assumed.
+    """
 
     title: Text
     place: Text
     setting: list[Text] = Field(default=[])
     repeat: int = Field(default=1, ge=1, le=10_000)
+    exact: bool = False
     baselines: bool = False
     scenario: dict[str, Any]
     drive: Drive | None = None
+    assumed: list[Assumed] = Field(default=[])
     metric: list[Metric] = Field(min_length=1)
     chart: Chart
     quick: Quick = Quick()
+    variant: list[Variant] = Field(default=[])
     claim: list[Claim] = Field(min_length=1)
+    reported: list[Reported] = Field(default=[])
 
     def seed_axes(self) -> list[str]:
         """The axes that are seeds (of the drive), not settings."""
         used = names_in(str(self.drive.seed)) if self.drive else ()
         return [name for name in self.axes() if name in used]
 
-    def points(self, *, quick: bool = False) -> list[Point]:
+    def sensitivity(self) -> dict[str, list[str]]:
+        """The parts that show how much depends on each assumed value."""
+        return {
+            own.name: [f"{own.name}={value}" for value in own.range]
+            for own in self.assumed
+            if own.range
+        }
+
+    def variants(self) -> list[str]:
+        """The names of all parts besides the published setting and its quick part."""
+        of_assumed = itertools.chain.from_iterable(self.sensitivity().values())
+        return [*(variant.name for variant in self.variant), *of_assumed]
+
+    def parts(self) -> list[str]:
+        return [PUBLISHED, QUICK, *self.variants()]
+
+    def part(self, name: str) -> Part:
+        """A part by its name, which must be one of `parts()`."""
+        assumed: dict[str, Any] = {own.name: own.value for own in self.assumed}
+        if name == PUBLISHED:
+            return Part(self, name, "", self.repeat, self.scenario, assumed, {})
+        quick = self.quick
+        template = overridden(self.scenario, quick.scenario)
+        chosen = {"grid": quick.grid, "cases": quick.cases, "count": quick.points}
+        if name == QUICK:
+            repeat = quick.repeat or self.repeat
+            return Part(self, name, quick.says, repeat, template, assumed, chosen)
+        for variant in self.variant:
+            if variant.name == name:
+                repeat = variant.repeat or self.repeat
+                template = overridden(template, variant.scenario)
+                chosen["grid"] = {**quick.grid, **variant.grid}
+                return Part(self, name, variant.says, repeat, template, assumed, chosen)
+        for own in self.assumed:
+            for value in own.range:
+                if name == f"{own.name}={value}":
+                    says = f"{own.name} = {value} instead of {own.value}"
+                    assumed = {**assumed, own.name: value}
+                    return Part(self, name, says, self.repeat, template, assumed, chosen)
+        raise KeyError(name)
+
+    def axis_values(self) -> dict[str, dict[str, Any]]:
+        """The values of each axis in all parts, by how they are written."""
+        found: dict[str, dict[str, Any]] = {name: {} for name in self.axes()}
+        for name in self.parts():
+            for point in self.part(name).points():
+                for axis, value in point.items():
+                    found[axis][str(value)] = value
+        return found
+
+
+@dataclass(frozen=True)
+class Part:
+    """Runs of an experiment that belong together: the scenario, and where in its space.
+
+    `assumed` has the values of assumed names.
+    """
+
+    experiment: Experiment
+    name: str
+    says: str
+    repeat: int
+    template: Mapping[str, Any]
+    assumed: Mapping[str, Any]
+    chosen: Mapping[str, Any]
+
+    def points(self) -> list[Point]:
         """A value for each axis, for each setting that is run."""
-        return self.combinations(**self._part(quick=quick))
+        return self.experiment.combinations(**self.chosen)
 
-    def runs(self, *, quick: bool = False) -> int:
+    def runs(self) -> int:
         """The number of runs, without baselines."""
-        return self.size(**self._part(quick=quick)) * self.repeats(quick=quick)
+        return self.experiment.size(**self.chosen) * self.repeat
 
-    def _part(self, *, quick: bool) -> dict[str, Any]:
-        own = self.quick
-        return {"grid": own.grid, "cases": own.cases, "count": own.points} if quick else {}
+    def is_random(self) -> bool:
+        """Whether seeds, or the points of a design, are independent samples."""
+        own = self.experiment
+        return bool(own.design or own.seed_axes()) or _is_random(self.template)
 
-    def repeats(self, repeat: int | None = None, *, quick: bool = False) -> int:
-        return repeat or (self.quick.repeat if quick else None) or self.repeat
-
-    def template(self, *, quick: bool = False) -> dict[str, Any]:
-        """The scenario, with formulas in it."""
-        return merged(self.scenario, self.quick.scenario) if quick else self.scenario
-
-    def digest(self, *, quick: bool) -> str:
+    def digest(self) -> str:
         """A hash of everything that its runs depend on, except the number of seeds."""
-        content = [self.template(quick=quick), self.points(quick=quick), self.baselines]
-        content.append(self.drive.model_dump() if self.drive else None)
+        own = self.experiment
+        content: list[Any] = [self.template, self.points(), own.baselines]
+        content.append(own.drive.model_dump() if own.drive else None)
+        if self.assumed:
+            content.append(dict(self.assumed))
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+
+
+def slug(part: str) -> str:
+    """The name of a part as that of a file: "buffer 1 MB" is "buffer-1-mb"."""
+    if part in (PUBLISHED, QUICK):
+        return "" if part == PUBLISHED else "quick"
+    return re.sub(r"[^a-z0-9=._]+", "-", part.lower()).strip("-.")
 
 
 @dataclass(frozen=True)
@@ -230,25 +382,28 @@ def settings(
     known: Mapping[str, Scheduler],
     folder: Path,
     *,
-    quick: bool = False,
+    part: str = PUBLISHED,
     repeat: int | None = None,
 ) -> list[Setting]:
-    """Every run of an experiment. Drives are written to `folder`.
+    """Every run of a part of an experiment. Drives are written to `folder`.
 
     Raises InputError, naming the file and the point, if the scenario of a point is invalid.
     """
     from mptcplab.spec import resolve  # takes longer than to read all experiments
 
     own = published.experiment
+    chosen = own.part(part)
+    of_part = "" if part in (PUBLISHED, QUICK) else f" of {part}"
     found = []
-    for point in own.points(quick=quick):
-        where = f"{published.file}, [scenario] with {shown_point(point)}"
+    for point in chosen.points():
+        where = f"{published.file}, [scenario]{of_part} with {shown_point(point)}"
+        names = {**chosen.assumed, **point}
         try:
-            table = filled(own.template(quick=quick), point)
-            place = _drive(own.drive, point, folder) if own.drive else published.file.parent
+            table = filled(chosen.template, names)
+            place = _drive(own.drive, names, folder) if own.drive else published.file.parent
         except FormulaError as error:
             raise InputError([Problem(where, "", "", str(error))]) from None
-        table["repeat"] = own.repeats(repeat, quick=quick)
+        table["repeat"] = repeat or chosen.repeat
         request = resolve.from_table(table, where, folder=place, known=known, single=True)
         for item in request.runs():
             alone = {}
@@ -283,12 +438,16 @@ def _drive(drive: Drive, point: Point, folder: Path) -> Path:
 # Reading
 
 _TABLES: Mapping[str, type[BaseModel]] = {
+    "assumed": Assumed,
     "metric": Metric,
     "chart": Chart,
     "drive": Drive,
     "quick": Quick,
+    "variant": Variant,
     "claim": Claim,
+    "because": Because,
     "figures": Figure,
+    "reported": Reported,
 }
 
 
@@ -301,26 +460,129 @@ def _check(own: Experiment, file: Path) -> None:
 
     axes = own.axes()
     metrics = [metric.name for metric in own.metric]
-    space.check(own, own.scenario, metrics, wrong)
+    assumed = [each.name for each in own.assumed]
+    space.check(own, own.scenario, [*metrics, *assumed], wrong, also=assumed)
     _check_chart(own, axes, metrics, wrong)
     _check_quick(own, wrong)
+    _check_assumed(own, wrong)
+    _check_variants(own, file, wrong)
     for number, claim in enumerate(own.claim, 1):
-        key = f"claim[{number}]"
-        if (claim.holds is None) == (claim.not_comparable is None):
-            wrong(key, claim.says, 'either "holds" or "not_comparable" is needed')
-        known = [*axes, *metrics]
-        for name, figure in claim.figures.items():
-            if name in known:
-                wrong(f"{key}.figures.{name}", figure.value, "an axis or metric has this name")
-            check_names(f"{key}.figures.{name}.value", figure.value, known, wrong)
-            known.append(name)
-        if claim.holds is not None:
-            check_names(f"{key}.holds", claim.holds, known, wrong)
+        _check_claim(own, f"claim[{number}]", claim, wrong)
+    for name, count in Counter(claim.name for claim in own.claim if claim.name).items():
+        if count > 1:
+            wrong("claim", name, "the name of more than one claim")
+    for number, reported in enumerate(own.reported, 1):
+        key = f"reported[{number}]"
+        if reported.metric not in metrics:
+            wrong(f"{key}.metric", reported.metric, f"not a metric; known: {', '.join(metrics)}")
+        for name in reported.at:
+            if name not in axes:
+                wrong(f"{key}.at.{name}", reported.at[name], f"not an axis; known: {_list(axes)}")
     if problems:
         raise InputError(problems)
 
 
-def _check_chart(own: Experiment, axes: Sequence[str], metrics: Sequence[str], wrong: Any) -> None:
+def _check_claim(own: Experiment, key: str, claim: Claim, wrong: Wrong) -> None:
+    if (claim.holds is None) == (claim.untestable is None):
+        wrong(key, claim.says, 'either "holds" or "not_testable" is needed')
+    if claim.direction is not None and claim.holds is None:
+        wrong(f"{key}.direction", claim.direction, 'missing beside it: "holds"')
+    if len(claim.quote.split()) > MAX_QUOTED_WORDS:
+        wrong(f"{key}.quote", claim.quote, f"more than {MAX_QUOTED_WORDS} words")
+    fitted = [each.name for each in own.assumed if each.fitted]
+    for name in claim.fitted_by:
+        if name not in fitted:
+            hint = suggestion(name, fitted) or f"; known: {_list(fitted)}"
+            wrong(f"{key}.fitted_by", name, f"no assumed value that is fitted{hint}")
+    known = [*own.axes(), *(metric.name for metric in own.metric)]
+
+    def formula(place: str, text: str) -> None:
+        check_names(place, text, known, wrong)
+        if _OF_VARIANT in text:
+            for name in Formula(text).constants(_OF_VARIANT) - {*own.parts()}:
+                hint = suggestion(name, own.parts()) or f"; known: {_list(own.parts())}"
+                wrong(place, text, f"no variant {shown(name)}{hint}")
+
+    def figures(place: str, found: Mapping[str, Figure]) -> None:
+        for name, figure in found.items():
+            if name in known:
+                wrong(f"{place}.{name}", figure.value, "an axis, metric or figure has this name")
+            formula(f"{place}.{name}.value", figure.value)
+            known.append(name)
+
+    figures(f"{key}.figures", claim.figures)
+    for place, text in (("holds", claim.holds), ("direction", claim.direction)):
+        if text is not None:
+            formula(f"{key}.{place}", text)
+    of_claim = list(known)
+    for number, because in enumerate(claim.because, 1):
+        known[:] = of_claim
+        figures(f"{key}.because[{number}].figures", because.figures)
+        formula(f"{key}.because[{number}].shown_by", because.shown_by)
+
+
+def _check_assumed(own: Experiment, wrong: Wrong) -> None:
+    if not own.assumed:
+        return
+    templates = [own.scenario, own.quick.scenario, *(each.scenario for each in own.variant)]
+    drive = (str(own.drive.seed), *own.drive.settings) if own.drive else ()
+    used: set[str] = set()
+    with contextlib.suppress(FormulaError):  # these are reported where they are
+        used = used.union(*map(space.used, templates), *map(names_in, drive))
+    for number, each in enumerate(own.assumed, 1):
+        key = f"assumed[{number}]"
+        if each.name not in used:
+            wrong(f"{key}.name", each.name, "no formula in [scenario] uses it")
+        if each.value in each.range:
+            wrong(f"{key}.range", each.value, "the value itself; only others are in its range")
+    for name, count in Counter(each.name for each in own.assumed).items():
+        if count > 1:
+            wrong("assumed", name, "the name of more than one assumed value")
+
+
+def _check_variants(own: Experiment, file: Path, wrong: Wrong) -> None:
+    """Names that are files of their own, keys that the grid has, and formulas with known names."""
+    slugs = Counter(map(slug, own.parts()))
+    for name in own.variants():
+        if slugs[slug(name)] > 1 or not slug(name) or name in (PUBLISHED, QUICK):
+            wrong("variant", name, "another part has this name, or one that is too similar")
+        if (other := file.with_name(f"{file.stem}-{slug(name)}{file.suffix}")).exists():
+            wrong("variant", name, f"the name that the runs of {other.name} have")
+    known = [*own.axes(), *(each.name for each in own.assumed)]
+    scenarios = {"quick.scenario": own.quick.scenario}
+    for number, variant in enumerate(own.variant, 1):
+        scenarios[f"variant[{number}].scenario"] = variant.scenario
+        for name, values in variant.grid.items():
+            if name not in own.grid:
+                wrong(f"variant[{number}].grid.{name}", values, f"not in grid; {_list(own.grid)}")
+            elif not values:
+                wrong(f"variant[{number}].grid.{name}", values, "a value at least is expected")
+        try:
+            own.part(variant.name)
+        except FormulaError as error:
+            wrong(f"variant[{number}].scenario", variant.name, str(error))
+    for key, scenario in scenarios.items():
+        for place, text in texts(scenario, key):
+            check_names(place, text, known, wrong, template=not place.endswith(f".{space.IF}"))
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+def _is_random(value: Any) -> bool:
+    """Whether a part of a scenario draws anything from the seed."""
+    if isinstance(value, dict):
+        return any(
+            _is_random(each) or (key.rpartition(".")[2] in _RANDOM and each not in _NONE)
+            for key, each in value.items()
+        )
+    return isinstance(value, list) and any(map(_is_random, value))
+
+
+def _check_chart(
+    own: Experiment, axes: Sequence[str], metrics: Sequence[str], wrong: Wrong
+) -> None:
     chart = own.chart
     needed = {"lines": ("x",), "bars": ("x",), "cdf": (), "time": ()}[chart.kind]
     for key in ("x", "series", "panels"):
@@ -334,7 +596,7 @@ def _check_chart(own: Experiment, axes: Sequence[str], metrics: Sequence[str], w
         wrong("chart.y", ABSENT, f"missing; what is drawn, of {', '.join(metrics)}")
 
 
-def _check_quick(own: Experiment, wrong: Any) -> None:
+def _check_quick(own: Experiment, wrong: Wrong) -> None:
     """Quick runs are a part of all runs, unless `says` describes them."""
     quick = own.quick
     for name, values in quick.grid.items():

@@ -70,8 +70,9 @@ def run(
     Raises MptcplabError, after all other runs have ended, if a run failed.
     """
     runs = Store(out)
+    part = _part(published, quick)
     settings = catalogue.settings(
-        published, scheduler.known(), out / _DRIVES, quick=quick, repeat=repeat
+        published, scheduler.known(), out / _DRIVES, part=part.name, repeat=repeat
     )
     _run_missing(
         settings, kernel, guest, runs, jobs=jobs, workers=workers, show=show, cancel=cancel
@@ -86,8 +87,8 @@ def run(
         "experiment": published.name,
         "quick": quick,
         "axis": published.experiment.axis,
-        "repeat": published.experiment.repeats(repeat, quick=quick),
-        "digest": published.experiment.digest(quick=quick),
+        "repeat": repeat or part.repeat,
+        "digest": part.digest(),
         "build": {"kernel": kernel.id, "guest": guest.id, "mptcplab": __version__},
         "runs": [
             {
@@ -113,7 +114,7 @@ def read(published: Published, out: Path, *, quick: bool) -> Reproduced:
     if not file.exists():
         raise MptcplabError(f"{file}: does not exist; to make it: {again}")
     document = documents.read(file, documents.REPRODUCED)
-    if document.digest != published.experiment.digest(quick=quick):
+    if document.digest != _part(published, quick).digest():
         raise MptcplabError(f"{file}: {published.file} has changed since; to run it again: {again}")
     rows, entries = [], _Entries(out)
     try:
@@ -220,6 +221,10 @@ def _counted(
         ended(before + count, item, entry)
 
     return counted
+
+
+def _part(published: Published, quick: bool) -> catalogue.Part:
+    return published.experiment.part(catalogue.QUICK if quick else catalogue.PUBLISHED)
 
 
 def _file(published: Published, out: Path, quick: bool) -> Path:

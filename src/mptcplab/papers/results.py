@@ -16,7 +16,7 @@ import numpy as np
 from mptcplab.metrics import inference
 from mptcplab.metrics.inference import Difference
 from mptcplab.papers import results_chart
-from mptcplab.papers.catalogue import Metric
+from mptcplab.papers.catalogue import PUBLISHED, QUICK, Metric
 from mptcplab.papers.claims import Judged, Row, Verdict
 from mptcplab.papers.reproduce import Reproduced
 from mptcplab.runs import store
@@ -290,7 +290,7 @@ def command(found: Reproduced) -> str:
     words = ["mptcplab papers run", found.published.name]
     if found.quick:
         words.append("--quick")
-    if found.repeat != own.repeats(quick=found.quick):
+    if found.repeat != own.part(QUICK if found.quick else PUBLISHED).repeat:
         words.append(f"--repeat {found.repeat}")
     return " ".join(words)
 
@@ -327,7 +327,7 @@ def _by_seeds(judged: Judged) -> str:
 def _reasons(judged: Judged) -> Iterator[str]:
     claim = judged.claim
     if judged.verdict is Verdict.NOT_COMPARABLE:
-        yield f"Not comparable: {claim.not_comparable}"
+        yield f"Not comparable: {claim.untestable}"
     if judged.verdict is Verdict.FAILS:
         yield claim.explanation or "Why is not known."
 

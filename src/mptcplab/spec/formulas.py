@@ -88,6 +88,16 @@ class Formula:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         }
 
+    def constants(self, keyword: str) -> set[Any]:
+        """The constant values that its calls give to a keyword."""
+        return {
+            found.value.value
+            for node in ast.walk(self._tree)
+            if isinstance(node, ast.Call)
+            for found in node.keywords
+            if found.arg == keyword and isinstance(found.value, ast.Constant)
+        }
+
     def value(self, names: Mapping[str, Any], functions: Functions = BASICS) -> Any:
         """Its value. Raises FormulaError if there is none, MissingError if something is missing."""
         return _value(self._tree, self.text, names, functions)

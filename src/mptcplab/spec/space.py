@@ -278,6 +278,17 @@ def merged(table: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]
     return both
 
 
+def overridden(template: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """The template with the keys of another table; a key with dots sets one that is deeper, as the
+    axis path.lte.delay does. Raises FormulaError if there is no such table.
+    """
+    table = copy.deepcopy(merged(template, {k: v for k, v in other.items() if "." not in k}))
+    for key, value in other.items():
+        if "." in key:
+            _put(table, key, copy.deepcopy(value))
+    return table
+
+
 def shown_point(point: Point) -> str:
     return ", ".join(f"{name} = {shown(value)}" for name, value in point.items())
 
@@ -377,11 +388,20 @@ class Wrong(Protocol):
     def __call__(self, key: str, value: object, message: str) -> None: ...
 
 
-def check(space: Space, template: Mapping[str, Any], taken: Sequence[str], wrong: Wrong) -> None:
-    """What the models cannot check: unknown names, and names used twice or `taken`."""
+def check(
+    space: Space,
+    template: Mapping[str, Any],
+    taken: Sequence[str],
+    wrong: Wrong,
+    also: Sequence[str] = (),
+) -> None:
+    """What the models cannot check: unknown names, and names used twice or `taken`.
+
+    Formulas of the template may use the names in `also`, besides the axes.
+    """
     axes = space.axes()
     for name in sorted({name for name in axes if axes.count(name) > 1} | {*axes} & {*taken}):
-        wrong("grid", name, "the name of more than one axis or metric")
+        wrong("grid", name, "the name of more than one axis, metric or assumed value")
     for name, title in space.axis.items():
         if name not in axes:
             wrong(f"axis.{name}", title, f"not an axis; known: {', '.join(axes)}")
@@ -396,7 +416,7 @@ def check(space: Space, template: Mapping[str, Any], taken: Sequence[str], wrong
     if count > MAX_SETTINGS:
         wrong("grid", ABSENT, f"{count} settings; at most {MAX_SETTINGS} are possible")
     for key, text in texts(template, "scenario"):
-        check_names(key, text, axes, wrong, template=not key.endswith(f".{IF}"))
+        check_names(key, text, [*axes, *also], wrong, template=not key.endswith(f".{IF}"))
     if space.where is not None:
         check_names("where", space.where, axes, wrong)
 

@@ -12,6 +12,11 @@ from mptcplab.errors import MptcplabError
 from mptcplab.metrics.definitions import PathFigures, RunFigures
 from mptcplab.papers import claims
 from mptcplab.papers.catalogue import (
+    PUBLISHED,
+    QUICK,
+    TODAY,
+    Assumed,
+    Because,
     Chart,
     Claim,
     Drive,
@@ -20,10 +25,14 @@ from mptcplab.papers.catalogue import (
     Metric,
     Paper,
     Published,
+    Quick,
+    Variant,
 )
-from mptcplab.papers.claims import Results, Verdict
+from mptcplab.papers.claims import Judged, Results, Verdict
+from mptcplab.papers.samples import NotRunError, Scope
 from mptcplab.runs.entries import Entry
 from mptcplab.spec.formulas import Formula, FormulaError, MissingError
+from mptcplab.spec.space import Design, RangeTable
 
 METRICS = [
     Metric(name="goodput", title="Goodput", unit="Mbit/s", value="goodput_bps / 1e6"),
@@ -60,8 +69,12 @@ def results() -> Results:
     return Results(["scheduler", "queue"], ["goodput", "share"], rows())
 
 
-def value(text: str) -> Any:
-    return Formula(text).value(*results().scope())
+def value(text: str, found: Results | None = None) -> Any:
+    scope = Scope({PUBLISHED: found or results()}, PUBLISHED)
+    known, functions = scope.names, scope.functions
+    once = Formula(text).value(known, functions)
+    assert Formula(text).again(known, functions) == once
+    return once
 
 
 @pytest.mark.parametrize(
@@ -93,6 +106,8 @@ def test_aggregates_of_a_metric(text: str, expected: Any) -> None:
         ("mean(goodput, scheduler='ecf', seed=1)", "no run has scheduler='ecf', seed=1"),
         ("mean(goodput, cc='reno')", "no axis cc; known: scheduler, queue"),
         ("values(3)", "the first argument is the name of a metric$"),
+        ("values([3])", "the first argument is the name of a metric$"),
+        ("median(goodput, variant='today')", "today has not been run"),
         ("mean([])", "nothing to take a statistic of$"),
         ("goodput > 3", "not supported"),
         ("mean(delay)", "delay"),
@@ -111,9 +126,8 @@ def test_a_mean_is_over_settings_of_medians_over_seeds() -> None:
         for scheduler, queue in GOODPUTS
     ]
     both = Results(["scheduler", "queue"], ["goodput", "share"], found)
-    names, functions = both.scope()
-    assert Formula("mean(goodput, scheduler='minrtt')").value(names, functions) == (14 + 22) / 2
-    assert Formula("mean([1, 2, 6])").value(names, functions) == 3
+    assert value("mean(goodput, scheduler='minrtt')", both) == (14 + 22) / 2
+    assert value("mean([1, 2, 6])", both) == 3
 
 
 def test_the_seed_of_a_drive_is_a_seed_and_no_setting() -> None:
@@ -123,11 +137,9 @@ def test_the_seed_of_a_drive_is_a_seed_and_no_setting() -> None:
         for drive, mbps in enumerate((mbps, mbps + 1, mbps + 8), 1)
     ]
     drives = Results(["scheduler", "drive"], ["goodput", "share"], found, ["drive"])
-    names, functions = drives.scope()
-    assert Formula("mean(goodput)").value(names, functions) == (11 + 21) / 2
-    alone = drives.by_seed()
-    assert [len(each.rows) for each in alone] == [2, 2, 2]
-    assert [each.setting(found[0]) for each in alone] == [("minrtt",)] * 3
+    assert value("mean(goodput)", drives) == (11 + 21) / 2
+    # each drive is a sample, with all of its runs
+    assert drives.units == [(1,), (2,), (3,)]
     assert drives.setting(found[0]) == drives.setting(found[1]) == ("minrtt",)
     assert drives.setting(found[0], ["scheduler"]) == drives.setting(found[3], ["scheduler"])
     assert drives.seed(found[0]) == drives.seed(found[3]) == (1, 1)
@@ -167,85 +179,390 @@ def test_a_metric_that_does_not_exist_is_named() -> None:
         claims.row([metric], {}, 1, entry(30), {})
 
 
-def published(claim: Claim) -> Published:
+#: Something is random, so that seeds are samples.
+VARY = {"vary": "2%", "queue": "{limit}"}
+
+
+def published(claim: Claim, **keys: Any) -> Published:
+    wanted: dict[str, Any] = {"scenario": VARY} | keys
     own = Experiment(
         title="t",
         place="p",
-        scenario={},
         grid={"scheduler": ["minrtt", "blest"], "queue": [300, 1000]},
-        metric=METRICS,
+        metric=METRICS[:1],
         chart=Chart(kind="lines", x="queue", y=["goodput"]),
         claim=[claim],
+        **wanted,
     )
     paper = Paper(title="t", authors="a", published="p")
     return Published("a/b", Path("a/b.toml"), paper, own)
 
 
-def judged(**keys: Any) -> claims.Judged:
-    (found,) = claims.judge(published(Claim(says="s", place="p", **keys)), results())
+def seeds(*goodputs: float, scheduler: str = "minrtt", queue: int = 300) -> list[claims.Row]:
+    """A run of each seed."""
+    point = {"scheduler": scheduler, "queue": queue}
+    return [claims.Row(point, n, {"goodput": mbps}) for n, mbps in enumerate(goodputs, 1)]
+
+
+def judged(
+    claim: dict[str, Any], rows: list[claims.Row], part: str = PUBLISHED, **keys: Any
+) -> Judged:
+    """A claim over these rows, and those in `others`, by the names of their parts."""
+    others: dict[str, list[claims.Row]] = keys.pop("others", {})
+    whole = published(Claim(says="s", place="p", **claim), **keys)
+    own = whole.experiment
+    by_part = {part: claims.results(own, rows)}
+    by_part |= {name: claims.results(own, found) for name, found in others.items()}
+    (found,) = claims.judge(whole, by_part, part)
     return found
 
 
-def test_verdicts() -> None:
+# Resamples of the seeds, by hand. The median of five draws from 1 to 5 is 5 if three of them at
+# least are: in 10 * 4^2 + 5 * 4 + 1 = 181 of 5^5 = 3125 orders of draws.
+
+
+@pytest.mark.parametrize(
+    ("holds", "direction", "p_holds", "p_direction", "verdict"),
+    [
+        ("median(goodput) < 6", None, 1, None, Verdict.REPRODUCED),
+        ("median(goodput) < 5", None, 1 - 181 / 3125, None, Verdict.INCONCLUSIVE),
+        ("median(goodput) > 4", None, 181 / 3125, None, Verdict.INCONCLUSIVE),
+        ("median(goodput) > 5", None, 0, None, Verdict.CONTRADICTED),
+        ("median(goodput) > 5", "median(goodput) > 0", 0, 1, Verdict.DIRECTION),
+        ("median(goodput) > 5", "median(goodput) > 4", 0, 181 / 3125, Verdict.INCONCLUSIVE),
+        ("median(goodput) > 5", "median(goodput) > 9", 0, 0, Verdict.CONTRADICTED),
+        ("median(goodput) < 6", "median(goodput) > 9", 1, 0, Verdict.REPRODUCED),
+        # the lowest is drawn unless all five draws are of the others
+        ("lowest(goodput) > 1", None, 4**5 / 5**5, None, Verdict.INCONCLUSIVE),
+        # a figure of the whole is in brackets where it is an axis
+        ("len(queue) == 1", None, 1, None, Verdict.REPRODUCED),
+    ],
+)
+def test_a_verdict_is_the_share_of_resamples_in_which_a_claim_holds(
+    holds: str, direction: str | None, p_holds: float, p_direction: float | None, verdict: Verdict
+) -> None:
+    found = judged({"holds": holds, "direction": direction}, seeds(3, 1, 5, 2, 4))
+    assert found.p_holds == pytest.approx(p_holds)
+    assert found.p_direction == (p_direction if p_direction is None else pytest.approx(p_direction))
+    assert (found.verdict, found.samples, list(found.reasons)) == (verdict, 5, [])
+
+
+def test_six_draws_have_a_median_between_two() -> None:
+    # above 5.5 only if the third and the fourth are both 6, so if four draws at least are:
+    # 15 * 5^2 + 6 * 5 + 1 = 406 of 6^6
+    found = judged({"holds": "median(goodput) > 5.5"}, seeds(1, 2, 3, 4, 5, 6))
+    assert found.p_holds == pytest.approx(406 / 6**6)
+    assert found.verdict is Verdict.CONTRADICTED
+
+
+@pytest.mark.parametrize(
+    ("p_holds", "p_direction", "verdict"),
+    [
+        (0.95, None, Verdict.REPRODUCED),
+        (0.949, None, Verdict.INCONCLUSIVE),
+        (0.949, 0.95, Verdict.DIRECTION),
+        (0.949, 0.949, Verdict.INCONCLUSIVE),
+        (0.05, None, Verdict.CONTRADICTED),
+        (0.051, None, Verdict.INCONCLUSIVE),
+        (0.05, 0.05, Verdict.CONTRADICTED),
+        (0.05, 0.051, Verdict.INCONCLUSIVE),
+        (0.051, 0.0, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_the_bounds_of_verdicts(p_holds: float, p_direction: float, verdict: Verdict) -> None:
+    assert claims._verdict(p_holds, p_direction) is verdict
+
+
+def test_what_has_the_same_seed_stays_together() -> None:
+    # each is 1 more than the other with its seed, and less than the other's with the next seed
+    rows = [*seeds(1, 3, 5, 7, 9), *seeds(2, 4, 6, 8, 10, scheduler="blest")]
+    found = judged(
+        {"holds": "median(goodput, scheduler='blest') > median(goodput, scheduler='minrtt')"}, rows
+    )
+    assert (found.p_holds, found.verdict) == (1, Verdict.REPRODUCED)
+    pairs = "zip(values(goodput, scheduler='blest'), values(goodput, scheduler='minrtt'))"
+    found = judged({"holds": f"all([b == a + 1 for b, a in {pairs}])"}, rows)
+    assert found.p_holds == 1
+
+
+def test_other_parts_with_the_same_seeds_stay_together_too() -> None:
+    claim = {"holds": "median(goodput) > median(goodput, variant='today')"}
+    today: dict[str, Any] = {"variant": [Variant(name=TODAY, says="s")]}
+    others = {TODAY: seeds(1, 3, 5, 7, 9)}
+    assert judged(claim, seeds(2, 4, 6, 8, 10), others=others, **today).p_holds == 1
+    # with other seeds these are drawn apart: the medians of 2 to 10 and of 1 to 9 say little
+    apart = [claims.Row(row.point, row.seed + 100, row.figures) for row in others[TODAY]]
+    found = judged(claim, seeds(2, 4, 6, 8, 10), others={TODAY: apart}, **today)
+    assert found.p_holds is not None
+    assert 0.4 < found.p_holds < 0.9
+    assert found.verdict is Verdict.INCONCLUSIVE
+
+
+def test_many_samples_are_resampled_at_random_and_the_same_each_time() -> None:
+    first, again = (
+        judged({"holds": "lowest(goodput) > 1"}, seeds(*range(1, 10))) for _ in range(2)
+    )
+    # none of nine draws is the lowest: (8/9)^9; four standard errors of 2000 draws
+    expected = (8 / 9) ** 9
+    assert first.p_holds == pytest.approx(
+        expected, abs=4 * (expected * (1 - expected) / 2000) ** 0.5
+    )
+    assert first == again
+
+
+def test_the_points_of_a_design_are_samples_and_their_seeds_are_not() -> None:
+    design = Design(points=5, ranges={"rate": RangeTable(low=0, high=9)})
+    rows = [
+        claims.Row(
+            {"scheduler": "minrtt", "queue": 300, "rate": rate}, seed, {"goodput": mbps + seed}
+        )
+        for rate, mbps in ((1.0, 0), (2.0, 0), (3.0, 0), (4.0, 0), (5.0, 100))
+        for seed in (1, 2)
+    ]
+    # 1.5 at each but the last, 101.5 there: a mean above 40 is two draws of the last at least
+    found = judged({"holds": "mean(goodput) > 40"}, rows, design=design, scenario={})
+    assert found.samples == 5
+    assert found.p_holds == pytest.approx(1 - (4**5 + 5 * 4**4) / 5**5)
+    # and the axis has what is drawn
+    found = judged({"holds": "5.0 in rate"}, rows, design=design, scenario={})
+    assert found.p_holds == pytest.approx(1 - 4**5 / 5**5)
+
+
+def test_drives_are_samples_and_their_seeds_are_not() -> None:
+    drive: dict[str, Any] = {"drive": Drive(seed="{queue}"), "scenario": {}}
+    rows = [
+        claims.Row({"scheduler": "minrtt", "queue": number}, seed, {"goodput": number})
+        for number in range(1, 6)
+        for seed in (1, 2, 3)
+    ]
+    found = judged({"holds": "lowest(goodput) > 1"}, rows, **drive)
+    assert found.samples == 5
+    assert found.p_holds == pytest.approx(4**5 / 5**5)
+    # a drive alone is no sample of drives, but its seeds may be of something else
+    found = judged({"holds": "lowest(goodput) > 0"}, rows[:3], **drive)
+    assert found.samples == 3
+
+
+def test_a_figure_has_its_interval() -> None:
     figures = {
-        "minrtt": Figure(value="median(goodput, scheduler='minrtt')", paper=11),
-        "twice": Figure(value="2 * minrtt"),
+        "least": Figure(value="lowest(goodput)"),
+        "both": Figure(value="[lowest(goodput), 7]"),
+        "name": Figure(value="'minrtt'"),
+        "some": Figure(value="[v for v in values(goodput) if v > 3]"),
+        "sure": Figure(value="1 > 0"),
     }
-    assert judged(holds="minrtt < 20", figures=figures).verdict is Verdict.HOLDS
-    assert judged(holds="minrtt > 20", figures=figures).verdict is Verdict.FAILS
-    other = judged(not_comparable="no paths", figures=figures)
-    assert other.verdict is Verdict.NOT_COMPARABLE
-    assert other.ours == {"minrtt": 17, "twice": 34}
+    found = judged({"holds": "least > 0", "figures": figures}, seeds(1, 2, 3, 4, 5))
+    # the lowest draw is 1 in 67 % of the resamples, at most 2 in 92 %, at most 3 in 99 %
+    assert found.ours == {
+        "least": 1,
+        "both": [1, 7],
+        "name": "minrtt",
+        "some": [4, 5],
+        "sure": True,
+    }
+    assert found.intervals == {"least": (1, 3), "both": [(1, 3), (7, 7)]}
 
 
-def test_each_seed_alone_tells_how_much_depends_on_it() -> None:
-    figures = {"minrtt": Figure(value="median(goodput, scheduler='minrtt', queue=300)")}
-    # 10 and 14 by single seeds, 12 by both
-    found = judged(holds="minrtt < 13", figures=figures)
-    assert found.verdict is Verdict.HOLDS
-    assert [each.ours["minrtt"] for each in found.alone] == [10, 14]
-    assert [each.verdict for each in found.alone] == [Verdict.HOLDS, Verdict.FAILS]
-    assert found.agreeing() == 1
+def test_few_samples_are_inconclusive() -> None:
+    found = judged({"holds": "median(goodput) > 0"}, seeds(1, 2, 3, 4))
+    assert (found.verdict, found.p_holds, found.samples) == (Verdict.INCONCLUSIVE, 1, 4)
+    assert list(found.reasons) == ["too few samples: 4, where at least 5 are needed"]
 
 
-def test_seeds_alone_agree_that_give_the_verdict_of_all_together() -> None:
+def test_seeds_that_vary_nothing_are_no_samples() -> None:
+    found = judged({"holds": "median(goodput) > 0"}, seeds(1, 1, 1, 1, 1), scenario={})
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert list(found.reasons) == ["nothing was varied: the seeds are no independent samples"]
+
+
+@pytest.mark.parametrize(
+    ("holds", "direction", "verdict"),
+    [
+        ("median(goodput) == 1", None, Verdict.REPRODUCED),
+        ("median(goodput) > 1", "median(goodput) > 0", Verdict.DIRECTION),
+        ("median(goodput) > 1", "median(goodput) > 2", Verdict.CONTRADICTED),
+        ("median(goodput) > 1", None, Verdict.CONTRADICTED),
+    ],
+)
+def test_an_exact_experiment_needs_no_samples(
+    holds: str, direction: str | None, verdict: Verdict
+) -> None:
+    claim = {"holds": holds, "direction": direction}
+    found = judged(claim, seeds(1), scenario={}, exact=True)
+    assert (found.verdict, list(found.reasons), found.samples) == (verdict, [], 1)
+
+
+def test_a_claim_that_is_not_testable_has_its_figures() -> None:
+    figures = {
+        "least": Figure(value="lowest(goodput)", paper=11),
+        "twice": Figure(value="2 * least"),
+    }
+    found = judged({"not_testable": "no paths", "figures": figures}, seeds(2, 3))
+    assert (found.verdict, found.ours) == (Verdict.NOT_TESTABLE, {"least": 2, "twice": 4})
+    assert (found.p_holds, list(found.reasons)) == (None, ["no paths"])
+    older = judged({"not_comparable": "no paths"}, seeds(2, 3))
+    assert (older.verdict, list(older.reasons)) == (Verdict.NOT_TESTABLE, ["no paths"])
+
+
+LIMIT = Assumed(name="limit", value=1, because="none is given", range=[2, 3])
+
+
+def test_a_claim_about_what_a_value_was_fitted_to_is_not_judged() -> None:
+    fitted = LIMIT.model_copy(update={"fitted": "fitted to figure 3"})
+    claim = {"holds": "median(goodput) > 0", "fitted_by": ["limit"]}
+    others = {"limit=2": seeds(1, 2, 3, 4, 5)}
+    found = judged(claim, seeds(1, 2, 3, 4, 5), assumed=[fitted], others=others)
+    assert found.verdict is Verdict.NOT_TESTABLE
+    assert list(found.reasons) == ["fitted: limit is 1, fitted to figure 3"]
+    assert found.by_variant["limit=2"].verdict is Verdict.NOT_TESTABLE
+
+
+def test_a_claim_that_depends_on_an_assumed_value_is_inconclusive() -> None:
+    claim = {"holds": "median(goodput) > 0"}
+    above, below = seeds(1, 2, 3, 4, 5), seeds(-1, -2, -3, -4, -5)
+    others = {"limit=2": above, "limit=3": above}
+    same = judged(claim, above, assumed=[LIMIT], others=others)
+    assert (same.verdict, same.not_varied, same.provisional) == (Verdict.REPRODUCED, [], False)
+    assert list(same.by_variant) == ["limit=2", "limit=3", QUICK]
+    found = judged(claim, above, assumed=[LIMIT], others={**others, "limit=3": below})
+    assert (found.verdict, found.p_holds) == (Verdict.INCONCLUSIVE, 1)
+    (reason,) = found.reasons
+    assert reason == "depends on limit: contradicted with 3; the quick part alone: reproduced"
+    assert found.by_variant["limit=3"].verdict is Verdict.CONTRADICTED
+    # other variants show something else
+    today = judged(claim, above, variant=[Variant(name=TODAY, says="s")], others={TODAY: below})
+    assert today.verdict is Verdict.REPRODUCED
+    assert today.by_variant[TODAY].verdict is Verdict.CONTRADICTED
+
+
+def test_assumed_values_are_compared_with_the_quick_part() -> None:
+    # all runs: reproduced; the quick part, one of two queues, is contradicted, and so is 2
+    rows = [*seeds(9, 9, 9, 9, 9), *seeds(-1, -1, -1, -1, -1, queue=1000)]
+    keys: dict[str, Any] = {"assumed": [LIMIT], "quick": Quick(grid={"queue": [1000]})}
+    claim = {"holds": "mean(goodput) > 0"}
+    below, above = (seeds(*[mbps] * 5, queue=1000) for mbps in (-1, 1))
+    found = judged(claim, rows, others={"limit=2": below, "limit=3": below}, **keys)
+    assert (found.verdict, found.by_variant[QUICK].ours) == (Verdict.REPRODUCED, {})
+    assert found.by_variant[QUICK].verdict is Verdict.CONTRADICTED
+    found = judged(claim, rows, others={"limit=2": below, "limit=3": above}, **keys)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert (
+        "depends on limit: reproduced with 3; the quick part alone: contradicted" in found.reasons
+    )
+
+
+def test_a_quick_part_with_its_own_scenario_is_no_part_of_all_runs() -> None:
+    rows = seeds(1, 2, 3, 4, 5)
+    keys: dict[str, Any] = {"assumed": [LIMIT], "quick": Quick(scenario={"cc": "reno"}, says="s")}
+    others = {"limit=2": rows, "limit=3": rows}
+    claim = {"holds": "median(goodput) > 0"}
+    found = judged(claim, rows, others=others, **keys)
+    assert (found.verdict, found.not_varied) == (Verdict.REPRODUCED, ["limit"])
+    assert QUICK not in found.by_variant
+    found = judged(claim, rows, others={**others, QUICK: rows}, **keys)
+    assert found.not_varied == []
+    # with few seeds there is nothing to compare with
+    found = judged(claim, rows, others={**others, QUICK: rows[:2]}, **keys)
+    assert (found.verdict, found.not_varied) == (Verdict.REPRODUCED, ["limit"])
+    # judged alone, it is compared with itself
+    found = judged(claim, rows, QUICK, others={**others, "limit=3": seeds(*[-1] * 5)}, **keys)
+    assert found.verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_verdict_is_provisional_until_all_assumed_values_have_been_varied() -> None:
+    rows = seeds(1, 2, 3, 4, 5)
+    found = judged(
+        {"holds": "median(goodput) > 0"}, rows, assumed=[LIMIT], others={"limit=2": rows}
+    )
+    assert (found.verdict, found.not_varied) == (Verdict.REPRODUCED, ["limit"])
+    assert found.provisional
+    found = judged({"not_testable": "no"}, rows, assumed=[LIMIT])
+    assert not found.provisional
+
+
+def test_a_part_that_lacks_runs_is_not_judged_by_them() -> None:
+    rows = [*seeds(1, 2, 3, 4, 5), *seeds(1, 2, 3, 4, 5, scheduler="blest")]
+    claim = {"holds": "median(goodput, scheduler='blest') > 0"}
+    others = {"limit=2": rows, "limit=3": rows[:5]}
+    found = judged(claim, rows, assumed=[LIMIT], others=others)
+    assert (found.verdict, found.not_varied) == (Verdict.REPRODUCED, ["limit"])
+    outcome = found.by_variant["limit=3"]
+    assert outcome.verdict is Verdict.INCONCLUSIVE
+    assert "holds" in outcome.unknown
+    assert "no run has scheduler='blest'" in outcome.unknown
+    assert "a/b.toml" not in outcome.unknown
+
+
+def test_a_claim_that_needs_a_part_that_was_not_run_is_inconclusive() -> None:
+    figures = {"today": Figure(value="median(goodput, variant='today')")}
+    variants = [Variant(name=TODAY, says="s")]
+    rows = seeds(1, 2, 3, 4, 5)
+    found = judged({"holds": "today > 0", "figures": figures}, rows, variant=variants)
+    assert (found.verdict, found.ours) == (Verdict.INCONCLUSIVE, {})
+    assert list(found.reasons) == ["today has not been run"] == [found.unknown]
+    found = judged({"not_testable": "no", "figures": figures}, rows, variant=variants)
+    assert (found.verdict, list(found.reasons)) == (Verdict.NOT_TESTABLE, ["no"])
+
+
+def test_resamples_without_what_a_formula_needs_do_not_count() -> None:
+    # a value above 4 is there in 1 - (4/5)^5 = 67 % of the resamples
+    claim = {"holds": "min([v for v in values(goodput) if v > 4]) > 3"}
+    found = judged(claim, seeds(1, 2, 3, 4, 5))
+    assert (found.p_holds, found.verdict) == (1, Verdict.INCONCLUSIVE)
+    assert list(found.reasons) == ["over 33% of the resamples it cannot be evaluated"]
+
+
+def test_an_explanation_is_shown_while_it_is_true() -> None:
+    def because(shown_by: str) -> Because:
+        figures = {"other": Figure(value="median(goodput, variant='today')")}
+        return Because(says="It is.", shown_by=shown_by, figures=figures)
+
+    claim = {
+        "holds": "least > 9",
+        "figures": {"least": Figure(value="lowest(goodput)")},
+        "because": [because("other > least"), because("other < least")],
+    }
+    rows, variants = seeds(1, 2, 3, 4, 5), [Variant(name=TODAY, says="s")]
+    found = judged(claim, rows, variant=variants, others={TODAY: seeds(7, 8, 9)})
+    assert [(each.shown, each.ours, each.why) for each in found.explained] == [
+        (True, {"other": 8}, ""),
+        (False, {"other": 8}, "it is false"),
+    ]
+    assert found.because == [found.explained[0]]
+    found = judged(claim, rows, variant=variants)
+    assert [each.why for each in found.explained] == ["today has not been run"] * 2
+    assert found.because == []
+    wrong = {**claim, "because": [because("other")]}
+    message = r"a/b\.toml: claim\[1\]\.because\[1\]\.shown_by = 'other': is 8"
+    with pytest.raises(MptcplabError, match=message):
+        judged(wrong, rows, variant=variants, others={TODAY: seeds(7, 8, 9)})
+
+
+def test_claims_over_another_part_have_its_figures_and_explanations() -> None:
     claim = Claim(
         says="s",
         place="p",
-        holds="minrtt < 13",
-        figures={"minrtt": Figure(value="median(goodput, scheduler='minrtt', queue=300)")},
+        holds="least > 6",
+        figures={"least": Figure(value="lowest(goodput)")},
+        because=[Because(says="More.", shown_by="least > 5")],
     )
-    seeds = [
-        claims.row(METRICS, {"scheduler": "minrtt", "queue": 300}, seed, entry(mbps), {})
-        for seed, mbps in enumerate((10, 14, 11), 1)
-    ]
-    whole = published(claim)
-    (found,) = claims.judge(whole, claims.results(whole.experiment, seeds))
-    # 11 by all together; 10 and 11 are less than 13, and 14 is not
-    assert (found.claim, found.ours, found.agreeing()) == (claim, {"minrtt": 11}, 2)
-    (single,) = claims.judge(whole, claims.results(whole.experiment, seeds[:1]))
-    assert (single.verdict, list(single.alone), single.agreeing()) == (Verdict.HOLDS, [], 0)
-
-
-def test_what_a_seed_alone_cannot_be_asked_is_an_error_too() -> None:
-    claim = Claim(says="s", place="p", holds="median(goodput, scheduler='minrtt') > 1")
-    whole = published(claim)
-    found = [
-        claims.row(METRICS, {"scheduler": scheduler, "queue": 300}, seed, entry(10), {})
-        for seed, scheduler in enumerate(("minrtt", "blest"), 1)
-    ]
-    message = r"a/b\.toml: claim\[1\]\.holds = .*no run has scheduler='minrtt'"
-    with pytest.raises(MptcplabError, match=message):
-        claims.judge(whole, claims.results(whole.experiment, found))
+    whole = published(claim, variant=[Variant(name=TODAY, says="s")])
+    rows = {PUBLISHED: seeds(1, 2, 3, 4, 5), TODAY: seeds(7, 8, 9, 10, 11)}
+    by_part = {name: claims.results(whole.experiment, found) for name, found in rows.items()}
+    first = claims.judge(whole, by_part, PUBLISHED)
+    (today,) = claims.over(whole, by_part, first, TODAY)
+    assert (first[0].verdict, today.verdict) == (Verdict.CONTRADICTED, Verdict.REPRODUCED)
+    assert (today.claim, today.ours) == (claim, {"least": 7})
+    assert [len(each.because) for each in (first[0], today)] == [0, 1]
 
 
 def test_the_results_of_an_experiment_have_its_axes_metrics_and_seeds() -> None:
     own = published(Claim(says="s", place="p", holds="True")).experiment
     found = claims.results(own, rows())
     assert found.axes == {"scheduler": ["minrtt", "blest"], "queue": [300, 1000]}
-    assert found.metrics == ["goodput", "share"]
+    assert found.metrics == ["goodput"]
     assert found.rows == rows()
-    assert found.seed_axes == []
+    assert (found.seed_axes, found.design_axes) == ([], [])
     drives = own.model_copy(update={"drive": Drive(seed="{queue}")})
     assert claims.results(drives, rows()).seed_axes == ["queue"]
 
@@ -253,7 +570,7 @@ def test_the_results_of_an_experiment_have_its_axes_metrics_and_seeds() -> None:
 def test_a_figure_that_cannot_be_evaluated_is_named_with_its_claim() -> None:
     wrong = {"minrtt": Figure(value="median(goodput, scheduler='ecf')")}
     with pytest.raises(MptcplabError, match=r"claim\[1\]\.figures\.minrtt = .*no run has"):
-        judged(holds="minrtt > 1", figures=wrong)
+        judged({"holds": "minrtt > 1", "figures": wrong}, rows())
 
 
 @pytest.mark.parametrize(
@@ -266,5 +583,10 @@ def test_a_figure_that_cannot_be_evaluated_is_named_with_its_claim() -> None:
 )
 def test_a_claim_that_cannot_be_evaluated_is_an_error(holds: str, message: str) -> None:
     with pytest.raises(MptcplabError, match=message) as caught:
-        judged(holds=holds)
+        judged({"holds": holds}, rows())
     assert "a/b.toml: claim[1].holds" in str(caught.value)
+
+
+def test_what_was_not_run_is_missing() -> None:
+    with pytest.raises(NotRunError):
+        value("median(goodput, variant='today')")

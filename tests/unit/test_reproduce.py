@@ -13,14 +13,18 @@ import pytest
 from click.testing import CliRunner
 
 from mptcplab.cli import cli
-from mptcplab.errors import MptcplabError
+from mptcplab.errors import InputError, MptcplabError
+from mptcplab.lab import kernel
 from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
-from mptcplab.papers import catalogue, reproduce
+from mptcplab.lab.kernel import KernelBuild, Parts
+from mptcplab.papers import catalogue, claims, reproduce
+from mptcplab.papers.catalogue import PUBLISHED, QUICK, TODAY
 from mptcplab.papers.claims import Column
 from mptcplab.runs import experiment, store
 from mptcplab.runs.entries import run_entry
 from mptcplab.runs.store import Store
+from mptcplab.spec.flags import Flags
+from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scenario import Scenario
 from tests.unit.stored import with_figures
 from tests.unit.test_papers import FIGURE, load
@@ -74,10 +78,19 @@ class FakeKernel:
 
 
 def run(published: catalogue.Published, out: Path, **options: Any) -> reproduce.Reproduced:
-    wanted = {"quick": False, "repeat": None, "jobs": 1} | options
+    part = QUICK if options.pop("quick", False) else PUBLISHED
+    wanted = {"parts": [part], "repeat": None, "jobs": 1} | options
     return reproduce.run(
         published, KERNEL, GUEST, out, show=quiet, cancel=threading.Event(), **wanted
     )
+
+
+@pytest.fixture(autouse=True)
+def parts(monkeypatch: pytest.MonkeyPatch) -> Parts:
+    """What the kernel is made from, which is not in the cache."""
+    found = Parts("b1", {"sched/minrtt.c": "m1", "sched/blest.c": "l1", "sched/ecf.c": "e1"})
+    monkeypatch.setattr(kernel, "parts", lambda _build: found)
+    return found
 
 
 @pytest.fixture
@@ -125,7 +138,9 @@ def test_the_figures_are_those_of_the_runs(fake: FakeKernel, tmp_path: Path) -> 
     assert not fake.ran
     found = run(load(tmp_path, FIGURE), tmp_path / "out")
     assert {row.figures["goodput"] for row in found.results.where(queue=20)} == {20}
-    assert [str(judged.verdict) for judged in found.judged] == ["does not hold"]
+    # the goodputs of both schedulers are the same, and no seed changes anything
+    (judged,) = found.judged
+    assert (judged.verdict, judged.p_holds) == ("inconclusive", 0)
     assert found.build == {"kernel": "k1", "guest": "g1", "mptcplab": "0.1.0"}
 
 
@@ -155,7 +170,7 @@ def test_an_experiment_that_changed_is_not_shown(fake: FakeKernel, tmp_path: Pat
     # what a claim says may change: it is judged anew
     again = load(tmp_path, FIGURE.replace("more > ", "more >= "))
     found = reproduce.read(again, tmp_path / "out", quick=False)
-    assert [str(judged.verdict) for judged in found.judged] == ["holds"]
+    assert [judged.p_holds for judged in found.judged] == [1]
     for old, new in (("10mbit", "11mbit"), ("[20, 40]", "[20, 41, 40]")):
         changed = load(tmp_path, FIGURE.replace(old, new))
         with pytest.raises(MptcplabError, match="has changed since; to run it again: mptcplab"):
@@ -165,6 +180,173 @@ def test_an_experiment_that_changed_is_not_shown(fake: FakeKernel, tmp_path: Pat
 def test_what_was_not_run_names_the_command(tmp_path: Path) -> None:
     with pytest.raises(MptcplabError, match="papers run paper2020/fig1 --quick"):
         reproduce.read(load(tmp_path, FIGURE), tmp_path / "out", quick=True)
+
+
+VARIED = (
+    FIGURE.replace('scheduler = "{scheduler}"', 'scheduler = "{scheduler}"\nvary = "2%"')
+    .replace(
+        "[[claim]]",
+        """
+[[assumed]]
+name = "wait"
+value = 1
+because = "the paper gives none"
+range = [2]
+[[variant]]
+name = "today"
+says = "today's"
+scenario.cc = "reno"
+repeat = 5
+[[claim]]
+""",
+    )
+    .replace('queue = "{queue}"', 'queue = "{queue * wait}"')
+)
+
+
+def test_variants_are_run_with_the_published_setting(fake: FakeKernel, tmp_path: Path) -> None:
+    published = load(tmp_path, VARIED)
+    parts = [PUBLISHED, TODAY, "wait=2"]
+    # 24 runs, 4 settings with 5 seeds, and 4 with 3
+    found = run(published, tmp_path / "out", parts=parts)
+    assert len(fake.ran) == 24 + 20 + 12
+    assert list(found.ran) == parts
+    assert found.part == PUBLISHED
+    assert not found.missing
+    documents = {file.name for file in (tmp_path / "out" / "paper2020").iterdir()}
+    assert documents == {"fig1.json", "fig1-today.json", "fig1-wait=2.json"}
+    # queues of 20 and 40 packets, the quick part has 40
+    assert {row.figures["goodput"] for row in found.ran["wait=2"].results.rows} > {80.0}
+    (judged,) = found.judged
+    assert judged.by_variant.keys() == {QUICK, TODAY, "wait=2"}
+    assert [each.claim for each in found.judged_today] == [judged.claim]
+    # the same again needs no run
+    run(published, tmp_path / "out", parts=parts)
+    assert len(fake.ran) == 24 + 20 + 12
+
+
+def test_a_variant_alone_is_judged_by_itself(fake: FakeKernel, tmp_path: Path) -> None:
+    found = run(load(tmp_path, VARIED), tmp_path / "out", parts=[TODAY])
+    assert len(fake.ran) == 20
+    assert (found.part, found.quick, list(found.ran)) == (TODAY, True, [TODAY])
+    assert list(found.missing) == [PUBLISHED, "wait=2"]
+    assert [each.runs for each in found.missing.values()] == [24, 12]
+
+
+def test_a_quick_part_that_is_compared_has_as_many_seeds_as_variants(
+    fake: FakeKernel, tmp_path: Path
+) -> None:
+    text = VARIED.replace("[quick]", "[quick]\nsays = 's'\nscenario.workload.duration = '9s'")
+    published = load(tmp_path, text)
+    out = tmp_path / "out"
+    assert run(published, out, quick=True).repeat == 1
+    assert list(reproduce.read(published, out, quick=True).missing) == [PUBLISHED, TODAY, "wait=2"]
+    found = run(published, out, parts=[PUBLISHED, QUICK, *published.experiment.variants()])
+    assert found.ran[QUICK].provenance.repeat == 3
+    # it stays when only the quick part is asked for, unless the number of seeds is given
+    assert run(published, out, quick=True).repeat == 3
+    assert run(published, out, quick=True, repeat=2).repeat == 2
+    assert len(fake.ran) == 24 + 12 + 20 + 12
+
+
+def test_what_it_was_made_with_is_kept(fake: FakeKernel, parts: Parts, tmp_path: Path) -> None:
+    found = run(load(tmp_path, VARIED), tmp_path / "out", parts=[PUBLISHED, TODAY], repeat=2)
+    assert fake.ran
+    made = found.ran[TODAY].provenance
+    assert (made.kernel, made.base, made.guest, made.version) == ("k1", "b1", "g1", "0.1.0")
+    assert made.files == {"sched/blest.c": "l1", "sched/minrtt.c": "m1"}
+    assert made.command == "mptcplab papers run paper2020/fig1 --variant today --repeat 2"
+    assert made.cpu_s is None
+    assert (
+        found.ran[PUBLISHED].provenance.command == "mptcplab papers run paper2020/fig1 --repeat 2"
+    )
+    assert made.changed(parts, "g1") == []
+    # another scheduler does not matter
+    other = Parts("b1", {**parts.files, "sched/ecf.c": "e2"})
+    assert made.changed(other, "g1") == []
+    other = Parts("b2", {**parts.files, "sched/blest.c": "l2"})
+    assert made.changed(other, "g2") == ["kernel", "sched/blest.c", "guest"]
+
+
+def test_congestion_controls_and_all_schedulers_of_connections_are_files_of_a_run() -> None:
+    scenario = from_flags(
+        Flags(path=("a:1mbit,1ms", "b:1mbit,1ms"), duration="1s", scheduler="ecf", cc="lia")
+    ).base
+    assert list(reproduce._files(scenario)) == ["sched/ecf.c", "cc/lia.c"]
+
+
+def test_a_part_that_changed_is_not_judged(fake: FakeKernel, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run(load(tmp_path, VARIED), out, parts=[PUBLISHED, TODAY, "wait=2"])
+    assert fake.ran
+    changed = load(tmp_path, VARIED.replace('"reno"', '"bbr"'))
+    found = reproduce.read(changed, out, quick=False)
+    assert list(found.ran) == [PUBLISHED, "wait=2"]
+    assert list(found.outdated) == [TODAY]
+    assert list(found.missing) == [TODAY]
+    assert found.judged_today == ()
+    assert TODAY not in found.judged[0].by_variant
+
+
+def test_rows_that_are_not_from_runs_are_judged_alike(fake: FakeKernel, tmp_path: Path) -> None:
+    published = load(tmp_path, VARIED)
+    found = run(published, tmp_path / "out", parts=[PUBLISHED, TODAY])
+    assert fake.ran
+    stored = {
+        part: reproduce.Ran(claims.results(published.experiment, of.results.rows), of.provenance)
+        for part, of in found.ran.items()
+    }
+    again = reproduce.assembled(published, stored)
+    assert again.judged == found.judged
+    assert again.judged_today == found.judged_today
+    assert again.directories == ()
+    with pytest.raises(MptcplabError, match="paper2020/fig1: has not been run"):
+        reproduce.assembled(published, {})
+
+
+def test_what_is_missing_costs_what_runs_like_it_have_cost(
+    fake: FakeKernel, tmp_path: Path
+) -> None:
+    published, out = load(tmp_path, VARIED), tmp_path / "out"
+    found = run(published, out, quick=True)
+    assert len(fake.ran) == 4
+    assert {part: each.cpu_s for part, each in found.missing.items()} == {
+        PUBLISHED: None,
+        TODAY: None,
+        "wait=2": None,
+    }
+    for directory in found.directories:
+        scenario = next(s for s in fake.ran if store.run_key(s, KERNEL, GUEST) == directory.name)
+        store.write_json(directory / store.SCENARIO, scenario)
+        store.write_json(directory / store.COST, {"user_s": 1.5, "system_s": 0.5})
+    found = reproduce.read(published, out, quick=True)
+    assert found.ran[QUICK].provenance.cpu_s == 4 * 2
+    # all runs are as long, over the same paths, and cost 2 s
+    assert found.missing[PUBLISHED].cpu_s == pytest.approx(24 * 2, rel=0.05)
+    assert found.missing[TODAY].cpu_s == pytest.approx(20 * 2, rel=0.05)
+    # half of the other runs have more packets waiting, which costs nothing
+    assert found.missing["wait=2"].cpu_s == pytest.approx(12 * 2, rel=0.05)
+
+
+def test_a_part_that_failed_leaves_the_others_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(experiment, "run_all", FakeKernel(lambda item: item.cc == "reno"))
+    published = load(tmp_path, VARIED)
+    parts = [PUBLISHED, TODAY, "wait=2"]
+    with pytest.raises(MptcplabError, match="20 of 56 runs failed"):
+        run(published, tmp_path / "out", parts=parts)
+    found = reproduce.read(published, tmp_path / "out", quick=False)
+    assert list(found.ran) == [PUBLISHED, "wait=2"]
+
+
+def test_only_the_quick_part_is_hinted_at(fake: FakeKernel, tmp_path: Path) -> None:
+    published = load(tmp_path, FIGURE)
+    run(published, tmp_path / "out", quick=True)
+    assert fake.ran
+    with pytest.raises(MptcplabError, match=r"(?s)fig1\.json: does not exist.*only its quick part"):
+        reproduce.read(published, tmp_path / "out", quick=False)
+    assert reproduce.read(published, tmp_path / "out", quick=None).part == QUICK
 
 
 def test_a_figure_that_fails_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,7 +364,7 @@ def test_a_figure_that_fails_does_not_stop_the_others(monkeypatch: pytest.Monkey
     assert result.exit_code == 1
     assert done == ["yang2014/table1"]
     assert "yang2014/fig3: no power" in result.output
-    assert "DOES NOT HOLD (2 of 2 seeds): More is more." in result.output
+    assert "INCONCLUSIVE (0% of the resamples): More is more." in result.output
 
 
 def test_the_list_tells_the_number_of_runs() -> None:
@@ -192,3 +374,15 @@ def test_the_list_tells_the_number_of_runs() -> None:
     # 5 schedulers, 9 buffers, 2 congestion controls, 3 seeds; quick 3 schedulers, 5 buffers, 1
     # congestion control, 2 seeds
     assert line.endswith("270 runs, quick 30")
+
+
+def test_an_unknown_variant_is_told_with_those_that_there_are() -> None:
+    result = CliRunner().invoke(cli, ["papers", "run", "yang2014", "--variant", "tody"])
+    assert result.exit_code == 1
+    assert isinstance(result.exception, InputError)
+    (problem,) = result.exception.problems
+    assert (problem.where, problem.value) == ("--variant", "tody")
+    assert "no such variant" in problem.message
+    result = CliRunner().invoke(cli, ["papers", "run", "yang2014", "--variant", "a", "--quick"])
+    assert result.exit_code == 2
+    assert "without --quick" in result.output

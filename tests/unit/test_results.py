@@ -17,6 +17,8 @@ import pytest
 from mptcplab.metrics.series import Panel, RunSeries, Series
 from mptcplab.papers import catalogue, claims, results, results_chart
 from mptcplab.papers.catalogue import (
+    QUICK,
+    Because,
     Chart,
     Claim,
     Experiment,
@@ -26,7 +28,7 @@ from mptcplab.papers.catalogue import (
     Published,
     Quick,
 )
-from mptcplab.papers.reproduce import Reproduced
+from mptcplab.papers.reproduce import Provenance, Ran, Reproduced
 from mptcplab.runs import store
 
 
@@ -48,7 +50,7 @@ def reproduced(**chart: Any) -> Reproduced:
                 says="More is more.",
                 place="section 1",
                 holds="minrtt > 5",
-                explanation="Because.",
+                because=[Because(says="Because.", shown_by="minrtt < 5")],
                 figures={
                     "minrtt": Figure(
                         says="minRTT",
@@ -58,7 +60,7 @@ def reproduced(**chart: Any) -> Reproduced:
                     )
                 },
             ),
-            Claim(says="A|B.", place="section 2", not_comparable="there is none."),
+            Claim(says="A|B.", place="section 2", not_testable="there is none."),
         ],
     )
     rows = [
@@ -70,10 +72,20 @@ def reproduced(**chart: Any) -> Reproduced:
     paper = Paper(title="On queues", authors="A", published="2020", findings=["Queues fill."])
     published = Published("paper2020/fig1", Path("fig1.toml"), paper, own)
     found = claims.results(own, rows)
-    build = {"kernel": "k1", "guest": "g1", "mptcplab": "0.1.0"}
+    made = Provenance("d1", 2, "k1", "b1", {}, "g1", "0.1.0", "mptcplab papers run")
     runs = [Path(f"runs/{number}") for number in range(len(rows))]
-    judged = claims.judge(published, found)
-    return Reproduced(published, True, 2, build, found, runs, judged)
+    judged = claims.judge(published, {QUICK: found}, QUICK)
+    return Reproduced(published, QUICK, {QUICK: Ran(found, made, runs)}, judged)
+
+
+def with_rows(found: Reproduced, rows: list[claims.Row]) -> Reproduced:
+    """The same of other runs, with the same verdicts."""
+    ran = dataclasses.replace(
+        found.ran[QUICK],
+        results=claims.results(found.published.experiment, rows),
+        directories=found.directories[: len(rows)],
+    )
+    return dataclasses.replace(found, ran={QUICK: ran})
 
 
 def test_a_table_has_medians_and_intervals() -> None:
@@ -111,7 +123,7 @@ def test_schedulers_are_compared_in_pairs_of_the_same_setting_and_seed() -> None
 def test_with_one_seed_and_setting_schedulers_are_not_compared() -> None:
     found = reproduced()
     rows = [row for row in found.results.rows if row.seed == 1 and row.point["queue"] == 300]
-    one = dataclasses.replace(found, results=claims.results(found.published.experiment, rows))
+    one = with_rows(found, rows)
     assert len(results.tables(one)) == 1
     assert results.pairs_csv_text(one) == ""
     assert "with a single seed it is not known how much depends on the seed" in results.text(one)
@@ -122,34 +134,31 @@ def test_the_text_says_how_it_was_run_and_what_holds() -> None:
     text = results.text(reproduced())
     assert "quick runs, 8 of them, 2 seeds; kernel k1" in text
     assert "quick: Less." in text
-    assert "DOES NOT HOLD (2 of 2 seeds): More is more. (section 1)" in text
+    assert "INCONCLUSIVE (0% of the resamples): More is more. (section 1)" in text
+    assert "Nothing was varied: the seeds are no independent samples." in text
     assert "minRTT: 2.5 (2 to 3) Mbit/s; paper: 11 Mbit/s" in text
     assert "Because." in text
-    assert "NOT COMPARABLE: A|B." in text
+    assert "NOT TESTABLE: A|B." in text
 
 
 @pytest.mark.parametrize(
-    ("value", "alone", "text"),
+    ("value", "interval", "text"),
     [
-        (2.5, [2.0, 3.0], "2.5 (2 to 3)"),
-        (2.5, [], "2.5"),
-        (2.5, [2.5, 2.5], "2.5"),
-        ([1, 2], [[1, 1], [1, 3]], "1, 2 (1 to 3)"),
-        # lists whose length depends on the seed have no ranges
-        (["ecf"], [[], ["ecf"]], "ecf"),
-        ([], [[], []], "none"),
-        (["ecf"], [["blest"], ["ecf"]], "ecf"),
-        (True, [True, False], "yes"),
+        (2.5, (2.0, 3.0), "2.5 (2 to 3)"),
+        (2.5, None, "2.5"),
+        (2.5, (2.5, 2.5), "2.5"),
+        ([1, 2], [(1, 1), (1, 3)], "1, 2 (1 to 3)"),
+        (["ecf"], None, "ecf"),
+        ([], None, "none"),
+        (True, None, "yes"),
     ],
 )
-def test_a_figure_of_a_claim_has_the_range_of_single_seeds(
-    value: Any, alone: list[Any], text: str
-) -> None:
+def test_a_figure_of_a_claim_has_its_interval(value: Any, interval: Any, text: str) -> None:
     judged = claims.Judged(
-        Claim(says="s", place="p", holds="x", figures={"x": Figure(value="1", says="x")}),
-        claims.Verdict.HOLDS,
-        {"x": value},
-        [claims.Outcome(claims.Verdict.HOLDS, {"x": each}) for each in alone],
+        claim=Claim(says="s", place="p", holds="x", figures={"x": Figure(value="1", says="x")}),
+        verdict=claims.Verdict.REPRODUCED,
+        ours={"x": value},
+        intervals={"x": interval},
     )
     found = dataclasses.replace(reproduced(), judged=[judged])
     assert f"x: {text}\n" in results.text(found) + "\n"
@@ -169,10 +178,10 @@ def test_pages_are_written(tmp_path: Path) -> None:
     assert "| minrtt | 2.5 (2 to 3) | 3.5 (3 to 4) |" in page
     assert "[data/paper2020-fig1-pairs.csv](data/paper2020-fig1-pairs.csv)" in page
     assert "What came out:\n\n- Queues fill." in page
-    assert "- **does not hold** (2 of 2 seeds): More is more. (section 1)" in page
+    assert "- **inconclusive** (0% of the resamples): More is more. (section 1)" in page
     summary = (tmp_path / "README.md").read_text()
     assert "Not run yet" not in summary
-    assert "2 claims of 1 papers. holds: 0, does not hold: 1, not comparable: 1" in summary
+    assert "2 claims of 1 papers. reproduced: 0, direction only: 0, inconclusive: 1" in summary
     assert "| [paper2020/fig1](paper2020.md) (quick) | A\\|B." in summary
     results.publish([reproduced()], tmp_path, ["paper2020/fig2"])
     assert "Not run yet: paper2020/fig2.\n" in (tmp_path / "README.md").read_text()
@@ -182,15 +191,16 @@ def test_pages_are_written(tmp_path: Path) -> None:
     assert first == {file: file.read_bytes() for file in written}
 
 
-def test_an_explanation_is_for_claims_that_do_not_hold() -> None:
+def test_an_explanation_is_shown_while_its_formula_is_true() -> None:
     found = reproduced()
-    claim = found.published.experiment.claim[0].model_copy(update={"holds": "minrtt < 5"})
+    assert "Because" in results.text(found)
+    (first, _) = found.published.experiment.claim
+    because = [first.because[0].model_copy(update={"shown_by": "minrtt > 5"})]
+    claim = first.model_copy(update={"because": because})
     own = found.published.experiment.model_copy(update={"claim": [claim]})
     published = Published("paper2020/fig1", Path("x"), found.published.paper, own)
-    judged = claims.judge(published, found.results)
-    text = results.text(Reproduced(published, True, 2, found.build, found.results, [], judged))
-    assert "HOLDS" in text
-    assert "Because" not in text
+    judged = claims.judge(published, {QUICK: found.results}, QUICK)
+    assert "Because" not in results.text(dataclasses.replace(found, judged=judged))
 
 
 def test_the_data_has_a_line_per_run() -> None:

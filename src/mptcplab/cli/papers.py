@@ -20,6 +20,18 @@ _papers_out = options.out_option_of(
     Path("papers-out"), "Directory for the runs; runs found there are reused."
 )
 _quick_option = click.option("--quick", is_flag=True, help="A thinner grid: minutes, not hours.")
+_variants_option = click.option(
+    "--variants",
+    is_flag=True,
+    help="Also run the quick part of each variant, and of each other value that was assumed.",
+)
+_variant_option = click.option(
+    "--variant",
+    "variant",
+    metavar="NAME",
+    multiple=True,
+    help="Run the quick part of this variant only, such as today or queue=100; repeatable.",
+)
 
 
 @papers_group.command("list")
@@ -39,6 +51,8 @@ def papers_list() -> None:
 @papers_group.command("run")
 @click.argument("names", metavar="PAPER/FIGURE...", nargs=-1, required=True)
 @_quick_option
+@_variants_option
+@_variant_option
 @click.option("--repeat", type=click.IntRange(1, 10_000), help="Number of seeds.  [as in the file]")
 @options.jobs_option
 @options.cluster_options

@@ -68,7 +68,10 @@ VARIANTS: Mapping[str, tuple[str, ...]] = {
 # What the fragment `upstream` leaves out in addition: the framework's patches, and the files that
 # need the framework.
 _FRAMEWORK_PATCHES = "-mptcp-sched-"
-_FRAMEWORK_FILES = ("sched/", "tests/")
+_TESTS = "tests/"
+_FRAMEWORK_FILES = ("sched/", _TESTS)
+# Below kernel/mptcp: one file each, of which a run uses one or two.
+_EXCHANGEABLE = ("sched/", "cc/")
 
 
 @dataclass(frozen=True)
@@ -171,6 +174,31 @@ def current(variant: str = "lab") -> KernelBuild | None:
         return _finished(_Inputs.read(_Source.chosen(), variant))
     except MptcplabError:
         return None
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What determines a kernel, in parts: `files` has the SHA-256 of each packet scheduler and
+    congestion control, such as sched/minrtt.c, and `base` identifies everything else.
+    """
+
+    base: str
+    files: Mapping[str, str]
+
+
+def parts(build: KernelBuild) -> Parts:
+    """The parts of a finished kernel. Raises MptcplabError if it is not in the cache as it was."""
+    file = build.image.with_name("build.json")
+    try:
+        about = json.loads(file.read_bytes())
+        own = about["own_files"]
+        files = {name: own.pop(name) for name in list(own) if name.startswith(_EXCHANGEABLE)}
+    except (OSError, ValueError, LookupError, AttributeError, TypeError) as error:
+        raise MptcplabError(f"{file}: does not say what the kernel was made from") from error
+    # they become modules of their own
+    rest = {name: digest for name, digest in own.items() if not name.startswith(_TESTS)}
+    text = json.dumps({**about, "id": None, "own_files": rest}, sort_keys=True)
+    return Parts(hashlib.sha256(text.encode()).hexdigest()[:12], files)
 
 
 def module(build: KernelBuild, source_file: Path, *, quiet: bool = False) -> Module:

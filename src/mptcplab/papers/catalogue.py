@@ -62,7 +62,7 @@ MAX_QUOTED_WORDS = 40
 
 _DRIVE = "drive.toml"
 #: The keyword of a formula's functions that selects the runs of another part.
-_OF_VARIANT = "variant"
+OF_VARIANT = "variant"
 # The key of a scenario that makes seeds independent samples, unless its value means "none".
 _RANDOM = ("vary", "loss", "jitter", "duplicate", "reorder", "cross", "preset", "random")
 _NONE: tuple[Any, ...] = (False, 0, "0", "0%", "0s", "0ms", "", None)
@@ -384,8 +384,9 @@ def settings(
     *,
     part: str = PUBLISHED,
     repeat: int | None = None,
+    points: Sequence[Point] | None = None,
 ) -> list[Setting]:
-    """Every run of a part of an experiment. Drives are written to `folder`.
+    """Every run of a part of an experiment, or those of some `points`. Drives go to `folder`.
 
     Raises InputError, naming the file and the point, if the scenario of a point is invalid.
     """
@@ -395,7 +396,7 @@ def settings(
     chosen = own.part(part)
     of_part = "" if part in (PUBLISHED, QUICK) else f" of {part}"
     found = []
-    for point in chosen.points():
+    for point in chosen.points() if points is None else points:
         where = f"{published.file}, [scenario]{of_part} with {shown_point(point)}"
         names = {**chosen.assumed, **point}
         try:
@@ -498,8 +499,11 @@ def _check_claim(own: Experiment, key: str, claim: Claim, wrong: Wrong) -> None:
 
     def formula(place: str, text: str) -> None:
         check_names(place, text, known, wrong)
-        if _OF_VARIANT in text:
-            for name in Formula(text).constants(_OF_VARIANT) - {*own.parts()}:
+        if OF_VARIANT in text:
+            for name in Formula(text).constants(OF_VARIANT) - {*own.parts()}:
+                if name is None:
+                    wrong(place, text, f"{OF_VARIANT}= is the name of a variant, in quotes")
+                    continue
                 hint = suggestion(name, own.parts()) or f"; known: {_list(own.parts())}"
                 wrong(place, text, f"no variant {shown(name)}{hint}")
 

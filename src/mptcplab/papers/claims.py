@@ -1,270 +1,406 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a paper claims, judged by runs: formulas over the figures of all runs of an experiment.
 
-In the formula of a claim the name of a metric stands for its values in all runs, and that of an
-axis for the list of its values. `median(goodput, scheduler="blest", queue=300)` takes the runs
-whose axes have these values (or one of a list). A formula that cannot be evaluated is an error,
-never a verdict.
+A claim is tested by the bootstrap: its formulas are evaluated over resamples of the independent
+samples (`samples.py`), and the verdict follows from the share of these in which they are true. It
+is found again over every other part of the experiment that has been run. If an assumed value,
+which the paper does not give, changes it, the claim is inconclusive.
 
-A verdict is for all seeds together. How much it depends on the seed is reported with it: the same
-formulas over each seed alone.
+A formula that cannot be evaluated over the published setting is an error, never a verdict.
 """
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-import numpy as np
-
 from mptcplab.errors import MptcplabError
-from mptcplab.papers.catalogue import Claim, Experiment, Metric, Published
-from mptcplab.runs.entries import Entry
-from mptcplab.spec.designs import Point
-from mptcplab.spec.formulas import BASICS, Formula, FormulaError, MissingError
+from mptcplab.papers.catalogue import (
+    MIN_SAMPLES,
+    OF_VARIANT,
+    PUBLISHED,
+    QUICK,
+    Because,
+    Claim,
+    Experiment,
+    Figure,
+    Published,
+)
+from mptcplab.papers.samples import Column as Column
+from mptcplab.papers.samples import NotRunError, Scope, resamples
+from mptcplab.papers.samples import Results as Results
+from mptcplab.papers.samples import Row as Row
+from mptcplab.papers.samples import results as results
+from mptcplab.papers.samples import row as row
+from mptcplab.spec.formulas import Formula, FormulaError
 
-_SEED = "seed"
+#: A formula holds if it is true in this share of the resamples, and fails if in the rest.
+CERTAIN = 0.95
+#: The part of the resamples between the ends of an interval.
+_INTERVAL = 0.95
+#: With more resamples over which a formula has no value there is no verdict.
+_MOST_WITHOUT = 0.05
+# Shares of resamples are sums of products of fractions.
+_EXACT = 1e-9
 
 
 class Verdict(StrEnum):
-    HOLDS = "holds"
-    FAILS = "does not hold"
-    NOT_COMPARABLE = "not comparable"
+    REPRODUCED = "reproduced"
+    DIRECTION = "direction only"
+    INCONCLUSIVE = "inconclusive"
+    CONTRADICTED = "contradicted"
+    NOT_TESTABLE = "not testable"
 
 
-@dataclass(frozen=True)
-class Row:
-    """The figures of a run, by the name of the metric; None where the run has none."""
-
-    point: Point
-    seed: int
-    figures: Mapping[str, float | None]
-
-
-@dataclass(frozen=True)
-class Column:
-    """A metric in all runs: the value of its name in a formula."""
-
-    name: str
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """A verdict, and our value of each figure of the claim."""
+    """A verdict over one part of an experiment, and our value of each figure of the claim.
+
+    `intervals` has the 95 % bootstrap intervals, (low, high), of the figures that are numbers, and
+    lists of these for lists. `p_holds` and `p_direction` are shares of the resamples, None if there
+    is no such formula, or no verdict. `samples` are the independent ones. `reasons` say why the
+    verdict is not a clearer one. `unknown` says why the claim cannot be evaluated, if so.
+    """
 
     verdict: Verdict
-    ours: Mapping[str, Any]
+    ours: Mapping[str, Any] = field(default_factory=dict)
+    intervals: Mapping[str, Any] = field(default_factory=dict)
+    p_holds: float | None = None
+    p_direction: float | None = None
+    samples: int = 0
+    reasons: Sequence[str] = ()
+    unknown: str = ""
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A judged claim: by all seeds together, and by each of them alone, if there are several."""
+class Explained:
+    """An explanation with its figures, and whether it is shown; `why` says why it is not."""
+
+    because: Because
+    ours: Mapping[str, Any]
+    shown: bool
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged(Outcome):
+    """A judged claim: over one part, and, `by_variant`, over each other that has been run.
+
+    `not_varied` are the assumed values whose ranges have not been run, or not in full.
+    """
 
     claim: Claim
-    verdict: Verdict
-    ours: Mapping[str, Any]
-    alone: Sequence[Outcome] = ()
+    explained: Sequence[Explained] = ()
+    by_variant: Mapping[str, Outcome] = field(default_factory=dict)
+    not_varied: Sequence[str] = ()
 
-    def agreeing(self) -> int:
-        """How many seeds alone yield the same verdict."""
-        return sum(each.verdict is self.verdict for each in self.alone)
+    @property
+    def because(self) -> list[Explained]:
+        """The explanations that are shown."""
+        return [each for each in self.explained if each.shown]
+
+    @property
+    def provisional(self) -> bool:
+        """Whether a verdict may change when all assumed values have been varied."""
+        return bool(self.not_varied) and self.verdict in _DEFINITE
 
 
-#: The values of the axes that are not seeds.
-Setting = tuple[Any, ...]
-#: The seed of a run, after those axes that are seeds themselves.
-Seed = tuple[Any, ...]
+_DEFINITE = (Verdict.REPRODUCED, Verdict.DIRECTION, Verdict.CONTRADICTED)
 
 
-class Results:
-    """The figures of all runs of an experiment, in the order of its points and seeds.
+def judge(published: Published, by_part: Mapping[str, Results], part: str) -> list[Judged]:
+    """Every claim over a part, given the results of all parts that have been run.
 
-    `seed_axes` are the axes that are seeds, such as a drive's.
+    Raises MptcplabError if a claim cannot be evaluated over the published setting or its quick
+    part, though all runs are there that it needs.
     """
-
-    def __init__(
-        self,
-        axes: Sequence[str],
-        metrics: Sequence[str],
-        rows: Sequence[Row],
-        seed_axes: Sequence[str] = (),
-    ) -> None:
-        self.rows = rows
-        self.metrics = list(metrics)
-        self.seed_axes = list(seed_axes)
-        self.axes: dict[str, list[Any]] = {
-            name: list(dict.fromkeys(row.point[name] for row in rows if name in row.point))
-            for name in axes
-        }
-
-    def seed(self, row: Row) -> Seed:
-        return (*(row.point[name] for name in self.seed_axes), row.seed)
-
-    def setting(self, row: Row, without: Sequence[str] = ()) -> Setting:
-        """What two runs share that differ only in their seed, and in the axes `without`."""
-        left_out = {*self.seed_axes, *without}
-        return tuple(row.point.get(name) for name in self.axes if name not in left_out)
-
-    def by_seed(self) -> list[Results]:
-        rows: dict[Seed, list[Row]] = {}
-        for row in self.rows:
-            rows.setdefault(self.seed(row), []).append(row)
-        return [
-            Results(list(self.axes), self.metrics, each, self.seed_axes) for each in rows.values()
-        ]
-
-    def values(self, column: object, **wanted: Any) -> list[float]:
-        """A metric in selected runs: `wanted` has a value for each axis, or a list of values.
-
-        Raises MissingError if there is no such run, or one lacks the figure.
-        """
-        return [value for _row, value in self._found(column, wanted)]
-
-    def medians(self, column: object, **wanted: Any) -> list[float]:
-        """The same, with one value per setting: the median over its seeds."""
-        groups: dict[Setting, list[float]] = {}
-        for row, value in self._found(column, wanted):
-            groups.setdefault(self.setting(row), []).append(value)
-        return [statistics.median(group) for group in groups.values()]
-
-    def _found(self, column: object, wanted: Mapping[str, Any]) -> list[tuple[Row, float]]:
-        if not isinstance(column, Column):
-            raise FormulaError("the first argument is the name of a metric")
-        rows = self.where(**wanted)
-        asked = ", ".join(f"{name}={value!r}" for name, value in wanted.items())
-        if not rows:
-            raise MissingError(f"no run has {asked}")
-        found = []
-        for row in rows:
-            value = row.figures[column.name]
-            if value is None:
-                at = ", ".join(f"{name}={each!r}" for name, each in row.point.items())
-                raise MissingError(f"the run with {at}, seed={row.seed} has no {column.name}")
-            found.append((row, value))
-        return found
-
-    def where(self, **wanted: Any) -> list[Row]:
-        """The rows whose axes, and `seed`, have these values."""
-        for name in wanted:
-            if name not in self.axes and name != _SEED:
-                raise FormulaError(f"no axis {name}; known: {', '.join(self.axes)}")
-        return [row for row in self.rows if all(_has(row, *each) for each in wanted.items())]
-
-    def scope(self) -> tuple[dict[str, Any], dict[str, Callable[..., Any]]]:
-        """The names and the functions of a formula over these results."""
-        names: dict[str, Any] = {name: Column(name) for name in self.metrics}
-        names |= self.axes
-
-        def over(
-            statistic: Callable[[Sequence[float]], float],
-            of: Callable[..., list[float]] = self.values,
-        ) -> Callable[..., float]:
-            def applied(what: Any, **wanted: Any) -> float:
-                found = of(what, **wanted) if isinstance(what, Column) else list(what)
-                if not found:
-                    raise MissingError("nothing to take a statistic of")
-                return statistic(found)
-
-            return applied
-
-        def quantile(share: float, what: Any, **wanted: Any) -> float:
-            return over(lambda found: float(np.quantile(found, share)))(what, **wanted)
-
-        return names, {
-            **BASICS,
-            "values": self.values,
-            # over settings; a mean over few seeds says too little
-            "mean": over(statistics.fmean, self.medians),
-            "median": over(statistics.median),
-            "lowest": over(min),
-            "highest": over(max),
-            "sd": over(statistics.pstdev),
-            "quantile": quantile,
-        }
-
-
-def row(
-    metrics: Sequence[Metric], point: Point, seed: int, run: Entry, alone: Mapping[str, Entry]
-) -> Row:
-    """The figures of a run, given its entry and those of its baselines, by path.
-
-    Raises FormulaError, naming the metric, if a formula is wrong.
-    """
-    names: dict[str, Any] = {
-        **dict(run.metrics),
-        "paths": {path.name: _Figures(path) for path in run.paths},
-        "alone": {name: _Figures(entry.metrics) for name, entry in alone.items()},
-        **point,
-    }
-    figures: dict[str, float | None] = {}
-    for metric in metrics:
-        formula = Formula(metric.value)
-        if any(name in names and names[name] is None for name in formula.names):
-            figures[metric.name] = None
-            continue
-        try:
-            value = formula.value(names)
-        except MissingError:
-            value = None
-        except FormulaError as error:
-            raise FormulaError(f"metric {metric.name}: {metric.value}: {error}") from None
-        figures[metric.name] = value if value is None else float(value)
-    return Row(point, seed, figures)
-
-
-def judge(published: Published, results: Results) -> list[Judged]:
-    """Every claim with its verdict. Raises MptcplabError if one cannot be evaluated."""
-    seeds = results.by_seed()
+    own = published.experiment
+    by_part = _with_quick_part(own, by_part)
     judged = []
-    for number, claim in enumerate(published.experiment.claim, 1):
-        every = _judge(claim, number, published, results)
-        alone = [_judge(claim, number, published, each) for each in seeds if len(seeds) > 1]
-        judged.append(Judged(claim, every.verdict, every.ours, alone))
+    for claim, judge_of in _judges(published, by_part):
+        outcome = judge_of.outcome(part, must_be_known=part in (PUBLISHED, QUICK))
+        others = {name: judge_of.outcome(name) for name in by_part if name != part}
+        found = _judged(claim, outcome, judge_of.explained(part, outcome.ours), others)
+        if part in (PUBLISHED, QUICK) and found.verdict is not Verdict.NOT_TESTABLE:
+            found = _varied(own, found, outcome if part == QUICK else others.get(QUICK))
+        judged.append(found)
     return judged
 
 
-def _judge(claim: Claim, number: int, published: Published, results: Results) -> Outcome:
-    names, functions = results.scope()
-    ours: dict[str, Any] = {}
+def over(
+    published: Published, by_part: Mapping[str, Results], judged: Sequence[Judged], part: str
+) -> list[Judged]:
+    """The claims over another part, as they have been judged over it, with its explanations."""
+    by_part = _with_quick_part(published.experiment, by_part)
+    return [
+        _judged(claim, found := each.by_variant[part], judge_of.explained(part, found.ours), {})
+        for each, (claim, judge_of) in zip(judged, _judges(published, by_part), strict=True)
+    ]
 
-    def value(key: str, text: str) -> Any:
+
+def _judges(published: Published, by_part: Mapping[str, Results]) -> Iterator[tuple[Claim, _Judge]]:
+    own = published.experiment
+    for number, claim in enumerate(own.claim, 1):
+        yield claim, _Judge(claim, f"{published.file}: claim[{number}]", own, by_part)
+
+
+def _judged(
+    claim: Claim, found: Outcome, explained: Sequence[Explained], others: Mapping[str, Outcome]
+) -> Judged:
+    fields = {each.name: getattr(found, each.name) for each in dataclasses.fields(found)}
+    return Judged(claim=claim, explained=explained, by_variant=others, **fields)
+
+
+def _with_quick_part(own: Experiment, by_part: Mapping[str, Results]) -> dict[str, Results]:
+    """All parts; the quick one as some of all runs, with all of their seeds, if it is that."""
+    found = dict(by_part)
+    if PUBLISHED in by_part and not own.quick.scenario:
+        points = {frozenset(point.items()) for point in own.part(QUICK).points()}
+        every = by_part[PUBLISHED].rows
+        found[QUICK] = results(own, [r for r in every if frozenset(r.point.items()) in points])
+    return {name: each for name, each in found.items() if each.rows}
+
+
+def _varied(own: Experiment, found: Judged, quick: Outcome | None) -> Judged:
+    """The verdict in view of those with other assumed values, compared with the quick part's."""
+    not_varied, reasons = [], []
+    reference = _telling(own, quick)
+    for name, parts in own.sensitivity().items():
+        others = {part: _telling(own, found.by_variant.get(part)) for part in parts}
+        if reference is None or None in others.values():
+            not_varied.append(name)
+        different = [
+            f"{other.verdict} with {part.removeprefix(f'{name}=')}"
+            for part, other in others.items()
+            if reference and other and other.verdict is not reference.verdict
+        ]
+        if reference and different:
+            alone = f"the quick part alone: {reference.verdict}"
+            reasons.append(f"depends on {name}: {', '.join(different)}; {alone}")
+    return dataclasses.replace(
+        found,
+        verdict=Verdict.INCONCLUSIVE if reasons else found.verdict,
+        reasons=[*found.reasons, *reasons],
+        not_varied=not_varied,
+    )
+
+
+def _telling(own: Experiment, outcome: Outcome | None) -> Outcome | None:
+    """A verdict that can be compared with others; None if it cannot."""
+    if outcome is None or outcome.unknown:
+        return None
+    return outcome if own.exact or outcome.samples >= MIN_SAMPLES else None
+
+
+class _Judge:
+    """Evaluates the formulas of a claim; `place` is where it is."""
+
+    def __init__(
+        self, claim: Claim, place: str, own: Experiment, by_part: Mapping[str, Results]
+    ) -> None:
+        self.claim = claim
+        self.place = place
+        self.own = own
+        self.by_part = by_part
+        self.figures = {name: Formula(each.value) for name, each in claim.figures.items()}
+        texts = {"holds": claim.holds, "direction": claim.direction}
+        self.tests = {name: Formula(text) for name, text in texts.items() if text is not None}
+
+    def outcome(self, part: str, *, must_be_known: bool = False) -> Outcome:
+        """The claim over a part. Raises MptcplabError if it `must_be_known` and has no value."""
+        why = self._untestable()
         try:
-            return Formula(text).value({**names, **ours}, functions)
+            scope = Scope(self.by_part, part)
+            ours = self._values(self.claim.figures, self.figures, scope, {}, "")
+            if why is not None:
+                return Outcome(verdict=Verdict.NOT_TESTABLE, ours=ours, reasons=[why])
+            true = {
+                name: self._is_true(name, test, scope, ours) for name, test in self.tests.items()
+            }
+        except NotRunError as error:
+            return self._unknown(str(error), why)
         except FormulaError as error:
-            raise MptcplabError(
-                f"{published.file}: claim[{number}].{key} = {text!r}: cannot be evaluated: {error}"
-            ) from None
-
-    for name, figure in claim.figures.items():
-        ours[name] = value(f"figures.{name}", figure.value)
-    if claim.holds is None:
-        return Outcome(Verdict.NOT_COMPARABLE, ours)
-    found = value("holds", claim.holds)
-    if not isinstance(found, bool):
-        raise MptcplabError(
-            f"{published.file}: claim[{number}].holds = {claim.holds!r}: is {found!r}; "
-            "a formula that is true or false is expected"
+            if must_be_known:
+                raise MptcplabError(str(error)) from None
+            return self._unknown(str(error).removeprefix(f"{self.place}."), why)
+        if not self.own.exact:
+            return self._bootstrapped(part, scope, ours)
+        p_holds = float(true["holds"])
+        p_direction = float(true["direction"]) if "direction" in true else None
+        return Outcome(
+            verdict=_verdict(p_holds, p_direction),
+            ours=ours,
+            p_holds=p_holds,
+            p_direction=p_direction,
+            samples=len(self.by_part[part].units),
         )
-    return Outcome(Verdict.HOLDS if found else Verdict.FAILS, ours)
+
+    def explained(self, part: str, ours: Mapping[str, Any]) -> list[Explained]:
+        """The explanations that are true over a part, and the others.
+
+        Raises MptcplabError if a formula is neither true nor false.
+        """
+        found = []
+        for number, because in enumerate(self.claim.because, 1):
+            key = f"because[{number}]."
+            figures = {name: Formula(each.value) for name, each in because.figures.items()}
+            own: dict[str, Any] = {}
+            try:
+                scope = Scope(self.by_part, part)
+                own = self._values(because.figures, figures, scope, ours, key)
+                test = Formula(because.shown_by)
+                shown = self._is_true(f"{key}shown_by", test, scope, {**ours, **own})
+            except FormulaError as error:
+                found.append(Explained(because, own, False, str(error)))
+                continue
+            found.append(Explained(because, own, shown, "" if shown else "it is false"))
+        return found
+
+    def _untestable(self) -> str | None:
+        """Why the claim is not judged; None if it is."""
+        if self.claim.untestable is not None:
+            return self.claim.untestable
+        fitted = [each for each in self.own.assumed if each.name in self.claim.fitted_by]
+        return (
+            "; ".join(f"fitted: {each.name} is {each.value}, {each.fitted}" for each in fitted)
+            or None
+        )
+
+    def _unknown(self, message: str, why: str | None) -> Outcome:
+        if why is not None:
+            return Outcome(verdict=Verdict.NOT_TESTABLE, reasons=[why], unknown=message)
+        return Outcome(verdict=Verdict.INCONCLUSIVE, reasons=[message], unknown=message)
+
+    def _values(
+        self,
+        figures: Mapping[str, Figure],
+        formulas: Mapping[str, Formula],
+        scope: Scope,
+        names: Mapping[str, Any],
+        key: str,
+    ) -> dict[str, Any]:
+        ours: dict[str, Any] = {}
+        for name in figures:
+            place = f"{key}figures.{name}"
+            ours[name] = self._value(place, formulas[name], scope, {**names, **ours})
+        return ours
+
+    def _is_true(self, key: str, formula: Formula, scope: Scope, ours: Mapping[str, Any]) -> bool:
+        found = self._value(key, formula, scope, ours)
+        if not isinstance(found, bool):
+            raise MptcplabError(
+                f"{self.place}.{key} = {formula.text!r}: is {found!r}; "
+                "a formula that is true or false is expected"
+            )
+        return found
+
+    def _value(self, key: str, formula: Formula, scope: Scope, ours: Mapping[str, Any]) -> Any:
+        try:
+            return formula.value({**scope.names, **ours}, scope.functions)
+        except NotRunError:
+            raise
+        except FormulaError as error:
+            text = f"{self.place}.{key} = {formula.text!r}: cannot be evaluated: {error}"
+            raise FormulaError(text) from None
+
+    def _bootstrapped(self, part: str, scope: Scope, ours: Mapping[str, Any]) -> Outcome:
+        parts = self._parts(part)
+        drawn = resamples(self.by_part, parts)
+        holds = direction = without = 0
+        found: dict[str, list[tuple[int, Any]]] = {name: [] for name in self.figures}
+        for weight, draws in drawn.draws:
+            scope.take(draws)
+            try:
+                values = dict(self._again(scope))
+            except FormulaError:
+                without += weight
+                continue
+            for name, series in found.items():
+                series.append((weight, values[name]))
+            holds += weight * bool(values["holds"])
+            direction += weight * bool(values.get("direction"))
+        known = drawn.total - without
+        shares = holds / known if known else None, direction / known if known else None
+        p_holds, p_direction = shares[0], shares[1] if "direction" in self.tests else None
+        samples = min(len(self.by_part[each].units) for each in parts)
+        reasons = []
+        if not self.own.part(part).is_random():
+            reasons.append("nothing was varied: the seeds are no independent samples")
+        elif samples < MIN_SAMPLES:
+            reasons.append(f"too few samples: {samples}, where at least {MIN_SAMPLES} are needed")
+        if without > _MOST_WITHOUT * drawn.total:
+            share = without / drawn.total
+            reasons.append(f"over {share:.0%} of the resamples it cannot be evaluated")
+        verdict = Verdict.INCONCLUSIVE if reasons else _verdict(p_holds, p_direction)
+        return Outcome(
+            verdict=verdict,
+            ours=ours,
+            intervals=dict(_intervals(ours, found)),
+            p_holds=p_holds,
+            p_direction=p_direction,
+            samples=samples,
+            reasons=reasons,
+        )
+
+    def _again(self, scope: Scope) -> Iterator[tuple[str, Any]]:
+        """The figures and tests over the present resample."""
+        names = dict(scope.names)
+        for name, formula in (*self.figures.items(), *self.tests.items()):
+            names[name] = formula.again(names, scope.functions)
+            yield name, names[name]
+
+    def _parts(self, part: str) -> list[str]:
+        """The parts whose runs the claim is about, the judged one first."""
+        formulas = (*self.figures.values(), *self.tests.values())
+        return [part, *sorted(set().union(*(f.constants(OF_VARIANT) for f in formulas)) - {part})]
 
 
-def results(own: Experiment, rows: Sequence[Row]) -> Results:
-    return Results(own.axes(), [metric.name for metric in own.metric], rows, own.seed_axes())
+def _verdict(p_holds: float | None, p_direction: float | None) -> Verdict:
+    if p_holds is None:
+        return Verdict.INCONCLUSIVE
+    if p_holds >= CERTAIN - _EXACT:
+        return Verdict.REPRODUCED
+    if p_direction is not None and p_direction >= CERTAIN - _EXACT:
+        return Verdict.DIRECTION
+    if max(p_holds, p_direction or 0.0) <= 1 - CERTAIN + _EXACT:
+        return Verdict.CONTRADICTED
+    return Verdict.INCONCLUSIVE
 
 
-def _has(row: Row, name: str, wanted: Any) -> bool:
-    value = row.seed if name == _SEED else row.point.get(name)
-    return value in wanted if isinstance(wanted, list | tuple | range) else value == wanted
+def _intervals(
+    ours: Mapping[str, Any], found: Mapping[str, Sequence[tuple[int, Any]]]
+) -> Iterator[tuple[str, Any]]:
+    """The interval of each figure that is a number in all resamples, or a list of as many."""
+    for name, value in ours.items():
+        series = found[name]
+        if _is_number(value) and all(_is_number(each) for _, each in series):
+            yield name, _interval(series)
+        elif isinstance(value, list | tuple) and all(
+            _are_numbers(each, len(value)) for _, each in series
+        ):
+            weights = [weight for weight, _ in series]
+            columns = zip(*(each for _, each in series), strict=True)
+            yield name, [_interval(list(zip(weights, each, strict=True))) for each in columns]
 
 
-class _Figures(dict[str, Any]):
-    """The figures of a path; a formula that needs a missing one has no value."""
+def _interval(series: Sequence[tuple[int, Any]]) -> tuple[float, float] | None:
+    """Between which values the middle part of the resamples is."""
+    total, before, low = sum(weight for weight, _ in series), 0, None
+    for value, weight in sorted((value, weight) for weight, value in series):
+        before += weight
+        if low is None and before >= (1 - _INTERVAL) / 2 * total:
+            low = value
+        if low is not None and before >= (1 + _INTERVAL) / 2 * total:
+            return low, value
+    return None
 
-    def __getitem__(self, name: str) -> Any:
-        value = super().__getitem__(name)
-        if value is None:
-            raise MissingError(f"no {name}")
-        return value
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _are_numbers(value: object, count: int) -> bool:
+    return isinstance(value, list | tuple) and len(value) == count and all(map(_is_number, value))

@@ -2,27 +2,31 @@
 """Runs published experiments, and reads their results.
 
 OUT/runs/ contains the runs; existing ones are not run again, so an interrupted experiment continues
-where it stopped. OUT/PAPER/FIGURE.json (FIGURE-quick.json) says which run belongs to which setting,
-once all of them exist.
+where it stopped. OUT/PAPER/FIGURE.json says which run belongs to which setting of the published
+part, once all of them exist; FIGURE-quick.json and FIGURE-VARIANT.json do for the other parts.
 """
 
 from __future__ import annotations
 
+import shlex
+import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from mptcplab import __version__
 from mptcplab.errors import MptcplabError
+from mptcplab.lab import kernel as lab_kernel
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.papers import catalogue, claims
-from mptcplab.papers.catalogue import Published, Setting
+from mptcplab.papers.catalogue import PUBLISHED, QUICK, TODAY, Published, Setting
 from mptcplab.papers.claims import Judged, Results
-from mptcplab.runs import documents, experiment, store
+from mptcplab.runs import cost, documents, experiment, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.workers import Workers
@@ -34,22 +38,94 @@ from mptcplab.spec.scenario import Scenario
 #: Shows the progress of some number of runs.
 Show = Callable[[int], AbstractContextManager[tuple[experiment.Progress, experiment.Ended]]]
 
+_Item = TypeVar("_Item")
+
 _DRIVES = "drives"
 # Gigabit paths for a minute take minutes on a busy machine.
 _WALL_LIMIT_S = 3600.0
+# As many runs, evenly spaced, say what a part costs.
+_MOST_ESTIMATED = 50
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What the runs of a part were made with.
+
+    `digest` is of what they depend on in the file. `kernel` is the id of the kernel, `base` that of
+    everything in it but the packet schedulers and congestion controls, and `files` has the SHA-256
+    of those that the runs use. `cpu_s` is what the runs took, with their baselines.
+    """
+
+    digest: str
+    repeat: int
+    kernel: str
+    base: str
+    files: Mapping[str, str]
+    guest: str
+    version: str
+    command: str
+    cpu_s: float | None = None
+
+    def changed(self, now: lab_kernel.Parts, guest: str) -> list[str]:
+        """What the same runs would be made with now that is not the same."""
+        changed = [file for file, own in self.files.items() if now.files.get(file) != own]
+        kernel = ["kernel"] if self.base != now.base else []
+        return [*kernel, *changed, *(["guest"] if self.guest != guest else [])]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """The runs of a part: their figures, what they were made with, and, if they are here, where."""
+
+    results: Results
+    provenance: Provenance
+    directories: Sequence[Path] = ()
+
+
+@dataclass(frozen=True)
+class Missing:
+    """How many runs of a part are not there, and their CPU time, if there are runs to tell from."""
+
+    runs: int
+    cpu_s: float | None = None
 
 
 @dataclass(frozen=True)
 class Reproduced:
-    """The result of an experiment: its runs' figures, the claims judged, and how it was run."""
+    """The result of an experiment: the figures of its parts, and its claims judged over `part`.
+
+    `ran` has the parts that were run, `outdated` those that were run with what is no longer in the
+    file, which are not judged, and `missing` all others.
+    """
 
     published: Published
-    quick: bool
-    repeat: int
-    build: Mapping[str, str]
-    results: Results
-    directories: Sequence[Path]
+    part: str
+    ran: Mapping[str, Ran]
     judged: Sequence[Judged]
+    judged_today: Sequence[Judged] = ()
+    outdated: Mapping[str, Ran] = field(default_factory=dict)
+    missing: Mapping[str, Missing] = field(default_factory=dict)
+
+    @property
+    def quick(self) -> bool:
+        return self.part != PUBLISHED
+
+    @property
+    def repeat(self) -> int:
+        return self.ran[self.part].provenance.repeat
+
+    @property
+    def build(self) -> Mapping[str, str]:
+        made = self.ran[self.part].provenance
+        return {"kernel": made.kernel, "guest": made.guest, "mptcplab": made.version}
+
+    @property
+    def results(self) -> Results:
+        return self.ran[self.part].results
+
+    @property
+    def directories(self) -> Sequence[Path]:
+        return self.ran[self.part].directories
 
 
 def run(
@@ -58,38 +134,236 @@ def run(
     guest: Guest,
     out: Path,
     *,
-    quick: bool,
+    parts: Sequence[str],
     repeat: int | None,
     jobs: int,
     workers: Workers | None = None,
     show: Show,
     cancel: threading.Event,
 ) -> Reproduced:
-    """Run the missing runs of an experiment, and read its result.
+    """Run the missing runs of some parts of an experiment, and read its result.
 
-    Raises MptcplabError, after all other runs have ended, if a run failed.
+    Raises MptcplabError, after all other runs have ended, if a run failed; whatever part is
+    complete can be read.
     """
     runs = Store(out)
-    part = _part(published, quick)
-    settings = catalogue.settings(
-        published, scheduler.known(), out / _DRIVES, part=part.name, repeat=repeat
+    known = scheduler.known()
+    made_of = lab_kernel.parts(kernel)
+    planned: list[_Planned] = []
+    taken: set[str] = set()
+    for name in parts:
+        count = repeat or _seeds(published, out, name, parts, kernel, guest)
+        settings = catalogue.settings(published, known, out / _DRIVES, part=name, repeat=count)
+        each = _Planned(name, count, settings, kernel, guest, runs, without=taken)
+        taken.update(each.missing)
+        planned.append(each)
+    total = len(taken)
+    failed: list[tuple[Scenario, str]] = []
+    before = 0
+    with show(total) if total else nullcontext(_SILENT) as (progress, ended):
+        for each in planned:
+            each.run(
+                jobs=jobs,
+                workers=workers,
+                progress=_shifted(progress, before, len(each.missing), total),
+                ended=_counted(ended, before, failed),
+                cancel=cancel,
+            )
+            before += len(each.missing)
+            if each.is_complete():
+                _write(published, each, made_of, out)
+    if failed:
+        item, reason = failed[0]
+        raise MptcplabError(
+            f"{len(failed)} of {total} runs failed, the first with "
+            f"{item.scheduler.label}, seed {item.seed}: {reason}"
+        )
+    return read(published, out, quick={PUBLISHED: False, QUICK: True}.get(parts[0]))
+
+
+def read(published: Published, out: Path, *, quick: bool | None) -> Reproduced:
+    """The result of an experiment that was run before, its claims judged anew.
+
+    None as `quick` takes the published setting if it was run, else the quick part, else a variant.
+    Raises MptcplabError if it was not run, or the experiment has changed since.
+    """
+    ran = read_parts(published, out)
+    if quick is not None:
+        _require(published, out, ran, QUICK if quick else PUBLISHED)
+    return assembled(published, ran, quick=quick)
+
+
+def read_parts(published: Published, out: Path) -> dict[str, Ran]:
+    """All parts of an experiment whose runs are here. Raises MptcplabError if they are damaged."""
+    entries = _Entries(out)
+    found = {}
+    for part in published.experiment.parts():
+        file = _file(published, out, part)
+        if file.exists():
+            found[part] = _read_part(published, file, entries)
+    return found
+
+
+def assembled(
+    published: Published, ran: Mapping[str, Ran], *, quick: bool | None = None
+) -> Reproduced:
+    """The result of an experiment from the parts that there are, here or in data.
+
+    Raises MptcplabError if there is none that can be judged.
+    """
+    own = published.experiment
+    digests = {part: own.part(part).digest() for part in own.parts()}
+    there = {part: ran[part] for part in digests if part in ran}
+    same = {part: of for part, of in there.items() if of.provenance.digest == digests[part]}
+    wanted = [PUBLISHED, QUICK, *same] if quick is None else [QUICK if quick else PUBLISHED]
+    part = next((name for name in wanted if name in same), None)
+    if part is None:
+        raise MptcplabError(f"{published.name}: has not been run")
+    by_part = {name: of.results for name, of in same.items()}
+    judged = claims.judge(published, by_part, part)
+    today = TODAY in by_part and part != TODAY
+    return Reproduced(
+        published,
+        part,
+        same,
+        judged,
+        claims.over(published, by_part, judged, TODAY) if today else (),
+        {name: of for name, of in there.items() if name not in same},
+        _missing(published, same, part),
     )
-    _run_missing(
-        settings, kernel, guest, runs, jobs=jobs, workers=workers, show=show, cancel=cancel
-    )
+
+
+def has(published: Published, out: Path, *, quick: bool) -> bool:
+    return _file(published, out, QUICK if quick else PUBLISHED).exists()
+
+
+# Running
+
+
+class _Planned:
+    """The runs of a part, and those of them that are missing, in groups that play the same traces.
+
+    Runs `without` are those of another part, which comes first.
+    """
+
+    def __init__(
+        self,
+        part: str,
+        repeat: int,
+        settings: Sequence[Setting],
+        kernel: KernelBuild,
+        guest: Guest,
+        runs: Store,
+        without: Iterable[str],
+    ) -> None:
+        self.part = part
+        self.repeat = repeat
+        self.settings = settings
+        self.kernel, self.guest, self.runs = kernel, guest, runs
+        self.missing: dict[str, tuple[Setting, Scenario]] = {}
+        for setting in settings:
+            for item in (setting.scenario, *setting.alone.values()):
+                key = store.run_key(item, kernel, guest)
+                if key not in self.missing and key not in without and not runs.has(key):
+                    self.missing[key] = setting, item
+
+    def run(
+        self,
+        *,
+        jobs: int,
+        workers: Workers | None,
+        progress: experiment.Progress,
+        ended: experiment.Ended,
+        cancel: threading.Event,
+    ) -> None:
+        # runs that play the same traces go together, since each keeps them
+        groups: dict[int, list[Scenario]] = {}
+        requests: dict[int, Request] = {}
+        for setting, item in self.missing.values():
+            traces = setting.request.traces
+            same = (n for n, other in requests.items() if other.traces == traces)
+            group = next(same, len(groups))
+            requests.setdefault(group, setting.request)
+            groups.setdefault(group, []).append(item)
+        before, total = 0, len(self.missing)
+        for group, items in groups.items():
+            experiment.run_all(
+                items,
+                self.kernel,
+                self.guest,
+                self.runs,
+                traces=requests[group].traces,
+                jobs=jobs,
+                workers=workers,
+                limits=Limits(wall_s=_WALL_LIMIT_S),
+                progress=_shifted(progress, before, len(items), total),
+                ended=_after(ended, before),
+                cancel=cancel,
+            )
+            before += len(items)
+
+    def key(self, scenario: Scenario) -> str:
+        return store.run_key(scenario, self.kernel, self.guest)
+
+    def is_complete(self) -> bool:
+        """Whether all runs are there, those of other parts, too."""
+        items = (item for s in self.settings for item in (s.scenario, *s.alone.values()))
+        return all(self.runs.has(key) for key in {self.key(item) for item in items})
+
+
+_SILENT: tuple[experiment.Progress, experiment.Ended] = (
+    lambda _share: None,
+    lambda _count, _scenario, _entry: None,
+)
+
+
+def _seeds(
+    published: Published,
+    out: Path,
+    part: str,
+    parts: Sequence[str],
+    kernel: KernelBuild,
+    guest: Guest,
+) -> int:
+    """How many seeds a part is run with, if that is not given.
+
+    The quick part is compared with variants, which have as many seeds as the published setting; and
+    where it was run with more, it is not shown with less.
+    """
+    own = published.experiment.part(part)
+    if part != QUICK:
+        return own.repeat
+    if set(parts) - {PUBLISHED, QUICK}:
+        return max(own.repeat, published.experiment.repeat)
+    file = _file(published, out, part)
+    if file.exists():
+        found = documents.read(file, documents.REPRODUCED)
+        build = found.build.get("kernel"), found.build.get("guest")
+        if found.digest == own.digest() and build == (kernel.id, guest.id):
+            return max(own.repeat, found.repeat)
+    return own.repeat
+
+
+def _write(published: Published, each: _Planned, made_of: lab_kernel.Parts, out: Path) -> None:
+    """Write the document of a part, all of whose runs exist."""
+    part = published.experiment.part(each.part)
+    file = _file(published, out, each.part)
 
     def directory(scenario: Scenario) -> str:
-        return str(runs.directory(store.run_key(scenario, kernel, guest)).relative_to(out))
+        return str(each.runs.directory(each.key(scenario)).relative_to(out))
 
-    file = _file(published, out, quick)
+    used = sorted({name for setting in each.settings for name in _files(setting.scenario)})
     store.make_directory(file.parent)
     document = {
         "experiment": published.name,
-        "quick": quick,
+        "part": each.part,
         "axis": published.experiment.axis,
-        "repeat": repeat or part.repeat,
+        "repeat": each.repeat,
         "digest": part.digest(),
-        "build": {"kernel": kernel.id, "guest": guest.id, "mptcplab": __version__},
+        "build": {"kernel": each.kernel.id, "guest": each.guest.id, "mptcplab": __version__},
+        "base": made_of.base,
+        "files": {name: made_of.files[name] for name in used if name in made_of.files},
+        "command": command(part, published.name, each.repeat),
         "runs": [
             {
                 "point": setting.point,
@@ -97,119 +371,41 @@ def run(
                 "directory": directory(setting.scenario),
                 "alone": {name: directory(item) for name, item in setting.alone.items()},
             }
-            for setting in settings
+            for setting in each.settings
         ],
     }
     store.write_json(file, document)
-    return read(published, out, quick=quick)
 
 
-def read(published: Published, out: Path, *, quick: bool) -> Reproduced:
-    """The result of an experiment that was run before, its claims judged anew.
-
-    Raises MptcplabError if it was not run, or the experiment has changed since.
-    """
-    file = _file(published, out, quick)
-    again = f"mptcplab papers run {published.name}{' --quick' if quick else ''}"
-    if not file.exists():
-        raise MptcplabError(f"{file}: does not exist; to make it: {again}")
-    document = documents.read(file, documents.REPRODUCED)
-    if document.digest != _part(published, quick).digest():
-        raise MptcplabError(f"{file}: {published.file} has changed since; to run it again: {again}")
-    rows, entries = [], _Entries(out)
-    try:
-        for run in document.runs:
-            alone = {name: entries[place] for name, place in run.alone.items()}
-            metrics = published.experiment.metric
-            rows.append(claims.row(metrics, run.point, run.seed, entries[run.directory], alone))
-    except FormulaError as error:
-        raise MptcplabError(f"{published.file}: {error}") from None
-    results = claims.results(published.experiment, rows)
-    return Reproduced(
-        published,
-        quick,
-        document.repeat,
-        document.build,
-        results,
-        [out / run.directory for run in document.runs],
-        claims.judge(published, results),
-    )
+def command(part: catalogue.Part, name: str, repeat: int) -> str:
+    """The command that runs a part."""
+    words = ["mptcplab", "papers", "run", name]
+    if part.name == QUICK:
+        words.append("--quick")
+    elif part.name != PUBLISHED:
+        words += ["--variant", part.name]
+    if repeat != part.repeat:
+        words += ["--repeat", str(repeat)]
+    return shlex.join(words)
 
 
-def has(published: Published, out: Path, *, quick: bool) -> bool:
-    return _file(published, out, quick).exists()
-
-
-class _Entries(dict[str, Entry]):
-    """The entries of runs by their directory, each read once."""
-
-    def __init__(self, out: Path) -> None:
-        super().__init__()
-        self._out = out
-
-    def __missing__(self, directory: str) -> Entry:
-        self[directory] = documents.read_entry(self._out / directory / store.RESULT)
-        return self[directory]
-
-
-def _run_missing(
-    settings: Sequence[Setting],
-    kernel: KernelBuild,
-    guest: Guest,
-    runs: Store,
-    *,
-    jobs: int,
-    workers: Workers | None = None,
-    show: Show,
-    cancel: threading.Event,
-) -> None:
-    """Run the missing runs: baselines, too, and only once if several settings need the same run."""
-    missing: dict[str, tuple[Setting, Scenario]] = {}
-    for setting in settings:
-        for item in (setting.scenario, *setting.alone.values()):
-            key = store.run_key(item, kernel, guest)
-            if key not in missing and not runs.has(key):
-                missing[key] = setting, item
-    if not missing:
-        return
-    # runs that play the same traces go together, since each keeps them
-    groups: dict[int, list[Scenario]] = {}
-    requests: dict[int, Request] = {}
-    for setting, item in missing.values():
-        traces = setting.request.traces
-        group = next((n for n, other in requests.items() if other.traces == traces), len(groups))
-        requests.setdefault(group, setting.request)
-        groups.setdefault(group, []).append(item)
-    failed: list[tuple[Scenario, str]] = []
-    with show(len(missing)) as (progress, ended):
-        before = 0
-        for group, items in groups.items():
-            experiment.run_all(
-                items,
-                kernel,
-                guest,
-                runs,
-                traces=requests[group].traces,
-                jobs=jobs,
-                workers=workers,
-                limits=Limits(wall_s=_WALL_LIMIT_S),
-                progress=_shifted(progress, before, len(items), len(missing)),
-                ended=_counted(ended, before, failed),
-                cancel=cancel,
-            )
-            before += len(items)
-    if failed:
-        item, reason = failed[0]
-        raise MptcplabError(
-            f"{len(failed)} of {len(missing)} runs failed, the first with "
-            f"{item.scheduler.label}, seed {item.seed}: {reason}"
-        )
+def _files(scenario: Scenario) -> Iterator[str]:
+    """The files of the kernel, as in `kernel.Parts`, that a run may use, besides all others."""
+    for choice in scenario.choices():
+        yield f"sched/{choice.name}.c"
+    for name in (scenario.cc, *(each.cc for each in scenario.connections)):
+        if name is not None:
+            yield f"cc/{name.split(':')[0]}.c"
 
 
 def _shifted(
     progress: experiment.Progress, before: int, count: int, total: int
 ) -> experiment.Progress:
     return lambda share: progress((before + share * count) / total)
+
+
+def _after(ended: experiment.Ended, before: int) -> experiment.Ended:
+    return lambda count, item, entry: ended(before + count, item, entry)
 
 
 def _counted(
@@ -223,9 +419,143 @@ def _counted(
     return counted
 
 
-def _part(published: Published, quick: bool) -> catalogue.Part:
-    return published.experiment.part(catalogue.QUICK if quick else catalogue.PUBLISHED)
+# Reading
 
 
-def _file(published: Published, out: Path, quick: bool) -> Path:
-    return out / f"{published.name}{'-quick' if quick else ''}.json"
+def _file(published: Published, out: Path, part: str) -> Path:
+    return out / f"{'-'.join(filter(None, (published.name, catalogue.slug(part))))}.json"
+
+
+def _require(published: Published, out: Path, ran: Mapping[str, Ran], part: str) -> None:
+    """Raises MptcplabError if a part was not run, or with what is no longer in the file."""
+    own = published.experiment
+    file = _file(published, out, part)
+    again = command(own.part(part), published.name, own.part(part).repeat)
+    if part not in ran:
+        hint = ""
+        if part == PUBLISHED and QUICK in ran:
+            hint = "\n  only its quick part was run; to show that: --quick"
+        raise MptcplabError(f"{file}: does not exist; to make it: {again}{hint}")
+    if ran[part].provenance.digest != own.part(part).digest():
+        raise MptcplabError(f"{file}: {published.file} has changed since; to run it again: {again}")
+
+
+def _read_part(published: Published, file: Path, entries: _Entries) -> Ran:
+    document = documents.read(file, documents.REPRODUCED)
+    own = published.experiment
+    rows = []
+    try:
+        for each in document.runs:
+            alone = {name: entries[place] for name, place in each.alone.items()}
+            entry = entries[each.directory]
+            rows.append(claims.row(own.metric, each.point, each.seed, entry, alone))
+    except FormulaError as error:
+        raise MptcplabError(f"{published.file}: {error}") from None
+    places = {place for each in document.runs for place in (each.directory, *each.alone.values())}
+    provenance = Provenance(
+        digest=document.digest,
+        repeat=document.repeat,
+        kernel=document.build.get("kernel", ""),
+        base=document.base,
+        files=document.files,
+        guest=document.build.get("guest", ""),
+        version=document.build.get("mptcplab", ""),
+        command=document.command,
+        cpu_s=_sum(_cpu_s(entries.out / place) for place in places),
+    )
+    directories = [entries.out / each.directory for each in document.runs]
+    return Ran(claims.results(own, rows), provenance, directories)
+
+
+class _Entries(dict[str, Entry]):
+    """The entries of runs by their directory, each read once."""
+
+    def __init__(self, out: Path) -> None:
+        super().__init__()
+        self.out = out
+
+    def __missing__(self, directory: str) -> Entry:
+        self[directory] = documents.read_entry(self.out / directory / store.RESULT)
+        return self[directory]
+
+
+def _cpu_s(directory: Path) -> float | None:
+    """The CPU time of a run; None if it is not known."""
+    file = directory / store.COST
+    if not file.exists():
+        return None
+    found = documents.read(file, documents.COST)
+    return found["user_s"] + found["system_s"] if {"user_s", "system_s"} <= found.keys() else None
+
+
+def _sum(numbers: Iterable[float | None]) -> float | None:
+    """The sum of numbers; None if one of them is not known."""
+    found = list(numbers)
+    known = [number for number in found if number is not None]
+    return sum(known) if len(known) == len(found) else None
+
+
+# What is missing
+
+
+def _missing(published: Published, there: Mapping[str, Ran], judged: str) -> Mapping[str, Missing]:
+    """The parts that a full result lacks, in the order in which they are run."""
+    own = published.experiment
+    needed = [PUBLISHED, *own.variants()]
+    if own.quick.scenario and own.sensitivity():
+        needed.insert(1, QUICK)  # it is none of all runs, and variants are compared with it
+    missing = [part for part in needed if part not in there]
+    if not missing:
+        return {}
+    known = [
+        (directory, cpu_s)
+        for of in (there[judged], *there.values())
+        for directory in _some(of.directories)
+        if (cpu_s := _cpu_s(directory)) is not None
+    ]
+    sizes = {
+        f"known {number}": cost.size(store.read_scenario(directory))
+        for number, (directory, _) in enumerate(known)
+    }
+    shares: dict[str, dict[str, float]] = {}
+    for part in missing if known else ():
+        shares[part] = {}
+        for item, share in _sample(published, part):
+            key = f"{part} {len(sizes)}"
+            sizes[key] = cost.size(item)
+            shares[part][key] = share
+    costs = cost.Costs(sizes)
+    for number, (_, cpu_s) in enumerate(known):
+        costs.took(f"known {number}", cpu_s)
+    return {
+        part: Missing(
+            own.part(part).runs(),
+            sum(share * costs.of(key) for key, share in shares[part].items()) if known else None,
+        )
+        for part in missing
+    }
+
+
+def _sample(published: Published, part: str) -> Iterator[tuple[Scenario, float]]:
+    """Some runs of a part and their baselines, and how many runs each stands for."""
+    own = published.experiment
+    chosen = own.part(part)
+    points = chosen.points()
+    # a drive takes long to make, and runs of all drives cost the same
+    drive = {name: points[0][name] for name in own.seed_axes()}
+    alike = _some([point for point in points if drive.items() <= point.items()])
+    with tempfile.TemporaryDirectory() as folder:
+        settings = catalogue.settings(
+            published, scheduler.known(), Path(folder), part=part, repeat=1, points=alike
+        )
+    each = chosen.runs() / len(settings)
+    schedulers = len({point.get("scheduler") for point in points})
+    for setting in settings:
+        yield setting.scenario, each
+        for item in setting.alone.values():
+            yield item, each / schedulers  # which share them
+
+
+def _some(items: Sequence[_Item]) -> Sequence[_Item]:
+    """No more than some, evenly spaced."""
+    return items[:: -(-len(items) // _MOST_ESTIMATED) or 1]

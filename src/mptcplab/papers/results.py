@@ -29,8 +29,8 @@ _HOW_TO = "../papers.md"
 _SIGNIFICANT = 0.05
 _READING = (
     "To read it: tables and charts have medians over the seeds, with their 95 % bootstrap "
-    "intervals; the figures of a claim have in brackets from where to where they are by single "
-    "seeds, and its verdict by how many of these it is the same. Schedulers are compared in pairs: "
+    "intervals; so have the figures of a claim, in brackets, and its verdict the share of the "
+    "resamples in which it holds. Schedulers are compared in pairs: "
     "the median difference, in brackets the effect size (1 if it is more in every pair, -1 if it "
     "is less in every one), and a star if p < 0.05, adjusted for all pairs of schedulers. "
     f"[More]({_HOW_TO}#statistics)"
@@ -82,7 +82,7 @@ def text(found: Reproduced) -> str:
     lines += ["", "Claims"]
     for judged in found.judged:
         claim = judged.claim
-        verdict = f"{judged.verdict.upper()}{_by_seeds(judged)}"
+        verdict = f"{judged.verdict.upper()}{_shares(judged)}"
         lines.append(f"  {verdict}: {claim.says} ({claim.place})")
         lines += [f"      {line}" for line in _evidence(judged)]
         lines += [f"      {line}" for line in _reasons(judged)]
@@ -299,37 +299,38 @@ def _evidence(judged: Judged) -> Iterator[str]:
     for name, figure in judged.claim.figures.items():
         unit = f" {figure.unit}" if figure.unit else ""
         paper = "" if figure.paper is None else f"; paper: {number(figure.paper)}{unit}"
-        ours = _with_range(judged.ours[name], [each.ours[name] for each in judged.alone])
+        ours = _with_interval(judged.ours.get(name), judged.intervals.get(name))
         yield f"{figure.says or name}: {ours}{unit}{paper}"
 
 
-def _with_range(value: Any, alone: Sequence[Any]) -> str:
-    """A figure, and its range over single seeds, if it differs."""
+def _with_interval(value: Any, interval: Any) -> str:
+    """A figure, and its interval, if there is one."""
     if isinstance(value, list | tuple):
-        ranges: Sequence[Sequence[Any]] = [()] * len(value)
-        if alone and all(len(each) == len(value) for each in alone):
-            ranges = list(zip(*alone, strict=True))
-        each = [_with_range(*pair) for pair in zip(value, ranges, strict=True)]
-        return ", ".join(each) or number(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not alone:
+        each = zip(value, interval or [None] * len(value), strict=True)
+        return ", ".join(_with_interval(*pair) for pair in each) or number(value)
+    if interval is None:
         return number(value)
-    low, high = number(min(alone)), number(max(alone))
+    low, high = map(number, interval)
     return number(value) if low == high else f"{number(value)} ({low} to {high})"
 
 
-def _by_seeds(judged: Judged) -> str:
-    """How many single seeds yield this verdict; "" if there is only one, or it is not judged."""
-    if not judged.alone or judged.verdict is Verdict.NOT_COMPARABLE:
+def _shares(judged: Judged) -> str:
+    """In which share of the resamples the claim holds; "" if it is not judged by them."""
+    if judged.p_holds is None:
         return ""
-    return f" ({judged.agreeing()} of {len(judged.alone)} seeds)"
+    return f" ({judged.p_holds:.0%} of the resamples)"
 
 
 def _reasons(judged: Judged) -> Iterator[str]:
-    claim = judged.claim
-    if judged.verdict is Verdict.NOT_COMPARABLE:
-        yield f"Not comparable: {claim.untestable}"
-    if judged.verdict is Verdict.FAILS:
-        yield claim.explanation or "Why is not known."
+    yield from map(_sentence, judged.reasons)
+    if judged.provisional:
+        yield f"Not yet varied: {', '.join(judged.not_varied)}."
+    for each in judged.because:
+        figures = (
+            f"{f.says or name}: {number(each.ours[name])}"
+            for name, f in each.because.figures.items()
+        )
+        yield " ".join([each.because.says, *("; ".join(figures),)]).rstrip()
 
 
 def _columns(table: Table) -> list[str]:
@@ -403,7 +404,7 @@ def _section(found: Reproduced) -> Iterator[str]:
     yield ""
     for judged in found.judged:
         claim = judged.claim
-        yield f"- **{judged.verdict}**{_by_seeds(judged)}: {claim.says} ({claim.place})"
+        yield f"- **{judged.verdict}**{_shares(judged)}: {claim.says} ({claim.place})"
         yield from (f"  - {line}" for line in _evidence(judged))
         if claim.holds is not None:
             yield f"  - `{' '.join(claim.holds.split())}`"
@@ -424,8 +425,8 @@ def _summary(papers: Mapping[str, Sequence[Reproduced]], missing: Sequence[str])
         "",
         f"{len(every)} claims of {len(papers)} papers. {counts}. [How]({_HOW_TO}) they are run and",
         "judged. Of runs marked *quick* a thinner grid was run; the page of the paper says which.",
-        "In brackets: from where to where a figure is by single seeds, and with how many of these",
-        "the verdict is the same.",
+        "In brackets: the 95 % bootstrap interval of a figure, and the share of the resamples over",
+        "which the claim holds.",
         "",
     ]
     if missing:
@@ -435,7 +436,7 @@ def _summary(papers: Mapping[str, Sequence[Reproduced]], missing: Sequence[str])
             f"[{found.published.name}]({paper}.md)" + (" (quick)" if found.quick else ""),
             judged.claim.says,
             "; ".join(_evidence(judged)),
-            f"**{judged.verdict}**{_by_seeds(judged)}",
+            f"**{judged.verdict}**{_shares(judged)}",
         )
         for paper, group in papers.items()
         for found in group

@@ -207,8 +207,12 @@ class _Seeded(_Setting):
 
 
 class _Reproduced(Stored):
-    """The same for judging the claims."""
+    """The same for judging the claims; older versions did not say what is empty."""
 
+    part: str = ""
+    base: str = ""
+    files: dict[str, str] = Field(default={})
+    command: str = ""
     digest: str
     repeat: Count
     build: dict[str, str]

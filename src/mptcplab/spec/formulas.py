@@ -9,11 +9,14 @@ texts, lists and the number of steps are limited.
 from __future__ import annotations
 
 import ast
+import contextlib
+import copy
 import operator
 import re
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property
+from types import CodeType
 from typing import Any
 
 import simpleeval
@@ -89,18 +92,37 @@ class Formula:
         }
 
     def constants(self, keyword: str) -> set[Any]:
-        """The constant values that its calls give to a keyword."""
+        """What its calls give to a keyword; None stands for what is computed."""
         return {
-            found.value.value
+            found.value.value if isinstance(found.value, ast.Constant) else None
             for node in ast.walk(self._tree)
             if isinstance(node, ast.Call)
             for found in node.keywords
-            if found.arg == keyword and isinstance(found.value, ast.Constant)
+            if found.arg == keyword
         }
 
     def value(self, names: Mapping[str, Any], functions: Functions = BASICS) -> Any:
         """Its value. Raises FormulaError if there is none, MissingError if something is missing."""
         return _value(self._tree, self.text, names, functions)
+
+    def again(self, names: Mapping[str, Any], functions: Functions = BASICS) -> Any:
+        """The same, many times as fast, and without a limit on the number of steps: for names and
+        functions like those with which it has had a value.
+        """
+        if self._code is None:
+            return self.value(names, functions)
+        known = {_called(name): function for name, function in functions.items()}
+        operators = {_called(kind.__name__): found for kind, found in _OPERATORS.items()}
+        with _reported():
+            return eval(self._code, {"__builtins__": {}, **operators, **known, **names})
+
+    @cached_property
+    def _code(self) -> CodeType | None:
+        """The formula as Python; None if there is something in it that claims have no need of."""
+        with contextlib.suppress(_NotCompilableError), warnings.catch_warnings(action="ignore"):
+            tree = _Compilable().visit(copy.deepcopy(self._tree))
+            return compile(ast.fix_missing_locations(ast.Expression(tree)), "formula", "eval")
+        return None
 
 
 def fill(text: str, names: Mapping[str, Any]) -> Any:
@@ -124,17 +146,91 @@ def names_in(text: str) -> Collection[str]:
 
 def _value(tree: ast.expr, text: str, names: Mapping[str, Any], functions: Functions) -> Any:
     evaluator = _Evaluator(dict(functions), dict(names))
-    try:
+    with _reported():
         return evaluator.eval(text, previously_parsed=tree)
+
+
+@contextlib.contextmanager
+def _reported() -> Iterator[None]:
+    """What goes wrong in an evaluation is a FormulaError."""
+    try:
+        yield
     except FormulaError:
         raise
     except simpleeval.InvalidExpression as error:
         raise FormulaError(str(error)) from None
     except RecursionError:
         raise FormulaError(_TOO_DEEP) from None
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        NameError,
+        TypeError,
+        ValueError,
+    ) as error:
         what = f"no {error} there" if isinstance(error, LookupError) else str(error)
         raise FormulaError(what) from None
+
+
+def _called(name: str) -> str:
+    """The name of a function or an operator where names of values are: no value can have it."""
+    return f"{name}()"
+
+
+class _NotCompilableError(Exception):
+    pass
+
+
+class _Compilable(ast.NodeTransformer):
+    """The formula as Python that does no more than simpleeval would: it knows the same names, calls
+    the same functions and operators, and attributes are the keys of tables.
+    """
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        if not isinstance(node, _COMPILED):
+            raise _NotCompilableError
+        return super().generic_visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        return ast.Subscript(self.visit(node.value), ast.Constant(node.attr), ast.Load())
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        if type(node.op) in _PLAIN:
+            return self.generic_visit(node)
+        function = ast.Name(_called(type(node.op).__name__), ast.Load())
+        return ast.Call(function, [self.visit(node.left), self.visit(node.right)], [])
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if not isinstance(node.func, ast.Name):
+            raise _NotCompilableError
+        function = ast.Name(_called(node.func.id), ast.Load())
+        given = [ast.keyword(each.arg, self.visit(each.value)) for each in node.keywords]
+        return ast.Call(function, [self.visit(each) for each in node.args], given)
+
+
+# What formulas of claims consist of, and the operators that need no limits.
+_PLAIN = (ast.Sub, ast.Div)
+_COMPILED = (
+    ast.expr_context,
+    ast.operator,
+    ast.unaryop,
+    ast.boolop,
+    ast.cmpop,
+    ast.comprehension,
+    ast.Name,
+    ast.Constant,
+    ast.UnaryOp,
+    ast.BinOp,
+    ast.BoolOp,
+    ast.Compare,
+    ast.IfExp,
+    ast.List,
+    ast.Tuple,
+    ast.ListComp,
+    ast.GeneratorExp,
+    ast.Subscript,
+)
 
 
 class _Evaluator(simpleeval.EvalWithCompoundTypes):  # type: ignore[misc]

@@ -4,22 +4,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from mptcplab.cli.actions import common
-from mptcplab.errors import MptcplabError, RunCancelledError
+from mptcplab.errors import InputError, MptcplabError, Problem, RunCancelledError
 from mptcplab.papers import catalogue, reproduce, results
-from mptcplab.runs import experiment
+from mptcplab.papers.catalogue import PUBLISHED, QUICK, Published
+from mptcplab.papers.reproduce import Reproduced
+from mptcplab.runs import experiment, sweep
+from mptcplab.spec.mistakes import suggestion
 
 
 def run(names: Sequence[str], options: Mapping[str, Any]) -> None:
     """Run experiments and judge the claims by them; if one fails, the others go on."""
     cluster: str | None = options["cluster"]
     everything = [catalogue.load(name) for name in catalogue.chosen(names)]
+    parts = _parts(everything, options)
     lab_kernel, lab_guest = experiment.built(cluster=cluster)
     failed = False
     with (
@@ -27,13 +31,17 @@ def run(names: Sequence[str], options: Mapping[str, Any]) -> None:
         common.interruptible() as cancel,
     ):
         for published in everything:
+            if not parts[published.name]:
+                continue
+            if len(everything) > 1:
+                common.say(f"{published.name}: {', '.join(parts[published.name])}")
             try:
                 found = reproduce.run(
                     published,
                     lab_kernel,
                     lab_guest,
                     options["out"],
-                    quick=options["quick"],
+                    parts=parts[published.name],
                     repeat=options["repeat"],
                     jobs=options["jobs"],
                     workers=workers,
@@ -48,15 +56,61 @@ def run(names: Sequence[str], options: Mapping[str, Any]) -> None:
                 common.say(f"{published.name}: {error!s}")
                 failed = True
                 continue
-            click.echo(results.text(found) + "\n")
+            _show(found)
     if failed:
         sys.exit(MptcplabError.exit_status)
+
+
+def _parts(everything: Sequence[Published], options: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Which parts to run of each experiment. Raises InputError with every unknown variant."""
+    if options["variant"] and (options["variants"] or options["quick"]):
+        raise click.UsageError("--variant runs this part alone, without --quick or --variants")
+    known = {variant: None for each in everything for variant in each.experiment.variants()}
+    problems = []
+    for name in options["variant"]:
+        if name not in known:
+            hint = suggestion(name, list(known)) or f"; known: {', '.join(known) or 'none'}"
+            problems.append(Problem("--variant", "", name, f"no such variant{hint}"))
+    if problems:
+        raise InputError(problems)
+    found = {}
+    for each in everything:
+        own = each.experiment
+        if options["variant"]:
+            parts = [name for name in own.variants() if name in options["variant"]]
+        else:
+            parts = [QUICK if options["quick"] else PUBLISHED]
+        if options["variants"]:
+            # variants are compared with the quick part, which may be some of all runs
+            parts += [QUICK] if own.quick.scenario and PUBLISHED in parts else []
+            parts += own.variants()
+        found[each.name] = parts
+    return found
 
 
 def show(names: Sequence[str], out: Path, *, quick: bool) -> None:
     """Show the results of experiments."""
     for name in catalogue.chosen(names):
-        click.echo(results.text(reproduce.read(catalogue.load(name), out, quick=quick)) + "\n")
+        _show(reproduce.read(catalogue.load(name), out, quick=quick))
+
+
+def _show(found: Reproduced) -> None:
+    click.echo(results.text(found) + "\n")
+    for line in _missing(found):
+        common.say(line)
+
+
+def _missing(found: Reproduced) -> Iterator[str]:
+    """What a full result lacks, and how long that takes."""
+    for part, missing in found.missing.items():
+        own = found.published.experiment.part(part)
+        took = "unknown" if missing.cpu_s is None else sweep.duration(missing.cpu_s)
+        again = " again: the experiment has changed since" if part in found.outdated else ""
+        runs = f"{missing.runs} run{'s' if missing.runs != 1 else ''}"
+        yield (
+            f"not run{again}: {part}, {runs}, CPU time {took}: "
+            f"{reproduce.command(own, found.published.name, own.repeat)}"
+        )
 
 
 def publish(directory: Path, out: Path) -> None:

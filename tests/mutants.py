@@ -62,6 +62,7 @@ MODULES = {
     "spec.testbed": ("plan",),
     "metrics.inference": ("inference",),
     "papers.claims": ("claims",),
+    "papers.samples": ("claims",),
     "advice.ranking": ("ranking",),
     "capture.dissect": ("dissect",),
     "capture.streams": ("streams", "analyze"),

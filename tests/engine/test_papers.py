@@ -3,18 +3,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from mptcplab import resources
+from mptcplab.cli.actions import common
+from mptcplab.lab import guest, kernel
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.papers import catalogue, reproduce
+from mptcplab.papers.catalogue import PUBLISHED
+from mptcplab.papers.claims import Verdict
 
 #: The quickest one: requests over one idle path.
 FIGURE = "cech2020/fig11"
+FIRST = resources.KERNEL / "mptcp" / "sched" / "first.c"
 
 
 def start(*arguments: str) -> subprocess.Popen[str]:
@@ -65,7 +74,13 @@ def test_an_interrupted_figure_goes_on_where_it_stopped(
     status, again, err = finished("run", FIGURE, "--quick", "--out", str(out))
     assert (status, err) == (0, "")
     assert again == shown
-    assert finished("show", FIGURE, "--quick", "--out", str(out)) == (0, shown, "")
+    status, again, err = finished("show", FIGURE, "--quick", "--out", str(out))
+    assert (status, again) == (0, shown)
+    assert err.startswith("not run: published, 10 runs, CPU time ")
+    # all runs are the quick ones, but that is not known before
+    status, _, err = finished("show", FIGURE, "--out", str(out))
+    assert status == 1
+    assert "only its quick part was run; to show that: --quick" in err
 
     # A request of 100 bytes and its response are packets of less than 200 bytes: on 1 Gbit/s
     # they take less than 1.6 us each, and the delay of netem is exact: the seed adds up to 50 us.
@@ -76,13 +91,131 @@ def test_an_interrupted_figure_goes_on_where_it_stopped(
     status, written, err = finished("publish", str(pages), "--out", str(out))
     assert status == 0, err
     assert f"written: {pages / 'cech2020.md'}" in written
-    assert "does not hold" in (pages / "README.md").read_text()
+    assert "inconclusive" in (pages / "README.md").read_text()
+
+
+#: Two paths of 2 Mbit/s, known to 2 %; how much the second one carries is assumed.
+VARIED = """
+title = "Two paths"
+place = "figure 1"
+repeat = 5
+
+[scenario]
+scheduler = "{scheduler}"
+vary = "2%"
+path = [
+    { name = "a", rate = "2mbit", delay = "10ms" },
+    { name = "b", rate = "{second}kbit", delay = "10ms" },
+]
+workload.duration = "4s"
+workload.warmup = "1s"
+
+[[assumed]]
+name = "second"
+value = 2000
+because = "the paper does not say"
+range = [200]
+
+[grid]
+scheduler = ["default", "first"]
+
+[[variant]]
+name = "slow"
+says = "a fifth of the rate"
+scenario."path.*.rate" = "400kbit"
+
+[[metric]]
+name = "goodput"
+title = "Goodput"
+unit = "Mbit/s"
+value = "goodput_bps / 1e6"
+
+[chart]
+kind = "bars"
+x = "scheduler"
+y = ["goodput"]
+
+[[claim]]
+name = "both"
+says = "Two paths carry more than one."
+place = "1"
+holds = "median(goodput, scheduler='default') > 1.1 * median(goodput, scheduler='first')"
+
+[[claim]]
+name = "three"
+says = "Two paths carry 3 Mbit/s."
+place = "1"
+holds = "more > 3"
+figures.more = { says = "both", unit = "Mbit/s", value = "median(goodput, scheduler='default')" }
+
+[[claim]]
+name = "first"
+says = "One path carries 3 Mbit/s."
+place = "1"
+holds = "median(goodput, scheduler='first') > 3"
+direction = "median(goodput, scheduler='first') > 2.5"
+[[claim.because]]
+says = "The slower, the less."
+shown_by = "slow < 1"
+figures.slow = { value = "median(goodput, scheduler='first', variant='slow')" }
+"""
+
+
+def test_variants_decide_what_depends_on_them(lab_kernel: KernelBuild, tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "paper.toml").write_text('title = "T"\nauthors = "A"\npublished = "P"\n')
+    (tmp_path / "p" / "fig1.toml").write_text(VARIED)
+    published = catalogue.load("p/fig1", tmp_path)
+    out, lab_guest = tmp_path / "out", guest.build()
+    found = reproduce.run(
+        published,
+        lab_kernel,
+        lab_guest,
+        out,
+        parts=[PUBLISHED, *published.experiment.variants()],
+        repeat=None,
+        jobs=1,
+        show=common.progress,
+        cancel=threading.Event(),
+    )
+    assert list(found.ran) == [PUBLISHED, "slow", "second=200"]
+    assert not found.missing
+    both, three, first = found.judged
+    assert [each.samples for each in found.judged] == [5, 5, 5]
+    # 4 Mbit/s against 2, each 2 % off at most: more than 1.1 times, and more than 3 with headers
+    assert (both.verdict, both.p_holds) == (Verdict.REPRODUCED, 1)
+    # the paths of each seed are others, and so is what they carry: up to 2 % more or less
+    low, high = three.intervals["more"]
+    assert 3 < low < high < 4 * 1.02
+    # 2.2 Mbit/s with a second path of 0.2, and that is 1.1 times 2 at most
+    assert three.p_holds == 1
+    assert three.verdict is Verdict.INCONCLUSIVE
+    assert three.reasons == [
+        "depends on second: contradicted with 200; the quick part alone: reproduced"
+    ]
+    assert (first.verdict, first.p_direction) == (Verdict.CONTRADICTED, 0)
+    (because,) = first.because
+    assert 0.3 < because.ours["slow"] < 0.4 * 1.02
+
+    made = found.ran["slow"].provenance
+    assert made.changed(kernel.parts(lab_kernel), lab_guest.id) == []
+    assert list(made.files) == ["sched/first.c"]
+    assert made.files["sched/first.c"] == hashlib.sha256(FIRST.read_bytes()).hexdigest()
+    assert made.cpu_s is not None
+    # what a part costs is told from the runs of others: half as many runs, of which each is as long
+    (out / "p" / "fig1-slow.json").unlink()
+    again = reproduce.read(published, out, quick=False)
+    assert list(again.missing) == ["slow"]
+    cpu_s = again.missing["slow"].cpu_s
+    assert cpu_s is not None
+    assert made.cpu_s / 3 < cpu_s < 3 * made.cpu_s
 
 
 def test_what_was_not_run_is_said(tmp_path: Path) -> None:
     status, _, err = finished("show", FIGURE, "--out", str(tmp_path))
     assert status == 1
     assert f"to make it: mptcplab papers run {FIGURE}" in err
+    assert "--quick" not in err
     status, _, err = finished("publish", str(tmp_path / "x"), "--out", str(tmp_path))
     assert status == 1
     assert "no experiment has been run" in err

@@ -30,6 +30,24 @@ def test_the_names_of_a_formula_are_those_that_it_does_not_bind() -> None:
     assert formula.functions == {"all", "median"}
 
 
+def test_again_a_formula_computes_with_other_values() -> None:
+    formula = Formula("[round(t.x * max(x, least) ** 2, 1) for x in rates if x != 3] == wanted")
+    assert formula.again({"rates": [1, 3], "least": 2, "t": {"x": 0.5}, "wanted": [2.0]}) is True
+    names = {"rates": [2], "least": 1, "t": {"x": 1.0}, "wanted": [2.0]}
+    assert formula.again(names) is formula.value(names) is False
+    # a name of a value is not that of a function
+    assert Formula("max(max, min)").again({"max": 1, "min": 2}) == 2
+    with pytest.raises(FormulaError, match="rates"):
+        formula.again({})
+
+
+def test_the_constants_of_a_keyword_are_known() -> None:
+    formula = Formula("median(x, part='a', of=1) + median(x, part=b) + max([median(x, part='c')])")
+    assert formula.constants("part") == {"a", "c", None}
+    assert formula.constants("of") == {1}
+    assert formula.constants("x") == set()
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -44,8 +62,9 @@ def test_the_names_of_a_formula_are_those_that_it_does_not_bind() -> None:
     ],
 )
 def test_a_formula_reaches_nothing_else(text: str) -> None:
-    with pytest.raises(FormulaError):
-        Formula(text).value({"a": 1})
+    for value in (Formula(text).value, Formula(text).again):
+        with pytest.raises(FormulaError):
+            value({"a": 1})
 
 
 @pytest.mark.parametrize("text", ["", "a =", "a = 1", "import os", "a; b", "1 +"])
@@ -171,6 +190,9 @@ _FORMULAS = st.recursive(
 @given(_FORMULAS)
 def test_any_formula_has_a_value_or_an_error_that_says_why(text: str) -> None:
     with contextlib.suppress(FormulaError):
-        Formula(text).value(_NAMES)
+        value = Formula(text).value(_NAMES)
+        assert repr(Formula(text).again(_NAMES)) == repr(value)
+    with contextlib.suppress(FormulaError):
+        Formula(text).again(_NAMES)
     with contextlib.suppress(FormulaError):
         fill(f"x{{{text}}}", _NAMES)

@@ -409,6 +409,35 @@ def test_kernels_are_listed_the_newest_first_with_what_they_are_like(
     assert (lab.flavour, cloud.flavour) == ("amd64", "cloud")
 
 
+def test_the_parts_of_a_kernel_are_its_schedulers_and_all_else(repository: Repository) -> None:
+    files = ("sched/fast.c", "sched/slow.c", "cc/kind.c", "framework.c", "tests/fast_test.c")
+    for name in files:
+        repository.write(f"kernel/mptcp/{name}", f"/* {name} */\n")
+    first = kernel.parts(repository.build())
+    assert {*first.files} >= {"sched/fast.c", "sched/slow.c", "cc/kind.c"}
+    assert not {"framework.c", "tests/fast_test.c"} & {*first.files}
+
+    def changed(name: str) -> kernel.Parts:
+        repository.write(f"kernel/mptcp/{name}", "/* other */\n")
+        return kernel.parts(repository.build())
+
+    second = changed("sched/slow.c")
+    assert second.base == first.base
+    assert {n for n in first.files if first.files[n] != second.files[n]} == {"sched/slow.c"}
+    # tests of the kernel do not go into it
+    assert changed("tests/fast_test.c") == second
+    third = changed("framework.c")
+    assert (third.base != first.base, third.files) == (True, second.files)
+
+
+def test_a_kernel_that_does_not_say_what_it_was_made_from_is_told(repository: Repository) -> None:
+    build = repository.build()
+    for text in ("[]", "{}", "no"):
+        build.image.with_name("build.json").write_text(text)
+        with pytest.raises(MptcplabError, match=r"build\.json: does not say what"):
+            kernel.parts(build)
+
+
 def test_a_variant_that_is_none_is_refused_with_those_that_are(repository: Repository) -> None:
     with pytest.raises(
         InputError, match="fast: unknown kernel variant; accepted is one of lab, cloud, debug"

@@ -11,7 +11,7 @@ import pytest
 from mptcplab.errors import InputError
 from mptcplab.spec import space
 from mptcplab.spec.formulas import FormulaError
-from mptcplab.spec.space import Design, Space, filled, parse_axis
+from mptcplab.spec.space import Design, Space, filled, overridden, parse_axis
 
 
 @pytest.mark.parametrize(
@@ -133,6 +133,18 @@ def test_formulas_are_filled_in_and_keys_with_dots_are_set() -> None:
     assert filled(SCENARIO, {"rate": 1})["path"] == [
         {"name": "wifi", "rate": "1mbit", "delay": "5ms"}
     ]
+
+
+def test_a_template_is_overridden_key_by_key() -> None:
+    other = {"cc": "reno", "workload": {"size": "1MB"}, "path.lte.delay": "1ms"}
+    table = overridden({**SCENARIO, "workload": {"duration": "1s"}}, other)
+    assert table["cc"] == "reno"
+    assert table["workload"] == {"duration": "1s", "size": "1MB"}
+    assert [path["delay"] for path in table["path"]] == ["5ms", "1ms"]
+    assert SCENARIO["cc"] == "cubic"
+    assert filled(SCENARIO, {"rate": 2})["path"][1]["delay"] == "20ms"
+    with pytest.raises(FormulaError, match=r"the scenario has no path\.dsl"):
+        overridden(SCENARIO, {"path.dsl.delay": "1ms"})
 
 
 @pytest.mark.parametrize(

@@ -109,12 +109,12 @@ class Formula:
         """The same, many times as fast, and without a limit on the number of steps: for names and
         functions like those with which it has had a value.
         """
-        if self._code is None:
-            return self.value(names, functions)
-        known = {_called(name): function for name, function in functions.items()}
-        operators = {_called(kind.__name__): found for kind, found in _OPERATORS.items()}
         with _reported():
-            return eval(self._code, {"__builtins__": {}, **operators, **known, **names})
+            if self._code is not None:
+                called = {_called(name): function for name, function in functions.items()}
+                known = {**functions, **called, **_CALLED_OPERATORS, **names}
+                return eval(self._code, {**known, "__builtins__": {}})
+        return self.value(names, functions)
 
     @cached_property
     def _code(self) -> CodeType | None:
@@ -202,7 +202,7 @@ class _Compilable(ast.NodeTransformer):
         return ast.Call(function, [self.visit(node.left), self.visit(node.right)], [])
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        if not isinstance(node.func, ast.Name):
+        if not isinstance(node.func, ast.Name) or any(each.arg is None for each in node.keywords):
             raise _NotCompilableError
         function = ast.Name(_called(node.func.id), ast.Load())
         given = [ast.keyword(each.arg, self.visit(each.value)) for each in node.keywords]
@@ -306,6 +306,7 @@ _OPERATORS = simpleeval.DEFAULT_OPERATORS | {
     ast.Pow: _power,
     ast.Mod: _remainder,
 }
+_CALLED_OPERATORS = {_called(kind.__name__): found for kind, found in _OPERATORS.items()}
 _TOO_DEEP = "too many parts within each other"
 
 

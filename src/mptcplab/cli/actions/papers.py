@@ -56,7 +56,7 @@ def run(names: Sequence[str], options: Mapping[str, Any]) -> None:
                 common.say(f"{published.name}: {error!s}")
                 failed = True
                 continue
-            _show(found)
+            click.echo(results.text(found) + "\n")
     if failed:
         sys.exit(MptcplabError.exit_status)
 
@@ -89,15 +89,12 @@ def _parts(everything: Sequence[Published], options: Mapping[str, Any]) -> dict[
 
 
 def show(names: Sequence[str], out: Path, *, quick: bool) -> None:
-    """Show the results of experiments."""
+    """Show the results of experiments, and what they lack."""
     for name in catalogue.chosen(names):
-        _show(reproduce.read(catalogue.load(name), out, quick=quick))
-
-
-def _show(found: Reproduced) -> None:
-    click.echo(results.text(found) + "\n")
-    for line in _missing(found):
-        common.say(line)
+        found = reproduce.read(catalogue.load(name), out, quick=quick)
+        click.echo(results.text(found) + "\n")
+        for line in _missing(found):
+            common.say(line)
 
 
 def _missing(found: Reproduced) -> Iterator[str]:

@@ -91,7 +91,7 @@ def test_an_interrupted_figure_goes_on_where_it_stopped(
     status, written, err = finished("publish", str(pages), "--out", str(out))
     assert status == 0, err
     assert f"written: {pages / 'cech2020.md'}" in written
-    assert "inconclusive" in (pages / "README.md").read_text()
+    assert "The delay that netem makes" in (pages / "cech2020.md").read_text()
 
 
 #: Two paths of 2 Mbit/s, known to 2 %; how much the second one carries is assumed.

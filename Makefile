@@ -24,6 +24,7 @@ VARIANT ?= lab
 CALLS ?= 1000000
 BENCH_ARGS ?=
 MUTANTS_ARGS ?=
+PAPERS_ARGS ?=
 # What is run in the debug kernel: every scheduler, with every trouble. Not what needs much data.
 DEBUG_TESTS := tests/debug tests/kernel/test_kunit.py tests/engine/test_bulk.py \
     tests/engine/test_capture.py tests/engine/test_fuzz.py tests/engine/test_reach.py \
@@ -48,7 +49,7 @@ SHELL_FILES = $(shell find scripts guest -name '*.sh' 2>/dev/null) .ci/run
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock venv venv-dev venv-bench venv-mutants kernel demo test accuracy bench mutants debug-test torture fuzz reliability same-arithmetic same-packets stock-check sweep-test selftests oracle lint checkpatch shellcheck lock clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock venv venv-dev venv-bench venv-mutants kernel demo test accuracy bench mutants debug-test torture fuzz reliability same-arithmetic same-packets stock-check sweep-test selftests oracle papers-check lint checkpatch shellcheck lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -107,6 +108,9 @@ selftests: setup-selftests venv ## the kernel's own MPTCP selftests, upstream an
 
 oracle: setup venv ## at every decision of many runs, is it what the published scheduler would have picked? (5 min)
 	$(BIN)/python -m mptcplab.tools.oracle $(ORACLE_ARGS)
+
+papers-check: venv ## is what docs/results says still what experiments/ and the kernel are? PAPERS_ARGS=--strict (2 min)
+	$(BIN)/python -m mptcplab.tools.papers_check $(PAPERS_ARGS)
 
 lint: setup-lint venv-dev checkpatch shellcheck ## ruff, mypy --strict, checkpatch, shellcheck
 	$(BIN)/ruff format --check src tests benches

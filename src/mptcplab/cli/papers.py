@@ -82,9 +82,10 @@ def papers_show(names: tuple[str, ...], quick: bool, out: Path) -> None:
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
 @_papers_out
 def papers_publish(directory: Path, out: Path) -> None:
-    """Write a page per paper, and a summary, into DIRECTORY, for all experiments that were run.
+    """Write a page per paper, a summary, and all data, into DIRECTORY.
 
-    If an experiment was run both in full and with --quick, the full runs are used.
+    What was not run here, but is in DIRECTORY/data, is taken from there: experiments can be run
+    over several sittings. Pages say what is missing, or was run with another kernel.
     """
     from mptcplab.cli.actions import papers
 

@@ -68,6 +68,25 @@ _RANDOM = ("vary", "loss", "jitter", "duplicate", "reorder", "cross", "preset", 
 _NONE: tuple[Any, ...] = (False, 0, "0", "0%", "0s", "0ms", "", None)
 
 
+class HeadlineFigure(Table):
+    """A figure in a headline: a formula over the runs of one of the paper's experiments, `of`."""
+
+    of: Text
+    value: FormulaText
+    unit: str = ""
+
+
+class Headline(Table):
+    """A sentence of the summary, with `{NAME}` for its figures, and the claim it is about.
+
+    The claim is "FIGURE:NAME"; the verdict on it stands behind the sentence.
+    """
+
+    says: Text
+    claim: str = ""
+    figures: dict[Name, HeadlineFigure] = Field(default={})
+
+
 class Paper(Table):
     """A paper's details, the settings that all its figures share here, and the findings."""
 
@@ -76,6 +95,7 @@ class Paper(Table):
     published: Text
     setting: list[Text] = Field(default=[])
     findings: list[Text] = Field(default=[])
+    headline: list[Headline] = Field(default=[])
 
 
 class Metric(Table):
@@ -371,7 +391,7 @@ def chosen(wanted: Sequence[str], directory: Path = resources.EXPERIMENTS) -> li
 def load(name: str, directory: Path = resources.EXPERIMENTS) -> Published:
     """An experiment by its name. Raises InputError with every mistake in its file."""
     file = directory / f"{name}.toml"
-    paper = space.read(file.parent / PAPER, Paper, {})
+    paper = space.read(file.parent / PAPER, Paper, _PAPER_TABLES)
     found = space.read(file, Experiment, _TABLES)
     _check(found, file)
     return Published(name, file, paper, found)
@@ -438,6 +458,10 @@ def _drive(drive: Drive, point: Point, folder: Path) -> Path:
 
 # Reading
 
+_PAPER_TABLES: Mapping[str, type[BaseModel]] = {
+    "headline": Headline,
+    "figures": HeadlineFigure,
+}
 _TABLES: Mapping[str, type[BaseModel]] = {
     "assumed": Assumed,
     "metric": Metric,

@@ -54,14 +54,29 @@ class _Attachment:
     packed: str
 
 
+@dataclass(frozen=True)
+class Picture:
+    """A chart that was drawn elsewhere, on a white background, as SVG."""
+
+    title: str
+    note: str
+    svg: bytes
+
+    @property
+    def packed(self) -> str:
+        return base64.b64encode(self.svg).decode()
+
+
 def render(
     collection: Collection,
     looks: Mapping[str, Style],
     overview: Sequence[Sequence[Chart]],
     of_groups: Sequence[Sequence[Chart]],
+    pictures: Sequence[Picture] = (),
 ) -> str:
     """The whole page: `looks` are the styles of all schedulers, `of_groups` the groups' charts.
 
+    `pictures` come first.
     The same runs give the same page. Raises MptcplabError when records cannot be read.
     """
     from plotly.offline import get_plotlyjs
@@ -89,6 +104,7 @@ def render(
         percent=PERCENT,
         counted=counted,
         looks=looks,
+        pictures=pictures,
         overview=above,
         groups=groups,
         attachments=made.attachments,

@@ -12,7 +12,8 @@ import click
 
 from mptcplab.cli.actions import common
 from mptcplab.errors import InputError, MptcplabError, Problem, RunCancelledError
-from mptcplab.papers import catalogue, reproduce, results
+from mptcplab.papers import catalogue, data, reproduce, results, stale
+from mptcplab.papers import publish as publishing
 from mptcplab.papers.catalogue import PUBLISHED, QUICK, Published
 from mptcplab.papers.reproduce import Reproduced
 from mptcplab.runs import experiment, sweep
@@ -111,16 +112,10 @@ def _missing(found: Reproduced) -> Iterator[str]:
 
 
 def publish(directory: Path, out: Path) -> None:
-    """Write the pages of all experiments that were run."""
-    found, missing = [], []
-    for name in catalogue.names():
-        published = catalogue.load(name)
-        there = [quick for quick in (False, True) if reproduce.has(published, out, quick=quick)]
-        if there:
-            found.append(reproduce.read(published, out, quick=there[0]))
-        else:
-            missing.append(name)
-    if not found:
-        raise MptcplabError(f"{out}: no experiment has been run; see mptcplab papers run --help")
-    for file in results.publish(found, directory, missing):
+    """Write the pages of all experiments, from the runs in `out` and the data in `directory`."""
+    everything = [catalogue.load(name) for name in catalogue.names()]
+    now = stale.now(directory / data.DATA)
+    if now is None:
+        common.say("the kernel is not built: it is not known what is stale; mptcplab kernel build")
+    for file in publishing.publish(directory, out, now, everything):
         click.echo(f"written: {file}")

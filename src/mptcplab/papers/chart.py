@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The chart of a published experiment, as its file defines it, with the paper's own numbers.
+
+Lines, bars and distributions show all runs; what the paper reports is hollow. A chart over time
+shows one run of each scheduler, the one with the first seed: what each path delivered, and, dashed,
+what it could carry.
+"""
+
+from __future__ import annotations
+
+import itertools
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from mptcplab.metrics.inference import Summary, summary
+from mptcplab.papers import looks
+from mptcplab.papers.catalogue import Metric, Reported
+from mptcplab.papers.reproduce import Reproduced
+from mptcplab.papers.timeline import CAPACITY, GOODPUT, Track
+from mptcplab.papers.wording import title
+from mptcplab.report import draw
+from mptcplab.report.palette import Style
+from mptcplab.spec.link_trace import SINR
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_WIDTH = 9.0  # inches: as wide as a page of GitHub
+_HEIGHT = 2.6  # of a row of panels
+_MOST_COLUMNS = 3
+_LEGEND_ROW = 0.22
+_LEGEND_WIDTH, _LEGEND_HANDLE = 115, 8  # characters
+_LABEL_WIDTH = 28  # characters of a label that fit beside a panel
+_APART = 0.005  # of the width, so that equal lines stay visible
+_CLOSEST = 0.045  # of the width: labels of values of x that are closer would overlap
+_UNEVEN = 0.04  # of the range: values of x that are closer than this ask for a logarithmic axis
+_FAR = 100  # so many times the lowest value of x: the same
+_ROW_HEIGHT = 1.1  # of a scheduler, over time
+_HOLLOW = {"linestyle": "", "markerfacecolor": "white", "markeredgewidth": 1.3, "zorder": 5}
+_READ_OFF, _IN_TEXT = "the paper, read off its figure", "the paper, in its text or a table"
+
+
+@dataclass(frozen=True)
+class Content:
+    """What is drawn: an experiment, the styles of all schedulers, and tracks over time."""
+
+    found: Reproduced
+    styles: Mapping[str, Style]
+    tracks: Sequence[Track] = field(default=())
+
+    def style(self) -> dict[str, Style]:
+        """Of each of the series; those that are no schedulers have styles of their own."""
+        own = self.found.published.experiment.chart
+        labels = [str(each) for each in self.found.results.axes[own.series]]
+        known = own.series == looks.SCHEDULER and all(label in self.styles for label in labels)
+        return dict(self.styles) if known else looks.looks([labels])
+
+
+def drawn(content: Content, form: str) -> bytes:
+    """The chart as the content of a file, svg, png or pdf: the same for the same content."""
+    over_time = content.found.published.experiment.chart.kind == "time"
+    with draw.drawing() as settings:
+        # text as text: smaller, and searchable
+        settings["svg.fonttype"] = "none"
+        figure = _over_time(content) if over_time else _figure(content)
+        return draw.drawn(figure, form, draw.DOTS_PER_INCH)
+
+
+def _figure(content: Content) -> Figure:
+    """A row for each metric, a column for each panel, or two metrics beside each other."""
+    from matplotlib.figure import Figure
+
+    own, results = content.found.published.experiment, content.found.results
+    chart = own.chart
+    metrics = {metric.name: metric for metric in own.metric}
+    panels = results.axes.get(chart.panels, [None])
+    cells = [(metrics[name], panel) for name in chart.y for panel in panels]
+    columns = min(len(panels), _MOST_COLUMNS) if len(panels) > 1 else min(2, len(cells))
+    per_metric = -(-len(panels) // columns)
+    rows = len(chart.y) * per_metric if len(panels) > 1 else -(-len(cells) // columns)
+    size = (_WIDTH, _HEIGHT * rows + _LEGEND_ROW * 2)
+    figure = Figure(figsize=size, layout="constrained")
+    sharing: Literal["row", "none"] = "row" if len(panels) > 1 and per_metric == 1 else "none"
+    grid = figure.subplots(rows, columns, squeeze=False, sharey=sharing)
+    function = {"lines": _lines, "bars": _bars, "cdf": _distributions}[chart.kind]
+    for number, (metric, panel) in enumerate(cells):
+        group, place = divmod(number, len(panels))
+        row = group * per_metric + place // columns if len(panels) > 1 else number // columns
+        axis = grid[row, place % columns if len(panels) > 1 else number % columns]
+        function(axis, content, metric, {} if panel is None else {chart.panels: panel})
+        _dress(axis, content, metric, panel)
+        if chart.kind != "cdf" and number + columns < len(cells):
+            axis.set_xlabel("")
+    for axis in grid.flat:
+        if not axis.has_data():
+            axis.set_axis_off()
+        # panels may share their axis, whose range is known when all are drawn
+        elif axis.dataLim.ymin >= 0 and chart.kind != "cdf":
+            axis.set_ylim(bottom=0)
+    _legend(figure, grid.flat)
+    return figure
+
+
+def _dress(axis: Axes, content: Content, metric: Metric, panel: Any) -> None:
+    own = content.found.published.experiment
+    label = "\n".join([*textwrap.wrap(metric.title, _LABEL_WIDTH), metric.unit]).rstrip()
+    _plain(axis)
+    if own.chart.kind == "cdf":
+        axis.set_xlabel(title(metric))
+        axis.set_ylabel("share of runs", fontsize="small")
+    else:
+        axis.set_xlabel(own.axis.get(own.chart.x, own.chart.x))
+        axis.set_ylabel(label, fontsize="small")
+    if panel is not None:
+        name = own.axis.get(own.chart.panels, own.chart.panels)
+        axis.set_title(f"{name}: {panel}", loc="left", fontsize="medium")
+
+
+def _plain(axis: Axes) -> None:
+    axis.grid(color="#dddddd", linewidth=0.5)
+    axis.set_axisbelow(True)
+    axis.spines[["top", "right"]].set_visible(False)
+
+
+def _legend(figure: Figure, axes: Any) -> None:
+    """Below all, each name once."""
+    entries: dict[str, Any] = {}
+    for axis in axes:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    # the paper's last
+    entries |= {label: entries.pop(label) for label in (_IN_TEXT, _READ_OFF) if label in entries}
+    rows = -(-sum(len(label) + _LEGEND_HANDLE for label in entries) // _LEGEND_WIDTH)
+    figure.legend(
+        list(entries.values()),
+        list(entries),
+        loc="outside lower center",
+        ncols=-(-len(entries) // max(rows, 1)) or 1,
+        frameon=False,
+        fontsize="medium",
+    )
+
+
+# Over all runs
+
+
+def _lines(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any]) -> None:
+    """Medians over the seeds, with their intervals."""
+    own, results = content.found.published.experiment.chart, content.found.results
+    scale = _Scale.of(results.axes[own.x])
+    xs = sorted(results.axes[own.x], key=scale.place)
+    styles = content.style()
+    all_series = results.axes[own.series]
+    for number, series in enumerate(all_series):
+        look = styles[str(series)]
+        shift = (number - (len(all_series) - 1) / 2) * _APART
+        wanted = {**panel, own.series: series}
+        known = [(x, over) for x in xs if (over := _summary(content, metric, wanted | {own.x: x}))]
+        places = [scale.shifted(x, shift) for x, _ in known]
+        medians, ends = [over.median for _, over in known], _ends([over for _, over in known])
+        axis.errorbar(places, medians, ends, label=str(series), **_line(look))
+        for x, each in _reported(content, metric, wanted, own.x):
+            where = [scale.shifted(x, shift)]
+            _hollow(axis, where, each, look)
+    scale.dress(axis)
+
+
+def _bars(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any]) -> None:
+    """Medians over the seeds, with their intervals; bars with the same x are side by side."""
+    own, results = content.found.published.experiment.chart, content.found.results
+    xs, all_series = results.axes[own.x], results.axes[own.series]
+    beside = 1 if own.x == own.series else len(all_series)
+    width = 0.8 / beside
+    styles = content.style()
+    for place, series in enumerate(all_series):
+        wanted = {**panel, own.series: series}
+        shift = (place - (len(all_series) - 1) / 2) * width if beside > 1 else 0.0
+        own_xs = [series] if beside == 1 else xs
+        overs = [(x, _summary(content, metric, wanted | {own.x: x})) for x in own_xs]
+        known = [(xs.index(x) + shift, over) for x, over in overs if over]
+        look = styles[str(series)]
+        axis.bar(
+            [at for at, _ in known],
+            [over.median for _, over in known],
+            width,
+            yerr=_ends([over for _, over in known]),
+            label=str(series),
+            color=look.colour,
+            hatch=look.dash.hatch,
+            edgecolor="white",
+            linewidth=0,
+            error_kw={"elinewidth": 0.8, "capsize": 1.5},
+        )
+        for x, each in _reported(content, metric, wanted, own.x):
+            if x in xs:
+                _hollow(axis, [xs.index(x) + shift], each, look)
+    names = [str(x) for x in xs]
+    axis.set_xticks(range(len(xs)), names)
+    if sum(map(len, names)) > 45:
+        for label in axis.get_xticklabels():
+            label.set(rotation=35, ha="right", rotation_mode="anchor")
+    axis.set_xlim(-0.7, len(xs) - 0.3)
+
+
+def _distributions(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any]) -> None:
+    """The share of runs with no higher value; a few markers tell the lines apart."""
+    own, results = content.found.published.experiment.chart, content.found.results
+    styles = content.style()
+    all_series = results.axes[own.series]
+    for number, series in enumerate(all_series):
+        values = sorted(_values(content, metric, {**panel, own.series: series}))
+        shares = np.arange(1, len(values) + 1) / max(len(values), 1)
+        look = styles[str(series)]
+        axis.plot(
+            values,
+            shares,
+            drawstyle="steps-post",
+            label=str(series),
+            markevery=(0.2 * number / len(all_series), 0.2),
+            **{key: value for key, value in _line(look).items() if key != "capsize"},
+        )
+    axis.set_ylim(0, 1)
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """The axis of x: numbers where they are, logarithmically if they ask for it, or names."""
+
+    values: tuple[Any, ...]
+    kind: str
+
+    @classmethod
+    def of(cls, values: Sequence[Any]) -> _Scale:
+        if not all(isinstance(x, int | float) and not isinstance(x, bool) for x in values):
+            return cls(tuple(values), "names")
+        linear = cls(tuple(values), "linear")
+        if min(values) > 0 and (linear._closest() < _UNEVEN or max(values) > _FAR * min(values)):
+            return cls(tuple(values), "log")
+        return linear
+
+    def place(self, x: Any) -> float:
+        if self.kind == "names":
+            return float(self.values.index(x))
+        return float(np.log10(x)) if self.kind == "log" else float(x)
+
+    def shifted(self, x: Any, by: float) -> float:
+        """Where a value is on the axis, moved by a share of its width."""
+        place = self.place(x) + by * (self._range() or 1.0)
+        return 10**place if self.kind == "log" else place
+
+    def dress(self, axis: Axes) -> None:
+        if self.kind == "log":
+            axis.set_xscale("log")
+            axis.minorticks_off()
+        shown: list[Any] = []
+        for x in sorted(self.values, key=self.place):
+            apart = self.place(x) - self.place(shown[-1]) if shown else self._range()
+            if apart >= _CLOSEST * self._range():
+                shown.append(x)
+        axis.set_xticks([self.shifted(x, 0) for x in shown], [str(x) for x in shown])
+
+    def _range(self) -> float:
+        places = [self.place(x) for x in self.values]
+        return max(places) - min(places)
+
+    def _closest(self) -> float:
+        if len(self.values) < 3:
+            return 1.0
+        places = sorted(map(self.place, self.values))
+        return min(b - a for a, b in itertools.pairwise(places)) / self._range()
+
+
+def _reported(
+    content: Content, metric: Metric, wanted: Mapping[str, Any], x: str
+) -> Iterator[tuple[Any, Reported]]:
+    """The paper's numbers of a series in a panel, by their x."""
+    for each in content.found.published.experiment.reported:
+        here = all(each.at.get(name) == value for name, value in wanted.items())
+        if each.metric == metric.name and here and x in each.at:
+            yield each.at[x], each
+
+
+def _hollow(axis: Axes, at: Sequence[float], each: Reported, look: Style) -> None:
+    """A number of the paper: hollow, in the colour of its scheduler; grey in the legend."""
+    marker = "D" if each.read_off else "o"
+    edge: dict[str, Any] = {"markersize": 6, "marker": marker, **_HOLLOW}
+    axis.plot(at, [each.value], markeredgecolor="black", **edge | {"markersize": 7.5})
+    axis.plot(at, [each.value], markeredgecolor=look.colour, **edge)
+    label = _READ_OFF if each.read_off else _IN_TEXT
+    axis.plot([], [], label=label, markeredgecolor="#555555", **edge)
+
+
+def _ends(overs: Sequence[Summary]) -> list[list[float]] | None:
+    """How far the intervals reach below and above the medians; None if there are none."""
+    if all(over.low is None or over.low == over.high for over in overs):
+        return None
+    below = [0.0 if over.low is None else over.median - over.low for over in overs]
+    above = [0.0 if over.high is None else over.high - over.median for over in overs]
+    return [below, above]
+
+
+def _values(content: Content, metric: Metric, wanted: Mapping[str, Any]) -> list[float]:
+    rows = content.found.results.where(**wanted)
+    return [value for row in rows if (value := row.figures[metric.name]) is not None]
+
+
+def _summary(content: Content, metric: Metric, wanted: Mapping[str, Any]) -> Summary | None:
+    return summary(_values(content, metric, wanted))
+
+
+def _line(look: Style) -> dict[str, Any]:
+    return {
+        "color": look.colour,
+        "linestyle": look.dash.matplotlib,
+        "marker": look.marker.matplotlib,
+        "markersize": 4.5,
+        "linewidth": 1.2,
+        "capsize": 2,
+    }
+
+
+# Over time
+
+
+def _over_time(content: Content) -> Figure:
+    """A row for each scheduler, a column for each panel; above them SINR, if traces have it."""
+    from matplotlib.figure import Figure
+
+    own = content.found.published.experiment
+    panels = list(dict.fromkeys(each.panel for each in content.tracks))
+    schedulers = list(dict.fromkeys(each.series for each in content.tracks))
+    has_sinr = any(each.what == SINR for each in content.tracks)
+    rows = len(schedulers) + has_sinr
+    figure = Figure(figsize=(_WIDTH, _ROW_HEIGHT * rows + 0.8), layout="constrained")
+    grid = figure.subplots(rows, len(panels), squeeze=False, sharex=True, sharey="row")
+    for column, panel in enumerate(panels):
+        axes = list(grid[:, column])
+        here = [each for each in content.tracks if each.panel == panel]
+        if panel:
+            name = own.axis.get(own.chart.panels, own.chart.panels)
+            axes[0].set_title(f"{name}: {panel}", loc="left", fontsize="medium")
+        axes[-1].set_xlabel("time, s")
+        if has_sinr:
+            axis = axes.pop(0)
+            radio = [each for each in here if each.what == SINR]
+            _paths(axis, [each for each in radio if each.series == radio[0].series])
+            axis.set_ylabel("SINR\ndB", fontsize="small")
+        for axis, scheduler in zip(axes, schedulers, strict=True):
+            _paths(axis, [each for each in here if each.series == scheduler and each.what != SINR])
+            axis.set_ylabel(f"{scheduler}\nMbit/s", fontsize="small")
+            axis.set_ylim(bottom=0)
+    _legend(figure, grid.flat)
+    return figure
+
+
+def _paths(axis: Axes, of: Sequence[Track]) -> None:
+    """A line for each path, and a dashed one for what it could carry."""
+    paths = dict.fromkeys(each.path for each in of)
+    colours = dict(zip(paths, itertools.cycle(looks.PATH_COLOURS), strict=False))
+    for each in of:
+        look: dict[str, Any] = {"color": colours[each.path], "linewidth": 1.3, "label": each.path}
+        if each.what == CAPACITY:
+            look |= {"linestyle": "--", "linewidth": 0.7, "label": f"{each.path} can carry"}
+        elif each.what != GOODPUT:
+            look |= {"linewidth": 1.0}
+        axis.plot(each.times_s, each.values, **look)
+    _plain(axis)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The chart of a document of a published experiment, OUT/PAPER/FIGURE.json, as on its page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from mptcplab.papers import catalogue, chart, looks, reproduce, timeline
+from mptcplab.papers.catalogue import PUBLISHED, Published
+from mptcplab.papers.chart import Content
+from mptcplab.papers.reproduce import Reproduced
+from mptcplab.runs import documents
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The chart of a part of an experiment; `note` says of which."""
+
+    published: Published
+    part: str
+    content: Content
+
+    @property
+    def title(self) -> str:
+        return f"{self.published.name}: {self.published.experiment.title}"
+
+    @property
+    def file_name(self) -> str:
+        return self.published.name.replace("/", "-") + (
+            f"-{catalogue.slug(self.part)}" if self.part != PUBLISHED else ""
+        )
+
+    @property
+    def note(self) -> str:
+        part = "" if self.part == PUBLISHED else f", {self.part}"
+        return f"The paper's {self.published.experiment.place}{part}. Hollow: the paper's numbers."
+
+    def picture(self, form: str) -> bytes:
+        """As svg, png or pdf."""
+        return chart.drawn(self.content, form)
+
+
+def of_document(file: Path) -> Drawn | None:
+    """What to draw of a file; None if it is no document of an experiment as it is now.
+
+    Raises MptcplabError if the document or its runs are damaged.
+    """
+    content = documents.read_json(file)
+    name = content.get("experiment") if isinstance(content, dict) else None
+    if name not in catalogue.names():
+        return None
+    published = catalogue.load(name)
+    ran = reproduce.read_parts(published, file.resolve().parents[1])
+    part = next((each for each in ran if _stem(published, each) == file.stem), None)
+    if part is None or ran[part].provenance.digest != published.experiment.part(part).digest():
+        return None
+    own = published.experiment
+    over_time = own.chart.kind == "time"
+    tracks = timeline.tracks(published, ran[part]) if over_time else ()
+    every = [catalogue.load(each).experiment for each in catalogue.names()]
+    found = Reproduced(published, part, {part: ran[part]}, ())
+    return Drawn(published, part, Content(found, looks.of_schedulers(every), tracks))
+
+
+def _stem(published: Published, part: str) -> str:
+    return "-".join(filter(None, (published.name.split("/")[1], catalogue.slug(part))))

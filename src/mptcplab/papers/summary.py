@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The summary of all published experiments: README.md of the results, and claims.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from mptcplab.papers import headlines, page, wording
+from mptcplab.papers.claims import Judged, Outcome, Verdict
+from mptcplab.papers.page import HOW_TO, Section
+from mptcplab.papers.tables import Table, markdown
+
+#: The file with every claim, below the folder of the pages.
+CLAIMS = "claims.json"
+
+_NOT_RUN = "not run"
+
+
+def readme(papers: Mapping[str, Sequence[Section]]) -> str:
+    """The answer in a minute, and where the details are."""
+    sections = [section for group in papers.values() for section in group]
+    lines = [
+        "<!-- Written by `mptcplab papers publish`. -->",
+        "# Published results, run again",
+        "",
+        f"What {len(papers)} papers say of their experiments, tested by running these again: "
+        f"{_counts(sections)}. [How they are run and judged]({HOW_TO}), "
+        f"[every claim as data]({CLAIMS}), [the figures of all runs](data).",
+        "",
+        *markdown(_table(papers)),
+        "",
+        "*Direction only*: the effect has the sign that the paper reports, but not its size. "
+        "*Inconclusive*: the runs do not decide, or the verdict depends on a value that the paper "
+        "does not give.",
+        "",
+    ]
+    if best := list(_headlines(papers)):
+        lines += ["## What came out", "", *best, ""]
+    lines += ["## Details", ""]
+    for name, group in papers.items():
+        paper = group[0].published.paper
+        lines += [f"[{name}]({name}.md): {paper.authors}, {paper.title}, {paper.published}.", ""]
+        lines += [*markdown(_figures(name, group)), ""]
+    if notes := list(_notes(sections)):
+        lines += ["## What is missing or stale", "", *notes, ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def claims_json(papers: Mapping[str, Sequence[Section]]) -> str:
+    """Every claim by PAPER/FIGURE:NAME, in the published setting and with today's defaults."""
+    content = {
+        f"{section.published.name}:{label}": {
+            "quote": claim.quote,
+            "place": claim.place,
+            "says": claim.says,
+            "holds": claim.holds,
+            "direction": claim.direction,
+            "runs": _runs(section),
+            "published": _outcome(judged, claim.figures) if judged else None,
+            "today": _outcome(today, claim.figures) if today else None,
+        }
+        for group in papers.values()
+        for section in group
+        for label, claim, judged, today in section.claims()
+    }
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def _table(papers: Mapping[str, Sequence[Section]]) -> Table:
+    head = ("paper", "claims", *Verdict, *([_NOT_RUN] if _any_not_run(papers) else []))
+    rows = []
+    for name, group in papers.items():
+        counts = _count(group)
+        rows.append((f"[{name}]({name}.md)", str(sum(counts.values())), *_cells(counts, head)))
+    total = _count([section for group in papers.values() for section in group])
+    rows.append(("all", str(sum(total.values())), *_cells(total, head)))
+    return Table("", head, tuple(rows))
+
+
+def _figures(paper: str, group: Sequence[Section]) -> Table:
+    """A row for each figure of a paper: its verdicts, and today's if they were judged."""
+    rows = []
+    for section in group:
+        today = [also for *_, also in section.claims() if also]
+        counts = _words(_count([section]))
+        of_today = dict.fromkeys(Verdict, 0)
+        for judged in today:
+            of_today[judged.verdict] += 1
+        quick = " (quick runs)" if section.found and section.found.quick else ""
+        place = f"[{section.figure}]({paper}.md#{section.figure})"
+        title = section.published.experiment.title
+        rows.append((place, title + quick, counts, _words(of_today) or "-"))
+    return Table("", ("figure", "what", "published setting", "today"), tuple(rows))
+
+
+def _count(sections: Sequence[Section]) -> dict[str, int]:
+    counts: dict[str, int] = {**dict.fromkeys(Verdict, 0), _NOT_RUN: 0}
+    for section in sections:
+        for _, _, judged, _ in section.claims():
+            counts[judged.verdict if judged else _NOT_RUN] += 1
+    return counts
+
+
+def _cells(counts: Mapping[str, int], head: Sequence[str]) -> list[str]:
+    return [str(counts[name]) for name in head[2:]]
+
+
+def _words(counts: Mapping[Any, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+
+
+def _counts(sections: Sequence[Section]) -> str:
+    counts = _count(sections)
+    total = sum(counts.values())
+    return f"{total} claims, {_words(counts)}"
+
+
+def _any_not_run(papers: Mapping[str, Sequence[Section]]) -> bool:
+    return any(section.found is None for group in papers.values() for section in group)
+
+
+def _headlines(papers: Mapping[str, Sequence[Section]]) -> Iterator[str]:
+    every = [told for group in papers.values() for told in headlines.told(group)]
+    for each in [each for each in every if not each.why][: headlines.MOST]:
+        yield f"- {each.text}"
+
+
+def _notes(sections: Sequence[Section]) -> Iterator[str]:
+    for section in sections:
+        for mark in page.marks(section):
+            yield f"- {section.published.name}: {mark}"
+
+
+def _runs(section: Section) -> str:
+    """Which runs a claim was judged by, in a word."""
+    if section.found is None:
+        return "to be run again" if section.outdated else _NOT_RUN
+    return f"{section.found.part}{', stale' if section.found.part in section.stale else ''}"
+
+
+def _outcome(outcome: Outcome, figures: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "verdict": outcome.verdict,
+        "p_holds": outcome.p_holds,
+        "p_direction": outcome.p_direction,
+        "samples": outcome.samples,
+        "figures": {
+            name: {
+                "says": figure.says or name,
+                "unit": figure.unit,
+                "paper": figure.paper,
+                "ours": outcome.ours.get(name),
+                "interval": outcome.intervals.get(name),
+            }
+            for name, figure in figures.items()
+        },
+        "reasons": list(outcome.reasons),
+    }
+    if isinstance(outcome, Judged):
+        found["provisional"] = outcome.provisional
+        found["not_varied"] = list(outcome.not_varied)
+        found["because"] = [wording.sentence(each.because.says) for each in outcome.because]
+        found["not_shown"] = [
+            {"says": each.because.says, "why": each.why}
+            for each in outcome.explained
+            if not each.shown
+        ]
+        found["by_part"] = {name: each.verdict for name, each in outcome.by_variant.items()}
+    return found

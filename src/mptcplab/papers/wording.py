@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Words that pages, summaries and the terminal share: of figures and verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mptcplab.papers.catalogue import Claim, Figure, Metric
+from mptcplab.papers.claims import Judged, Outcome
+
+_DIGITS = 4
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A figure of a claim in words: what it is, the paper's value, and ours, with its interval."""
+
+    says: str
+    paper: str
+    ours: str
+
+
+def number(value: Any, digits: int = _DIGITS) -> str:
+    """A figure with some significant digits; anything else as it is."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(number(each, digits) for each in value) or "none"
+    if not isinstance(value, int | float):
+        return str(value)
+    if value and abs(value) < 10 ** (digits - 1):
+        places = digits - 1 - int(np.floor(np.log10(abs(value))))
+        return f"{value:.{min(places, digits)}f}".rstrip("0").rstrip(".") or "0"
+    return f"{value:.0f}"
+
+
+def ranged(value: Any, interval: Any) -> str:
+    """A figure, or a list of them, with the interval of each that has one with a width."""
+    if isinstance(value, list | tuple):
+        intervals = interval if interval is not None else [None] * len(value)
+        return ", ".join(map(ranged, value, intervals)) or number(value)
+    if interval is None:
+        return number(value)
+    low, high = map(number, interval)
+    return number(value) if low == high else f"{number(value)} ({low} to {high})"
+
+
+def with_unit(text: str, unit: str) -> str:
+    return f"{text} {unit}" if unit and text != "-" else text
+
+
+def title(metric: Metric) -> str:
+    return f"{metric.title}, {metric.unit}" if metric.unit else metric.title
+
+
+def at(point: Mapping[str, Any], axes: Mapping[str, str]) -> str:
+    """Where in an experiment something is: "minrtt, queue, packets: 300"."""
+    return "; ".join(
+        str(value) if name == "scheduler" else f"{axes.get(name, name)}: {value}"
+        for name, value in point.items()
+    )
+
+
+def label(claim: Claim, number_: int) -> str:
+    """The name of a claim, or its number as long as it has none."""
+    return claim.name or f"claim-{number_}"
+
+
+def quantity(name: str, figure: Figure, outcome: Outcome) -> Quantity:
+    paper = with_unit(number(figure.paper), figure.unit)
+    ours = "-"
+    if name in outcome.ours:
+        text = ranged(outcome.ours[name], outcome.intervals.get(name))
+        ours = with_unit(text, figure.unit)
+    return Quantity(figure.says or name, paper, ours)
+
+
+def evidence(judged: Judged) -> Iterator[str]:
+    """The figures of a claim, a line for each."""
+    for name, figure in judged.claim.figures.items():
+        each = quantity(name, figure, judged)
+        yield f"{each.says}: {each.ours}" + (f"; paper: {each.paper}" if each.paper != "-" else "")
+
+
+def probability(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}".rstrip("0").rstrip(".")
+
+
+def how_sure(outcome: Outcome) -> str:
+    """In how many resamples of how many samples a claim holds; "" if it was not judged."""
+    if outcome.p_holds is None:
+        return ""
+    text = f"holds in {_share(outcome.p_holds)}"
+    if outcome.p_direction is not None:
+        text += f", its direction in {_share(outcome.p_direction)}"
+    return f"{text} of the resamples of {counted(outcome.samples, 'sample')}"
+
+
+def verdict(outcome: Outcome) -> str:
+    provisional = isinstance(outcome, Judged) and outcome.provisional
+    if outcome.unknown:
+        return "not known"
+    return f"{outcome.verdict}{' (provisional)' if provisional else ''}"
+
+
+def reasons(judged: Judged) -> Iterator[str]:
+    """Why the verdict is not a clearer one, as sentences."""
+    yield from map(sentence, judged.reasons)
+    if judged.provisional:
+        yield sentence(f"not yet varied: {', '.join(judged.not_varied)}")
+
+
+def counted(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def sentence(text: str) -> str:
+    text = text.strip().rstrip(".")
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.1f}".rstrip("0").rstrip(".") + " %"

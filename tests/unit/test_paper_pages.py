@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The pages, charts and data of published experiments, and how pages are made of data alone."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import types
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from mptcplab.errors import MptcplabError
+from mptcplab.lab.kernel import Parts
+from mptcplab.metrics.series import Panel, RunSeries, Series
+from mptcplab.papers import (
+    catalogue,
+    chart,
+    data,
+    document,
+    looks,
+    publish,
+    reproduce,
+    stale,
+    timeline,
+)
+from mptcplab.papers.catalogue import PUBLISHED, TODAY, Published
+from mptcplab.papers.claims import Row
+from mptcplab.papers.reproduce import Ran
+from mptcplab.papers.stale import Equal, Now
+from mptcplab.report.palette import COLOURS, MARKERS
+from mptcplab.runs import store
+from tests.papers_by_hand import provenance, published, ran
+
+NOW = Now(Parts("b1", {"sched/minrtt.c": "m1", "sched/blest.c": "l1"}), "g1")
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> dict[str, Ran]:
+    """The runs that are in OUT, by part."""
+    there: dict[str, Ran] = {}
+    monkeypatch.setattr(reproduce, "read_parts", lambda _published, _out: dict(there))
+    return there
+
+
+def written(to: Path, of: Published, now: Now | None = NOW) -> dict[str, str]:
+    files = publish.publish(to, Path("out"), now, [of])
+    return {str(file.relative_to(to)): file.read_text() for file in files}
+
+
+def test_pages_and_data_are_written(runs: dict[str, Ran], tmp_path: Path) -> None:
+    of = published()
+    runs |= {PUBLISHED: ran(of), TODAY: ran(of, TODAY, 10), "rate=5": ran(of, "rate=5")}
+    files = written(tmp_path, of)
+    assert set(files) == {
+        "data/paper2020-fig1.csv",
+        "data/paper2020-fig1.columns.csv",
+        "data/paper2020-fig1-pairs.csv",
+        "data/paper2020-fig1-paper.csv",
+        "data/provenance.json",
+        "paper2020-fig1.svg",
+        "paper2020.md",
+        "claims.json",
+        "README.md",
+    }
+    page = files["paper2020.md"]
+    # 3 + seed + 1/3, of which the median is 6.833; today 10 more
+    assert "### more: direction only" in page
+    assert '> "more is more" (section 1)' in page
+    assert "| minRTT | 11 Mbit/s | 6.833 (" in page
+    assert "| **verdict** |  | **direction only** | **reproduced** |" in page
+    assert "- Why: The queue is full." in page
+    assert "The queue is empty" not in page
+    assert "| rate=5 | 6.833" in page
+    # 6.833 of 14: half as much
+    assert "| Goodput | minrtt; queue, packets: 300 | 14 Mbit/s (read off) | 6.833" in page
+    assert "| -51 % |" in page
+    summary = files["README.md"]
+    assert "2 claims, 1 direction only, 1 not testable" in summary
+    assert "| [paper2020](paper2020.md) | 2 | 0 | 1 | 0 | 0 | 1 |" in summary
+    told = "- minRTT has 6.83 Mbit/s. [direction only](paper2020.md#fig1-more)\n"
+    assert summary.count("minRTT has") == summary.count(told) == 1
+    assert "missing or stale" not in summary
+    claim = json.loads(files["claims.json"])["paper2020/fig1:more"]
+    assert claim["published"]["verdict"] == "direction only"
+    assert claim["published"]["figures"]["minrtt"]["ours"] == pytest.approx(6.5 + 1 / 3)
+    assert claim["published"]["by_part"]["rate=5"] == "direction only"
+    assert claim["today"]["verdict"] == "reproduced"
+    assert claim["published"]["not_shown"] == [
+        {"says": "The queue is empty.", "why": claim["published"]["not_shown"][0]["why"]}
+    ]
+
+
+def test_without_the_runs_the_same_is_made_of_the_data(
+    runs: dict[str, Ran], tmp_path: Path
+) -> None:
+    of = published()
+    runs |= {PUBLISHED: ran(of), TODAY: ran(of, TODAY, 10)}
+    first = written(tmp_path, of)
+    runs.clear()
+    assert written(tmp_path, of) == first
+    # a part that is run later joins them, and nothing else is lost
+    runs["rate=5"] = ran(of, "rate=5")
+    later = written(tmp_path, of)
+    parts = [
+        line["variant"] for line in csv.DictReader(io.StringIO(later["data/paper2020-fig1.csv"]))
+    ]
+    assert dict.fromkeys(parts) == dict.fromkeys([PUBLISHED, TODAY, "rate=5"])
+    assert "Not run yet: rate=5" in first["README.md"]
+    assert "Not run yet" not in later["README.md"]
+
+
+def test_the_data_has_a_line_per_run_and_explains_its_columns() -> None:
+    of = published()
+    lines = list(csv.DictReader(io.StringIO(data.rows_csv(of.experiment, {PUBLISHED: ran(of)}))))
+    assert len(lines) == 24
+    assert lines[0] == {
+        "variant": "published",
+        "scheduler": "minrtt",
+        "queue": "300",
+        "seed": "1",
+        "goodput": "4.333333333",
+    }
+    columns = list(csv.DictReader(io.StringIO(data.columns_csv(of.experiment))))
+    assert [line["column"] for line in columns] == list(lines[0])
+    assert columns[-1]["unit"] == "Mbit/s"
+    assert columns[2]["title"] == "queue, packets"
+
+
+def test_what_is_read_has_the_types_of_the_file() -> None:
+    of = published()
+    own = of.experiment
+    made = {PUBLISHED: provenance(of, PUBLISHED)}
+    text = data.rows_csv(own, {PUBLISHED: ran(of)})
+    found = data.parsed(of, text, data.columns_csv(own), made)[PUBLISHED]
+    assert found.results.rows[0] == Row(
+        {"scheduler": "minrtt", "queue": 300}, 1, {"goodput": 4.333333333}
+    )
+    assert found.provenance == made[PUBLISHED]
+    # a figure by another formula is not the same figure
+    other = data.columns_csv(own).replace("1e6", "1e3")
+    found = data.parsed(of, text, other, made)[PUBLISHED]
+    assert found.results.rows[0].figures == {"goodput": None}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("paper2020-fig1.csv", "variant,seed\npublished,x\n"), ("provenance.json", "[1]")],
+)
+def test_damaged_data_is_told(runs: dict[str, Ran], tmp_path: Path, name: str, text: str) -> None:
+    of = published()
+    runs[PUBLISHED] = ran(of)
+    written(tmp_path, of)
+    (tmp_path / "data" / name).write_text(text)
+    with pytest.raises(MptcplabError, match=name):
+        data.read(of, tmp_path / "data")
+
+
+def test_without_runs_and_data_there_are_no_pages(runs: dict[str, Ran], tmp_path: Path) -> None:
+    assert not runs
+    with pytest.raises(MptcplabError, match="no experiment has been run"):
+        written(tmp_path, published())
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_the_file_has_no_longer_is_to_be_run_again(
+    runs: dict[str, Ran], tmp_path: Path
+) -> None:
+    of = published()
+    runs |= {PUBLISHED: ran(of), TODAY: ran(of, TODAY, 10, digest="other")}
+    page = written(tmp_path, of)["paper2020.md"]
+    assert "> **To be run again:** today" in page
+    assert "### more: direction only" in page
+    assert "reproduced" not in page
+    runs[PUBLISHED] = ran(of, digest="other")
+    files = written(tmp_path, of)
+    assert "> **To be run again, since the experiment has changed.**" in files["paper2020.md"]
+    assert "### more: not run" in files["paper2020.md"]
+    assert "2 claims, 2 not run" in files["README.md"]
+    assert json.loads(files["claims.json"])["paper2020/fig1:more"]["runs"] == "to be run again"
+    # the rows are kept, as they were made
+    assert files["data/paper2020-fig1.csv"].count("today,") == 24
+
+
+def test_what_was_run_with_another_kernel_is_stale_unless_it_was_shown_to_be_equal(
+    runs: dict[str, Ran], tmp_path: Path
+) -> None:
+    of = published()
+    runs[PUBLISHED] = ran(of, files={"sched/minrtt.c": "m0", "sched/blest.c": "l1"})
+    mark = "> **Stale:** published was run with another sched/minrtt.c (m0, now m1)."
+    assert mark in written(tmp_path, of)["paper2020.md"]
+    assert "Stale" not in written(tmp_path, of, None)["paper2020.md"]
+    equal = Now(NOW.kernel, NOW.guest, [Equal("sched/minrtt.c", ["m0", "m1"], "make same-packets")])
+    assert "Stale" not in written(tmp_path, of, equal)["paper2020.md"]
+    other = Now(NOW.kernel, NOW.guest, [Equal("guest", ["m0", "m1"], "make same-packets")])
+    assert mark in written(tmp_path, of, other)["paper2020.md"]
+
+
+def test_the_kernel_and_the_guest_make_stale_too() -> None:
+    of = published()
+    made = provenance(of, PUBLISHED, base="b0", guest="g0")
+    assert NOW.changed(made) == ["kernel (b0, now b1)", "guest (g0, now g1)"]
+    assert NOW.changed(provenance(of, PUBLISHED)) == []
+
+
+def test_what_is_equal_is_read(tmp_path: Path) -> None:
+    file = tmp_path / stale.EQUAL
+    assert stale.equal(file) == []
+    file.write_text('[{"what": "guest", "ids": ["a", "b"], "shown_by": "make same-packets OLD=a"}]')
+    assert stale.equal(file) == [Equal("guest", ["a", "b"], "make same-packets OLD=a")]
+    file.write_text('[{"what": "guest"}]')
+    with pytest.raises(MptcplabError, match=r"equal\.json"):
+        stale.equal(file)
+
+
+# Charts
+
+
+def content(**options: Any) -> chart.Content:
+    of = published(**options)
+    found = reproduce.assembled(of, {PUBLISHED: ran(of)})
+    return chart.Content(found, looks.looks([["minrtt", "blest"]]))
+
+
+def texts(picture: bytes) -> list[str]:
+    return [each.text for each in ElementTree.fromstring(picture).iter() if each.text]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"kind": "bars"},
+        {"kind": "cdf", "x": ""},
+        {"x": "scheduler", "series": "queue"},
+        {"kind": "bars", "x": "scheduler", "series": "scheduler", "panels": "queue"},
+    ],
+)
+def test_a_chart_names_its_series_and_is_the_same_each_time(options: dict[str, Any]) -> None:
+    picture = chart.drawn(content(**options), "svg")
+    assert picture == chart.drawn(content(**options), "svg")
+    found = texts(picture)
+    for name in ("300", "1000") if options.get("series") == "queue" else ("minrtt", "blest"):
+        assert name in found
+    # a distribution has no place for a single number; a chart by panels needs it in each
+    assert ("the paper, read off its figure" in found) == (options.get("kind") != "cdf")
+
+
+def test_numbers_are_where_they_are() -> None:
+    scale = chart._Scale.of([300, 1000])
+    assert (scale.kind, scale.place(300), scale.shifted(300, 0.01)) == ("linear", 300.0, 307.0)
+    assert chart._Scale.of([0.005, 0.05, 0.5, 1, 5]).kind == "log"
+    assert chart._Scale.of([0.01, 1]).kind == "linear"
+    assert chart._Scale.of([0.01, 1.1]).kind == "log"
+    assert chart._Scale.of([0, 0.05, 5]).kind == "linear"
+    names = chart._Scale.of(["cubic", "lia"])
+    assert (names.kind, names.place("lia")) == ("names", 1.0)
+    # a tenth of the two decades between 1 and 100
+    assert chart._Scale.of([1, 2, 1000]).shifted(1, 0.1) == pytest.approx(10**0.3)
+
+
+def test_a_scheduler_looks_the_same_in_every_chart_and_unlike_others_and_paths() -> None:
+    first = looks.looks([["minrtt", "minrtt:rp=off", "blest"], ["stms", "raven"]])
+    assert first["minrtt"] == looks.looks([["minrtt"]])["minrtt"]
+    assert (first["minrtt"].colour, first["minrtt"].marker) == (COLOURS[1], MARKERS[1])
+    assert len({(each.colour, each.dash, each.marker) for each in first.values()}) == 5
+    # of one chart, they differ in colour
+    assert len({first[name].colour for name in ("minrtt", "minrtt:rp=off", "blest")}) == 3
+    many = looks.looks([[f"s{number}" for number in range(36)]])
+    assert len({(each.colour, each.dash) for each in many.values()}) == 36
+    assert not {each.colour for each in many.values()} & {*looks.PATH_COLOURS}
+
+
+def test_over_time_each_scheduler_has_the_run_of_its_first_seed(
+    monkeypatch: pytest.MonkeyPatch, runs: dict[str, Ran], tmp_path: Path
+) -> None:
+    read: list[str] = []
+
+    def drawn(scenario: str, *_records: object) -> RunSeries:
+        read.append(scenario)
+        bins = np.arange(9, dtype=np.float64) * 1e6
+        panels = [
+            Panel("g", "", (Series("goodput_bps", None, bins), Series("goodput_bps", "a", bins))),
+            Panel("g", "", (Series("link_bps", "a", bins), Series("sinr_db", "a", bins))),
+        ]
+        return RunSeries(np.arange(10) * 10**9, tuple(panels))
+
+    def stored(directory: Path) -> Any:
+        return types.SimpleNamespace(scenario=directory.name, client=None, server=None, traces=None)
+
+    monkeypatch.setattr(store, "read_run", stored)
+    monkeypatch.setattr(timeline, "run_series", drawn)
+    of = published(kind="time", panels="queue")
+    all_runs = ran(of)
+    directories = [Path(f"runs/{number}") for number in range(len(all_runs.results.rows))]
+    runs[PUBLISHED] = Ran(all_runs.results, all_runs.provenance, directories)
+    files = written(tmp_path, of)
+    # runs come by scheduler, queue and seed, six of each: the first of each pair
+    assert read == ["0", "6", "12", "18"]
+    found = texts(files["paper2020-fig1.svg"].encode())
+    for text in ("queue, packets: 300", "queue, packets: 1000", "SINR", "dB", "a can carry"):
+        assert text in found
+    assert found.count("a can carry") == 1
+    assert "- `6`: minrtt, 1000" in files["paper2020.md"]
+    # nine bins of a second, three at a time: means of 0, 1, 2 and so on, in Mbit/s
+    first = timeline.parsed(files["data/paper2020-fig1-series.csv"], "x")[0]
+    assert (first.what, first.times_s, first.values) == ("goodput", (1.5, 4.5, 7.5), (1, 4, 7))
+    runs.clear()
+    read.clear()
+    assert written(tmp_path, of) == files
+    assert not read
+
+
+def test_a_document_of_an_experiment_is_drawn_as_on_its_page(
+    runs: dict[str, Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = published(kind="bars")
+    monkeypatch.setattr(catalogue, "names", lambda: ["paper2020/fig1"])
+    monkeypatch.setattr(catalogue, "load", lambda _name: of)
+    runs[PUBLISHED] = ran(of)
+    file = tmp_path / "out" / "paper2020" / "fig1.json"
+    file.parent.mkdir(parents=True)
+    file.write_text('{"experiment": "paper2020/fig1"}')
+    drawn = document.of_document(file)
+    assert drawn is not None
+    assert (drawn.title, drawn.file_name) == ("paper2020/fig1: Queues", "paper2020-fig1")
+    page = written(tmp_path / "pages", of)["paper2020-fig1.svg"]
+    assert drawn.picture("svg").decode() == page
+    # of another part, of a changed experiment, of none
+    assert document.of_document(file.rename(file.with_name("fig1-today.json"))) is None
+    runs[PUBLISHED] = ran(of, digest="other")
+    assert document.of_document(file.with_name("fig1-today.json").rename(file)) is None
+    file.write_text('{"experiment": "paper2020/fig2"}')
+    assert document.of_document(file) is None
+    file.write_text('{"runs": []}')
+    assert document.of_document(file) is None

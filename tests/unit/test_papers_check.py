@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""make papers-check: no published claim disappears, and what is old is told."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from mptcplab import resources
+from mptcplab.errors import MptcplabError
+from mptcplab.lab.kernel import Parts
+from mptcplab.papers import catalogue, data, publish, stale
+from mptcplab.papers.catalogue import PUBLISHED, TODAY
+from mptcplab.papers.stale import Now
+from mptcplab.tools import papers_check
+from tests.papers_by_hand import published, ran
+
+RESULTS = resources.EXPERIMENTS.parent / "docs" / "results"
+
+
+def test_no_published_claim_is_lost() -> None:
+    everything = [catalogue.load(name) for name in catalogue.names()]
+    changelog = (RESULTS.parents[1] / "CHANGELOG.md").read_text()
+    assert papers_check.lost(RESULTS / "claims.json", everything, changelog) == []
+
+
+def test_a_lost_claim_is_told_unless_the_changelog_names_it(tmp_path: Path) -> None:
+    file = tmp_path / "claims.json"
+    assert papers_check.lost(file, [published()], "") == []
+    file.write_text(json.dumps({"paper2020/fig1:more": {}, "paper2020/fig1:less": {}}))
+    assert papers_check.lost(file, [published()], "") == ["paper2020/fig1:less"]
+    assert papers_check.lost(file, [], "- `paper2020/fig1:less` is gone") == ["paper2020/fig1:more"]
+    # a name that begins alike is another claim
+    assert papers_check.lost(file, [published()], "paper2020/fig1:less-or-more") != []
+    file.write_text("[")
+    with pytest.raises(MptcplabError, match=r"claims\.json"):
+        papers_check.lost(file, [], "")
+
+
+def test_what_is_old_and_what_is_not_shown_is_told() -> None:
+    of = published()
+    parts = {PUBLISHED: ran(of, guest="g0"), TODAY: ran(of, TODAY, digest="other")}
+    own = of.experiment
+    material = publish.Material(
+        of,
+        data.rows_csv(own, parts),
+        data.columns_csv(own),
+        {name: each.provenance for name, each in parts.items()},
+    )
+    now = Now(Parts("b1", {"sched/minrtt.c": "m1", "sched/blest.c": "l1"}), "g1")
+    told = list(papers_check.warnings([publish.section(material, now)]))
+    assert told[:2] == [
+        "paper2020/fig1: today: to be run again, since the experiment has changed",
+        "paper2020/fig1: published: run with another guest (g0, now g1)",
+    ]
+    assert told[2].startswith("paper2020/fig1:more: not shown: The queue is empty.")
+    assert told[3].startswith("paper2020: headline not shown: minRTT has {goodput}.")
+    assert len(told) == 4
+
+
+def test_the_exit_status_says_whether_a_claim_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(stale, "now", lambda _data: None)
+    of = dataclasses.replace(published())
+    monkeypatch.setattr(catalogue, "names", lambda: ["paper2020/fig1"])
+    monkeypatch.setattr(catalogue, "load", lambda _name: of)
+    assert papers_check.main([], tmp_path) == 0
+    assert papers_check.main(["--strict"], tmp_path) == 1
+    assert papers_check.main(["--other"], tmp_path) == 2
+    (tmp_path / "claims.json").write_text('{"paper2020/fig1:gone": {}}')
+    assert papers_check.main([], tmp_path) == 1
+    assert "lost: paper2020/fig1:gone" in capsys.readouterr().out

@@ -270,6 +270,10 @@ def test_a_scheduler_looks_the_same_in_every_chart_and_unlike_others_and_paths()
     assert len({(each.colour, each.dash, each.marker) for each in first.values()}) == 5
     # of one chart, they differ in colour
     assert len({first[name].colour for name in ("minrtt", "minrtt:rp=off", "blest")}) == 3
+    # what is no scheduler has whole lines
+    others = looks.looks([["one-way", "symmetric"]], are_schedulers=False)
+    assert [each.colour for each in others.values()] == [*COLOURS[:2]]
+    assert {each.dash.matplotlib for each in others.values()} == {"-"}
     many = looks.looks([[f"s{number}" for number in range(36)]])
     assert len({(each.colour, each.dash) for each in many.values()}) == 36
     assert not {each.colour for each in many.values()} & {*looks.PATH_COLOURS}

@@ -58,7 +58,7 @@ class Content:
         own = self.found.published.experiment.chart
         labels = [str(each) for each in self.found.results.axes[own.series]]
         known = own.series == looks.SCHEDULER and all(label in self.styles for label in labels)
-        return dict(self.styles) if known else looks.looks([labels])
+        return dict(self.styles) if known else looks.looks([labels], are_schedulers=False)
 
 
 def drawn(content: Content, form: str) -> bytes:

@@ -33,7 +33,7 @@ _AT_HOME = (
 )  # fmt: skip
 
 
-def looks(charts: Iterable[Sequence[str]]) -> dict[str, Style]:
+def looks(charts: Iterable[Sequence[str]], *, are_schedulers: bool = True) -> dict[str, Style]:
     """A style for every label of some charts, no two the same up to 48.
 
     Those of papers' schedulers are fixed. Another, such as a form of one, gets the first that is
@@ -43,7 +43,7 @@ def looks(charts: Iterable[Sequence[str]]) -> dict[str, Style]:
     for labels in charts:
         for label in labels:
             beside.setdefault(label, set()).update(labels)
-    slots = {label: number for number, label in enumerate(_AT_HOME)}
+    slots = {label: number for number, label in enumerate(_AT_HOME if are_schedulers else ())}
     for label in beside:
         if label not in slots:
             slots[label] = _free(slots, beside[label])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from mptcplab.papers import catalogue
 from mptcplab.papers.catalogue import PUBLISHED, QUICK, Setting
 from mptcplab.spec import radio, scheduler
 
+PAGE = Path(__file__).parents[2] / "docs" / "papers.md"
 PAPER = 'title = "T"\nauthors = "A"\npublished = "P"\n'
 FIGURE = """
 title = "Queues"
@@ -423,6 +425,22 @@ def test_experiments_are_chosen_by_name_paper_or_all(tmp_path: Path) -> None:
     assert catalogue.chosen(["paper2020/fig2", "all"], tmp_path)[0] == "paper2020/fig2"
     with pytest.raises(InputError, match='papers202: no such experiment; did you mean "paper2020"'):
         catalogue.chosen(["papers202"], tmp_path)
+
+
+def test_the_example_of_the_page_can_be_read_and_run(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```toml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    example += '[scenario.workload]\nduration = "60s"\n'
+    published = load(tmp_path, example)
+    own = published.experiment
+    assert own.parts() == [PUBLISHED, QUICK, "today", "buffer 1 MB", "loss=0.1%"]
+    for part in own.parts():
+        assert settings(published, tmp_path, part=part)
+
+
+def test_the_page_has_every_key_of_an_experiment() -> None:
+    text = PAGE.read_text()
+    keys = {*catalogue.Experiment.model_fields} - {"where"}  # that of sweeps, to which it points
+    assert [key for key in keys if not re.search(rf"`(\[+)?{key}\]*`", text)] == []
 
 
 # The experiments that there are

@@ -20,7 +20,7 @@ HOW_TO = "../papers.md"
 _READING = (
     "Charts and tables show medians over the seeds with their 95 % bootstrap intervals; hollow "
     "markers are the paper's numbers. *Published* is the paper's setting, *today* the same with "
-    f"today's defaults. [What the verdicts mean]({HOW_TO}#statistics)"
+    f"today's defaults. [What the verdicts mean]({HOW_TO}#verdicts)"
 )
 
 

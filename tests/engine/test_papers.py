@@ -137,12 +137,14 @@ y = ["goodput"]
 
 [[claim]]
 name = "both"
+quote = "q"
 says = "Two paths carry more than one."
 place = "1"
 holds = "median(goodput, scheduler='default') > 1.1 * median(goodput, scheduler='first')"
 
 [[claim]]
 name = "sum"
+quote = "q"
 says = "Two paths carry 3.5 Mbit/s."
 place = "1"
 holds = "more > 3.5"
@@ -150,6 +152,7 @@ figures.more = { says = "both", unit = "Mbit/s", value = "median(goodput, schedu
 
 [[claim]]
 name = "first"
+quote = "q"
 says = "One path carries 3 Mbit/s."
 place = "1"
 holds = "median(goodput, scheduler='first') > 3"

@@ -60,7 +60,13 @@ def published(name: str = "paper2020/fig1", **chart: Any) -> Published:
                     "minrtt": Figure(says="minRTT", unit="Mbit/s", paper=11, value=_OF_MINRTT)
                 },
             ),
-            Claim(name="chart", says="A|B.", place="section 2", not_testable="there is none."),
+            Claim(
+                quote="q",
+                name="chart",
+                says="A|B.",
+                place="section 2",
+                not_testable="there is none.",
+            ),
         ],
         reported=[
             Reported(

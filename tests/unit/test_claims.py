@@ -209,7 +209,7 @@ def judged(
 ) -> Judged:
     """A claim over these rows, and those in `others`, by the names of their parts."""
     others: dict[str, list[claims.Row]] = keys.pop("others", {})
-    whole = published(Claim(says="s", place="p", **claim), **keys)
+    whole = published(Claim(name="c", quote="q", says="s", place="p", **claim), **keys)
     own = whole.experiment
     by_part = {part: claims.results(own, rows)}
     by_part |= {name: claims.results(own, found) for name, found in others.items()}
@@ -400,8 +400,6 @@ def test_a_claim_that_is_not_testable_has_its_figures() -> None:
     found = judged({"not_testable": "no paths", "figures": figures}, seeds(2, 3))
     assert (found.verdict, found.ours) == (Verdict.NOT_TESTABLE, {"least": 2, "twice": 4})
     assert (found.p_holds, list(found.reasons)) == (None, ["no paths"])
-    older = judged({"not_comparable": "no paths"}, seeds(2, 3))
-    assert (older.verdict, list(older.reasons)) == (Verdict.NOT_TESTABLE, ["no paths"])
 
 
 LIMIT = Assumed(name="limit", value=1, because="none is given", range=[2, 3])
@@ -540,6 +538,8 @@ def test_an_explanation_is_shown_while_it_is_true() -> None:
 
 def test_claims_over_another_part_have_its_figures_and_explanations() -> None:
     claim = Claim(
+        name="c",
+        quote="q",
         says="s",
         place="p",
         holds="least > 6",
@@ -557,7 +557,7 @@ def test_claims_over_another_part_have_its_figures_and_explanations() -> None:
 
 
 def test_the_results_of_an_experiment_have_its_axes_metrics_and_seeds() -> None:
-    own = published(Claim(says="s", place="p", holds="True")).experiment
+    own = published(Claim(name="c", quote="q", says="s", place="p", holds="True")).experiment
     found = claims.results(own, rows())
     assert found.axes == {"scheduler": ["minrtt", "blest"], "queue": [300, 1000]}
     assert found.metrics == ["goodput"]

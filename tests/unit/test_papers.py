@@ -60,6 +60,8 @@ x = "queue"
 y = ["goodput"]
 
 [[claim]]
+name = "more"
+quote = "More is more."
 says = "More is more."
 place = "section 1"
 holds = "more > median(goodput, scheduler='minrtt')"
@@ -337,8 +339,10 @@ def test_seeds_are_samples_where_something_is_random(
         ("grid = { scheduler", "grid = { schedular", "variant[1].grid.schedular", "not in grid"),
         ("repeat = 2", "repeat = 0", "variant[1].repeat", "greater than or equal to 1"),
         ("[[claim]]", '[[claim]]\nfitted_by = ["loss"]', "claim[1].fitted_by", "known: none"),
-        ("[[claim]]", "[[claim]]\nname = 'A b'", "claim[1].name", "pattern"),
-        ("[[claim]]", f"[[claim]]\nquote = '{41 * 'a '}'", "claim[1].quote", "than 40 words"),
+        ('name = "more"', 'name = "A b"', "claim[1].name", "pattern"),
+        ('name = "more"', "", "claim[1].name", "missing"),
+        ('quote = "More is more."', f"quote = '{41 * 'a '}'", "claim[1].quote", "than 40 words"),
+        ('quote = "More is more."', "", "claim[1].quote", "missing"),
         ("holds =", "not_testable =", "claim[1].holds", ""),
         ("[[claim]]", "[[claim]]\nnot_testable = 'no'", "claim[1]", 'either "holds" or'),
         ("[[claim]]", "[[claim]]\ndirection = 'mroe > 1'", "claim[1].direction", 'mean "more"'),
@@ -372,8 +376,8 @@ def test_mistakes_in_variants_and_claims_are_told(
 
 
 def test_claims_have_names_of_their_own(tmp_path: Path) -> None:
-    text = FIGURE.replace("[[claim]]", "[[claim]]\nname = 'a-1'")
-    again = "\n[[claim]]\nname = 'a-1'\nsays = 's'\nplace = 'p'\nholds = '1 > 0'\n"
+    text = FIGURE.replace('"more"', '"a-1"')
+    again = "\n[[claim]]\nname = 'a-1'\nquote = 'q'\nsays = 's'\nplace = 'p'\nholds = '1 > 0'\n"
     assert load(tmp_path, text).experiment.claim[0].name == "a-1"
     with pytest.raises(InputError, match=r"a-1.*the name of more than one claim"):
         load(tmp_path, text + again)

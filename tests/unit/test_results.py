@@ -42,6 +42,8 @@ def reproduced(**chart: Any) -> Reproduced:
         quick=Quick(says="Less."),
         claim=[
             Claim(
+                name="claim-1",
+                quote="q",
                 says="More is more.",
                 place="section 1",
                 holds="minrtt > 5",
@@ -55,7 +57,13 @@ def reproduced(**chart: Any) -> Reproduced:
                     )
                 },
             ),
-            Claim(says="A|B.", place="section 2", not_testable="there is none."),
+            Claim(
+                name="claim-2",
+                quote="q",
+                says="A|B.",
+                place="section 2",
+                not_testable="there is none.",
+            ),
         ],
     )
     rows = [
@@ -133,7 +141,7 @@ def test_the_text_says_how_it_was_run_and_what_holds() -> None:
     assert "Nothing was varied: the seeds are no independent samples." in text
     assert "minRTT: 2.5 (2 to 3) Mbit/s; paper: 11 Mbit/s" in text
     assert "Because." in text
-    assert "claim-2: NOT TESTABLE\n      (section 2): A|B." in text
+    assert 'claim-2: NOT TESTABLE\n      "q" (section 2): A|B.' in text
 
 
 @pytest.mark.parametrize(
@@ -150,7 +158,14 @@ def test_the_text_says_how_it_was_run_and_what_holds() -> None:
 )
 def test_a_figure_of_a_claim_has_its_interval(value: Any, interval: Any, text: str) -> None:
     judged = claims.Judged(
-        claim=Claim(says="s", place="p", holds="x", figures={"x": Figure(value="1", says="x")}),
+        claim=Claim(
+            name="claim-3",
+            quote="q",
+            says="s",
+            place="p",
+            holds="x",
+            figures={"x": Figure(value="1", says="x")},
+        ),
         verdict=claims.Verdict.REPRODUCED,
         ours={"x": value},
         intervals={"x": interval},

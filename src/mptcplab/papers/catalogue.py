@@ -191,8 +191,8 @@ class Claim(Table):
     `holds` is about the number, or the direction with its size; `direction` about that alone.
     """
 
-    name: str = Field(default="", pattern="^[a-z0-9]+(-[a-z0-9]+)*$|^$")
-    quote: str = ""
+    name: str = Field(pattern="^[a-z0-9]+(-[a-z0-9]+)*$")
+    quote: Text
     place: Text
     says: Text
     figures: dict[Name, Figure] = Field(default={})
@@ -201,13 +201,6 @@ class Claim(Table):
     not_testable: Text | None = None
     fitted_by: list[Name] = Field(default=[])
     because: list[Because] = Field(default=[])
-    # of files that have not been converted yet
-    not_comparable: str | None = None
-    explanation: str = ""
-
-    @property
-    def untestable(self) -> str | None:
-        return self.not_testable or self.not_comparable
 
 
 class Experiment(Space):
@@ -493,7 +486,7 @@ def _check(own: Experiment, file: Path) -> None:
     _check_variants(own, file, wrong)
     for number, claim in enumerate(own.claim, 1):
         _check_claim(own, f"claim[{number}]", claim, wrong)
-    for name, count in Counter(claim.name for claim in own.claim if claim.name).items():
+    for name, count in Counter(claim.name for claim in own.claim).items():
         if count > 1:
             wrong("claim", name, "the name of more than one claim")
     for number, reported in enumerate(own.reported, 1):
@@ -508,7 +501,7 @@ def _check(own: Experiment, file: Path) -> None:
 
 
 def _check_claim(own: Experiment, key: str, claim: Claim, wrong: Wrong) -> None:
-    if (claim.holds is None) == (claim.untestable is None):
+    if (claim.holds is None) == (claim.not_testable is None):
         wrong(key, claim.says, 'either "holds" or "not_testable" is needed')
     if claim.direction is not None and claim.holds is None:
         wrong(f"{key}.direction", claim.direction, 'missing beside it: "holds"')

@@ -261,8 +261,8 @@ class _Judge:
 
     def _untestable(self) -> str | None:
         """Why the claim is not judged; None if it is."""
-        if self.claim.untestable is not None:
-            return self.claim.untestable
+        if self.claim.not_testable is not None:
+            return self.claim.not_testable
         fitted = [each for each in self.own.assumed if each.name in self.claim.fitted_by]
         return (
             "; ".join(f"fitted: {each.name} is {each.value}, {each.fitted}" for each in fitted)

@@ -53,8 +53,8 @@ class Section:
         there = found.judged if found else [None] * len(own)
         today = found.judged_today if found and found.judged_today else [None] * len(own)
         return [
-            (wording.label(claim, number), claim, judged, also)
-            for number, (claim, judged, also) in enumerate(zip(own, there, today, strict=True), 1)
+            (claim.name, claim, judged, also)
+            for claim, judged, also in zip(own, there, today, strict=True)
         ]
 
 
@@ -106,12 +106,15 @@ def marks(section: Section) -> list[str]:
         )
     for part, changed in section.stale.items():
         lines.append(f"**Stale:** {part} was run with another {'; '.join(changed)}.")
-    for part, missing in section.found.missing.items():
-        if part not in section.outdated:
-            took = "unknown" if missing.cpu_s is None else sweep.duration(missing.cpu_s)
-            runs = wording.counted(missing.runs, "run")
-            again = _command(section, part)
-            lines.append(f"Not run yet: {part}, {runs}, CPU time {took}. `{again}`")
+    left = {
+        part: each for part, each in section.found.missing.items() if part not in section.outdated
+    }
+    if left:
+        runs = wording.counted(sum(each.runs for each in left.values()), "run")
+        times = [each.cpu_s for each in left.values() if each.cpu_s is not None]
+        took = sweep.duration(sum(times)) if len(times) == len(left) else "unknown"
+        again = f"mptcplab papers run {section.published.name} --variants"
+        lines.append(f"Not run yet: {', '.join(left)}; {runs}, CPU time {took}. `{again}`")
     return lines
 
 
@@ -225,12 +228,9 @@ def _claim(
     yield ""
     yield f"### {label}: {verdict}"
     yield ""
-    if claim.quote:
-        yield f'> "{claim.quote}" ({claim.place})'
-        yield ""
-        yield f"Tested: {wording.sentence(claim.says)}"
-    else:
-        yield f"{wording.sentence(claim.says)} ({claim.place})"
+    yield f'> "{claim.quote}" ({claim.place})'
+    yield ""
+    yield f"Tested: {wording.sentence(claim.says)}"
     yield ""
     if judged is None:
         return

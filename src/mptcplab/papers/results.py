@@ -22,8 +22,8 @@ def text(found: Reproduced) -> str:
         lines += ["", table.title, *tables.columns(table)]
     lines += ["", "Claims"]
     today: Sequence[Judged | None] = found.judged_today or [None] * len(found.judged)
-    for number, (judged, also) in enumerate(zip(found.judged, today, strict=True), 1):
-        lines += _claim(judged, also, number)
+    for judged, also in zip(found.judged, today, strict=True):
+        lines += _claim(judged, also)
     return "\n".join(lines)
 
 
@@ -37,14 +37,12 @@ def _how(found: Reproduced) -> Iterator[str]:
         yield f"quick: {found.published.experiment.quick.says}"
 
 
-def _claim(judged: Judged, today: Judged | None, number: int) -> Iterator[str]:
+def _claim(judged: Judged, today: Judged | None) -> Iterator[str]:
     claim = judged.claim
     sure = wording.how_sure(judged)
     also = f"; today: {wording.verdict(today)}" if today else ""
-    name = wording.label(claim, number)
-    yield f"  {name}: {wording.verdict(judged).upper()}{also}{f' ({sure})' if sure else ''}"
-    quote = f'"{claim.quote}" ' if claim.quote else ""
-    yield f"      {quote}({claim.place}): {claim.says}"
+    yield f"  {claim.name}: {wording.verdict(judged).upper()}{also}{f' ({sure})' if sure else ''}"
+    yield f'      "{claim.quote}" ({claim.place}): {claim.says}'
     yield from (f"      {line}" for line in wording.evidence(judged))
     yield from (f"      {line}" for line in wording.reasons(judged))
     yield from (f"      Why: {each.because.says}" for each in judged.because)

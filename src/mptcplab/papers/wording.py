@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mptcplab.papers.catalogue import Claim, Figure, Metric
+from mptcplab.papers.catalogue import Figure, Metric
 from mptcplab.papers.claims import Judged, Outcome
 
 _DIGITS = 4
@@ -65,11 +65,6 @@ def at(point: Mapping[str, Any], axes: Mapping[str, str]) -> str:
         str(value) if name == "scheduler" else f"{axes.get(name, name)}: {value}"
         for name, value in point.items()
     )
-
-
-def label(claim: Claim, number_: int) -> str:
-    """The name of a claim, or its number as long as it has none."""
-    return claim.name or f"claim-{number_}"
 
 
 def quantity(name: str, figure: Figure, outcome: Outcome) -> Quantity:

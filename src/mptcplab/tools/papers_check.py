@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mptcplab.errors import MptcplabError
-from mptcplab.papers import catalogue, data, headlines, publish, stale, summary, wording
+from mptcplab.papers import catalogue, data, headlines, publish, stale, summary
 from mptcplab.papers.catalogue import Published
 from mptcplab.papers.page import Section
 from mptcplab.resources import EXPERIMENTS
@@ -37,11 +37,7 @@ def lost(claims: Path, everything: Sequence[Published], changelog: str) -> list[
         published = list(json.loads(claims.read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:
         raise MptcplabError(f"{claims}: not a list of claims: {error}") from None
-    there = {
-        f"{each.name}:{wording.label(claim, number)}"
-        for each in everything
-        for number, claim in enumerate(each.experiment.claim, 1)
-    }
+    there = {f"{each.name}:{claim.name}" for each in everything for claim in each.experiment.claim}
     named = set(changelog.replace("`", " ").split())
     return [name for name in published if name not in there and name not in named]
 

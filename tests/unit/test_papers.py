@@ -304,6 +304,11 @@ def test_parts_have_files_of_their_own() -> None:
     [
         ('"{loss}%"', '"0%"', False),
         ('"{loss}%"', '"1%"', True),
+        # what a formula gives at the points that are run
+        ('"{loss}%"', '"{rtt - rtt}%"', False),
+        ('"{loss}%"', '"{rtt - 10}%"', True),
+        ('scheduler = "{scheduler}"', 'scheduler = "{scheduler}"\nvary = ["0%", "a=0.0%"]', False),
+        ('scheduler = "{scheduler}"', 'scheduler = "{scheduler}"\nvary = ["0%", "a=2%"]', True),
         ('loss = "{loss}%"', "jitter = '1ms'", True),
         ('loss = "{loss}%"', 'preset = "lte"', True),
         ('scheduler = "{scheduler}"', 'scheduler = "{scheduler}"\nvary = "2%"', True),

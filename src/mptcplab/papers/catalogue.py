@@ -65,7 +65,9 @@ _DRIVE = "drive.toml"
 OF_VARIANT = "variant"
 # The key of a scenario that makes seeds independent samples, unless its value means "none".
 _RANDOM = ("vary", "loss", "jitter", "duplicate", "reorder", "cross", "preset", "random")
-_NONE: tuple[Any, ...] = (False, 0, "0", "0%", "0s", "0ms", "", None)
+_NONE: tuple[Any, ...] = (False, 0, "", None)
+# "0%", "0.0ms", or "router1.rate=0%"
+_NOTHING = re.compile(r"(?:[^=]*=)?0+(?:\.0*)?[a-z%]*")
 
 
 class HeadlineFigure(Table):
@@ -308,7 +310,9 @@ class Part:
     def is_random(self) -> bool:
         """Whether seeds, or the points of a design, are independent samples."""
         own = self.experiment
-        return bool(own.design or own.seed_axes()) or _is_random(self.template)
+        return bool(own.design or own.seed_axes()) or any(
+            _is_random(self.template, {**self.assumed, **point}) for point in self.points()
+        )
 
     def digest(self) -> str:
         """A hash of everything that its runs depend on, except the number of seeds."""
@@ -591,14 +595,21 @@ def _list(names: Iterable[str]) -> str:
     return ", ".join(names) or "none"
 
 
-def _is_random(value: Any) -> bool:
-    """Whether a part of a scenario draws anything from the seed."""
+def _is_random(value: Any, names: Point) -> bool:
+    """Whether a part of a scenario draws anything from the seed, with these values of names."""
     if isinstance(value, dict):
         return any(
-            _is_random(each) or (key.rpartition(".")[2] in _RANDOM and each not in _NONE)
+            _is_random(each, names)
+            or (key.rpartition(".")[2] in _RANDOM and not _is_none(fill_in(each, names)))
             for key, each in value.items()
         )
-    return isinstance(value, list) and any(map(_is_random, value))
+    return isinstance(value, list) and any(_is_random(each, names) for each in value)
+
+
+def _is_none(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(map(_is_none, value))
+    return value in _NONE or (isinstance(value, str) and _NOTHING.fullmatch(value) is not None)
 
 
 def _check_chart(

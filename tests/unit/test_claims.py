@@ -442,11 +442,32 @@ def test_assumed_values_are_compared_with_the_quick_part() -> None:
     found = judged(claim, rows, others={"limit=2": below, "limit=3": below}, **keys)
     assert (found.verdict, found.by_variant[QUICK].ours) == (Verdict.REPRODUCED, {})
     assert found.by_variant[QUICK].verdict is Verdict.CONTRADICTED
+    # which does not tell what another value does to all runs
+    assert (found.not_varied, found.provisional) == (["limit"], True)
+    assert list(found.reasons) == [
+        "the quick part alone: contradicted, which does not tell about limit"
+    ]
     found = judged(claim, rows, others={"limit=2": below, "limit=3": above}, **keys)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert (
         "depends on limit: reproduced with 3; the quick part alone: contradicted" in found.reasons
     )
+
+
+def test_what_the_quick_part_leaves_open_depends_on_no_value_that_agrees_with_all_runs() -> None:
+    keys: dict[str, Any] = {"assumed": [LIMIT], "quick": Quick(scenario={"cc": "reno"}, says="s")}
+    claim = {"holds": "median(goodput) > 0"}
+    above, below, noise = seeds(*[1] * 5), seeds(*[-1] * 5), seeds(-1, -1, 1, 1, 1)
+    others = {QUICK: noise, "limit=2": above, "limit=3": above}
+    found = judged(claim, above, others=others, **keys)
+    assert found.by_variant[QUICK].verdict is Verdict.INCONCLUSIVE
+    assert (found.verdict, found.not_varied, found.reasons) == (Verdict.REPRODUCED, [], [])
+    found = judged(claim, above, others={**others, "limit=3": below}, **keys)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "depends on limit: contradicted with 3" in found.reasons[0]
+    # as open as the quick part itself
+    found = judged(claim, above, others={**others, "limit=3": noise}, **keys)
+    assert (found.verdict, found.provisional) == (Verdict.REPRODUCED, True)
 
 
 def test_a_quick_part_with_its_own_scenario_is_no_part_of_all_runs() -> None:

@@ -165,21 +165,33 @@ def _with_quick_part(own: Experiment, by_part: Mapping[str, Results]) -> dict[st
 
 
 def _varied(own: Experiment, found: Judged, quick: Outcome | None) -> Judged:
-    """The verdict in view of those with other assumed values, compared with the quick part's."""
-    not_varied, reasons = [], []
+    """The verdict in view of those with other assumed values, compared with the quick part's.
+
+    If the latter is inconclusive, another value may decide as all runs do. If it is another one
+    than that of all runs, it does not tell whether theirs depends on an assumed value.
+    """
+    not_varied, untold, reasons = [], [], []
     reference = _telling(own, quick)
     for name, parts in own.sensitivity().items():
         others = {part: _telling(own, found.by_variant.get(part)) for part in parts}
-        if reference is None or None in others.values():
-            not_varied.append(name)
+        agreed = {reference.verdict if reference else found.verdict}
+        if agreed == {Verdict.INCONCLUSIVE}:
+            agreed.add(found.verdict)
         different = [
             f"{other.verdict} with {part.removeprefix(f'{name}=')}"
             for part, other in others.items()
-            if reference and other and other.verdict is not reference.verdict
+            if reference and other and other.verdict not in agreed
         ]
         if reference and different:
             alone = f"the quick part alone: {reference.verdict}"
             reasons.append(f"depends on {name}: {', '.join(different)}; {alone}")
+        elif any(other and other.verdict is not found.verdict for other in others.values()):
+            untold.append(name)
+        if reference is None or None in others.values() or name in untold:
+            not_varied.append(name)
+    if reference and untold and found.verdict in _DEFINITE:
+        told = f"the quick part alone: {reference.verdict}, which does not tell about"
+        found = dataclasses.replace(found, reasons=[*found.reasons, f"{told} {', '.join(untold)}"])
     return dataclasses.replace(
         found,
         verdict=Verdict.INCONCLUSIVE if reasons else found.verdict,

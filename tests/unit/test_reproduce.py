@@ -367,6 +367,21 @@ def test_a_figure_that_fails_does_not_stop_the_others(monkeypatch: pytest.Monkey
     assert "INCONCLUSIVE" in result.output
 
 
+def test_a_figure_that_was_not_run_does_not_hide_the_others(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def read(published: catalogue.Published, *_out: object, **_options: object) -> Any:
+        if published.name == "yang2014/fig3":
+            raise MptcplabError("does not exist")
+        return reproduced()
+
+    monkeypatch.setattr(reproduce, "read", read)
+    result = CliRunner().invoke(cli, ["papers", "show", "yang2014", "--out", str(tmp_path)])
+    assert result.exit_code == 1
+    assert "yang2014/fig3: does not exist" in result.output
+    assert "More is more." in result.output
+
+
 def test_the_list_tells_the_number_of_runs() -> None:
     result = CliRunner().invoke(cli, ["papers", "list"])
     assert result.exit_code == 0

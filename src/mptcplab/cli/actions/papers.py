@@ -90,12 +90,23 @@ def _parts(everything: Sequence[Published], options: Mapping[str, Any]) -> dict[
 
 
 def show(names: Sequence[str], out: Path, *, quick: bool) -> None:
-    """Show the results of experiments, and what they lack."""
-    for name in catalogue.chosen(names):
-        found = reproduce.read(catalogue.load(name), out, quick=quick)
+    """Show the results of experiments, and what they lack; if one has none, the others follow."""
+    everything = catalogue.chosen(names)
+    failed = False
+    for name in everything:
+        try:
+            found = reproduce.read(catalogue.load(name), out, quick=quick)
+        except MptcplabError as error:
+            if len(everything) == 1:
+                raise
+            common.say(f"{name}: {error!s}")
+            failed = True
+            continue
         click.echo(results.text(found) + "\n")
         for line in _missing(found):
             common.say(line)
+    if failed:
+        sys.exit(MptcplabError.exit_status)
 
 
 def _missing(found: Reproduced) -> Iterator[str]:

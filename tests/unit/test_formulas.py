@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -39,6 +41,41 @@ def test_again_a_formula_computes_with_other_values() -> None:
     assert Formula("max(max, min)").again({"max": 1, "min": 2}) == 2
     with pytest.raises(FormulaError, match="rates"):
         formula.again({})
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["(x for x in xs) == [1, 2]", "len(x for x in xs) == 2", "(x for x in xs)[1] == 2"],
+)
+def test_again_a_generator_is_the_same_list(text: str) -> None:
+    assert Formula(text).value({"xs": [1, 2]}) is Formula(text).again({"xs": [1, 2]}) is True
+
+
+def test_again_a_list_can_be_gone_through_twice() -> None:
+    found = Formula("(x for x in xs)").again({"xs": [1, 2]})
+    assert Formula("max(found) == 2 and all([x > 1 for x in found])").again({"found": found}) is (
+        False
+    )
+
+
+@pytest.mark.parametrize(
+    "loops",
+    [
+        "len([1 for a in range(90000) for b in range(90000)])",
+        "len([[0] * 90000 for a in range(90000)])",
+        "len([values() for a in range(90000)])",
+    ],
+)
+def test_again_a_formula_ends_though_it_had_a_short_value_before(loops: str) -> None:
+    formula = Formula(f"{loops} if large else 0")
+    functions: dict[str, Callable[..., Any]] = {
+        "len": len,
+        "range": range,
+        "values": lambda: [0] * 1000,
+    }
+    assert formula.value({"large": False}, functions) == 0
+    with pytest.raises(FormulaError, match=f"takes more than {MAX_WORK} steps"):
+        formula.again({"large": True}, functions)
 
 
 def test_the_constants_of_a_keyword_are_known() -> None:

@@ -106,12 +106,13 @@ class Formula:
         return _value(self._tree, self.text, names, functions)
 
     def again(self, names: Mapping[str, Any], functions: Functions = BASICS) -> Any:
-        """The same, many times as fast, and without a limit on the number of steps: for names and
-        functions like those with which it has had a value.
+        """The same, many times as fast: for names and functions like those with which it has had a
+        value. What is counted as a step is coarser, and never more.
         """
         with _reported():
             if self._code is not None:
                 called = {_called(name): function for name, function in functions.items()}
+                called[_COUNTED] = _Counter().counted
                 known = {**functions, **called, **_CALLED_OPERATORS, **names}
                 return eval(self._code, {**known, "__builtins__": {}})
         return self.value(names, functions)
@@ -178,6 +179,24 @@ def _called(name: str) -> str:
     return f"{name}()"
 
 
+#: The function through which lists go that are made or gone through.
+_COUNTED = _called("counted ")
+
+
+class _Counter:
+    """Ends an evaluation that takes too many steps."""
+
+    def __init__(self) -> None:
+        self._work = 0
+
+    def counted(self, value: Any) -> Any:
+        if isinstance(value, list | tuple | range | str):
+            self._work += len(value)
+            if self._work > MAX_WORK:
+                raise FormulaError(f"takes more than {MAX_WORK} steps")
+        return value
+
+
 class _NotCompilableError(Exception):
     pass
 
@@ -199,14 +218,31 @@ class _Compilable(ast.NodeTransformer):
         if type(node.op) in _PLAIN:
             return self.generic_visit(node)
         function = ast.Name(_called(type(node.op).__name__), ast.Load())
-        return ast.Call(function, [self.visit(node.left), self.visit(node.right)], [])
+        return _through_counter(
+            ast.Call(function, [self.visit(node.left), self.visit(node.right)], [])
+        )
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         if not isinstance(node.func, ast.Name) or any(each.arg is None for each in node.keywords):
             raise _NotCompilableError
         function = ast.Name(_called(node.func.id), ast.Load())
         given = [ast.keyword(each.arg, self.visit(each.value)) for each in node.keywords]
-        return ast.Call(function, [self.visit(each) for each in node.args], given)
+        return _through_counter(ast.Call(function, [self.visit(each) for each in node.args], given))
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.AST:
+        # simpleeval makes a list of it, which can be gone through more than once
+        return self.visit_ListComp(ast.ListComp(node.elt, node.generators))
+
+    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
+        found = super().generic_visit(node)
+        assert isinstance(found, ast.ListComp)
+        for each in found.generators:
+            each.iter = _through_counter(each.iter)
+        return found
+
+
+def _through_counter(node: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name(_COUNTED, ast.Load()), [node], [])
 
 
 # What formulas of claims consist of, and the operators that need no limits.
@@ -227,8 +263,6 @@ _COMPILED = (
     ast.IfExp,
     ast.List,
     ast.Tuple,
-    ast.ListComp,
-    ast.GeneratorExp,
     ast.Subscript,
 )
 

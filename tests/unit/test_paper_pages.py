@@ -306,7 +306,8 @@ def test_over_time_each_scheduler_has_the_run_of_its_first_seed(
     # runs come by scheduler, queue and seed, six of each: the first of each pair
     assert read == ["0", "6", "12", "18"]
     found = texts(files["paper2020-fig1.svg"].encode())
-    for text in ("queue, packets: 300", "queue, packets: 1000", "SINR", "dB", "a can carry"):
+    shown = ("queue, packets: 300", "minrtt; queue, packets: 1000", "SINR, dB", "a can carry")
+    for text in shown:
         assert text in found
     assert found.count("a can carry") == 1
     assert "- `6`: minrtt, 1000" in files["paper2020.md"]

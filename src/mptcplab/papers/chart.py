@@ -40,7 +40,8 @@ _APART = 0.005  # of the width, so that equal lines stay visible
 _CLOSEST = 0.045  # of the width: labels of values of x that are closer would overlap
 _UNEVEN = 0.04  # of the range: values of x that are closer than this ask for a logarithmic axis
 _FAR = 100  # so many times the lowest value of x: the same
-_ROW_HEIGHT = 1.1  # of a scheduler, over time
+_ROW_HEIGHT = 1.3  # of a scheduler, over time
+_ROOM = 1.08
 _HOLLOW = {"linestyle": "", "markerfacecolor": "white", "markeredgewidth": 1.3, "zorder": 5}
 _READ_OFF, _IN_TEXT = "the paper, read off its figure", "the paper, in its text or a table"
 
@@ -101,7 +102,8 @@ def _figure(content: Content) -> Figure:
             axis.set_axis_off()
         # panels may share their axis, whose range is known when all are drawn
         elif axis.dataLim.ymin >= 0 and chart.kind != "cdf":
-            axis.set_ylim(bottom=0)
+            # from 0, and with room for the markers at the top
+            axis.set_ylim(0, max(axis.get_ylim()[1], _ROOM * axis.dataLim.ymax))
     _legend(figure, grid.flat)
     return figure
 
@@ -341,18 +343,20 @@ def _over_time(content: Content) -> Figure:
     for column, panel in enumerate(panels):
         axes = list(grid[:, column])
         here = [each for each in content.tracks if each.panel == panel]
-        if panel:
-            name = own.axis.get(own.chart.panels, own.chart.panels)
-            axes[0].set_title(f"{name}: {panel}", loc="left", fontsize="medium")
+        name = own.axis.get(own.chart.panels, own.chart.panels)
+        where = f"{name}: {panel}" if panel else ""
         axes[-1].set_xlabel("time, s")
         if has_sinr:
             axis = axes.pop(0)
             radio = [each for each in here if each.what == SINR]
             _paths(axis, [each for each in radio if each.series == radio[0].series])
-            axis.set_ylabel("SINR\ndB", fontsize="small")
+            axis.set_title(where, loc="left", fontsize="small")
+            axis.set_ylabel("SINR, dB", fontsize="small")
         for axis, scheduler in zip(axes, schedulers, strict=True):
             _paths(axis, [each for each in here if each.series == scheduler and each.what != SINR])
-            axis.set_ylabel(f"{scheduler}\nMbit/s", fontsize="small")
+            what = "; ".join(filter(None, (scheduler, where)))
+            axis.set_title(what, loc="left", fontsize="small")
+            axis.set_ylabel("Mbit/s", fontsize="small")
             axis.set_ylim(bottom=0)
     _legend(figure, grid.flat)
     return figure

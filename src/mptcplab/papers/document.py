@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from mptcplab.papers import catalogue, chart, looks, reproduce, timeline
+from mptcplab.papers import catalogue, chart, data, looks, reproduce, timeline
 from mptcplab.papers.catalogue import PUBLISHED, Published
 from mptcplab.papers.chart import Content
 from mptcplab.papers.reproduce import Reproduced
@@ -27,9 +27,8 @@ class Drawn:
 
     @property
     def file_name(self) -> str:
-        return self.published.name.replace("/", "-") + (
-            f"-{catalogue.slug(self.part)}" if self.part != PUBLISHED else ""
-        )
+        part = f"-{catalogue.slug(self.part)}" if self.part != PUBLISHED else ""
+        return data.file_name(self.published) + part
 
     @property
     def note(self) -> str:
@@ -53,7 +52,7 @@ def of_document(file: Path) -> Drawn | None:
     published = catalogue.load(name)
     ran = reproduce.read_parts(published, file.resolve().parents[1])
     part = next((each for each in ran if _stem(published, each) == file.stem), None)
-    if part is None or ran[part].provenance.digest != published.experiment.part(part).digest():
+    if part is None or not reproduce.is_current(published, part, ran[part]):
         return None
     own = published.experiment
     over_time = own.chart.kind == "time"

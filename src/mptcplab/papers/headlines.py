@@ -65,8 +65,8 @@ def _behind(headline: Headline, by_figure: Mapping[str, Section]) -> str:
         return ""
     figure, _, name = headline.claim.partition(":")
     section = by_figure.get(figure)
-    for label, _, judged, _ in section.claims() if section else ():
-        if label == name and section is not None and judged is not None:
+    for found, judged, _ in section.claims() if section else ():
+        if found.name == name and section is not None and judged is not None:
             paper = section.published.name.split("/")[0]
-            return f" [{verdict(judged)}]({paper}.md#{anchor(section, label)})"
+            return f" [{verdict(judged)}]({paper}.md#{anchor(section, found)})"
     raise FormulaError(f"no judged claim {headline.claim}")

@@ -46,16 +46,20 @@ class Section:
         """A chart over time needs the series of runs, which data of old runs may lack."""
         return self.published.experiment.chart.kind != "time" or bool(self.tracks)
 
-    def claims(self) -> list[tuple[str, Claim, Judged | None, Judged | None]]:
-        """Each claim with its name, judged in the published setting, and with today's defaults."""
+    def claims(self) -> list[tuple[Claim, Judged | None, Judged | None]]:
+        """Each claim, judged in the published setting, and with today's defaults."""
         own = self.published.experiment.claim
         found = self.found
         there = found.judged if found else [None] * len(own)
         today = found.judged_today if found and found.judged_today else [None] * len(own)
-        return [
-            (claim.name, claim, judged, also)
-            for claim, judged, also in zip(own, there, today, strict=True)
-        ]
+        return list(zip(own, there, today, strict=True))
+
+
+def by_paper(sections: Sequence[Section]) -> dict[str, list[Section]]:
+    papers: dict[str, list[Section]] = {}
+    for each in sections:
+        papers.setdefault(each.published.name.split("/")[0], []).append(each)
+    return papers
 
 
 def page(sections: Sequence[Section]) -> str:
@@ -83,9 +87,9 @@ def page(sections: Sequence[Section]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def anchor(section: Section, label: str) -> str:
+def anchor(section: Section, claim: Claim) -> str:
     """The anchor of a claim on its page."""
-    return f"{section.figure}-{label}"
+    return f"{section.figure}-{claim.name}"
 
 
 def marks(section: Section) -> list[str]:
@@ -122,12 +126,12 @@ def _contents(sections: Sequence[Section]) -> Iterator[str]:
     rows = [
         (
             f"[{section.figure}](#{section.figure})",
-            f"[{label}](#{anchor(section, label)})",
+            f"[{claim.name}](#{anchor(section, claim)})",
             _short(judged),
             _short(today),
         )
         for section in sections
-        for label, _, judged, today in section.claims()
+        for claim, judged, today in section.claims()
     ]
     yield from markdown(Table("", ("figure", "claim", "published", "today"), tuple(rows)))
 
@@ -221,12 +225,12 @@ def _runs(found: Reproduced) -> Table:
 
 
 def _claim(
-    section: Section, label: str, claim: Claim, judged: Judged | None, today: Judged | None
+    section: Section, claim: Claim, judged: Judged | None, today: Judged | None
 ) -> Iterator[str]:
     verdict = wording.verdict(judged) if judged else "not run"
-    yield f'<a name="{anchor(section, label)}"></a>'
+    yield f'<a name="{anchor(section, claim)}"></a>'
     yield ""
-    yield f"### {label}: {verdict}"
+    yield f"### {claim.name}: {verdict}"
     yield ""
     yield f'> "{claim.quote}" ({claim.place})'
     yield ""

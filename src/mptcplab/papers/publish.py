@@ -53,9 +53,8 @@ def section(material: Material, now: Now | None) -> Section:
     ran: dict[str, Ran] = {}
     if material.rows:
         ran = data.parsed(published, material.rows, material.columns, material.provenance)
-    current = {name: each for name, each in ran.items() if _is_current(published, name, each)}
-    outdated = [name for name in ran if name not in current]
-    if not {catalogue.PUBLISHED, catalogue.QUICK} & current.keys():
+    outdated = [name for name in ran if not reproduce.is_current(published, name, ran[name])]
+    if not {catalogue.PUBLISHED, catalogue.QUICK} & ran.keys() - {*outdated}:
         return Section(published, None, outdated)
     found = reproduce.assembled(published, ran)
     changed = {
@@ -82,9 +81,7 @@ def publish(
         raise MptcplabError(f"{out}: no experiment has been run; see mptcplab papers run --help")
     sections = [section(material, now) for material in materials]
     styles = looks.of_schedulers(each.experiment for each in everything)
-    papers: dict[str, list[Section]] = {}
-    for each in sections:
-        papers.setdefault(each.published.name.split("/")[0], []).append(each)
+    papers = page.by_paper(sections)
     files: dict[str, str | bytes] = {}
     for material in materials:
         files |= _data_files(material)
@@ -120,10 +117,6 @@ def _series(published: Published, ran: Mapping[str, Ran], stored: Path) -> str:
         return timeline.csv_text(timeline.tracks(published, ran[part]))
     file = stored / f"{data.file_name(published)}-series.csv"
     return file.read_text(encoding="utf-8") if file.exists() else ""
-
-
-def _is_current(published: Published, part: str, ran: Ran) -> bool:
-    return ran.provenance.digest == published.experiment.part(part).digest()
 
 
 def _write(file: Path, content: str | bytes) -> Path:

@@ -212,9 +212,8 @@ def assembled(
     Raises MptcplabError if there is none that can be judged.
     """
     own = published.experiment
-    digests = {part: own.part(part).digest() for part in own.parts()}
-    there = {part: ran[part] for part in digests if part in ran}
-    same = {part: of for part, of in there.items() if of.provenance.digest == digests[part]}
+    there = {part: ran[part] for part in own.parts() if part in ran}
+    same = {part: of for part, of in there.items() if is_current(published, part, of)}
     wanted = [PUBLISHED, QUICK, *same] if quick is None else [QUICK if quick else PUBLISHED]
     part = next((name for name in wanted if name in same), None)
     if part is None:
@@ -233,8 +232,9 @@ def assembled(
     )
 
 
-def has(published: Published, out: Path, *, quick: bool) -> bool:
-    return _file(published, out, QUICK if quick else PUBLISHED).exists()
+def is_current(published: Published, part: str, ran: Ran) -> bool:
+    """Whether a part was run as its experiment is now."""
+    return ran.provenance.digest == published.experiment.part(part).digest()
 
 
 # Running
@@ -436,7 +436,7 @@ def _require(published: Published, out: Path, ran: Mapping[str, Ran], part: str)
         if part == PUBLISHED and QUICK in ran:
             hint = "\n  only its quick part was run; to show that: --quick"
         raise MptcplabError(f"{file}: does not exist; to make it: {again}{hint}")
-    if ran[part].provenance.digest != own.part(part).digest():
+    if not is_current(published, part, ran[part]):
         raise MptcplabError(f"{file}: {published.file} has changed since; to run it again: {again}")
 
 

@@ -51,7 +51,7 @@ def readme(papers: Mapping[str, Sequence[Section]]) -> str:
 def claims_json(papers: Mapping[str, Sequence[Section]]) -> str:
     """Every claim by PAPER/FIGURE:NAME, in the published setting and with today's defaults."""
     content = {
-        f"{section.published.name}:{label}": {
+        f"{section.published.name}:{claim.name}": {
             "quote": claim.quote,
             "place": claim.place,
             "says": claim.says,
@@ -63,7 +63,7 @@ def claims_json(papers: Mapping[str, Sequence[Section]]) -> str:
         }
         for group in papers.values()
         for section in group
-        for label, claim, judged, today in section.claims()
+        for claim, judged, today in section.claims()
     }
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
@@ -98,7 +98,7 @@ def _figures(paper: str, group: Sequence[Section]) -> Table:
 def _count(sections: Sequence[Section]) -> dict[str, int]:
     counts: dict[str, int] = {**dict.fromkeys(Verdict, 0), _NOT_RUN: 0}
     for section in sections:
-        for _, _, judged, _ in section.claims():
+        for _, judged, _ in section.claims():
             counts[judged.verdict if judged else _NOT_RUN] += 1
     return counts
 

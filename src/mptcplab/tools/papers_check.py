@@ -19,7 +19,7 @@ from pathlib import Path
 from mptcplab.errors import MptcplabError
 from mptcplab.papers import catalogue, data, headlines, publish, stale, summary
 from mptcplab.papers.catalogue import Published
-from mptcplab.papers.page import Section
+from mptcplab.papers.page import Section, by_paper
 from mptcplab.resources import EXPERIMENTS
 
 _ROOT = EXPERIMENTS.parent
@@ -50,14 +50,11 @@ def warnings(sections: Sequence[Section]) -> Iterator[str]:
             yield f"{name}: {part}: to be run again, since the experiment has changed"
         for part, changed in section.stale.items():
             yield f"{name}: {part}: run with another {'; '.join(changed)}"
-        for label, _, judged, _ in section.claims():
+        for claim, judged, _ in section.claims():
             for each in judged.explained if judged else ():
                 if not each.shown:
-                    yield f"{name}:{label}: not shown: {each.because.says} ({each.why})"
-    papers: dict[str, list[Section]] = {}
-    for section in sections:
-        papers.setdefault(section.published.name.split("/")[0], []).append(section)
-    for paper, group in papers.items():
+                    yield f"{name}:{claim.name}: not shown: {each.because.says} ({each.why})"
+    for paper, group in by_paper(sections).items():
         for told in headlines.told(group):
             if told.why:
                 yield f"{paper}: headline not shown: {told.headline.says} ({told.why})"

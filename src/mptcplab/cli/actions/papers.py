@@ -12,7 +12,7 @@ import click
 
 from mptcplab.cli.actions import common
 from mptcplab.errors import InputError, MptcplabError, Problem, RunCancelledError
-from mptcplab.papers import catalogue, data, reproduce, results, stale
+from mptcplab.papers import catalogue, data, reproduce, results, stale, wording
 from mptcplab.papers import publish as publishing
 from mptcplab.papers.catalogue import PUBLISHED, QUICK, Published
 from mptcplab.papers.reproduce import Reproduced
@@ -115,7 +115,7 @@ def _missing(found: Reproduced) -> Iterator[str]:
         own = found.published.experiment.part(part)
         took = "unknown" if missing.cpu_s is None else sweep.duration(missing.cpu_s)
         again = " again: the experiment has changed since" if part in found.outdated else ""
-        runs = f"{missing.runs} run{'s' if missing.runs != 1 else ''}"
+        runs = wording.counted(missing.runs, "run")
         yield (
             f"not run{again}: {part}, {runs}, CPU time {took}: "
             f"{reproduce.command(own, found.published.name, own.repeat)}"

@@ -4,9 +4,11 @@
 A claim is tested by the bootstrap: its formulas are evaluated over resamples of the independent
 samples (`samples.py`), and the verdict follows from the share of these in which they are true. It
 is found again over every other part of the experiment that has been run. If an assumed value,
-which the paper does not give, changes it, the claim is inconclusive.
+which the paper does not give, changes it, the claim is inconclusive; if that changes the size of
+the effect alone, it is the direction that is reproduced.
 
-A formula that cannot be evaluated over the published setting is an error, never a verdict.
+A formula that cannot be evaluated over the published setting is an error, never a verdict, but for
+a division by zero, of which the figures are to blame: then the claim is inconclusive.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from mptcplab.papers.samples import Results as Results
 from mptcplab.papers.samples import Row as Row
 from mptcplab.papers.samples import results as results
 from mptcplab.papers.samples import row as row
-from mptcplab.spec.formulas import Formula, FormulaError
+from mptcplab.spec.formulas import Formula, FormulaError, UndefinedError
 
 #: A formula holds if it is true in this share of the resamples, and fails if in the rest.
 CERTAIN = 0.95
@@ -109,6 +111,8 @@ class Judged(Outcome):
 
 
 _DEFINITE = (Verdict.REPRODUCED, Verdict.DIRECTION, Verdict.CONTRADICTED)
+#: Verdicts that agree on the direction of an effect.
+_SAME_DIRECTION = {Verdict.REPRODUCED, Verdict.DIRECTION}
 
 
 def judge(published: Published, by_part: Mapping[str, Results], part: str) -> list[Judged]:
@@ -167,24 +171,30 @@ def _with_quick_part(own: Experiment, by_part: Mapping[str, Results]) -> dict[st
 def _varied(own: Experiment, found: Judged, quick: Outcome | None) -> Judged:
     """The verdict in view of those with other assumed values, compared with the quick part's.
 
+    If these change the size of the effect, and not its direction, that is what is left of it.
     If the latter is inconclusive, another value may decide as all runs do. If it is another one
     than that of all runs, it does not tell whether theirs depends on an assumed value.
     """
     not_varied, untold, reasons = [], [], []
+    verdicts = {found.verdict}
     reference = _telling(own, quick)
     for name, parts in own.sensitivity().items():
         others = {part: _telling(own, found.by_variant.get(part)) for part in parts}
         agreed = {reference.verdict if reference else found.verdict}
         if agreed == {Verdict.INCONCLUSIVE}:
             agreed.add(found.verdict)
-        different = [
-            f"{other.verdict} with {part.removeprefix(f'{name}=')}"
+        different = {
+            part: other.verdict
             for part, other in others.items()
             if reference and other and other.verdict not in agreed
-        ]
+        }
         if reference and different:
+            verdicts |= {reference.verdict, *different.values()}
+            with_each = [
+                f"{of} with {part.removeprefix(f'{name}=')}" for part, of in different.items()
+            ]
             alone = f"the quick part alone: {reference.verdict}"
-            reasons.append(f"depends on {name}: {', '.join(different)}; {alone}")
+            reasons.append(f"depends on {name}: {', '.join(with_each)}; {alone}")
         elif any(other and other.verdict is not found.verdict for other in others.values()):
             untold.append(name)
         if reference is None or None in others.values() or name in untold:
@@ -192,9 +202,10 @@ def _varied(own: Experiment, found: Judged, quick: Outcome | None) -> Judged:
     if reference and untold and found.verdict in _DEFINITE:
         told = f"the quick part alone: {reference.verdict}, which does not tell about"
         found = dataclasses.replace(found, reasons=[*found.reasons, f"{told} {', '.join(untold)}"])
+    depends = Verdict.DIRECTION if verdicts <= _SAME_DIRECTION else Verdict.INCONCLUSIVE
     return dataclasses.replace(
         found,
-        verdict=Verdict.INCONCLUSIVE if reasons else found.verdict,
+        verdict=depends if reasons else found.verdict,
         reasons=[*found.reasons, *reasons],
         not_varied=not_varied,
     )
@@ -235,7 +246,7 @@ class _Judge:
         except NotRunError as error:
             return self._unknown(str(error), why)
         except FormulaError as error:
-            if must_be_known:
+            if must_be_known and not isinstance(error, UndefinedError):
                 raise MptcplabError(str(error)) from None
             return self._unknown(str(error).removeprefix(f"{self.place}."), why)
         if not self.own.exact:
@@ -316,7 +327,7 @@ class _Judge:
             raise
         except FormulaError as error:
             text = f"{self.place}.{key} = {formula.text!r}: cannot be evaluated: {error}"
-            raise FormulaError(text) from None
+            raise type(error)(text) from None
 
     def _bootstrapped(self, part: str, scope: Scope, ours: Mapping[str, Any]) -> Outcome:
         parts = self._parts(part)

@@ -37,6 +37,10 @@ class FormulaError(ValueError):
     """A formula that cannot be read or evaluated, and why."""
 
 
+class UndefinedError(FormulaError):
+    """A number that does not exist, such as a ratio to nothing: no fault of the formula."""
+
+
 class MissingError(FormulaError):
     """A formula needs something that does not exist, such as a figure that a run does not have."""
 
@@ -102,7 +106,9 @@ class Formula:
         }
 
     def value(self, names: Mapping[str, Any], functions: Functions = BASICS) -> Any:
-        """Its value. Raises FormulaError if there is none, MissingError if something is missing."""
+        """Its value. Raises FormulaError if there is none: MissingError if something is missing,
+        UndefinedError for a division by zero.
+        """
         return _value(self._tree, self.text, names, functions)
 
     def again(self, names: Mapping[str, Any], functions: Functions = BASICS) -> Any:
@@ -162,6 +168,8 @@ def _reported() -> Iterator[None]:
         raise FormulaError(str(error)) from None
     except RecursionError:
         raise FormulaError(_TOO_DEEP) from None
+    except ZeroDivisionError as error:
+        raise UndefinedError(str(error)) from None
     except (
         ArithmeticError,
         AttributeError,

@@ -116,9 +116,9 @@ def marks(section: Section) -> list[str]:
     if left:
         runs = wording.counted(sum(each.runs for each in left.values()), "run")
         times = [each.cpu_s for each in left.values() if each.cpu_s is not None]
-        took = sweep.duration(sum(times)) if len(times) == len(left) else "unknown"
+        took = f", CPU time {sweep.duration(sum(times))}" if len(times) == len(left) else ""
         again = f"mptcplab papers run {section.published.name} --variants"
-        lines.append(f"Not run yet: {', '.join(left)}; {runs}, CPU time {took}. `{again}`")
+        lines.append(f"Not run yet: {', '.join(left)}; {runs}{took}. `{again}`")
     return lines
 
 

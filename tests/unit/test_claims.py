@@ -578,6 +578,21 @@ def test_an_explanation_is_shown_while_it_is_true() -> None:
         judged(wrong, rows, variant=variants, others={TODAY: seeds(7, 8, 9)})
 
 
+def test_an_explanation_that_rests_on_single_samples_is_not_shown() -> None:
+    # with one of five samples above, the mean of a resample is above in 1 - (4/5)^5 = 67 % of them
+    because = Because(says="It is.", shown_by="mean(values(goodput)) > least")
+    claim = {
+        "holds": "least > 9",
+        "figures": {"least": Figure(value="1")},
+        "because": [because],
+    }
+    rows = seeds(1, 1, 1, 1, 6)
+    (found,) = judged(claim, rows).explained
+    assert (found.shown, found.why) == (False, "it is true in 67% of the resamples")
+    (found,) = judged(claim, rows, scenario={}, exact=True).explained
+    assert (found.shown, found.why) == (True, "")
+
+
 def test_claims_over_another_part_have_its_figures_and_explanations() -> None:
     claim = Claim(
         name="c",

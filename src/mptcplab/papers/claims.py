@@ -32,7 +32,7 @@ from mptcplab.papers.catalogue import (
     Published,
 )
 from mptcplab.papers.samples import Column as Column
-from mptcplab.papers.samples import NotRunError, Scope, resamples
+from mptcplab.papers.samples import NotRunError, Resamples, Scope, resamples
 from mptcplab.papers.samples import Results as Results
 from mptcplab.papers.samples import Row as Row
 from mptcplab.papers.samples import results as results
@@ -262,7 +262,7 @@ class _Judge:
         )
 
     def explained(self, part: str, ours: Mapping[str, Any]) -> list[Explained]:
-        """The explanations that are true over a part, and the others.
+        """The explanations that are certain over a part, as a claim has to be, and the others.
 
         Raises MptcplabError if a formula is neither true nor false.
         """
@@ -275,12 +275,22 @@ class _Judge:
                 scope = Scope(self.by_part, part)
                 own = self._values(because.figures, figures, scope, ours, key)
                 test = Formula(because.shown_by)
-                shown = self._is_true(f"{key}shown_by", test, scope, {**ours, **own})
+                true = self._is_true(f"{key}shown_by", test, scope, {**ours, **own})
+                why = "" if true else "it is false"
+                if true and not self.own.exact:
+                    why = self._doubt(part, scope, {**self.figures, **figures, "shown_by": test})
             except FormulaError as error:
-                found.append(Explained(because, own, False, str(error)))
-                continue
-            found.append(Explained(because, own, shown, "" if shown else "it is false"))
+                why = str(error)
+            found.append(Explained(because, own, not why, why))
         return found
+
+    def _doubt(self, part: str, scope: Scope, formulas: Mapping[str, Formula]) -> str:
+        """Why the last formula, which is true, is not certain; "" if it is."""
+        drawn = resamples(self.by_part, self._parts(part, formulas))
+        found = _resampled(scope, drawn, formulas)
+        *_, last = formulas
+        share = sum(weight for weight, values in found if values and values[last]) / drawn.total
+        return "" if share >= CERTAIN - _EXACT else f"it is true in {share:.0%} of the resamples"
 
     def _untestable(self) -> str | None:
         """Why the claim is not judged; None if it is."""
@@ -330,15 +340,13 @@ class _Judge:
             raise type(error)(text) from None
 
     def _bootstrapped(self, part: str, scope: Scope, ours: Mapping[str, Any]) -> Outcome:
-        parts = self._parts(part)
+        formulas = {**self.figures, **self.tests}
+        parts = self._parts(part, formulas)
         drawn = resamples(self.by_part, parts)
         holds = direction = without = 0
         found: dict[str, list[tuple[int, Any]]] = {name: [] for name in self.figures}
-        for weight, draws in drawn.draws:
-            scope.take(draws)
-            try:
-                values = dict(self._again(scope))
-            except FormulaError:
+        for weight, values in _resampled(scope, drawn, formulas):
+            if values is None:
                 without += weight
                 continue
             for name, series in found.items():
@@ -368,17 +376,28 @@ class _Judge:
             reasons=reasons,
         )
 
-    def _again(self, scope: Scope) -> Iterator[tuple[str, Any]]:
-        """The figures and tests over the present resample."""
-        names = dict(scope.names)
-        for name, formula in (*self.figures.items(), *self.tests.items()):
-            names[name] = formula.again(names, scope.functions)
-            yield name, names[name]
+    def _parts(self, part: str, formulas: Mapping[str, Formula]) -> list[str]:
+        """The parts whose runs some formulas are about, the judged one first."""
+        named = set().union(*(each.constants(OF_VARIANT) for each in formulas.values()))
+        return [part, *sorted(named - {part})]
 
-    def _parts(self, part: str) -> list[str]:
-        """The parts whose runs the claim is about, the judged one first."""
-        formulas = (*self.figures.values(), *self.tests.values())
-        return [part, *sorted(set().union(*(f.constants(OF_VARIANT) for f in formulas)) - {part})]
+
+def _resampled(
+    scope: Scope, drawn: Resamples, formulas: Mapping[str, Formula]
+) -> Iterator[tuple[int, dict[str, Any] | None]]:
+    """The weight of each resample, and the values of formulas over it, each of which can name those
+    before it; None if one has no value there.
+    """
+    for weight, draws in drawn.draws:
+        scope.take(draws)
+        names = dict(scope.names)
+        try:
+            for name, formula in formulas.items():
+                names[name] = formula.again(names, scope.functions)
+        except FormulaError:
+            yield weight, None
+        else:
+            yield weight, {name: names[name] for name in formulas}
 
 
 def _verdict(p_holds: float | None, p_direction: float | None) -> Verdict:

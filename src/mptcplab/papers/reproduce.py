@@ -8,6 +8,7 @@ part, once all of them exist; FIGURE-quick.json and FIGURE-VARIANT.json do for t
 
 from __future__ import annotations
 
+import math
 import shlex
 import tempfile
 import threading
@@ -489,10 +490,10 @@ def _cpu_s(directory: Path) -> float | None:
 
 
 def _sum(numbers: Iterable[float | None]) -> float | None:
-    """The sum of numbers; None if one of them is not known."""
+    """The sum of numbers, the same in any order; None if one of them is not known."""
     found = list(numbers)
     known = [number for number in found if number is not None]
-    return sum(known) if len(known) == len(found) else None
+    return math.fsum(known) if len(known) == len(found) else None
 
 
 # What is missing

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import interrupts
 from tests.packets import SYN, Packet, dss, mp_capable, write_pcap, write_pcapng
 
 ENDS = ("10.0.1.1", 40000), ("10.1.1.1", 5001)
@@ -97,13 +98,9 @@ def test_an_interrupt_ends_it(tmp_path: Path) -> None:
     out = tmp_path / "out"
     command = [sys.executable, "-m", "mptcplab", "analyze", str(pipe), "--out", str(out)]
 
-    def heed_interrupts() -> None:
-        # who starts the tests in the background has them ignored
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-
     with (
         subprocess.Popen(
-            command, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
+            command, stderr=subprocess.PIPE, text=True, preexec_fn=interrupts.heed
         ) as running,
         pipe.open("wb") as to,  # waits until it is read
     ):

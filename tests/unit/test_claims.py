@@ -643,7 +643,7 @@ def test_a_claim_that_cannot_be_evaluated_is_an_error(holds: str, message: str) 
     assert "a/b.toml: claim[1].holds" in str(caught.value)
 
 
-def test_a_division_by_zero_leaves_the_other_claims_alone() -> None:
+def test_a_claim_that_has_to_divide_by_zero_is_inconclusive() -> None:
     found = judged({"holds": "mean(goodput) / (mean(goodput) - mean(goodput)) > 1"}, rows())
     assert (found.verdict, found.p_holds) == (Verdict.INCONCLUSIVE, None)
     assert "division by zero" in found.unknown

@@ -278,18 +278,19 @@ class _Judge:
                 true = self._is_true(f"{key}shown_by", test, scope, {**ours, **own})
                 why = "" if true else "it is false"
                 if true and not self.own.exact:
-                    why = self._doubt(part, scope, {**self.figures, **figures, "shown_by": test})
+                    why = self._doubt(part, scope, figures, test)
             except FormulaError as error:
                 why = str(error)
             found.append(Explained(because, own, not why, why))
         return found
 
-    def _doubt(self, part: str, scope: Scope, formulas: Mapping[str, Formula]) -> str:
-        """Why the last formula, which is true, is not certain; "" if it is."""
+    def _doubt(self, part: str, scope: Scope, figures: Mapping[str, Formula], test: Formula) -> str:
+        """Why an explanation that is true is not certain; "" if it is."""
+        formulas = {**self.figures, **figures, "shown_by": test}
         drawn = resamples(self.by_part, self._parts(part, formulas))
         found = _resampled(scope, drawn, formulas)
-        *_, last = formulas
-        share = sum(weight for weight, values in found if values and values[last]) / drawn.total
+        true = sum(weight for weight, values in found if values and values["shown_by"])
+        share = true / drawn.total
         return "" if share >= CERTAIN - _EXACT else f"it is true in {share:.0%} of the resamples"
 
     def _untestable(self) -> str | None:

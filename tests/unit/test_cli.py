@@ -45,3 +45,12 @@ def test_every_command_is_found_and_no_other() -> None:
     missing = CliRunner().invoke(cli, ["fetch"])
     assert missing.exit_code == 2
     assert "No such command 'fetch'" in missing.output
+
+
+@pytest.mark.parametrize("command", ["run", "compare", "advise"])
+def test_a_list_that_is_given_in_parts_is_one(command: str) -> None:
+    flags = ("--path", "a:10mbit,10ms", "-s", "nosuch", "--scheduler", "nor")
+    done = CliRunner().invoke(cli, [command, *flags])
+    found = str(done.exception) + done.output
+    assert '"nosuch": unknown scheduler' in found
+    assert '"nor": unknown scheduler' in found

@@ -45,16 +45,16 @@ _ADVISED = (
 @click.option(
     "--quick", is_flag=True, help="Fewer variations and finalists: faster, but less sure."
 )
-@click.option(
+@options.listed_option(
     "--scheduler",
     "-s",
     metavar=f"{option_keys.SPEC},...",
-    help="Try only these packet schedulers; ./NAME.c is your own.  [all]",
+    text="Try only these packet schedulers; ./NAME.c is your own.  [all]",
 )
-@click.option(
+@options.listed_option(
     "--cc",
     metavar="NAME,...",
-    help="Try only these congestion controls, see mptcplab cc list.  [all]",
+    text="Try only these congestion controls, see mptcplab cc list.  [all]",
 )
 @click.option(
     "--workload",

@@ -35,14 +35,24 @@ def _size_bytes(_context: click.Context, _option: click.Parameter, text: str) ->
     return size_bytes
 
 
+def listed_option(*names: str, metavar: str | None, text: str) -> Callable[[F], F]:
+    """An option of one or more names with commas between; giving it again adds to them.
+
+    The command gets one text, or None.
+    """
+
+    def joined(_context: click.Context, _option: click.Parameter, given: list[str]) -> str | None:
+        return ",".join(given) if given else None
+
+    return click.option(*names, metavar=metavar, multiple=True, callback=joined, help=text)
+
+
 def _scenario_option(name: str, *short: str) -> Callable[[F], F]:
     key = option_keys.KEYS[name]
-    return click.option(
-        *("--" + name.replace("_", "-"), *short),
-        metavar=key.metavar,
-        multiple=name == "vary",
-        help=key.help,
-    )
+    names = ("--" + name.replace("_", "-"), *short)
+    if name in ("scheduler", "cc"):
+        return listed_option(*names, metavar=key.metavar, text=key.help)
+    return click.option(*names, metavar=key.metavar, multiple=name == "vary", help=key.help)
 
 
 scheduler_option = _scenario_option("scheduler", "-s")

@@ -31,11 +31,11 @@ def run(file: Path | None, **options: Any) -> None:
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-@click.option(
+@options.listed_option(
     "--scheduler",
     "-s",
     metavar=f"{option_keys.SPEC},...",
-    help="Packet schedulers, or all; ./NAME.c is your own.  [default]",
+    text="Packet schedulers, or all; ./NAME.c is your own.  [default]",
 )
 @click.option(
     "--baseline/--no-baseline",

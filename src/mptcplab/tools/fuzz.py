@@ -15,7 +15,8 @@ import re
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -161,7 +162,9 @@ def _output(directory: Path) -> str:
 # --- many of them
 
 
-def run_all(cases: Sequence[Case], builds: many.Builds, out: Path) -> Iterator[tuple[Case, Result]]:
+def run_all(
+    cases: Sequence[Case], builds: many.Builds, out: Path
+) -> Generator[tuple[Case, Result]]:
     """Runs cases, one per CPU at a time; yields each when it has ended. Those that failed stay."""
     return many.run_all(
         cases,
@@ -212,15 +215,16 @@ def _run_and_show(cases: Sequence[Case], variant: str, out: Path) -> int:
     total = Result()
     failed: list[Case] = []
     try:
-        for number, (case, result) in enumerate(run_all(cases, made, out), 1):
-            total.add(result)
-            if result.failures:
-                failed.append(case)
-                print(f"FAILED: {case.command}", *result.failures, sep="\n    ", flush=True)
-            print(
-                f"{number}/{len(cases)} guests, {total.calls} calls, {len(failed)} failed",
-                file=sys.stderr,
-            )
+        with closing(run_all(cases, made, out)) as ended:
+            for number, (case, result) in enumerate(ended, 1):
+                total.add(result)
+                if result.failures:
+                    failed.append(case)
+                    print(f"FAILED: {case.command}", *result.failures, sep="\n    ", flush=True)
+                print(
+                    f"{number}/{len(cases)} guests, {total.calls} calls, {len(failed)} failed",
+                    file=sys.stderr,
+                )
     finally:
         width = None if sys.stdout.isatty() else 120
         Console(highlight=False, markup=False, emoji=False, width=width).print(table(total))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,11 +60,13 @@ def run_all(
     name: Callable[[C], str],
     out: Path,
     jobs: int | None = None,
-) -> Iterator[tuple[C, J]]:
+) -> Generator[tuple[C, J]]:
     """Performs cases, each in a directory of its own; yields each when it has ended.
 
     There are `jobs` at a time, by default one per CPU. The directory of one that failed stays in
-    `out`, by its name. An interrupt sets the event, ends the current ones, and is raised.
+    `out`, by its name. An interrupt sets the event, ends the current ones, and is raised. It may
+    also come while the caller looks at a case: so callers close this (contextlib.closing), which
+    does the same, before they remove what the current ones still use.
     """
     cancel = threading.Event()
     out.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,8 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -240,8 +241,8 @@ def _run_and_show(
     totals = {case.scheduler: Total(Agreement(case.scheduler)) for case in cases}
     progress = Console(stderr=True)
     with tempfile.TemporaryDirectory(prefix="mptcplab-oracle-") as directory:
-        ended = _ended(cases, kernel, guest, Path(directory), jobs)
-        with progress.status("") as status:
+        running = _ended(cases, kernel, guest, Path(directory), jobs)
+        with closing(running) as ended, progress.status("") as status:
             for count, (case, verdict) in enumerate(ended, 1):
                 totals[case.scheduler].add(case, verdict)
                 found = verdict.agreement
@@ -259,7 +260,7 @@ def _run_and_show(
 
 def _ended(
     cases: Sequence[Case], kernel: KernelBuild, guest: Guest, out: Path, jobs: int | None
-) -> Iterator[tuple[Case, Verdict]]:
+) -> Generator[tuple[Case, Verdict]]:
     """Decisions are compared in processes: that is most of the work. An interrupt ends them."""
     own = get_context("spawn")
     with own.Pool(jobs or len(cpus()), signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,11 +81,12 @@ def _troubles(runs: int, variant: str, out: Path) -> Row:
     wanted = torture.Wanted(1, runs, tuple(kernel.schedulers()), tuple(congestion.names()))
     total, found = torture.Total(), 0
     cases = list(wanted.cases(can_kill=made.can_kill))
-    for number, (_case, verdict) in enumerate(torture.run_all(cases, made, out), 1):
-        total.add(verdict)
-        found += len(verdict.failures)
-        if number % 50 == 0:
-            print(f"troubles, {variant} kernel: {number}/{runs} runs", file=sys.stderr)
+    with closing(torture.run_all(cases, made, out)) as ended:
+        for number, (_case, verdict) in enumerate(ended, 1):
+            total.add(verdict)
+            found += len(verdict.failures)
+            if number % 50 == 0:
+                print(f"troubles, {variant} kernel: {number}/{runs} runs", file=sys.stderr)
     return Row(
         f"connections with troubles, every scheduler, {variant} kernel: bytes lost or wrong,"
         " stalls, reports of the kernel",
@@ -95,10 +97,12 @@ def _troubles(runs: int, variant: str, out: Path) -> Row:
 
 def _calls(calls: int, out: Path) -> Row:
     total, found = fuzz.Result(), 0
-    for _case, result in fuzz.run_all(fuzz.cases(1, calls), many.builds("debug", "fuzz"), out):
-        total.add(result)
-        found += len(result.failures)
-        print(f"calls at random: {total.calls}/{calls}", file=sys.stderr)
+    made = many.builds("debug", "fuzz")
+    with closing(fuzz.run_all(fuzz.cases(1, calls), made, out)) as ended:
+        for _case, result in ended:
+            total.add(result)
+            found += len(result.failures)
+            print(f"calls at random: {total.calls}/{calls}", file=sys.stderr)
     return Row(
         "calls at random of all that a program can reach, debug kernel: reports, stops",
         f"{total.calls} calls",

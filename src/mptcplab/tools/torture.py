@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -227,7 +228,7 @@ class Wanted:
 
 def run_all(
     cases: Sequence[Case], builds: many.Builds, out: Path
-) -> Iterator[tuple[Case, Verdict]]:
+) -> Generator[tuple[Case, Verdict]]:
     """Runs cases, one per CPU at a time; yields each when it has ended. Those that failed stay."""
     return many.run_all(
         cases,
@@ -371,16 +372,17 @@ def _run_and_show(wanted: Wanted, variant: str, out: Path, *, plans: bool) -> in
     totals: dict[str, Total] = {}
     failed = []
     try:
-        for number, (one, verdict) in enumerate(run_all(cases, made, out), 1):
-            totals.setdefault(one.scheduler.split(":")[0], Total()).add(verdict)
-            if verdict.failures:
-                failed.append(one)
-                print(f"FAILED: {command(one, wanted, variant)}   # {', '.join(one.troubles)}")
-                for failure in verdict.failures:
-                    print(f"    {failure}")
-                sys.stdout.flush()
-            if number % 20 == 0 or number == len(cases):
-                print(f"{number}/{len(cases)} runs, {len(failed)} failed", file=sys.stderr)
+        with closing(run_all(cases, made, out)) as ended:
+            for number, (one, verdict) in enumerate(ended, 1):
+                totals.setdefault(one.scheduler.split(":")[0], Total()).add(verdict)
+                if verdict.failures:
+                    failed.append(one)
+                    print(f"FAILED: {command(one, wanted, variant)}   # {', '.join(one.troubles)}")
+                    for failure in verdict.failures:
+                        print(f"    {failure}")
+                    sys.stdout.flush()
+                if number % 20 == 0 or number == len(cases):
+                    print(f"{number}/{len(cases)} runs, {len(failed)} failed", file=sys.stderr)
     finally:
         if totals:
             width = None if sys.stdout.isatty() else 120

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Many runs of a tool: what is left when they are interrupted."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mptcplab.oracle.compare import Agreement
+from mptcplab.tools import oracle
+from mptcplab.tools.oracle import Total, Verdict
+
+
+def test_an_interrupt_between_two_results_waits_for_the_runs_before_it_cleans_up(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    running = threading.Event()
+    found_its_directory = []
+
+    def check(case: oracle.Case, _kernel: Any, _guest: Any, directory: Path, **keys: Any) -> Verdict:
+        if case.scenario != "slow":
+            assert running.wait(60)
+            return Verdict(Agreement(case.scheduler))
+        running.set()
+        assert keys["watch"].cancel.wait(60)
+        found_its_directory.append(directory.exists())
+        return Verdict(Agreement(case.scheduler))
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(oracle.experiment, "built", lambda: (None, None))
+    monkeypatch.setattr(oracle, "check", check)
+    monkeypatch.setattr(Total, "add", interrupted)
+    assert oracle.main(["--only", "first", "--scenario", "size-20k,slow", "--jobs", "2"]) == 130
+    assert found_its_directory == [True]
+    assert list(tmp_path.iterdir()) == []

@@ -363,6 +363,18 @@ def test_a_figure_has_its_interval() -> None:
     assert found.intervals == {"least": (1, 3), "both": [(1, 3), (7, 7)]}
 
 
+def test_an_interval_has_a_fortieth_of_the_resamples_on_either_side() -> None:
+    # of 80 the second is the first up to which there are 80 / 40, and the 78th up to which 78
+    assert claims._interval([(1, value) for value in range(80, 0, -1)]) == (2, 78)
+    assert claims._interval([(2, 1), (76, 2), (2, 3)]) == (1, 2)
+
+
+def test_a_figure_that_is_no_number_in_a_resample_has_no_interval() -> None:
+    figures = {"least": Figure(value="lowest(goodput) if lowest(goodput) < 2 else 'more'")}
+    found = judged({"holds": "True", "figures": figures}, seeds(1, 2, 3, 4, 5))
+    assert (found.ours, found.intervals) == ({"least": 1}, {})
+
+
 def test_few_samples_are_inconclusive() -> None:
     found = judged({"holds": "median(goodput) > 0"}, seeds(1, 2, 3, 4))
     assert (found.verdict, found.p_holds, found.samples) == (Verdict.INCONCLUSIVE, 1, 4)
@@ -390,6 +402,9 @@ def test_an_exact_experiment_needs_no_samples(
     claim = {"holds": holds, "direction": direction}
     found = judged(claim, seeds(1), scenario={}, exact=True)
     assert (found.verdict, list(found.reasons), found.samples) == (verdict, [], 1)
+    # all of the one sample, or nothing of it
+    assert found.p_holds == (verdict is Verdict.REPRODUCED)
+    assert found.p_direction == (direction and float(verdict is Verdict.DIRECTION))
 
 
 def test_a_claim_that_is_not_testable_has_its_figures() -> None:
@@ -400,9 +415,17 @@ def test_a_claim_that_is_not_testable_has_its_figures() -> None:
     found = judged({"not_testable": "no paths", "figures": figures}, seeds(2, 3))
     assert (found.verdict, found.ours) == (Verdict.NOT_TESTABLE, {"least": 2, "twice": 4})
     assert (found.p_holds, list(found.reasons)) == (None, ["no paths"])
+    # but where these have no value
+    figures = {"share": Figure(value="1 / (lowest(goodput) - 2)")}
+    found = judged({"not_testable": "no paths", "figures": figures}, seeds(2, 3))
+    assert (found.verdict, list(found.reasons)) == (Verdict.NOT_TESTABLE, ["no paths"])
+    assert "division by zero" in found.unknown
 
 
 LIMIT = Assumed(name="limit", value=1, because="none is given", range=[2, 3])
+ALGORITHM = Assumed(name="algorithm", value="reno", because="none is given", range=["cubic"])
+#: A scenario with both.
+BOTH = {**VARY, "cc": "{algorithm}"}
 
 
 def test_a_claim_about_what_a_value_was_fitted_to_is_not_judged() -> None:
@@ -413,6 +436,12 @@ def test_a_claim_about_what_a_value_was_fitted_to_is_not_judged() -> None:
     assert found.verdict is Verdict.NOT_TESTABLE
     assert list(found.reasons) == ["fitted: limit is 1, fitted to figure 3"]
     assert found.by_variant["limit=2"].verdict is Verdict.NOT_TESTABLE
+    both = [fitted, ALGORITHM.model_copy(update={"fitted": "fitted to figure 4"})]
+    claim = {"holds": "median(goodput) > 0", "fitted_by": ["limit", "algorithm"]}
+    found = judged(claim, seeds(1, 2, 3, 4, 5), assumed=both, scenario=BOTH)
+    assert list(found.reasons) == [
+        "fitted: limit is 1, fitted to figure 3; fitted: algorithm is reno, fitted to figure 4"
+    ]
 
 
 def test_a_claim_that_depends_on_an_assumed_value_is_inconclusive() -> None:
@@ -427,6 +456,9 @@ def test_a_claim_that_depends_on_an_assumed_value_is_inconclusive() -> None:
     (reason,) = found.reasons
     assert reason == "depends on limit: contradicted with 3; the quick part alone: reproduced"
     assert found.by_variant["limit=3"].verdict is Verdict.CONTRADICTED
+    found = judged(claim, above, assumed=[LIMIT], others={"limit=2": below, "limit=3": below})
+    (reason,) = found.reasons
+    assert reason.startswith("depends on limit: contradicted with 2, contradicted with 3; ")
     # other variants show something else
     today = judged(claim, above, variant=[Variant(name=TODAY, says="s")], others={TODAY: below})
     assert today.verdict is Verdict.REPRODUCED
@@ -468,6 +500,10 @@ def test_assumed_values_are_compared_with_the_quick_part() -> None:
     assert list(found.reasons) == [
         "the quick part alone: contradicted, which does not tell about limit"
     ]
+    both = {**keys, "assumed": [LIMIT, ALGORITHM], "scenario": BOTH}
+    others = {"limit=2": below, "limit=3": below, "algorithm=cubic": below}
+    (reason,) = judged(claim, rows, others=others, **both).reasons
+    assert reason.endswith(", which does not tell about limit, algorithm")
     found = judged(claim, rows, others={"limit=2": below, "limit=3": above}, **keys)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert (
@@ -489,6 +525,23 @@ def test_what_the_quick_part_leaves_open_depends_on_no_value_that_agrees_with_al
     # as open as the quick part itself
     found = judged(claim, above, others={**others, "limit=3": noise}, **keys)
     assert (found.verdict, found.provisional) == (Verdict.REPRODUCED, True)
+
+
+def test_a_direction_that_all_runs_do_not_have_is_not_left_by_a_value() -> None:
+    # the quick part has the size, another value the direction alone, and all runs have neither
+    keys: dict[str, Any] = {"assumed": [LIMIT], "quick": Quick(scenario={"cc": "reno"}, says="s")}
+    claim = {"holds": "median(goodput) > 3", "direction": "median(goodput) > 0"}
+    others = {QUICK: seeds(*[5] * 5), "limit=2": seeds(*[1] * 5), "limit=3": seeds(*[5] * 5)}
+    found = judged(claim, seeds(*[-1] * 5), others=others, **keys)
+    assert found.verdict is Verdict.INCONCLUSIVE
+
+
+def test_what_is_no_published_setting_is_not_varied() -> None:
+    rows = seeds(1, 2, 3, 4, 5)
+    others = {PUBLISHED: rows, "limit=2": seeds(-1, -2, -3, -4, -5)}
+    keys: dict[str, Any] = {"assumed": [LIMIT], "variant": [Variant(name=TODAY, says="s")]}
+    found = judged({"holds": "median(goodput) > 0"}, rows, TODAY, others=others, **keys)
+    assert (found.verdict, *found.not_varied, *found.reasons) == (Verdict.REPRODUCED,)
 
 
 def test_a_quick_part_with_its_own_scenario_is_no_part_of_all_runs() -> None:
@@ -517,7 +570,7 @@ def test_a_verdict_is_provisional_until_all_assumed_values_have_been_varied() ->
     assert (found.verdict, found.not_varied) == (Verdict.REPRODUCED, ["limit"])
     assert found.provisional
     found = judged({"not_testable": "no"}, rows, assumed=[LIMIT])
-    assert not found.provisional
+    assert (found.provisional, *found.not_varied) == (False,)
 
 
 def test_a_part_that_lacks_runs_is_not_judged_by_them() -> None:
@@ -542,6 +595,7 @@ def test_a_claim_that_needs_a_part_that_was_not_run_is_inconclusive() -> None:
     assert list(found.reasons) == ["today has not been run"] == [found.unknown]
     found = judged({"not_testable": "no", "figures": figures}, rows, variant=variants)
     assert (found.verdict, list(found.reasons)) == (Verdict.NOT_TESTABLE, ["no"])
+    assert found.unknown == "today has not been run"
 
 
 def test_resamples_without_what_a_formula_needs_do_not_count() -> None:
@@ -550,6 +604,15 @@ def test_resamples_without_what_a_formula_needs_do_not_count() -> None:
     found = judged(claim, seeds(1, 2, 3, 4, 5))
     assert (found.p_holds, found.verdict) == (1, Verdict.INCONCLUSIVE)
     assert list(found.reasons) == ["over 33% of the resamples it cannot be evaluated"]
+    # all five draws are of the lowest in one of 5^5
+    found = judged({"holds": "1 / (highest(goodput) - 1) > 0"}, seeds(1, 2, 3, 4, 5))
+    assert (found.p_holds, found.verdict, found.reasons) == (1, Verdict.REPRODUCED, [])
+    # a sum of 20 powers of two is 2^20 - 1 only if each is drawn once: in 20! / 20^20 = 2e-8
+    once = "len([True for _ in [1] if abs(mean(values(goodput)) * 20 - (2**20 - 1)) < 0.5])"
+    claim = {"holds": f"1 / {once} > 0", "direction": "lowest(goodput) > 0"}
+    found = judged(claim, seeds(*(2**power for power in range(20))))
+    assert (found.p_holds, found.p_direction) == (None, None)
+    assert list(found.reasons) == ["over 100% of the resamples it cannot be evaluated"]
 
 
 def test_an_explanation_is_shown_while_it_is_true() -> None:
@@ -569,9 +632,16 @@ def test_an_explanation_is_shown_while_it_is_true() -> None:
         (False, {"other": 8}, "it is false"),
     ]
     assert found.because == [found.explained[0]]
+    assert [each.because for each in found.explained] == claim["because"]
     found = judged(claim, rows, variant=variants)
-    assert [each.why for each in found.explained] == ["today has not been run"] * 2
+    assert [(each.ours, each.why) for each in found.explained] == [
+        ({}, "today has not been run")
+    ] * 2
     assert found.because == []
+    figures = {"other": Figure(value="median(goodput, scheduler='ecf')")}
+    wrong = {**claim, "because": [Because(says="It is.", shown_by="True", figures=figures)]}
+    (found_wrong,) = judged(wrong, rows).explained
+    assert found_wrong.why.startswith("a/b.toml: claim[1].because[1].figures.other = ")
     wrong = {**claim, "because": [because("other")]}
     message = r"a/b\.toml: claim\[1\]\.because\[1\]\.shown_by = 'other': is 8"
     with pytest.raises(MptcplabError, match=message):
@@ -609,7 +679,8 @@ def test_claims_over_another_part_have_its_figures_and_explanations() -> None:
     first = claims.judge(whole, by_part, PUBLISHED)
     (today,) = claims.over(whole, by_part, first, TODAY)
     assert (first[0].verdict, today.verdict) == (Verdict.CONTRADICTED, Verdict.REPRODUCED)
-    assert (today.claim, today.ours) == (claim, {"least": 7})
+    assert (today.claim, today.ours, today.by_variant) == (claim, {"least": 7}, {})
+    assert first[0].claim == claim
     assert [len(each.because) for each in (first[0], today)] == [0, 1]
 
 

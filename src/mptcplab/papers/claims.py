@@ -41,8 +41,8 @@ from mptcplab.spec.formulas import Formula, FormulaError, UndefinedError
 
 #: A formula holds if it is true in this share of the resamples, and fails if in the rest.
 CERTAIN = 0.95
-#: The part of the resamples between the ends of an interval.
-_INTERVAL = 0.95
+# The part of the resamples below a 95 % interval, and above it.
+_TAIL = 0.025
 #: With more resamples over which a formula has no value there is no verdict.
 _MOST_WITHOUT = 0.05
 # Shares of resamples are sums of products of fractions.
@@ -291,7 +291,9 @@ class _Judge:
         found = _resampled(scope, drawn, formulas)
         true = sum(weight for weight, values in found if values and values["shown_by"])
         share = true / drawn.total
-        return "" if share >= CERTAIN - _EXACT else f"it is true in {share:.0%} of the resamples"
+        if _verdict(share, None) is Verdict.REPRODUCED:
+            return ""
+        return f"it is true in {share:.0%} of the resamples"
 
     def _untestable(self) -> str | None:
         """Why the claim is not judged; None if it is."""
@@ -434,9 +436,9 @@ def _interval(series: Sequence[tuple[int, Any]]) -> tuple[float, float] | None:
     total, before, low = sum(weight for weight, _ in series), 0, None
     for value, weight in sorted((value, weight) for weight, value in series):
         before += weight
-        if low is None and before >= (1 - _INTERVAL) / 2 * total:
+        if low is None and before >= _TAIL * total:
             low = value
-        if low is not None and before >= (1 + _INTERVAL) / 2 * total:
+        if low is not None and before >= (1 - _TAIL) * total:
             return low, value
     return None
 

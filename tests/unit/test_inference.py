@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from mptcplab.metrics.inference import differences, summary
 
@@ -115,3 +116,52 @@ def test_p_values_are_adjusted_for_all_pairs() -> None:
     assert found["a", "c"].p == found["b", "c"].p == pytest.approx(2 / 2**6)
     assert found["a", "c"].p_adjusted == pytest.approx(1.5 * 2 / 2**6)
     assert found["a", "b"].p_adjusted == 1
+
+
+def of_seeds(values: list[float]) -> dict[int, float]:
+    return dict(enumerate(values))
+
+
+@pytest.mark.parametrize("kind", ["apart", "equal", "small"])
+def test_intervals_and_tests_are_those_of_scipy(kind: str) -> None:
+    # to the last bit, but for p of the normal distribution, for which SciPy has its own erfc()
+    random = np.random.default_rng(8)
+    for number in (2, 3, 5, 8, 12, 13, 14, 20, 49, 50, 51, 60):
+        values = random.normal(0.3, size=number) * 10.0 ** random.integers(-3, 9)
+        if kind == "equal":
+            values = random.integers(-4, 9, number).astype(float)
+        if kind == "small":
+            values = np.round(random.normal(size=number), 1)
+        found = summary(values.tolist())
+        assert found is not None
+        ordered = np.sort(values)
+        if ordered[0] != ordered[-1]:
+            expected = stats.bootstrap(
+                (ordered,),
+                np.median,
+                n_resamples=1999,
+                method="percentile",
+                rng=np.random.default_rng(1),
+            ).confidence_interval
+            assert (found.low, found.high) == (expected.low, expected.high)
+        changed = values[values != 0]
+        pair = differences({"a": of_seeds([0.0] * number), "b": of_seeds(values.tolist())})[
+            "a", "b"
+        ]
+        tested = stats.wilcoxon(changed)
+        ties = len(np.unique(np.abs(changed))) < len(changed)
+        if len(changed) <= (13 if ties else 50):
+            assert pair.p == tested.pvalue
+        else:
+            assert pair.p == pytest.approx(tested.pvalue, rel=1e-14)
+        above = stats.wilcoxon(changed, alternative="greater").statistic
+        assert pair.effect == 2 * above / (len(changed) * (len(changed) + 1) / 2) - 1
+
+
+def test_adjusted_p_values_are_those_of_scipy() -> None:
+    random = np.random.default_rng(9)
+    for schedulers in (2, 3, 4, 7):
+        values = {f"s{n}": of_seeds(random.normal(n / 9, 1, 9).tolist()) for n in range(schedulers)}
+        found = differences(values)
+        expected = stats.false_discovery_control([each.p for each in found.values()])
+        assert [each.p_adjusted for each in found.values()] == expected.tolist()

@@ -21,7 +21,9 @@ def test_an_interrupt_between_two_results_waits_for_the_runs_before_it_cleans_up
     running = threading.Event()
     found_its_directory = []
 
-    def check(case: oracle.Case, _kernel: Any, _guest: Any, directory: Path, **keys: Any) -> Verdict:
+    def check(
+        case: oracle.Case, _kernel: Any, _guest: Any, directory: Path, **keys: Any
+    ) -> Verdict:
         if case.scenario != "slow":
             assert running.wait(60)
             return Verdict(Agreement(case.scheduler))

@@ -4,22 +4,31 @@
 Runs of two schedulers with the same seed see the same losses as far as possible, so they are
 compared in pairs. The number of resamples and their random numbers are fixed: the same figures give
 the same intervals.
+
+NumPy suffices for all of it, and every command that shows figures needs it anyway; SciPy, which
+finds the same (tests/unit/test_inference.py), would double what has to be installed.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 #: The confidence level of the intervals.
 CONFIDENCE = 0.95
 _RESAMPLES = 1999
 _SEED = 1
+# Up to so many pairs p is exact; with more, or with equal ranks and more of them, it is that of
+# the normal distribution.
+_MOST_EXACT = 50
+_MOST_EXACT_TIED = 13
 
 
 @dataclass(frozen=True)
@@ -101,25 +110,45 @@ def _difference(values: Sequence[float]) -> Difference:
     changed = [value for value in values if value]
     p, effect = 1.0, 0.0
     if changed:
-        from scipy import stats
-
-        p = float(stats.wilcoxon(changed).pvalue)
-        above = float(stats.wilcoxon(changed, alternative="greater").statistic)
+        p, above = _signed_rank(np.array(changed))
         ranks = len(changed) * (len(changed) + 1) / 2
         effect = 2 * above / ranks - 1
     return Difference(len(values), median, low, high, p, p, effect)
 
 
+def _signed_rank(changes: npt.NDArray[np.float64]) -> tuple[float, float]:
+    """Wilcoxon's signed-rank test of changes, none of which is 0: p, and the ranks of the positive.
+
+    Equal sizes share their ranks' mean. p is two-sided, and not corrected for continuity.
+    """
+    _, group, count = np.unique(np.abs(changes), return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(count) - (count - 1) / 2)[group]
+    above = float(ranks[changes > 0].sum())
+    pairs = len(changes)
+    total = pairs * (pairs + 1) / 2
+    if pairs > (_MOST_EXACT if len(count) == pairs else _MOST_EXACT_TIED):
+        variance = (pairs * (pairs + 1.0) * (2.0 * pairs + 1.0) - (count**3 - count).sum() / 2) / 24
+        z = (above - total / 2) / math.sqrt(variance)
+        return math.erfc(abs(z) / math.sqrt(2)), above
+    # the probability of each sum of ranks if every sign is as likely as the other; ranks may have
+    # halves, so twice the sums count
+    chance = np.ones(1)
+    for twice in (2 * ranks).astype(int).tolist():
+        chance = (np.pad(chance, (twice, 0)) + np.pad(chance, (0, twice))) / 2
+    extreme = chance[: int(2 * min(above, total - above)) + 1].sum()
+    return min(1.0, 2 * float(extreme)), above
+
+
 def _adjusted(found: Mapping[tuple[str, str], Difference]) -> dict[tuple[str, str], Difference]:
     """The same differences, with each p adjusted for all of them."""
     tested = [key for key, each in found.items() if each.p is not None]
-    adjusted: dict[tuple[str, str], float] = {}
-    if tested:
-        from scipy import stats
-
-        ps = [found[key].p or 0.0 for key in tested]
-        controlled = stats.false_discovery_control(ps).tolist()
-        adjusted = dict(zip(tested, controlled, strict=True))
+    ps = np.array([found[key].p for key in tested], dtype=np.float64)
+    order = np.argsort(ps)
+    # from the largest on: none is more than the next larger one
+    scaled = ps[order] * (len(ps) / np.arange(1, len(ps) + 1))
+    controlled = np.empty_like(ps)
+    controlled[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
+    adjusted = dict(zip(tested, controlled.tolist(), strict=True))
     return {
         key: Difference(
             each.pairs, each.median, each.low, each.high, each.p, adjusted.get(key), each.effect
@@ -135,16 +164,21 @@ def _interval(values: tuple[float, ...]) -> tuple[float | None, float | None]:
         return None, None
     if values[0] == values[-1]:
         return values[0], values[0]
-    # SciPy takes a second to import, and most commands need none of it.
-    from scipy import stats
+    figures = np.array(values)
+    random = np.random.default_rng(_SEED)
+    picked = random.integers(0, len(figures), (_RESAMPLES, len(figures)))
+    # percentiles: with few seeds the median jumps between them, and no correction of a bias helps
+    medians = np.sort(np.median(figures[picked], axis=-1))
+    low = (1 - CONFIDENCE) / 2
+    return _quantile(medians, low), _quantile(medians, 1 - low)
 
-    found = stats.bootstrap(
-        (np.array(values),),
-        np.median,
-        confidence_level=CONFIDENCE,
-        n_resamples=_RESAMPLES,
-        # with few seeds the median jumps between them, for which bias correction is not made
-        method="percentile",
-        rng=np.random.default_rng(_SEED),
-    ).confidence_interval
-    return float(found.low), float(found.high)
+
+def _quantile(ordered: npt.NDArray[np.float64], share: float) -> float:
+    """Linear between two of them: definition 7 of Hyndman and Fan (1996).
+
+    np.quantile computes the same, but for the last bit, in which published figures would change.
+    """
+    place = share * len(ordered) + (1 - share)
+    below = int(place)
+    part = place - below
+    return float((1 - part) * ordered[below - 1] + part * ordered[below])

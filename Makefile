@@ -183,14 +183,14 @@ $(CHECKPATCH): $(KERNEL_SOURCE) | $(VENV)/.made
 	@touch $@
 
 lock: ## write the lock files anew with the newest versions (needs uv)
-	uv pip compile $(LOCK_OPTIONS) --extra build -o requirements.lock pyproject.toml
-	uv pip compile $(LOCK_OPTIONS) --extra build --extra cluster -c requirements.lock \
+	uv pip compile $(LOCK_OPTIONS) --extra all --extra build -o requirements.lock pyproject.toml
+	uv pip compile $(LOCK_OPTIONS) --extra all --extra build --extra cluster -c requirements.lock \
 	    -o requirements-cluster.lock pyproject.toml
-	uv pip compile $(LOCK_OPTIONS) --extra build --extra cluster --extra dev \
+	uv pip compile $(LOCK_OPTIONS) --extra all --extra build --extra cluster --extra dev \
 	    -c requirements-cluster.lock -o requirements-dev.lock pyproject.toml
-	uv pip compile $(LOCK_OPTIONS) --extra build --extra bench -c requirements.lock \
+	uv pip compile $(LOCK_OPTIONS) --extra all --extra build --extra bench -c requirements.lock \
 	    -o requirements-bench.lock pyproject.toml
-	uv pip compile $(LOCK_OPTIONS) --extra build --extra mutants -c requirements-dev.lock \
+	uv pip compile $(LOCK_OPTIONS) --extra all --extra build --extra mutants -c requirements-dev.lock \
 	    -o requirements-mutants.lock pyproject.toml
 
 # One version of each for every Python: figures must not depend on which Python is installed.

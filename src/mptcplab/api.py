@@ -16,6 +16,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mptcplab import extras
 from mptcplab.errors import InputError, MptcplabError, RunError
 from mptcplab.lab import choices
 from mptcplab.lab.choices import Limits
@@ -76,6 +77,7 @@ class Run:
 
     def paths(self) -> pl.DataFrame:
         """The figures of its paths, one row per path."""
+        _require_polars()
         import polars as pl
 
         return pl.DataFrame(list(map(dict, self.entry.paths)), infer_schema_length=None)
@@ -112,6 +114,7 @@ class Comparison:
 
     def table(self) -> pl.DataFrame:
         """Its runs and baselines, one row each, with the columns of docs/results-store.md."""
+        _require_polars()
         import polars as pl
 
         benefits = pl.DataFrame(
@@ -148,6 +151,7 @@ class Swept:
 
     def table(self) -> pl.DataFrame:
         """Its runs, one row each, with what was varied; docs/results-store.md."""
+        _require_polars()
         import polars as pl
 
         return read_runs(self.out).filter(pl.col("key").is_in(self.keys))
@@ -298,9 +302,9 @@ def read_runs(out: FilePath = _OUT) -> pl.DataFrame:
 
 def query(sql: str, out: FilePath = _OUT) -> pl.DataFrame:
     """The answer to a query of the tables `runs` and `series`, as `mptcplab results query`."""
+    answer = index.query(Path(fspath(out)), sql)
     import polars as pl
 
-    answer = index.query(Path(fspath(out)), sql)
     return pl.DataFrame(
         answer.rows, schema=list(answer.columns), orient="row", infer_schema_length=None
     )
@@ -330,6 +334,7 @@ def write_report(places: Sequence[FilePath] = (_OUT,), file: FilePath = "report.
 
 def schedulers() -> pl.DataFrame:
     """The available schedulers: name, what each does, and its parameters as JSON."""
+    _require_polars()
     import polars as pl
 
     rows = [
@@ -345,6 +350,7 @@ def schedulers() -> pl.DataFrame:
 
 def congestion_controls() -> pl.DataFrame:
     """The available congestion controls, and what each does."""
+    _require_polars()
     import polars as pl
 
     known = congestion.known().values()
@@ -360,6 +366,10 @@ def cluster_settings(key: FilePath) -> dict[str, Any]:
     if not file.exists():
         tls.make(file)
     return tls.settings(file)
+
+
+def _require_polars() -> None:
+    extras.require("results", "a table in Python", "polars")
 
 
 def _text(key: FilePath | None) -> str | None:

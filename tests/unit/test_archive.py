@@ -77,7 +77,7 @@ def test_without_fsspec_it_is_told_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "fsspec", None)
-    with pytest.raises(MachineError, match=r"to fix it: pip install 'mptcplab\[cluster\]'"):
+    with pytest.raises(MachineError, match=r"^storage needs fsspec, .*\n.* .fsspec"):
         archive.require(f"file://{tmp_path}")
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from mptcplab import extras
 from mptcplab.advice.goals import Goal, Name, goals
 from mptcplab.advice.ranking import Ranking, Values, rank
 from mptcplab.advice.variations import variations
@@ -156,7 +157,11 @@ class _Run:
 
 
 def check(request: Request) -> None:
-    """Raises InputError for a scenario on which no advice is possible."""
+    """Raises InputError for a scenario on which no advice is possible.
+
+    MachineError if SciPy is missing.
+    """
+    extras.require("advise", "advice")
     base = request.base
     problems = []
     if base.connections:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from mptcplab import extras
 from mptcplab.errors import MptcplabError
 from mptcplab.metrics.recorded import link_records
 from mptcplab.metrics.records import Records, Samples, path_indices, select
@@ -263,6 +264,7 @@ def to_table(run: RunSeries) -> pl.DataFrame:
     Values are in the unit that ends the metric's name, as floats of 32 bits; null where there is
     none. `scale` and `unit` are what a panel shows them in.
     """
+    extras.require("results", "a table of series", "polars")
     import polars as pl  # not needed by most commands
 
     each = [(panel, series) for panel in run.panels for series in panel.series]
@@ -292,9 +294,9 @@ def to_table(run: RunSeries) -> pl.DataFrame:
 
 def read(file: Path) -> RunSeries:
     """Series as `write` wrote them. Raises MptcplabError, naming the file, if they cannot be."""
+    table = read_parquet(file)
     import polars as pl
 
-    table = read_parquet(file)
     try:
         about = COLUMNS[:_ABOUT]
         panels: dict[tuple[Any, ...], list[Series]] = {}
@@ -324,7 +326,11 @@ def read(file: Path) -> RunSeries:
 
 
 def read_parquet(file: Path) -> pl.DataFrame:
-    """The table in a Parquet file. Raises MptcplabError, naming the file, if there is none."""
+    """The table in a Parquet file.
+
+    Raises MptcplabError, naming the file, if there is none, MachineError if Polars is missing.
+    """
+    extras.require("results", f"{file}: reading it", "polars")
     import polars as pl
 
     try:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from mptcplab import __version__
+from mptcplab import __version__, extras
 from mptcplab.errors import MptcplabError
 from mptcplab.lab import kernel as lab_kernel
 from mptcplab.lab.choices import Limits
@@ -144,9 +144,10 @@ def run(
 ) -> Reproduced:
     """Run the missing runs of some parts of an experiment, and read its result.
 
-    Raises MptcplabError, after all other runs have ended, if a run failed; whatever part is
-    complete can be read.
+    Raises MachineError without the packages that it needs, and MptcplabError, after all other runs
+    have ended, if a run failed; whatever part is complete can be read.
     """
+    extras.require("papers", "an experiment of a paper")
     runs = Store(out)
     known = scheduler.known()
     made_of = lab_kernel.parts(kernel)

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from mptcplab import extras
 from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
 
 #: Takes the place of records that are kept elsewhere.
@@ -163,8 +164,7 @@ def _told(url: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        what = f"storage needs fsspec, and {error.name} is missing"
-        raise MachineError(what, "pip install 'mptcplab[cluster]'") from None
+        raise extras.lacking("cluster", "storage", str(error.name)) from None
     except ImportError as error:  # a package for that kind of storage
         raise MachineError(f"{url}: {error}") from None
     except (OSError, ValueError) as error:

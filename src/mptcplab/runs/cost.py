@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from mptcplab import extras
 from mptcplab.spec import timeline, workload
 from mptcplab.spec.limits import DIRECTIONS
 from mptcplab.spec.scenario import Scenario
@@ -128,6 +129,7 @@ class Costs:
         return self._of_each
 
     def _fit(self) -> Floats:
+        extras.require("sweep", "an estimate of how long runs take", "scipy")
         from scipy.optimize import nnls  # takes a moment
 
         ended = np.fromiter(self._took, np.int64, len(self._took))

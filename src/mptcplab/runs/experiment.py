@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
+from mptcplab import extras
+from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.lab import choices, doctor, guest, kernel
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
@@ -91,9 +92,7 @@ def on_cluster(
         # only for those with a cluster: it takes half a second, and Dask
         from mptcplab.runs.cluster import OnCluster
     except ModuleNotFoundError as error:
-        raise MachineError(
-            f"a cluster needs Dask, and {error.name} is missing", "pip install 'mptcplab[cluster]'"
-        ) from None
+        raise extras.lacking("cluster", "a cluster", str(error.name)) from None
     with OnCluster(address, say, key or os.environ.get(choices.KEY_VARIABLE) or None) as workers:
         yield workers
 

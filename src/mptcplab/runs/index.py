@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mptcplab import files
+from mptcplab import extras, files
 from mptcplab.errors import MptcplabError
 from mptcplab.metrics import series
 from mptcplab.metrics.compute import aggregation_benefit
@@ -61,6 +61,8 @@ class Index:
     """The table of the runs of a store, which is read, brought up to date and written."""
 
     def __init__(self, out: Path) -> None:
+        """Raises MachineError if Polars is missing."""
+        extras.require("results", "the table of all runs", "polars")
         self.out = out
         self._store = Store(out, is_written=False)
         self._seen = _stamp(out / TABLE)
@@ -393,10 +395,12 @@ def query(out: Path, sql: str, parquet: Path | None = None) -> Answer:
 
     The query can read only the files of the store's runs, and write none. With `parquet` the answer
     goes into that file and is not returned. In a returned answer, times with a time zone are
-    strings. Raises MptcplabError, with DuckDB's message for mistakes in the query.
+    strings. Raises MptcplabError, with DuckDB's message for mistakes in the query, and
+    MachineError if DuckDB or Polars is missing.
     """
     if not is_utf8(sql):
         raise MptcplabError("the query cannot be answered: it is not UTF-8 text")
+    extras.require("results", "a query")
     # a snapshot: DuckDB opens a file repeatedly, and it may be replaced in between
     with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
         own = Path(name)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
+from mptcplab import extras
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
@@ -187,7 +188,10 @@ class Outcome:
 
 
 def load(file: Path) -> Given:
-    """A sweep from its file. Raises InputError with every mistake in it."""
+    """A sweep from its file.
+
+    Raises InputError with every mistake in it, MachineError without the packages it needs.
+    """
     found = space.read(file, Sweep, {"scenario": Sweep})
     return _given(found, str(file), file.parent)
 
@@ -222,6 +226,7 @@ def from_flags(file: Path | None, flags: Flags, axes: Sequence[str], *, baseline
 
 
 def _given(sweep: Sweep, source: str, folder: Path) -> Given:
+    extras.require("sweep", "a sweep")
     template = sweep.scenario
     if isinstance(template, str):
         file = folder / template

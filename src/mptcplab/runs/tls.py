@@ -15,7 +15,8 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
+from mptcplab import extras
+from mptcplab.errors import InputError, MptcplabError, Problem
 
 FLAG = "--cluster-key"
 _NAME = "mptcplab-cluster"
@@ -37,10 +38,7 @@ def make(file: Path) -> None:
         from cryptography.hazmat.primitives import hashes, serialization
         from cryptography.hazmat.primitives.asymmetric import ec
     except ModuleNotFoundError as error:
-        raise MachineError(
-            f"keys need the package cryptography, and {error.name} is missing",
-            "pip install 'mptcplab[cluster]'",
-        ) from None
+        raise extras.lacking("cluster", "the key of a cluster", str(error.name)) from None
     private = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, _NAME)])
     # certificates use the real time

@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from mptcplab import extras
+
 Point = dict[str, Any]
 Kind = Literal["sobol", "latin", "random"]
 
@@ -49,7 +51,7 @@ def fill(
     With Sobol's sequence (scrambled after Owen) and with random points, a smaller number of points
     is a prefix of a larger one. A power of 2 of Sobol's points fills the space evenly, and so does
     any number of a Latin hypercube. Values are rounded to `digits` significant digits, so that they
-    are readable in a scenario.
+    are readable in a scenario. Raises MachineError if SciPy is needed, and missing.
     """
     shares: Sequence[Sequence[float]]
     if kind == "random":
@@ -57,6 +59,7 @@ def fill(
 
         shares = np.random.default_rng(seed).random((points, len(ranges))).tolist()
     else:
+        extras.require("sweep", "a design that fills a space", "scipy")
         from scipy.stats import qmc  # takes a second
 
         if kind == "latin":

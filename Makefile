@@ -49,7 +49,7 @@ SHELL_FILES = $(shell find scripts guest -name '*.sh' 2>/dev/null) .ci/run
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock venv venv-dev venv-bench venv-mutants kernel demo test accuracy bench mutants debug-test torture fuzz reliability same-arithmetic same-packets stock-check sweep-test selftests oracle papers-check lint checkpatch shellcheck lock clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock venv venv-dev venv-bench venv-mutants kernel demo test accuracy bench mutants debug-test torture fuzz reliability same-arithmetic same-packets stock-check sweep-test selftests oracle papers-check lint checkpatch shellcheck lock wheel wheel-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -164,6 +164,12 @@ venv-mutants: $(VENV_MUTANTS)/.stamp
 	.venv-$*/bin/python -m pip install --quiet --no-build-isolation --no-deps -e .
 	@touch $@
 
+wheel: setup venv kernel ## build dist/mptcplab-*.whl, with kernel and guest inside: needs no compiler where it is installed
+	$(BIN)/python -m mptcplab.tools.wheel
+
+wheel-test: setup-test venv-dev kernel ## install the wheel into an empty environment, with its packages, and compare its runs (1 min)
+	$(BIN)/python -m pytest --wheel-packages tests/kernel/test_wheel.py $(PYTEST_ARGS)
+
 kernel: venv ## build the lab kernel (nothing to do when nothing changed)
 	@$(MPTCPLAB) kernel build
 
@@ -198,4 +204,4 @@ LOCK_OPTIONS = --quiet --upgrade --generate-hashes --universal --python-version 
     --fork-strategy fewest --no-annotate --no-header --no-emit-index-url --no-emit-find-links
 
 clean: ## remove what make made here (the kernel cache is kept: mptcplab's own, shared by clones)
-	rm -rf $(VENV) $(VENV_BENCH) $(VENV_MUTANTS) $(DEMO_OUT) torture-out .checkpatch-camelcase* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV_BENCH) $(VENV_MUTANTS) $(DEMO_OUT) dist torture-out .checkpatch-camelcase* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -43,6 +43,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=120,
         help="how many runs the sweep has that is interrupted (default: 120)",
     )
+    parser.addoption(
+        "--wheel-packages",
+        action="store_true",
+        help="install what the wheel needs with it, from the package index, instead of using the "
+        "packages of this environment",
+    )
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The places of files other than Python: the sources of kernel and guest, the experiments."""
+"""The places of files other than Python: the sources of kernel and guest, the experiments.
+
+In a clone they are where they are written; a wheel has them in the package, and has the lab kernel
+and the guest program as well (lab/prebuilt.py).
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Final
 
-#: The checkout that the package was installed from.
-_ROOT: Final = Path(__file__).parents[2]
+_PACKED: Final = Path(__file__).parent / "data"
+_ROOT: Final = _PACKED if _PACKED.is_dir() else Path(__file__).parents[2]
 
 KERNEL: Final = _ROOT / "kernel"
 SCHEDULERS: Final = KERNEL / "mptcp" / "sched"
@@ -18,3 +22,5 @@ SCHEDULER_TEMPLATES: Final = KERNEL / "template"
 GUEST: Final = _ROOT / "guest"
 EXPERIMENTS: Final = _ROOT / "experiments"
 DOCS: Final = _ROOT / "docs"
+#: Only in a wheel.
+PREBUILT: Final = _PACKED / "prebuilt"

@@ -37,11 +37,19 @@ def kernel_group() -> None:
     "(debug), for the kernel's own tests (selftest), or without our schedulers (upstream).",
 )
 def kernel_build(source: Path | None, variant: str) -> None:
-    """Build the kernel into the cache; later builds compile only what has changed."""
+    """Build the kernel into the cache; later builds compile only what has changed.
+
+    If it came with mptcplab there is nothing to build, unless you choose a source.
+    """
     started = time.monotonic()
     known = kernel.current(variant)
     built = kernel.build(source, variant=variant)
-    if known == built:
+    if kernel.came_along(built):
+        click.echo(
+            f"kernel {built.id} came with mptcplab: nothing to build; --source ARCHIVE builds one, "
+            "and mptcplab doctor says what that needs"
+        )
+    elif known == built:
         click.echo(f"kernel {built.id} is up to date")
     else:
         click.echo(f"kernel {built.id} built in {time.monotonic() - started:.0f} s")
@@ -49,9 +57,10 @@ def kernel_build(source: Path | None, variant: str) -> None:
 
 @kernel_group.command("list")
 def kernel_list() -> None:
-    """List the kernels in the cache: what each is like, and which are current.
+    """List the kernels: what each is like, and which are current.
 
-    A run uses the current one, and builds it if it is missing. The others can be removed.
+    A run uses the current one, and builds it if it is missing. The others can be removed, but for
+    the one that came with mptcplab.
     """
     of_now = {kernel.current(variant) for variant in kernel.VARIANTS}
     table = Table(box=None, pad_edge=False)
@@ -59,10 +68,12 @@ def kernel_list() -> None:
         table.add_column(name, no_wrap=True)
     for build in kernel.built():
         made = datetime.fromtimestamp(build.image.stat().st_mtime).strftime("%Y-%m-%d %H:%M")
+        if kernel.came_along(build):
+            made = "with mptcplab"
         known = "yes" if build in of_now else ""
         table.add_row(build.id, build.variant, kernel.configured_flavour(build), made, known)
     Console().print(table)
-    click.echo(f"in {kernel.place()}, a directory for each")
+    click.echo(f"built ones are in {kernel.place()}, a directory for each")
 
 
 @click.group("cluster")
@@ -91,6 +102,7 @@ def cluster_key_command(file: Path) -> None:
 def doctor_command() -> None:
     """Say what this machine lacks, and the command that fixes it."""
     built = kernel.current()
-    found = doctor.checks(built.id if built else None)
+    came_along = built is not None and kernel.came_along(built)
+    found = doctor.checks(built.id if built else None, came_along=came_along)
     Console().print(doctor.table(found))
     sys.exit(doctor.exit_status(found))

@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,24 +70,36 @@ def find_tool(name: str) -> str | None:
     return shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
 
 
-def checks(kernel_id: str | None = None) -> list[Check]:
-    """All checks. `kernel_id` is the built kernel for the present inputs, None if there is none."""
+def checks(kernel_id: str | None = None, *, came_along: bool = False) -> list[Check]:
+    """All checks. `kernel_id` is the built kernel for the present inputs, None if there is none.
+
+    If it came along with the package, what only builds need is not required.
+    """
     found = [check() for check in _CHECKS.values()]
+    if came_along:
+        found = [_optional(each) if each.name in _BUILDS_ALONE else each for each in found]
     if kernel_id is None:
         found.append(_disk(DISK_NEEDED_BYTES))
         found.append(
             Check("kernel", False, "not built yet", "mptcplab kernel build", required=False)
         )
     else:
+        whence = "came with mptcplab" if came_along else "built"
         found.append(_disk(DISK_NEEDED_WITH_KERNEL_BYTES))
         found.append(
             Check(
                 "kernel",
                 True,
-                f"built: {kernel_id}, with the arithmetic of Debian's linux-image-amd64",
+                f"{whence}: {kernel_id}, with the arithmetic of Debian's linux-image-amd64",
             )
         )
     return found
+
+
+def _optional(check: Check) -> Check:
+    what = "a scheduler of your own" if check.name in MODULE_CHECKS else "another kernel"
+    detail = f"{check.detail}; only for {what}"
+    return check if check.ok else replace(check, required=False, detail=detail)
 
 
 def passes(name: str) -> bool:
@@ -363,5 +375,8 @@ _CHECKS: dict[str, Callable[[], Check]] = {
 
 # What `mptcplab kernel build` needs, except the source, which need not be Debian's.
 BUILD_CHECKS = ("machine", "gcc", "make", "flex", "bison", "bc", "xz", "ld", "patch", "libc")
+_BUILDS_ALONE = {*BUILD_CHECKS[1:], "kernel source"}
+# What one's own schedulers need with a kernel that came along.
+MODULE_CHECKS = ("gcc", "ld")
 # What a run needs.
 RUN_CHECKS = ("machine", "util-linux", "ptrace", "memory", "memory file")

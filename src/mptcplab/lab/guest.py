@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Builds the program that runs inside the guest: it compiles in a second, once per source."""
+"""Builds the program that runs inside the guest: it compiles in a second, once per source.
+
+A wheel brings it along: prebuilt.py.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mptcplab import files, resources
 from mptcplab.errors import MptcplabError
-from mptcplab.lab import doctor
+from mptcplab.lab import doctor, prebuilt
 from mptcplab.lab.kernel import compiler_version
 
 # Whose headers its files include: their own, and what the kernel shares with programs.
@@ -29,7 +33,9 @@ class Guest:
 
 
 def build(directory: Path = resources.GUEST) -> Guest:
-    """The guest program for the present sources, compiled if it is not in the cache.
+    """The guest program for the present sources, compiled if it is not there.
+
+    It is there if it came with the package, or is in the cache.
 
     `directory` may be a subdirectory with another program that runs inside. Raises MachineError if
     there is no compiler or no static C library, and MptcplabError, with the compiler's output, if
@@ -37,13 +43,11 @@ def build(directory: Path = resources.GUEST) -> Guest:
     """
     sources = sorted(directory.glob("*.c"))
     headers = {file for place in (directory, *_HEADERS) for file in place.glob("*.h")}
-    digest = hashlib.sha256()
-    for text in (compiler_version(), *_FLAGS):
-        digest.update(text.encode() + b"\0")
-    for file in (*sources, *sorted(headers)):
-        name = f"{file.parent.name}/{file.name}"
-        digest.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
-    guest = Guest(digest.hexdigest()[:12], doctor.cache_dir() / "guest" / digest.hexdigest()[:12])
+    came = prebuilt.came()
+    if came is not None and _id(came.compiler, (*sources, *sorted(headers))) == came.guest:
+        return Guest(came.guest, came.file(prebuilt.GUEST))
+    identity = _id(compiler_version(), (*sources, *sorted(headers)))
+    guest = Guest(identity, doctor.cache_dir() / "guest" / identity)
     if not guest.program.exists():
         doctor.require("gcc", "libc")
         try:
@@ -51,6 +55,16 @@ def build(directory: Path = resources.GUEST) -> Guest:
         except OSError as error:
             raise MptcplabError(f"the guest program cannot be built: {error}") from None
     return guest
+
+
+def _id(compiler: str, files: Sequence[Path]) -> str:
+    digest = hashlib.sha256()
+    for text in (compiler, *_FLAGS):
+        digest.update(text.encode() + b"\0")
+    for file in files:
+        name = f"{file.parent.name}/{file.name}"
+        digest.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
 
 
 def _compile(sources: list[Path], program: Path) -> None:

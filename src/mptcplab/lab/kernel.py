@@ -16,6 +16,9 @@ Below `cache_dir()/kernel`:
 
 A build id identifies everything that determines the kernel: the source, the configuration, the
 patches, our files, the compiler and its flags.
+
+A wheel brings the kernel `lab` along (prebuilt.py), and what modules for it need: that one is used
+unless the user has chosen a source to build from.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ from typing import Any, Self
 from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.files import new_directory, remove_abandoned
-from mptcplab.lab import doctor, kernel_module
+from mptcplab.lab import doctor, kernel_module, module_kit, prebuilt
 from mptcplab.lab.kernel_make import MAKE_ENVIRONMENT, PRECOMPILED, BuildProgress, Make, configure
 from mptcplab.lab.kernel_module import Scheduler
 from mptcplab.lab.kernel_tree import (
@@ -113,7 +116,7 @@ class Objects:
 
 
 def build(source: Path | None = None, *, variant: str = "lab", quiet: bool = False) -> KernelBuild:
-    """Builds the kernel in one of VARIANTS, unless it is built already.
+    """Builds the kernel in one of VARIANTS, unless it is built already or came with the package.
 
     `source` is an archive or a directory with a 6.12 kernel. If it builds, it is remembered for
     later calls without `source`, here and in `current`, until Debian's own archive is chosen.
@@ -126,6 +129,8 @@ def build(source: Path | None = None, *, variant: str = "lab", quiet: bool = Fal
         accepted = f"accepted is one of {', '.join(VARIANTS)}"
         raise InputError([Problem("--variant", "", variant, f"unknown kernel variant; {accepted}")])
     with _refusals_as_failure():
+        if source is None and (came := _prebuilt(variant)):
+            return came
         chosen = _Source.at(source.absolute()) if source else _Source.chosen()
         inputs = _Inputs.read(chosen, variant)
         finished = _finished(inputs)
@@ -143,15 +148,21 @@ def build(source: Path | None = None, *, variant: str = "lab", quiet: bool = Fal
 
 
 def built() -> list[KernelBuild]:
-    """All kernels in the cache, the newest first; anything else there is skipped."""
+    """All kernels in the cache, and the one that came with the package, the newest first.
+
+    Anything else there is skipped.
+    """
     fragments = {("lab", *names): variant for variant, names in VARIANTS.items()}
     found = []
-    for file in place().glob("*/build.json"):
+    for file in (*place().glob("*/build.json"), *resources.PREBUILT.glob("*/build.json")):
         with suppress(OSError, ValueError, TypeError, KeyError):
             of = (name.removesuffix(".config") for name in json.loads(file.read_bytes())["config"])
             variant = fragments[tuple(sorted(of, key=lambda name: name != "lab"))]
             build = KernelBuild(
-                file.parent.name, variant, file.with_name("linux"), file.with_name("config")
+                json.loads(file.read_bytes())["id"],
+                variant,
+                file.with_name("linux"),
+                file.with_name("config"),
             )
             found.append((build.image.stat().st_mtime_ns, build))
     return [build for _, build in sorted(found, key=lambda each: each[0], reverse=True)]
@@ -166,12 +177,12 @@ def configured_flavour(build: KernelBuild) -> str:
 
 
 def current(variant: str = "lab") -> KernelBuild | None:
-    """The kernel for the present inputs if it is built already, else None.
+    """The kernel for the present inputs if it is built, or came with the package, else None.
 
     None also if the source or the compiler is missing: then no build can be the present one.
     """
     try:
-        return _finished(_Inputs.read(_Source.chosen(), variant))
+        return _prebuilt(variant) or _finished(_Inputs.read(_Source.chosen(), variant))
     except MptcplabError:
         return None
 
@@ -205,19 +216,49 @@ def module(build: KernelBuild, source_file: Path, *, quiet: bool = False) -> Mod
     """Compiles the scheduler in `source_file` for a finished kernel, unless it is compiled already.
 
     The scheduler's name is the file's, without `.c`. Compiler warnings go to standard error.
-    `quiet` suppresses them, and the progress.
+    `quiet` suppresses them, and the progress. A kernel that came with the package needs gcc and ld
+    for it alone.
 
     Raises InputError for a file that is not a scheduler, and MptcplabError, with the compiler's
     output, if it does not compile, or if `build` is not the kernel of the present inputs.
     """
     source = kernel_module.read(source_file, taken=schedulers())
     found = _compiled_module(build, source)
+    if came_along(build):
+        if not found.path.exists():
+            _compile_with_kit(source, found.path, quiet=quiet)
+        return found
 
     def compile_it(make: Make, progress: BuildProgress) -> None:
         progress.say(kernel_module.compile(make, source, found.path))
 
     _make_once(build, str(source_file), found.path, compile_it, quiet=quiet)
     return found
+
+
+def _compile_with_kit(source: Scheduler, target: Path, *, quiet: bool) -> None:
+    doctor.require(*doctor.MODULE_CHECKS)
+    came = prebuilt.came()
+    assert came is not None
+    with _refusals_as_failure(), BuildProgress(quiet) as progress:
+        archive = came.file(prebuilt.MODULE_KIT)
+        kit = module_kit.unpack(archive, place() / "kits" / came.sha256[prebuilt.MODULE_KIT][:12])
+        progress.step("compile", str(source.file))
+        progress.say(module_kit.compile(kit, source, target))
+
+
+def make_module_kit(build: KernelBuild, target: Path) -> None:
+    """Makes the archive with which modules for a kernel are compiled without its objects.
+
+    Raises MptcplabError if `build` is not the kernel of the present inputs.
+    """
+    (example,) = resources.SCHEDULER_TEMPLATES.glob("*.c")
+
+    def make_it(make: Make, _progress: BuildProgress) -> None:
+        schedulers = (make.source / OWN_DIRECTORY / "sched").glob("*.c")
+        module_kit.make_kit(make, example, sorted(schedulers), target)
+
+    _make_once(build, "what modules need", target, make_it, quiet=False)
 
 
 def kunit_modules(build: KernelBuild, *, quiet: bool = False) -> Path:
@@ -235,6 +276,17 @@ def kunit_modules(build: KernelBuild, *, quiet: bool = False) -> Path:
 
     _make_once(build, "KUnit and its tests", found, compile_them, quiet=quiet)
     return found
+
+
+def source_of(build: KernelBuild) -> tuple[Path, str]:
+    """The source that a kernel of the present inputs was made from, and its digest.
+
+    Raises MptcplabError if `build` is none of them.
+    """
+    inputs = _Inputs.read(_Source.chosen(), build.variant)
+    if inputs.id != build.id:
+        raise MptcplabError(f"kernel {build.id} is not made from the present inputs")
+    return inputs.source.path, inputs.source.digest
 
 
 def require(variant: str = "lab") -> KernelBuild:
@@ -305,6 +357,31 @@ def place() -> Path:
     return doctor.cache_dir() / "kernel"
 
 
+def came_along(build: KernelBuild) -> bool:
+    """Whether a kernel came with the package, and was not built here."""
+    return build.image.is_relative_to(resources.PREBUILT)
+
+
+def _prebuilt(variant: str) -> KernelBuild | None:
+    """The kernel that came with the package, if it was made from the package's present files.
+
+    None also if the user has chosen a source. Raises MptcplabError if it is damaged.
+    """
+    came = prebuilt.came()
+    if came is None or _choice().exists():
+        return None
+    source = _Source(resources.PREBUILT, came.source)
+    if _Inputs.read(source, variant, came.compiler).id != came.kernel:
+        return None
+    image, config, _ = map(came.file, (prebuilt.KERNEL, prebuilt.CONFIG, prebuilt.BUILD))
+    return KernelBuild(came.kernel, variant, image, config)
+
+
+def _choice() -> Path:
+    """The note of the source that the user chose last."""
+    return place() / "source.json"
+
+
 def _finished(inputs: _Inputs) -> KernelBuild | None:
     directory = place() / inputs.id
     found = KernelBuild(inputs.id, inputs.variant, directory / "linux", directory / "config")
@@ -314,6 +391,9 @@ def _finished(inputs: _Inputs) -> KernelBuild | None:
 def _compiled_module(build: KernelBuild, source: Scheduler) -> Module:
     """The module's place, whether it exists or not."""
     text = f"{build.id}\0{source.name}\0".encode() + source.text
+    came = prebuilt.came()
+    if came_along(build) and came is not None and (compiler := compiler_version()) != came.compiler:
+        text += f"\0{compiler}".encode()
     key = hashlib.sha256(text).hexdigest()[:12]
     return Module(source.name, key, place() / "modules" / key / f"{source.name}.ko")
 
@@ -331,7 +411,7 @@ class _Source:
     @classmethod
     def chosen(cls) -> Self:
         """The latest choice of `--source`, else Debian's."""
-        note = place() / "source.json"
+        note = _choice()
         if not note.exists():
             doctor.require("kernel source")
             return cls.at(doctor.DEBIAN_SOURCE)
@@ -373,12 +453,13 @@ class _Inputs:
     compiler: str  # its version line
 
     @classmethod
-    def read(cls, source: _Source, variant: str) -> Self:
+    def read(cls, source: _Source, variant: str, compiler: str | None = None) -> Self:
+        """Reads the files of the package; `compiler` is that of this machine unless given."""
         fragments = [resources.KERNEL / f"{name}.config" for name in ("lab", *VARIANTS[variant])]
         for path in fragments:
             if not path.exists():
                 raise MptcplabError(
-                    f"{path} is missing; mptcplab works from a clone of its repository"
+                    f"{path} is missing; mptcplab works from a clone of its repository or a wheel"
                 )
         patches = sorted((resources.KERNEL / "patches").glob("*.patch"))
         own = resources.KERNEL / "mptcp"
@@ -399,7 +480,7 @@ class _Inputs:
             patches={path.name: path.read_bytes() for path in patches},
             own_files=own_files,
             precompiled={path.name: path.read_bytes() for path in precompiled},
-            compiler=compiler_version(),
+            compiler=compiler_version() if compiler is None else compiler,
         )
 
     @property
@@ -471,7 +552,7 @@ def _archive_digest(path: Path) -> str:
 
 
 def _remember(source: _Source) -> None:
-    note = place() / "source.json"
+    note = _choice()
     if source.path == doctor.DEBIAN_SOURCE:
         note.unlink(missing_ok=True)
     else:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,45 +83,68 @@ def compile(make: Make, scheduler: Scheduler, target: Path) -> list[str]:
 
     Raises MptcplabError with the compiler's output, or if the module registers no scheduler.
     """
-    directory = make.directory / "module"
-    shutil.rmtree(directory, ignore_errors=True)
-    directory.mkdir()
-    (directory / f"{scheduler.name}.c").write_bytes(scheduler.text)
-    (directory / "Makefile").write_text(_MAKEFILE.format(name=scheduler.name, own=OWN_DIRECTORY))
-    (directory / "intree.h").write_text(_INTREE)
+    directory = prepare(make, scheduler)
+    places = {f"{make.source}/{OWN_DIRECTORY}/": "kernel/mptcp/", f"{make.source}/": ""}
     try:
         log = make.module(directory)
     except MakeFailedError as failure:
-        said = _said(failure.log, make, directory, scheduler)
-        raise _failed(scheduler, "does not compile", said) from None
-    module = directory / f"{scheduler.name}.ko"
-    if _REGISTRATION not in _undefined(module):
+        lines = said(failure.log, directory, scheduler, places)
+        raise failed(scheduler, "does not compile", lines) from None
+    put(directory / f"{scheduler.name}.ko", scheduler, target)
+    return said(log, directory, scheduler, places)
+
+
+def prepare(make: Make, scheduler: Scheduler) -> Path:
+    """A directory with what make needs to compile a scheduler."""
+    directory = make.directory / "module"
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir()
+    write(directory, scheduler)
+    (directory / "Makefile").write_text(_MAKEFILE.format(name=scheduler.name, own=OWN_DIRECTORY))
+    return directory
+
+
+def write(directory: Path, scheduler: Scheduler) -> None:
+    """Put the files that are compiled into a directory."""
+    (directory / f"{scheduler.name}.c").write_bytes(scheduler.text)
+    (directory / "intree.h").write_text(_INTREE)
+
+
+def put(module: Path, scheduler: Scheduler, target: Path) -> None:
+    """Puts a finished module to its place, whole or not at all.
+
+    Raises MptcplabError if it registers no scheduler.
+    """
+    if _REGISTRATION not in undefined(module):
         needed = "a scheduler ends with mps_scheduler(OPS);"
-        raise _failed(scheduler, "registers no scheduler", [needed])
+        raise failed(scheduler, "registers no scheduler", [needed])
     target.parent.mkdir(parents=True, exist_ok=True)
     with new_file(target) as part:
         shutil.copyfile(module, part)
-    return _said(log, make, directory, scheduler)
 
 
-def _failed(scheduler: Scheduler, what: str, lines: Sequence[str]) -> MptcplabError:
+def failed(scheduler: Scheduler, what: str, lines: Sequence[str]) -> MptcplabError:
+    """The error that something is wrong with a scheduler, with the lines that say what."""
     return MptcplabError("\n  ".join([f"{scheduler.file} {what}", *lines]))
 
 
-def _said(log: str, make: Make, directory: Path, scheduler: Scheduler) -> list[str]:
-    """The output of compiler and linker for a module, with paths as the user knows them."""
+def said(log: str, directory: Path, scheduler: Scheduler, places: Mapping[str, str]) -> list[str]:
+    """The output of compiler and linker for a module, with paths as the user knows them.
+
+    `places` has what stands for other paths, in the order in which they are replaced.
+    """
     text = log.replace(f"{directory}/{scheduler.name}.c", str(scheduler.file))
-    text = text.replace(f"{directory}/", "").replace(
-        f"{make.source}/{OWN_DIRECTORY}/", "kernel/mptcp/"
-    )
-    lines = text.replace(f"{make.source}/", "").splitlines()
+    for path, known in ((f"{directory}/", ""), *places.items()):
+        text = text.replace(path, known)
+    lines = text.splitlines()
     # make's own lines.
     lines = [line for line in lines if not re.match(r"make|  [A-Z]+ ", line)]
     more = len(lines) - _LINES_SHOWN
     return [*lines[:_LINES_SHOWN], f"... and {more} more lines"] if more > 0 else lines
 
 
-def _undefined(module: Path) -> list[str]:
+def undefined(module: Path) -> list[str]:
+    """The symbols that an object uses of others."""
     command = ["nm", "--undefined-only", "--format=just-symbols", str(module)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return done.stdout.split()

@@ -264,6 +264,13 @@ def test_warnings_are_shown(came_along: Path, tmp_path: Path) -> None:
         if "warning" in line
     ]
     assert re.match(r"mine\.c:\d+:\d+: warning: unused variable", warning)
+    # one in a header that all files include
+    text = SCHEDULER.replace("\tstruct mps_subflow", "\tlist_add(conn, 0);\n\tstruct mps_subflow")
+    wrong = Scheduler("mine", Path("mine.c"), text.encode())
+    with pytest.raises(MptcplabError, match=r"include/linux/list\.h:") as failure:
+        module_kit.compile(kit, wrong, tmp_path / "mine.ko")
+    assert "headers.h" in str(failure.value)
+    assert str(kit) not in str(failure.value)
 
 
 def test_another_compiler_makes_another_module(

@@ -98,6 +98,21 @@ def test_the_kernel_is_told_but_not_required() -> None:
     )
 
 
+@pytest.mark.usefixtures("no_tools")
+def test_what_only_builds_need_is_not_required_if_the_kernel_came_along(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(doctor, "DEBIAN_SOURCE", tmp_path / "missing")
+    found = {check.name: check for check in doctor.checks("0123456789ab", came_along=True)}
+    assert found["kernel"].detail.startswith("came with mptcplab: 0123456789ab, ")
+    assert found["bison"].detail == "missing; only for another kernel"
+    assert found["ld"].detail == "missing; only for a scheduler of your own"
+    lacking = {name for name, check in found.items() if not check.ok and check.required}
+    assert lacking == {"util-linux"}  # which every run needs
+    needed = {check.name for check in doctor.checks("0123456789ab") if check.required}
+    assert needed >= {"gcc", "bison", "libc", "kernel source"}
+
+
 @pytest.mark.parametrize("value", ["", "relative/cache"])
 def test_the_cache_is_in_the_home_directory_without_a_usable_setting(
     monkeypatch: pytest.MonkeyPatch, value: str

@@ -144,7 +144,8 @@ def compile(kit: Path, scheduler: Scheduler, target: Path) -> list[str]:
 
         with ThreadPoolExecutor() as pool:
             compiled, about = pool.map(run, (recipe.module, recipe.about))
-        places = {f"{kit}/src/{OWN_DIRECTORY}/": "kernel/mptcp/", f"{kit}/src/": ""}
+        own = {f"{kit}/src/{OWN_DIRECTORY}/": "kernel/mptcp/"}
+        places = own | {f"{kit}/src/": "", f"{kit}/obj/": ""}
 
         def said(log: str) -> list[str]:
             return kernel_module.said(log, directory, scheduler, places)

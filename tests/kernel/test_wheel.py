@@ -26,7 +26,9 @@ import pytest
 from mptcplab import files, resources
 from mptcplab.errors import MachineError, MptcplabError
 from mptcplab.lab import doctor, guest, kernel, module_kit, prebuilt
+from mptcplab.lab.engine import Watch
 from mptcplab.lab.kernel_module import Scheduler
+from mptcplab.tools import bench
 from mptcplab.tools import wheel as wheel_tool
 from tests.kernel.test_module import SCHEDULER
 
@@ -46,6 +48,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built once by whichever process comes first."""
     base = tmp_path_factory.getbasetemp()
     place = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "wheel"
+    if kernel.source_of(kernel.build())[0] != doctor.DEBIAN_SOURCE:
+        pytest.skip("a wheel names Debian's package as the source of its kernel")
     place.mkdir(exist_ok=True)
     with files.locked(place):
         return next(place.glob("*.whl"), None) or wheel_tool.make(place)
@@ -284,6 +288,16 @@ def test_another_compiler_makes_another_module(
     monkeypatch.setattr(kernel, "compiler_version", lambda: "gcc 99")
     assert kernel.build() == built
     assert kernel.module(built, file, quiet=True).digest != same.digest
+
+
+def test_the_benchmark_leaves_out_what_takes_the_objects_of_a_kernel(
+    came_along: Path, tmp_path: Path
+) -> None:
+    del came_along
+    said: list[str] = []
+    runner = bench._Runner(kernel.build(), guest.build(), tmp_path, Watch())
+    assert runner.decisions(said.append) == {}
+    assert said == ["time of a decision: left out, it takes a kernel that was built here"]
 
 
 def test_what_came_along_is_used_only_if_it_is_whole(came_along: Path) -> None:

@@ -142,12 +142,12 @@ def _signed_rank(changes: npt.NDArray[np.float64]) -> tuple[float, float]:
 def _adjusted(found: Mapping[tuple[str, str], Difference]) -> dict[tuple[str, str], Difference]:
     """The same differences, with each p adjusted for all of them."""
     tested = [key for key, each in found.items() if each.p is not None]
-    ps = np.array([found[key].p for key in tested], dtype=np.float64)
+    ps = np.array([found[key].p for key in tested])
     order = np.argsort(ps)
     # from the largest on: none is more than the next larger one
     scaled = ps[order] * (len(ps) / np.arange(1, len(ps) + 1))
     controlled = np.empty_like(ps)
-    controlled[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
+    controlled[order] = np.minimum.accumulate(scaled[::-1])[::-1]
     adjusted = dict(zip(tested, controlled.tolist(), strict=True))
     return {
         key: Difference(
@@ -168,7 +168,7 @@ def _interval(values: tuple[float, ...]) -> tuple[float | None, float | None]:
     random = np.random.default_rng(_SEED)
     picked = random.integers(0, len(figures), (_RESAMPLES, len(figures)))
     # percentiles: with few seeds the median jumps between them, and no correction of a bias helps
-    medians = np.sort(np.median(figures[picked], axis=-1))
+    medians = np.sort(np.median(figures[picked], axis=1))
     low = (1 - CONFIDENCE) / 2
     return _quantile(medians, low), _quantile(medians, 1 - low)
 

@@ -12,7 +12,7 @@ import pytest
 
 from mptcplab.oracle.compare import Agreement
 from mptcplab.tools import oracle
-from mptcplab.tools.oracle import Total, Verdict
+from mptcplab.tools.oracle import Case, Total, Verdict
 
 
 def test_an_interrupt_between_two_results_waits_for_the_runs_before_it_cleans_up(
@@ -21,7 +21,7 @@ def test_an_interrupt_between_two_results_waits_for_the_runs_before_it_cleans_up
     running = threading.Event()
     found_its_directory = []
 
-    def check(case: oracle.Case, _kernel: Any, _guest: Any, directory: Path, **keys: Any) -> Verdict:
+    def check(case: Case, _kernel: Any, _guest: Any, directory: Path, **keys: Any) -> Verdict:
         if case.scenario != "slow":
             assert running.wait(60)
             return Verdict(Agreement(case.scheduler))

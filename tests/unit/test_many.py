@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from mptcplab.oracle.compare import Agreement
+from mptcplab.runs import experiment
 from mptcplab.tools import oracle
 from mptcplab.tools.oracle import Case, Total, Verdict
 
@@ -34,7 +35,7 @@ def test_an_interrupt_between_two_results_waits_for_the_runs_before_it_cleans_up
         raise KeyboardInterrupt
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(oracle.experiment, "built", lambda: (None, None))
+    monkeypatch.setattr(experiment, "built", lambda: (None, None))
     monkeypatch.setattr(oracle, "check", check)
     monkeypatch.setattr(Total, "add", interrupted)
     assert oracle.main(["--only", "first", "--scenario", "size-20k,slow", "--jobs", "2"]) == 130

@@ -158,3 +158,10 @@ def suggestion(word: object, known: Collection[str] | Mapping[str, str]) -> str:
         return ""
     best = known[near[0]] if isinstance(known, Mapping) else near[0]
     return f'; did you mean "{best}"?'
+
+
+def unknown(kind: str, name: str, known: Collection[str]) -> str:
+    """The message on a name that is not one of the known things of a kind, such as "path"."""
+    hint = suggestion(name, known) or ";"
+    there = f"the {kind}s are {', '.join(known)}" if known else f"there are no {kind}s"
+    return f"unknown {kind}{hint} {there}"

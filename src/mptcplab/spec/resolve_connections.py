@@ -9,7 +9,7 @@ from pathlib import Path as FilePath
 from mptcplab.spec import scheduler, units, workload
 from mptcplab.spec.limits import MAX_ALL_PATHS, MAX_CONNECTIONS, WORKLOAD_KEYS, Transport
 from mptcplab.spec.literal import LiteralConnection, LiteralPath, LiteralScenario, LiteralWorkload
-from mptcplab.spec.mistakes import Mistakes, Place, suggestion
+from mptcplab.spec.mistakes import Mistakes, Place, unknown
 from mptcplab.spec.scenario import Connection, Event, Path
 from mptcplab.spec.scheduler import Choice, Scheduler, SpecError
 from mptcplab.spec.workload import AnyWorkload, Program, Video
@@ -117,9 +117,7 @@ def _check_users(
         mistakes.missing((*place, "paths"), 'every connection has its paths, e.g. ["wifi", "lte"]')
     for name in connection.paths or ():
         if name not in names:
-            hint = suggestion(name, names) or ";"
-            known = f" the paths are {', '.join(names)}" if names else " there are no paths"
-            mistakes.add((*place, "paths"), f"unknown path{hint}{known}", name)
+            mistakes.add((*place, "paths"), unknown("path", name, names), name)
         elif name in users:
             message = (
                 f"also a path of connection[{users[name]}]; each has its own paths, and they can "

@@ -18,7 +18,7 @@ from mptcplab.spec.literal import (
     LiteralScenario,
     LiteralTrace,
 )
-from mptcplab.spec.mistakes import Mistakes, Place, one_of, suggestion
+from mptcplab.spec.mistakes import Mistakes, Place, one_of, unknown
 from mptcplab.spec.presets import PRESETS
 from mptcplab.spec.scenario import LONGEST_NS, Link, Path, Shape
 from mptcplab.spec.workload import Workload
@@ -146,9 +146,7 @@ def _check_ways(whole: LiteralScenario, mistakes: Mistakes) -> None:
         for name in path.link or ():
             used.add(name)
             if name not in known:
-                hint = suggestion(name, known) or ";"
-                there = f" the links are {', '.join(known)}" if known else " there are no links"
-                mistakes.add(("path", index, "link"), f"unknown link{hint}{there}", name)
+                mistakes.add(("path", index, "link"), unknown("link", name, known), name)
     for index, link in enumerate(whole.link):
         if link.name is not None and link.name not in used:
             mistakes.add(("link", index), "no path has this link", link.name)

@@ -517,33 +517,41 @@ def _check_claim(own: Experiment, key: str, claim: Claim, wrong: Wrong) -> None:
             hint = suggestion(name, fitted) or f"; known: {_list(fitted)}"
             wrong(f"{key}.fitted_by", name, f"no assumed value that is fitted{hint}")
     known = [*own.axes(), *(metric.name for metric in own.metric)]
-
-    def formula(place: str, text: str) -> None:
-        check_names(place, text, known, wrong)
-        if OF_VARIANT in text:
-            for name in Formula(text).constants(OF_VARIANT) - {*own.parts()}:
-                if name is None:
-                    wrong(place, text, f"{OF_VARIANT}= is the name of a variant, in quotes")
-                    continue
-                hint = suggestion(name, own.parts()) or f"; known: {_list(own.parts())}"
-                wrong(place, text, f"no variant {shown(name)}{hint}")
-
-    def figures(place: str, found: Mapping[str, Figure]) -> None:
-        for name, figure in found.items():
-            if name in known:
-                wrong(f"{place}.{name}", figure.value, "an axis, metric or figure has this name")
-            formula(f"{place}.{name}.value", figure.value)
-            known.append(name)
-
-    figures(f"{key}.figures", claim.figures)
+    known += _check_figures(own, f"{key}.figures", claim.figures, known, wrong)
     for place, text in (("holds", claim.holds), ("direction", claim.direction)):
         if text is not None:
-            formula(f"{key}.{place}", text)
-    of_claim = list(known)
+            _check_formula(own, f"{key}.{place}", text, known, wrong)
     for number, because in enumerate(claim.because, 1):
-        known[:] = of_claim
-        figures(f"{key}.because[{number}].figures", because.figures)
-        formula(f"{key}.because[{number}].shown_by", because.shown_by)
+        place = f"{key}.because[{number}]"
+        more = _check_figures(own, f"{place}.figures", because.figures, known, wrong)
+        _check_formula(own, f"{place}.shown_by", because.shown_by, [*known, *more], wrong)
+
+
+def _check_figures(
+    own: Experiment, place: str, figures: Mapping[str, Figure], known: Sequence[str], wrong: Wrong
+) -> list[str]:
+    """The names of figures, each of which can use those before it."""
+    names: list[str] = []
+    for name, figure in figures.items():
+        if name in known:
+            wrong(f"{place}.{name}", figure.value, "an axis, metric or figure has this name")
+        _check_formula(own, f"{place}.{name}.value", figure.value, [*known, *names], wrong)
+        names.append(name)
+    return names
+
+
+def _check_formula(
+    own: Experiment, place: str, text: str, known: Sequence[str], wrong: Wrong
+) -> None:
+    check_names(place, text, known, wrong)
+    if OF_VARIANT not in text:
+        return
+    for name in Formula(text).constants(OF_VARIANT) - {*own.parts()}:
+        if name is None:
+            wrong(place, text, f"{OF_VARIANT}= is the name of a variant, in quotes")
+            continue
+        hint = suggestion(name, own.parts()) or f"; known: {_list(own.parts())}"
+        wrong(place, text, f"no variant {shown(name)}{hint}")
 
 
 def _check_assumed(own: Experiment, wrong: Wrong) -> None:

@@ -20,10 +20,10 @@ from mptcplab.spec import (
     resolve_connections,
     resolve_events,
     resolve_paths,
+    resolve_workload,
     scheduler,
     toml_file,
     uncertainty,
-    workload,
 )
 from mptcplab.spec.flags import Flags, merge
 from mptcplab.spec.limits import COMPARED_SEEDS, MAX_CAPTURES, MAX_PATHS, MAX_SEED, Transport
@@ -232,7 +232,7 @@ def _request(
     def folder_of(*place: str) -> FilePath:
         return FilePath() if mistakes.flag(place) else folder
 
-    load: AnyWorkload | None = flags.program or workload.resolve(
+    load: AnyWorkload | None = flags.program or resolve_workload.resolve(
         literal.workload, folder_of("workload", "page"), mistakes
     )
     traces = resolve_paths.Traces(folder_of("path"), load, mistakes)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
 
-from mptcplab.spec import scheduler, units, workload
+from mptcplab.spec import resolve_workload, scheduler, units, workload
 from mptcplab.spec.limits import MAX_ALL_PATHS, MAX_CONNECTIONS, WORKLOAD_KEYS, Transport
 from mptcplab.spec.literal import LiteralConnection, LiteralPath, LiteralScenario, LiteralWorkload
 from mptcplab.spec.mistakes import Mistakes, Place, unknown
@@ -182,7 +182,7 @@ def _own_workload(
         return None
     inside = mistakes.inside("connection", index)
     wanted = _limited(whole, literal, load, inside)
-    own = workload.resolve(wanted, folder, inside) if wanted else None
+    own = resolve_workload.resolve(wanted, folder, inside) if wanted else None
     if own is None:
         return None
     start_ns = literal.start or 0

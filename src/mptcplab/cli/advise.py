@@ -79,8 +79,10 @@ def advise_command(
     quick: bool,
     **options: Any,
 ) -> None:
-    """Say which scheduler and congestion control to use on your paths: for throughput, for
-    latency, and for when a path fails; with the figures, and how sure it is.
+    """Say which scheduler and congestion control suit your paths.
+
+    It answers for throughput, for latency, and for when a path fails; with the figures, and how
+    sure it is.
 
     It runs the catalogue on variations of the paths, since nobody knows theirs exactly. The
     scheduler, the congestion control and the number of seeds of a FILE are ignored. Without a FILE,

@@ -61,10 +61,10 @@ def _program_options(command: F) -> F:
 @options.pcap_option
 @click.option("--trace", is_flag=True, help="Keep the scheduler's decisions.")
 def exec_command(file: Path | None, server: str, time_limit: str | None, **options: Any) -> None:
-    """Run a program of this machine on the client, over MPTCP, in virtual time.
+    """Run a program of this machine on the client, over MPTCP.
 
-    Its output is shown, and kept in the directory of the run; the table goes to standard error.
-    The exit status is the program's.
+    It runs in virtual time. Its output is shown, and kept in the directory of the run; the table
+    goes to standard error. The exit status is the program's.
 
     \b
     mptcplab exec --path wifi:50mbit,10ms --path lte:20mbit,40ms \\
@@ -81,10 +81,10 @@ def exec_command(file: Path | None, server: str, time_limit: str | None, **optio
 @click.command("shell")
 @_program_options
 def shell_command(file: Path | None, server: str, time_limit: str | None, **options: Any) -> None:
-    """Open a shell on the client, where ss, nstat, tc, tcpdump and any other program work.
+    """Open a shell on the client, where ss, tc and tcpdump work.
 
-    On a terminal it runs in real time; the commands of a script on standard input run in virtual
-    time. Nothing is kept.
+    So does any other program. On a terminal it runs in real time; the commands of a script on
+    standard input run in virtual time. Nothing is kept.
 
     \b
     echo 'ping -c 3 server; ss -M' | mptcplab shell --path wifi:50mbit,10ms

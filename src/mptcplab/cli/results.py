@@ -12,7 +12,10 @@ from mptcplab.cli import options
 
 @click.group("results")
 def results_group() -> None:
-    """All runs of an output directory as one table: OUT/runs.parquet, docs/results-store.md."""
+    """All runs of an output directory as one table.
+
+    The table is OUT/runs.parquet; docs/results-store.md.
+    """
 
 
 @results_group.command("list")
@@ -40,7 +43,10 @@ def results_schema() -> None:
 @click.argument("keys", metavar="[KEY]...", nargs=-1)
 @options.out_option
 def results_fetch(keys: tuple[str, ...], out: Path) -> None:
-    """Fetch records that --storage keeps elsewhere, of the given runs or of all."""
+    """Fetch the records of runs that --storage keeps elsewhere.
+
+    Without a KEY, those of all runs.
+    """
     from mptcplab.cli.actions import results
 
     results.fetch(keys, out)

@@ -20,7 +20,10 @@ from mptcplab.spec import option_keys
 @click.option("--trace", is_flag=True, help="Keep the scheduler's decisions.")
 @options.states_option
 def run(file: Path | None, **options: Any) -> None:
-    """Run one scenario, from a FILE, from flags, or from a file with flags that override it."""
+    """Run one scenario, from a FILE or from flags.
+
+    With both, the flags override the file.
+    """
     from mptcplab.cli.actions import asked
 
     request = asked.request(file, options, single=True)
@@ -61,10 +64,10 @@ def run(file: Path | None, **options: Any) -> None:
 def compare(
     file: Path | None, baseline: bool, axes: tuple[str, ...], dry_run: bool, **options: Any
 ) -> None:
-    """Compare schedulers, or congestion controls, on the same paths with the same seeds: a table
-    and a picture.
+    """Compare schedulers or congestion controls on the same paths.
 
-    --scheduler all compares all schedulers of mptcplab scheduler list.
+    All have the same seeds; the result is a table and a picture. --scheduler all compares all
+    schedulers of mptcplab scheduler list.
 
     \b
     mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms,queue=200,loss=0.1% \\

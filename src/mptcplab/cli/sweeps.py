@@ -31,8 +31,9 @@ from mptcplab.cli import options
 @options.out_option
 @options.json_option
 def sweep_command(file: Path, **options: Any) -> None:
-    """Run a scenario with many combinations of values from FILE: a grid, ranges, or points
-    that fill a space. docs/sweep.md.
+    """Run a scenario with many combinations of values from FILE.
+
+    They are a grid, ranges, or points that fill a space: docs/sweep.md.
 
     Stored runs are not repeated, so an interrupted sweep resumes. The exit status is 1 as long as
     any run is missing or failed.

@@ -367,7 +367,7 @@ def _check_captures(places: int, mistakes: Mistakes) -> None:
 
 
 def _seed(literal: LiteralScenario, default: int, mistakes: Mistakes) -> int:
-    """The first seed; reports it if the seeds of all repetitions do not fit above it."""
+    """The first seed; reports it if not all seeds fit above it."""
     seed = default if literal.seed is None else literal.seed
     last = seed + (literal.repeat or 1) - 1
     if last > MAX_SEED:

@@ -16,7 +16,7 @@ import click
 from rich.console import Console
 
 from mptcplab.cli.actions import asked, common
-from mptcplab.errors import MptcplabError, RunCancelledError
+from mptcplab.errors import MptcplabError, RunCancelledError, from_program
 from mptcplab.lab import engine
 from mptcplab.lab.engine import Watch
 from mptcplab.lab.guest import Guest
@@ -131,7 +131,7 @@ def _show_program(entry: Entry, item: Scenario, name: str, out: Path) -> int:
     """Show the figures of a program's run on standard error; returns the exit status."""
     if entry.status != "ok":
         reason = str(entry.reason).removeprefix("the run failed: ")
-        common.say(f"mptcplab: the run failed: {reason}")
+        common.say(from_program(f"the run failed: {reason}"))
         return MptcplabError.exit_status
     if entry.no_figures is not None:
         common.say(f"no figures: {entry.no_figures}")
@@ -141,7 +141,8 @@ def _show_program(entry: Entry, item: Scenario, name: str, out: Path) -> int:
     common.say(f"run: {out / str(entry.directory)}")
     if entry.server_status:
         status = entry.server_status
-        common.say(f"mptcplab: the server's program ended with status {status} before the client's")
+        message = f"the server's program ended with status {status} before the client's"
+        common.say(from_program(message))
     if entry.client_status:
-        common.say(f"mptcplab: {name} ended with status {entry.client_status}")
+        common.say(from_program(f"{name} ended with status {entry.client_status}"))
     return entry.client_status or 0

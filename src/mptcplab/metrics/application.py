@@ -19,10 +19,9 @@ from mptcplab.metrics.records import DIRECTIONS, Records
 from mptcplab.metrics.schema import Figures, Real, Value, Whole, figure
 from mptcplab.spec import workload
 from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.units import NS_PER_S
+from mptcplab.spec.units import NS_PER_MS, NS_PER_S
 from mptcplab.spec.workload import REPLY, REQUEST, Bulk, Cbr, Frames, Message, Transfers, Video, Web
 
-_NS_PER_MS = 1_000_000
 _SOURCE = "messages.records"
 
 _COMPLETION = (
@@ -204,11 +203,11 @@ def application_figures(
     if isinstance(load, Cbr | Frames):
         figures |= _delays(whole)
     elif times:
-        figures["completion_ms_mean"] = sum(times) / len(times) / _NS_PER_MS
-        figures["completion_ms_median"] = _rank(times, 50) / _NS_PER_MS
-        figures["completion_ms_p95"] = _rank(times, 95) / _NS_PER_MS
-        figures["completion_ms_p99"] = _rank(times, 99) / _NS_PER_MS
-        figures["completion_ms_max"] = max(times) / _NS_PER_MS
+        figures["completion_ms_mean"] = sum(times) / len(times) / NS_PER_MS
+        figures["completion_ms_median"] = _rank(times, 50) / NS_PER_MS
+        figures["completion_ms_p95"] = _rank(times, 95) / NS_PER_MS
+        figures["completion_ms_p99"] = _rank(times, 99) / NS_PER_MS
+        figures["completion_ms_max"] = max(times) / NS_PER_MS
     if isinstance(load, Transfers) and times:
         carried = sum(item.size_bytes for item in whole)
         figures["transfer_goodput_bps"] = carried * 8 * NS_PER_S / max(sum(times), 1)
@@ -236,7 +235,7 @@ def completion_times_ms(scenario: Scenario, records: Records, start_ns: int) -> 
     messages = workload.messages(load, scenario.seed)
     _check(messages, records)
     items = _items(messages, records, start_ns + load.warmup_ns)
-    return [(item.complete_ns - item.due_ns) / _NS_PER_MS for item in items if item.complete_ns]
+    return [(item.complete_ns - item.due_ns) / NS_PER_MS for item in items if item.complete_ns]
 
 
 def _playable(load: Frames, messages: Sequence[Message], records: Records, start_ns: int) -> int:
@@ -317,11 +316,11 @@ def _delays(whole: Sequence[_Item]) -> dict[str, Value]:
         own = [item.complete_ns - item.due_ns for item in whole if item.direction == direction]
         changes += [abs(after - before) for before, after in itertools.pairwise(own)]
     return {
-        "delay_ms_mean": total / count / _NS_PER_MS,
-        "delay_ms_sd": math.sqrt(count * squares - total * total) / count / _NS_PER_MS,
-        "delay_variation_ms_mean": sum(changes) / len(changes) / _NS_PER_MS if changes else None,
-        "delay_ms_p99": _rank(delays, 99) / _NS_PER_MS,
-        "delay_ms_max": max(delays) / _NS_PER_MS,
+        "delay_ms_mean": total / count / NS_PER_MS,
+        "delay_ms_sd": math.sqrt(count * squares - total * total) / count / NS_PER_MS,
+        "delay_variation_ms_mean": sum(changes) / len(changes) / NS_PER_MS if changes else None,
+        "delay_ms_p99": _rank(delays, 99) / NS_PER_MS,
+        "delay_ms_max": max(delays) / NS_PER_MS,
     }
 
 

@@ -27,7 +27,6 @@ Value = float | str
 
 _SCHEDULER = "scheduler"  # the axis of a published experiment that is within a group
 _MBIT = 1e6
-_NS_PER_MS = 1e6
 
 
 @dataclass(frozen=True)
@@ -281,7 +280,7 @@ def _with_benefits(
 _ORDER = ("rate_bps", "delay_ns", "loss", "queue_packets", "queue_bytes", "jitter_ns")
 _UNITS = {
     "bps": ("Mbit/s", _MBIT),
-    "ns": ("ms", _NS_PER_MS),
+    "ns": ("ms", units.NS_PER_MS),
     "packets": ("packets", 1.0),
     "bytes": ("KiB", 1024.0),
     "loss": ("%", 0.01),

@@ -110,13 +110,17 @@ class Metric(Table):
 
 
 class Chart(Table):
-    """How the figures are drawn; for "time" each run on its own, by `mptcplab show`."""
+    """How the figures are drawn.
+
+    For "time" it is a run of each series in each panel; `at` says which, by values of other axes.
+    """
 
     kind: Literal["lines", "bars", "cdf", "time"]
     x: str = ""
     y: list[Name] = Field(default=[])
     series: str = "scheduler"
     panels: str = ""
+    at: dict[Name, Scalar] = Field(default={})
 
 
 class Drive(Table):
@@ -621,6 +625,14 @@ def _check_chart(
         value = getattr(chart, key)
         if (value or key in needed) and value not in axes:
             wrong(f"chart.{key}", value, f"not an axis; known: {', '.join(axes)}")
+    if chart.at and chart.kind != "time":
+        wrong("chart.at", chart.at, 'only a chart of kind "time" draws single runs')
+    values = own.axis_values() if chart.at else {}
+    for name, value in chart.at.items():
+        if name not in axes:
+            wrong(f"chart.at.{name}", value, f"not an axis; known: {_list(axes)}")
+        elif str(value) not in values[name]:
+            wrong(f"chart.at.{name}", value, f"not on this axis; it has {_list(values[name])}")
     for name in chart.y:
         if name not in metrics:
             wrong("chart.y", name, f"not a metric; known: {', '.join(metrics)}")

@@ -40,6 +40,9 @@ _APART = 0.005  # of the width, so that equal lines stay visible
 _CLOSEST = 0.045  # of the width: labels of values of x that are closer would overlap
 _UNEVEN = 0.04  # of the range: values of x that are closer than this ask for a logarithmic axis
 _FAR = 100  # so many times the lowest value of x: the same
+_TICKS_WIDTH = 100  # characters below a chart's whole width; a fifth more are small ones
+_COMMON = (0.01, 0.99)  # a distribution shows all values from and to these shares of them ...
+_RARE = 0.5  # ... unless they take more than this part of the range
 _ROW_HEIGHT = 1.3  # of a scheduler, over time
 _ROOM = 1.08
 _HOLLOW = {"linestyle": "", "markerfacecolor": "white", "markeredgewidth": 1.3, "zorder": 5}
@@ -123,6 +126,12 @@ def _dress(axis: Axes, content: Content, metric: Metric, panel: Any) -> None:
         axis.set_title(f"{name}: {panel}", loc="left", fontsize="medium")
 
 
+def _columns(axis: Axes) -> int:
+    """How many panels share the width."""
+    place = axis.get_subplotspec()
+    return place.get_gridspec().ncols if place else 1
+
+
 def _plain(axis: Axes) -> None:
     axis.grid(color="#dddddd", linewidth=0.5)
     axis.set_axisbelow(True)
@@ -176,13 +185,14 @@ def _bars(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any]
     """Medians over the seeds, with their intervals; bars with the same x are side by side."""
     own, results = content.found.published.experiment.chart, content.found.results
     xs, all_series = results.axes[own.x], results.axes[own.series]
-    beside = 1 if own.x == own.series else len(all_series)
-    width = 0.8 / beside
+    # if x is the series, each has a place of its own
+    alone = own.x == own.series
+    width = 0.8 if alone else 0.8 / len(all_series)
     styles = content.style()
     for place, series in enumerate(all_series):
         wanted = {**panel, own.series: series}
-        shift = (place - (len(all_series) - 1) / 2) * width if beside > 1 else 0.0
-        own_xs = [series] if beside == 1 else xs
+        shift = 0.0 if alone else (place - (len(all_series) - 1) / 2) * width
+        own_xs = [series] if alone else xs
         overs = [(x, _summary(content, metric, wanted | {own.x: x})) for x in own_xs]
         known = [(xs.index(x) + shift, over) for x, over in overs if over]
         look = styles[str(series)]
@@ -201,19 +211,38 @@ def _bars(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any]
         for x, each in _reported(content, metric, wanted, own.x):
             if x in xs:
                 _hollow(axis, [xs.index(x) + shift], each, look)
-    names = [str(x) for x in xs]
-    axis.set_xticks(range(len(xs)), names)
-    if sum(map(len, names)) > 45:
-        for label in axis.get_xticklabels():
-            label.set(rotation=35, ha="right", rotation_mode="anchor")
+    _names(axis, [str(x) for x in xs])
     axis.set_xlim(-0.7, len(xs) - 0.3)
 
 
+def _names(axis: Axes, names: Sequence[str]) -> None:
+    """Below bars: in a line if they fit, else a parameter a line, else turned."""
+    room = _TICKS_WIDTH / _columns(axis) / len(names)
+    axis.set_xticks(range(len(names)), names)
+    if _fit(names, room):
+        return
+    split = [name.replace(":", "\n:") for name in names]
+    if _fit([max(name.split("\n"), key=len) for name in split], 1.2 * room):
+        axis.set_xticks(range(len(names)), split, fontsize="small")
+        return
+    for label in axis.get_xticklabels():
+        label.set(rotation=35, ha="right", rotation_mode="anchor")
+
+
+def _fit(names: Sequence[str], room: float) -> bool:
+    """Whether no two neighbours touch, with so many characters for each."""
+    return all((len(a) + len(b)) / 2 + 1 <= room for a, b in itertools.pairwise(names))
+
+
 def _distributions(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any]) -> None:
-    """The share of runs with no higher value; a few markers tell the lines apart."""
+    """The share of runs with no higher value; a few markers tell the lines apart.
+
+    A few values far from all others would squeeze these, and are told instead.
+    """
     own, results = content.found.published.experiment.chart, content.found.results
     styles = content.style()
     all_series = results.axes[own.series]
+    everything: list[float] = []
     for number, series in enumerate(all_series):
         values = sorted(_values(content, metric, {**panel, own.series: series}))
         shares = np.arange(1, len(values) + 1) / max(len(values), 1)
@@ -226,7 +255,22 @@ def _distributions(axis: Axes, content: Content, metric: Metric, panel: Mapping[
             markevery=(0.2 * number / len(all_series), 0.2),
             **{key: value for key, value in _line(look).items() if key != "capsize"},
         )
+        everything += values
     axis.set_ylim(0, 1)
+    if everything:
+        _without_the_rare(axis, np.sort(everything))
+
+
+def _without_the_rare(axis: Axes, values: np.ndarray[Any, np.dtype[np.float64]]) -> None:
+    low, high = np.quantile(values, _COMMON, method="nearest")
+    if high - low > _RARE * (values[-1] - values[0]):
+        return
+    margin = (high - low) * (_ROOM - 1)
+    axis.set_xlim(low - margin, high + margin)
+    below, above = np.sum(values < low - margin), np.sum(values > high + margin)
+    ends = [f"down to {values[0]:.3g}"] * bool(below) + [f"up to {values[-1]:.3g}"] * bool(above)
+    text = f"{below + above} of {len(values)} runs are beyond: {', '.join(ends)}"
+    axis.set_title(text, loc="right", fontsize="small")
 
 
 @dataclass(frozen=True)
@@ -363,7 +407,7 @@ def _over_time(content: Content) -> Figure:
 
 
 def _paths(axis: Axes, of: Sequence[Track]) -> None:
-    """A line for each path, and a dashed one for what it could carry."""
+    """A line for each path, and a dashed one for what it could carry; a thin one for their sum."""
     paths = dict.fromkeys(each.path for each in of)
     colours = dict(zip(paths, itertools.cycle(looks.PATH_COLOURS), strict=False))
     for each in of:
@@ -373,4 +417,8 @@ def _paths(axis: Axes, of: Sequence[Track]) -> None:
         elif each.what != GOODPUT:
             look |= {"linewidth": 1.0}
         axis.plot(each.times_s, each.values, **look)
+    delivered = [each for each in of if each.what == GOODPUT]
+    if len(delivered) > 1 and len({each.times_s for each in delivered}) == 1:
+        total = np.sum([each.values for each in delivered], axis=0)
+        axis.plot(delivered[0].times_s, total, color="#444444", linewidth=0.7, label="sum")
     _plain(axis)

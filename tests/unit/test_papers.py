@@ -497,6 +497,12 @@ def test_every_variant_is_a_scenario(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_a_claim_says_what_its_direction_is(name: str) -> None:
+    claims = catalogue.load(name).experiment.claim
+    assert [each.name for each in claims if each.direction and "direction" not in each.says] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_designs_have_200_points_and_more(name: str) -> None:
     own = catalogue.load(name).experiment
     if own.design:

@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from mptcplab.metrics.inference import Summary, summary
-from mptcplab.papers import looks
+from mptcplab.papers import looks, wording
 from mptcplab.papers.catalogue import Metric, Reported
 from mptcplab.papers.reproduce import Reproduced
 from mptcplab.papers.timeline import CAPACITY, GOODPUT, Track
-from mptcplab.papers.wording import title
 from mptcplab.report import draw
 from mptcplab.report.palette import Style
 from mptcplab.spec.link_trace import SINR
@@ -43,6 +42,7 @@ _FAR = 100  # so many times the lowest value of x: the same
 _TICKS_WIDTH = 100  # characters below a chart's whole width; a fifth more are small ones
 _COMMON = (0.01, 0.99)  # a distribution shows all values from and to these shares of them ...
 _RARE = 0.5  # ... unless they take more than this part of the range
+_LONGEST = 2  # times the highest median: intervals that reach further are cut off
 _ROW_HEIGHT = 1.3  # of a scheduler, over time
 _ROOM = 1.08
 _HOLLOW = {"linestyle": "", "markerfacecolor": "white", "markeredgewidth": 1.3, "zorder": 5}
@@ -92,11 +92,13 @@ def _figure(content: Content) -> Figure:
     sharing: Literal["row", "none"] = "row" if len(panels) > 1 and per_metric == 1 else "none"
     grid = figure.subplots(rows, columns, squeeze=False, sharey=sharing)
     function = {"lines": _lines, "bars": _bars, "cdf": _distributions}[chart.kind]
+    highest: dict[Axes, float] = {}
     for number, (metric, panel) in enumerate(cells):
         group, place = divmod(number, len(panels))
         row = group * per_metric + place // columns if len(panels) > 1 else number // columns
         axis = grid[row, place % columns if len(panels) > 1 else number % columns]
-        function(axis, content, metric, {} if panel is None else {chart.panels: panel})
+        drawn = function(axis, content, metric, {} if panel is None else {chart.panels: panel})
+        highest[axis] = max(drawn, default=0.0)
         _dress(axis, content, metric, panel)
         if chart.kind != "cdf" and number + columns < len(cells):
             axis.set_xlabel("")
@@ -105,10 +107,23 @@ def _figure(content: Content) -> Figure:
             axis.set_axis_off()
         # panels may share their axis, whose range is known when all are drawn
         elif axis.dataLim.ymin >= 0 and chart.kind != "cdf":
-            # from 0, and with room for the markers at the top
-            axis.set_ylim(0, max(axis.get_ylim()[1], _ROOM * axis.dataLim.ymax))
+            beside = axis.get_shared_y_axes().get_siblings(axis)
+            _from_zero(axis, {other: highest[other] for other in beside})
     _legend(figure, grid.flat)
     return figure
+
+
+def _from_zero(axis: Axes, highest: Mapping[Axes, float]) -> None:
+    """The range of y: room for the markers at the top, but not for an interval much above all.
+
+    `highest` has the highest value in each of the panels that share it.
+    """
+    tops = [other.dataLim.ymax for other in highest]
+    most = _LONGEST * max(highest.values()) or max(tops)
+    axis.set_ylim(0, _ROOM * min(max(tops), most) or 1.0)
+    if axis.dataLim.ymax > most:
+        text = f"intervals reach {wording.number(axis.dataLim.ymax)}"
+        axis.set_title(text, loc="right", fontsize="small")
 
 
 def _dress(axis: Axes, content: Content, metric: Metric, panel: Any) -> None:
@@ -116,7 +131,7 @@ def _dress(axis: Axes, content: Content, metric: Metric, panel: Any) -> None:
     label = "\n".join([*textwrap.wrap(metric.title, _LABEL_WIDTH), metric.unit]).rstrip()
     _plain(axis)
     if own.chart.kind == "cdf":
-        axis.set_xlabel(title(metric))
+        axis.set_xlabel(wording.title(metric))
         axis.set_ylabel("share of runs", fontsize="small")
     else:
         axis.set_xlabel(own.axis.get(own.chart.x, own.chart.x))
@@ -160,8 +175,9 @@ def _legend(figure: Figure, axes: Any) -> None:
 # Over all runs
 
 
-def _lines(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any]) -> None:
-    """Medians over the seeds, with their intervals."""
+def _lines(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any]) -> list[float]:
+    """Medians over the seeds, with their intervals; returns what is drawn, without these."""
+    values: list[float] = []
     own, results = content.found.published.experiment.chart, content.found.results
     scale = _Scale.of(results.axes[own.x])
     xs = sorted(results.axes[own.x], key=scale.place)
@@ -175,14 +191,21 @@ def _lines(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any
         places = [scale.shifted(x, shift) for x, _ in known]
         medians, ends = [over.median for _, over in known], _ends([over for _, over in known])
         axis.errorbar(places, medians, ends, label=str(series), **_line(look))
+        values += medians
         for x, each in _reported(content, metric, wanted, own.x):
             where = [scale.shifted(x, shift)]
             _hollow(axis, where, each, look)
+            values.append(each.value)
     scale.dress(axis)
+    return values
 
 
-def _bars(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any]) -> None:
-    """Medians over the seeds, with their intervals; bars with the same x are side by side."""
+def _bars(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any]) -> list[float]:
+    """Medians over the seeds, with their intervals; bars with the same x are side by side.
+
+    Returns what is drawn, without the intervals.
+    """
+    values: list[float] = []
     own, results = content.found.published.experiment.chart, content.found.results
     xs, all_series = results.axes[own.x], results.axes[own.series]
     # if x is the series, each has a place of its own
@@ -196,9 +219,11 @@ def _bars(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any]
         overs = [(x, _summary(content, metric, wanted | {own.x: x})) for x in own_xs]
         known = [(xs.index(x) + shift, over) for x, over in overs if over]
         look = styles[str(series)]
+        medians = [over.median for _, over in known]
+        values += medians
         axis.bar(
             [at for at, _ in known],
-            [over.median for _, over in known],
+            medians,
             width,
             yerr=_ends([over for _, over in known]),
             label=str(series),
@@ -211,8 +236,10 @@ def _bars(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any]
         for x, each in _reported(content, metric, wanted, own.x):
             if x in xs:
                 _hollow(axis, [xs.index(x) + shift], each, look)
+                values.append(each.value)
     _names(axis, [str(x) for x in xs])
     axis.set_xlim(-0.7, len(xs) - 0.3)
+    return values
 
 
 def _names(axis: Axes, names: Sequence[str]) -> None:
@@ -234,10 +261,12 @@ def _fit(names: Sequence[str], room: float) -> bool:
     return all((len(a) + len(b)) / 2 + 1 <= room for a, b in itertools.pairwise(names))
 
 
-def _distributions(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any]) -> None:
+def _distributions(
+    axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any]
+) -> list[float]:
     """The share of runs with no higher value; a few markers tell the lines apart.
 
-    A few values far from all others would squeeze these, and are told instead.
+    A few values far from all others would squeeze these, and are told instead. Returns shares.
     """
     own, results = content.found.published.experiment.chart, content.found.results
     styles = content.style()
@@ -259,6 +288,7 @@ def _distributions(axis: Axes, content: Content, metric: Metric, panel: Mapping[
     axis.set_ylim(0, 1)
     if everything:
         _without_the_rare(axis, np.sort(everything))
+    return [1.0]
 
 
 def _without_the_rare(axis: Axes, values: np.ndarray[Any, np.dtype[np.float64]]) -> None:
@@ -268,7 +298,8 @@ def _without_the_rare(axis: Axes, values: np.ndarray[Any, np.dtype[np.float64]])
     margin = (high - low) * (_ROOM - 1)
     axis.set_xlim(low - margin, high + margin)
     below, above = np.sum(values < low - margin), np.sum(values > high + margin)
-    ends = [f"down to {values[0]:.3g}"] * bool(below) + [f"up to {values[-1]:.3g}"] * bool(above)
+    ends = [f"down to {wording.number(values[0])}"] * bool(below)
+    ends += [f"up to {wording.number(values[-1])}"] * bool(above)
     text = f"{below + above} of {len(values)} runs are beyond: {', '.join(ends)}"
     axis.set_title(text, loc="right", fontsize="small")
 

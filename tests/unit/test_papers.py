@@ -254,6 +254,13 @@ name = "Buffer: 1 MB"
 says = "1 MB to receive"
 scenario.receive_buffer = "1MB"
 """
+BUFFER = """
+[[assumed]]
+name = "receive_buffer"
+value = "auto"
+because = "the paper left it"
+range = ["5MB"]
+"""
 BECAUSE = """
 [[claim.because]]
 says = "It is."
@@ -290,6 +297,30 @@ def test_a_variant_is_the_quick_part_with_other_settings(tmp_path: Path) -> None
         for part in (PUBLISHED, QUICK, "loss=0", "loss=2")
     }
     assert losses == {PUBLISHED: {0.01}, QUICK: {0.01}, "loss=0": {0.0}, "loss=2": {0.02}}
+
+
+def test_a_variant_may_set_what_is_assumed_otherwise(tmp_path: Path) -> None:
+    text = VARIED.replace("[[metric]]", f"{BUFFER}[[metric]]", 1).replace(
+        "[scenario]", '[scenario]\nreceive_buffer = "{receive_buffer}"', 1
+    )
+    published = load(tmp_path, text)
+    buffers = {
+        part: {
+            each.scenario.receive_buffer_bytes
+            for each in settings(published, tmp_path, part=part, repeat=1)
+        }
+        for part in (QUICK, "receive_buffer=5MB", "Buffer: 1 MB")
+    }
+    wanted = {QUICK: None, "receive_buffer=5MB": 5_000_000, "Buffer: 1 MB": 1_000_000}
+    assert buffers == {part: {value} for part, value in wanted.items()}
+    # the value that is assumed elsewhere is nothing to a part that sets another one
+    other = load(tmp_path, text.replace('"auto"', '"4MB"')).experiment
+    same = [
+        part
+        for part in wanted
+        if other.part(part).digest() == published.experiment.part(part).digest()
+    ]
+    assert same == ["receive_buffer=5MB", "Buffer: 1 MB"]
 
 
 def test_the_digest_of_a_part_is_that_of_its_runs(tmp_path: Path) -> None:
@@ -492,8 +523,15 @@ def test_every_quick_run_is_a_scenario(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_variant_is_a_scenario(name: str, tmp_path: Path) -> None:
     published = catalogue.load(name)
+
+    def runs(part: str) -> set[str]:
+        every = settings(published, tmp_path, part=part, repeat=1)
+        return {setting.scenario.key_text() for setting in every}
+
+    quick = runs(QUICK)
     for part in published.experiment.variants():
-        assert settings(published, tmp_path, part=part, repeat=1)
+        # what differs is in its scenarios, too
+        assert not runs(part) <= quick, part
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -318,13 +318,19 @@ class Part:
             _is_random(self.template, {**self.assumed, **point}) for point in self.points()
         )
 
+    def _used(self) -> set[str]:
+        """The names that formulas of the scenario and of the drive use."""
+        drive = self.experiment.drive
+        texts = (str(drive.seed), *drive.settings) if drive else ()
+        return space.used(self.template).union(*map(names_in, texts))
+
     def digest(self) -> str:
         """A hash of everything that its runs depend on, except the number of seeds."""
         own = self.experiment
         content: list[Any] = [self.template, self.points(), own.baselines]
         content.append(own.drive.model_dump() if own.drive else None)
-        if self.assumed:
-            content.append(dict(self.assumed))
+        if assumed := {name: self.assumed[name] for name in self.assumed if name in self._used()}:
+            content.append(assumed)
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 
@@ -421,7 +427,7 @@ def settings(
         where = f"{published.file}, [scenario]{of_part} with {shown_point(point)}"
         names = {**chosen.assumed, **point}
         try:
-            table = filled(chosen.template, names)
+            table = filled(chosen.template, point, chosen.assumed)
             place = _drive(own.drive, names, folder) if own.drive else published.file.parent
         except FormulaError as error:
             raise InputError([Problem(where, "", "", str(error))]) from None

@@ -132,6 +132,24 @@ disk_limit_option = click.option(
 )
 
 
+def expect_options(command: F) -> F:
+    """What runs have to meet, and the report of it for continuous integration."""
+    expect = click.option(
+        "--expect",
+        metavar="FORMULA",
+        multiple=True,
+        help="What has to be true of the figures, e.g. 'goodput >= 50mbit' or 'minrtt.goodput >= "
+        "0.98 * default.goodput'; exit status 4 if it is not. Repeatable; docs/expect.md.",
+    )
+    junit = click.option(
+        "--junit",
+        metavar="FILE",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Also write whether the expectations are met as a JUnit report, for CI.",
+    )
+    return expect(junit(command))
+
+
 def cluster_options(command: F) -> F:
     """The options that say which cluster to use."""
     return _address_option(_key_option(command))

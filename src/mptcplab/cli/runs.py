@@ -19,14 +19,18 @@ from mptcplab.spec import option_keys
 @options.pcap_option
 @click.option("--trace", is_flag=True, help="Keep the scheduler's decisions.")
 @options.states_option
+@options.expect_options
 def run(file: Path | None, **options: Any) -> None:
     """Run one scenario, from a FILE, from flags, or from a file with flags that override it."""
     from mptcplab.cli.actions import asked
 
     request = asked.request(file, options, single=True)
+    from mptcplab.cli.actions import expected
+
+    wanted = expected.read(options, (request.runs(), []))
     from mptcplab.cli.actions import runs
 
-    runs.make(request, options)
+    runs.make(request, options, wanted)
 
 
 @click.command()
@@ -56,6 +60,7 @@ def run(file: Path | None, **options: Any) -> None:
 @options.pcap_option
 @click.option("--trace", is_flag=True, help="Keep the schedulers' decisions.")
 @options.states_option
+@options.expect_options
 @options.cluster_options
 @options.storage_option
 def compare(
@@ -82,6 +87,9 @@ def compare(
     from mptcplab.cli.actions import asked
 
     request = asked.request(file, options, single=False).compared()
+    from mptcplab.cli.actions import expected
+
+    wanted = expected.read(options, (request.runs(), request.baselines() if baseline else []))
     from mptcplab.cli.actions import runs
 
-    runs.make(request, options, baseline=baseline)
+    runs.make(request, options, wanted, baseline=baseline)

@@ -6,7 +6,7 @@ is imported when a command runs: neither help nor a mistyped option waits for it
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -216,6 +216,12 @@ def scenario_options(command: F) -> F:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def check_shown(options: Mapping[str, Any]) -> None:
+    """Raises UsageError if two forms of output are asked for."""
+    if options["only_plan"] and options["as_json"]:
+        raise click.UsageError("--plan prints commands, which are no JSON document; leave one out")
 
 
 def some_of_scenario_options(names: Sequence[str]) -> Callable[[F], F]:

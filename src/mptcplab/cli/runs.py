@@ -20,17 +20,18 @@ from mptcplab.spec import option_keys
 @click.option("--trace", is_flag=True, help="Keep the scheduler's decisions.")
 @options.states_option
 @options.expect_options
-def run(file: Path | None, **options: Any) -> None:
+def run(file: Path | None, **given: Any) -> None:
     """Run one scenario, from a FILE, from flags, or from a file with flags that override it."""
+    options.check_shown(given)
     from mptcplab.cli.actions import asked
 
-    request = asked.request(file, options, single=True)
+    request = asked.request(file, given, single=True)
     from mptcplab.cli.actions import expected
 
-    wanted = expected.read(options, (request.runs(), []))
+    wanted = expected.read(given, (request.runs(), []))
     from mptcplab.cli.actions import runs
 
-    runs.make(request, options, wanted)
+    runs.make(request, given, wanted)
 
 
 @click.command()
@@ -64,7 +65,7 @@ def run(file: Path | None, **options: Any) -> None:
 @options.cluster_options
 @options.storage_option
 def compare(
-    file: Path | None, baseline: bool, axes: tuple[str, ...], dry_run: bool, **options: Any
+    file: Path | None, baseline: bool, axes: tuple[str, ...], dry_run: bool, **given: Any
 ) -> None:
     """Compare schedulers, or congestion controls, on the same paths with the same seeds: a table
     and a picture.
@@ -77,19 +78,20 @@ def compare(
     mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms --cc reno,lia,olia
     mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms --sweep path.lte.delay=10ms,40ms
     """
-    if axes and not options["only_plan"]:
+    options.check_shown(given)
+    if given["only_plan"] and (axes or dry_run):
+        raise click.UsageError("--plan is for a single setting; leave out --sweep and --dry-run")
+    if axes or dry_run:
         from mptcplab.cli.actions import sweeps
 
-        sweeps.compare(file, axes, options, baseline=baseline, dry_run=dry_run)
+        sweeps.compare(file, axes, given, baseline=baseline, dry_run=dry_run)
         return
-    if dry_run or axes:
-        raise click.UsageError("--dry-run is for --sweep, and --plan is for a single setting")
     from mptcplab.cli.actions import asked
 
-    request = asked.request(file, options, single=False).compared()
+    request = asked.request(file, given, single=False).compared()
     from mptcplab.cli.actions import expected
 
-    wanted = expected.read(options, (request.runs(), request.baselines() if baseline else []))
+    wanted = expected.read(given, (request.runs(), request.baselines() if baseline else []))
     from mptcplab.cli.actions import runs
 
-    runs.make(request, options, wanted, baseline=baseline)
+    runs.make(request, given, wanted, baseline=baseline)

@@ -36,6 +36,7 @@ from mptcplab.spec import resolve, space
 from mptcplab.spec.designs import Point
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.formulas import FormulaError
+from mptcplab.spec.limits import COMPARED_SEEDS
 from mptcplab.spec.mistakes import Mistakes, shown
 from mptcplab.spec.resolve import Request
 from mptcplab.spec.scenario import Scenario
@@ -265,7 +266,7 @@ def from_table(table: Mapping[str, Any], source: str, folder: Path) -> Given:
 def from_flags(file: Path | None, flags: Flags, axes: Sequence[str], *, baselines: bool) -> Given:
     """The sweep of a scenario file, flags, and axes as `space.parse_axis` reads them.
 
-    Raises InputError.
+    Without axes it is a comparison, with as many seeds. Raises InputError.
     """
     grid: dict[str, list[Any]] = {}
     problems = []
@@ -280,6 +281,8 @@ def from_flags(file: Path | None, flags: Flags, axes: Sequence[str], *, baseline
     if problems:
         raise InputError(problems)
     template, folder = resolve.table_of(file, flags)
+    if not axes:
+        template.setdefault("repeat", COMPARED_SEEDS)
     table = {"scenario": template, "grid": grid, "baselines": baselines}
     return from_table(table, str(file or "the command line"), folder)
 
@@ -466,8 +469,9 @@ class Expected:
             source = f"as {self.known_from} stored ones of it took"
         else:
             source = "guessed from rates and durations"
+        at = f"{self.points} points" if self.points > 1 else "one point"
         lines = [
-            f"runs:     {self.runs}, at {self.points} points{plus}",
+            f"runs:     {self.runs}, at {at}{plus}",
             f"stored:   {self.stored}",
             f"to run:   {self.to_run}",
             f"expected: {duration(self.expected_s)} with {self.jobs} at a time, {source}",

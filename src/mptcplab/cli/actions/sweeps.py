@@ -50,10 +50,11 @@ def compare(
     baseline: bool,
     dry_run: bool,
 ) -> None:
-    """A comparison at each value of some keys."""
+    """A comparison at each value of some keys, or, without any, what it would run."""
     given = sweep.from_flags(file, asked.flags(options), axes, baselines=baseline)
     limits = common.limits(options)
-    how = How(jobs=options["jobs"], storage=options["storage"], limits=limits)
+    # a comparison of a single setting makes all of its runs
+    how = How(jobs=options["jobs"], storage=options["storage"], limits=limits, again=not axes)
     _sweep(given, how, options, dry_run=dry_run)
 
 

@@ -19,9 +19,14 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from mptcplab.errors import InputError, Problem
-from mptcplab.metrics.application import ApplicationFigures
 from mptcplab.metrics.compute import RunMetrics
-from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, PathFigures, RunFigures
+from mptcplab.metrics.definitions import (
+    ApplicationFigures,
+    ConnectionFigures,
+    LinkFigures,
+    PathFigures,
+    RunFigures,
+)
 from mptcplab.metrics.inference import quantile, standard_deviation
 from mptcplab.metrics.schema import Figures, metrics_of
 from mptcplab.runs.entries import Entry, Expectation, FigureValue, compared, run_entry

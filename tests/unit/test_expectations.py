@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -12,7 +13,7 @@ import pytest
 from mptcplab.errors import InputError
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, PathFigures, RunFigures
-from mptcplab.metrics.schema import metrics_of
+from mptcplab.metrics.schema import metrics_of, short_name
 from mptcplab.report import expected as shown
 from mptcplab.runs import expectations
 from mptcplab.runs.entries import Entry, Expectation, run_entry
@@ -79,17 +80,17 @@ def test_each_figure_has_one_short_name_and_no_two_have_the_same() -> None:
     for model in MODELS:
         metrics = metrics_of(model)
         names = [metric.name for metric in metrics]
-        short = [expectations.short_name(metric.name, metric.unit) for metric in metrics]
+        short = [short_name(metric.name, metric.unit) for metric in metrics]
         assert len({*short}) == len(metrics)
         assert {name for name in short if name in names} == {
             metric.name for metric in metrics if metric.unit not in ("bit/s", "ms", "s")
         }
         assert {metric.unit for metric in metrics} <= set(UNITS)
-    assert expectations.short_name("goodput_bps", "bit/s") == "goodput"
-    assert expectations.short_name("delay_ms_p99", "ms") == "delay_p99"
-    assert expectations.short_name("page_load_s", "s") == "page_load"
-    assert expectations.short_name("decisions_per_s", "1/s") == "decisions_per_s"
-    assert expectations.short_name("ofo_bytes_p99", "bytes") == "ofo_bytes_p99"
+    assert short_name("goodput_bps", "bit/s") == "goodput"
+    assert short_name("delay_ms_p99", "ms") == "delay_p99"
+    assert short_name("page_load_s", "s") == "page_load"
+    assert short_name("decisions_per_s", "1/s") == "decisions_per_s"
+    assert short_name("ofo_bytes_p99", "bytes") == "ofo_bytes_p99"
 
 
 @pytest.mark.parametrize(
@@ -144,6 +145,16 @@ def test_what_cannot_be_judged_is_refused_before_anything_is_run(text: str, wron
         read(asked(), text)
     assert str(caught.value).startswith("1 mistake in --expect\n")
     assert caught.value.exit_status == 2
+
+
+def test_the_formulas_of_the_page_can_be_judged() -> None:
+    text = (EXAMPLES.parent / "docs" / "expect.md").read_text()
+    formulas = re.findall(r"--expect '(.+?)'", text)
+    assert len(formulas) > 5
+    paths = ("wifi:50mbit,10ms", "lte:20mbit,40ms")
+    several = asked(scheduler="default,minrtt,redundant", path=paths)
+    for formula in formulas:
+        assert read(several, formula.replace("mine.", "redundant."))
 
 
 def test_all_mistakes_are_reported_together() -> None:

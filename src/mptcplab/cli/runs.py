@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from mptcplab.cli import options
+from mptcplab.cli import completion, options
 from mptcplab.spec import option_keys
 
 
@@ -51,6 +51,7 @@ def run(file: Path | None, **given: Any) -> None:
     "--sweep",
     "axes",
     multiple=True,
+    shell_complete=completion.axes,
     metavar="KEY=VALUES",
     help="Repeat it with each value of a key: path.lte.delay=10ms,20ms or 10ms..160ms:log5 "
     "(five, by factors), :5 (evenly), :+10ms (in steps); several form a grid. With one seed unless "

@@ -28,7 +28,7 @@ from mptcplab.metrics.definitions import (
     RunFigures,
 )
 from mptcplab.metrics.inference import quantile, standard_deviation
-from mptcplab.metrics.schema import Figures, metrics_of
+from mptcplab.metrics.schema import Figures, metrics_of, short_name
 from mptcplab.runs.entries import Entry, Expectation, FigureValue, compared, run_entry
 from mptcplab.spec.amounts import UNITS, Amount, Literal, literals
 from mptcplab.spec.formulas import BASICS, Formula, FormulaError, MissingError, UndefinedError
@@ -41,8 +41,6 @@ OPTION = "--expect"
 _ROW = "row"
 #: What formulas call the baselines.
 _ALONE = "alone"
-# Units that the short name of a figure leaves out, and how the full name ends, or goes on.
-_SHORTENED = {"bit/s": "_bps", "ms": "_ms", "s": "_s"}
 _COMPARISONS = {ast.GtE, ast.Gt, ast.LtE, ast.Lt, ast.Eq, ast.NotEq}
 
 
@@ -79,16 +77,6 @@ class Expected:
         if type(tree.ops[0]) not in _COMPARISONS:
             return None
         return Formula(ast.unparse(tree.left)), Formula(ast.unparse(tree.comparators[0]))
-
-
-def short_name(name: str, unit: str) -> str:
-    """The name of a figure without its unit, if that is one of a rate or of a time.
-
-    goodput_bps is goodput, and delay_ms_p99 is delay_p99.
-    """
-    suffix = _SHORTENED.get(unit, "")
-    head, found, tail = name.rpartition(suffix) if suffix else (name, "", "")
-    return head + tail if found and tail[:1] in ("", "_") else name
 
 
 def read(

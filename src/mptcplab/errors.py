@@ -73,6 +73,12 @@ class MachineError(MptcplabError):
         super().__init__(what + (f"\n  to fix it: {remedy}" if remedy else ""))
 
 
+class NotMetError(MptcplabError):
+    """Expectations that the runs do not meet, though all of them succeeded."""
+
+    exit_status = 4
+
+
 class RunError(MptcplabError):
     """A run that failed: why, and the last lines of the guest's console."""
 

@@ -57,6 +57,16 @@ def test_every_command_is_found_and_no_other() -> None:
     assert "No such command 'fetch'" in missing.output
 
 
+@pytest.mark.parametrize(
+    "command", [["run"], ["compare"], ["exec", "--", "true"]], ids=lambda c: c[0]
+)
+def test_commands_are_not_printed_as_json(command: list[str]) -> None:
+    options = ["--path", "a:10mbit,10ms", "--plan", "--json"]
+    done = CliRunner().invoke(cli, [command[0], *options, *command[1:]])
+    assert done.exit_code == 2
+    assert "--plan prints commands, which are no JSON document" in done.output
+
+
 @pytest.mark.parametrize("command", ["run", "compare", "advise"])
 def test_a_list_that_is_given_in_parts_is_one(command: str) -> None:
     flags = ("--path", "a:10mbit,10ms", "-s", "nosuch", "--scheduler", "nor")

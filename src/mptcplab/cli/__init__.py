@@ -44,6 +44,10 @@ COMMANDS = {
         "runs:compare",
         "Compare schedulers or congestion controls on the same paths.",
     ),
+    "completion": (
+        "shells:completion_command",
+        "Print the script with which a shell completes commands, options, schedulers and figures.",
+    ),
     "doctor": (
         "machine:doctor_command",
         "Say what this machine lacks, and the command that fixes it.",
@@ -147,6 +151,8 @@ def main() -> NoReturn:
 
 
 _AS_IT_IS = "mptcplab"
+#: The environment variable in which a shell says what it wants to complete.
+COMPLETE = "_MPTCPLAB_COMPLETE"
 
 
 def _as_it_is(error: UnicodeError) -> tuple[str | bytes, int]:
@@ -185,7 +191,11 @@ def _nothing() -> TextIO:
 
 def _called() -> int:
     try:
-        return _status_of_output(lambda: cli.main(standalone_mode=False))
+        if COMPLETE in os.environ:
+            from mptcplab.cli import shells
+
+            shells.register()
+        return _status_of_output(lambda: cli.main(standalone_mode=False, complete_var=COMPLETE))
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.ClickException as error:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from mptcplab.cli import options
+from mptcplab.cli import completion, options
 
 
 @click.group("papers")
@@ -52,7 +52,9 @@ def papers_list() -> None:
 
 
 @papers_group.command("run")
-@click.argument("names", metavar="PAPER/FIGURE...", nargs=-1, required=True)
+@click.argument(
+    "names", metavar="PAPER/FIGURE...", nargs=-1, required=True, shell_complete=completion.figures
+)
 @_quick_option
 @_variants_option
 @_variant_option
@@ -72,7 +74,9 @@ def papers_run(names: tuple[str, ...], **options: Any) -> None:
 
 
 @papers_group.command("show")
-@click.argument("names", metavar="PAPER/FIGURE...", nargs=-1, required=True)
+@click.argument(
+    "names", metavar="PAPER/FIGURE...", nargs=-1, required=True, shell_complete=completion.figures
+)
 @click.option("--quick", is_flag=True, help="The results of the thinner grid.")
 @_papers_out
 def papers_show(names: tuple[str, ...], quick: bool, out: Path) -> None:

@@ -19,10 +19,20 @@ def results_group() -> None:
 
 
 @results_group.command("list")
+@click.argument(
+    "directory", metavar="[OUT]", required=False, type=click.Path(path_type=Path, file_okay=False)
+)
 @options.out_option
 @options.json_option
-def results_list(out: Path, as_json: bool) -> None:
-    """List how many runs there are of each kind, and which failed."""
+def results_list(directory: Path | None, out: Path, as_json: bool) -> None:
+    """List how many runs there are of each kind in OUT, and which failed.
+
+    OUT may be given as --out, too, as to the other commands.
+    """
+    if directory is not None:
+        if out not in (directory, options.DEFAULT_OUT):
+            raise click.UsageError(f"OUT is {directory}, and --out is {out}; give one")
+        out = directory
     from mptcplab.cli.actions import results
 
     results.list_runs(out, as_json=as_json)

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from mptcplab.cli import completion
 from mptcplab.errors import InputError, Problem
 from mptcplab.report import catalogue_tables
 from mptcplab.spec import congestion, scheduler
@@ -26,7 +27,7 @@ def scheduler_list() -> None:
 
 
 @scheduler_group.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=completion.one_scheduler)
 def scheduler_show(name: str) -> None:
     """Show what a scheduler does, its source and its parameters.
 
@@ -70,7 +71,7 @@ def cc_list() -> None:
 
 
 @cc_group.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=completion.congestion_controls)
 def cc_show(name: str) -> None:
     """Show what a congestion control does, its source and parameters.
 

@@ -26,6 +26,7 @@ from mptcplab.cli import options
 @options.wall_limit_option
 @options.disk_limit_option
 @options.jobs_option
+@options.expect_options
 @options.cluster_options
 @options.storage_option
 @options.out_option

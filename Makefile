@@ -53,14 +53,17 @@ SHELL_FILES = $(shell find scripts guest -name '*.sh' 2>/dev/null) .ci/run
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock venv venv-dev venv-bench venv-mutants kernel demo site site-test test accuracy bench mutants debug-test torture fuzz reliability same-arithmetic same-packets stock-check sweep-test selftests oracle papers-check lint checkpatch shellcheck lock clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock venv venv-dev venv-bench venv-mutants kernel demo picture site site-test test accuracy bench mutants debug-test torture fuzz reliability same-arithmetic same-packets stock-check sweep-test selftests oracle papers-check lint checkpatch shellcheck lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: setup venv kernel ## set up everything and compare two schedulers on two paths
-	$(MPTCPLAB) compare --path wifi:50mbit,10ms --path lte:20mbit,40ms,queue=200,loss=0.1% \
-	    --scheduler default,roundrobin --duration 20s --repeat 3 --out $(DEMO_OUT)
+demo: setup venv kernel ## set up everything and compare two schedulers during a handover
+	$(MPTCPLAB) compare --path first:20mbit,20ms --path second:20mbit,20ms --event 5s:second:handover,lasts=2s \
+	    --scheduler default,lte --duration 12s --repeat 3 --out $(DEMO_OUT)
+
+picture: demo ## the picture at the top of README.md, which is the one of the demo
+	cp $(DEMO_OUT)/goodput.png docs/images/goodput.png
 
 test: setup-test venv-dev kernel ## set up everything and run all tests
 	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)

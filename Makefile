@@ -83,8 +83,7 @@ site-test: setup-test venv-dev site ## is each link of the site good, does its s
 	$(BIN)/python -m pytest --site $(SITE) tests/site $(PYTEST_ARGS)
 
 # The reports of the gallery: the commands of its page, as they stand there.
-$(GALLERY)/.stamp: docs/gallery.md $(shell find examples src kernel guest -type f -not -name '*.pyc')
-	@$(MAKE) --no-print-directory setup venv kernel
+$(GALLERY)/.stamp: docs/gallery.md $(shell find examples src kernel guest -type f -not -name '*.pyc') | setup venv kernel
 	rm -rf $(GALLERY)
 	@mkdir -p $(GALLERY) && ln -s ../../examples $(GALLERY)/examples
 	cd $(GALLERY) && PATH="$(CURDIR)/$(BIN):$$PATH" bash -euo pipefail -c "$$(sed -n '/^```/,/^```/{/^```/!p}' $(CURDIR)/$<)"

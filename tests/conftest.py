@@ -43,6 +43,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=120,
         help="how many runs the sweep has that is interrupted (default: 120)",
     )
+    parser.addoption(
+        "--site",
+        type=Path,
+        help="where `make site` has put the site that is to be tested (default: none is)",
+    )
 
 
 @pytest.fixture(scope="session")

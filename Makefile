@@ -9,6 +9,10 @@ BIN := $(VENV)/bin
 VENV_BENCH := .venv-bench
 # The same of what makes mutants, which only `make mutants` wants.
 VENV_MUTANTS := .venv-mutants
+# And of Sphinx, which only `make site` wants; it needs nothing of ours.
+VENV_SITE := .venv-site
+SITE := dist/site
+GALLERY := dist/gallery
 MPTCPLAB := $(BIN)/mptcplab
 DEMO_OUT ?= demo-out
 PYTEST_ARGS ?=
@@ -49,14 +53,17 @@ SHELL_FILES = $(shell find scripts guest -name '*.sh' 2>/dev/null) .ci/run
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock venv venv-dev venv-bench venv-mutants kernel demo test accuracy bench mutants debug-test torture fuzz reliability same-arithmetic same-packets stock-check sweep-test selftests oracle papers-check lint checkpatch shellcheck lock wheel wheel-test clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock venv venv-dev venv-bench venv-mutants kernel demo picture site site-test test accuracy bench mutants debug-test torture fuzz reliability same-arithmetic same-packets stock-check sweep-test selftests oracle papers-check lint checkpatch shellcheck lock wheel wheel-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: setup venv kernel ## set up everything and compare two schedulers on two paths
-	$(MPTCPLAB) compare --path wifi:50mbit,10ms --path lte:20mbit,40ms,queue=200,loss=0.1% \
-	    --scheduler default,roundrobin --duration 20s --repeat 3 --out $(DEMO_OUT)
+demo: setup venv kernel ## set up everything and compare two schedulers during a handover
+	$(MPTCPLAB) compare --path first:20mbit,20ms --path second:20mbit,20ms --event 5s:second:handover,lasts=2s \
+	    --scheduler default,lte --duration 12s --repeat 3 --out $(DEMO_OUT)
+
+picture: demo ## the picture at the top of README.md, which is the one of the demo
+	cp $(DEMO_OUT)/goodput.png docs/images/goodput.png
 
 test: setup-test venv-dev kernel ## set up everything and run all tests
 	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
@@ -66,6 +73,21 @@ accuracy: setup venv kernel ## measure what links do against what they are asked
 
 bench: setup-bench venv-bench kernel ## measure what runs cost, beside ns-3 and the host; into docs/performance.md (3 min)
 	$(VENV_BENCH)/bin/python -m benches --docs docs/performance.md $(BENCH_ARGS)
+
+site: $(VENV_SITE)/.stamp $(GALLERY)/.stamp ## docs/ as pages with search, and reports that can be opened: dist/site/index.html (1 min)
+	rm -rf $(SITE)
+	$(VENV_SITE)/bin/sphinx-build --quiet --fail-on-warning --keep-going -E -d $(SITE)-doctrees -c docs/site . $(SITE)
+	@echo "site:    $(SITE)/index.html"
+
+site-test: setup-test venv-dev site ## is each link of the site good, does its search find, do its reports open?
+	$(BIN)/python -m pytest --site $(SITE) tests/site $(PYTEST_ARGS)
+
+# The reports of the gallery: the commands of its page, as they stand there.
+$(GALLERY)/.stamp: docs/gallery.md $(shell find examples src kernel guest -type f -not -name '*.pyc') | setup venv kernel
+	rm -rf $(GALLERY)
+	@mkdir -p $(GALLERY) && ln -s ../../examples $(GALLERY)/examples
+	cd $(GALLERY) && PATH="$(CURDIR)/$(BIN):$$PATH" bash -euo pipefail -c "$$(sed -n '/^```/,/^```/{/^```/!p}' $(CURDIR)/$<)"
+	@touch $@
 
 # MUTANTS_ARGS: some of the modules, such as "runs.store spec.plan".
 mutants: venv-mutants ## do the tests notice it if what decides what is true is wrong? (10 min)
@@ -113,8 +135,8 @@ papers-check: venv ## is what docs/results says still what experiments/ and the 
 	$(BIN)/python -m mptcplab.tools.papers_check $(PAPERS_ARGS)
 
 lint: setup-lint venv-dev checkpatch shellcheck ## ruff, mypy --strict, checkpatch, shellcheck
-	$(BIN)/ruff format --check src tests benches
-	$(BIN)/ruff check src tests benches
+	$(BIN)/ruff format --check src tests benches docs/site
+	$(BIN)/ruff check src tests benches docs/site
 	$(BIN)/mypy
 
 setup: ## install the Debian packages that are missing (says which; needs root or sudo then)
@@ -151,6 +173,12 @@ $(VENV)/.stamp: $(VENV)/.made requirements.lock pyproject.toml
 
 $(VENV)/.stamp-dev: $(VENV)/.stamp requirements-dev.lock
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-dev.lock
+	@touch $@
+
+$(VENV_SITE)/.stamp: requirements-site.lock
+	@python=$$(scripts/python.sh) && echo "Python environment: $(VENV_SITE), from $$python" && \
+	    "$$python" -m venv --clear $(VENV_SITE)
+	$(VENV_SITE)/bin/python -m pip install --quiet --require-hashes -r $<
 	@touch $@
 
 venv-bench: $(VENV_BENCH)/.stamp
@@ -198,10 +226,11 @@ lock: ## write the lock files anew with the newest versions (needs uv)
 	    -o requirements-bench.lock pyproject.toml
 	uv pip compile $(LOCK_OPTIONS) --extra all --extra build --extra mutants -c requirements-dev.lock \
 	    -o requirements-mutants.lock pyproject.toml
+	uv pip compile $(LOCK_OPTIONS) -c requirements.lock --group site -o requirements-site.lock
 
 # One version of each for every Python: figures must not depend on which Python is installed.
 LOCK_OPTIONS = --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
     --fork-strategy fewest --no-annotate --no-header --no-emit-index-url --no-emit-find-links
 
 clean: ## remove what make made here (the kernel cache is kept: mptcplab's own, shared by clones)
-	rm -rf $(VENV) $(VENV_BENCH) $(VENV_MUTANTS) $(DEMO_OUT) dist torture-out .checkpatch-camelcase* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV_BENCH) $(VENV_MUTANTS) $(VENV_SITE) $(DEMO_OUT) $(SITE) $(SITE)-doctrees $(GALLERY) dist torture-out .checkpatch-camelcase* .pytest_cache .mypy_cache .ruff_cache .hypothesis

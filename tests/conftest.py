@@ -49,6 +49,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="install what the wheel needs with it, from the package index, instead of using the "
         "packages of this environment",
     )
+    parser.addoption(
+        "--site",
+        type=Path,
+        help="where `make site` has put the site that is to be tested (default: none is)",
+    )
 
 
 @pytest.fixture(scope="session")

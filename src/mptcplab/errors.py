@@ -10,14 +10,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 
+def from_program(message: str) -> str:
+    """A message as our programs print it, with the name of the program, not of one in a run."""
+    return f"mptcplab: {message}"
+
+
 class MptcplabError(Exception):
     """Something went wrong; it is reported without a traceback."""
 
     exit_status = 1
 
     def told(self) -> str:
-        """The error as our programs print it: the program's name, and the message."""
-        return f"mptcplab: {self}"
+        """The error as our programs print it."""
+        return from_program(str(self))
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ class InputError(MptcplabError):
         super().__init__("\n".join(self._blocks))
 
     def told(self) -> str:
-        return "\n".join(f"mptcplab: {block}" for block in self._blocks)
+        return "\n".join(map(from_program, self._blocks))
 
 
 class MachineError(MptcplabError):
@@ -66,6 +71,12 @@ class MachineError(MptcplabError):
         self.what = what
         self.remedy = remedy
         super().__init__(what + (f"\n  to fix it: {remedy}" if remedy else ""))
+
+
+class NotMetError(MptcplabError):
+    """Expectations that the runs do not meet, though all of them succeeded."""
+
+    exit_status = 4
 
 
 class RunError(MptcplabError):
@@ -93,7 +104,7 @@ def status_of(do: Callable[[], int], *, interrupted: str = "interrupted") -> int
         _tell(error.told())
         return error.exit_status
     except KeyboardInterrupt:
-        _tell(f"mptcplab: {interrupted}")
+        _tell(from_program(interrupted))
         return 128 + signal.SIGINT
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -79,6 +80,19 @@ def test_exec_shows_output_and_figures_and_keeps_both(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("lab_kernel")
+def test_exec_prints_a_document_and_the_output_elsewhere(tmp_path: Path) -> None:
+    script = "echo answer; echo error >&2; exit 3"
+    command = ("exec", "--path", "a:10mbit,10ms", "--out", str(tmp_path), "--json")
+    done = mptcplab(*command, "--", "sh", "-c", script, cwd=tmp_path)
+    assert done.returncode == 3
+    (entry,) = json.loads(done.stdout)["runs"]
+    assert entry["client_status"] == 3
+    assert entry["no_figures"] == "no program on the client had a TCP connection"
+    assert "answer\n" in done.stderr
+    assert "no program ran on the server; --server COMMAND starts one there" in done.stderr
+    assert (tmp_path / entry["directory"] / "client.out").read_text() == "answer\n"
+
+
 def test_exec_ends_with_the_programs_status_and_keeps_the_run(tmp_path: Path) -> None:
     done = mptcplab("exec", *PATHS, "--", "sh", "-c", "echo out; exit 5", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (5, "out\n")

@@ -65,6 +65,10 @@ def test_a_comparison_is_swept_and_asked(tmp_path: Path) -> None:
     assert written == f"written: {file}\n"
     assert pl.read_parquet(file).height == 6
     listed = mptcplab("results", "list", "--out", out).stdout
+    assert mptcplab("results", "list", out).stdout == listed
+    both = mptcplab("results", "list", out, "--out", tmp_path)
+    assert both.returncode == 2
+    assert f"OUT is {out}, and --out is {tmp_path}" in both.stderr
     assert "minrtt" in listed
     wrong = mptcplab("results", "query", "--out", out, "SELECT goodput FROM runs")
     assert wrong.returncode == 1
@@ -99,9 +103,13 @@ def test_wrong_sweeps_are_told_with_their_place(tmp_path: Path) -> None:
     done = mptcplab("compare", *PATHS, "--sweep", "path.lte.delay")
     assert done.returncode == 2
     assert "a swept value is KEY=VALUE,VALUE" in done.stderr
-    done = mptcplab("compare", *PATHS, "--dry-run")
+    done = mptcplab("compare", *PATHS, "--scheduler", "default,minrtt", "--dry-run")
+    # of each of two schedulers 8 seeds, as compare would run them, and of each of two paths
+    assert "16, at one point, and 16 of plain TCP over a path alone" in done.stdout
+    assert "to run:   32\n" in done.stdout
+    done = mptcplab("compare", *PATHS, "--dry-run", "--plan")
     assert done.returncode == 2
-    assert "--dry-run is for --sweep" in done.stderr
+    assert "--plan is for a single setting" in done.stderr
     done = mptcplab("results", "list", "--out", tmp_path / "none")
     assert done.returncode == 1
     assert "no runs there" in done.stderr

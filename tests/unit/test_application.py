@@ -11,13 +11,8 @@ import pytest
 
 from mptcplab.errors import RunError
 from mptcplab.metrics import records
-from mptcplab.metrics.application import (
-    ApplicationFigures,
-    Player,
-    application_figures,
-    next_choice,
-)
-from mptcplab.metrics.definitions import TransportFigures
+from mptcplab.metrics.application import Player, application_figures, next_choice
+from mptcplab.metrics.definitions import ApplicationFigures, TransportFigures
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scenario import Scenario

@@ -26,9 +26,15 @@ def in_the_table_of(file: Path) -> list[str]:
     return [name for name, _ in found]
 
 
-@pytest.mark.parametrize("file", [PAGES / "README.md", ROOT / "README.md"], ids=["docs", "root"])
-def test_the_table_has_each_scheduler_once(file: Path) -> None:
-    assert sorted(in_the_table_of(file)) == sorted(kernel.schedulers())
+def test_the_table_has_each_scheduler_once() -> None:
+    assert sorted(in_the_table_of(PAGES / "README.md")) == sorted(kernel.schedulers())
+
+
+def test_the_readme_names_each_scheduler_once_and_links_to_its_page() -> None:
+    _, _, rest = (ROOT / "README.md").read_text().partition("\n## Schedulers\n")
+    section, _, _ = rest.partition("\n## ")
+    links = re.findall(r"\[`(\w+)`\]\(docs/schedulers/(\w+)\.md\)", section)
+    assert sorted(links) == sorted((name, name) for name in kernel.schedulers())
 
 
 def test_the_measured_table_has_each_scheduler_once() -> None:

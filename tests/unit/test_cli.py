@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -19,6 +20,15 @@ def test_a_command_is_listed_as_its_own_help_begins(name: str) -> None:
     assert command.name == name
     assert " ".join(str(command.help).split()).startswith(summary)
     assert summary.endswith(".")
+
+
+@pytest.mark.parametrize(
+    "group", [(), *((name,) for name in COMMANDS if isinstance(load(name), click.Group))]
+)
+def test_lists_of_commands_have_whole_sentences_on_80_columns(group: tuple[str, ...]) -> None:
+    shown = CliRunner().invoke(cli, [*group, "--help"], terminal_width=80).output
+    listed = shown[shown.index("Commands:") :].splitlines()[1:]
+    assert [line for line in listed if line.endswith("...")] == []
 
 
 @pytest.mark.parametrize("asked", [(), ("--kernel-like", "cloud")])
@@ -45,6 +55,16 @@ def test_every_command_is_found_and_no_other() -> None:
     missing = CliRunner().invoke(cli, ["fetch"])
     assert missing.exit_code == 2
     assert "No such command 'fetch'" in missing.output
+
+
+@pytest.mark.parametrize(
+    "command", [["run"], ["compare"], ["exec", "--", "true"]], ids=lambda c: c[0]
+)
+def test_commands_are_not_printed_as_json(command: list[str]) -> None:
+    options = ["--path", "a:10mbit,10ms", "--plan", "--json"]
+    done = CliRunner().invoke(cli, [command[0], *options, *command[1:]])
+    assert done.exit_code == 2
+    assert "--plan prints commands, which are no JSON document" in done.output
 
 
 @pytest.mark.parametrize("command", ["run", "compare", "advise"])

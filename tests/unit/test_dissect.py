@@ -252,7 +252,7 @@ def test_all_files_that_are_wrong_are_told_together(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         dissect.read([tmp_path, tmp_path / "nosuch.pcap"])
     assert f"in {tmp_path}\n  a directory; a capture file is expected" in str(error.value)
-    assert "nosuch.pcap\n  cannot be read: No such file or directory" in str(error.value)
+    assert "nosuch.pcap\n  there is no such file" in str(error.value)
     assert {(problem.key, problem.value) for problem in error.value.problems} == {("", "")}
 
 

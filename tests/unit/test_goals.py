@@ -9,7 +9,7 @@ import pytest
 
 from mptcplab.advice.goals import Goal, capacity_bps, goals
 from mptcplab.metrics.definitions import RunFigures
-from mptcplab.spec import timeline, workload
+from mptcplab.spec import resolve_workload, timeline, workload
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scenario import Scenario
@@ -45,7 +45,7 @@ def test_latency_is_that_of_the_application() -> None:
     assert goal("latency", of).load == of.workload
     assert goal("latency", of).figure.metrics == ("page_load_s",)
     # it has no duration, so that the others take the usual one
-    assert goal("throughput", of).load.duration_ns == workload.DEFAULT_DURATION_NS
+    assert goal("throughput", of).load.duration_ns == resolve_workload.DEFAULT_DURATION_NS
 
 
 def test_without_an_application_it_is_a_stream_of_half_of_the_slowest_path() -> None:

@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from mptcplab.cli import load
@@ -23,6 +26,26 @@ def test_the_tables_of_the_pages_are_those_of_the_models(page: str) -> None:
     for name, table in keys.tables()[page].items():
         expected = f"<!-- begin: {name} -->\n{table}<!-- end: {name} -->"
         assert expected in text, "write it with python -m mptcplab.tools.keys"
+
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
+
+
+def test_the_schema_beside_the_examples_is_that_of_the_models() -> None:
+    text = (ROOT / keys.SCHEMA).read_text(encoding="utf-8")
+    assert text == keys.schema(), "write it with python -m mptcplab.tools.keys"
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.name)
+def test_an_example_names_its_schema_and_follows_it(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    first, _, rest = text.partition("\n")
+    assert first.startswith("#:schema ./")
+    schema = json.loads((file.parent / first.removeprefix("#:schema ")).read_text())
+    jsonschema.validate(tomllib.loads(text), schema)
+    with pytest.raises(jsonschema.ValidationError, match="'nosuch' was unexpected"):
+        jsonschema.validate(tomllib.loads(f"nosuch = 1\n{rest}"), schema)
+    assert resolve.load_file(file).base.paths
 
 
 def test_every_key_is_in_a_table() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import types
@@ -20,6 +21,7 @@ from mptcplab.metrics.series import Panel, RunSeries, Series
 from mptcplab.papers import (
     catalogue,
     chart,
+    claims,
     data,
     document,
     looks,
@@ -250,6 +252,84 @@ def test_a_chart_names_its_series_and_is_the_same_each_time(options: dict[str, A
     assert ("the paper, read off its figure" in found) == (options.get("kind") != "cdf")
 
 
+def first_panel(of: Published, rows: list[Row]) -> Any:
+    """Of a chart over these runs; what is claimed of others is left out."""
+    of.experiment.claim[:] = [each for each in of.experiment.claim if each.not_testable]
+    own = Ran(claims.results(of.experiment, rows), provenance(of, PUBLISHED))
+    found = reproduce.assembled(of, {PUBLISHED: own})
+    labels = list(dict.fromkeys(str(row.point["scheduler"]) for row in rows))
+    return chart._figure(chart.Content(found, looks.looks([labels]))).axes[0]
+
+
+def test_a_single_series_has_a_bar_for_each_x() -> None:
+    of = published(kind="bars")
+    of.experiment.grid["scheduler"] = ["minrtt"]
+    rows = [row for row in ran(of).results.rows if row.point["scheduler"] == "minrtt"]
+    axis = first_panel(of, rows)
+    # the medians of seeds 1 to 6 with 300 and 1000 packets: 3 + 3.5 + 1/3, and 1 more
+    assert [bar.get_height() for bar in axis.patches] == pytest.approx([6 + 5 / 6, 7 + 5 / 6])
+
+
+@pytest.mark.parametrize(
+    ("names", "shown", "turned"),
+    [
+        (["a" * 24, "b" * 24], ["a" * 24, "b" * 24], 0.0),
+        (["a" * 24 + ":x=on", "b" * 24], ["a" * 24 + "\n:x=on", "b" * 24], 0.0),
+        (["a" * 30, "b" * 30], ["a" * 30, "b" * 30], 35.0),
+    ],
+)
+def test_names_below_bars_do_not_overlap(names: list[str], shown: list[str], turned: float) -> None:
+    of = published(kind="bars", x="scheduler", series="scheduler", panels="queue")
+    of.experiment.grid["scheduler"] = list(names)
+    renamed = dict(zip(("minrtt", "blest"), names, strict=True))
+    rows = [
+        dataclasses.replace(row, point={**row.point, "scheduler": renamed[row.point["scheduler"]]})
+        for row in ran(of).results.rows
+    ]
+    axis = first_panel(of, rows)
+    # two panels share 100 characters, so that each name has 25, or 30 small ones, with a space
+    labels = axis.get_xticklabels()
+    assert [label.get_text() for label in labels] == shown
+    assert {label.get_rotation() for label in labels} == {turned}
+
+
+@pytest.mark.parametrize(
+    ("rare", "top", "told"), [(12.0, 14 * 1.08, ""), (900.0, 2 * 14 * 1.08, "intervals reach 900")]
+)
+def test_a_long_interval_does_not_squeeze_the_medians(rare: float, top: float, told: str) -> None:
+    # the paper has 14, which is the highest besides the intervals
+    of = published()
+    # of five seeds two have another value: 7 is the median, and the interval reaches the other
+    rows = [
+        Row({"scheduler": "minrtt", "queue": queue}, seed, {"goodput": 7.0 if seed < 3 else rare})
+        for queue in (300, 1000)
+        for seed in range(5)
+    ]
+    axis = first_panel(of, rows)
+    assert axis.get_ylim() == pytest.approx((0, top))
+    assert axis.get_title(loc="right") == told
+
+
+@pytest.mark.parametrize(
+    ("rare", "told"), [(30.0, ""), (500.0, "1 of 240 runs are beyond: up to 500")]
+)
+def test_a_distribution_is_not_squeezed_by_a_few_far_values(rare: float, told: str) -> None:
+    of = published(kind="cdf", x="")
+    rows = [
+        Row({"scheduler": scheduler, "queue": queue}, seed, {"goodput": float(seed % 40)})
+        for scheduler in ("minrtt", "blest")
+        for queue in (300, 1000)
+        for seed in range(60)
+    ]
+    rows[0] = dataclasses.replace(rows[0], figures={"goodput": rare})
+    axis = first_panel(of, rows)
+    assert axis.get_title(loc="right") == told
+    # all others are from 0 to 39
+    low, high = axis.get_xlim()
+    assert low < 0
+    assert 39 < high < 45
+
+
 def test_numbers_are_where_they_are() -> None:
     scale = chart._Scale.of([300, 1000])
     assert (scale.kind, scale.place(300), scale.shifted(300, 0.01)) == ("linear", 300.0, 307.0)
@@ -318,6 +398,40 @@ def test_over_time_each_scheduler_has_the_run_of_its_first_seed(
     read.clear()
     assert written(tmp_path, of) == files
     assert not read
+
+
+def test_over_time_the_runs_are_those_that_the_file_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    monkeypatch.setattr(timeline, "_of_run", lambda *_run: [])
+    monkeypatch.setattr(timeline, "run_series", lambda *_run: None)
+
+    def stored(directory: Path) -> Any:
+        read.append(directory.name)
+        return types.SimpleNamespace(scenario=None, client=None, server=None, traces=None)
+
+    monkeypatch.setattr(store, "read_run", stored)
+    of = published(kind="time", at={"queue": 1000})
+    all_runs = ran(of)
+    directories = [Path(f"runs/{number}") for number in range(len(all_runs.results.rows))]
+    timeline.tracks(of, Ran(all_runs.results, all_runs.provenance, directories))
+    # runs come by scheduler, queue and seed, six of each
+    assert read == ["6", "18"]
+
+
+def test_over_time_there_is_the_sum_of_the_paths() -> None:
+    times = (0.5, 1.5)
+    tracks = [
+        timeline.Track("minrtt", "", "k", "a", timeline.GOODPUT, times, (1.0, 2.0)),
+        timeline.Track("minrtt", "", "k", "b", timeline.GOODPUT, times, (10.0, 20.0)),
+        timeline.Track("minrtt", "", "k", "a", timeline.CAPACITY, times, (100.0, 100.0)),
+        timeline.Track("blest", "", "l", "a", timeline.GOODPUT, times, (1.0, 2.0)),
+    ]
+    of = published(kind="time")
+    found = reproduce.assembled(of, {PUBLISHED: ran(of)})
+    minrtt, blest = chart._over_time(chart.Content(found, {}, tracks)).axes
+    drawn = {line.get_label(): np.asarray(line.get_ydata()).tolist() for line in minrtt.lines}
+    assert drawn["sum"] == [11.0, 22.0]
+    assert [line.get_label() for line in blest.lines] == ["a"]
 
 
 def test_a_document_of_an_experiment_is_drawn_as_on_its_page(

@@ -194,6 +194,15 @@ def test_a_drive_that_another_process_writes_meanwhile_is_no_mistake(
         ('x = "queue"', 'x = "size"', "chart.x", '"size"', "known: scheduler, queue, rtt"),
         ('x = "queue"', "", "chart.x", '""', "not an axis"),
         ('y = ["goodput"]', 'y = ["delay"]', "chart.y", '"delay"', "known: goodput"),
+        ("[chart]", "[chart]\nat = { queue = 40 }", "chart.at", "{...}", 'of kind "time"'),
+        ('"lines"', '"time"\nat = { size = 1 }', "chart.at.size", "1", "not an axis"),
+        (
+            '"lines"',
+            '"time"\nat = { queue = 7 }',
+            "chart.at.queue",
+            "7",
+            "not on this axis; it has",
+        ),
         ("{rtt / 2}", "{rrt / 2}", "scenario.path[1].delay", '"{rrt / 2}ms"', 'mean "rtt"'),
         ("{rtt / 2}", "{rtt /}", "scenario.path[1].delay", '"{rtt /}ms"', "not a text"),
         ("rtt > 10", "rtx > 10", "scenario.path[2].if", '"rtx > 10"', 'did you mean "rtt"'),
@@ -245,6 +254,13 @@ name = "Buffer: 1 MB"
 says = "1 MB to receive"
 scenario.receive_buffer = "1MB"
 """
+BUFFER = """
+[[assumed]]
+name = "receive_buffer"
+value = "auto"
+because = "the paper left it"
+range = ["5MB"]
+"""
 BECAUSE = """
 [[claim.because]]
 says = "It is."
@@ -281,6 +297,30 @@ def test_a_variant_is_the_quick_part_with_other_settings(tmp_path: Path) -> None
         for part in (PUBLISHED, QUICK, "loss=0", "loss=2")
     }
     assert losses == {PUBLISHED: {0.01}, QUICK: {0.01}, "loss=0": {0.0}, "loss=2": {0.02}}
+
+
+def test_a_variant_may_set_what_is_assumed_otherwise(tmp_path: Path) -> None:
+    text = VARIED.replace("[[metric]]", f"{BUFFER}[[metric]]", 1).replace(
+        "[scenario]", '[scenario]\nreceive_buffer = "{receive_buffer}"', 1
+    )
+    published = load(tmp_path, text)
+    buffers = {
+        part: {
+            each.scenario.receive_buffer_bytes
+            for each in settings(published, tmp_path, part=part, repeat=1)
+        }
+        for part in (QUICK, "receive_buffer=5MB", "Buffer: 1 MB")
+    }
+    wanted = {QUICK: None, "receive_buffer=5MB": 5_000_000, "Buffer: 1 MB": 1_000_000}
+    assert buffers == {part: {value} for part, value in wanted.items()}
+    # the value that is assumed elsewhere is nothing to a part that sets another one
+    other = load(tmp_path, text.replace('"auto"', '"4MB"')).experiment
+    same = [
+        part
+        for part in wanted
+        if other.part(part).digest() == published.experiment.part(part).digest()
+    ]
+    assert same == ["receive_buffer=5MB", "Buffer: 1 MB"]
 
 
 def test_the_digest_of_a_part_is_that_of_its_runs(tmp_path: Path) -> None:
@@ -483,8 +523,21 @@ def test_every_quick_run_is_a_scenario(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_variant_is_a_scenario(name: str, tmp_path: Path) -> None:
     published = catalogue.load(name)
+
+    def runs(part: str) -> set[str]:
+        every = settings(published, tmp_path, part=part, repeat=1)
+        return {setting.scenario.key_text() for setting in every}
+
+    quick = runs(QUICK)
     for part in published.experiment.variants():
-        assert settings(published, tmp_path, part=part, repeat=1)
+        # what differs is in its scenarios, too
+        assert not runs(part) <= quick, part
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_claim_says_what_its_direction_is(name: str) -> None:
+    claims = catalogue.load(name).experiment.claim
+    assert [each.name for each in claims if each.direction and "direction" not in each.says] == []
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -138,12 +138,17 @@ def test_it_is_told_whose_subflow_is_on_no_path(name: str) -> None:
 
 def test_a_whole_run_of_one_connection_has_one_at_each_side() -> None:
     none, one = Samples(made([]), NO_SUBFLOWS), Samples(made([0]), NO_SUBFLOWS)
-    for workload in (Bulk(duration_ns=SECOND, warmup_ns=0), PROGRAM):
+    for workload, text in (
+        (
+            Bulk(duration_ns=SECOND, warmup_ns=0),
+            "the records of the server have 0 connections; the workload has some",
+        ),
+        (PROGRAM, "no program on the server had a TCP connection"),
+    ):
         scenario = synthetic.scenario(workload=workload)
         recorded.require_connections(scenario, client=one, server=one)
         with pytest.raises(RunError) as error:
             recorded.require_connections(scenario, client=one, server=none)
-        text = "the records of the server have 0 connections; the workload has some"
         assert str(error.value) == FAILED + text
     # others open their connections as they go, and may have none yet
     cbr = Cbr(duration_ns=SECOND, warmup_ns=0, block_bytes=9, rate_bps=None, interval_ns=MS)

@@ -17,7 +17,7 @@ import numpy as np
 from mptcplab.advice.ranking import Scale
 from mptcplab.metrics.definitions import RunFigures
 from mptcplab.metrics.recorded import measured_direction
-from mptcplab.spec import timeline, workload
+from mptcplab.spec import resolve_workload, timeline, workload
 from mptcplab.spec.limits import DIRECTIONS, Direction
 from mptcplab.spec.scenario import LONGEST_NS, Change, Event, Scenario
 from mptcplab.spec.workload import AnyWorkload, Bulk, Cbr, Frames, Requests
@@ -193,8 +193,8 @@ def _stream(base: Scenario) -> Cbr:
         for rates in timeline.rates(base, direction).values()
     )
     rate_bps = max(int(slowest_bps * _STREAM_SHARE), _LEAST_STREAM_BPS)
-    rate_bps = min(rate_bps, 8 * workload.DEFAULT_BLOCK_BYTES * _MOST_BLOCKS_PER_S)
-    block_bytes = min(workload.DEFAULT_BLOCK_BYTES, rate_bps // (8 * _FEWEST_BLOCKS_PER_S))
+    rate_bps = min(rate_bps, 8 * resolve_workload.DEFAULT_BLOCK_BYTES * _MOST_BLOCKS_PER_S)
+    block_bytes = min(resolve_workload.DEFAULT_BLOCK_BYTES, rate_bps // (8 * _FEWEST_BLOCKS_PER_S))
     least_bytes = rate_bps * duration_ns // (8 * 10**9 * _MOST_BLOCKS) + 1
     return Cbr(
         direction=base.workload.direction,
@@ -215,7 +215,7 @@ def _span(base: Scenario) -> tuple[int, int]:
     asked = base.workload
     if isinstance(asked, Bulk | Cbr | Requests | Frames) and asked.duration_ns is not None:
         return asked.duration_ns, asked.warmup_ns
-    return workload.DEFAULT_DURATION_NS, workload.DEFAULT_DURATION_NS // 10
+    return resolve_workload.DEFAULT_DURATION_NS, resolve_workload.DEFAULT_DURATION_NS // 10
 
 
 def _in_trouble(scenario: Scenario, path: str) -> Scenario:

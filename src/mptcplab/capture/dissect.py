@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mptcplab.errors import InputError, Problem
+from mptcplab.spec.mistakes import no_such_file
 from mptcplab.spec.units import NS_PER_S
 
 Array = npt.NDArray[Any]
@@ -189,6 +190,8 @@ class _Reader:
             raise _NoCaptureError("a directory; a capture file is expected (pcap or pcapng)")
         try:
             size = file.stat().st_size
+        except FileNotFoundError:
+            raise _NoCaptureError(no_such_file(file)) from None
         except OSError as error:
             raise _NoCaptureError(f"cannot be read: {error.strerror}") from None
         if not os.access(file, os.R_OK):

@@ -22,29 +22,31 @@ from mptcplab.errors import MptcplabError, status_of
 COMMANDS = {
     "advise": (
         "advise:advise_command",
-        "Say which scheduler and congestion control to use on your paths: for throughput, for "
-        "latency, and for when a path fails; with the figures, and how sure it is.",
+        "Say which scheduler and congestion control suit your paths.",
     ),
     "analyze": (
         "analyze:analyze_command",
-        "Compute figures from captures alone: FILE.pcapng or .pcap, from the lab or elsewhere.",
+        "Compute figures from captures alone, in pcapng or pcap files.",
     ),
     "bench": (
         "bench:bench_command",
-        "Measure how fast runs are on this machine, and how well the schedulers fill their paths.",
+        "Measure how fast runs are here, and how well paths are filled.",
     ),
     "cc": (
         "schedulers:cc_group",
-        "Congestion controls: the kernel's own, and those that couple subflows.",
+        "Congestion controls: the kernel's own, and coupled ones.",
     ),
     "cluster": (
         "machine:cluster_group",
-        "Clusters that run scenarios: make the key that keeps others out.",
+        "Clusters that run scenarios: make the key that protects one.",
     ),
     "compare": (
         "runs:compare",
-        "Compare schedulers, or congestion controls, on the same paths with the same seeds: a "
-        "table and a picture.",
+        "Compare schedulers or congestion controls on the same paths.",
+    ),
+    "completion": (
+        "shells:completion_command",
+        "Print the script with which a shell completes commands, options, schedulers and figures.",
     ),
     "doctor": (
         "machine:doctor_command",
@@ -52,7 +54,7 @@ COMMANDS = {
     ),
     "exec": (
         "programs:exec_command",
-        "Run a program of this machine on the client, over MPTCP, in virtual time.",
+        "Run a program of this machine on the client, over MPTCP.",
     ),
     "explain": (
         "stored:explain_command",
@@ -64,19 +66,19 @@ COMMANDS = {
     ),
     "papers": (
         "papers:papers_group",
-        "Published experiments: run them again, and see which claims hold.",
+        "Published experiments: run them again, see which claims hold.",
     ),
     "report": (
         "stored:report_command",
-        "Make one page about runs, with tables and interactive charts, that works offline.",
+        "Make one page about runs, with tables and interactive charts.",
     ),
     "results": (
         "results:results_group",
-        "All runs of an output directory as one table: OUT/runs.parquet, docs/results-store.md.",
+        "All runs of an output directory as one table.",
     ),
     "run": (
         "runs:run",
-        "Run one scenario, from a FILE, from flags, or from a file with flags that override it.",
+        "Run one scenario, from a FILE or from flags.",
     ),
     "scenario": ("scenarios:scenario_group", "Scenario files."),
     "scheduler": (
@@ -85,16 +87,15 @@ COMMANDS = {
     ),
     "shell": (
         "programs:shell_command",
-        "Open a shell on the client, where ss, nstat, tc, tcpdump and any other program work.",
+        "Open a shell on the client, where ss, tc and tcpdump work.",
     ),
     "show": (
         "stored:show",
-        "Draw a run: goodput, RTTs, windows, queues and buffers over time.",
+        "Draw a run over time: goodput, RTTs, windows, queues, buffers.",
     ),
     "sweep": (
         "sweeps:sweep_command",
-        "Run a scenario with many combinations of values from FILE: a grid, ranges, or points "
-        "that fill a space.",
+        "Run a scenario with many combinations of values from FILE.",
     ),
 }
 
@@ -150,6 +151,8 @@ def main() -> NoReturn:
 
 
 _AS_IT_IS = "mptcplab"
+#: The environment variable in which a shell says what it wants to complete.
+COMPLETE = "_MPTCPLAB_COMPLETE"
 
 
 def _as_it_is(error: UnicodeError) -> tuple[str | bytes, int]:
@@ -188,7 +191,11 @@ def _nothing() -> TextIO:
 
 def _called() -> int:
     try:
-        return _status_of_output(lambda: cli.main(standalone_mode=False))
+        if COMPLETE in os.environ:
+            from mptcplab.cli import shells
+
+            shells.register()
+        return _status_of_output(lambda: cli.main(standalone_mode=False, complete_var=COMPLETE))
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.ClickException as error:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from mptcplab.cli import options
+from mptcplab.cli import completion, options
 from mptcplab.spec import option_keys
 
 # The scenario's options that advice has, too; it chooses schedulers, congestion controls and seeds.
@@ -59,6 +59,7 @@ _ADVISED = (
 @click.option(
     "--workload",
     "-w",
+    shell_complete=completion.workloads,
     metavar="KIND[:KEY=VALUE,...]",
     help="What your application does, e.g. video or requests:interval=1s; for latency and, if it "
     "lasts for a duration, resilience; docs/workloads.md.  [a stream of blocks]",
@@ -79,8 +80,10 @@ def advise_command(
     quick: bool,
     **options: Any,
 ) -> None:
-    """Say which scheduler and congestion control to use on your paths: for throughput, for
-    latency, and for when a path fails; with the figures, and how sure it is.
+    """Say which scheduler and congestion control suit your paths.
+
+    It answers for throughput, for latency, and for when a path fails; with the figures, and how
+    sure it is.
 
     It runs the catalogue on variations of the paths, since nobody knows theirs exactly. The
     scheduler, the congestion control and the number of seeds of a FILE are ignored. Without a FILE,

@@ -22,10 +22,11 @@ from mptcplab.cli import options
 )
 @options.json_option
 def analyze_command(files: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
-    """Compute figures from captures alone: FILE.pcapng or .pcap, from the lab or elsewhere.
+    """Compute figures from captures alone, in pcapng or pcap files.
 
-    Several files of the same time, such as one from each end, are analysed together: where each
-    was captured is detected, and no packet is counted twice.
+    The captures may be of the lab or of any other network. Several files of the same time, such as
+    one from each end, are analysed together: where each was captured is detected, and no packet is
+    counted twice.
     """
     from mptcplab.cli.actions import analyze
 

@@ -12,7 +12,7 @@ from mptcplab.cli import options
 @click.option("--repeat", type=click.IntRange(1, 100), default=3, show_default=True)
 @options.json_option
 def bench_command(repeat: int, as_json: bool) -> None:
-    """Measure how fast runs are on this machine, and how well the schedulers fill their paths."""
+    """Measure how fast runs are here, and how well paths are filled."""
     from mptcplab.cli.actions import bench
 
     bench.measure(repeat, as_json=as_json)

@@ -37,9 +37,10 @@ def kernel_group() -> None:
     "(debug), for the kernel's own tests (selftest), or without our schedulers (upstream).",
 )
 def kernel_build(source: Path | None, variant: str) -> None:
-    """Build the kernel into the cache; later builds compile only what has changed.
+    """Build the kernel into the cache.
 
-    If it came with mptcplab there is nothing to build, unless you choose a source.
+    Later builds compile only what has changed. If it came with mptcplab there is nothing to build,
+    unless you choose a source.
     """
     started = time.monotonic()
     known = kernel.current(variant)
@@ -57,7 +58,7 @@ def kernel_build(source: Path | None, variant: str) -> None:
 
 @kernel_group.command("list")
 def kernel_list() -> None:
-    """List the kernels: what each is like, and which are current.
+    """List the kernels, and which are current.
 
     A run uses the current one, and builds it if it is missing. The others can be removed, but for
     the one that came with mptcplab.
@@ -78,14 +79,15 @@ def kernel_list() -> None:
 
 @click.group("cluster")
 def cluster_group() -> None:
-    """Clusters that run scenarios: make the key that keeps others out."""
+    """Clusters that run scenarios: make the key that protects one."""
 
 
 @cluster_group.command("key")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 def cluster_key_command(file: Path) -> None:
-    """Make the key of a cluster: whoever has FILE can run code on all its machines, and nobody else
-    can. docs/cluster.md.
+    """Make the key of a cluster.
+
+    Whoever has FILE can run code on all its machines, and nobody else can. docs/cluster.md.
 
     \b
     mptcplab cluster key cluster.pem

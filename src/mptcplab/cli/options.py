@@ -6,12 +6,13 @@ is imported when a command runs: neither help nor a mistyped option waits for it
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from mptcplab.cli import completion
 from mptcplab.lab import choices
 from mptcplab.lab.choices import Limits
 from mptcplab.spec import option_keys, units
@@ -44,7 +45,14 @@ def listed_option(*names: str, metavar: str | None, text: str) -> Callable[[F], 
     def joined(_context: click.Context, _option: click.Parameter, given: list[str]) -> str | None:
         return ",".join(given) if given else None
 
-    return click.option(*names, metavar=metavar, multiple=True, callback=joined, help=text)
+    return click.option(
+        *names,
+        metavar=metavar,
+        multiple=True,
+        callback=joined,
+        help=text,
+        shell_complete=completion.OF_OPTIONS[names[0]],
+    )
 
 
 def _scenario_option(name: str, *short: str) -> Callable[[F], F]:
@@ -52,7 +60,13 @@ def _scenario_option(name: str, *short: str) -> Callable[[F], F]:
     names = ("--" + name.replace("_", "-"), *short)
     if name in ("scheduler", "cc"):
         return listed_option(*names, metavar=key.metavar, text=key.help)
-    return click.option(*names, metavar=key.metavar, multiple=name == "vary", help=key.help)
+    return click.option(
+        *names,
+        metavar=key.metavar,
+        multiple=name == "vary",
+        help=key.help,
+        shell_complete=completion.OF_OPTIONS.get(names[0]),
+    )
 
 
 scheduler_option = _scenario_option("scheduler", "-s")
@@ -132,6 +146,25 @@ disk_limit_option = click.option(
 )
 
 
+def expect_options(command: F) -> F:
+    """What runs have to meet, and the report of it for continuous integration."""
+    expect = click.option(
+        "--expect",
+        metavar="FORMULA",
+        multiple=True,
+        shell_complete=completion.expectations,
+        help="What has to be true of the figures, e.g. 'goodput >= 50mbit' or 'minrtt.goodput >= "
+        "0.98 * default.goodput'; exit status 4 if it is not. Repeatable; docs/expect.md.",
+    )
+    junit = click.option(
+        "--junit",
+        metavar="FILE",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Also write whether the expectations are met as a JUnit report, for CI.",
+    )
+    return expect(junit(command))
+
+
 def cluster_options(command: F) -> F:
     """The options that say which cluster to use."""
     return _address_option(_key_option(command))
@@ -144,6 +177,7 @@ def scenario_options(command: F) -> F:
             "--path",
             "-p",
             multiple=True,
+            shell_complete=completion.paths,
             metavar="NAME:RATE,DELAY[,KEY=VALUE...]",
             help="A path, with its rate and one-way delay; keys: queue, loss, jitter, and any of "
             "them for one direction (up.rate, down.delay, ...); docs/scenario.md lists all. "
@@ -153,6 +187,7 @@ def scenario_options(command: F) -> F:
             "--event",
             "-e",
             multiple=True,
+            shell_complete=completion.events,
             metavar="TIME:PATH:ACTION",
             help=f"What happens to a path during the run, e.g. 3s:lte:down: {one_of(ACTIONS)}, "
             "and keys such as lasts and every; docs/scenario.md.",
@@ -178,6 +213,7 @@ def scenario_options(command: F) -> F:
         click.option(
             "--workload",
             "-w",
+            shell_complete=completion.workloads,
             metavar="KIND[:KEY=VALUE,...]",
             help=f"What is sent: {one_of(WORKLOADS)}, e.g. cbr:size=8KB,rate=500kbit; "
             "docs/workloads.md.  [bulk]",
@@ -198,6 +234,12 @@ def scenario_options(command: F) -> F:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def check_shown(options: Mapping[str, Any]) -> None:
+    """Raises UsageError if two forms of output are asked for."""
+    if options["only_plan"] and options["as_json"]:
+        raise click.UsageError("--plan prints commands, which are no JSON document; leave one out")
 
 
 def some_of_scenario_options(names: Sequence[str]) -> Callable[[F], F]:

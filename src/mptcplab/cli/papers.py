@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from mptcplab.cli import options
+from mptcplab.cli import completion, options
 
 
 @click.group("papers")
 def papers_group() -> None:
-    """Published experiments: run them again, and see which claims hold."""
+    """Published experiments: run them again, see which claims hold."""
 
 
 _papers_out = options.out_option_of(
@@ -36,7 +36,10 @@ _variant_option = click.option(
 
 @papers_group.command("list")
 def papers_list() -> None:
-    """List the experiments, with the number of runs of each: all, --quick, and of its variants."""
+    """List the experiments, with the number of runs of each.
+
+    These are all of the published setting, those of --quick, and those of the variants.
+    """
     from mptcplab.papers import catalogue
 
     for name in catalogue.names():
@@ -49,7 +52,9 @@ def papers_list() -> None:
 
 
 @papers_group.command("run")
-@click.argument("names", metavar="PAPER/FIGURE...", nargs=-1, required=True)
+@click.argument(
+    "names", metavar="PAPER/FIGURE...", nargs=-1, required=True, shell_complete=completion.figures
+)
 @_quick_option
 @_variants_option
 @_variant_option
@@ -58,9 +63,10 @@ def papers_list() -> None:
 @options.cluster_options
 @_papers_out
 def papers_run(names: tuple[str, ...], **options: Any) -> None:
-    """Run experiments, and judge the papers' claims by them: PAPER/FIGURE, PAPER or all.
+    """Run experiments, and judge the papers' claims by them.
 
-    An interrupted experiment resumes where it stopped.
+    Give PAPER/FIGURE for one, PAPER for all of a paper, or all. An interrupted experiment resumes
+    where it stopped.
     """
     from mptcplab.cli.actions import papers
 
@@ -68,8 +74,10 @@ def papers_run(names: tuple[str, ...], **options: Any) -> None:
 
 
 @papers_group.command("show")
-@click.argument("names", metavar="PAPER/FIGURE...", nargs=-1, required=True)
-@_quick_option
+@click.argument(
+    "names", metavar="PAPER/FIGURE...", nargs=-1, required=True, shell_complete=completion.figures
+)
+@click.option("--quick", is_flag=True, help="The results of the thinner grid.")
 @_papers_out
 def papers_show(names: tuple[str, ...], quick: bool, out: Path) -> None:
     """Show the results of experiments that were run before."""

@@ -60,31 +60,40 @@ def _program_options(command: F) -> F:
 @_program_options
 @options.pcap_option
 @click.option("--trace", is_flag=True, help="Keep the scheduler's decisions.")
-def exec_command(file: Path | None, server: str, time_limit: str | None, **options: Any) -> None:
-    """Run a program of this machine on the client, over MPTCP, in virtual time.
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print one JSON document with the figures instead of the table; what the program prints "
+    "goes to standard error.",
+)
+def exec_command(file: Path | None, server: str, time_limit: str | None, **given: Any) -> None:
+    """Run a program of this machine on the client, over MPTCP.
 
-    Its output is shown, and kept in the directory of the run; the table goes to standard error.
-    The exit status is the program's.
+    It runs in virtual time. Its output is shown, and kept in the directory of the run; the table
+    goes to standard error. The exit status is the program's. Without --server nothing listens on
+    the server, which it can still reach, e.g. -- ping -c 3 server.
 
     \b
     mptcplab exec --path wifi:50mbit,10ms --path lte:20mbit,40ms \\
         --server 'iperf3 -s' -- iperf3 -c server -t 10
     """
+    options.check_shown(given)
     words = click.get_current_context().meta[_PROGRAM]
     if not words:
         raise click.UsageError("no command; it goes after --, e.g. -- curl http://server:8080/")
     from mptcplab.cli.actions import programs
 
-    programs.execute(words, file, server, time_limit, options)
+    programs.execute(words, file, server, time_limit, given)
 
 
 @click.command("shell")
 @_program_options
 def shell_command(file: Path | None, server: str, time_limit: str | None, **options: Any) -> None:
-    """Open a shell on the client, where ss, nstat, tc, tcpdump and any other program work.
+    """Open a shell on the client, where ss, tc and tcpdump work.
 
-    On a terminal it runs in real time; the commands of a script on standard input run in virtual
-    time. Nothing is kept.
+    So does any other program. On a terminal it runs in real time; the commands of a script on
+    standard input run in virtual time. Nothing is kept.
 
     \b
     echo 'ping -c 3 server; ss -M' | mptcplab shell --path wifi:50mbit,10ms

@@ -12,14 +12,27 @@ from mptcplab.cli import options
 
 @click.group("results")
 def results_group() -> None:
-    """All runs of an output directory as one table: OUT/runs.parquet, docs/results-store.md."""
+    """All runs of an output directory as one table.
+
+    The table is OUT/runs.parquet; docs/results-store.md.
+    """
 
 
 @results_group.command("list")
+@click.argument(
+    "directory", metavar="[OUT]", required=False, type=click.Path(path_type=Path, file_okay=False)
+)
 @options.out_option
 @options.json_option
-def results_list(out: Path, as_json: bool) -> None:
-    """List how many runs there are of each kind, and which failed."""
+def results_list(directory: Path | None, out: Path, as_json: bool) -> None:
+    """List how many runs there are of each kind in OUT, and which failed.
+
+    OUT may be given as --out, too, as to the other commands.
+    """
+    if directory is not None:
+        if out not in (directory, options.DEFAULT_OUT):
+            raise click.UsageError(f"OUT is {directory}, and --out is {out}; give one")
+        out = directory
     from mptcplab.cli.actions import results
 
     results.list_runs(out, as_json=as_json)
@@ -40,7 +53,10 @@ def results_schema() -> None:
 @click.argument("keys", metavar="[KEY]...", nargs=-1)
 @options.out_option
 def results_fetch(keys: tuple[str, ...], out: Path) -> None:
-    """Fetch records that --storage keeps elsewhere, of the given runs or of all."""
+    """Fetch the records of runs that --storage keeps elsewhere.
+
+    Without a KEY, those of all runs.
+    """
     from mptcplab.cli.actions import results
 
     results.fetch(keys, out)

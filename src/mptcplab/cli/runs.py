@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from mptcplab.cli import options
+from mptcplab.cli import completion, options
 from mptcplab.spec import option_keys
 
 
@@ -19,14 +19,22 @@ from mptcplab.spec import option_keys
 @options.pcap_option
 @click.option("--trace", is_flag=True, help="Keep the scheduler's decisions.")
 @options.states_option
-def run(file: Path | None, **options: Any) -> None:
-    """Run one scenario, from a FILE, from flags, or from a file with flags that override it."""
+@options.expect_options
+def run(file: Path | None, **given: Any) -> None:
+    """Run one scenario, from a FILE or from flags.
+
+    With both, the flags override the file.
+    """
+    options.check_shown(given)
     from mptcplab.cli.actions import asked
 
-    request = asked.request(file, options, single=True)
+    request = asked.request(file, given, single=True)
+    from mptcplab.cli.actions import expected
+
+    wanted = expected.read(given, (request.runs(), []))
     from mptcplab.cli.actions import runs
 
-    runs.make(request, options)
+    runs.make(request, given, wanted)
 
 
 @click.command()
@@ -46,6 +54,7 @@ def run(file: Path | None, **options: Any) -> None:
     "--sweep",
     "axes",
     multiple=True,
+    shell_complete=completion.axes,
     metavar="KEY=VALUES",
     help="Repeat it with each value of a key: path.lte.delay=10ms,20ms or 10ms..160ms:log5 "
     "(five, by factors), :5 (evenly), :+10ms (in steps); several form a grid. With one seed unless "
@@ -56,15 +65,16 @@ def run(file: Path | None, **options: Any) -> None:
 @options.pcap_option
 @click.option("--trace", is_flag=True, help="Keep the schedulers' decisions.")
 @options.states_option
+@options.expect_options
 @options.cluster_options
 @options.storage_option
 def compare(
-    file: Path | None, baseline: bool, axes: tuple[str, ...], dry_run: bool, **options: Any
+    file: Path | None, baseline: bool, axes: tuple[str, ...], dry_run: bool, **given: Any
 ) -> None:
-    """Compare schedulers, or congestion controls, on the same paths with the same seeds: a table
-    and a picture.
+    """Compare schedulers or congestion controls on the same paths.
 
-    --scheduler all compares all schedulers of mptcplab scheduler list.
+    All have the same seeds; the result is a table and a picture. --scheduler all compares all
+    schedulers of mptcplab scheduler list.
 
     \b
     mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms,queue=200,loss=0.1% \\
@@ -72,16 +82,20 @@ def compare(
     mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms --cc reno,lia,olia
     mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms --sweep path.lte.delay=10ms,40ms
     """
-    if axes and not options["only_plan"]:
+    options.check_shown(given)
+    if given["only_plan"] and (axes or dry_run):
+        raise click.UsageError("--plan is for a single setting; leave out --sweep and --dry-run")
+    if axes or dry_run:
         from mptcplab.cli.actions import sweeps
 
-        sweeps.compare(file, axes, options, baseline=baseline, dry_run=dry_run)
+        sweeps.compare(file, axes, given, baseline=baseline, dry_run=dry_run)
         return
-    if dry_run or axes:
-        raise click.UsageError("--dry-run is for --sweep, and --plan is for a single setting")
     from mptcplab.cli.actions import asked
 
-    request = asked.request(file, options, single=False).compared()
+    request = asked.request(file, given, single=False).compared()
+    from mptcplab.cli.actions import expected
+
+    wanted = expected.read(given, (request.runs(), request.baselines() if baseline else []))
     from mptcplab.cli.actions import runs
 
-    runs.make(request, options, baseline=baseline)
+    runs.make(request, given, wanted, baseline=baseline)

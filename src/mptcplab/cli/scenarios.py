@@ -26,7 +26,7 @@ def scenario_schema() -> None:
 
 @scenario_group.command("presets")
 def scenario_presets() -> None:
-    """List the presets of paths, with their values and where these come from."""
+    """List the presets of paths, with their values and sources."""
     Console().print(catalogue_tables.preset_table(presets.PRESETS.values()))
     click.echo()
     for label, source in presets.SOURCES.items():

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from mptcplab.cli import completion
 from mptcplab.errors import InputError, Problem
 from mptcplab.report import catalogue_tables
 from mptcplab.spec import congestion, scheduler
@@ -26,9 +27,9 @@ def scheduler_list() -> None:
 
 
 @scheduler_group.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=completion.one_scheduler)
 def scheduler_show(name: str) -> None:
-    """Show what a scheduler does, where it comes from, and its parameters.
+    """Show what a scheduler does, its source and its parameters.
 
     NAME is one of mptcplab scheduler list, or a file of your own, ./NAME.c.
     """
@@ -48,7 +49,10 @@ def scheduler_show(name: str) -> None:
 @scheduler_group.command("new")
 @click.argument("name")
 def scheduler_new(name: str) -> None:
-    """Write a scheduler to start from, NAME.c, and its test, NAME_test.py, here."""
+    """Write a scheduler to start from, and its test.
+
+    They are NAME.c and NAME_test.py in this directory.
+    """
     for file in scheduler.new(name, Path(), scheduler.known()):
         click.echo(f"written: {file}")
     click.echo(f"compare it: mptcplab compare ... --scheduler default,./{name}.c")
@@ -56,7 +60,7 @@ def scheduler_new(name: str) -> None:
 
 @click.group("cc")
 def cc_group() -> None:
-    """Congestion controls: the kernel's own, and those that couple subflows."""
+    """Congestion controls: the kernel's own, and coupled ones."""
 
 
 @cc_group.command("list")
@@ -67,9 +71,9 @@ def cc_list() -> None:
 
 
 @cc_group.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=completion.congestion_controls)
 def cc_show(name: str) -> None:
-    """Show what a congestion control does, where it comes from, and its parameters.
+    """Show what a congestion control does, its source and parameters.
 
     NAME is one of mptcplab cc list.
     """

@@ -32,7 +32,7 @@ from mptcplab.report import palette
     help="Directory for the pictures, as KEY.png.  [run.png in the directory of each run]",
 )
 def show(places: tuple[Path, ...], formats: tuple[str, ...], data: bool, out: Path | None) -> None:
-    """Draw a run: goodput, RTTs, windows, queues and buffers over time.
+    """Draw a run over time: goodput, RTTs, windows, queues, buffers.
 
     RUN is the directory of a run, OUT/runs/KEY, or several runs, as for a report: an output
     directory OUT, or a document, to draw each successful run.  [mptcplab-out]
@@ -82,10 +82,11 @@ def explain_command(runs: tuple[Path, ...], as_json: bool) -> None:
     help="How many runs can be opened as time series, lowest seeds first.",
 )
 def report_command(places: tuple[Path, ...], out: Path, figures: Path | None, most: int) -> None:
-    """Make one page about runs, with tables and interactive charts, that works offline.
+    """Make one page about runs, with tables and interactive charts.
 
-    RUNS are directories of runs, OUT/runs/KEY, output directories OUT, documents of comparisons,
-    OUT/comparison.json, or of published experiments, OUT/PAPER/FIGURE.json.  [mptcplab-out]
+    It works offline. RUNS are directories of runs, OUT/runs/KEY, output directories OUT, documents
+    of comparisons, OUT/comparison.json, or of published experiments, OUT/PAPER/FIGURE.json.
+    [mptcplab-out]
     """
     from mptcplab.cli.actions import stored
 

@@ -26,13 +26,15 @@ from mptcplab.cli import options
 @options.wall_limit_option
 @options.disk_limit_option
 @options.jobs_option
+@options.expect_options
 @options.cluster_options
 @options.storage_option
 @options.out_option
 @options.json_option
 def sweep_command(file: Path, **options: Any) -> None:
-    """Run a scenario with many combinations of values from FILE: a grid, ranges, or points
-    that fill a space. docs/sweep.md.
+    """Run a scenario with many combinations of values from FILE.
+
+    They are a grid, ranges, or points that fill a space: docs/sweep.md.
 
     Stored runs are not repeated, so an interrupted sweep resumes. The exit status is 1 as long as
     any run is missing or failed.

@@ -15,123 +15,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from mptcplab.errors import RunError
+from mptcplab.metrics.definitions import ApplicationFigures
 from mptcplab.metrics.records import DIRECTIONS, Records
-from mptcplab.metrics.schema import Figures, Real, Value, Whole, figure
+from mptcplab.metrics.schema import Value
 from mptcplab.spec import workload
 from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.units import NS_PER_S
+from mptcplab.spec.units import NS_PER_MS, NS_PER_S
 from mptcplab.spec.workload import REPLY, REQUEST, Bulk, Cbr, Frames, Message, Transfers, Video, Web
-
-_NS_PER_MS = 1_000_000
-_SOURCE = "messages.records"
-
-_COMPLETION = (
-    "Of transfers, responses, objects and segments: the time from when it was due, or, if it was "
-    "asked for, its request was, until its last byte was read."
-)
-_DELAY = (
-    "Of blocks and frames: the time from when it was due until its last byte was read, so that "
-    "what waited in the send buffer is in it."
-)
-
-
-def _seen(unit: str, meaning: str, formula: str) -> Any:
-    return figure(unit, meaning, formula, _SOURCE)
-
-
-def _quantile(share: str) -> Any:
-    formula = f"nearest rank: the lowest that at least {share} of them do not exceed"
-    return _seen("ms", f"The same time: {share} of them took no longer.", formula)
-
-
-class ApplicationFigures(Figures):
-    """What the applications saw; bulk data has no such figures."""
-
-    completed: Whole = _seen(
-        "",
-        "Transfers, blocks, responses, objects, segments or frames that arrived whole, of those "
-        "that were due after the warm-up. Missing, as all of these, for bulk.",
-        "number with complete_ns > 0 and due_ns >= start_ns + warmup",
-    )
-    completion_ms_mean: Real = _seen(
-        "ms",
-        f"{_COMPLETION} The mean of those completed.",
-        "mean of (complete_ns - due_ns) / 10^6, with due_ns that of the request if there is one",
-    )
-    completion_ms_median: Real = _quantile("half")
-    completion_ms_p95: Real = _quantile("95 %")
-    completion_ms_p99: Real = _quantile("99 %")
-    completion_ms_max: Real = _seen("ms", "The same time: the longest.", "highest of them")
-    transfer_goodput_bps: Real = _seen(
-        "bit/s",
-        "Of transfers: what the application got while it waited for one.",
-        "8 x sum of bytes / sum of the completion times, of those completed",
-    )
-    delay_ms_mean: Real = _seen(
-        "ms",
-        f"Application delay. {_DELAY} The mean.",
-        "mean of (complete_ns - due_ns) / 10^6",
-    )
-    delay_ms_sd: Real = _seen(
-        "ms",
-        "Standard deviation of the application delay; its square is the variance.",
-        "square root of the mean of the squares less the square of the mean",
-    )
-    delay_variation_ms_mean: Real = _seen(
-        "ms",
-        "How much the application delay differs from one block or frame to the next (of the same "
-        "direction), in the mean.",
-        "mean of |delay of i - delay of i-1|",
-    )
-    delay_ms_p99: Real = _seen(
-        "ms",
-        "99 % of the blocks or frames had no higher application delay.",
-        "nearest rank",
-    )
-    delay_ms_max: Real = _seen("ms", "The highest application delay.", "highest of them")
-    page_load_s: Real = _seen(
-        "s",
-        "Of web: the time until the last object had arrived. Missing if one did not.",
-        "(highest complete_ns - start_ns) / 10^9",
-    )
-    startup_s: Real = _seen(
-        "s",
-        "Of video: the time until playback began, with the first segment.",
-        "(complete_ns of segment 1 - start_ns) / 10^9",
-    )
-    stalls: Whole = _seen(
-        "",
-        "Of video: how often the player ran dry and waited for a segment.",
-        "number of k with c(k) > e(k-1), docs/workloads.md",
-    )
-    stall_s: Real = _seen(
-        "s",
-        "Of video: how long it waited, in all; the start-up is not in it.",
-        "sum of c(k) - e(k-1) over the stalls / 10^9",
-    )
-    bitrate_bps: Real = _seen(
-        "bit/s",
-        "Of video: the mean bitrate of what was played.",
-        "mean of the bitrates of the segments that arrived",
-    )
-    switches: Whole = _seen(
-        "",
-        "Of video: how often the bitrate changed from a segment to the next.",
-        "number of segments with another choice than the one before",
-    )
-    in_time: Real = _seen(
-        "",
-        "Of frames: part that arrived whole before its deadline, from 0 to 1. What did not arrive "
-        "at all was not in time.",
-        "number with complete_ns - due_ns <= deadline / number of frames",
-    )
-    playable: Real = _seen(
-        "",
-        "Of frames: part that arrived whole before its deadline, and all that it needs by then, "
-        "too, directly or not: what a decoder could show in time.",
-        "number whose complete_ns, and those of all it needs, are <= due_ns + deadline / number of "
-        "frames",
-    )
 
 
 class Player:
@@ -204,11 +94,11 @@ def application_figures(
     if isinstance(load, Cbr | Frames):
         figures |= _delays(whole)
     elif times:
-        figures["completion_ms_mean"] = sum(times) / len(times) / _NS_PER_MS
-        figures["completion_ms_median"] = _rank(times, 50) / _NS_PER_MS
-        figures["completion_ms_p95"] = _rank(times, 95) / _NS_PER_MS
-        figures["completion_ms_p99"] = _rank(times, 99) / _NS_PER_MS
-        figures["completion_ms_max"] = max(times) / _NS_PER_MS
+        figures["completion_ms_mean"] = sum(times) / len(times) / NS_PER_MS
+        figures["completion_ms_median"] = _rank(times, 50) / NS_PER_MS
+        figures["completion_ms_p95"] = _rank(times, 95) / NS_PER_MS
+        figures["completion_ms_p99"] = _rank(times, 99) / NS_PER_MS
+        figures["completion_ms_max"] = max(times) / NS_PER_MS
     if isinstance(load, Transfers) and times:
         carried = sum(item.size_bytes for item in whole)
         figures["transfer_goodput_bps"] = carried * 8 * NS_PER_S / max(sum(times), 1)
@@ -236,7 +126,7 @@ def completion_times_ms(scenario: Scenario, records: Records, start_ns: int) -> 
     messages = workload.messages(load, scenario.seed)
     _check(messages, records)
     items = _items(messages, records, start_ns + load.warmup_ns)
-    return [(item.complete_ns - item.due_ns) / _NS_PER_MS for item in items if item.complete_ns]
+    return [(item.complete_ns - item.due_ns) / NS_PER_MS for item in items if item.complete_ns]
 
 
 def _playable(load: Frames, messages: Sequence[Message], records: Records, start_ns: int) -> int:
@@ -317,11 +207,11 @@ def _delays(whole: Sequence[_Item]) -> dict[str, Value]:
         own = [item.complete_ns - item.due_ns for item in whole if item.direction == direction]
         changes += [abs(after - before) for before, after in itertools.pairwise(own)]
     return {
-        "delay_ms_mean": total / count / _NS_PER_MS,
-        "delay_ms_sd": math.sqrt(count * squares - total * total) / count / _NS_PER_MS,
-        "delay_variation_ms_mean": sum(changes) / len(changes) / _NS_PER_MS if changes else None,
-        "delay_ms_p99": _rank(delays, 99) / _NS_PER_MS,
-        "delay_ms_max": max(delays) / _NS_PER_MS,
+        "delay_ms_mean": total / count / NS_PER_MS,
+        "delay_ms_sd": math.sqrt(count * squares - total * total) / count / NS_PER_MS,
+        "delay_variation_ms_mean": sum(changes) / len(changes) / NS_PER_MS if changes else None,
+        "delay_ms_p99": _rank(delays, 99) / NS_PER_MS,
+        "delay_ms_max": max(delays) / NS_PER_MS,
     }
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from mptcplab.metrics.application import ApplicationFigures
 from mptcplab.metrics.definitions import (
+    ApplicationFigures,
     ConnectionFigures,
     LinkFigures,
     PathFigures,

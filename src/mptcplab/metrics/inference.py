@@ -82,6 +82,16 @@ def summary(values: Sequence[float | None]) -> Summary | None:
     )
 
 
+def quantile(values: Sequence[float], share: float) -> float:
+    """The quantile of values, interpolated between the two nearest."""
+    return float(np.quantile(values, share))
+
+
+def standard_deviation(values: Sequence[float]) -> float:
+    """The standard deviation of values, which are all that there are."""
+    return float(np.std(values))
+
+
 def differences(
     values: Mapping[str, Mapping[int, float | None]],
 ) -> dict[tuple[str, str], Difference]:

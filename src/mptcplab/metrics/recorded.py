@@ -121,7 +121,9 @@ def require_connections(scenario: Scenario, **sides: Samples) -> None:
     late.
     """
     for name, samples in sides.items():
-        if not len(samples.connection) and scenario.workload.kind in ("bulk", "program"):
+        if not len(samples.connection) and scenario.workload.kind == "program":
+            raise RunError(f"no program on the {name} had a TCP connection")
+        if not len(samples.connection) and scenario.workload.kind == "bulk":
             raise RunError(f"the records of the {name} have 0 connections; the workload has some")
 
 

@@ -95,7 +95,7 @@ HEAD = (
         "u32",
         "",
         "number of the connection within its namespace, from 1 in the order of first sight, which "
-        "the other side may see in another order (its ports tell); 0 in a link record",
+        "the other end may see in another order (its ports tell); 0 in a link record",
     ),
     Field(
         "kind",
@@ -413,7 +413,7 @@ MESSAGE_FIELDS = (
     Field("due_ns", "u64", "ns", "from when on it was to be written"),
     Field("begin_ns", "u64", "ns", "its first byte was handed to the socket"),
     Field("written_ns", "u64", "ns", "its last byte was handed to the socket"),
-    Field("first_ns", "u64", "ns", "its first byte was read at the other side"),
+    Field("first_ns", "u64", "ns", "its first byte was read at the other end"),
     Field("complete_ns", "u64", "ns", "its last byte was read there"),
     Field("reserved2", "u64", "", "0"),
 )

@@ -8,6 +8,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+# Units that the short name of a figure leaves out, as they stand in its full name.
+_SHORTENED = {"bit/s": "_bps", "ms": "_ms", "s": "_s"}
+
 #: A figure; None if it does not exist for a run.
 Value = float | int | None
 
@@ -73,3 +76,13 @@ def metrics_of(figures: type[Figures]) -> tuple[Metric, ...]:
             unit, formula, source = map(str, about.values())
             found.append(Metric(name, unit, str(field.description), formula, source))
     return tuple(found)
+
+
+def short_name(name: str, unit: str) -> str:
+    """The name of a figure without its unit, if that is one of a rate or of a time.
+
+    goodput_bps is goodput, and delay_ms_p99 is delay_p99.
+    """
+    suffix = _SHORTENED.get(unit, "")
+    head, found, tail = name.rpartition(suffix) if suffix else (name, "", "")
+    return head + tail if found and tail[:1] in ("", "_") else name

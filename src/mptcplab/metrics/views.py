@@ -10,12 +10,16 @@ MBIT, KIB = 1e6, 1024.0
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the table: its head, a figure, its unit, and the number of significant digits."""
+    """A column of the table: its head, a figure, its unit, and the number of significant digits.
+
+    It is not shown where no run has the figure if `optional`.
+    """
 
     head: str
     metric: str
     unit: float
     digits: int
+    optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ _DELAYS = (
 )
 VIEWS = {
     "bulk": View(
-        left=(_GOODPUT, Column("Aggre-\ngation\nbenefit", "aggregation_benefit", 1, 3)),
+        left=(_GOODPUT, Column("Aggre-\ngation\nbenefit", "aggregation_benefit", 1, 3, True)),
         right=(_OFO_MEAN, _OFO_P99, _RETRANSMITTED),
         notes=_OFO_NOTES,
         text="Mbit/s",

@@ -110,13 +110,17 @@ class Metric(Table):
 
 
 class Chart(Table):
-    """How the figures are drawn; for "time" each run on its own, by `mptcplab show`."""
+    """How the figures are drawn.
+
+    For "time" it is a run of each series in each panel; `at` says which, by values of other axes.
+    """
 
     kind: Literal["lines", "bars", "cdf", "time"]
     x: str = ""
     y: list[Name] = Field(default=[])
     series: str = "scheduler"
     panels: str = ""
+    at: dict[Name, Scalar] = Field(default={})
 
 
 class Drive(Table):
@@ -314,13 +318,19 @@ class Part:
             _is_random(self.template, {**self.assumed, **point}) for point in self.points()
         )
 
+    def _used(self) -> set[str]:
+        """The names that formulas of the scenario and of the drive use."""
+        drive = self.experiment.drive
+        texts = (str(drive.seed), *drive.settings) if drive else ()
+        return space.used(self.template).union(*map(names_in, texts))
+
     def digest(self) -> str:
         """A hash of everything that its runs depend on, except the number of seeds."""
         own = self.experiment
         content: list[Any] = [self.template, self.points(), own.baselines]
         content.append(own.drive.model_dump() if own.drive else None)
-        if self.assumed:
-            content.append(dict(self.assumed))
+        if assumed := {name: self.assumed[name] for name in self.assumed if name in self._used()}:
+            content.append(assumed)
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 
@@ -417,7 +427,7 @@ def settings(
         where = f"{published.file}, [scenario]{of_part} with {shown_point(point)}"
         names = {**chosen.assumed, **point}
         try:
-            table = filled(chosen.template, names)
+            table = filled(chosen.template, point, chosen.assumed)
             place = _drive(own.drive, names, folder) if own.drive else published.file.parent
         except FormulaError as error:
             raise InputError([Problem(where, "", "", str(error))]) from None
@@ -517,33 +527,41 @@ def _check_claim(own: Experiment, key: str, claim: Claim, wrong: Wrong) -> None:
             hint = suggestion(name, fitted) or f"; known: {_list(fitted)}"
             wrong(f"{key}.fitted_by", name, f"no assumed value that is fitted{hint}")
     known = [*own.axes(), *(metric.name for metric in own.metric)]
-
-    def formula(place: str, text: str) -> None:
-        check_names(place, text, known, wrong)
-        if OF_VARIANT in text:
-            for name in Formula(text).constants(OF_VARIANT) - {*own.parts()}:
-                if name is None:
-                    wrong(place, text, f"{OF_VARIANT}= is the name of a variant, in quotes")
-                    continue
-                hint = suggestion(name, own.parts()) or f"; known: {_list(own.parts())}"
-                wrong(place, text, f"no variant {shown(name)}{hint}")
-
-    def figures(place: str, found: Mapping[str, Figure]) -> None:
-        for name, figure in found.items():
-            if name in known:
-                wrong(f"{place}.{name}", figure.value, "an axis, metric or figure has this name")
-            formula(f"{place}.{name}.value", figure.value)
-            known.append(name)
-
-    figures(f"{key}.figures", claim.figures)
+    known += _check_figures(own, f"{key}.figures", claim.figures, known, wrong)
     for place, text in (("holds", claim.holds), ("direction", claim.direction)):
         if text is not None:
-            formula(f"{key}.{place}", text)
-    of_claim = list(known)
+            _check_formula(own, f"{key}.{place}", text, known, wrong)
     for number, because in enumerate(claim.because, 1):
-        known[:] = of_claim
-        figures(f"{key}.because[{number}].figures", because.figures)
-        formula(f"{key}.because[{number}].shown_by", because.shown_by)
+        place = f"{key}.because[{number}]"
+        more = _check_figures(own, f"{place}.figures", because.figures, known, wrong)
+        _check_formula(own, f"{place}.shown_by", because.shown_by, [*known, *more], wrong)
+
+
+def _check_figures(
+    own: Experiment, place: str, figures: Mapping[str, Figure], known: Sequence[str], wrong: Wrong
+) -> list[str]:
+    """The names of figures, each of which can use those before it."""
+    names: list[str] = []
+    for name, figure in figures.items():
+        if name in known:
+            wrong(f"{place}.{name}", figure.value, "an axis, metric or figure has this name")
+        _check_formula(own, f"{place}.{name}.value", figure.value, [*known, *names], wrong)
+        names.append(name)
+    return names
+
+
+def _check_formula(
+    own: Experiment, place: str, text: str, known: Sequence[str], wrong: Wrong
+) -> None:
+    check_names(place, text, known, wrong)
+    if OF_VARIANT not in text:
+        return
+    for name in Formula(text).constants(OF_VARIANT) - {*own.parts()}:
+        if name is None:
+            wrong(place, text, f"{OF_VARIANT}= is the name of a variant, in quotes")
+            continue
+        hint = suggestion(name, own.parts()) or f"; known: {_list(own.parts())}"
+        wrong(place, text, f"no variant {shown(name)}{hint}")
 
 
 def _check_assumed(own: Experiment, wrong: Wrong) -> None:
@@ -621,6 +639,14 @@ def _check_chart(
         value = getattr(chart, key)
         if (value or key in needed) and value not in axes:
             wrong(f"chart.{key}", value, f"not an axis; known: {', '.join(axes)}")
+    if chart.at and chart.kind != "time":
+        wrong("chart.at", chart.at, 'only a chart of kind "time" draws single runs')
+    values = own.axis_values() if chart.at else {}
+    for name, value in chart.at.items():
+        if name not in axes:
+            wrong(f"chart.at.{name}", value, f"not an axis; known: {_list(axes)}")
+        elif str(value) not in values[name]:
+            wrong(f"chart.at.{name}", value, f"not on this axis; it has {_list(values[name])}")
     for name in chart.y:
         if name not in metrics:
             wrong("chart.y", name, f"not a metric; known: {', '.join(metrics)}")

@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from mptcplab.metrics.inference import Summary, summary
-from mptcplab.papers import looks
+from mptcplab.papers import looks, wording
 from mptcplab.papers.catalogue import Metric, Reported
 from mptcplab.papers.reproduce import Reproduced
 from mptcplab.papers.timeline import CAPACITY, GOODPUT, Track
-from mptcplab.papers.wording import title
 from mptcplab.report import draw
 from mptcplab.report.palette import Style
 from mptcplab.spec.link_trace import SINR
@@ -40,6 +39,10 @@ _APART = 0.005  # of the width, so that equal lines stay visible
 _CLOSEST = 0.045  # of the width: labels of values of x that are closer would overlap
 _UNEVEN = 0.04  # of the range: values of x that are closer than this ask for a logarithmic axis
 _FAR = 100  # so many times the lowest value of x: the same
+_TICKS_WIDTH = 100  # characters below a chart's whole width; a fifth more are small ones
+_COMMON = (0.01, 0.99)  # a distribution shows all values from and to these shares of them ...
+_RARE = 0.5  # ... unless they take more than this part of the range
+_LONGEST = 2  # times the highest median: intervals that reach further are cut off
 _ROW_HEIGHT = 1.3  # of a scheduler, over time
 _ROOM = 1.08
 _HOLLOW = {"linestyle": "", "markerfacecolor": "white", "markeredgewidth": 1.3, "zorder": 5}
@@ -89,11 +92,13 @@ def _figure(content: Content) -> Figure:
     sharing: Literal["row", "none"] = "row" if len(panels) > 1 and per_metric == 1 else "none"
     grid = figure.subplots(rows, columns, squeeze=False, sharey=sharing)
     function = {"lines": _lines, "bars": _bars, "cdf": _distributions}[chart.kind]
+    highest: dict[Axes, float] = {}
     for number, (metric, panel) in enumerate(cells):
         group, place = divmod(number, len(panels))
         row = group * per_metric + place // columns if len(panels) > 1 else number // columns
         axis = grid[row, place % columns if len(panels) > 1 else number % columns]
-        function(axis, content, metric, {} if panel is None else {chart.panels: panel})
+        drawn = function(axis, content, metric, {} if panel is None else {chart.panels: panel})
+        highest[axis] = max(drawn, default=0.0)
         _dress(axis, content, metric, panel)
         if chart.kind != "cdf" and number + columns < len(cells):
             axis.set_xlabel("")
@@ -102,10 +107,23 @@ def _figure(content: Content) -> Figure:
             axis.set_axis_off()
         # panels may share their axis, whose range is known when all are drawn
         elif axis.dataLim.ymin >= 0 and chart.kind != "cdf":
-            # from 0, and with room for the markers at the top
-            axis.set_ylim(0, max(axis.get_ylim()[1], _ROOM * axis.dataLim.ymax))
+            beside = axis.get_shared_y_axes().get_siblings(axis)
+            _from_zero(axis, {other: highest[other] for other in beside})
     _legend(figure, grid.flat)
     return figure
+
+
+def _from_zero(axis: Axes, highest: Mapping[Axes, float]) -> None:
+    """The range of y: room for the markers at the top, but not for an interval much above all.
+
+    `highest` has the highest value in each of the panels that share it.
+    """
+    tops = [other.dataLim.ymax for other in highest]
+    most = _LONGEST * max(highest.values()) or max(tops)
+    axis.set_ylim(0, _ROOM * min(max(tops), most) or 1.0)
+    if axis.dataLim.ymax > most:
+        text = f"intervals reach {wording.number(axis.dataLim.ymax)}"
+        axis.set_title(text, loc="right", fontsize="small")
 
 
 def _dress(axis: Axes, content: Content, metric: Metric, panel: Any) -> None:
@@ -113,7 +131,7 @@ def _dress(axis: Axes, content: Content, metric: Metric, panel: Any) -> None:
     label = "\n".join([*textwrap.wrap(metric.title, _LABEL_WIDTH), metric.unit]).rstrip()
     _plain(axis)
     if own.chart.kind == "cdf":
-        axis.set_xlabel(title(metric))
+        axis.set_xlabel(wording.title(metric))
         axis.set_ylabel("share of runs", fontsize="small")
     else:
         axis.set_xlabel(own.axis.get(own.chart.x, own.chart.x))
@@ -121,6 +139,12 @@ def _dress(axis: Axes, content: Content, metric: Metric, panel: Any) -> None:
     if panel is not None:
         name = own.axis.get(own.chart.panels, own.chart.panels)
         axis.set_title(f"{name}: {panel}", loc="left", fontsize="medium")
+
+
+def _columns(axis: Axes) -> int:
+    """How many panels share the width."""
+    place = axis.get_subplotspec()
+    return place.get_gridspec().ncols if place else 1
 
 
 def _plain(axis: Axes) -> None:
@@ -151,8 +175,9 @@ def _legend(figure: Figure, axes: Any) -> None:
 # Over all runs
 
 
-def _lines(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any]) -> None:
-    """Medians over the seeds, with their intervals."""
+def _lines(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any]) -> list[float]:
+    """Medians over the seeds, with their intervals; returns what is drawn, without these."""
+    values: list[float] = []
     own, results = content.found.published.experiment.chart, content.found.results
     scale = _Scale.of(results.axes[own.x])
     xs = sorted(results.axes[own.x], key=scale.place)
@@ -166,29 +191,39 @@ def _lines(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any
         places = [scale.shifted(x, shift) for x, _ in known]
         medians, ends = [over.median for _, over in known], _ends([over for _, over in known])
         axis.errorbar(places, medians, ends, label=str(series), **_line(look))
+        values += medians
         for x, each in _reported(content, metric, wanted, own.x):
             where = [scale.shifted(x, shift)]
             _hollow(axis, where, each, look)
+            values.append(each.value)
     scale.dress(axis)
+    return values
 
 
-def _bars(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any]) -> None:
-    """Medians over the seeds, with their intervals; bars with the same x are side by side."""
+def _bars(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any]) -> list[float]:
+    """Medians over the seeds, with their intervals; bars with the same x are side by side.
+
+    Returns what is drawn, without the intervals.
+    """
+    values: list[float] = []
     own, results = content.found.published.experiment.chart, content.found.results
     xs, all_series = results.axes[own.x], results.axes[own.series]
-    beside = 1 if own.x == own.series else len(all_series)
-    width = 0.8 / beside
+    # if x is the series, each has a place of its own
+    alone = own.x == own.series
+    width = 0.8 if alone else 0.8 / len(all_series)
     styles = content.style()
     for place, series in enumerate(all_series):
         wanted = {**panel, own.series: series}
-        shift = (place - (len(all_series) - 1) / 2) * width if beside > 1 else 0.0
-        own_xs = [series] if beside == 1 else xs
+        shift = 0.0 if alone else (place - (len(all_series) - 1) / 2) * width
+        own_xs = [series] if alone else xs
         overs = [(x, _summary(content, metric, wanted | {own.x: x})) for x in own_xs]
         known = [(xs.index(x) + shift, over) for x, over in overs if over]
         look = styles[str(series)]
+        medians = [over.median for _, over in known]
+        values += medians
         axis.bar(
             [at for at, _ in known],
-            [over.median for _, over in known],
+            medians,
             width,
             yerr=_ends([over for _, over in known]),
             label=str(series),
@@ -201,19 +236,42 @@ def _bars(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any]
         for x, each in _reported(content, metric, wanted, own.x):
             if x in xs:
                 _hollow(axis, [xs.index(x) + shift], each, look)
-    names = [str(x) for x in xs]
-    axis.set_xticks(range(len(xs)), names)
-    if sum(map(len, names)) > 45:
-        for label in axis.get_xticklabels():
-            label.set(rotation=35, ha="right", rotation_mode="anchor")
+                values.append(each.value)
+    _names(axis, [str(x) for x in xs])
     axis.set_xlim(-0.7, len(xs) - 0.3)
+    return values
 
 
-def _distributions(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any]) -> None:
-    """The share of runs with no higher value; a few markers tell the lines apart."""
+def _names(axis: Axes, names: Sequence[str]) -> None:
+    """Below bars: in a line if they fit, else a parameter a line, else turned."""
+    room = _TICKS_WIDTH / _columns(axis) / len(names)
+    axis.set_xticks(range(len(names)), names)
+    if _fit(names, room):
+        return
+    split = [name.replace(":", "\n:") for name in names]
+    if _fit([max(name.split("\n"), key=len) for name in split], 1.2 * room):
+        axis.set_xticks(range(len(names)), split, fontsize="small")
+        return
+    for label in axis.get_xticklabels():
+        label.set(rotation=35, ha="right", rotation_mode="anchor")
+
+
+def _fit(names: Sequence[str], room: float) -> bool:
+    """Whether no two neighbours touch, with so many characters for each."""
+    return all((len(a) + len(b)) / 2 + 1 <= room for a, b in itertools.pairwise(names))
+
+
+def _distributions(
+    axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any]
+) -> list[float]:
+    """The share of runs with no higher value; a few markers tell the lines apart.
+
+    A few values far from all others would squeeze these, and are told instead. Returns shares.
+    """
     own, results = content.found.published.experiment.chart, content.found.results
     styles = content.style()
     all_series = results.axes[own.series]
+    everything: list[float] = []
     for number, series in enumerate(all_series):
         values = sorted(_values(content, metric, {**panel, own.series: series}))
         shares = np.arange(1, len(values) + 1) / max(len(values), 1)
@@ -226,7 +284,24 @@ def _distributions(axis: Axes, content: Content, metric: Metric, panel: Mapping[
             markevery=(0.2 * number / len(all_series), 0.2),
             **{key: value for key, value in _line(look).items() if key != "capsize"},
         )
+        everything += values
     axis.set_ylim(0, 1)
+    if everything:
+        _without_the_rare(axis, np.sort(everything))
+    return [1.0]
+
+
+def _without_the_rare(axis: Axes, values: np.ndarray[Any, np.dtype[np.float64]]) -> None:
+    low, high = np.quantile(values, _COMMON, method="nearest")
+    if high - low > _RARE * (values[-1] - values[0]):
+        return
+    margin = (high - low) * (_ROOM - 1)
+    axis.set_xlim(low - margin, high + margin)
+    below, above = np.sum(values < low - margin), np.sum(values > high + margin)
+    ends = [f"down to {wording.number(values[0])}"] * bool(below)
+    ends += [f"up to {wording.number(values[-1])}"] * bool(above)
+    text = f"{below + above} of {len(values)} runs are beyond: {', '.join(ends)}"
+    axis.set_title(text, loc="right", fontsize="small")
 
 
 @dataclass(frozen=True)
@@ -363,7 +438,7 @@ def _over_time(content: Content) -> Figure:
 
 
 def _paths(axis: Axes, of: Sequence[Track]) -> None:
-    """A line for each path, and a dashed one for what it could carry."""
+    """A line for each path, and a dashed one for what it could carry; a thin one for their sum."""
     paths = dict.fromkeys(each.path for each in of)
     colours = dict(zip(paths, itertools.cycle(looks.PATH_COLOURS), strict=False))
     for each in of:
@@ -373,4 +448,8 @@ def _paths(axis: Axes, of: Sequence[Track]) -> None:
         elif each.what != GOODPUT:
             look |= {"linewidth": 1.0}
         axis.plot(each.times_s, each.values, **look)
+    delivered = [each for each in of if each.what == GOODPUT]
+    if len(delivered) > 1 and len({each.times_s for each in delivered}) == 1:
+        total = np.sum([each.values for each in delivered], axis=0)
+        axis.plot(delivered[0].times_s, total, color="#444444", linewidth=0.7, label="sum")
     _plain(axis)

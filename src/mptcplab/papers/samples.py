@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from mptcplab.metrics.inference import quantile, standard_deviation
 from mptcplab.papers.catalogue import OF_VARIANT, Experiment, Metric
 from mptcplab.runs.entries import Entry
 from mptcplab.spec.designs import Point
@@ -171,7 +172,7 @@ class Scope:
             "median": self._over("median", statistics.median, self._values),
             "lowest": self._over("lowest", min, self._values),
             "highest": self._over("highest", max, self._values),
-            "sd": self._over("sd", _deviation, self._values),
+            "sd": self._over("sd", standard_deviation, self._values),
             "quantile": self._quantile,
         }
 
@@ -203,7 +204,7 @@ class Scope:
 
     def _quantile(self, share: float, what: Any, **wanted: Any) -> float:
         def statistic(found: Sequence[float]) -> float:
-            return float(np.quantile(found, share))
+            return quantile(found, share)
 
         return self._over(f"quantile {share}", statistic, self._values)(what, **wanted)
 
@@ -316,10 +317,6 @@ def _statistic(of: Callable[[Sequence[float]], float], found: Sequence[float]) -
     if not found:
         raise MissingError("nothing to take a statistic of")
     return of(found)
-
-
-def _deviation(found: Sequence[float]) -> float:
-    return float(np.std(found))
 
 
 def _hashable(wanted: Mapping[str, Any]) -> Any:

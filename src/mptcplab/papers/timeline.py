@@ -55,7 +55,8 @@ def tracks(published: Published, ran: Ran) -> list[Track]:
     made: list[Track] = []
     for row, directory in zip(ran.results.rows, ran.directories, strict=True):
         place = str(row.point[chart.series]), str(row.point.get(chart.panels, ""))
-        if place not in seen:
+        here = all(row.point[name] == value for name, value in chart.at.items())
+        if here and place not in seen:
             seen.add(place)
             run = store.read_run(directory)
             drawn = run_series(run.scenario, run.client, run.server, run.traces)

@@ -103,7 +103,8 @@ def _png(picture: Figure) -> bytes:
     canvas.draw()
     dots = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
     content = io.BytesIO()
-    few = dots.quantize(256, dither=Image.Dither.NONE)
+    # the colours that cover most: no dot is far off, and the median cut takes twice as long
+    few = dots.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     # level 9 takes twice as long, for 1 % less
     few.save(content, "png", compress_level=8, dpi=(draw.DOTS_PER_INCH, draw.DOTS_PER_INCH))
     return content.getvalue()

@@ -55,10 +55,11 @@ def comparison_table(document: Document) -> Group:
     if document.scenario.connections:
         return _connections_table(document)
     view = VIEWS[document.scenario.workload.kind]
+    left = [each for each in view.left if not each.optional or _has(document.runs, each)]
     table = ruled()
     several = len({run.cc for run in document.runs}) > 1
     table.add_column("Scheduler,\ncongestion\ncontrol" if several else "Scheduler", overflow="fold")
-    for column in view.left:
+    for column in left:
         table.add_column(column.head, justify="right", no_wrap=True)
     table.add_column("Share of\neach path\n%", overflow="fold")
     for column in view.right:
@@ -77,7 +78,7 @@ def comparison_table(document: Document) -> Group:
                 for each in columns
             ]
 
-        table.add_row(name, *shown(view.left), _shares(good, share_width), *shown(view.right))
+        table.add_row(name, *shown(left), _shares(good, share_width), *shown(view.right))
         table.add_row()
     return Group(table, *(Text(note) for note in _notes(document, view)))
 
@@ -234,13 +235,11 @@ def _notes(document: Document, view: View) -> list[str]:
     notes = [_seeds_note(runs)]
     if document.scenario.workload.kind == "bulk":
         after = f" after {format_time(warmup_ns)} of warm-up" if warmup_ns else ""
-        benefit = "1 = all paths used in full, 0 = as good as the best alone."
-        if all(run.metrics.aggregation_benefit is None for run in runs):
-            benefit = "not measured (needs plain TCP over each of 2+ paths)."
-        notes += [
-            f"Goodput: application data that arrived in order{after}.",
-            f"Aggregation benefit: {benefit}",
-        ]
+        notes.append(f"Goodput: application data that arrived in order{after}.")
+        if any(run.metrics.aggregation_benefit is not None for run in runs):
+            notes.append(
+                "Aggregation benefit: 1 = all paths used in full, 0 = as good as the best alone."
+            )
     elif warmup_ns:
         notes.append(f"The first {format_time(warmup_ns)} are warm-up, and not measured.")
     notes += [*view.notes, *_link_notes(runs)]
@@ -332,6 +331,10 @@ def _shares(runs: Sequence[Entry], width: int) -> str:
         text = "-" if share is None else f"{100 * share:.1f}"
         lines.append(f"{text:>{width}} {path.name}")
     return "\n".join(lines)
+
+
+def _has(runs: Sequence[Entry], column: Column) -> bool:
+    return any(run.metrics[column.metric] is not None for run in runs)
 
 
 def _known(values: Sequence[float | None]) -> list[float]:

@@ -19,6 +19,7 @@ from mptcplab.runs import documents, store
 from mptcplab.runs.entries import Entry, with_benefits
 from mptcplab.spec import units
 from mptcplab.spec.limits import NO_RATE_BPS
+from mptcplab.spec.mistakes import no_such_file
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.scheduler import Choice
 from mptcplab.spec.uncertainty import drawn
@@ -27,7 +28,6 @@ Value = float | str
 
 _SCHEDULER = "scheduler"  # the axis of a published experiment that is within a group
 _MBIT = 1e6
-_NS_PER_MS = 1e6
 
 
 @dataclass(frozen=True)
@@ -164,13 +164,15 @@ def _runs(place: Path) -> Iterator[Found]:
             directory.parent for directory in place.glob(f"runs/[!.]*/{store.SCENARIO}")
         )
         if not directories:
-            what = "no runs there" if place.exists() else "there is no such file or directory"
+            none = no_such_file(place, "file or directory")
+            what = "no runs there" if place.exists() else none
             accepted = (
                 "accepted is the directory of a run, OUT/runs/KEY, an output directory OUT, the "
                 f"document of a comparison, OUT/{store.DOCUMENT}, or that of a published "
                 "experiment, OUT/PAPER/FIGURE.json"
             )
-            raise InputError([Problem(str(place), "", "", f"{what}; {accepted}")])
+            told = what if what.endswith("?") else f"{what};"
+            raise InputError([Problem(str(place), "", "", f"{told} {accepted}")])
         for directory in directories:
             yield _of_directory(directory)
 
@@ -281,7 +283,7 @@ def _with_benefits(
 _ORDER = ("rate_bps", "delay_ns", "loss", "queue_packets", "queue_bytes", "jitter_ns")
 _UNITS = {
     "bps": ("Mbit/s", _MBIT),
-    "ns": ("ms", _NS_PER_MS),
+    "ns": ("ms", units.NS_PER_MS),
     "packets": ("packets", 1.0),
     "bytes": ("KiB", 1024.0),
     "loss": ("%", 0.01),

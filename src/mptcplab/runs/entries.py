@@ -108,16 +108,45 @@ class Statistics(Stored):
     differences: tuple[dict[str, str | int | float | None], ...]
 
 
+class FigureValue(Stored):
+    """A figure that an expectation names, in its unit."""
+
+    value: float
+    unit: str
+
+
+class Expectation(Stored):
+    """An expectation, and whether runs meet it (docs/expect.md).
+
+    `held` is None if that cannot be said since runs failed; `reason` says why there is no value.
+    `of` is the row of the table that it is about, if it is about each, and `point` has the values
+    of a sweep's axes. Of a comparison there are both sides and their difference, in `unit`.
+    `figures` are those that the formula names, as they stand there.
+    """
+
+    expectation: str
+    of: str | None = _unless(None)
+    point: dict[str, Any] = _unless({})
+    held: bool | None
+    left: float | None = None
+    right: float | None = None
+    difference: float | None = None
+    unit: str = ""
+    figures: dict[str, FigureValue] = Field(default={})
+    reason: str | None = _unless(None)
+
+
 class Document(Stored):
     """The document of a comparison, with runs and baselines in the order of the request.
 
-    `statistics` are by the name of the metric. Only `wall_s` may differ between two documents of
-    the same scenario.
+    `statistics` are by the name of the metric, `expectations` what was expected of the runs. Only
+    `wall_s` may differ between two documents of the same scenario and expectations.
     """
 
     runs: tuple[Entry, ...]
     baselines: tuple[Entry, ...]
     statistics: dict[str, Statistics] = Field(default={})
+    expectations: tuple[Expectation, ...] = _unless(())
     build: dict[str, str]
     scenario: Scenario
 

@@ -9,6 +9,7 @@ the new runs. docs/sweep.md.
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 import threading
 import time
@@ -27,6 +28,7 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import arrivals, cost, experiment, index, single, store
 from mptcplab.runs.cost import Costs, Left, Size
+from mptcplab.runs.entries import Entry, run_entry, with_benefits
 from mptcplab.runs.index import Index
 from mptcplab.runs.store import Store
 from mptcplab.runs.tasks import Done, Task, task_of
@@ -35,6 +37,7 @@ from mptcplab.spec import resolve, space
 from mptcplab.spec.designs import Point
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.formulas import FormulaError
+from mptcplab.spec.limits import COMPARED_SEEDS
 from mptcplab.spec.mistakes import Mistakes, shown
 from mptcplab.spec.resolve import Request
 from mptcplab.spec.scenario import Scenario
@@ -49,6 +52,8 @@ MAX_RUNS = space.MAX_SETTINGS
 
 # Names an axis may have although the table of results has them: they mean the same.
 _SAME = ("scheduler", "cc", "transport", "seed")
+# The columns of a point that are not values.
+_OF_POINTS = ("key", "alone")
 _FULL_BYTES = 1 << 20
 _TICK_S = 0.2
 # How many reasons of failed runs are shown.
@@ -83,6 +88,55 @@ class Planned:
 
 
 @dataclass(frozen=True)
+class Setting:
+    """A point of a sweep, the values of its axes: what is compared there, by the keys of the runs.
+
+    Schedulers, congestion controls and seeds are not in the values, also if they are axes.
+    """
+
+    values: Mapping[str, Any]
+    runs: dict[str, Scenario]
+    baselines: dict[str, Scenario]
+
+    def shape(self) -> Any:
+        """What two points share whose runs have the same names and figures."""
+        return [
+            (
+                (item.transport, item.scheduler.label, item.cc),
+                [path.name for path in item.paths],
+                [(each.name, each.transport) for each in item.connections],
+                [link.name for link in item.links],
+                (item.workload.kind, item.workload.duration_ns is None),
+            )
+            for item in (*self.runs.values(), *self.baselines.values())
+        ]
+
+    def entries(self, out: Store) -> tuple[list[Entry], list[Entry]]:
+        """The entries of its runs and baselines, of those that are missing, too."""
+        runs, alone = (
+            [_stored(out, key, item) for key, item in items.items()]
+            for items in (self.runs, self.baselines)
+        )
+        return with_benefits(runs, alone, next(iter(self.runs.values()))), alone
+
+
+def _stored(out: Store, key: str, item: Scenario) -> Entry:
+    if (entry := out.result(key)) is not None:
+        return entry
+    failure = out.failure(key)
+    reason = "it was not made" if failure is None else str(failure.entry.reason)
+    return run_entry(
+        item,
+        status="failed",
+        reason=reason,
+        virtual_s=None,
+        wall_s=None,
+        run_metrics=None,
+        directory=None,
+    )
+
+
+@dataclass(frozen=True)
 class Plan:
     """All runs of a sweep, by their keys, and the points they belong to (see `keep_points`)."""
 
@@ -91,6 +145,16 @@ class Plan:
     kernel: KernelBuild
     guest: Guest
     counts: Mapping[str, int]
+
+    def settings(self) -> list[Setting]:
+        """Each point, with its runs and baselines."""
+        found: dict[str, Setting] = {}
+        for point in self.points:
+            values = {name: value for name, value in point.items() if name not in _OF_POINTS}
+            setting = found.setdefault(json.dumps(values, default=str), Setting(values, {}, {}))
+            setting.runs[point["key"]] = self.runs[point["key"]].scenario
+            setting.baselines.update({key: self.runs[key].scenario for key in point["alone"]})
+        return list(found.values())
 
     def missing(self, out: Store, table: Index, how: How) -> tuple[list[str], list[str]]:
         """The keys of the runs to make, and of the failed ones to leave alone.
@@ -206,7 +270,7 @@ def from_table(table: Mapping[str, Any], source: str, folder: Path) -> Given:
 def from_flags(file: Path | None, flags: Flags, axes: Sequence[str], *, baselines: bool) -> Given:
     """The sweep of a scenario file, flags, and axes as `space.parse_axis` reads them.
 
-    Raises InputError.
+    Without axes it is a comparison, with as many seeds. Raises InputError.
     """
     grid: dict[str, list[Any]] = {}
     problems = []
@@ -221,6 +285,8 @@ def from_flags(file: Path | None, flags: Flags, axes: Sequence[str], *, baseline
     if problems:
         raise InputError(problems)
     template, folder = resolve.table_of(file, flags)
+    if not axes:
+        template.setdefault("repeat", COMPARED_SEEDS)
     table = {"scenario": template, "grid": grid, "baselines": baselines}
     return from_table(table, str(file or "the command line"), folder)
 
@@ -408,8 +474,9 @@ class Expected:
             source = f"as {self.known_from} stored ones of it took"
         else:
             source = "guessed from rates and durations"
+        at = f"{self.points} points" if self.points > 1 else "one point"
         lines = [
-            f"runs:     {self.runs}, at {self.points} points{plus}",
+            f"runs:     {self.runs}, at {at}{plus}",
             f"stored:   {self.stored}",
             f"to run:   {self.to_run}",
             f"expected: {duration(self.expected_s)} with {self.jobs} at a time, {source}",

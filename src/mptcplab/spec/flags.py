@@ -183,46 +183,58 @@ _BARE_FLAGS = ("pcap", "trace", "states", "program")
 
 def merge(flags: Flags, mistakes: Mistakes) -> None:
     """Let the flags override the file, and remember which values came from flags."""
-    data = mistakes.data
-    valued = [
-        f.name for f in fields(flags) if f.name not in (*_LIST_FLAGS, *_BARE_FLAGS, "workload")
-    ]
-    given = {name: getattr(flags, name) for name in valued}
-    given = {key: value for key, value in given.items() if value not in (None, ())}
     if flags.workload is not None:
         _merge_workload(flags.workload, mistakes)
+    _merge_values(flags, mistakes)
+    for key, parse in _LIST_FLAGS.items():
+        if texts := getattr(flags, key):
+            _merge_list(key, parse, texts, mistakes)
+    for key in _BARE_FLAGS:
+        if getattr(flags, key):
+            mistakes.flags[key,] = f"--{key}"
+
+
+def _merge_values(flags: Flags, mistakes: Mistakes) -> None:
+    """The flags that have the value of one key."""
+    others = (*_LIST_FLAGS, *_BARE_FLAGS, "workload")
+    valued = {f.name: getattr(flags, f.name) for f in fields(flags) if f.name not in others}
+    given = {key: value for key, value in valued.items() if value not in (None, ())}
+    data = mistakes.data
     workload = data.setdefault("workload", {})
     if isinstance(workload, dict) and workload.get("kind", "bulk") == "bulk":
         replaced = {"duration": ["size"], "size": ["duration", "warmup"]}
         for key in [old for new, olds in replaced.items() if new in given for old in olds]:
             workload.pop(key, None)
     for key, value in given.items():
-        place = ("workload", key) if key in _WORKLOAD_KEYS else (key,)
+        table, place = (workload, ("workload", key)) if key in _WORKLOAD_KEYS else (data, (key,))
         mistakes.flags[place] = "--" + key.replace("_", "-")
-        if key == "vary":
-            value = list(value)
-        elif key in ("scheduler", "cc"):
-            value = [name.strip() for name in value.split(",")]
-        elif key in ("seed", "repeat") and re.fullmatch("[0-9]{1,18}", str(value)):
-            value = int(value)
-        table = workload if key in _WORKLOAD_KEYS else data
         if isinstance(table, dict):
-            table[key] = value
-    for key, parse in _LIST_FLAGS.items():
-        texts = getattr(flags, key)
-        if not texts:
-            continue
-        data[key] = []
-        mistakes.flags[key,] = f"--{key}"
-        for index, text in enumerate(texts):
-            try:
-                data[key].append(parse(text))
-            except ValueError as error:
-                data[key].append({})
-                mistakes.add((key, index), str(error), text)
-    for key in _BARE_FLAGS:
-        if getattr(flags, key):
-            mistakes.flags[key,] = f"--{key}"
+            table[key] = _as_in_a_file(key, value)
+
+
+def _as_in_a_file(key: str, value: Any) -> Any:
+    """The value of a flag in the type that a file has."""
+    if key == "vary":
+        return list(value)
+    if key in ("scheduler", "cc"):
+        return [name.strip() for name in value.split(",")]
+    if key in ("seed", "repeat") and re.fullmatch("[0-9]{1,18}", str(value)):
+        return int(value)
+    return value
+
+
+def _merge_list(
+    key: str, parse: Callable[[str], dict[str, Any]], texts: Sequence[str], mistakes: Mistakes
+) -> None:
+    """A flag that is given once for each table of a list; those of the file are dropped."""
+    tables = mistakes.data[key] = []
+    mistakes.flags[key,] = f"--{key}"
+    for index, text in enumerate(texts):
+        try:
+            tables.append(parse(text))
+        except ValueError as error:
+            tables.append({})
+            mistakes.add((key, index), str(error), text)
 
 
 def _merge_workload(text: str, mistakes: Mistakes) -> None:

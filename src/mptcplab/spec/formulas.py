@@ -21,6 +21,8 @@ from typing import Any
 
 import simpleeval
 
+from mptcplab.spec.mistakes import suggestion
+
 Functions = Mapping[str, Callable[..., Any]]
 
 #: How many steps a formula may take, including the values it inspects: a second or two.
@@ -31,6 +33,8 @@ MAX_VALUES = simpleeval.MAX_STRING_LENGTH
 MAX_BITS = 1024
 #: More digits than a float has change nothing.
 _MAX_ROUNDED = 400
+# How many known names a message lists.
+_MOST_LISTED = 20
 
 
 class FormulaError(ValueError):
@@ -296,7 +300,11 @@ class _Evaluator(simpleeval.EvalWithCompoundTypes):  # type: ignore[misc]
         if not isinstance(table, Mapping):
             raise FormulaError(f"{ast.unparse(node)}: {ast.unparse(node.value)} is not a table")
         if node.attr not in table:
-            raise FormulaError(f"{ast.unparse(node)}: unknown; known: {', '.join(map(str, table))}")
+            hint = suggestion(node.attr, list(map(str, table)))
+            known = list(map(str, table))
+            more = ["..."] if len(known) > _MOST_LISTED else []
+            listed = hint or f"; known: {', '.join([*known[:_MOST_LISTED], *more])}"
+            raise FormulaError(f"{ast.unparse(node)}: unknown{listed}")
         return table[node.attr]
 
     def _eval_formattedvalue(self, node: ast.FormattedValue) -> Any:

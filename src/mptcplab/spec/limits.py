@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The limits on the number of things in a scenario, and the accepted words."""
+"""The limits of what a scenario may have, and the accepted words."""
 
 from __future__ import annotations
 
@@ -54,6 +54,8 @@ MAX_REPEAT = 10_000
 #: (1 - 0.75^8), and the range of the runs contains the median with 99 % (1 - 2 / 2^8).
 COMPARED_SEEDS = 8
 MAX_QUEUE_PACKETS = 1_000_000
+# With less, at most one packet fits between the thresholds of red, and tc refuses the average.
+MIN_RED_PACKETS = 24
 MAX_BITRATES = 32
 # The packets in a queue: Ethernet's header and 1500 bytes.
 PACKET_BYTES = 1514
@@ -64,3 +66,11 @@ BOTTLENECKS: tuple[Bottleneck, ...] = get_args(Bottleneck)
 MAX_DROPS = 128  # their numbers fit into a page of the kernel
 MAX_DROP_NUMBER = 10**9
 MAX_LOSS = 1 - 1e-9  # the last step below 1, see units.parse_fraction
+
+
+def loss_range(burst: int | None, good: float, bad: float) -> tuple[float, float]:
+    """The lowest and the highest mean loss of two states, or of independent losses."""
+    if burst is None:
+        return 0.0, 1.0
+    # The good state lasts for at least one packet: at most burst of burst + 1 are in the bad state.
+    return good, (good + burst * bad) / (burst + 1)

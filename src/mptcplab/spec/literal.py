@@ -310,7 +310,7 @@ class LiteralEvent(LiteralChange):
 
 
 class LiteralWorkload(_Literal):
-    """What the connections carry. Each kind has some of these keys (module `workload`)."""
+    """What the connections carry. Each kind has some of these keys (docs/workloads.md)."""
 
     model_config = ConfigDict(
         json_schema_extra={

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import json
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mptcplab.errors import InputError, Problem
@@ -18,6 +20,9 @@ Place = tuple[str | int, ...]
 
 #: The keys of a scenario that are lists of tables.
 LISTS = ("path", "event", "link", "connection")
+
+# Of how many files in a folder near names are looked for.
+_MOST_FILES = 2000
 
 # A missing value: TOML has no null, but None means "not given" in flags.
 ABSENT = object()
@@ -158,3 +163,38 @@ def suggestion(word: object, known: Collection[str] | Mapping[str, str]) -> str:
         return ""
     best = known[near[0]] if isinstance(known, Mapping) else near[0]
     return f'; did you mean "{best}"?'
+
+
+def unknown(kind: str, name: str, known: Collection[str]) -> str:
+    """The message on a name that is not one of the known things of a kind, such as "path"."""
+    hint = suggestion(name, known) or ";"
+    there = f"the {kind}s are {', '.join(known)}" if known else f"there are no {kind}s"
+    return f"unknown {kind}{hint} {there}"
+
+
+def no_such_file(file: Path, what: str = "file") -> str:
+    """What is wrong with the name of a file that does not exist, and which one is near."""
+    try:
+        near = _near(file)
+    except (OSError, ValueError):
+        near = None
+    hint = "" if near is None else f'; did you mean "{printable(str(near))}"?'
+    return f"there is no such {what}{hint}"
+
+
+def _near(file: Path) -> Path | None:
+    """The existing file whose name is nearest, folder by folder."""
+    if file.exists():
+        return file
+    if file.name in ("", ".."):
+        return None
+    folder = _near(file.parent)
+    if folder is None or not folder.is_dir():
+        return None
+    if (folder / file.name).exists():
+        return folder / file.name
+    names = {
+        each.name.lower(): each.name for each in itertools.islice(folder.iterdir(), _MOST_FILES)
+    }
+    near = difflib.get_close_matches(file.name.lower(), list(names), n=1)
+    return folder / names[near[0]] if near else None

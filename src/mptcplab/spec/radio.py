@@ -28,13 +28,12 @@ import numpy.typing as npt
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.spec import units
 from mptcplab.spec.link_trace import MAX_DELAY_NS, MIN_RATE_BPS
-from mptcplab.spec.units import NS_PER_S
+from mptcplab.spec.units import NS_PER_MS, NS_PER_S
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 
-_NS_PER_MS = 1_000_000
 
 # TR 38.901, table 7.4.1-1, note 1: the speed of light there is 3.0e8 m/s, the effective height of
 # the environment 1 m for UMi, and for UMa below a height of 13 m (it is random above).
@@ -196,9 +195,8 @@ MMWAVE = Cell(
     slot_ns=125_000,  # 120 kHz subcarriers: TS 38.211, table 4.3.2-1
     harq_slots=8,  # ours: 1 ms; TS 38.214 section 5.1 has up to 16 processes
     harq_retransmissions=3,  # ours: each of the four redundancy versions once
-    recovery_ns=40
-    * _NS_PER_MS,  # ours: two periods of 20 ms (TS 38.213, section 4.1), see radio.md
-    radio_delay_ns=4 * _NS_PER_MS,  # ITU-R M.2410-0, section 4.7.1, eMBB
+    recovery_ns=40 * NS_PER_MS,  # ours: two periods of 20 ms (TS 38.213, section 4.1), see radio.md
+    radio_delay_ns=4 * NS_PER_MS,  # ITU-R M.2410-0, section 4.7.1, eMBB
 )
 LTE = Cell(
     name="lte",
@@ -211,11 +209,11 @@ LTE = Cell(
     blockage="through",  # the paper, section IV: LTE easily penetrates the house
     link="shannon",
     share=1.0,  # FDD; the bound of TR 36.942 is of measured throughput, overhead included
-    slot_ns=_NS_PER_MS,  # a subframe: TS 36.211, section 4.1
+    slot_ns=NS_PER_MS,  # a subframe: TS 36.211, section 4.1
     harq_slots=8,  # FDD: TS 36.213, section 7
     harq_retransmissions=3,  # ours: each of the four redundancy versions once
     recovery_ns=0,  # no beam to lose
-    radio_delay_ns=10 * _NS_PER_MS,  # ITU-R M.2134, section 4.5.2
+    radio_delay_ns=10 * NS_PER_MS,  # ITU-R M.2134, section 4.5.2
 )
 
 
@@ -234,8 +232,8 @@ class Drive:
     velocity_mps: tuple[float, float] = (-50 / 3, 0.0)  # the paper, section III: 60 km/h, westwards
     height_ut_m: float = 1.5  # TR 38.901, section 7.2
     duration_ns: int = 20 * NS_PER_S  # the paper, section III
-    step_ns: int = 100 * _NS_PER_MS  # ours: 1.67 m, a sixth of the shortest correlation distance
-    wire_delay_ns: int = 5 * _NS_PER_MS  # ours
+    step_ns: int = 100 * NS_PER_MS  # ours: 1.67 m, a sixth of the shortest correlation distance
+    wire_delay_ns: int = 5 * NS_PER_MS  # ours
 
     LIMITS: ClassVar[Mapping[str, tuple[float, float]]] = {
         "height_ut_m": (1.5, 22.5),  # TR 38.901, table 7.4.1-1
@@ -337,7 +335,7 @@ def write_csv(trace: RadioTrace, path: Path) -> None:
     columns = (trace.time_ns, trace.rate_bps, trace.delay_ns, trace.sinr_db)
     for time_ns, rate_bps, delay_ns, sinr_db in zip(*(c.tolist() for c in columns), strict=True):
         time_s = _decimal(time_ns, NS_PER_S)
-        rows.append(f"{time_s},{rate_bps},{_decimal(delay_ns, _NS_PER_MS)},{sinr_db:.3f}")
+        rows.append(f"{time_s},{rate_bps},{_decimal(delay_ns, NS_PER_MS)},{sinr_db:.3f}")
     path.write_text("\n".join(rows) + "\n", encoding="ascii")
 
 

@@ -20,10 +20,10 @@ from mptcplab.spec import (
     resolve_connections,
     resolve_events,
     resolve_paths,
+    resolve_workload,
     scheduler,
     toml_file,
     uncertainty,
-    workload,
 )
 from mptcplab.spec.flags import Flags, merge
 from mptcplab.spec.limits import COMPARED_SEEDS, MAX_CAPTURES, MAX_PATHS, MAX_SEED, Transport
@@ -190,16 +190,11 @@ def _resolved_request(
         mistakes.add(("scheduler",), message, base.scheduler.name)
     if base.transport == "tcp" and literal.scheduler:
         mistakes.add(("scheduler",), "plain TCP has no scheduler; leave it out")
-    for kept in _traces(flags):
-        _check_trace(kept, base.transport, schedulers, mistakes)
+    _check_kept(flags, base.transport, (), schedulers, mistakes)
     if single and len(schedulers) > 1:
         message = f"{len(schedulers)} schedulers, where one is run; to compare: mptcplab compare"
         mistakes.add(("scheduler",), message)
-    seed = base.seed if literal.seed is None else literal.seed
-    repeat = literal.repeat or 1
-    if seed + repeat - 1 > MAX_SEED:
-        message = f"the last seed would be {seed + repeat - 1}; the largest is {MAX_SEED}"
-        mistakes.add(("repeat",), message)
+    seed = _seed(literal, base.seed, mistakes)
     mistakes.stop_if_any()
     changes = {"pcap": flags.pcap, "trace": flags.trace, "states": flags.states}
     base = base.with_(scheduler=schedulers[0], seed=seed).model_copy(update=changes)
@@ -229,24 +224,24 @@ def _request(
     single: bool,
     folder: FilePath,
 ) -> Request:
-    """`folder` is the directory of the scenario file, where its schedulers' files are looked up."""
+    """`folder` is that of the scenario file, where the files that it names are looked up."""
     merge(flags, mistakes)
     literal = validate(mistakes)
     _check_number_of_paths(literal, mistakes)
-    load: AnyWorkload | None = flags.program
-    if load is None:
-        page_folder = FilePath() if mistakes.flag(("workload", "page")) else folder
-        load = workload.resolve(literal.workload, page_folder, mistakes)
-    traces = resolve_paths.Traces(
-        FilePath() if mistakes.flag(("path",)) else folder, load, mistakes
+
+    def folder_of(*place: str) -> FilePath:
+        return FilePath() if mistakes.flag(place) else folder
+
+    load: AnyWorkload | None = flags.program or resolve_workload.resolve(
+        literal.workload, folder_of("workload", "page"), mistakes
     )
+    traces = resolve_paths.Traces(folder_of("path"), load, mistakes)
     links, paths = resolve_paths.links_and_paths(literal, traces, mistakes)
-    scheduler_folder = FilePath() if mistakes.flag(("scheduler",)) else folder
     known = scheduler.known() if known is None else known
     specs = _specs(literal.scheduler or (scheduler.DEFAULT,), known)
     sources: dict[str, FilePath] = {}
     schedulers = resolve_connections.schedulers(
-        specs, known, scheduler_folder, ("scheduler",), sources, mistakes
+        specs, known, folder_of("scheduler"), ("scheduler",), sources, mistakes
     )
     ccs = literal.cc or (congestion.DEFAULT,)
     if single:
@@ -259,18 +254,12 @@ def _request(
         )
     elif transport == "tcp":
         _check_tcp(literal, specs, mistakes)
-    for kept in _traces(flags):
-        if connections:
-            _check_traced_connections(kept, connections, schedulers, mistakes)
-        else:
-            _check_trace(kept, transport, schedulers, mistakes)
+    _check_kept(flags, transport, connections, schedulers, mistakes)
     events = resolve_events.events(literal, connections, transport, load, mistakes)
     resolve_events.check_losses(literal.event, (*paths, *links), mistakes)
     resolve_events.check_rates(literal.event, paths, mistakes)
-    sample_interval_ns = literal.sample_interval or DEFAULT_SAMPLE_INTERVAL_NS
-    if load and sample_interval_ns > (load.duration_ns or sample_interval_ns):
-        mistakes.add(("sample_interval",), "longer than the duration; nothing would be sampled")
-    seed = _seed(literal, mistakes)
+    sample_interval_ns = _sample_interval_ns(literal, load, mistakes)
+    seed = _seed(literal, 1, mistakes)
     vary = uncertainty.varied(
         literal.vary or (),
         (*paths, *links),
@@ -282,11 +271,8 @@ def _request(
         paths, events = resolve_connections.of_connections(
             literal.connection, connections, paths, events
         )
-    places = 2 * max(len(connections), 1) + len(paths) + 2 * len(links)
-    if flags.pcap and places > MAX_CAPTURES:
-        message = f"{places} hosts and routers; at most {MAX_CAPTURES} can be captured"
-        mistakes.add(("pcap",), message)
-        mistakes.stop_if_any()
+    if flags.pcap:
+        _check_captures(2 * max(len(connections), 1) + len(paths) + 2 * len(links), mistakes)
     base = Scenario(
         paths=paths,
         links=links,
@@ -335,26 +321,54 @@ def _check_tcp(literal: LiteralScenario, specs: Sequence[str], mistakes: Mistake
         mistakes.add(("scheduler",), "plain TCP has no scheduler; leave it out")
 
 
-def _traces(flags: Flags) -> list[str]:
-    """The flags that keep what only a scheduler of the framework has."""
-    return [name for name in ("trace", "states") if getattr(flags, name)]
-
-
-def _check_traced_connections(
-    kept: str,
+def _check_kept(
+    flags: Flags,
+    transport: str,
     connections: Sequence[Connection],
     schedulers: Sequence[Choice],
     mistakes: Mistakes,
 ) -> None:
-    asked = {each.scheduler or other for each in connections for other in schedulers}
-    if all(choice.name == scheduler.DEFAULT for choice in asked):
-        message = "no connection has a scheduler whose decisions are recorded; default has none"
-        mistakes.add((kept,), message)
+    """Report the flags that keep what only a scheduler of the framework has, if none is chosen."""
+    why = _no_decisions(transport, connections, schedulers)
+    for name in ("trace", "states"):
+        if why is not None and getattr(flags, name):
+            mistakes.add((name,), why)
 
 
-def _seed(literal: LiteralScenario, mistakes: Mistakes) -> int:
-    """The first seed; reports it if the seeds of all repetitions do not fit above it."""
-    seed = 1 if literal.seed is None else literal.seed
+def _no_decisions(
+    transport: str, connections: Sequence[Connection], schedulers: Sequence[Choice]
+) -> str | None:
+    """Why there are no decisions to keep; None if there are."""
+    if connections:
+        asked = {each.scheduler or other for each in connections for other in schedulers}
+        if all(choice.name == scheduler.DEFAULT for choice in asked):
+            return "no connection has a scheduler whose decisions are recorded; default has none"
+    elif transport == "tcp":
+        return "plain TCP has no scheduler, so it has no decisions to keep"
+    elif scheduler.DEFAULT in [choice.name for choice in schedulers]:
+        return "the decisions of default, upstream's scheduler, are not recorded; choose another"
+    return None
+
+
+def _sample_interval_ns(
+    literal: LiteralScenario, load: AnyWorkload | None, mistakes: Mistakes
+) -> int:
+    interval_ns = literal.sample_interval or DEFAULT_SAMPLE_INTERVAL_NS
+    if load and interval_ns > (load.duration_ns or interval_ns):
+        mistakes.add(("sample_interval",), "longer than the duration; nothing would be sampled")
+    return interval_ns
+
+
+def _check_captures(places: int, mistakes: Mistakes) -> None:
+    if places > MAX_CAPTURES:
+        message = f"{places} hosts and routers; at most {MAX_CAPTURES} can be captured"
+        mistakes.add(("pcap",), message)
+        mistakes.stop_if_any()
+
+
+def _seed(literal: LiteralScenario, default: int, mistakes: Mistakes) -> int:
+    """The first seed; reports it if not all seeds fit above it."""
+    seed = default if literal.seed is None else literal.seed
     last = seed + (literal.repeat or 1) - 1
     if last > MAX_SEED:
         message = f"the last seed would be {last}; the largest is {MAX_SEED}"
@@ -365,14 +379,3 @@ def _seed(literal: LiteralScenario, mistakes: Mistakes) -> int:
 def _specs(wanted: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
     """The requested schedulers, with "all" replaced by the names of all."""
     return tuple(name for spec in wanted for name in (known if spec == scheduler.ALL else (spec,)))
-
-
-def _check_trace(
-    kept: str, transport: str, schedulers: Sequence[Choice], mistakes: Mistakes
-) -> None:
-    """Report that decisions are to be kept where there are none."""
-    if transport == "tcp":
-        mistakes.add((kept,), "plain TCP has no scheduler, so it has no decisions to keep")
-    elif scheduler.DEFAULT in [choice.name for choice in schedulers]:
-        message = "the decisions of default, upstream's scheduler, are not recorded; choose another"
-        mistakes.add((kept,), message)

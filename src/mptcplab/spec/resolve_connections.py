@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
 
-from mptcplab.spec import scheduler, units, workload
+from mptcplab.spec import resolve_workload, scheduler, units, workload
 from mptcplab.spec.limits import MAX_ALL_PATHS, MAX_CONNECTIONS, WORKLOAD_KEYS, Transport
 from mptcplab.spec.literal import LiteralConnection, LiteralPath, LiteralScenario, LiteralWorkload
-from mptcplab.spec.mistakes import Mistakes, Place, suggestion
+from mptcplab.spec.mistakes import Mistakes, Place, unknown
 from mptcplab.spec.scenario import Connection, Event, Path
 from mptcplab.spec.scheduler import Choice, Scheduler, SpecError
 from mptcplab.spec.workload import AnyWorkload, Program, Video
@@ -117,9 +117,7 @@ def _check_users(
         mistakes.missing((*place, "paths"), 'every connection has its paths, e.g. ["wifi", "lte"]')
     for name in connection.paths or ():
         if name not in names:
-            hint = suggestion(name, names) or ";"
-            known = f" the paths are {', '.join(names)}" if names else " there are no paths"
-            mistakes.add((*place, "paths"), f"unknown path{hint}{known}", name)
+            mistakes.add((*place, "paths"), unknown("path", name, names), name)
         elif name in users:
             message = (
                 f"also a path of connection[{users[name]}]; each has its own paths, and they can "
@@ -182,7 +180,41 @@ def _own_workload(
     """What a connection carries from its start on: its own workload or the scenario's."""
     if load is None:
         return None
-    place: Place = ("connection", index)
+    inside = mistakes.inside("connection", index)
+    wanted = _limited(whole, literal, load, inside)
+    own = resolve_workload.resolve(wanted, folder, inside) if wanted else None
+    if own is None:
+        return None
+    start_ns = literal.start or 0
+    if start_ns and literal.workload.start is not None:
+        message = "it is opened at its start and sends at once; leave one of the two out"
+        inside.add(("workload", "start"), message)
+        return None
+    if isinstance(own, Video):
+        message = "video needs a run of its own; a connection can have any other workload"
+        inside.add(("workload", "kind"), message)
+        return None
+    if start_ns or workload.opens_connections(own):
+        own = own.model_copy(update={"start": "at-once"})
+    elif literal.workload.start is None:
+        own = own.model_copy(update={"start": load.start})
+    end_ns = start_ns + (own.duration_ns or 0)
+    if load.duration_ns is not None and end_ns > load.duration_ns:
+        message = (
+            f"it would end at {units.format_time(end_ns)}, but the run at "
+            f"{units.format_time(load.duration_ns)}, the duration of [workload]"
+        )
+        inside.add(("end" if literal.end is not None else "workload",), message)
+    return own
+
+
+def _limited(
+    whole: LiteralScenario, literal: LiteralConnection, load: AnyWorkload, mistakes: Mistakes
+) -> LiteralWorkload | None:
+    """The workload of a connection, with the duration that follows from its start and end.
+
+    None, after reporting a mistake, if they do not go together.
+    """
     start_ns = literal.start or 0
     wanted = literal.workload
     if wanted == LiteralWorkload():
@@ -190,46 +222,23 @@ def _own_workload(
     lasting = "duration" in WORKLOAD_KEYS[wanted.kind or "bulk"] and wanted.size is None
     lasting |= wanted.kind in ("cbr", "frames")
     lasting &= wanted.think is None
-    until_ns = load.duration_ns if literal.end is None else literal.end
+    open_ended = lasting and wanted.duration is None
     if load.duration_ns is not None and start_ns >= load.duration_ns:
         message = f"not before the end of the workload, at {units.format_time(load.duration_ns)}"
-        mistakes.add((*place, "start"), message)
+        mistakes.add(("start",), message)
         return None
-    if literal.end is not None:
-        if not lasting or wanted.duration is not None:
-            message = "its workload already says when it ends; leave one of the two out"
-            mistakes.add((*place, "end"), message)
-            return None
-        if literal.end <= start_ns:
-            message = f"not after its start, at {units.format_time(start_ns)}"
-            mistakes.add((*place, "end"), message)
-            return None
-    if lasting and wanted.duration is None and until_ns is not None:
-        wanted = wanted.model_copy(update={"duration": until_ns - start_ns})
-    own = workload.resolve(wanted, folder, mistakes.inside(*place))
-    if own is None:
+    if literal.end is not None and not open_ended:
+        message = "its workload already says when it ends; leave one of the two out"
+        mistakes.add(("end",), message)
         return None
-    if start_ns and literal.workload.start is not None:
-        message = "it is opened at its start and sends at once; leave one of the two out"
-        mistakes.add((*place, "workload", "start"), message)
+    if literal.end is not None and literal.end <= start_ns:
+        message = f"not after its start, at {units.format_time(start_ns)}"
+        mistakes.add(("end",), message)
         return None
-    if start_ns or workload.opens_connections(own):
-        own = own.model_copy(update={"start": "at-once"})
-    elif literal.workload.start is None:
-        own = own.model_copy(update={"start": load.start})
-    if isinstance(own, Video):
-        message = "video needs a run of its own; a connection can have any other workload"
-        mistakes.add((*place, "workload", "kind"), message)
-        return None
-    end_ns = start_ns + (own.duration_ns or 0)
-    if load.duration_ns is not None and end_ns > load.duration_ns:
-        late = "end" if literal.end is not None else "workload"
-        message = (
-            f"it would end at {units.format_time(end_ns)}, but the run at "
-            f"{units.format_time(load.duration_ns)}, the duration of [workload]"
-        )
-        mistakes.add((*place, late), message)
-    return own
+    until_ns = load.duration_ns if literal.end is None else literal.end
+    if open_ended and until_ns is not None:
+        return wanted.model_copy(update={"duration": until_ns - start_ns})
+    return wanted
 
 
 def of_connections(

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from mptcplab.spec import units
 from mptcplab.spec.fields import Factor
 from mptcplab.spec.limits import MAX_EVENTS, MAX_OCCURRENCES, NO_RATE_BPS
-from mptcplab.spec.literal import LiteralChange, LiteralEvent, LiteralScenario
-from mptcplab.spec.mistakes import Mistakes, Place, suggestion
+from mptcplab.spec.literal import LiteralChange, LiteralEvent, LiteralLink, LiteralScenario
+from mptcplab.spec.mistakes import Mistakes, Place, unknown
 from mptcplab.spec.resolve_paths import loss_mistake
 from mptcplab.spec.scenario import (
     LONGEST_NS,
@@ -38,61 +38,88 @@ def events(
     mistakes: Mistakes,
 ) -> tuple[Event, ...]:
     """The events in the order of time; impossible ones are reported."""
-    literals = whole.event
-    known = {
-        "path": [path.name for path in whole.path if path.name is not None],
-        "link": [link.name for link in whole.link if link.name is not None],
-    }
-    # for plain TCP
-    single = set(known["path"]) if transport == "tcp" and not connections else set()
-    single |= {
-        name
-        for each in whole.connection
-        for name in each.paths or ()
-        if (each.transport or transport) == "tcp"
-    }
-    if len(literals) > MAX_EVENTS:
-        mistakes.add(("event",), f"{len(literals)} events; at most {MAX_EVENTS} are possible")
+    if len(whole.event) > MAX_EVENTS:
+        mistakes.add(("event",), f"{len(whole.event)} events; at most {MAX_EVENTS} are possible")
     duration_ns = workload.duration_ns if workload else None
+    single = _paths_of_tcp(whole, connections, transport)
     found: list[tuple[int, Event]] = []
-    for index, literal in enumerate(literals):
+    for index, literal in enumerate(whole.event):
         place: Place = ("event", index)
-        for key, example in (("at", "3s"), ("path", "lte"), ("action", "down")):
-            if getattr(literal, key) is None and (key != "path" or literal.link is None):
-                mistakes.missing((*place, key), f'every event has {key}, e.g. "{example}"')
+        _check_missing(literal, place, mistakes)
         if duration_ns is not None and (literal.at or 0) >= duration_ns:
             message = f"not before the end of the workload, at {units.format_time(duration_ns)}"
             mistakes.add((*place, "at"), message)
         if literal.action is not None:
             _check_event(literal, place, mistakes)
-        kind = "path" if literal.link is None else "link"
-        name = getattr(literal, kind)
-        if literal.path is not None and literal.link is not None:
-            mistakes.add((*place, "link"), "path and link are both given; give one of them")
-        elif name is not None and name not in known[kind]:
-            hint = suggestion(name, known[kind]) or ";"
-            there = f" the {kind}s are {', '.join(known[kind])}"
-            there = there if known[kind] else f" there are no {kind}s"
-            mistakes.add((*place, kind), f"unknown {kind}{hint}{there}")
-        elif kind == "link" and literal.action in ("close", *PRIORITY):
-            message = "a link has no address; it can go down and up, and change"
-            mistakes.add((*place, "action"), message)
-        elif name in single and literal.action in ("close", *PRIORITY):
-            message = "plain TCP has one path, with one address; it can go down and up, and change"
-            mistakes.add((*place, "action"), message)
-        elif literal.at is not None and name is not None and literal.action is not None:
-            if kind == "link":
-                _check_link_event(literal, place, mistakes)
+        possible = _check_target(literal, place, whole, single, mistakes)
+        if possible and literal.at is not None and literal.action is not None:
             found.append((index, _event(literal)))
-    times = sum(
-        (duration_ns or LONGEST_NS) // event.every_ns for _, event in found if event.every_ns
-    )
-    if times > MAX_OCCURRENCES:
-        message = f"they happen {times} times in all; at most {MAX_OCCURRENCES} are possible"
-        mistakes.add(("event",), message)
+    _check_occurrences([event for _, event in found], duration_ns or LONGEST_NS, mistakes)
     found.sort(key=lambda item: item[1].at_ns)
     _check_order(found, _ways(whole), mistakes)
     return tuple(event for _, event in found)
+
+
+def _paths_of_tcp(
+    whole: LiteralScenario, connections: Sequence[Connection], transport: str
+) -> set[str]:
+    """The paths that plain TCP uses."""
+    if not connections and transport == "tcp":
+        return set(_names(whole.path))
+    return {
+        name
+        for each in whole.connection
+        for name in each.paths or ()
+        if (each.transport or transport) == "tcp"
+    }
+
+
+def _names(those: Sequence[LiteralLink]) -> list[str]:
+    return [each.name for each in those if each.name is not None]
+
+
+def _check_missing(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> None:
+    for key, example in (("at", "3s"), ("path", "lte"), ("action", "down")):
+        if getattr(literal, key) is None and (key != "path" or literal.link is None):
+            mistakes.missing((*place, key), f'every event has {key}, e.g. "{example}"')
+
+
+def _check_target(
+    literal: LiteralEvent,
+    place: Place,
+    whole: LiteralScenario,
+    single: Collection[str],
+    mistakes: Mistakes,
+) -> bool:
+    """Whether an event has a path or link to which it can happen; reports why not.
+
+    Plain TCP uses the paths `single`.
+    """
+    if literal.path is not None and literal.link is not None:
+        mistakes.add((*place, "link"), "path and link are both given; give one of them")
+        return False
+    kind, those = ("path", whole.path) if literal.link is None else ("link", whole.link)
+    name = getattr(literal, kind)
+    if name is None:
+        return False
+    if name not in (known := _names(those)):
+        mistakes.add((*place, kind), unknown(kind, name, known))
+        return False
+    if literal.action in ("close", *PRIORITY) and (kind == "link" or name in single):
+        why = "plain TCP has one path, with one address"
+        why = "a link has no address" if kind == "link" else why
+        mistakes.add((*place, "action"), f"{why}; it can go down and up, and change")
+        return False
+    if kind == "link":
+        _check_link_event(literal, place, mistakes)
+    return True
+
+
+def _check_occurrences(events: Sequence[Event], duration_ns: int, mistakes: Mistakes) -> None:
+    times = sum(duration_ns // event.every_ns for event in events if event.every_ns)
+    if times > MAX_OCCURRENCES:
+        message = f"they happen {times} times in all; at most {MAX_OCCURRENCES} are possible"
+        mistakes.add(("event",), message)
 
 
 def _ways(whole: LiteralScenario) -> list[list[tuple[str, ...]]]:

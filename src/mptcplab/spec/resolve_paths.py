@@ -9,7 +9,14 @@ from pathlib import Path as FilePath
 
 from mptcplab.spec import link_trace, units
 from mptcplab.spec.fields import Bytes
-from mptcplab.spec.limits import MAX_LINKS, MAX_QUEUE_PACKETS, NO_RATE_BPS, PACKET_BYTES
+from mptcplab.spec.limits import (
+    MAX_LINKS,
+    MAX_QUEUE_PACKETS,
+    MIN_RED_PACKETS,
+    NO_RATE_BPS,
+    PACKET_BYTES,
+    loss_range,
+)
 from mptcplab.spec.link_trace import Step
 from mptcplab.spec.literal import (
     LiteralDirection,
@@ -18,7 +25,7 @@ from mptcplab.spec.literal import (
     LiteralScenario,
     LiteralTrace,
 )
-from mptcplab.spec.mistakes import Mistakes, Place, one_of, suggestion
+from mptcplab.spec.mistakes import Mistakes, Place, one_of, unknown
 from mptcplab.spec.presets import PRESETS
 from mptcplab.spec.scenario import LONGEST_NS, Link, Path, Shape
 from mptcplab.spec.workload import Workload
@@ -31,8 +38,6 @@ MIN_DEFAULT_QUEUE_PACKETS = 20
 # twelfth of the limit, and drops everything at a quarter, here one bandwidth-delay product.
 _DEFAULT_LIMITS = {"codel": 1000, "fq_codel": 10_240, "pie": 1000}
 _RED_PRODUCTS = 4
-# With less, at most one packet fits between its thresholds, and tc refuses the average.
-MIN_RED_PACKETS = 24
 
 DEFAULT_RESOLUTION_NS = 10**7
 
@@ -146,9 +151,7 @@ def _check_ways(whole: LiteralScenario, mistakes: Mistakes) -> None:
         for name in path.link or ():
             used.add(name)
             if name not in known:
-                hint = suggestion(name, known) or ";"
-                there = f" the links are {', '.join(known)}" if known else " there are no links"
-                mistakes.add(("path", index, "link"), f"unknown link{hint}{there}", name)
+                mistakes.add(("path", index, "link"), unknown("link", name, known), name)
     for index, link in enumerate(whole.link):
         if link.name is not None and link.name not in used:
             mistakes.add(("link", index), "no path has this link", link.name)
@@ -324,14 +327,6 @@ def _states(given: LiteralDirection) -> tuple[float, float]:
     """The loss in the good state and in the bad one."""
     bad = 1.0 if given.loss_bad is None else given.loss_bad
     return given.loss_good or 0.0, bad
-
-
-def loss_range(burst: int | None, good: float, bad: float) -> tuple[float, float]:
-    """The lowest and the highest mean loss of two states, or of independent losses."""
-    if burst is None:
-        return 0.0, 1.0
-    # The good state lasts for at least one packet: at most burst of burst + 1 are in the bad state.
-    return good, (good + burst * bad) / (burst + 1)
 
 
 def loss_mistake(loss: float, burst: int | None, good: float, bad: float) -> str:

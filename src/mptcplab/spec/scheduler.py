@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict
 
 from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.spec.mistakes import printable, shown, suggestion
+from mptcplab.spec.mistakes import no_such_file, printable, shown, suggestion
 
 # The name that is replaced in the templates, also where it is part of another word.
 _TEMPLATE_NAME = re.compile(r"(?<![a-z])mine(?![a-z])")
@@ -190,7 +190,7 @@ def read(file: Path, taken: Mapping[str, Scheduler]) -> Scheduler:
         with file.open("rb") as stream:
             content = stream.read(_MAX_FILE_BYTES + 1)
     except FileNotFoundError:
-        raise ValueError("there is no such file") from None
+        raise ValueError(no_such_file(file)) from None
     except OSError as error:
         raise ValueError(f"cannot be read: {error.strerror or error}") from None
     if len(content) > _MAX_FILE_BYTES:

@@ -209,9 +209,14 @@ class Space(Table):
         return found if names is None else [case for case in found if case[CASE] in names]
 
 
-def filled(template: Mapping[str, Any], point: Point) -> dict[str, Any]:
-    """The scenario at a point. Raises FormulaError if a formula has no value or a key no table."""
-    table = copy.deepcopy(fill_in(template, point))
+def filled(
+    template: Mapping[str, Any], point: Point, also: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The scenario at a point. Raises FormulaError if a formula has no value or a key no table.
+
+    `also` has further names for formulas; unlike those of axes, none of them sets a key.
+    """
+    table = copy.deepcopy(fill_in(template, {**(also or {}), **point}))
     assert isinstance(table, dict)
     for name, value in point.items():
         if "." in name or (name in _SETTABLE and name not in used(template)):

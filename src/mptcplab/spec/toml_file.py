@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from mptcplab.spec.mistakes import Mistakes, printable
+from mptcplab.spec.mistakes import Mistakes, no_such_file, printable
 
 _MAX_FILE_BYTES = 1 << 20
 
@@ -28,7 +28,7 @@ def read(file: Path, mistakes: Mistakes) -> dict[str, Any]:
         text = raw.decode("utf-8-sig")
         return tomllib.loads(text)
     except FileNotFoundError:
-        message = "there is no such file"
+        message = no_such_file(file)
     except IsADirectoryError:
         message = "this is a directory; a TOML file is expected"
     except OSError as error:

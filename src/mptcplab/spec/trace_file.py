@@ -12,6 +12,7 @@ import numpy as np
 
 from mptcplab.spec import trace_csv, units
 from mptcplab.spec.link_trace import ACCEPTED, MAHIMAHI_ACCEPTED, MAX_RATE_BPS, TraceError
+from mptcplab.spec.mistakes import no_such_file
 from mptcplab.spec.trace_csv import MAX_LENGTH_NS, complaint, quoted
 from mptcplab.spec.trace_steps import Int64s, Trace
 
@@ -70,7 +71,7 @@ def _read_text(file: Path) -> str:
             raise TraceError(f"larger than {units.SIZE.format(MAX_FILE_BYTES)}; cut it to a part")
         return raw.decode("utf-8-sig")
     except FileNotFoundError:
-        message = "there is no such file"
+        message = no_such_file(file)
     except IsADirectoryError:
         message = f"this is a directory; {ACCEPTED}"
     except OSError as error:

@@ -13,9 +13,14 @@ from typing import TypeVar
 
 from mptcplab.errors import InputError, Problem
 from mptcplab.spec import link_trace, units
-from mptcplab.spec.limits import MAX_QUEUE_PACKETS, NO_RATE_BPS, PACKET_BYTES
+from mptcplab.spec.limits import (
+    MAX_QUEUE_PACKETS,
+    MIN_RED_PACKETS,
+    NO_RATE_BPS,
+    PACKET_BYTES,
+    loss_range,
+)
 from mptcplab.spec.mistakes import one_of, shown
-from mptcplab.spec.resolve_paths import MIN_RED_PACKETS, loss_range
 from mptcplab.spec.scenario import Change, Link, Scenario, Shape, TraceStep, Varied
 
 L = TypeVar("L", bound=Link)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 NS_PER_S = 10**9
+NS_PER_MS = 10**6
 
 # 20 digits are more than any quantity here needs, and bound the work for senseless input.
 _NUMBER = r"[0-9]{1,20}(?:\.[0-9]{1,20})?"

@@ -27,7 +27,7 @@ from mptcplab.lab.engine import Outcome, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics.compute import RunMetrics
-from mptcplab.runs import experiment
+from mptcplab.runs import cost, experiment
 from mptcplab.spec import plan
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
@@ -58,6 +58,8 @@ LONG = "60s"
 TWINS = replace(BENCH, path=("a:50mbit,10ms", "b:50mbit,10ms"), scheduler=None)
 UNEQUAL = replace(BENCH, path=("a:100mbit,10ms", "b:50mbit,20ms"), scheduler=None)
 
+# What the KUnit test of decisions takes.
+_DECISIONS_S = 5.0
 # Of the 1514 bytes of a full Ethernet frame, 1424 are data: 14 Ethernet, 20 IP, 20 TCP, 12 its
 # timestamps, 24 MPTCP's data sequence signal (RFC 8684, section 3.3.1: 4 + 4 data ACK + 8 data
 # sequence number + 4 subflow sequence number + 2 length, padded).
@@ -93,6 +95,21 @@ def run(
             "filling": _filling(runner, say),
             "build": {"kernel": kernel.id, "guest": guest.id},
         }
+
+
+def expected_s(repeat: int) -> float:
+    """A guess of how long `run` takes, in seconds, on an idle machine of 2024."""
+    short_s, long_s = _guess_s(_scenario(BENCH)), _guess_s(_scenario(BENCH, duration=LONG))
+    # pairs of runs: minrtt, sampling, and captures, whose analysis costs as much again
+    each_s = long_s + (2 + 2 + 4) * short_s
+    if len(experiment.cpus()) > 1:
+        each_s += 3 * long_s  # two in turn, and two at a time
+    filling_s = sum(_guess_s(_scenario(flags)) for flags in (TWINS, UNEQUAL))
+    return repeat * each_s + (1 + len(_FILLING)) * filling_s + _DECISIONS_S
+
+
+def _guess_s(scenario: Scenario) -> float:
+    return cost.Costs({"": cost.size(scenario)}).of("")
 
 
 class _Runner:

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The tables of the scenario's keys in the docs, from the models that read them.
+"""The tables of the scenario's keys in the docs, and the schema beside the examples, from the
+models that read them.
 
-`python -m mptcplab.tools.keys` writes them between the marks of the pages.
+`python -m mptcplab.tools.keys` writes them, the tables between the marks of the pages.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from mptcplab import resources
+from mptcplab.spec import literal
 from mptcplab.spec.fields import Reads
 from mptcplab.spec.literal import (
     LiteralChange,
@@ -27,6 +30,8 @@ from mptcplab.spec.literal import (
 from mptcplab.spec.option_keys import BY_DEFAULT
 from mptcplab.tools import marked
 
+#: The schema that the examples name for editors.
+SCHEMA = "examples/scenario.schema.json"
 # in the order for a reader: the keys that only this table has come first
 _PATH = ("name", "preset", "link", *LiteralDirection.model_fields, "up", "down")
 _EVENT = (
@@ -94,6 +99,12 @@ def _toml(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
+def schema() -> str:
+    """The JSON Schema beside the examples, as `mptcplab scenario schema` prints it."""
+    return json.dumps(literal.json_schema(), indent=2) + "\n"
+
+
 if __name__ == "__main__":
     for page, texts in tables().items():
         marked.replace(resources.DOCS / page, texts)
+    (resources.DOCS.parent / SCHEMA).write_text(schema(), encoding="utf-8")

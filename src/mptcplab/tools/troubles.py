@@ -383,7 +383,7 @@ def _endpoint_events(
     """Endpoints come and go; impossible changes, such as adding one twice, are left out."""
     there = {host: set(numbers) for host, numbers in present.items()}
     # Of the client's, and of those that come back, the kernel chooses the number: it has given some
-    # to addresses by itself meanwhile.
+    # to addresses on its own meanwhile.
     ids = {"client": set[int](), "server": set(present["server"])}
     for us, host, what, i in sorted(wanted, key=lambda change: change[0]):
         ip = f"ip -n {host} mptcp endpoint"

@@ -9,13 +9,17 @@ import click
 from rich.console import Console
 
 from mptcplab.cli.actions import common
-from mptcplab.runs import experiment
+from mptcplab.runs import experiment, sweep
 from mptcplab.tools import bench
 
 
 def measure(repeat: int, *, as_json: bool) -> None:
     """Measure, and show the table."""
     builds = experiment.built()
+    expected_s = bench.expected_s(repeat)
+    common.say(
+        f"takes some {sweep.duration(expected_s)} on a machine of 2024 with nothing else to do"
+    )
     with common.interruptible() as cancel:
         results = bench.run(*builds, repeat=repeat, say=common.say, cancel=cancel)
     if as_json:

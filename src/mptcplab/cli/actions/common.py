@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from mptcplab.errors import RunCancelledError
+from mptcplab.errors import RunCancelledError, from_program
 from mptcplab.lab.choices import Limits
 from mptcplab.spec import congestion
 from mptcplab.spec.scenario import Scenario
@@ -137,7 +137,7 @@ def interruptible() -> Iterator[threading.Event]:
     try:
         yield cancel
     except RunCancelledError:
-        say("mptcplab: interrupted; finished runs are kept")
+        say(from_program("interrupted; finished runs are kept"))
         sys.exit(128 + received[0])
     finally:
         for number, handler in former.items():

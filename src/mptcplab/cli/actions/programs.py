@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tempfile
@@ -10,13 +11,13 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 import click
 from rich.console import Console
 
 from mptcplab.cli.actions import asked, common
-from mptcplab.errors import MptcplabError, RunCancelledError
+from mptcplab.errors import MptcplabError, RunCancelledError, from_program
 from mptcplab.lab import engine
 from mptcplab.lab.engine import Watch
 from mptcplab.lab.guest import Guest
@@ -46,7 +47,8 @@ def execute(
     )
     ready = _ready(file, options, wanted)
     out: Path = options["out"]
-    with _outputs() as (outputs, cancel):
+    as_json: bool = options["as_json"]
+    with _outputs(sys.stderr if as_json else sys.stdout) as (outputs, cancel):
         (entry,) = experiment.run_all(
             [ready.scenario],
             ready.kernel,
@@ -58,7 +60,11 @@ def execute(
             look=outputs.look,
             cancel=cancel,
         )
-    sys.exit(_show_program(entry, ready.scenario, words[0], out))
+    if as_json:
+        built = experiment.builds(ready.kernel, ready.guest)
+        document = entries.document([entry], [], built, ready.scenario)
+        click.echo(json.dumps(document.model_dump(mode="json"), indent=1))
+    sys.exit(_show_program(entry, ready.scenario, words[0], out, table=not as_json))
 
 
 def shell(
@@ -76,7 +82,10 @@ def shell(
         records=False,
     )
     ready = _ready(file, options, wanted)
-    with tempfile.TemporaryDirectory(prefix="mptcplab-shell-") as name, _outputs() as shown:
+    with (
+        tempfile.TemporaryDirectory(prefix="mptcplab-shell-") as name,
+        _outputs(sys.stdout) as shown,
+    ):
         outputs, cancel = shown
         directory = Path(name)
         if typed:
@@ -116,9 +125,11 @@ def _ready(file: Path | None, options: Mapping[str, Any], wanted: Program) -> _R
 
 
 @contextmanager
-def _outputs() -> Iterator[tuple[program.Outputs, threading.Event]]:
-    """The display of the programs' output, and the event that ends them if it fails."""
-    outputs = program.Outputs(sys.stdout.buffer, sys.stderr.buffer)
+def _outputs(client: TextIO) -> Iterator[tuple[program.Outputs, threading.Event]]:
+    """The display of the programs' output, the client's on `client`, and the event that ends them
+    if it fails.
+    """
+    outputs = program.Outputs(client.buffer, sys.stderr.buffer)
     with common.interruptible() as cancel:
         outputs.on_broken = cancel.set
         try:
@@ -127,21 +138,25 @@ def _outputs() -> Iterator[tuple[program.Outputs, threading.Event]]:
             raise outputs.broken or RunCancelledError from None
 
 
-def _show_program(entry: Entry, item: Scenario, name: str, out: Path) -> int:
+def _show_program(entry: Entry, item: Scenario, name: str, out: Path, *, table: bool) -> int:
     """Show the figures of a program's run on standard error; returns the exit status."""
     if entry.status != "ok":
         reason = str(entry.reason).removeprefix("the run failed: ")
-        common.say(f"mptcplab: the run failed: {reason}")
+        common.say(from_program(f"the run failed: {reason}"))
         return MptcplabError.exit_status
     if entry.no_figures is not None:
         common.say(f"no figures: {entry.no_figures}")
-    else:
+        assert isinstance(item.workload, Program)
+        if not item.workload.server:
+            common.say("no program ran on the server; --server COMMAND starts one there")
+    elif table:
         document = entries.document([entry], [], {}, item)
         Console(stderr=True).print(tables.comparison_table(document))
     common.say(f"run: {out / str(entry.directory)}")
     if entry.server_status:
         status = entry.server_status
-        common.say(f"mptcplab: the server's program ended with status {status} before the client's")
+        message = f"the server's program ended with status {status} before the client's"
+        common.say(from_program(message))
     if entry.client_status:
-        common.say(f"mptcplab: {name} ended with status {entry.client_status}")
+        common.say(from_program(f"{name} ended with status {entry.client_status}"))
     return entry.client_status or 0

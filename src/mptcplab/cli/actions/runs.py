@@ -12,18 +12,24 @@ from typing import Any
 import click
 from rich.console import Console
 
-from mptcplab.cli.actions import common
+from mptcplab.cli.actions import common, expected
+from mptcplab.cli.actions.expected import Wanted
 from mptcplab.errors import MptcplabError
 from mptcplab.report import comparison_chart, tables
-from mptcplab.runs import archive, experiment
+from mptcplab.report import expected as expected_report
+from mptcplab.runs import archive, experiment, store
 from mptcplab.runs.entries import Document
 from mptcplab.runs.store import DOCUMENT
 from mptcplab.spec import plan
 from mptcplab.spec.resolve import Request
 
 
-def make(request: Request, options: Mapping[str, Any], *, baseline: bool = False) -> None:
-    """Make all runs, store them, and show them; exit status 1 if one failed."""
+def make(
+    request: Request, options: Mapping[str, Any], wanted: Wanted, *, baseline: bool = False
+) -> None:
+    """Make all runs, store them, and show them; exit status 1 if one failed, and 4 if they do not
+    meet what is wanted of them.
+    """
     runs = request.runs()
     if options["only_plan"]:
         for item in runs:
@@ -57,10 +63,16 @@ def make(request: Request, options: Mapping[str, Any], *, baseline: bool = False
             ended=ended,
             cancel=cancel,
         )
+    found = wanted.judge(document.runs, document.baselines)
+    if found:
+        document = document.model_copy(update={"expectations": tuple(found)})
+        store.write_json(out / DOCUMENT, document)
     _show(document, comparison_chart.write(document, out), out, as_json=options["as_json"])
+    wanted.write(found)
     entries = (*document.runs, *document.baselines)
     if any(entry.status != "ok" for entry in entries):
         sys.exit(MptcplabError.exit_status)
+    expected.require(found)
 
 
 def _show(document: Document, pictures: list[Path], out: Path, *, as_json: bool) -> None:
@@ -76,3 +88,5 @@ def _show(document: Document, pictures: list[Path], out: Path, *, as_json: bool)
     click.echo(f"document: {out / DOCUMENT}")
     if len(document.runs) == 1 and document.runs[0].directory:
         click.echo(f"run:      {out / document.runs[0].directory}")
+    for line in expected_report.lines(document.expectations):
+        click.echo(line)

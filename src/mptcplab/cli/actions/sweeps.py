@@ -16,8 +16,9 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from mptcplab.cli.actions import asked, common
+from mptcplab.cli.actions import asked, common, expected
 from mptcplab.errors import MptcplabError
+from mptcplab.report import expected as expected_report
 from mptcplab.report import tables
 from mptcplab.runs import archive, experiment, index, sweep
 from mptcplab.runs.store import Store
@@ -49,37 +50,57 @@ def compare(
     baseline: bool,
     dry_run: bool,
 ) -> None:
-    """A comparison at each value of some keys."""
+    """A comparison at each value of some keys, or, without any, what it would run."""
     given = sweep.from_flags(file, asked.flags(options), axes, baselines=baseline)
     limits = common.limits(options)
-    how = How(jobs=options["jobs"], storage=options["storage"], limits=limits)
+    # a comparison of a single setting makes all of its runs
+    how = How(jobs=options["jobs"], storage=options["storage"], limits=limits, again=not axes)
     _sweep(given, how, options, dry_run=dry_run)
 
 
 def _sweep(given: sweep.Given, how: How, options: Mapping[str, Any], *, dry_run: bool) -> None:
-    """Run a sweep, or show what it would run; exit status 1 if runs are missing."""
+    """Run a sweep, or show what it would run; exit status 1 if runs are missing, and 4 if they do
+    not meet an expectation.
+    """
     if how.storage is not None:
         archive.require(how.storage)
     out, as_json = options["out"], options["as_json"]
     cluster = (options["cluster"], options["cluster_key"])
     lab_kernel, lab_guest = experiment.built(options["kernel_like"], cluster[0])
     planned = sweep.plan(given, scheduler.known(), lab_kernel, lab_guest)
+    settings = planned.settings() if options["expect"] else []
+    kinds = {repr(each.shape()): each for each in settings}.values()
+    wanted = expected.read(
+        options, *((list(each.runs.values()), list(each.baselines.values())) for each in kinds)
+    )
     if dry_run:
-        expected = sweep.dry_run(planned, out, how)
-        click.echo(json.dumps(asdict(expected), indent=1) if as_json else expected.text())
+        would_run = sweep.dry_run(planned, out, how)
+        click.echo(json.dumps(asdict(would_run), indent=1) if as_json else would_run.text())
         return
     runs_store = Store(out)
     with common.workers(*cluster) as workers, common.interruptible() as cancel, _sweeping() as show:
         outcome = sweep.run(planned, runs_store, how, show=show, cancel=cancel, workers=workers)
     table = index.read(out)
     summary = sweep.summary(planned, table)
+    found = [
+        judged
+        for each in settings
+        for judged in wanted.judge(*each.entries(runs_store), each.values)
+    ]
     if as_json:
-        click.echo(json.dumps(asdict(outcome) | {"schedulers": summary}, indent=1))
+        document = asdict(outcome) | {"schedulers": summary}
+        if found:
+            document["expectations"] = [each.model_dump(mode="json") for each in found]
+        click.echo(json.dumps(document, indent=1))
     else:
         Console().print(tables.sweep_table(summary))
         click.echo(sweep.closing(outcome, out))
+        for line in expected_report.lines(found):
+            click.echo(line)
+    wanted.write(found)
     if not outcome.is_complete:
         sys.exit(MptcplabError.exit_status)
+    expected.require(found)
 
 
 @contextmanager

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""mptcplab completion: the scripts with which shells ask for suggestions, and the answers.
+
+Click has such scripts, which this module extends: words go on after a colon or an equals sign,
+where bash begins a new one, and such a part of a word gets no space.
+"""
+
+from __future__ import annotations
+
+import os
+
+import click
+from click import shell_completion
+from click.shell_completion import CompletionItem
+
+from mptcplab.cli.completion import PART
+
+_PROGRAM = "mptcplab"
+
+_BASH = """\
+%(complete_func)s() {
+    local IFS=$'\\n' line type value
+    COMPREPLY=()
+    for line in $(env COMP_LINE="$COMP_LINE" COMP_POINT="$COMP_POINT" \\
+            COMP_WORDBREAKS="$COMP_WORDBREAKS" %(complete_var)s=bash_complete "$1"); do
+        IFS=',' read -r type value <<< "$line"
+        case $type in
+            dir) compopt -o dirnames ;;
+            file) compopt -o default ;;
+            part) compopt -o nospace; COMPREPLY+=("$value") ;;
+            plain) COMPREPLY+=("$value") ;;
+        esac
+    done
+}
+complete -o nosort -F %(complete_func)s %(prog_name)s
+"""
+
+
+class _Bash(shell_completion.BashComplete):
+    source_template = _BASH
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        line = os.environ["COMP_LINE"][: int(os.environ["COMP_POINT"])]
+        words = shell_completion.split_arg_string(line)
+        start, self._is_quoted = _last_word(line)
+        return (words[1:], "") if start == len(line) else (words[1:-1], words[-1])
+
+    def format_completion(self, item: CompletionItem[str]) -> str:
+        value = str(item.value)
+        # bash replaces what comes after the last of these
+        breaks = os.environ["COMP_WORDBREAKS"] if not self._is_quoted else ""
+        incomplete = self._incomplete
+        after = max(
+            (incomplete.rfind(sign) + 1 for sign in breaks if not sign.isspace()), default=0
+        )
+        return f"{item.type},{value[after:]}"
+
+    def complete(self) -> str:
+        _, self._incomplete = self.get_completion_args()
+        return super().complete()
+
+
+class _Zsh(shell_completion.ZshComplete):
+    source_template = shell_completion.ZshComplete.source_template.replace(
+        '        elif [[ "$type" == "dir" ]]; then',
+        '        elif [[ "$type" == "part" ]]; then\n'
+        "            compadd -U -V unsorted -S '' -- \"$key\"\n"
+        '        elif [[ "$type" == "dir" ]]; then',
+    )
+
+    def format_completion(self, item: CompletionItem[str]) -> str:
+        if item.type == PART:  # as it is, without a description
+            return f"{PART}\n{item.value}\n_"
+        return super().format_completion(item)
+
+
+class _Fish(shell_completion.FishComplete):
+    def format_completion(self, item: CompletionItem[str]) -> str:
+        # fish knows by itself after which signs a word goes on
+        kind = "plain" if item.type == PART else item.type
+        return super().format_completion(CompletionItem(item.value, type=kind, help=item.help))
+
+
+_SHELLS = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
+
+
+def register() -> None:
+    """Have Click use these scripts and answers."""
+    for shell in _SHELLS.values():
+        shell_completion.add_completion_class(shell)
+
+
+def _last_word(line: str) -> tuple[int, bool]:
+    """Where the last word begins, the end of the line if there is none yet; whether in quotes."""
+    start, quote, escaped, inside = len(line), "", False, False
+    for place, sign in enumerate(line):
+        if not inside and not sign.isspace():
+            start, inside = place, True
+        if escaped:
+            escaped = False
+        elif quote:
+            quote = "" if sign == quote else quote
+        elif sign in "'\"":
+            quote = sign
+        elif sign == "\\":
+            escaped = True
+        elif sign.isspace():
+            start, inside = len(line), False
+    return start, bool(quote)
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(list(_SHELLS)))
+def completion_command(shell: str) -> None:
+    """Print the script with which a shell completes commands, options, schedulers and figures.
+
+    \b
+    bash: eval "$(mptcplab completion bash)"      in ~/.bashrc
+    zsh:  eval "$(mptcplab completion zsh)"       in ~/.zshrc, after compinit
+    fish: mptcplab completion fish | source       in ~/.config/fish/config.fish
+    """
+    from mptcplab.cli import COMPLETE, cli
+
+    click.echo(_SHELLS[shell](cli, {}, _PROGRAM, COMPLETE).source())

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The site as its readers have it: files in a folder, opened in Debian's Chromium without a screen.
+
+`make site-test`. Sphinx has checked the links of the pages as they are written; what is checked
+here is what it made of them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+# No test is about how long something takes.
+PATIENCE_MS = 120_000
+#: What a browser may look up or load on its own, which is not what a test of a site is about.
+OPTIONS = [
+    "--no-sandbox",
+    "--disable-dev-shm-usage",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+#: The pages that Sphinx adds: a list of nothing, and the one that shows what a search found.
+ADDED = {"genindex.html", "search.html"}
+
+
+class Parsed(HTMLParser):
+    """The links of a page to other files of the site, and the anchors that it has."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.anchors: set[str] = set()
+        self.feed(file.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name == "id" or (tag == "a" and name == "name"):
+                self.anchors.add(value or "")
+            elif name in ("href", "src") and value and not urlsplit(value).scheme:
+                self.links.append(value)
+
+
+@pytest.fixture(scope="module")
+def site(request: pytest.FixtureRequest) -> Path:
+    place: Path = request.config.getoption("--site")
+    return place.resolve()
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, Parsed]:
+    """All pages but the reports, which are files of their own and link to nothing."""
+    reports = site / "gallery"
+    return {file: Parsed(file) for file in site.rglob("*.html") if file.parent != reports}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("chromium is not installed: make setup-test")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium, args=OPTIONS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page in which nothing may go wrong, and which may load nothing but files."""
+    wrong: list[str] = []
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.set_default_timeout(PATIENCE_MS)
+    page.on("console", lambda message: wrong.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("requestfailed", lambda request: wrong.append(f"cannot load {request.url}"))
+    page.on(
+        "request",
+        lambda request: (
+            None
+            if request.url.startswith(("file:", "data:", "blob:"))
+            else wrong.append(f"loads {request.url}")
+        ),
+    )
+    yield page
+    page.close()
+    assert wrong == []
+
+
+def target(file: Path, link: str) -> tuple[Path, str]:
+    """The file that a link of a page leads to, and the anchor in it."""
+    path, anchor = urldefrag(link)
+    return (file.parent / unquote(urlsplit(path).path)).resolve() if path else file, unquote(anchor)
+
+
+def test_every_link_leads_to_a_file_and_an_anchor_that_are_there(
+    site: Path, pages: dict[Path, Parsed]
+) -> None:
+    broken = []
+    for file, parsed in pages.items():
+        for link in parsed.links:
+            to, anchor = target(file, link)
+            there = to.is_file() and to.is_relative_to(site)
+            if not there or (anchor and to in pages and anchor not in pages[to].anchors):
+                broken.append(f"{file.relative_to(site)}: {link}")
+    assert broken == []
+
+
+def test_every_page_and_report_can_be_reached_from_the_first(
+    site: Path, pages: dict[Path, Parsed]
+) -> None:
+    reached: set[Path] = set()
+    ahead = [site / "index.html"]
+    while ahead:
+        file = ahead.pop()
+        if file not in reached:
+            reached.add(file)
+            links = pages[file].links if file in pages else []
+            ahead += [to for to, _ in (target(file, link) for link in links)]
+    every = {file for file in site.rglob("*.html") if file.name not in ADDED}
+    assert sorted(every - reached) == []
+
+
+def test_the_catalogue_the_results_and_the_gallery_are_there(site: Path) -> None:
+    found = {file.relative_to(site).with_suffix("").as_posix() for file in site.rglob("*.html")}
+    docs = Path(__file__).parents[2] / "docs"
+    wanted = {f"docs/{file.relative_to(docs).with_suffix('')}" for file in docs.rglob("*.md")}
+    assert wanted - found == set()
+    assert {name for name in found if name.startswith("gallery/")} == {
+        "gallery/handover",
+        "gallery/grid",
+        "gallery/web",
+        "gallery/fairness",
+    }
+
+
+def test_the_search_finds_a_scheduler(site: Path, page: Page) -> None:
+    page.goto((site / "docs" / "scenario.html").as_uri())
+    page.get_by_placeholder("Search").fill("blest")
+    page.keyboard.press("Enter")
+    first = page.locator("#search-results ul.search a").first
+    first.wait_for()
+    assert first.text_content() == "blest"
+    # the whole text of pages is searched, not their titles alone
+    page.locator("#search-results").get_by_text("From Python", exact=True).wait_for()
+    first.click()
+    page.wait_for_url("**/docs/schedulers/blest.html**")
+    assert page.locator("h1").first.inner_text().startswith("blest")
+
+
+def test_a_report_of_the_gallery_opens(site: Path, page: Page) -> None:
+    page.goto((site / "index.html").as_uri())
+    page.locator(".sidebar-tree").get_by_text("Gallery", exact=True).click()
+    page.get_by_text("Open the report: handover").click()
+    page.wait_for_selector("html[data-ready]")
+    page.locator("[data-chart] .main-svg").first.wait_for()
+    assert page.locator("table.summary tbody").first.inner_text().count("lte") >= 1
+
+
+@pytest.mark.parametrize(
+    "name", ["index", "docs/gallery", "docs/schedulers/README", "docs/results/cech2020"]
+)
+def test_a_narrow_screen_needs_no_scrolling_sideways(site: Path, page: Page, name: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto((site / f"{name}.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.locator("header label[for=__navigation]").click()
+    page.locator(".sidebar-tree").get_by_text("Metrics", exact=True).click()
+    page.wait_for_url("**/docs/metrics.html")

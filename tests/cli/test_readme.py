@@ -17,7 +17,7 @@ GALLERY = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 
 #: What commands begin with; all other blocks are output.
-PROGRAMS = ("git ", "make ", "mptcplab ")
+PROGRAMS = ("git ", "make ", "mptcplab ", "pip ")
 
 
 def blocks(page: str) -> list[str]:

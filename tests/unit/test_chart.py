@@ -14,7 +14,7 @@ import pytest
 
 from mptcplab.errors import MptcplabError
 from mptcplab.metrics.records import Samples
-from mptcplab.report import comparison_chart
+from mptcplab.report import comparison_chart, draw, palette
 from mptcplab.runs import store
 from mptcplab.runs.entries import Document
 from tests.unit import synthetic
@@ -120,6 +120,18 @@ def test_the_overview_has_a_row_per_scheduler_and_the_same_bytes_each_time(tmp_p
     assert before == tuple(
         path.read_bytes() for path in comparison_chart.write_overview(made, tmp_path)
     )
+
+
+def test_the_overview_shows_each_scheduler_in_its_colour_with_its_marker(tmp_path: Path) -> None:
+    names = ("default", "blest", "ecf")
+    made = document([run for name in names for run in mptcp([3000, 4000], scheduler=name)])
+    looks = palette.styles(names)
+    with draw.drawing():
+        first = comparison_chart._overview_figure(made).axes[0]
+    seen = {
+        line.get_marker(): line.get_color() for line in first.lines if line.get_marker() != "None"
+    }
+    assert seen == {looks[name].marker.matplotlib: looks[name].colour for name in names}
 
 
 def test_the_overview_tells_where_seeds_changed_nothing(tmp_path: Path) -> None:

@@ -155,6 +155,7 @@ def _overview_figure(document: Document) -> Figure:
 
     figures = best_first(document)
     names = list(figures[0].values)
+    looks = styles(compared(document.runs))
     height = _FRAME_HEIGHT + _ROW_HEIGHT * len(names)
     figure = Figure(figsize=(draw.WIDTH, height), layout="constrained")
     axes = figure.subplots(1, len(figures), sharey=True, squeeze=False)[0]
@@ -163,18 +164,17 @@ def _overview_figure(document: Document) -> Figure:
         for row, (name, values) in enumerate(each.values.items()):
             if not values:
                 continue
-            colour, median = PATH_COLOURS[0], statistics.median(values)
+            look, median = looks[name], statistics.median(values)
             if name == DEFAULT:
-                colour = TOTAL_COLOUR
                 axis.axvline(median, color="#999999", linewidth=0.6, zorder=0)
-            axis.plot([min(values), max(values)], [row, row], color=colour, linewidth=1.0)
+            axis.plot([min(values), max(values)], [row, row], color=look.colour, linewidth=1.0)
             still = seeds_changed_nothing(values)
             any_still |= still
             axis.plot(
-                *(median, row, "o"),
-                color=colour,
-                markersize=4,
-                markerfacecolor="white" if still else colour,
+                *(median, row, look.marker.matplotlib),
+                color=look.colour,
+                markersize=5,
+                markerfacecolor="white" if still else look.colour,
                 clip_on=False,
             )
         axis.set_title("\n".join(filter(None, each.head.split("\n"))), fontsize="small")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The colours and markers of all pictures, so that they mean the same in each.
 
-A path has a colour, a scheduler a colour and a marker; where the eight colours do not suffice, its
-line is dashed and its bar hatched.
+A path has a colour, a scheduler another colour and a marker: none is of both. Where the eight
+colours of schedulers do not suffice, a line is dashed and its bar hatched.
 """
 
 from __future__ import annotations
@@ -18,7 +18,12 @@ FORMATS = ("png", "svg", "pdf")
 COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#999999", "#F0E442",
 )  # fmt: skip
-PATH_COLOURS = COLOURS
+#: Of paths, in their order, and none of a scheduler. The first four can be told apart with any
+#: colour vision.
+PATH_COLOURS = (
+    "#7B3294", "#66A61E", "#00B3BF", "#511414", "#2424D6", "#E31A1C", "#B2DF8A", "#6DE0F7",
+)  # fmt: skip
+#: Of what belongs to no path alone, such as a connection.
 TOTAL_COLOUR = "#000000"
 
 

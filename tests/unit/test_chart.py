@@ -122,7 +122,7 @@ def test_the_overview_has_a_row_per_scheduler_and_the_same_bytes_each_time(tmp_p
     )
 
 
-def test_the_overview_shows_each_scheduler_in_its_colour_with_its_marker(tmp_path: Path) -> None:
+def test_the_overview_shows_each_scheduler_in_its_colour_with_its_marker() -> None:
     names = ("default", "blest", "ecf")
     made = document([run for name in names for run in mptcp([3000, 4000], scheduler=name)])
     looks = palette.styles(names)

@@ -126,23 +126,39 @@ def collect(places: Sequence[Path]) -> Collection:
     return _grouped(list(found.values()))
 
 
-def run_directories(places: Sequence[Path]) -> list[Path]:
-    """The directories of the successful runs at some places (see `collect`), each once.
+def successful(places: Sequence[Path], schedulers: Sequence[str] = ()) -> list[Found]:
+    """The successful runs at some places (see `collect`) whose files are there, each once.
 
-    Of several runs at a place the baselines are left out. Raises MptcplabError if none are left.
+    Of several runs at a place the baselines are left out. `schedulers`, if any, are those wanted,
+    each with its parameters or without, for all its forms. Raises MptcplabError if a place has no
+    run that ended well, and InputError if one of `schedulers` has none anywhere.
     """
-    found: dict[Path, None] = {}
+    found: dict[Path, Found] = {}
     for place in places:
-        ended = [
-            (run.directory, run.is_baseline)
-            for run in _runs(place)
-            if run.directory and run.entry.status == "ok"
-        ]
+        ended = [run for run in _runs(place) if run.directory and run.entry.status == "ok"]
         if not ended:
             raise MptcplabError(f"{place}: no run is there that ended well")
-        own = [directory for directory, is_baseline in ended if not is_baseline]
-        found |= dict.fromkeys(own or [directory for directory, _ in ended])
-    return list(found)
+        own = [run for run in ended if not run.is_baseline]
+        found |= {run.directory: run for run in own or ended if run.directory}
+    labels = dict.fromkeys(run.entry.label for run in found.values())
+    for name in schedulers:
+        if not any(_is_named(label, name) for label in labels):
+            message = f"no run there has it; there are {', '.join(labels)}"
+            raise InputError([Problem("--scheduler", "", name, message)])
+    return [
+        run
+        for run in found.values()
+        if not schedulers or any(_is_named(run.entry.label, name) for name in schedulers)
+    ]
+
+
+def _is_named(label: str, name: str) -> bool:
+    return name in (label, label.partition(":")[0])
+
+
+def run_directories(places: Sequence[Path]) -> list[Path]:
+    """The directories of the runs that `successful` finds."""
+    return [run.directory for run in successful(places) if run.directory]
 
 
 # Finding runs

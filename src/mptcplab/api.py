@@ -326,7 +326,7 @@ def write_report(places: Sequence[FilePath] = (_OUT,), file: FilePath = "report.
     from mptcplab.runs.collection import collect
 
     found = collect([Path(fspath(place)) for place in places])
-    looks = palette.styles(found.schedulers())
+    looks = palette.styles(found.schedulers(), found.outputs)
     with documents.contradictions_reported(", ".join(map(str, places))):
         of_groups = [charts.of_group(group) for group in found.groups]
         html = page.render(found, looks, charts.overview(found), of_groups)

@@ -42,3 +42,14 @@ def test_no_colour_is_of_a_path_and_of_a_scheduler() -> None:
     assert len(PATH_COLOURS) == 8  # the most paths of a connection
     assert len(paths) == 9
     assert {c.lower() for c in paths} & {c.lower() for c in schedulers} == set()
+
+
+def test_a_scheduler_of_two_outputs_has_one_colour_and_marker_and_two_dashes() -> None:
+    labels = [f"{name} ({out})" for out in ("a", "b/c") for name in ("default", "own", "x (a)")]
+    found = styles([*labels, "ecf"], ("a", "b/c"))
+    assert len(set(found.values())) == 7
+    for name in ("default", "own", "x (a)"):
+        first, second = (found[f"{name} ({out})"] for out in ("a", "b/c"))
+        assert (first.colour, first.marker) == (second.colour, second.marker)
+        assert (first.dash.hatch, second.dash.hatch) == ("", "///")
+    assert found["ecf"] == styles(["ecf"])["ecf"]

@@ -7,7 +7,7 @@ colours of schedulers do not suffice, a line is dashed and its bar hatched.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 #: Formats of pictures; the first is the default.
@@ -81,25 +81,35 @@ class Style:
 _AT_HOME = ("default", "minrtt", "roundrobin", "redundant", "blest", "ecf", "lte", "otias")
 
 
-def styles(schedulers: Iterable[str]) -> dict[str, Style]:
+def styles(schedulers: Iterable[str], outputs: Sequence[str] = ()) -> dict[str, Style]:
     """A style for each of some schedulers, by their labels, whatever order they are given in.
 
     No two are the same up to 32. Those that are compared most keep theirs from report to report;
-    others get the first free one, a colour of their own as long as there is one.
+    others get the first free one, a colour of their own as long as there is one. Labels that end
+    with one of `outputs`, as "blest (OUTPUT)", have the colour and the marker of their scheduler,
+    and the dash of their output.
     """
-    given = list(dict.fromkeys(schedulers))
-    labels = sorted(given)
+    given = {label: apart(label, outputs) for label in schedulers}
+    labels = sorted({scheduler for scheduler, _ in given.values()})
     slots = {label: _AT_HOME.index(label) for label in labels if label in _AT_HOME}
     taken = set(slots.values())
     for label in labels:
         if label not in slots:
             slots[label] = min(set(range(len(taken) + 1)) - taken)
             taken.add(slots[label])
-    return {label: _style(slots[label]) for label in given}
+    return {label: _style(slots[scheduler], number) for label, (scheduler, number) in given.items()}
 
 
-def _style(slot: int) -> Style:
+def apart(label: str, outputs: Sequence[str]) -> tuple[str, int]:
+    """The scheduler of a label, and the number of the output that the label ends with, else 0."""
+    for number, output in enumerate(outputs):
+        if output and label.endswith(end := f" ({output})"):
+            return label.removesuffix(end), number
+    return label, 0
+
+
+def _style(slot: int, output: int) -> Style:
     turn, colour = divmod(slot, len(COLOURS))
     # each turn pairs the colours with other markers, so that these differ among dashes as well
     marker = MARKERS[(colour + turn) % len(MARKERS)]
-    return Style(COLOURS[colour], marker, DASHES[turn % len(DASHES)])
+    return Style(COLOURS[colour], marker, DASHES[(turn + output) % len(DASHES)])

@@ -68,12 +68,14 @@ def report(places: Sequence[Path], out: Path, figures: Path | None, most: int) -
     collection = collect(places).opening(most)
     for directory in filter(None, (out.parent, figures)):
         store.make_directory(directory)
-    looks = palette.styles(collection.schedulers())
     with documents.contradictions_reported(", ".join(map(str, places))):
         overview = charts.overview(collection)
         of_groups = [charts.of_group(group) for group in collection.groups]
         found = [document.of_document(place) for place in places if place.is_file()]
         drawn_there = [each for each in found if each is not None]
+        # the same colours as in the chart of a page of a paper
+        looks = document.styles(collection.schedulers()) if drawn_there else None
+        looks = looks or palette.styles(collection.schedulers(), collection.outputs)
         pictures = [
             page.Picture(each.title, each.note, each.picture("svg")) for each in drawn_there
         ]

@@ -104,6 +104,20 @@ def test_many_schedulers_have_panels_side_by_side(tmp_path: Path) -> None:
     assert svg.read_text().count("<!-- Goodput (Mbit/s) -->") == 3
 
 
+def test_bursts_above_the_links_are_cut_off_and_said(tmp_path: Path) -> None:
+    calm = synthetic.scenario()
+    made = [
+        ok(calm, FAST, SLOW, out_dir=tmp_path),
+        ok(synthetic.scenario(scheduler="ecf"), synthetic.Flow(8000), SLOW, out_dir=tmp_path),
+    ]
+    _, svg = comparison_chart.write_chart(document(made[:1]), tmp_path)
+    assert "ursts" not in svg.read_text()
+    _, svg = comparison_chart.write_chart(document(made), tmp_path)
+    # 9000 bytes per ms
+    assert svg.read_text().count("<!-- bursts up to 72 Mbit/s -->") == 1
+    assert "Bursts above the links: data that had waited" in svg.read_text()
+
+
 def test_the_overview_has_a_row_per_scheduler_and_the_same_bytes_each_time(tmp_path: Path) -> None:
     runs = [*mptcp([3000, 2000]), *mptcp([4000], scheduler="lte"), *mptcp(scheduler="ecf")]
     made = document([*runs, failed(synthetic.scenario(scheduler="broken"), "WARN")])

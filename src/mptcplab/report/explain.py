@@ -28,7 +28,7 @@ from mptcplab.metrics.records import Records
 from mptcplab.metrics.sender_states import State, path_states
 from mptcplab.runs import documents, store
 from mptcplab.spec import links, timeline
-from mptcplab.spec.bottlenecks import Bottleneck, bottlenecks
+from mptcplab.spec.bottlenecks import Bottleneck, bottlenecks, capacity
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.units import NS_PER_S, format_time
 
@@ -275,17 +275,9 @@ class _Place:
             if own.name in path.links and index not in own.paths
         ]
         #: What it can carry of its paths, over time, without events and with them.
-        self.plain, self.rates = (
-            self._rates(scenario.model_copy(update={"events": ()})),
-            self._rates(scenario),
-        )
-
-    def _rates(self, scenario: Scenario) -> timeline.Steps:
-        """The least of its own rate, and of what its paths have elsewhere, together."""
-        direction = self._flow.direction
-        of_paths = timeline.rates(scenario, direction)
-        together = timeline.total([of_paths[scenario.paths[n].name] for n in self.paths])
-        return timeline.lowest([timeline.link_rates(scenario, direction)[self.name], together])
+        plain = scenario.model_copy(update={"events": ()})
+        self.plain = capacity(plain, flow.direction, own)
+        self.rates = capacity(scenario, flow.direction, own)
 
     def mean_bps(self, rates: timeline.Steps) -> float:
         span_ns = [at_ns - self._start_ns for at_ns in self._flow.interval]

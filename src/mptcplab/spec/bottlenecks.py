@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mptcplab.spec.limits import MAX_PATHS
+from mptcplab.spec import timeline
+from mptcplab.spec.limits import MAX_PATHS, Direction
 from mptcplab.spec.scenario import Scenario
 
 
@@ -50,6 +51,21 @@ def bottlenecks(scenario: Scenario, rates_bps: Mapping[str, float]) -> list[Bott
                 least[now] = found
     chosen = least[(1 << len(routes)) - 1][2]
     return _grouped([next(name for name in route if name in chosen) for route in routes])
+
+
+def capacity(scenario: Scenario, direction: Direction, own: Bottleneck) -> timeline.Steps:
+    """What a bottleneck can carry of its paths at any time: no more than they bring it."""
+    of_paths = timeline.rates(scenario, direction)
+    brought = timeline.total([of_paths[scenario.paths[index].name] for index in own.paths])
+    return timeline.lowest([timeline.link_rates(scenario, direction)[own.name], brought])
+
+
+def capacity_together(scenario: Scenario, direction: Direction) -> timeline.Steps:
+    """What all paths can carry together at any time, limited by the bottlenecks at the start."""
+    plain = scenario.model_copy(update={"events": ()})
+    rates = timeline.link_rates(plain, direction)
+    found = bottlenecks(scenario, {name: steps[0][1] for name, steps in rates.items()})
+    return timeline.total([capacity(scenario, direction, each) for each in found])
 
 
 def _grouped(places: list[str]) -> list[Bottleneck]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from mptcplab.cli import options
+from mptcplab.cli import completion, options
 from mptcplab.report import palette
 
 
@@ -50,6 +50,7 @@ def show(places: tuple[Path, ...], formats: tuple[str, ...], data: bool, out: Pa
     "schedulers",
     metavar="NAME[:PARAM=VALUE...],...",
     multiple=True,
+    shell_complete=completion.OF_OPTIONS["--scheduler"],
     help="Only runs of these schedulers; without parameters, of all their forms.",
 )
 @options.json_option

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mptcplab import extras
-from mptcplab.errors import InputError, MptcplabError, RunError
+from mptcplab.errors import InputError, MptcplabError, Problem, RunError
 from mptcplab.lab import choices
 from mptcplab.lab.choices import Limits
 from mptcplab.metrics import series
@@ -86,9 +86,17 @@ class Run:
         """What happened over time, one row per bin of each series: `series.COLUMNS`."""
         return series.to_table(store.read_series(self.directory))
 
-    def explain(self) -> explain.Explanation:
-        """Why it did not reach the sum of its paths; `.text()` is for reading."""
-        return explain.explain(self.directory)
+    def explain(self, connection: str | None = None) -> explain.Explanation:
+        """Why it did not reach the sum of its paths; `.text()` is for reading.
+
+        Of several connections, name one; raises InputError if none of that name is there.
+        """
+        found = {each.connection: each for each in explain.explain(self.directory)}
+        if connection not in found:
+            names = ", ".join(str(name) for name in found)
+            accepted = "the run has one, without a name" if None in found else f"one of {names}"
+            raise InputError([Problem("explain", "connection", str(connection), accepted)])
+        return found[connection]
 
     def draw(self, file: FilePath, formats: Sequence[str] = ("png",)) -> list[Path]:
         """Draw the picture of `mptcplab show`, as FILE.png and so on; returns the files."""
@@ -322,7 +330,7 @@ def write_report(places: Sequence[FilePath] = (_OUT,), file: FilePath = "report.
     from mptcplab.runs.collection import collect
 
     found = collect([Path(fspath(place)) for place in places])
-    looks = palette.styles(found.schedulers())
+    looks = palette.styles(found.schedulers(), found.outputs)
     with documents.contradictions_reported(", ".join(map(str, places))):
         of_groups = [charts.of_group(group) for group in found.groups]
         html = page.render(found, looks, charts.overview(found), of_groups)

@@ -121,24 +121,40 @@ def test_explain_tells_why_a_run_is_not_faster(tmp_path: Path) -> None:
         "nothing over it"
     )
     assert reason in told.stdout.splitlines()[2]
-    # the same by its own directory, twice, as a document
+    # the same by its own directory, and once if it is named twice, as a document
     directory = str(out / run["directory"])
-    both = json.loads(mptcplab("explain", directory, str(out), "--json").stdout)
-    assert [each["directory"] for each in both] == [directory] * 2
-    assert both[0]["goodput_bps"] == run["metrics"]["goodput_bps"]
-    assert both[0]["capacity_bps"] == 30e6
-    assert (both[0]["reasons"][0]["kind"], both[0]["reasons"][0]["path"]) == ("scheduler", "lte")
+    (once,) = json.loads(mptcplab("explain", directory, str(out), "--json").stdout)
+    assert once["directory"] == directory
+    assert once["connection"] is None
+    assert once["goodput_bps"] == run["metrics"]["goodput_bps"]
+    assert once["capacity_bps"] == 30e6
+    assert (once["reasons"][0]["kind"], once["reasons"][0]["path"]) == ("scheduler", "lte")
 
 
 @pytest.mark.usefixtures("lab_kernel")
-def test_explain_lists_the_runs_of_a_comparison(tmp_path: Path) -> None:
+def test_explain_takes_an_output_directory_and_schedulers(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    mptcplab("compare", *QUICK, "-s", "first,default", "--no-baseline", "--out", str(out))
-    told = mptcplab("explain", str(out))
-    assert told.returncode == 2
-    assert "has 2 runs; give one or several of them: " in told.stderr
-    assert "(first, seed 1)" in told.stderr
-    assert "(default, seed 1)" in told.stderr
+    done = mptcplab(
+        *("compare", *QUICK, "-s", "first:queue=off,first,default", "--repeat", "1"),
+        *("--out", str(out)),
+    )
+    assert done.returncode == 0, done.stderr
+
+    def titles(*arguments: str) -> list[str]:
+        told = mptcplab("explain", str(out), *arguments, "--json")
+        assert told.returncode == 0, told.stderr
+        return [each["title"] for each in json.loads(told.stdout)]
+
+    # without plain TCP, whose runs are there, too
+    assert titles() == ["first:queue=off, seed 1", "first, seed 1", "default, seed 1"]
+    assert titles("-s", "first") == ["first:queue=off, seed 1", "first, seed 1"]
+    assert titles("--scheduler", "default,first:queue=off") == [
+        "first:queue=off, seed 1",
+        "default, seed 1",
+    ]
+    nobody = mptcplab("explain", str(out), "-s", "blest")
+    assert nobody.returncode == 2
+    assert "blest: no run there has it; there are first:queue=off, first, default" in nobody.stderr
 
 
 def test_run_takes_a_file_and_flags_that_override_it(
@@ -317,8 +333,7 @@ def test_a_preset_is_planned_with_its_numbers() -> None:
         (["show", "."], "no runs there; accepted is the directory of a run"),
         (["show", ".", "--format", "gif"], "--format"),
         (["scenario", "drive", "x", "--set", "lte.powr=1dBm"], 'did you mean "lte.power"?'),
-        (["explain"], "RUN"),
-        (["explain", "no-such-run"], "no-such-run: there is no such directory"),
+        (["explain", "no-such-run"], "in no-such-run\n  there is no such file or directory"),
     ],
 )
 def test_bad_input_is_told_in_words_with_status_2(arguments: list[str], expected: str) -> None:

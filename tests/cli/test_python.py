@@ -13,6 +13,7 @@ from nbclient import NotebookClient
 
 import mptcplab as lab
 from mptcplab import api
+from mptcplab.errors import InputError
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 
@@ -52,6 +53,8 @@ def test_a_run_has_figures_series_and_a_picture(tmp_path: Path) -> None:
     series = one.series()
     assert {"goodput_bps", "srtt_ms"} <= set(series["metric"])
     assert "carry" in one.explain().text()
+    with pytest.raises(InputError, match="the run has one, without a name"):
+        one.explain("x")
     (picture,) = one.draw(tmp_path / "picture")
     assert picture.read_bytes()[:4] == b"\x89PNG"
     again = lab.open_run(one.directory)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import store
@@ -167,13 +167,69 @@ def test_it_is_light_or_dark_as_the_system_is_and_fits_the_window(
     assert ground != page.evaluate("getComputedStyle(document.body).backgroundColor")
 
 
+def test_a_narrow_screen_keeps_titles_bars_and_legends(opened: Opened, tmp_path: Path) -> None:
+    comparison(tmp_path)
+    page = opened(tmp_path, width=390)
+    assert bars(page) == ["default", "blest"]
+
+    def fits(place: Locator) -> None:
+        place.first.scroll_into_view_if_needed()
+        for number in range(place.count()):
+            box = place.nth(number).bounding_box()
+            assert box is not None
+            assert box["x"] >= 0, number
+            assert box["x"] + box["width"] <= 390, number
+
+    chart = page.locator("figure", has=page.get_by_text("Share of each path", exact=True)).first
+    chart.scroll_into_view_if_needed()
+    chart.locator(".legend .traces").first.wait_for()
+    assert chart.locator(".legend .legendtext").all_text_contents() == ["fast", "slow"]
+    for what in ("figcaption", ".legend", ".bars .point path", ".xtick text"):
+        fits(chart.locator(what))
+    over_time = page.locator("figure[data-scheduler=blest]").first
+    over_time.scroll_into_view_if_needed()
+    over_time.locator(".legend .traces").first.wait_for()
+    assert over_time.locator(".legend .legendtext").all_text_contents() == [
+        *("links", "fast", "slow", "in order"),
+    ]
+    fits(over_time.locator(".legend"))
+    # a run that is opened in a table which is wider than the window
+    page.get_by_text("Runs (4)").click()
+    page.locator("[data-run]").first.click()
+    page.locator(".opened .main-svg").first.wait_for()
+    fits(page.locator(".opened figure"))
+    fits(page.locator(".opened .annotation-text"))
+
+
+def test_a_section_says_why_each_scheduler_is_not_faster(opened: Opened, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    made = mptcplab(
+        *("compare", *QUICK, "-s", "first:queue=off,default", "--no-baseline", "--repeat", "2"),
+        *("--jobs", "1", "-o", str(out)),
+    )
+    assert made.returncode == 0, made.stderr
+    page = opened(out)
+    page.get_by_text("Why it is not faster").click()
+    sections = page.locator("section[data-scheduler]:visible")
+    # behind the marker of the scheduler
+    assert [each.splitlines()[0][2:] for each in sections.all_inner_texts()] == [
+        *("first:queue=off, seed 1", "default, seed 1"),
+    ]
+    told = mptcplab("explain", str(out), "-s", "first").stdout.splitlines()
+    # the largest part, as mptcplab explain has it
+    rate, text = told[2].strip().split(": ", 1)
+    assert sections.first.locator("li").first.inner_text() == f"{rate} {text}"
+    page.get_by_role("checkbox", name="default").uncheck()
+    assert sections.count() == 1
+
+
 def test_it_prints_on_white_with_its_charts(opened: Opened, tmp_path: Path) -> None:
     comparison(tmp_path)
     page = opened(tmp_path, colours="dark")
     bars(page)
     assert page.pdf(format="A4").startswith(b"%PDF")
     # all charts that are not folded away were drawn for it, and it is dark again on the screen
-    assert page.locator(".charts .js-plotly-plot").count() == 4
+    assert page.locator(".charts .js-plotly-plot").count() == 4 + 2
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 

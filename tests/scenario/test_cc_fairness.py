@@ -213,7 +213,7 @@ def test_a_path_that_becomes_free_is_used_again(pooling: dict[str, Run]) -> None
     # 0.11 to 0.22, and comes from 6: 83 round trips, some 4 s. BALIA's grows by 0.12 to 0.2: as
     # long. What TCP had queued must leave first, and a loss on the way takes all once more: 15 s,
     # and 5 s for Reno. OLIA's path grows only when it has become the best one. That was computed as
-    # 8 s, and takes up to 19 s: with a window of three its RTT is twice that of the link
+    # 8 s, and takes up to 20 s: with a window of three its RTT is twice that of the link
     # (docs/congestion/README.md). So of OLIA it is only asserted that it comes back in the 30 s.
     took_s = {cc: until_used_s(run) for cc, run in pooling.items()}
     print("\nuntil 80 % of it is used:", ", ".join(f"{cc} {s:.1f} s" for cc, s in took_s.items()))

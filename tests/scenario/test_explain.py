@@ -29,7 +29,12 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any], str, str | None]] = {
     # It uses the path with the shorter round trip alone.
     "a scheduler that waits": ((WIFI, LTE), {"scheduler": "first:queue=off"}, "scheduler", "lte"),
     # Everything goes over both paths of 20 Mbit/s.
-    "copies": (("a:20mbit,10ms", "b:20mbit,40ms"), {"scheduler": "redundant"}, "copies", None),
+    "duplicates": (
+        ("a:20mbit,10ms", "b:20mbit,40ms"),
+        {"scheduler": "redundant"},
+        "duplicates",
+        None,
+    ),
     # 6 of 9 measured seconds of 50 Mbit/s; the other path carries 20 Mbit/s at most.
     "an outage": ((WIFI, LTE), {"event": ("2s:wifi:down,lasts=6s",)}, "event", "wifi"),
     # The round trips hold 525 KB as above; what is sent is kept until it is acknowledged.
@@ -45,12 +50,17 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any], str, str | None]] = {
 }
 
 
-def explained(run_scenario: RunScenario, *paths: str, **flags: Any) -> Explanation:
+def every(run_scenario: RunScenario, *paths: str, **flags: Any) -> list[Explanation]:
     flags = {"duration": "10s", **flags} if "size" not in flags else flags
     run = run_scenario(*paths, **flags)
     directory = run.outcome.directory
     store.write_json(directory / store.SCENARIO, run.scenario.model_dump(mode="json"))
     return explain.explain(directory)
+
+
+def explained(run_scenario: RunScenario, *paths: str, **flags: Any) -> Explanation:
+    (found,) = every(run_scenario, *paths, **flags)
+    return found
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -90,3 +100,62 @@ def test_a_single_path_of_plain_tcp_can_be_explained(run_scenario: RunScenario) 
     assert found.reasons[0].kind == "headers"
     assert found.reasons[0].bps == pytest.approx(50e6 * 66 / 1514, rel=0.05)
     assert found.title == "plain TCP over wifi, seed 1"
+
+
+def adds_up(found: Explanation) -> None:
+    parts = sum(reason.bps for reason in found.reasons)
+    assert parts + found.not_explained_bps == pytest.approx(found.capacity_bps - found.goodput_bps)
+    assert abs(found.not_explained_bps) < 0.01 * found.capacity_bps, found.text()
+
+
+def test_paths_that_share_a_link_can_carry_what_it_carries(run_scenario: RunScenario) -> None:
+    found = explained(
+        run_scenario,
+        *("a:50mbit,5ms,link=shared", "b:50mbit,6ms,link=shared"),
+        link=("shared:20mbit,10ms",),
+        event=("4s:a:change,rate=4mbit,lasts=3s", "4s:b:change,rate=6mbit,lasts=3s"),
+    )
+    assert found.connection is None
+    assert found.capacity_bps == 20e6
+    adds_up(found)
+    # Together 10 Mbit/s less for 3 of 9 measured seconds
+    (event,) = (reason for reason in found.reasons if reason.kind == "event")
+    assert event.path == "shared"
+    assert event.bps == pytest.approx(10e6 * 3 / 9, rel=0.01)
+    assert event.text == "events on the paths over link shared left it 16.67 Mbit/s of 20.00 Mbit/s"
+
+
+def test_an_event_on_one_of_two_paths_through_a_link_costs_nothing(
+    run_scenario: RunScenario,
+) -> None:
+    found = explained(
+        run_scenario,
+        *("a:50mbit,5ms,link=shared", "b:50mbit,6ms,link=shared"),
+        link=("shared:20mbit,10ms",),
+        event=("4s:a:down,lasts=2s",),
+    )
+    assert "event" not in {reason.kind for reason in found.reasons}
+    adds_up(found)
+
+
+def test_each_of_several_connections_has_what_others_had_as_a_reason(
+    run_scenario: RunScenario,
+) -> None:
+    one, two = every(
+        run_scenario,
+        *("a:link=bottleneck", "b:link=bottleneck", "c:20mbit,10ms,link=bottleneck"),
+        link=("bottleneck:10mbit,10ms",),
+        connection=("one:paths=a/b", "two:paths=c,transport=tcp"),
+        cc="reno",
+    )
+    assert (one.connection, two.connection) == ("one", "two")
+    assert two.title == "plain TCP over c, seed 1, connection two"
+    for mine, other in ((one, two), (two, one)):
+        assert mine.capacity_bps == 10e6
+        adds_up(mine)
+        (others,) = (reason for reason in mine.reasons if reason.kind == "others")
+        assert others.path == "bottleneck"
+        # both are measured in the same interval
+        assert others.bps == pytest.approx(other.goodput_bps, rel=0.01)
+        assert f"link bottleneck carried the data of others: {other.connection} " in others.text
+        assert any("The queue of link bottleneck held packets" in fact for fact in mine.facts)

@@ -14,7 +14,7 @@ import pytest
 
 from mptcplab.errors import MptcplabError
 from mptcplab.metrics.records import Samples
-from mptcplab.report import comparison_chart
+from mptcplab.report import comparison_chart, draw, palette
 from mptcplab.runs import store
 from mptcplab.runs.entries import Document
 from tests.unit import synthetic
@@ -104,6 +104,20 @@ def test_many_schedulers_have_panels_side_by_side(tmp_path: Path) -> None:
     assert svg.read_text().count("<!-- Goodput (Mbit/s) -->") == 3
 
 
+def test_bursts_above_the_links_are_cut_off_and_said(tmp_path: Path) -> None:
+    calm = synthetic.scenario()
+    made = [
+        ok(calm, FAST, SLOW, out_dir=tmp_path),
+        ok(synthetic.scenario(scheduler="ecf"), synthetic.Flow(8000), SLOW, out_dir=tmp_path),
+    ]
+    _, svg = comparison_chart.write_chart(document(made[:1]), tmp_path)
+    assert "ursts" not in svg.read_text()
+    _, svg = comparison_chart.write_chart(document(made), tmp_path)
+    # 9000 bytes per ms
+    assert svg.read_text().count("<!-- bursts up to 72 Mbit/s -->") == 1
+    assert "Bursts above the links: data that had waited" in svg.read_text()
+
+
 def test_the_overview_has_a_row_per_scheduler_and_the_same_bytes_each_time(tmp_path: Path) -> None:
     runs = [*mptcp([3000, 2000]), *mptcp([4000], scheduler="lte"), *mptcp(scheduler="ecf")]
     made = document([*runs, failed(synthetic.scenario(scheduler="broken"), "WARN")])
@@ -120,6 +134,18 @@ def test_the_overview_has_a_row_per_scheduler_and_the_same_bytes_each_time(tmp_p
     assert before == tuple(
         path.read_bytes() for path in comparison_chart.write_overview(made, tmp_path)
     )
+
+
+def test_the_overview_shows_each_scheduler_in_its_colour_with_its_marker() -> None:
+    names = ("default", "blest", "ecf")
+    made = document([run for name in names for run in mptcp([3000, 4000], scheduler=name)])
+    looks = palette.styles(names)
+    with draw.drawing():
+        first = comparison_chart._overview_figure(made).axes[0]
+    seen = {
+        line.get_marker(): line.get_color() for line in first.lines if line.get_marker() != "None"
+    }
+    assert seen == {looks[name].marker.matplotlib: looks[name].colour for name in names}
 
 
 def test_the_overview_tells_where_seeds_changed_nothing(tmp_path: Path) -> None:

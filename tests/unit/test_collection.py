@@ -6,12 +6,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.report.page import repeat_commands
-from mptcplab.runs import entries, store
+from mptcplab.runs import entries, index, store
 from mptcplab.runs.collection import Axis, collect, run_directories
 from mptcplab.spec.resolve import load_file
 from tests.unit import stored
@@ -66,6 +67,77 @@ def test_a_run_that_is_named_twice_is_there_once(tmp_path: Path) -> None:
     places = [tmp_path, document, *sorted((tmp_path / "runs").iterdir())]
     [group] = collect(places).groups
     assert (len(group.runs), len(group.baselines)) == (4, 4)
+
+
+def test_a_place_that_is_given_twice_is_a_mistake(tmp_path: Path) -> None:
+    document = comparison(tmp_path / "out")
+    for place in (tmp_path / "out", document):
+        again = place.parent / "." / ".." / place.parent.name / place.name
+        with pytest.raises(InputError, match="it is given twice"):
+            collect([place, again])
+
+
+def test_a_document_or_a_directory_without_runs_is_a_mistake(tmp_path: Path) -> None:
+    document = comparison(tmp_path / "out")
+    (tmp_path / "nothing").mkdir()
+    with pytest.raises(InputError, match=r"in .*nothing\n  no runs there; accepted is"):
+        collect([tmp_path / "out", tmp_path / "nothing"])
+    content = json.loads(document.read_text())
+    document.write_text(json.dumps(content | {"runs": [], "baselines": []}))
+    with pytest.raises(InputError, match=r"in .*out\n  it has no runs"):
+        collect([tmp_path / "out"])
+
+
+def test_the_same_scenario_in_two_outputs_has_labels_with_their_names(tmp_path: Path) -> None:
+    for name in ("a/x", "b/x"):
+        comparison(tmp_path / name)
+    found = collect([tmp_path / "a/x", tmp_path / "b/x" / store.DOCUMENT])
+    assert found.outputs == ("a/x", "b/x")
+    assert found.schedulers() == [
+        *("default (a/x)", "blest (a/x)", "default (b/x)", "blest (b/x)"),
+    ]
+    [group] = found.groups
+    assert len(group.runs) == len(group.baselines) == 8
+    assert {run.entry.path for run in group.baselines} == {
+        *("fast (a/x)", "slow (a/x)", "fast (b/x)", "slow (b/x)"),
+    }
+    # of the baselines of the same output
+    assert {run.entry.metrics.aggregation_benefit for run in group.runs} == {1.0}
+    # runs that are named themselves are put together
+    runs = [run for name in ("a/x", "b/x") for run in (tmp_path / name / "runs").iterdir()]
+    assert sorted(collect(runs).schedulers()) == ["blest", "default"]
+
+
+def test_different_scenarios_of_outputs_have_their_names(tmp_path: Path) -> None:
+    for rate in (10, 20):
+        of = stored.scenario((rate * 10**6, 10**7))
+        stored.keep(tmp_path / f"at-{rate}", of, FAST, SLOW)
+    found = collect([tmp_path / "at-20", tmp_path / "at-10"])
+    assert [group.name for group in found.groups] == [
+        *("at-10: fast rate 10 Mbit/s", "at-20: fast rate 20 Mbit/s"),
+    ]
+    assert found.schedulers() == ["default"]
+
+
+def test_a_sweep_keeps_the_order_asked_for(tmp_path: Path) -> None:
+    points: list[dict[str, Any]] = []
+    for rate in (20, 10, 40):
+        for name in ("minrtt", "default"):
+            of = stored.scenario((rate * 10**6, 10**7), scheduler=name)
+            directory = tmp_path / str(stored.keep(tmp_path, of, FAST, SLOW).directory)
+            # keys are in no order
+            key = {20: "5", 10: "9", 40: "1"}[rate] + name[::-1]
+            directory.rename(directory.with_name(key))
+            points.append({"key": key, "alone": [], "rate": rate})
+    index.keep_points(tmp_path, points)
+    found = collect([tmp_path])
+    assert [group.values for group in found.groups] == [(20,), (10,), (40,)]
+    assert found.schedulers() == ["minrtt", "default"]
+    # of a sweep that is larger, in another order, the last one counts
+    index.keep_points(tmp_path, points[::-1])
+    found = collect([tmp_path])
+    assert [group.values for group in found.groups] == [(40,), (10,), (20,)]
+    assert found.schedulers() == ["default", "minrtt"]
 
 
 def test_a_document_without_the_files_of_its_runs_will_do(tmp_path: Path) -> None:

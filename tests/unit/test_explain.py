@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a person means by a run, and explanations of synthetic ones."""
+"""Explanations of synthetic runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.errors import InputError, MptcplabError
+from mptcplab.errors import MptcplabError
 from mptcplab.lab import engine
 from mptcplab.metrics.compute import run_metrics
 from mptcplab.metrics.recorded import flow as recorded_flow
@@ -30,7 +30,7 @@ def explained(
     scenario, guest = synthetic.scenario(), synthetic.guest()
     figures = run_metrics(scenario, client, server, guest, links)
     flow = recorded_flow(scenario, client, server, links, guest, "up")
-    return explain.of_run(scenario, flow, figures, T0)
+    return explain.of_run(scenario, flow, figures, links, T0)
 
 
 def test_an_idle_link_is_charged_to_what_its_sender_was_in() -> None:
@@ -69,26 +69,6 @@ def test_the_text_has_the_sum_the_reasons_and_the_rest() -> None:
 def test_the_document_is_ready_for_json() -> None:
     document = explained(FAST, SLOW).document()
     assert json.loads(json.dumps(document, allow_nan=False)) == document
-
-
-def test_a_run_is_found_by_its_directory_or_as_the_only_one_of_an_output(tmp_path: Path) -> None:
-    run = tmp_path / "runs" / "0123"
-    run.mkdir(parents=True)
-    (run / store.SCENARIO).touch()
-    assert explain.find_run(run) == run
-    assert explain.find_run(tmp_path) == run
-
-
-def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"nothing: there is no such directory"):
-        explain.find_run(tmp_path / "nothing")
-    with pytest.raises(InputError, match="is neither a run nor has one: a run is OUT/runs/KEY"):
-        explain.find_run(tmp_path)
-    for key in ("0123", "4567"):
-        (tmp_path / "runs" / key).mkdir(parents=True)
-        (tmp_path / "runs" / key / store.SCENARIO).touch()
-    with pytest.raises(InputError, match=r"has 2 runs; give one .*runs/0123, .*runs/4567"):
-        explain.find_run(tmp_path)
 
 
 def test_a_run_that_cannot_be_read_is_told_with_the_file(tmp_path: Path) -> None:

@@ -136,6 +136,21 @@ def test_a_suggested_query_does_not_take_plain_tcp_for_the_default_scheduler(
     assert mbit == {"default": pytest.approx(40, rel=0.01), None: pytest.approx(8, rel=0.01)}
 
 
+def test_the_tables_of_the_page_on_python_do_not_either(tmp_path: Path) -> None:
+    """As `both.table().group_by(...)` of docs/python.md, over runs whose figures are known."""
+    page = (Path(__file__).parents[2] / "docs" / "python.md").read_text()
+    (grouped,) = re.findall(r"^both\.table\(\)(\.group_by\(.*\))$", page, re.M)
+    whole = stored.scenario()
+    stored.keep(tmp_path, whole, FAST, SLOW)
+    for name in ("fast", "slow"):
+        stored.keep(tmp_path, whole.single_path(name), Flow(1000))
+    found = eval(f"table{grouped}", {"table": index.read(tmp_path), "pl": pl})
+    assert dict(found.iter_rows()) == {
+        "default": pytest.approx(40e6, rel=0.01),
+        None: pytest.approx(8e6, rel=0.01),
+    }
+
+
 def test_all_suggested_queries_were_found() -> None:
     # results-store.md; sweep.md; results query; the notebook; python.md, sweep and its last line
     assert len(suggested()) == 5

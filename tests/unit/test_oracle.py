@@ -16,7 +16,7 @@ from mptcplab.oracle.blest import Blest
 from mptcplab.oracle.burst import Burst
 from mptcplab.oracle.daps import Daps
 from mptcplab.oracle.dems import Dems
-from mptcplab.oracle.ecf import complete_earlier, queued_bytes
+from mptcplab.oracle.ecf import Ecf, complete_earlier, queued_bytes
 from mptcplab.oracle.first import First
 from mptcplab.oracle.inorder import InOrder
 from mptcplab.oracle.minrtt import MinRtt
@@ -206,6 +206,62 @@ def test_a_penalty_halves_once_in_a_round_trip_of_the_fast_one() -> None:
     assert third.subflows[1].cwnd == 20
 
 
+def test_without_rp_nothing_is_repeated_and_nobody_penalised() -> None:
+    asked = blocked(11 * MSS - 1)
+    asked.jiffies += 1000
+    assert MinRtt({"rp": 0}).choose(asked).what == WAIT
+    assert asked.subflows[1].cwnd == 20
+
+
+def test_v089_looks_at_the_window_of_the_subflow_and_at_small_queues() -> None:
+    slow = subflow(2, 50_000)
+    for fast in (
+        subflow(1, 20_000, window_bytes=MSS - 1),
+        subflow(1, 20_000, throttled=True),
+    ):
+        assert MinRtt({"v089": 1}).choose(question(fast, slow)).subflow == 2
+        assert MinRtt({}).choose(question(fast, slow)).subflow == 1
+    enough = subflow(1, 20_000, window_bytes=MSS)
+    assert MinRtt({"v089": 1}).choose(question(enough, slow)).subflow == 1
+
+
+def test_v089_takes_a_backup_only_where_nothing_else_is_established() -> None:
+    backup = subflow(2, 10_000, backup=True)
+    silent = subflow(1, 20_000, usable=False)
+    assert MinRtt({"v089": 1}).choose(question(silent, backup)).what == WAIT
+    gone = subflow(1, 20_000, usable=False, can_send=False)
+    assert MinRtt({"v089": 1}).choose(question(gone, backup)).subflow == 2
+
+
+def test_v089_penalises_only_the_newest_that_carries_the_oldest_segment() -> None:
+    for params, windows in (({}, [10, 10]), ({"v089": 1}, [20, 10])):
+        model = MinRtt(params)
+        for jiffies in (1000, 1003):
+            asked = blocked(11 * MSS - 1)
+            asked.subflows.append(subflow(3, 60_000, cwnd=20, ssthresh=INFINITE_SSTHRESH))
+            asked.oldest = Segment(0, MSS, frozenset({2, 3}))
+            asked.jiffies = jiffies
+            model.choose(asked)
+        assert [each.cwnd for each in asked.subflows[1:]] == windows
+
+
+def test_bm_leaves_a_bloated_path_a_part_of_its_window() -> None:
+    # 30 * 20 ms / 200 ms: three of ten segments, since the second ACK
+    model = MinRtt({"bm": 1})
+    for acked, rtt_us, in_flight, answer in (
+        (0, 200_000, 9, 2),
+        (1, 20_000, 9, 2),
+        (2, 200_000, 2, 2),
+        (2, 200_000, 3, 0),
+        # and two at least
+        (3, 400_000, 1, 2),
+        (3, 400_000, 2, 0),
+    ):
+        far = subflow(2, rtt_us, in_flight=in_flight, snd_una=acked)
+        asked = question(subflow(1, 10_000, in_flight=10), far)
+        assert model.choose(asked).subflow == answer, acked
+
+
 def test_a_subflow_of_a_small_window_is_repeated_whatever_its_rtt() -> None:
     asked = blocked(11 * MSS - 1, srtt_8us=30_000 * 8)
     asked.subflows[1].cwnd = 4
@@ -309,6 +365,25 @@ def test_blest(window: int, ssthresh: int, answer: Answer) -> None:
     assert Blest({}).choose(asked) == answer
 
 
+def test_blest_of_the_paper() -> None:
+    # r = 5: (10 + 4 / 2) * 5 = 60 packets, by 1.2 72; and one of the slow one, which has none
+    for segments, answer in ((73, 2), (72, 0)):
+        fast = subflow(1, 20_000, in_flight=10, ssthresh=INFINITE_SSTHRESH)
+        asked = question(fast, subflow(2, 100_000), window_bytes=segments * MSS)
+        assert Blest({"paper": 1}).choose(asked).subflow == answer
+
+
+def test_the_ratio_of_two_round_trips_in_thousandths() -> None:
+    # r = 191469.5 / 22929.5: (38 + 3.67519) * 8.35035 = 348.002 packets, but 347.986 with 8.350;
+    # by 1.2 and less than a packet: 349 segments of 1448 bytes fit, not 348
+    window = (348 * 12 // 10 + 1) * MSS - 1
+    fast = subflow(1, 0, srtt_8us=183_436, cwnd=38, in_flight=38)
+    slow = subflow(2, 0, srtt_8us=1_531_756)
+    assert Blest({"paper": 1}).choose(question(fast, slow, window_bytes=window)).what == WAIT
+    asked = question(fast, slow, window_bytes=window, whole_us=True)
+    assert Blest({"paper": 1}).choose(asked).subflow == 2
+
+
 def test_lambda_of_blest_falls_once_in_the_least_round_trip_of_the_slow_one() -> None:
     # 100 ms, in ticks of 4 ms
     model = Blest({})
@@ -334,7 +409,25 @@ def test_lambda_of_blest_falls_once_in_the_least_round_trip_of_the_slow_one() ->
 )
 def test_ecf(queued: int, waiting: int, verdict: int) -> None:
     fast, slow = subflow(1, 20_000), subflow(2, 100_000)
-    assert complete_earlier(fast, slow, queued * MSS, waiting, 4) == verdict
+    found = complete_earlier(fast, slow, queued * MSS, 0, waiting, 4, at_least_window=True)
+    assert found == verdict
+
+
+@pytest.mark.parametrize(("unsent", "answer"), [(3, 2), (4, 0), (39, 0), (40, 2)])
+def test_ecf_of_the_paper(unsent: int, answer: int) -> None:
+    # the same without the floor: 100 * 3 < 10 * 40 <= 100 * 4
+    fast, slow = subflow(1, 20_000, in_flight=10), subflow(2, 100_000)
+    asked = question(fast, slow, unsent_bytes=unsent * MSS)
+    assert Ecf({"paper_k": 1, "paper_delta": 1}).choose(asked).subflow == answer
+
+
+def test_delta_of_the_paper_is_the_larger_mean_deviation() -> None:
+    # 20 * 49 < 10 * (98 + 1), but not 10 * 98; what TCP keeps for its timeout does not count
+    for deviation_us, answer in ((0, 2), (1000, 0)):
+        fast = subflow(1, 20_000, in_flight=10, rttvar_us=deviation_us)
+        slow = subflow(2, 98_000, rttvar_4us=200_000)
+        asked = question(fast, slow, unsent_bytes=39 * MSS)
+        assert Ecf({"paper_k": 1, "paper_delta": 1}).choose(asked).subflow == answer
 
 
 def test_ecf_counts_what_no_subflow_has() -> None:
@@ -348,10 +441,20 @@ def test_ecf_counts_what_no_subflow_has() -> None:
 
 def test_linux_keeps_the_deviation_of_ecf_at_100_ms() -> None:
     # 20 * (10 + 10) < 10 * (60 + 100), but 60 * 10 < 10 * (40 + 100)
-    for deviation, verdict in ((200_000, None), (0, 1)):
-        fast = subflow(1, 20_000, rttvar_4us=deviation)
+    for deviation, answer in ((200_000, 2), (0, 0)):
+        fast = subflow(1, 20_000, in_flight=10, rttvar_4us=deviation)
         slow = subflow(2, 60_000, rttvar_4us=deviation)
-        assert complete_earlier(fast, slow, 0, 0, 4) == verdict
+        assert Ecf({}).choose(question(fast, slow, unsent_bytes=MSS)).subflow == answer
+
+
+def test_half_a_round_trip_of_otias_in_whole_us() -> None:
+    # 3 * 12913.625 + 6456.8125 > 2 * 18078 + 9039 us, but 3 * 12913 + 6456 is as much
+    first = subflow(1, 0, srtt_8us=103_309, cwnd=68, in_flight=67, unsent_bytes=144 * MSS)
+    second = subflow(2, 18_078, in_flight=10, unsent_bytes=10 * MSS)
+    assert Otias({}).choose(question(first, second)).subflow == 2
+    in_us = replace(first, srtt_8us=103_309 & ~7)
+    asked = question(in_us, second, whole_us=True, newest_first=False)
+    assert Otias({}).choose(asked).subflow == 1
 
 
 def test_otias() -> None:

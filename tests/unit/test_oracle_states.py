@@ -161,7 +161,7 @@ def test_models_know_parameters_of_their_schedulers() -> None:
 
 def test_a_scheduler_without_a_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        MptcplabError, match='no model of scheduler "lte"; there are those of first'
+        MptcplabError, match='"lte": no model of this scheduler; there are those of'
     ):
         compare(write(tmp_path, ONE, answer(WAIT)), "lte", {})
 
@@ -178,8 +178,9 @@ def test_a_file_of_states_is_checked(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_names_that_are_not_known(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, message in (
-        (["--only", "lte"], 'no model of scheduler "lte"; there are those of first, backup'),
-        (["--only", "minrtt:rp=off"], "the model of minrtt has no parameter rp; it has none"),
+        (["--only", "lte"], '--only "lte": no model of this scheduler; there are those of first, '),
+        (["--only", "otias:rp=on"], "the model of otias has no parameter rp; it has none"),
+        (["--only", "minrtt:rp_limit=on"], "no parameter rp_limit; it has bm, bm_lambda, rp, v089"),
         (["--only", "stms:owd=on"], "unknown parameter of stms; known: shrink_pkts, probe_rtts"),
         (["--only", "stms:probe_rtts=x"], "probe_rtts is a whole number from 0 to 1000"),
         (["--only", "ols:arm=1"], "the model of ols has no parameter arm; it has exp3"),

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from mptcplab.report.palette import COLOURS, styles
+from mptcplab.report.palette import COLOURS, PATH_COLOURS, TOTAL_COLOUR, styles
 from mptcplab.spec import scheduler
 
 
@@ -35,3 +35,21 @@ def test_those_that_share_a_colour_have_another_marker_and_another_dash() -> Non
     for looks in by_colour.values():
         markers, dashes = zip(*looks, strict=True)
         assert len(set(markers)) == len(set(dashes)) == 4
+
+
+def test_no_colour_is_of_a_path_and_of_a_scheduler() -> None:
+    paths, schedulers = {*PATH_COLOURS, TOTAL_COLOUR}, {*COLOURS}
+    assert len(PATH_COLOURS) == 8  # the most paths of a connection
+    assert len(paths) == 9
+    assert {c.lower() for c in paths} & {c.lower() for c in schedulers} == set()
+
+
+def test_a_scheduler_of_two_outputs_has_one_colour_and_marker_and_two_dashes() -> None:
+    labels = [f"{name} ({out})" for out in ("a", "b/c") for name in ("default", "own", "x (a)")]
+    found = styles([*labels, "ecf"], ("a", "b/c"))
+    assert len(set(found.values())) == 7
+    for name in ("default", "own", "x (a)"):
+        first, second = (found[f"{name} ({out})"] for out in ("a", "b/c"))
+        assert (first.colour, first.marker) == (second.colour, second.marker)
+        assert (first.dash.hatch, second.dash.hatch) == ("", "///")
+    assert found["ecf"] == styles(["ecf"])["ecf"]

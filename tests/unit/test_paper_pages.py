@@ -34,7 +34,7 @@ from mptcplab.papers.catalogue import PUBLISHED, TODAY, Published
 from mptcplab.papers.claims import Row
 from mptcplab.papers.reproduce import Ran
 from mptcplab.papers.stale import Equal, Now
-from mptcplab.report.palette import COLOURS, MARKERS
+from mptcplab.report.palette import COLOURS, MARKERS, PATH_COLOURS
 from mptcplab.runs import store
 from tests.papers_by_hand import provenance, published, ran
 
@@ -356,7 +356,20 @@ def test_a_scheduler_looks_the_same_in_every_chart_and_unlike_others_and_paths()
     assert {each.dash.matplotlib for each in others.values()} == {"-"}
     many = looks.looks([[f"s{number}" for number in range(36)]])
     assert len({(each.colour, each.dash) for each in many.values()}) == 36
-    assert not {each.colour for each in many.values()} & {*looks.PATH_COLOURS}
+    assert not {each.colour for each in many.values()} & {*PATH_COLOURS}
+
+
+def test_a_report_of_a_figure_has_the_colours_of_its_page() -> None:
+    # the parameters in the order of runs, not of the experiment
+    labels = ["default", "minrtt:rp=off:v089=on", "lte"]
+    every = looks.of_schedulers(catalogue.load(each).experiment for each in catalogue.names())
+    found = document.styles(labels)
+    assert found is not None
+    assert list(found) == labels
+    assert list(found.values()) == [
+        every[name] for name in ("default", "minrtt:v089=on:rp=off", "lte")
+    ]
+    assert document.styles([*labels, "my-own"]) is None
 
 
 def test_over_time_each_scheduler_has_the_run_of_its_first_seed(

@@ -250,6 +250,17 @@ def test_the_table_of_one_seed_has_no_ranges() -> None:
     assert "One run each, seed 1." in text
 
 
+def test_the_table_says_of_which_kernels_the_arithmetic_is_if_not_the_usual_ones() -> None:
+    made = document(mptcp())
+    assert "Kernel" not in table(made)
+    like = {"kernel_like": "amd64"}
+    assert "Kernel" not in table(made.model_copy(update={"build": made.build | like}))
+    other = made.model_copy(update={"build": made.build | {"kernel_like": "cloud"}})
+    assert "Kernel: computes as cloud kernels, not as amd64 ones (docs/flavours.md)." in table(
+        other
+    )
+
+
 def test_the_table_has_a_row_per_scheduler_in_the_order_of_the_runs() -> None:
     text = table(document(mptcp(scheduler="roundrobin") + mptcp(scheduler="default")))
     assert text.index("roundrobin") < text.index("default")

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from mptcplab.report import charts, page, palette, paper_figures
-from mptcplab.report.charts import Bars, Chart, Heat, Lines, Shares
+from mptcplab.report import charts, draw, page, palette, paper_figures, plotly_charts
+from mptcplab.report.charts import Bars, Chart, Heat, Lines, OverTime, Shares
 from mptcplab.runs import store
 from mptcplab.runs.collection import Collection, collect
 from mptcplab.spec.resolve import load_file
@@ -39,7 +39,8 @@ def page_of(*places: Path) -> str:
     found = collect(places)
     of_groups = [charts.of_group(group) for group in found.groups]
     overview = charts.overview(found)
-    return page.render(found, palette.styles(found.schedulers()), overview, of_groups)
+    looks = palette.styles(found.schedulers(), found.outputs)
+    return page.render(found, looks, overview, of_groups)
 
 
 def scripts(page: str) -> dict[str, str]:
@@ -87,13 +88,66 @@ def test_the_charts_of_a_comparison_have_its_figures(tmp_path: Path) -> None:
     shares = charts[1]
     assert isinstance(shares, Shares)
     assert shares.paths["fast"] == {"default": pytest.approx(80), "blest": pytest.approx(80)}
-    over_time = charts[2]
-    assert isinstance(over_time, Lines)
-    assert over_time.lines[0].y == pytest.approx([40] * len(over_time.lines[0].x))
+    over_time = [chart for chart in charts if isinstance(chart, OverTime)]
+    assert [chart.scheduler for chart in over_time] == ["default", "blest"]
+    drawn = {line.name: line for line in over_time[0].lines}
+    bins = len(drawn["fast"].x)
+    assert drawn["in order"].y == pytest.approx([40] * bins)
+    assert drawn["fast"].y == pytest.approx([32] * bins)
+    # what the links can carry, from the start to the end
+    assert list(zip(drawn["links"].x, drawn["links"].y, strict=True)) == [(0, 50), (2, 50)]
+    assert list(drawn["link of slow"].y) == [10, 10]
+    assert over_time[0].top is None
+    assert "Bursts" not in over_time[0].note
     titles = [chart.title for chart in charts]
     assert len(titles) == len(set(titles))
     # what is 0 in all runs says nothing
     assert "Retransmitted packets" not in titles
+
+
+def test_bursts_above_the_links_are_cut_off_and_said(tmp_path: Path) -> None:
+    # 72 Mbit/s over links of 50: more than 57.5 is cut off, on one scale for all schedulers
+    for name, flow in (("default", FAST), ("blest", Flow(8000))):
+        stored.keep(tmp_path, stored.scenario(scheduler=name), flow, SLOW)
+    _, [drawn] = charts_of(collect([tmp_path]))
+    calm, bursty = (chart for chart in drawn if isinstance(chart, OverTime))
+    assert calm.top == bursty.top == pytest.approx(57.5)
+    assert "Bursts" not in calm.note
+    assert "Bursts up to 72 Mbit/s are cut off: data that had waited" in bursty.note
+    looks = palette.styles(["default", "blest"])
+    layout = plotly_charts.plot(bursty, looks)["layout"]
+    assert layout["yaxis"]["range"] == [0, bursty.top]
+    with draw.drawing():
+        assert paper_figures.figure(bursty, looks).axes[0].get_ylim() == (0, bursty.top)
+
+
+def test_only_charts_over_time_say_so(tmp_path: Path) -> None:
+    comparison(tmp_path)
+    _, [drawn] = charts_of(collect([tmp_path]))
+    for chart in drawn:
+        assert ("over time" in chart.title) == isinstance(chart, OverTime), chart.title
+
+
+def test_runs_of_two_outputs_are_told_apart_in_charts_and_tables(tmp_path: Path) -> None:
+    for name, faster in (("before", 0), ("after", 500)):
+        for scheduler in ("default", "blest"):
+            of = stored.scenario(scheduler=scheduler)
+            stored.keep(tmp_path / name, of, Flow(3000 + faster), SLOW)
+    found = collect([tmp_path / "before", tmp_path / "after"])
+    labels = ["default (before)", "blest (before)", "default (after)", "blest (after)"]
+    goodput = charts.of_group(found.groups[0])[0]
+    assert isinstance(goodput, Bars)
+    # 4000 and 4500 bytes per ms
+    assert [bar.scheduler for bar in goodput.bars] == labels
+    assert [bar.summary.median for bar in goodput.bars] == pytest.approx([32, 32, 36, 36])
+    text = page_of(tmp_path / "before", tmp_path / "after")
+    assert "4 runs, 2 schedulers, 1 scenario, of the outputs before and after" in text
+    summary = text[text.index("<h3>Summary") :]
+    places = [summary.index(label) for label in labels]
+    assert places == sorted(places)
+    # the command that repeats them knows no outputs
+    [command] = page.repeat_commands(found.groups[0])
+    assert command == "mptcplab compare scenario.json --scheduler default,blest --seed 1 --repeat 1"
 
 
 def test_a_table_tells_where_seeds_changed_nothing(tmp_path: Path) -> None:

@@ -226,8 +226,8 @@ def test_a_package_without_a_kernel_leaves_nothing(cache: Path, tmp_path: Path) 
 QEMU = """#!/bin/sh
 for word; do
 	case $word in
-	file:*/line) line=${{word#file:}} ;;
-	file:*/console.txt) console=${{word#file:}} ;;
+	file:line) line=${{word#file:}} ;;
+	file:console.txt) console=${{word#file:}} ;;
 	esac
 done
 echo "booting" >"$console"
@@ -348,6 +348,21 @@ def test_a_run_leaves_its_files(
     # QEMU takes a power of two
     machine.run(made_up(5).scenario, kernel, guest, directory, instruction_ns=2)
     assert "-icount shift=1," in (tmp_path / "arguments").read_text()
+
+
+def test_a_run_may_be_below_the_current_directory(
+    qemu: Pretend,
+    kernel: StockKernel,
+    guest: Guest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # QEMU works in the directory of the run, and the default of --out is a relative one
+    directory = qemu('while [ "$1" != -initrd ]; do shift; done; test -e "$2" || exit 3')
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RunError, match="ended without an outcome"):
+        machine.run(made_up().scenario, kernel, guest, directory.relative_to(tmp_path))
+    assert (directory / "console.txt").read_text() == "booting\n"
 
 
 @pytest.mark.parametrize(

@@ -308,6 +308,10 @@ def test_the_table_has_what_was_varied(tmp_path: Path) -> None:
     ]
     # half of the runs have seed 1, half have seed 2
     assert summary[0]["goodput_bps_median"] == 1.5e6
+    # in the order asked for
+    turned = plan(tmp_path, text.replace('"default", "minrtt"', '"minrtt", "default"'))
+    summary = sweep.summary(turned, table)
+    assert [row["scheduler"] for row in summary] == ["minrtt", "default"]
 
 
 def axes(*texts: str, file: Path | None = None, **flags: Any) -> sweep.Given:

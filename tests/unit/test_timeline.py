@@ -343,6 +343,13 @@ def test_the_rates_of_the_two_ways_are_their_own() -> None:
     assert timeline.rates(changing, "down")["a"] == [(0, 10 * mbit), (1 * S, 2 * mbit)]
 
 
+def test_the_sum_of_rates_changes_with_each_of_them() -> None:
+    assert timeline.total([[(0, 10), (2, 5), (4, 0)], [(0, 1), (2, 3), (3, 7)]]) == [
+        *((0, 11), (2, 8), (3, 12), (4, 7)),
+    ]
+    assert timeline.total([[(0, 10), (1, 4)]]) == [(0, 10), (1, 4)]
+
+
 def test_the_rate_through_links_is_the_lowest_of_all_at_any_time() -> None:
     mbit = 10**6
     through = scenario(

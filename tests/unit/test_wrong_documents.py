@@ -38,7 +38,7 @@ READERS = {
     f"{RUN}/guest.json": (EXPLAIN, REPORT),
     f"{RUN}/traces.json": (SHOW, REPORT),
     f"{RUN}/client.samples": (SHOW, EXPLAIN, REPORT),
-    f"{RUN}/links.samples": (SHOW, EXPLAIN),
+    f"{RUN}/links.samples": (SHOW, EXPLAIN, REPORT),
     f"{SWEPT}/scenario.json": (SWEPT_SHOW, LIST),
     f"{SWEPT}/series.parquet": (SWEPT_SHOW, SERIES, REPORT),
     f"{SWEPT}/archive.json": (f"explain OUT/{SWEPT}", "results fetch --out OUT"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from mptcplab.cli import options
+from mptcplab.cli import completion, options
 from mptcplab.report import palette
 
 
@@ -43,17 +43,30 @@ def show(places: tuple[Path, ...], formats: tuple[str, ...], data: bool, out: Pa
 
 
 @click.command("explain")
-@click.argument("runs", metavar="RUN...", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.argument("places", metavar="[RUN]...", type=click.Path(path_type=Path), nargs=-1)
+@click.option(
+    "--scheduler",
+    "-s",
+    "schedulers",
+    metavar="NAME[:PARAM=VALUE...],...",
+    multiple=True,
+    shell_complete=completion.OF_OPTIONS["--scheduler"],
+    help="Only runs of these schedulers; without parameters, of all their forms.",
+)
 @options.json_option
-def explain_command(runs: tuple[Path, ...], as_json: bool) -> None:
+def explain_command(
+    places: tuple[Path, ...], schedulers: tuple[str, ...], *, as_json: bool
+) -> None:
     """Say why runs did not reach the sum of their paths.
 
-    RUN is the directory of a run, OUT/runs/KEY, or an output directory OUT with a single run.
-    docs/explain.md says how to read it.
+    RUN is the directory of a run, OUT/runs/KEY, or several runs, as for a report: an output
+    directory OUT, or a document, to explain each successful run. Each of several connections is
+    explained on its own. docs/explain.md says how to read it.  [mptcplab-out]
     """
     from mptcplab.cli.actions import stored
 
-    stored.explain_runs(runs, as_json=as_json)
+    names = [name for each in schedulers for name in each.split(",") if name]
+    stored.explain_runs(places or (options.DEFAULT_OUT,), names, as_json=as_json)
 
 
 @click.command("report")

@@ -7,11 +7,17 @@ dyn_lambda_good 10, dyn_lambda_bad 40 (thousandths).
 
 The source computes in 32 bits, which overflow for long round-trip times; here nothing does. Its
 length of no segment at all is a crash; here it is 0, as in pull request 357.
+
+With `paper` the estimate is that of the paper's algorithm 1: in r = RTT_slow / RTT_fast rounds the
+fast subflow sends cwnd + (r - 1) / 2 packets in each, and the slow one has in flight what it has,
+and one more. Lambda is that of the module.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
+from typing import ClassVar
 
 from mptcplab.oracle.state import INFINITE_SSTHRESH, Answer, Question, Segment, Subflow
 from mptcplab.oracle.v09x import (
@@ -28,8 +34,11 @@ _U32_MAX = 0xFFFFFFFF
 
 
 class Blest(Model):
+    knows: ClassVar[frozenset[str]] = frozenset({"paper"})
+
     def __init__(self, params: Mapping[str, int]) -> None:
         super().__init__(params)
+        self.paper = bool(params.get("paper"))
         self.default = Default(V095)
         self.least: dict[int, int] = {}
         self.most: dict[int, int] = {}
@@ -63,8 +72,16 @@ class Blest(Model):
         if not slow or not fast or slow.id == fast.id:
             return slow
         self._update_lambda(question, slow)
-        fast_bytes = self._bytes_in(fast, self._linger_8us(slow))
-        slow_bytes = (segment.bytes if segment else 0) + slow.outstanding_bytes
+        if self.paper:
+            rounds = Fraction(slow.srtt_8us, fast.srtt_8us) if fast.srtt_8us else Fraction(1)
+            if question.whole_us:
+                rounds = Fraction(int(1000 * rounds), 1000)
+            packets = packets_by_paper(fast.cwnd, rounds)
+            fast_bytes = int(packets) * fast.mss * self.lambda_1000 // 1000
+            slow_bytes = slow.mss * (slow.in_flight + 1)
+        else:
+            fast_bytes = self._bytes_in(fast, self._linger_8us(slow))
+            slow_bytes = (segment.bytes if segment else 0) + slow.outstanding_bytes
         room = max(question.window_bytes - slow_bytes, 0)
         self._why = f"fast {fast.id}: {fast_bytes} bytes, {room} left of the window"
         return None if fast_bytes > room else slow
@@ -101,3 +118,8 @@ class Blest(Model):
         if question.oldest and (penalise or question.sndbuf_full):
             self.blocked = True
         return self.default.repeat(question, fast, penalise)
+
+
+def packets_by_paper(cwnd: int, rounds: Fraction) -> Fraction:
+    """X / MSS of algorithm 1."""
+    return (cwnd + (rounds - 1) / 2) * rounds

@@ -118,7 +118,7 @@ def _in_us(question: Question, newest_first: bool) -> Question:
         replace(each, srtt_8us=each.srtt_8us & ~7, last_rtt_8us=each.last_rtt_8us >> 3)
         for each in question.subflows
     ]
-    return replace(question, subflows=subflows, newest_first=newest_first)
+    return replace(question, subflows=subflows, newest_first=newest_first, whole_us=True)
 
 
 def _same(question: Question, one: Answer, other: Answer) -> bool:

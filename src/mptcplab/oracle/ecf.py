@@ -10,19 +10,27 @@ its memory less that of the subflows, and less what the subflows have got acknow
 connection, by counts of packets. In v0.9x all of that memory is of the same buffers; in our kernel
 it is not, so bytes stand for it. The source multiplies in 32 bits, which overflow; here nothing
 does.
+
+With `paper_k` and `paper_delta` it is algorithm 1 of the paper: k is all that is unsent, however
+little, and delta the larger variation of the RTT, for which the mean deviation is taken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from mptcplab.oracle.state import Answer, Asked, Question, Segment, Subflow
 from mptcplab.oracle.v09x import V095, Default, Model, fastest, in_list_order, next_segment
 
 
 class Ecf(Model):
+    knows: ClassVar[frozenset[str]] = frozenset({"paper_k", "paper_delta"})
+
     def __init__(self, params: Mapping[str, int]) -> None:
         super().__init__(params)
+        self.paper_k = bool(params.get("paper_k"))
+        self.paper_delta = bool(params.get("paper_delta"))
         self.default = Default(V095)
         self.r_beta = params.get("r_beta", 4)
         self.waiting = 0
@@ -49,10 +57,19 @@ class Ecf(Model):
         fast = fastest(question, slow) if slow else None
         if not slow or not fast or slow.id == fast.id:
             return slow
-        queued = queued_bytes(question, alive)
-        self._why = f"fast {fast.id}, k {queued}, waiting {self.waiting}"
-        self._verdict = complete_earlier(fast, slow, queued, self.waiting, self.r_beta)
+        delta = max(self._spread_us(fast), self._spread_us(slow))
+        queued, least = queued_bytes(question, alive), True
+        if self.paper_k:
+            queued, least = question.unsent_bytes, False
+        self._why = f"fast {fast.id}, k {queued}, delta {delta} us, waiting {self.waiting}"
+        self._verdict = complete_earlier(
+            fast, slow, queued, delta, self.waiting, self.r_beta, at_least_window=least
+        )
         return None if self._verdict == 1 else slow
+
+    def _spread_us(self, subflow: Subflow) -> int:
+        """sigma"""
+        return subflow.rttvar_us if self.paper_delta else subflow.rttvar_4us >> 1
 
 
 def queued_bytes(question: Question, alive: list[Subflow]) -> int:
@@ -69,16 +86,27 @@ def queued_bytes(question: Question, alive: list[Subflow]) -> int:
 
 
 def complete_earlier(
-    fast: Subflow, slow: Subflow, queued: int, waiting: int, r_beta: int
+    fast: Subflow,
+    slow: Subflow,
+    queued: int,
+    delta: int,
+    waiting: int,
+    r_beta: int,
+    *,
+    at_least_window: bool,
 ) -> int | None:
-    """1: wait for the fast one; 0: use the slow one; None: use it, and stay as inclined to wait."""
+    """1: wait for the fast one; 0: use the slow one; None: use it, and stay as inclined to wait.
+
+    `queued` in bytes, `delta` in us; `at_least_window`: less than a window counts as one.
+    """
     mss = slow.mss
     fast_us, slow_us = fast.srtt_8us >> 3, slow.srtt_8us >> 3
-    delta = max(fast.rttvar_4us >> 1, slow.rttvar_4us >> 1)
     fast_window, slow_window = fast.cwnd * mss, slow.cwnd * mss
-    left = fast_us * (max(queued, fast_window) + fast_window)
+    of_fast = max(queued, fast_window) if at_least_window else queued
+    of_slow = max(queued, slow_window) if at_least_window else queued
+    left = fast_us * (of_fast + fast_window)
     right = fast_window * (slow_us + delta)
     if r_beta * left >= r_beta * right + waiting * right:
         return 0
-    too_slow = slow_us * max(queued, slow_window) >= slow_window * (2 * fast_us + delta)
+    too_slow = slow_us * of_slow >= slow_window * (2 * fast_us + delta)
     return 1 if too_slow else None

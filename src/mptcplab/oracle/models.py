@@ -57,6 +57,15 @@ MODELS: Mapping[str, type[Model]] = {
 #: one of them, as `NAME:PARAM=VALUE`.
 FORMS: tuple[str, ...] = (
     *MODELS,
+    # LowRTT and its extras with which Paasch et al. measured; "default" of v0.95 without its own
+    "minrtt:rp=off",
+    "minrtt:v089=on",
+    "minrtt:v089=on:rp=off",
+    "minrtt:v089=on:bm=on",
+    "minrtt:v089=on:rp=off:bm=on",
+    # as the papers have them, not the modules
+    "blest:paper=on",
+    "ecf:paper_k=on:paper_delta=on",
     "ols:exp3=on",
     # steering modes of ATSSS: active-standby, smallest delay, load-balancing, priority-based
     "weighted:share2=0",
@@ -82,7 +91,7 @@ def model_of(form: str) -> type[Model]:
     name = name_of(form)
     if name not in MODELS:
         raise MptcplabError(
-            f"no model of scheduler {shown(name)}; there are those of {', '.join(MODELS)}"
+            f"{shown(form)}: no model of this scheduler; there are those of {', '.join(MODELS)}"
         )
     return MODELS[name]
 

@@ -25,10 +25,12 @@ class Otias(Model):
     def __init__(self, params: Mapping[str, int]) -> None:
         super().__init__(params)
         self.cleared: dict[int, frozenset[int]] = {}
+        self.unit = 1
         self._why = ""
 
     def choose(self, question: Question) -> Answer:
         self._why = ", ".join(f"{each.id}: {metric_8us(each)}/8 us" for each in question.subflows)
+        self.unit = 8 if question.whole_us else 1
         return next_segment(question, self._choose, lambda *_: None)
 
     def why(self) -> str:
@@ -46,11 +48,14 @@ class Otias(Model):
         # what was sent once is not queued behind a full window
         unused = [each for each in (free if carried else usable) if each.id not in carried]
         if unused:
-            return min(unused, key=metric_8us)
+            return min(unused, key=self._metric)
         used = [each for each in free if each.id in carried]
         if used and segment:
             self.cleared[segment.seq] = segment.carried
-        return min(used, key=metric_8us, default=None)
+        return min(used, key=self._metric, default=None)
+
+    def _metric(self, subflow: Subflow) -> int:
+        return metric_8us(subflow, self.unit)
 
 
 def _reachable(subflow: Subflow) -> bool:
@@ -64,11 +69,14 @@ def _room(subflow: Subflow, segment: Segment | None) -> bool:
     return has_room(subflow) and bytes_ <= subflow.window_bytes
 
 
-def metric_8us(subflow: Subflow) -> int:
-    """mptcp_otias_calc_metric(): until when a segment arrives that is queued now."""
+def metric_8us(subflow: Subflow, unit: int = 1) -> int:
+    """mptcp_otias_calc_metric(): until when a segment arrives that is queued now.
+
+    Half an RTT is a whole number of units.
+    """
     queued = -(-subflow.unsent_bytes // subflow.mss)
     sendable = max(subflow.cwnd - subflow.in_flight, 0)
     wait = 0
     if queued >= sendable:
         wait = -(-(queued - sendable + 1) // max(subflow.cwnd, 1))
-    return wait * subflow.srtt_8us + subflow.srtt_8us // 2
+    return wait * subflow.srtt_8us + subflow.srtt_8us // 2 // unit * unit

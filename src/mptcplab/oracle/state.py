@@ -112,6 +112,8 @@ class Question:
     subflows: list[Subflow]
     #: the order in which the source walks them; else in the order of creation
     newest_first: bool = True
+    #: as our schedulers compute: RTTs and halves of them in whole us, their ratios in thousandths
+    whole_us: bool = False
 
     def subflow(self, number: int) -> Subflow | None:
         """The subflow of that number of creation."""

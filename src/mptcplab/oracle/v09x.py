@@ -178,6 +178,9 @@ class Default:
     cleared: dict[int, frozenset[int]] = field(default_factory=dict)
     optimised: dict[int, int] = field(default_factory=dict)
 
+    def available(self, subflow: Subflow, _: Segment | None) -> bool:
+        return available(subflow)
+
     def carried(self, segment: Segment | None) -> frozenset[int]:
         return segment.carried - self.cleared.get(segment.seq, _NONE) if segment else _NONE
 
@@ -185,7 +188,7 @@ class Default:
         """get_available_subflow(): the lowest RTT with room; segment None: whatever is sent."""
         if len(question.subflows) == 1 and not self.version.all_slow:
             only = question.subflows[0]
-            return only if available(only) else None
+            return only if self.available(only, segment) else None
         for _ in range(2):
             chosen, force = self._pass(question, segment, backup=False)
             if force:
@@ -203,7 +206,7 @@ class Default:
         carried = self.carried(segment)
         usable = [each for each in in_list_order(question) if each.usable]
         usable = [each for each in usable if each.backup == backup]
-        free = [each for each in usable if available(each)]
+        free = [each for each in usable if self.available(each, segment)]
         unused = [each for each in free if each.id not in carried]
         best = first_least(unused or free, lambda each: each.srtt_8us)
         if best:
@@ -229,7 +232,7 @@ class Default:
             again = slow.cwnd <= 4 or 4 * fast.srtt_8us < slow.srtt_8us
             if slow.cwnd <= 4 or not again:
                 break
-        return oldest if again and available(fast) else None
+        return oldest if again and self.available(fast, oldest) else None
 
     def penalise(self, question: Question, fast: Subflow, oldest: Segment) -> None:
         since = question.jiffies - self.optimised.setdefault(fast.id, question.jiffies)

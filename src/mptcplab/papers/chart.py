@@ -22,7 +22,7 @@ from mptcplab.papers.catalogue import Metric, Reported
 from mptcplab.papers.reproduce import Reproduced
 from mptcplab.papers.timeline import CAPACITY, GOODPUT, Track
 from mptcplab.report import draw
-from mptcplab.report.palette import Style
+from mptcplab.report.palette import PATH_COLOURS, Style
 from mptcplab.spec.link_trace import SINR
 
 if TYPE_CHECKING:
@@ -440,7 +440,7 @@ def _over_time(content: Content) -> Figure:
 def _paths(axis: Axes, of: Sequence[Track]) -> None:
     """A line for each path, and a dashed one for what it could carry; a thin one for their sum."""
     paths = dict.fromkeys(each.path for each in of)
-    colours = dict(zip(paths, itertools.cycle(looks.PATH_COLOURS), strict=False))
+    colours = dict(zip(paths, itertools.cycle(PATH_COLOURS), strict=False))
     for each in of:
         look: dict[str, Any] = {"color": colours[each.path], "linewidth": 1.3, "label": each.path}
         if each.what == CAPACITY:

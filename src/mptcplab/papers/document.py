@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +11,9 @@ from mptcplab.papers import catalogue, chart, data, looks, reproduce, timeline
 from mptcplab.papers.catalogue import PUBLISHED, Published
 from mptcplab.papers.chart import Content
 from mptcplab.papers.reproduce import Reproduced
+from mptcplab.report.palette import Style
 from mptcplab.runs import documents
+from mptcplab.spec import scheduler
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,18 @@ def of_document(file: Path) -> Drawn | None:
     every = [catalogue.load(each).experiment for each in catalogue.names()]
     found = Reproduced(published, part, {part: ran[part]}, ())
     return Drawn(published, part, Content(found, looks.of_schedulers(every), tracks))
+
+
+def styles(labels: Sequence[str]) -> dict[str, Style] | None:
+    """The styles of schedulers on the pages of papers, by their labels in runs.
+
+    None if these pages do not have them all. An experiment may name parameters in another order.
+    """
+    known, found = scheduler.known(), dict[str, Style]()
+    every = [catalogue.load(each).experiment for each in catalogue.names()]
+    for name, style in looks.of_schedulers(every).items():
+        found.setdefault(scheduler.choose(name, known, Path())[0].label, style)
+    return {label: found[label] for label in labels} if found.keys() >= set(labels) else None
 
 
 def _stem(published: Published, part: str) -> str:

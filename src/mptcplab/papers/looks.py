@@ -2,7 +2,7 @@
 """How schedulers and paths look in the charts of papers: the same on every page.
 
 A page of a paper has more schedulers in a chart than the eight colours of reports tell apart, so
-there are twelve here. Paths have colours of their own, which no scheduler has.
+there are twelve here, none of which a path has.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from mptcplab.report.palette import COLOURS, DASHES, MARKERS, Marker, Style
 
 #: The axis of a chart's series that has these styles.
 SCHEDULER = "scheduler"
-#: Of the paths of a chart, in their order.
-PATH_COLOURS = ("#7B3294", "#66A61E", "#E31A1C", "#00B3BF")
 
 # The first seven of reports, without yellow, and five dark ones.
 _COLOURS = (*COLOURS[:6], "#777777", "#882255", "#332288", "#8C510A", "#999933", "#000000")

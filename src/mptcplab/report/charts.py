@@ -25,6 +25,9 @@ from mptcplab.metrics.views import shown_metrics
 from mptcplab.runs import documents, store
 from mptcplab.runs.collection import Collection, Found, Group, Value, in_words
 from mptcplab.runs.entries import Entry, compared, ended_well
+from mptcplab.spec import timeline
+from mptcplab.spec.bottlenecks import capacity_together
+from mptcplab.spec.units import NS_PER_S
 
 #: The unit in which a figure is shown, by the unit of its definition: its name and the divisor.
 SHOWN_UNITS = {"bit/s": ("Mbit/s", 1e6), "bytes": ("KiB", 1024.0)}
@@ -114,7 +117,39 @@ class Heat:
     high: float
 
 
-Chart = Bars | Lines | Shares | Heat
+@dataclass(frozen=True)
+class Trace:
+    """A line over time; `number` is that of its path or connection, None for all together.
+
+    `is_limit`: it is what the path, or all together, can carry, in steps.
+    """
+
+    name: str
+    number: int | None
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    is_limit: bool = False
+
+
+@dataclass(frozen=True)
+class OverTime:
+    """The goodput of a run over time, of a scheduler; what is above `top` is cut off, if any."""
+
+    title: str
+    x_label: str
+    y_label: str
+    note: str
+    scheduler: str
+    lines: tuple[Trace, ...]
+    top: float | None
+
+
+Chart = Bars | Lines | Shares | Heat | OverTime
+
+#: More than this many times what the links can carry is cut off: the axis would be for it alone.
+_BURST = 1.15
+#: What that is.
+BURSTS = "data that had waited for an earlier byte, delivered at once"
 
 
 @dataclass(frozen=True)
@@ -439,22 +474,32 @@ def _connection_shares(group: Group) -> Iterator[Shares]:
         )
 
 
-def _over_time(group: Group) -> Iterator[Lines]:
-    """Goodput over time of the first seed of each scheduler, of each connection."""
-    found = [(run, *_goodput(run)) for run in first_runs(group)]
-    for name in dict.fromkeys(name for _, _, goodput in found for name in goodput):
-        lines = []
-        for run, edges, goodput in found:
-            if name in goodput:
-                middle = [(a + b) / 2e9 for a, b in pairwise(edges)]
-                lines.append(Line(run.entry.label, tuple(middle), tuple(goodput[name])))
-        of = f" of {name}" if name else ""
-        yield Lines(
-            f"Goodput{of} over time",
+def highest_shown_bps(capacity: timeline.Steps) -> float:
+    """The goodput up to which a chart over time goes if there are bursts, given what the links can
+    carry together.
+    """
+    return _BURST * max(rate_bps for _, rate_bps in capacity)
+
+
+def _over_time(group: Group) -> Iterator[OverTime]:
+    """Goodput over time of the first seed of each scheduler, on one scale."""
+    capacity = capacity_together(group.scenario, measured_direction(group.scenario))
+    top = highest_shown_bps(capacity) / _MBIT
+    found = [(run, _goodput(run)) for run in first_runs(group)]
+    peaks = [
+        max((value for line in lines if not line.is_limit for value in line.y), default=0.0)
+        for _, lines in found
+    ]
+    for (run, lines), peak in zip(found, peaks, strict=True):
+        burst = f" Bursts up to {peak:.0f} Mbit/s are cut off: {BURSTS}." if peak > top else ""
+        yield OverTime(
+            f"Goodput over time, {run.entry.label}",
             "Time since the start of the workload (s)",
-            "Goodput (Mbit/s)",
-            "Of the first seed of each scheduler: data that arrived in order on the connection.",
+            "Mbit/s",
+            f"Seed {run.entry.seed}. Dashed: what the links can carry.{burst}",
+            run.entry.label,
             tuple(lines),
+            top if max(peaks) > top else None,
         )
 
 
@@ -478,16 +523,41 @@ def has_series(run: Found) -> bool:
     )
 
 
-def _goodput(run: Found) -> tuple[list[float], dict[str, list[float]]]:
-    """The ends of the bins, in ns, and the goodput of each connection in each bin, by its name."""
+def _goodput(run: Found) -> list[Trace]:
+    """The goodput of a run in Mbit/s: of each path, or of each connection, and of all together."""
     assert run.directory is not None, "first_runs gives those with files"
     found = store.read_series(run.directory)
-    panel = found.panels[0]
-    names = {each.name for each in run.scenario.connections} or {""}
-    goodput = [e for e in panel.series if e.what == "goodput" and (e.path or "") in names]
-    return found.edges_ns.tolist(), {
-        each.path or "": (each.values / panel.scale).tolist() for each in goodput
-    }
+    edges_s = [edge / NS_PER_S for edge in found.edges_ns.tolist()]
+    middle_s = tuple((a + b) / 2 for a, b in pairwise(edges_s))
+    scenario = run.scenario
+    names = [each.name for each in scenario.connections or scenario.paths]
+    lines, total = [], np.zeros(len(middle_s))
+    for each in found.panels[0].series:
+        values = each.values / found.panels[0].scale
+        if each.what != "goodput":
+            continue
+        if each.path is None or scenario.connections:
+            total = total + values
+        if each.path in names:
+            number = names.index(each.path)
+            lines.append(Trace(each.path, number, middle_s, tuple(values.tolist())))
+    what = "all" if scenario.connections else "in order"
+    lines.append(Trace(what, None, middle_s, tuple(total.tolist())))
+    direction = measured_direction(scenario)
+    limits: list[tuple[str, int | None, timeline.Steps]] = [
+        ("links", None, capacity_together(scenario, direction))
+    ]
+    if not scenario.connections and not scenario.links and len(names) > 1:
+        rates = timeline.rates(scenario, direction)
+        limits += [(f"link of {name}", number, rates[name]) for number, name in enumerate(names)]
+    return [*(_limit(*limit, edges_s[-1]) for limit in limits), *lines]
+
+
+def _limit(name: str, number: int | None, steps: timeline.Steps, end_s: float) -> Trace:
+    shown = [(at_ns / NS_PER_S, rate_bps / _MBIT) for at_ns, rate_bps in steps]
+    shown = [(at_s, mbps) for at_s, mbps in shown if at_s <= end_s]
+    x, y = zip(*shown, (end_s, shown[-1][1]), strict=True)
+    return Trace(name, number, x, y, is_limit=True)
 
 
 def _distributions(group: Group) -> Iterator[Lines]:
@@ -523,7 +593,7 @@ def _distributions(group: Group) -> Iterator[Lines]:
         {name: joined(each) for name, each in messages.items()},
     )
     yield from _cdf(
-        "Out-of-order queue over time",
+        "Out-of-order queue, distribution",
         "Waiting for an earlier byte (KiB)",
         "Fraction of the samples of all seeds, warm-up included, that are at most this large.",
         {name: joined(each) for name, each in waiting.items()},

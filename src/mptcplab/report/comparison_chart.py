@@ -18,11 +18,13 @@ from mptcplab.metrics.compute import Goodput, goodput_series
 from mptcplab.metrics.recorded import measured_direction
 from mptcplab.metrics.records import read_links, read_samples
 from mptcplab.report import draw
+from mptcplab.report.charts import BURSTS, highest_shown_bps
 from mptcplab.report.palette import PATH_COLOURS, TOTAL_COLOUR, Style, styles
 from mptcplab.report.tables import best_first
 from mptcplab.runs import store
 from mptcplab.runs.entries import Document, Entry, compared, ended_well, seeds_changed_nothing
 from mptcplab.spec import timeline
+from mptcplab.spec.bottlenecks import capacity_together
 from mptcplab.spec.scenario import LONGEST_NS, Scenario
 from mptcplab.spec.scheduler import DEFAULT
 from mptcplab.spec.units import format_time
@@ -155,6 +157,7 @@ def _overview_figure(document: Document) -> Figure:
 
     figures = best_first(document)
     names = list(figures[0].values)
+    looks = styles(compared(document.runs))
     height = _FRAME_HEIGHT + _ROW_HEIGHT * len(names)
     figure = Figure(figsize=(draw.WIDTH, height), layout="constrained")
     axes = figure.subplots(1, len(figures), sharey=True, squeeze=False)[0]
@@ -163,18 +166,17 @@ def _overview_figure(document: Document) -> Figure:
         for row, (name, values) in enumerate(each.values.items()):
             if not values:
                 continue
-            colour, median = PATH_COLOURS[0], statistics.median(values)
+            look, median = looks[name], statistics.median(values)
             if name == DEFAULT:
-                colour = TOTAL_COLOUR
                 axis.axvline(median, color="#999999", linewidth=0.6, zorder=0)
-            axis.plot([min(values), max(values)], [row, row], color=colour, linewidth=1.0)
+            axis.plot([min(values), max(values)], [row, row], color=look.colour, linewidth=1.0)
             still = seeds_changed_nothing(values)
             any_still |= still
             axis.plot(
-                *(median, row, "o"),
-                color=colour,
-                markersize=4,
-                markerfacecolor="white" if still else colour,
+                *(median, row, look.marker.matplotlib),
+                color=look.colour,
+                markersize=5,
+                markerfacecolor="white" if still else look.colour,
                 clip_on=False,
             )
         axis.set_title("\n".join(filter(None, each.head.split("\n"))), fontsize="small")
@@ -216,14 +218,20 @@ def _goodput_figure(
     rows = -(-len(panels) // columns)
     height = _FRAME_HEIGHT + panel_height * rows + draw.LEGEND_ROW_HEIGHT * legend_rows
     figure = Figure(figsize=(draw.WIDTH, height), layout="constrained")
-    rates = timeline.rates(scenario, measured_direction(scenario))
+    direction = measured_direction(scenario)
+    rates = timeline.rates(scenario, direction)
+    together = capacity_together(scenario, direction)
+    top_bps = highest_shown_bps(together)
+    bursts = {title: each.total.max(initial=0) for title, each in panels.items()}
+    bursts = {title: bps for title, bps in bursts.items() if bps > top_bps}
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     axes = list(grid.flat)
     for axis in axes[len(panels) :]:
         axis.remove()
     for axis, (title, goodput), look in zip(axes, panels.items(), looks, strict=False):
-        _draw_panel(axis, scenario, rates, goodput)
-        draw.title_of_scheduler(axis, title, look)
+        _draw_panel(axis, scenario, rates, together, goodput)
+        burst = f"bursts up to {bursts[title] / _MBIT:.0f} Mbit/s" if title in bursts else ""
+        draw.title_of_scheduler(axis, title, look, burst)
     for axis in grid[:, 0]:
         axis.set_ylabel("Goodput (Mbit/s)")
     for axis in axes[len(panels) - columns : len(panels)]:
@@ -232,7 +240,13 @@ def _goodput_figure(
         axis.set_xlabel("Time since the start of the workload (s)")
     axes[0].set_xlim(0, max(span_ns, bin_ns) / 1e9)
     axes[0].set_ylim(bottom=0)
-    figure.suptitle(f"Goodput over time, mean of each {format_time(bin_ns)}")
+    if bursts:
+        axes[0].set_ylim(top=top_bps / _MBIT)
+    heading = f"Goodput over time, mean of each {format_time(bin_ns)}"
+    figure.suptitle(
+        "\n".join([heading, *([f"Bursts above the links: {BURSTS}"] if bursts else [])]),
+        fontsize="large",
+    )
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=_LEGEND_COLUMNS, frameon=False)
     return figure
@@ -242,21 +256,23 @@ def _draw_panel(
     axis: Axes,
     scenario: Scenario,
     rates: Mapping[str, Sequence[tuple[int, int]]],
+    together: timeline.Steps,
     goodput: Goodput,
 ) -> None:
     if scenario.links:
         _draw_shared(axis, scenario)
     elif not scenario.connections:
         constant = all(len(each) == 1 for each in rates.values())
-        capacity_mbps = sum(path.up.rate_bps for path in scenario.paths) / _MBIT
-        together = f" (together {capacity_mbps:g} Mbit/s)" if constant else ""
-        label = f"dashed: links{together}"
-        _draw_rate(axis, _sum(list(rates.values())), TOTAL_COLOUR, label=label)
+        sum_text = f" (together {together[0][1] / _MBIT:g} Mbit/s)" if constant else ""
+        label = f"dashed: links{sum_text}"
+        _draw_rate(axis, together, TOTAL_COLOUR, label=label)
     axis.plot(
         goodput.time_s,
         goodput.total / _MBIT,
         color=TOTAL_COLOUR,
-        linewidth=1.0,
+        linewidth=0.8,
+        # where one path carries all, its line is seen beside this one
+        zorder=3,
         label="all connections" if scenario.connections else "connection, in order",
     )
     own = {} if scenario.connections or scenario.links else rates
@@ -266,7 +282,7 @@ def _draw_panel(
         mine = own.get(name, ())
         link = f", link {mine[0][1] / _MBIT:g} Mbit/s" if len(mine) == 1 else ""
         axis.plot(
-            goodput.time_s, values / _MBIT, color=colour, linewidth=1.2, label=f"{name}{link}"
+            goodput.time_s, values / _MBIT, color=colour, linewidth=2.2, label=f"{name}{link}"
         )
         if mine and len(scenario.paths) <= _MAX_PATH_RATES:
             _draw_rate(axis, mine, colour)
@@ -303,17 +319,3 @@ def _draw_rate(axis: Axes, rates: Sequence[tuple[int, int]], colour: str, label:
         linewidth=0.8,
         label=label or None,
     )
-
-
-def _sum(rates: Sequence[Sequence[tuple[int, int]]]) -> list[tuple[int, int]]:
-    """The sum of rates that change at different times."""
-    changes = [
-        (at_ns, rate_bps - before)
-        for each in rates
-        for (at_ns, rate_bps), before in zip(each, [0, *(r for _, r in each)], strict=False)
-    ]
-    total, found = 0, dict[int, int]()
-    for at_ns, change in sorted(changes):
-        total += change
-        found[at_ns] = total
-    return list(found.items())

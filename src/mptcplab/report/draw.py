@@ -55,18 +55,15 @@ def drawing() -> Iterator[dict[str, Any]]:
         yield matplotlib.rcParams
 
 
-def title_of_scheduler(axis: Axes, title: str, look: Style) -> None:
-    """A title to the left, behind the marker of its scheduler."""
-    axis.set_title(title, loc="left", x=0.02, fontsize="medium", fontweight="bold")
+def title_of_scheduler(axis: Axes, title: str, look: Style, note: str = "") -> None:
+    """A title to the left, behind the marker of its scheduler, and a note to the right."""
+    above: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
     axis.annotate(
-        look.marker.text,
-        (0, 1),
-        xytext=(1, 6),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        color=look.colour,
-        fontsize="large",
+        look.marker.text, (0, 1), xytext=(1, 6), color=look.colour, fontsize="large", **above
     )
+    axis.annotate(title, (0, 1), xytext=(14, 6), fontsize="medium", fontweight="bold", **above)
+    if note:
+        axis.annotate(note, (1, 1), xytext=(0, 6), ha="right", fontsize="small", **above)
 
 
 def _matplotlib() -> ModuleType:

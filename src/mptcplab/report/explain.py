@@ -2,29 +2,33 @@
 """Why a run did not reach the sum of its paths, in plain sentences with figures.
 
 What the links could have carried is compared with what they did, sample by sample. A link that had
-nothing to send is missed capacity, and the reason is what kept the sender from sending over that
-path when it should have. What the links carried beyond goodput is headers and copies. The parts add
-up to what is missing, except for a remainder, which is reported.
+nothing to send is missed capacity, and the reason is what kept the sender from sending over its
+paths when it should have. What the links carried beyond goodput is headers, duplicates, and the
+data of other connections. The parts add up to what is missing, except for a remainder, which is
+reported. Each of several connections is explained on its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.lab import engine
-from mptcplab.metrics import handover, recorded, records
-from mptcplab.metrics.compute import RunMetrics, run_metrics
+from mptcplab.metrics import connections, handover, recorded, records
+from mptcplab.metrics.compute import RunMetrics, queue_metrics, run_metrics
+from mptcplab.metrics.connections import OfConnection
 from mptcplab.metrics.recorded import Flow, increase, within
+from mptcplab.metrics.records import Records
 from mptcplab.metrics.sender_states import State, path_states
 from mptcplab.runs import documents, store
-from mptcplab.spec import timeline
+from mptcplab.spec import links, timeline
+from mptcplab.spec.bottlenecks import Bottleneck, bottlenecks, capacity
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.units import NS_PER_S, format_time
 
@@ -34,8 +38,6 @@ _CA_LOSS = 4
 
 #: The text names a reason if it takes at least this fraction of what the paths can carry.
 _WORTH_TELLING = 0.005
-#: Up to this many runs in a directory are listed.
-_MANY = 8
 #: Smaller parts are left out.
 _ROUNDED = 0.0005
 #: The states that data waiting for an earlier byte causes, and from which fraction of the time on
@@ -48,11 +50,12 @@ _TROUBLED_MUCH = 0.5
 
 @dataclass(frozen=True)
 class Reason:
-    """A part of the missing goodput: how much, why, and on which path (None: on all).
+    """A part of the missing goodput: how much, why, and on which path or link (None: on all).
 
     `kind` is a state of module `sender_states` in small letters, where `cwnd` is replaced by what
-    made the window small: `losses`, `timeout` or `growth`; or it is `event`, `headers` or `copies`.
-    `idle` is the fraction of the time for which the link was idle for this reason.
+    made the window small: `losses`, `timeout` or `growth`; or it is `event`, `others`, `headers` or
+    `duplicates`. `path` is the name of a shared link where that limits its paths. `idle` is the
+    fraction of the time for which the link was idle for this reason.
     """
 
     kind: str
@@ -64,172 +67,315 @@ class Reason:
 
 @dataclass(frozen=True)
 class Explanation:
-    """How the capacity of a run's paths was used; all rates over the measured time, in bit/s.
+    """How the capacity of a connection's paths was used; rates over its measured time, in bit/s.
 
-    `capacity_bps` is the sum over the paths of what they can carry without events. It is
+    `capacity_bps` is what the paths can carry together without events and other connections. It is
     `goodput_bps`, the reasons, the largest first, and `not_explained_bps`. `facts` are further
-    sentences that do not count in the sum.
+    sentences that do not count in the sum. `connection` is its name if the scenario has
+    [[connection]], else None.
     """
 
     title: str
+    connection: str | None
     goodput_bps: float
     capacity_bps: float
     reasons: list[Reason]
     not_explained_bps: float
     facts: list[str]
 
-    def text(self) -> str:
-        """Plain text for a terminal."""
-        missing = self.capacity_bps - self.goodput_bps
-        lines = [
-            f"{self.title}: {_rate(self.goodput_bps)} of the {_rate(self.capacity_bps)} that its "
-            f"paths can carry ({_percent(self.goodput_bps / self.capacity_bps)}).",
-            f"Of the {_rate(missing)} missing:",
-        ]
+    @property
+    def missing_bps(self) -> float:
+        return self.capacity_bps - self.goodput_bps
+
+    def sentence(self) -> str:
+        """How much of what its paths can carry it had."""
+        return (
+            f"{_rate(self.goodput_bps)} of the {_rate(self.capacity_bps)} that its paths can "
+            f"carry ({_percent(self.goodput_bps / self.capacity_bps)})."
+        )
+
+    def parts(self) -> list[tuple[str, str]]:
+        """What adds up to what is missing, as rates and texts; small reasons are one part."""
         named = [r for r in self.reasons if abs(r.bps) >= _WORTH_TELLING * self.capacity_bps]
-        lines += [f"  {_rate(reason.bps)}: {reason.text}" for reason in named]
+        found = [(_rate(reason.bps), reason.text) for reason in named]
         small = sum(reason.bps for reason in self.reasons if reason not in named)
         if abs(small) >= _ROUNDED * self.capacity_bps:
-            lines.append(f"  {_rate(small)}: smaller reasons, which --json has")
-        lines.append(f"  {_rate(self.not_explained_bps)}: not explained")
-        return "\n".join([*lines, *self.facts])
+            found.append((_rate(small), "smaller reasons, which --json has"))
+        return [*found, (_rate(self.not_explained_bps), "not explained")]
+
+    def text(self) -> str:
+        """Plain text for a terminal."""
+        return "\n".join(
+            [
+                f"{self.title}: {self.sentence()}",
+                f"Of the {_rate(self.missing_bps)} missing:",
+                *(f"  {rate}: {text}" for rate, text in self.parts()),
+                *self.facts,
+            ]
+        )
 
     def document(self) -> dict[str, Any]:
         """The explanation, ready for JSON."""
         return asdict(self)
 
 
-def find_run(path: Path) -> Path:
-    """The directory of the run: the given one, or that in an output directory with a single run.
+def explain(directory: Path) -> list[Explanation]:
+    """Explain the run in `directory`: its connection, or each of several.
 
-    Raises InputError.
+    Raises MptcplabError if its files cannot be read.
     """
-    if (path / store.SCENARIO).is_file():
-        return path
-    runs = sorted(d for d in path.glob("runs/*") if (d / store.SCENARIO).is_file())
-    if len(runs) == 1:
-        return runs[0]
-    if not path.exists():
-        message = "there is no such directory"
-    elif not runs:
-        message = "is neither a run nor has one: a run is OUT/runs/KEY, with OUT as in --out OUT"
-    else:
-        names = ", ".join(_described(run) for run in runs[:_MANY])
-        names += ", ..." if len(runs) > _MANY else ""
-        message = f"has {len(runs)} runs; give one or several of them: {names}"
-    raise InputError([Problem("explain", "", str(path), message)])
-
-
-def explain(directory: Path) -> Explanation:
-    """Explain the run in `directory`. Raises MptcplabError if its files cannot be read."""
     scenario = store.read_scenario(directory)
-    if scenario.connections or scenario.links:
-        raise MptcplabError(
-            f"{directory}: it has several connections, or links that paths share; what a "
-            "path could carry depends on the others there, and is not explained"
-        )
     store.require_records(directory)
     guest = documents.read(directory / engine.GUEST_OUTCOME, documents.GUEST)
-    client = records.read_samples(directory / engine.CLIENT_SAMPLES)
-    server = records.read_samples(directory / engine.SERVER_SAMPLES)
-    links = records.read_links(directory / engine.LINKS_SAMPLES)
+    samples = engine.read_samples(scenario, directory)
+    queues = records.read_links(directory / engine.LINKS_SAMPLES)
     with documents.contradictions_reported(directory):
         known = dict(guest)
-        figures = run_metrics(scenario, client, server, known, links)
-        direction = recorded.measured_direction(scenario, client)
-        flow = recorded.flow(scenario, client, server, links, known, direction)
-        return of_run(scenario, flow, figures, guest.start_ns)
+        if scenario.connections:
+            messages = records.read_messages(directory / engine.MESSAGES)
+            parts = connections.connections(scenario, samples, known, messages)
+            return [_of_part(part, parts, queues) for part in parts]
+        figures = run_metrics(scenario, samples["client"], samples["server"], known, queues)
+        direction = recorded.measured_direction(scenario, samples["client"])
+        ends = (samples["client"], samples["server"])
+        flow = recorded.flow(scenario, *ends, queues, known, direction)
+        return [of_run(scenario, flow, figures, queues, guest.start_ns)]
 
 
-def of_run(scenario: Scenario, flow: Flow, figures: RunMetrics, start_ns: int) -> Explanation:
-    """Explain a run by its records and its figures; `start_ns` is T0."""
+def of_run(
+    scenario: Scenario,
+    flow: Flow,
+    figures: RunMetrics,
+    queues: Records,
+    start_ns: int,
+    others: Mapping[str, Mapping[str, float]] | None = None,
+    connection: str | None = None,
+) -> Explanation:
+    """Explain a connection by its records and figures, and those of all links.
+
+    `start_ns` is T0. `others` has what other connections had over each link, in bit/s, by the names
+    of links and of connections.
+    """
     goodput_bps = figures.metrics.goodput_bps or 0.0
-    span_ns = [at_ns - start_ns for at_ns in flow.interval]
     plain = timeline.rates(scenario.model_copy(update={"events": ()}), flow.direction)
     rates = timeline.rates(scenario, flow.direction)
-    capacity_bps = 0.0
-    reasons: list[Reason] = []
-    overhead_bps = 0.0
     causes = [_causes(scenario, flow, index) for index in range(len(scenario.paths))]
     blocking = _blocking_paths(scenario, flow)
     troubled = _troubled(scenario, flow, causes, plain, rates, start_ns)
-    for index, path in enumerate(scenario.paths):
-        could_bps = timeline.mean_rate_bps(plain[path.name], *span_ns)
-        can_bps = timeline.mean_rate_bps(rates[path.name], *span_ns)
+    received = [
+        recorded.arrived_over(flow.receiver.on_path(index), flow.interval)
+        for index in range(len(scenario.paths))
+    ]
+    places = [
+        _Place(scenario, flow, queues, each, start_ns) for each in _limits(scenario, flow, start_ns)
+    ]
+    capacity_bps = 0.0
+    reasons: list[Reason] = []
+    overhead_bps = 0.0
+    for place in places:
+        could_bps, can_bps = place.mean_bps(place.plain), place.mean_bps(place.rates)
         capacity_bps += could_bps
         if could_bps > can_bps:
-            text = f"events on path {path.name} left it {_rate(can_bps)} of {_rate(could_bps)}"
-            reasons.append(Reason("event", path.name, could_bps - can_bps, None, text))
-        idle, carried_bps = _idle(scenario, flow, index, rates[path.name], causes[index], start_ns)
-        received = recorded.arrived_over(flow.receiver.on_path(index), flow.interval)
-        overhead_bps += carried_bps - _mean_bps(received, flow)
+            where = f"the paths over {place.title}" if place.is_link else place.title
+            text = f"events on {where} left it {_rate(can_bps)} of {_rate(could_bps)}"
+            reasons.append(Reason("event", place.name, could_bps - can_bps, None, text))
+        state = place.cause(causes)
+        idle, carried_bps = place.idle(state)
+        shared = dict((others or {}).get(place.name, {}))
+        shared |= {
+            f"path {scenario.paths[index].name}": _mean_bps(received[index], flow)
+            for index in place.also
+        }
+        if shared:
+            who = ", ".join(f"{name} {_rate(bps)}" for name, bps in shared.items())
+            text = f"{place.title} carried the data of others: {who}"
+            reasons.append(Reason("others", place.name, sum(shared.values()), None, text))
+        own_bps = _mean_bps(sum(received[index] for index in place.paths), flow)
+        overhead_bps += carried_bps - own_bps - sum(shared.values())
         for kind, bps in idle.items():
             share = bps / can_bps if can_bps else 0.0
-            text = f"path {path.name} was idle {_percent(share)} of the time because "
-            text += _why(kind, scenario, flow, figures, index)
+            text = f"{place.title} was idle {_percent(share)} of the time because "
+            text += _why(kind, scenario, flow, place)
             if kind in _FULL_BUFFERS:
-                text += _held_up_by(scenario, blocking, troubled, causes[index] == kind)
-            reasons.append(Reason(kind, path.name, bps, share, text))
+                text += _held_up_by(
+                    scenario, blocking, troubled, place.cause(causes, delayed=False) == kind
+                )
+            reasons.append(Reason(kind, place.name, bps, share, text))
     reasons.append(
         Reason("headers", None, overhead_bps, None, "headers of packets, and what TCP sends twice")
     )
-    copies_bps = _mean_bps(_copies_bytes(flow), flow)
-    reasons.append(
-        Reason("copies", None, copies_bps, None, "data that arrived over more than one path")
-    )
+    twice_bps = _mean_bps(_duplicate_bytes(flow), flow)
+    text = "data that arrived over more than one path"
+    reasons.append(Reason("duplicates", None, twice_bps, None, text))
     reasons = sorted((r for r in reasons if r.bps), key=lambda r: -r.bps)
     return Explanation(
-        title=_title(scenario),
+        title=title(scenario) + (f", connection {connection}" if connection else ""),
+        connection=connection,
         goodput_bps=goodput_bps,
         capacity_bps=capacity_bps,
         reasons=reasons,
         not_explained_bps=capacity_bps - goodput_bps - sum(r.bps for r in reasons),
-        facts=[*_facts(figures), *_reactions(scenario, flow, start_ns)],
+        facts=[
+            *_facts(figures, places),
+            *_reactions(scenario, flow, start_ns),
+        ],
     )
 
 
-def _described(directory: Path) -> str:
-    try:
-        scenario = store.read_scenario(directory)
-    except MptcplabError:
-        return str(directory)
-    return f"{directory} ({_title(scenario)})"
+def _of_part(part: OfConnection, parts: Sequence[OfConnection], queues: Records) -> Explanation:
+    """Explain one of several connections, beside all of them."""
+    scenario, start_ns = part.scenario, int(part.guest["start_ns"])
+    ends = (part.client, part.server)
+    figures = run_metrics(scenario, *ends, part.guest, queues, is_part=True)
+    direction = recorded.measured_direction(scenario)
+    flow = recorded.flow(scenario, *ends, queues, part.guest, direction)
+    others: dict[str, dict[str, float]] = {}
+    for other in parts:
+        if other is part or recorded.measured_direction(other.scenario) != direction:
+            continue
+        receiver = recorded.host_records(other.scenario, "receiver", other.receiver)
+        for index, path in enumerate(other.scenario.paths):
+            arrived = recorded.arrived_over(receiver.on_path(index), flow.interval)
+            for link in path.links:
+                of_link = others.setdefault(link, {})
+                name = other.pair.connection.name
+                of_link[name] = of_link.get(name, 0.0) + _mean_bps(arrived, flow)
+    name = part.pair.connection.name
+    return of_run(scenario, flow, figures, queues, start_ns, others, name)
 
 
-def _idle(
-    scenario: Scenario,
-    flow: Flow,
-    path: int,
-    rates: Sequence[tuple[int, int]],
-    causes: npt.NDArray[np.str_],
-    start_ns: int,
-) -> tuple[dict[str, float], float]:
-    """What a link could have carried and did not, by reason, and what it carried; in bit/s.
+# Where the paths are limited
 
-    What is missing between two samples is charged to the state of the sender when it should have
-    sent: earlier by the delay of the path. A packet counts when it has left, so a busy link may
-    seem to carry a packet too few between two samples and one too many between the next two.
-    """
-    queue = flow.queues[path]
-    # a workload with a size completes between two samples: count what the link carried by the next
-    edges = np.unique(np.append(flow.times, flow.interval.end_ns))
-    sent = recorded.counted(queue, "sent_bytes", edges)
-    last = min(int(np.searchsorted(queue["time_ns"], edges[-1])), len(queue) - 1)
-    sent[-1] = queue["sent_bytes"][last]
-    carried = np.diff(sent) * _BITS_PER_BYTE * NS_PER_S
-    could = np.diff(_carried(rates, edges - start_ns))
-    delay_ns = getattr(scenario.paths[path], flow.direction).delay_ns
-    then = np.searchsorted(flow.times, edges[:-1] - delay_ns, side="right") - 1
-    causes = causes[np.maximum(then, 0)]
-    missing = could - carried
-    length_ns = flow.interval.length_ns
-    return (
-        {
-            str(cause): float(missing[causes == cause].sum()) / length_ns
-            for cause in np.unique(causes)
-        },
-        float(carried.sum()) / length_ns,
+
+def _limits(scenario: Scenario, flow: Flow, start_ns: int) -> list[Bottleneck]:
+    """What limits the paths, by mean rates without events."""
+    plain = scenario.model_copy(update={"events": ()})
+    rates = timeline.link_rates(plain, flow.direction)
+    span_ns = [at_ns - start_ns for at_ns in flow.interval]
+    return bottlenecks(
+        scenario, {name: timeline.mean_rate_bps(own, *span_ns) for name, own in rates.items()}
     )
+
+
+class _Place:
+    """A bottleneck in the direction of the data: its rates, and the records of its queue."""
+
+    def __init__(
+        self, scenario: Scenario, flow: Flow, queues: Records, own: Bottleneck, start_ns: int
+    ) -> None:
+        self.name, self.paths = own.name, own.paths
+        self._scenario, self._flow, self._queues = scenario, flow, queues
+        self._start_ns = start_ns
+        self.is_link = own.name in (link.name for link in scenario.links)
+        self.title = f"{'link' if self.is_link else 'path'} {own.name}"
+        #: Paths that cross it, and count for another bottleneck.
+        self.also = [
+            index
+            for index, path in enumerate(scenario.paths)
+            if own.name in path.links and index not in own.paths
+        ]
+        #: What it can carry of its paths, over time, without events and with them.
+        plain = scenario.model_copy(update={"events": ()})
+        self.plain = capacity(plain, flow.direction, own)
+        self.rates = capacity(scenario, flow.direction, own)
+
+    def mean_bps(self, rates: timeline.Steps) -> float:
+        span_ns = [at_ns - self._start_ns for at_ns in self._flow.interval]
+        return timeline.mean_rate_bps(rates, *span_ns)
+
+    @cached_property
+    def queue(self) -> Records:
+        return recorded.link_records(self._queues, self._device(self.name))
+
+    def _device(self, name: str) -> str:
+        """The device with the queue of a path's own router or host, or of a link."""
+        scenario, direction = self._scenario, self._flow.direction
+        for index, path in enumerate(scenario.paths):
+            if path.name == name:
+                spots = links.path_spots(scenario.first_path + index)
+                return links.bottleneck(spots, direction, getattr(path, direction)).device
+        number = next(m for m, link in enumerate(scenario.links, 1) if link.name == name)
+        shape = getattr(scenario.links[number - 1], direction)
+        return links.bottleneck(links.link_spots(number), direction, shape).device
+
+    def figures(self) -> dict[str, Any]:
+        """Those of its queue, with the packets lost at random on all the way of its paths."""
+        found = queue_metrics(self.queue if len(self.queue) else None, self._flow.interval)
+        names = dict.fromkeys(
+            name
+            for index in self.paths
+            for name in (self._scenario.paths[index].name, *self._scenario.paths[index].links)
+        )
+        lost = 0
+        for name in names:
+            own = recorded.link_records(self._queues, self._device(name))
+            lost += int(own["lost_packets"][-1] - own["lost_packets"][0]) if len(own) else 0
+        return {**found, "lost_packets": lost}
+
+    def _delay_ns(self, path: int) -> int:
+        """The delay until a packet of a path has left it."""
+        own, direction = self._scenario.paths[path], self._flow.direction
+        route = [own.name, *own.links]
+        route = route if direction == "up" else route[::-1]
+        shapes = {each.name: getattr(each, direction) for each in self._scenario.links}
+        shapes[own.name] = getattr(own, direction)
+        before = route[: route.index(self.name) + 1]
+        return sum(shapes[name].delay_ns for name in before)
+
+    def cause(
+        self, causes: Sequence[npt.NDArray[np.str_]], *, delayed: bool = True
+    ) -> npt.NDArray[np.str_]:
+        """The state of its sender, by name, at the flow's times: on several paths, that which is
+        closest to sending.
+
+        `delayed`: the state when what is due at that time should have been sent: earlier by the
+        delay of the path.
+        """
+        times = self._flow.times
+        found: npt.NDArray[np.str_] | None = None
+        for path in self.paths:
+            earlier_ns = self._delay_ns(path) if delayed else 0
+            then = np.searchsorted(times, times - earlier_ns, side="right") - 1
+            own = causes[path][np.maximum(then, 0)]
+            found = own if found is None else np.where(_order(own) < _order(found), own, found)
+        assert found is not None, "a bottleneck has paths"
+        return found
+
+    def idle(self, causes: npt.NDArray[np.str_]) -> tuple[dict[str, float], float]:
+        """What it could have carried and did not, by reason, and what it carried; in bit/s.
+
+        What is missing between two samples is charged to the cause at the first. A packet counts
+        when it has left, so a busy link may seem to carry a packet too few between two samples and
+        one too many between the next two.
+        """
+        flow = self._flow
+        # a workload with a size completes between two samples: count what it carried by the next
+        edges = np.unique(np.append(flow.times, flow.interval.end_ns))
+        sent = recorded.counted(self.queue, "sent_bytes", edges)
+        last = min(int(np.searchsorted(self.queue["time_ns"], edges[-1])), len(self.queue) - 1)
+        sent[-1] = self.queue["sent_bytes"][last]
+        carried = np.diff(sent) * _BITS_PER_BYTE * NS_PER_S
+        could = np.diff(_carried(self.rates, edges - self._start_ns))
+        at = np.searchsorted(flow.times, edges[:-1], side="right") - 1
+        then = causes[np.maximum(at, 0)]
+        missing = could - carried
+        length_ns = flow.interval.length_ns
+        return (
+            {str(one): float(missing[then == one].sum()) / length_ns for one in np.unique(then)},
+            float(carried.sum()) / length_ns,
+        )
+
+
+#: How far from sending a cause is: its state's number.
+_ORDER = {state.name.lower(): int(state) for state in State}
+
+
+def _order(causes: npt.NDArray[np.str_]) -> npt.NDArray[np.int64]:
+    names, which = np.unique(causes, return_inverse=True)
+    # what made a congestion window small is the state of the window
+    numbers = np.array([_ORDER.get(str(name), int(State.CWND)) for name in names], np.int64)
+    found: npt.NDArray[np.int64] = numbers[which]
+    return found
 
 
 def _causes(scenario: Scenario, flow: Flow, path: int) -> npt.NDArray[np.str_]:
@@ -252,19 +398,21 @@ def _causes(scenario: Scenario, flow: Flow, path: int) -> npt.NDArray[np.str_]:
     return found
 
 
-def _why(kind: str, scenario: Scenario, flow: Flow, figures: RunMetrics, path: int) -> str:
-    mine = figures.paths[path]
-    dropped, lost = mine.queue_dropped_packets, mine.lost_packets
+def _why(kind: str, scenario: Scenario, flow: Flow, place: _Place) -> str:
+    # a shared link has several subflows
+    its = "the" if place.is_link else "its"
     match kind:
         case "losses":
+            queue = place.figures()
             return (
-                f"its congestion window was cut after losses ({lost} packets lost at random, "
-                f"{dropped} dropped by the full queue)"
+                f"{its} congestion window was cut after losses ({queue['lost_packets']} packets "
+                f"lost at random, {queue['queue_dropped_packets']} dropped by the full queue)"
             )
         case "timeout":
-            return "it recovered from a retransmission timeout"
+            who = "a subflow" if place.is_link else "it"
+            return f"{who} recovered from a retransmission timeout"
         case "growth":
-            return "its congestion window was still growing"
+            return f"{its} congestion window was still growing"
         case "paced":
             return "the congestion control paced it below its rate"
         case "window":
@@ -379,7 +527,7 @@ def _held_up_by(
     )
 
 
-def _copies_bytes(flow: Flow) -> int:
+def _duplicate_bytes(flow: Flow) -> int:
     """What arrived over one path after it had arrived over another."""
     receiver = flow.receiver
     received = sum(increase(s.records, "received_bytes", flow.interval) for s in receiver.subflows)
@@ -390,7 +538,7 @@ def _copies_bytes(flow: Flow) -> int:
     )
 
 
-def _facts(figures: RunMetrics) -> list[str]:
+def _facts(figures: RunMetrics, places: Sequence[_Place]) -> list[str]:
     run = figures.metrics
     facts = []
     blocked = run.blocked_share or 0
@@ -407,16 +555,17 @@ def _facts(figures: RunMetrics) -> list[str]:
     if wasted > 0:
         facts.append(
             f"Sent for nothing, warm-up included: {_megabytes(wasted)}, of which "
-            f"{_megabytes(again)} as retransmissions on the same path, the rest as copies on "
-            "another."
+            f"{_megabytes(again)} as retransmissions on the same path, the rest as duplicates "
+            "and reinjections on another."
         )
-    for path in figures.paths:
-        if path.queue_packets_max:
+    for place in places:
+        queue = place.figures()
+        if queue["queue_packets_max"]:
             facts.append(
-                f"The queue of path {path.name} held packets for "
-                f"{(path.queue_delay_ms_mean or 0):.1f} ms on average, "
-                f"{path.queue_packets_max} at most, and dropped "
-                f"{path.queue_dropped_packets}; {path.lost_packets} were lost at random."
+                f"The queue of {place.title} held packets for "
+                f"{(queue['queue_delay_ms_mean'] or 0):.1f} ms on average, "
+                f"{queue['queue_packets_max']} at most, and dropped "
+                f"{queue['queue_dropped_packets']}; {queue['lost_packets']} were lost at random."
             )
     return facts
 
@@ -437,7 +586,8 @@ def _reactions(scenario: Scenario, flow: Flow, start_ns: int) -> list[str]:
     return found
 
 
-def _title(scenario: Scenario) -> str:
+def title(scenario: Scenario) -> str:
+    """A run in a few words: its scheduler and its seed."""
     name = scenario.scheduler.label
     if scenario.transport == "tcp":
         name = f"plain TCP over {scenario.paths[0].name}"

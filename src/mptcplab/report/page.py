@@ -20,8 +20,10 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
-from mptcplab.report import page_tables, paper_figures
-from mptcplab.report.charts import Chart, Heat, has_series
+from mptcplab.lab.engine import LINKS_SAMPLES
+from mptcplab.report import page_tables, palette, paper_figures
+from mptcplab.report.charts import Chart, Heat, OverTime, first_runs, has_series
+from mptcplab.report.explain import Explanation, explain
 from mptcplab.report.palette import Style
 from mptcplab.report.plotly_charts import PERCENT, Json, counted, plot
 from mptcplab.report.plotly_run import run_data
@@ -52,6 +54,16 @@ class _Attachment:
 
     identity: str
     packed: str
+
+
+@dataclass(frozen=True)
+class _Explained:
+    """Why a run of a scheduler was not faster, and the sum of the reasons."""
+
+    scheduler: str
+    title: str
+    found: Explanation
+    missing: str
 
 
 @dataclass(frozen=True)
@@ -144,6 +156,8 @@ class _Page:
                 return ""
             return self._attach(f"run-{number}-{index}", _compact(run_data(run)))
 
+        over_time = [chart for chart in charts if isinstance(chart, OverTime)]
+        rest = [chart for chart in charts if not isinstance(chart, OverTime)]
         scenario = json.dumps(group.scenario.model_dump(mode="json"), indent=1)
         builds = sorted({tuple(sorted(run.builds.items())) for run in group.runs})
         return {
@@ -151,8 +165,11 @@ class _Page:
             "opened": number < _OPEN_GROUPS,
             "summary": page_tables.summary_table(group),
             "parts": page_tables.part_tables(group),
-            "first": self._frames(charts[:_FIRST_CHARTS]),
-            "more": self._frames(charts[_FIRST_CHARTS:]),
+            "first": self._frames(rest[:_FIRST_CHARTS]),
+            "over_time": self._frames(over_time),
+            "over_time_opened": len(over_time) <= _FIRST_CHARTS,
+            "more": self._frames(rest[_FIRST_CHARTS:]),
+            "explained": [each for run in first_runs(group) for each in _explained(run)],
             "differences": page_tables.difference_table(group),
             "count": len(group.runs),
             "runs": page_tables.run_table(group, attached),
@@ -176,7 +193,7 @@ class _Page:
         if self._previews < _PREVIEWS:
             self._previews += 1
             picture = base64.b64encode(paper_figures.preview(chart, self.looks)).decode()
-        scheduler = chart.scheduler if isinstance(chart, Heat) else ""
+        scheduler = chart.scheduler if isinstance(chart, Heat | OverTime) else ""
         return _Frame(chart.title, chart.note, len(self._plots) - 1, scheduler, picture)
 
     def _attach(self, identity: str, content: str) -> str:
@@ -190,15 +207,41 @@ class _Page:
         return self._attach(identity, _compact(plots))
 
 
+def _explained(run: Found) -> list[_Explained]:
+    """Why a run was not faster, of each of its connections; nothing without its records."""
+    if run.directory is None or not (run.directory / LINKS_SAMPLES).exists():
+        return []
+    return [
+        _Explained(
+            run.entry.label,
+            _explained_title(run, each),
+            each,
+            f"{each.missing_bps / 1e6:.2f} Mbit/s",
+        )
+        for each in explain(run.directory)
+        if each.capacity_bps
+    ]
+
+
+def _explained_title(run: Found, found: Explanation) -> str:
+    connection = f", connection {found.connection}" if found.connection else ""
+    return f"{run.entry.label}, seed {run.entry.seed}{connection}"
+
+
 def repeat_commands(group: Group) -> list[str]:
     """The commands that run the group again, given its scenario as scenario.json; one for each
     sequence of seeds. None for programs, whose files and environment belong to a machine.
     """
     if group.scenario.workload.kind == "program":
         return []
+    # by themselves, whichever output they are of
+    labels = {run.entry.label: run.scenario.scheduler.label for run in group.runs}
+    found: dict[str, set[int]] = {}
+    for label, runs in compared(group.entries()).items():
+        found.setdefault(labels.get(label, label), set()).update(run.seed for run in runs)
     rows: dict[tuple[int, int], list[str]] = {}
-    for scheduler, runs in compared(group.entries()).items():
-        seeds = sorted({run.seed for run in runs})
+    for scheduler, numbers in found.items():
+        seeds = sorted(numbers)
         begin = 0
         for end in range(1, len(seeds) + 1):
             if end == len(seeds) or seeds[end] != seeds[end - 1] + 1:
@@ -221,13 +264,14 @@ def repeat_commands(group: Group) -> list[str]:
 
 
 def _counts(collection: Collection, looks: Mapping[str, Style]) -> list[str]:
-    groups = collection.groups
+    groups, outputs = collection.groups, [name for name in collection.outputs if name]
     failed = sum(len(group.runs) - len(ended_well(group.entries())) for group in groups)
     return [
         counted(collection.count(), "run"),
-        counted(len(looks), "scheduler"),
+        counted(len({palette.apart(label, collection.outputs)[0] for label in looks}), "scheduler"),
         counted(len(groups), "scenario"),
         *([f"{failed} failed"] if failed else []),
+        *([f"of the outputs {' and '.join(outputs)}"] if len(outputs) > 1 else []),
     ]
 
 

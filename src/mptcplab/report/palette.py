@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The colours and markers of all pictures, so that they mean the same in each.
 
-A path has a colour, a scheduler a colour and a marker; where the eight colours do not suffice, its
-line is dashed and its bar hatched.
+A path has a colour, a scheduler another colour and a marker: none is of both. Where the eight
+colours of schedulers do not suffice, a line is dashed and its bar hatched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 #: Formats of pictures; the first is the default.
@@ -18,7 +18,12 @@ FORMATS = ("png", "svg", "pdf")
 COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#999999", "#F0E442",
 )  # fmt: skip
-PATH_COLOURS = COLOURS
+#: Of paths, in their order, and none of a scheduler. The first four can be told apart with any
+#: colour vision.
+PATH_COLOURS = (
+    "#7B3294", "#66A61E", "#00B3BF", "#511414", "#2424D6", "#E31A1C", "#B2DF8A", "#6DE0F7",
+)  # fmt: skip
+#: Of what belongs to no path alone, such as a connection.
 TOTAL_COLOUR = "#000000"
 
 
@@ -76,25 +81,35 @@ class Style:
 _AT_HOME = ("default", "minrtt", "roundrobin", "redundant", "blest", "ecf", "lte", "otias")
 
 
-def styles(schedulers: Iterable[str]) -> dict[str, Style]:
+def styles(schedulers: Iterable[str], outputs: Sequence[str] = ()) -> dict[str, Style]:
     """A style for each of some schedulers, by their labels, whatever order they are given in.
 
     No two are the same up to 32. Those that are compared most keep theirs from report to report;
-    others get the first free one, a colour of their own as long as there is one.
+    others get the first free one, a colour of their own as long as there is one. Labels that end
+    with one of `outputs`, as "blest (OUTPUT)", have the colour and the marker of their scheduler,
+    and the dash of their output.
     """
-    given = list(dict.fromkeys(schedulers))
-    labels = sorted(given)
+    given = {label: apart(label, outputs) for label in schedulers}
+    labels = sorted({scheduler for scheduler, _ in given.values()})
     slots = {label: _AT_HOME.index(label) for label in labels if label in _AT_HOME}
     taken = set(slots.values())
     for label in labels:
         if label not in slots:
             slots[label] = min(set(range(len(taken) + 1)) - taken)
             taken.add(slots[label])
-    return {label: _style(slots[label]) for label in given}
+    return {label: _style(slots[scheduler], number) for label, (scheduler, number) in given.items()}
 
 
-def _style(slot: int) -> Style:
+def apart(label: str, outputs: Sequence[str]) -> tuple[str, int]:
+    """The scheduler of a label, and the number of the output that the label ends with, else 0."""
+    for number, output in enumerate(outputs):
+        if output and label.endswith(end := f" ({output})"):
+            return label.removesuffix(end), number
+    return label, 0
+
+
+def _style(slot: int, output: int) -> Style:
     turn, colour = divmod(slot, len(COLOURS))
     # each turn pairs the colours with other markers, so that these differ among dashes as well
     marker = MARKERS[(colour + turn) % len(MARKERS)]
-    return Style(COLOURS[colour], marker, DASHES[turn % len(DASHES)])
+    return Style(COLOURS[colour], marker, DASHES[(turn + output) % len(DASHES)])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mptcplab.report import draw, palette
-from mptcplab.report.charts import Bars, Chart, Heat, Lines, Shares
+from mptcplab.report.charts import Bars, Chart, Heat, Lines, OverTime, Shares
 from mptcplab.report.palette import PATH_COLOURS, Style
 from mptcplab.runs import store
 
@@ -27,6 +27,7 @@ _WIDTH, _HEIGHT = 5.0, 3.2  # inches: a column and a half of a page in two colum
 _WIDER = 0.28  # for each bar beyond those that fit
 _BARS_THAT_FIT = 12
 _LABELS_THAT_FIT = 5
+_LEGEND_COLUMNS = 3
 _MANY = 6  # from this many names on, a legend would hide the lines
 
 
@@ -79,6 +80,8 @@ def figure(chart: Chart, looks: Mapping[str, Style]) -> Figure:
         _lines(axis, chart, looks)
     elif isinstance(chart, Shares):
         _shares(axis, chart)
+    elif isinstance(chart, OverTime):
+        _over_time(axis, chart)
     else:
         _heat(axis, chart)
     return drawn
@@ -165,6 +168,35 @@ def _lines(axis: Axes, chart: Lines, looks: Mapping[str, Style]) -> None:
     axis.set_ylim(bottom=0 if lowest >= 0 else None)
     _grid(axis)
     _legend(axis, len(chart.lines))
+
+
+def _over_time(axis: Axes, chart: OverTime) -> None:
+    ink = axis.yaxis.label.get_color()
+    for line in chart.lines:
+        whole = line.number is None
+        axis.plot(
+            line.x,
+            line.y,
+            color=ink if line.number is None else PATH_COLOURS[line.number % len(PATH_COLOURS)],
+            linestyle="--" if line.is_limit else "-",
+            linewidth=0.7 if line.is_limit else 0.9 if whole else 2.0,
+            drawstyle="steps-post" if line.is_limit else "default",
+            zorder=3 if whole else 2,
+            # that of all stands for all: each path has its colour
+            label=line.name if whole or not line.is_limit else None,
+        )
+    axis.set_xlabel(chart.x_label)
+    axis.set_ylabel(chart.y_label)
+    axis.set_xlim(left=0)
+    axis.set_ylim(bottom=0, top=chart.top)
+    _grid(axis)
+    axis.legend(
+        frameon=False,
+        fontsize="small",
+        ncols=_LEGEND_COLUMNS,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.2),
+    )
 
 
 def _shares(axis: Axes, chart: Shares) -> None:

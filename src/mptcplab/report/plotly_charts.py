@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mptcplab.metrics.inference import Summary
-from mptcplab.report.charts import Bars, Chart, Heat, Line, Lines, Shares
+from mptcplab.report.charts import Bars, Chart, Heat, Line, Lines, OverTime, Shares
 from mptcplab.report.palette import PATH_COLOURS, Style
 
 #: What JSON has.
@@ -20,6 +20,7 @@ PERCENT = 95
 _DIGITS = 4  # significant digits of a value in the page: more cannot be seen
 _MANY_SCHEDULERS = 8
 _MARKERS_OF_A_LINE = 8
+_ABOVE: Json = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}  # a legend's place
 _HEAT = "Cividis"  # readable with any colour vision
 
 
@@ -30,6 +31,8 @@ def plot(chart: Chart, looks: Mapping[str, Style]) -> Json:
         return _lines(chart, looks)
     if isinstance(chart, Shares):
         return _shares(chart)
+    if isinstance(chart, OverTime):
+        return _over_time(chart)
     return _heat(chart)
 
 
@@ -141,11 +144,37 @@ def _lines(chart: Lines, looks: Mapping[str, Style]) -> Json:
                 },
             }
         )
-    legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+    legend = dict(_ABOVE)
     shown = len({line.scheduler for line in chart.lines}) <= _MANY_SCHEDULERS
     layout = _layout(chart.x_label, chart.y_label, showlegend=shown, legend=legend)
     layout["yaxis"]["rangemode"] = "tozero"
     return {"traces": traces, "layout": layout | {"hovermode": "closest"}}
+
+
+def _over_time(chart: OverTime) -> Json:
+    traces: list[Json] = []
+    for line in chart.lines:
+        look: Json = {"width": 0.9 if line.is_limit else 1.2 if line.number is None else 2.2}
+        if line.is_limit:
+            look |= {"dash": "dash", "shape": "hv"}
+        if line.number is not None:
+            look["color"] = PATH_COLOURS[line.number % len(PATH_COLOURS)]
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": text(line.name),
+                "meta": {"scheduler": chart.scheduler, "ink": line.number is None},
+                "x": numbers(line.x),
+                "y": numbers(line.y),
+                "line": look,
+                # that of all stands for all: each path has its colour
+                "showlegend": not line.is_limit or line.number is None,
+            }
+        )
+    layout = _layout(chart.x_label, chart.y_label, showlegend=True, legend=dict(_ABOVE))
+    layout["yaxis"] |= {"rangemode": "tozero"} if chart.top is None else {"range": [0, chart.top]}
+    return {"traces": traces, "layout": layout | {"hovermode": "x"}}
 
 
 def _whiskers(line: Line, colour: str) -> Json:
@@ -176,7 +205,7 @@ def _shares(chart: Shares) -> Json:
         }
         for index, (path, shares) in enumerate(chart.paths.items())
     ]
-    legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "normal"}
+    legend = {**_ABOVE, "traceorder": "normal"}
     layout = _layout("", "%", barmode="stack", showlegend=True, legend=legend)
     layout["xaxis"]["dtick"] = 1
     return {"traces": traces, "layout": layout}

@@ -16,6 +16,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from mptcplab.lab import choices
 from mptcplab.metrics import inference
 from mptcplab.metrics.definitions import ConnectionFigures
 from mptcplab.metrics.views import DEFINED, MBIT, VIEWS, Column, View
@@ -232,7 +233,7 @@ def _notes(document: Document, view: View) -> list[str]:
     """What a first-time reader of the table must know, the baselines, and what failed."""
     runs, baselines = document.runs, document.baselines
     warmup_ns = document.scenario.workload.warmup_ns
-    notes = [_seeds_note(runs)]
+    notes = [_seeds_note(runs), *_kernel_note(document)]
     if document.scenario.workload.kind == "bulk":
         after = f" after {format_time(warmup_ns)} of warm-up" if warmup_ns else ""
         notes.append(f"Goodput: application data that arrived in order{after}.")
@@ -262,6 +263,15 @@ def _seeds_note(runs: Sequence[Entry]) -> str:
     if len(seeds) > 1:
         return f"Median of {len(seeds)} seeds, and below it the range where they differ."
     return f"One run each, seed {seeds[0]}." if seeds else "No runs."
+
+
+def _kernel_note(document: Document) -> list[str]:
+    """Whose arithmetic the figures have, if not that of the kernels that most people run."""
+    like = document.build.get("kernel_like", choices.DEFAULT_FLAVOUR)
+    if like == choices.DEFAULT_FLAVOUR:
+        return []
+    usual = choices.DEFAULT_FLAVOUR
+    return [f"Kernel: computes as {like} kernels, not as {usual} ones (docs/flavours.md)."]
 
 
 def _one_sample_note(runs: Sequence[Entry], metric: str, view: View) -> list[str]:

@@ -37,6 +37,8 @@ class Found:
     `directory` has its files, None if they are missing; `builds` are those of kernel, guest and
     mptcplab, empty if they were not kept. `point` is its place in a published experiment, by the
     names of the axes, and empty for any other run. `is_opened`: the report shows the run over time.
+    `output` is the name of the output that it was found in, empty if it was named itself; `asked`
+    its place in the order of a sweep, None for any other run.
     """
 
     entry: Entry
@@ -45,6 +47,8 @@ class Found:
     builds: Mapping[str, str]
     point: Mapping[str, Value] = field(default_factory=dict)
     is_opened: bool = True
+    output: str = field(default="", compare=False)
+    asked: int | None = None
 
     @property
     def is_baseline(self) -> bool:
@@ -79,10 +83,15 @@ class Group:
 
 @dataclass(frozen=True)
 class Collection:
-    """All groups; `axes` are what they differ in."""
+    """All groups; `axes` are what they differ in.
+
+    `outputs` are the names of the outputs, if there are several; labels of schedulers, or names of
+    groups, say of which a run is.
+    """
 
     groups: tuple[Group, ...]
     axes: tuple[Axis, ...]
+    outputs: tuple[str, ...] = ()
 
     def schedulers(self) -> list[str]:
         """The labels of all schedulers, in the order of their first run."""
@@ -106,43 +115,96 @@ class Collection:
             replace(group, runs=chosen(group.runs), baselines=chosen(group.baselines))
             for group in self.groups
         )
-        return Collection(tuple(groups), self.axes)
+        return replace(self, groups=tuple(groups))
 
 
 def collect(places: Sequence[Path]) -> Collection:
     """The runs at some places, each once.
 
     A place is the directory of a run, an output directory with the document of a comparison or
-    with runs, or such a document, also that of a published experiment. Raises InputError for
-    anything else, and MptcplabError, naming the file, for damaged files.
+    with runs, or such a document, also that of a published experiment. Where several outputs have
+    runs of the same scenario, the labels of all schedulers say of which output they are; else the
+    names of groups do. Raises InputError for anything else, and for a place that is given twice,
+    and MptcplabError, naming the file, for damaged files.
     """
+    _require_once(places)
+    outputs = _output_names(places)
     found: dict[str, Found] = {}
     for place in places:
+        there = False
         for run in _runs(place):
+            there = True
             identity = str(run.directory and run.directory.resolve())
             if run.directory is None:
                 identity = f"{run.scenario.key_text()} {run.entry.label} {run.builds}"
-            found.setdefault(f"{identity} {_place(run)}", run)
+            mine = replace(run, output=outputs.get(place, ""))
+            found.setdefault(f"{identity} {_place(run)}", mine)
+        if not there:
+            raise InputError([Problem(str(place), "", "", "it has no runs")])
     return _grouped(list(found.values()))
 
 
-def run_directories(places: Sequence[Path]) -> list[Path]:
-    """The directories of the successful runs at some places (see `collect`), each once.
-
-    Of several runs at a place the baselines are left out. Raises MptcplabError if none are left.
-    """
-    found: dict[Path, None] = {}
+def _require_once(places: Sequence[Path]) -> None:
+    seen: set[Path] = set()
     for place in places:
-        ended = [
-            (run.directory, run.is_baseline)
-            for run in _runs(place)
-            if run.directory and run.entry.status == "ok"
-        ]
+        where = place.resolve()
+        if where in seen:
+            raise InputError([Problem(str(place), "", "", "it is given twice")])
+        seen.add(where)
+
+
+def _output_names(places: Sequence[Path]) -> dict[Path, str]:
+    """The shortest ends of their paths that tell outputs apart; runs named themselves have none."""
+    parts = {}
+    for place in places:
+        if not (place / store.SCENARIO).exists():
+            where = place.resolve()
+            if place.is_file():
+                where = where.parent if where.name == store.DOCUMENT else where.with_suffix("")
+            parts[place] = where.parts
+    names = {}
+    for place, own in parts.items():
+        others = {each for each in parts.values() if each != own}
+        length = 1
+        while length < len(own) and any(each[-length:] == own[-length:] for each in others):
+            length += 1
+        names[place] = "/".join(own[-length:])
+    return names
+
+
+def successful(places: Sequence[Path], schedulers: Sequence[str] = ()) -> list[Found]:
+    """The successful runs at some places (see `collect`) whose files are there, each once.
+
+    Of several runs at a place the baselines are left out. `schedulers`, if any, are those wanted,
+    each with its parameters or without, for all its forms. Raises MptcplabError if a place has no
+    run that ended well, and InputError if one of `schedulers` has none anywhere.
+    """
+    found: dict[Path, Found] = {}
+    for place in places:
+        ended = [run for run in _runs(place) if run.directory and run.entry.status == "ok"]
         if not ended:
             raise MptcplabError(f"{place}: no run is there that ended well")
-        own = [directory for directory, is_baseline in ended if not is_baseline]
-        found |= dict.fromkeys(own or [directory for directory, _ in ended])
-    return list(found)
+        own = [run for run in ended if not run.is_baseline]
+        found |= {run.directory: run for run in own or ended if run.directory}
+    labels = dict.fromkeys(run.entry.label for run in found.values())
+    for name in schedulers:
+        if not any(_is_named(label, name) for label in labels):
+            message = f"no run there has it; there are {', '.join(labels)}"
+            raise InputError([Problem("--scheduler", "", name, message)])
+    return [
+        run
+        for run in found.values()
+        if not schedulers or any(_is_named(run.entry.label, name) for name in schedulers)
+    ]
+
+
+def _is_named(label: str, name: str) -> bool:
+    return name in (label, label.partition(":")[0])
+
+
+def run_directories(places: Sequence[Path]) -> list[Path]:
+    """The directories of the runs that `successful` finds."""
+    return [run.directory for run in successful(places) if run.directory]
 
 
 # Finding runs
@@ -173,8 +235,14 @@ def _runs(place: Path) -> Iterator[Found]:
             )
             told = what if what.endswith("?") else f"{what};"
             raise InputError([Problem(str(place), "", "", f"{told} {accepted}")])
+        # a run that is named itself is shown without it
+        from mptcplab.runs import index
+
+        # a sweep's are in the order that it asked for, its baselines and all others after them
+        asked = index.asked(place)
+        directories.sort(key=lambda directory: asked.get(directory.name, len(asked)))
         for directory in directories:
-            yield _of_directory(directory)
+            yield replace(_of_directory(directory), asked=asked.get(directory.name))
 
 
 def _of_experiment(file: Path) -> Iterator[Found]:
@@ -252,12 +320,46 @@ def _grouped(found: Sequence[Found]) -> Collection:
         groups.append(_group(runs, alone))
     # plain TCP without other runs is the subject of the report
     groups += [_group(runs, ()) for what, runs in baselines.items() if what not in used]
-    return _named(groups)
+    outputs = tuple(dict.fromkeys(run.output for run in found))
+    if any(len({run.output for run in group.runs}) > 1 for group in groups):
+        return replace(_named([_labelled(group) for group in groups]), outputs=outputs)
+    named = _named(groups)
+    if len(outputs) < 2:
+        return named
+    return replace(named, groups=tuple(map(_of_output, named.groups)), outputs=outputs)
 
 
 def _group(runs: Sequence[Found], baselines: Sequence[Found]) -> Group:
+    """The runs with their benefits over the baselines of the same output."""
     base = runs[0].scenario
-    return Group("", base, _with_benefits(base, runs, baselines), tuple(baselines))
+    own = [
+        run
+        for output in dict.fromkeys(run.output for run in runs)
+        for run in _with_benefits(
+            base,
+            [run for run in runs if run.output == output],
+            [run for run in baselines if run.output == output] or baselines,
+        )
+    ]
+    return Group("", base, tuple(own), tuple(baselines))
+
+
+def _labelled(group: Group) -> Group:
+    """The same with labels that say which output a run is of."""
+
+    def labelled(runs: Sequence[Found]) -> tuple[Found, ...]:
+        return tuple(
+            replace(run, entry=run.entry.labelled(run.output)) if run.output else run
+            for run in runs
+        )
+
+    return replace(group, runs=labelled(group.runs), baselines=labelled(group.baselines))
+
+
+def _of_output(group: Group) -> Group:
+    """The same with the name of its output before its own."""
+    name = group.runs[0].output
+    return replace(group, name=f"{name}: {group.name}" if name else group.name)
 
 
 def _place(run: Found) -> str:
@@ -304,7 +406,8 @@ def _named(groups: Sequence[Group]) -> Collection:
         values = tuple(column[number] for column in columns)
         texts = (in_words(axis, value) for axis, value in zip(axes, values, strict=True))
         named.append(replace(group, name=", ".join(texts), values=values))
-    if all(axis.is_number for axis in axes):
+    is_asked = all(run.asked is not None for group in groups for run in group.runs)
+    if all(axis.is_number for axis in axes) and not is_asked:
         named.sort(key=lambda group: group.values)
     return Collection(tuple(named), axes)
 

@@ -84,7 +84,15 @@ class Entry(Stored):
     @property
     def label(self) -> str:
         """Its scheduler, or that it is plain TCP, of which older versions had `default`."""
-        return PLAIN_TCP if self.transport == "tcp" else str(self.scheduler)
+        scheduler = str(self.scheduler)
+        if self.transport == "tcp" and not scheduler.startswith(PLAIN_TCP):
+            return PLAIN_TCP
+        return scheduler
+
+    def labelled(self, output: str) -> Entry:
+        """The same beside the runs of other outputs: labels and baselines' paths say of which."""
+        path = None if self.path is None else f"{self.path} ({output})"
+        return self.model_copy(update={"scheduler": f"{self.label} ({output})", "path": path})
 
     @model_validator(mode="after")
     def _is_whole(self) -> Entry:

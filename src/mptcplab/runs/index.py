@@ -255,18 +255,32 @@ def keep_points(out: Path, points: Sequence[Mapping[str, Any]]) -> None:
         _write_points(out, new)
 
 
+def asked(out: Path) -> dict[str, int]:
+    """The keys of the runs that sweeps of a store asked for, with their places in that order."""
+    found = _read(out / POINTS) if (out / POINTS).exists() else None
+    return {} if found is None else {key: place for place, key in enumerate(found["key"])}
+
+
 def _write_points(out: Path, new: pl.DataFrame) -> None:
     import polars as pl
 
     former = _read(out / POINTS)
     if former is not None:
         # a run shared by several sweeps has the axes of all
-        both = former.join(new, on="key", how="full", coalesce=True, suffix=" new")
+        # the last sweep says in which order its runs are shown
+        both = new.join(
+            former,
+            on="key",
+            how="full",
+            coalesce=True,
+            suffix=" former",
+            maintain_order="left_right",
+        )
         names = dict.fromkeys((*former.columns, *new.columns))
         try:
             new = both.select(
-                pl.coalesce(f"{name} new", name).alias(name)
-                if f"{name} new" in both.columns
+                pl.coalesce(name, f"{name} former").alias(name)
+                if f"{name} former" in both.columns
                 else pl.col(name)
                 for name in names
             )

@@ -512,14 +512,15 @@ def dry_run(planned: Plan, out: Path, how: How) -> Expected:
 def summary(planned: Plan, table: pl.DataFrame) -> list[dict[str, Any]]:
     """For each scheduler and congestion control of a sweep: runs, failures, and goodput in bit/s.
 
-    Quartiles are over all points and seeds.
+    In the order asked for, plain TCP last. Quartiles are over all points and seeds.
     """
     import polars as pl
 
     keys = pl.DataFrame({"key": list(planned.runs)}, schema={"key": pl.String})
+    asked = keys.with_row_index("asked")
     goodput = pl.col("goodput_bps")
     found = (
-        table.join(keys, on="key", how="semi")
+        table.join(asked, on="key")
         .group_by("transport", "scheduler", "cc")
         .agg(
             runs=pl.len(),
@@ -527,8 +528,10 @@ def summary(planned: Plan, table: pl.DataFrame) -> list[dict[str, Any]]:
             goodput_bps_lower_quartile=goodput.quantile(0.25, "linear"),
             goodput_bps_median=goodput.median(),
             goodput_bps_upper_quartile=goodput.quantile(0.75, "linear"),
+            asked=pl.col("asked").min(),
         )
-        .sort("transport", "scheduler", "cc")
+        .sort("transport", "asked")
+        .drop("asked")
     )
     return found.to_dicts()
 

@@ -29,8 +29,10 @@ _QUICK_NS = (20 * 10**6, 100 * 10**6)
 _SLOW_NS = (10**9, 5 * 10**9)
 
 
-#: By path: pairs (start in ns, rate in bit/s from then on).
-Rates = dict[str, list[tuple[int, int]]]
+#: Pairs (start in ns, rate in bit/s from then on), in the order of time.
+Steps = list[tuple[int, int]]
+#: Those of each path, by its name.
+Rates = dict[str, Steps]
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def rates(scenario: Scenario, direction: Direction = "up") -> Rates:
     """
     found = link_rates(scenario, direction)
     return {
-        path.name: _lowest([found[name] for name in (path.name, *path.links)])
+        path.name: lowest([found[name] for name in (path.name, *path.links)])
         for path in scenario.paths
     }
 
@@ -117,7 +119,8 @@ def link_rates(scenario: Scenario, direction: Direction) -> Rates:
     return found
 
 
-def _lowest(rates: Sequence[list[tuple[int, int]]]) -> list[tuple[int, int]]:
+def lowest(rates: Sequence[Steps]) -> Steps:
+    """The lowest of some rates at any time."""
     if len(rates) == 1:
         return rates[0]
     changes = [
@@ -129,6 +132,20 @@ def _lowest(rates: Sequence[list[tuple[int, int]]]) -> list[tuple[int, int]]:
     for at_ns, number, rate_bps in changes:
         present[number] = rate_bps
         found[at_ns] = min(present.values())
+    return list(found.items())
+
+
+def total(rates: Sequence[Steps]) -> Steps:
+    """The sum of some rates at any time."""
+    changes = [
+        (at_ns, rate_bps - before)
+        for each in rates
+        for (at_ns, rate_bps), before in zip(each, [0, *(r for _, r in each)], strict=False)
+    ]
+    sum_bps, found = 0, dict[int, int]()
+    for at_ns, change in sorted(changes):
+        sum_bps += change
+        found[at_ns] = sum_bps
     return list(found.items())
 
 

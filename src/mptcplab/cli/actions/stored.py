@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from mptcplab.cli.actions import common
 from mptcplab.metrics import series
 from mptcplab.report import palette
 from mptcplab.runs import documents, store
-from mptcplab.runs.collection import collect, run_directories
+from mptcplab.runs.collection import collect, run_directories, successful
 
 
 def show(places: Sequence[Path], formats: Sequence[str], out: Path | None, *, data: bool) -> None:
@@ -35,20 +36,28 @@ def show(places: Sequence[Path], formats: Sequence[str], out: Path | None, *, da
             click.echo(f"{common.title(item)}: {each}")
 
 
-def explain_runs(runs: Sequence[Path], *, as_json: bool) -> None:
+def explain_runs(places: Sequence[Path], schedulers: Sequence[str], *, as_json: bool) -> None:
     """Explain why runs did not reach the sum of their paths."""
     from mptcplab.report import explain
 
-    found = [explain.find_run(run) for run in runs]
-    explanations = [explain.explain(directory) for directory in found]
+    explained = [
+        (run.directory, each)
+        for run in successful(places, schedulers)
+        if run.directory
+        for each in explain.explain(run.directory)
+    ]
     if as_json:
-        documents = [
-            {"directory": str(directory), **each.document()}
-            for directory, each in zip(found, explanations, strict=True)
-        ]
-        click.echo(json.dumps(documents, indent=1))
-    else:
-        click.echo("\n\n".join(each.text() for each in explanations))
+        found = [{"directory": str(place), **each.document()} for place, each in explained]
+        click.echo(json.dumps(found, indent=1))
+        return
+    titles = Counter(each.title for _, each in explained)
+    # runs of different settings may be called the same
+    click.echo(
+        "\n\n".join(
+            f"{place}:\n{each.text()}" if titles[each.title] > 1 else each.text()
+            for place, each in explained
+        )
+    )
 
 
 def report(places: Sequence[Path], out: Path, figures: Path | None, most: int) -> None:
@@ -59,12 +68,14 @@ def report(places: Sequence[Path], out: Path, figures: Path | None, most: int) -
     collection = collect(places).opening(most)
     for directory in filter(None, (out.parent, figures)):
         store.make_directory(directory)
-    looks = palette.styles(collection.schedulers())
     with documents.contradictions_reported(", ".join(map(str, places))):
         overview = charts.overview(collection)
         of_groups = [charts.of_group(group) for group in collection.groups]
         found = [document.of_document(place) for place in places if place.is_file()]
         drawn_there = [each for each in found if each is not None]
+        # the same colours as in the chart of a page of a paper
+        looks = document.styles(collection.schedulers()) if drawn_there else None
+        looks = looks or palette.styles(collection.schedulers(), collection.outputs)
         pictures = [
             page.Picture(each.title, each.note, each.picture("svg")) for each in drawn_there
         ]

@@ -10,6 +10,8 @@
   const CONFIG = {
     responsive: true,
     displaylogo: false,
+    // without a pointer it would always be there, in front of legends; fingers zoom without it
+    displayModeBar: matchMedia("(hover: hover)").matches ? "hover" : false,
     modeBarButtonsToRemove: ["lasso2d", "select2d"],
     toImageButtonOptions: {format: "svg"},
   };
@@ -91,9 +93,23 @@
     return [inked({...trace, x: left(trace.x), y: left(trace.y)})];
   }
 
+  // On a narrow screen the titles of panels take two small lines, and begin above the axis
+
+  function narrowed(layout, width) {
+    if (!layout.annotations || width > 500) return layout;
+    const annotations = layout.annotations.map((each) => {
+      const comma = each.text.indexOf(", ", each.text.length / 2);
+      const text = each.text.length < 60 || comma < 0 ? each.text :
+        `${each.text.slice(0, comma + 1)}<br>${each.text.slice(comma + 2)}`;
+      return {...each, text, xanchor: "left", align: "left", xshift: -60, font: {size: 9}};
+    });
+    return {...layout, annotations};
+  }
+
   function draw(element, size = {autosize: true}) {
     const {traces, layout} = plots.get(element);
-    return Plotly.react(element, traces.flatMap(filtered), themed({...layout, ...size}), CONFIG);
+    const fitting = narrowed(layout, size.width || element.clientWidth);
+    return Plotly.react(element, traces.flatMap(filtered), themed({...fitting, ...size}), CONFIG);
   }
 
   function redraw() {

@@ -103,7 +103,7 @@ def run(
     image.write_bytes(initramfs(guest.program.read_bytes(), given))
     started = time.monotonic()
     try:
-        command = _command(scenario.seed, kernel, directory, instruction_ns, cpu)
+        command = _command(scenario.seed, kernel, instruction_ns, cpu)
         ended_for = _follow(command, directory, cancel)
         line = (directory / _LINE).read_bytes() if (directory / _LINE).exists() else b""
     finally:
@@ -164,10 +164,8 @@ def received(line: bytes) -> dict[str, bytes]:
     return found
 
 
-def _command(
-    seed: int, kernel: StockKernel, directory: Path, instruction_ns: int, cpu: int | None
-) -> list[str]:
-    """QEMU's command line; setpriv makes it die with this thread."""
+def _command(seed: int, kernel: StockKernel, instruction_ns: int, cpu: int | None) -> list[str]:
+    """QEMU's command line, in the directory of the run; setpriv makes it die with this thread."""
     shift = instruction_ns.bit_length() - 1
     pinned = [] if cpu is None else ["taskset", "--cpu-list", str(cpu)]
     return [
@@ -176,8 +174,8 @@ def _command(
         *("-rtc", "clock=vm,base=2026-01-01", "-seed", str(seed)),
         *("-cpu", _CPU, "-smp", "1", "-m", str(MEMORY_MIB)),
         *("-nodefaults", "-display", "none", "-no-reboot"),
-        *("-serial", f"file:{directory / engine.CONSOLE}", "-serial", f"file:{directory / _LINE}"),
-        *("-kernel", str(kernel.build.image), "-initrd", str(directory / _IMAGE)),
+        *("-serial", f"file:{engine.CONSOLE}", "-serial", f"file:{_LINE}"),
+        *("-kernel", str(kernel.build.image), "-initrd", _IMAGE),
         *("-append", " ".join((*_ARGUMENTS, f"LAB_SEED={seed}"))),
     ]
 

@@ -46,7 +46,7 @@ COMMANDS = {
     ),
     "completion": (
         "shells:completion_command",
-        "Print the script with which a shell completes commands, options, schedulers and figures.",
+        "Print the script with which a shell completes commands.",
     ),
     "doctor": (
         "machine:doctor_command",

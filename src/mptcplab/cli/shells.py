@@ -112,7 +112,9 @@ def _last_word(line: str) -> tuple[int, bool]:
 @click.command("completion")
 @click.argument("shell", type=click.Choice(list(_SHELLS)))
 def completion_command(shell: str) -> None:
-    """Print the script with which a shell completes commands, options, schedulers and figures.
+    """Print the script with which a shell completes commands.
+
+    It completes their options, schedulers, parameters, presets and figures, too.
 
     \b
     bash: eval "$(mptcplab completion bash)"      in ~/.bashrc

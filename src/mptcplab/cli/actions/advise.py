@@ -51,7 +51,7 @@ def advise_on(
             modules=modules,
             jobs=options["jobs"],
             limits=common.limits(options),
-            show=common.progress,
+            show=common.rare_progress,
             say=common.say,
             cancel=cancel,
         )

@@ -9,8 +9,9 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from mptcplab.runs.workers import Workers
 
 _SHARE_THAT_TELLS = 0.02
+_PAUSE_S = 10.0
 
 
 def limits(options: Mapping[str, Any]) -> Limits:
@@ -66,8 +68,13 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def progress(total: int) -> Iterator[tuple[experiment.Progress, experiment.Ended]]:
-    """A bar with the time left on a terminal, else a line per run; always on standard error."""
+def progress(
+    total: int, *, pause_s: float = 0.0
+) -> Iterator[tuple[experiment.Progress, experiment.Ended]]:
+    """A bar with the time left on a terminal, else a line per run; always on standard error.
+
+    With `pause_s`, no line comes sooner than that after the one before, but for runs that failed.
+    """
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -80,13 +87,16 @@ def progress(total: int) -> Iterator[tuple[experiment.Progress, experiment.Ended
     from mptcplab.report import tables
 
     console = Console(stderr=True)
+    last_s = time.monotonic()
 
     def line(count: int, item: Scenario, entry: Entry) -> None:
-        if entry.status == "ok":
+        nonlocal last_s
+        if entry.status != "ok":
+            say(f"[{count}/{total}] {title(item)}: failed: {str(entry.reason).splitlines()[0]}")
+        elif time.monotonic() - last_s >= pause_s:
+            last_s = time.monotonic()
             text = tables.headline(item.workload.kind, entry)
             say(f"[{count}/{total}] {title(item)}: {text}")
-        else:
-            say(f"[{count}/{total}] {title(item)}: failed: {str(entry.reason).splitlines()[0]}")
 
     if not console.is_terminal:
         yield lambda _share: None, line
@@ -114,6 +124,13 @@ def progress(total: int) -> Iterator[tuple[experiment.Progress, experiment.Ended
                 bar.update(task, completed=share)
 
         yield moved, ended
+
+
+def rare_progress(
+    total: int,
+) -> AbstractContextManager[tuple[experiment.Progress, experiment.Ended]]:
+    """As `progress`, for hundreds of runs: away from a terminal a line every 10 s at most."""
+    return progress(total, pause_s=_PAUSE_S)
 
 
 @contextmanager

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What long work says while nobody looks at a terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mptcplab.cli.actions import common
+from tests.unit import stored
+from tests.unit.synthetic import Flow
+
+
+def test_hundreds_of_runs_are_a_line_every_ten_seconds_and_failures(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now_s = 100.0
+    monkeypatch.setattr("time.monotonic", lambda: now_s)
+    of = stored.scenario()
+    entry = stored.keep(tmp_path, of, Flow(1000))
+    failed = entry.model_copy(update={"status": "failed", "reason": "no power"})
+    with common.rare_progress(300) as (_, ended):
+        for count in range(1, 301):
+            now_s += 0.25
+            ended(count, of, failed if count == 50 else entry)
+    # 75 s: seven times ten of them have passed, each after 40 runs
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition("]")[0] for line in lines] == [
+        *("[40/300", "[50/300", "[80/300", "[120/300", "[160/300", "[200/300", "[240/300"),
+        "[280/300",
+    ]
+    assert lines[1].endswith("failed: no power")

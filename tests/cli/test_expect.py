@@ -109,3 +109,13 @@ def test_a_report_needs_an_expectation_and_a_place(tmp_path: Path) -> None:
     done = mptcplab(*RUN, "--expect", "goodput > 0", "--junit", str(place))
     assert done.returncode == 1
     assert done.stderr == f"mptcplab: cannot write {place}: File exists\n"
+
+
+def test_only_a_former_report_is_removed_and_only_by_what_runs(tmp_path: Path) -> None:
+    report = tmp_path / "junit.xml"
+    report.write_text("of an earlier run")
+    wanted = ("--expect", "goodput > 0", "--junit", str(report))
+    for command in ((*RUN, "--plan"), (*COMPARE, "--dry-run")):
+        done = mptcplab(*command, "--out", str(tmp_path), *wanted)
+        assert done.returncode == 0, done.stderr
+        assert report.read_text() == "of an earlier run"

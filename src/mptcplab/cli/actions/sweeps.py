@@ -89,17 +89,19 @@ def _sweep(given: sweep.Given, how: How, options: Mapping[str, Any], *, dry_run:
         for each in settings
         for judged in wanted.judge(*each.entries(runs_store), each.values)
     ]
-    wanted.write(found)
-    if as_json:
-        document = asdict(outcome) | {"schedulers": summary}
-        if found:
-            document["expectations"] = [each.model_dump(mode="json") for each in found]
-        click.echo(json.dumps(document, indent=1))
-    else:
-        Console().print(tables.sweep_table(summary))
-        click.echo(sweep.closing(outcome, out))
-        for line in expected_report.lines(found):
-            click.echo(line)
+    try:
+        wanted.write(found)
+    finally:
+        if as_json:
+            document = asdict(outcome) | {"schedulers": summary}
+            if found:
+                document["expectations"] = [each.model_dump(mode="json") for each in found]
+            click.echo(json.dumps(document, indent=1))
+        else:
+            Console().print(tables.sweep_table(summary))
+            click.echo(sweep.closing(outcome, out))
+            for line in expected_report.lines(found):
+                click.echo(line)
     if not outcome.is_complete:
         sys.exit(MptcplabError.exit_status)
     expected.require(found)

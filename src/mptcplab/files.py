@@ -59,6 +59,21 @@ def new_file(file: Path) -> Iterator[Path]:
         made.replace(file)
 
 
+def make_way(file: Path) -> None:
+    """Remove a file that `new_file` will replace, so that nobody takes it for the new one.
+
+    Its directory is made if need be. Raises OSError if a file could not be written there.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if file.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(file))
+    if _is_written_to(file):
+        return
+    if not os.access(file.parent, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(file))
+    file.unlink(missing_ok=True)
+
+
 @contextlib.contextmanager
 def new_directory(place: Path) -> Iterator[Path]:
     """Where to make a directory, which is moved to its place at the end, replacing any former one.

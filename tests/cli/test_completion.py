@@ -142,11 +142,14 @@ def program(tmp_path: Path) -> Path:
         ("mptcplab comp", ["compare", "completion"]),
         ("mptcplab run -s minr", ["minrtt"]),
         ("mptcplab run -s minrtt:v0", ["v089="]),
+        # with an asterisk that is no pattern for files
+        ("mptcplab compare --sweep path.*.r", ["path.*.rate="]),
         ("mptcplab run examples/", []),  # which bash completes itself
     ],
 )
 def test_bash_completes(program: Path, line: str, reply: list[str]) -> None:
     asked = f"""
+shopt -s failglob
 {script("bash")}
 complete -p mptcplab >&2
 compopt() {{ :; }}

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -109,3 +111,31 @@ def test_a_report_needs_an_expectation_and_a_place(tmp_path: Path) -> None:
     done = mptcplab(*RUN, "--expect", "goodput > 0", "--junit", str(place))
     assert done.returncode == 1
     assert done.stderr == f"mptcplab: cannot write {place}: File exists\n"
+
+
+def test_only_a_former_report_is_removed_and_only_by_what_runs(tmp_path: Path) -> None:
+    report = tmp_path / "junit.xml"
+    report.write_text("of an earlier run")
+    wanted = ("--expect", "goodput > 0", "--junit", str(report))
+    for command in ((*RUN, "--plan"), (*COMPARE, "--dry-run")):
+        done = mptcplab(*command, "--out", str(tmp_path), *wanted)
+        assert done.returncode == 0, done.stderr
+        assert report.read_text() == "of an earlier run"
+
+
+def test_the_table_and_the_report_do_not_wait_for_each_other(
+    lab_kernel: KernelBuild, tmp_path: Path
+) -> None:
+    del lab_kernel
+    wanted = ("--out", str(tmp_path / "out"), "--expect", "goodput > 0", "--junit")
+    full_disk = tmp_path / "full"
+    full_disk.symlink_to("/dev/full")
+    done = mptcplab(*RUN, *wanted, str(full_disk))
+    assert done.returncode == 1
+    assert "No space left on device" in done.stderr
+    assert "held:     goodput > 0" in done.stdout
+    report = tmp_path / "junit.xml"
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "mptcplab", *RUN, *wanted, str(report)]
+        assert subprocess.run(command, stdout=full, stderr=subprocess.PIPE).returncode == 1
+    assert ElementTree.parse(report).getroot().get("failures") == "0"

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import os
+import re
 import struct
 import subprocess
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,7 +16,8 @@ import pytest
 
 from mptcplab.errors import MptcplabError
 from mptcplab.metrics.records import Samples
-from mptcplab.report import comparison_chart, draw, palette
+from mptcplab.report import comparison_chart, draw, palette, paper_figures
+from mptcplab.report.charts import Chart, Line, Lines, OverTime, Shares, Trace
 from mptcplab.runs import store
 from mptcplab.runs.entries import Document
 from tests.unit import synthetic
@@ -54,6 +57,47 @@ def test_the_chart_has_a_panel_per_scheduler_with_the_first_seed(tmp_path: Path)
     ):
         assert f"<!-- {text} -->" in texts
     assert "seed 3" not in texts
+
+
+def test_names_wider_than_the_picture_are_in_lines(tmp_path: Path) -> None:
+    name = "raven:lower1_permille=100:upper1_permille=99999:lower_permille=12:aging=off"
+    first, second = charted(tmp_path).runs
+    runs = [first, *(second.model_copy(update={"scheduler": f"{name}{n}"}) for n in range(5))]
+    made = document(runs)
+    with warnings.catch_warnings(action="error"):  # Matplotlib's, about a layout that is too small
+        overview, goodput, *_ = (
+            each for each in comparison_chart.write(made, tmp_path) if each.suffix == ".svg"
+        )
+    for file in (overview, goodput):
+        texts = re.findall(r"<!-- (.*?) -->", file.read_text(), re.DOTALL)
+        # Matplotlib writes a text's lines one below the other
+        assert f"{name}4" in "".join(texts).replace("\n", "")
+        assert max(len(line) for text in texts for line in text.split("\n")) < 100
+    names = [f"{name}1", f"{name}2"]
+    lines = tuple(Line(each, (0, 1), (0, 1)) for each in names)
+    trace = (Trace("all", None, (0, 1), (0, 1)),)
+    figures: list[Chart] = [
+        Shares("Share", "", {"fast": dict.fromkeys(names, 60.0)}),
+        Lines("Goodput", "ms", "Mbit/s", "", lines),
+        OverTime(f"Goodput over time, {name}", "s", "Mbit/s", "", name, trace, 1.0),
+    ]
+    with warnings.catch_warnings(action="error"):
+        paper_figures.write([("", each) for each in figures], palette.styles(names), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("minrtt", ["minrtt"]),
+        ("raven:aging=off", ["raven:", "aging=off"]),
+        ("default, lia", ["default,", "lia"]),
+        ("a:b:c:d=5", ["a:b:c:d=5"]),
+        ("a_name_without_an_end", ["a_name_wit", "hout_an_en", "d"]),
+        ("", [""]),
+    ],
+)
+def test_lines_end_behind_parameters_if_they_can(name: str, lines: list[str]) -> None:
+    assert draw.in_lines(name, 10).split("\n") == lines
 
 
 def test_the_chart_skips_a_scheduler_without_a_run_that_ended_well(tmp_path: Path) -> None:

@@ -76,6 +76,11 @@ def compared(*goodputs_mbit: tuple[float, ...]) -> tuple[Request, list[Entry]]:
     ]
 
 
+def with_one_scheduler() -> tuple[Request, list[Entry]]:
+    request = asked()
+    return request, [entry(item, goodput_bps=50e6, share=0.5) for item in request.runs()]
+
+
 def test_each_figure_has_one_short_name_and_no_two_have_the_same() -> None:
     for model in MODELS:
         metrics = metrics_of(model)
@@ -103,6 +108,7 @@ def test_each_figure_has_one_short_name_and_no_two_have_the_same() -> None:
         "goodput >= 0.9 * (alone.wifi.goodput + default.alone['5g-sub6'].goodput)",
         "any([g > 3mbit for g in values(goodput)])",
         "quantile(5%, goodput) > 1mbit",
+        "values(goodput)[0] <= values(goodput)[2]",
         # a ratio to a difference that imagined figures do not have
         "(goodput - 3mbit) / (goodput - default.goodput) > 1",
     ],
@@ -134,6 +140,13 @@ def test_what_can_be_judged_is_read(text: str) -> None:
         ("medain(goodput) > 1mbit", r'unknown function medain\(\); did you mean "median"?'),
         ("median(goodput, scheduler='x') > 1mbit", r"median\(\) is of one figure"),
         ("lowest(2 * goodput) > 1mbit", r"lowest\(\) is of one figure"),
+        ("lowest(goodput, 1mbit) > 1mbit", r"lowest\(\) is of one figure"),
+        ("quantile(goodput) > 1mbit", r"quantile\(\) is of a share from 0 to 1"),
+        ("quantile('5', goodput) > 1mbit", r"quantile\(\) is of a share from 0 to 1"),
+        ("goodput * 1e308 >= 1mbit", "a number too large"),
+        ("-" * 2000 + "goodput > 1mbit", "too many parts within each other"),
+        ("not " * 400 + "goodput > 1mbit", "too many parts within each other"),
+        ("goodput > 1mbit" + " + 1mbit" * 2000, "too many parts within each other"),
         ("quantile(5, goodput) > 1mbit", r"quantile\(\) is of a share from 0 to 1"),
         ("goodput =< 1mbit", "not a formula"),
         ("goodput >= 5mbits", "unknown unit"),
@@ -257,6 +270,17 @@ def test_what_a_run_turns_out_not_to_have_meets_nothing() -> None:
     assert found[0].reason == "default has no page_load: the run with seed 2 lacks it"
 
 
+def test_figures_that_are_too_large_or_undefined_meet_nothing() -> None:
+    request, runs = with_one_scheduler()
+    squared = "goodput * goodput * 1e300"  # 2.5e315
+    large = (f"{squared} >= goodput * 1mbit", f"max({squared}, goodput * goodput) > 0")
+    texts = (*large, "goodput / 0 > 1")
+    found = judged(request, runs, *texts)
+    assert [each.held for each in found] == [False, False, False]
+    too_large = "a number too large to compute with"
+    assert [each.reason for each in found] == [too_large, too_large, "division by zero"]
+
+
 def test_a_line_says_held_or_not_and_by_how_much() -> None:
     request, runs = compared((50, 50, 50), (40, 40, 40))
     runs[5] = failed(request.runs()[5])
@@ -276,6 +300,15 @@ def test_a_line_says_held_or_not_and_by_how_much() -> None:
         "held:     goodput > 0 (default): 50 Mbit/s, 50 Mbit/s above 0 bit/s",
         "unknown:  goodput > 0 (minrtt): minrtt has no goodput: 1 of 3 runs failed, no power",
     ]
+
+
+def test_a_line_is_one_line() -> None:
+    request, runs = with_one_scheduler()
+    text = "all(g > 1mbit\n for g in values(goodput))"
+    (line,) = shown.lines(judged(request, runs, text))
+    assert line == r"held:     all(g > 1mbit\n for g in values(goodput)): goodput 50 Mbit/s"
+    text = "all(paths[p].share > 1% for p in paths)"
+    assert shown.lines(judged(request, runs, text)) == [f"held:     {text}"]
 
 
 def test_many_that_are_met_are_counted() -> None:
@@ -311,3 +344,17 @@ def test_the_junit_report_has_a_case_for_each() -> None:
         "figures:  50 Mbit/s, 5 Mbit/s (9.1 %) below 55 Mbit/s",
         f"repeat:   {command}",
     ]
+
+
+def test_the_junit_report_is_xml_whatever_is_in_it() -> None:
+    request, runs = with_one_scheduler()
+    text = "goodput > 60mbit and row['default'].goodput > 0 and 'a\x1b\ufffe\x00' != '<&'"
+    found = [
+        each.model_copy(update={"reason": "a\x07b\ud800 \U0001f600"})
+        for each in judged(request, runs, text.replace("\x00", ""))
+    ]
+    root = ElementTree.fromstring(shown.junit(found, "mptcplab run", "mptcplab \udcff \x00 <&"))
+    message = next(root.iter("failure")).get("message")
+    assert message == r"not held: a\u0007b\ud800 " + "\U0001f600"
+    written = str(next(root.iter("failure")).text).splitlines()
+    assert written[2] == r"repeat:   mptcplab \udcff \u0000 <&"

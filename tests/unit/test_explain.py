@@ -85,3 +85,7 @@ def test_a_run_that_cannot_be_read_is_told_with_the_file(tmp_path: Path) -> None
     (tmp_path / engine.GUEST_OUTCOME).write_text(json.dumps(synthetic.guest()))
     with pytest.raises(MptcplabError, match=r"client.samples: cannot be read: No such file"):
         explain.explain(tmp_path)
+    for name in ("client.samples", "server.samples", engine.LINKS_SAMPLES):
+        (tmp_path / name).write_bytes(b"")
+    with pytest.raises(MptcplabError, match=f"^{tmp_path}: the records of the client have 0 conn"):
+        explain.explain(tmp_path)

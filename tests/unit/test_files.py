@@ -184,3 +184,17 @@ def test_what_cannot_be_put_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(MptcplabError, match=r"cannot write .*/new: Is a directory"):
         files.write(new, b"x")
     assert names(tmp_path) == ["new"]
+
+
+def test_only_what_will_be_replaced_makes_way(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "report.xml"
+    files.make_way(file)
+    file.write_text("a former one")
+    files.make_way(file)
+    assert os.listdir(file.parent) == []
+    # as /dev/null and /dev/stdout, which files.write writes to
+    os.mkfifo(tmp_path / "pipe")
+    files.make_way(tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo()
+    with pytest.raises(IsADirectoryError):
+        files.make_way(file.parent)

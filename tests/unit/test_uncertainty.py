@@ -134,6 +134,13 @@ def test_what_is_wrong_is_told_with_the_flag(text: str, told: str) -> None:
     assert told in caught.value.told()
 
 
+def test_a_wrong_one_is_told_beside_paths_that_are_wrong() -> None:
+    with pytest.raises(InputError) as caught:
+        from_flags(Flags(path=("wifi:50mbit",), vary=("lte.rate=2%",)))
+    assert "1 mistake in --path" in caught.value.told()
+    assert "neither rate, delay, loss or queue; it is" in caught.value.told()
+
+
 def test_a_file_with_a_wrong_one_is_told_with_its_key(tmp_path: Path) -> None:
     file = tmp_path / "two.toml"
     file.write_text('vary = [2]\n[[path]]\nname = "a"\nrate = "10mbit"\ndelay = "5ms"\n')

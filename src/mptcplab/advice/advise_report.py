@@ -157,13 +157,13 @@ def write_chart(advice: Advice, out_dir: Path) -> list[Path]:
         from matplotlib.figure import Figure
 
         names = _finalists(advice)
-        height = _FRAME_HEIGHT + _ROW_HEIGHT * len(names)
+        rows = draw.NamedRows(names, _ROW_HEIGHT)
+        height = _FRAME_HEIGHT + _ROW_HEIGHT * rows.height
         figure = Figure(figsize=(draw.WIDTH, height), layout="constrained")
         axes = figure.subplots(1, len(advice.judged), sharey=True, squeeze=False)[0]
         for axis, each in zip(axes, advice.judged, strict=True):
-            _draw(axis, each, names)
-        axes[0].set_yticks(range(len(names)), names)
-        axes[0].set_ylim(len(names) - 0.5, -0.5)
+            _draw(axis, each, names, rows.places)
+        rows.name(axes[0])
         figure.suptitle(
             f"Medians of {len(advice.variations)} variations, {_varied(advice)}; small: each; "
             "filled: as good as the best",
@@ -379,10 +379,10 @@ def _goal(advice: Advice, judged: Judged) -> dict[str, Any]:
     }
 
 
-def _draw(axis: Axes, judged: Judged, names: Sequence[str]) -> None:
+def _draw(axis: Axes, judged: Judged, names: Sequence[str], places: Sequence[float]) -> None:
     looks = palette.styles(name.rsplit(", ", 1)[0] for name in names)
     figures = [value for values in judged.values.values() for value in values.values()]
-    for row, name in enumerate(names):
+    for row, name in zip(places, names, strict=True):
         standing = judged.ranking.standings.get(name)
         if standing is None:
             continue

@@ -19,18 +19,17 @@ _PROGRAM = "mptcplab"
 
 _BASH = """\
 %(complete_func)s() {
-    local IFS=$'\\n' line type value
+    local type value
     COMPREPLY=()
-    for line in $(env COMP_LINE="$COMP_LINE" COMP_POINT="$COMP_POINT" \\
-            COMP_WORDBREAKS="$COMP_WORDBREAKS" %(complete_var)s=bash_complete "$1"); do
-        IFS=',' read -r type value <<< "$line"
+    while IFS=',' read -r type value; do
         case $type in
             dir) compopt -o dirnames ;;
             file) compopt -o default ;;
             part) compopt -o nospace; COMPREPLY+=("$value") ;;
             plain) COMPREPLY+=("$value") ;;
         esac
-    done
+    done < <(env COMP_LINE="$COMP_LINE" COMP_POINT="$COMP_POINT" \\
+        COMP_WORDBREAKS="$COMP_WORDBREAKS" %(complete_var)s=bash_complete "$1")
 }
 complete -o nosort -F %(complete_func)s %(prog_name)s
 """

@@ -37,6 +37,9 @@ _MBIT = 1e6
 
 _PANEL_HEIGHT = 2.1
 _MANY_PANELS, _LOW_PANEL_HEIGHT = 4, 1.5  # with more, lower ones are side by side, two in a row
+# Of a title above a panel, with so many in a row; and of its last line, if that is beside a note.
+_CHARACTERS = {1: 92, 2: 44}
+_NOTED_CHARACTERS = {1: 76, 2: 30}
 _FEWEST_IN_OVERVIEW = 3
 _ROW_HEIGHT = 0.22  # of a scheduler in the overview
 _FRAME_HEIGHT = 1.0  # title and the label of the time axis
@@ -158,12 +161,13 @@ def _overview_figure(document: Document) -> Figure:
     figures = best_first(document)
     names = list(figures[0].values)
     looks = styles(compared(document.runs))
-    height = _FRAME_HEIGHT + _ROW_HEIGHT * len(names)
+    rows = draw.NamedRows(names, _ROW_HEIGHT)
+    height = _FRAME_HEIGHT + _ROW_HEIGHT * rows.height
     figure = Figure(figsize=(draw.WIDTH, height), layout="constrained")
     axes = figure.subplots(1, len(figures), sharey=True, squeeze=False)[0]
     any_still = False
     for axis, each in zip(axes, figures, strict=True):
-        for row, (name, values) in enumerate(each.values.items()):
+        for row, (name, values) in zip(rows.places, each.values.items(), strict=True):
             if not values:
                 continue
             look, median = looks[name], statistics.median(values)
@@ -186,8 +190,7 @@ def _overview_figure(document: Document) -> Figure:
         axis.locator_params(axis="x", nbins=3)
         axis.grid(axis="y", color="#dddddd", linewidth=0.5)
         axis.spines[["top", "right"]].set_visible(False)
-    axes[0].set_yticks(range(len(names)), names)
-    axes[0].set_ylim(len(names) - 0.5, -0.5)
+    rows.name(axes[0])
     seeds = len({run.seed for run in document.runs})
     title = f"Median of {seeds} seeds, and the range" if seeds > 1 else "One run each"
     if any_still:
@@ -216,22 +219,31 @@ def _goodput_figure(
     many = len(panels) > _MANY_PANELS
     columns, panel_height = (2, _LOW_PANEL_HEIGHT) if many else (1, _PANEL_HEIGHT)
     rows = -(-len(panels) // columns)
-    height = _FRAME_HEIGHT + panel_height * rows + draw.LEGEND_ROW_HEIGHT * legend_rows
-    figure = Figure(figsize=(draw.WIDTH, height), layout="constrained")
     direction = measured_direction(scenario)
     rates = timeline.rates(scenario, direction)
     together = capacity_together(scenario, direction)
     top_bps = highest_shown_bps(together)
     bursts = {title: each.total.max(initial=0) for title, each in panels.items()}
     bursts = {title: bps for title, bps in bursts.items() if bps > top_bps}
+    notes = {title: f"bursts up to {bps / _MBIT:.0f} Mbit/s" for title, bps in bursts.items()}
+    titles = [_title(title, columns, is_noted=title in notes) for title in panels]
+    # each row of panels has room for its longest title
+    further = sum(
+        max(title.count("\n") for title in titles[first : first + columns])
+        for first in range(0, len(titles), columns)
+    )
+    height = _FRAME_HEIGHT + panel_height * rows + draw.LEGEND_ROW_HEIGHT * legend_rows
+    height += draw.LINE_HEIGHT * further
+    figure = Figure(figsize=(draw.WIDTH, height), layout="constrained")
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     axes = list(grid.flat)
     for axis in axes[len(panels) :]:
         axis.remove()
-    for axis, (title, goodput), look in zip(axes, panels.items(), looks, strict=False):
+    for axis, (name, goodput), title, look in zip(
+        axes, panels.items(), titles, looks, strict=False
+    ):
         _draw_panel(axis, scenario, rates, together, goodput)
-        burst = f"bursts up to {bursts[title] / _MBIT:.0f} Mbit/s" if title in bursts else ""
-        draw.title_of_scheduler(axis, title, look, burst)
+        draw.title_of_scheduler(axis, title, look, notes.get(name, ""))
     for axis in grid[:, 0]:
         axis.set_ylabel("Goodput (Mbit/s)")
     for axis in axes[len(panels) - columns : len(panels)]:
@@ -250,6 +262,13 @@ def _goodput_figure(
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=_LEGEND_COLUMNS, frameon=False)
     return figure
+
+
+def _title(text: str, columns: int, *, is_noted: bool) -> str:
+    title = draw.in_lines(text, _CHARACTERS[columns])
+    if is_noted and len(title.split("\n")[-1]) > _NOTED_CHARACTERS[columns]:
+        return draw.in_lines(text, _NOTED_CHARACTERS[columns])
+    return title
 
 
 def _draw_panel(

@@ -6,7 +6,9 @@ from __future__ import annotations
 import io
 import logging
 import os
-from collections.abc import Iterator, Mapping
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 DOTS_PER_INCH = 150
 WIDTH = 8.0  # inches: 1200 pixels
 LEGEND_ROW_HEIGHT = 0.2
+LINE_HEIGHT = 0.15  # of a further line of text, inches
+_NAME_WIDTH = 36  # of a name beside its row, in characters: a quarter of the picture
 #: The metadata to leave out of files, by their format: dates and versions.
 NO_DATE: Mapping[str, dict[str, Any]] = {
     "png": {"Software": None},
@@ -64,6 +68,42 @@ def title_of_scheduler(axis: Axes, title: str, look: Style, note: str = "") -> N
     axis.annotate(title, (0, 1), xytext=(14, 6), fontsize="medium", fontweight="bold", **above)
     if note:
         axis.annotate(note, (1, 1), xytext=(0, 6), ha="right", fontsize="small", **above)
+
+
+def in_lines(name: str, width: int) -> str:
+    """A name in lines of up to so many characters, which end behind parameters if they can.
+
+    Schedulers with many parameters have names that are wider than a picture.
+    """
+    lines = [""]
+    for part in re.findall(r"[^:,]*[:,]? *", name):
+        for piece in textwrap.wrap(part, width, drop_whitespace=False):
+            if lines[-1] and len((lines[-1] + piece).rstrip()) > width:
+                lines.append("")
+            lines[-1] += piece
+    return "\n".join(line.strip() for line in lines)
+
+
+class NamedRows:
+    """Rows below each other, each with a name beside it, in as many lines as that needs.
+
+    `places` are where the rows are, 0 for the first one, and `height` is that of all, where that of
+    a row with a name in a single line is 1 and `row_height` in inches.
+    """
+
+    def __init__(self, names: Sequence[str], row_height: float) -> None:
+        self._labels = [in_lines(name, _NAME_WIDTH) for name in names]
+        self.places: list[float] = []
+        self.height = 0.0
+        for label in self._labels:
+            own = 1 + label.count("\n") * LINE_HEIGHT / row_height
+            self.places.append(self.height + (own - 1) / 2)
+            self.height += own
+
+    def name(self, axis: Axes) -> None:
+        """Write the names beside an axis, the first one on top."""
+        axis.set_yticks(self.places, self._labels)
+        axis.set_ylim(self.height - 0.5, -0.5)
 
 
 def _matplotlib() -> ModuleType:

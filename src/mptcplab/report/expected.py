@@ -7,21 +7,25 @@ each expectation, with a failure if it is not met, and an error if runs failed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from mptcplab.runs.entries import Expectation
 from mptcplab.spec.amounts import text_of
+from mptcplab.spec.mistakes import printable
 
 #: With more expectations that are met than these, only their number is shown.
 MOST_HELD = 40
+# What an XML file cannot have, not even escaped.
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def lines(found: Sequence[Expectation]) -> list[str]:
     """A line for each expectation: held or not, the figures, and by how much."""
     held = [each for each in found if each.held]
     shown = found if len(held) <= MOST_HELD else [each for each in found if not each.held]
-    texts = [f"{_verdict(each) + ':':<9} {title(each)}: {figures(each)}" for each in shown]
+    texts = [f"{_verdict(each) + ':':<9} {_line(each)}" for each in shown]
     if len(shown) < len(found):
         texts.append(f"held:     {len(held)} of {len(found)}")
     return texts
@@ -31,7 +35,8 @@ def title(found: Expectation) -> str:
     """An expectation, and where it is about one of several rows, or a point of a sweep."""
     where = [] if found.of is None else [found.of]
     where += [f"{name}={value}" for name, value in found.point.items()]
-    return f"{found.expectation} ({', '.join(where)})" if where else found.expectation
+    text = printable(found.expectation)
+    return f"{text} ({', '.join(where)})" if where else text
 
 
 def figures(found: Expectation) -> str:
@@ -75,9 +80,21 @@ def junit(found: Sequence[Expectation], suite: str, command: str) -> bytes:
         ElementTree.SubElement(case, kind, about).text = "\n".join(
             [f"expected: {title(each)}", f"figures:  {figures(each)}", f"repeat:   {command}"]
         )
+    for element in root.iter():
+        element.text = _in_xml(element.text or "")
+        element.attrib = {name: _in_xml(value) for name, value in element.attrib.items()}
     ElementTree.indent(root)
     text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return text + b"\n"
+
+
+def _in_xml(text: str) -> str:
+    return _NOT_IN_XML.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _line(found: Expectation) -> str:
+    shown = figures(found)
+    return f"{title(found)}: {shown}" if shown else title(found)
 
 
 def _percent(value: float) -> str:

@@ -28,6 +28,7 @@ _WIDER = 0.28  # for each bar beyond those that fit
 _BARS_THAT_FIT = 12
 _LABELS_THAT_FIT = 5
 _LEGEND_COLUMNS = 3
+_TITLE_CHARACTERS, _LABEL_CHARACTERS, _LEGEND_CHARACTERS = 62, 24, 30  # in a line
 _MANY = 6  # from this many names on, a legend would hide the lines
 
 
@@ -72,7 +73,8 @@ def figure(chart: Chart, looks: Mapping[str, Style]) -> Figure:
         width += _WIDER * max(0, len(chart.bars) - _BARS_THAT_FIT)
     drawn = Figure(figsize=(width, _HEIGHT), layout="constrained")
     axis = drawn.subplots()
-    axis.set_title(chart.title, loc="left", fontsize="medium", fontweight="bold")
+    title = draw.in_lines(chart.title, _TITLE_CHARACTERS)
+    axis.set_title(title, loc="left", fontsize="medium", fontweight="bold")
     axis.spines[["top", "right"]].set_visible(False)
     if isinstance(chart, Bars):
         _bars(axis, chart, looks)
@@ -233,17 +235,18 @@ def _heat(axis: Axes, chart: Heat) -> None:
 
 
 def _legend(axis: Axes, count: int) -> None:
-    """Beside the chart if there are many, else in it."""
-    beside: dict[str, Any] = (
-        {"loc": "upper left", "bbox_to_anchor": (1, 1)} if count >= _MANY else {}
-    )
-    axis.legend(frameon=False, fontsize="small", **beside)
+    """Beside the chart if there are many, or long ones, else in it."""
+    handles, names = axis.get_legend_handles_labels()
+    labels = [draw.in_lines(name, _LEGEND_CHARACTERS) for name in names]
+    is_large = count >= _MANY or labels != names
+    beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1, 1)} if is_large else {}
+    axis.legend(handles, labels, frameon=False, fontsize="small", **beside)
 
 
 def _categories(axis: Axes, names: Sequence[str]) -> None:
     # many or long names do not fit beside each other
     tilted = len(names) > _LABELS_THAT_FIT or max(map(len, names)) > 12
-    axis.set_xticks(range(len(names)), names)
+    axis.set_xticks(range(len(names)), [draw.in_lines(name, _LABEL_CHARACTERS) for name in names])
     if tilted:
         for label in axis.get_xticklabels():
             label.set(rotation=35, ha="right", rotation_mode="anchor")

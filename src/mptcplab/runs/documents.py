@@ -28,7 +28,7 @@ from pydantic import (
 )
 from pydantic_core import from_json, to_json
 
-from mptcplab.errors import MptcplabError
+from mptcplab.errors import MptcplabError, RunError
 from mptcplab.metrics.schema import MOST, Stored
 from mptcplab.runs.entries import Count, Document, Entry, Place, wrong
 from mptcplab.spec.limits import MAX_OCCURRENCES, NO_RATE_BPS
@@ -313,10 +313,13 @@ def read_scenario(file: Path) -> Scenario:
 def contradictions_reported(place: Path | str) -> Iterator[None]:
     """Report it if a computation fails because the files of runs contradict each other.
 
-    Raises MptcplabError, which names `place`; one that is raised inside passes through.
+    Raises MptcplabError, which names `place`; one that is raised inside passes through, but for
+    RunError, with which the computation refuses the records.
     """
     try:
         yield
+    except RunError as error:
+        raise MptcplabError(f"{place}: {error.reason}") from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise MptcplabError(
             f"{place}: what is stored there contradicts itself "

@@ -88,6 +88,8 @@ def read(
     """
     seed = runs[0].seed
     imagined = [_imagined(item) for item in runs if item.seed == seed]
+    # all seeds have the same figures
+    imagined = [run for run in imagined for _ in {item.seed for item in runs}]
     if not baselines:
         imagined = [_without(run, ("aggregation_benefit",)) for run in imagined]
     rows = Rows(imagined, [_imagined(item) for item in baselines if item.seed == seed])
@@ -281,24 +283,28 @@ def _figures(
 
 
 def _over_seeds(name: str, of: Callable[[Sequence[float]], float]) -> Callable[..., Amount]:
-    def applied(what: Any, **others: Any) -> Amount:
-        return _statistic(name, what, of, others)
+    def applied(*given: Any, **others: Any) -> Amount:
+        return _statistic(name, given, of, others)
 
     return applied
 
 
 def _statistic(
-    name: str, what: Any, of: Callable[[Sequence[float]], float], others: Mapping[str, Any]
+    name: str,
+    given: Sequence[Any],
+    of: Callable[[Sequence[float]], float],
+    others: Mapping[str, Any],
 ) -> Amount:
-    if others or not isinstance(what, Amount) or not what.seeds:
+    what = given[0] if len(given) == 1 and not others else None
+    if not isinstance(what, Amount) or not what.seeds:
         raise FormulaError(f"{name}() is of one figure, e.g. {name}(goodput) or {name}(R.goodput)")
     return Amount(of(what.seeds), what.unit, unit_is_known=what.unit_is_known)
 
 
-def _quantile(share: Any, what: Any, **others: Any) -> Amount:
-    if isinstance(share, Amount) or not 0 <= share <= 1:
+def _quantile(share: Any = None, *given: Any, **others: Any) -> Amount:
+    if not isinstance(share, int | float) or not 0 <= share <= 1 or len(given) != 1:
         raise FormulaError("quantile() is of a share from 0 to 1 and a figure: quantile(5%, rtt)")
-    return _statistic("quantile", what, lambda found: quantile(found, share), others)
+    return _statistic("quantile", given, lambda found: quantile(found, share), others)
 
 
 def _values(what: Any) -> list[Amount]:
@@ -464,7 +470,10 @@ def _sides(expected: Expected, names: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _compared(left: float, right: float, unit: str) -> dict[str, Any]:
-    difference = float(left) - float(right)
+    try:
+        difference = float(left) - float(right)
+    except OverflowError:  # an int may be larger
+        return {}
     if not math.isfinite(difference):
         return {}
     return {"left": left, "right": right, "difference": difference, "unit": unit}

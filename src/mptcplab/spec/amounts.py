@@ -57,6 +57,8 @@ UNITS = {
         Unit(""),
     )
 }
+# Values below this are floats in all units.
+_MAX_VALUE = 2**1000
 # How each kind of quantity is read, and in which unit.
 _QUANTITIES = (
     (units.RATE, Fraction(1), UNITS["bit/s"]),
@@ -84,7 +86,7 @@ class Amount:
 
     `value` is in `unit`. A number without a unit fits if `unit_is_known`: the name of the figure,
     such as goodput_bps, says what it is in. `seeds` are the values that a figure has in several
-    runs, if that is what it is of.
+    runs, if that is what it is of. Raises FormulaError if it is too large.
     """
 
     def __init__(
@@ -95,7 +97,9 @@ class Amount:
         unit_is_known: bool = False,
         seeds: tuple[float, ...] = (),
     ) -> None:
-        self._base = Fraction(value) * unit.scale
+        if abs(exact := Fraction(value)) >= _MAX_VALUE:
+            raise FormulaError("a number too large to compute with")
+        self._base = exact * unit.scale
         self.unit = unit
         self.unit_is_known = unit_is_known
         self.seeds = seeds

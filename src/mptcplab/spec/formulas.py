@@ -31,6 +31,8 @@ MAX_WORK = 2_000_000
 MAX_VALUES = simpleeval.MAX_STRING_LENGTH
 #: More than a float can be.
 MAX_BITS = 1024
+#: How many parts may lie within each other: for more, Python's stack may not be enough.
+MAX_DEPTH = 100
 #: More digits than a float has change nothing.
 _MAX_ROUNDED = 400
 # How many known names a message lists.
@@ -172,8 +174,8 @@ def _reported() -> Iterator[None]:
         raise FormulaError(str(error)) from None
     except RecursionError:
         raise FormulaError(_TOO_DEEP) from None
-    except ZeroDivisionError as error:
-        raise UndefinedError(str(error)) from None
+    except ZeroDivisionError:
+        raise UndefinedError("division by zero") from None
     except (
         ArithmeticError,
         AttributeError,
@@ -364,12 +366,23 @@ def _read(text: str, wrong: str) -> ast.expr:
     """The expression in a text. Raises FormulaError with a message that begins with `wrong`."""
     try:
         with warnings.catch_warnings(action="ignore"):  # about invalid escape sequences
-            return ast.parse(text, mode="eval").body
+            tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError) as error:
         message = error.msg if isinstance(error, SyntaxError) else str(error)
     except (RecursionError, MemoryError):  # which one depends on the depth
         message = _TOO_DEEP
+    else:
+        if _depth_is_possible(tree):
+            return tree
+        message = _TOO_DEEP
     raise FormulaError(f"{wrong}: {message}")
+
+
+def _depth_is_possible(tree: ast.AST) -> bool:
+    level: list[ast.AST] = [tree]
+    for _ in range(MAX_DEPTH):
+        level = [child for each in level for child in ast.iter_child_nodes(each)]
+    return not level
 
 
 def _template(text: str) -> ast.JoinedStr:

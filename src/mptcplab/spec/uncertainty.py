@@ -169,7 +169,8 @@ def _place(what: str, names: Sequence[str]) -> tuple[str | None, str | None]:
         return what, None
     if name in names and key in KEYS:
         return name, key
-    raise ValueError(f"neither {one_of(KEYS)}, nor of {one_of(tuple(names))}; {_FORM}")
+    of = f", nor of {one_of(tuple(names))}" if names else ""  # none if all have mistakes
+    raise ValueError(f"neither {one_of(KEYS)}{of}; {_FORM}")
 
 
 def _part(text: str) -> float:

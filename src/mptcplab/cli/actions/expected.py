@@ -48,11 +48,14 @@ class Wanted:
 
 
 def read(
-    options: Mapping[str, Any], *settings: tuple[Sequence[Scenario], Sequence[Scenario]]
+    options: Mapping[str, Any],
+    *settings: tuple[Sequence[Scenario], Sequence[Scenario]],
+    dry_run: bool = False,
 ) -> Wanted:
     """What options expect of the runs and the baselines of some settings. Raises InputError.
 
-    A report that an earlier call wrote is removed: it would be taken for that of this one.
+    A report that an earlier call wrote is removed, unless nothing will be run: it would be taken
+    for that of this one.
     """
     junit: Path | None = options["junit"]
     if junit is not None and not options["expect"]:
@@ -60,10 +63,9 @@ def read(
     wanted: Sequence[Expected] = ()
     for runs, baselines in settings:
         wanted = expectations.read(options["expect"], runs, baselines)
-    if junit is not None and not options.get("only_plan"):
+    if junit is not None and not (dry_run or options.get("only_plan")):
         try:
-            junit.parent.mkdir(parents=True, exist_ok=True)
-            junit.unlink(missing_ok=True)
+            files.make_way(junit)
         except OSError as error:
             raise MptcplabError(f"cannot write {junit}: {error.strerror}") from None
     return Wanted(wanted, junit)

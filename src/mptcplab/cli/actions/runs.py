@@ -67,8 +67,10 @@ def make(
     if found:
         document = document.model_copy(update={"expectations": tuple(found)})
         store.write_json(out / DOCUMENT, document)
-    _show(document, comparison_chart.write(document, out), out, as_json=options["as_json"])
-    wanted.write(found)
+    try:
+        wanted.write(found)
+    finally:
+        _show(document, comparison_chart.write(document, out), out, as_json=options["as_json"])
     entries = (*document.runs, *document.baselines)
     if any(entry.status != "ok" for entry in entries):
         sys.exit(MptcplabError.exit_status)

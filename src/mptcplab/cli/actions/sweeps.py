@@ -71,7 +71,9 @@ def _sweep(given: sweep.Given, how: How, options: Mapping[str, Any], *, dry_run:
     settings = planned.settings() if options["expect"] else []
     kinds = {repr(each.shape()): each for each in settings}.values()
     wanted = expected.read(
-        options, *((list(each.runs.values()), list(each.baselines.values())) for each in kinds)
+        options,
+        *((list(each.runs.values()), list(each.baselines.values())) for each in kinds),
+        dry_run=dry_run,
     )
     if dry_run:
         would_run = sweep.dry_run(planned, out, how)
@@ -87,17 +89,19 @@ def _sweep(given: sweep.Given, how: How, options: Mapping[str, Any], *, dry_run:
         for each in settings
         for judged in wanted.judge(*each.entries(runs_store), each.values)
     ]
-    if as_json:
-        document = asdict(outcome) | {"schedulers": summary}
-        if found:
-            document["expectations"] = [each.model_dump(mode="json") for each in found]
-        click.echo(json.dumps(document, indent=1))
-    else:
-        Console().print(tables.sweep_table(summary))
-        click.echo(sweep.closing(outcome, out))
-        for line in expected_report.lines(found):
-            click.echo(line)
-    wanted.write(found)
+    try:
+        wanted.write(found)
+    finally:
+        if as_json:
+            document = asdict(outcome) | {"schedulers": summary}
+            if found:
+                document["expectations"] = [each.model_dump(mode="json") for each in found]
+            click.echo(json.dumps(document, indent=1))
+        else:
+            Console().print(tables.sweep_table(summary))
+            click.echo(sweep.closing(outcome, out))
+            for line in expected_report.lines(found):
+                click.echo(line)
     if not outcome.is_complete:
         sys.exit(MptcplabError.exit_status)
     expected.require(found)

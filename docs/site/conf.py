@@ -38,6 +38,7 @@ GROUPS = {
         "docs/explain",
         "docs/report",
         "docs/gallery",
+        "docs/systems",
         "docs/artefact",
     ],
     "Use": [

@@ -39,6 +39,7 @@ GROUPS = {
         "docs/report",
         "docs/gallery",
         "docs/systems",
+        "docs/container",
         "docs/artefact",
     ],
     "Use": [

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from mptcplab.errors import MachineError
-from mptcplab.lab import doctor
+from mptcplab.lab import doctor, kernel
 from mptcplab.lab.doctor import Check
 
 
@@ -29,7 +29,7 @@ def release(monkeypatch: pytest.MonkeyPatch, **words: str) -> None:
 
 
 def test_this_machine_is_well() -> None:
-    found = doctor.checks()
+    found = doctor.checks(source=kernel.source_check())
     assert [check for check in found if check.required and not check.ok] == []
     assert doctor.exit_status(found) == 0
     doctor.require(*doctor.BUILD_CHECKS, *doctor.RUN_CHECKS)
@@ -200,7 +200,7 @@ assert libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, header, 0, 0) == 0
 
 from mptcplab.lab import doctor
 for check in doctor.checks():
-    if not check.ok and check.name != "kernel":
+    if not check.ok and check.name not in ("kernel", "kernel source"):
         print(check.name, check.required, check.detail, check.remedy, sep="|")
 """
 PTRACE, PERSONALITY, MEMFD_CREATE = 101, 135, 319

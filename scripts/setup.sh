@@ -14,7 +14,7 @@ export PATH="$PATH:/usr/sbin:/sbin"
 
 kernel_package=linux-source-6.12
 cache=${XDG_CACHE_HOME-}
-[[ $cache == /* ]] || cache=$HOME/.cache
+[[ $cache == /* ]] || cache=${HOME-}/.cache
 cache+=/mptcplab
 
 missing=()

@@ -37,8 +37,10 @@ DEBUG_TESTS := tests/debug tests/kernel/test_kunit.py tests/engine/test_bulk.py 
     tests/scenario/test_every_scheduler.py::test_every_byte_arrives \
     tests/scenario/test_cc_coupled.py
 
-# Where the tarball of Debian's kernel source lies; checkpatch.pl is taken from it.
+# The archive of the kernel's source, Debian's unless another is given, which `mptcplab kernel build`
+# then remembers; checkpatch.pl is taken from it, too.
 KERNEL_SOURCE ?= /usr/src/linux-source-6.12.tar.xz
+CHOSEN_SOURCE := $(if $(filter file,$(origin KERNEL_SOURCE)),,--source "$(KERNEL_SOURCE)")
 CHECKPATCH := $(VENV)/checkpatch/checkpatch.pl
 # What a program that is not the kernel cannot follow: its types, macros and attributes.
 KERNEL_ONLY := PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO,BIT_MACRO,CAMELCASE,MACRO_ARG_REUSE
@@ -198,8 +200,8 @@ wheel: setup venv kernel ## build dist/mptcplab-*.whl, with kernel and guest ins
 wheel-test: setup-test venv-dev kernel ## install the wheel into an empty environment, with its packages, and compare its runs (1 min)
 	$(BIN)/python -m pytest --wheel-packages tests/kernel/test_wheel.py $(PYTEST_ARGS)
 
-kernel: venv ## build the lab kernel (nothing to do when nothing changed)
-	@$(MPTCPLAB) kernel build
+kernel: venv ## build the lab kernel (nothing to do when nothing changed); KERNEL_SOURCE=ARCHIVE where Debian's is not
+	@$(MPTCPLAB) kernel build $(CHOSEN_SOURCE)
 
 checkpatch: $(CHECKPATCH) ## kernel style of our C files and patches
 	@perl $(CHECKPATCH) --no-tree --strict --terse --quiet --no-summary --show-types \
@@ -212,7 +214,7 @@ shellcheck: ## our shell scripts
 
 $(CHECKPATCH): $(KERNEL_SOURCE) | $(VENV)/.made
 	@mkdir -p $(@D)
-	@tar -xJf $< -C $(@D) --strip-components=2 --wildcards '*/scripts/checkpatch.pl' \
+	@tar -xf $< -C $(@D) --strip-components=2 --wildcards '*/scripts/checkpatch.pl' \
 	    '*/scripts/spelling.txt' '*/scripts/const_structs.checkpatch'
 	@touch $@
 

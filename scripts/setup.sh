@@ -1,13 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Installs the Debian packages that are missing, and says which before it does.
+# Installs the Debian packages that are missing, and says which before it does; on other systems it
+# only says which are missing, under the names that they have there, and how to install them.
 # Silent and without root when nothing is missing. `--lint` adds what `make lint` needs, `--test`
 # what tests use beside, `--bench` what benches do on the host's own kernel, `--selftests` what the
 # kernel's MPTCP selftests use, `--stock` what runs Debian's kernel packages, and those.
+# KERNEL_SOURCE is the archive of the kernel if it is not that of Debian's package; OS_RELEASE the
+# file that says which system this is.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # An ordinary user's PATH lacks the directories where Debian keeps tools for root.
 export PATH="$PATH:/usr/sbin:/sbin"
+
+kernel_package=linux-source-6.12
+cache=${XDG_CACHE_HOME-}
+[[ $cache == /* ]] || cache=${HOME-}/.cache
+cache+=/mptcplab
 
 missing=()
 need_command() { command -v "$1" >/dev/null || missing+=("$2"); }
@@ -16,11 +24,18 @@ scripts/python.sh >/dev/null 2>&1 || missing+=(python3 python3-venv)
 for tool in gcc make flex bison bc patch; do need_command "$tool" "$tool"; done
 need_command ld binutils
 need_command xz xz-utils
+# Every Debian has these.
+need_command perl perl
+need_command tar tar
+need_command find findutils
+need_command cmp diffutils
 if command -v gcc >/dev/null && [[ $(gcc -print-file-name=libc.a) != /* ]] ||
 	! [[ -e /usr/include/stdio.h ]]; then
 	missing+=(libc6-dev)
 fi
-[[ -e /usr/src/linux-source-6.12.tar.xz ]] || missing+=(linux-source-6.12)
+# A source that was chosen before is remembered there; if it is gone, the build says so.
+[[ -e ${KERNEL_SOURCE-/usr/src/$kernel_package.tar.xz} || -e $cache/kernel/source.json ]] ||
+	missing+=("$kernel_package")
 if [[ ${1-} == --lint ]]; then
 	need_command shellcheck shellcheck
 	need_command prove perl # checkpatch.pl uses modules that are not in perl-base
@@ -54,16 +69,14 @@ fi
 
 # Of each flavour the newest kernel of the series that the lab builds; into the cache, not installed.
 download_kernels() {
-	local cache=${XDG_CACHE_HOME-} flavour name
-	[[ $cache == /* ]] || cache=$HOME/.cache
-	cache+=/mptcplab/stock
+	local stock=$cache/stock flavour name
 	if ! command -v apt-get >/dev/null; then
 		echo "This is no Debian: there is no apt-get. Put Debian's packages linux-image-6.12.*-amd64" \
-			"and linux-image-6.12.*-cloud-amd64 into $cache." >&2
+			"and linux-image-6.12.*-cloud-amd64 into $stock." >&2
 		exit 1
 	fi
-	mkdir -p "$cache"
-	cd "$cache"
+	mkdir -p "$stock"
+	cd "$stock"
 	for flavour in amd64 cloud-amd64; do
 		name=$(apt-cache search --names-only "^linux-image-6\.12\.[0-9]+[^-]*-$flavour(-unsigned)?$" |
 			cut -d ' ' -f 1 | sort -V | tail -n 1)
@@ -72,7 +85,7 @@ download_kernels() {
 			exit 1
 		fi
 		compgen -G "${name}_*.deb" >/dev/null && continue
-		echo "Downloading the Debian package $name into $cache"
+		echo "Downloading the Debian package $name into $stock"
 		apt-get download --quiet=2 "$name"
 	done
 }
@@ -81,26 +94,91 @@ download_kernels() {
 	exit 0
 }
 
+
+# The program that installs packages here, if we know their names for it.
+package_manager() {
+	local word
+	# shellcheck source=/dev/null
+	for word in $(. "${OS_RELEASE-/etc/os-release}" 2>/dev/null && echo "${ID-} ${ID_LIKE-}"); do
+		case $word in
+			debian | ubuntu) echo apt && return ;;
+			fedora | rhel | centos) echo dnf && return ;;
+			arch) echo pacman && return ;;
+		esac
+	done
+}
+
+# Debian's names of packages as those of Fedora or Arch, each once.
+translated() {
+	local debian fedora arch name package found=" "
+	for package in "$@"; do
+		while read -r debian fedora arch; do
+			[[ $debian == "$package" ]] || continue
+			if [[ $manager == dnf ]]; then name=$fedora; else name=$arch; fi
+			name=${name//+/ }
+			[[ $name == - || $found == *" $name "* ]] || found+="$name "
+		done <src/mptcplab/lab/packages.txt
+	done
+	found=${found# }
+	echo "${found% }"
+}
+
+# Whether the source of the kernel is missing; then, how to go on.
+lacks_source() { [[ " ${missing[*]} " == *" $kernel_package "* ]]; }
+explain_source() {
+	echo "This system has no package of the source of Linux 6.12. Get it as an archive, and choose it:"
+	echo "  make demo KERNEL_SOURCE=ARCHIVE"
+	echo "It is remembered from then on. See docs/systems.md."
+} >&2
+
+manager=$(package_manager)
+if [[ $manager != apt ]]; then
+	if [[ -z $manager ]]; then
+		echo "The packages of this system are not known. Install what Debian's hold: ${missing[*]}"
+	else
+		names=$(translated "${missing[@]}")
+		command="dnf install"
+		[[ $manager == dnf ]] || command="pacman -S --needed"
+		[[ -z $names ]] || printf '%s\n' "Packages are missing (their names have not been tried here)." \
+			"As root, run:" "  $command $names"
+		! lacks_source || explain_source
+	fi
+	exit 1
+fi >&2
+
 as_root=()
 if ((EUID != 0)); then as_root=(sudo); fi
-install=(apt-get install --yes --no-install-recommends "${missing[@]}")
+install=(apt-get install --yes --no-install-recommends)
 give_up() {
 	echo "$1 As root, run:"
-	echo "  apt-get update && ${install[*]}"
+	echo "  apt-get update && ${install[*]} ${missing[*]}"
 	exit 1
 } >&2
 
 if ! command -v apt-get >/dev/null; then
-	echo "This is no Debian: there is no apt-get. Install what its packages hold: ${missing[*]}" >&2
+	echo "There is no apt-get, though this is a Debian. Install its packages: ${missing[*]}" >&2
 	exit 1
 fi
 ((EUID == 0)) || command -v sudo >/dev/null ||
 	give_up "Packages are missing, and you are neither root nor is there sudo."
 
+said=${as_root[*]+${as_root[*]} }
 echo "Installing these Debian packages: ${missing[*]}"
-echo "  ${as_root[*]+${as_root[*]} }apt-get update && ${as_root[*]+${as_root[*]} }${install[*]}"
-if ! "${as_root[@]}" apt-get update --quiet=2 ||
-	! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive "${install[@]}" --quiet=2; then
+echo "  ${said}apt-get update && $said${install[*]} ${missing[*]}"
+"${as_root[@]}" apt-get update --quiet=2 || give_up "The packages could not be found (see above)."
+without_source=
+if lacks_source && ! apt-cache show "$kernel_package" >/dev/null 2>&1; then
+	without_source=yes
+	kept=()
+	for name in "${missing[@]}"; do [[ $name == "$kernel_package" ]] || kept+=("$name"); done
+	missing=("${kept[@]+"${kept[@]}"}")
+fi
+if ((${#missing[@]})) && ! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive "${install[@]}" \
+	--quiet=2 "${missing[@]}"; then
 	give_up "The packages could not be installed (see above)."
+fi
+if [[ $without_source ]]; then
+	explain_source
+	exit 1
 fi
 if [[ ${1-} == --stock ]]; then download_kernels; fi

@@ -38,6 +38,8 @@ GROUPS = {
         "docs/explain",
         "docs/report",
         "docs/gallery",
+        "docs/systems",
+        "docs/container",
         "docs/artefact",
     ],
     "Use": [
@@ -50,11 +52,13 @@ GROUPS = {
         "docs/connections",
         "docs/units",
         "docs/sweep",
+        "docs/expect",
         "docs/cluster",
         "docs/results-store",
         "docs/python",
         "docs/papers",
         "docs/analyze",
+        "docs/completion",
     ],
     "Reference": [
         "Schedulers <docs/schedulers/README>",

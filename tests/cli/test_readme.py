@@ -104,3 +104,17 @@ def test_a_sample_with_other_words_or_numbers_is_not_the_same() -> None:
     assert about_the_same("default 31.6 44", "default 31.8 40 lte 3")
     assert not about_the_same("default 31.6 44", "default 31.8 25")
     assert not about_the_same("default 31.6 44", "lte 31.6 44")
+
+
+def test_the_commands_in_a_container_are_taken() -> None:
+    page = (ROOT / "docs" / "container.md").read_text(encoding="utf-8")
+    recipe = (ROOT / "Containerfile").read_text(encoding="utf-8")
+    image = 'podman run --rm -v "$PWD:/work" mptcplab '
+    found = re.findall(rf"^(?:# +)?{re.escape(image)}(.*)$", page + recipe, re.MULTILINE)
+    assert len(found) >= 3
+    for command in found:
+        name, *arguments = shlex.split(command)
+        load(name).make_context(name, arguments)
+    # what it is built with is there
+    assert re.search(r"^RUN make wheel$", recipe, re.MULTILINE)
+    assert re.search(r"^wheel: ", MAKEFILE, re.MULTILINE)

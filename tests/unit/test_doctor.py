@@ -11,22 +11,25 @@ import pytest
 from rich.console import Console
 
 from mptcplab.errors import MachineError
-from mptcplab.lab import doctor
+from mptcplab.lab import doctor, kernel
 from mptcplab.lab.doctor import Check
 
 
 @pytest.fixture
 def no_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No program is found, as on a machine where none of them is installed; but apt-get is."""
-    apt = tmp_path / "bin" / "apt-get"
-    apt.parent.mkdir()
-    apt.touch(mode=0o755)
-    monkeypatch.setenv("PATH", str(apt.parent))
+    """No program is found, as on a Debian where none of them is installed."""
     monkeypatch.setattr(doctor, "find_tool", lambda _name: None)
+    monkeypatch.setattr(doctor, "DEBIAN_SOURCE", tmp_path / "missing")
+    release(monkeypatch, ID="debian")
+
+
+def release(monkeypatch: pytest.MonkeyPatch, **words: str) -> None:
+    """What /etc/os-release says."""
+    monkeypatch.setattr("platform.freedesktop_os_release", lambda: words)
 
 
 def test_this_machine_is_well() -> None:
-    found = doctor.checks()
+    found = doctor.checks(source=kernel.source_check())
     assert [check for check in found if check.required and not check.ok] == []
     assert doctor.exit_status(found) == 0
     doctor.require(*doctor.BUILD_CHECKS, *doctor.RUN_CHECKS)
@@ -45,12 +48,67 @@ def test_missing_packages_are_installed_by_one_command(
     assert failure.value.exit_status == 3
 
 
+@pytest.mark.parametrize(
+    ("system", "remedy"),
+    [
+        ({"ID": "linuxmint", "ID_LIKE": "ubuntu debian"}, "apt-get install libc6-dev xz-utils"),
+        (
+            {"ID": "rocky", "ID_LIKE": "rhel centos fedora"},
+            "dnf install glibc-devel glibc-static xz",
+        ),
+        ({"ID": "arch"}, "pacman -S --needed glibc xz"),
+        ({"ID": "void"}, "install the equivalents of Debian's libc6-dev xz-utils"),
+    ],
+)
 @pytest.mark.usefixtures("no_tools")
-def test_without_apt_the_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "")
+def test_packages_have_the_names_of_this_system(
+    monkeypatch: pytest.MonkeyPatch, system: dict[str, str], remedy: str
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    release(monkeypatch, **system)
     with pytest.raises(MachineError) as failure:
-        doctor.require("xz")
-    assert failure.value.remedy == "install the equivalents of Debian's xz-utils"
+        doctor.require("xz", "libc")
+    assert failure.value.remedy == remedy
+
+
+@pytest.mark.usefixtures("no_tools")
+def test_where_no_package_has_the_kernel_source_another_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert doctor.debian_source().packages == ("linux-source-6.12",)
+    assert "mptcplab kernel build --source ARCHIVE" in doctor.debian_source().detail
+
+    def unknown() -> dict[str, str]:
+        raise OSError("there is no /etc/os-release")
+
+    for told in (lambda: {"ID": "fedora"}, unknown):
+        monkeypatch.setattr("platform.freedesktop_os_release", told)
+        assert doctor.remedies([doctor.debian_source()]) == [
+            "get an archive of Linux 6.12, then: mptcplab kernel build --source ARCHIVE"
+        ]
+
+
+@pytest.mark.usefixtures("no_tools")
+def test_the_table_is_grouped_by_what_needs_the_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    found = doctor.checks("0123456789ab", came_along=True)
+    console = Console(width=60)
+    with console.capture() as capture:
+        console.print(doctor.table(found), crop=False)
+    lines = [line.rstrip() for line in capture.get().splitlines()]
+    titles = [line for line in lines if line.endswith(":")]
+    assert titles == [
+        "To run:",
+        "To compile schedulers of your own (runs do without):",
+        "To build the kernel (runs do without):",
+    ]
+    remedies = [line.strip() for line in lines if line.startswith("    to fix it: ")]
+    assert remedies == [
+        "to fix it: apt-get install util-linux",
+        "to fix it: apt-get install binutils gcc",
+        "to fix it: apt-get install bc bison flex libc6-dev linux-source-6.12 make patch xz-utils",
+    ]
+    assert len([line for line in lines if line[:2] in ("ok", "no", "- ")]) == len(found)
 
 
 @pytest.mark.usefixtures("no_tools")
@@ -99,14 +157,9 @@ def test_the_kernel_is_told_but_not_required() -> None:
 
 
 @pytest.mark.usefixtures("no_tools")
-def test_what_only_builds_need_is_not_required_if_the_kernel_came_along(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(doctor, "DEBIAN_SOURCE", tmp_path / "missing")
+def test_what_only_builds_need_is_not_required_if_the_kernel_came_along() -> None:
     found = {check.name: check for check in doctor.checks("0123456789ab", came_along=True)}
     assert found["kernel"].detail.startswith("came with mptcplab: 0123456789ab, ")
-    assert found["bison"].detail == "missing; only for another kernel"
-    assert found["ld"].detail == "missing; only for a scheduler of your own"
     lacking = {name for name, check in found.items() if not check.ok and check.required}
     assert lacking == {"util-linux"}  # which every run needs
     needed = {check.name for check in doctor.checks("0123456789ab") if check.required}
@@ -147,7 +200,7 @@ assert libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, header, 0, 0) == 0
 
 from mptcplab.lab import doctor
 for check in doctor.checks():
-    if not check.ok and check.name != "kernel":
+    if not check.ok and check.name not in ("kernel", "kernel source"):
         print(check.name, check.required, check.detail, check.remedy, sep="|")
 """
 PTRACE, PERSONALITY, MEMFD_CREATE = 101, 135, 319

@@ -17,6 +17,7 @@ import pytest
 from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab import doctor, kernel, kernel_make, kernel_tree
+from mptcplab.lab.doctor import Check
 
 MAKEFILE = "# SPDX\nVERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 3\nEXTRAVERSION =\n"
 
@@ -593,8 +594,11 @@ def test_a_chosen_source_is_remembered_and_debians_ends_that(
     chosen = repository.build()
     assert chosen.id != of_debian.id
     assert kernel.build(quiet=True) == chosen
+    told = kernel.source_check()
+    assert told == Check("kernel source", True, f"{repository.source}, chosen by --source")
     assert kernel.build(debian, quiet=True) == of_debian
     assert kernel.build(quiet=True) == of_debian
+    assert kernel.source_check() == Check("kernel source", True, str(debian))
 
 
 def test_a_remembered_source_that_is_gone_is_named(repository: Repository) -> None:
@@ -603,6 +607,12 @@ def test_a_remembered_source_that_is_gone_is_named(repository: Repository) -> No
     assert kernel.current() is None
     with pytest.raises(MptcplabError, match=r"is gone: .*/source\n.*kernel build --source"):
         kernel.build(quiet=True)
+    told = kernel.source_check()
+    assert not told.ok
+    assert told.detail.endswith(f"is gone: {repository.source}")
+    assert "kernel build --source" in told.remedy
+    (repository.cache / "source.json").write_text("{}")
+    assert "does not say where the kernel source is" in kernel.source_check().detail
 
 
 @pytest.mark.parametrize(

@@ -353,7 +353,7 @@ def test_flags_make_the_same_sweep_as_a_file(tmp_path: Path) -> None:
         ("repeat = 2", "scenario = 'two.toml'\n", "not valid TOML"),
         ("repeat = 2", '"[None]" = 1', r"\[None\] = 1: unknown key; accepted here: axis, grid"),
         ("repeat = 2", "repeat = " + "9" * 5000, "a number with thousands of digits"),
-        ("{rate}mbit", "{rate'}mbit", "path.1..rate = .*: not a text with .formulas.: f-string: u"),
+        ("{rate}mbit", "{rate'}mbit", "path.1..rate = .*: not a text with .formulas.: "),
         ("[[sc", "[[scenario.path]]\nif = 1\n[[sc", "if = 1: a formula, as text, is expected"),
         ("[grid]", "[grid]\na = {start=1,stop=60000,step=1}\nb = [[]]", r"grid.b.1. = \[\]: "),
         ("[5, 10, 20]", "{start=1,stop=60000,step=1}\ncc = " + str(["reno"] * 20), "1200000 setti"),

@@ -105,6 +105,7 @@ def doctor_command() -> None:
     """Say what this machine lacks, and the command that fixes it."""
     built = kernel.current()
     came_along = built is not None and kernel.came_along(built)
-    found = doctor.checks(built.id if built else None, came_along=came_along)
-    Console().print(doctor.table(found))
+    identity = built.id if built else None
+    found = doctor.checks(identity, came_along=came_along, source=kernel.source_check())
+    Console().print(doctor.table(found), crop=False)
     sys.exit(doctor.exit_status(found))

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from mptcplab.errors import MachineError
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import Group
 
 # Where Debian's package puts the kernel source.
 DEBIAN_PACKAGE = "linux-source-6.12"
@@ -47,7 +47,7 @@ class Check:
     """The result of one check. `remedy` is the command that fixes it, "" if there is none.
 
     A check that is not `required` is advice: everything works without it, too.
-    `packages` are the Debian packages whose installation is the remedy.
+    `packages` are the packages, by Debian's names, whose installation is the remedy.
     """
 
     name: str
@@ -70,14 +70,22 @@ def find_tool(name: str) -> str | None:
     return shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
 
 
-def checks(kernel_id: str | None = None, *, came_along: bool = False) -> list[Check]:
+def checks(
+    kernel_id: str | None = None, *, came_along: bool = False, source: Check | None = None
+) -> list[Check]:
     """All checks. `kernel_id` is the built kernel for the present inputs, None if there is none.
 
-    If it came along with the package, what only builds need is not required.
+    If it came along with the package, what only builds need is not required. `source` is the check
+    of the kernel's source if it need not be Debian's.
     """
     found = [check() for check in _CHECKS.values()]
+    if source is not None:
+        found = [source if each.name == source.name else each for each in found]
     if came_along:
-        found = [_optional(each) if each.name in _BUILDS_ALONE else each for each in found]
+        found = [
+            each if each.ok or each.name in _RUNS_ALONE else replace(each, required=False)
+            for each in found
+        ]
     if kernel_id is None:
         found.append(_disk(DISK_NEEDED_BYTES))
         found.append(
@@ -94,12 +102,6 @@ def checks(kernel_id: str | None = None, *, came_along: bool = False) -> list[Ch
             )
         )
     return found
-
-
-def _optional(check: Check) -> Check:
-    what = "a scheduler of your own" if check.name in MODULE_CHECKS else "another kernel"
-    detail = f"{check.detail}; only for {what}"
-    return check if check.ok else replace(check, required=False, detail=detail)
 
 
 def passes(name: str) -> bool:
@@ -137,28 +139,85 @@ def exit_status(found: Sequence[Check]) -> int:
     return 0 if all(check.ok for check in found if check.required) else MachineError.exit_status
 
 
-def table(found: Sequence[Check]) -> Table:
-    """The checks as a table for the terminal, with the remedy below each failed one."""
-    from rich.table import Table
+def table(found: Sequence[Check]) -> Group:
+    """The checks as tables for the terminal, by what needs them; below each, its remedies.
 
-    result = Table(box=None, pad_edge=False, show_header=False)
-    result.add_column("state")
-    result.add_column("name", style="bold", no_wrap=True)
-    result.add_column("detail", overflow="fold")
-    for check in found:
-        state = "[green]ok[/]" if check.ok else "[red]no[/]" if check.required else "[yellow]-[/]"
-        detail = check.detail.replace("[", r"\[")
-        if not check.ok and check.remedy:
-            detail += "\n  to fix it: " + check.remedy.replace("[", r"\[")
-        result.add_row(state, check.name, detail)
-    return result
+    One command installs all the packages of a group.
+    """
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    shown: list[Text | Table] = []
+    for title, names in _groups().items():
+        group = [check for check in found if check.name in names]
+        if not group:
+            continue
+        failed = [check for check in group if not check.ok]
+        optional = failed and not any(check.required for check in failed)
+        apart = " (runs do without)" if optional and names != _RUNS_ALONE else ""
+        shown.append(Text(f"{title}{apart}:", style="italic"))
+        rows = Table(box=None, pad_edge=False, show_header=False)
+        rows.add_column("state", min_width=2)
+        rows.add_column("name", style="bold", no_wrap=True, min_width=max(map(len, _CHECKS)))
+        rows.add_column("detail", overflow="fold")
+        for check in group:
+            good = "[green]ok[/]"
+            state = good if check.ok else "[red]no[/]" if check.required else "[yellow]-[/]"
+            rows.add_row(state, check.name, check.detail.replace("[", r"\["))
+        shown.append(rows)
+        # not wrapped, so that it can be copied
+        shown += [
+            Text(f"    to fix it: {remedy}", no_wrap=True, overflow="ignore")
+            for remedy in remedies(group)
+        ]
+    return Group(*shown)
+
+
+def _groups() -> dict[str, tuple[str, ...]]:
+    """The names of checks by what needs them, each where it is needed first."""
+    build = tuple(name for name in _CHECKS if name not in (*_RUNS_ALONE, *MODULE_CHECKS))
+    return {
+        "To run": _RUNS_ALONE,
+        "To compile schedulers of your own": MODULE_CHECKS,
+        "To build the kernel": build,
+    }
+
+
+def _package_manager() -> str:
+    """The program that installs packages here, "" if we do not know their names for it."""
+    try:
+        release = platform.freedesktop_os_release()
+    except OSError:
+        return ""
+    for word in (release["ID"], *release.get("ID_LIKE", "").split()):
+        if word in _MANAGERS:
+            return _MANAGERS[word]
+    return ""
+
+
+_MANAGERS = {"debian": "apt-get", "ubuntu": "apt-get", "arch": "pacman"}
+_MANAGERS |= dict.fromkeys(("fedora", "rhel", "centos"), "dnf")
+# For each, how it installs, and the column of packages.txt.
+_INSTALLS = {
+    "apt-get": ("apt-get install", 0),
+    "dnf": ("dnf install", 1),
+    "pacman": ("pacman -S --needed", 2),
+}
 
 
 def _install(packages: Sequence[str]) -> str:
-    if not shutil.which("apt-get"):
+    """The command that installs packages here, which are given by Debian's names."""
+    manager = _package_manager()
+    if not manager:
         return f"install the equivalents of Debian's {' '.join(packages)}"
+    command, column = _INSTALLS[manager]
+    lines = Path(__file__).with_name("packages.txt").read_text(encoding="utf-8").splitlines()
+    rows = [line.split() for line in lines if not line.startswith("#")]
+    here = {row[0]: row[column].split("+") for row in rows}
+    names = dict.fromkeys(name for package in packages for name in here[package])
     sudo = "" if os.geteuid() == 0 else "sudo "
-    return f"{sudo}apt-get install {' '.join(packages)}"
+    return f"{sudo}{command} {' '.join(names)}"
 
 
 def _package(name: str, ok: bool, detail: str, *packages: str) -> Check:
@@ -199,10 +258,16 @@ def _static_libc() -> Check:
     return _package("libc", ok, path if ok else "headers or static library missing", "libc6-dev")
 
 
-def _kernel_source() -> Check:
-    ok = DEBIAN_SOURCE.exists()
-    detail = str(DEBIAN_SOURCE) if ok else f"{DEBIAN_SOURCE} missing"
-    return _package("kernel source", ok, detail, DEBIAN_PACKAGE)
+def debian_source() -> Check:
+    """Whether the kernel source of Debian's package is there."""
+    if DEBIAN_SOURCE.exists():
+        return Check("kernel source", True, str(DEBIAN_SOURCE))
+    another = "mptcplab kernel build --source ARCHIVE"
+    if _package_manager() == "apt-get":
+        detail = f"{DEBIAN_SOURCE} missing; if apt has no such package: {another}"
+        return _package("kernel source", False, detail, DEBIAN_PACKAGE)
+    detail, remedy = "missing", f"get an archive of Linux 6.12, then: {another}"
+    return Check("kernel source", False, detail, remedy)
 
 
 # In a process of its own, as in User-Mode Linux: a child lets itself be traced, and its system
@@ -365,7 +430,7 @@ _CHECKS: dict[str, Callable[[], Check]] = {
     "ld": _tool_check("ld", "binutils"),
     "patch": _tool_check("patch", "patch"),
     "libc": _static_libc,
-    "kernel source": _kernel_source,
+    "kernel source": debian_source,
     "util-linux": _prepare,
     "ptrace": _ptrace,
     "address layout": _personality,
@@ -375,8 +440,8 @@ _CHECKS: dict[str, Callable[[], Check]] = {
 
 # What `mptcplab kernel build` needs, except the source, which need not be Debian's.
 BUILD_CHECKS = ("machine", "gcc", "make", "flex", "bison", "bc", "xz", "ld", "patch", "libc")
-_BUILDS_ALONE = {*BUILD_CHECKS[1:], "kernel source"}
 # What one's own schedulers need with a kernel that came along.
 MODULE_CHECKS = ("gcc", "ld")
 # What a run needs.
 RUN_CHECKS = ("machine", "util-linux", "ptrace", "memory", "memory file")
+_RUNS_ALONE = ("python", *RUN_CHECKS, "address layout", "disk", "kernel")

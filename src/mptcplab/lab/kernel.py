@@ -42,6 +42,7 @@ from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.files import new_directory, remove_abandoned
 from mptcplab.lab import doctor, kernel_module, module_kit, prebuilt
+from mptcplab.lab.doctor import Check
 from mptcplab.lab.kernel_make import MAKE_ENVIRONMENT, PRECOMPILED, BuildProgress, Make, configure
 from mptcplab.lab.kernel_module import Scheduler
 from mptcplab.lab.kernel_tree import (
@@ -278,6 +279,18 @@ def kunit_modules(build: KernelBuild, *, quiet: bool = False) -> Path:
     return found
 
 
+def source_check() -> Check:
+    """Whether there is the source that a build would use: the latest choice, else Debian's."""
+    try:
+        path = _chosen_path()
+    except MptcplabError as error:
+        what, _, remedy = str(error).partition("\n")
+        return Check("kernel source", False, what, remedy.strip())
+    if path is None:
+        return doctor.debian_source()
+    return Check("kernel source", True, f"{path}, chosen by --source")
+
+
 def source_of(build: KernelBuild) -> tuple[Path, str]:
     """The source that a kernel of the present inputs was made from, and its digest.
 
@@ -411,23 +424,10 @@ class _Source:
     @classmethod
     def chosen(cls) -> Self:
         """The latest choice of `--source`, else Debian's."""
-        note = _choice()
-        if not note.exists():
+        path = _chosen_path()
+        if path is None:
             doctor.require("kernel source")
             return cls.at(doctor.DEBIAN_SOURCE)
-        try:
-            path = Path(json.loads(note.read_text())["path"])
-        except (OSError, ValueError, KeyError, TypeError):
-            raise MptcplabError(
-                f"{note}: does not say where the kernel source is; remove it, or choose "
-                f"one: mptcplab kernel build --source {doctor.DEBIAN_SOURCE}"
-            ) from None
-        if not path.exists():
-            raise MptcplabError(
-                f"the kernel source that --source chose is gone: {path}\n"
-                f"  choose another, or Debian's: mptcplab kernel build"
-                f" --source {doctor.DEBIAN_SOURCE}"
-            )
         return cls.at(path)
 
     @classmethod
@@ -557,6 +557,27 @@ def _remember(source: _Source) -> None:
         note.unlink(missing_ok=True)
     else:
         write_json(note, {"path": str(source.path)})
+
+
+def _chosen_path() -> Path | None:
+    """The latest choice of `--source`. Raises MptcplabError if it is gone."""
+    note = _choice()
+    if not note.exists():
+        return None
+    try:
+        path = Path(json.loads(note.read_text())["path"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise MptcplabError(
+            f"{note}: does not say where the kernel source is; remove it, or choose "
+            f"one: mptcplab kernel build --source {doctor.DEBIAN_SOURCE}"
+        ) from None
+    if not path.exists():
+        raise MptcplabError(
+            f"the kernel source that --source chose is gone: {path}\n"
+            f"  choose another, or Debian's: mptcplab kernel build"
+            f" --source {doctor.DEBIAN_SOURCE}"
+        )
+    return path
 
 
 # --- the build

@@ -109,7 +109,7 @@ def test_a_sample_with_other_words_or_numbers_is_not_the_same() -> None:
 def test_the_commands_in_a_container_are_taken() -> None:
     page = (ROOT / "docs" / "container.md").read_text(encoding="utf-8")
     recipe = (ROOT / "Containerfile").read_text(encoding="utf-8")
-    image = 'podman run --rm -v "$PWD:/work" mptcplab '
+    image = 'podman run --rm -v "$PWD:/lab" mptcplab '
     found = re.findall(rf"^(?:# +)?{re.escape(image)}(.*)$", page + recipe, re.MULTILINE)
     assert len(found) >= 3
     for command in found:

@@ -166,7 +166,7 @@ def test_every_package_has_a_name_everywhere() -> None:
 def test_make_hands_a_source_on_only_if_one_is_given() -> None:
     made = {
         given: subprocess.run(
-            ["make", "--dry-run", "--assume-old=venv", "kernel", *given],
+            ["make", "--dry-run", "--no-print-directory", "--assume-old=venv", "kernel", *given],
             cwd=ROOT,
             env={**os.environ, "MAKEFLAGS": ""},
             capture_output=True,

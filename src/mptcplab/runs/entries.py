@@ -193,6 +193,19 @@ def run_entry(
     )
 
 
+def failed_entry(scenario: Scenario, reason: str) -> Entry:
+    """The entry of a run that failed, or was not made, of which nothing is kept."""
+    return run_entry(
+        scenario,
+        status="failed",
+        reason=reason,
+        virtual_s=None,
+        wall_s=None,
+        run_metrics=None,
+        directory=None,
+    )
+
+
 def document(
     runs: Sequence[Entry], baselines: Sequence[Entry], build: Mapping[str, str], scenario: Scenario
 ) -> Document:

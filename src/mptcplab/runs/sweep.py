@@ -28,7 +28,7 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import arrivals, cost, experiment, index, single, store
 from mptcplab.runs.cost import Costs, Left, Size
-from mptcplab.runs.entries import Entry, run_entry, with_benefits
+from mptcplab.runs.entries import Entry, failed_entry, with_benefits
 from mptcplab.runs.index import Index
 from mptcplab.runs.store import Store
 from mptcplab.runs.tasks import Done, Task, task_of
@@ -125,15 +125,7 @@ def _stored(out: Store, key: str, item: Scenario) -> Entry:
         return entry
     failure = out.failure(key)
     reason = "it was not made" if failure is None else str(failure.entry.reason)
-    return run_entry(
-        item,
-        status="failed",
-        reason=reason,
-        virtual_s=None,
-        wall_s=None,
-        run_metrics=None,
-        directory=None,
-    )
+    return failed_entry(item, reason)
 
 
 @dataclass(frozen=True)

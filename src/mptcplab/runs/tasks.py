@@ -25,7 +25,7 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import series
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.runs import archive, store
-from mptcplab.runs.entries import Entry, run_entry
+from mptcplab.runs.entries import Entry, failed_entry, run_entry
 from mptcplab.runs.single import builds, figures, own_modules, run
 from mptcplab.runs.store import Store
 from mptcplab.spec import link_trace
@@ -150,16 +150,7 @@ def _perform(task: Task, watch: Watch) -> Done:
 
 def failed(task: Task, reason: str) -> Done:
     """The outcome of a task whose run failed."""
-    entry = run_entry(
-        task.scenario,
-        status="failed",
-        reason=reason,
-        virtual_s=None,
-        wall_s=None,
-        run_metrics=None,
-        directory=None,
-    )
-    return Done(task.key, entry)
+    return Done(task.key, failed_entry(task.scenario, reason))
 
 
 def given_up(task: Task, reason: str, killed: int) -> Done:

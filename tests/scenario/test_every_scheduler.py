@@ -28,6 +28,9 @@ TROUBLES: dict[str, dict[str, Any]] = {
     "both paths down": {"event": ("2s:a:down", "3s:b:down", "5s:a:up", "6s:b:up")},
     "second path closed": {"event": ("2s:b:close",)},
     "first path closed": {"event": ("2s:a:close",)},
+    "addresses return, and a cable": {
+        "event": ("2s:a:close,lasts=1s", "4s:b:close,lasts=1s", "6s:a:unplug,lasts=1s")
+    },
     "receive buffer of 64 KB": {"receive_buffer": "64KB"},
     "receive buffer of 8 KiB": {"receive_buffer": "8KiB"},
 }

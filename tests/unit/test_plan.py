@@ -439,6 +439,40 @@ def test_the_second_path_of_a_connection_is_closed_by_its_id() -> None:
     assert "at 3s ip -n server2 mptcp endpoint delete id 2\n" in text
 
 
+def test_an_address_returns_as_one_that_is_announced_also_the_first() -> None:
+    flags = Flags(
+        path=["a:10mbit,5ms", "b:10mbit,5ms"],
+        event=["1s:a:close,lasts=1s,every=3s", "3s:b:close,lasts=500ms"],
+        duration="5s",
+    )
+    lines = plan.render(from_flags(flags).base).splitlines()
+    # the first address is a further one when it returns
+    for host in ("client", "server"):
+        assert f"ip -n {host} mptcp limits set subflow 2 add_addr_accepted 2" in lines
+    assert [line for line in lines if line.startswith("at ")] == [
+        "at 1s ip -n server mptcp endpoint delete id 0 10.1.1.1",
+        "at 2s ip -n server mptcp endpoint add 10.1.1.1 id 1 dev s1 signal",
+        "at 3s ip -n server mptcp endpoint delete id 2",
+        "at 3500ms ip -n server mptcp endpoint add 10.1.2.1 id 2 dev s2 signal",
+        "at 4s ip -n server mptcp endpoint delete id 1",
+        "at 5s ip -n server mptcp endpoint add 10.1.1.1 id 1 dev s1 signal",
+    ]
+
+
+def test_the_cable_of_the_client_is_pulled_out_at_the_router() -> None:
+    flags = Flags(
+        path=["a:10mbit,5ms", "b:link=l"],
+        link=["l:10mbit,5ms"],
+        event=["1s:b:unplug,lasts=1s"],
+    )
+    lines = plan.render(from_flags(flags).base).splitlines()
+    assert [line for line in lines if line.startswith("at ")] == [
+        "at 1s ip -n router2 link set rc2 down",
+        "at 2s ip -n router2 link set rc2 up",
+        "at 2s ip -n router2 neigh add 10.0.2.1 lladdr 02:00:0a:00:02:01 dev rc2",
+    ]
+
+
 def test_a_change_of_one_direction_leaves_the_other_alone() -> None:
     for way, device in (("up", "rs1"), ("down", "rc1")):
         flags = Flags(path=["a:10mbit,5ms"], event=[f"1s:a:change,{way}.rate=5mbit"])

@@ -194,6 +194,24 @@ def test_nothing_happens_to_a_path_that_is_closed() -> None:
     ]
 
 
+def test_an_address_that_returns_and_a_cable_that_is_plugged_in_again() -> None:
+    assert told("1s:a:unplug,lasts=2s", "2s:b:close,lasts=1s,every=30s", "50s:b:close") == [
+        (1000, "a", "unplug"),
+        (2000, "b", "close"),
+        (3000, "a", "plug"),
+        (3000, "b", "open"),
+        (32000, "b", "close"),
+        (33000, "b", "open"),
+        (50000, "b", "close"),
+    ]
+
+
+def test_an_address_that_is_given_up_for_good_while_it_is_away_does_not_return() -> None:
+    assert told("1s:b:close,lasts=4s", "2s:b:close", "3s:b:change,rate=1mbit") == [
+        (1000, "b", "close")
+    ]
+
+
 def test_an_event_does_not_begin_again_while_it_lasts() -> None:
     events = timeline.occurrences(scenario("0s:a:handover,every=500ms", duration="600s"))
     for one, after in pairwise(events):
@@ -334,6 +352,19 @@ def test_the_rates_of_a_path_over_time() -> None:
         "a": [(0, 10 * mbit), (1 * S, 0), (2 * S, 10 * mbit), (3 * S, 5 * mbit)],
         "b": [(0, 4 * mbit), (2 * S, 0)],
     }
+
+
+def test_a_path_without_carrier_or_address_has_no_rate_until_both_are_back() -> None:
+    found = timeline.rates(
+        scenario(
+            "1s:a:unplug,lasts=3s", "2s:a:change,rate=5mbit", "3s:a:close,lasts=2s", "6s:b:backup"
+        )
+    )
+    mbit = 10**6
+    assert timeline.mean_rate_bps(found["a"], 1 * S, 5 * S) == 0
+    assert found["a"][0] == (0, 10 * mbit)
+    assert found["a"][-1] == (5 * S, 5 * mbit)
+    assert found["b"] == [(0, 4 * mbit)]
 
 
 def test_the_rates_of_the_two_ways_are_their_own() -> None:

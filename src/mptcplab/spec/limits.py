@@ -34,7 +34,7 @@ DIRECTIONS: tuple[Direction, Direction] = ("up", "down")
 WORKLOAD_DIRECTIONS = (*DIRECTIONS, "both")
 Start = Literal["at-once", "established"]
 STARTS: tuple[Start, ...] = get_args(Start)
-Action = Literal["down", "up", "close", "change", "handover", "backup", "regular"]
+Action = Literal["down", "up", "unplug", "close", "change", "handover", "backup", "regular"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 MAX_PATHS = 8  # of a connection
 #: All connections together. Each has a pair of hosts; path i has the networks 10.0.i and 10.1.i

@@ -282,10 +282,11 @@ class LiteralEvent(LiteralChange):
         "Name of the link that it affects, instead of a path. By default none.", ["bottleneck"]
     )
     action: Annotated[Action | None, fields.choice("an action", ACTIONS)] = _key(
-        "down: the path loses every packet, in both directions; up: that ends; close: the server "
-        "removes its address on the path, and the subflow ends; change: the rate, delay, jitter or "
-        "loss given here; handover: a tenth of the rate and three times the delay, for a while; "
-        "backup, regular: the subflow is used only as a last resort, or like the others again.",
+        "down: the path loses every packet, in both directions; up: that ends; unplug: the "
+        "client's device on the path has no carrier; close: the server removes its address on the "
+        "path, and the subflow ends; change: the rate, delay, jitter or loss given here; handover: "
+        "a tenth of the rate and three times the delay, for a while; backup, regular: the subflow "
+        "is used only as a last resort, or like the others again.",
         ["down"],
     )
     lasts: Annotated[int | None, fields.time("how long an event lasts", "1us", "86400s")] = _key(

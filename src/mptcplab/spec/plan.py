@@ -264,9 +264,7 @@ def _server(scenario: Scenario, pair: Pair) -> Iterator[str]:
     # One subflow per path: the client joins each address that the server announces, from its own
     # address on that path. Any further endpoint would create further subflows.
     for number, i in enumerate(pair.numbers[1:], 2):
-        end = testbed.server(i)
-        known = f"{end.address} id {number} dev {end.device}"
-        yield f"ip -n {server} mptcp endpoint add {known} signal"
+        yield _announced(server, number, i)
 
 
 def _host(end: End, gateway: End, table: int, far: str) -> Iterator[str]:
@@ -295,6 +293,11 @@ def _limits(name: str, scenario: Scenario, pair: Pair) -> Iterator[str]:
         # programs assume that 127.0.0.1 exists
         yield f"ip -n {name} link set lo up"
     further = len(pair.paths) - 1
+    # the first address, when it returns, is announced like the others
+    returns = any(
+        e.action == "close" and e.lasts_ns and e.path == pair.paths[0].name for e in scenario.events
+    )
+    further += returns
     if further:
         yield f"ip -n {name} mptcp limits set subflow {further} add_addr_accepted {further}"
 
@@ -564,17 +567,37 @@ def _commands(
                 yield new.command("change")
         if end and link.cross_bps != before.cross_bps:
             yield _cross(*end, direction, link)
-    if not end or not instant.act:
-        return
-    pair, number = end
+    if end and instant.act:
+        yield from _acts(*end, instant)
+
+
+def _acts(pair: Pair, number: int, instant: Instant) -> Iterator[str]:
+    """What an instant does to a path, of this number among its hosts', besides its shape."""
     i = pair.numbers[number - 1]
-    if instant.act == "close":
-        # The address of the first path was not announced: it has no endpoint, and its id is 0.
-        what = f"id {number}" if number > 1 else f"id 0 {testbed.server(i).address}"
-        yield f"ip -n {pair.server} mptcp endpoint delete {what}"
-    else:
-        flag = "backup" if instant.act == "backup" else "nobackup"
-        yield f"ip -n {pair.client} mptcp endpoint change {testbed.client(i).address} {flag}"
+    port, client = testbed.router_to_client(i), testbed.client(i, pair.client)
+    match instant.act:
+        case "backup" | "regular":
+            flag = "backup" if instant.act == "backup" else "nobackup"
+            yield f"ip -n {pair.client} mptcp endpoint change {client.address} {flag}"
+        case "unplug":
+            yield f"ip -n {port.namespace} link set {port.device} down"
+        case "plug":
+            yield f"ip -n {port.namespace} link set {port.device} up"
+            # it was forgotten
+            yield neighbour(port, client)
+        case "close":
+            # of the first path, it was not announced: it has no endpoint, and its id is 0
+            announced = number > 1 or instant.again
+            what = f"id {number}" if announced else f"id 0 {testbed.server(i).address}"
+            yield f"ip -n {pair.server} mptcp endpoint delete {what}"
+        case "open":
+            yield _announced(pair.server, number, i)
+
+
+def _announced(server: str, number: int, i: int) -> str:
+    end = testbed.server(i)
+    known = f"{end.address} id {number} dev {end.device}"
+    return f"ip -n {server} mptcp endpoint add {known} signal"
 
 
 def _cross(pair: Pair, number: int, direction: Direction, link: Shape) -> str:

@@ -105,6 +105,9 @@ def _check_target(
     if name not in (known := _names(those)):
         mistakes.add((*place, kind), unknown(kind, name, known))
         return False
+    if literal.action == "unplug" and kind == "link":
+        mistakes.add((*place, "action"), "a link has no device of the client; unplug its paths")
+        return False
     if literal.action in ("close", *PRIORITY) and (kind == "link" or name in single):
         why = "plain TCP has one path, with one address"
         why = "a link has no address" if kind == "link" else why
@@ -152,14 +155,16 @@ def _check_event(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> Non
     if action not in _CHANGING:
         for key in given:
             mistakes.add(key, f"{action} changes no value; the action change does")
-    if literal.lasts is not None and action in ("up", "close"):
-        mistakes.add((*place, "lasts"), f"{action} cannot be undone; leave it out")
+    if literal.lasts is not None and action == "up":
+        mistakes.add((*place, "lasts"), "up cannot be undone; leave it out")
+    if literal.lasts is None and action == "unplug" and not mistakes.spoiled((*place, "lasts")):
+        mistakes.missing((*place, "lasts"), "an unplug has an end; say how long it lasts")
     if literal.random and literal.every is None:
         mistakes.add((*place, "random"), "nothing repeats here; the mean time between is every")
     if literal.every is None:
         return
-    if action in ("up", "close"):
-        mistakes.add((*place, "every"), f"{action} happens once; leave it out")
+    if action == "up":
+        mistakes.add((*place, "every"), "up happens once; leave it out")
     elif literal.lasts is None and action != "handover":
         message = "it would not be over when it happens again; say how long it lasts"
         mistakes.add((*place, "every"), message)

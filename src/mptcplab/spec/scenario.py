@@ -99,10 +99,10 @@ class Change(_Resolved):
 class Event(_Resolved):
     """An event on a path, `at_ns` after the start of the workload, and then every `every_ns`.
 
-    down: the path loses every packet, in both directions; up: that ends; close: the server removes
-    its address there, and the subflow ends; change, handover: the directions change as `up` and
-    `down` say; backup, regular: the client asks that the subflow be used only as a last resort, or
-    like the others.
+    down: the path loses every packet, in both directions; up: that ends; unplug: the client's
+    device there has no carrier; close: the server removes its address there, and the subflow ends;
+    change, handover: the directions change as `up` and `down` say; backup, regular: the client asks
+    that the subflow be used only as a last resort, or like the others.
 
     With `random`, `every_ns` is the mean of exponential gaps. After `lasts_ns` the event is undone;
     None: it stays, except that a handover draws its length. Module `timeline` has the details.

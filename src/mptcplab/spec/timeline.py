@@ -28,6 +28,9 @@ _QUICK_SHARE = 0.85
 _QUICK_NS = (20 * 10**6, 100 * 10**6)
 _SLOW_NS = (10**9, 5 * 10**9)
 
+# The acts after which a path carries nothing, and what ends them.
+_BACK = {"plug": "unplug", "open": "close"}
+_GONE = tuple(_BACK.values())
 
 #: Pairs (start in ns, rate in bit/s from then on), in the order of time.
 Steps = list[tuple[int, int]]
@@ -49,14 +52,15 @@ class Instant:
     """What changes on a path or a link at a time; `path` is its name.
 
     `up` and `down` are its directions from then on, None if unchanged. `act` is anything else that
-    happens.
+    happens; `again`: it has closed before.
     """
 
     at_ns: int
     path: str
     up: Shape | None = None
     down: Shape | None = None
-    act: Literal["close", "backup", "regular"] | None = None
+    act: Literal["backup", "regular", "unplug", "plug", "close", "open"] | None = None
+    again: bool = False
 
 
 def occurrences(scenario: Scenario) -> list[Occurrence]:
@@ -95,8 +99,8 @@ def instants(scenario: Scenario) -> list[Instant]:
 def rates(scenario: Scenario, direction: Direction = "up") -> Rates:
     """The rate of each path over time in one direction, as pairs (start in ns, rate in bit/s).
 
-    A path that loses every packet, or is closed, has a rate of 0; a path through links has the
-    lowest of all rates on its route, with nobody else on them.
+    A path that loses every packet, or is unplugged or closed, has a rate of 0; a path through links
+    has the lowest of all rates on its route, with nobody else on them.
     """
     found = link_rates(scenario, direction)
     return {
@@ -108,14 +112,21 @@ def rates(scenario: Scenario, direction: Direction = "up") -> Rates:
 def link_rates(scenario: Scenario, direction: Direction) -> Rates:
     """The same for each link, and for each path without its links, by name."""
     everything: list[Link] = [*scenario.paths, *scenario.links]
-    found = {each.name: [(0, getattr(each, direction).rate_bps)] for each in everything}
+    present: dict[str, Shape] = {each.name: getattr(each, direction) for each in everything}
+    found = {name: [(0, link.rate_bps)] for name, link in present.items()}
+    gone: dict[str, set[str]] = {name: set() for name in present}
     for instant in instants(scenario):
-        link: Shape | None = getattr(instant, direction)
+        name, link = instant.path, getattr(instant, direction)
         if link:
-            rate_bps = 0 if link.loss == 1.0 else link.rate_bps
-            found[instant.path].append((instant.at_ns, rate_bps))
-        elif instant.act == "close":
-            found[instant.path].append((instant.at_ns, 0))
+            present[name] = link
+        elif instant.act in _GONE:
+            gone[name].add(instant.act)
+        elif instant.act in _BACK:
+            gone[name].remove(_BACK[instant.act])
+        else:
+            continue
+        lost = gone[name] or present[name].loss == 1.0
+        found[name].append((instant.at_ns, 0 if lost else present[name].rate_bps))
     return found
 
 
@@ -204,17 +215,22 @@ class _State:
     up: _Asked
     down: _Asked
     backup: bool = False
+    unplugged: bool = False
+    closed: bool = False
 
     def after(self, event: Event) -> _State:
         match event.action:
             case "down":
-                return _State(_lossy(self.up), _lossy(self.down), self.backup)
+                return replace(self, up=_lossy(self.up), down=_lossy(self.down))
             case "change" | "handover":
-                return _State(
-                    _changed(self.up, event.up), _changed(self.down, event.down), self.backup
-                )
+                up, down = _changed(self.up, event.up), _changed(self.down, event.down)
+                return replace(self, up=up, down=down)
             case "backup" | "regular":
-                return _State(self.up, self.down, event.action == "backup")
+                return replace(self, backup=event.action == "backup")
+            case "unplug":
+                return replace(self, unplugged=True)
+            case "close":
+                return replace(self, closed=True)
             case _:
                 return self
 
@@ -228,13 +244,13 @@ def _of_link(link: Link, occurrences: Sequence[Occurrence]) -> Iterator[Instant]
     active: list[Occurrence] = []
     times = {o.begin_ns for o in occurrences} | {step[0] for t in traces.values() for step in t}
     times |= {o.end_ns for o in occurrences if o.end_ns is not None}
-    can_fold = not any(traces.values())
+    can_fold, opened = not any(traces.values()), False
     for at_ns in sorted(times):
         active = [o for o in active if o.end_ns is None or o.end_ns > at_ns]
-        closes = False
+        ends = False
         while waiting and waiting[0].begin_ns == at_ns:
             occurrence = waiting.popleft()
-            closes |= occurrence.event.action == "close"
+            ends |= occurrence.event.action == "close" and occurrence.end_ns is None
             if occurrence.event.action == "up":
                 active = [o for o in active if o.event.action != "down" or o.end_ns is not None]
             active.append(occurrence)
@@ -259,10 +275,15 @@ def _of_link(link: Link, occurrences: Sequence[Occurrence]) -> Iterator[Instant]
             )
         if state.backup != before.backup:
             yield Instant(at_ns, link.name, act="backup" if state.backup else "regular")
-        before, before_up, before_down = state, up, down
-        if closes:
-            yield Instant(at_ns, link.name, act="close")
+        if state.unplugged != before.unplugged:
+            yield Instant(at_ns, link.name, act="unplug" if state.unplugged else "plug")
+        if state.closed != before.closed:
+            act: Literal["close", "open"] = "close" if state.closed else "open"
+            yield Instant(at_ns, link.name, act=act, again=opened)
+            opened |= not state.closed
+        if ends:
             return
+        before, before_up, before_down = state, up, down
 
 
 def _at_first(link: Shape) -> _Asked:

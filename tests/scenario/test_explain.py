@@ -91,7 +91,7 @@ def test_a_path_in_an_outage_is_named_rather_than_the_one_that_repairs_it(
     found = explained(run_scenario, WIFI, LTE, event=("3s:lte:down,lasts=2s",))
     (text,) = (r.text for r in found.reasons if (r.kind, r.path) == ("send_buffer", "wifi"))
     assert "while path lte had an event or a retransmission timeout" in text
-    assert any("At 3s path lte had a down for 2s" in fact for fact in found.facts)
+    assert any("At 3s path lte was down for 2s" in fact for fact in found.facts)
 
 
 def test_a_single_path_of_plain_tcp_can_be_explained(run_scenario: RunScenario) -> None:

@@ -98,6 +98,32 @@ def test_what_does_not_recover_takes_until(events: list[Event], until_ms: int) -
     assert first.recovery_ns == (until_ms - 4000) * MS
 
 
+def test_resumption_takes_until_anything_arrives() -> None:
+    # nothing until 250 ms after the end, when a single packet comes
+    def received(ms: int) -> int:
+        return 4000 if ms < 3000 else 1000 if ms == 4250 else 0
+
+    of = [event(3000, "unplug", 1000), event(7000, "close", 500)]
+    first, second = reactions(scenario(*of), received=received)
+    # its sample is that of 4260 ms
+    assert first.resumption_ns == 260 * MS
+    # nothing came in the second before it
+    assert second.resumption_ns is None
+
+
+def test_what_does_not_come_back_takes_until_the_next_outage_or_the_end() -> None:
+    of = [event(3000, "down", 1000), event(5000, "close", 500)]
+    first, _ = reactions(scenario(*of), received=lambda ms: 4000 if ms < 3000 else 0)
+    assert first.resumption_ns == SECOND
+    (alone,) = reactions(scenario(of[0]), received=lambda ms: 4000 if ms < 3000 else 0)
+    assert alone.resumption_ns == 6 * SECOND
+
+
+def test_a_path_that_is_only_slower_is_used_all_the_time() -> None:
+    (reaction,) = reactions(scenario(event(3000, "change", 1000, rate_factor=0.01)))
+    assert reaction.resumption_ns is None
+
+
 def test_a_path_that_carried_nothing_before_tells_nothing() -> None:
     dip = event(3000, "down", 1000)
     (reaction,) = reactions(scenario(dip), sent=lambda _: 0, received=lambda _: 0)

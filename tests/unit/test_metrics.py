@@ -408,6 +408,26 @@ def test_blocking_is_told_in_total_and_of_its_path() -> None:
     assert [path["blocking_share"] for path in result.paths] == [0, 0.01]
 
 
+def test_the_longest_gap_is_one_in_which_something_should_have_come() -> None:
+    client, server = synthetic.run(FAST, SLOW)
+    elapsed_ms = ((server.connection["time_ns"] - T0) // MS).astype(np.int64)
+    # nothing arrives from 2 to 2.5 s, from 4 to 4.7 s, and from 6 s on
+    arriving = [(0, 2000), (2500, 4000), (4700, 6000)]
+    received = sum(np.clip(elapsed_ms - begin, 0, end - begin) for begin, end in arriving)
+    server.connection["delivered_bytes"] = 1000 * received
+    # there is something to come but from 4.1 s on, when a block is written at 4.6 s, and after 6 s
+    written = np.where(elapsed_ms < 4600, 3500, 4800)
+    client.connection["written_bytes"] = 1000 * written
+    # until 4 s 3500 of 3500 kB have come; the block of 1300 kB is written 100 ms before it arrives
+    found = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).metrics
+    # the first sample with more than at 2 s is that of 2510 ms; the second gap is from 4600 on
+    assert found.longest_gap_s == 0.51
+    # if the sender has another byte, the gap from 6 s on goes to the end
+    client.connection["written_bytes"] += 1
+    found = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).metrics
+    assert found.longest_gap_s == 4.0
+
+
 def test_a_wait_that_is_cut_counts_for_its_path_as_far_as_it_is_measured() -> None:
     # From 0.9 to 1.2 s, of which 0.2 s are measured, and from 9.5 s on, without an end.
     client, server = synthetic.run(FAST, SLOW)

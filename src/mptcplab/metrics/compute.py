@@ -104,6 +104,7 @@ def run_metrics(
         * _NS_PER_US
         / interval.length_ns,
         blocks=sum(increase(c, "blocks", interval) for c in receiver.connections),
+        longest_gap_s=_longest_gap_s(flow),
         retransmitted_packets=_last_sum(sender.subflows, "retransmitted_packets"),
         retransmitted_bytes=_last_sum(sender.subflows, "retransmitted_bytes"),
         data_packets=_last_sum(sender.subflows, "data_packets_out"),
@@ -212,6 +213,24 @@ def _decisions(scenario: Scenario, flow: Flow) -> _Decisions | None:
     )
 
 
+def _longest_gap_s(flow: Flow) -> float | None:
+    """The longest time for which a connection got nothing in order while there was something."""
+    gaps = []
+    for sending, receiving in recorded.both_ends(flow):
+        inside = receiving[recorded.within(receiving["time_ns"], flow.interval)]
+        if not len(inside):
+            continue
+        times = inside["time_ns"].astype(np.int64)
+        written = recorded.latest(sending, "written_bytes", times)
+        delivered = inside["delivered_bytes"].astype(np.int64)
+        begins = np.ones(len(times), bool)
+        begins[1:] = (np.diff(delivered) > 0) | (written[:-1] <= delivered[:-1])
+        since = np.maximum.accumulate(np.where(begins, np.arange(len(times)), 0))
+        # a gap ends with the sample at which something has arrived
+        gaps.append(int(np.max(times[1:] - times[since[:-1]], initial=0)))
+    return max(gaps) / NS_PER_S if gaps else None
+
+
 def _goodput_bps(scenario: Scenario, flow: Flow) -> float:
     if size := scenario.workload.size_bytes:
         return bps(size, flow.interval)
@@ -277,6 +296,7 @@ def _path_metrics(scenario: Scenario, flow: Flow, start_ns: int) -> tuple[PathFi
                 **queue_metrics(flow.queues.get(index), interval),
                 **_of_several("detection_s", [reaction.detection_ns for reaction in mine]),
                 **_of_several("recovery_s", [reaction.recovery_ns for reaction in mine]),
+                **_of_several("resumption_s", [reaction.resumption_ns for reaction in mine]),
             )
         )
     return tuple(paths)

@@ -96,6 +96,15 @@ class TransportFigures(Figures):
         "blocks at t1 - blocks at t0",
         "connection at the receiver",
     )
+    longest_gap_s: Real = figure(
+        "s",
+        "Longest time for which the receiver got nothing in order though it should have: the "
+        "sender had data that had not arrived. Times in which all had arrived are not in it.",
+        "longest time between two samples in [t0, t1] at each of which delivered_bytes of a "
+        "connection had grown or written_bytes of its sender had all been delivered at the "
+        "sample before, or from t0, or to t1",
+        "connection at both ends",
+    )
     retransmitted_packets: Whole = figure(
         "packets",
         "Packets that a subflow sent again on the same path, spurious ones too. Reinjections over "
@@ -437,8 +446,8 @@ class PathFigures(Figures):
         "s",
         "Mean time from the begin of such an event until no more is sent over the path than it "
         "then carries: how fast the sender notices. An event counts that lowers the rate of "
-        "the path and is undone: a change, handover or down with lasts, or a down until up. "
-        "Missing without one, as the next three.",
+        "the path and is undone: one with lasts, or a down until up. Missing without one, as the "
+        "next five.",
         "of the first of the bins of 50 ms from the begin on in which 8 x (sent_bytes at its "
         "end - sent_bytes at its begin) <= 1.1 x what the link then carries in it: the begin; "
         "none: the length of the event",
@@ -463,6 +472,21 @@ class PathFigures(Figures):
         "s",
         "The longest of these times.",
         "as recovery_s_mean",
+        "subflow at the receiver; scenario",
+    )
+    resumption_s_mean: Real = figure(
+        "s",
+        "Mean time from the end of such an event until anything arrives over the path, of the "
+        "events in which it carries nothing: down, unplug, close. Those before which the path "
+        "carried nothing are left out.",
+        "first sample after the event with more received_bytes + ofo_bytes than until its end, "
+        "less its end; none until the next event of the path or t1: that time",
+        "subflow at the receiver; scenario",
+    )
+    resumption_s_max: Real = figure(
+        "s",
+        "The longest of these times.",
+        "as resumption_s_mean",
         "subflow at the receiver; scenario",
     )
 

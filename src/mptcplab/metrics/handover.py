@@ -2,7 +2,8 @@
 """How fast a sender notices that a path carries less for a while, and how fast it comes back.
 
 Such a while is a dip: an event that lowers the rate of a path and is undone, such as a handover, or
-one that takes the path down until another brings it up.
+one that takes the path down until another brings it up. If the path carries nothing at all, the dip
+is an outage.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ DETECTION_BIN_NS = 50 * 10**6
 RECOVERY_BIN_NS = 100 * 10**6
 BEFORE_NS = 10**9
 
-_LOWERING = ("down", "change", "handover")
+_LOWERING = ("down", "unplug", "close", "change", "handover")
 
 _BITS_PER_BYTE = 8
 
@@ -46,12 +47,14 @@ class Dip:
 class Reaction:
     """How long after a dip began it was noticed, and after its end the path was used as before.
 
-    None if unknown: the path carried nothing before, or the run ended.
+    After an outage, also how long until anything arrived over the path. None if unknown: the path
+    carried nothing before, or the run ended.
     """
 
     dip: Dip
     detection_ns: int | None
     recovery_ns: int | None
+    resumption_ns: int | None = None
 
 
 def dips(scenario: Scenario, direction: Direction) -> list[Dip]:
@@ -101,6 +104,7 @@ def reactions(scenario: Scenario, flow: Flow, start_ns: int) -> list[Reaction]:
                 dip,
                 _detection_ns(dip, flow.sender.on_path(path), start_ns, until_ns),
                 _recovery_ns(dip, flow.receiver.on_path(path), start_ns, until_ns),
+                _resumption_ns(dip, flow.receiver.on_path(path), start_ns, until_ns),
             )
         )
     return found
@@ -150,6 +154,25 @@ def _recovery_ns(dip: Dip, subflows: Sequence[Subflow], start_ns: int, until_ns:
     if not len(enough):
         return until_ns - dip.end_ns
     return int(begins[enough[0]]) - start_ns - dip.end_ns
+
+
+def _resumption_ns(
+    dip: Dip, subflows: Sequence[Subflow], start_ns: int, until_ns: int
+) -> int | None:
+    """The time until the first sample with more from the path than at the end of the outage; or
+    until `until_ns`.
+    """
+    used = _bytes(subflows, "received_bytes", _before(dip), start_ns)
+    if not used or _rate_at(dip.rates, dip.begin_ns) or dip.end_ns >= until_ns:
+        return None
+    firsts = [until_ns + start_ns]
+    for records in (subflow.records for subflow in subflows):
+        times = records["time_ns"].astype(np.int64)
+        arrived = records["received_bytes"].astype(np.int64) + records["ofo_bytes"]
+        at_end = int(np.searchsorted(times, dip.end_ns + start_ns, side="right"))
+        before = arrived[:at_end].max(initial=0)
+        firsts += times[at_end:][arrived[at_end:] > before][:1].tolist()
+    return int(min(firsts)) - start_ns - dip.end_ns
 
 
 def _before(dip: Dip) -> tuple[int, int]:

@@ -249,6 +249,36 @@ def counted(records: Records, counter: str, times: Times) -> npt.NDArray[np.floa
     return counts
 
 
+def latest(records: Records, field: str, times: Times) -> npt.NDArray[np.int64]:
+    """The values of a field at the last sample until each of these times; 0 before the first."""
+    numbers = np.searchsorted(records["time_ns"].astype(np.int64), times, side="right")
+    values = np.concatenate([[0], records[field].astype(np.int64)])
+    found: npt.NDArray[np.int64] = values[numbers]
+    return found
+
+
+def both_ends(flow: Flow) -> Iterator[tuple[Records, Records]]:
+    """The records of each connection that both ends have seen: the sender's, the receiver's.
+
+    The ends may number them in another order. The ports of its initial subflow tell which is which.
+    """
+    sending = _by_ports(flow.sender, "local_port", "remote_port")
+    receiving = _by_ports(flow.receiver, "remote_port", "local_port")
+    for ports, records in sending.items():
+        if ports in receiving:
+            yield records, receiving[ports]
+
+
+def _by_ports(host: HostRecords, own: str, other: str) -> dict[tuple[int, int], Records]:
+    found = {}
+    for connection in host.connections:
+        number = int(connection["connection"][0])
+        initial = [s.records for s in host.subflows if s.connection == number][:1]
+        for records in initial:
+            found[int(records[own][0]), int(records[other][0])] = connection
+    return found
+
+
 def by_connection(records: Records) -> list[Records]:
     """Connection records, grouped by connection."""
     return list(_parts(records, records["connection"]))

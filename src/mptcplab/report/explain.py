@@ -34,6 +34,14 @@ from mptcplab.spec.units import NS_PER_S, format_time
 
 _BITS_PER_BYTE = 8
 _MBIT = 1e6
+#: What happened to a path, by the action.
+_HAPPENED = {
+    "down": "was down",
+    "unplug": "was unplugged",
+    "close": "was closed",
+    "change": "had a change",
+    "handover": "had a handover",
+}
 _CA_LOSS = 4
 
 #: The text names a reason if it takes at least this fraction of what the paths can carry.
@@ -575,11 +583,13 @@ def _reactions(scenario: Scenario, flow: Flow, start_ns: int) -> list[str]:
     for reaction in handover.reactions(scenario, flow, start_ns):
         dip = reaction.dip
         text = (
-            f"At {format_time(dip.begin_ns)} path {dip.path} had a {dip.action} for "
+            f"At {format_time(dip.begin_ns)} path {dip.path} {_HAPPENED[dip.action]} for "
             f"{format_time(dip.end_ns - dip.begin_ns)}:"
         )
         if reaction.detection_ns is not None:
             text += f" noticed after {format_time(reaction.detection_ns)};"
+        if reaction.resumption_ns is not None:
+            text += f" used again {format_time(reaction.resumption_ns)} after its end;"
         if reaction.recovery_ns is not None:
             text += f" used as before {format_time(reaction.recovery_ns)} after its end;"
         found.append(text.rstrip(";:") + ".")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def scenario(text: str, **flags: Any) -> Scenario:
     return from_flags(Flags(path=["a:10mbit,10ms"], workload=text, **flags)).base
 
 
-def played(text: str, seed: int = 1) -> list[Message]:
+def played(text: str, seed: int = 1) -> Sequence[Message]:
     return messages(scenario(text).workload, seed)
 
 

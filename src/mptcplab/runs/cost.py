@@ -52,19 +52,13 @@ def size(scenario: Scenario) -> Size:
     for pair in scenario.pairs():
         one = scenario.alone(pair)
         load = one.workload
-        rates = {
-            direction: list(timeline.rates(one, direction).values()) for direction in DIRECTIONS
-        }
-        up_bps, down_bps = (
-            sum(each[0][1] for each in rates[direction]) for direction in DIRECTIONS
-        )
-        span_ns = workload.expected_ns(load, scenario.seed, up_bps, down_bps)
+        span_ns = _span_ns(one)
         if isinstance(load, Bulk) and load.size_bytes is None and span_ns:
             packets += sum(
                 timeline.mean_rate_bps(each, 0, span_ns) * span_ns / 8e9 / _PACKET_BYTES
                 for direction in DIRECTIONS
                 if load.direction in (direction, "both")
-                for each in rates[direction]
+                for each in timeline.rates(one, direction).values()
             )
         else:
             sizes = (message.sizes[:1] for message in workload.messages(load, scenario.seed))
@@ -83,13 +77,18 @@ def expected_virtual_s(scenario: Scenario) -> float:
     expected_ns = [0]
     for pair in scenario.pairs():
         one = scenario.alone(pair)
-        up_bps, down_bps = (
-            sum(rates[0][1] for rates in timeline.rates(one, direction).values())
-            for direction in DIRECTIONS
-        )
-        own_ns = workload.expected_ns(one.workload, scenario.seed, up_bps, down_bps)
-        expected_ns.append(one.start_ns + own_ns)
+        expected_ns.append(one.start_ns + _span_ns(one))
     return _AROUND_S + max(expected_ns) / 1e9
+
+
+def _span_ns(one: Scenario) -> int:
+    """How long the messages of a connection take at the rates that its paths begin with."""
+    quiet = one.model_copy(update={"events": ()})
+    up_bps, down_bps = (
+        sum(rates[0][1] for rates in timeline.rates(quiet, direction).values())
+        for direction in DIRECTIONS
+    )
+    return workload.expected_ns(one.workload, one.seed, up_bps, down_bps)
 
 
 class Costs:

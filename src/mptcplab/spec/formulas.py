@@ -15,7 +15,7 @@ import operator
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import CodeType
 from typing import Any
 
@@ -362,6 +362,8 @@ _CALLED_OPERATORS = {_called(kind.__name__): found for kind, found in _OPERATORS
 _TOO_DEEP = "too many parts within each other"
 
 
+# the points of a sweep evaluate the same formulas
+@lru_cache(maxsize=1024)
 def _read(text: str, wrong: str) -> ast.expr:
     """The expression in a text. Raises FormulaError with a message that begins with `wrong`."""
     try:

@@ -13,8 +13,9 @@ generator, so the messages are the same on every machine.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -219,7 +220,12 @@ class Message:
     label: str = ""
 
 
-def messages(workload: AnyWorkload, seed: int) -> list[Message]:
+# The points of a sweep have few workloads, and these many messages.
+_few = lru_cache(maxsize=8)
+
+
+@_few
+def messages(workload: AnyWorkload, seed: int) -> Sequence[Message]:
     """The messages of a workload, in the order of the plan."""
     found: list[Message]
     match workload:
@@ -240,7 +246,7 @@ def messages(workload: AnyWorkload, seed: int) -> list[Message]:
         case Program():
             found = []
     assert len(found) <= MAX_MESSAGES, "the limits of each kind keep it below"
-    return found
+    return tuple(found)
 
 
 def opens_connections(workload: Workload) -> bool:
@@ -248,6 +254,7 @@ def opens_connections(workload: Workload) -> bool:
     return isinstance(workload, Transfers | Web) and workload.fresh
 
 
+@_few
 def expected_ns(workload: AnyWorkload, seed: int, up_bps: int, down_bps: int) -> int:
     """An estimate of how long the messages take if their directions have these rates."""
     rates_bps = {"up": max(up_bps, 1), "down": max(down_bps, 1)}

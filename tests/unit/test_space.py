@@ -170,3 +170,20 @@ def test_mistakes_in_a_file_are_told_together(tmp_path: Path) -> None:
     text = str(caught.value)
     for expected in ("grid.x", "grid.Y", "design.points", "design.ranges", "did you mean"):
         assert expected in text, text
+
+
+def test_of_several_workloads_one_applies() -> None:
+    template = {
+        "workload": [
+            {"if": "load == 'bulk'", "duration": "{length}s"},
+            {"if": "load != 'bulk'", "kind": "{load}"},
+            {"if": "length > 9", "kind": "web"},
+        ]
+    }
+    assert filled(template, {"load": "bulk", "length": 5}) == {"workload": {"duration": "5s"}}
+    assert filled(template, {"load": "video", "length": 5}) == {"workload": {"kind": "video"}}
+    with pytest.raises(FormulaError) as caught:
+        filled(template, {"load": "bulk", "length": 10})
+    assert str(caught.value) == (
+        'workload: 2 of its tables apply where load = "bulk", length = 10; one is expected'
+    )

@@ -13,6 +13,12 @@ from mptcplab.cli import options
 
 @click.command("sweep")
 @click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--only",
+    metavar="FORMULA",
+    help="Make only the runs for which this holds, e.g. 'rate >= 20 and scheduler == \"blest\"'; "
+    "a formula over the axes, as where in the file.",
+)
 @options.dry_run_option
 @click.option("--no-cache", "again", is_flag=True, help="Repeat runs that are stored already.")
 @click.option("--retry-failed", is_flag=True, help="Repeat runs that failed before.")

@@ -36,7 +36,7 @@ from mptcplab.runs.workers import InProcesses, InThreads, Workers, performed
 from mptcplab.spec import resolve, space
 from mptcplab.spec.designs import Point
 from mptcplab.spec.flags import Flags
-from mptcplab.spec.formulas import FormulaError
+from mptcplab.spec.formulas import Formula, FormulaError
 from mptcplab.spec.limits import COMPARED_SEEDS
 from mptcplab.spec.mistakes import Mistakes, shown
 from mptcplab.spec.resolve import Request
@@ -243,12 +243,19 @@ class Outcome:
         return not (self.reasons or self.killed or self.failed_before)
 
 
-def load(file: Path) -> Given:
-    """A sweep from its file.
+def load(file: Path, only: str | None = None) -> Given:
+    """A sweep from its file; `only`, a formula over its axes as `where` is, must hold, too.
 
     Raises InputError with every mistake in it, MachineError without the packages it needs.
     """
     found = space.read(file, Sweep, {"scenario": Sweep})
+    if only is not None:
+        try:
+            Formula(only)
+        except FormulaError as error:
+            raise InputError([Problem("--only", "", shown(only), str(error))]) from None
+        where = only if found.where is None else f"({found.where}) and ({only})"
+        found = found.model_copy(update={"where": where})
     return _given(found, str(file), file.parent)
 
 

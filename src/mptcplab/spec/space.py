@@ -26,6 +26,8 @@ from mptcplab.spec.mistakes import ABSENT, Mistakes, Place, printable, shown, su
 # The key of a table in a list whose formula says whether the table is included.
 IF = "if"
 CASE = "case"
+# A scenario has one; a template may have several, each with `if`.
+_WORKLOAD = "workload"
 #: More settings than a machine runs in weeks, so there must be a mistake in the axes.
 MAX_SETTINGS = 1_000_000
 _STEPS = ("start", "stop", "step", "count", "scale")
@@ -218,6 +220,11 @@ def filled(
     """
     table = copy.deepcopy(fill_in(template, {**(also or {}), **point}))
     assert isinstance(table, dict)
+    if isinstance(loads := table.get(_WORKLOAD), list):
+        if len(loads) != 1:
+            where = f"{len(loads)} of its tables apply where {shown_point(point)}"
+            raise FormulaError(f"{_WORKLOAD}: {where}; one is expected")
+        table[_WORKLOAD] = loads[0]
     for name, value in point.items():
         if "." in name or (name in _SETTABLE and name not in used(template)):
             _put(table, name, value)

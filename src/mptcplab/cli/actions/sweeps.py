@@ -39,7 +39,7 @@ def sweep_file(file: Path, options: Mapping[str, Any]) -> None:
         storage=options["storage"],
         limits=common.limits(options),
     )
-    _sweep(sweep.load(file), how, options, dry_run=options["dry_run"])
+    _sweep(sweep.load(file, options["only"]), how, options, dry_run=options["dry_run"])
 
 
 def compare(

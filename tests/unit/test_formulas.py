@@ -188,6 +188,15 @@ def test_the_form_of_a_value_is_kept_and_reaches_nothing_else() -> None:
         fill("{a:{form}}", {"a": 1, "form": "}{0.__class__"})
 
 
+def test_the_bits_of_true_and_false_are_not_inverted() -> None:
+    # in Python up to 3.15 ~True is -2, which is true
+    assert Formula("~few").value({"few": 5}) == -6
+    for text in ("~True", "~(few > 3)", "[~(x > 1) for x in [few]]"):
+        for value in (Formula(text).value, Formula(text).again):
+            with pytest.raises(FormulaError, match="there is `not`"):
+                value({"few": 5})
+
+
 def test_backslashes_around_formulas_are_themselves() -> None:
     assert fill(r"\{a}\n", {"a": 1}) == r"\1\n"
 

@@ -264,7 +264,9 @@ _PLAIN = (ast.Sub, ast.Div)
 _COMPILED = (
     ast.expr_context,
     ast.operator,
-    ast.unaryop,
+    ast.Not,
+    ast.UAdd,
+    ast.USub,
     ast.boolop,
     ast.cmpop,
     ast.comprehension,
@@ -353,7 +355,15 @@ def _remainder(a: Any, b: Any) -> Any:
     return operator.mod(a, b)
 
 
+def _inverted(a: Any) -> Any:
+    # some versions of Python take them for 1 and 0, where ~ of both is true; others warn, or refuse
+    if isinstance(a, bool):
+        raise FormulaError("~ is for whole numbers; for true and false there is `not`")
+    return ~a
+
+
 _OPERATORS = simpleeval.DEFAULT_OPERATORS | {
+    ast.Invert: _inverted,
     ast.Mult: _times,
     ast.Pow: _power,
     ast.Mod: _remainder,

@@ -55,7 +55,7 @@ SHELL_FILES = $(shell find scripts guest -name '*.sh' 2>/dev/null) .ci/run
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock venv venv-dev venv-bench venv-mutants kernel demo picture site site-test test accuracy bench mutants debug-test torture fuzz reliability same-arithmetic same-packets stock-check sweep-test selftests oracle papers-check lint checkpatch shellcheck lock wheel wheel-test clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock venv venv-dev venv-bench venv-mutants kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test torture fuzz reliability same-arithmetic same-packets stock-check sweep-test selftests oracle papers-check lint checkpatch shellcheck lock wheel wheel-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,6 +83,9 @@ site: $(VENV_SITE)/.stamp $(GALLERY)/.stamp ## docs/ as pages with search, and r
 
 site-test: setup-test venv-dev site ## is each link of the site good, does its search find, do its reports open?
 	$(BIN)/python -m pytest --site $(SITE) tests/site $(PYTEST_ARGS)
+
+docs-commands: setup-test venv-dev kernel ## run every command of README.md and docs/ to its end, with one seed each (30 min)
+	$(BIN)/python -m pytest --docs-commands tests/docs $(PYTEST_ARGS)
 
 # The reports of the gallery: the commands of its page, as they stand there.
 $(GALLERY)/.stamp: docs/gallery.md $(shell find examples src kernel guest -type f -not -name '*.pyc') | setup venv kernel

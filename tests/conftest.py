@@ -50,6 +50,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "packages of this environment",
     )
     parser.addoption(
+        "--docs-commands",
+        action="store_true",
+        help="run the commands of README.md and docs/ to their ends (default: they are only read)",
+    )
+    parser.addoption(
         "--site",
         type=Path,
         help="where `make site` has put the site that is to be tested (default: none is)",

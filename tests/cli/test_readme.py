@@ -9,54 +9,26 @@ from pathlib import Path
 
 from mptcplab.cli import load
 from mptcplab.lab.kernel import KernelBuild
+from tests import docs_commands
 from tests.cli.test_cli import mptcplab
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-GALLERY = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
-
-#: What commands begin with; all other blocks are output.
-PROGRAMS = ("git ", "make ", "mptcplab ", "pip ")
+BLOCKS = list(docs_commands.blocks(ROOT / "README.md"))
 
 
-def blocks(page: str) -> list[str]:
-    return re.findall(r"^```\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-
-
-def commands(page: str, program: str) -> list[list[str]]:
-    """The arguments of each call of a program in the blocks of a page."""
-    lines = "".join(block for block in blocks(page) if block.startswith(PROGRAMS))
-    found = [shlex.split(line, comments=True) for line in lines.replace("\\\n", " ").splitlines()]
-    return [command[1:] for command in found if command[:1] == [program]]
-
-
-def test_every_target_of_make_is_one_that_make_lists() -> None:
-    named = {target for line in commands(README, "make") for target in line}
-    named |= set(re.findall(r"`make ([a-z-]+)", README))
-    assert {"demo", "test", "selftests"} <= named
-    assert named - set(re.findall(r"^([a-z-]+):.*## ", MAKEFILE, re.MULTILINE)) == set()
+def commands() -> list[list[str]]:
+    """The arguments of each call of mptcplab."""
+    lines = "".join(block.script for block in BLOCKS).replace("\\\n", " ").splitlines()
+    found = [shlex.split(line, comments=True) for line in lines]
+    return [command[1:] for command in found if command[:1] == ["mptcplab"]]
 
 
 def test_the_demo_is_the_comparison_whose_output_is_shown() -> None:
-    (shown,) = (each for each in commands(README, "mptcplab") if each[-2:] == ["--repeat", "3"])
+    (shown,) = (each for each in commands() if each[-2:] == ["--repeat", "3"])
     demo = re.search(r"^demo: .*\n\t\$\(MPTCPLAB\) ((?:.*\\\n)*.*)", MAKEFILE, re.MULTILINE)
     assert demo
     assert shlex.split(demo[1].replace("\\\n", " ")) == [*shown, "--out", "$(DEMO_OUT)"]
-
-
-def test_the_commands_of_the_gallery_are_taken(tmp_path: Path) -> None:
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    made = []
-    for command in commands(GALLERY, "mptcplab"):
-        if command[0] == "compare":
-            check = "--dry-run" if "--sweep" in command else "--plan"
-            done = mptcplab(*command, check, cwd=tmp_path)
-            assert done.returncode == 0, (command, done.stderr)
-            made.append(command[command.index("--out") + 1])
-        else:
-            assert command == ["report", made[-1], "-o", f"{made[-1]}.html"]
-    assert len(made) >= 4
 
 
 def quick(command: list[str]) -> list[str]:
@@ -71,7 +43,7 @@ def test_the_commands_work_one_after_the_other(lab_kernel: KernelBuild, tmp_path
     del lab_kernel  # built by now
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     printed = {}
-    for command in commands(README, "mptcplab"):
+    for command in commands():
         if command[0] == "advise":
             # takes a minute, and has tests of its own: it takes its options, and `run` its paths
             load("advise").make_context("advise", command[1:])
@@ -82,7 +54,7 @@ def test_the_commands_work_one_after_the_other(lab_kernel: KernelBuild, tmp_path
         printed[" ".join(command)] = done.stdout
     assert len(printed) >= 8
     (shown,) = (text for command, text in printed.items() if command.endswith("--repeat 3"))
-    (sample,) = (block for block in blocks(README) if not block.startswith(PROGRAMS))
+    (sample,) = (block.text for block in BLOCKS if block.language == "text")
     assert about_the_same(sample, shown), shown
 
 

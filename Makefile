@@ -133,7 +133,7 @@ same-arithmetic: setup venv kernel ## does the lab's kernel compute as Debian's?
 selftests: setup-selftests venv ## the kernel's own MPTCP selftests, upstream and with our framework
 	$(BIN)/python -m mptcplab.tools.selftests $(SELFTESTS_ARGS)
 
-oracle: setup venv ## at every decision of many runs, is it what the published scheduler would have picked? (5 min)
+oracle: setup venv ## at every decision of many runs, is it what the published scheduler would have picked? (6 min)
 	$(BIN)/python -m mptcplab.tools.oracle $(ORACLE_ARGS)
 
 papers-check: venv ## is what docs/results says still what experiments/ and the kernel are? PAPERS_ARGS=--strict (2 min)

@@ -84,7 +84,7 @@ site: $(VENV_SITE)/.stamp $(GALLERY)/.stamp ## docs/ as pages with search, and r
 site-test: setup-test venv-dev site ## is each link of the site good, does its search find, do its reports open?
 	$(BIN)/python -m pytest --site $(SITE) tests/site $(PYTEST_ARGS)
 
-docs-commands: setup-test venv-dev kernel ## run every command of README.md and docs/ to its end, with one seed each (30 min)
+docs-commands: setup-test venv-dev kernel ## run every command of README.md and docs/ to its end, with one seed each (an hour)
 	$(BIN)/python -m pytest --docs-commands tests/docs $(PYTEST_ARGS)
 
 # The reports of the gallery: the commands of its page, as they stand there.

@@ -51,6 +51,10 @@ NOT_RUN = {
 }
 #: Of blocks, by page and language, that have another exit status than 0: an expectation is not met.
 OTHER_STATUS = {("docs/expect.md", "console"): 4}
+#: What the reader of a page has run before.
+RUN_BEFORE = {
+    "docs/results-store.md": "mptcplab run --path a:10mbit,10ms --path b:10mbit,20ms --duration 1s",
+}
 
 
 def stand_ins(directory: Path) -> str:
@@ -94,9 +98,10 @@ def test_every_command_of_a_page_works(page: Path, lab_kernel: KernelBuild, tmp_
         "PYTHONPATH": str(ROOT / "src"),
         "MPLBACKEND": "agg",
     }
+    first = docs_commands.BEFORE + RUN_BEFORE.get(name, "") + "\n"
     for block in scripts:
         done = subprocess.run(
-            ["/bin/bash", "-euo", "pipefail", "-c", docs_commands.BEFORE + block.script],
+            ["/bin/bash", "-euo", "pipefail", "-c", first + block.script],
             cwd=tmp_path,
             env=environment,
             stdout=subprocess.PIPE,

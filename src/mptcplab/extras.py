@@ -30,17 +30,20 @@ def require(extra: str, what: str, *modules: str) -> None:
 
     `what` begins the message: what needs it; `modules` are those that it needs [all of the extra].
     """
-    wanted = modules or EXTRAS[extra]
-    missing = [name for name in wanted if importlib.util.find_spec(name) is None]
-    if missing:
-        raise lacking(extra, what, *missing)
+    if absent := missing(extra, *modules):
+        raise lacking(extra, what, *absent)
 
 
-def lacking(extra: str, what: str, *missing: str) -> MachineError:
+def missing(extra: str, *modules: str) -> list[str]:
+    """The modules of an extra [all], or those of them that are named, that are not installed."""
+    return [name for name in modules or EXTRAS[extra] if importlib.util.find_spec(name) is None]
+
+
+def lacking(extra: str, what: str, *absent: str) -> MachineError:
     """The error that `what` lacks some modules, which an extra has."""
     command = shlex.join([sys.executable, "-m", "pip", "install", *_requirements(extra)])
-    are = "is" if len(missing) == 1 else "are"
-    return MachineError(f"{what} needs {' and '.join(missing)}, which {are} not installed", command)
+    are = "is" if len(absent) == 1 else "are"
+    return MachineError(f"{what} needs {' and '.join(absent)}, which {are} not installed", command)
 
 
 def _requirements(extra: str) -> list[str]:

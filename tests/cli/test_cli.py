@@ -155,6 +155,9 @@ def test_explain_takes_an_output_directory_and_schedulers(tmp_path: Path) -> Non
     nobody = mptcplab("explain", str(out), "-s", "blest")
     assert nobody.returncode == 2
     assert "blest: no run there has it; there are first:queue=off, first, default" in nobody.stderr
+    near = mptcplab("explain", str(out), "-s", "defalt")
+    assert near.returncode == 2
+    assert 'no run there has it; did you mean "default"? there are first:queue=off' in near.stderr
 
 
 def test_run_takes_a_file_and_flags_that_override_it(

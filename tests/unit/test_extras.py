@@ -105,6 +105,16 @@ def test_commands_without_their_packages_say_so_in_a_line(
 
 
 @pytest.mark.kernel
+def test_a_dry_run_of_a_comparison_needs_no_extra(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    done = mptcplab("compare", *PATHS, "--repeat", "3", "--dry-run", "--out", str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")
+    # and plain TCP over each path, with each seed
+    assert "runs:     3, at one point, and 6 of plain TCP" in done.stdout
+    assert "guessed from rates and durations" in done.stdout
+
+
+@pytest.mark.kernel
 def test_the_basic_commands_need_no_extra(tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     flags = ("--duration", "1s", "--repeat", "3", "--scheduler", "default,minrtt", "--out", out)

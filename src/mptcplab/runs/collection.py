@@ -19,7 +19,7 @@ from mptcplab.runs import documents, store
 from mptcplab.runs.entries import Entry, with_benefits
 from mptcplab.spec import units
 from mptcplab.spec.limits import NO_RATE_BPS
-from mptcplab.spec.mistakes import no_such_file
+from mptcplab.spec.mistakes import no_such_file, suggestion
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.scheduler import Choice
 from mptcplab.spec.uncertainty import drawn
@@ -189,7 +189,8 @@ def successful(places: Sequence[Path], schedulers: Sequence[str] = ()) -> list[F
     labels = dict.fromkeys(run.entry.label for run in found.values())
     for name in schedulers:
         if not any(_is_named(label, name) for label in labels):
-            message = f"no run there has it; there are {', '.join(labels)}"
+            hint = suggestion(name, [*labels, *(each.partition(":")[0] for each in labels)]) or ";"
+            message = f"no run there has it{hint} there are {', '.join(labels)}"
             raise InputError([Problem("--scheduler", "", name, message)])
     return [
         run

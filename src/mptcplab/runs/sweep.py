@@ -248,6 +248,7 @@ def load(file: Path, only: str | None = None) -> Given:
 
     Raises InputError with every mistake in it, MachineError without the packages it needs.
     """
+    extras.require("sweep", "a sweep")
     found = space.read(file, Sweep, {"scenario": Sweep})
     if only is not None:
         try:
@@ -261,16 +262,18 @@ def load(file: Path, only: str | None = None) -> Given:
 
 def from_table(table: Mapping[str, Any], source: str, folder: Path) -> Given:
     """A sweep from a table like that of a file; see `load`."""
-    mistakes = Mistakes(source)
-    mistakes.data = dict(table)
-    return _given(space.validated(mistakes, Sweep, {}), source, folder)
+    extras.require("sweep", "a sweep")
+    return _of_table(table, source, folder)
 
 
 def from_flags(file: Path | None, flags: Flags, axes: Sequence[str], *, baselines: bool) -> Given:
     """The sweep of a scenario file, flags, and axes as `space.parse_axis` reads them.
 
-    Without axes it is a comparison, with as many seeds. Raises InputError.
+    Without axes it is a comparison, with as many seeds, which needs no package of an extra. Raises
+    InputError, and MachineError as `load` does.
     """
+    if axes:
+        extras.require("sweep", "a sweep")
     grid: dict[str, list[Any]] = {}
     problems = []
     for text in axes:
@@ -287,11 +290,16 @@ def from_flags(file: Path | None, flags: Flags, axes: Sequence[str], *, baseline
     if not axes:
         template.setdefault("repeat", COMPARED_SEEDS)
     table = {"scenario": template, "grid": grid, "baselines": baselines}
-    return from_table(table, str(file or "the command line"), folder)
+    return _of_table(table, str(file or "the command line"), folder)
+
+
+def _of_table(table: Mapping[str, Any], source: str, folder: Path) -> Given:
+    mistakes = Mistakes(source)
+    mistakes.data = dict(table)
+    return _given(space.validated(mistakes, Sweep, {}), source, folder)
 
 
 def _given(sweep: Sweep, source: str, folder: Path) -> Given:
-    extras.require("sweep", "a sweep")
     template = sweep.scenario
     if isinstance(template, str):
         file = folder / template
@@ -486,11 +494,15 @@ class Expected:
 
 
 def dry_run(planned: Plan, out: Path, how: How) -> Expected:
-    """What a sweep would run; nothing is written."""
+    """What a sweep would run; nothing is written.
+
+    If all runs are made again anyway, stored ones only tell how long that takes: without the
+    packages that read them, it is guessed.
+    """
     stored, failed, known = 0, 0, 0
     missing = list(planned.runs)
     costs = Costs({key: run.size for key, run in planned.runs.items()})
-    if (out / "runs").is_dir():
+    if (out / "runs").is_dir() and not (how.again and extras.missing("sweep")):
         table = Index(out)
         table.refresh()
         missing, left_alone = planned.missing(Store(out), table, how)

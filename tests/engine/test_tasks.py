@@ -76,6 +76,24 @@ def test_worker_processes_leave_the_same_bytes(
     assert content(tmp_path / "1") == content(tmp_path / "3")
 
 
+def test_own_workers_make_several_lots_and_keep_series_alone_if_asked(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    runs = store.Store(tmp_path)
+    with experiment.own_workers(2) as workers:
+        for lot in (seeds(3)[:1], seeds(3)[1:]):
+            entries = experiment.run_all(
+                *(lot, lab_kernel, lab_guest, runs),
+                jobs=workers.jobs,
+                workers=workers,
+                keep_records=False,
+            )
+            assert [entry.status for entry in entries] == ["ok"] * len(lot)
+    directories = [runs.directory(key) for key in runs.keys()]  # noqa: SIM118, it is no dictionary
+    assert [store.has_series(each) for each in directories] == [True] * 3
+    assert [store.has_records(each) for each in directories] == [False] * 3
+
+
 def test_a_run_that_comes_back_packed_is_the_same(
     lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
 ) -> None:

@@ -34,6 +34,7 @@ __all__ = [
     "modules",
     "on_cluster",
     "own_cpu",
+    "own_workers",
     "run",
     "run_all",
 ]
@@ -146,6 +147,7 @@ def run_all(
     traces: Mapping[tuple[str, str], link_trace.Source] | None = None,
     jobs: int,
     workers: Workers | None = None,
+    keep_records: bool = True,
     storage: str | None = None,
     limits: Limits | None = None,
     progress: Progress = lambda _share: None,
@@ -159,8 +161,8 @@ def run_all(
     played on each path, which are kept with the runs. A failed run gives an entry with the reason,
     and the others go on. Setting `cancel` ends the running runs, keeps those that have ended, and
     raises RunCancelledError. `workers` make the runs, by default `jobs` processes of this machine.
-    `look` is for single runs, which this process makes itself. With `storage`, a URL, records are
-    kept there (see `archive`).
+    `look` is for single runs, which this process makes itself. Without `keep_records` only series
+    are kept of them; with `storage`, a URL, they are kept there (see `archive`).
     """
     out.remove_abandoned()
     tasks = [
@@ -172,6 +174,7 @@ def run_all(
             traces=traces,
             limits=limits,
             out=out.out,
+            keep_records=keep_records,
             storage=storage,
         )
         for scenario in scenarios
@@ -182,7 +185,7 @@ def run_all(
         for task, scenario in zip(tasks, scenarios, strict=True)
     }
     all_s, ended_s, count = sum(expected_s[task.key] for task in tasks), 0.0, 0
-    own = nullcontext(workers) if workers else _workers(min(jobs, len(tasks)), look)
+    own = nullcontext(workers) if workers else _workers_of(min(jobs, len(tasks)), look)
     with own as chosen:
         for done in performed(tasks, chosen, cancel or threading.Event()):
             if done is not None:
@@ -198,6 +201,11 @@ def run_all(
     return [entry for entry in entries if entry is not None]
 
 
-def _workers(jobs: int, look: Look | None) -> Workers:
+def own_workers(jobs: int) -> Workers:
+    """Workers of this machine, to make several lots of runs with: starting them takes a moment."""
+    return _workers_of(jobs, None)
+
+
+def _workers_of(jobs: int, look: Look | None) -> Workers:
     """Single runs are made in this process, which saves starting another."""
     return InProcesses(jobs) if jobs > 1 else InThreads(1, look)

@@ -47,8 +47,9 @@ def test_advice_in_words_and_as_a_document_and_run_once(
     assert f"picture:  {out / 'advice.png'}" in done.stdout
     assert max(map(len, done.stdout.partition("picture:")[0].splitlines())) <= 80
     # there are so few that the first stage has all of them
-    assert f"stage 1 of 3, schedulers with cubic: 1, variations: 2: {RUNS} runs\n" in done.stderr
-    assert "of 3" not in done.stderr.partition("1 of 3")[2]
+    first = "stage 1 of 5, congestion controls: 1 with minrtt and default, variations: 2"
+    assert f"{first}: {RUNS} runs\n" in done.stderr
+    assert "of 5" not in done.stderr.partition("1 of 5")[2]
     assert len(list(out.glob("runs/*"))) == RUNS
 
     document = json.loads((out / "advice.json").read_text())
@@ -84,6 +85,22 @@ def test_advice_in_words_and_as_a_document_and_run_once(
     )
     assert report.returncode == 0, report.stderr
     assert "minrtt" in page.read_text()
+
+
+def test_quick_advice_on_one_goal(lab_kernel: KernelBuild, tmp_path: Path) -> None:
+    del lab_kernel
+    asked = (*PATHS, "-s", "minrtt", "--cc", "cubic", "--goal", "throughput", "--quick")
+    done = advise(*asked, "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    # two pairs: one variation of all, then 3 of the best and 5 of the finalists
+    assert "schedulers: 1, congestion controls: 1, variations: 5: up to 10 runs" in done.stderr
+    assert "Quick: runs of 6s or more, all schedulers with one" in " ".join(done.stdout.split())
+    assert "For throughput: " in done.stdout
+    assert "For latency: " not in done.stdout
+    document = json.loads((tmp_path / "advice.json").read_text())
+    assert list(document["goals"]) == ["throughput"]
+    assert document["goals"]["throughput"]["workload"]["duration_ns"] == 6 * 10**9
+    assert document["runs"] == 10
 
 
 def test_what_was_interrupted_goes_on_where_it_stopped(
@@ -124,6 +141,14 @@ def test_what_was_interrupted_goes_on_where_it_stopped(
         ((*PATHS, "--uncertain", "dsl=20%"), "neither rate, delay, loss or queue, nor of a or b"),
         ((*PATHS, "--scheduler", "minrt"), 'did you mean "minrtt"'),
         ((*PATHS, "--workload", "vidio"), "vidio"),
+        (
+            (*PATHS, "--goal", "latency", "--give-up", "latency"),
+            "latency is the goal, and given up; leave out one of them",
+        ),
+        (
+            (*PATHS, "--event", "3s:b:close", "--goal", "resilience"),
+            '--goal\n  "resilience": these paths can be judged for throughput and latency',
+        ),
         ((), "1 to 8 paths are needed"),
     ],
 )

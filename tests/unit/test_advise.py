@@ -3,105 +3,32 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console
 
 from mptcplab.advice import advise, advise_report
 from mptcplab.advice.advise import REFERENCE, Advice, Effort, GivenUp, Overall
+from mptcplab.advice.goals import Name
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
-from mptcplab.metrics.compute import RunMetrics
-from mptcplab.metrics.definitions import RunFigures
-from mptcplab.runs import experiment, store
-from mptcplab.runs.entries import Entry, run_entry
-from mptcplab.runs.store import Store
+from mptcplab.runs import experiment
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.uncertainty import parse
+from tests.unit.advised import GUEST, KERNEL, FakeKernel, Given, quiet
 
-KERNEL = KernelBuild("k1", "lab", Path("linux"), Path("config"))
-GUEST = Guest("g1", Path("guest"))
 PATHS = ("wifi:50mbit,10ms", "lte:20mbit,40ms")
-SMALL = Effort(screened=2, variations=6, kept=1)
-
-
-@dataclass(frozen=True)
-class Given:
-    """What a run gives: goodput of bulk data in Mbit/s, the delays of blocks in ms, and what was
-    sent besides, as a part of what arrived.
-    """
-
-    mbps: float
-    delay_ms: float
-    longest_ms: float
-    copies: float = 0.0
-
-
-#: None: it fails.
-Gives = Callable[[Scenario], Given | None]
-
-
-@contextlib.contextmanager
-def quiet(_total: int) -> Iterator[tuple[experiment.Progress, experiment.Ended]]:
-    yield lambda _share: None, lambda _count, _scenario, _entry: None
-
-
-class FakeKernel:
-    """Takes the place of experiment.run_all."""
-
-    def __init__(self, gives: Gives) -> None:
-        self.ran: list[Scenario] = []
-        self.gives = gives
-
-    def __call__(
-        self,
-        scenarios: Sequence[Scenario],
-        kernel: KernelBuild,
-        guest: Guest,
-        out: Store,
-        **_options: Any,
-    ) -> list[Entry]:
-        return [self.run(each, kernel, guest, out) for each in scenarios]
-
-    def run(self, scenario: Scenario, kernel: KernelBuild, guest: Guest, out: Store) -> Entry:
-        self.ran.append(scenario)
-        key = store.run_key(scenario, kernel, guest)
-        given = self.gives(scenario)
-        figures = RunFigures()
-        if given:
-            duration_s = (scenario.workload.duration_ns or 0) / 1e9
-            figures = RunFigures(
-                goodput_bps=given.mbps * 1e6,
-                wasted_bytes=int(given.copies * given.mbps * 1e6 * duration_s / 8),
-                delay_ms_p99=given.delay_ms,
-                delay_ms_max=given.longest_ms,
-            )
-        entry = run_entry(
-            scenario,
-            status="ok" if given else "failed",
-            reason="no power",
-            virtual_s=20.0,
-            wall_s=1.0,
-            run_metrics=RunMetrics(metrics=figures, paths=()),
-            directory=f"runs/{key}",
-        )
-        if given:
-            with out.new_run(key) as directory:
-                store.write_json(directory / store.RESULT, entry)
-        return entry
+SMALL = Effort(screened=2, halved=3, variations=6, contenders=3, kept=1, ccs=1, crossed=None)
+LARGE = replace(SMALL, kept=3)
 
 
 def ask(
@@ -112,12 +39,14 @@ def ask(
     ccs: Sequence[str] = ("cubic", "reno", "olia"),
     schedulers: str = "default,minrtt,blest,roundrobin",
     effort: Effort = SMALL,
+    only: Sequence[Name] = (),
     give_up: Sequence[GivenUp] = (),
 ) -> Advice:
     monkeypatch.setattr(experiment, "run_all", fake)
     request = from_flags(Flags(path=PATHS, scheduler=schedulers))
     return advise.advise(
         *(request, ccs, parse([], request.base), effort, KERNEL, GUEST, out),
+        only=only,
         give_up=give_up,
         modules={},
         jobs=1,
@@ -184,7 +113,7 @@ def test_what_sends_copies_or_costs_goodput_is_not_for_all(
         *(tmp_path, FakeKernel(with_copies_or_without), monkeypatch),
         ccs=("cubic",),
         schedulers="default,minrtt,redundant",
-        effort=Effort(screened=2, variations=6, kept=3),
+        effort=LARGE,
     )
     best, second, third = found.overall
     assert (best.name, best.as_good) == ("minrtt, cubic", ["throughput", "latency"])
@@ -231,7 +160,7 @@ def test_worse_than_the_reference_in_one_goal_is_not_for_all(
         *(tmp_path, FakeKernel(gives), monkeypatch),
         ccs=("cubic",),
         schedulers="default,minrtt,blest",
-        effort=Effort(screened=2, variations=6, kept=3),
+        effort=LARGE,
     )
     costs = {each.name: each.costs for each in found.overall}
     assert costs == {"default, cubic": [], "blest, cubic": [], "minrtt, cubic": ["resilience"]}
@@ -251,7 +180,7 @@ def test_if_all_cost_too_much_the_least_bad_one_is_named(
         *(tmp_path, FakeKernel(gives), monkeypatch),
         ccs=("cubic",),
         schedulers="default,minrtt,blest",
-        effort=Effort(screened=2, variations=6, kept=3),
+        effort=LARGE,
     )
     assert [(each.name, each.costs) for each in found.overall] == [
         (REFERENCE.label, ["throughput"]),
@@ -300,6 +229,109 @@ def test_the_catalogue_is_screened_on_few_variations(
     assert judged.tried == len(judged.screening) + len(judged.ranking.standings)
 
 
+def bbr_turns_the_order(scenario: Scenario) -> Given:
+    # as on lossy paths: with cubic all schedulers are poor, and their order is another one
+    fair = {"default": 20, "minrtt": 21, "blest": 25, "roundrobin": 15}[scenario.scheduler.name]
+    return Given(100 - fair if scenario.cc == "bbr" else fair, 20, 200)
+
+
+def test_congestion_control_that_decides_is_chosen_before_schedulers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = FakeKernel(bbr_turns_the_order)
+    found = ask(tmp_path, fake, monkeypatch, ccs=("cubic", "reno", "bbr"))
+    assert found.judged[0].goal.name == "throughput"
+    assert found.judged[0].ranking.chosen == "roundrobin, bbr"
+
+
+def test_fewer_and_fewer_pairs_are_run_on_more_and_more_variations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = FakeKernel(bbr_turns_the_order)
+    ask(tmp_path, fake, monkeypatch, ccs=("cubic", "reno", "bbr"), only=["throughput"])
+    seeds = {(run.scheduler.name, run.cc): 0 for run in fake.ran}
+    for run in fake.ran:
+        seeds[run.scheduler.name, run.cc] += 1
+    # congestion controls with default and minrtt; the others with the best; then all three with
+    # the best scheduler; the 3 best go on, roundrobin wins, and there is the reference
+    assert seeds == {
+        ("default", "cubic"): 6,
+        ("default", "reno"): 2,
+        ("default", "bbr"): 6,  # the best without another kernel
+        ("minrtt", "cubic"): 2,
+        ("minrtt", "reno"): 2,
+        ("minrtt", "bbr"): 3,
+        ("blest", "bbr"): 2,
+        ("roundrobin", "bbr"): 6,
+        ("roundrobin", "cubic"): 2,
+        ("roundrobin", "reno"): 2,
+    }
+
+
+def test_one_goal_is_judged_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakeKernel(minrtt_is_fast_and_blest_with_olia_prompt)
+    found = ask(tmp_path, fake, monkeypatch, only=["throughput"])
+    assert {run.workload.kind for run in fake.ran} == {"bulk"}
+    assert [each.goal.name for each in found.judged] == ["throughput"]
+    assert found.overall[0].name == "minrtt, cubic"
+    text = advise_report.text(found)
+    assert "For throughput" in text
+    assert "For latency" not in text
+    assert "in the runs for throughput." in " ".join(table(found).split())
+
+
+def test_a_goal_that_paths_do_not_have_is_refused() -> None:
+    closes = Flags(path=PATHS, event=("3s:lte:close",))
+    base = from_flags(closes).base
+    with pytest.raises(InputError, match="these paths can be judged for throughput and latency"):
+        advise.wanted_goals(base, SMALL, ["resilience"])
+
+
+@pytest.mark.parametrize(
+    ("paths", "seconds", "stream_s"),
+    [
+        # 40 round trips of 100 ms are less than 6 s; 8 MB at 5 Mbit/s
+        (("a:20mbit,10ms", "b:10mbit,50ms"), 6, 12.8),
+        # 40 round trips of 200 ms
+        (("a:20mbit,10ms", "b:10mbit,100ms"), 8, 12.8),
+        # 40 of 400 ms are more than 12 s; 8 MB at 1 Mbit/s take 64 s, more than usual
+        (("a:5mbit,10ms", "b:2mbit,200ms"), 12, 20),
+        # what 3 s carry costs too much even so: 285,000 packets; 8 MB at 10 Mbit/s
+        (("a:200mbit,10ms", "b:900mbit,10ms"), 3, 6.4),
+        # 20 round trips of 400 ms, of bulk data and of the stream
+        (("a:200mbit,10ms", "b:900mbit,200ms"), 8, 8),
+    ],
+)
+def test_quick_runs_are_as_short_as_the_paths_permit(
+    paths: tuple[str, str], seconds: float, stream_s: float
+) -> None:
+    base = from_flags(Flags(path=paths)).base
+    effort = advise.effort(base, quick=True)
+    spans = [goal.load.duration_ns for goal in advise.wanted_goals(base, effort)]
+    assert spans[0] == seconds * 10**9
+    for stream_ns in spans[1:]:
+        assert stream_ns == pytest.approx(stream_s * 10**9, rel=1e-3)
+    # what somebody said counts
+    timed = advise.effort(base, quick=True, is_timed=True)
+    assert {goal.load.duration_ns for goal in advise.wanted_goals(base, timed)} == {20 * 10**9}
+    assert advise.effort(base).span is None
+
+
+def test_quick_advice_says_what_it_leaves_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick = advise.effort(from_flags(Flags(path=PATHS)).base, quick=True)
+    found = ask(tmp_path, FakeKernel(all_the_same), monkeypatch, effort=quick)
+    words = " ".join(advise_report.text(found).split())
+    assert (
+        "Quick: runs of 6s or more, all schedulers with one congestion control on 1 variation"
+        in words
+    )
+    assert advise_report.document(found)["effort"]["span"]["duration_ns"] == 6 * 10**9
+    usual = ask(tmp_path, FakeKernel(all_the_same), monkeypatch)
+    assert "Quick" not in advise_report.text(usual)
+
+
 def test_what_is_there_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = FakeKernel(minrtt_is_fast_and_blest_with_olia_prompt)
     first = ask(tmp_path, fake, monkeypatch)
@@ -308,7 +340,7 @@ def test_what_is_there_is_not_run_again(tmp_path: Path, monkeypatch: pytest.Monk
     assert again.ran == []
     assert advise_report.document(first) == advise_report.document(second)
     # more variations need those alone
-    ask(tmp_path, again, monkeypatch, effort=Effort(screened=2, variations=7, kept=1))
+    ask(tmp_path, again, monkeypatch, effort=replace(SMALL, variations=7))
     assert {run.seed for run in again.ran} == {7}
 
 
@@ -336,7 +368,7 @@ def test_few_candidates_are_all_finalists(tmp_path: Path, monkeypatch: pytest.Mo
         *(tmp_path, FakeKernel(all_the_same), monkeypatch),
         ccs=("reno",),
         schedulers="minrtt",
-        effort=Effort(screened=1, variations=2, kept=3),
+        effort=replace(LARGE, screened=1, halved=2, variations=2),
     )
     # Linux's default is always among them
     standings = found.judged[0].ranking.standings

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Which scheduler and congestion control to use on some paths: runs the catalogue on variations.
 
-In three stages, so that it takes minutes: all schedulers with one congestion control on a few
-variations of the paths; the best of them with all congestion controls; and the best pairs of every
-goal on all variations. Stored runs are not repeated, so interrupted advice continues where it
-stopped. Module `variations` makes the paths, `goals` says what is run and judged, `ranking` how;
-Linux's default, the reference, is in every stage.
+In stages, so that it takes minutes. First the congestion controls with one or two schedulers, since
+on lossy paths they decide which schedulers are good at all; then all schedulers with the best of
+them; then the best schedulers with more congestion controls. All this is on the first variations
+only. The last two stages are rounds of successive halving (Karnin, Koren and Somekh, Almost Optimal
+Exploration in Multi-Armed Bandits, ICML 2013; Jamieson and Talwalkar, Non-stochastic Best Arm
+Identification and Hyperparameter Optimization, AISTATS 2016): fewer and fewer pairs, on more and
+more variations.
+
+Stored runs are not repeated, so interrupted advice continues where it stopped. Module `variations`
+makes the paths, `goals` says what is run and judged, `ranking` how; Linux's default, the reference,
+is in the first stage and in the last.
 """
 
 from __future__ import annotations
@@ -16,26 +22,29 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from mptcplab import extras
-from mptcplab.advice.goals import Goal, Name, goals
+from mptcplab.advice.goals import Goal, Name, Span, goals
 from mptcplab.advice.ranking import Ranking, Values, rank
 from mptcplab.advice.variations import variations
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.runs import experiment, store
+from mptcplab.runs import cost, experiment, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
-from mptcplab.spec import congestion, scheduler
+from mptcplab.runs.workers import Workers
+from mptcplab.spec import congestion, scheduler, workload
+from mptcplab.spec.mistakes import one_of, shown
 from mptcplab.spec.resolve import Request
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.scheduler import Choice
 from mptcplab.spec.uncertainty import Uncertainty
+from mptcplab.spec.workload import Cbr
 
 #: Shows the progress of some number of runs.
 Show = Callable[[int], AbstractContextManager[tuple[experiment.Progress, experiment.Ended]]]
@@ -46,30 +55,98 @@ MUCH_EXTRA = 5.0
 MOST_LOST = 0.1
 # Distances from the best are compared in hundredths; within one, the simpler candidate is chosen.
 _OVERALL_STEP = 0.01
-_STAGES = 3
+_STAGES = 5
+# What congestion controls are tried with, and then with Linux's default: it fills every path.
+_PROBE = "minrtt"
+
+# What runs cost, in seconds of CPU time on a machine of 2024 (docs/advise.md): to start, measure
+# and end one, for each packet of bulk data, and for each block and each byte of a stream.
+_RUN_S, _PACKET_S, _BLOCK_S, _BYTE_S = 0.08, 2.3e-6, 52e-6, 28e-9
+# How much of it a candidate may cost with all goals, on a variation, in quick advice: it makes some
+# 80 such sets of runs, and has a minute on two CPUs.
+_QUICK_S = 1.2
+# Quick runs last for 40 round trips of the slowest path, or for 20 if they cost too much, within
+# these times: congestion control needs some 10 to fill a path.
+_QUICK_RTTS, _FEWEST_RTTS = 40, 20
+_QUICK_NS, _SHORTEST_NS, _LONGEST_NS = 6 * 10**9, 3 * 10**9, 12 * 10**9
+_STEP_NS = 500_000_000
+# Of the stream: 384 blocks at its highest rate; at others more, which a 99th percentile needs.
+_QUICK_BYTES = 8_000_000
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is run: how many variations screen the catalogue, how many there are in all, and how
-    many candidates of each goal are kept after a stage.
+    """How much is run.
+
+    `screened` variations have the catalogue, `halved` the `contenders` of each goal, `variations`
+    the finalists: the best `kept` of each goal. All schedulers are tried with `ccs` congestion
+    controls, the best `kept` of them with `crossed` (None: all); these were chosen with `probes`
+    schedulers. `span` is how long bulk data and
+    streams are sent; None: as long as the workload says.
     """
 
     screened: int
+    halved: int
     variations: int
+    contenders: int
     kept: int
+    ccs: int
+    crossed: int | None
+    probes: int = 2
+    is_quick: bool = False
+    span: Span | None = None
 
 
-_NORMAL = Effort(screened=4, variations=16, kept=3)
-_QUICK = Effort(screened=2, variations=6, kept=2)
+_NORMAL = Effort(2, 4, 16, contenders=12, kept=3, ccs=2, crossed=None)
+_QUICK = Effort(1, 3, 5, contenders=6, kept=2, ccs=1, crossed=3, probes=1, is_quick=True)
 
 
-def effort(*, quick: bool, count: int | None) -> Effort:
-    """The effort for `count` variations, or (None) for the usual number."""
+def effort(
+    base: Scenario, *, quick: bool = False, count: int | None = None, is_timed: bool = False
+) -> Effort:
+    """The effort for `count` variations, or (None) for the usual number.
+
+    Quick advice has runs as short as the paths permit, unless it `is_timed`: somebody said how long
+    they are.
+    """
     usual = _QUICK if quick else _NORMAL
-    if count is None:
-        return usual
-    return Effort(min(usual.screened, count), count, usual.kept)
+    count = count or usual.variations
+    return replace(
+        usual,
+        screened=min(usual.screened, count),
+        halved=min(usual.halved, count),
+        variations=count,
+        span=quick_span(base) if quick and not is_timed else None,
+    )
+
+
+def quick_span(base: Scenario) -> Span:
+    """How long quick runs send, from the rates and delays of the paths alone.
+
+    Bulk data for 40 round trips of the slowest path, but 6 to 12 s; shorter, down to 20 round trips
+    and 3 s, where runs would cost too much CPU time.
+    """
+    rtt_ns = max(path.up.delay_ns + path.down.delay_ns for path in base.paths)
+    wanted_ns = min(max(_QUICK_RTTS * rtt_ns, _QUICK_NS), _LONGEST_NS)
+    least_ns = min(max(_FEWEST_RTTS * rtt_ns, _SHORTEST_NS), wanted_ns)
+    steps = range((wanted_ns - least_ns) // _STEP_NS + 1)
+    found = (Span(wanted_ns - step * _STEP_NS, _QUICK_BYTES) for step in steps)
+    least = Span(least_ns, _QUICK_BYTES)
+    return next((span for span in found if _cost_s(base, span) <= _QUICK_S), least)
+
+
+def _cost_s(base: Scenario, span: Span) -> float:
+    """What a candidate's runs on a variation cost, of all goals, in seconds of CPU time."""
+    found = 0.0
+    for goal in goals(base, span):
+        for scenario in goal.scenarios(base):
+            load = scenario.workload
+            if isinstance(load, Cbr):
+                count = len(workload.messages(load, scenario.seed))
+                found += _RUN_S + count * (_BLOCK_S + _BYTE_S * load.block_bytes)
+            else:
+                found += _RUN_S + _PACKET_S * cost.size(scenario).packets
+    return found
 
 
 @dataclass(frozen=True)
@@ -177,15 +254,37 @@ def check(request: Request) -> None:
         raise InputError(problems)
 
 
-def most_runs(request: Request, ccs: Sequence[str], effort: Effort) -> int:
-    each = sum(max(len(goal.troubled), 1) for goal in goals(request.base))
-    count = len(goals(request.base))
+def wanted_goals(base: Scenario, effort: Effort, only: Collection[Name] = ()) -> list[Goal]:
+    """The goals that are judged: all that the scenario has, or `only` some.
+
+    Raises InputError if it has none of those.
+    """
+    found = goals(base, effort.span)
+    wanted = [goal for goal in found if not only or goal.name in only]
+    if not wanted:
+        message = f"these paths can be judged for {one_of([goal.name for goal in found], 'and')}"
+        raise InputError([Problem("--goal", "", shown(", ".join(only)), message)])
+    return wanted
+
+
+def most_runs(
+    request: Request, ccs: Sequence[str], effort: Effort, only: Collection[Name] = ()
+) -> int:
+    """The largest number of runs that it can take; `only`, if any, are the goals."""
+    wanted = wanted_goals(request.base, effort, only)
+    each = sum(max(len(goal.troubled), 1) for goal in wanted)
     schedulers = len({*request.schedulers, REFERENCE.scheduler})
-    pairs = schedulers * len({*ccs, REFERENCE.cc})
-    second = min((effort.kept + 1) * (len({*ccs, REFERENCE.cc}) - 1), pairs - schedulers)
-    final = min(count * (effort.kept + 1) + effort.kept + 1, pairs)
-    # finalists of one goal may have been screened out for the others
-    most = effort.screened * (schedulers + second) + effort.variations * final
+    controls = len({*ccs, REFERENCE.cc})
+    pairs = schedulers * controls
+    screened = effort.probes * controls + 1 + schedulers * effort.ccs
+    screened += (effort.kept + 1) * min(effort.crossed or controls, controls)
+    final = len(wanted) * (effort.kept + 1) + effort.kept + 1
+    # finalists of one goal may have gone out early for the others
+    most = (
+        effort.screened * min(screened, pairs)
+        + effort.halved * min(effort.contenders, pairs)
+        + effort.variations * min(final, pairs)
+    )
     return each * min(most, effort.variations * pairs)
 
 
@@ -198,6 +297,7 @@ def advise(
     guest: Guest,
     out: Path,
     *,
+    only: Collection[Name] = (),
     give_up: Sequence[GivenUp] = (),
     modules: Mapping[str, Path],
     jobs: int,
@@ -205,71 +305,33 @@ def advise(
     show: Show,
     say: Callable[[str], None],
     cancel: threading.Event,
+    keep_records: bool = True,
 ) -> Advice:
-    """Run what is missing, and judge it.
+    """Run what is missing, and judge it: all goals, or `only` some.
 
-    Raises MptcplabError if no candidate has a goal's figure, and RunCancelledError.
+    Raises MptcplabError if no candidate has a goal's figure, InputError as `wanted_goals`, and
+    RunCancelledError.
     """
     varied = variations(request.base, uncertainty, effort.variations)
-    wanted = goals(request.base)
-    measured = _Measured(
-        *(varied, kernel, guest, Store(out)),
-        most=most_runs(request, ccs, effort),
-        sources=request.sources,
-        modules=modules,
-        jobs=jobs,
-        limits=limits,
-        show=show,
-        say=say,
-        cancel=cancel,
-    )
-    screened, kept = range(effort.screened), effort.kept
-    cc = REFERENCE.cc if REFERENCE.cc in ccs else ccs[0]
-    schedulers = [Candidate(each, cc) for each in request.schedulers]
-
-    measured.stage(
-        *(1, f"schedulers with {cc}: {len(schedulers)}, variations: {len(screened)}"),
-        {goal.name: [*schedulers, REFERENCE] for goal in wanted},
-        wanted,
-        screened,
-    )
-    # default with any of them, since that needs no other kernel
-    pairs = {
-        goal.name: [
-            Candidate(each, cc)
-            for each in dict.fromkeys(
-                [
-                    *(c.scheduler for c in _best(measured, goal, schedulers, screened)[:kept]),
-                    REFERENCE.scheduler,
-                ]
-            )
-            for cc in ccs
-        ]
-        for goal in wanted
-    }
-    measured.stage(
-        *(2, f"the best with congestion controls: {len(ccs)}, variations: {len(screened)}"),
-        pairs,
-        wanted,
-        screened,
-    )
-    finalists = [REFERENCE]
-    for goal in wanted:
-        best = _best(measured, goal, [*schedulers, *pairs[goal.name], REFERENCE], screened)
-        finalists += [*best[:kept], *[each for each in best if each.is_upstream][:1]]
-    of_all = {each.label: each for each in [*schedulers, REFERENCE]}
-    rankings = {
-        goal.name: _ranked(measured, goal, measured.values(goal, of_all.values(), screened), of_all)
-        for goal in wanted
-    }
-    finalists += [of_all[each.name] for each in _overall(measured, rankings, give_up)[:kept]]
-    finalists = list(dict.fromkeys(finalists))
-    measured.stage(
-        *(_STAGES, f"finalists: {len(finalists)}, variations: {len(varied)}"),
-        {goal.name: finalists for goal in wanted},
-        wanted,
-        range(len(varied)),
-    )
+    wanted = wanted_goals(request.base, effort, only)
+    with experiment.own_workers(jobs) as workers:
+        measured = _Measured(
+            *(varied, wanted, kernel, guest, Store(out)),
+            most=most_runs(request, ccs, effort, only),
+            sources=request.sources,
+            modules=modules,
+            workers=workers,
+            limits=limits,
+            show=show,
+            say=say,
+            cancel=cancel,
+            keep_records=keep_records,
+        )
+        finalists = _finalists(measured, request.schedulers, ccs, effort, give_up)
+        measured.stage(
+            *(_STAGES, f"finalists: {len(finalists)}", range(len(varied))),
+            {goal.name: finalists for goal in wanted},
+        )
     judged = [_judged(measured, goal, finalists, effort) for goal in wanted]
     return Advice(
         base=request.base,
@@ -291,12 +353,74 @@ def advise(
     )
 
 
+def _finalists(
+    measured: _Measured,
+    choices: Sequence[Choice],
+    ccs: Sequence[str],
+    effort: Effort,
+    give_up: Sequence[GivenUp],
+) -> list[Candidate]:
+    """The stages before the last: the best pairs of each goal, and of all of them."""
+    wanted, screened, kept = measured.goals, range(effort.screened), effort.kept
+    probe = next((each for each in choices if each.name == _PROBE), choices[0])
+    probes = list(dict.fromkeys([probe, REFERENCE.scheduler]))[: effort.probes]
+    first = [REFERENCE, *(Candidate(each, cc) for each in probes for cc in ccs)]
+    measured.stage(
+        *(1, f"congestion controls: {len(ccs)} with {one_of([p.label for p in probes], 'and')}"),
+        screened,
+        {goal.name: first for goal in wanted},
+    )
+    # of each goal, in the order in which one would choose them
+    controls = {
+        goal.name: [
+            cc
+            for cc in dict.fromkeys(each.cc for each in _best(measured, goal, first, screened))
+            if cc in ccs
+        ]
+        or [*ccs]  # all but the reference failed
+        for goal in wanted
+    }
+    pairs = {
+        goal.name: [
+            Candidate(each, cc) for each in choices for cc in controls[goal.name][: effort.ccs]
+        ]
+        for goal in wanted
+    }
+    measured.stage(
+        *(2, f"schedulers: {len(choices)}, congestion controls: the best"), screened, pairs
+    )
+    for goal in wanted:
+        best = _best(measured, goal, pairs[goal.name], screened)
+        pairs[goal.name] += [
+            Candidate(each, cc)
+            for each in list(dict.fromkeys(pair.scheduler for pair in best))[:kept]
+            for cc in controls[goal.name][: effort.crossed]
+        ]
+    measured.stage(3, "the best schedulers with more congestion controls", screened, pairs)
+    for goal in wanted:
+        best = _best(measured, goal, [*first, *pairs[goal.name]], screened)
+        pairs[goal.name] = best[: effort.contenders]
+    measured.stage(4, "the best pairs of each goal", range(effort.halved), pairs)
+    finalists = [REFERENCE]
+    for goal in wanted:
+        finalists += _best(measured, goal, pairs[goal.name], range(effort.halved))[:kept]
+        everywhere = _best(measured, goal, measured.tried(goal), screened)
+        finalists += [each for each in everywhere if each.is_upstream][:1]
+    rankings = {
+        goal.name: _ranked(measured, goal, measured.tried(goal), screened) for goal in wanted
+    }
+    by_label = {each.label: each for each in measured.candidates()}
+    finalists += [by_label[each.name] for each in _overall(measured, rankings, give_up)[:kept]]
+    return list(dict.fromkeys(finalists))
+
+
 class _Measured:
     """The known figures, by goal, candidate and variation; runs what is missing."""
 
     def __init__(
         self,
         varied: Sequence[Scenario],
+        goals: Sequence[Goal],
         kernel: KernelBuild,
         guest: Guest,
         out: Store,
@@ -304,17 +428,23 @@ class _Measured:
         most: int,
         sources: Mapping[str, Path],
         modules: Mapping[str, Path],
-        jobs: int,
+        workers: Workers,
         limits: Limits,
         show: Show,
         say: Callable[[str], None],
         cancel: threading.Event,
+        keep_records: bool,
     ) -> None:
         self._varied, self._most = varied, most
+        self.goals = goals
         self._kernel, self._guest, self._out = kernel, guest, out
-        self._modules, self._jobs, self._limits = modules, jobs, limits
+        self._modules, self._workers, self._limits = modules, workers, limits
         self._show, self._say, self._cancel = show, say, cancel
+        self._keep_records = keep_records
+        # of what extra data is judged: where a stream is steady, if that is judged
+        self._extra_of = min(goals, key=lambda goal: goal.name != "latency").name
         self._figures: dict[tuple[str, Candidate], dict[int, float]] = defaultdict(dict)
+        self._finer: dict[tuple[str, Candidate], dict[int, float]] = defaultdict(dict)
         self._extra: dict[Candidate, list[float]] = defaultdict(list)
         self._known: set[tuple[str, Candidate, int]] = set()
         files = {name: each.file for name, each in scheduler.known().items()} | dict(sources)
@@ -331,15 +461,15 @@ class _Measured:
         self,
         stage: int,
         what: str,
-        wanted: Mapping[Name, Iterable[Candidate]],
-        goals: Sequence[Goal],
         numbers: Iterable[int],
+        wanted: Mapping[Name, Iterable[Candidate]],
     ) -> None:
         """Get the figures of candidates, by the name of the goal, for some variations."""
         numbers = list(numbers)
+        what = f"{what}, variations: {len(numbers)}"
         runs = [
             _Run(goal, candidate, number, scenario)
-            for goal in goals
+            for goal in self.goals
             for candidate in dict.fromkeys(wanted[goal.name])
             for number in numbers
             if (goal.name, candidate, number) not in self._known
@@ -357,6 +487,8 @@ class _Measured:
             figure = self._figure(parts)
             if figure is not None:
                 self._figures[name, candidate][number] = figure
+                finer = parts[0][0].goal.finer([entry.metrics for _, entry in parts])
+                self._finer[name, candidate][number] = finer or 0.0
 
     def values(
         self, goal: Goal, candidates: Iterable[Candidate], numbers: Iterable[int]
@@ -369,6 +501,11 @@ class _Measured:
             if all(number in figures for number in numbers):
                 found[candidate.label] = {number: figures[number] for number in numbers}
         return found
+
+    def finer(self, goal: Goal, candidate: Candidate, numbers: Iterable[int]) -> float:
+        """The finer figure of a candidate that has the figure: the mean, 0 if there is none."""
+        figures = self._finer[goal.name, candidate]
+        return statistics.fmean(figures[number] for number in numbers)
 
     def tried(self, goal: Goal) -> list[Candidate]:
         """The candidates with figures for this goal."""
@@ -416,7 +553,9 @@ class _Measured:
                 entries = experiment.run_all(
                     *(list(missing.values()), self._kernel, self._guest, self._out),
                     modules=self._modules,
-                    jobs=self._jobs,
+                    jobs=self._workers.jobs,
+                    workers=self._workers,
+                    keep_records=self._keep_records,
                     limits=self._limits,
                     progress=progress,
                     ended=ended,
@@ -445,7 +584,7 @@ class _Measured:
         if any(entry.status != "ok" for _, entry in parts):
             return None
         first, entry = parts[0]
-        if first.goal.name == "latency":
+        if first.goal.name == self._extra_of:
             extra = first.goal.extra(first.scenario, entry.metrics)
             if extra is not None:
                 self._extra[first.candidate].append(extra)
@@ -460,19 +599,35 @@ def _best(
     candidates: Sequence[Candidate],
     numbers: Iterable[int],
 ) -> list[Candidate]:
-    """Candidates ordered by a goal: those as good as the best, then the others."""
+    """Candidates ordered by a goal: those as good as the best, then the others.
+
+    Of those as good, the ones with the best finer figure, in steps of a hundredth, come first, and
+    then the simplest: on few variations, many tie that differ on others.
+    """
+    numbers = list(numbers)
     by_label = {candidate.label: candidate for candidate in candidates}
-    values = measured.values(goal, candidates, numbers)
-    ranked = _ranked(measured, goal, values, by_label)
-    return [by_label[name] for name in ranked.standings]
+    ranked = _ranked(measured, goal, candidates, numbers)
+    finer = {name: measured.finer(goal, by_label[name], numbers) for name in ranked.as_good}
+    least = min(finer.values())
+    as_good = sorted(
+        ranked.as_good,
+        key=lambda name: (
+            round((finer[name] - least) / least, 2) if least else 0.0,
+            measured.simplicity(by_label[name]),
+        ),
+    )
+    others = [name for name in ranked.standings if name not in finer]
+    return [by_label[name] for name in (*as_good, *others)]
 
 
 def _ranked(
     measured: _Measured,
     goal: Goal,
-    values: Values,
-    by_label: Mapping[str, Candidate],
+    candidates: Sequence[Candidate],
+    numbers: Iterable[int],
 ) -> Ranking:
+    by_label = {candidate.label: candidate for candidate in candidates}
+    values = measured.values(goal, candidates, numbers)
     found = rank(values, goal.figure.scale, lambda name: measured.simplicity(by_label[name]))
     if found is None:
         reasons = "".join(f"\n  {line}" for line in measured.failures[:3])
@@ -484,7 +639,7 @@ def _judged(
     measured: _Measured, goal: Goal, finalists: Sequence[Candidate], effort: Effort
 ) -> Judged:
     values = measured.values(goal, finalists, range(effort.variations))
-    ranked = _ranked(measured, goal, values, {each.label: each for each in finalists})
+    ranked = _ranked(measured, goal, finalists, range(effort.variations))
     tried = measured.tried(goal)
     out = [each for each in tried if each.label not in values]
     screened = measured.values(goal, out, range(effort.screened))

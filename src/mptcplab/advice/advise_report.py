@@ -14,7 +14,7 @@ from rich.console import Group
 from rich.text import Text
 
 from mptcplab.advice import ranking
-from mptcplab.advice.advise import MUCH_EXTRA, REFERENCE, Advice, Candidate, Judged, Overall
+from mptcplab.advice.advise import MUCH_EXTRA, REFERENCE, Advice, Candidate, Effort, Judged, Overall
 from mptcplab.advice.goals import Goal
 from mptcplab.metrics.inference import Summary
 from mptcplab.metrics.recorded import measured_direction
@@ -53,6 +53,7 @@ def text(advice: Advice) -> str:
     head = (
         f"{_paths(base)}; {_varied(advice)}.\n"
         f"{len(advice.variations)} variations, {advice.runs} runs, seeds from {base.seed} on."
+        f"{_quick(advice.effort)}"
     )
     return "\n\n".join(
         [
@@ -81,13 +82,14 @@ def table(advice: Advice) -> Group:
         extra = advice.extra.get(name)
         grid.add_row(name, *cells, "-" if extra is None else _number(extra))
         grid.add_row()
+    steady = min((each.goal.name for each in advice.judged), key=lambda name: name != "latency")
     notes = [
         f"{each.goal.name.capitalize()}: {each.goal.figure.text}{_of_what(each.goal)}."
         for each in advice.judged
     ]
     notes += [
         "Median of the variations, and the range from lowest to highest. *: as good as the best.",
-        "Sent besides: what was sent beyond one copy of each byte, in the runs for latency.",
+        f"Sent besides: what was sent beyond one copy of each byte, in the runs for {steady}.",
         *(f"Failed: {line}" for line in advice.failures),
     ]
     return Group(grid, *(Text(note) for note in notes))
@@ -190,6 +192,19 @@ def _paths(base: Scenario) -> str:
     return "; ".join(
         f"{path.name} {format_rate(shape.rate_bps)}, {format_time(shape.delay_ns)}"
         for path, shape in zip(base.paths, shapes, strict=True)
+    )
+
+
+def _quick(effort: Effort) -> str:
+    """What quick advice leaves out."""
+    if not effort.is_quick:
+        return ""
+    runs = f"runs of {format_time(effort.span.duration_ns)} or more, " if effort.span else ""
+    return "\n" + textwrap.fill(
+        f"Quick: {runs}all schedulers with one congestion control on {effort.screened} variation, "
+        f"the {effort.contenders} best pairs of a goal on {effort.halved}; without --quick longer "
+        "runs of more pairs on more variations.",
+        width=80,
     )
 
 

@@ -2,7 +2,9 @@
 """Which of several candidates is best by a figure, which are as good, and how sure that is.
 
 All candidates have the figure for the same variations, and are compared in pairs. A candidate is as
-good as the best if it is worse by at most a negligible margin; of those, the simplest is chosen.
+good as the best if it is worse by at most a negligible margin, in the median and in the mean: one
+that is as good in most variations, and far behind in some, is not. Of those, the simplest is
+chosen.
 How sure that is comes from resampling the variations with replacement (the bootstrap): how often
 would the chosen one still have been as good as the best of the resample? But n variations cannot
 make a statement about a median surer than 1 - 1/2^n: with probability 1/2^n all n differences lie
@@ -92,8 +94,9 @@ def rank(values: Values, scale: Scale, simplicity: Callable[[str], Any]) -> Rank
         name: figures if scale.less_is_better else -figures for name, figures in complete.items()
     }
 
-    def place(name: str) -> tuple[float, Any]:
-        return statistics.median(costs[name].tolist()), simplicity(name)
+    def place(name: str) -> tuple[float, float, Any]:
+        figures = costs[name].tolist()
+        return statistics.median(figures), statistics.fmean(figures), simplicity(name)
 
     best = min(costs, key=place)
     margin = scale.margin
@@ -107,7 +110,13 @@ def rank(values: Values, scale: Scale, simplicity: Callable[[str], Any]) -> Rank
         assert deficit, "there is a variation"
         standings[name] = Standing(name, figure, deficit)
     as_good = sorted(
-        (name for name, each in standings.items() if each.deficit.median <= margin), key=simplicity
+        (
+            name
+            for name, each in standings.items()
+            if each.deficit.median <= margin
+            and _mean(costs[name], costs[best], scale) <= scale.margin
+        ),
+        key=simplicity,
     )
     perhaps = [
         name
@@ -142,11 +151,23 @@ def _sure(costs: Mapping[str, Any], chosen: str, scale: Scale) -> float:
     table = np.stack([costs[name] for name in names])
     random = np.random.default_rng(_SEED)
     drawn = random.integers(table.shape[1], size=(_RESAMPLES, table.shape[1]))
-    # by resample and candidate
-    medians = np.median(table[:, drawn], axis=2).T
-    best = medians.argmin(axis=1)
-    deficits = np.median(table[names.index(chosen)][drawn] - table[best[:, None], drawn], axis=1)
+    # by resample and candidate; of those with the same median, the best is that with the best mean
+    medians, means = np.median(table[:, drawn], axis=2).T, table[:, drawn].mean(axis=2).T
+    best = np.lexsort((means, medians), axis=1)[:, 0]
+    mine, others = table[names.index(chosen)][drawn], table[best[:, None], drawn]
+    deficits = np.median(mine - others, axis=1)
     margins = np.full(_RESAMPLES, scale.margin)
     if not scale.absolute:
         margins *= np.abs(medians.min(axis=1))
-    return float(np.mean(deficits <= margins))
+    as_good = (deficits <= margins) & (_mean(mine, others, scale) <= scale.margin)
+    return float(np.mean(as_good))
+
+
+def _mean(costs: Any, of_best: Any, scale: Scale) -> Any:
+    """How much worse than the best in the mean of the variations, in the unit of the margin."""
+    differences = costs - of_best
+    if not scale.absolute:
+        # from nothing, any difference is large
+        whole = np.maximum(np.abs(of_best), np.finfo(float).tiny)
+        differences = differences / whole
+    return differences.mean(axis=-1)

@@ -17,24 +17,34 @@ from mptcplab.runs import experiment
 from mptcplab.spec import congestion, scheduler, uncertainty
 from mptcplab.spec.limits import WORKLOAD_KEYS, WORKLOADS
 
+# Options that say how long runs are.
+_TIMES = ("duration", "warmup")
+
 
 def advise_on(
     file: Path | None,
     uncertain: Sequence[str],
-    give_up: Sequence[Any],
+    goals: tuple[Sequence[Any], Sequence[Any]],
     options: Mapping[str, Any],
     *,
     quick: bool,
     count: int | None,
 ) -> None:
-    """Make the runs that advice needs, write it, and show it."""
+    """Make the runs that advice needs, write it, and show it.
+
+    `goals` are those that are judged, and what is given up.
+    """
+    only, give_up = goals
     wanted = {**options, "scheduler": options["scheduler"] or scheduler.ALL}
     if file is None and _has_direction(options["workload"]):
         wanted["direction"] = options["direction"] or "down"
     request = asked.request(file, wanted, single=False)
     advise.check(request)
     known_to = uncertainty.parse(uncertain, request.base)
-    effort = advise.effort(quick=quick, count=count)
+    timed = file is not None or any(options[name] is not None for name in _TIMES)
+    timed = timed or (options["workload"] or "").partition(":")[0] == WORKLOADS[0]
+    effort = advise.effort(request.base, quick=quick, count=count, is_timed=timed)
+    advise.wanted_goals(request.base, effort, only)
     ccs = request.ccs if options["cc"] else congestion.names()
 
     lab_kernel, lab_guest = experiment.built()
@@ -42,11 +52,12 @@ def advise_on(
     out: Path = options["out"]
     common.say(
         f"schedulers: {len(request.schedulers)}, congestion controls: {len(ccs)}, variations: "
-        f"{effort.variations}: up to {advise.most_runs(request, ccs, effort)} runs"
+        f"{effort.variations}: up to {advise.most_runs(request, ccs, effort, only)} runs"
     )
     with common.interruptible() as cancel:
         advice = advise.advise(
             *(request, ccs, known_to, effort, lab_kernel, lab_guest, out),
+            only=only,
             give_up=give_up,
             modules=modules,
             jobs=options["jobs"],

@@ -21,6 +21,7 @@ TORTURE_ARGS ?=
 ARITHMETIC_ARGS ?=
 RELIABILITY_ARGS ?=
 STOCK_ARGS ?=
+ADVISE_ARGS ?=
 # Of `make torture` and `make fuzz`: the first seed; how many runs, and with which kernel; how many calls.
 SEED ?= 1
 RUNS ?= 1000
@@ -55,7 +56,7 @@ SHELL_FILES = $(shell find scripts guest -name '*.sh' 2>/dev/null) .ci/run
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock venv venv-dev venv-bench venv-mutants kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test torture fuzz reliability same-arithmetic same-packets stock-check sweep-test selftests oracle papers-check lint checkpatch shellcheck lock wheel wheel-test clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock venv venv-dev venv-bench venv-mutants kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test torture fuzz reliability same-arithmetic same-packets stock-check sweep-test selftests oracle papers-check advise-check lint checkpatch shellcheck lock wheel wheel-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -138,6 +139,10 @@ oracle: setup venv ## at every decision of many runs, is it what the published s
 
 papers-check: venv ## is what docs/results says still what experiments/ and the kernel are? PAPERS_ARGS=--strict (2 min)
 	$(BIN)/python -m mptcplab.tools.papers_check $(PAPERS_ARGS)
+
+# ADVISE_ARGS: "--quick --pairs 20 --cc cubic,bbr --seed 1"; see docs/advise.md.
+advise-check: setup venv kernel ## is what advise says right, on random pairs of paths? Into docs/advise.md (hours)
+	$(BIN)/python -m mptcplab.tools.advise_check --docs docs/advise.md $(ADVISE_ARGS)
 
 lint: setup-lint venv-dev checkpatch shellcheck ## ruff, mypy --strict, checkpatch, shellcheck
 	$(BIN)/ruff format --check src tests benches docs/site

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Waits for connections, and has the kernel move bulk data meanwhile (kernel/mptcp/bulk.c): a
+/* Waits for connections, and has the kernel move data meanwhile (kernel/mptcp/bulk.c): a
  * system call costs as much as five packets here.
  */
 
@@ -15,6 +15,7 @@
 #include "end.h"
 #include "outcome.h"
 #include "pattern.h"
+#include "receive.h"
 #include "report.h"
 #include "send.h"
 #include "uapi/bulk.h"
@@ -38,24 +39,83 @@ static int idle_clock_reads(const struct connection *c)
 	return due_ns(c->out.numbers[c->out.next]) != NEVER;
 }
 
-/* The sum over all connections of a pair of hosts, since work() is called for all of them. */
-static int idle_clock_reads_of_pair(unsigned int pair)
+/* The sum over all connections of a pair of hosts, since work() is called for all of them, and
+ * in *wake when it does more for one of them.
+ */
+static int idle_clock_reads_of_pair(unsigned int pair, uint64_t *wake)
 {
 	int i, all = 0;
 
+	*wake = NEVER;
 	for (i = 0; i < end.count; i++) {
-		int reads = end.list[i].pair == pair ? idle_clock_reads(&end.list[i]) : 0;
+		const struct connection *c = &end.list[i];
+		int reads = c->pair == pair ? idle_clock_reads(c) : 0;
 
 		if (reads < 0)
 			return -1;
+		if (reads && c->wake < *wake)
+			*wake = c->wake;
 		all += reads;
 	}
 	return all;
 }
 
+/* With no more than that, no socket is full. */
+#define FULL_BYTES	4096
+
+/* How many messages may be looked through at each wait: there may be a hundred thousand. */
+#define MESSAGES_AHEAD	256
+
+/* How much may come in until a message ends that something waits for: another message, the
+ * player, or the end of the connection. It may be less. 0: nothing may.
+ */
+static uint64_t left_until_awaited(const struct flow *flow)
+{
+	uint64_t left = 0;
+	int i;
+
+	for (i = flow->next; i < flow->count && i - flow->next < MESSAGES_AHEAD; i++) {
+		const struct traffic_message *message = &messages.list[flow->numbers[i]];
+
+		if (!message->sizes)
+			return NEVER;
+		left += message->sizes[messages.records[flow->numbers[i]].choice];
+		if (message->awaited || message->size_count > 1)
+			break;
+	}
+	return left - flow->done;
+}
+
+/* Can another connection of this process be full? poll() looks at that one, too, and asks for
+ * room on it, which the kernel does not do where nothing happens.
+ */
+static bool others_may_be_full(const struct connection *c)
+{
+	const struct connection *other;
+
+	for (other = end.list; other < end.list + end.count; other++)
+		if (other != c && other->fd >= 0 && other->out.position > FULL_BYTES)
+			return true;
+	return false;
+}
+
+/* What the kernel may receive: bulk data if it is not sure that poll() does nothing else, but
+ * for the last chunk of the message under way, else all that nothing waits for.
+ */
+static uint64_t left_for_kernel(const struct connection *c)
+{
+	const struct flow *in = &c->in;
+	uint64_t left;
+
+	if (!others_may_be_full(c))
+		return left_until_awaited(in);
+	left = in->done ? size_of(in) - in->done : 0;
+	return c->wake == NEVER && left > CHUNK_BYTES ? left - CHUNK_BYTES : 0;
+}
+
 /* While a connection waits, the kernel may send more of the message under way, if there is no
- * other connection (sends_bulk()), and receive more of one (receives_bulk()). It leaves to this
- * process the last chunk of a message, and whatever else this process would act on.
+ * other connection (sends_bulk()), and receive messages (receives_bulk()). It leaves to this
+ * process the last chunk of a message that is sent, and whatever else this process would act on.
  */
 
 static bool sends_bulk(const struct connection *c, struct bulk_flow *bulk)
@@ -69,8 +129,7 @@ static bool sends_bulk(const struct connection *c, struct bulk_flow *bulk)
 	*bulk = (struct bulk_flow) {
 		.sends = true,
 		.seed = stream_seed(c, end.t->is_server),
-		/* the kernel looks at a clock that may be a tick late */
-		.until_ns = open_ended ? stop_ns(c) - NS_PER_SEC / 100 : NEVER,
+		.until_ns = open_ended ? stop_ns(c) : NEVER,
 		.clock_reads = open_ended,
 		.chunk_bytes = c->chunk_bytes,
 		.position = out->position,
@@ -84,24 +143,23 @@ static bool sends_bulk(const struct connection *c, struct bulk_flow *bulk)
 static bool receives_bulk(const struct connection *c, struct bulk_flow *bulk, bool also_sends)
 {
 	const struct flow *in = &c->in;
+	uint64_t wake = NEVER, left;
 	int clock_reads = 0;
 
-	if (!(c->events & POLLIN) || in->units || !in->done)
+	if (!(c->events & POLLIN) || in->units)
 		return false;
-	if (!also_sends) {
-		if (c->wake != NEVER)
-			return false;
-		clock_reads = idle_clock_reads_of_pair(c->pair);
-		if (clock_reads < 0)
-			return false;
-	}
+	left = left_for_kernel(c);
+	if (!also_sends)
+		clock_reads = idle_clock_reads_of_pair(c->pair, &wake);
+	if (!left || clock_reads < 0)
+		return false;
 	*bulk = (struct bulk_flow) {
 		.seed = stream_seed(c, !end.t->is_server),
-		.until_ns = NEVER,
+		.until_ns = wake,
 		.clock_reads = clock_reads,
 		.chunk_bytes = CHUNK_BYTES,
 		.position = in->position,
-		.left = size_of(in) - in->done,
+		.left = left,
 	};
 	return true;
 }
@@ -117,32 +175,35 @@ static unsigned int bulk_of(const struct connection *c, struct bulk_flow *bulk)
 	return sends + receives;
 }
 
-/* Takes note of what the kernel has moved of a connection. */
+/* Takes note of what the kernel has sent on a connection. */
 static void take_over(struct connection *c, const struct bulk_flow *bulk)
 {
-	struct flow *flow = bulk->sends ? &c->out : &c->in;
-	uint64_t moved = bulk->position - flow->position;
+	uint64_t moved = bulk->position - c->out.position;
 
-	flow->position += moved;
-	flow->done += moved;
-	if (bulk->sends && moved) {
+	c->out.position += moved;
+	c->out.done += moved;
+	if (moved) {
 		c->sent = bulk->sent;
 		fill_chunk(c);
 	}
 }
 
-/* Waits as poll() does, and has the kernel move what it may meanwhile; false, at once: there is
- * nothing that it may move.
+/* Waits as poll() does, at a timer until `wake` if that is not NEVER, and has the kernel move
+ * what it may meanwhile. Returns how many files are ready; 0: it is to wait again.
  */
-static bool wait_in_bulk(struct pollfd *fds, int count)
+static int wait_in_bulk(struct pollfd *fds, int count, uint64_t wake)
 {
 	static struct bulk_flow flows[BULK_FLOWS_MAX];
+	static struct bulk_receipt receipts[BULK_RECEIPTS_MAX];
 	struct pollfd *own = fds + count - end.count;
+	const struct timespec at = to_timespec(wake);
 	struct bulk_wait wait = {
 		.fds = (uintptr_t)fds, .count = count, .flows = (uintptr_t)flows,
+		.receipts = (uintptr_t)receipts, .timer = wake == NEVER ? -1 : timer,
+		.wake = { .it_value = { at.tv_sec, at.tv_nsec } },
 	};
 	unsigned int i;
-	int number, error;
+	int number, ready, error;
 
 	for (number = 0; number < end.count; number++) {
 		unsigned int more;
@@ -157,29 +218,47 @@ static bool wait_in_bulk(struct pollfd *fds, int count)
 				own[number].events |= POLLRDHUP;
 		}
 	}
-	if (!wait.flow_count)
-		return false;
-	error = ioctl(bulk_fd, BULK_WAIT, &wait) < 0 ? errno : 0;
-	for (i = 0; i < wait.flow_count; i++)
-		take_over(&end.list[fds + flows[i].own - own], &flows[i]);
+	calls++;
+	ready = ioctl(bulk_fd, BULK_WAIT, &wait);
+	error = ready < 0 ? errno : 0;
 	if (error == EBADMSG)
 		pattern_verify_byte(wait.found, wait.wrong, flows[wait.flow].seed);
 	if (error)
 		fail("moving bulk data: %s", strerror(error));
-	return true;
+	for (i = 0; i < wait.receipt_count; i++) {
+		const struct bulk_receipt *receipt = &receipts[i];
+
+		count_received(&end.list[fds + flows[receipt->flow].own - own], receipt->bytes,
+			       receipt->at_ns);
+	}
+	for (i = 0; i < wait.flow_count; i++)
+		if (flows[i].sends)
+			take_over(&end.list[fds + flows[i].own - own], &flows[i]);
+	return ready;
+}
+
+static void wait_in_poll(struct pollfd *fds, int count, uint64_t wake)
+{
+	const struct itimerspec at = { .it_value = to_timespec(wake) };
+
+	calls += 2;
+	if (wake != NEVER && timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, NULL))
+		fail("timerfd: %s", strerror(errno));
+	if (poll(fds, count, -1) < 0)
+		fail("poll: %s", strerror(errno));
 }
 
 void wait_for(struct pollfd *fds, int count, uint64_t wake)
 {
 	/* 0 would disarm the timer */
-	const struct itimerspec at = { .it_value = to_timespec(wake ? wake : 1) };
-
+	if (!wake)
+		wake = 1;
 	fds[0] = (struct pollfd) { wake == NEVER ? -1 : timer, POLLIN, 0 };
-	calls += 2;
-	if (wake != NEVER && timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, NULL))
-		fail("timerfd: %s", strerror(errno));
-	if ((bulk_fd < 0 || !wait_in_bulk(fds, count)) && poll(fds, count, -1) < 0)
-		fail("poll: %s", strerror(errno));
+	if (bulk_fd < 0)
+		wait_in_poll(fds, count, wake);
+	else
+		while (!wait_in_bulk(fds, count, wake))
+			;
 }
 
 void wait_prepare(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Waits for connections, and has the kernel move bulk data meanwhile. */
+/* Waits for connections, and has the kernel move data meanwhile. */
 #ifndef BULK_H
 #define BULK_H
 

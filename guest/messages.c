@@ -96,6 +96,7 @@ void message_add(struct command *command)
 		message.after = (int)command_number(command, messages.count) - 1;
 		if (message.after < 0)
 			command_failed(command, "messages are counted from 1");
+		messages.list[message.after].awaited = true;
 	} else {
 		command_expect(command, "at");
 	}

@@ -16,6 +16,7 @@ struct traffic_message {
 	unsigned int size_count;
 	int after;		/* its number, from 0; -1: START */
 	uint64_t delay_ns;	/* after that */
+	bool awaited;		/* another one is after it */
 	/* announced to the scheduler, which may drop it; times are after it is due */
 	bool is_unit;
 	uint32_t needs;		/* the number of another one, from 1; 0: none */

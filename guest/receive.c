@@ -13,7 +13,7 @@
 #include "receive.h"
 #include "report.h"
 
-static void count_received(struct connection *c, uint64_t got, uint64_t now)
+void count_received(struct connection *c, uint64_t got, uint64_t now)
 {
 	struct flow *in = &c->in;
 

@@ -5,7 +5,7 @@
  * Every byte depends on its position, the connection and the seed (uapi/pattern.h). Messages
  * that the scheduler may drop begin with their number, from which the position of what
  * follows is known. Each end writes up to 128 KiB at a time, and reads what has arrived at
- * once, up to as much, as iperf3 does; bulk data the kernel moves for them (bulk.c).
+ * once, up to as much, as iperf3 does; the kernel moves data for them where it can (bulk.c).
  */
 
 #define _GNU_SOURCE

@@ -4,18 +4,22 @@
     python scripts/same_packets.py BUILD [FILTER]      (make same-packets OLD=BUILD)
 
 BUILD is the id of a kernel in the cache, as `mptcplab kernel build` says it; it is compared with
-the present one. What is meant to make runs faster, or to tidy up, must change no byte of a capture
-nor of a record. FILTER chooses the cases whose names contain it.
+the present one, both with the present guest. BUILD+GUEST gives the id of the old one's guest, too:
+for those that another kernel does not understand. What is meant to make runs faster, or to tidy
+up, must change no byte of a capture nor of a record. FILTER chooses the cases whose names contain
+it.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from mptcplab.lab import doctor, guest, kernel
+from mptcplab.lab import doctor, engine, guest, kernel
+from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment
 from mptcplab.spec.flags import Flags
@@ -57,26 +61,60 @@ def cases() -> Iterator[tuple[str, Flags]]:
     )
     yield "small receive buffer", Flags(path=LOSSY, duration="2s", receive_buffer="200KB")
     yield "a web page", Flags(path=ALIKE, workload="web")
+    yield from messages()
 
 
-def left_by(scenario: Scenario, build: KernelBuild, directory: Path) -> dict[str, bytes]:
-    """What a run with this kernel writes, by the names of the files."""
+def messages() -> Iterator[tuple[str, Flags]]:
+    """Where and how messages begin and end, in one connection and several."""
+    for kind, path in (("clean", ALIKE), ("lossy", LOSSY)):
+        for workload in (
+            "cbr:size=8KB,rate=40mbit",
+            "cbr:size=100B,interval=1ms",
+            "cbr:size=300KB,interval=50ms,direction=both",
+            "cbr:size=8KB,rate=20mbit,direction=down",
+            "requests:response=30KB,interval=20ms",
+            "requests:response=1KB,think=5ms",
+            "transfers:size=200KB,count=8",
+            "transfers:size=20KB,interval=30ms,count=40,fresh=true,direction=both",
+            "web:fresh=false",
+            "web:connections=2",
+            "video:duration=20s",
+            "frames",
+        ):
+            yield f"messages, {kind}, {workload}", Flags(path=path, workload=workload)
+
+
+def left_by(
+    scenario: Scenario, build: KernelBuild, program: Guest, directory: Path
+) -> dict[str, bytes]:
+    """What a run with this kernel and guest writes, by the names of the files."""
     directory.mkdir()
-    experiment.run(scenario, build, guest.build(), directory)
-    return {
+    experiment.run(scenario, build, program, directory)
+    left = {
         file.name: file.read_bytes()
         for file in sorted(directory.iterdir())
         if file.is_file() and file.name not in NOT_COMPARED
     }
+    outcome = json.loads(left[engine.GUEST_OUTCOME])
+    # what it costs to move the data is all that may differ
+    del outcome["system_calls"]
+    return left | {engine.GUEST_OUTCOME: json.dumps(outcome).encode()}
 
 
-def main(build_id: str, chosen: str = "") -> int:
+def main(which: str, chosen: str = "") -> int:
+    build_id, _, guest_id = which.partition("+")
     image = doctor.cache_dir() / "kernel" / build_id / "linux"
     if not image.exists():
         print(f"{image}: there is no such kernel", file=sys.stderr)
         return 2
     old = KernelBuild(build_id, "lab", image, image.parent / "config")
     new = kernel.build(quiet=True)
+    new_guest = old_guest = guest.build()
+    if guest_id:
+        old_guest = Guest(guest_id, doctor.cache_dir() / "guest" / guest_id)
+        if not old_guest.program.exists():
+            print(f"{old_guest.program}: there is no such guest", file=sys.stderr)
+            return 2
     differing = 0
     for name, flags in cases():
         if chosen not in name:
@@ -85,8 +123,8 @@ def main(build_id: str, chosen: str = "") -> int:
             Flags(**{**vars(flags), "seed": "7", "pcap": True}), single=True
         ).runs()[0]
         with tempfile.TemporaryDirectory(prefix="mptcplab-same-") as place:
-            was = left_by(scenario, old, Path(place) / "old")
-            now = left_by(scenario, new, Path(place) / "new")
+            was = left_by(scenario, old, old_guest, Path(place) / "old")
+            now = left_by(scenario, new, new_guest, Path(place) / "new")
         others = [file for file in was.keys() | now.keys() if was.get(file) != now.get(file)]
         differing += bool(others)
         size = sum(map(len, was.values()))

@@ -752,6 +752,7 @@ static void use_bulk(int fd)
 	/* behind them there is nothing that more of them could be written to */
 	struct pollfd *own = (struct pollfd *)edge - 3;
 	struct timespec now;
+	static struct bulk_receipt receipts[BULK_RECEIPTS_MAX];
 	struct bulk_flow flows[3];
 	struct bulk_wait wait;
 	unsigned int i;
@@ -774,6 +775,9 @@ static void use_bulk(int fd)
 	wait = (struct bulk_wait) {
 		.fds = (uintptr_t)own, .count = 1 + below(3),
 		.flows = (uintptr_t)flows, .flow_count = 1 + below(3),
+		.receipts = (uintptr_t)(one_in(8) ? pointer(sizeof(receipts)) : receipts),
+		.timer = one_in(4) ? (int)below(40) : -1,
+		.wake = { .it_value = { now.tv_sec + below(5), one_in(8) ? number() : 1 } },
 	};
 	if (one_in(4))
 		wait.flow_count = number();

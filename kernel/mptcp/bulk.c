@@ -27,12 +27,15 @@
 #include <linux/syscalls.h>
 #include <linux/sysctl.h>
 #include <linux/timekeeping.h>
+#include <linux/timerfd.h>
 #include <linux/uaccess.h>
 
 #include "uapi/bulk.h"
 #include "uapi/pattern.h"
 
 #define BULK_CHUNK_MAX	SZ_256K
+/* what is done between two looks at the clock takes less */
+#define BULK_MARGIN_NS	NSEC_PER_MSEC
 /* a pipe has two */
 #define BULK_QUEUES_MAX	2
 
@@ -63,6 +66,7 @@ struct bulk {
 	const struct bulk_flow *filled;	/* by which */
 	u64		chunk_position;	/* of it in the stream */
 	u64		*received;	/* aligned as the stream is: a word more than a chunk */
+	struct bulk_receipt *receipts;
 };
 
 static u8 bulk_enabled = 1;
@@ -80,12 +84,25 @@ static long bulk_called(long result)
 	return result;
 }
 
-static void bulk_read_clock(void)
+static u64 bulk_read_clock(void)
 {
 	struct timespec64 now;
 
 	ktime_get_ts64(&now);
 	bulk_called(0);
+	return timespec64_to_ns(&now);
+}
+
+/* The same, but in virtual time it takes none (timer_read() in arch/um/kernel/time.c). */
+static u64 bulk_look_at_clock(void)
+{
+	unsigned long flags;
+	u64 now;
+
+	local_irq_save(flags);
+	now = ktime_get_ns();
+	local_irq_restore(flags);
+	return now;
 }
 
 static void bulk_fill(struct bulk *bulk, const struct bulk_flow *flow)
@@ -159,6 +176,7 @@ static long bulk_receive(struct bulk *bulk, struct socket *sock, struct bulk_wai
 		.iov_base = (char *)bulk->received + flow->position % 8,
 		.iov_len = flow->chunk_bytes,
 	};
+	struct bulk_receipt *receipt;
 	long got, err;
 
 	got = bulk_called(kernel_recvmsg(sock, &msg, &piece, 1, piece.iov_len, MSG_DONTWAIT));
@@ -167,16 +185,19 @@ static long bulk_receive(struct bulk *bulk, struct socket *sock, struct bulk_wai
 	err = bulk_verify(bulk, wait, flow, got);
 	if (err)
 		return err;
-	bulk_read_clock();
+	receipt = &bulk->receipts[wait->receipt_count++];
+	receipt->flow = flow - bulk->flows;
+	receipt->bytes = got;
+	receipt->at_ns = bulk_read_clock();
 	flow->position += got;
-	flow->left -= got;
+	flow->left -= min_t(u64, got, flow->left);
 	return 0;
 }
 
 static bool bulk_may(const struct bulk_flow *flow)
 {
-	/* this does not move the time as ktime_get() does */
-	return flow->left > flow->chunk_bytes && ktime_get_coarse_ns() <= flow->until_ns;
+	return flow->left > (flow->sends ? flow->chunk_bytes : 0) &&
+	       bulk_look_at_clock() + BULK_MARGIN_NS <= flow->until_ns;
 }
 
 /* Moves data of a connection that is ready for it. Returns as bulk_move(). */
@@ -194,11 +215,15 @@ static long bulk_move_of(struct bulk *bulk, struct bulk_wait *wait, struct bulk_
 		result = bulk_receive(bulk, sock, wait, in);
 		if (result && result != -EAGAIN)
 			return result;
+		if (!in->left) {
+			/* what was received is not there any more */
+			source->ready = EPOLLOUT;
+			return 0;
+		}
 	}
 	if (out) {
 		result = bulk_send(bulk, sock, out);
 		if (!result && received)
-			/* what was received is not there any more */
 			source->ready = EPOLLOUT;
 		if (result != -EAGAIN)
 			return result;
@@ -299,17 +324,27 @@ static long bulk_poll(struct bulk *bulk)
 	}
 }
 
-static long bulk_wait(struct bulk *bulk, struct bulk_wait *wait)
+/* Of a process on its own memory, as all that a system call itself does here. */
+static long bulk_set_timer(const struct bulk_wait *wait, struct bulk_wait __user *user)
+{
+	if (wait->timer < 0)
+		return 0;
+	return bulk_called(sys_timerfd_settime(wait->timer, TFD_TIMER_ABSTIME, &user->wake, NULL));
+}
+
+static long bulk_wait(struct bulk *bulk, struct bulk_wait *wait, struct bulk_wait __user *user)
 {
 	long ready, moved;
 
-	do {
-		ready = bulk_called(bulk_poll(bulk));
+	while (wait->receipt_count < BULK_RECEIPTS_MAX) {
+		ready = bulk_set_timer(wait, user) ?: bulk_called(bulk_poll(bulk));
 		moved = 0;
 		if (ready == 1 && !signal_pending(current))
 			moved = bulk_move(bulk, wait);
-	} while (moved > 0);
-	return moved ?: ready;
+		if (moved <= 0)
+			return moved ?: ready;
+	}
+	return 0;
 }
 
 static void bulk_forget_sources(struct bulk *bulk)
@@ -382,7 +417,17 @@ static bool bulk_flow_is_right(const struct bulk_flow *flow, const struct bulk_w
 	       flow->sent <= flow->chunk_bytes;
 }
 
-static long bulk_wait_user(struct bulk *bulk, struct bulk_wait *wait)
+static long bulk_tell_receipts(const struct bulk *bulk, const struct bulk_wait *wait)
+{
+	size_t bytes = wait->receipt_count * sizeof(*bulk->receipts);
+
+	if (copy_to_user(u64_to_user_ptr(wait->receipts), bulk->receipts, bytes))
+		return -EFAULT;
+	return 0;
+}
+
+static long bulk_wait_user(struct bulk *bulk, struct bulk_wait *wait,
+			   struct bulk_wait __user *user)
 {
 	struct bulk_flow __user *flows = u64_to_user_ptr(wait->flows);
 	size_t bytes = wait->flow_count * sizeof(*flows);
@@ -394,16 +439,21 @@ static long bulk_wait_user(struct bulk *bulk, struct bulk_wait *wait)
 	for (i = 0; i < wait->flow_count; i++)
 		if (!bulk_flow_is_right(&bulk->flows[i], wait))
 			return -EINVAL;
-	if (!READ_ONCE(bulk_enabled))
-		/* of a process on its own memory: poll() itself is what acts as poll() */
-		return bulk_called(sys_poll(u64_to_user_ptr(wait->fds), wait->count, -1));
+	wait->receipt_count = 0;
+	if (!READ_ONCE(bulk_enabled) || !wait->flow_count) {
+		/* poll() itself is what acts as poll() */
+		result = bulk_set_timer(wait, user);
+		return result ?: sys_poll(u64_to_user_ptr(wait->fds), wait->count, -1);
+	}
 	/* others may be there now */
 	bulk->filled = NULL;
 	result = bulk_take_sources(bulk, wait);
 	if (!result)
-		result = bulk_wait(bulk, wait);
+		result = bulk_wait(bulk, wait, user);
 	if (result > 0)
 		result = bulk_tell_sources(bulk, wait) ?: result;
+	if (result >= 0)
+		result = bulk_tell_receipts(bulk, wait) ?: result;
 	bulk_forget_sources(bulk);
 	return copy_to_user(flows, bulk->flows, bytes) ? -EFAULT : result;
 }
@@ -419,12 +469,12 @@ static long bulk_ioctl(struct file *file, unsigned int command, unsigned long ar
 		return -ENOTTY;
 	if (copy_from_user(&wait, user, sizeof(wait)))
 		return -EFAULT;
-	if (!wait.flow_count || wait.flow_count > BULK_FLOWS_MAX ||
+	if (wait.flow_count > BULK_FLOWS_MAX ||
 	    wait.count > rlimit(RLIMIT_NOFILE))
 		return -EINVAL;
 	if (!mutex_trylock(&bulk->lock))
 		return -EBUSY;
-	result = bulk_wait_user(bulk, &wait);
+	result = bulk_wait_user(bulk, &wait, user);
 	mutex_unlock(&bulk->lock);
 	return copy_to_user(user, &wait, sizeof(wait)) ? -EFAULT : result;
 }
@@ -436,6 +486,7 @@ static int bulk_release(struct inode *inode, struct file *file)
 	kvfree(bulk->flows);
 	kvfree(bulk->chunk);
 	kvfree(bulk->received);
+	kvfree(bulk->receipts);
 	kfree(bulk);
 	return 0;
 }
@@ -451,7 +502,8 @@ static int bulk_open(struct inode *inode, struct file *file)
 	bulk->flows = kvmalloc_array(BULK_FLOWS_MAX, sizeof(*bulk->flows), GFP_KERNEL);
 	bulk->chunk = kvmalloc(BULK_CHUNK_MAX, GFP_KERNEL);
 	bulk->received = kvmalloc(BULK_CHUNK_MAX + sizeof(u64), GFP_KERNEL);
-	if (!bulk->flows || !bulk->chunk || !bulk->received) {
+	bulk->receipts = kvmalloc_array(BULK_RECEIPTS_MAX, sizeof(*bulk->receipts), GFP_KERNEL);
+	if (!bulk->flows || !bulk->chunk || !bulk->received || !bulk->receipts) {
 		bulk_release(inode, file);
 		return -ENOMEM;
 	}

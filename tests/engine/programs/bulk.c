@@ -14,7 +14,9 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "uapi/bulk.h"
@@ -26,6 +28,7 @@
 #define FLIPPED	0x10
 
 static int bulk;
+static struct bulk_receipt receipts[BULK_RECEIPTS_MAX];
 
 static void __attribute__((format(printf, 2, 3))) expect(int holds, const char *format, ...)
 {
@@ -95,8 +98,32 @@ static struct bulk_wait wait_of(struct pollfd *fds, struct bulk_flow *flows, __u
 {
 	return (struct bulk_wait) {
 		.fds = (uintptr_t)fds, .count = count, .flows = (uintptr_t)flows,
-		.flow_count = count,
+		.flow_count = count, .receipts = (uintptr_t)receipts, .timer = -1,
 	};
+}
+
+static __u64 now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ull + now.tv_nsec;
+}
+
+/* What the receipts say has come, each part after the one before; all since `since`. */
+static __u64 received(const struct bulk_wait *wait, __u64 since)
+{
+	__u64 bytes = 0;
+	__u32 i;
+
+	for (i = 0; i < wait->receipt_count; i++) {
+		expect(receipts[i].at_ns > since && receipts[i].bytes && !receipts[i].flow,
+		       "receipt %u is wrong", i);
+		since = receipts[i].at_ns;
+		bytes += receipts[i].bytes;
+	}
+	expect(since < now_ns(), "the last receipt is of the future");
+	return bytes;
 }
 
 static void receives(__u64 first)
@@ -104,13 +131,90 @@ static void receives(__u64 first)
 	struct pollfd own = { writer(first, UINT64_MAX), POLLIN | POLLRDHUP, 0 };
 	struct bulk_flow flow = flow_of(0, first);
 	struct bulk_wait wait = wait_of(&own, &flow, 1);
+	__u64 since = now_ns();
 
-	expect(ioctl(bulk, BULK_WAIT, &wait) == 1 && own.revents == POLLIN, "receiving: %s",
+	/* what was received is not there any more */
+	expect(ioctl(bulk, BULK_WAIT, &wait) == 1 && own.revents == POLLOUT, "receiving: %s",
 	       strerror(errno));
-	/* the last chunk is for the process */
-	expect(flow.left && flow.left <= CHUNK, "%llu bytes left", flow.left);
-	expect(flow.position + flow.left == first + BYTES, "at byte %llu", flow.position);
+	expect(!flow.left && flow.position == first + BYTES, "%llu bytes left at byte %llu",
+	       flow.left, flow.position);
+	expect(received(&wait, since) == BYTES, "the receipts are of another number of bytes");
 	close(own.fd);
+}
+
+/* A message ends within what is there: all that is is received, and nothing after it. */
+static void stops(void)
+{
+	struct pollfd own = { writer(0, UINT64_MAX), POLLIN | POLLRDHUP, 0 };
+	struct bulk_flow flow = flow_of(0, 0);
+	struct bulk_wait wait = wait_of(&own, &flow, 1);
+
+	flow.left = CHUNK + 1;
+	expect(ioctl(bulk, BULK_WAIT, &wait) == 1 && !flow.left, "stopping: %s", strerror(errno));
+	expect(flow.position > CHUNK && flow.position <= 2 * CHUNK, "stops at byte %llu",
+	       flow.position);
+	expect(received(&wait, 0) == flow.position, "the receipts are not of what has come");
+	/* one that is done is for the process */
+	expect(ioctl(bulk, BULK_WAIT, &wait) == 1 && own.revents == POLLIN && !wait.receipt_count,
+	       "more than a message is received");
+	close(own.fd);
+}
+
+/* More receipts than there is room for: no byte is lost when it waits again. */
+static void fills(void)
+{
+	struct pollfd own = { writer(0, UINT64_MAX), POLLIN | POLLRDHUP, 0 };
+	struct bulk_flow flow = flow_of(0, 0);
+	struct bulk_wait wait = wait_of(&own, &flow, 1);
+	__u64 bytes = 0, since = now_ns();
+	int ready;
+
+	flow.chunk_bytes = 8;
+	do {
+		ready = ioctl(bulk, BULK_WAIT, &wait);
+		expect(ready || wait.receipt_count == BULK_RECEIPTS_MAX, "%u receipts are enough",
+		       wait.receipt_count);
+		bytes += received(&wait, since);
+		if (wait.receipt_count)
+			since = receipts[wait.receipt_count - 1].at_ns;
+		expect(bytes == flow.position, "the receipts are not of what has come");
+	} while (!ready);
+	expect(ready == 1 && bytes == BYTES, "after %llu bytes: %s", bytes, strerror(errno));
+	close(own.fd);
+}
+
+/* Waits at a timer, and leaves to the process what comes shortly before that. */
+static void keeps_time(void)
+{
+	int timer = timerfd_create(CLOCK_MONOTONIC, 0);
+	struct pollfd fds[] = { { timer, POLLIN, 0 },
+				{ writer(0, UINT64_MAX), POLLIN | POLLRDHUP, 0 } };
+	struct bulk_flow flow = flow_of(1, 0);
+	struct bulk_wait wait = wait_of(fds, &flow, 1);
+	__u64 at = now_ns() + 1000000;
+	int ready;
+
+	wait.count = 2;
+	wait.timer = timer;
+	wait.wake.it_value = (typeof(wait.wake.it_value)) { at / 1000000000, at % 1000000000 };
+	flow.until_ns = at - 1;
+	ready = ioctl(bulk, BULK_WAIT, &wait);
+	expect(ready == 1 && fds[1].revents == POLLIN && flow.left == BYTES,
+	       "shortly before something is done: %d ready, %x, %llu bytes left", ready,
+	       fds[1].revents, flow.left);
+	fds[1].events = 0;
+	expect(ioctl(bulk, BULK_WAIT, &wait) == 1 && fds[0].revents == POLLIN && !fds[1].revents,
+	       "the timer: %s", strerror(errno));
+	expect(now_ns() > at, "the timer comes too soon");
+	/* without flows, as poll() */
+	fds[1].events = POLLIN;
+	wait.flow_count = 0;
+	expect(ioctl(bulk, BULK_WAIT, &wait) == 1 && fds[1].revents == POLLIN, "no flow: %s",
+	       strerror(errno));
+	close(timer);
+	expect(ioctl(bulk, BULK_WAIT, &wait) < 0 && errno == EBADF, "no timer: %s",
+	       strerror(errno));
+	close(fds[1].fd);
 }
 
 static void sees(__u64 first, __u64 wrong)
@@ -166,6 +270,9 @@ int main(void)
 		sees(1003, 1003 + i);
 		sees(0, 2 * CHUNK - 8 + i);
 	}
+	stops();
+	fills();
+	keeps_time();
 	sends();
 	flow.sends = 1;
 	refuses("no socket", wait, ENOTSOCK);
@@ -183,8 +290,6 @@ int main(void)
 	refuses("no memory of ours", wait, EFAULT);
 	wait.count = 1 << 20;
 	refuses("more than there may be files", wait, EINVAL);
-	wait.flow_count = 0;
-	refuses("no flow", wait, EINVAL);
 	wait.flow_count = BULK_FLOWS_MAX + 1;
 	refuses("too many flows", wait, EINVAL);
 	printf("right\n");

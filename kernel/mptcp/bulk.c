@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* /proc/mptcplab_bulk: a poll() that moves bulk data by itself.
+/* /proc/mptcplab_bulk: a poll() that moves data by itself.
  *
  * A process that sends as much as goes, or verifies what comes, spends most of
  * its time on coming here and going back, some 10 us for each system call. Here
  * these calls are made for it: the same ones, in the same order, with what each
  * costs in virtual time, so that packets leave when they left before. What is
  * not plain goes to the process, as from poll(): other descriptors, where a
- * message begins or ends, and the end of a connection.
+ * message is sent from its beginning or to its end, what something waits for, and
+ * the end of a connection. When which bytes came is told in receipts, from which
+ * the process knows when which message began and ended.
  *
  * It waits as poll() does, but stays on the wait queues of all files while it
  * moves data, and looks only at files that were woken or were ready before:

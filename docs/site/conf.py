@@ -50,6 +50,7 @@ GROUPS = {
         "docs/traces",
         "docs/radio",
         "docs/connections",
+        "docs/recovery",
         "docs/units",
         "docs/sweep",
         "docs/expect",

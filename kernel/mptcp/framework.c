@@ -17,7 +17,8 @@
  * that subflow's `cuts` and goes with it when it is closed. Three things are
  * written without owning the connection, under the spinlock alone: silent and
  * timed_out of a subflow, and msk->mps; linear is read so. What a subflow's
- * timestamps say is written with the spinlock held and the subflow locked.
+ * timestamps say is written with the spinlock held and the subflow locked;
+ * waits_since_ns with the subflow locked, and read with the spinlock held.
  */
 
 #include <kunit/visibility.h>
@@ -299,6 +300,8 @@ static int mps_transmit(struct mps_conn *conn, const struct mps_pick *pick,
 		TCP_SKB_CB(tcp_write_queue_tail(sub->ssk))->eor = 1;
 	mps_trace(conn, subflow, pick->kind, pick->seq, copied);
 	seg->carried |= BIT(sub->slot);
+	if (!READ_ONCE(sub->waits_since_ns))
+		WRITE_ONCE(sub->waits_since_ns, mps_clock_ns());
 	switch (pick->kind) {
 	case MPS_NEW:
 		seg->split |= dfrag->already_sent || copied < dfrag->data_len;
@@ -504,6 +507,7 @@ void mps_push(struct mptcp_sock *msk, unsigned int flags)
 	mptcp_data_lock(sk);
 	if (test_bit(MPTCP_CLEAN_UNA, &msk->cb_flags))
 		__mptcp_clean_una(sk);
+	mps_find_late(conn);
 	mptcp_data_unlock(sk);
 
 	mps_verify(conn);
@@ -555,6 +559,7 @@ void mps_push_bh(struct mptcp_sock *msk, struct sock *ssk)
 	struct mps_pick pick;
 	bool copied = false, dropped = false;
 
+	mps_find_late(conn);
 	mps_verify(conn);
 	mps_cut_windows_bh(conn, ssk);
 	mps_refresh(conn, ssk);
@@ -597,32 +602,24 @@ void mps_packet_received(struct mptcp_subflow_context *ctx)
 	if (!subflow)
 		return;
 	WRITE_ONCE(subflow_core(subflow)->silent, false);
+	mps_note_oldest(subflow);
 	mps_read_timestamps(subflow);
 }
 
-/* A subflow had a retransmission timeout; it is locked. Is the next one not to
- * be twice as long?
+/* A subflow had a retransmission timeout; it is locked, and the spinlock is held. Is
+ * the next one not to be twice as long?
  */
-bool mptcp_subflow_timeout(struct sock *ssk)
+bool mps_timeout(struct mptcp_subflow_context *ctx)
 {
-	struct mptcp_subflow_context *ctx = mptcp_subflow_ctx(ssk);
-	struct mps_subflow *subflow;
-	struct sock *sk = ctx->conn;
-	bool linear = false;
-
-	if (!sk)
-		return false;
-	mptcp_data_lock(sk);
 	/* pairs with mps_attach() */
-	subflow = smp_load_acquire(&ctx->mps);
-	if (subflow) {
-		WRITE_ONCE(subflow_core(subflow)->silent, true);
-		WRITE_ONCE(subflow_core(subflow)->timed_out, true);
-		__mptcp_check_push(sk, ssk);
-		linear = READ_ONCE(subflow_core(subflow)->linear);
-	}
-	mptcp_data_unlock(sk);
-	return linear;
+	struct mps_subflow *subflow = smp_load_acquire(&ctx->mps);
+
+	if (!subflow)
+		return false;
+	WRITE_ONCE(subflow_core(subflow)->silent, true);
+	WRITE_ONCE(subflow_core(subflow)->timed_out, true);
+	__mptcp_check_push(ctx->conn, mptcp_subflow_tcp_sock(ctx));
+	return READ_ONCE(subflow_core(subflow)->linear);
 }
 
 /* Asked by net/mptcp when the connection's retransmission timer has fired:
@@ -695,9 +692,8 @@ void mps_wake_at(struct mps_conn *conn, u64 ns)
 }
 EXPORT_SYMBOL_GPL(mps_wake_at);
 
-static enum hrtimer_restart mps_wake(struct hrtimer *timer)
+static enum hrtimer_restart mps_wake_core(struct mps_conn_core *core)
 {
-	struct mps_conn_core *core = container_of(timer, struct mps_conn_core, timer);
 	struct sock *sk = (struct sock *)core->msk;
 
 	mptcp_data_lock(sk);
@@ -707,6 +703,16 @@ static enum hrtimer_restart mps_wake(struct hrtimer *timer)
 		__set_bit(MPTCP_PUSH_PENDING, &core->msk->cb_flags);
 	mptcp_data_unlock(sk);
 	return HRTIMER_NORESTART;
+}
+
+static enum hrtimer_restart mps_wake(struct hrtimer *timer)
+{
+	return mps_wake_core(container_of(timer, struct mps_conn_core, timer));
+}
+
+static enum hrtimer_restart mps_wake_late(struct hrtimer *timer)
+{
+	return mps_wake_core(container_of(timer, struct mps_conn_core, late_timer));
 }
 
 /* --- connections */
@@ -728,6 +734,8 @@ static void mps_conn_begin(struct mps_conn_core *core, struct mptcp_sock *msk,
 	INIT_LIST_HEAD(&core->past_units);
 	hrtimer_init(&core->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	core->timer.function = mps_wake;
+	hrtimer_init(&core->late_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	core->late_timer.function = mps_wake_late;
 	mps_params_get(&mps_registration(msk->sched)->params, sock_net((struct sock *)msk),
 		       conn->params);
 	if (ops->init)
@@ -743,6 +751,7 @@ static void mps_conn_end(struct mps_conn *conn)
 	int slot;
 
 	hrtimer_cancel(&core->timer);
+	hrtimer_cancel(&core->late_timer);
 	if (core->ops->release)
 		core->ops->release(conn);
 	mps_forget_units(conn);

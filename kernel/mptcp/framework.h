@@ -21,9 +21,10 @@ struct mps_subflow_core {
 	u8			slot;		/* bit in mps_segment.carried */
 	bool			established;	/* init_subflow() was called */
 	bool			timed_out;	/* an RTO that was not dealt with yet */
-	bool			silent;		/* nothing came back since the RTO */
+	bool			silent;		/* nothing came back since the RTO, or it is late */
 	bool			distrusted;	/* mps_distrust() */
 	bool			linear;		/* mps_set_linear_timeouts() */
+	u64			waits_since_ns;	/* its oldest packet in flight; 0: none */
 	u8			cuts;		/* mps_halve_cwnd(): not made in TCP's cwnd yet */
 	u8			ca_seen;	/* on_loss() was told of */
 	u64			acked_seen;
@@ -96,6 +97,7 @@ struct mps_conn_core {
 	u32			clock_zero_ms;	/* subtracted from the peer's clock minus ours */
 	struct mps_pick		handoff;	/* for a subflow that was not locked */
 	struct hrtimer		timer;
+	struct hrtimer		late_timer;	/* of mps_find_late() */
 	u64			waits;
 	u64			refused;
 	u64			forced;
@@ -217,6 +219,17 @@ void mps_refresh(struct mps_conn *conn, const struct sock *ssk);
 void mps_read_timestamps(struct mps_subflow *subflow);
 void mps_read_handshake(struct mps_subflow *subflow);
 void mps_time_segment(struct mps_subflow *subflow);
+
+/* recovery.c: a packet came in; whose packets are late; how late that is; how often a
+ * path is probed
+ */
+void mps_note_oldest(struct mps_subflow *subflow);
+void mps_find_late(struct mps_conn *conn);
+u64 mps_late_us(u32 srtt_us, u32 rttvar_us, u32 pkts);
+u32 mptcp_probe_interval_us(u32 srtt_us, u32 min_rtt_us);
+
+/* framework.c: a subflow had a timeout; is the next one not to be twice as long? */
+bool mps_timeout(struct mptcp_subflow_context *ctx);
 
 /* framework.c: why a pick is refused */
 const char *mps_check_pick(struct mps_conn *conn, const struct mps_pick *pick,

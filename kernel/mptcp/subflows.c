@@ -311,6 +311,8 @@ void mps_snapshot(struct mps_subflow *subflow)
 	 */
 	if (subflow->ca_state == TCP_CA_Loss && !tp->packets_out)
 		subflow->ca_state = TCP_CA_Open;
+	if (subflow->ca_state == TCP_CA_Loss && conn_core(sub->conn)->msk->recovers)
+		subflow->ca_state = TCP_CA_Recovery;
 	sub->srtt_8us = READ_ONCE(tp->srtt_us);
 	subflow->srtt_us = sub->srtt_8us >> 3;
 	/* both are 4 x a deviation, but the second has a floor */

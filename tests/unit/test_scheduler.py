@@ -262,7 +262,7 @@ def test_a_file_is_looked_for_in_the_folder(mine: Path) -> None:
             "ends in .c, e.g. ./mine.c",
         ),
         ("", "unknown scheduler; known: default, minrtt; a file of"),
-        ("default:rp=on", '"rp": default has no parameters'),
+        ("default:rp=on", '"rp": unknown parameter of default; known: recovery'),
         ("minrtt:rp", '"rp" is not PARAM=VALUE, as in NAME:PARAM=VALUE'),
         ("minrtt:", '"" is not PARAM=VALUE'),
         (
@@ -335,3 +335,21 @@ def test_new_refuses_names_that_cannot_be(tmp_path: Path, name: str) -> None:
 def test_new_tells_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
     with pytest.raises(MptcplabError, match=r"cannot write .*ada\.c: No such file or directory"):
         scheduler.new("ada", tmp_path / "none", KNOWN)
+
+
+def test_recovery_is_a_parameter_of_every_scheduler() -> None:
+    for name in ("default", "minrtt"):
+        choice, _ = scheduler.choose(f"{name}:recovery=on", KNOWN, Path())
+        assert choice.label == f"{name}:recovery=on"
+        assert choice.sysctls == (f"net.mptcp.scheduler={name}", "net.mptcp.recovery=1")
+
+
+def test_recovery_that_is_off_leaves_no_trace() -> None:
+    off, _ = scheduler.choose("minrtt:recovery=off", KNOWN, Path())
+    assert off == scheduler.choose("minrtt", KNOWN, Path())[0]
+
+
+def test_a_scheduler_cannot_have_a_recovery_of_its_own() -> None:
+    table = 'static const struct mps_param p[] = {\n\tMPS_BOOL("recovery", 0, "mine"),\n};\n'
+    with pytest.raises(ValueError, match=r"line 2: .*recovery is a parameter that all schedulers"):
+        scheduler.parameters_in(table)

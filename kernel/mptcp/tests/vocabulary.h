@@ -106,12 +106,15 @@ static inline struct mps_conn *mps_test_conn_of(struct kunit *test, const struct
 	core->started = true;
 	hrtimer_init(&core->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	core->timer.function = mps_test_no_wake;
+	hrtimer_init(&core->late_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	core->late_timer.function = mps_test_no_wake;
 	conn = &core->pub;
 	INIT_LIST_HEAD(&conn->subflows);
 	conn->segment_bytes = MSS;
 	conn->window_bytes = SZ_1G;
 	KUNIT_ASSERT_EQ(test, kunit_add_action(test, mps_test_forget_units, conn), 0);
 	KUNIT_ASSERT_EQ(test, kunit_add_action(test, mps_test_cancel, &core->timer), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action(test, mps_test_cancel, &core->late_timer), 0);
 	for (i = 0; i < ops->num_params; i++)
 		conn->params[i] = ops->params[i].def;
 	if (ops->init)

@@ -353,12 +353,7 @@ def _finalists(advice: Advice) -> list[str]:
 
 
 def _sysctls(candidate: Candidate) -> list[str]:
-    own = candidate.scheduler
-    return [
-        f"net.mptcp.scheduler={own.name}",
-        *(f"net.mptcp.{own.name}.{each.name}={each.value}" for each in own.changed),
-        *congestion.sysctls(candidate.cc),
-    ]
+    return [*candidate.scheduler.sysctls, *congestion.sysctls(candidate.cc)]
 
 
 def _goal(advice: Advice, judged: Judged) -> dict[str, Any]:

@@ -39,9 +39,9 @@ def scheduler_show(name: str) -> None:
         problems = [Problem("scheduler show", "", name, text) for text in error.messages]
         raise InputError(problems) from None
     click.echo(found.description or f"{found.name}: its file has no comment at the start")
-    if found.parameters:
-        click.echo()
-        Console().print(catalogue_tables.parameter_table(found.parameters))
+    click.echo()
+    parameters = (*found.parameters, scheduler.RECOVERY)
+    Console().print(catalogue_tables.parameter_table(parameters))
     if found.file:
         click.echo(f"\nfile: {found.file}")
 

@@ -379,8 +379,7 @@ def _host_sysctls(scenario: Scenario, pair: Pair) -> Iterator[str]:
         chosen = scenario.scheduler_of(connection)
         common = [
             "net.mptcp.enabled=1",
-            f"net.mptcp.scheduler={chosen.name}",
-            *(f"net.mptcp.{chosen.name}.{set_.name}={set_.value}" for set_ in chosen.changed),
+            *chosen.sysctls,
             f"net.mptcp.add_addr_timeout={_ADD_ADDR_TIMEOUT_S}",
             *common,
         ]

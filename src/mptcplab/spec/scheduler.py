@@ -45,13 +45,16 @@ pacing rate, a backup subflow only when there is no other, and gives it up to 64
 KiB in a row; data beyond the congestion window waits in the subflow.
 What the connection must send again goes to a subflow with nothing outstanding.
 
-It has no parameters, and its decisions are not recorded."""
+It has no parameters of its own, and its decisions are not recorded."""
 
 # The kernel's MPTCP_SCHED_NAME_MAX is 16, including the terminating zero.
 _NAME = re.compile("[a-z][a-z0-9_]{0,14}")
 _NAME_ACCEPTED = "a scheduler's name is a letter, then up to 14 of a-z, 0-9 and _"
 # sysctls of net.mptcp, which the directory of a scheduler's parameters would clash with
-_RESERVED_NAMES = ("close_timeout", "enabled", "pm_type", "scheduler", "stale_loss_cnt")
+_RESERVED_NAMES = (
+    *("close_timeout", "enabled", "mptcpize", "pm_type", "recovery", "scheduler"),
+    "stale_loss_cnt",
+)
 
 _MAX_FILE_BYTES = 1 << 20
 _U32_MAX = 2**32 - 1
@@ -90,6 +93,14 @@ class Parameter:
         elif re.fullmatch("[0-9]{1,10}", text) and self.minimum <= int(text) <= self.maximum:
             return int(text)
         raise ValueError(f"{self.name} is {self.accepted}")
+
+
+#: A parameter of the framework, which all schedulers have, `default` too: the sysctl
+#: net.mptcp.recovery. A choice has it only if it is on.
+RECOVERY = Parameter(
+    *("recovery", "bool", 0, 1, 0, ""),
+    "back on a path within a second after an outage, and late data on another one at once",
+)
 
 
 @dataclass(frozen=True)
@@ -142,10 +153,22 @@ class Choice(_Frozen):
         return tuple(setting for setting in self.settings if setting.value != setting.default)
 
     @property
+    def sysctls(self) -> tuple[str, ...]:
+        """The settings KEY=VALUE that choose it, without defaults."""
+        return (
+            f"net.mptcp.scheduler={self.name}",
+            *(f"net.mptcp.{_key(self.name, each.name)}={each.value}" for each in self.changed),
+        )
+
+    @property
     def label(self) -> str:
         """Its name in tables and pictures: the name, and what differs from the defaults."""
         changed = [f"{s.name}={_value_text(s.kind, s.value)}" for s in self.changed]
         return ":".join([self.name, *changed])
+
+
+def _key(scheduler: str, parameter: str) -> str:
+    return parameter if parameter == RECOVERY.name else f"{scheduler}.{parameter}"
 
 
 def _value_text(kind: str, value: int) -> str:
@@ -270,7 +293,9 @@ def choose(spec: str, known: Mapping[str, Scheduler], folder: Path) -> tuple[Cho
         message = f"unknown scheduler{hint} known: {', '.join(sorted(known))}"
         raise SpecError([f"{message}; a file of your own ends in .c, e.g. ./mine.c"])
 
-    settings = settings_of(scheduler.name, scheduler.parameters, assignments)
+    settings = settings_of(scheduler.name, (*scheduler.parameters, RECOVERY), assignments)
+    if settings[-1].value == RECOVERY.default:
+        settings = settings[:-1]
     choice = Choice(
         name=scheduler.name,
         settings=settings,
@@ -368,6 +393,8 @@ def parameters_in(text: str) -> tuple[Parameter, ...]:
     entries = _Entries(code, table.end(), names)
     found: list[Parameter] = []
     for parameter in entries:
+        if parameter.name == RECOVERY.name:
+            raise entries.error(f"{parameter.name} is a parameter that all schedulers have")
         if parameter.name in [other.name for other in found]:
             raise entries.error(f"two parameters are called {parameter.name}")
         if not parameter.minimum <= parameter.default <= parameter.maximum:

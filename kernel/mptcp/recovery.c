@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Back on a path soon after it is there again: net.mptcp.recovery, a sysctl of each
+ * network namespace. It is off by default; a connection has what it was when the
+ * connection was made. docs/recovery.md has measurements.
+ *
+ * A subflow is in trouble from a retransmission timeout on until a packet comes in.
+ *
+ * - Its timer does not double. TCP sends its first packet again in each interval,
+ *
+ *	interval = max(200 ms, min(2 x SRTT, max(500 ms, 2 x min RTT)))
+ *
+ *   so that an answer is there at most an interval and an RTT after the path is. With
+ *   RTT <= 100 ms, that is at most 200 + 100 ms if SRTT is no more than 100 ms either,
+ *   and at most 500 + 100 ms if a queue had made SRTT longer; with RTT <= 250 ms, at
+ *   most 500 + 250 ms; beyond, at most 2 + 1 RTTs. All are less than the greater one of
+ *   1 s and 5 x RTT. For how long it tries is the matter of TCP's own limits, which are
+ *   of time: tcp_retries2, 924 s by default, and TCP_USER_TIMEOUT.
+ * - After the second timeout, the path was away for longer than TCP expects of a path
+ *   that is merely slow. Then the first answer undoes nothing (F-RTO, RFC 5682; Eifel,
+ *   RFC 4015): what was sent on that path was lost, though the answer to the first
+ *   packet may acknowledge some that arrived and whose ACKs were lost.
+ * - Nor is the answer's RTT taken: it would be the time of the outage, as the receiver
+ *   echoes the timestamp of before. One packet that was sent later must be timed before
+ *   that is done again: otherwise a path that has become slower for good would never
+ *   be seen to be.
+ *
+ * Of a scheduler of mpsched.h, two more things:
+ *
+ * - A subflow is taken for silent not only after a timeout, but when its oldest packet
+ *   has waited for
+ *
+ *	SRTT + max(4 x RTTVAR, 100 ms), or 200 ms instead if it is the only one
+ *
+ *   and another one can carry the data. That is the reasoning of RACK (RFC 8985) with
+ *   half of the least margin of TCP's timeout (RFC 6298), and of a tail loss probe for
+ *   the lone packet, whose ACK may be delayed.
+ * - After a timeout its state of congestion control is shown as Recovery, not as Loss,
+ *   for which schedulers leave a subflow alone until all that was sent before the
+ *   outage has arrived. There is room for more once TCP has sent that again.
+ *
+ * Locking: what is in mptcp_subflow_context.trouble belongs to who has locked the
+ * subflow; for silent and waits_since_ns of a subflow see framework.c.
+ */
+
+#include <kunit/visibility.h>
+#include <linux/tcp.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
+#include <net/tcp.h>
+
+#include "framework.h"
+
+#define PROBE_LEAST_US		(200 * USEC_PER_MSEC)	/* TCP_RTO_MIN */
+#define PROBE_MOST_US		(500 * USEC_PER_MSEC)	/* half a second is for the rest */
+#define LATE_MARGIN_US		(100 * USEC_PER_MSEC)	/* TCP_RTO_MIN / 2 */
+#define DELAYED_ACK_US		(200 * USEC_PER_MSEC)	/* TCP_DELACK_MAX */
+
+/* --- probing the path, and what its first answer means */
+
+/* How long after a timeout the next one is. */
+u32 mptcp_probe_interval_us(u32 srtt_us, u32 min_rtt_us)
+{
+	u64 most_us = max_t(u64, PROBE_MOST_US, 2ULL * min_rtt_us);
+
+	/* no sample: ~0 */
+	if (min_rtt_us == U32_MAX)
+		most_us = PROBE_MOST_US;
+	return max_t(u64, PROBE_LEAST_US, min(2ULL * srtt_us, most_us));
+}
+EXPORT_SYMBOL_IF_KUNIT(mptcp_probe_interval_us);
+
+/* A subflow, which is locked, had a timeout. Returns when the next one is. */
+static u32 mptcp_trouble_timeout(struct sock *ssk)
+{
+	struct mptcp_trouble *trouble = &mptcp_subflow_ctx(ssk)->trouble;
+	struct tcp_sock *tp = tcp_sk(ssk);
+
+	if (!trouble->timeouts) {
+		trouble->srtt_us = tp->srtt_us;
+		trouble->mdev_us = tp->mdev_us;
+		trouble->mdev_max_us = tp->mdev_max_us;
+		trouble->rttvar_us = tp->rttvar_us;
+	} else {
+		tp->undo_marker = 0;
+		tp->frto = 0;
+	}
+	WRITE_ONCE(trouble->timeouts, trouble->timeouts + 1);
+	return usecs_to_jiffies(mptcp_probe_interval_us(tp->srtt_us >> 3, tcp_min_rtt(tp)));
+}
+
+/* The pacing rate, unless the congestion control sets it, was computed with a wrong
+ * RTT: see tcp_update_pacing_rate().
+ */
+static void mptcp_correct_pacing(struct sock *ssk, u32 wrong_srtt_us)
+{
+	u64 rate = READ_ONCE(ssk->sk_pacing_rate);
+
+	if (inet_csk(ssk)->icsk_ca_ops->cong_control || !tcp_sk(ssk)->srtt_us || rate == ~0UL)
+		return;
+	rate = mul_u64_u32_div(rate, wrong_srtt_us, tcp_sk(ssk)->srtt_us);
+	WRITE_ONCE(ssk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(ssk->sk_max_pacing_rate)));
+}
+
+static void mptcp_trouble_over(struct sock *ssk, struct mptcp_trouble *trouble)
+{
+	bool long_one = trouble->timeouts > 1;
+	struct tcp_sock *tp = tcp_sk(ssk);
+	u32 wrong_us = tp->srtt_us;
+
+	WRITE_ONCE(trouble->timeouts, 0);
+	if (!long_one || !trouble->srtt_us || trouble->untimed_us)
+		return;
+	trouble->untimed_us = tp->tcp_mstamp;
+	tp->srtt_us = trouble->srtt_us;
+	tp->mdev_us = trouble->mdev_us;
+	tp->mdev_max_us = trouble->mdev_max_us;
+	tp->rttvar_us = trouble->rttvar_us;
+	inet_csk(ssk)->icsk_rto = clamp(__tcp_set_rto(tp), tcp_rto_min(ssk), TCP_RTO_MAX);
+	inet_csk(ssk)->icsk_backoff = 0;
+	tcp_rearm_rto(ssk);
+	mptcp_correct_pacing(ssk, wrong_us);
+}
+
+/* A packet has come in on a subflow that is, or was, in trouble. It is locked, and TCP
+ * has dealt with the acknowledgment.
+ */
+void mptcp_trouble_packet(struct sock *ssk)
+{
+	struct mptcp_trouble *trouble = &mptcp_subflow_ctx(ssk)->trouble;
+
+	if (trouble->untimed_us && tcp_sk(ssk)->rack.mstamp > trouble->untimed_us)
+		trouble->untimed_us = 0;
+	if (trouble->timeouts)
+		mptcp_trouble_over(ssk, trouble);
+}
+
+/* A subflow had a retransmission timeout; it is locked. Returns when the next one is,
+ * in jiffies; 0: when TCP says.
+ */
+u32 mptcp_subflow_timeout(struct sock *ssk)
+{
+	struct mptcp_subflow_context *ctx = mptcp_subflow_ctx(ssk);
+	struct sock *sk = ctx->conn;
+	struct mptcp_sock *msk;
+	bool linear = false;
+
+	if (!sk)
+		return 0;
+	msk = mptcp_sk(sk);
+	mptcp_data_lock(sk);
+	if (mptcp_mps(msk)) {
+		linear = mps_timeout(ctx);
+	} else if (msk->recovers) {
+		/* for mptcp_pm_subflow_chk_stale() */
+		set_bit(MPTCP_WORK_RTX, &msk->flags);
+		mptcp_schedule_work(sk);
+	}
+	mptcp_data_unlock(sk);
+	if (msk->recovers)
+		return mptcp_trouble_timeout(ssk);
+	return linear ? clamp(__tcp_set_rto(tcp_sk(ssk)), tcp_rto_min(ssk), TCP_RTO_MAX) : 0;
+}
+
+/* --- what is late, of a scheduler that picks segments */
+
+/* How long the oldest packet in flight may wait. */
+u64 mps_late_us(u32 srtt_us, u32 rttvar_us, u32 pkts)
+{
+	return srtt_us + max(4ULL * rttvar_us, pkts > 1 ? LATE_MARGIN_US : DELAYED_ACK_US);
+}
+EXPORT_SYMBOL_IF_KUNIT(mps_late_us);
+
+/* Had a subflow of upstream's scheduler a timeout, or is it late? It is not locked. */
+bool mptcp_is_troubled(struct sock *ssk)
+{
+	bool slow = lock_sock_fast(ssk), troubled = mptcp_subflow_ctx(ssk)->trouble.timeouts;
+	const struct sk_buff *head = tcp_rtx_queue_head(ssk);
+	const struct tcp_sock *tp = tcp_sk(ssk);
+	u64 late_us;
+
+	if (head) {
+		late_us = mps_late_us(tp->srtt_us >> 3, tp->mdev_us >> 2, tp->packets_out);
+		troubled |= head->skb_mstamp_ns + late_us * NSEC_PER_USEC <= mps_clock_ns();
+	}
+	unlock_sock_fast(ssk, slow);
+	return troubled;
+}
+
+/* Is there another one that could carry what it carries? */
+static bool mps_has_another(const struct mps_conn *conn, const struct mps_subflow *but)
+{
+	const struct mps_subflow *subflow;
+
+	mps_for_each_subflow(conn, subflow)
+		if (subflow != but && subflow->usable && subflow->backup <= but->backup &&
+		    !READ_ONCE(subflow_core(subflow)->silent))
+			return true;
+	return false;
+}
+
+/* The oldest packet in flight, as of now. The subflow is locked. */
+void mps_note_oldest(struct mps_subflow *subflow)
+{
+	const struct tcp_sock *tp = tcp_sk(subflow_core(subflow)->ssk);
+	const struct sk_buff *skb;
+
+	skb = list_first_entry_or_null(&tp->tsorted_sent_queue, struct sk_buff,
+				       tcp_tsorted_anchor);
+	WRITE_ONCE(subflow_core(subflow)->waits_since_ns, skb ? skb->skb_mstamp_ns : 0);
+}
+
+/* Takes subflows that are late for silent, and sees to it that this is done in time.
+ * Under the data lock: an ACK that comes in meanwhile ends the silence again.
+ */
+void mps_find_late(struct mps_conn *conn)
+{
+	struct mps_conn_core *core = conn_core(conn);
+	u64 now, late_ns, next_ns = U64_MAX;
+	struct mps_subflow *subflow;
+
+	if (!core->msk->recovers)
+		return;
+	now = mps_clock_ns();
+	mps_for_each_subflow(conn, subflow) {
+		struct mps_subflow_core *sub = subflow_core(subflow);
+		u64 since_ns = READ_ONCE(sub->waits_since_ns);
+
+		if (!since_ns || READ_ONCE(sub->silent) || !subflow->usable ||
+		    !mps_has_another(conn, subflow))
+			continue;
+		late_ns = since_ns + NSEC_PER_USEC * mps_late_us(subflow->srtt_us,
+								 subflow->rttvar_us,
+								 sub->packets_out);
+		if (late_ns <= now)
+			WRITE_ONCE(sub->silent, true);
+		else
+			next_ns = min(next_ns, late_ns);
+	}
+	/* one that comes too early does no harm, and is cheaper than a new one */
+	if (next_ns != U64_MAX && (!hrtimer_is_queued(&core->late_timer) ||
+				   next_ns < ktime_to_ns(hrtimer_get_expires(&core->late_timer))))
+		hrtimer_start(&core->late_timer, ns_to_ktime(next_ns), HRTIMER_MODE_ABS_SOFT);
+}
+EXPORT_SYMBOL_IF_KUNIT(mps_find_late);
+
+/* --- the sysctl */
+
+struct mptcp_recovery_net {
+	struct ctl_table_header	*header;
+	struct ctl_table	sysctl;
+	u8			enabled;
+};
+
+static unsigned int mptcp_recovery_net_id __ro_after_init;
+
+bool mptcp_recovery_wanted(const struct net *net)
+{
+	const struct mptcp_recovery_net *own = net_generic(net, mptcp_recovery_net_id);
+
+	return READ_ONCE(own->enabled);
+}
+
+static int __net_init mptcp_recovery_net_init(struct net *net)
+{
+	struct mptcp_recovery_net *own = net_generic(net, mptcp_recovery_net_id);
+
+	own->sysctl = (struct ctl_table) {
+		.procname	= "recovery",
+		.data		= &own->enabled,
+		.maxlen		= sizeof(own->enabled),
+		.mode		= 0644,
+		.proc_handler	= proc_dou8vec_minmax,
+		.extra1		= SYSCTL_ZERO,
+		.extra2		= SYSCTL_ONE,
+	};
+	own->header = register_net_sysctl_sz(net, "net/mptcp", &own->sysctl, 1);
+	return own->header ? 0 : -ENOMEM;
+}
+
+static void __net_exit mptcp_recovery_net_exit(struct net *net)
+{
+	struct mptcp_recovery_net *own = net_generic(net, mptcp_recovery_net_id);
+
+	unregister_net_sysctl_table(own->header);
+}
+
+static struct pernet_operations mptcp_recovery_net_ops = {
+	.init	= mptcp_recovery_net_init,
+	.exit	= mptcp_recovery_net_exit,
+	.id	= &mptcp_recovery_net_id,
+	.size	= sizeof(struct mptcp_recovery_net),
+};
+
+/* before any socket is made */
+static int __init mptcp_recovery_init(void)
+{
+	return register_pernet_subsys(&mptcp_recovery_net_ops);
+}
+
+subsys_initcall_sync(mptcp_recovery_init);

@@ -577,7 +577,7 @@ def test_random_messages_are_those_of_the_seed() -> None:
     found = []
     for seed in (7, 8):
         base = from_flags(Flags(path=[WIFI], workload=load, seed=str(seed))).base
-        assert plan.messages_of(base) == [workload.messages(base.workload, seed)]
+        assert plan.messages_of(base) == [list(workload.messages(base.workload, seed))]
         found.append(plan.render(base).partition("# messages: ")[2])
     assert found[0] != found[1]
 

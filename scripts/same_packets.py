@@ -7,8 +7,9 @@ BUILD is the id of a kernel in the cache, as `mptcplab kernel build` says it; it
 the present one, both with the present guest. BUILD+GUEST gives the id of the old one's guest, too:
 for those that another kernel does not understand. What is meant to make runs faster, or to tidy
 up, must change no byte of a capture nor of a record; but the kernel's random numbers depend on how
-it was built, with what they decide: ports, keys, and where sequence numbers begin. FILTER chooses
-the cases whose names contain it.
+it was built, with what they decide: ports, keys, where sequence numbers begin, the order of several
+connections in the samples, and in which phase BBR begins to probe (so that case may differ). FILTER
+chooses the cases whose names contain it.
 """
 
 from __future__ import annotations
@@ -120,8 +121,8 @@ def alike(one: Path, other: Path) -> bool:
         return all(np.array_equal(was, now) for was, now in columns)
     if one.suffix == ".samples" and one.name != "links.samples":
         was, now = records.read_samples(one), records.read_samples(other)
-        return np.array_equal(was.connection, now.connection) and np.array_equal(
-            without_ports(was.subflow), without_ports(now.subflow)
+        return np.array_equal(in_order(was.connection), in_order(now.connection)) and (
+            np.array_equal(in_order(was.subflow), in_order(now.subflow))
         )
     return False
 
@@ -149,10 +150,14 @@ def packets_of(capture: Path) -> list[npt.NDArray[Any]]:
     return found
 
 
-def without_ports(subflows: Records) -> Records:
-    found = subflows.copy()
-    found["local_port"] = found["remote_port"] = 0
-    return found
+def in_order(samples: Records) -> Records:
+    """Samples without ports, and in an order of their own: that of the connections at one time, and
+    so their numbers, is that of their random tokens.
+    """
+    found = samples.copy()
+    for field in {"connection", "local_port", "remote_port"} & {*(samples.dtype.names or ())}:
+        found[field] = 0
+    return np.sort(found)
 
 
 def main(which: str, chosen: str = "") -> int:

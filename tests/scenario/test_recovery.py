@@ -83,7 +83,10 @@ def test_a_path_is_used_soon_after_it_is_back_and_its_data_goes_elsewhere(
     print(f"{scheduler}, {cc}: used again after {used_s:.2f} s, without data {without_s:.2f} s")
     assert used_s <= USED_AGAIN_S
     if scheduler == "default":
-        assert without_s <= WITHOUT_DATA_S + SAMPLE_S
+        # BBR paces the second path at what it carried before, a block of 8 KB in a round trip of
+        # 50 ms: less than comes. It takes three of them to see that the path carries more.
+        slow_s = 3 * 0.05 if cc == "bbr" else 0
+        assert without_s <= WITHOUT_DATA_S + slow_s + SAMPLE_S
     else:
         assert without_s <= WITHOUT_DATA_OURS_S
 

@@ -40,6 +40,8 @@ NOT_RUN = {
     "mptcplab results fetch *": "of a cluster, see above",
     "mptcplab shell *": "waits for a person; tests/cli/test_exec_and_shell.py has one",
     "mptcplab show OUT/*": "of a cluster, see above",
+    "mptcplab sweep */recovery.toml *": "900 runs",
+    "mptcplab report recovery": "of these runs",
     "mptcplab sweep */slow-path.toml *": "604 runs",
     "mptcplab report slow-path *": "of these runs",
     "pip *": "changes the Python environment; tests/kernel/test_wheel.py installs the wheel",

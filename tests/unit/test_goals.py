@@ -51,7 +51,8 @@ def test_latency_is_that_of_the_application() -> None:
 def test_without_an_application_it_is_a_stream_of_half_of_the_slowest_path() -> None:
     load = goal("latency", base(direction="down")).load
     assert isinstance(load, Cbr)
-    assert (load.rate_bps, load.block_bytes, load.direction) == (10_000_000, 8000, "down")
+    # 60 blocks a second
+    assert (load.rate_bps, load.block_bytes, load.direction) == (10_000_000, 20_833, "down")
 
 
 def test_the_stream_is_for_the_direction_of_the_data() -> None:

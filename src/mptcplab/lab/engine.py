@@ -809,7 +809,9 @@ _OF_OTHERS = {
 # not the guest's own, but sent from the host.
 _GUEST_KILLED = re.compile(
     r"^userspace - (?:child stopped with signal|.* failed, errno = 3$)"
-    r"|^.*failed to wait for SIGTRAP, .* status = 0x9$",
+    r"|^.*failed to wait for SIGTRAP, .* status = 0x9$"
+    # while it was to change its memory
+    r"|(?:: PTRACE_SETREGS failed|Failed to continue stub, pid = [0-9]+), errno = 3$",
     re.MULTILINE,
 )
 _HINT = "; the machine may be out of memory"

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.definitions import RunFigures
-from mptcplab.runs import experiment, store
+from mptcplab.runs import store
 from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.store import Store
 from mptcplab.spec.scenario import Scenario
@@ -36,11 +35,6 @@ class Given:
 
 #: None: it fails.
 Gives = Callable[[Scenario], Given | None]
-
-
-@contextlib.contextmanager
-def quiet(_total: int) -> Iterator[tuple[experiment.Progress, experiment.Ended]]:
-    yield lambda _share: None, lambda _count, _scenario, _entry: None
 
 
 class FakeKernel:

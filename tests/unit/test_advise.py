@@ -24,7 +24,8 @@ from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.uncertainty import parse
-from tests.unit.advised import GUEST, KERNEL, FakeKernel, Given, quiet
+from tests.unit.advised import GUEST, KERNEL, FakeKernel, Given
+from tests.unit.stored import quiet
 
 PATHS = ("wifi:50mbit,10ms", "lte:20mbit,40ms")
 SMALL = Effort(screened=2, halved=3, variations=6, contenders=3, kept=1, ccs=1, crossed=None)

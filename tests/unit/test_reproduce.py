@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from mptcplab.runs.store import Store
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scenario import Scenario
-from tests.unit.stored import with_figures
+from tests.unit.stored import quiet, with_figures
 from tests.unit.test_papers import FIGURE, load
 from tests.unit.test_results import reproduced
 
@@ -34,11 +33,6 @@ KERNEL = KernelBuild("k1", "lab", Path("linux"), Path("config"))
 GUEST = Guest("g1", Path("guest"))
 #: Told of the scenarios that are run; True for those that fail.
 Fails = Callable[[Scenario], bool]
-
-
-@contextlib.contextmanager
-def quiet(_total: int) -> Iterator[tuple[experiment.Progress, experiment.Ended]]:
-    yield lambda _share: None, lambda _count, _scenario, _entry: None
 
 
 class FakeKernel:

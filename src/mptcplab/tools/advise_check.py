@@ -55,7 +55,7 @@ from mptcplab.spec.resolve import Request, from_flags
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.uncertainty import Uncertainty
 from mptcplab.tools import marked
-from mptcplab.tools.command_line import chosen, natural, parser_of
+from mptcplab.tools.command_line import chosen, natural, parser_of, say
 
 #: What is promised: of the advised, this share is within this part of the best; and none is worse
 #: than the reference by more than this.
@@ -379,11 +379,6 @@ def write(checked: Sequence[Checked], out: Path) -> None:
     lines, good = summary(checked)
     document = {"holds": good, "summary": lines, "pairs": [asdict(each) for each in checked]}
     files.write(out / _JSON, (json.dumps(document, indent=1) + "\n").encode())
-
-
-def say(text: str) -> None:
-    """A line of progress."""
-    print(text, file=sys.stderr, flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

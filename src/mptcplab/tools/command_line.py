@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 
 _MOST = 10**9
@@ -23,6 +24,11 @@ def natural(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= _MOST:
         raise argparse.ArgumentTypeError(f"{text}: a whole number from 1 to {_MOST} is expected")
     return int(text)
+
+
+def say(text: str) -> None:
+    """A line of progress, on standard error."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def chosen(

@@ -9,7 +9,6 @@ output directory and not repeated; Ctrl-C ends the current ones.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import store, sweep
 from mptcplab.runs.store import Store
 from mptcplab.tools import marked
-from mptcplab.tools.command_line import natural, parser_of
+from mptcplab.tools.command_line import natural, parser_of, say
 from mptcplab.tools.stock import machine, package, packets, rows, runs
 from mptcplab.tools.stock.compare import figures
 from mptcplab.tools.stock.package import StockKernel
@@ -83,11 +82,11 @@ def _check(options: argparse.Namespace) -> int:
         raise MptcplabError(f"{options.out} has no setting with runs of both sides")
     print(markdown(tables), end="")
     if options.docs and (options.only or options.flavour or options.package):
-        _say(f"{options.docs} stays as it is: this is a part of the table")
+        say(f"{options.docs} stays as it is: this is a part of the table")
     elif options.docs:
         marked.replace(options.docs, {_MARK: markdown(tables)})
     for table in tables:
-        _say(f"{table.kernel.build.variant}: {summary(table)}")
+        say(f"{table.kernel.build.variant}: {summary(table)}")
     other = any(row.differs or not row.begins_as_itself for table in tables for row in table.rows)
     return 1 if failed or other else 0
 
@@ -123,10 +122,10 @@ def _say_cost(
     options: argparse.Namespace, jobs: Sequence[Job], out: Store, expected: Expected
 ) -> None:
     todo = runs.missing(jobs, out)
-    _say(f"{len(todo)} of {len(jobs)} runs in virtual machines are missing in {options.out}")
+    say(f"{len(todo)} of {len(jobs)} runs in virtual machines are missing in {options.out}")
     if todo:
         how = "as those took that have ended" if expected.ended else "a guess: none has ended here"
-        _say(
+        say(
             f"with {options.jobs} at a time they take "
             f"{sweep.duration(expected.seconds(todo, options.jobs))} ({how}); Ctrl-C keeps what "
             "has ended"
@@ -180,11 +179,11 @@ def _report(ended: Ended, count: int) -> None:
     if job.instruction_ns != INSTRUCTION_NS:
         what += ", slower CPU"
     if ended.entry is None:
-        _say(f"{what}, seed {job.scenario.seed}: failed: {ended.failed}")
+        say(f"{what}, seed {job.scenario.seed}: failed: {ended.failed}")
         return
     value = figures(ended.entry).value
     unit = "s" if job.setting.is_transfer else "Mbit/s"
-    _say(
+    say(
         f"{what}, seed {job.scenario.seed}: {value:.3f} {unit}, took {ended.wall_s:.0f} s; "
         f"{sweep.duration(ended.left_s)} left"
     )
@@ -192,11 +191,7 @@ def _report(ended: Ended, count: int) -> None:
 
 def _tell_of_lab(number: int, count: int) -> None:
     if number % 20 == 0 or number == count:
-        _say(f"{number}/{count} in the lab")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+        say(f"{number}/{count} in the lab")
 
 
 if __name__ == "__main__":

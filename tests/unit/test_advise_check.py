@@ -148,5 +148,9 @@ def test_advice_that_does_not_hold_on_other_seeds_fails(
 
 def test_presets_that_are_drawn_are_in_the_range() -> None:
     drawn = {name for pair in advise_check.pairs(100, 3)[4::5] for name in pair}
-    rates = {name: units.parse_rate(PRESETS[name].path["down"]["rate"]) for name in PRESETS}
+    rates = {
+        name: units.parse_rate(preset.path["down"]["rate"])
+        for name, preset in PRESETS.items()
+        if "down.rate" not in preset.ranges
+    }
     assert drawn == {name for name, rate in rates.items() if rate <= 200e6}

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path as FilePath
 from typing import Any
@@ -11,8 +12,10 @@ import jsonschema
 import pytest
 
 from mptcplab.errors import InputError
+from mptcplab.spec import preset_traces
 from mptcplab.spec.flags import Flags, parse_path_flag
 from mptcplab.spec.limits import PACKET_BYTES
+from mptcplab.spec.link_trace import carried
 from mptcplab.spec.literal import json_schema
 from mptcplab.spec.presets import NO_SOURCE, PRESETS, SOURCES, Preset, markdown
 from mptcplab.spec.resolve import from_flags, load_file
@@ -59,7 +62,8 @@ def file_mistakes(folder: FilePath, text: str) -> list[str]:
 
 def test_the_presets_are_those_of_the_page_on_scenarios() -> None:
     assert list(PRESETS) == [
-        *("wifi", "lte", "5g-sub6", "5g-mmwave", "starlink", "dsl", "fibre", "ethernet")
+        *("wifi", "lte", "5g-sub6", "5g-mmwave", "starlink", "dsl", "fibre", "ethernet"),
+        *("starlink-steps", "lte-bloated", "wifi-busy"),
     ]
 
 
@@ -234,7 +238,8 @@ def test_a_mistake_in_a_flag_is_named(text: str, line: str) -> None:
         (
             '"starlnik"',
             'path[1].preset = "starlnik": a preset is wifi, lte, 5g-sub6, 5g-mmwave, starlink, '
-            'dsl, fibre or ethernet; did you mean "starlink"?',
+            "dsl, fibre, ethernet, starlink-steps, lte-bloated or wifi-busy; did you mean "
+            '"starlink"?',
         ),
         ('"LTE"', 'path[1].preset = "LTE": a preset is wifi,'),
         ("3", "path[1].preset = 3: a preset is wifi,"),
@@ -249,6 +254,118 @@ def test_an_unknown_preset_is_the_only_mistake(tmp_path: FilePath, value: str, l
 def test_a_preset_is_not_a_key_of_a_direction(tmp_path: FilePath) -> None:
     (found,) = file_mistakes(tmp_path, 'name = "a"\npreset = "lte"\n[path.up]\npreset = "dsl"')
     assert found == 'path[1].up.preset = "dsl": unknown key here; preset goes in [[path]]'
+
+
+# Those that vary
+
+VARYING = [name for name, preset in PRESETS.items() if preset.ranges]
+SECOND = 10**9
+
+
+def steps_of(text: str, side: str = "up", *, duration: str = "60s") -> list[Any]:
+    (path,) = from_flags(Flags(path=[text], duration=duration), known=KNOWN).base.paths
+    shape = getattr(path, side)
+    return [(0, shape.rate_bps, shape.delay_ns, shape.loss), *shape.steps]
+
+
+def test_the_traces_are_what_is_drawn_each_time() -> None:
+    for name, text in preset_traces.files().items():
+        found = (preset_traces.FOLDER / name).read_text(encoding="utf-8")
+        assert found == text, "write them with python -m mptcplab.spec.preset_traces"
+
+
+def test_starlink_changes_at_its_seconds_of_each_minute_for_runs_of_any_length() -> None:
+    # 70 min: the trace, an hour, starts again after a whole number of minutes
+    for side in ("up", "down"):
+        steps = steps_of("starlink-steps", side, duration="4200s")
+        changes = [b for a, b in itertools.pairwise(steps) if a[1] != b[1]]
+        at = [at_ns for at_ns, *_ in changes]
+        assert at == [s * SECOND for s in range(12, 4200, 15)]
+        assert len({rate for _, rate, *_ in changes}) == 240
+
+
+def test_starlink_has_a_higher_delay_and_more_loss_for_215_ms() -> None:
+    steps = steps_of("starlink-steps")
+    for before, change, after in zip(steps[1::3], steps[2::3], steps[3::3], strict=True):
+        assert (change[0] - before[0], after[0] - change[0]) == (75 * MS, 140 * MS)
+        assert change[2] - after[2] == 20 * MS
+        assert (before[3], change[3], after[3]) == (0.177, 0.177, 0.0025)
+    # the mean loss is half of one per cent: 4 x 215 ms of each minute have the higher one
+    mean = (0.177 * 0.86 + 0.0025 * 59.14) / 60
+    assert mean == pytest.approx(0.005, rel=0.01)
+
+
+@pytest.mark.parametrize("name", VARYING)
+@pytest.mark.parametrize("side", ["up", "down"])
+def test_what_varies_stays_within_what_the_table_says(name: str, side: str) -> None:
+    steps = steps_of(name, side, duration="3600s")
+    low, high = PRESETS[name].ranges[f"{side}.rate"].removesuffix("mbit").split("..")
+    rates = [rate for _, rate, *_ in steps]
+    assert min(rates) == pytest.approx(float(low) * 1e6, rel=0.01)
+    assert max(rates) == pytest.approx(float(high) * 1e6, rel=0.01)
+    delay = PRESETS[name].ranges.get(f"{side}.delay")
+    if delay:
+        low, high = delay.removesuffix("ms").split("..")
+        delays = [step[2] / MS for step in steps]
+        assert min(delays) == pytest.approx(float(low), abs=0.5)
+        assert max(delays) == pytest.approx(float(high), abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "side", "mean_bps", "block"),
+    [
+        ("lte-bloated", "up", 7_600_000, "20s"),
+        ("lte-bloated", "down", 29_500_000, "20s"),
+        # 50 Mbit/s x (1 + 1/2 + ... + 1/8) / 8
+        ("wifi-busy", "up", 16_987_000, "8s"),
+    ],
+)
+def test_each_number_of_others_comes_once_in_a_block(
+    name: str, side: str, mean_bps: int, block: str
+) -> None:
+    (path,) = from_flags(Flags(path=[name], duration=block), known=KNOWN).base.paths
+    shape = getattr(path, side)
+    rates = [(0, shape.rate_bps), *((step[0], step[1]) for step in shape.steps)]
+    length_ns = parse_time(block)
+    assert carried(rates, 0, length_ns) / length_ns == pytest.approx(mean_bps, rel=0.005)
+
+
+@pytest.mark.parametrize(
+    ("name", "side", "full_s"),
+    [("lte-bloated", "up", 1.7), ("lte-bloated", "down", 1.7), ("wifi-busy", "up", 0.6)],
+)
+def test_a_full_queue_lasts_as_long_at_the_lowest_rate(name: str, side: str, full_s: float) -> None:
+    lowest = min(rate for _, rate, *_ in steps_of(name, side))
+    bits = 8 * PACKET_BYTES * PRESETS[name].path[side]["queue"]
+    assert bits / lowest == pytest.approx(full_s, rel=0.01)
+
+
+def test_what_is_given_goes_before_the_trace_of_a_preset() -> None:
+    rates = {rate for _, rate, *_ in steps_of("starlink-steps:rate=50mbit")}
+    assert rates == {50_000_000, None}
+    delays = {step[2] for step in steps_of("starlink-steps:rate=50mbit")}
+    assert len(delays) > 4
+    assert len(steps_of("lte-bloated:rate=5mbit")) == 1
+
+
+def test_an_offset_is_where_the_trace_of_a_preset_begins(tmp_path: FilePath) -> None:
+    text = 'name = "a"\npreset = "starlink-steps"\n[path.trace]\noffset = "10s"'
+    path = in_file(tmp_path, text)
+    # the first change is at 12 s of the trace; the delay rises 75 ms before it
+    assert [step[0] for step in path.up.steps[:2]] == [1925 * MS, 2 * SECOND]
+    assert path.up.queue_packets == 128
+
+
+def test_an_uncertain_path_multiplies_the_whole_trace() -> None:
+    (run,) = from_flags(
+        Flags(path=["starlink-steps"], duration="60s", vary=("rate=20%",)), known=KNOWN
+    ).runs()
+    plain = steps_of("starlink-steps")
+    drawn = run.paths[0].up
+    factor = drawn.rate_bps / plain[0][1]
+    assert factor != 1
+    for before, after in zip(plain[1:], drawn.steps, strict=True):
+        assert after[1] / before[1] == pytest.approx(factor, rel=1e-6)
 
 
 # The schema

@@ -55,7 +55,8 @@ def preset_table(presets: Iterable[Preset]) -> Table:
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("Sources", overflow="fold")
     for preset in presets:
-        numbers = preset.numbers()
+        # A range takes two lines, so that the sources have room in 80 columns.
+        numbers = {key: text.replace("..", "..\n") for key, text in preset.numbers().items()}
         sides = [(numbers[f"up.{key}"], numbers[f"down.{key}"]) for key in _SHARED_KEYS]
         shared = [up if up == down else f"{up}/{down}" for up, down in sides]
         sources = Text(", ".join(preset.sources()))

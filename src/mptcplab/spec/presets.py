@@ -2,6 +2,7 @@
 """Presets of paths: their numbers, and the source of each number.
 
 A preset is a table that the user could have written under [[path]], and is read in the same way.
+What varies in it is in a trace, which `preset_traces.py` has drawn.
 Every number has a reason: what it is, with its source in brackets, or a statement that it has none.
 `python -m mptcplab.spec.presets` prints docs/presets.md.
 """
@@ -9,8 +10,10 @@ Every number has a reason: what it is, with its source in brackets, or a stateme
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+from mptcplab.spec.preset_traces import FOLDER
 
 NO_SOURCE = "typical, no source"
 
@@ -25,12 +28,16 @@ class Source:
 
 @dataclass(frozen=True)
 class Preset:
-    """A path of one kind of link: its table, and by key the reason for each number in it."""
+    """A path of one kind of link: its table, and by key the reason for each number in it.
+
+    `ranges` has the lowest and highest of what its traces vary, by key.
+    """
 
     name: str
     summary: str
     path: Mapping[str, Any]
     reasons: Mapping[str, str]
+    ranges: Mapping[str, str] = field(default_factory=dict)
 
     def numbers(self) -> dict[str, str]:
         """Every number of the table by its key; numbers of the path appear for each direction."""
@@ -38,6 +45,7 @@ class Preset:
         for side in ("up", "down"):
             for key in ("rate", "delay", "loss", "queue"):
                 value = self.path[side].get(key, self.path.get(key))
+                value = self.ranges.get(f"{side}.{key}", value)
                 if value is not None:
                     found[f"{side}.{key}"] = str(value)
         return found
@@ -96,6 +104,53 @@ SOURCES: Mapping[str, Source] = {
         "Register.",
         "https://www.theregister.com/2024/05/22/starlink_tcp_performance_evaluation/",
     ),
+    "aalborg-2026": Source(
+        "Aalborg University, Statistical Characterization and Prediction of E2E Latency over LEO "
+        "Satellite Networks, 2026: 500 probes a second each way over Starlink; abstract.",
+        "https://arxiv.org/html/2601.08439v1",
+    ),
+    "mohan-2024": Source(
+        "Mohan et al., A Multifaceted Look at Starlink Performance, WWW 2024: rate and delay "
+        "change at the same instants everywhere, each 15 s; abstract.",
+        "https://arxiv.org/abs/2310.09242",
+    ),
+    "tanveer-2023": Source(
+        "Tanveer et al., Making Sense of Constellations, 2023: the seconds of a minute at which "
+        "satellites are assigned anew; cited for that by others, not read here.",
+        "https://doi.org/10.1145/3624354.3630586",
+    ),
+    "nguyen-2014": Source(
+        "Nguyen et al., Towards Understanding TCP Performance on LTE/EPC Mobile Networks, 2014: "
+        "load in a cell cuts the rate of a device dramatically; abstract.",
+        "https://studylib.net/doc/14190314/towards-understanding-tcp-performance-on-lte-epc-mobile-n...",
+    ),
+    "jiang-2012": Source(
+        "Jiang et al., Tackling Bufferbloat in 3G/4G Mobile Networks, IMC 2012: the networks of "
+        "five operators hold so much that TCP's window grows without loss; abstract, which has no "
+        "numbers.",
+        "https://vdocuments.net/tackling-bufferbloat-in-3g4g-mobile-networks.html",
+    ),
+    "malayter-2012": Source(
+        "Malayter, Bufferbloat on a 3G network, 2012: round trips of 92 ms to 1.7 s to the first "
+        "router, almost without loss, at a busy railway station.",
+        "https://blog.malayter.com/2012/02/bufferbloat-on-a-3g-network.html",
+    ),
+    "weakest-link": Source(
+        "WiFi can be the weakest link of round trip network latency in the wild, 2016: 47 access "
+        "points of a campus, two months; abstract.",
+        "https://paperexplained.cn/articles/paper/detail/aadd9fa14b6597dd00f5d77157bad602709f7d33",
+    ),
+    "anomaly-2017": Source(
+        "Hoiland-Jorgensen et al., Ending the Anomaly: Achieving Low Latency and Airtime Fairness "
+        "in WiFi, USENIX ATC 2017: stations share a channel so that each gets the same throughput; "
+        "abstract and introduction.",
+        "https://www.usenix.org/conference/atc17/technical-sessions/presentation/hoilan-jorgesen",
+    ),
+    "wifi-rework": Source(
+        "Bufferbloat project, Wifi Stack Rework: what is commonly observed before it, 600 ms or "
+        "more under load with one station at 6 Mbit/s.",
+        "https://www.bufferbloat.net/projects/make-wifi-fast/wiki/Wifi_Stack_Rework/",
+    ),
     "vdsl-line": Source(
         "kralo, Expect the following latencies to the first hop: 10,000 probes over one VDSL2 line "
         "(profile 17a with vectoring, ITU-T G.993.5) of Deutsche Telekom.",
@@ -123,6 +178,12 @@ def _both(key: str, reason: str) -> dict[str, str]:
 
 def _queue_of(time: str, why: str) -> dict[str, str]:
     return _both("queue", f"{why} {time} of packets, those in the delay included")
+
+
+def _trace(name: str, side: str, **columns: str) -> dict[str, Any]:
+    """A trace of `preset_traces.py`; its rates are those of one direction."""
+    columns = {"time": "time_s", "rate": f"{side}_mbit", **columns}
+    return {"file": str(FOLDER / f"{name}.csv"), "columns": columns}
 
 
 _HUNDRED_MS = _queue_of("100 ms", f"{NO_SOURCE}:")
@@ -286,6 +347,108 @@ _ALL = (
             **_both("queue", "1000 packets, what Linux gives an Ethernet device [linux]"),
         },
     ),
+    Preset(
+        "starlink-steps",
+        "starlink as it varies: another rate and delay each 15 s",
+        {
+            "up": {
+                "trace": _trace("starlink-steps", "up", delay="delay_ms", loss="loss_percent"),
+                "queue": 128,
+            },
+            "down": {
+                "trace": _trace("starlink-steps", "down", delay="delay_ms", loss="loss_percent"),
+                "queue": 908,
+            },
+        },
+        {
+            **_both(
+                "rate",
+                "at seconds 12, 27, 42 and 57 of each minute [tanveer-2023], everywhere at once "
+                "[mohan-2024], another rate, evenly from half to one and a half of `starlink`, the "
+                "median [ookla-2025], in both directions the same part; typical, no source: how "
+                "far it varies",
+            ),
+            **_both(
+                "delay",
+                "at the same instants another one, evenly from 15 to 35 ms: half of round trips "
+                "around the median of 50 ms [michel-2022] and within the 30 to 80 ms seen "
+                "[huston-2024]; and from 75 ms before a change to 140 ms after it [aalborg-2026] "
+                "20 ms more, half of the 30 to 50 ms that it adds to a round trip [huston-2024]",
+            ),
+            **_both(
+                "loss",
+                "half of one per cent in the mean, as `starlink` [huston-2024]; typical, no "
+                "source: half of it in these 215 ms of each 15 s, and half in between",
+            ),
+            **_queue_of(
+                "105 ms",
+                "the longest delay and the 50 ms that packets wait at most when the satellite "
+                "changes [huston-2024], at the median rate:",
+            ),
+        },
+        {
+            "up.rate": "7.5..22.1mbit",
+            "down.rate": "52.8..156.3mbit",
+            **_both("delay", "15..55ms"),
+            **_both("loss", "0.25..17.7%"),
+        },
+    ),
+    Preset(
+        "lte-bloated",
+        "4G in a cell that up to three others load, with a deep queue",
+        {
+            "delay": "10.5ms",
+            "loss": "0.0001%",
+            "up": {"trace": _trace("lte-bloated", "up"), "queue": 512},
+            "down": {"trace": _trace("lte-bloated", "down"), "queue": 1986},
+        },
+        {
+            **_both(
+                "rate",
+                "the averages of `lte` [ofcom-2023] in the mean; others in the cell cut it "
+                "[nguyen-2014]; typical, no source: none to three others, each as often, with the "
+                "same share, another number each 5 s",
+            ),
+            **_both("delay", "that of `lte` [ofcom-2024]: without load"),
+            **_both("loss", f"{_QCI_9}; what the air loses is repeated below IP"),
+            **_queue_of(
+                "1.7 s",
+                "so deep that TCP meets no loss in it for long [jiang-2012]: at the lowest rate "
+                "the longest round trip of a busy 3G cell [malayter-2012]; no number for 4G found;",
+            ),
+        },
+        {"up.rate": "3.65..14.6mbit", "down.rate": "14.15..56.6mbit"},
+    ),
+    Preset(
+        "wifi-busy",
+        "Wi-Fi on whose channel up to seven others send",
+        {
+            "delay": "5.5ms",
+            "loss": "0%",
+            "up": {"trace": _trace("wifi-busy", "up"), "queue": 310},
+            "down": {"trace": _trace("wifi-busy", "down"), "queue": 310},
+        },
+        {
+            **_both(
+                "rate",
+                "that of `wifi` alone; stations that send have the same throughput "
+                "[anomaly-2017]; typical, no source: none to seven others, each as often, another "
+                "number each second",
+            ),
+            **_both(
+                "delay",
+                "that of `wifi` [sui-2016], [ookla-2022]: without load. Under load the hop takes "
+                "more than 20 ms for half of the packets, and more than 100 ms for a tenth "
+                "[weakest-link]; here the queue adds it",
+            ),
+            **_both("loss", f"{NO_SOURCE}: the link repeats what is lost on the air"),
+            **_queue_of(
+                "600 ms",
+                "commonly observed with a station at 6 Mbit/s [wifi-rework]: at 6.25 Mbit/s",
+            ),
+        },
+        _both("rate", "6.25..50mbit"),
+    ),
 )
 
 PRESETS: Mapping[str, Preset] = {preset.name: preset for preset in _ALL}
@@ -314,9 +477,9 @@ def markdown() -> str:
             "- They are averages and medians of one place and time, each link on its own. Networks "
             "differ by more than these numbers do. What a result depends on should be measured, "
             "and given.",
-            "- A link is constant: its rate does not vary, losses come one by one and at random. "
-            "Fading, handovers and blocked beams are left out; [events](scenario.md#event) bring "
-            "them.",
+            "- A link is constant, except in the three presets that [vary](#those-that-vary): its "
+            "rate does not vary, losses come one by one and at random. Fading, handovers and "
+            "blocked beams are left out; [events](scenario.md#event) bring them.",
             "- The delay is half of a round trip to a server nearby, as a rule measured without "
             "load. Add what lies between that and your server. Measurements seldom tell the two "
             "directions apart.",
@@ -324,6 +487,34 @@ def markdown() -> str:
             "rates of the link, headers included.",
             "- No preset has jitter: how much delays vary was in none of the sources.",
             "- A queue is in packets and stays as it is if the rate is changed: give both.",
+            "",
+            "## Those that vary",
+            "",
+            "`starlink-steps`, `lte-bloated` and `wifi-busy` are [traces](traces.md) of an hour, "
+            "which start again at their end; both directions change together. They were drawn "
+            "once: each seed of a run has the same hour, from its beginning on. An `offset` begins "
+            "elsewhere, and so is another draw:",
+            "",
+            "```toml",
+            "[[path]]",
+            'name = "sky"',
+            'preset = "starlink-steps"',
+            "",
+            "[path.trace]",
+            'offset = "1200s"      # the third ten minutes',
+            "```",
+            "",
+            "- Second 0 is the beginning of a minute. A run shorter than 12 s sees no step of "
+            "`starlink-steps` unless its offset is, e.g., 10 s.",
+            "- A rate, delay or loss that is given goes before the trace, and is then constant. "
+            "`--uncertain` multiplies the whole trace by one factor.",
+            "- In `lte-bloated` and `wifi-busy` the delay depends on the load, one's own and that "
+            "of others: the queue is of fixed size, and the fewer others there are, the sooner it "
+            "is empty. A full one of `lte-bloated` takes 0.42 s alone and 1.7 s with three others, "
+            "one of `wifi-busy` 75 ms alone and 0.6 s with seven. Each number of others comes once "
+            "in 20 s (`lte-bloated`) and in 8 s (`wifi-busy`), in random order.",
+            "- Wi-Fi sends packets in bursts, several in one transmission; here they leave one by "
+            "one. Nor do up and down take the rate from each other.",
             "",
             "## Where the numbers are from",
             "",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path as FilePath
 
 from mptcplab.spec import link_trace, units
@@ -213,9 +214,17 @@ def _path(
         own = getattr(literal, side)
         where = functools.partial(_given, own, place, side)
         given = (*place, "trace") if own.trace is None else (*place, side, "trace")
-        steps = traces.steps(values.given.trace, literal.name or "", side, given)
+        trace, of_preset = values.given.trace, getattr(preset, side).trace
+        varies = False
+        if trace and of_preset and trace.file in (None, of_preset.file):
+            varies = True
+            # a trace without a file says how that of the preset is played
+            trace = of_preset.model_copy(update=trace.model_dump(exclude_none=True))
+        steps = traces.steps(trace, literal.name or "", side, given)
         if steps is None:
             return None
+        if varies:
+            steps = _without(steps, _overridden(own, literal))
         if steps:
             _take_first(values, steps, given, traces.duration_ns, mistakes)
         if links:
@@ -246,6 +255,20 @@ class _Values:
         self.queue = given.queue
         self.steps: Sequence[Step] = ()
         self.mean_rate_bps: int | None = None
+
+
+def _without(steps: Sequence[Step], given: LiteralDirection) -> Sequence[Step]:
+    """The steps of a preset without the values that are given, which go before a preset."""
+    left = [
+        replace(
+            step,
+            rate_bps=step.rate_bps if given.rate is None else None,
+            delay_ns=step.delay_ns if given.delay is None else None,
+            loss=step.loss if given.loss is None else None,
+        )
+        for step in steps
+    ]
+    return [step for step in left if (step.rate_bps, step.delay_ns, step.loss) != (None,) * 3]
 
 
 def _leave_to_links(values: _Values, where: _Where, mistakes: Mistakes) -> None:

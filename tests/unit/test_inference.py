@@ -118,6 +118,16 @@ def test_p_values_are_adjusted_for_all_pairs() -> None:
     assert found["a", "b"].p_adjusted == 1
 
 
+def test_only_pairs_that_are_asked_for_are_compared_and_adjusted_for() -> None:
+    rest = {seed: float(seed) for seed in range(6)}
+    values = {"a": rest, "b": rest, "c": {s: v + s + 1 for s, v in rest.items()}}
+    found = differences(values, [("c", "b"), ("a", "b")])
+    assert list(found) == [("c", "b"), ("a", "b")]
+    assert found["c", "b"].median == -3.5
+    # of two, 2 / 1 of 2 / 2^6
+    assert found["c", "b"].p_adjusted == pytest.approx(2 * 2 / 2**6)
+
+
 def of_seeds(values: list[float]) -> dict[int, float]:
     return dict(enumerate(values))
 

@@ -15,7 +15,7 @@ import functools
 import itertools
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,21 +94,23 @@ def standard_deviation(values: Sequence[float]) -> float:
 
 def differences(
     values: Mapping[str, Mapping[int, float | None]],
+    pairs: Iterable[tuple[str, str]] | None = None,
 ) -> dict[tuple[str, str], Difference]:
     """The difference of each scheduler from each one before it; `values` are by scheduler and seed.
 
-    The key (a, b) has b minus a. Pairs without a common seed are missing.
+    With `pairs`, only of these. The key (a, b) has b minus a. Pairs without a common seed are
+    missing.
     """
     found: dict[tuple[str, str], Difference] = {}
-    for first, second in itertools.combinations(values, 2):
+    for first, second in itertools.combinations(values, 2) if pairs is None else pairs:
         less, more = values[first], values[second]
-        pairs = [
-            (a, b)
+        changes = [
+            b - a
             for seed in sorted(less.keys() & more.keys())
             if (a := less[seed]) is not None and (b := more[seed]) is not None
         ]
-        if pairs:
-            found[first, second] = _difference([b - a for a, b in pairs])
+        if changes:
+            found[first, second] = _difference(changes)
     return _adjusted(found)
 
 

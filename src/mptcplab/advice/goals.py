@@ -97,6 +97,13 @@ _RESILIENCE: Mapping[str, Figure] = {
 }
 
 
+def figure_of(kind: str) -> Figure:
+    """What judges a workload of this kind: of bulk data its goodput, of all others how late their
+    messages are.
+    """
+    return _CARRIED if kind == "bulk" else _LATENCY[kind]
+
+
 @dataclass(frozen=True)
 class Goal:
     """A goal for the paths of a scenario: what is run for it, and what judges it.

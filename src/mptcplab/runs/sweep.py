@@ -554,10 +554,10 @@ def closing(outcome: Outcome, out: Path) -> str:
         f"runs:    {outcome.total}, of which {outcome.stored} were stored and {outcome.made} made "
         f"now, in {duration(outcome.wall_s)}",
     ]
-    lines += _counted("failed", outcome.reasons)
+    lines += counted("failed", outcome.reasons)
     if outcome.failed_before:
         lines.append(f"failed:  {outcome.failed_before} before; --retry-failed runs them again")
-    lines += _counted("killed", outcome.killed)
+    lines += counted("killed", outcome.killed)
     if outcome.killed:
         lines.append(
             "         which is no result; the same command tries again, and fewer --jobs take less "
@@ -576,7 +576,7 @@ def closing(outcome: Outcome, out: Path) -> str:
     )
 
 
-def _counted(title: str, reasons: Mapping[str, str]) -> list[str]:
+def counted(title: str, reasons: Mapping[str, str]) -> list[str]:
     """A line for each of the most frequent reasons."""
     found = Counter(reason.splitlines()[0] for reason in reasons.values())
     return [f"{title}:  {count}: {reason}" for reason, count in found.most_common(_REASONS)]

@@ -80,7 +80,7 @@ def _sweep(given: sweep.Given, how: How, options: Mapping[str, Any], *, dry_run:
         click.echo(json.dumps(asdict(would_run), indent=1) if as_json else would_run.text())
         return
     runs_store = Store(out)
-    with common.workers(*cluster) as workers, common.interruptible() as cancel, _sweeping() as show:
+    with common.workers(*cluster) as workers, common.interruptible() as cancel, sweeping() as show:
         outcome = sweep.run(planned, runs_store, how, show=show, cancel=cancel, workers=workers)
     table = index.read(out)
     summary = sweep.summary(planned, table)
@@ -108,7 +108,7 @@ def _sweep(given: sweep.Given, how: How, options: Mapping[str, Any], *, dry_run:
 
 
 @contextmanager
-def _sweeping() -> Iterator[Callable[[sweep.Standing], None]]:
+def sweeping() -> Iterator[Callable[[sweep.Standing], None]]:
     """A bar with rate, failures and time left on a terminal, else an occasional line."""
     console = Console(stderr=True)
     if not console.is_terminal:

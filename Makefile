@@ -22,6 +22,7 @@ ARITHMETIC_ARGS ?=
 RELIABILITY_ARGS ?=
 STOCK_ARGS ?=
 ADVISE_ARGS ?=
+LEADERBOARD_ARGS ?=
 # Of `make torture` and `make fuzz`: the first seed; how many runs, and with which kernel; how many calls.
 SEED ?= 1
 RUNS ?= 1000
@@ -56,7 +57,7 @@ SHELL_FILES = $(shell find scripts guest -name '*.sh' 2>/dev/null) .ci/run
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock venv venv-dev venv-bench venv-mutants kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test torture fuzz reliability same-arithmetic same-packets stock-check sweep-test selftests oracle papers-check advise-check lint checkpatch shellcheck lock wheel wheel-test clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock venv venv-dev venv-bench venv-mutants kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test torture fuzz reliability same-arithmetic same-packets stock-check sweep-test selftests oracle papers-check advise-check leaderboard lint checkpatch shellcheck lock wheel wheel-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -143,6 +144,10 @@ papers-check: venv ## is what docs/results says still what experiments/ and the 
 # ADVISE_ARGS: "--quick --pairs 20 --cc cubic,bbr --seed 1"; see docs/advise.md.
 advise-check: setup venv kernel ## is what advise says right, on random pairs of paths? Into docs/advise.md (hours)
 	$(BIN)/python -m mptcplab.tools.advise_check --docs docs/advise.md $(ADVISE_ARGS)
+
+# LEADERBOARD_ARGS: "--count 600 --scheduler ./mine.c"; see docs/leaderboard.md.
+leaderboard: setup venv kernel ## which scheduler is nearest to the best of each of 150 scenarios? Into docs/leaderboard.md (30 min)
+	$(MPTCPLAB) leaderboard --docs docs/leaderboard.md $(LEADERBOARD_ARGS)
 
 lint: setup-lint venv-dev checkpatch shellcheck ## ruff, mypy --strict, checkpatch, shellcheck
 	$(BIN)/ruff format --check src tests benches docs/site

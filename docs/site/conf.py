@@ -78,7 +78,7 @@ GROUPS = {
         "CONTRIBUTING",
         "CHANGELOG",
     ],
-    "Results": ["docs/results/README", "docs/slow-path"],
+    "Results": ["docs/results/README", "docs/leaderboard", "docs/slow-path"],
 }
 FOLDERS = ["docs/schedulers", "docs/congestion", "docs/results", "docs/upstream"]
 

@@ -59,6 +59,8 @@ def answer(shell: str, line: str) -> list[str]:
         ("mptcplab run -s ", [*scheduler.known(), "all"]),
         ("mptcplab compare -s default,ble", ["default,blest"]),
         ("mptcplab advise --cc re", ["reno"]),
+        ("mptcplab leaderboard -s ble", ["blest"]),
+        ("mptcplab leaderboard --set tr", ["training"]),
         ("mptcplab run -p ", list(PRESETS)),
         ("mptcplab run --transport ", ["mptcp", "tcp"]),
         ("mptcplab run --kernel-like cl", ["cloud"]),

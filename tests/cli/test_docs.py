@@ -50,7 +50,7 @@ ONLY_READ = {
     "show": "as of explain",
 }
 #: Commands that make runs.
-RUNNING = ("advise", "compare", "exec", "papers run", "run", "shell", "sweep")
+RUNNING = ("advise", "compare", "exec", "leaderboard", "papers run", "run", "shell", "sweep")
 #: Places with runs that a page speaks of without making them.
 ASSUMED = {
     "docs/cluster.md": {"OUT/runs/KEY"},

@@ -64,6 +64,10 @@ COMMANDS = {
         "machine:kernel_group",
         "The lab kernel: Linux, built as an ordinary program.",
     ),
+    "leaderboard": (
+        "leaderboard:leaderboard_command",
+        "Rank all schedulers, and yours, on scenarios of all kinds.",
+    ),
     "papers": (
         "papers:papers_group",
         "Published experiments: run them again, see which claims hold.",

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What mptcplab leaderboard does."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from mptcplab.cli.actions import common, sweeps
+from mptcplab.errors import MptcplabError
+from mptcplab.leaderboard import page, play, standings
+from mptcplab.leaderboard.sets import QUARTER
+from mptcplab.report import palette
+from mptcplab.runs import experiment, store, sweep
+from mptcplab.runs.store import Store
+from mptcplab.runs.sweep import How
+from mptcplab.tools import marked
+
+_WIDTH = 100
+_FEW = 3
+
+
+def rank(
+    scenarios: tuple[Any, int],
+    schedulers: Sequence[str],
+    options: Mapping[str, Any],
+    *,
+    only: bool,
+    docs: Path | None,
+) -> None:
+    """Make the runs that are missing, and show who is first.
+
+    `scenarios` are the name of a set, and how many of it.
+    """
+    what = play.asked(*scenarios, [each for each in schedulers if each], only=only)
+    lab_kernel, lab_guest = experiment.built()
+    planned = play.plan(what, lab_kernel, lab_guest)
+    out, as_json = options["out"], options["as_json"]
+    how = How(
+        jobs=options["jobs"],
+        retry_failed=options["retry_failed"],
+        limits=common.limits(options),
+    )
+    expected = sweep.dry_run(planned, out, how)
+    if options["dry_run"]:
+        click.echo(json.dumps(asdict(expected), indent=1) if as_json else expected.text())
+        return
+    common.say(expected.text())
+    runs = Store(out)
+    with common.interruptible() as cancel, sweeps.sweeping() as show:
+        outcome = sweep.run(planned, runs, how, show=show, cancel=cancel)
+    if outcome.killed:
+        # a run that somebody killed is no result, and would count as one that failed
+        raise MptcplabError("\n".join(sweep.counted("killed", outcome.killed)))
+    failures = play.failures(planned, runs)
+    board = standings.board(play.played(what, planned, runs), what.catalogue)
+    if board is None:
+        raise MptcplabError("\n".join(["every run failed", *_counted(failures)]))
+    builds = experiment.builds(lab_kernel, lab_guest)
+    document = page.write(board, what, builds, failures, out)
+    pictures = [out / f"{page.PICTURE}.{form}" for form in palette.FORMATS[:2]]
+    page.write_chart(board, what, pictures)
+    if docs is not None:
+        _publish(board, what, scenarios[1], docs, builds)
+    if as_json:
+        click.echo(json.dumps(document, indent=1))
+    else:
+        Console(width=_WIDTH if not sys.stdout.isatty() else None).print(page.table(board))
+        for name in what.asked:
+            click.echo("\n" + page.text_of(board, what, name, out))
+        for line in ("", *_counted(failures), f"picture:  {pictures[0]}"):
+            click.echo(line)
+        click.echo(f"document: {out / page.DOCUMENT}")
+    if not outcome.is_complete:
+        sys.exit(MptcplabError.exit_status)
+
+
+def _counted(failures: Mapping[str, str]) -> list[str]:
+    """How many runs failed, and why the first ones did."""
+    if not failures:
+        return []
+    some = [f"failed:   {each}" for each in list(failures.values())[:_FEW]]
+    return [f"failed:   {len(failures)} runs, which --retry-failed makes again", *some]
+
+
+def _publish(
+    board: standings.Board, what: play.Asked, count: int, docs: Path, builds: Mapping[str, str]
+) -> None:
+    """Write the page's part, and the chart beside it."""
+    picture = Path("images") / f"{page.PICTURE}.svg"
+    store.make_directory(docs.parent / picture.parent)
+    words = ["--count", str(count)] if count != QUARTER else []
+    for spec in map(what.spec, what.asked):
+        words += ["--scheduler", spec]
+    command = "make leaderboard" + (f' LEADERBOARD_ARGS="{shlex.join(words)}"' if words else "")
+    page.write_chart(board, what, [docs.parent / picture])
+    text = page.markdown(board, what, command, str(picture), builds)
+    marked.replace(docs, {page.MARK: text})

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""mptcplab leaderboard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mptcplab.cli import options
+from mptcplab.spec import option_keys
+
+# Those of leaderboard.sets, which would be slow to import.
+SETS, SIZE, QUARTER = ("judged", "training"), 600, 150
+
+
+@click.command("leaderboard")
+@options.listed_option(
+    "--scheduler",
+    "-s",
+    metavar=f"{option_keys.SPEC},...",
+    text="Schedulers to compare with the catalogue, and to say where they lose; ./NAME.c is your "
+    "own.  [none]",
+)
+@click.option(
+    "--only",
+    is_flag=True,
+    help="Run only these and default, not the rest of the catalogue; the best is then that of "
+    "fewer.",
+)
+@click.option(
+    "--set",
+    "set_name",
+    type=click.Choice(SETS),
+    default=SETS[0],
+    show_default=True,
+    help="The scenarios: training is for those who design a scheduler, judged is for the verdict.",
+)
+@click.option(
+    "--count",
+    type=click.IntRange(1, SIZE),
+    default=QUARTER,
+    show_default=True,
+    help=f"How many scenarios, of {SIZE}; fewer are a part of more, and spread as evenly.",
+)
+@options.dry_run_option
+@click.option("--retry-failed", is_flag=True, help="Repeat runs that failed before.")
+@click.option(
+    "--docs",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="A page that gets the result between its marks, and the chart in its folder images; for "
+    f"the whole catalogue on the set {SETS[0]}, from {QUARTER} scenarios on.",
+)
+@options.wall_limit_option
+@options.disk_limit_option
+@options.jobs_option
+@options.out_option_of(
+    Path("leaderboard-out"),
+    "Directory for the runs, the chart and the document; runs found there are reused.",
+)
+@options.json_option
+def leaderboard_command(
+    scheduler: str | None, only: bool, set_name: str, count: int, docs: Path | None, **options: Any
+) -> None:
+    """Rank all schedulers, and yours, on scenarios of all kinds.
+
+    Rates from 0.5 to 500 Mbit/s, round trips from 5 to 600 ms, 1 to 4 paths, losses, buffers, eight
+    workloads and three congestion controls, drawn so that they fill this space evenly. It says
+    which scheduler is nearest to the best of each scenario, how sure that is, and where yours
+    loses. docs/leaderboard.md
+
+    Stored runs are not repeated, so after Ctrl-C the same command resumes. The exit status is 1 as
+    long as any run is missing or failed.
+
+    \b
+    mptcplab leaderboard --dry-run
+    mptcplab leaderboard --scheduler ./mine.c --set training --count 32
+    """
+    if only and not scheduler:
+        raise click.UsageError("--only needs --scheduler: it runs these and default")
+    if docs and (set_name != SETS[0] or count < QUARTER or only):
+        raise click.UsageError(
+            f"--docs is for the whole catalogue on {QUARTER} scenarios or more of the set {SETS[0]}"
+        )
+    from mptcplab.cli.actions import leaderboard
+
+    leaderboard.rank((set_name, count), (scheduler or "").split(","), options, only=only, docs=docs)

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Which runs a leaderboard is made of, and what came of them: a sweep over the scenarios of a set.
+
+Each scheduler runs each scenario, with the scenario's own seed. Where bulk data is sent at once,
+plain TCP runs over each path alone, too. Stored runs are not repeated.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from mptcplab import extras
+from mptcplab.advice import goals
+from mptcplab.advice.goals import Figure
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.leaderboard import sets
+from mptcplab.leaderboard.sets import Drawn
+from mptcplab.leaderboard.standings import Played
+from mptcplab.metrics.recorded import measured_direction
+from mptcplab.runs import cost, store
+from mptcplab.runs.entries import Entry
+from mptcplab.runs.store import Store
+from mptcplab.runs.sweep import Plan, Planned
+from mptcplab.spec import resolve, scheduler, timeline
+from mptcplab.spec.flags import Flags
+from mptcplab.spec.limits import PACKET_BYTES
+from mptcplab.spec.scenario import LONGEST_NS, Scenario, Shape
+from mptcplab.spec.units import format_fraction, format_rate, format_time
+from mptcplab.spec.workload import opens_connections
+
+# The levels of factors: the upper ends of all but the last.
+_APART = (3, 10, 100)
+_PRODUCTS = (1, 4)
+_KIB = (256, 1024)
+# A time of nothing, in any unit, is as good as this.
+_LEAST_TIME = 1e-6
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which schedulers run which scenarios.
+
+    `request` has the schedulers and the user's own files; those named in `asked` are shown where
+    they lose, and those in `catalogue` make up the oracle. All are labels.
+    """
+
+    set_name: sets.Name
+    drawn: Sequence[Drawn]
+    request: resolve.Request
+    asked: Sequence[str]
+    catalogue: Collection[str]
+
+    def spec(self, label: str) -> str:
+        """The scheduler as --scheduler takes it."""
+        name, _, settings = label.partition(":")
+        file = self.request.sources.get(name)
+        return ":".join(filter(None, (str(file or name), settings)))
+
+
+def asked(name: sets.Name, count: int, specs: Sequence[str], *, only: bool = False) -> Asked:
+    """The first `count` scenarios of a set for the catalogue and for `specs`, schedulers as
+    --scheduler takes them; with `only`, for these and `default` alone.
+
+    Raises InputError for an invalid scheduler, MachineError if a package is missing.
+    """
+    extras.require("sweep", "a leaderboard")
+    known = scheduler.known()
+    given = [spec for each in specs if (spec := each.strip()) != scheduler.ALL]
+    all_of_them = not only or len(given) < len(specs)
+    wanted = list(dict.fromkeys([scheduler.DEFAULT, *(known if all_of_them else ()), *given]))
+    # any path will do: they are those of the set
+    request = resolve.from_flags(
+        Flags(path=[next(iter(sets.PRESETS))], scheduler=",".join(wanted)), known=known
+    )
+    labels = {spec: each.label for spec, each in zip(wanted, request.schedulers, strict=True)}
+    return Asked(
+        name,
+        sets.draw(name, count, known),
+        request,
+        [labels[spec] for spec in dict.fromkeys(given)],
+        [label for label in labels.values() if label in known],
+    )
+
+
+def plan(what: Asked, kernel: KernelBuild, guest: Guest) -> Plan:
+    """All runs, as those of a sweep over the numbers of the scenarios."""
+    runs: dict[str, Planned] = {}
+    points = []
+    alone_runs = 0
+    for drawn in what.drawn:
+        request = replace(
+            drawn.request, schedulers=what.request.schedulers, sources=what.request.sources
+        )
+        base = request.base
+        size = cost.size(base)
+
+        def key_of(
+            item: Scenario, request: resolve.Request = request, size: cost.Size = size
+        ) -> str:
+            key = store.run_key(item, kernel, guest)
+            own = size if item.transport == "mptcp" else cost.size(item)
+            runs[key] = Planned(item, request, replace(own, group=cost.group(item)))
+            return key
+
+        alone = []
+        if drawn.workload == sets.BULK and base.workload.start == "at-once":
+            alone = [key_of(base.single_path(name)) for name in base.lasting_paths()]
+        alone_runs += len(alone)
+        for item in request.runs():
+            point = {"key": key_of(item), "alone": alone}
+            points.append(point | {"set": what.set_name, "scenario": drawn.number})
+    counts = {
+        "points": len(what.drawn),
+        "runs": len(runs) - alone_runs,
+        "baselines": alone_runs,
+    }
+    return Plan(runs, points, kernel, guest, counts)
+
+
+def played(what: Asked, planned: Plan, out: Store) -> list[Played]:
+    """What is in the store; a run that failed or is missing there has no figure."""
+    found = []
+    for drawn, setting in zip(what.drawn, planned.settings(), strict=True):
+        figure = goals.figure_of(drawn.request.base.workload.kind)
+        entries, alone = setting.entries(out)
+        figures = {each.label: _figure(figure, each) for each in entries}
+        tcp = [merit(figure, _figure(figure, each)) for each in alone]
+        found.append(
+            Played(
+                number=drawn.number,
+                is_goodput=drawn.workload == sets.BULK,
+                is_absolute=figure.scale.absolute,
+                levels=levels(drawn),
+                text=text(drawn),
+                unit="bit/s" if drawn.workload == sets.BULK else figure.unit,
+                figures=figures,
+                merits={name: merit(figure, value) for name, value in figures.items()},
+                tcp=max((each for each in tcp if each is not None), default=None),
+                keys=dict(zip(figures, setting.runs, strict=True)),
+            )
+        )
+    return found
+
+
+def failures(planned: Plan, out: Store) -> dict[str, str]:
+    """Why runs failed, by their keys: the scenario, the scheduler, and the reason."""
+    found = {}
+    for setting in planned.settings():
+        both = [*setting.runs, *setting.baselines]
+        for key, entry in zip(both, itertools.chain(*setting.entries(out)), strict=True):
+            if entry.status != "ok":
+                reason = str(entry.reason).splitlines()[0]
+                found[key] = f"scenario {setting.values['scenario']}, {entry.label}: {reason}"
+    return found
+
+
+def _figure(figure: Figure, entry: Entry) -> float | None:
+    return figure.of(entry.metrics) if entry.status == "ok" else None
+
+
+def merit(figure: Figure, value: float | None) -> float | None:
+    """How good a figure is, the higher the better, see `Played`; None if there is none."""
+    if value is None:
+        return None
+    if figure.scale.absolute:
+        return value / figure.factor
+    return 1 / max(value, _LEAST_TIME) if figure.scale.less_is_better else value
+
+
+def levels(drawn: Drawn) -> dict[str, str]:
+    """The levels of the factors that may decide which scheduler is good, by their names."""
+    base = drawn.request.base
+    rates_bps, shapes = _rates_bps(base), _shapes(base)
+    rtts_ns = _rtts_ns(base)
+    products = max(
+        (shape.queue_bytes or (shape.queue_packets or 0) * PACKET_BYTES) * 8e9 / (bps * rtt_ns)
+        for shape, bps, rtt_ns in zip(shapes, rates_bps, rtts_ns, strict=True)
+    )
+    start = "when needed" if opens_connections(base.workload) else base.workload.start
+    losses = {"in bursts" if each.loss_burst else "one by one" for each in shapes if each.loss}
+    kib = None if base.receive_buffer_bytes is None else base.receive_buffer_bytes / 1024
+    return {
+        "workload": drawn.workload,
+        "congestion control": base.cc,
+        "start": start,
+        "paths": str(len(base.paths)),
+        "rates apart": _level(max(rates_bps) / min(rates_bps), _APART, "x"),
+        "RTTs apart": _level(max(rtts_ns) / min(rtts_ns), _APART, "x"),
+        "longest queue": _level(products, _PRODUCTS, "BDP"),
+        "loss": "in bursts" if "in bursts" in losses else next(iter(losses), "none"),
+        "receive buffer": "auto" if kib is None else _level(kib, _KIB, "KiB"),
+        "links": "some presets" if drawn.has_presets else "drawn",
+    }
+
+
+def text(drawn: Drawn) -> str:
+    """A scenario in a line: what is sent, and the paths in that direction."""
+    base = drawn.request.base
+    buffer = base.receive_buffer_bytes
+    parts = [drawn.workload, base.cc, levels(drawn)["start"]]
+    parts += [] if buffer is None else [f"buffer {buffer // 1024}KiB"]
+    paths = []
+    for path, shape, bps, rtt_ns in zip(
+        base.paths, _shapes(base), _rates_bps(base), _rtts_ns(base), strict=True
+    ):
+        words = [path.name, format_rate(round(bps)), format_time(rtt_ns)]
+        words += [f"loss={format_fraction(shape.loss)}"] if shape.loss else []
+        paths.append(" ".join(words))
+    return f"{', '.join(parts)}: {', '.join(paths)}"
+
+
+def _level(value: float, ends: Sequence[int], unit: str) -> str:
+    """Between which of the ends a value is."""
+    below = [end for end in ends if value > end]
+    above = [end for end in ends if value <= end]
+    if not above:
+        return f"above {ends[-1]} {unit}"
+    return f"{below[-1]} to {above[0]} {unit}" if below else f"up to {above[0]} {unit}"
+
+
+def _shapes(base: Scenario) -> list[Shape]:
+    return [getattr(path, measured_direction(base)) for path in base.paths]
+
+
+def _rates_bps(base: Scenario) -> list[float]:
+    rates = timeline.rates(base, measured_direction(base))
+    return [timeline.mean_rate_bps(each, 0, LONGEST_NS) for each in rates.values()]
+
+
+def _rtts_ns(base: Scenario) -> list[int]:
+    return [path.up.delay_ns + path.down.delay_ns for path in base.paths]

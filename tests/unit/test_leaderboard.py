@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Which runs a leaderboard is made of, and how it is shown; without a kernel."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from mptcplab.advice import goals
+from mptcplab.cli import cli
+from mptcplab.errors import InputError, MptcplabError
+from mptcplab.leaderboard import page, play, sets, standings
+from mptcplab.leaderboard.play import Asked
+from mptcplab.leaderboard.standings import Board
+from mptcplab.metrics.compute import RunMetrics
+from mptcplab.metrics.definitions import RunFigures
+from mptcplab.runs import experiment, store, sweep
+from mptcplab.runs.entries import failed_entry, run_entry
+from mptcplab.runs.store import Store
+from mptcplab.runs.sweep import How, Outcome, Plan
+from mptcplab.spec import scheduler
+from mptcplab.spec.scenario import Scenario
+from mptcplab.tools import marked
+from tests.unit.advised import GUEST, KERNEL
+
+TEMPLATE = Path(__file__).parents[2] / "kernel" / "template" / "mine.c"
+
+#: How much better than others a run is; None: it fails.
+Speed = Callable[[Scenario], float | None]
+
+
+def figures(speed: float) -> RunFigures:
+    """All that any workload is judged by: goodput is proportional, times are inversely."""
+    return RunFigures(
+        goodput_bps=speed * 1e6,
+        in_time=min(speed / 100, 1),
+        stall_s=0.0,
+        startup_s=10 / speed,
+        page_load_s=10 / speed,
+        delay_ms_p99=10 / speed,
+        completion_ms_p95=10 / speed,
+        completion_ms_p99=10 / speed,
+    )
+
+
+def make(planned: Plan, out: Store, speed: Speed) -> None:
+    """Store all runs of a plan."""
+    for key, run in planned.runs.items():
+        fast = speed(run.scenario)
+        if fast is None:
+            failed = failed_entry(run.scenario, "no power\nat all")
+            about = {"entry": failed.result(), "scenario": run.scenario, "build": {}}
+            out.keep_failed(key, about)
+            continue
+        entry = run_entry(
+            run.scenario,
+            status="ok",
+            virtual_s=1.0,
+            wall_s=1.0,
+            run_metrics=RunMetrics(metrics=figures(fast), paths=()),
+            directory=store.place(key),
+        )
+        with out.new_run(key) as directory:
+            store.write_json(directory / store.RESULT, entry.result())
+
+
+def by_name(scenario: Scenario) -> float | None:
+    """Plain TCP has 30, `mine` is best but fails in a scenario, others are as fast as their name
+    is long.
+    """
+    if scenario.transport == "tcp":
+        return 30.0 + len(scenario.paths[0].name)
+    if scenario.scheduler.name == "mine":
+        return None if scenario.seed == 3 else 60.0
+    return 4.0 * len(scenario.scheduler.name)
+
+
+def ranked(out: Path, what: Asked, speed: Speed = by_name) -> tuple[Plan, Board]:
+    planned, runs = play.plan(what, KERNEL, GUEST), Store(out)
+    make(planned, runs, speed)
+    board = standings.board(play.played(what, planned, runs), what.catalogue)
+    assert board
+    return planned, board
+
+
+def mine(directory: Path) -> str:
+    (directory / "mine.c").write_text(TEMPLATE.read_text())
+    return str(directory / "mine.c")
+
+
+def test_the_catalogue_and_ones_own_run_the_same_scenarios(tmp_path: Path) -> None:
+    what = play.asked("training", 12, ["ecf", mine(tmp_path), "minrtt:rp=off"])
+    names = [each.label for each in what.request.schedulers]
+    assert names == [*scheduler.known(), "mine", "minrtt:rp=off"]
+    assert what.asked == ["ecf", "mine", "minrtt:rp=off"]
+    assert what.catalogue == list(scheduler.known())
+    assert what.spec("mine") == str(tmp_path / "mine.c")
+    assert what.spec("minrtt:rp=off") == "minrtt:rp=off"
+    planned = play.plan(what, KERNEL, GUEST)
+    bulk = [each.request.base for each in what.drawn if each.workload == sets.BULK]
+    at_once = [each for each in bulk if each.workload.start == "at-once"]
+    assert 0 < len(at_once) < len(bulk)
+    alone = sum(len(each.paths) for each in at_once)
+    assert planned.counts == {"points": 12, "runs": 12 * len(names), "baselines": alone}
+    assert len(planned.runs) == 12 * len(names) + alone
+    tcp = [run.scenario for run in planned.runs.values() if run.scenario.transport == "tcp"]
+    assert {each.seed for each in tcp} == {each.seed for each in at_once}
+    # each run can be made: its own scheduler has a file
+    assert all("mine" in run.request.sources for run in planned.runs.values())
+
+
+def test_only_some_run(tmp_path: Path) -> None:
+    what = play.asked("judged", 1, [mine(tmp_path), "ecf"], only=True)
+    assert [each.label for each in what.request.schedulers] == ["default", "mine", "ecf"]
+    assert what.catalogue == ["default", "ecf"]
+    everything = play.asked("judged", 1, ["all", "minrtt:rp=off"], only=True)
+    assert len(everything.request.schedulers) == len(scheduler.known()) + 1
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [("minrt", 'did you mean "minrtt"'), ("./no.c", "no.c"), ("minrtt:rp=on", "named twice")],
+)
+def test_a_wrong_scheduler_is_told(spec: str, expected: str) -> None:
+    with pytest.raises(InputError) as told:
+        play.asked("judged", 1, [spec])
+    assert expected in str(told.value)
+    assert told.value.problems[0].where == "--scheduler"
+
+
+def test_every_workload_is_judged_by_its_figure() -> None:
+    better, worse = figures(40), figures(20)
+    for kind in ("bulk", "cbr", "requests", "transfers", "web", "video", "frames"):
+        figure = goals.figure_of(kind)
+        high, low = (play.merit(figure, figure.of(each)) for each in (better, worse))
+        assert high
+        assert low
+        assert high == pytest.approx(2 * low), kind
+    assert play.merit(goals.figure_of("web"), None) is None
+    frames = goals.figure_of("frames")
+    assert play.merit(frames, frames.of(better)) == pytest.approx(0.4)
+    # frames of which none is in time, and a video that never makes anybody wait
+    assert play.merit(frames, 0.0) == 0
+    assert play.merit(goals.figure_of("video"), 0.0)
+
+
+def test_what_is_in_the_store_is_ranked_and_failures_count(tmp_path: Path) -> None:
+    what = play.asked("training", 12, [mine(tmp_path)])
+    planned, board = ranked(tmp_path / "out", what)
+    first, *others = board.standings
+    # the longest names: thinstream and roundrobin have 10 letters, 40 Mbit/s
+    assert (first.name, first.place) == ("roundrobin", 1)
+    assert (others[0].name, others[0].place) == ("thinstream", 1)
+    assert first.score.value == 1
+    own = board.standing("mine")
+    # 11 of 12 scenarios as the best
+    assert own.score.value == pytest.approx(11 / 12)
+    assert (own.failed, own.place) == (1, 3)
+    assert own.delay
+    assert own.default.worst == 0
+    assert first.tcp
+    # TCP has 31, since a path's name has a letter; default has 28
+    assert first.tcp.below == 0
+    assert first.tcp.worst == pytest.approx(40 / 31)
+    default = board.standing("default")
+    assert default.tcp
+    assert default.tcp.worst == pytest.approx(28 / 31)
+    (failure,) = play.failures(planned, Store(tmp_path / "out")).values()
+    assert failure == "scenario 3, mine: no power"
+
+
+def test_the_table_has_no_more_than_100_columns_and_says_what_failed(tmp_path: Path) -> None:
+    what = play.asked("training", 12, [mine(tmp_path)])
+    _, board = ranked(tmp_path / "out", what)
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(page.table(board))
+    shown = console.export_text()
+    assert max(map(len, shown.splitlines())) <= 100
+    lines = shown.splitlines()
+    names = [name for name in scheduler.known() if any(f"  {name} " in line for line in lines)]
+    assert names == list(scheduler.known())
+    assert "1 failed" in shown
+    (row,) = (line for line in lines if " mine " in line)
+    assert row.split()[:3] == ["3", "mine", "91.7"]
+    told = page.text_of(board, what, "mine", tmp_path / "out")
+    assert told.startswith("mine is 3 of 24 (")
+    assert "  3: 0.0 % of " in told
+    both = f"-s {tmp_path / 'mine.c'},"
+    (command,) = (line for line in told.splitlines() if "mptcplab compare" in line)
+    assert both in command
+    place = Path(command.split()[2])
+    assert (place.parent / store.RESULT).is_file()
+    told = " ".join(page.text_of(board, what, "roundrobin", tmp_path).split())
+    assert told.endswith("It loses nowhere.")
+
+
+def test_the_page_has_the_table_between_its_marks_and_nothing_else_changes(
+    tmp_path: Path,
+) -> None:
+    what = play.asked("judged", 8, [])
+    _, board = ranked(tmp_path / "out", what)
+    file = tmp_path / "page.md"
+    file.write_text(f"before\n<!-- begin: {page.MARK} -->\n<!-- end: {page.MARK} -->\nafter\n")
+    builds = {"kernel": "k1", "guest": "g1"}
+    text = page.markdown(board, what, "make leaderboard", "images/leaderboard.svg", builds)
+    marked.replace(file, {page.MARK: text})
+    written = file.read_text()
+    assert written.startswith("before\n")
+    assert written.endswith("-->\nafter\n")
+    assert "the first 8 of the 600 scenarios of the set `judged`" in written
+    assert "kernel `k1`, guest `g1`." in written
+    for name in scheduler.known():
+        # its place, its losses, and its neighbour, or two
+        assert 3 <= written.count(f"| `{name}` ") <= 4
+    widths = [line.count("|") for line in written.splitlines() if line.startswith("|")]
+    # with head and rule: two tables of 23 schedulers, and one of 22 pairs
+    assert [widths.count(n) for n in (12, 6)] == [2 * 25, 24]
+
+
+def test_the_document_and_the_chart(tmp_path: Path) -> None:
+    what = play.asked("training", 4, [])
+    _, board = ranked(tmp_path / "out", what)
+    page.write(board, what, {"kernel": "k1"}, {"key": "no power"}, tmp_path)
+    document = json.loads((tmp_path / page.DOCUMENT).read_text())
+    assert [each["name"] for each in document["standings"]][:2] == ["roundrobin", "thinstream"]
+    assert document["failures"] == {"key": "no power"}
+    assert document["scenarios"] == len(document["played"]) == 4
+    pictures = [tmp_path / f"{page.PICTURE}.{form}" for form in ("png", "svg")]
+    page.write_chart(board, what, pictures)
+    assert pictures[0].read_bytes().startswith(b"\x89PNG")
+    first = pictures[1].read_bytes()
+    page.write_chart(board, what, pictures)
+    assert pictures[1].read_bytes() == first
+
+
+def test_a_single_scenario_has_no_intervals_and_is_shown(tmp_path: Path) -> None:
+    what = replace(play.asked("training", 1, []), asked=["ecf"])
+    _, board = ranked(tmp_path / "out", what)
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(page.table(board))
+    assert "1 scenarios" not in console.export_text()
+    page.write_chart(board, what, [tmp_path / "one.png"])
+    assert page.markdown(board, what, "make leaderboard", "x.svg", {"kernel": "k1", "guest": "g1"})
+
+
+def call(
+    out: Path,
+    speed: Speed,
+    monkeypatch: pytest.MonkeyPatch,
+    *arguments: str,
+    killed: Mapping[str, str] | None = None,
+) -> int:
+    """The command, whose runs are made by `speed`; its exit status."""
+
+    def run(planned: Plan, runs: Store, _how: How, **_options: object) -> Outcome:
+        make(planned, runs, speed)
+        reasons = play.failures(planned, runs)
+        total = len(planned.runs)
+        return Outcome(total, 0, total, reasons, 0, 1.0, killed or {})
+
+    monkeypatch.setattr(sweep, "run", run)
+    monkeypatch.setattr(experiment, "built", lambda: (KERNEL, GUEST))
+    try:
+        cli.main(["leaderboard", *arguments, "--out", str(out)], standalone_mode=False)
+    except SystemExit as ended:
+        return int(ended.code or 0)
+    return 0
+
+
+def test_failed_runs_are_counted_with_their_reasons_and_the_status_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = ("--set", "training", "--count", "4", "--only", "-s", mine(tmp_path))
+    assert call(tmp_path / "out", by_name, monkeypatch, *few) == 1
+    shown = capsys.readouterr()
+    # the best is `default` here, since it alone is of the catalogue
+    assert "mine is 2 of 2 (" in shown.out
+    assert "failed:   1 runs, which --retry-failed makes again\n" in shown.out
+    assert "failed:   scenario 3, mine: no power\n" in shown.out
+    assert "to run:   " in shown.err
+
+    def all_fail(_scenario: Scenario) -> None:
+        return None
+
+    with pytest.raises(MptcplabError, match=r"every run failed(.|\n)*no power"):
+        call(tmp_path / "dead", all_fail, monkeypatch, *few)
+
+
+def test_runs_that_somebody_killed_are_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = ("--set", "training", "--count", "2")
+    with pytest.raises(MptcplabError, match="killed:  1: out of memory"):
+        call(tmp_path, lambda _: 1.0, monkeypatch, *few, killed={"key": "out of memory"})
+    assert not (tmp_path / page.DOCUMENT).exists()
+
+
+def test_the_page_is_written_with_its_chart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "docs" / "page.md"
+    file.parent.mkdir()
+    file.write_text(f"<!-- begin: {page.MARK} -->\n<!-- end: {page.MARK} -->\n")
+    own = ("--docs", str(file), "-s", "ecf")
+    assert call(tmp_path / "out", lambda run: 1.0 + run.seed % 7, monkeypatch, *own) == 0
+    assert (file.parent / "images" / "leaderboard.svg").is_file()
+    text = file.read_text()
+    assert "(images/leaderboard.svg)" in text
+    assert 'make leaderboard LEADERBOARD_ARGS="--scheduler ecf"`: the first 150 of the 600' in text
+
+
+def test_the_page_of_the_docs_has_the_marks() -> None:
+    text = (TEMPLATE.parents[2] / "docs" / "leaderboard.md").read_text()
+    assert text.count(f"<!-- begin: {page.MARK} -->\n") == 1
+    assert text.count(f"<!-- end: {page.MARK} -->\n") == 1

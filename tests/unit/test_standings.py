@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The arithmetic of the leaderboard, and what its definitions say, written a second time."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from mptcplab.leaderboard import standings
+from mptcplab.leaderboard.standings import Board, Played
+
+
+def played(
+    number: int,
+    merits: Mapping[str, float | None],
+    *,
+    is_goodput: bool = True,
+    is_absolute: bool = False,
+    tcp: float | None = None,
+    levels: Mapping[str, str] | None = None,
+) -> Played:
+    return Played(
+        number=number,
+        is_goodput=is_goodput,
+        is_absolute=is_absolute,
+        levels=levels or {"loss": "none"},
+        text=f"scenario {number}",
+        unit="bit/s",
+        figures=merits,
+        merits=merits,
+        tcp=tcp,
+        keys={name: f"{name}{number}" for name in merits},
+    )
+
+
+def ranked(scenarios: Sequence[Played], catalogue: Sequence[str] = ("default", "a", "b")) -> Board:
+    found = standings.board(scenarios, catalogue)
+    assert found
+    return found
+
+
+#: Goodput in Mbit/s, and promptness, in 1 / ms.
+BY_HAND = [
+    played(1, {"default": 40, "a": 50, "b": 25, "mine": 60}, tcp=50),
+    played(2, {"default": 100, "a": 80, "b": 100, "mine": 50}, tcp=80),
+    played(3, {"default": 1 / 20, "a": 1 / 10, "b": 1 / 40, "mine": 1 / 5}, is_goodput=False),
+    played(4, {"default": 1 / 30, "a": 1 / 60, "b": 1 / 30, "mine": None}, is_goodput=False),
+]
+
+
+def test_scores_are_mean_parts_of_the_best_of_the_catalogue() -> None:
+    board = ranked(BY_HAND)
+    # the best: 50, 100, 10 ms, 30 ms; mine is better in two of them, and counts as 1 there
+    expected = {
+        "default": (40 / 50 + 1 + 10 / 20 + 1) / 4,
+        "a": (1 + 80 / 100 + 1 + 30 / 60) / 4,
+        "b": (25 / 50 + 1 + 10 / 40 + 1) / 4,
+        "mine": (1 + 50 / 100 + 1 + 0) / 4,
+    }
+    assert {each.name: each.score.value for each in board.standings} == pytest.approx(expected)
+    # equal scores share a place, in the order of their names
+    assert expected["default"] == pytest.approx(expected["a"])
+    assert [each.name for each in board.standings] == ["a", "default", "b", "mine"]
+    assert [each.place for each in board.standings] == [1, 1, 3, 4]
+    assert board.left_out == []
+
+
+def test_goodput_and_delay_are_in_those_of_the_best() -> None:
+    board = ranked(BY_HAND)
+    mine = board.standing("mine")
+    assert mine.goodput
+    assert mine.delay
+    # 60 / 50 and 50 / 100; half the delay of the best, and the one of a failed run
+    assert mine.goodput[0].value == pytest.approx((1.2 + 0.5) / 2)
+    assert mine.goodput[1].value == pytest.approx(0.5 + 0.05 * 0.7)
+    assert mine.delay[0].value == pytest.approx((0.5 + 100) / 2)
+    assert mine.delay[1].value == pytest.approx(0.5 + 0.95 * 99.5)
+    assert mine.failed == 1
+    assert board.standing("a").failed == 0
+
+
+def test_below_default_and_below_tcp_are_counted_with_the_worst() -> None:
+    board = ranked(BY_HAND)
+    mine, a, default = (board.standing(name) for name in ("mine", "a", "default"))
+    # of default: 60/40, 50/100, 20/5, 0
+    assert (mine.default.scenarios, mine.default.below) == (4, 2)
+    assert (mine.default.worst, mine.default.where) == (0, 4)
+    # 50/40, 80/100, 20/10, 30/60
+    assert (a.default.below, a.default.where) == (2, 4)
+    assert a.default.worst == pytest.approx(0.5)
+    assert (default.default.below, default.default.worst) == (0, 1)
+    # TCP was asked for in two
+    assert mine.tcp
+    assert default.tcp
+    assert (mine.tcp.scenarios, mine.tcp.below, mine.tcp.where) == (2, 1, 2)
+    assert mine.tcp.worst == pytest.approx(50 / 80)
+    assert default.tcp.below == 1
+    assert default.tcp.worst == pytest.approx(40 / 50)
+
+
+@pytest.mark.parametrize(
+    ("mine", "name", "holds"),
+    [
+        # of 100 scenarios of each kind all but some are the best's
+        ({}, "goodput", True),
+        ({"goodput": (0.969, 60)}, "goodput", False),
+        ({"goodput": (0.97, 60)}, "goodput", True),
+        ({"goodput": (0.89, 3)}, "goodput", True),
+        ({"goodput": (0.89, 7)}, "goodput", False),
+        ({"delay": (1 / 1.11, 60)}, "delay", False),
+        ({"delay": (1 / 1.09, 60)}, "delay", True),
+        ({"delay": (1 / 1.6, 3)}, "delay", True),
+        ({"delay": (1 / 1.6, 7)}, "delay", False),
+        ({"delay": (0.951, 1)}, "default", True),
+        ({"delay": (0.949, 1)}, "default", False),
+        ({"goodput": (0.951, 1)}, "tcp", True),
+        ({"goodput": (0.949, 1)}, "tcp", False),
+    ],
+)
+def test_the_promises(mine: dict[str, tuple[float, int]], name: str, holds: bool) -> None:
+    scenarios: list[Played] = []
+    for kind in ("goodput", "delay"):
+        part, count = mine.get(kind, (1.0, 0))
+        for number in range(100):
+            merits = {"default": 8.0, "mine": 8 * (part if number < count else 1)}
+            tcp = 8.0 if kind == "goodput" else None
+            is_goodput = kind == "goodput"
+            scenarios.append(played(len(scenarios), merits, is_goodput=is_goodput, tcp=tcp))
+    assert ranked(scenarios, ["default"]).standing("mine").holds[name] == holds
+
+
+def test_without_scenarios_of_a_kind_nothing_is_said_of_it() -> None:
+    (only,) = ranked([played(1, {"default": 1.0}, is_goodput=False)], ["default"]).standings
+    assert (only.goodput, only.tcp) == (None, None)
+    assert only.holds == {"delay": True, "default": True}
+    assert (only.score.low, only.score.high) == (None, None)
+
+
+def test_where_all_failed_nobody_is_judged_and_where_default_failed_nobody_is_below_it() -> None:
+    dead = played(5, dict.fromkeys(("default", "a", "b", "mine")))
+    board = ranked([*BY_HAND, dead])
+    assert board.left_out == [5]
+    assert board.standings == ranked(BY_HAND).standings
+    # only what is not in the catalogue ran: there is no best
+    alone = played(6, {"default": None, "a": None, "b": None, "mine": 7.0})
+    assert ranked([*BY_HAND, alone]).left_out == [6]
+    assert standings.board([dead], ["default", "a", "b"]) is None
+    fallen = played(7, {"default": None, "a": 1.0, "b": None, "mine": 1.0})
+    found = ranked([fallen])
+    assert [found.standing(name).default.below for name in ("default", "b", "mine")] == [0, 0, 0]
+    assert [each.place for each in found.standings] == [1, 1, 3, 3]
+
+
+def test_of_small_shares_the_difference_counts() -> None:
+    # 2 % and none of all frames in time are nearly the same; none and 90 % are not
+    late = played(1, {"default": 0.02, "a": 0.0}, is_goodput=False, is_absolute=True)
+    early = played(2, {"default": 0.9, "a": 0.0}, is_goodput=False, is_absolute=True)
+    never = played(3, {"default": 0.0, "a": 0.0}, is_goodput=False, is_absolute=True)
+    board = ranked([late, early, never], ["default", "a"])
+    a = board.standing("a")
+    assert a.score.value == pytest.approx((0.98 + 0.1 + 1) / 3)
+    assert (a.default.below, a.default.where, a.failed) == (1, 2, 0)
+    assert a.delay
+    assert a.delay[0].value == pytest.approx(1 / 0.98)
+    assert board.left_out == []
+    # what fails has nothing, also there
+    failed = played(1, {"default": 0.02, "a": None}, is_goodput=False, is_absolute=True)
+    assert ranked([failed], ["default", "a"]).standing("a").score.value == 0
+
+
+def test_intervals_are_of_resampled_scenarios() -> None:
+    draw = random.Random(1)
+    scenarios = [
+        played(n, {"default": 1.0, "a": draw.uniform(0.6, 0.8), "b": draw.uniform(0.55, 0.85)})
+        for n in range(80)
+    ]
+    board = ranked(scenarios)
+    a, b = board.standing("a"), board.standing("b")
+    for each, width in ((a, 0.2), (b, 0.3)):
+        low, high = each.score.low, each.score.high
+        assert low is not None
+        assert high is not None
+        # a mean of 80 uniform numbers: +-1.96 standard errors
+        expected = 2 * 1.96 * width / math.sqrt(12 * 80)
+        assert high - low == pytest.approx(expected, rel=0.25)
+        assert low < each.score.value < high
+    assert board.standing("default").places == (1, 1)
+    assert a.places == b.places == (2, 3)
+    assert ranked(scenarios).standings == board.standings  # nothing is random
+
+
+def test_neighbours_are_compared_on_the_same_scenarios() -> None:
+    scenarios = [
+        played(n, {"default": 100.0 + n, "a": 99.0 + n, "b": 50.0 + n % 3}) for n in range(30)
+    ]
+    scenarios[0] = played(0, {"default": 100.0, "a": 100.0, "b": 80.0})
+    first, second = ranked(scenarios).neighbours
+    assert (first.first, first.second, second.second) == ("default", "a", "b")
+    assert (first.higher, first.lower, first.same) == (29, 0, 1)
+    parts = [0.0, *(1 / (100 + n) for n in range(1, 30))]
+    assert first.ahead.value == pytest.approx(statistics.fmean(parts))
+    assert first.ahead.low is not None
+    assert first.ahead.low > 0
+    # 29 differences of one sign: 2 / 2^29, twice as much for two pairs at most
+    assert first.p == pytest.approx(2 / 2**29, rel=1)
+    tied = ranked([played(n, {"default": 1.0, "a": 1.0}) for n in range(5)], ["default", "a"])
+    (pair,) = tied.neighbours
+    assert (pair.higher, pair.lower, pair.same, pair.p) == (0, 0, 5, 1)
+    assert [each.place for each in tied.standings] == [1, 1]
+
+
+def test_where_a_scheduler_loses() -> None:
+    scenarios = []
+    for number in range(1, 13):
+        levels = {"loss": "none" if number <= 6 else "bursts", "cc": "lia" if number == 1 else "x"}
+        part = 0.9 if number <= 6 else 0.5 + number / 100
+        part = 0.1 if number == 1 else part
+        scenarios.append(played(number, {"default": 10.0, "a": 10 * part}, levels=levels))
+    worst = ranked(scenarios, ["default", "a"]).standing("a").worst
+    assert list(worst.scenarios) == [1, 7, 8, 9, 10]
+    assert worst.scenarios[7] == pytest.approx(0.57)
+    # the median of 7 to 12; one scenario alone is no level
+    assert worst.levels.keys() == {"loss"}
+    level, part = worst.levels["loss"]
+    assert (level, round(part, 6)) == ("bursts", 0.595)
+
+
+def by_definition(scenarios: Sequence[Played], catalogue: Sequence[str]) -> dict[str, list[float]]:
+    """Score, median goodput and median delay of each, from the words of the module."""
+    found = {}
+    for name in scenarios[0].merits:
+        parts, goodput, delay = [], [], []
+        for each in scenarios:
+            known = [each.merits[other] for other in catalogue]
+            best = max([merit for merit in known if merit is not None], default=None)
+            if best is None:
+                continue
+            own = each.merits[name]
+            part = 0.0
+            if own is not None:
+                part = 1 - (best - own) if each.is_absolute else own / best
+            parts.append(min(part, 1))
+            if each.is_goodput:
+                goodput.append(part)
+            else:
+                delay.append(min(1 / part, 100) if part else 100)
+        found[name] = [
+            sum(parts) / len(parts),
+            statistics.median(goodput),
+            statistics.median(delay),
+        ]
+    return found
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_of_any_figures_the_board_is_what_is_defined(seed: int) -> None:
+    draw = random.Random(seed)
+    names = ["default", "a", "b", "mine"]
+    scenarios = [
+        played(
+            number,
+            {
+                name: draw.choice(
+                    [None, draw.random() if number % 3 == 1 else draw.lognormvariate(0, 2), 1.0]
+                )
+                for name in names
+            },
+            is_goodput=number % 3 == 0,
+            is_absolute=number % 3 == 1,
+        )
+        for number in range(40)
+    ]
+    board = ranked(scenarios)
+    for name, expected in by_definition(scenarios, names[:3]).items():
+        own = board.standing(name)
+        assert own.goodput
+        assert own.delay
+        found = [own.score.value, own.goodput[0].value, own.delay[0].value]
+        assert found == pytest.approx(expected)
+    scores = [each.score.value for each in board.standings]
+    assert scores == sorted(scores, reverse=True)
+    # whoever is not in the catalogue changes nobody else
+    without = [replace(e, merits={n: e.merits[n] for n in names[:3]}) for e in scenarios]
+    for each in ranked(without).standings:
+        assert each.score == board.standing(each.name).score

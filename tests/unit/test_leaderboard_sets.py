@@ -106,6 +106,19 @@ def test_a_part_is_as_balanced_as_the_whole(drawn: list[Drawn], count: int) -> N
     assert starts["at-once"] / len(bulk) == pytest.approx(2 / 3, abs=0.12)
 
 
+def test_links_that_vary_begin_somewhere_and_are_seen_to_vary(drawn: list[Drawn]) -> None:
+    offsets = []
+    for each in drawn:
+        base = each.request.base
+        for source in each.request.traces.values():
+            assert base.workload.duration_ns is None or base.workload.duration_ns >= 6 * 10**9
+            offsets.append(source.offset_ns // 10**9)
+    # 9 presets are a quarter of the paths, 3 of them vary; in 600 scenarios are 1450 paths
+    assert len(offsets) / 2 == pytest.approx(0.25 * 1450 / 3, rel=0.2)
+    assert min(offsets) < 120
+    assert 3480 < max(offsets) < 3600
+
+
 def test_presets_are_named_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sets, "PRESETS", {"lte": 3, "ethernet": 40})
     drawn = [each for each in sets.draw("training", 64) if each.has_presets]
@@ -128,6 +141,9 @@ def test_each_run_is_long_enough_and_asks_for_what_paths_can_carry(drawn: list[D
         rtt_ns = max(path.up.delay_ns + path.down.delay_ns for path in base.paths)
         if load.duration_ns is not None:
             assert load.duration_ns >= 20 * rtt_ns, each.number
+        if any(path.down.steps for path in base.paths):  # a link that varies
+            assert load.duration_ns is None or load.duration_ns >= 6 * 10**9
+            continue
         sides = [path.up if load.direction == "up" else path.down for path in base.paths]
         all_bps = sum(side.rate_bps for side in sides)
         match load:

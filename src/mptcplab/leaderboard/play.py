@@ -206,7 +206,7 @@ def text(drawn: Drawn) -> str:
     for path, shape, bps, rtt_ns in zip(
         base.paths, _shapes(base), _rates_bps(base), _rtts_ns(base), strict=True
     ):
-        words = [path.name, format_rate(round(bps)), format_time(rtt_ns)]
+        words = [path.name, format_rate(sets.rounded(bps)), format_time(sets.rounded(rtt_ns))]
         words += [f"loss={format_fraction(shape.loss)}"] if shape.loss else []
         paths.append(" ".join(words))
     return f"{', '.join(parts)}: {', '.join(paths)}"
@@ -226,8 +226,9 @@ def _shapes(base: Scenario) -> list[Shape]:
 
 
 def _rates_bps(base: Scenario) -> list[float]:
+    span_ns = base.workload.duration_ns or LONGEST_NS
     rates = timeline.rates(base, measured_direction(base))
-    return [timeline.mean_rate_bps(each, 0, LONGEST_NS) for each in rates.values()]
+    return [timeline.mean_rate_bps(each, 0, span_ns) for each in rates.values()]
 
 
 def _rtts_ns(base: Scenario) -> list[int]:

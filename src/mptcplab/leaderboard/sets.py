@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
-from mptcplab.spec import designs, resolve, scheduler, timeline
+from mptcplab.spec import designs, presets, resolve, scheduler, timeline
 from mptcplab.spec.designs import Point, Range
-from mptcplab.spec.limits import PACKET_BYTES, Direction
+from mptcplab.spec.limits import DIRECTIONS, PACKET_BYTES, Direction
 from mptcplab.spec.resolve import Request
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.scheduler import Scheduler
@@ -41,6 +41,9 @@ PRESETS: Mapping[str, int] = {
     "starlink": 3,
     "dsl": 3,
     "fibre": 3,
+    "starlink-steps": 20,  # each 15 s another rate and delay
+    "lte-bloated": 12,  # each 5 s another rate
+    "wifi-busy": 6,  # each second another one
 }
 _PRESET_SHARE = 0.25
 
@@ -63,7 +66,7 @@ LOAD = Range(0.1, 0.7)
 # With a single path schedulers must do no harm; nearly all who bond links have two.
 _PATHS = {1: 0.05, 2: 0.55, 3: 0.25, 4: 0.15}
 _CCS = {"cubic": 0.4, "bbr": 0.3, "lia": 0.3}
-_DIRECTIONS: Mapping[Direction, float] = {"down": 0.75, "up": 0.25}
+_SIDES: Mapping[Direction, float] = {"down": 0.75, "up": 0.25}
 _STARTS = {"at-once": 2 / 3, "established": 1 / 3}
 #: The workloads: seven kinds, and transfers of two kinds, long ones and short ones, each of which
 #: opens a connection. Only bulk data measures goodput.
@@ -137,20 +140,20 @@ def draw(name: Name, count: int, known: Mapping[str, Scheduler] | None = None) -
 def _drawn(
     number: int, seed: int, source: str, point: Point, known: Mapping[str, Scheduler]
 ) -> Drawn:
-    kind, direction = _one(point["workload"], WORKLOADS), _one(point["direction"], _DIRECTIONS)
+    kind, direction = _one(point["workload"], WORKLOADS), _one(point["direction"], _SIDES)
     paths = [_path(name, point) for name in "abcd"[: _one(point["paths"], _PATHS)]]
     table: dict[str, Any] = {"seed": seed, "cc": _one(point["cc"], _CCS), "path": paths}
     if point["buffer"] >= _AUTOMATIC:
         share = (point["buffer"] - _AUTOMATIC) / (1 - _AUTOMATIC)
         table["receive_buffer"] = f"{BUFFER_KIB.at(share):.0f}KiB"
     base = resolve.from_table(table, source, folder=Path(), known=known).base
-    presets = [path["preset"] for path in paths if "preset" in path]
-    least_s = max((PRESETS[preset] for preset in presets), default=_SHORTEST_S)
+    named = [path["preset"] for path in paths if "preset" in path]
+    least_s = max((PRESETS[preset] for preset in named), default=_SHORTEST_S)
     table["workload"] = _workload(kind, direction, point, base, least_s)
     if kind not in (SHORT, "web"):  # these open connections when they need them
         table["workload"]["start"] = _one(point["start"], _STARTS)
     request = resolve.from_table(table, source, folder=Path(), known=known)
-    return Drawn(number, kind, bool(presets), request)
+    return Drawn(number, kind, bool(named), request)
 
 
 def _one(share: float, shares: Mapping[T, float]) -> T:
@@ -168,10 +171,14 @@ def _path(name: str, point: Point) -> dict[str, Any]:
         point[f"{name}.{key}"] for key in _PATH_RANGES
     )
     if kind < _PRESET_SHARE:
-        equal = dict.fromkeys(PRESETS, 1 / len(PRESETS))
-        return {"name": name, "preset": _one(kind / _PRESET_SHARE, equal)}
+        preset = _one(kind / _PRESET_SHARE, dict.fromkeys(PRESETS, 1 / len(PRESETS)))
+        path: dict[str, Any] = {"name": name, "preset": preset}
+        if any("trace" in presets.PRESETS[preset].path[side] for side in DIRECTIONS):
+            # a link that varies begins somewhere in its hour
+            path["trace"] = {"offset": f"{int(3600 * loss)}s"}
+        return path
     waits_s = min(products * rtt_ms / 1e3, LONGEST_QUEUE_S)
-    path: dict[str, Any] = {
+    path = {
         "name": name,
         "rate": f"{rate_mbps:g}mbit",
         "delay": f"{rtt_ms / 2:g}ms",
@@ -207,31 +214,31 @@ def _workload(
             duration = f"{_bulk_s(all_bps, rtt_s, least_s)}s"
             return {"kind": kind, "direction": side, "duration": duration}
         case "cbr":
-            block = max(_whole(min(load_bps, _MOST_STREAM_BPS) * _BLOCK_S / 8), 100)
+            block = max(rounded(min(load_bps, _MOST_STREAM_BPS) * _BLOCK_S / 8), 100)
             every = f"{1e3 * _BLOCK_S:g}ms"
             own = {"kind": kind, "direction": side, "size": block, "interval": every}
             return own | {"duration": lasts}
         case "requests":
             size = min(_RESPONSE_BYTES.at(point["size"]), load_bps * _REQUEST_S / 8)
             every = f"{1e3 * _REQUEST_S:g}ms"
-            own = {"kind": kind, "response": max(_whole(size), 100), "interval": every}
+            own = {"kind": kind, "response": max(rounded(size), 100), "interval": every}
             return own | {"random": True, "duration": lasts}
         case "transfers":
             size = min(_LONG_BYTES.at(point["size"]), _LONGEST_LONG_S * all_bps / 8)
             own = {"kind": "transfers", "direction": side, "count": _TRANSFERS}
-            return own | {"size": _whole(size)}
+            return own | {"size": rounded(size)}
         case "short transfers":
             size = min(_SHORT_BYTES.at(point["size"]), _LONGEST_SHORT_S * all_bps / 8)
             own = {"kind": "transfers", "direction": side, "count": _TRANSFERS}
-            return own | {"size": _whole(size), "fresh": True}
+            return own | {"size": rounded(size), "fresh": True}
         case "web":
             return {"kind": kind}
         case "video":
-            top_bps = _whole(min(max(load_bps, _VIDEO_BPS[0]), _VIDEO_BPS[1]))
+            top_bps = rounded(min(max(load_bps, _VIDEO_BPS[0]), _VIDEO_BPS[1]))
             bitrates = [f"{top_bps // part}bit" for part in (4, 2, 1)]
             return {"kind": kind, "bitrates": bitrates, "duration": f"{_VIDEO_S}s"}
         case "frames":
-            rate_bps = _whole(min(max(load_bps, _FRAMES_BPS[0]), _FRAMES_BPS[1]))
+            rate_bps = rounded(min(max(load_bps, _FRAMES_BPS[0]), _FRAMES_BPS[1]))
             delay_ns = min(getattr(path, side).delay_ns for path in base.paths)
             own = {"kind": kind, "direction": side, "rate": f"{rate_bps}bit", "duration": lasts}
             return own | {"deadline": f"{_DEADLINE_MS + math.ceil(delay_ns / 1e6)}ms"}
@@ -251,6 +258,6 @@ def _rounded_up(seconds: float) -> float:
     return math.ceil(10 * seconds - 1e-9) / 10
 
 
-def _whole(number: float) -> int:
-    """With three digits, so that it can be read."""
+def rounded(number: float) -> int:
+    """As a whole number, to three digits, so that it can be read."""
     return int(float(f"{number:.3g}"))

@@ -143,7 +143,7 @@ def test_advice_that_does_not_hold_on_other_seeds_fails(
     assert latency["behind"] == latency["over_reference"] == pytest.approx(0.5)
     written = page.read_text()
     assert "| latency | 1 | 0 | 50.0 % | -50.0 % |" in written
-    assert 'make advise-check ADVISE_ARGS="--pairs 2 --seed 2026 --quick --cc cubic,bbr"' in written
+    assert 'make advise-check ADVISE_ARGS="--pairs 2 --seed 2027 --quick --cc cubic,bbr"' in written
 
 
 def test_presets_that_are_drawn_are_in_the_range() -> None:

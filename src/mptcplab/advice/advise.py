@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Which scheduler and congestion control to use on some paths: runs the catalogue on variations.
 
-In stages, so that it takes minutes. First the congestion controls with one or two schedulers, since
-on lossy paths they decide which schedulers are good at all; then all schedulers with the best of
+In stages, so that it takes minutes. First the congestion controls with two schedulers, since on
+lossy paths they decide which schedulers are good at all; then all schedulers with the best two of
 them; then the best schedulers with more congestion controls. All this is on the first variations
 only. The last two stages are rounds of successive halving (Karnin, Koren and Somekh, Almost Optimal
 Exploration in Multi-Armed Bandits, ICML 2013; Jamieson and Talwalkar, Non-stochastic Best Arm
@@ -56,22 +56,22 @@ MOST_LOST = 0.1
 # Distances from the best are compared in hundredths; within one, the simpler candidate is chosen.
 _OVERALL_STEP = 0.01
 _STAGES = 5
-# What congestion controls are tried with, and then with Linux's default: it fills every path.
+# What congestion controls are tried with, beside Linux's default: it fills every path.
 _PROBE = "minrtt"
 
 # What runs cost, in seconds of CPU time on a machine of 2024 (docs/advise.md): to start, measure
 # and end one, for each packet of bulk data, and for each block and each byte of a stream.
-_RUN_S, _PACKET_S, _BLOCK_S, _BYTE_S = 0.08, 2.3e-6, 52e-6, 28e-9
+_RUN_S, _PACKET_S, _BLOCK_S, _BYTE_S = 0.05, 2.3e-6, 45e-6, 2.9e-9
 # How much of it a candidate may cost with all goals, on a variation, in quick advice: it makes some
-# 80 such sets of runs, and has a minute on two CPUs.
-_QUICK_S = 1.2
+# 180 such sets of runs, and has a minute on two CPUs.
+_QUICK_S = 0.6
 # Quick runs last for 40 round trips of the slowest path, or for 20 if they cost too much, within
 # these times: congestion control needs some 10 to fill a path.
 _QUICK_RTTS, _FEWEST_RTTS = 40, 20
 _QUICK_NS, _SHORTEST_NS, _LONGEST_NS = 6 * 10**9, 3 * 10**9, 12 * 10**9
 _STEP_NS = 500_000_000
-# Of the stream: 384 blocks at its highest rate; at others more, which a 99th percentile needs.
-_QUICK_BYTES = 8_000_000
+# Of the stream: 600 blocks at its highest rate, six of them beyond the 99th percentile.
+_QUICK_BYTES = 12_500_000
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,7 @@ class Effort:
 
     `screened` variations have the catalogue, `halved` the `contenders` of each goal, `variations`
     the finalists: the best `kept` of each goal. All schedulers are tried with `ccs` congestion
-    controls, the best `kept` of them with `crossed` (None: all); these were chosen with `probes`
-    schedulers. `span` is how long bulk data and
+    controls, the best `kept` of them with `crossed` (None: all). `span` is how long bulk data and
     streams are sent; None: as long as the workload says.
     """
 
@@ -92,13 +91,12 @@ class Effort:
     kept: int
     ccs: int
     crossed: int | None
-    probes: int = 2
     is_quick: bool = False
     span: Span | None = None
 
 
 _NORMAL = Effort(2, 4, 16, contenders=12, kept=3, ccs=2, crossed=None)
-_QUICK = Effort(1, 3, 5, contenders=6, kept=2, ccs=1, crossed=3, probes=1, is_quick=True)
+_QUICK = replace(_NORMAL, variations=5, crossed=3, is_quick=True)
 
 
 def effort(
@@ -276,7 +274,7 @@ def most_runs(
     schedulers = len({*request.schedulers, REFERENCE.scheduler})
     controls = len({*ccs, REFERENCE.cc})
     pairs = schedulers * controls
-    screened = effort.probes * controls + 1 + schedulers * effort.ccs
+    screened = 2 * controls + 1 + schedulers * effort.ccs
     screened += (effort.kept + 1) * min(effort.crossed or controls, controls)
     final = len(wanted) * (effort.kept + 1) + effort.kept + 1
     # finalists of one goal may have gone out early for the others
@@ -363,7 +361,7 @@ def _finalists(
     """The stages before the last: the best pairs of each goal, and of all of them."""
     wanted, screened, kept = measured.goals, range(effort.screened), effort.kept
     probe = next((each for each in choices if each.name == _PROBE), choices[0])
-    probes = list(dict.fromkeys([probe, REFERENCE.scheduler]))[: effort.probes]
+    probes = list(dict.fromkeys([probe, REFERENCE.scheduler]))
     first = [REFERENCE, *(Candidate(each, cc) for each in probes for cc in ccs)]
     measured.stage(
         *(1, f"congestion controls: {len(ccs)} with {one_of([p.label for p in probes], 'and')}"),

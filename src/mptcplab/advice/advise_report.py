@@ -201,9 +201,8 @@ def _quick(effort: Effort) -> str:
         return ""
     runs = f"runs of {format_time(effort.span.duration_ns)} or more, " if effort.span else ""
     return "\n" + textwrap.fill(
-        f"Quick: {runs}all schedulers with one congestion control on {effort.screened} variation, "
-        f"the {effort.contenders} best pairs of a goal on {effort.halved}; without --quick longer "
-        "runs of more pairs on more variations.",
+        f"Quick: {runs}the best schedulers with {effort.crossed} congestion controls; without "
+        "--quick longer runs, with all of them, on 16 variations.",
         width=80,
     )
 

@@ -386,7 +386,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Status 0 if what is promised holds, else 1."""
     parser = parser_of("advise_check", __doc__)
     parser.add_argument("--pairs", type=natural, default=60, help="how many pairs  [60]")
-    parser.add_argument("--seed", type=natural, default=2026, help="of the pairs  [2026]")
+    parser.add_argument("--seed", type=natural, default=2027, help="of the pairs  [2027]")
     parser.add_argument("--quick", action="store_true", help="check advise --quick")
     parser.add_argument("--cc", default="", help="congestion controls, with commas  [all]")
     parser.add_argument("--jobs", type=natural, help="runs at a time  [one for each CPU]")

@@ -76,7 +76,9 @@ def stand_ins(directory: Path) -> str:
         elif program.startswith("python"):
             real = shlex.quote(sys.executable)
         last = '[ "$1" = compare ] && set -- "$@" --repeat 1\n' if program == "mptcplab" else ""
-        text = f'#!/bin/sh\ncase "{program} $*" in\n{cases}esac\n{last}exec {real} "$@"\n'
+        # What it calls itself, such as make for a kernel, is as it is.
+        path = f"PATH={shlex.quote(os.environ['PATH'])}\n"
+        text = f'#!/bin/sh\ncase "{program} $*" in\n{cases}esac\n{last}{path}exec {real} "$@"\n'
         (names / program).write_text(text)
         (names / program).chmod(0o755)
     local = directory / ".venv"

@@ -459,6 +459,11 @@ def test_a_claim_that_depends_on_an_assumed_value_is_inconclusive() -> None:
     found = judged(claim, above, assumed=[LIMIT], others={"limit=2": below, "limit=3": below})
     (reason,) = found.reasons
     assert reason.startswith("depends on limit: contradicted with 2, contradicted with 3; ")
+    mixed = seeds(1, 1, 1, -1, -1)
+    found = judged(claim, above, assumed=[LIMIT], others={**others, "limit=3": mixed})
+    assert found.verdict is Verdict.INCONCLUSIVE
+    (reason,) = found.reasons
+    assert reason.startswith("is not decided with another limit: inconclusive with 3; ")
     # other variants show something else
     today = judged(claim, above, variant=[Variant(name=TODAY, says="s")], others={TODAY: below})
     assert today.verdict is Verdict.REPRODUCED

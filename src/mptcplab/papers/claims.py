@@ -194,7 +194,9 @@ def _varied(own: Experiment, found: Judged, quick: Outcome | None) -> Judged:
                 f"{of} with {part.removeprefix(f'{name}=')}" for part, of in different.items()
             ]
             alone = f"the quick part alone: {reference.verdict}"
-            reasons.append(f"depends on {name}: {', '.join(with_each)}; {alone}")
+            is_open = {*different.values()} == {Verdict.INCONCLUSIVE}
+            how = "is not decided with another" if is_open else "depends on"
+            reasons.append(f"{how} {name}: {', '.join(with_each)}; {alone}")
         elif any(other and other.verdict is not found.verdict for other in others.values()):
             untold.append(name)
         if reference is None or None in others.values() or name in untold:

@@ -464,6 +464,11 @@ def test_a_claim_that_depends_on_an_assumed_value_is_inconclusive() -> None:
     assert found.verdict is Verdict.INCONCLUSIVE
     (reason,) = found.reasons
     assert reason.startswith("is not decided with another limit: inconclusive with 3; ")
+    found = judged(claim, above, assumed=[LIMIT], others={"limit=2": below, "limit=3": mixed})
+    assert list(found.reasons) == [
+        "depends on limit: contradicted with 2; the quick part alone: reproduced",
+        "is not decided with another limit: inconclusive with 3; the quick part alone: reproduced",
+    ]
     # other variants show something else
     today = judged(claim, above, variant=[Variant(name=TODAY, says="s")], others={TODAY: below})
     assert today.verdict is Verdict.REPRODUCED
@@ -530,6 +535,20 @@ def test_what_the_quick_part_leaves_open_depends_on_no_value_that_agrees_with_al
     # as open as the quick part itself
     found = judged(claim, above, others={**others, "limit=3": noise}, **keys)
     assert (found.verdict, found.provisional) == (Verdict.REPRODUCED, True)
+
+
+def test_what_all_runs_leave_open_is_not_put_down_to_a_value_that_leaves_it_open_too() -> None:
+    keys: dict[str, Any] = {"assumed": [LIMIT], "quick": Quick(scenario={"cc": "reno"}, says="s")}
+    claim = {"holds": "median(goodput) > 0"}
+    above, below, noise = seeds(*[1] * 5), seeds(*[-1] * 5), seeds(-1, -1, 1, 1, 1)
+    others = {QUICK: above, "limit=2": noise, "limit=3": noise}
+    found = judged(claim, noise, others=others, **keys)
+    assert found.by_variant[QUICK].verdict is Verdict.REPRODUCED
+    assert (found.verdict, found.provisional, found.reasons) == (Verdict.INCONCLUSIVE, False, [])
+    found = judged(claim, noise, others={**others, "limit=3": below}, **keys)
+    assert list(found.reasons) == [
+        "depends on limit: contradicted with 3; the quick part alone: reproduced"
+    ]
 
 
 def test_a_direction_that_all_runs_do_not_have_is_not_left_by_a_value() -> None:

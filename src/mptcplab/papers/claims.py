@@ -172,8 +172,8 @@ def _varied(own: Experiment, found: Judged, quick: Outcome | None) -> Judged:
     """The verdict in view of those with other assumed values, compared with the quick part's.
 
     If these change the size of the effect, and not its direction, that is what is left of it.
-    If the latter is inconclusive, another value may decide as all runs do. If it is another one
-    than that of all runs, it does not tell whether theirs depends on an assumed value.
+    If the latter or that of all runs is inconclusive, another value may have either. If it is
+    another one than that of all runs, it does not tell whether theirs depends on an assumed value.
     """
     not_varied, untold, reasons = [], [], []
     verdicts = {found.verdict}
@@ -181,7 +181,7 @@ def _varied(own: Experiment, found: Judged, quick: Outcome | None) -> Judged:
     for name, parts in own.sensitivity().items():
         others = {part: _telling(own, found.by_variant.get(part)) for part in parts}
         agreed = {reference.verdict if reference else found.verdict}
-        if agreed == {Verdict.INCONCLUSIVE}:
+        if Verdict.INCONCLUSIVE in {*agreed, found.verdict}:
             agreed.add(found.verdict)
         different = {
             part: other.verdict
@@ -190,13 +190,15 @@ def _varied(own: Experiment, found: Judged, quick: Outcome | None) -> Judged:
         }
         if reference and different:
             verdicts |= {reference.verdict, *different.values()}
-            with_each = [
-                f"{of} with {part.removeprefix(f'{name}=')}" for part, of in different.items()
-            ]
             alone = f"the quick part alone: {reference.verdict}"
-            is_open = {*different.values()} == {Verdict.INCONCLUSIVE}
-            how = "is not decided with another" if is_open else "depends on"
-            reasons.append(f"{how} {name}: {', '.join(with_each)}; {alone}")
+            for how, is_open in (("depends on", False), ("is not decided with another", True)):
+                with_each = [
+                    f"{of} with {part.removeprefix(f'{name}=')}"
+                    for part, of in different.items()
+                    if (of is Verdict.INCONCLUSIVE) == is_open
+                ]
+                if with_each:
+                    reasons.append(f"{how} {name}: {', '.join(with_each)}; {alone}")
         elif any(other and other.verdict is not found.verdict for other in others.values()):
             untold.append(name)
         if reference is None or None in others.values() or name in untold:

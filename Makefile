@@ -146,7 +146,7 @@ advise-check: setup venv kernel ## is what advise says right, on random pairs of
 	$(BIN)/python -m mptcplab.tools.advise_check --docs docs/advise.md $(ADVISE_ARGS)
 
 # LEADERBOARD_ARGS: "--count 600 --scheduler ./mine.c"; see docs/leaderboard.md.
-leaderboard: setup venv kernel ## which scheduler is nearest to the best of each of 150 scenarios? Into docs/leaderboard.md (30 min)
+leaderboard: setup venv kernel ## which scheduler is nearest to the best of each of 150 scenarios? Into docs/leaderboard.md (10 min)
 	$(MPTCPLAB) leaderboard --docs docs/leaderboard.md $(LEADERBOARD_ARGS)
 
 lint: setup-lint venv-dev checkpatch shellcheck ## ruff, mypy --strict, checkpatch, shellcheck

@@ -7,13 +7,13 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mptcplab.lab.kernel import KernelBuild
+from tests.interrupts import interrupted
 
 PATHS = ("--path", "a:20mbit,10ms", "--path", "b:10mbit,20ms")
 #: Two pairs, two variations, and a run for throughput, one for latency, two for resilience.
@@ -108,21 +108,10 @@ def test_what_was_interrupted_goes_on_where_it_stopped(
 ) -> None:
     del lab_kernel
     few, runs = (*SMALL, "--variations", "1"), RUNS // 2
-    command = [sys.executable, "-m", "mptcplab", "advise", *few, "--jobs", "1"]
-    running = subprocess.Popen(
-        [*command, "--out", str(tmp_path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        stdin=subprocess.DEVNULL,
-    )
-    while len(list(tmp_path.glob("runs/[!.]*"))) < 2 and running.poll() is None:
-        time.sleep(0.01)
-    running.send_signal(signal.SIGINT)
-    shown, rest = running.communicate()
-    assert running.returncode == 128 + signal.SIGINT
-    assert shown == ""
-    assert "interrupted; finished runs are kept" in rest
+    ended = interrupted("advise", *few, out=tmp_path)
+    assert ended.returncode == 128 + signal.SIGINT
+    assert ended.stdout == ""
+    assert "interrupted; finished runs are kept" in ended.stderr
     assert not (tmp_path / "advice.json").exists()
     kept = len(list(tmp_path.glob("runs/*")))
     assert 2 <= kept < runs

@@ -7,7 +7,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ import pytest
 from mptcplab.cli import leaderboard as command
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.leaderboard import sets
-from tests.interrupts import heed
+from tests.interrupts import interrupted
 
 #: Two scenarios, with bulk data and with frames, and two schedulers; TCP over each of two paths.
 SMALL = ("--set", "training", "--count", "2", "--only", "-s", "minrtt")
@@ -46,22 +45,10 @@ def test_two_schedulers_are_ranked_and_interrupted_work_goes_on(
     assert "runs:     4, at 2 points, and 2 of plain TCP over a path alone" in dry.stdout
     assert not out.exists()
 
-    call = [sys.executable, "-m", "mptcplab", "leaderboard", *SMALL, "--jobs", "1"]
-    running = subprocess.Popen(
-        [*call, "--out", str(out)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        preexec_fn=heed,
-    )
-    while len(list(out.glob("runs/[!.]*"))) < 2 and running.poll() is None:
-        time.sleep(0.01)
-    running.send_signal(signal.SIGINT)
-    shown, told = running.communicate()
-    assert running.returncode == 128 + signal.SIGINT
-    assert shown == ""
-    assert "interrupted; finished runs are kept" in told
+    ended = interrupted("leaderboard", *SMALL, out=out)
+    assert ended.returncode == 128 + signal.SIGINT
+    assert ended.stdout == ""
+    assert "interrupted; finished runs are kept" in ended.stderr
     assert not (out / "leaderboard.json").exists()
     kept = len(list(out.glob("runs/*")))
     assert 2 <= kept < RUNS

@@ -32,7 +32,7 @@ NOT_RUN = {
     "mptcplab * nginx *": "needs /srv and root; tests/engine/test_exec.py has nginx",
     "mptcplab explain OUT/*": "of a cluster, see above",
     "mptcplab kernel build --source ARCHIVE": "ARCHIVE is the reader's",
-    "mptcplab leaderboard *": "half an hour; tests/cli/test_leaderboard.py has a small one",
+    "mptcplab leaderboard *": "ten minutes; tests/cli/test_leaderboard.py has a small one",
     "mptcplab papers publish docs/results": "of runs that take days",
     "mptcplab papers run all *": "takes days",
     "mptcplab papers * --variants": "takes an hour",

@@ -426,6 +426,11 @@ LIMIT = Assumed(name="limit", value=1, because="none is given", range=[2, 3])
 ALGORITHM = Assumed(name="algorithm", value="reno", because="none is given", range=["cubic"])
 #: A scenario with both.
 BOTH = {**VARY, "cc": "{algorithm}"}
+#: A quick part that is no part of all runs.
+OWN_QUICK: dict[str, Any] = {
+    "assumed": [LIMIT],
+    "quick": Quick(scenario={"cc": "reno"}, says="s"),
+}
 
 
 def test_a_claim_about_what_a_value_was_fitted_to_is_not_judged() -> None:
@@ -522,30 +527,28 @@ def test_assumed_values_are_compared_with_the_quick_part() -> None:
 
 
 def test_what_the_quick_part_leaves_open_depends_on_no_value_that_agrees_with_all_runs() -> None:
-    keys: dict[str, Any] = {"assumed": [LIMIT], "quick": Quick(scenario={"cc": "reno"}, says="s")}
     claim = {"holds": "median(goodput) > 0"}
     above, below, noise = seeds(*[1] * 5), seeds(*[-1] * 5), seeds(-1, -1, 1, 1, 1)
     others = {QUICK: noise, "limit=2": above, "limit=3": above}
-    found = judged(claim, above, others=others, **keys)
+    found = judged(claim, above, others=others, **OWN_QUICK)
     assert found.by_variant[QUICK].verdict is Verdict.INCONCLUSIVE
     assert (found.verdict, found.not_varied, found.reasons) == (Verdict.REPRODUCED, [], [])
-    found = judged(claim, above, others={**others, "limit=3": below}, **keys)
+    found = judged(claim, above, others={**others, "limit=3": below}, **OWN_QUICK)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "depends on limit: contradicted with 3" in found.reasons[0]
     # as open as the quick part itself
-    found = judged(claim, above, others={**others, "limit=3": noise}, **keys)
+    found = judged(claim, above, others={**others, "limit=3": noise}, **OWN_QUICK)
     assert (found.verdict, found.provisional) == (Verdict.REPRODUCED, True)
 
 
 def test_what_all_runs_leave_open_is_not_put_down_to_a_value_that_leaves_it_open_too() -> None:
-    keys: dict[str, Any] = {"assumed": [LIMIT], "quick": Quick(scenario={"cc": "reno"}, says="s")}
     claim = {"holds": "median(goodput) > 0"}
     above, below, noise = seeds(*[1] * 5), seeds(*[-1] * 5), seeds(-1, -1, 1, 1, 1)
     others = {QUICK: above, "limit=2": noise, "limit=3": noise}
-    found = judged(claim, noise, others=others, **keys)
+    found = judged(claim, noise, others=others, **OWN_QUICK)
     assert found.by_variant[QUICK].verdict is Verdict.REPRODUCED
     assert (found.verdict, found.provisional, found.reasons) == (Verdict.INCONCLUSIVE, False, [])
-    found = judged(claim, noise, others={**others, "limit=3": below}, **keys)
+    found = judged(claim, noise, others={**others, "limit=3": below}, **OWN_QUICK)
     assert list(found.reasons) == [
         "depends on limit: contradicted with 3; the quick part alone: reproduced"
     ]
@@ -553,10 +556,9 @@ def test_what_all_runs_leave_open_is_not_put_down_to_a_value_that_leaves_it_open
 
 def test_a_direction_that_all_runs_do_not_have_is_not_left_by_a_value() -> None:
     # the quick part has the size, another value the direction alone, and all runs have neither
-    keys: dict[str, Any] = {"assumed": [LIMIT], "quick": Quick(scenario={"cc": "reno"}, says="s")}
     claim = {"holds": "median(goodput) > 3", "direction": "median(goodput) > 0"}
     others = {QUICK: seeds(*[5] * 5), "limit=2": seeds(*[1] * 5), "limit=3": seeds(*[5] * 5)}
-    found = judged(claim, seeds(*[-1] * 5), others=others, **keys)
+    found = judged(claim, seeds(*[-1] * 5), others=others, **OWN_QUICK)
     assert found.verdict is Verdict.INCONCLUSIVE
 
 
@@ -570,19 +572,18 @@ def test_what_is_no_published_setting_is_not_varied() -> None:
 
 def test_a_quick_part_with_its_own_scenario_is_no_part_of_all_runs() -> None:
     rows = seeds(1, 2, 3, 4, 5)
-    keys: dict[str, Any] = {"assumed": [LIMIT], "quick": Quick(scenario={"cc": "reno"}, says="s")}
     others = {"limit=2": rows, "limit=3": rows}
     claim = {"holds": "median(goodput) > 0"}
-    found = judged(claim, rows, others=others, **keys)
+    found = judged(claim, rows, others=others, **OWN_QUICK)
     assert (found.verdict, found.not_varied) == (Verdict.REPRODUCED, ["limit"])
     assert QUICK not in found.by_variant
-    found = judged(claim, rows, others={**others, QUICK: rows}, **keys)
+    found = judged(claim, rows, others={**others, QUICK: rows}, **OWN_QUICK)
     assert found.not_varied == []
     # with few seeds there is nothing to compare with
-    found = judged(claim, rows, others={**others, QUICK: rows[:2]}, **keys)
+    found = judged(claim, rows, others={**others, QUICK: rows[:2]}, **OWN_QUICK)
     assert (found.verdict, found.not_varied) == (Verdict.REPRODUCED, ["limit"])
     # judged alone, it is compared with itself
-    found = judged(claim, rows, QUICK, others={**others, "limit=3": seeds(*[-1] * 5)}, **keys)
+    found = judged(claim, rows, QUICK, others={**others, "limit=3": seeds(*[-1] * 5)}, **OWN_QUICK)
     assert found.verdict is Verdict.INCONCLUSIVE
 
 

@@ -95,8 +95,8 @@ class Effort:
     span: Span | None = None
 
 
-_NORMAL = Effort(2, 4, 16, contenders=12, kept=3, ccs=2, crossed=None)
-_QUICK = replace(_NORMAL, variations=5, crossed=3, is_quick=True)
+NORMAL = Effort(2, 4, 16, contenders=12, kept=3, ccs=2, crossed=None)
+_QUICK = replace(NORMAL, variations=5, crossed=3, is_quick=True)
 
 
 def effort(
@@ -107,7 +107,7 @@ def effort(
     Quick advice has runs as short as the paths permit, unless it `is_timed`: somebody said how long
     they are.
     """
-    usual = _QUICK if quick else _NORMAL
+    usual = _QUICK if quick else NORMAL
     count = count or usual.variations
     return replace(
         usual,
@@ -274,6 +274,7 @@ def most_runs(
     schedulers = len({*request.schedulers, REFERENCE.scheduler})
     controls = len({*ccs, REFERENCE.cc})
     pairs = schedulers * controls
+    # congestion controls are tried with two schedulers
     screened = 2 * controls + 1 + schedulers * effort.ccs
     screened += (effort.kept + 1) * min(effort.crossed or controls, controls)
     final = len(wanted) * (effort.kept + 1) + effort.kept + 1

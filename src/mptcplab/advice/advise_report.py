@@ -14,7 +14,16 @@ from rich.console import Group
 from rich.text import Text
 
 from mptcplab.advice import ranking
-from mptcplab.advice.advise import MUCH_EXTRA, REFERENCE, Advice, Candidate, Effort, Judged, Overall
+from mptcplab.advice.advise import (
+    MUCH_EXTRA,
+    NORMAL,
+    REFERENCE,
+    Advice,
+    Candidate,
+    Effort,
+    Judged,
+    Overall,
+)
 from mptcplab.advice.goals import Goal
 from mptcplab.metrics.inference import Summary
 from mptcplab.metrics.recorded import measured_direction
@@ -202,7 +211,7 @@ def _quick(effort: Effort) -> str:
     runs = f"runs of {format_time(effort.span.duration_ns)} or more, " if effort.span else ""
     return "\n" + textwrap.fill(
         f"Quick: {runs}the best schedulers with {effort.crossed} congestion controls; without "
-        "--quick longer runs, with all of them, on 16 variations.",
+        f"--quick longer runs, with all of them, on {NORMAL.variations} variations.",
         width=80,
     )
 

@@ -135,7 +135,9 @@ def write_chart(board: Board, what: Asked, files: Sequence[Path]) -> None:
         from matplotlib.figure import Figure
 
         names = [each.name for each in board.standings]
-        rows = draw.NamedRows([f"{each.place}  {each.name}" for each in board.standings], 0.24)
+        rows = draw.NamedRows(
+            [f"{each.place}  {each.name}" for each in board.standings], _ROW_HEIGHT
+        )
         height = _FRAME_HEIGHT + _ROW_HEIGHT * rows.height
         figure = Figure(figsize=(draw.WIDTH, height), layout="constrained")
         axes = figure.subplots(1, 3, sharey=True)

@@ -179,13 +179,12 @@ def levels(drawn: Drawn) -> dict[str, str]:
         (shape.queue_bytes or (shape.queue_packets or 0) * PACKET_BYTES) * 8e9 / (bps * rtt_ns)
         for shape, bps, rtt_ns in zip(shapes, rates_bps, rtts_ns, strict=True)
     )
-    start = "when needed" if opens_connections(base.workload) else base.workload.start
     losses = {"in bursts" if each.loss_burst else "one by one" for each in shapes if each.loss}
     kib = None if base.receive_buffer_bytes is None else base.receive_buffer_bytes / 1024
     return {
         "workload": drawn.workload,
         "congestion control": base.cc,
-        "start": start,
+        "start": _start(base),
         "paths": str(len(base.paths)),
         "rates apart": _level(max(rates_bps) / min(rates_bps), _APART, "x"),
         "RTTs apart": _level(max(rtts_ns) / min(rtts_ns), _APART, "x"),
@@ -200,7 +199,7 @@ def text(drawn: Drawn) -> str:
     """A scenario in a line: what is sent, and the paths in that direction."""
     base = drawn.request.base
     buffer = base.receive_buffer_bytes
-    parts = [drawn.workload, base.cc, levels(drawn)["start"]]
+    parts = [drawn.workload, base.cc, _start(base)]
     parts += [] if buffer is None else [f"buffer {buffer // 1024}KiB"]
     paths = []
     for path, shape, bps, rtt_ns in zip(
@@ -219,6 +218,10 @@ def _level(value: float, ends: Sequence[int], unit: str) -> str:
     if not above:
         return f"above {ends[-1]} {unit}"
     return f"{below[-1]} to {above[0]} {unit}" if below else f"up to {above[0]} {unit}"
+
+
+def _start(base: Scenario) -> str:
+    return "when needed" if opens_connections(base.workload) else base.workload.start
 
 
 def _shapes(base: Scenario) -> list[Shape]:

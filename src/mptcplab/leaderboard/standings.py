@@ -162,24 +162,26 @@ def board(played: Sequence[Played], catalogue: Collection[str]) -> Board | None:
     drawn = _drawn(len(good))
     scores = np.array([capped[name][drawn].mean(axis=1) for name in names])
     order = sorted(names, key=lambda name: (-score[name], name))
-    standings = [
-        Standing(
-            name,
-            1 + sum(other > score[name] for other in score.values()),
-            _places(scores, names.index(name)),
-            _estimate(capped[name], np.mean),
-            *_parts(good, parts[name]),
-            _against(good, merits[name], merits[REFERENCE]),
-            _against_tcp(good, merits[name]),
-            sum(each.figures[name] is None for each in good),
-            {},
-            _worst(good, capped[name]),
+    standings = []
+    for name in order:
+        goodput, delay = _parts(good, parts[name])
+        default = _against(good, merits[name], merits[REFERENCE])
+        tcp = _against_tcp(good, merits[name])
+        standings.append(
+            Standing(
+                name,
+                1 + sum(other > score[name] for other in score.values()),
+                _places(scores, names.index(name)),
+                _estimate(capped[name], np.mean),
+                *(goodput, delay, default, tcp),
+                sum(each.figures[name] is None for each in good),
+                _holds(goodput, delay, default, tcp),
+                _worst(good, capped[name]),
+            )
         )
-        for name in order
-    ]
     numbers = {each.number for each in good}
     return Board(
-        [_judged(each) for each in standings],
+        standings,
         _neighbours(good, capped, order),
         good,
         [each.number for each in played if each.number not in numbers],
@@ -257,19 +259,22 @@ def _against_tcp(good: Sequence[Played], mine: Floats) -> Against | None:
     return _against([good[number] for number in asked], mine[asked], tcp)
 
 
-def _judged(each: Standing) -> Standing:
-    """The same, with which of the promises hold; without such scenarios there is none."""
+def _holds(
+    goodput: tuple[Estimate, Estimate] | None,
+    delay: tuple[Estimate, Estimate] | None,
+    default: Against,
+    tcp: Against | None,
+) -> dict[str, bool]:
+    """Which of the promises hold; without such scenarios there is none."""
     holds = {}
-    if each.goodput:
-        holds["goodput"] = all(
-            own.value >= least for own, least in zip(each.goodput, GOODPUT, strict=True)
-        )
-    if each.delay:
-        holds["delay"] = all(own.value <= most for own, most in zip(each.delay, DELAY, strict=True))
-    holds["default"] = not each.default.below
-    if each.tcp:
-        holds["tcp"] = not each.tcp.below
-    return Standing(**{**vars(each), "holds": holds})
+    if goodput:
+        holds["goodput"] = all(own.value >= x for own, x in zip(goodput, GOODPUT, strict=True))
+    if delay:
+        holds["delay"] = all(own.value <= x for own, x in zip(delay, DELAY, strict=True))
+    holds["default"] = not default.below
+    if tcp:
+        holds["tcp"] = not tcp.below
+    return holds
 
 
 def _worst(good: Sequence[Played], part: Floats) -> Worst:

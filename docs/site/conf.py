@@ -67,6 +67,7 @@ GROUPS = {
         "docs/metrics",
         "docs/records",
         "docs/limitations",
+        "docs/kernels",
         "docs/fidelity",
         "docs/flavours",
         "docs/oracle",

@@ -96,7 +96,7 @@ class Repository:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.own = root / "kernel/mptcp"
-        self.patches = root / "kernel/patches"
+        self.patches = root / "kernel/patches/6.12/mptcp"
         self.config = root / "kernel/lab.config"
         self.source = root / "source"
         self.cache = root / "cache/mptcplab/kernel"
@@ -107,7 +107,7 @@ class Repository:
         self.write("kernel/upstream.config", "CONFIG_TCP_CONG_BBR=n\n")
         self.write("kernel/mptcp/probe.c", "probe\n")
         self.write("kernel/mptcp/sched/roundrobin.c", "roundrobin\n")
-        self.write("kernel/patches/0001-an-example.patch", PATCH)
+        self.write("kernel/patches/6.12/mptcp/0001-an-example.patch", PATCH)
         self.write("kernel/precompiled/headers.h", "")
         self.write("kernel/precompiled/names.h", "")
         self.write("source/Makefile", MAKEFILE)
@@ -278,7 +278,7 @@ def test_a_change_of_a_patch_starts_from_the_original(repository: Repository) ->
 
 def test_a_file_that_only_a_patch_had_is_gone_without_it(repository: Repository) -> None:
     patch = "--- /dev/null\n+++ b/net/mptcp/new.c\n@@ -0,0 +1 @@\n+new\n"
-    path = repository.write("kernel/patches/0002-new.patch", patch)
+    path = repository.write("kernel/patches/6.12/mptcp/0002-new.patch", patch)
     repository.build()
     made = repository.tree / "src/net/mptcp/new.c"
     assert made.read_text() == "new\n"
@@ -291,7 +291,7 @@ def test_a_patch_that_does_not_apply_is_named_with_the_file(repository: Reposito
     repository.write("source/net/mptcp/protocol.c", "another\ntext\naltogether\n")
     with pytest.raises(MptcplabError) as failure:
         repository.build()
-    assert "kernel/patches/0001-an-example.patch does not apply" in str(failure.value)
+    assert "the patch 0001-an-example.patch does not apply" in str(failure.value)
     assert "rejected: net/mptcp/protocol.c" in str(failure.value)
     assert repository.finished() == []
 
@@ -367,7 +367,7 @@ def test_a_fragment_counts_for_its_own_variants_only(repository: Repository) -> 
 def test_the_upstream_kernel_is_without_our_schedulers_and_their_patch(
     repository: Repository,
 ) -> None:
-    repository.write("kernel/patches/0002-mptcp-sched-carry.patch", SCHEDULER_PATCH)
+    repository.write("kernel/patches/6.12/mptcp/0002-mptcp-sched-carry.patch", SCHEDULER_PATCH)
     lab = repository.build()
     upstream = repository.build("upstream")
     assert lab.image.read_text().startswith("one\nSCHED\n")
@@ -613,6 +613,26 @@ def test_a_remembered_source_that_is_gone_is_named(repository: Repository) -> No
     assert "kernel build --source" in told.remedy
     (repository.cache / "source.json").write_text("{}")
     assert "does not say where the kernel source is" in kernel.source_check().detail
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_each_series_has_its_own_patches(repository: Repository, packed: bool) -> None:
+    repository.write("kernel/patches/7.3/mptcp/0001-an-example.patch", PATCH.replace("TWO", "7"))
+    # In the order of the numbers, whichever set a patch is in.
+    next_patch = PATCH.replace("TWO", "seven").replace("-two", "-7")
+    repository.write("kernel/patches/7.3/engine/0002-another.patch", next_patch)
+    repository.write("source/Makefile", MAKEFILE.replace("6", "7").replace("12", "3"))
+    path = repository.source
+    if packed:
+        path = repository.root / "linux.tar"
+        with tarfile.open(path, "w") as archive:
+            archive.add(repository.source, arcname="linux")
+    made = kernel.build(path, quiet=True)
+    assert made.image.read_text().startswith("one\nseven\n")
+    assert kernel.build(quiet=True) == made
+    repository.write("source/Makefile", MAKEFILE.replace("12", "13"))
+    with pytest.raises(InputError, match=r"Linux 6\.13; accepted is a Linux 6\.12 or 7\.3 source"):
+        repository.build()
 
 
 @pytest.mark.parametrize(

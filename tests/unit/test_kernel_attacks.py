@@ -104,7 +104,7 @@ def changed(repository: Repository) -> Callable[[], object]:
     """A build after which the configuration, a patch and files of ours change."""
     repository.build()
     repository.write("kernel/lab.config", "CONFIG_NET=y\nCONFIG_MORE=y\n")
-    repository.write("kernel/patches/0001-an-example.patch", PATCH.replace("TWO", "2"))
+    repository.write("kernel/patches/6.12/mptcp/0001-an-example.patch", PATCH.replace("TWO", "2"))
     repository.write("kernel/mptcp/probe.c", "another\n")
     (repository.own / "sched/roundrobin.c").unlink()
     return repository.build

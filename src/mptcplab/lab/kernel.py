@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The lab kernel: Linux 6.12 as a User-Mode-Linux program, built out of tree in the cache.
+"""The lab kernel: Linux as a User-Mode-Linux program, built out of tree in the cache.
 
 There are variants of it, and modules for it: the user's own schedulers.
 
@@ -12,10 +12,10 @@ Below `cache_dir()/kernel`:
   `obj` (make's output), `build.log`, and `built` (the kernel that `obj` corresponds to);
 - `modules/DIGEST/NAME.ko`: a scheduler, compiled for one of the kernels;
 - `lock`: held by the build in progress; `source.json`: the latest choice of `--source`;
-- `digests.json`: SHA-256 of source archives, so that each is read only once.
+- `digests.json`: SHA-256 and series of source archives, so that each is read only once.
 
 A build id identifies everything that determines the kernel: the source, the configuration, the
-patches, our files, the compiler and its flags.
+patches, our files, the compiler and its flags. The patches are those for the series of the source.
 
 A wheel brings the kernel `lab` along (prebuilt.py), and what modules for it need: that one is used
 unless the user has chosen a source to build from.
@@ -46,13 +46,16 @@ from mptcplab.lab.doctor import Check
 from mptcplab.lab.kernel_make import MAKE_ENVIRONMENT, PRECOMPILED, BuildProgress, Make, configure
 from mptcplab.lab.kernel_module import Scheduler
 from mptcplab.lab.kernel_tree import (
+    KERNEL_VERSION,
     OWN_DIRECTORY,
+    archive_series,
     bad_source,
-    check_version,
     digests,
     directory_digest,
+    directory_series,
     is_unpacked,
     patch,
+    patch_files,
     synchronise,
     unpack,
     write_json,
@@ -119,9 +122,9 @@ class Objects:
 def build(source: Path | None = None, *, variant: str = "lab", quiet: bool = False) -> KernelBuild:
     """Builds the kernel in one of VARIANTS, unless it is built already or came with the package.
 
-    `source` is an archive or a directory with a 6.12 kernel. If it builds, it is remembered for
-    later calls without `source`, here and in `current`, until Debian's own archive is chosen.
-    `quiet` suppresses the progress on standard error.
+    `source` is an archive or a directory with a kernel of a series that there are patches for. If
+    it builds, it is remembered for later calls without `source`, here and in `current`, until
+    Debian's own archive is chosen. `quiet` suppresses the progress on standard error.
 
     Raises InputError for a source that cannot be used or an unknown variant, MachineError if the
     machine lacks something, MptcplabError if the build fails.
@@ -383,7 +386,7 @@ def _prebuilt(variant: str) -> KernelBuild | None:
     came = prebuilt.came()
     if came is None or _choice().exists():
         return None
-    source = _Source(resources.PREBUILT, came.source)
+    source = _Source(resources.PREBUILT, came.source, KERNEL_VERSION)
     if _Inputs.read(source, variant, came.compiler).id != came.kernel:
         return None
     image, config, _ = map(came.file, (prebuilt.KERNEL, prebuilt.CONFIG, prebuilt.BUILD))
@@ -416,10 +419,11 @@ def _compiled_module(build: KernelBuild, source: Scheduler) -> Module:
 
 @dataclass(frozen=True)
 class _Source:
-    """A kernel source: an archive or a directory, and a digest of its content."""
+    """A kernel source: an archive or a directory, a digest of its content, and its series."""
 
     path: Path
     digest: str
+    series: str
 
     @classmethod
     def chosen(cls) -> Self:
@@ -433,10 +437,9 @@ class _Source:
     @classmethod
     def at(cls, path: Path) -> Self:
         if path.is_dir():
-            check_version(path, path)
-            return cls(path, directory_digest(path))
+            return cls(path, directory_digest(path), directory_series(path, path))
         if path.is_file():
-            return cls(path, _archive_digest(path))
+            return cls(path, *_about_archive(path))
         raise bad_source(path, "neither a file nor a directory")
 
 
@@ -461,7 +464,7 @@ class _Inputs:
                 raise MptcplabError(
                     f"{path} is missing; mptcplab works from a clone of its repository or a wheel"
                 )
-        patches = sorted((resources.KERNEL / "patches").glob("*.patch"))
+        patches = patch_files(source.series)
         own = resources.KERNEL / "mptcp"
         files = sorted(path for path in own.rglob("*") if _is_own_file(path))
         precompiled = sorted((resources.KERNEL / "precompiled").glob("*.h"))
@@ -533,8 +536,11 @@ def compiler_version() -> str:
     return done.stdout.partition("\n")[0]
 
 
-def _archive_digest(path: Path) -> str:
-    """SHA-256 of a file, remembered by its size and time: reading 150 MB takes half a second."""
+def _about_archive(path: Path) -> tuple[str, str]:
+    """SHA-256 and series of a file, remembered by its size and time: reading 150 MB takes a second.
+
+    Raises InputError if it is not the archive of a kernel that there are patches for.
+    """
     stat = path.stat()
     stamp = [stat.st_size, stat.st_mtime_ns]
     notes = place() / "digests.json"
@@ -543,12 +549,14 @@ def _archive_digest(path: Path) -> str:
         known = dict(json.loads(notes.read_text()))
     with suppress(KeyError, TypeError):
         if known[str(path)]["stamp"] == stamp:
-            return str(known[str(path)]["sha256"])
+            return str(known[str(path)]["sha256"]), str(known[str(path)]["series"])
+    series = archive_series(path)
     with path.open("rb") as archive:
         digest = hashlib.file_digest(archive, "sha256").hexdigest()
     with suppress(OSError):  # a read-only cache is used as it is
-        write_json(notes, known | {str(path): {"stamp": stamp, "sha256": digest}})
-    return digest
+        about = {"stamp": stamp, "sha256": digest, "series": series}
+        write_json(notes, known | {str(path): about})
+    return digest, series
 
 
 def _remember(source: _Source) -> None:

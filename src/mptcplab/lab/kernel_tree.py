@@ -22,11 +22,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.files import new_directory, new_file
 
+#: The series of Debian's own archive, which the lab uses unless another source is chosen.
 KERNEL_VERSION = "6.12"
-# In the source tree; one of patches/ makes the kernel build this directory.
+# In the source tree; one of the patches makes the kernel build this directory.
 OWN_DIRECTORY = "net/mptcp/lab"
 
 # Parts of a source that are never compiled here, as patterns for tar below the top directory. Files
@@ -66,6 +68,8 @@ _TAR_MATCHING = ("--anchored", "--wildcards", "--wildcards-match-slash")
 _TAR_OURS = ("--no-same-owner", "--no-same-permissions", "--touch")
 # A whole 6.12 has 1.4 GiB.
 _MOST_BYTES = 3 << 30
+# To find the Makefile of an archive; that of Debian's is found in one.
+_MOST_SECONDS = 120
 _LINES_SHOWN = 12
 
 
@@ -84,19 +88,63 @@ def directory_digest(path: Path) -> str:
     return digest.hexdigest()
 
 
-def check_version(directory: Path, source: Path) -> None:
-    """Raises InputError if `directory`, which is or came from `source`, is not a 6.12 kernel."""
+def supported_series() -> list[str]:
+    """The series of Linux that there are patches for, such as 6.12, the oldest first."""
+    found = (path.name for path in (resources.KERNEL / "patches").glob("[0-9]*.[0-9]*"))
+    return sorted(found, key=lambda series: [int(part) for part in series.split(".")])
+
+
+def patch_files(series: str) -> list[Path]:
+    """The patches for a series, of both sets, in the order of their numbers: docs/kernels.md."""
+    directory = resources.KERNEL / "patches" / series
+    return sorted(directory.glob("*/*.patch"), key=lambda path: path.name)
+
+
+def directory_series(directory: Path, source: Path) -> str:
+    """The series of the kernel in `directory`, which is or came from `source`.
+
+    Raises InputError if it is no kernel, or one that there are no patches for.
+    """
     makefile = directory / "Makefile"
     text = makefile.read_text(errors="replace") if makefile.is_file() else ""
-    found = re.search(r"^VERSION = (\d+)\nPATCHLEVEL = (\d+)$", text, re.MULTILINE)
+    return _series(text, source)
+
+
+def archive_series(archive: Path) -> str:
+    """The series of the kernel in an archive, from its Makefile, without unpacking the rest.
+
+    Raises InputError as `directory_series` does, and for a file that is not an archive.
+    """
+    command = ["tar", "--extract", "--to-stdout", "--file", str(archive), "--occurrence=1"]
+    makefile = f"{_top_directory(archive)}/Makefile"
+    try:
+        done = subprocess.run(
+            ending_with_us([*command, makefile]),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            errors="replace",
+            timeout=_MOST_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise bad_source(archive, f"no Makefile found within {_MOST_SECONDS} s") from None
+    return _series(done.stdout, archive)
+
+
+def _series(makefile: str, source: Path) -> str:
+    found = re.search(r"^VERSION = (\d+)\nPATCHLEVEL = (\d+)$", makefile, re.MULTILINE)
     if found is None:
         raise bad_source(source, "not a kernel source: no Makefile with VERSION and PATCHLEVEL")
-    if ".".join(found.groups()) != KERNEL_VERSION:
-        raise bad_source(source, f"Linux {'.'.join(found.groups())}")
+    series = ".".join(found.groups())
+    if series not in supported_series():
+        raise bad_source(source, f"Linux {series}")
+    return series
 
 
 def bad_source(path: Path, what: str) -> InputError:
-    accepted = f"accepted is a Linux {KERNEL_VERSION} source, an archive or a directory"
+    series = " or ".join(supported_series())
+    accepted = f"accepted is a Linux {series} source, an archive or a directory"
     return InputError([Problem("--source", "", str(path), f"{what}; {accepted}")])
 
 
@@ -133,7 +181,7 @@ def unpack(source: Path, digest: str, tree: Path, lock: int) -> None:
             _tar_between(source, part / "src", lock)
         else:
             _tar_extract(source, part / "src", lock)
-        check_version(part / "src", source)
+        directory_series(part / "src", source)
         _check_links(part / "src", source)
         write_json(part / "source.json", {"path": str(source), "digest": digest})
 
@@ -149,6 +197,16 @@ def _check_links(directory: Path, source: Path) -> None:
 
 
 def _tar_extract(archive: Path, target: Path, lock: int) -> None:
+    top = _top_directory(archive)
+    excludes = [f"--exclude={top}/{pattern}" for pattern in (*_NOT_UNPACKED, *_NOT_SOURCE)]
+    _tar(
+        ["--file", str(archive), "--strip-components=1", *_TAR_MATCHING, *excludes],
+        *(target, archive, lock),
+    )
+
+
+def _top_directory(archive: Path) -> str:
+    """The directory that has everything in an archive. Raises InputError if tar cannot read it."""
     with subprocess.Popen(
         ["tar", "--list", "--file", str(archive)],
         stdout=subprocess.PIPE,
@@ -156,16 +214,11 @@ def _tar_extract(archive: Path, target: Path, lock: int) -> None:
         text=True,
     ) as listing:
         assert listing.stdout is not None
-        top = listing.stdout.readline().strip().removesuffix("/")
+        first = listing.stdout.readline().strip().removesuffix("/")
         listing.kill()
-    if not top:
+    if not first:
         raise bad_source(archive, "not an archive that tar can read")
-    top = top.partition("/")[0]
-    excludes = [f"--exclude={top}/{pattern}" for pattern in (*_NOT_UNPACKED, *_NOT_SOURCE)]
-    _tar(
-        ["--file", str(archive), "--strip-components=1", *_TAR_MATCHING, *excludes],
-        *(target, archive, lock),
-    )
+    return first.partition("/")[0]
 
 
 def _tar_between(source: Path, target: Path, lock: int) -> None:
@@ -275,7 +328,7 @@ def _apply_patch(directory: Path, name: str, content: bytes, lock: int) -> None:
         return
     output = done.stdout.decode(errors="replace").strip().splitlines()
     rejected = sorted(directory.rglob("*.rej"))
-    lines = [f"kernel/patches/{name} does not apply to this kernel source"]
+    lines = [f"the patch {name} does not apply to this kernel source"]
     lines += [f"rejected: {path.relative_to(directory).with_suffix('')}" for path in rejected]
     raise MptcplabError("\n  ".join(lines + output[-_LINES_SHOWN:]))
 

@@ -39,9 +39,9 @@ of snapshots have under the versions given here. If in doubt, keep a copy.
 
 GPL-2.0-only. Debian's source package {kernel_source}: its `{archive}`, SHA-256
 `{archive_sha256}`,
-with the patches of `../kernel/patches`, the files of `../kernel/mptcp` and `../kernel/precompiled`,
-and the configuration `kernel/config`, made from `../kernel/lab.config`. Statically linked with the
-GNU C Library. `module-kit.tar.xz` has headers of the same kernel.
+with the patches of `../kernel/patches/6.12`, the files of `../kernel/mptcp` and
+`../kernel/precompiled`, and the configuration `kernel/config`, made from `../kernel/lab.config`.
+Statically linked with the GNU C Library. `module-kit.tar.xz` has headers of the same kernel.
 
 ## guest
 

@@ -123,6 +123,53 @@ def test_only_some_run(tmp_path: Path) -> None:
     assert len(everything.request.schedulers) == len(scheduler.known()) + 1
 
 
+def test_chance_is_of_further_seeds_of_the_first_named(tmp_path: Path) -> None:
+    what = play.asked("training", 6, ["ecf", "minrtt"], only=True, chance=2)
+    assert what.repeated == "ecf"
+    assert play.asked("training", 1, [], chance=2).repeated == "default"
+    plain = play.plan(replace(what, chance=0), KERNEL, GUEST)
+    planned = play.plan(what, KERNEL, GUEST)
+    # what is stored without is used, and comes first
+    assert plain.runs.keys() <= planned.runs.keys()
+    assert planned.counts == plain.counts | {"runs": 6 * 3 + 6 * 2}
+    new = [run.scenario for key, run in planned.runs.items() if key not in plain.runs]
+    assert {each.scheduler.label for each in new} == {"ecf"}
+    assert {each.seed for each in new} == {
+        number + further for number in range(1, 7) for further in (20_000, 40_000)
+    }
+
+    def speed(scenario: Scenario) -> float | None:
+        if scenario.scheduler.name != "ecf":
+            return 80.0
+        return {0: 40.0, 1: 50.0, 2: None}[scenario.seed // 20_000]
+
+    runs = Store(tmp_path / "out")
+    make(planned, runs, speed)
+    found = play.played(what, planned, runs)
+    assert [list(each.figures) for each in found] == [["default", "ecf", "minrtt"]] * 6
+    assert [list(each.further) for each in found] == [["ecf"]] * 6
+    for each in found:
+        own, (lucky, failed) = each.merits["ecf"], each.further["ecf"]
+        assert own
+        assert lucky == pytest.approx(own + 0.1 if each.is_absolute else own * 1.25)
+        assert failed is None
+    # further runs change nobody's place
+    board = standings.board(found, what.catalogue)
+    without = standings.board(play.played(replace(what, chance=0), plain, runs), what.catalogue)
+    assert board
+    assert without
+    assert board.standings == without.standings
+    assert [each.name for each in board.limits] == ["any of the catalogue", "ecf, one of 3 runs"]
+    assert len(play.failures(planned, runs)) == 6
+    page.write(board, what, {}, {}, tmp_path)
+    document = json.loads((tmp_path / page.DOCUMENT).read_text())
+    assert [each["name"] for each in document["limits"]] == [each.name for each in board.limits]
+    assert document["limits"][1]["goodput"][0]["value"] == pytest.approx((0.8 + 1 + 0) / 3)
+    text = page.markdown(board, what, "x", "x.svg", {"kernel": "k1", "guest": "g1"})
+    (row,) = (line for line in text.splitlines() if line.startswith("| ecf, one of 3 runs | "))
+    assert row.startswith("| ecf, one of 3 runs | 60 ")
+
+
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [("minrt", 'did you mean "minrtt"'), ("./no.c", "no.c"), ("minrtt:rp=on", "named twice")],
@@ -163,6 +210,7 @@ def test_what_is_in_the_store_is_ranked_and_failures_count(tmp_path: Path) -> No
     assert own.score.value == pytest.approx(11 / 12)
     assert (own.failed, own.place) == (1, 3)
     assert own.delay
+    assert own.default
     assert own.default.worst == 0
     assert first.tcp
     # TCP has 31, since a path's name has a letter; default has 28
@@ -219,8 +267,10 @@ def test_the_page_has_the_table_between_its_marks_and_nothing_else_changes(
         # its place, its losses, and its neighbour, or two
         assert 3 <= written.count(f"| `{name}` ") <= 4
     widths = [line.count("|") for line in written.splitlines() if line.startswith("|")]
-    # with head and rule: two tables of 23 schedulers, and one of 22 pairs
-    assert [widths.count(n) for n in (12, 6)] == [2 * 25, 24]
+    # with head and rule: two tables of 23 schedulers, one of 22 pairs, and one of two limits
+    assert [widths.count(n) for n in (12, 6, 9)] == [2 * 25, 24, 4]
+    assert "| any of the catalogue | 100 (100..100) | 100 (100..100) | 1.00 (" in written
+    assert "| any but redundant | " in written
 
 
 def test_the_document_and_the_chart(tmp_path: Path) -> None:
@@ -307,12 +357,15 @@ def test_the_page_is_written_with_its_chart(
     file = tmp_path / "docs" / "page.md"
     file.parent.mkdir()
     file.write_text(f"<!-- begin: {page.MARK} -->\n<!-- end: {page.MARK} -->\n")
-    own = ("--docs", str(file), "-s", "ecf")
+    own = ("--docs", str(file), "--chance", "1", "-s", "ecf")
     assert call(tmp_path / "out", lambda run: 1.0 + run.seed % 7, monkeypatch, *own) == 0
     assert (file.parent / "images" / "leaderboard.svg").is_file()
     text = file.read_text()
     assert "(images/leaderboard.svg)" in text
-    assert 'make leaderboard LEADERBOARD_ARGS="--scheduler ecf"`: the first 150 of the 600' in text
+    assert (
+        'make leaderboard LEADERBOARD_ARGS="--chance 1 --scheduler ecf"`: the first 150 of the 600'
+        in text
+    )
 
 
 def test_the_page_of_the_docs_has_the_marks() -> None:

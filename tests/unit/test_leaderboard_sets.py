@@ -8,11 +8,13 @@ from collections.abc import Sequence
 
 import pytest
 
+from mptcplab.cli.leaderboard import MOST_CHANCE
 from mptcplab.leaderboard import play, sets
 from mptcplab.leaderboard.sets import BULK, Drawn
 from mptcplab.runs import cost
 from mptcplab.runs.cost import Costs
 from mptcplab.spec import scheduler, workload
+from mptcplab.spec.limits import MAX_SEED
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.workload import Bulk, Cbr, Frames, Requests, Transfers, Video
 
@@ -203,3 +205,10 @@ def test_levels_and_words_say_what_a_scenario_is() -> None:
         words = play.text(each)
         assert words.startswith(f"{each.workload}, {each.request.base.cc}, ")
         assert words.count("bit ") == len(each.request.base.paths)
+
+
+def test_further_seeds_are_of_no_other_scenario() -> None:
+    seeds = [each.request.base.seed for name in sets.NAMES for each in sets.draw(name, sets.SIZE)]
+    further = [other for seed in seeds for other in sets.further_seeds(seed, MOST_CHANCE)]
+    assert len({*seeds, *further}) == 2 * sets.SIZE * (1 + MOST_CHANCE)
+    assert max(further) <= MAX_SEED

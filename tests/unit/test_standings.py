@@ -88,6 +88,9 @@ def test_below_default_and_below_tcp_are_counted_with_the_worst() -> None:
     board = ranked(BY_HAND)
     mine, a, default = (board.standing(name) for name in ("mine", "a", "default"))
     # of default: 60/40, 50/100, 20/5, 0
+    assert mine.default
+    assert a.default
+    assert default.default
     assert (mine.default.scenarios, mine.default.below) == (4, 2)
     assert (mine.default.worst, mine.default.where) == (0, 4)
     # 50/40, 80/100, 20/10, 30/60
@@ -134,6 +137,79 @@ def test_the_promises(mine: dict[str, tuple[float, int]], name: str, holds: bool
     assert ranked(scenarios, ["default"]).standing("mine").holds[name] == holds
 
 
+def test_who_knows_the_best_of_each_scenario_is_a_limit_with_copies_and_without() -> None:
+    names = ("default", "a", "redundant")
+    figures = [(40.0, 50.0, 10.0, 60.0), (90.0, 80.0, 100.0, 92.0), (30.0, 20.0, 10.0, None)]
+    scenarios = [
+        played(number, dict(zip(names, own, strict=True)), tcp=tcp)
+        for number, (*own, tcp) in enumerate(figures, 1)
+    ]
+    delays = {"default": 1 / 50, "a": 1 / 40, "redundant": 1 / 16}
+    scenarios.append(played(4, delays, is_goodput=False))
+    every, without = ranked(scenarios, names).limits
+    assert (every.name, without.name) == ("any of the catalogue", "any but redundant")
+    # it is the best; TCP has 60 where it has 50, and 92 where it has 100
+    assert every.goodput
+    assert every.delay
+    assert [own.value for own in (*every.goodput, *every.delay)] == [1, 1, 1, 1]
+    assert every.tcp
+    assert (every.tcp.scenarios, every.tcp.below, every.tcp.where) == (2, 1, 1)
+    assert every.tcp.worst == pytest.approx(50 / 60)
+    assert every.holds == {"goodput": True, "delay": True, "default": True, "tcp": False}
+    # 50 / 50, 90 / 100, 30 / 30: the 5th percentile is at a tenth of the way from 0.9 to 1
+    assert without.goodput
+    assert without.goodput[0].value == 1
+    assert without.goodput[1].value == pytest.approx(0.91)
+    # 40 ms instead of 16
+    assert without.delay
+    assert [own.value for own in without.delay] == pytest.approx([2.5, 2.5])
+    # of default: 50 / 40, 90 / 90, 30 / 30, 50 / 40; of TCP 50 / 60, and 90 / 92, which is enough
+    assert without.default
+    assert without.tcp
+    assert (without.default.below, without.default.worst) == (0, 1)
+    assert (without.tcp.below, without.tcp.worst) == (1, pytest.approx(50 / 60))
+    assert without.holds == {"goodput": True, "delay": False, "default": True, "tcp": False}
+    # one that is not in the catalogue is no limit, and without `redundant` there are no copies
+    mine = [
+        replace(each, merits=more, figures=more)
+        for each in scenarios
+        for more in [{**each.merits, "mine": 1e9}]
+    ]
+    assert ranked(mine, names).limits == [every, without]
+    assert [each.name for each in ranked(BY_HAND).limits] == ["any of the catalogue"]
+
+
+def test_chance_is_what_one_run_lacks_of_the_best_of_its_own() -> None:
+    def again(number: int, runs: Sequence[float | None], **kind: bool) -> Played:
+        own, *further = runs
+        one = played(number, {"default": 1e9, "a": own}, **kind)
+        return replace(one, further={"a": further})
+
+    scenarios = [
+        again(1, [50, 100, 80]),
+        again(2, [100, 20, 60]),
+        again(3, [None, None, None]),
+        again(4, [0.7, 0.9, None], is_goodput=False, is_absolute=True),
+    ]
+    _, chance = ranked(scenarios, ["default"]).limits
+    assert chance.name == "a, one of 3 runs"
+    # beside 100, 100, and nothing each run has (0.5, 1, 1), (1, 0.2, 1), (0.8, 0.6, 1)
+    assert chance.goodput
+    assert chance.goodput[0].value == pytest.approx((1 + 1 + 0.8) / 3)
+    # the 5th percentile is at a tenth of the way from the least of three to the next
+    assert chance.goodput[1].value == pytest.approx((0.55 + 0.28 + 0.62) / 3)
+    # a share of 0.7 beside 0.9, 0.9, and a run that failed
+    assert chance.delay
+    expected = (1 / 0.8 + 1 + 100) / 3
+    assert [own.value for own in chance.delay] == pytest.approx([expected, expected])
+    assert (chance.default, chance.tcp) == (None, None)
+    assert chance.holds == {"goodput": False, "delay": False}
+    # the interval is of scenarios: in 7 of 27 resamples at least two of three are the second, and
+    # in as many the third
+    assert chance.goodput[0].low == pytest.approx((1 + 0.2 + 0.6) / 3)
+    assert chance.goodput[0].high == 1
+
+
 def test_without_scenarios_of_a_kind_nothing_is_said_of_it() -> None:
     (only,) = ranked([played(1, {"default": 1.0}, is_goodput=False)], ["default"]).standings
     assert (only.goodput, only.tcp) == (None, None)
@@ -152,7 +228,8 @@ def test_where_all_failed_nobody_is_judged_and_where_default_failed_nobody_is_be
     assert standings.board([dead], ["default", "a", "b"]) is None
     fallen = played(7, {"default": None, "a": 1.0, "b": None, "mine": 1.0})
     found = ranked([fallen])
-    assert [found.standing(name).default.below for name in ("default", "b", "mine")] == [0, 0, 0]
+    beside = [found.standing(name).default for name in ("default", "b", "mine")]
+    assert [each and each.below for each in beside] == [0, 0, 0]
     assert [each.place for each in found.standings] == [1, 1, 3, 3]
 
 
@@ -164,6 +241,7 @@ def test_of_small_shares_the_difference_counts() -> None:
     board = ranked([late, early, never], ["default", "a"])
     a = board.standing("a")
     assert a.score.value == pytest.approx((0.98 + 0.1 + 1) / 3)
+    assert a.default
     assert (a.default.below, a.default.where, a.failed) == (1, 2, 0)
     assert a.delay
     assert a.delay[0].value == pytest.approx(1 / 0.98)

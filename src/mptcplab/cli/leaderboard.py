@@ -13,6 +13,8 @@ from mptcplab.spec import option_keys
 
 # Those of leaderboard.sets, which would be slow to import.
 SETS, SIZE, QUARTER = ("judged", "training"), 600, 150
+# Together with its own seed a scheduler then has about as many runs as the catalogue.
+MOST_CHANCE = 24
 
 
 @click.command("leaderboard")
@@ -44,6 +46,14 @@ SETS, SIZE, QUARTER = ("judged", "training"), 600, 150
     show_default=True,
     help=f"How many scenarios, of {SIZE}; fewer are a part of more, and spread as evenly.",
 )
+@click.option(
+    "--chance",
+    type=click.IntRange(0, MOST_CHANCE),
+    default=0,
+    show_default=True,
+    help="How many further seeds the first scheduler of --scheduler (else default) runs each "
+    "scenario with: how far one run is below the best of all is chance.",
+)
 @options.dry_run_option
 @click.option("--retry-failed", is_flag=True, help="Repeat runs that failed before.")
 @click.option(
@@ -61,7 +71,13 @@ SETS, SIZE, QUARTER = ("judged", "training"), 600, 150
 )
 @options.json_option
 def leaderboard_command(
-    scheduler: str | None, only: bool, set_name: str, count: int, docs: Path | None, **options: Any
+    scheduler: str | None,
+    only: bool,
+    set_name: str,
+    count: int,
+    chance: int,
+    docs: Path | None,
+    **options: Any,
 ) -> None:
     """Rank all schedulers, and yours, on scenarios of all kinds.
 
@@ -85,4 +101,5 @@ def leaderboard_command(
         )
     from mptcplab.cli.actions import leaderboard
 
-    leaderboard.rank((set_name, count), (scheduler or "").split(","), options, only=only, docs=docs)
+    specs = (scheduler or "").split(",")
+    leaderboard.rank((set_name, count), specs, options, only=only, chance=chance, docs=docs)

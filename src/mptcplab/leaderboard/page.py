@@ -15,6 +15,7 @@ from rich.text import Text
 from mptcplab.leaderboard import sets
 from mptcplab.leaderboard.play import Asked
 from mptcplab.leaderboard.standings import (
+    COPIES,
     DELAY,
     GOODPUT,
     LEAST,
@@ -22,7 +23,7 @@ from mptcplab.leaderboard.standings import (
     Against,
     Board,
     Estimate,
-    Standing,
+    Reached,
 )
 from mptcplab.report import draw, palette
 from mptcplab.report.catalogue_tables import ruled
@@ -60,16 +61,23 @@ def table(board: Board) -> Group:
     for each in board.standings:
         low, high = each.places
         failed = f"\n{each.failed} failed" if each.failed else ""
-        goodput, delay = each.goodput or (None, None), each.delay or (None, None)
         grid.add_row(
-            f"{each.place}\n{low}..{high}",
-            each.name + failed,
-            _percent(each.score),
-            *(_percent(goodput[0]), _alone(_percent(goodput[1]))),
-            *(_times(delay[0]), _alone(_times(delay[1]))),
-            *(_against(each.default), _against(each.tcp), _holds(each)),
+            f"{each.place}\n{low}..{high}", each.name + failed, _percent(each.score), *_cells(each)
         )
+    grid.add_section()
+    for limit in board.limits:
+        grid.add_row("", limit.name, "", *_cells(limit))
     return Group(grid, Text(), *(Text(line) for line in _notes(board)))
+
+
+def _cells(each: Reached) -> list[str]:
+    """The columns of the table for what is reached."""
+    goodput, delay = each.goodput or (None, None), each.delay or (None, None)
+    return [
+        *(_percent(goodput[0]), _alone(_percent(goodput[1]))),
+        *(_times(delay[0]), _alone(_times(delay[1]))),
+        *(_against(each.default), _against(each.tcp), _holds(each)),
+    ]
 
 
 def text_of(board: Board, what: Asked, name: str, out: Path) -> str:
@@ -120,6 +128,7 @@ def write(
         "catalogue": list(what.catalogue),
         "rule": RULE,
         "standings": [asdict(each) for each in board.standings],
+        "limits": [asdict(each) for each in board.limits],
         "neighbours": [asdict(each) for each in board.neighbours],
         "played": [asdict(each) for each in board.played],
         "failures": dict(failures),
@@ -219,16 +228,20 @@ def markdown(
     for each in board.standings:
         low, high = each.places
         lines.append(
-            f"| {each.place} ({low}..{high}) | `{each.name}` | "
-            + " | ".join(
-                [
-                    *_flat(_percent(each.score), *map(_percent, each.goodput or (None, None))),
-                    *_flat(*map(_times, each.delay or (None, None))),
-                    *_flat(_against(each.default), _against(each.tcp)),
-                    f"{_holds(each)} | {each.failed} |",
-                ]
-            )
+            f"| {each.place} ({low}..{high}) | `{each.name}` | {_flat(_percent(each.score))[0]} | "
+            f"{_columns(each)} | {each.failed} |"
         )
+    lines += [
+        "",
+        "What nobody can reach: who knows which scheduler is the best in each scenario, of all or "
+        "of those that send no copies"
+        + ("; and one run beside the best of those with other seeds." if what.chance else "."),
+        "",
+        "| | goodput, % of the best's: median | 5th percentile | delay, times the best's: median | "
+        "95th percentile | below 95 % of `default` | below 95 % of TCP | holds |",
+        "|---" * 8 + "|",
+        *(f"| {each.name} | {_columns(each)} |" for each in board.limits),
+    ]
     lines += [
         "",
         "| ahead | of the next | by, % of the best | scenarios better, worse, same | p |",
@@ -261,6 +274,18 @@ def markdown(
     return "\n".join(lines) + "\n"
 
 
+def _columns(each: Reached) -> str:
+    """The columns of the page for what is reached."""
+    return " | ".join(
+        [
+            *_flat(*map(_percent, each.goodput or (None, None))),
+            *_flat(*map(_times, each.delay or (None, None))),
+            *_flat(_against(each.default), _against(each.tcp)),
+            _holds(each),
+        ]
+    )
+
+
 def _meanings() -> list[str]:
     goodput, delay = (tuple(f"{x:g}" for x in both) for both in (GOODPUT, DELAY))
     return [
@@ -273,6 +298,9 @@ def _meanings() -> list[str]:
         f"Holds: G goodput at least {goodput[0]} of the best's in the median and {goodput[1]} at "
         f"the 5th percentile, D delay at most {delay[0]} and {delay[1]} times at the 95th, "
         f"L never below {100 * LEAST:.0f} % of default, T never below that of TCP.",
+        "Last rows, which nobody can reach: in each scenario the best of the catalogue; the best "
+        f"but {COPIES}, which sends copies; and, with --chance, one run beside the best of those "
+        "of the same scheduler with other seeds, the mean over which one is taken.",
     ]
 
 
@@ -290,7 +318,7 @@ def _notes(board: Board) -> list[str]:
     return [line for note in notes for line in textwrap.wrap(note, _WIDTH)]
 
 
-def _holds(each: Standing) -> str:
+def _holds(each: Reached) -> str:
     return "".join(
         (letter if each.holds[name] else "-") if name in each.holds else " "
         for name, letter in _HOLDS.items()

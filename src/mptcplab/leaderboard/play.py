@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Which runs a leaderboard is made of, and what came of them: a sweep over the scenarios of a set.
 
-Each scheduler runs each scenario, with the scenario's own seed. Where bulk data is sent at once,
+Each scheduler runs each scenario, with the scenario's own seed, and one of them with further seeds
+too, if it is asked how much is chance. Where bulk data is sent at once,
 plain TCP runs over each path alone, too. Stored runs are not repeated.
 """
 
@@ -44,7 +45,8 @@ class Asked:
     """Which schedulers run which scenarios.
 
     `request` has the schedulers and the user's own files; those named in `asked` are shown where
-    they lose, and those in `catalogue` make up the oracle. All are labels.
+    they lose, and those in `catalogue` make up the oracle. All are labels. `chance` is the number
+    of further seeds with which one of them runs.
     """
 
     set_name: sets.Name
@@ -52,6 +54,12 @@ class Asked:
     request: resolve.Request
     asked: Sequence[str]
     catalogue: Collection[str]
+    chance: int = 0
+
+    @property
+    def repeated(self) -> str:
+        """The one that runs with further seeds: the first that the user named, or `default`."""
+        return self.asked[0] if self.asked else scheduler.DEFAULT
 
     def spec(self, label: str) -> str:
         """The scheduler as --scheduler takes it."""
@@ -60,9 +68,11 @@ class Asked:
         return ":".join(filter(None, (str(file or name), settings)))
 
 
-def asked(name: sets.Name, count: int, specs: Sequence[str], *, only: bool = False) -> Asked:
+def asked(
+    name: sets.Name, count: int, specs: Sequence[str], *, only: bool = False, chance: int = 0
+) -> Asked:
     """The first `count` scenarios of a set for the catalogue and for `specs`, schedulers as
-    --scheduler takes them; with `only`, for these and `default` alone.
+    --scheduler takes them; with `only`, for these and `default` alone. `chance` as in `Asked`.
 
     Raises InputError for an invalid scheduler, MachineError if a package is missing.
     """
@@ -82,6 +92,7 @@ def asked(name: sets.Name, count: int, specs: Sequence[str], *, only: bool = Fal
         request,
         [labels[spec] for spec in dict.fromkeys(given)],
         [label for label in labels.values() if label in known],
+        chance,
     )
 
 
@@ -109,7 +120,13 @@ def plan(what: Asked, kernel: KernelBuild, guest: Guest) -> Plan:
         if drawn.workload == sets.BULK and base.workload.start == "at-once":
             alone = [key_of(base.single_path(name)) for name in base.lasting_paths()]
         alone_runs += len(alone)
-        for item in request.runs():
+        again = [each for each in request.schedulers if each.label == what.repeated]
+        further = [
+            item
+            for seed in sets.further_seeds(base.seed, what.chance)
+            for item in replace(request, base=base.with_(seed=seed), schedulers=again).runs()
+        ]
+        for item in [*request.runs(), *further]:
             point = {"key": key_of(item), "alone": alone}
             points.append(point | {"set": what.set_name, "scenario": drawn.number})
     counts = {
@@ -126,6 +143,8 @@ def played(what: Asked, planned: Plan, out: Store) -> list[Played]:
     for drawn, setting in zip(what.drawn, planned.settings(), strict=True):
         figure = goals.figure_of(drawn.request.base.workload.kind)
         entries, alone = setting.entries(out)
+        count = len(what.request.schedulers)  # these come first, see `plan`
+        entries, further = entries[:count], entries[count:]
         figures = {each.label: _figure(figure, each) for each in entries}
         tcp = [merit(figure, _figure(figure, each)) for each in alone]
         found.append(
@@ -139,7 +158,10 @@ def played(what: Asked, planned: Plan, out: Store) -> list[Played]:
                 figures=figures,
                 merits={name: merit(figure, value) for name, value in figures.items()},
                 tcp=max((each for each in tcp if each is not None), default=None),
-                keys=dict(zip(figures, setting.runs, strict=True)),
+                keys=dict(zip(figures, itertools.islice(setting.runs, count), strict=True)),
+                further={what.repeated: [merit(figure, _figure(figure, each)) for each in further]}
+                if further
+                else {},
             )
         )
     return found

@@ -31,6 +31,8 @@ SIZE = 600
 QUARTER = SIZE // 4
 # The seed of the design, and the one before that of the first run: each scenario has its own.
 _SEEDS: Mapping[Name, tuple[int, int]] = {"training": (1, 0), "judged": (2, 10_000)}
+# So far apart are the seeds of further runs of a scenario: beyond those of both sets.
+_FURTHER_SEED = 20_000
 
 #: Presets that are paths of a set, each with the time in s that a run with it lasts at least: long
 #: enough to see what the link does over time. Left out are those beyond the ranges below.
@@ -135,6 +137,11 @@ def draw(name: Name, count: int, known: Mapping[str, Scheduler] | None = None) -
         _drawn(number, before + number, f"scenario {number} of {name}", point, known)
         for number, point in enumerate(points, 1)
     ]
+
+
+def further_seeds(seed: int, count: int) -> list[int]:
+    """Other seeds for the scenario that has this one; no scenario of a set has any of them."""
+    return [seed + _FURTHER_SEED * number for number in range(1, count + 1)]
 
 
 def _drawn(

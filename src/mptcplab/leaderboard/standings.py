@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,8 @@ from mptcplab.metrics import inference
 from mptcplab.spec import scheduler
 
 REFERENCE = scheduler.DEFAULT
+#: The scheduler of the catalogue that sends everything on each path.
+COPIES = "redundant"
 #: What a scheduler for everybody has to hold: in the median and at the 5th percentile its part of
 #: the oracle's goodput, in the median and at the 95th percentile its delay, in those of the
 #: oracle; and in every scenario this part of `default`, and of TCP alone on the best path.
@@ -45,7 +47,8 @@ class Played:
     `figures` are what was measured, in `unit`. `merits` are the same, the higher the better:
     goodput in bit/s, 1 / delay, or, if it `is_absolute`, a share. A run that failed has None of
     both. `tcp` is the merit of TCP alone on the best path, None where it is not asked. `levels` are
-    those of factors that may matter, and `keys` name the runs.
+    those of factors that may matter, and `keys` name the runs. `further` are the merits of the same
+    scenario with other seeds, of the schedulers that ran it again.
     """
 
     number: int
@@ -58,6 +61,7 @@ class Played:
     merits: Mapping[str, float | None]
     tcp: float | None
     keys: Mapping[str, str]
+    further: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -92,23 +96,30 @@ class Worst:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """A scheduler. `place` is 1 for the first, the same for equal scores; `places` its interval.
+class Reached:
+    """What a scheduler reaches, or an imaginary one.
 
     `goodput` and `delay` are the median and the tail of GOODPUT and DELAY, None without such
-    scenarios. `holds` says which of the promises hold: goodput, delay, default, tcp.
+    scenarios; `default` and `tcp` are None where nobody is compared with them. `holds` says which
+    of the promises hold: goodput, delay, default, tcp.
     """
 
     name: str
+    goodput: tuple[Estimate, Estimate] | None
+    delay: tuple[Estimate, Estimate] | None
+    default: Against | None
+    tcp: Against | None
+    holds: Mapping[str, bool]
+
+
+@dataclass(frozen=True)
+class Standing(Reached):
+    """A scheduler. `place` is 1 for the first, the same for equal scores; `places` its interval."""
+
     place: int
     places: tuple[int, int]
     score: Estimate
-    goodput: tuple[Estimate, Estimate] | None
-    delay: tuple[Estimate, Estimate] | None
-    default: Against
-    tcp: Against | None
     failed: int
-    holds: Mapping[str, bool]
     worst: Worst
 
 
@@ -130,10 +141,11 @@ class Neighbours:
 @dataclass(frozen=True)
 class Board:
     """All schedulers, the first one first; `played` are the scenarios that count, `left_out` the
-    numbers of those in which every run failed.
+    numbers of those in which every run failed. `limits` say what is out of reach, see `_limits`.
     """
 
     standings: Sequence[Standing]
+    limits: Sequence[Reached]
     neighbours: Sequence[Neighbours]
     played: Sequence[Played]
     left_out: Sequence[int]
@@ -164,28 +176,57 @@ def board(played: Sequence[Played], catalogue: Collection[str]) -> Board | None:
     order = sorted(names, key=lambda name: (-score[name], name))
     standings = []
     for name in order:
-        goodput, delay = _parts(good, parts[name])
-        default = _against(good, merits[name], merits[REFERENCE])
-        tcp = _against_tcp(good, merits[name])
+        reached = _reached(name, good, merits[name], oracle, merits[REFERENCE])
         standings.append(
             Standing(
-                name,
-                1 + sum(other > score[name] for other in score.values()),
-                _places(scores, names.index(name)),
-                _estimate(capped[name], np.mean),
-                *(goodput, delay, default, tcp),
-                sum(each.figures[name] is None for each in good),
-                _holds(goodput, delay, default, tcp),
-                _worst(good, capped[name]),
+                **vars(reached),
+                place=1 + sum(other > score[name] for other in score.values()),
+                places=_places(scores, names.index(name)),
+                score=_estimate(capped[name], np.mean),
+                failed=sum(each.figures[name] is None for each in good),
+                worst=_worst(good, capped[name]),
             )
         )
     numbers = {each.number for each in good}
     return Board(
         standings,
+        _limits(good, {name: merits[name] for name in catalogue}, oracle),
         _neighbours(good, capped, order),
         good,
         [each.number for each in played if each.number not in numbers],
     )
+
+
+def _reached(
+    name: str, good: Sequence[Played], mine: Floats, oracle: Floats, default: Floats
+) -> Reached:
+    goodput, delay = _parts(good, _part(good, mine, oracle)[:, np.newaxis])
+    against = _against(good, mine, default)
+    tcp = _against_tcp(good, mine)
+    return Reached(name, goodput, delay, against, tcp, _holds(goodput, delay, against, tcp))
+
+
+def _limits(good: Sequence[Played], merits: Mapping[str, Floats], oracle: Floats) -> list[Reached]:
+    """What is reached by who knows beforehand which one of the catalogue, or of those that send no
+    copies, is the best in each scenario; and by one run of a scheduler beside the best of all its
+    runs of the same scenario, with other seeds: what it lacks there is chance.
+    """
+    default = merits[REFERENCE]
+    limits = [_reached("any of the catalogue", good, oracle, oracle, default)]
+    if COPIES in merits:
+        best = np.fmax.reduce([own for name, own in merits.items() if name != COPIES])
+        limits.append(_reached(f"any but {COPIES}", good, best, oracle, default))
+    for name in good[0].further:
+        runs = np.array(
+            [[each.merits[name], *each.further[name]] for each in good], dtype=np.float64
+        )
+        luckiest = np.fmax.reduce(runs, axis=1)
+        parts = np.stack([_part(good, run, luckiest) for run in runs.T], axis=1)
+        goodput, delay = _parts(good, parts)
+        holds = _holds(goodput, delay, None, None)
+        title = f"{name}, one of {runs.shape[1]} runs"
+        limits.append(Reached(title, goodput, delay, None, None, holds))
+    return limits
 
 
 def _part(good: Sequence[Played], mine: Floats, other: Floats) -> Floats:
@@ -221,7 +262,8 @@ def _ends(resampled: Floats) -> tuple[float, float]:
 
 
 def _quantile(share: float) -> Callable[..., Floats]:
-    return lambda values, axis=None: np.quantile(values, share, axis=axis)
+    """Over scenarios; the mean over which one of their runs, along the last axis, is taken."""
+    return lambda values, axis=0: np.quantile(values, share, axis=axis).mean(axis=-1)
 
 
 def _places(scores: Floats, row: int) -> tuple[int, int]:
@@ -233,7 +275,9 @@ def _places(scores: Floats, row: int) -> tuple[int, int]:
 def _parts(
     good: Sequence[Played], part: Floats
 ) -> tuple[tuple[Estimate, Estimate] | None, tuple[Estimate, Estimate] | None]:
-    """The median and the tail of a scheduler's goodput and delay, in those of the oracle."""
+    """The median and the tail of a scheduler's goodput and delay, in those of the oracle; `part`
+    has a row for each scenario, and in it one or several runs.
+    """
     is_goodput = np.array([each.is_goodput for each in good])
     times = 1 / np.maximum(part[~is_goodput], 1 / MOST_TIMES)
     found = [
@@ -262,7 +306,7 @@ def _against_tcp(good: Sequence[Played], mine: Floats) -> Against | None:
 def _holds(
     goodput: tuple[Estimate, Estimate] | None,
     delay: tuple[Estimate, Estimate] | None,
-    default: Against,
+    default: Against | None,
     tcp: Against | None,
 ) -> dict[str, bool]:
     """Which of the promises hold; without such scenarios there is none."""
@@ -271,7 +315,8 @@ def _holds(
         holds["goodput"] = all(own.value >= x for own, x in zip(goodput, GOODPUT, strict=True))
     if delay:
         holds["delay"] = all(own.value <= x for own, x in zip(delay, DELAY, strict=True))
-    holds["default"] = not default.below
+    if default:
+        holds["default"] = not default.below
     if tcp:
         holds["tcp"] = not tcp.below
     return holds

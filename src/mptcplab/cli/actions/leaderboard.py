@@ -34,13 +34,14 @@ def rank(
     options: Mapping[str, Any],
     *,
     only: bool,
+    chance: int,
     docs: Path | None,
 ) -> None:
     """Make the runs that are missing, and show who is first.
 
     `scenarios` are the name of a set, and how many of it.
     """
-    what = play.asked(*scenarios, [each for each in schedulers if each], only=only)
+    what = play.asked(*scenarios, [each for each in schedulers if each], only=only, chance=chance)
     lab_kernel, lab_guest = experiment.built()
     planned = play.plan(what, lab_kernel, lab_guest)
     out, as_json = options["out"], options["as_json"]
@@ -98,6 +99,7 @@ def _publish(
     picture = Path("images") / f"{page.PICTURE}.svg"
     store.make_directory(docs.parent / picture.parent)
     words = ["--count", str(count)] if count != QUARTER else []
+    words += ["--chance", str(what.chance)] if what.chance else []
     for spec in map(what.spec, what.asked):
         words += ["--scheduler", spec]
     command = "make leaderboard" + (f' LEADERBOARD_ARGS="{shlex.join(words)}"' if words else "")

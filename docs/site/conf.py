@@ -68,6 +68,7 @@ GROUPS = {
         "docs/records",
         "docs/limitations",
         "docs/kernels",
+        "docs/bpf",
         "docs/fidelity",
         "docs/flavours",
         "docs/oracle",

@@ -226,7 +226,7 @@ void mps_time_segment(struct mps_subflow *subflow);
 void mps_note_oldest(struct mps_subflow *subflow);
 void mps_find_late(struct mps_conn *conn);
 u64 mps_late_us(u32 srtt_us, u32 rttvar_us, u32 pkts);
-u32 mptcp_probe_interval_us(u32 srtt_us, u32 min_rtt_us);
+u32 mptcp_probe_interval_us(u32 srtt_us, u32 min_rtt_us, u64 tried_us);
 
 /* framework.c: a subflow had a timeout; is the next one not to be twice as long? */
 bool mps_timeout(struct mptcp_subflow_context *ctx);

@@ -7,18 +7,24 @@
  *
  * - Its timer does not double. TCP sends its first packet again in each interval,
  *
- *	interval = max(200 ms, min(2 x SRTT, max(500 ms, 2 x min RTT)))
+ *	interval = max(200 ms, min(2 x SRTT, max(500 ms, 2 x min RTT)),
+ *		       min(500 ms, time since the first timeout / 25))
  *
  *   so that an answer is there at most an interval and an RTT after the path is. With
  *   RTT <= 100 ms, that is at most 200 + 100 ms if SRTT is no more than 100 ms either,
- *   and at most 500 + 100 ms if a queue had made SRTT longer; with RTT <= 250 ms, at
- *   most 500 + 250 ms; beyond, at most 2 + 1 RTTs. All are less than the greater one of
- *   1 s and 5 x RTT. For how long it tries is the matter of TCP's own limits, which are
- *   of time: tcp_retries2, 924 s by default, and TCP_USER_TIMEOUT.
+ *   and at most 500 + 100 ms if a queue had made SRTT longer or the path was away for
+ *   longer than 5 s; with RTT <= 250 ms, at most 500 + 250 ms; beyond, at most 2 + 1
+ *   RTTs. All are less than the greater one of 1 s and 5 x RTT. In a long outage, the
+ *   tries are thus 1424 bytes each 500 ms, 23 kbit/s. For how long it tries is the
+ *   matter of TCP's own limits, which are of time: tcp_retries2, 924 s by default, and
+ *   TCP_USER_TIMEOUT.
  * - After the second timeout, the path was away for longer than TCP expects of a path
  *   that is merely slow. Then the first answer undoes nothing (F-RTO, RFC 5682; Eifel,
  *   RFC 4015): what was sent on that path was lost, though the answer to the first
- *   packet may acknowledge some that arrived and whose ACKs were lost.
+ *   packet may acknowledge some that arrived and whose ACKs were lost. And BBR goes on
+ *   as after a pause of the application: its least RTT is older than it may be, but not
+ *   because a queue has hidden it for so long, so it need not empty the queue for
+ *   200 ms and a round trip first (bbr_update_min_rtt()).
  * - Nor is the answer's RTT taken: it would be the time of the outage, as the receiver
  *   echoes the timestamp of before. One packet that was sent later must be timed before
  *   that is done again: otherwise a path that has become slower for good would never
@@ -52,20 +58,22 @@
 
 #define PROBE_LEAST_US		(200 * USEC_PER_MSEC)	/* TCP_RTO_MIN */
 #define PROBE_MOST_US		(500 * USEC_PER_MSEC)	/* half a second is for the rest */
+#define PROBE_PART		25	/* of an outage; up to 5 s, it makes no difference */
 #define LATE_MARGIN_US		(100 * USEC_PER_MSEC)	/* TCP_RTO_MIN / 2 */
 #define DELAYED_ACK_US		(200 * USEC_PER_MSEC)	/* TCP_DELACK_MAX */
 
 /* --- probing the path, and what its first answer means */
 
-/* How long after a timeout the next one is. */
-u32 mptcp_probe_interval_us(u32 srtt_us, u32 min_rtt_us)
+/* How long after a timeout the next one is, if the first one was tried_us ago. */
+u32 mptcp_probe_interval_us(u32 srtt_us, u32 min_rtt_us, u64 tried_us)
 {
+	u64 least_us = clamp_t(u64, div_u64(tried_us, PROBE_PART), PROBE_LEAST_US, PROBE_MOST_US);
 	u64 most_us = max_t(u64, PROBE_MOST_US, 2ULL * min_rtt_us);
 
 	/* no sample: ~0 */
 	if (min_rtt_us == U32_MAX)
 		most_us = PROBE_MOST_US;
-	return max_t(u64, PROBE_LEAST_US, min(2ULL * srtt_us, most_us));
+	return max_t(u64, least_us, min(2ULL * srtt_us, most_us));
 }
 EXPORT_SYMBOL_IF_KUNIT(mptcp_probe_interval_us);
 
@@ -74,6 +82,7 @@ static u32 mptcp_trouble_timeout(struct sock *ssk)
 {
 	struct mptcp_trouble *trouble = &mptcp_subflow_ctx(ssk)->trouble;
 	struct tcp_sock *tp = tcp_sk(ssk);
+	u64 tried_us = 0;
 
 	if (!trouble->timeouts) {
 		trouble->srtt_us = tp->srtt_us;
@@ -83,9 +92,15 @@ static u32 mptcp_trouble_timeout(struct sock *ssk)
 	} else {
 		tp->undo_marker = 0;
 		tp->frto = 0;
+		/* as in tcp_rate_check_app_limited(): all in flight has been given up, so
+		 * what TCP repeats now begins a transmission (CA_EVENT_TX_START)
+		 */
+		tp->app_limited = (tp->delivered + tcp_packets_in_flight(tp)) ? : 1;
+		tried_us = USEC_PER_MSEC * (u64)(tcp_time_stamp_ms(tp) - tp->rto_stamp);
 	}
 	WRITE_ONCE(trouble->timeouts, trouble->timeouts + 1);
-	return usecs_to_jiffies(mptcp_probe_interval_us(tp->srtt_us >> 3, tcp_min_rtt(tp)));
+	return usecs_to_jiffies(mptcp_probe_interval_us(tp->srtt_us >> 3, tcp_min_rtt(tp),
+							tried_us));
 }
 
 /* The pacing rate, unless the congestion control sets it, was computed with a wrong

@@ -108,18 +108,23 @@ def test_without_recovery_it_is_late(run_scenario: RunScenario, scheduler: str, 
 def test_after_an_outage_of_more_timeouts_than_tcp_counts(
     run_scenario: RunScenario, cc: str
 ) -> None:
-    # 60 s are 300 timeouts; TCP counts them in 8 bits.
+    # One each 200 ms in the first 5 s, then each 25th of the time since, until that is 500 ms after
+    # 12.5 s: 25 and 25 ln 2.5 timeouts; then two a second. In 150 s that are 323; TCP counts them
+    # in 8 bits.
+    outage_s = 150
     run = run_scenario(
         *PATHS,
         scheduler="minrtt:recovery=on",
         cc=cc,
         workload=STEADY,
-        duration="70s",
-        event=("5s:first:down,lasts=60s",),
+        duration=f"{outage_s + 10}s",
+        event=(f"5s:first:down,lasts={outage_s}s",),
     )
-    assert used_again_s(run, "first", 65) <= USED_AGAIN_S
-    # one each 200 ms, which may be rounded up to the next tick or two
-    assert 60 / (0.200 + 2 * TICK_S) <= timeouts(run, "first") <= 60 / 0.200
+    assert used_again_s(run, "first", 5 + outage_s) <= USED_AGAIN_S + 0.300
+    most = 25 + 25 * np.log(2.5) + (outage_s - 12.5) / 0.500
+    # each may be rounded up to the next tick or two, and the first one is some 300 ms late
+    assert most / (1 + 2 * TICK_S / 0.200) - 2 <= timeouts(run, "first") <= most + 1
+    assert timeouts(run, "first") > 256
 
 
 @pytest.mark.parametrize("scheduler", ["default", "minrtt"])

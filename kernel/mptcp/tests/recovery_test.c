@@ -10,26 +10,37 @@
 
 static void a_path_is_tried_at_most_each_200_ms(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, mptcp_probe_interval_us(0, U32_MAX), 200 * MS);
-	KUNIT_EXPECT_EQ(test, mptcp_probe_interval_us(16 * MS, 16 * MS), 200 * MS);
-	KUNIT_EXPECT_EQ(test, mptcp_probe_interval_us(100 * MS, 100 * MS), 200 * MS);
+	KUNIT_EXPECT_EQ(test, mptcp_probe_interval_us(0, U32_MAX, 0), 200 * MS);
+	KUNIT_EXPECT_EQ(test, mptcp_probe_interval_us(16 * MS, 16 * MS, 0), 200 * MS);
+	KUNIT_EXPECT_EQ(test, mptcp_probe_interval_us(100 * MS, 100 * MS, 0), 200 * MS);
 }
 
 static void a_path_is_tried_each_two_rtts(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, mptcp_probe_interval_us(150 * MS, 150 * MS), 300 * MS);
-	KUNIT_EXPECT_EQ(test, mptcp_probe_interval_us(600 * MS, 600 * MS), 1200 * MS);
+	KUNIT_EXPECT_EQ(test, mptcp_probe_interval_us(150 * MS, 150 * MS, 0), 300 * MS);
+	KUNIT_EXPECT_EQ(test, mptcp_probe_interval_us(600 * MS, 600 * MS, 0), 1200 * MS);
 }
 
 static void a_queue_that_was_there_before_does_not_count(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, mptcp_probe_interval_us(2000 * MS, 20 * MS), 500 * MS);
-	KUNIT_EXPECT_EQ(test, mptcp_probe_interval_us(2000 * MS, 300 * MS), 600 * MS);
-	KUNIT_EXPECT_EQ(test, mptcp_probe_interval_us(2000 * MS, U32_MAX), 500 * MS);
+	KUNIT_EXPECT_EQ(test, mptcp_probe_interval_us(2000 * MS, 20 * MS, 0), 500 * MS);
+	KUNIT_EXPECT_EQ(test, mptcp_probe_interval_us(2000 * MS, 300 * MS, 0), 600 * MS);
+	KUNIT_EXPECT_EQ(test, mptcp_probe_interval_us(2000 * MS, U32_MAX, 0), 500 * MS);
+}
+
+/* a twenty-fifth of the outage so far, between 200 and 500 ms */
+static void a_path_that_was_away_for_long_is_tried_less_often(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, mptcp_probe_interval_us(16 * MS, 16 * MS, 5 * SECOND), 200 * MS);
+	KUNIT_EXPECT_EQ(test, mptcp_probe_interval_us(16 * MS, 16 * MS, 10 * SECOND), 400 * MS);
+	KUNIT_EXPECT_EQ(test, mptcp_probe_interval_us(16 * MS, 16 * MS, 1000 * SECOND), 500 * MS);
+	/* of a long RTT, it makes no difference */
+	KUNIT_EXPECT_EQ(test, mptcp_probe_interval_us(600 * MS, 600 * MS, 1000 * SECOND),
+			1200 * MS);
 }
 
 /* the promise: used again within 1 s, or 5 RTTs if that is more, of which the probe and
- * its answer are a part; whatever the queue has made of SRTT
+ * its answer are a part; whatever the queue has made of SRTT, however long the outage was
  */
 static void an_interval_and_an_rtt_are_less_than_a_second_or_five_rtts(struct kunit *test)
 {
@@ -37,7 +48,7 @@ static void an_interval_and_an_rtt_are_less_than_a_second_or_five_rtts(struct ku
 
 	for (rtt = 1 * MS; rtt <= 10 * SECOND; rtt += rtt / 16 + 1)
 		for (srtt = rtt; srtt <= 100 * SECOND; srtt += srtt / 8 + 1) {
-			spent = mptcp_probe_interval_us(srtt, rtt) + rtt;
+			spent = mptcp_probe_interval_us(srtt, rtt, U64_MAX) + rtt;
 			KUNIT_ASSERT_LT(test, spent, max_t(u64, SECOND, 5 * rtt));
 		}
 }
@@ -45,7 +56,7 @@ static void an_interval_and_an_rtt_are_less_than_a_second_or_five_rtts(struct ku
 static void the_greatest_numbers_do_not_overflow(struct kunit *test)
 {
 	/* of TCP: SRTT has 29 bits, min RTT 32 */
-	KUNIT_EXPECT_EQ(test, mptcp_probe_interval_us(U32_MAX >> 3, U32_MAX - 1),
+	KUNIT_EXPECT_EQ(test, mptcp_probe_interval_us(U32_MAX >> 3, U32_MAX - 1, 0),
 			2 * (U32_MAX >> 3));
 	KUNIT_EXPECT_EQ(test, mps_late_us(U32_MAX, U32_MAX, 2), 5ULL * U32_MAX);
 }
@@ -125,6 +136,7 @@ static struct kunit_case recovery_cases[] = {
 	KUNIT_CASE(a_path_is_tried_at_most_each_200_ms),
 	KUNIT_CASE(a_path_is_tried_each_two_rtts),
 	KUNIT_CASE(a_queue_that_was_there_before_does_not_count),
+	KUNIT_CASE(a_path_that_was_away_for_long_is_tried_less_often),
 	KUNIT_CASE(an_interval_and_an_rtt_are_less_than_a_second_or_five_rtts),
 	KUNIT_CASE(the_greatest_numbers_do_not_overflow),
 	KUNIT_CASE(data_is_late_after_its_rtt_and_a_margin),

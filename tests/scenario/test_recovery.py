@@ -145,6 +145,26 @@ def test_both_paths_are_used_after_both_were_away(
         assert used_again_s(run, path, back_s) <= min(bound_s, 1)
 
 
+def test_bbr_does_not_look_for_the_least_rtt_after_an_outage(run_scenario: RunScenario) -> None:
+    # It would keep the congestion window at 4 for 200 ms and a round trip from the answer on. In
+    # slow start, it is twice as large after a round trip; RTTs may be a half longer.
+    run = run_scenario(
+        *PATHS,
+        scheduler="minrtt:recovery=on",
+        cc="bbr",
+        workload="bulk",
+        duration="11s",
+        event=OUTAGE,
+    )
+    subflow = run.client.subflow
+    mine = subflow[records.path_indices(subflow) == 0]
+    times_s = (mine["time_ns"].astype(np.int64) - run.start_ns) / 1e9
+    at = int(np.searchsorted(times_s, BACK_S, side="right")) - 1
+    answer = int(np.nonzero(mine["acked_bytes"] > mine["acked_bytes"][at])[0][0])
+    grown = int(np.nonzero((times_s >= times_s[answer]) & (mine["cwnd"] > 4))[0][0])
+    assert times_s[grown] - times_s[answer] <= 1.5 * RTT_S + 2 * SAMPLE_S
+
+
 def test_a_path_that_has_become_slow_for_good_is_not_taken_for_one_that_was_away(
     run_scenario: RunScenario,
 ) -> None:
@@ -182,3 +202,22 @@ def test_nothing_is_lost_on_paths_without_faults(
     on = run_scenario(*paths, scheduler=f"{scheduler}:recovery=on", duration="20s")
     print(f"{off.goodput_bps / 1e6:.2f} Mbit/s off, {on.goodput_bps / 1e6:.2f} on")
     assert on.goodput_bps >= 0.995 * off.goodput_bps
+
+
+def test_transfers_on_paths_without_faults_are_no_later(run_scenario: RunScenario) -> None:
+    # BBR's search for the least RTT, 10 s after the one before, makes a timeout on the second path
+    # while the receive window is full. What is sent again then must leave at once: when the window
+    # opens, the second path has repeated it, and new data would wait behind it.
+    def longest_ms(recovery: str) -> float:
+        run = run_scenario(
+            *PATHS,
+            scheduler=f"default:recovery={recovery}",
+            cc="bbr",
+            workload="transfers:size=5MB,count=3,interval=11s",
+            start="at-once",
+        )
+        value = run.figures.metrics.completion_ms_max
+        assert value is not None
+        return float(value)
+
+    assert longest_ms("on") <= 1.005 * longest_ms("off")

@@ -21,10 +21,11 @@
  * - After the second timeout, the path was away for longer than TCP expects of a path
  *   that is merely slow. Then the first answer undoes nothing (F-RTO, RFC 5682; Eifel,
  *   RFC 4015): what was sent on that path was lost, though the answer to the first
- *   packet may acknowledge some that arrived and whose ACKs were lost. And BBR goes on
- *   as after a pause of the application: its least RTT is older than it may be, but not
- *   because a queue has hidden it for so long, so it need not empty the queue for
- *   200 ms and a round trip first (bbr_update_min_rtt()).
+ *   packet may acknowledge some that arrived and whose ACKs were lost.
+ * - A second after the first timeout, BBR goes on as after a pause of the application:
+ *   its least RTT is older than it may be, but not because a queue has hidden it for so
+ *   long, so it need not empty the queue for 200 ms and a round trip first
+ *   (bbr_update_min_rtt()).
  * - Nor is the answer's RTT taken: it would be the time of the outage, as the receiver
  *   echoes the timestamp of before. One packet that was sent later must be timed before
  *   that is done again: otherwise a path that has become slower for good would never
@@ -59,6 +60,7 @@
 #define PROBE_LEAST_US		(200 * USEC_PER_MSEC)	/* TCP_RTO_MIN */
 #define PROBE_MOST_US		(500 * USEC_PER_MSEC)	/* half a second is for the rest */
 #define PROBE_PART		25	/* of an outage; up to 5 s, it makes no difference */
+#define PAUSE_US		USEC_PER_SEC	/* flapping paths are not idle */
 #define LATE_MARGIN_US		(100 * USEC_PER_MSEC)	/* TCP_RTO_MIN / 2 */
 #define DELAYED_ACK_US		(200 * USEC_PER_MSEC)	/* TCP_DELACK_MAX */
 
@@ -92,12 +94,13 @@ static u32 mptcp_trouble_timeout(struct sock *ssk)
 	} else {
 		tp->undo_marker = 0;
 		tp->frto = 0;
-		/* as in tcp_rate_check_app_limited(): all in flight has been given up, so
-		 * what TCP repeats now begins a transmission (CA_EVENT_TX_START)
-		 */
-		tp->app_limited = (tp->delivered + tcp_packets_in_flight(tp)) ? : 1;
 		tried_us = USEC_PER_MSEC * (u64)(tcp_time_stamp_ms(tp) - tp->rto_stamp);
 	}
+	/* as in tcp_rate_check_app_limited(): all in flight has been given up, so what
+	 * TCP repeats now begins a transmission (CA_EVENT_TX_START)
+	 */
+	if (tried_us >= PAUSE_US)
+		tp->app_limited = (tp->delivered + tcp_packets_in_flight(tp)) ? : 1;
 	WRITE_ONCE(trouble->timeouts, trouble->timeouts + 1);
 	return usecs_to_jiffies(mptcp_probe_interval_us(tp->srtt_us >> 3, tcp_min_rtt(tp),
 							tried_us));

@@ -738,6 +738,8 @@ static void mps_conn_begin(struct mps_conn_core *core, struct mptcp_sock *msk,
 	core->late_timer.function = mps_wake_late;
 	mps_params_get(&mps_registration(msk->sched)->params, sock_net((struct sock *)msk),
 		       conn->params);
+	if (ops->recovers && mps_recovery_wanted(sock_net((struct sock *)msk)))
+		msk->recovers = true;
 	if (ops->init)
 		ops->init(conn);
 }

@@ -210,6 +210,9 @@ struct mps_ops {
 	 */
 	bool			takes_units;
 
+	/* net.mptcp.recovery is on for its connections unless the user has set it. */
+	bool			recovers;
+
 	char			name[MPTCP_SCHED_NAME_MAX];
 	struct module		*owner;
 	size_t			conn_size;	/* of the private state per connection */

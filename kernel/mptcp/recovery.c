@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Back on a path soon after it is there again: net.mptcp.recovery, a sysctl of each
- * network namespace. It is off by default; a connection has what it was when the
- * connection was made. docs/recovery.md has measurements.
+ * network namespace. 0 is off, 1 is on, and 2, the default, is on for the schedulers
+ * that ask for it (mps_ops.recovers). A connection has what it was when the connection
+ * was made. docs/recovery.md has measurements.
  *
  * A subflow is in trouble from a retransmission timeout on until a packet comes in.
  *
@@ -263,33 +264,47 @@ EXPORT_SYMBOL_IF_KUNIT(mps_find_late);
 
 /* --- the sysctl */
 
+enum { RECOVERY_OFF, RECOVERY_ON, RECOVERY_IF_ASKED };
+
 struct mptcp_recovery_net {
 	struct ctl_table_header	*header;
 	struct ctl_table	sysctl;
-	u8			enabled;
+	u8			value;
 };
 
 static unsigned int mptcp_recovery_net_id __ro_after_init;
 
-bool mptcp_recovery_wanted(const struct net *net)
+static u8 mptcp_recovery_value(const struct net *net)
 {
 	const struct mptcp_recovery_net *own = net_generic(net, mptcp_recovery_net_id);
 
-	return READ_ONCE(own->enabled);
+	return READ_ONCE(own->value);
+}
+
+bool mptcp_recovery_wanted(const struct net *net)
+{
+	return mptcp_recovery_value(net) == RECOVERY_ON;
+}
+
+/* The same of a scheduler that asks for it. */
+bool mps_recovery_wanted(const struct net *net)
+{
+	return mptcp_recovery_value(net) != RECOVERY_OFF;
 }
 
 static int __net_init mptcp_recovery_net_init(struct net *net)
 {
 	struct mptcp_recovery_net *own = net_generic(net, mptcp_recovery_net_id);
 
+	own->value = RECOVERY_IF_ASKED;
 	own->sysctl = (struct ctl_table) {
 		.procname	= "recovery",
-		.data		= &own->enabled,
-		.maxlen		= sizeof(own->enabled),
+		.data		= &own->value,
+		.maxlen		= sizeof(own->value),
 		.mode		= 0644,
 		.proc_handler	= proc_dou8vec_minmax,
 		.extra1		= SYSCTL_ZERO,
-		.extra2		= SYSCTL_ONE,
+		.extra2		= SYSCTL_TWO,
 	};
 	own->header = register_net_sysctl_sz(net, "net/mptcp", &own->sysctl, 1);
 	return own->header ? 0 : -ENOMEM;

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import statistics
-from pathlib import Path
 
 import pytest
 
 from mptcplab.tools.bench import ideal_goodput_bps
 from tests.vocabulary import Run, RunScenario, ofo_bytes, scenario_of
 
-EARLIEST = str(Path(__file__).parents[2] / "examples" / "earliest.c")
+EARLIEST = "earliest"
 
 
 def figure(run: Run, name: str) -> float:

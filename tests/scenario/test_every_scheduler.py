@@ -16,6 +16,7 @@ from tests.vocabulary import RunScenario
 
 OURS = [name for name in kernel.schedulers() if name != "default"]
 FULL = ["minrtt", "roundrobin", "blest", "ecf", "otias", "sttf", "inorder", "stms", "raven", "dems"]
+FULL += ["earliest"]
 # as published they do not, and neither does thinstream: docs/schedulers says why
 FULL += ["daps:commit=off:ack_clocked=on", "musher:measure=on:mixed=on"]
 

@@ -39,8 +39,8 @@ MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);
 
 /* All that there are, one in each file of sched/. */
 static const char * const mps_test_schedulers[] __maybe_unused = {
-	"backup", "blest", "burst", "daps", "dems", "ecf", "first", "inorder", "lte",
-	"minrtt", "musher", "ols", "otias", "qaware", "raven", "redundant", "roundrobin",
+	"backup", "blest", "burst", "daps", "dems", "earliest", "ecf", "first", "inorder",
+	"lte", "minrtt", "musher", "ols", "otias", "qaware", "raven", "redundant", "roundrobin",
 	"stms", "sttf", "thinstream", "video", "weighted",
 };
 

@@ -38,8 +38,9 @@ def schedulers(_context: click.Context, _option: click.Parameter, incomplete: st
     if last[:1] in ("/", "."):
         return [_item(last, kind="file")] if not before else []
     known = scheduler.known()
-    common = (scheduler.RECOVERY,)
-    found = {name: (each.summary, (*each.parameters, *common)) for name, each in known.items()}
+    found = {
+        name: (each.summary, (*each.parameters, each.recovery)) for name, each in known.items()
+    }
     return _choices(before, last, {**found, scheduler.ALL: ("all of these", ())})
 
 

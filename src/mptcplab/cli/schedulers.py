@@ -40,7 +40,7 @@ def scheduler_show(name: str) -> None:
         raise InputError(problems) from None
     click.echo(found.description or f"{found.name}: its file has no comment at the start")
     click.echo()
-    parameters = (*found.parameters, scheduler.RECOVERY)
+    parameters = (*found.parameters, found.recovery)
     Console().print(catalogue_tables.parameter_table(parameters))
     if found.file:
         click.echo(f"\nfile: {found.file}")

@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -96,7 +96,8 @@ class Parameter:
 
 
 #: A parameter of the framework, which all schedulers have, `default` too: the sysctl
-#: net.mptcp.recovery. A choice has it only if it is on.
+#: net.mptcp.recovery. It is on by default for those that say so. A choice has it only if it is not
+#: the scheduler's default.
 RECOVERY = Parameter(
     *("recovery", "bool", 0, 1, 0, ""),
     "back on a path within a second after an outage, and late data on another one at once",
@@ -109,7 +110,8 @@ class Scheduler:
 
     `description` is the head comment of its file; `file` is None for upstream's own. `digest` is
     the hash of the content of a user's own file, else None: our files are part of the kernel.
-    `units`: applications may announce units of their data to it (docs/units.md).
+    `units`: applications may announce units of their data to it (docs/units.md). `recovers`: it
+    has RECOVERY by default.
     """
 
     name: str
@@ -118,6 +120,12 @@ class Scheduler:
     file: Path | None = None
     digest: str | None = None
     units: bool = False
+    recovers: bool = False
+
+    @property
+    def recovery(self) -> Parameter:
+        """RECOVERY, with its default."""
+        return replace(RECOVERY, default=int(self.recovers))
 
     @property
     def summary(self) -> str:
@@ -293,8 +301,8 @@ def choose(spec: str, known: Mapping[str, Scheduler], folder: Path) -> tuple[Cho
         message = f"unknown scheduler{hint} known: {', '.join(sorted(known))}"
         raise SpecError([f"{message}; a file of your own ends in .c, e.g. ./mine.c"])
 
-    settings = settings_of(scheduler.name, (*scheduler.parameters, RECOVERY), assignments)
-    if settings[-1].value == RECOVERY.default:
+    settings = settings_of(scheduler.name, (*scheduler.parameters, scheduler.recovery), assignments)
+    if settings[-1].value == settings[-1].default:
         settings = settings[:-1]
     choice = Choice(
         name=scheduler.name,
@@ -354,8 +362,14 @@ def summary(name: str, description: str) -> str:
 
 
 def _parse(file: Path, text: str, digest: str | None = None) -> Scheduler:
-    units = re.search(r"\.\s*takes_units\s*=\s*true\b", _without_comments(text)) is not None
-    return Scheduler(file.stem, head_comment(text), parameters_in(text), file, digest, units)
+    code = _without_comments(text)
+    units, recovers = (
+        re.search(rf"\.\s*{flag}\s*=\s*true\b", code) is not None
+        for flag in ("takes_units", "recovers")
+    )
+    return Scheduler(
+        file.stem, head_comment(text), parameters_in(text), file, digest, units, recovers
+    )
 
 
 def head_comment(text: str) -> str:

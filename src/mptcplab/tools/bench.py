@@ -37,7 +37,7 @@ from mptcplab.spec.scenario import Scenario
 _FILLING = {
     **dict.fromkeys(("minrtt", "roundrobin", "blest", "ecf"), 97),
     **dict.fromkeys(("otias", "sttf", "inorder", "lte", "qaware"), 95),
-    **dict.fromkeys(("stms", "raven", "dems"), 95),
+    **dict.fromkeys(("stms", "raven", "dems", "earliest"), 95),
     # as published they do not; docs/schedulers says why
     **dict.fromkeys(("daps:commit=off:ack_clocked=on", "musher:measure=on:mixed=on"), 95),
 }

@@ -2,33 +2,28 @@
 /* earliest: each segment is sent where it arrives first, and is due then.
  *
  * Of the subflows with room, that one is next whose segment would arrive first.
- * Faster ones may be full. What these deliver until then is left to them: so
- * much unsent data is skipped, and the segment behind it is sent. If there is no
- * more unsent data than that, or if that segment is beyond the receive window,
- * the subflow waits. So data arrives in order, nothing slow is at the end of a
- * message or holds the window that a faster path needs, and bulk data fills all
- * paths.
+ * Faster ones may be full. What these deliver until then is left to them: so much
+ * unsent data is skipped, and the segment behind it is sent. If there is no more
+ * unsent data than that, or if that segment is beyond the receive window, the subflow
+ * waits. So data arrives in order, nothing slow is at the end of a message or holds
+ * the window that a faster path needs, and bulk data fills all paths.
  *
- * How long a subflow takes to deliver: half of its RTT. What its RTT is above
- * the least one is a queue: the half that this leaves out counts too, by how
- * full the subflow is, since the queue is on the way of the data. How much it
- * delivers in a time: a window, or what it is paced at, in each round trip, and
- * twice as much each time in slow start.
+ * How long a subflow takes to deliver: half of its RTT, or, behind a queue, as long
+ * as its path takes to serve what is in flight. How much it delivers in a time: a
+ * window, or what it is paced at, in each round trip, and twice as much in slow start.
  *
- * repeat: while all is sent, or the receive window is full, a path with room
- * would idle. Then it sends what other paths have lost and are repairing; and if
- * the window or the send buffer is full, the oldest segment of a path that is 4
- * times slower.
+ * repeat: while all is sent, or the receive window is full, a path with room would
+ * idle. It then sends what others have lost and are repairing; and if the window or
+ * the send buffer is full, the oldest segment of a path that is 4 times slower.
  *
  * Source: ours. The question of ECF (Lim et al., CoNEXT 2017), asked of amounts
  * and rates; the window of BLEST (Ferlin et al., IFIP Networking 2016), without
  * a factor that is learnt; the order of arrival of Yang and Amer, ChinaCom 2014.
  *
  * Works where links are not known: equal or unequal, with any buffer, for bulk
- * data and messages, with windows (CUBIC) and pacing (BBR). Fails where an
- * estimate is wrong for long: delays that change within a round trip, other
- * traffic that comes and goes. It waits where others send something anywhere, so
- * a stream near the capacity of all paths has a higher delay after losses.
+ * data and messages, with windows (CUBIC) and pacing (BBR); after an outage, as it
+ * asks for net.mptcp.recovery. Fails where an estimate is wrong for long: other
+ * traffic that comes and goes, jitter as large as paths differ.
  *
  * Differs from the source: in nothing.
  */
@@ -42,21 +37,22 @@
 #define EARLIEST_QUEUE_LEAST_US	(4 * USEC_PER_MSEC)
 #define EARLIEST_QUEUE_MOST_US	(16 * USEC_PER_MSEC)
 
-/* Of the bytes per second: TCP itself lets about a ms wait below it (sk_pacing_shift),
- * and at least two packets (TCP small queues).
- */
+/* What TCP small queues let wait below: a ms (sk_pacing_shift), at least two packets. */
 #define EARLIEST_PACING_SHIFT	10
 #define EARLIEST_QUEUE_PKTS	2
 
 enum { REPEAT };
 
 static const struct mps_param earliest_params[] = {
-	[REPEAT] = MPS_BOOL("repeat", 1,
+	[REPEAT] = MPS_BOOL("repeat", 0,
 			    "repeat what is lost or late elsewhere rather than idle"),
 };
 
+/* The rate at which the path delivers, measured while there was always more to send. */
 struct earliest_subflow {
-	u64	flight_8;	/* 8 x the packets in flight, smoothed as the RTT is; 0: none */
+	u64	rate;		/* bytes per second; 0: not known yet */
+	u64	since_ns;	/* when this measurement began; 0: it has not */
+	u64	bytes;		/* acknowledged since */
 };
 
 /* --- what a subflow can do */
@@ -72,34 +68,24 @@ static u32 earliest_queue_us(const struct mps_subflow *subflow)
 	return subflow->srtt_us - min(subflow->srtt_us, subflow->min_rtt_us);
 }
 
-static u64 earliest_window_bytes(const struct mps_subflow *subflow)
-{
-	return (u64)max(mps_cwnd(subflow), 1U) * subflow->mss_bytes;
-}
-
-/* What is sent per second if a window leaves in each round trip. */
+/* Bytes per second, if a window leaves in each round trip. */
 static u64 earliest_window_rate(const struct mps_subflow *subflow)
 {
-	return mul_u64_u32_div(earliest_window_bytes(subflow), USEC_PER_SEC,
-			       earliest_srtt_us(subflow));
+	u64 bytes = (u64)max(mps_cwnd(subflow), 1U) * max(subflow->mss_bytes, 1U);
+
+	return mul_u64_u32_div(bytes, USEC_PER_SEC, earliest_srtt_us(subflow));
 }
 
-/* Is the pacing tighter than the window? So with BBR, but not with CUBIC or Reno, whose
- * rate is that of the window by 6/5, and by 2 in slow start.
- */
+/* Is the pacing tighter than the window? So with BBR, but not with CUBIC or Reno. */
 static bool earliest_is_paced(const struct mps_subflow *subflow)
 {
 	return subflow->pacing_rate < earliest_window_rate(subflow);
 }
 
-/* What leaves in a round trip. */
-static u64 earliest_round_bytes(const struct mps_subflow *subflow)
+/* Bytes per second that leave. */
+static u64 earliest_rate(const struct mps_subflow *subflow)
 {
-	if (!earliest_is_paced(subflow))
-		return earliest_window_bytes(subflow);
-	return max_t(u64, subflow->mss_bytes,
-		     mul_u64_u32_div(subflow->pacing_rate, earliest_srtt_us(subflow),
-				     USEC_PER_SEC));
+	return clamp(subflow->pacing_rate, 1ULL, max(earliest_window_rate(subflow), 1ULL));
 }
 
 /* Has it enough in its queue, so that more would leave later, and not elsewhere? */
@@ -110,62 +96,78 @@ static bool earliest_is_busy(const struct mps_subflow *subflow)
 					     subflow->pacing_rate >> EARLIEST_PACING_SHIFT);
 }
 
-/* From now until a segment given to the subflow arrives: behind its queue here, and
- * that on the way, which is as long as usual if as much as usual is in flight.
+/* Is there a queue on the way? */
+static bool earliest_has_queue(const struct mps_subflow *subflow)
+{
+	return earliest_queue_us(subflow) >= clamp(subflow->min_rtt_us / EARLIEST_QUEUE_SHARE,
+						   EARLIEST_QUEUE_LEAST_US,
+						   EARLIEST_QUEUE_MOST_US);
+}
+
+/* How long the path takes to serve what is in flight and one packet more, without the way
+ * back: unlike the RTT, this follows a queue that grows or drains within a round trip.
  */
-static u32 earliest_delay_us(struct mps_subflow *subflow)
+static u64 earliest_service_us(struct mps_subflow *subflow)
 {
 	const struct earliest_subflow *state = mps_subflow_priv(subflow);
-	u64 usual_8 = max(state->flight_8, 8ULL);
-	u64 own_8 = min(8ULL * subflow->in_flight_pkts, usual_8);
-	u64 us = subflow->srtt_us / 2;
+	u64 bytes = (subflow->in_flight_pkts + 1ULL) * subflow->mss_bytes, us;
 
-	us += div64_u64(earliest_queue_us(subflow) / 2 * own_8, usual_8);
-	us += div64_u64((u64)subflow->unsent_bytes * earliest_srtt_us(subflow),
-			earliest_round_bytes(subflow));
+	if (!state->rate || !earliest_has_queue(subflow))
+		return 0;
+	us = div64_u64(bytes * USEC_PER_SEC, state->rate);
+	return us - min_t(u64, us, subflow->min_rtt_us / 2);
+}
+
+/* From now until a segment given to the subflow arrives: behind its queue here, too. */
+static u32 earliest_delay_us(struct mps_subflow *subflow)
+{
+	u64 us = max_t(u64, subflow->srtt_us / 2, earliest_service_us(subflow));
+
+	us += div64_u64((u64)subflow->unsent_bytes * USEC_PER_SEC, earliest_rate(subflow));
 	return min_t(u64, us, U32_MAX);
 }
 
-/* In slow start, and its window is not at the end of it: the next round is twice as
- * large. TCP paces twice the window then, and 6/5 of it later: 3/2 is between. BBR,
- * whose threshold is infinite, has its own gain in the rate already.
- */
+/* Is the next round twice as large? In slow start TCP paces twice the window, later 6/5. */
 static bool earliest_doubles(const struct mps_subflow *subflow)
 {
-	u32 least_us = clamp(subflow->min_rtt_us / EARLIEST_QUEUE_SHARE,
-			     EARLIEST_QUEUE_LEAST_US, EARLIEST_QUEUE_MOST_US);
-
-	return subflow->cwnd_pkts < subflow->ssthresh_pkts &&
-	       earliest_queue_us(subflow) < least_us &&
+	return subflow->cwnd_pkts < subflow->ssthresh_pkts && !earliest_has_queue(subflow) &&
 	       subflow->pacing_rate / 3 >= earliest_window_rate(subflow) / 2;
 }
 
-/* How many bytes leave in the time. No more than all that could be unsent is counted. */
+/* How many bytes leave in the time. */
 static u64 earliest_sends(const struct mps_subflow *subflow, u32 us)
 {
-	u64 round = earliest_round_bytes(subflow), sent = 0;
+	u64 rate = earliest_rate(subflow), last = rate, bytes = 0;
 	u32 rtt_us = earliest_srtt_us(subflow);
 
-	if (earliest_doubles(subflow)) {
-		u64 last = (u64)subflow->ssthresh_pkts * subflow->mss_bytes;
-
-		for (; us >= rtt_us && round < last && sent <= U32_MAX; us -= rtt_us) {
-			sent += round;
-			round = min(2 * round, last);
-		}
+	if (earliest_doubles(subflow))
+		last = mul_u64_u32_div((u64)subflow->ssthresh_pkts * subflow->mss_bytes,
+				       USEC_PER_SEC, rtt_us);
+	for (; us >= rtt_us && rate < last; us -= rtt_us) {
+		bytes += mul_u64_u32_div(rate, rtt_us, USEC_PER_SEC);
+		rate = min(2 * rate, last);
 	}
-	if (sent > U32_MAX)
-		return sent;
-	return sent + mul_u64_u32_div(round, us, rtt_us);
+	return bytes + mul_u64_u32_div(rate, us, USEC_PER_SEC);
 }
 
+/* What is acknowledged in a round trip in which there was always more to send is what the
+ * path carries. The most of the last ones counts, fading by an eighth as SRTT (RFC 6298).
+ */
 static void earliest_on_ack(struct mps_conn *conn, struct mps_subflow *subflow, u64 acked_bytes)
 {
+	bool loaded = conn->unsent_bytes && subflow->in_flight_pkts;
 	struct earliest_subflow *state = mps_subflow_priv(subflow);
-	u64 pkts = subflow->in_flight_pkts +
-		   div64_u64(acked_bytes, max(subflow->mss_bytes, 1U));
+	u64 now = mps_clock_ns(), ns = now - state->since_ns;
 
-	state->flight_8 = state->flight_8 ? state->flight_8 - state->flight_8 / 8 + pkts : 8 * pkts;
+	state->bytes += acked_bytes;
+	if (loaded && state->since_ns) {
+		if (ns < (u64)earliest_srtt_us(subflow) * NSEC_PER_USEC)
+			return;
+		state->rate = max(div64_u64(state->bytes * NSEC_PER_SEC, ns),
+				  state->rate - state->rate / 8);
+	}
+	state->since_ns = loaded ? now : 0;
+	state->bytes = 0;
 }
 
 /* --- decisions */
@@ -190,9 +192,8 @@ static struct mps_subflow *earliest_best(struct mps_conn *conn)
 	return best;
 }
 
-/* What the faster subflows, which are full, deliver before `best` delivers what it
- * sends now; or, with `late`, later by the variation of the RTT (ECF's delta): early
- * data waits, late data is waited for.
+/* What faster subflows, which are full, deliver before `best` does what it sends now; or,
+ * with `late`, later by the variation of the RTT: early data waits, late data is waited for.
  */
 static u64 earliest_before(struct mps_conn *conn, struct mps_subflow *best, bool late)
 {
@@ -287,6 +288,7 @@ static struct mps_ops earliest_ops = {
 	.on_ack		= earliest_on_ack,
 	.name		= "earliest",
 	.owner		= THIS_MODULE,
+	.recovers	= true,
 	.subflow_size	= sizeof(struct earliest_subflow),
 	.params		= earliest_params,
 	.num_params	= ARRAY_SIZE(earliest_params),

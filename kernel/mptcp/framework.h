@@ -220,9 +220,10 @@ void mps_read_timestamps(struct mps_subflow *subflow);
 void mps_read_handshake(struct mps_subflow *subflow);
 void mps_time_segment(struct mps_subflow *subflow);
 
-/* recovery.c: is it on for a scheduler that asks for it; a packet came in; whose packets
- * are late; how late that is; how often a path is probed
+/* recovery.c: does this value of the sysctl turn it on, and is it on for a scheduler that asks
+ * for it; a packet came in; whose packets are late; how late that is; how often a path is probed
  */
+bool mps_recovery_is_on(u8 value, bool asks);
 bool mps_recovery_wanted(const struct net *net);
 void mps_note_oldest(struct mps_subflow *subflow);
 void mps_find_late(struct mps_conn *conn);

@@ -281,15 +281,21 @@ static u8 mptcp_recovery_value(const struct net *net)
 	return READ_ONCE(own->value);
 }
 
+/* Is it on for a scheduler that asks for it, or does not? */
+bool mps_recovery_is_on(u8 value, bool asks)
+{
+	return value == RECOVERY_ON || (value == RECOVERY_IF_ASKED && asks);
+}
+EXPORT_SYMBOL_IF_KUNIT(mps_recovery_is_on);
+
 bool mptcp_recovery_wanted(const struct net *net)
 {
-	return mptcp_recovery_value(net) == RECOVERY_ON;
+	return mps_recovery_is_on(mptcp_recovery_value(net), false);
 }
 
-/* The same of a scheduler that asks for it. */
 bool mps_recovery_wanted(const struct net *net)
 {
-	return mptcp_recovery_value(net) != RECOVERY_OFF;
+	return mps_recovery_is_on(mptcp_recovery_value(net), true);
 }
 
 static int __net_init mptcp_recovery_net_init(struct net *net)

@@ -1,29 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* earliest: each segment is sent where it arrives first, and is due then.
  *
- * Of the subflows with room, that one is next whose segment would arrive first.
+ * Of the subflows with room, the one on which a segment arrives first is next.
  * Faster ones may be full. What these deliver until then is left to them: so much
  * unsent data is skipped, and the segment behind it is sent. If there is no more
- * unsent data than that, or if that segment is beyond the receive window, the subflow
- * waits. So data arrives in order, nothing slow is at the end of a message or holds
- * the window that a faster path needs, and bulk data fills all paths.
+ * unsent data than that, or that segment is beyond the receive window, it waits.
+ * So data is in order, nothing slow ends a message, and bulk data fills all paths.
  *
- * How long a subflow takes to deliver: half of its RTT, or, behind a queue, as long
- * as its path takes to serve what is in flight. How much it delivers in a time: a
- * window, or what it is paced at, in each round trip, and twice as much in slow start.
+ * How long a subflow takes to deliver: half of its RTT, or, behind a queue, what
+ * its path takes to serve all that is in flight. How much it delivers in a time: a
+ * window, or what it is paced at, in each round trip; twice as much in slow start.
  *
- * repeat: while all is sent, or the receive window is full, a path with room would
- * idle. It then sends what others have lost and are repairing; and if the window or
- * the send buffer is full, the oldest segment of a path that is 4 times slower.
+ * repeat: a path that would idle sends what others are repairing; or, where the
+ * window or the send buffer is full, the oldest segment of one 4 times slower.
  *
- * Source: ours. The question of ECF (Lim et al., CoNEXT 2017), asked of amounts
- * and rates; the window of BLEST (Ferlin et al., IFIP Networking 2016), without
- * a factor that is learnt; the order of arrival of Yang and Amer, ChinaCom 2014.
+ * Source: ours. The question of ECF (CoNEXT 2017), of amounts and rates; the
+ * window of BLEST (Networking 2016); the order of Yang, Amer (ChinaCom 2014).
  *
- * Works where links are not known: equal or unequal, with any buffer, for bulk
- * data and messages, with windows (CUBIC) and pacing (BBR); after an outage, as it
- * asks for net.mptcp.recovery. Fails where an estimate is wrong for long: other
- * traffic that comes and goes, jitter as large as paths differ.
+ * Works where links are not known: equal or not, any buffer, bulk or messages,
+ * CUBIC or BBR; after outages, as it asks for recovery. Fails where estimates are
+ * wrong for long: traffic that comes and goes, jitter as large as paths differ.
  *
  * Differs from the source: in nothing.
  */
@@ -40,12 +36,13 @@
 /* What TCP small queues let wait below: a ms (sk_pacing_shift), at least two packets. */
 #define EARLIEST_PACING_SHIFT	10
 #define EARLIEST_QUEUE_PKTS	2
+/* No amount, rate or time is more: 10^6 times as much has 64 bits, and so have all sums. */
+#define EARLIEST_MOST		BIT_ULL(44)
 
 enum { REPEAT };
 
 static const struct mps_param earliest_params[] = {
-	[REPEAT] = MPS_BOOL("repeat", 0,
-			    "repeat what is lost or late elsewhere rather than idle"),
+	[REPEAT] = MPS_BOOL("repeat", 0, "repeat what is lost or late elsewhere rather than idle"),
 };
 
 /* The rate at which the path delivers, measured while there was always more to send. */
@@ -62,24 +59,17 @@ static u32 earliest_srtt_us(const struct mps_subflow *subflow)
 	return max(subflow->srtt_us, 1U);
 }
 
-/* What of the RTT is a queue. */
-static u32 earliest_queue_us(const struct mps_subflow *subflow)
+/* Bytes per second of bytes in us, and us of bytes at bytes per second. */
+static u64 earliest_ratio(u64 bytes, u64 by)
 {
-	return subflow->srtt_us - min(subflow->srtt_us, subflow->min_rtt_us);
+	return min(div64_u64(min(bytes, EARLIEST_MOST) * USEC_PER_SEC, by), EARLIEST_MOST);
 }
 
 /* Bytes per second, if a window leaves in each round trip. */
 static u64 earliest_window_rate(const struct mps_subflow *subflow)
 {
-	u64 bytes = (u64)max(mps_cwnd(subflow), 1U) * max(subflow->mss_bytes, 1U);
-
-	return mul_u64_u32_div(bytes, USEC_PER_SEC, earliest_srtt_us(subflow));
-}
-
-/* Is the pacing tighter than the window? So with BBR, but not with CUBIC or Reno. */
-static bool earliest_is_paced(const struct mps_subflow *subflow)
-{
-	return subflow->pacing_rate < earliest_window_rate(subflow);
+	return earliest_ratio((u64)mps_cwnd(subflow) * subflow->mss_bytes,
+			      earliest_srtt_us(subflow));
 }
 
 /* Bytes per second that leave. */
@@ -88,10 +78,12 @@ static u64 earliest_rate(const struct mps_subflow *subflow)
 	return clamp(subflow->pacing_rate, 1ULL, max(earliest_window_rate(subflow), 1ULL));
 }
 
-/* Has it enough in its queue, so that more would leave later, and not elsewhere? */
+/* Is it paced more slowly than by its window, as with BBR, but not with CUBIC or Reno, and
+ * has it so much in its queue that more would leave later, and not elsewhere?
+ */
 static bool earliest_is_busy(const struct mps_subflow *subflow)
 {
-	return earliest_is_paced(subflow) &&
+	return subflow->pacing_rate < earliest_window_rate(subflow) &&
 	       subflow->unsent_bytes > max_t(u64, EARLIEST_QUEUE_PKTS * subflow->mss_bytes,
 					     subflow->pacing_rate >> EARLIEST_PACING_SHIFT);
 }
@@ -99,9 +91,10 @@ static bool earliest_is_busy(const struct mps_subflow *subflow)
 /* Is there a queue on the way? */
 static bool earliest_has_queue(const struct mps_subflow *subflow)
 {
-	return earliest_queue_us(subflow) >= clamp(subflow->min_rtt_us / EARLIEST_QUEUE_SHARE,
-						   EARLIEST_QUEUE_LEAST_US,
-						   EARLIEST_QUEUE_MOST_US);
+	u32 queue_us = subflow->srtt_us - min(subflow->srtt_us, subflow->min_rtt_us);
+
+	return queue_us >= clamp(subflow->min_rtt_us / EARLIEST_QUEUE_SHARE,
+				 EARLIEST_QUEUE_LEAST_US, EARLIEST_QUEUE_MOST_US);
 }
 
 /* How long the path takes to serve what is in flight and one packet more, without the way
@@ -110,11 +103,11 @@ static bool earliest_has_queue(const struct mps_subflow *subflow)
 static u64 earliest_service_us(struct mps_subflow *subflow)
 {
 	const struct earliest_subflow *state = mps_subflow_priv(subflow);
-	u64 bytes = (subflow->in_flight_pkts + 1ULL) * subflow->mss_bytes, us;
+	u64 us, bytes = (subflow->in_flight_pkts + 1ULL) * subflow->mss_bytes;
 
 	if (!state->rate || !earliest_has_queue(subflow))
 		return 0;
-	us = div64_u64(bytes * USEC_PER_SEC, state->rate);
+	us = earliest_ratio(bytes, state->rate);
 	return us - min_t(u64, us, subflow->min_rtt_us / 2);
 }
 
@@ -123,7 +116,7 @@ static u32 earliest_delay_us(struct mps_subflow *subflow)
 {
 	u64 us = max_t(u64, subflow->srtt_us / 2, earliest_service_us(subflow));
 
-	us += div64_u64((u64)subflow->unsent_bytes * USEC_PER_SEC, earliest_rate(subflow));
+	us += earliest_ratio(subflow->unsent_bytes, earliest_rate(subflow));
 	return min_t(u64, us, U32_MAX);
 }
 
@@ -141,8 +134,7 @@ static u64 earliest_sends(const struct mps_subflow *subflow, u32 us)
 	u32 rtt_us = earliest_srtt_us(subflow);
 
 	if (earliest_doubles(subflow))
-		last = mul_u64_u32_div((u64)subflow->ssthresh_pkts * subflow->mss_bytes,
-				       USEC_PER_SEC, rtt_us);
+		last = earliest_ratio((u64)subflow->ssthresh_pkts * subflow->mss_bytes, rtt_us);
 	for (; us >= rtt_us && rate < last; us -= rtt_us) {
 		bytes += mul_u64_u32_div(rate, rtt_us, USEC_PER_SEC);
 		rate = min(2 * rate, last);
@@ -168,6 +160,14 @@ static void earliest_on_ack(struct mps_conn *conn, struct mps_subflow *subflow, 
 	}
 	state->since_ns = loaded ? now : 0;
 	state->bytes = 0;
+}
+
+/* What an outage lets through says nothing of the rate. */
+static void earliest_on_rto(struct mps_conn *conn, struct mps_subflow *subflow)
+{
+	struct earliest_subflow *state = mps_subflow_priv(subflow);
+
+	state->since_ns = 0;
 }
 
 /* --- decisions */
@@ -275,7 +275,6 @@ static bool earliest_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 		return earliest_next(conn, best, seg, pick);
 	if (before >= conn->unsent_bytes)
 		return earliest_wait(conn);
-
 	before = min(earliest_before(conn, best, true), conn->unsent_bytes - 1ULL);
 	seg = mps_nth_unsent(conn, div64_u64(before, max(conn->segment_bytes, 1U)));
 	if (!seg || !mps_fits_window(conn, seg))
@@ -286,6 +285,7 @@ static bool earliest_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 static struct mps_ops earliest_ops = {
 	.next_segment	= earliest_next_segment,
 	.on_ack		= earliest_on_ack,
+	.on_rto		= earliest_on_rto,
 	.name		= "earliest",
 	.owner		= THIS_MODULE,
 	.recovers	= true,

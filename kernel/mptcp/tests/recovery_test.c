@@ -132,6 +132,31 @@ static void nothing_is_late_where_nobody_asked_for_recovery(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, subflow_core(late)->silent);
 }
 
+/* net.mptcp.recovery: 0 off, 1 on, 2 as the scheduler asks */
+static void the_user_has_the_last_word(struct kunit *test)
+{
+	static const bool on[][2] = { { false, false }, { true, true }, { false, true } };
+	int value, asks;
+
+	for (value = 0; value <= 2; value++)
+		for (asks = 0; asks <= 1; asks++)
+			KUNIT_EXPECT_EQ_MSG(test, mps_recovery_is_on(value, asks), on[value][asks],
+					    "value %d, asks %d", value, asks);
+}
+
+static void earliest_alone_asks_for_recovery(struct kunit *test)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(mps_test_schedulers); i++) {
+		const char *name = mps_test_schedulers[i];
+		const struct mps_ops *ops = mps_find(name);
+
+		KUNIT_ASSERT_NOT_NULL(test, ops);
+		KUNIT_EXPECT_EQ_MSG(test, ops->recovers, !strcmp(name, "earliest"), "%s", name);
+	}
+}
+
 static struct kunit_case recovery_cases[] = {
 	KUNIT_CASE(a_path_is_tried_at_most_each_200_ms),
 	KUNIT_CASE(a_path_is_tried_each_two_rtts),
@@ -144,6 +169,8 @@ static struct kunit_case recovery_cases[] = {
 	KUNIT_CASE(what_is_not_late_yet_is_looked_at_when_it_is),
 	KUNIT_CASE(nothing_is_late_if_there_is_nowhere_to_go),
 	KUNIT_CASE(nothing_is_late_where_nobody_asked_for_recovery),
+	KUNIT_CASE(the_user_has_the_last_word),
+	KUNIT_CASE(earliest_alone_asks_for_recovery),
 	{}
 };
 

@@ -105,6 +105,20 @@ def test_without_recovery_it_is_late(run_scenario: RunScenario, scheduler: str, 
 
 
 @pytest.mark.parametrize("cc", CONGESTION_CONTROLS)
+def test_earliest_asks_for_it(run_scenario: RunScenario, cc: str) -> None:
+    # The bounds of the two tests above.
+    on, off = (
+        run_scenario(
+            *PATHS, scheduler=name, cc=cc, workload=STEADY, duration=f"{BACK_S + 5}s", event=OUTAGE
+        )
+        for name in ("earliest", "earliest:recovery=off")
+    )
+    assert used_again_s(on, "first", BACK_S) <= USED_AGAIN_S <= 1
+    assert without_data_s(on, 1, BACK_S + 5) <= WITHOUT_DATA_OURS_S
+    assert used_again_s(off, "first", BACK_S) >= 1.7
+
+
+@pytest.mark.parametrize("cc", CONGESTION_CONTROLS)
 def test_after_an_outage_of_more_timeouts_than_tcp_counts(
     run_scenario: RunScenario, cc: str
 ) -> None:

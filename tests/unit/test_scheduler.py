@@ -338,10 +338,25 @@ def test_new_tells_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
 
 
 def test_recovery_is_a_parameter_of_every_scheduler() -> None:
-    for name in ("default", "minrtt"):
-        choice, _ = scheduler.choose(f"{name}:recovery=on", KNOWN, Path())
-        assert choice.label == f"{name}:recovery=on"
-        assert choice.sysctls == (f"net.mptcp.scheduler={name}", "net.mptcp.recovery=1")
+    known = scheduler.known()
+    for name in known:
+        value = "off" if name == "earliest" else "on"
+        choice, _ = scheduler.choose(f"{name}:recovery={value}", known, Path())
+        assert choice.label == f"{name}:recovery={value}"
+        number = int(value == "on")
+        assert choice.sysctls == (f"net.mptcp.scheduler={name}", f"net.mptcp.recovery={number}")
+
+
+def test_recovery_is_on_by_default_where_the_file_says_so(tmp_path: Path) -> None:
+    known = scheduler.known()
+    assert [name for name, each in known.items() if each.recovery.default] == ["earliest"]
+    on, _ = scheduler.choose("earliest:recovery=on", known, Path())
+    assert (on.label, on.sysctls) == ("earliest", ("net.mptcp.scheduler=earliest",))
+    ops = '/* .recovers = true */\nstruct mps_ops o = {{ .name = "mine", .recovers = {} }};\n'
+    for value in ("true", "false"):
+        (tmp_path / "mine.c").write_text(ops.format(value))
+        mine, _ = scheduler.choose("./mine.c:recovery=on", KNOWN, tmp_path)
+        assert (":recovery=on" in mine.label) == (value == "false")
 
 
 def test_recovery_that_is_off_leaves_no_trace() -> None:

@@ -16,6 +16,7 @@ from mptcplab.oracle.blest import Blest
 from mptcplab.oracle.burst import Burst
 from mptcplab.oracle.daps import Daps
 from mptcplab.oracle.dems import Dems
+from mptcplab.oracle.earliest import Earliest
 from mptcplab.oracle.ecf import Ecf, complete_earlier, queued_bytes
 from mptcplab.oracle.first import First
 from mptcplab.oracle.inorder import InOrder
@@ -1012,3 +1013,107 @@ def test_dems_goes_on_into_what_the_other_path_carries() -> None:
     assert model.choose(asked).what == WAIT
     far.cwnd = 15
     assert model.choose(asked) == Answer(DUPLICATE, 2, 14 * MSS)
+
+
+# --- earliest: a window of 10 segments in 20 ms is 724000 bytes/s, a segment in 2 ms
+
+NOT_IN_SLOW_START = 2
+
+
+def earliest(*subflows: Subflow, **more: Any) -> Answer:
+    return Earliest({}).choose(question(*subflows, **more))
+
+
+def test_earliest_skips_what_a_faster_path_delivers_until_then() -> None:
+    # 10 and 50 ms: 20 segments in between, and 4 more in a variation of 8 ms
+    fast = subflow(1, 20_000, in_flight=10, ssthresh=NOT_IN_SLOW_START)
+    slow = subflow(2, 100_000)
+    assert earliest(fast, slow) == Answer(NEW, 2, 20 * MSS)
+    assert earliest(fast, slow, unsent_bytes=20 * MSS).what == WAIT
+    assert earliest(fast, slow, unsent_bytes=20 * MSS + 1) == Answer(NEW, 2, 20 * MSS)
+    assert earliest(fast, slow, window_end_seq=21 * MSS) == Answer(NEW, 2, 20 * MSS)
+    assert earliest(fast, slow, window_end_seq=21 * MSS - 1).what == WAIT
+    for varying in (replace(fast, rttvar_us=8000), slow), (fast, replace(slow, rttvar_us=8000)):
+        assert earliest(*varying) == Answer(NEW, 2, 24 * MSS)
+        assert earliest(*varying, unsent_bytes=20 * MSS).what == WAIT
+        assert earliest(*varying, unsent_bytes=21 * MSS) == Answer(NEW, 2, 20 * MSS)
+    assert earliest(replace(fast, in_flight=9), slow) == Answer(NEW, 1, 0)
+    # what is queued here: 10 + 5 * 2 ms, 15 segments in 30 ms
+    assert earliest(replace(fast, unsent_bytes=5 * MSS), slow) == Answer(NEW, 2, 15 * MSS)
+
+
+def test_earliest_leaves_out_backups_and_paths_in_trouble() -> None:
+    fast = subflow(1, 20_000, in_flight=10, ssthresh=NOT_IN_SLOW_START)
+    slow = subflow(2, 100_000)
+    for gone in ({"backup": True}, {"usable": False}, {"ca_state": 4}):
+        assert earliest(replace(fast, **gone), slow) == Answer(NEW, 2, 0)
+    assert earliest(replace(fast, backup=True), replace(slow, backup=True)).seq == 20 * MSS
+
+
+def test_slow_start_of_earliest() -> None:
+    # 10 segments in the first 20 ms; then 20, or 15; not with 4 ms of queue, nor paced at 6/5
+    slow = subflow(2, 100_000)
+    begins = subflow(1, 20_000, in_flight=10, ssthresh=0x7FFFFFFF)
+    assert earliest(begins, slow).seq == 30 * MSS
+    assert earliest(replace(begins, ssthresh=15), slow).seq == 25 * MSS
+    assert earliest(replace(begins, ssthresh=10), slow).seq == 20 * MSS
+    assert earliest(replace(begins, min_rtt_us=16_001), slow).seq == 30 * MSS
+    assert earliest(replace(begins, min_rtt_us=16_000), slow).seq == 20 * MSS
+    assert earliest(replace(begins, pacing_rate=868_800), slow).seq == 20 * MSS
+    assert earliest(replace(begins, pacing_rate=1_448_000), slow).seq == 30 * MSS
+
+
+def test_pacing_of_earliest() -> None:
+    # more than two packets, or 1/1024 s: 7070 bytes; then it has 10 + 6 ms, 17 segments in 34 ms
+    paced = subflow(1, 20_000, cwnd=200, ssthresh=NOT_IN_SLOW_START, pacing_rate=724_000)
+    assert earliest(replace(paced, unsent_bytes=2 * MSS)).what == NEW
+    assert earliest(replace(paced, unsent_bytes=2 * MSS + 1)).what == WAIT
+    quick = replace(paced, pacing_rate=7_240_000)
+    assert earliest(replace(quick, unsent_bytes=7070)).what == NEW
+    assert earliest(replace(quick, unsent_bytes=7071)).what == WAIT
+    busy = replace(paced, unsent_bytes=3 * MSS)
+    assert earliest(busy, subflow(2, 100_000)) == Answer(NEW, 2, 17 * MSS)
+
+
+def test_earliest_measures_how_long_a_queue_is() -> None:
+    # 20 segments in 40 ms, of which 20 are a queue: 30 of them take 60 - 10 ms, 20 take 30. Then
+    # 4 in 40 ms, less than 7/8: 35 take 35 * 1448 / 633500 s, 80 - 10 ms.
+    model = Earliest({})
+    queued = subflow(1, 40_000, min_rtt_us=20_000, cwnd=50, ssthresh=NOT_IN_SLOW_START)
+
+    def hears(ms: int, una: int, in_flight: int, **more: Any) -> None:
+        now = replace(queued, snd_una=una * MSS, in_flight=in_flight)
+        model.choose(question(now, time_ns=10**9 + ms * 10**6, **more))
+
+    def delay_ms(una: int, in_flight: int, other_ms: int) -> float:
+        now = replace(queued, snd_una=una * MSS, in_flight=in_flight)
+        fast, slow = 2 * other_ms * 1000 - 2, 2 * other_ms * 1000 + 2
+        found = [model.choose(question(now, subflow(2, rtt))).subflow for rtt in (fast, slow)]
+        return other_ms if found == [2, 1] else float("nan")
+
+    hears(0, 0, 31)
+    hears(0, 1, 30)
+    hears(39, 11, 30)
+    assert delay_ms(11, 29, 20) == 20
+    hears(40, 21, 30)
+    assert model.measured[1].rate == 724_000
+    assert [delay_ms(21, 29, 50), delay_ms(21, 19, 30), delay_ms(21, 0, 20)] == [50, 30, 20]
+    hears(80, 25, 34)
+    assert delay_ms(25, 34, 70) == 70
+    # without anything more to send, or in flight, it begins anew; so it does at a timeout
+    hears(100, 65, 30, unsent_bytes=0)
+    hears(130, 105, 30)
+    hears(150, 145, 0)
+    hears(180, 185, 30)
+    timeout = replace(queued, snd_una=185 * MSS, in_flight=1, cwnd=1, ca_state=4)
+    model.choose(question(timeout, time_ns=10**9 + 200 * 10**6))
+    hears(5200, 186, 30)
+    assert model.measured[1].rate == 633_500
+
+
+def test_earliest_places_reinjections_first() -> None:
+    segment = Segment(7, MSS, frozenset({1}))
+    fast, slow = subflow(1, 20_000, in_flight=10), subflow(2, 100_000)
+    assert earliest(fast, slow, reinjection=segment) == Answer(REINJECTION, 2, 7)
+    full = replace(slow, in_flight=10)
+    assert earliest(fast, full, reinjection=segment).what == WAIT

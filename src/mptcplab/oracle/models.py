@@ -12,6 +12,7 @@ from mptcplab.oracle.blest import Blest
 from mptcplab.oracle.burst import Burst
 from mptcplab.oracle.daps import Daps
 from mptcplab.oracle.dems import Dems
+from mptcplab.oracle.earliest import Earliest
 from mptcplab.oracle.ecf import Ecf
 from mptcplab.oracle.first import First
 from mptcplab.oracle.inorder import InOrder
@@ -50,6 +51,7 @@ MODELS: Mapping[str, type[Model]] = {
     "raven": Raven,
     "stms": Stms,
     "dems": Dems,
+    "earliest": Earliest,
 }
 
 

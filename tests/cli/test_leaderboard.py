@@ -90,6 +90,7 @@ def test_two_schedulers_are_ranked_and_interrupted_work_goes_on(
         (("--scheduler", "./none.c"), "none.c"),
         (("--only",), "--only needs --scheduler"),
         (("--count", "601"), "601 is not in the range 1<=x<=600"),
+        (("--chance", "25"), "25 is not in the range 0<=x<=24"),
         (("--set", "verdict"), "'verdict' is not one of"),
         (("--docs", "none.md"), "'none.md' does not exist"),
     ],

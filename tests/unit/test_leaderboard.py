@@ -131,7 +131,7 @@ def test_chance_is_of_further_seeds_of_the_first_named(tmp_path: Path) -> None:
     planned = play.plan(what, KERNEL, GUEST)
     # what is stored without is used, and comes first
     assert plain.runs.keys() <= planned.runs.keys()
-    assert planned.counts == plain.counts | {"runs": 6 * 3 + 6 * 2}
+    assert planned.counts == {**plain.counts, "runs": 6 * 3 + 6 * 2}
     new = [run.scenario for key, run in planned.runs.items() if key not in plain.runs]
     assert {each.scheduler.label for each in new} == {"ecf"}
     assert {each.seed for each in new} == {

@@ -233,8 +233,8 @@ def markdown(
         )
     lines += [
         "",
-        "What nobody can reach: who knows which scheduler is the best in each scenario, of all or "
-        "of those that send no copies"
+        "What nobody can reach who chooses one of the catalogue: the best of each scenario, known "
+        f"beforehand, of all and of all but `{COPIES}`, which sends everything on each path"
         + ("; and one run beside the best of those with other seeds." if what.chance else "."),
         "",
         "| | goodput, % of the best's: median | 5th percentile | delay, times the best's: median | "
@@ -298,9 +298,10 @@ def _meanings() -> list[str]:
         f"Holds: G goodput at least {goodput[0]} of the best's in the median and {goodput[1]} at "
         f"the 5th percentile, D delay at most {delay[0]} and {delay[1]} times at the 95th, "
         f"L never below {100 * LEAST:.0f} % of default, T never below that of TCP.",
-        "Last rows, which nobody can reach: in each scenario the best of the catalogue; the best "
-        f"but {COPIES}, which sends copies; and, with --chance, one run beside the best of those "
-        "of the same scheduler with other seeds, the mean over which one is taken.",
+        "Last rows, what nobody can reach who chooses one of the catalogue: in each scenario the "
+        f"best; the best but {COPIES}, which sends everything on each path; and, with --chance, "
+        "one run beside the best of those of the same scheduler with other seeds, the mean over "
+        "which one is taken.",
     ]
 
 

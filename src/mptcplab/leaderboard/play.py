@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Which runs a leaderboard is made of, and what came of them: a sweep over the scenarios of a set.
 
-Each scheduler runs each scenario, with the scenario's own seed, and one of them with further seeds
-too, if it is asked how much is chance. Where bulk data is sent at once,
-plain TCP runs over each path alone, too. Stored runs are not repeated.
+Each scheduler runs each scenario, with the scenario's own seed, and one of them with further seeds,
+too, if it is asked how much is chance. Where bulk data is sent at once, plain TCP runs over each
+path alone, too. Stored runs are not repeated.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def plan(what: Asked, kernel: KernelBuild, guest: Guest) -> Plan:
         if drawn.workload == sets.BULK and base.workload.start == "at-once":
             alone = [key_of(base.single_path(name)) for name in base.lasting_paths()]
         alone_runs += len(alone)
-        again = [each for each in request.schedulers if each.label == what.repeated]
+        again = tuple(each for each in request.schedulers if each.label == what.repeated)
         further = [
             item
             for seed in sets.further_seeds(base.seed, what.chance)

@@ -25,7 +25,7 @@ from mptcplab.metrics import inference
 from mptcplab.spec import scheduler
 
 REFERENCE = scheduler.DEFAULT
-#: The scheduler of the catalogue that sends everything on each path.
+#: It sends everything on each path, at the expense of goodput; others repeat some segments.
 COPIES = "redundant"
 #: What a scheduler for everybody has to hold: in the median and at the 5th percentile its part of
 #: the oracle's goodput, in the median and at the 95th percentile its delay, in those of the
@@ -207,9 +207,9 @@ def _reached(
 
 
 def _limits(good: Sequence[Played], merits: Mapping[str, Floats], oracle: Floats) -> list[Reached]:
-    """What is reached by who knows beforehand which one of the catalogue, or of those that send no
-    copies, is the best in each scenario; and by one run of a scheduler beside the best of all its
-    runs of the same scenario, with other seeds: what it lacks there is chance.
+    """What is reached by who knows beforehand which one of the catalogue, or of all but COPIES, is
+    the best in each scenario; and by one run of a scheduler beside the best of all its runs of the
+    same scenario, with other seeds: what it lacks there is chance.
     """
     default = merits[REFERENCE]
     limits = [_reached("any of the catalogue", good, oracle, oracle, default)]

@@ -1105,7 +1105,7 @@ def test_earliest_measures_how_long_a_queue_is() -> None:
     hears(130, 105, 30)
     hears(150, 145, 0)
     hears(180, 185, 30)
-    timeout = replace(queued, snd_una=185 * MSS, in_flight=1, cwnd=1, ca_state=4)
+    timeout = replace(queued, snd_una=185 * MSS, in_flight=1, cwnd=1, usable=False)
     model.choose(question(timeout, time_ns=10**9 + 200 * 10**6))
     hears(5200, 186, 30)
     assert model.measured[1].rate == 633_500

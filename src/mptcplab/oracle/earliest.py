@@ -7,7 +7,7 @@ none: nothing is repeated.
 
 What is acknowledged on a subflow is known when the scheduler is asked, which it is at each
 acknowledgment while there is more to send. A timeout is not in a state, and with recovery neither
-is TCP's Loss: a window of one packet, while a loss is repaired, stands for it.
+is TCP's Loss: that it is silent, with a window of one packet, stands for it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from mptcplab.oracle.v09x import V095, Default, Model, available, first_least, i
 
 _US = 1_000_000
 _NS = 1_000_000_000
-_CA_RECOVERY = 3
 #: HyStart++: an eighth of the least RTT, within these
 _LEAST_QUEUE_US, _MOST_QUEUE_US = 4000, 16000
 
@@ -40,7 +39,7 @@ class Measurement:
         bytes_ = (subflow.snd_una - self.snd_una) & 0xFFFFFFFF
         self.snd_una = subflow.snd_una
         if not bytes_:
-            if subflow.ca_state >= _CA_RECOVERY and subflow.cwnd <= 1:
+            if not subflow.usable and subflow.cwnd <= 1:
                 self.since_ns = None
             return
         now_ns = question.time_ns

@@ -52,6 +52,7 @@ KNOWN: Mapping[str, list[Known]] = {
     "sttf": [_NAGLE],
     "stms": [_NAGLE],
     "dems": [_NAGLE, _NAGLE_BEFORE],
+    "earliest": [_NAGLE],
 }
 
 

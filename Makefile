@@ -52,7 +52,7 @@ MACROS := MACRO_ARG_REUSE,MACRO_ARG_PRECEDENCE,CAMELCASE
 TRACEPOINT_FILES := kernel/mptcp/trace.h
 # Kernel style for our C: what goes into the kernel and the program that runs inside.
 C_FILES = $(shell find kernel guest -name '*.[ch]' 2>/dev/null)
-SHELL_FILES = $(shell find scripts guest -name '*.sh' 2>/dev/null) .ci/run
+SHELL_FILES = $(shell find scripts guest examples -name '*.sh' 2>/dev/null) .ci/run
 
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.

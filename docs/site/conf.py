@@ -69,6 +69,7 @@ GROUPS = {
         "docs/limitations",
         "docs/kernels",
         "docs/bpf",
+        "docs/kernel-ci",
         "docs/fidelity",
         "docs/flavours",
         "docs/oracle",

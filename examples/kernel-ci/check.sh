@@ -1,0 +1,70 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# Does MPTCP of a kernel tree still do what it should? For the CI of that tree: docs/kernel-ci.md
+#
+#	check.sh TREE [OUT]
+#
+# TREE is a kernel source (a directory or an archive), OUT gets what CI keeps: JUnit reports, and
+# of each check that failed the packets, the decisions, a picture and a report. The exit status is 0
+# if all expectations are met, 4 if one is not, 1 if something failed, 3 if the machine lacks something.
+set -u
+
+if [ $# -lt 1 ] || [ $# -gt 2 ]; then
+	echo "usage: $0 TREE [OUT]; TREE is a kernel source, a directory or an archive" >&2
+	exit 2
+fi
+tree=$1
+out=${2:-kernel-ci}
+worst=0
+mkdir -p "$out" || exit 1
+
+mptcplab kernel build --source "$tree" >"$out/build.txt" 2>&1
+status=$?
+if [ $status -ne 0 ]; then
+	tail -n 30 "$out/build.txt" >&2
+	exit $status
+fi
+
+# check NAME OPTIONS...: a run is the same each time, so one of each is enough, and when it fails the same
+# run with all its packets shows why
+check()
+{
+	name=$1
+	shift
+	mptcplab compare "$@" --scheduler default --repeat 1 --no-baseline --out "$out/$name" \
+		--junit "$out/$name.xml" >"$out/$name.txt" 2>&1
+	status=$?
+	if [ $status -eq 0 ]; then
+		echo "ok      $name"
+		rm -rf "${out:?}/$name"
+		return
+	fi
+	echo "not ok  $name"
+	grep -E '^(not held|unknown|failed|mptcplab):' "$out/$name.txt"
+	mptcplab compare "$@" --scheduler default --repeat 1 --no-baseline --out "$out/$name" --pcap \
+		>/dev/null 2>&1
+	mptcplab show "$out/$name" --out "$out/$name" >/dev/null 2>&1
+	mptcplab report "$out/$name" --out "$out/$name.html" >/dev/null 2>&1
+	# 1, something failed, is worse than 4, an expectation is not met
+	if [ $worst -ne 1 ]; then
+		worst=$status
+	fi
+}
+
+# two paths carry more than one: 50 + 20 Mbit/s, of which headers take 5.6 %; a tenth is for windows to grow
+check aggregation --path a:50mbit,10ms --path b:20mbit,20ms --duration 10s \
+	--expect 'goodput >= 0.9 * 0.944 * 70mbit'
+# a path that dies: the other one carries all, 20 Mbit/s; nothing arrives for 5 of the connection's timers at most
+check handover --path a:20mbit,10ms --path b:20mbit,20ms --event 4s:a:down --duration 12s \
+	--expect 'goodput >= 0.8 * 0.944 * 20mbit' --expect 'longest_gap <= 2.5s'
+# a stream that one path can carry has the delay of that path, and a tenth of a second where packets are lost
+check stream --path a:20mbit,10ms,loss=0.5% --path b:20mbit,20ms --workload cbr:size=8KB,rate=4mbit \
+	--duration 20s --expect 'delay_p99 <= 150ms'
+# the receive buffer grows to the 2 MB that 200 Mbit/s and 80 ms need: from 64 KiB in five round trips at the least
+check receive-window --path a:100mbit,40ms --path b:100mbit,40ms --direction down --duration 10s \
+	--expect 'goodput >= 0.8 * 0.944 * 200mbit'
+# a small receive buffer is no dead end
+check small-buffer --path a:20mbit,10ms --path b:10mbit,50ms --receive-buffer 64KiB --duration 10s \
+	--expect 'goodput >= 2mbit'
+
+exit $worst

@@ -7,7 +7,8 @@ Below `cache_dir()/kernel`:
 
 - `BUILD-ID/{linux,config,build.json}`: a finished kernel, put there by one rename; `modules`, KUnit
   and our tests, if they were asked for;
-- `trees/KEY/`: one per source and set of patches: `src` (unpacked, patched, with our files),
+- `trees/KEY/`: one per source, or repository of sources (kernel_commit.py), and set of patches:
+  `src` (unpacked, patched, with our files),
   `originals` (the files that our patches change, as they were), and one directory per variant with
   `obj` (make's output), `build.log`, and `built` (the kernel that `obj` corresponds to);
 - `modules/DIGEST/NAME.ko`: a scheduler, compiled for one of the kernels;
@@ -41,8 +42,9 @@ from typing import Any, Self
 from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.files import new_directory, remove_abandoned
-from mptcplab.lab import doctor, kernel_module, module_kit, prebuilt
+from mptcplab.lab import doctor, kernel_commit, kernel_module, module_kit, prebuilt
 from mptcplab.lab.doctor import Check
+from mptcplab.lab.kernel_commit import Commit
 from mptcplab.lab.kernel_make import MAKE_ENVIRONMENT, PRECOMPILED, BuildProgress, Make, configure
 from mptcplab.lab.kernel_module import Scheduler
 from mptcplab.lab.kernel_tree import (
@@ -136,19 +138,28 @@ def build(source: Path | None = None, *, variant: str = "lab", quiet: bool = Fal
         if source is None and (came := _prebuilt(variant)):
             return came
         chosen = _Source.at(source.absolute()) if source else _Source.chosen()
-        inputs = _Inputs.read(chosen, variant)
-        finished = _finished(inputs)
-        if finished is None:
-            doctor.require(*doctor.BUILD_CHECKS)
-            with (
-                BuildProgress(quiet) as progress,
-                _terminated_by_exception(),
-                _locked(progress) as lock,
-            ):
-                finished = _finished(inputs) or _build(inputs, progress, lock)
+        finished = _built(_Inputs.read(chosen, variant), quiet)
         if source:
             _remember(chosen)
     return finished
+
+
+def build_commit(commit: Commit, *, variant: str = "lab", quiet: bool = False) -> KernelBuild:
+    """Builds the kernel of a commit, unless there is one of the same files already.
+
+    All commits of a repository share a tree, so that only what differs from the commit that was
+    built last is compiled. The choice of `--source` stays as it was.
+
+    Raises SourceError if there are no patches for its series, these do not apply, or it does not
+    build; others as `build`.
+    """
+    with _refusals_as_failure():
+        return _built(_Inputs.read(_Source.of(commit), variant), quiet)
+
+
+def of_commit(commit: Commit, variant: str = "lab") -> KernelBuild:
+    """The kernel of a commit, built or not. Raises SourceError if there are no patches for it."""
+    return _build_of(_Inputs.read(_Source.of(commit), variant))
 
 
 def built() -> list[KernelBuild]:
@@ -216,12 +227,14 @@ def parts(build: KernelBuild) -> Parts:
     return Parts(hashlib.sha256(text.encode()).hexdigest()[:12], files)
 
 
-def module(build: KernelBuild, source_file: Path, *, quiet: bool = False) -> Module:
+def module(
+    build: KernelBuild, source_file: Path, *, commit: Commit | None = None, quiet: bool = False
+) -> Module:
     """Compiles the scheduler in `source_file` for a finished kernel, unless it is compiled already.
 
     The scheduler's name is the file's, without `.c`. Compiler warnings go to standard error.
     `quiet` suppresses them, and the progress. A kernel that came with the package needs gcc and ld
-    for it alone.
+    for it alone; `commit` is that of a kernel that `build_commit` has built.
 
     Raises InputError for a file that is not a scheduler, and MptcplabError, with the compiler's
     output, if it does not compile, or if `build` is not the kernel of the present inputs.
@@ -236,7 +249,7 @@ def module(build: KernelBuild, source_file: Path, *, quiet: bool = False) -> Mod
     def compile_it(make: Make, progress: BuildProgress) -> None:
         progress.say(kernel_module.compile(make, source, found.path))
 
-    _make_once(build, str(source_file), found.path, compile_it, quiet=quiet)
+    _make_once(build, str(source_file), found.path, compile_it, commit=commit, quiet=quiet)
     return found
 
 
@@ -294,6 +307,15 @@ def source_check() -> Check:
     return Check("kernel source", True, f"{path}, chosen by --source")
 
 
+def source() -> tuple[Path, str]:
+    """The source that a build would use, and its digest: the latest choice, else Debian's.
+
+    Raises MptcplabError if it is missing.
+    """
+    chosen = _Source.chosen()
+    return chosen.path, chosen.digest
+
+
 def source_of(build: KernelBuild) -> tuple[Path, str]:
     """The source that a kernel of the present inputs was made from, and its digest.
 
@@ -333,6 +355,7 @@ def _make_once(
     found: Path,
     compile_it: Callable[[Make, BuildProgress], None],
     *,
+    commit: Commit | None = None,
     quiet: bool,
 ) -> None:
     """Compiles `found` with the objects of a kernel, if it does not exist."""
@@ -347,7 +370,8 @@ def _make_once(
         ):
             if found.exists():  # another process has made it meanwhile
                 return
-            inputs = _Inputs.read(_Source.chosen(), build.variant)
+            source = _Source.of(commit) if commit else _Source.chosen()
+            inputs = _Inputs.read(source, build.variant)
             if inputs.id != build.id:
                 raise MptcplabError(
                     f"{what} cannot be compiled for kernel {build.id}:"
@@ -398,10 +422,28 @@ def _choice() -> Path:
     return place() / "source.json"
 
 
+def _built(inputs: _Inputs, quiet: bool) -> KernelBuild:
+    finished = _finished(inputs)
+    if finished is None:
+        doctor.require(*doctor.BUILD_CHECKS)
+        with (
+            BuildProgress(quiet) as progress,
+            _terminated_by_exception(),
+            _locked(progress) as lock,
+        ):
+            finished = _finished(inputs) or _build(inputs, progress, lock)
+    return finished
+
+
 def _finished(inputs: _Inputs) -> KernelBuild | None:
-    directory = place() / inputs.id
-    found = KernelBuild(inputs.id, inputs.variant, directory / "linux", directory / "config")
+    found = _build_of(inputs)
     return found if found.image.exists() else None
+
+
+def _build_of(inputs: _Inputs) -> KernelBuild:
+    """The kernel of some inputs, whether it is built or not."""
+    directory = place() / inputs.id
+    return KernelBuild(inputs.id, inputs.variant, directory / "linux", directory / "config")
 
 
 def _compiled_module(build: KernelBuild, source: Scheduler) -> Module:
@@ -419,11 +461,12 @@ def _compiled_module(build: KernelBuild, source: Scheduler) -> Module:
 
 @dataclass(frozen=True)
 class _Source:
-    """A kernel source: an archive or a directory, a digest of its content, and its series."""
+    """A kernel source: an archive, a directory or a commit, a digest of its content, its series."""
 
     path: Path
     digest: str
     series: str
+    commit: Commit | None = None
 
     @classmethod
     def chosen(cls) -> Self:
@@ -441,6 +484,10 @@ class _Source:
         if path.is_file():
             return cls(path, *_about_archive(path))
         raise bad_source(path, "neither a file nor a directory")
+
+    @classmethod
+    def of(cls, commit: Commit) -> Self:
+        return cls(commit.repository.path, commit.digest, commit.series, commit)
 
 
 @dataclass(frozen=True)
@@ -489,7 +536,8 @@ class _Inputs:
     @property
     def tree(self) -> Path:
         """Where the source is unpacked; a newer source at the same path replaces the older."""
-        key = hashlib.sha256(os.fsencode(self.source.path)).hexdigest()[:12]
+        text = os.fsencode(self.source.path) + (b"\0commits" if self.source.commit else b"")
+        key = hashlib.sha256(text).hexdigest()[:12]
         return place() / "trees" / (key if _has_framework(self.variant) else f"{key}-upstream")
 
     @property
@@ -512,10 +560,13 @@ class _Inputs:
     def beside_config(self) -> dict[str, Any]:
         """What determines the configuration and headers, besides the fragments and headers.h."""
         kconfig = {name: text for name, text in self.own_files.items() if "Kconfig" in name}
+        commit = self.source.commit
         return {
             "kconfig": digests(kconfig),
             "patches": digests(self.patches),
             "compiler": self.compiler,
+            # another source of any other kind is another tree
+            **({"commit": commit.configuring} if commit else {}),
         }
 
 
@@ -606,7 +657,12 @@ def _objects_of(inputs: _Inputs, progress: BuildProgress, lock: int) -> Make:
     source, tree = inputs.source, inputs.tree
     # also the old tree of a build that was killed while it removed it: it is half a gigabyte
     remove_abandoned(tree.parent)
-    if not is_unpacked(tree, source.digest):
+    if source.commit:
+        if not kernel_commit.is_checked_out(tree):
+            doctor.require_disk()
+        progress.step("check out", source.commit.id[:12])
+        kernel_commit.check_out(source.commit, tree)
+    elif not is_unpacked(tree, source.digest):
         doctor.require_disk()
         progress.step("unpack", str(source.path))
         unpack(source.path, source.digest, tree, lock)

@@ -21,7 +21,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from mptcplab.errors import MptcplabError
-from mptcplab.lab.kernel_tree import OWN_DIRECTORY, digests, ending_with_us, now_ns, synchronise
+from mptcplab.lab.kernel_tree import (
+    OWN_DIRECTORY,
+    SourceError,
+    digests,
+    ending_with_us,
+    now_ns,
+    synchronise,
+)
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -61,6 +68,11 @@ _PLAIN_OBJECTS = {"kernel": "init/init_task.o", "module": "lib/kunit/assert.o"}
 # Objects of a full build, for the progress bar of the first; later builds know the number.
 _OBJECTS_GUESS = 690
 _LOG_LINES_SHOWN = 12
+# What make's output says if the machine is to blame, not the source.
+_LACKED = re.compile(
+    ".*(No space left on device|Cannot allocate memory|virtual memory exhausted"
+    "|Killed signal terminated program|Resource temporarily unavailable).*"
+)
 _TICK_S = 0.1
 # Runs make, and removes the marker when make has ended on its own or by SIGTERM: it has then
 # deleted what it was making. This script outlives this process if that is killed.
@@ -106,7 +118,7 @@ def configure(
     if lost:
         count = "1 option" if len(lost) == 1 else f"{len(lost)} options"
         names = " and ".join(f"kernel/{name}" for name in fragments)
-        raise MptcplabError(
+        raise SourceError(
             "\n  ".join(
                 [
                     f"{count} of {names} took no effect: this"
@@ -331,10 +343,13 @@ class Make:
                 _terminate(running)
                 raise
         if running.returncode != 0:
-            raise MakeFailedError(self.log.read_text(errors="replace"), self)
+            output = self.log.read_text(errors="replace")
+            if lacked := _LACKED.search(output):
+                raise MptcplabError(f"the kernel build failed: {lacked[0]}\n  log: {self.log}")
+            raise MakeFailedError(output, self)
 
 
-class MakeFailedError(MptcplabError):
+class MakeFailedError(SourceError):
     """make failed; `log` is its whole output."""
 
     def __init__(self, log: str, make: Make) -> None:

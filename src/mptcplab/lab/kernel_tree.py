@@ -11,6 +11,7 @@ is killed, none of them continues beside the next build.
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 import json
 import os
@@ -30,6 +31,8 @@ from mptcplab.files import new_directory, new_file
 KERNEL_VERSION = "6.12"
 # In the source tree; one of the patches makes the kernel build this directory.
 OWN_DIRECTORY = "net/mptcp/lab"
+#: In a tree: the originals of the files that patches change, and the list of these.
+ORIGINALS, PATCHED = "originals", "patched.json"
 
 # Parts of a source that are never compiled here, as patterns for tar below the top directory. Files
 # without a dot in their names stay: Kconfig reads files of all parts and architectures.
@@ -62,6 +65,10 @@ _NOT_SOURCE = (
     *(".git", ".config", ".config.old", "include/config", "include/generated"),
     *("arch/*/include/generated", "*.o", "*.a", "*.ko", "*.cmd", "vmlinux", "linux"),
 )
+# As tar matches the same patterns with the options below: a directory, with all that is in it.
+_LEFT_OUT = re.compile(
+    "|".join(rf"{fnmatch.translate(each)[:-2]}(/|\Z)" for each in (*_NOT_UNPACKED, *_NOT_SOURCE))
+)
 
 _TAR_MATCHING = ("--anchored", "--wildcards", "--wildcards-match-slash")
 # Whoever made the archive, and when: extracted files are ours, with the present time.
@@ -71,6 +78,10 @@ _MOST_BYTES = 3 << 30
 # To find the Makefile of an archive; that of Debian's is found in one.
 _MOST_SECONDS = 120
 _LINES_SHOWN = 12
+
+
+class SourceError(MptcplabError):
+    """A kernel cannot be built from this source, on no machine."""
 
 
 def directory_digest(path: Path) -> str:
@@ -107,7 +118,7 @@ def directory_series(directory: Path, source: Path) -> str:
     """
     makefile = directory / "Makefile"
     text = makefile.read_text(errors="replace") if makefile.is_file() else ""
-    return _series(text, source)
+    return series_of(text, source)
 
 
 def archive_series(archive: Path) -> str:
@@ -129,10 +140,11 @@ def archive_series(archive: Path) -> str:
         )
     except subprocess.TimeoutExpired:
         raise bad_source(archive, f"no Makefile found within {_MOST_SECONDS} s") from None
-    return _series(done.stdout, archive)
+    return series_of(done.stdout, archive)
 
 
-def _series(makefile: str, source: Path) -> str:
+def series_of(makefile: str, source: Path) -> str:
+    """The series that the text of a Makefile says. Raises InputError as `directory_series`."""
     found = re.search(r"^VERSION = (\d+)\nPATCHLEVEL = (\d+)$", makefile, re.MULTILINE)
     if found is None:
         raise bad_source(source, "not a kernel source: no Makefile with VERSION and PATCHLEVEL")
@@ -146,6 +158,11 @@ def bad_source(path: Path, what: str) -> InputError:
     series = " or ".join(supported_series())
     accepted = f"accepted is a Linux {series} source, an archive or a directory"
     return InputError([Problem("--source", "", str(path), f"{what}; {accepted}")])
+
+
+def is_unpacked_name(name: str) -> bool:
+    """Whether the file with this name in a source gets into a tree."""
+    return not _LEFT_OUT.match(name)
 
 
 def is_unpacked(tree: Path, digest: str) -> bool:
@@ -182,11 +199,11 @@ def unpack(source: Path, digest: str, tree: Path, lock: int) -> None:
         else:
             _tar_extract(source, part / "src", lock)
         directory_series(part / "src", source)
-        _check_links(part / "src", source)
+        check_links(part / "src", source)
         write_json(part / "source.json", {"path": str(source), "digest": digest})
 
 
-def _check_links(directory: Path, source: Path) -> None:
+def check_links(directory: Path, source: Path) -> None:
     """Raises InputError for a link that leads out of a source, since builds write into it."""
     inside = f"{directory.resolve()}/"
     for place, directories, files in os.walk(directory):
@@ -286,9 +303,8 @@ def patch(tree: Path, patches: Mapping[str, bytes], lock: int) -> None:
     They are applied to copies of the original files, so it does not matter which patches, or
     which versions of them, were in the tree before.
     """
-    source, originals, scratch = tree / "src", tree / "originals", tree / "scratch"
-    note = tree / "patched.json"
-    patched: dict[str, bool] = json.loads(note.read_text()) if note.exists() else {}
+    source, originals, scratch = tree / "src", tree / ORIGINALS, tree / "scratch"
+    patched = read_patched(tree)
     touched = {name for content in patches.values() for name in _files_of_patch(content)}
 
     # First save the originals, then change the tree: a killed build leaves it repairable.
@@ -296,7 +312,7 @@ def patch(tree: Path, patches: Mapping[str, bytes], lock: int) -> None:
         patched[name] = (source / name).is_file()
         if patched[name]:
             _copy(source / name, originals / name)
-    write_json(note, patched)
+    write_json(tree / PATCHED, patched)
 
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir()
@@ -307,10 +323,16 @@ def patch(tree: Path, patches: Mapping[str, bytes], lock: int) -> None:
         _apply_patch(scratch, patch, content, lock)
     for name in patched:
         if (scratch / name).is_file():
-            _write_if_changed(source / name, (scratch / name).read_bytes())
+            write_if_changed(source / name, (scratch / name).read_bytes())
         else:
             (source / name).unlink(missing_ok=True)
     shutil.rmtree(scratch)
+
+
+def read_patched(tree: Path) -> dict[str, bool]:
+    """The files that patches have changed, and for each whether there is an original of it."""
+    note = tree / PATCHED
+    return dict(json.loads(note.read_text())) if note.exists() else {}
 
 
 def _apply_patch(directory: Path, name: str, content: bytes, lock: int) -> None:
@@ -330,7 +352,7 @@ def _apply_patch(directory: Path, name: str, content: bytes, lock: int) -> None:
     rejected = sorted(directory.rglob("*.rej"))
     lines = [f"the patch {name} does not apply to this kernel source"]
     lines += [f"rejected: {path.relative_to(directory).with_suffix('')}" for path in rejected]
-    raise MptcplabError("\n  ".join(lines + output[-_LINES_SHOWN:]))
+    raise SourceError("\n  ".join(lines + output[-_LINES_SHOWN:]))
 
 
 def _files_of_patch(content: bytes) -> set[str]:
@@ -347,7 +369,7 @@ def synchronise(directory: Path, files: Mapping[str, bytes]) -> None:
         if str(path.relative_to(directory)) not in files:
             path.unlink()
     for name, content in files.items():
-        _write_if_changed(directory / name, content)
+        write_if_changed(directory / name, content)
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
@@ -356,7 +378,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
         part.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
 
 
-def _write_if_changed(path: Path, content: bytes) -> None:
+def write_if_changed(path: Path, content: bytes) -> None:
     """make compares times: a file written again with the same content would be compiled again.
 
     So would, each time, a file from the future, since the clock was set back.

@@ -15,6 +15,7 @@ from mptcplab.lab import choices, doctor, guest, kernel
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.lab.kernel_commit import Commit
 from mptcplab.runs import arrivals, cost
 from mptcplab.runs.entries import Document, Entry, document
 from mptcplab.runs.single import builds, cpus, measure, own_cpu, run
@@ -63,15 +64,16 @@ def built(
     return kernel.build(variant=choices.FLAVOURS[kernel_like]), guest.build()
 
 
-def modules(request: Request, built: KernelBuild) -> dict[str, Path]:
+def modules(request: Request, built: KernelBuild, commit: Commit | None = None) -> dict[str, Path]:
     """The user's own schedulers, compiled: module files by the name of the scheduler.
 
+    `commit` is that of a kernel which is one of a commit.
     Raises MptcplabError with the compiler's message, or if a file was changed after it was read.
     """
     found = {}
     digests = {choice.name: choice.digest for choice in request.schedulers}
     for name, file in request.sources.items():
-        found[name] = kernel.module(built, file).path
+        found[name] = kernel.module(built, file, commit=commit).path
         if scheduler.read(file, {}).digest != digests[name]:
             raise MptcplabError(f"{file} was changed in the meantime; run it again")
     return found

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Kernel sources that are commits of a git repository, in one tree of the cache for all of them.
+
+The tree goes from commit to commit: a file is written only if its content changes, and what make
+has compiled of the others stays. Beside what every tree has (kernel_tree.py) it has `files.json`,
+the files of the commit that it holds. One whose content is not known, since a checkout was killed,
+has no hash there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from mptcplab.errors import InputError
+from mptcplab.files import new_directory
+from mptcplab.lab.git import LINK, PROGRAM, Repository
+from mptcplab.lab.kernel_tree import (
+    ORIGINALS,
+    PATCHED,
+    SourceError,
+    check_links,
+    is_unpacked_name,
+    now_ns,
+    read_patched,
+    series_of,
+    write_if_changed,
+    write_json,
+)
+
+_FILES = "files.json"
+# Neither the configuration nor the headers that most files include depend on what is below these,
+# but for Kconfig.
+_COMPILED_ALONE = ("net/", "drivers/", "fs/", "mm/", "security/", "block/", "crypto/")
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit of a repository, by its hash."""
+
+    repository: Repository
+    id: str
+
+    @cached_property
+    def files(self) -> Mapping[str, str]:
+        """The files that a kernel can be built from, as `Repository.files` gives them."""
+        found = self.repository.files(self.id)
+        return {name: about for name, about in found.items() if is_unpacked_name(name)}
+
+    @property
+    def digest(self) -> str:
+        """A digest of their names and contents: commits that differ in others are one source."""
+        return _digest(self.files)
+
+    @property
+    def configuring(self) -> str:
+        """A digest of the files that the configuration and the common headers are made of."""
+        return _digest(
+            {
+                name: about
+                for name, about in self.files.items()
+                if not name.startswith(_COMPILED_ALONE) or "/Kconfig" in name
+            }
+        )
+
+    @cached_property
+    def series(self) -> str:
+        """The series that its Makefile says. Raises SourceError if there are no patches for it."""
+        makefile = {name: about for name, about in self.files.items() if name == "Makefile"}
+        text = "".join(
+            content.decode(errors="replace") for _, content in self.repository.contents(makefile)
+        )
+        try:
+            return series_of(text, self.repository.path)
+        except InputError as error:
+            raise SourceError(error.problems[0].message) from None
+
+
+def is_checked_out(tree: Path) -> bool:
+    """Whether a tree holds a commit, so that another needs little time and space.
+
+    Not if it was written in what is now the future, as in `kernel_tree.is_unpacked`.
+    """
+    note = tree / _FILES
+    return note.exists() and note.stat().st_mtime_ns <= now_ns(tree)
+
+
+def check_out(commit: Commit, tree: Path) -> None:
+    """Makes `tree` hold the files of a commit, but for what patches change and our own files.
+
+    Of a file that patches change it is the original that is written: `kernel_tree.patch` has to
+    follow. Raises InputError for a link that leads out of the source.
+    """
+    if not is_checked_out(tree):
+        tree.parent.mkdir(parents=True, exist_ok=True)
+        with new_directory(tree) as part:
+            (part / "src").mkdir()
+            write_json(part / _FILES, {})
+    present: dict[str, str] = json.loads((tree / _FILES).read_text())
+    wanted = commit.files
+    changed = {name for name in {*present, *wanted} if present.get(name) != wanted.get(name)}
+    if not changed:
+        return
+    write_json(tree / _FILES, present | dict.fromkeys(changed, ""))
+    patched = read_patched(tree)
+
+    def place(name: str) -> Path:
+        return tree / (ORIGINALS if name in patched else "src") / name
+
+    for name in sorted(changed - wanted.keys()):
+        _remove(place(name), tree)
+    new = {name: about for name, about in wanted.items() if name in changed}
+    for name, content in commit.repository.contents(new):
+        _write(place(name), new[name].split()[0], content)
+    if any(about.startswith(LINK) for about in new.values()):
+        check_links(tree / "src", commit.repository.path)
+    if patched.keys() & changed:
+        there = {name: name in wanted for name in patched.keys() & changed}
+        write_json(tree / PATCHED, patched | there)
+    write_json(tree / _FILES, wanted)
+
+
+def _remove(path: Path, tree: Path) -> None:
+    """Removes a file, and the directories that are empty then.
+
+    Not if something else has its name, or a link that of its directory: a checkout was killed.
+    """
+    directory = path.parent.relative_to(tree)
+    if (tree / directory).resolve() != tree.resolve() / directory:
+        return
+    with contextlib.suppress(FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        path.unlink()
+    with contextlib.suppress(OSError):  # where other files are left
+        for parent in path.parents:
+            if parent.parent == tree:
+                break
+            parent.rmdir()
+
+
+def _write(path: Path, mode: str, content: bytes) -> None:
+    if mode == LINK or path.is_symlink():
+        path.unlink(missing_ok=True)
+    if mode == LINK:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.symlink_to(os.fsdecode(content))
+        return
+    write_if_changed(path, content)
+    path.chmod(0o755 if mode == PROGRAM else 0o644)
+
+
+def _digest(files: Mapping[str, str]) -> str:
+    text = "".join(f"{name}\0{about}\n" for name, about in sorted(files.items()))
+    return hashlib.sha256(os.fsencode(text)).hexdigest()

@@ -54,6 +54,7 @@ GROUPS = {
         "docs/units",
         "docs/sweep",
         "docs/expect",
+        "docs/bisect",
         "docs/cluster",
         "docs/results-store",
         "docs/python",

@@ -61,6 +61,8 @@ def answer(shell: str, line: str) -> list[str]:
         ("mptcplab advise --cc re", ["reno"]),
         ("mptcplab leaderboard -s ble", ["blest"]),
         ("mptcplab leaderboard --set tr", ["training"]),
+        ("mptcplab bisect --variant up", ["upstream"]),
+        ("mptcplab bisect --expect goodp", ["goodput", "goodput_down"]),
         ("mptcplab run -p ", list(PRESETS)),
         ("mptcplab run --transport ", ["mptcp", "tcp"]),
         ("mptcplab run --kernel-like cl", ["cloud"]),

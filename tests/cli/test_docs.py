@@ -40,6 +40,7 @@ from tests.unit.synthetic import Flow
 
 #: Commands of which only the options are read, by what they begin with, and why.
 ONLY_READ = {
+    "bisect": "the repository of Linux is the reader's",
     "analyze": "the captures are those of a run",
     "explain": "the runs are not there; those that are named were made before, see `Reader`",
     "kernel build": "ARCHIVE is the reader's",

@@ -32,6 +32,10 @@ COMMANDS = {
         "bench:bench_command",
         "Measure how fast runs are here, and how well paths are filled.",
     ),
+    "bisect": (
+        "bisect:bisect_command",
+        "Find the commit of Linux that changed what a scenario gives.",
+    ),
     "cc": (
         "schedulers:cc_group",
         "Congestion controls: the kernel's own, and coupled ones.",

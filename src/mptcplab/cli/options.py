@@ -146,15 +146,22 @@ disk_limit_option = click.option(
 )
 
 
-def expect_options(command: F) -> F:
-    """What runs have to meet, and the report of it for continuous integration."""
-    expect = click.option(
+def expect_option(text: str) -> Callable[[F], F]:
+    """What runs have to meet; `text` says it in the help."""
+    return click.option(
         "--expect",
         metavar="FORMULA",
         multiple=True,
         shell_complete=completion.expectations,
-        help="What has to be true of the figures, e.g. 'goodput >= 50mbit' or 'minrtt.goodput >= "
-        "0.98 * default.goodput'; exit status 4 if it is not. Repeatable; docs/expect.md.",
+        help=text,
+    )
+
+
+def expect_options(command: F) -> F:
+    """What runs have to meet, and the report of it for continuous integration."""
+    expect = expect_option(
+        "What has to be true of the figures, e.g. 'goodput >= 50mbit' or 'minrtt.goodput >= "
+        "0.98 * default.goodput'; exit status 4 if it is not. Repeatable; docs/expect.md."
     )
     junit = click.option(
         "--junit",

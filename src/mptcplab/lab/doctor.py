@@ -116,6 +116,14 @@ def require(*names: str) -> None:
         raise MachineError(what, " && ".join(remedies(failed)))
 
 
+def require_tool(name: str, package: str) -> str:
+    """The path of a program that few commands need. Raises MachineError if it is missing."""
+    check = _tool_check(name, package)()
+    if not check.ok:
+        raise MachineError(f"{name}: {check.detail}", " && ".join(remedies([check])))
+    return check.detail
+
+
 def require_disk(needed_bytes: int = DISK_NEEDED_BYTES) -> None:
     """Raises MachineError when the disk of the cache has less than `needed_bytes` free."""
     check = _disk(needed_bytes)

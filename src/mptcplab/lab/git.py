@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
+from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.lab import doctor
 from mptcplab.lab.kernel_tree import ending_with_us
 
@@ -50,10 +50,9 @@ class Repository:
     def __init__(self, path: Path) -> None:
         """Raises MachineError if there is no git, InputError if it is no repository."""
         self.path = path.absolute()
-        git = doctor.find_tool("git")
-        if git is None:
-            raise MachineError("git: not installed", "apt-get install git")
-        self._command = (git, "-C", str(self.path))
+        git = doctor.require_tool("git", "git")
+        # what a person may have set, and would print more
+        self._command = (git, "-c", "log.showSignature=false", "-C", str(self.path))
         kept = {name: value for name, value in os.environ.items() if name not in _PLACES}
         self._environment = {**kept, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
         try:

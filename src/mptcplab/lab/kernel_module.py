@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.errors import InputError, Problem
 from mptcplab.files import new_file
 from mptcplab.lab.kernel_make import Make, MakeFailedError
-from mptcplab.lab.kernel_tree import OWN_DIRECTORY
+from mptcplab.lab.kernel_tree import OWN_DIRECTORY, SourceError
 
 # The kernel limits names to 16 bytes; names are also used in file names and identifiers.
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,14}")
@@ -123,9 +123,9 @@ def put(module: Path, scheduler: Scheduler, target: Path) -> None:
         shutil.copyfile(module, part)
 
 
-def failed(scheduler: Scheduler, what: str, lines: Sequence[str]) -> MptcplabError:
+def failed(scheduler: Scheduler, what: str, lines: Sequence[str]) -> SourceError:
     """The error that something is wrong with a scheduler, with the lines that say what."""
-    return MptcplabError("\n  ".join([f"{scheduler.file} {what}", *lines]))
+    return SourceError("\n  ".join([f"{scheduler.file} {what}", *lines]))
 
 
 def said(log: str, directory: Path, scheduler: Scheduler, places: Mapping[str, str]) -> list[str]:

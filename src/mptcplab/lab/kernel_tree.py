@@ -81,7 +81,7 @@ _LINES_SHOWN = 12
 
 
 class SourceError(MptcplabError):
-    """A kernel cannot be built from this source, on no machine."""
+    """A kernel, or a module for it, cannot be built from this source, on no machine."""
 
 
 def directory_digest(path: Path) -> str:

@@ -51,6 +51,8 @@ KERNEL_ONLY := PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO,BIT_MACRO,CAME
 # kernel's struct Qdisc is checked for its capital where checkpatch has no tree to know it from.
 MACROS := MACRO_ARG_REUSE,MACRO_ARG_PRECEDENCE,CAMELCASE
 TRACEPOINT_FILES := kernel/mptcp/trace.h
+# The one file that asks which kernel it is built in.
+COMPAT_FILES := kernel/mptcp/compat.h
 # Kernel style for our C: what goes into the kernel and the program that runs inside.
 C_FILES = $(shell find kernel guest -name '*.[ch]' 2>/dev/null)
 SHELL_FILES = $(shell find scripts guest examples -name '*.sh' 2>/dev/null) .ci/run
@@ -223,7 +225,9 @@ kernel: venv ## build the lab kernel (nothing to do when nothing changed); KERNE
 
 checkpatch: $(CHECKPATCH) ## kernel style of our C files and patches
 	@perl $(CHECKPATCH) --no-tree --strict --terse --quiet --no-summary --show-types \
-	    --ignore $(MACROS) -f $(filter-out $(TRACEPOINT_FILES),$(filter kernel/%,$(C_FILES)))
+	    --ignore $(MACROS) -f $(filter-out $(TRACEPOINT_FILES) $(COMPAT_FILES),$(filter kernel/%,$(C_FILES)))
+	@perl $(CHECKPATCH) --no-tree --strict --terse --quiet --no-summary --show-types \
+	    --ignore $(MACROS),LINUX_VERSION_CODE,CONSTANT_COMPARISON -f $(COMPAT_FILES)
 	@perl $(CHECKPATCH) --no-tree --strict --terse --quiet --no-summary --show-types \
 	    --ignore $(KERNEL_ONLY) -f $(filter guest/%,$(C_FILES))
 

@@ -159,8 +159,8 @@ static void decisions_stop(struct decisions *decisions)
 	if (!decisions->started)
 		return;
 	if (decisions->states) {
-		unregister_trace_mps_question(decisions_question, decisions);
-		unregister_trace_mps_answer(decisions_answer, decisions);
+		unregister_trace_mps_question_tp(decisions_question, decisions);
+		unregister_trace_mps_answer_tp(decisions_answer, decisions);
 		unregister_trace_mps_decision(decisions_done, decisions);
 	} else {
 		unregister_trace_mps_decision(decisions_record, decisions);
@@ -181,10 +181,10 @@ static int decisions_start_states(struct decisions *decisions)
 
 	decisions->stream.record_bytes = sizeof(struct state_question);
 	decisions->stream.most_bytes = STATES_BYTES;
-	err = register_trace_mps_question(decisions_question, decisions);
+	err = register_trace_mps_question_tp(decisions_question, decisions);
 	if (err)
 		return err;
-	err = register_trace_mps_answer(decisions_answer, decisions);
+	err = register_trace_mps_answer_tp(decisions_answer, decisions);
 	if (err)
 		goto no_answer;
 	err = register_trace_mps_decision(decisions_done, decisions);
@@ -193,9 +193,9 @@ static int decisions_start_states(struct decisions *decisions)
 	return 0;
 
 no_decision:
-	unregister_trace_mps_answer(decisions_answer, decisions);
+	unregister_trace_mps_answer_tp(decisions_answer, decisions);
 no_answer:
-	unregister_trace_mps_question(decisions_question, decisions);
+	unregister_trace_mps_question_tp(decisions_question, decisions);
 	return err;
 }
 

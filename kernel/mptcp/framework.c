@@ -180,9 +180,9 @@ static bool mps_ask(struct mps_conn *conn, struct mps_pick *pick, struct mps_seg
 
 	*pick = (struct mps_pick) {};
 	mps_look_for_writer(conn);
-	trace_mps_question(conn);
+	trace_mps_question_tp(conn);
 	answered = core->ops->next_segment(conn, pick);
-	trace_mps_answer(conn, answered ? pick : NULL);
+	trace_mps_answer_tp(conn, answered ? pick : NULL);
 	if (!answered) {
 		if (!core->alarm || !mps_forced_pick(conn, pick)) {
 			core->waits++;
@@ -625,7 +625,7 @@ bool mps_timeout(struct mptcp_subflow_context *ctx)
 /* Asked by net/mptcp when the connection's retransmission timer has fired:
  * marks the subflow that the oldest segment is to be sent on again.
  */
-int mps_get_subflow(struct mptcp_sock *msk, struct mptcp_sched_data *data)
+int mps_get_subflow(struct mptcp_sock *msk, bool reinject)
 {
 	struct mptcp_subflow_context *ctx;
 	struct mps_conn *conn = msk->mps;
@@ -638,8 +638,7 @@ int mps_get_subflow(struct mptcp_sock *msk, struct mptcp_sched_data *data)
 		return -EINVAL;
 	if (!conn) {
 		/* no memory when the connection was made */
-		ssk = data->reinject ? mptcp_subflow_get_retrans(msk) :
-				       mptcp_subflow_get_send(msk);
+		ssk = reinject ? mptcp_subflow_get_retrans(msk) : mptcp_subflow_get_send(msk);
 		if (!ssk)
 			return -EINVAL;
 		mptcp_subflow_set_scheduled(mptcp_subflow_ctx(ssk), true);
@@ -649,7 +648,7 @@ int mps_get_subflow(struct mptcp_sock *msk, struct mptcp_sched_data *data)
 	mptcp_for_each_subflow(msk, ctx) {
 		ssk = mptcp_subflow_tcp_sock(ctx);
 		if (__mptcp_subflow_active(ctx) && !tcp_rtx_and_write_queues_empty(ssk))
-			mptcp_pm_subflow_chk_stale(msk, ssk);
+			mps_count_period(msk, ssk);
 	}
 	core->alarm = true;
 	mps_refresh(conn, NULL);
@@ -732,10 +731,8 @@ static void mps_conn_begin(struct mps_conn_core *core, struct mptcp_sock *msk,
 	INIT_LIST_HEAD(&core->reinject);
 	INIT_LIST_HEAD(&core->units);
 	INIT_LIST_HEAD(&core->past_units);
-	hrtimer_init(&core->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	core->timer.function = mps_wake;
-	hrtimer_init(&core->late_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	core->late_timer.function = mps_wake_late;
+	hrtimer_setup(&core->timer, mps_wake, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	hrtimer_setup(&core->late_timer, mps_wake_late, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	mps_params_get(&mps_registration(msk->sched)->params, sock_net((struct sock *)msk),
 		       conn->params);
 	if (ops->recovers && mps_recovery_wanted(sock_net((struct sock *)msk)))

@@ -6,6 +6,7 @@
 #define _MPTCP_LAB_FRAMEWORK_H
 
 #include "../protocol.h"
+#include "compat.h"
 #include "params.h"
 
 /* What schedulers see of subflows, connections and units is the end of what the
@@ -174,7 +175,6 @@ const struct mps_ops *mps_find(const char *name);
 /* framework.c, called by what registry.c registers with net/mptcp */
 void mps_conn_init(struct mptcp_sock *msk);
 void mps_conn_release(struct mptcp_sock *msk);
-int mps_get_subflow(struct mptcp_sock *msk, struct mptcp_sched_data *data);
 
 /* units.c: a waiting one that begins at seq; take it from those that wait
  * (keep_unit), with its data from the queue, too (drop_unit, under the data

@@ -37,6 +37,7 @@
 
 #include "../mib.h"
 #include "../protocol.h"
+#include "compat.h"
 #include "stream.h"
 #include "uapi/probe.h"
 #ifdef CONFIG_MPTCP_LAB_SCHED
@@ -344,7 +345,7 @@ static void probe_sample_mptcp_connection(struct probe *probe, struct mptcp_sock
 		.sent_bytes	 = cpu_to_le64(msk->bytes_sent),
 		.sndbuf_used	 = cpu_to_le32(sk->sk_wmem_queued),
 		.sndbuf		 = cpu_to_le32(sk->sk_sndbuf),
-		.rcvbuf_used	 = cpu_to_le32(__mptcp_rmem(sk)),
+		.rcvbuf_used	 = cpu_to_le32(mps_rmem(sk)),
 		.rcvbuf		 = cpu_to_le32(sk->sk_rcvbuf),
 		.ofo_packets	 = cpu_to_le32(ofo_packets),
 		.reinjected_bytes = cpu_to_le64(msk->bytes_retrans),

@@ -26,7 +26,7 @@ int mps_register(const struct mps_ops *ops)
 	registration->ops = ops;
 	registration->params = params;
 	registration->sched = (struct mptcp_sched_ops) {
-		.get_subflow	= mps_get_subflow,
+		MPS_SCHED_CALLS,
 		.init		= mps_conn_init,
 		.release	= mps_conn_release,
 		.owner		= ops->owner,
@@ -73,7 +73,7 @@ const struct mps_ops *mps_find(const char *name)
 
 	rcu_read_lock();
 	sched = mptcp_sched_find(name);
-	if (sched && sched->get_subflow == mps_get_subflow)
+	if (sched && sched->init == mps_conn_init)
 		ops = mps_registration(sched)->ops;
 	rcu_read_unlock();
 	return ops;

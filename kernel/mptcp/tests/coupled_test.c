@@ -3,6 +3,7 @@
 
 #include <kunit/test.h>
 #include <linux/prandom.h>
+#include "../compat.h"
 #include "../coupled.h"
 
 #define MAX_SUBFLOWS	8
@@ -460,6 +461,6 @@ static struct kunit_suite suite = {
 
 kunit_test_suite(suite);
 
-MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);
+MPS_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("Tests of coupled congestion control");

@@ -18,7 +18,7 @@
 /* A connection is asked so often in a row at most; decisions add up. */
 #define PICKS_MAX		400
 
-static const void *next_scheduler(const void *prev, char *name)
+static const void *next_scheduler(MPS_GENERATOR_ARGS(prev, name))
 {
 	const char * const *next = prev ? (const char * const *)prev + 1 : mps_test_schedulers;
 

@@ -731,7 +731,6 @@ static void a_segment_is_carried_when_it_has_been_sent_again(struct kunit *test)
 	struct mps_subflow *other = mps_test_subflow(conn);
 	struct mps_segment *seg = mps_test_in_flight(conn, MSS, one);
 	struct mptcp_sock *msk = conn_core(conn)->msk;
-	struct mptcp_sched_data data = { .reinject = true };
 
 	KUNIT_ASSERT_NOT_NULL(test, ctx);
 	ctx->mps = other;
@@ -739,7 +738,7 @@ static void a_segment_is_carried_when_it_has_been_sent_again(struct kunit *test)
 	msk->mps = conn;
 	msk->fully_established = true;
 	mps_test_reinject(conn, seg);
-	KUNIT_ASSERT_EQ(test, mps_get_subflow(msk, &data), 0);
+	KUNIT_ASSERT_EQ(test, mps_get_subflow(msk, true), 0);
 	KUNIT_EXPECT_TRUE(test, ctx->scheduled);
 	KUNIT_EXPECT_FALSE(test, mps_carried_by(seg, other));
 	KUNIT_EXPECT_PTR_EQ(test, mps_reinjection(conn), seg);

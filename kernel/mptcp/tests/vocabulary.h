@@ -27,7 +27,7 @@
 #include "../framework.h"
 
 /* what of the framework is there for its tests alone */
-MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);
+MPS_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);
 
 /* bytes of data in a full segment */
 #define MSS			1448
@@ -104,10 +104,9 @@ static inline struct mps_conn *mps_test_conn_of(struct kunit *test, const struct
 	core->base_seq = MPS_TEST_BASE_SEQ;
 	core->small_end = MPS_TEST_BASE_SEQ;
 	core->started = true;
-	hrtimer_init(&core->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	core->timer.function = mps_test_no_wake;
-	hrtimer_init(&core->late_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	core->late_timer.function = mps_test_no_wake;
+	hrtimer_setup(&core->timer, mps_test_no_wake, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	hrtimer_setup(&core->late_timer, mps_test_no_wake, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_ABS_SOFT);
 	conn = &core->pub;
 	INIT_LIST_HEAD(&conn->subflows);
 	conn->segment_bytes = MSS;

@@ -60,7 +60,7 @@ SHELL_FILES = $(shell find scripts guest examples -name '*.sh' 2>/dev/null) .ci/
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock venv venv-dev venv-bench venv-mutants kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test torture fuzz reliability same-arithmetic same-packets stock-check sweep-test selftests oracle papers-check advise-check bisect-check leaderboard lint checkpatch shellcheck lock wheel wheel-test clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-kernels venv venv-dev venv-bench venv-mutants kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test torture fuzz reliability same-arithmetic same-packets stock-check sweep-test selftests oracle papers-check advise-check bisect-check leaderboard lint checkpatch shellcheck lock wheel wheel-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -178,6 +178,9 @@ setup-selftests:
 
 setup-stock:
 	@scripts/setup.sh --stock
+
+setup-kernels: ## get the sources of other series of Linux that the lab can be built from: docs/kernels.md
+	@scripts/setup.sh --kernels
 
 venv: $(VENV)/.stamp ## the Python environment, from requirements.lock
 

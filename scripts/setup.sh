@@ -4,7 +4,8 @@
 # only says which are missing, under the names that they have there, and how to install them.
 # Silent and without root when nothing is missing. `--lint` adds what `make lint` needs, `--test`
 # what tests use beside, `--bench` what benches do on the host's own kernel, `--selftests` what the
-# kernel's MPTCP selftests use, `--stock` what runs Debian's kernel packages, and those.
+# kernel's MPTCP selftests use, `--stock` what runs Debian's kernel packages, and those, `--kernels`
+# the sources of the other series of Linux that there are patches for.
 # KERNEL_SOURCE is the archive of the kernel if it is not that of Debian's package; OS_RELEASE the
 # file that says which system this is.
 set -euo pipefail
@@ -64,6 +65,8 @@ if [[ ${1-} == --selftests ]]; then
 fi
 if [[ ${1-} == --stock ]]; then
 	need_command qemu-system-x86_64 qemu-system-x86
+fi
+if [[ ${1-} == --stock || ${1-} == --kernels ]]; then
 	need_command dpkg-deb dpkg
 fi
 
@@ -89,11 +92,55 @@ download_kernels() {
 		apt-get download --quiet=2 "$name"
 	done
 }
-((${#missing[@]})) || {
-	if [[ ${1-} == --stock ]]; then download_kernels; fi
-	exit 0
+
+# Debian's source of each series that there are patches for, but for its own, which is installed;
+# into the cache. From Debian's backports at the mirror that apt uses here, signed by Debian; apt's
+# own lists and sources stay as they are.
+download_sources() {
+	local sources=$cache/sources backports=trixie-backports series archive mirror apt
+	if ! command -v apt-get >/dev/null; then
+		echo "This is no Debian: there is no apt-get. Get the sources as archives. See docs/kernels.md." >&2
+		exit 1
+	fi
+	# shellcheck disable=SC2016 # apt's variable
+	mirror=$(apt-get indextargets --format '$(REPO_URI)' "Created-By: Packages" "Label: Debian" |
+		sed -n 1p)
+	if [[ -z $mirror ]]; then
+		echo "apt knows no mirror of Debian. As root, run: apt-get update" >&2
+		exit 1
+	fi
+	mkdir -p "$sources"
+	for series in kernel/patches/*/; do
+		series=$(basename "$series")
+		archive=$sources/linux-source-$series.tar.xz
+		[[ linux-source-$series != "$kernel_package" && ! -e $archive ]] || continue
+		echo "Downloading Debian's linux-source-$series of $backports into $sources"
+		rm -rf "$sources/apt"
+		mkdir -p "$sources/apt/lists/partial" "$sources/apt/cache/archives/partial"
+		printf '%s\n' "Types: deb" "URIs: $mirror" "Suites: $backports" "Components: main" \
+			"Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg" >"$sources/apt/debian.sources"
+		apt=(apt-get --quiet=2 -o "Dir::Etc::SourceList=$sources/apt/debian.sources"
+			-o Dir::Etc::SourceParts=- -o "Dir::State::Lists=$sources/apt/lists"
+			-o "Dir::Cache=$sources/apt/cache" -o APT::Sandbox::User=root)
+		"${apt[@]}" update
+		(cd "$sources/apt" && "${apt[@]}" download "linux-source-$series")
+		dpkg-deb -x "$sources/apt/linux-source-$series"_*.deb "$sources/apt"
+		mv "$sources/apt/usr/src/linux-source-$series.tar.xz" "$archive"
+		rm -rf "$sources/apt"
+	done
 }
 
+# What is put into the cache, once all packages are there.
+download() {
+	case ${1-} in
+		--stock) download_kernels ;;
+		--kernels) download_sources ;;
+	esac
+}
+((${#missing[@]})) || {
+	download "$@"
+	exit 0
+}
 
 # The program that installs packages here, if we know their names for it.
 package_manager() {
@@ -181,4 +228,4 @@ if [[ $without_source ]]; then
 	explain_source
 	exit 1
 fi
-if [[ ${1-} == --stock ]]; then download_kernels; fi
+download "$@"

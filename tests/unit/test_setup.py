@@ -15,7 +15,10 @@ from mptcplab.lab import doctor
 ROOT = Path(__file__).parents[2]
 SETUP = ROOT / "scripts" / "setup.sh"
 # What setup.sh calls on its own account.
-SHELL = ("bash", "sh", "env", "dirname", "cut", "sort", "tail")
+SHELL = (
+    *("bash", "sh", "env", "dirname", "basename", "cut", "sort", "tail", "sed"),
+    *("mkdir", "mv", "rm", "cat"),
+)
 TOOLS = ("python3", "make", "flex", "bison", "bc", "patch", "ld", "xz", "perl", "tar", "find")
 # apt knows the packages of $KNOWN; what it is asked to do is written down.
 FAKES = {
@@ -55,13 +58,18 @@ class System:
         (self.bin / name).chmod(0o755)
 
     def setup(
-        self, release: str, *lacking: str, source: Path | None = None, known: str = ""
+        self,
+        release: str,
+        *lacking: str,
+        source: Path | None = None,
+        known: str = "",
+        what: str = "",
     ) -> subprocess.CompletedProcess[str]:
         self.release.write_text(release)
         for name in lacking:
             (self.bin / name).unlink()
         return subprocess.run(
-            [self.bin / "bash", SETUP],
+            [self.bin / "bash", SETUP, *([what] if what else [])],
             env={
                 "PATH": str(self.bin),
                 "XDG_CACHE_HOME": str(self.cache),
@@ -178,3 +186,58 @@ def test_make_hands_a_source_on_only_if_one_is_given() -> None:
     without, with_source = (text.rstrip().splitlines()[-1] for text in made.values())
     assert without.rstrip().endswith("mptcplab kernel build")
     assert with_source.endswith('mptcplab kernel build --source "/a place/linux.tar.xz"')
+
+
+# apt that has a mirror, and a package of each source that is asked for; dpkg-deb that unpacks it.
+MIRROR = "http://mirror.example/debian/"
+APT_WITH_MIRROR = f"""
+echo "$*" >>"$CALLS"
+case "$*" in
+    indextargets*) printf '%s\\n' {MIRROR} http://another.example/debian/ ;;
+    *update) while [[ $1 != Dir::Etc::SourceList=* ]]; do shift; done; cat "${{1#*=}}" >>"$CALLS" ;;
+    *download*) : >"${{*: -1}}_7_all.deb" ;;
+esac
+"""
+UNPACK = """
+name=${2##*/}
+mkdir -p "$3/usr/src"
+echo "the source" >"$3/usr/src/${name%%_*}.tar.xz"
+"""
+
+
+def test_the_sources_of_other_series_come_from_the_mirror_that_apt_uses(system: System) -> None:
+    system.program("apt-get", APT_WITH_MIRROR)
+    system.program("dpkg-deb", UNPACK)
+    source = system.root / "linux.tar.xz"
+    source.touch()
+    sources = system.cache / "mptcplab" / "sources"
+    done = system.setup("ID=debian\n", source=source, what="--kernels")
+    assert (done.returncode, done.stderr) == (0, "")
+    # one for each series but Debian's own, and nothing else is left
+    assert sorted(path.name for path in sources.iterdir()) == ["linux-source-7.3.tar.xz"]
+    assert (sources / "linux-source-7.3.tar.xz").read_text() == "the source\n"
+    calls = system.calls.read_text()
+    assert f"URIs: {MIRROR}\nSuites: trixie-backports\n" in calls
+    assert "Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg\n" in calls
+    assert "install" not in calls
+    # apt's own lists and sources are not touched
+    ours = [line for line in calls.splitlines() if line.endswith(("update", "linux-source-7.3"))]
+    assert len(ours) == 2
+    for line in ours:
+        assert f"Dir::State::Lists={sources}/apt/lists" in line
+        assert f"Dir::Cache={sources}/apt/cache" in line
+        assert "Dir::Etc::SourceParts=-" in line
+    # once
+    before = system.calls.read_text()
+    assert system.setup("ID=debian\n", source=source, what="--kernels").stdout == ""
+    assert "download" not in system.calls.read_text().removeprefix(before)
+
+
+def test_without_a_mirror_nothing_is_downloaded(system: System) -> None:
+    system.program("dpkg-deb", UNPACK)
+    source = system.root / "linux.tar.xz"
+    source.touch()
+    done = system.setup("ID=debian\n", source=source, what="--kernels")
+    assert done.returncode == 1
+    assert done.stderr == "apt knows no mirror of Debian. As root, run: apt-get update\n"
+    assert not (system.cache / "mptcplab" / "sources").exists()

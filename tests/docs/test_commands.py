@@ -33,6 +33,7 @@ NOT_RUN = {
     "mptcplab bisect *": "needs a clone of Linux; tests/kernel/test_bisect.py has one",
     "mptcplab explain OUT/*": "of a cluster, see above",
     "mptcplab kernel build --source ARCHIVE": "ARCHIVE is the reader's",
+    "mptcplab kernel build --source */linux-source-7.3.tar.xz": "make setup-kernels is not run",
     "mptcplab leaderboard *": "ten minutes; tests/cli/test_leaderboard.py has a small one",
     "mptcplab papers publish docs/results": "of runs that take days",
     "mptcplab papers run all *": "takes days",

@@ -627,8 +627,12 @@ def test_each_series_has_its_own_patches(repository: Repository, packed: bool) -
         path = repository.root / "linux.tar"
         with tarfile.open(path, "w") as archive:
             archive.add(repository.source, arcname="linux")
+    # What has another name there is asked for last.
+    repository.write("kernel/patches/7.3/series.config", "# CONFIG_NET is not set\nCONFIG_N=y\n")
     made = kernel.build(path, quiet=True)
     assert made.image.read_text().startswith("one\nseven\n")
+    assert "CONFIG_N=y" in made.config.read_text()
+    assert kernel.built() == [made]
     assert kernel.build(quiet=True) == made
     repository.write("source/Makefile", MAKEFILE.replace("12", "13"))
     with pytest.raises(InputError, match=r"Linux 6\.13; accepted is a Linux 6\.12 or 7\.3 source"):

@@ -77,6 +77,8 @@ VARIANTS: Mapping[str, tuple[str, ...]] = {
 # What the fragment `upstream` leaves out in addition: the framework's patches, and the files that
 # need the framework.
 _FRAMEWORK_PATCHES = "-mptcp-sched-"
+#: What a series adds to the configuration, last: patches/SERIES/series.config, if it is there.
+SERIES_CONFIG = "series.config"
 _TESTS = "tests/"
 _FRAMEWORK_FILES = ("sched/", _TESTS)
 # Below kernel/mptcp: one file each, of which a run uses one or two.
@@ -171,7 +173,8 @@ def built() -> list[KernelBuild]:
     found = []
     for file in (*place().glob("*/build.json"), *resources.PREBUILT.glob("*/build.json")):
         with suppress(OSError, ValueError, TypeError, KeyError):
-            of = (name.removesuffix(".config") for name in json.loads(file.read_bytes())["config"])
+            names = json.loads(file.read_bytes())["config"]
+            of = (name.removesuffix(".config") for name in names if SERIES_CONFIG not in name)
             variant = fragments[tuple(sorted(of, key=lambda name: name != "lab"))]
             build = KernelBuild(
                 json.loads(file.read_bytes())["id"],
@@ -496,7 +499,7 @@ class _Inputs:
 
     variant: str
     source: _Source
-    fragments: Mapping[str, bytes]  # of the configuration: by name, in the order of precedence
+    fragments: Mapping[str, bytes]  # of the configuration, by path, in the order of precedence
     patches: Mapping[str, bytes]  # by name, in the order of the names
     own_files: Mapping[str, bytes]  # by path below kernel/mptcp
     precompiled: Mapping[str, bytes]  # headers.h and names.h
@@ -511,6 +514,9 @@ class _Inputs:
                 raise MptcplabError(
                     f"{path} is missing; mptcplab works from a clone of its repository or a wheel"
                 )
+        own_config = resources.KERNEL / "patches" / source.series / SERIES_CONFIG
+        if own_config.exists():
+            fragments.append(own_config)
         patches = patch_files(source.series)
         own = resources.KERNEL / "mptcp"
         files = sorted(path for path in own.rglob("*") if _is_own_file(path))
@@ -526,7 +532,9 @@ class _Inputs:
         return cls(
             variant=variant,
             source=source,
-            fragments={path.name: path.read_bytes() for path in fragments},
+            fragments={
+                str(path.relative_to(resources.KERNEL)): path.read_bytes() for path in fragments
+            },
             patches={path.name: path.read_bytes() for path in patches},
             own_files=own_files,
             precompiled={path.name: path.read_bytes() for path in precompiled},

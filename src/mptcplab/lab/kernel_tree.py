@@ -57,7 +57,9 @@ _NOT_UNPACKED = (
     "drivers/net/*/*.[ch]",
     *(f"fs/{name}/*.[ch]" for name in _OTHER_FILE_SYSTEMS),
     *(f"net/{name}/*.[ch]" for name in _OTHER_NETWORKS),
-    *(f"{name}/*.*" for name in ("Documentation", "rust", "samples", "sound")),
+    *(f"{name}/*.*" for name in ("Documentation", "samples", "sound")),
+    "rust/*.[ch]",
+    "rust/*.rs",
     *(f"tools/{name}" for name in ("perf", "testing")),
 )
 # Files in a tree that has been built in: kernel builds refuse such a tree.

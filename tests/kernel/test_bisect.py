@@ -4,7 +4,6 @@ same with a hundred. What is drawn is the same each time, and so are the kernels
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
@@ -26,20 +25,6 @@ def linux() -> Linux:
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_each_fault_is_a_change_of_the_source(linux: Linux, fault: bisect_check.Fault) -> None:
     assert linux.texts[fault.file].count(fault.right) == 1
-
-
-def test_the_commits_of_a_case_are_what_it_says(linux: Linux) -> None:
-    case = bisect_check.drawn(SEEDS[0])
-    commits = linux.put(case)
-    below = case.history()
-    number = random.Random(0).randrange(1, len(commits))
-    files = linux.repository.files(commits[number])
-    (text,) = (
-        content.decode()
-        for _, content in linux.repository.contents({case.fault.file: files[case.fault.file]})
-    )
-    assert (case.fault.wrong in text) == (case.faulty in below[number])
-    assert linux.repository.parents(commits[-1]) == [commits[each] for each in case.parents[-1]]
 
 
 def test_faults_are_found(linux: Linux, tmp_path: Path) -> None:

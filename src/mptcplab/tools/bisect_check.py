@@ -217,8 +217,8 @@ class Linux:
             ) as importing:
                 assert importing.stdin is not None
                 importing.stdin.write(_commit_head("refs/heads/base", 1, "base"))
-                for directory, _, names in os.walk(tree / "src"):
-                    for path in (Path(directory) / name for name in names):
+                for path in sorted((tree / "src").rglob("*")):
+                    if path.is_symlink() or path.is_file():
                         importing.stdin.write(_modified(path, path.relative_to(tree / "src")))
             if importing.returncode != 0:
                 raise MptcplabError(f"the repository {self.path} could not be made")

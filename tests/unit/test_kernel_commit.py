@@ -18,7 +18,7 @@ from mptcplab.lab.kernel_commit import Commit
 from mptcplab.lab.kernel_tree import OWN_DIRECTORY, SourceError, is_unpacked_name
 from tests.histories import Made, commit_all, git
 from tests.histories import repository as empty_repository
-from tests.unit.test_kernel import MAKEFILE, PATCH, Repository, repository
+from tests.unit.test_kernel import MAKEFILE, PATCH, SCHEDULER, Repository, repository
 from tests.unit.test_kernel_attacks import killed_at
 
 __all__ = ["repository"]
@@ -127,6 +127,24 @@ def test_a_commit_that_the_patches_do_not_fit_is_refused_and_the_next_one_built(
         image(other)
     assert image(back) == "zero\none\nTWO\nthree\nprobe\n"
     assert image(good) == "one\nTWO\nthree\nprobe\n"
+
+
+def test_a_scheduler_is_compiled_for_the_kernel_of_a_commit(
+    repository: Repository, linux: Path
+) -> None:
+    one, other = commits(linux, {}, {"net/a.c": "a"})
+    built = [kernel.build_commit(each, quiet=True) for each in (one, other)]
+    file = repository.write("mine.c", SCHEDULER)
+    # the tree is at the other commit, and goes back
+    made = [
+        kernel.module(build, file, commit=commit, quiet=True)
+        for build, commit in zip(built, (one, other), strict=True)
+    ]
+    assert made[0].digest != made[1].digest
+    assert all(each.path.exists() for each in made)
+    repository.write("mine.c", SCHEDULER + "\n#error no\n")
+    with pytest.raises(SourceError, match="does not compile"):
+        kernel.module(built[0], file, commit=one, quiet=True)
 
 
 def test_what_the_machine_lacks_is_not_the_commits_fault(

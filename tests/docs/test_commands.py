@@ -30,7 +30,7 @@ NOT_RUN = {
     "make *": "targets that CI makes, or that take from minutes to hours",
     "mptcplab *--cluster *": "needs a cluster; tests/engine/test_cluster.py has one",
     "mptcplab * nginx *": "needs /srv and root; tests/engine/test_exec.py has nginx",
-    "mptcplab bisect *": "needs a clone of Linux; tests/kernel/test_bisect.py has one",
+    "mptcplab bisect *": "needs a clone of Linux; make bisect-check has one",
     "mptcplab explain OUT/*": "of a cluster, see above",
     "mptcplab kernel build --source ARCHIVE": "ARCHIVE is the reader's",
     "mptcplab kernel build --source */linux-source-7.3.tar.xz": "make setup-kernels is not run",

@@ -197,11 +197,11 @@ def configured_flavour(build: KernelBuild) -> str:
 def current(variant: str = "lab") -> KernelBuild | None:
     """The kernel for the present inputs if it is built, or came with the package, else None.
 
-    None also if the source or the compiler is missing: then no build can be the present one.
+    None also if the source, the compiler or tar is missing: then no build can be the present one.
     """
     try:
         return _prebuilt(variant) or _finished(_Inputs.read(_Source.chosen(), variant))
-    except MptcplabError:
+    except (MptcplabError, FileNotFoundError):
         return None
 
 

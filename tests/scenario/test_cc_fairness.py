@@ -253,8 +253,8 @@ def test_who_gains_nothing_from_a_path_leaves_it_with_olia(run_scenario: RunScen
     #   p2 = 1.83, y = 0.74.
     # - OLIA: a window of one or two of 25 segments on the shared path: y = 0.92 to 0.96.
     # A full link has 1448 of 1514 bytes for TCP, 1424 of 1514 for Multipath TCP. With LIA the seeds
-    # differ by 0.1, some 0.06 in the mean, and so does each build of the kernel, which has other random
-    # numbers: the median of five counts, which is off by 1.25 x 0.06 / sqrt(5) = 0.033; thrice that.
+    # differ by 0.1, some 0.06 in the mean, and so do builds of the kernel, which have other random
+    # numbers: the median of five is off by 1.25 x 0.06 / sqrt(5) = 0.033; thrice that is allowed.
     found = {}
     for cc in ("lia", "olia"):
         shares = []

@@ -201,7 +201,7 @@ def current(variant: str = "lab") -> KernelBuild | None:
     """
     try:
         return _prebuilt(variant) or _finished(_Inputs.read(_Source.chosen(), variant))
-    except (MptcplabError, FileNotFoundError):
+    except MptcplabError:
         return None
 
 
@@ -609,6 +609,8 @@ def _about_archive(path: Path) -> tuple[str, str]:
     with suppress(KeyError, TypeError):
         if known[str(path)]["stamp"] == stamp:
             return str(known[str(path)]["sha256"]), str(known[str(path)]["series"])
+    if doctor.find_tool("tar") is None:
+        doctor.require(*doctor.BUILD_CHECKS)
     series = archive_series(path)
     with path.open("rb") as archive:
         digest = hashlib.file_digest(archive, "sha256").hexdigest()

@@ -287,13 +287,46 @@ def test_a_file_that_only_a_patch_had_is_gone_without_it(repository: Repository)
     assert not made.exists()
 
 
-def test_a_patch_that_does_not_apply_is_named_with_the_file(repository: Repository) -> None:
-    repository.write("source/net/mptcp/protocol.c", "another\ntext\naltogether\n")
+def test_a_patch_that_does_not_apply_is_named_with_file_and_hunk(repository: Repository) -> None:
+    text = "one\ntwo\nthree\n" + "\n" * 20 + "four\nfive\nsix\n"
+    repository.write("source/net/mptcp/protocol.c", text.replace("five", "another"))
+    # the second hunk begins after the three lines of the first and 20 empty ones
+    second = "@@ -24,3 +24,3 @@\n four\n-five\n+FIVE\n six\n"
+    repository.write("kernel/patches/6.12/mptcp/0001-an-example.patch", PATCH + second)
     with pytest.raises(MptcplabError) as failure:
         repository.build()
     assert "the patch 0001-an-example.patch does not apply" in str(failure.value)
-    assert "rejected: net/mptcp/protocol.c" in str(failure.value)
+    assert "rejected: net/mptcp/protocol.c, hunk 2, at line 24\n" in str(failure.value)
+    assert f"kernel build --engine-only --source {repository.source}" in str(failure.value)
     assert repository.finished() == []
+
+
+def test_engine_only_needs_no_patch_for_mptcp_but_that_which_builds_our_files(
+    repository: Repository,
+) -> None:
+    repository.write("source/net/mptcp/protocol.c", "another\ntext\naltogether\n")
+    new = "--- /dev/null\n+++ b/net/mptcp/{0}.c\n@@ -0,0 +1 @@\n+{0}\n"
+    of_engine, of_ours = (
+        "engine/0002-um-faster",
+        "mptcp/0006-mptcp-build-the-files-in-net-mptcp-lab",
+    )
+    repository.write(f"kernel/patches/6.12/{of_engine}.patch", new.format("um"))
+    repository.write(f"kernel/patches/6.12/{of_ours}.patch", new.format("ours"))
+    built = repository.build("engine")
+    assert built.image.read_text() == "another\ntext\naltogether\nprobe\n"
+    assert not built.has_framework
+    assert {path.name for path in (repository.tree / "src/net/mptcp").glob("*.c")} == {
+        "protocol.c",
+        "um.c",
+        "ours.c",
+    }
+    (listed,) = kernel.built()
+    assert listed == built
+    # what it cannot do without is not offered to be left out
+    repository.write(f"kernel/patches/6.12/{of_engine}.patch", PATCH)
+    with pytest.raises(MptcplabError, match=r"0002-um-faster\.patch does not apply") as failure:
+        repository.build("engine")
+    assert "--engine-only" not in str(failure.value)
 
 
 def test_an_option_without_effect_is_named(repository: Repository) -> None:
@@ -634,29 +667,33 @@ def test_each_series_has_its_own_patches(repository: Repository, packed: bool) -
     assert "CONFIG_N=y" in made.config.read_text()
     assert kernel.built() == [made]
     assert kernel.build(quiet=True) == made
-    repository.write("source/Makefile", MAKEFILE.replace("12", "13"))
-    with pytest.raises(InputError, match=r"Linux 6\.13; accepted is a Linux 6\.12 or 7\.3 source"):
-        repository.build()
 
 
 @pytest.mark.parametrize(
-    ("makefile", "told"),
-    [
-        (MAKEFILE.replace("12", "13"), "Linux 6.13; accepted is a Linux 6.12 source"),
-        ("all:\n", "not a kernel source"),
-    ],
+    ("series", "patched"), [("6.1", "6.12"), ("6.13", "6.12"), ("7.3", "7.3"), ("10.0", "7.3")]
 )
-@pytest.mark.parametrize("packed", [False, True])
-def test_another_tree_is_refused(
-    repository: Repository, makefile: str, told: str, packed: bool
+def test_a_series_without_patches_gets_those_of_the_next_older_one(
+    repository: Repository, series: str, patched: str
 ) -> None:
-    repository.write("source/Makefile", makefile)
+    repository.write("kernel/patches/7.3/mptcp/0001-an-example.patch", PATCH.replace("TWO", "7"))
+    version, patchlevel = series.split(".")
+    repository.write(
+        "source/Makefile",
+        MAKEFILE.replace("= 6", f"= {version}").replace("= 12", f"= {patchlevel}"),
+    )
+    second = {"6.12": "TWO", "7.3": "7"}[patched]
+    assert repository.build().image.read_text().startswith(f"one\n{second}\n")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_another_tree_is_refused(repository: Repository, packed: bool) -> None:
+    repository.write("source/Makefile", "all:\n")
     path = repository.source
     if packed:
         path = repository.root / "linux.tar"
         with tarfile.open(path, "w") as archive:
             archive.add(repository.source, arcname="linux")
-    with pytest.raises(InputError, match=told) as failure:
+    with pytest.raises(InputError, match=r"not a kernel source: .*; accepted is a Linux") as failure:
         kernel.build(path, quiet=True)
     assert str(path) in str(failure.value)
     assert repository.finished() == []

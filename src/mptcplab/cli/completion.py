@@ -133,6 +133,14 @@ def expectations(context: click.Context, _option: click.Parameter, incomplete: s
     return [*_among(before + table, last, words), *_among(before + table, last, further)]
 
 
+def kernels(_context: click.Context, _option: click.Parameter, incomplete: str) -> Items:
+    """The names of kernels."""
+    from mptcplab.lab import kernel_names
+
+    before, last = _last_of(incomplete, ",")
+    return _among(before, last, {n: str(e.source) for n, e in kernel_names.known().items()})
+
+
 def figures(_context: click.Context, _argument: click.Parameter, incomplete: str) -> Items:
     """Published experiments."""
     from mptcplab.papers import catalogue
@@ -224,4 +232,5 @@ OF_OPTIONS: Mapping[str, Suggest] = {
     "--transport": _fixed("TRANSPORTS"),
     "--direction": _fixed("WORKLOAD_DIRECTIONS"),
     "--start": _fixed("STARTS"),
+    "--kernel": kernels,
 }

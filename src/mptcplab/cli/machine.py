@@ -5,15 +5,21 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.table import Table
 
-from mptcplab.lab import doctor, kernel
+from mptcplab.cli import completion
+from mptcplab.lab import doctor, kernel, kernel_names
+from mptcplab.lab.kernel_names import Named, Piece
 from mptcplab.runs import tls
+
+_WIDE = 1000
 
 
 @click.group("kernel")
@@ -25,8 +31,19 @@ def kernel_group() -> None:
 @click.option(
     "--source",
     type=click.Path(path_type=Path),
-    help="Archive or directory of the Linux 6.12 source; remembered for later builds.  "
-    "[Debian's package linux-source-6.12]",
+    help="Archive or directory of a Linux source; remembered for later builds unless it gets a "
+    "name.  [Debian's package linux-source-6.12]",
+)
+@click.option(
+    "--name",
+    shell_complete=completion.kernels,
+    help="Name for this kernel, for --kernel NAME of runs; of one that has it already, build it.",
+)
+@click.option(
+    "--engine-only",
+    "variant",
+    flag_value=kernel.ENGINE_ONLY,
+    help="Without our schedulers and mends of MPTCP, for a source that their patches do not fit.",
 )
 @click.option(
     "--variant",
@@ -34,17 +51,34 @@ def kernel_group() -> None:
     default="lab",
     show_default=True,
     help="With the arithmetic of kernels for virtual machines (cloud), with run-time checks "
-    "(debug), for the kernel's own tests (selftest), or without our schedulers (upstream).",
+    "(debug), for the kernel's own tests (selftest), without our schedulers (upstream), or as "
+    "--engine-only (engine).",
 )
-def kernel_build(source: Path | None, variant: str) -> None:
+@click.pass_context
+def kernel_build(
+    context: click.Context, source: Path | None, name: str | None, variant: str
+) -> None:
     """Build the kernel into the cache.
 
     Later builds compile only what has changed. If it came with mptcplab there is nothing to build,
     unless you choose a source.
+
+    \b
+    mptcplab kernel build
+    mptcplab kernel build --source linux-6.12.30 --name mine
+    mptcplab kernel build --source linux-6.15.tar.xz --name newer --engine-only
     """
     started = time.monotonic()
-    known = kernel.current(variant)
-    built = kernel.build(source, variant=variant)
+    if name is None:
+        known = kernel.current(variant)
+        built = kernel.build(source, variant=variant)
+    else:
+        given = context.get_parameter_source("variant") is ParameterSource.COMMANDLINE
+        named = _named(name, source, variant if given else None)
+        known = named.current()
+        built = kernel_names.build(named)
+        if not named.is_series:
+            kernel_names.keep(named)
     if kernel.came_along(built):
         click.echo(
             f"kernel {built.id} came with mptcplab: nothing to build; --source ARCHIVE builds one, "
@@ -56,25 +90,94 @@ def kernel_build(source: Path | None, variant: str) -> None:
         click.echo(f"kernel {built.id} built in {time.monotonic() - started:.0f} s")
 
 
+def _named(name: str, source: Path | None, variant: str | None) -> Named:
+    """What a name is to stand for, with what is not given as it was."""
+    before = kernel_names.known().get(name)
+    if before is None or not before.is_series:
+        kernel_names.check(name)
+    elif source is not None or variant is not None:
+        raise click.UsageError(f"--name {name} is a series of Linux; choose another name")
+    return Named(
+        name,
+        source.absolute() if source else before.source if before else kernel.chosen_source(),
+        variant or (before.variant if before else "lab"),
+    )
+
+
 @kernel_group.command("list")
 def kernel_list() -> None:
-    """List the kernels, and which are current.
+    """List the kernels, their names, and which are current.
 
-    A run uses the current one, and builds it if it is missing. The others can be removed, but for
-    the one that came with mptcplab.
+    A run uses the current one, or with --kernel those of some names, and builds them if they are
+    missing.
     """
     of_now = {kernel.current(variant) for variant in kernel.VARIANTS}
+    names = {each.name: (each, each.current()) for each in kernel_names.known().values()}
     table = Table(box=None, pad_edge=False)
-    for name in ("id", "variant", "like", "built", "of now"):
-        table.add_column(name, no_wrap=True)
+    for head in ("id", "name", "series", "variant", "like", "size", "built", "current", "source"):
+        table.add_column(head, no_wrap=True)
     for build in kernel.built():
+        own = [named for named, current in names.values() if current == build]
         made = datetime.fromtimestamp(build.image.stat().st_mtime).strftime("%Y-%m-%d %H:%M")
         if kernel.came_along(build):
             made = "with mptcplab"
-        known = "yes" if build in of_now else ""
-        table.add_row(build.id, build.variant, kernel.configured_flavour(build), made, known)
-    Console().print(table)
+        about = kernel.about(build.image.parent)
+        series = [about.series] if about else [each.name for each in own if each.is_series]
+        source = [about.source] if about else [each.source for each in own]
+        table.add_row(
+            build.id,
+            ", ".join(each.name for each in own),
+            *(series[:1] or [""]),
+            build.variant,
+            kernel.configured_flavour(build),
+            _size(kernel_names.size_bytes(build.image.parent)),
+            made,
+            "yes" if build in of_now else "",
+            str(source[0]) if source else "",
+        )
+    for named, current in names.values():
+        if current is None:
+            what = (named.name if named.is_series else "", named.variant, "", "", "not built", "")
+            table.add_row("", named.name, *what, str(named.source))
+    # as wide as it is: rich would shorten ids and paths, which could then not be copied
+    Console(width=_WIDE).print(table)
     click.echo(f"built ones are in {kernel.place()}, a directory for each")
+
+
+@kernel_group.command("remove")
+@click.argument("name", shell_complete=completion.kernels)
+def kernel_remove(name: str) -> None:
+    """Remove a kernel by its name, with what only it needs.
+
+    What was built of a series of Linux is removed, and its source stays.
+    """
+    named = kernel_names.find(name, "NAME")
+    _say_gone(kernel_names.remove(name), "freed")
+    if named.is_series:
+        click.echo(f"{name} can be built again: its source is {named.source}")
+
+
+@kernel_group.command("prune")
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+def kernel_prune(dry_run: bool) -> None:
+    """Remove what no name stands for, and no run uses without a name.
+
+    These are old kernels, their modules, and unpacked sources with their objects.
+    """
+    if dry_run:
+        _say_gone(kernel_names.unneeded(), "would be freed")
+    else:
+        _say_gone(kernel_names.prune(), "freed")
+
+
+def _say_gone(pieces: Sequence[Piece], freed: str) -> None:
+    for each in pieces:
+        click.echo(f"{each.what}: {each.directory}, {_size(each.size_bytes)}")
+    click.echo(f"{freed}: {_size(sum(each.size_bytes for each in pieces))}")
+
+
+def _size(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:.1f} MB"
 
 
 @click.group("cluster")

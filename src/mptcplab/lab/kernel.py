@@ -5,14 +5,15 @@ There are variants of it, and modules for it: the user's own schedulers.
 
 Below `cache_dir()/kernel`:
 
-- `BUILD-ID/{linux,config,build.json}`: a finished kernel, put there by one rename; `modules`, KUnit
-  and our tests, if they were asked for;
+- `BUILD-ID/{linux,config,build.json}`: a finished kernel, put there by one rename; `about.json`,
+  its source and variant; `modules`, KUnit and our tests, if they were asked for;
 - `trees/KEY/`: one per source, or repository of sources (kernel_commit.py), and set of patches:
   `src` (unpacked, patched, with our files),
   `originals` (the files that our patches change, as they were), and one directory per variant with
   `obj` (make's output), `build.log`, and `built` (the kernel that `obj` corresponds to);
-- `modules/DIGEST/NAME.ko`: a scheduler, compiled for one of the kernels;
+- `modules/DIGEST/NAME.ko`: a scheduler, compiled for one of the kernels; `kernel`, the id of that;
 - `lock`: held by the build in progress; `source.json`: the latest choice of `--source`;
+- `names.json`: the names that the user gave to kernels (kernel_names.py);
 - `digests.json`: SHA-256 and series of source archives, so that each is read only once.
 
 A build id identifies everything that determines the kernel: the source, the configuration, the
@@ -34,7 +35,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any, Self
@@ -50,6 +51,8 @@ from mptcplab.lab.kernel_module import Scheduler
 from mptcplab.lab.kernel_tree import (
     KERNEL_VERSION,
     OWN_DIRECTORY,
+    PatchError,
+    SourceError,
     archive_series,
     bad_source,
     digests,
@@ -58,6 +61,7 @@ from mptcplab.lab.kernel_tree import (
     is_unpacked,
     patch,
     patch_files,
+    patches_of,
     synchronise,
     unpack,
     write_json,
@@ -73,7 +77,11 @@ VARIANTS: Mapping[str, tuple[str, ...]] = {
     "selftest": ("selftest",),
     "upstream": ("upstream",),
     "selftest-upstream": ("selftest", "upstream"),
+    "engine": ("upstream",),
 }
+#: As `upstream`, and of the patches for MPTCP only the one that builds our files: --engine-only.
+ENGINE_ONLY = "engine"
+_ENGINE_PATCHES, _OWN_FILES_PATCH = "engine", "-mptcp-build-the-files-"
 # What the fragment `upstream` leaves out in addition: the framework's patches, and the files that
 # need the framework.
 _FRAMEWORK_PATCHES = "-mptcp-sched-"
@@ -81,18 +89,29 @@ _FRAMEWORK_PATCHES = "-mptcp-sched-"
 SERIES_CONFIG = "series.config"
 _TESTS = "tests/"
 _FRAMEWORK_FILES = ("sched/", _TESTS)
+# Beside a finished kernel, and beside a module.
+_ABOUT, OF_KERNEL = "about.json", "kernel"
 # Below kernel/mptcp: one file each, of which a run uses one or two.
 _EXCHANGEABLE = ("sched/", "cc/")
 
 
 @dataclass(frozen=True)
 class KernelBuild:
-    """A finished kernel: the program `image`, and the configuration it was built with."""
+    """A finished kernel: the program `image`, and the configuration it was built with.
+
+    `name` is what the user called it by, empty for the kernel that is used without a name.
+    """
 
     id: str
     variant: str
     image: Path
     config: Path
+    name: str = field(default="", compare=False)
+
+    @property
+    def has_framework(self) -> bool:
+        """Whether it can have other schedulers than upstream's own, `default`."""
+        return self.variant not in VARIANTS or _has_framework(self.variant)
 
     @property
     def flavour(self) -> str:
@@ -123,12 +142,18 @@ class Objects:
     objects: Path
 
 
-def build(source: Path | None = None, *, variant: str = "lab", quiet: bool = False) -> KernelBuild:
+def build(
+    source: Path | None = None,
+    *,
+    variant: str = "lab",
+    quiet: bool = False,
+    remember: bool = True,
+) -> KernelBuild:
     """Builds the kernel in one of VARIANTS, unless it is built already or came with the package.
 
-    `source` is an archive or a directory with a kernel of a series that there are patches for. If
-    it builds, it is remembered for later calls without `source`, here and in `current`, until
-    Debian's own archive is chosen. `quiet` suppresses the progress on standard error.
+    `source` is an archive or a directory with a kernel. If it builds, with `remember`, it is used
+    by later calls without `source`, here and in `current`, until Debian's own archive is chosen.
+    `quiet` suppresses the progress on standard error.
 
     Raises InputError for a source that cannot be used or an unknown variant, MachineError if the
     machine lacks something, MptcplabError if the build fails.
@@ -139,9 +164,11 @@ def build(source: Path | None = None, *, variant: str = "lab", quiet: bool = Fal
     with _refusals_as_failure():
         if source is None and (came := _prebuilt(variant)):
             return came
+        if source == doctor.DEBIAN_SOURCE and not remember and (came := _came_along(variant)):
+            return came
         chosen = _Source.at(source.absolute()) if source else _Source.chosen()
         finished = _built(_Inputs.read(chosen, variant), quiet)
-        if source:
+        if source and remember:
             _remember(chosen)
     return finished
 
@@ -169,13 +196,17 @@ def built() -> list[KernelBuild]:
 
     Anything else there is skipped.
     """
-    fragments = {("lab", *names): variant for variant, names in VARIANTS.items()}
+    fragments = {
+        ("lab", *names): variant for variant, names in VARIANTS.items() if variant != ENGINE_ONLY
+    }
     found = []
     for file in (*place().glob("*/build.json"), *resources.PREBUILT.glob("*/build.json")):
         with suppress(OSError, ValueError, TypeError, KeyError):
             names = json.loads(file.read_bytes())["config"]
             of = (name.removesuffix(".config") for name in names if SERIES_CONFIG not in name)
             variant = fragments[tuple(sorted(of, key=lambda name: name != "lab"))]
+            if (note := about(file.parent)) is not None:
+                variant = note.variant
             build = KernelBuild(
                 json.loads(file.read_bytes())["id"],
                 variant,
@@ -194,15 +225,58 @@ def configured_flavour(build: KernelBuild) -> str:
     return "amd64" if "CONFIG_WLAN=y" in options else "cloud"
 
 
-def current(variant: str = "lab") -> KernelBuild | None:
+def current(variant: str = "lab", source: Path | None = None) -> KernelBuild | None:
     """The kernel for the present inputs if it is built, or came with the package, else None.
 
-    None also if the source, the compiler or tar is missing: then no build can be the present one.
+    `source` is as for `build`, without being remembered. None also if the source, the compiler or
+    tar is missing: then no build can be the present one.
     """
     try:
-        return _prebuilt(variant) or _finished(_Inputs.read(_Source.chosen(), variant))
+        if source is None:
+            return _prebuilt(variant) or _finished(_Inputs.read(_Source.chosen(), variant))
+        came = _came_along(variant) if source == doctor.DEBIAN_SOURCE else None
+        return came or _finished(_Inputs.read(_Source.at(source), variant))
     except MptcplabError:
         return None
+
+
+@dataclass(frozen=True)
+class About:
+    """What a finished kernel was made from: where its source was, its series, and the variant."""
+
+    source: Path
+    series: str
+    variant: str
+
+
+def about(directory: Path) -> About | None:
+    """What the kernel in a directory was made from, None if it does not say: it is an old one."""
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        note = json.loads((directory / _ABOUT).read_bytes())
+        if note["variant"] in VARIANTS:
+            return About(Path(note["source"]), str(note["series"]), str(note["variant"]))
+    return None
+
+
+def tree_of(source: Path, variant: str, *, commits: bool = False) -> Path:
+    """Where a source is unpacked for a variant, or the commits of a repository are."""
+    text = os.fsencode(source) + (b"\0commits" if commits else b"")
+    key = hashlib.sha256(text).hexdigest()[:12]
+    suffix = "-engine" if variant == ENGINE_ONLY else "-upstream"
+    return place() / "trees" / (key if _has_framework(variant) else f"{key}{suffix}")
+
+
+@contextmanager
+def locked(*, wait: bool) -> Iterator[None]:
+    """Keeps everybody else from building. Raises MptcplabError if a build is not to be waited for,
+    or the cache cannot be written.
+    """
+    with (
+        _refusals_as_failure(),
+        BuildProgress(quiet=True) as silent,
+        _locked(silent if wait else None),
+    ):
+        yield
 
 
 @dataclass(frozen=True)
@@ -251,6 +325,7 @@ def module(
 
     def compile_it(make: Make, progress: BuildProgress) -> None:
         progress.say(kernel_module.compile(make, source, found.path))
+        found.path.with_name(OF_KERNEL).write_text(build.id)
 
     _make_once(build, str(source_file), found.path, compile_it, commit=commit, quiet=quiet)
     return found
@@ -319,12 +394,17 @@ def source() -> tuple[Path, str]:
     return chosen.path, chosen.digest
 
 
+def chosen_source() -> Path:
+    """The source of builds without `--source`. Raises MptcplabError if its choice is gone."""
+    return _chosen_path() or doctor.DEBIAN_SOURCE
+
+
 def source_of(build: KernelBuild) -> tuple[Path, str]:
     """The source that a kernel of the present inputs was made from, and its digest.
 
     Raises MptcplabError if `build` is none of them.
     """
-    inputs = _Inputs.read(_Source.chosen(), build.variant)
+    inputs = _inputs_of(build)
     if inputs.id != build.id:
         raise MptcplabError(f"kernel {build.id} is not made from the present inputs")
     return inputs.source.path, inputs.source.digest
@@ -373,17 +453,29 @@ def _make_once(
         ):
             if found.exists():  # another process has made it meanwhile
                 return
-            source = _Source.of(commit) if commit else _Source.chosen()
-            inputs = _Inputs.read(source, build.variant)
+            inputs = _inputs_of(build, commit)
             if inputs.id != build.id:
+                which = f"--name {build.name}" if build.name else f"--variant {build.variant}"
                 raise MptcplabError(
                     f"{what} cannot be compiled for kernel {build.id}:"
                     " its inputs have changed since\n"
-                    f"  to fix it: mptcplab kernel build --variant {build.variant}"
+                    f"  to fix it: mptcplab kernel build {which}"
                 )
             make = _objects_of(inputs, progress, lock)
             progress.step("compile", what)
             compile_it(make, progress)
+
+
+def _inputs_of(build: KernelBuild, commit: Commit | None = None) -> _Inputs:
+    """What a finished kernel would be made from now: its own source if that is still there."""
+    note = about(build.image.parent)
+    if commit:
+        source = _Source.of(commit)
+    elif note is not None and note.source.exists():
+        source = _Source.at(note.source)
+    else:
+        source = _Source.chosen()
+    return _Inputs.read(source, build.variant)
 
 
 def schedulers() -> tuple[str, ...]:
@@ -406,12 +498,17 @@ def came_along(build: KernelBuild) -> bool:
 
 
 def _prebuilt(variant: str) -> KernelBuild | None:
+    """The kernel that came with the package, unless the user has chosen a source."""
+    return None if _choice().exists() else _came_along(variant)
+
+
+def _came_along(variant: str) -> KernelBuild | None:
     """The kernel that came with the package, if it was made from the package's present files.
 
-    None also if the user has chosen a source. Raises MptcplabError if it is damaged.
+    Raises MptcplabError if it is damaged.
     """
     came = prebuilt.came()
-    if came is None or _choice().exists():
+    if came is None:
         return None
     source = _Source(resources.PREBUILT, came.source, KERNEL_VERSION)
     if _Inputs.read(source, variant, came.compiler).id != came.kernel:
@@ -514,7 +611,7 @@ class _Inputs:
                 raise MptcplabError(
                     f"{path} is missing; mptcplab works from a clone of its repository or a wheel"
                 )
-        own_config = resources.KERNEL / "patches" / source.series / SERIES_CONFIG
+        own_config = patches_of(source.series) / SERIES_CONFIG
         if own_config.exists():
             fragments.append(own_config)
         patches = patch_files(source.series)
@@ -522,6 +619,12 @@ class _Inputs:
         files = sorted(path for path in own.rglob("*") if _is_own_file(path))
         precompiled = sorted((resources.KERNEL / "precompiled").glob("*.h"))
         own_files = {str(path.relative_to(own)): path.read_bytes() for path in files}
+        if variant == ENGINE_ONLY:
+            patches = [
+                path
+                for path in patches
+                if path.parent.name == _ENGINE_PATCHES or _OWN_FILES_PATCH in path.name
+            ]
         if not _has_framework(variant):
             patches = [path for path in patches if _FRAMEWORK_PATCHES not in path.name]
             own_files = {
@@ -544,9 +647,7 @@ class _Inputs:
     @property
     def tree(self) -> Path:
         """Where the source is unpacked; a newer source at the same path replaces the older."""
-        text = os.fsencode(self.source.path) + (b"\0commits" if self.source.commit else b"")
-        key = hashlib.sha256(text).hexdigest()[:12]
-        return place() / "trees" / (key if _has_framework(self.variant) else f"{key}-upstream")
+        return tree_of(self.source.path, self.variant, commits=self.source.commit is not None)
 
     @property
     def id(self) -> str:
@@ -688,7 +789,10 @@ def _objects_of(inputs: _Inputs, progress: BuildProgress, lock: int) -> Make:
         note.unlink(missing_ok=True)
         progress.step("patch", f"{len(inputs.patches)} patches")
     # In any case: the source is shared, and another variant may have changed it.
-    patch(tree, inputs.patches, lock)
+    try:
+        patch(tree, inputs.patches, lock)
+    except PatchError as error:
+        raise SourceError(f"{error}{_without(error.patch, inputs)}") from None
     synchronise(tree / "src" / OWN_DIRECTORY, inputs.own_files)
     if not built:
         progress.step("configure")
@@ -699,12 +803,24 @@ def _objects_of(inputs: _Inputs, progress: BuildProgress, lock: int) -> Make:
     return make
 
 
+def _without(patch: str, inputs: _Inputs) -> str:
+    """How to do without a patch that does not apply."""
+    needed = _Inputs.read(inputs.source, ENGINE_ONLY, inputs.compiler).patches
+    if inputs.source.commit or patch in needed:
+        return ""
+    build = f"mptcplab kernel build --engine-only --source {inputs.source.path}"
+    return f"\n  without our schedulers, which need it: {build}"
+
+
 def _install(inputs: _Inputs, obj: Path) -> None:
     with new_directory(place() / inputs.id) as part:
         shutil.copyfile(obj / "linux", part / "linux")
         (part / "linux").chmod(0o755)
         shutil.copyfile(obj / ".config", part / "config")
         write_json(part / "build.json", {"id": inputs.id, **inputs.provenance()})
+        source = inputs.source
+        note = {"source": str(source.path), "series": source.series, "variant": inputs.variant}
+        write_json(part / _ABOUT, note)
 
 
 # --- one build at a time, and how it ends
@@ -720,8 +836,11 @@ def _refusals_as_failure() -> Iterator[None]:
 
 
 @contextmanager
-def _locked(progress: BuildProgress) -> Iterator[int]:
-    """Holds the lock of the cache, and yields its file descriptor; reports when it has to wait."""
+def _locked(progress: BuildProgress | None) -> Iterator[int]:
+    """Holds the lock of the cache, and yields its file descriptor; reports when it has to wait.
+
+    Without `progress` it does not wait, and raises MptcplabError.
+    """
     path = place() / "lock"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -736,6 +855,8 @@ def _locked(progress: BuildProgress) -> Iterator[int]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            if progress is None:
+                raise MptcplabError("a kernel is being built; try again when it is") from None
             progress.step("wait", "another build is at work")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield file.fileno()

@@ -29,6 +29,7 @@ from mptcplab.lab.kernel_tree import (
     is_unpacked_name,
     now_ns,
     read_patched,
+    require_supported,
     series_of,
     write_if_changed,
     write_json,
@@ -77,7 +78,9 @@ class Commit:
             content.decode(errors="replace") for _, content in self.repository.contents(makefile)
         )
         try:
-            return series_of(text, self.repository.path)
+            series = series_of(text, self.repository.path)
+            require_supported(series, self.repository.path)
+            return series
         except InputError as error:
             raise SourceError(error.problems[0].message) from None
 

@@ -104,19 +104,31 @@ def directory_digest(path: Path) -> str:
 def supported_series() -> list[str]:
     """The series of Linux that there are patches for, such as 6.12, the oldest first."""
     found = (path.name for path in (resources.KERNEL / "patches").glob("[0-9]*.[0-9]*"))
-    return sorted(found, key=lambda series: [int(part) for part in series.split(".")])
+    return sorted(found, key=_number)
+
+
+def _number(series: str) -> list[int]:
+    return [int(part) for part in series.split(".")]
+
+
+def patches_of(series: str) -> Path:
+    """The directory of the patches that a series gets: its own, those of the next older series that
+    has some, or those of the oldest.
+    """
+    known = supported_series()
+    not_newer = [each for each in known if _number(each) <= _number(series)]
+    return resources.KERNEL / "patches" / (not_newer or known[:1])[-1]
 
 
 def patch_files(series: str) -> list[Path]:
     """The patches for a series, of both sets, in the order of their numbers: docs/kernels.md."""
-    directory = resources.KERNEL / "patches" / series
-    return sorted(directory.glob("*/*.patch"), key=lambda path: path.name)
+    return sorted(patches_of(series).glob("*/*.patch"), key=lambda path: path.name)
 
 
 def directory_series(directory: Path, source: Path) -> str:
     """The series of the kernel in `directory`, which is or came from `source`.
 
-    Raises InputError if it is no kernel, or one that there are no patches for.
+    Raises InputError if it is no kernel.
     """
     makefile = directory / "Makefile"
     text = makefile.read_text(errors="replace") if makefile.is_file() else ""
@@ -150,10 +162,13 @@ def series_of(makefile: str, source: Path) -> str:
     found = re.search(r"^VERSION = (\d+)\nPATCHLEVEL = (\d+)$", makefile, re.MULTILINE)
     if found is None:
         raise bad_source(source, "not a kernel source: no Makefile with VERSION and PATCHLEVEL")
-    series = ".".join(found.groups())
+    return ".".join(found.groups())
+
+
+def require_supported(series: str, source: Path) -> None:
+    """Raises InputError for a series that has no patches of its own."""
     if series not in supported_series():
         raise bad_source(source, f"Linux {series}")
-    return series
 
 
 def bad_source(path: Path, what: str) -> InputError:
@@ -299,6 +314,14 @@ def ending_with_us(command: Sequence[str], number: str = "KILL") -> list[str]:
     return ["setpriv", "--pdeathsig", number, *command] if shutil.which("setpriv") else [*command]
 
 
+class PatchError(SourceError):
+    """A patch, `patch`, does not apply."""
+
+    def __init__(self, patch: str, message: str) -> None:
+        super().__init__(message)
+        self.patch = patch
+
+
 def patch(tree: Path, patches: Mapping[str, bytes], lock: int) -> None:
     """Updates the patches in `tree/src`; only files whose content changes are written.
 
@@ -351,10 +374,19 @@ def _apply_patch(directory: Path, name: str, content: bytes, lock: int) -> None:
     if done.returncode == 0:
         return
     output = done.stdout.decode(errors="replace").strip().splitlines()
-    rejected = sorted(directory.rglob("*.rej"))
-    lines = [f"the patch {name} does not apply to this kernel source"]
-    lines += [f"rejected: {path.relative_to(directory).with_suffix('')}" for path in rejected]
-    raise SourceError("\n  ".join(lines + output[-_LINES_SHOWN:]))
+    lines = [f"the patch {name} does not apply to this kernel source", *_rejected(output)]
+    raise PatchError(name, "\n  ".join(lines))
+
+
+def _rejected(output: Sequence[str]) -> list[str]:
+    """Each hunk that does not apply, by what patch(1) says; all of that if it names none."""
+    file, found = "", []
+    for line in output:
+        if begun := re.match(r"patching file (\S+)", line):
+            file = begun[1]
+        elif failed := re.match(r"Hunk #(\d+) (?:FAILED|NOT MERGED) at (\d+)", line):
+            found.append(f"rejected: {file}, hunk {failed[1]}, at line {failed[2]}")
+    return found or list(output[-_LINES_SHOWN:])
 
 
 def _files_of_patch(content: bytes) -> set[str]:

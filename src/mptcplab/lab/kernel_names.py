@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Kernels by name: those that the user named when building them, and the series of Linux.
+
+A name stands for a source and a variant, so that its kernel follows our patches and files. The
+user's names are in `names.json` of the kernels' cache. A series, such as 6.12, is a name wherever
+its source has been set up: Debian's archive of it, or `sources/linux-source-SERIES.tar.xz` in the
+cache.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
+from mptcplab.lab import doctor, kernel, prebuilt
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.lab.kernel_tree import KERNEL_VERSION, supported_series, write_json
+from mptcplab.spec.mistakes import suggestion
+
+ACCEPTED = "a name is a letter or digit, then up to 30 of a-z, 0-9, ., _ and -"
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,30}")
+_SERIES = re.compile(r"[0-9]+\.[0-9]+")
+_BUILD_ID = re.compile("[0-9a-f]{12}")
+_BLOCK_BYTES = 512
+
+
+@dataclass(frozen=True)
+class Named:
+    """What a name stands for: a source, and one of `kernel.VARIANTS`."""
+
+    name: str
+    source: Path
+    variant: str = "lab"
+
+    @property
+    def is_series(self) -> bool:
+        return _SERIES.fullmatch(self.name) is not None
+
+    def current(self) -> KernelBuild | None:
+        """Its kernel, if it is built."""
+        found = kernel.current(self.variant, self.source)
+        return None if found is None else replace(found, name=self.name)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A directory of the cache: what it holds, in words, and its size on the disk."""
+
+    what: str
+    directory: Path
+    size_bytes: int
+
+
+def known() -> dict[str, Named]:
+    """All names: the series whose sources are here, the oldest first, then the user's own.
+
+    Raises MptcplabError if the file of the user's names is damaged.
+    """
+    found = {name: Named(name, source) for name, source in _series()}
+    file = _file()
+    try:
+        notes = json.loads(file.read_text()) if file.exists() else {}
+        own = [Named(name, Path(of["source"]), of["variant"]) for name, of in notes.items()]
+        if any(each.variant not in kernel.VARIANTS for each in own):
+            raise ValueError
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        raise MptcplabError(f"{file}: does not say which kernels have names; remove it") from None
+    return {**found, **{each.name: each for each in own}}
+
+
+def find(name: str, option: str = "--kernel") -> Named:
+    """What a name stands for. Raises InputError, with the names there are, if it is none."""
+    names = known()
+    if name not in names:
+        hint = suggestion(name, list(names)) or ";"
+        how = f"mptcplab kernel build --source ARCHIVE --name {name}"
+        if name in supported_series():
+            how = "make setup-kernels"
+        message = f"no kernel of this name{hint} known: {', '.join(names)}; to add it: {how}"
+        raise InputError([Problem(option, "", name, message)])
+    return names[name]
+
+
+def build(named: Named, *, quiet: bool = False) -> KernelBuild:
+    """Builds the kernel of a name unless it is built; see `kernel.build`."""
+    made = kernel.build(named.source, variant=named.variant, quiet=quiet, remember=False)
+    return replace(made, name=named.name)
+
+
+def check(name: str) -> None:
+    """Raises InputError for what cannot be a name of the user's own."""
+    if _SERIES.fullmatch(name):
+        message = f"names like this are those of series of Linux; {ACCEPTED}"
+    elif _BUILD_ID.fullmatch(name):
+        message = f"names like this are ids of kernels; {ACCEPTED}"
+    elif not _NAME.fullmatch(name):
+        message = ACCEPTED
+    else:
+        return
+    raise InputError([Problem("--name", "", name, message)])
+
+
+def keep(named: Named) -> None:
+    """Keeps a name of the user's own, in place of what it stood for before."""
+    check(named.name)
+    with kernel.locked(wait=True):
+        _write({**known(), named.name: named})
+
+
+def remove(name: str) -> list[Piece]:
+    """Removes a name of the user's own, and what no other name needs; returns what was removed.
+
+    Of a series only what was built is removed. Raises InputError for an unknown name, and
+    MptcplabError while a kernel is being built.
+    """
+    with kernel.locked(wait=False):
+        named, others = find(name, "NAME"), known()
+        del others[name]
+        builds, trees = _needed(list(others.values()))
+        gone = []
+        mine = named.current() if named.source.exists() else None
+        if mine is not None and mine.id not in builds and not kernel.came_along(mine):
+            gone.append(_piece(f"kernel {mine.id}", mine.image.parent))
+            gone += [each for each in _modules() if _kernel_of(each) == mine.id]
+        tree = kernel.tree_of(named.source, named.variant)
+        if tree not in trees and tree.exists():
+            gone.append(_piece("source and objects", tree))
+        _write(others)
+        for each in gone:
+            shutil.rmtree(each.directory)
+    return gone
+
+
+def unneeded() -> list[Piece]:
+    """What is in the cache and no name stands for, nor is used without a name: old kernels, their
+    modules, unpacked sources, and what bisections built.
+
+    Raises MachineError without a compiler, since it determines which kernels are current, and
+    MptcplabError if the source of a name is gone.
+    """
+    if not kernel.compiler_version():
+        raise MachineError("gcc is missing, so it is not known which kernels are current")
+    names = list(known().values())
+    for each in names:
+        if not each.source.exists() and not each.is_series:
+            raise MptcplabError(
+                f"the source of {each.name} is gone: {each.source}\n"
+                f"  if it is for good: mptcplab kernel remove {each.name}"
+            )
+    builds, trees = _needed(names)
+    found = [
+        _piece(f"kernel {file.parent.name}", file.parent)
+        for file in sorted(kernel.place().glob("*/build.json"))
+        if file.parent.name not in builds
+    ]
+    found += [
+        _piece("source and objects", tree)
+        for tree in sorted(kernel.place().glob("trees/*"))
+        if tree not in trees
+    ]
+    found += [each for each in _modules() if _kernel_of(each) not in builds]
+    came = prebuilt.came()
+    kit = came.sha256[prebuilt.MODULE_KIT][:12] if came else ""
+    kits = sorted(kernel.place().glob("kits/*"))
+    return [*found, *(_piece("module kit", each) for each in kits if each.name != kit)]
+
+
+def prune() -> list[Piece]:
+    """Removes what is `unneeded`, and returns it. Raises MptcplabError, too, during a build."""
+    with kernel.locked(wait=False):
+        gone = unneeded()
+        for each in gone:
+            shutil.rmtree(each.directory)
+    return gone
+
+
+def size_bytes(directory: Path) -> int:
+    """What a directory takes on the disk."""
+    total = 0
+    for path in directory.rglob("*"):
+        with suppress(OSError):
+            total += path.lstat().st_blocks * _BLOCK_BYTES
+    return total
+
+
+def _needed(names: Sequence[Named]) -> tuple[set[str], set[Path]]:
+    """The ids of the kernels that names stand for, or that are used without one, and the trees."""
+    builds = {build.id for each in names if (build := each.current())}
+    builds |= {build.id for each in kernel.VARIANTS if (build := kernel.current(each))}
+    trees = {kernel.tree_of(each.source, each.variant) for each in names}
+    with suppress(MptcplabError):
+        source = kernel.chosen_source()
+        trees |= {kernel.tree_of(source, variant) for variant in kernel.VARIANTS}
+    return builds, trees
+
+
+def _modules() -> list[Piece]:
+    return [_piece("module", each) for each in sorted(kernel.place().glob("modules/*"))]
+
+
+def _kernel_of(module: Piece) -> str:
+    """The kernel that a module is for, empty for one of an older version, which did not say."""
+    note = module.directory / kernel.OF_KERNEL
+    return note.read_text() if note.exists() else ""
+
+
+def _piece(what: str, directory: Path) -> Piece:
+    return Piece(what, directory, size_bytes(directory))
+
+
+def _series() -> Iterator[tuple[str, Path]]:
+    """The series that there are patches for, with the first of their sources that is here.
+
+    That of Debian's own archive is always among them: a wheel brings its kernel along.
+    """
+    for series in supported_series():
+        archive = f"linux-source-{series}.tar.xz"
+        places = [doctor.cache_dir() / "sources" / archive, Path("/usr/src") / archive]
+        if series == KERNEL_VERSION:
+            places = [doctor.DEBIAN_SOURCE]
+        found = [place for place in places if place.exists()]
+        if found or series == KERNEL_VERSION:
+            yield series, (found or places)[0]
+
+
+def _file() -> Path:
+    return kernel.place() / "names.json"
+
+
+def _write(names: Mapping[str, Named]) -> None:
+    own = {
+        each.name: {"source": str(each.source), "variant": each.variant}
+        for each in names.values()
+        if not each.is_series
+    }
+    write_json(_file(), own)

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Kernels by name: how they get one, and what is removed with it, with a `make` that pretends."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from mptcplab.cli import machine
+from mptcplab.errors import InputError, MptcplabError
+from mptcplab.lab import doctor, kernel, kernel_names
+from mptcplab.lab.kernel_names import Named
+from tests.unit.test_kernel import MAKEFILE, SCHEDULER, Repository, repository
+
+__all__ = ["repository"]
+
+
+@pytest.fixture(autouse=True)
+def debian(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Debian's archive, here a directory, whose protocol.c has other lines."""
+    repository.write("debian/Makefile", MAKEFILE)
+    repository.write("debian/net/mptcp/protocol.c", "one\ntwo\nthree\ndebian\n")
+    monkeypatch.setattr(doctor, "DEBIAN_SOURCE", repository.root / "debian")
+    return repository.root / "debian"
+
+
+def call(*words: str) -> Result:
+    return CliRunner().invoke(machine.kernel_group, words, catch_exceptions=False)
+
+
+def named(repository: Repository, name: str, *more: str) -> kernel.KernelBuild:
+    assert call("build", "--source", str(repository.source), "--name", name, *more).exit_code == 0
+    found = kernel_names.find(name).current()
+    assert found is not None
+    return found
+
+
+def test_a_name_stands_for_a_source_and_a_variant(repository: Repository) -> None:
+    built = named(repository, "mine")
+    assert built.name == "mine"
+    assert built.image.read_text().startswith("one\nTWO\n")
+    assert kernel_names.known()["mine"] == Named("mine", repository.source)
+    # it is not what runs without a name use
+    assert kernel.current() is None
+    assert "debian" in kernel.build(quiet=True).image.read_text()
+    # nor is it another kernel than the one that has no name
+    assert kernel.build(repository.source, quiet=True, remember=False) == built
+
+
+def test_a_name_follows_our_patches_and_files(repository: Repository) -> None:
+    before = named(repository, "mine", "--variant", "debug")
+    repository.write("kernel/mptcp/probe.c", "another probe\n")
+    assert kernel_names.find("mine").current() is None
+    assert call("build", "--name", "mine").exit_code == 0
+    after = kernel_names.find("mine").current()
+    assert after is not None
+    assert (after.variant, before.variant) == ("debug", "debug")
+    assert after.id != before.id
+
+
+def test_a_name_can_be_that_of_a_variant_of_the_usual_source(debian: Path) -> None:
+    assert call("build", "--name", "plain", "--engine-only").exit_code == 0
+    assert kernel_names.find("plain") == Named("plain", debian, "engine")
+
+
+def test_a_scheduler_is_compiled_for_a_kernel_by_name(repository: Repository) -> None:
+    built = named(repository, "mine")
+    file = repository.write("mine.c", SCHEDULER)
+    module = kernel.module(built, file, quiet=True)
+    assert module.path.exists()
+    of_debian = kernel.module(kernel.build(quiet=True), file, quiet=True)
+    assert of_debian.digest != module.digest
+
+
+def test_series_have_names_where_their_source_is(repository: Repository, debian: Path) -> None:
+    repository.write("kernel/patches/7.3/mptcp/.keep", "")
+    assert kernel_names.known() == {"6.12": Named("6.12", debian)}
+    with pytest.raises(InputError, match=r"known: 6\.12; to add it: make setup-kernels"):
+        kernel_names.find("7.3")
+    archive = repository.write("cache/mptcplab/sources/linux-source-7.3.tar.xz", "")
+    assert kernel_names.find("7.3") == Named("7.3", archive)
+    # whatever --source chose, and without changing that
+    repository.build()
+    assert "debian" in kernel_names.build(kernel_names.find("6.12"), quiet=True).image.read_text()
+    assert "debian" not in kernel.build(quiet=True).image.read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("7.4", "series of Linux"),
+        ("0123456789ab", "ids of kernels"),
+        ("a,b", "a name is"),
+        ("../x", "a name is"),
+        ("", "a name is"),
+    ],
+)
+def test_not_everything_can_be_a_name(repository: Repository, name: str, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        call("build", "--source", str(repository.source), "--name", name)
+    assert repository.finished() == []
+
+
+def test_an_unknown_name_is_told_with_the_known_ones(repository: Repository) -> None:
+    named(repository, "mine")
+    with pytest.raises(InputError, match=r'no kernel of this name; did you mean "mine"\?'):
+        kernel_names.find("mime")
+    with pytest.raises(InputError, match="kernel build --source ARCHIVE --name other"):
+        kernel_names.find("other")
+
+
+def test_names_that_cannot_be_read_are_told(repository: Repository) -> None:
+    repository.write("cache/mptcplab/kernel/names.json", '{"a": {"source": "/x"}}')
+    with pytest.raises(MptcplabError, match=r"names\.json: does not say"):
+        kernel_names.known()
+
+
+def test_a_name_is_removed_with_what_only_it_needs(repository: Repository) -> None:
+    mine = named(repository, "mine")
+    module = kernel.module(mine, repository.write("mine.c", SCHEDULER), quiet=True)
+    same = named(repository, "same")
+    assert same.id == mine.id
+    # all of it is that of the other name, too
+    assert kernel_names.remove("mine") == []
+    assert mine.image.exists()
+    tree = kernel.tree_of(repository.source, "lab")
+    told = call("remove", "same").output
+    assert told.splitlines()[-1].startswith("freed: ")
+    assert str(mine.image.parent) in told
+    assert not any(path.exists() for path in (mine.image, module.path, tree))
+    assert "same" not in kernel_names.known()
+
+
+def test_of_a_series_only_what_was_built_is_removed(repository: Repository, debian: Path) -> None:
+    built = kernel_names.build(kernel_names.find("6.12"), quiet=True)
+    # runs without a name use it
+    assert kernel_names.remove("6.12") == []
+    repository.build()
+    assert "its source is" in call("remove", "6.12").output
+    assert not built.image.exists()
+    assert debian.exists()
+    assert "6.12" in kernel_names.known()
+
+
+def test_prune_removes_what_nothing_names(repository: Repository) -> None:
+    old = named(repository, "mine")
+    module = kernel.module(old, repository.write("mine.c", SCHEDULER), quiet=True)
+    repository.write("kernel/mptcp/probe.c", "another probe\n")
+    new = named(repository, "mine")
+    usual = kernel.build(quiet=True)
+    assert [(each.what, each.directory) for each in kernel_names.unneeded()] == [
+        (f"kernel {old.id}", old.image.parent),
+        ("module", module.path.parent),
+    ]
+    assert "would be freed: " in call("prune", "--dry-run").output
+    assert old.image.exists()
+    call("prune")
+    assert not old.image.exists()
+    assert not module.path.exists()
+    assert kernel_names.find("mine").current() == new
+    assert kernel.current() == usual
+    assert kernel_names.unneeded() == []
+
+
+def test_prune_keeps_everything_if_it_cannot_know(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = named(repository, "mine")
+    shutil.move(repository.source, repository.root / "away")
+    with pytest.raises(MptcplabError, match="the source of mine is gone"):
+        kernel_names.prune()
+    monkeypatch.setattr(kernel, "compiler_version", lambda: "")
+    with pytest.raises(MptcplabError, match="gcc is missing"):
+        kernel_names.prune()
+    assert built.image.exists()
+
+
+@pytest.mark.parametrize("command", [("remove", "mine"), ("prune",)])
+def test_nothing_is_removed_during_a_build(
+    repository: Repository, command: tuple[str, ...]
+) -> None:
+    built = named(repository, "mine")
+    with (kernel.place() / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(MptcplabError, match="a kernel is being built"):
+            call(*command)
+    assert built.image.exists()
+
+
+def test_the_list_has_names_series_and_sources(repository: Repository, debian: Path) -> None:
+    mine = named(repository, "mine")
+    rows = {line.split()[0]: line.split() for line in call("list").output.splitlines()}
+    assert rows[mine.id][:4] == [mine.id, "mine", "6.12", "lab"]
+    assert rows[mine.id][-1] == str(repository.source)
+    # not built yet
+    assert rows["6.12"] == ["6.12", "6.12", "lab", "not", "built", str(debian)]

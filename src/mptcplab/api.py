@@ -12,13 +12,14 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mptcplab import extras
 from mptcplab.errors import InputError, MptcplabError, Problem, RunError
-from mptcplab.lab import choices
+from mptcplab.lab import choices, guest
 from mptcplab.lab.choices import Limits
 from mptcplab.metrics import series
 from mptcplab.report import explain, tables
@@ -169,7 +170,7 @@ def request(source: FilePath | Mapping[str, Any] | None = None, **flags: Any) ->
     """What to run: a scenario file, a table like that of a file, or nothing; plus flags.
 
     Flags have the names of the command line: path, link, event and connection are lists of
-    strings, scheduler and cc strings or lists, all others strings or numbers.
+    strings, scheduler, cc and kernel strings or lists, all others strings or numbers.
 
     >>> request(path=["wifi:50mbit,10ms", "lte:20mbit,40ms"], scheduler=["default", "minrtt"])
 
@@ -200,9 +201,10 @@ def run(
     seconds, or when it has written more than `disk_limit` bytes. `kernel_like` is --kernel-like.
     """
     scenarios = wanted.runs()
-    if len(scenarios) != 1:
-        raise MptcplabError(f"{len(scenarios)} runs; compare() makes several")
-    built, program = experiment.built(kernel_like)
+    count = len(scenarios) * max(len(wanted.kernels), 1)
+    if count != 1:
+        raise MptcplabError(f"{count} runs; compare() makes several")
+    (built,), program = experiment.kernels(wanted, kernel_like), guest.build()
     (entry,) = experiment.run_all(
         scenarios,
         built,
@@ -242,7 +244,7 @@ def compare(
     """
     if storage is not None:
         archive.require(storage)
-    built, program = experiment.built(kernel_like, cluster)
+    built, program = experiment.kernels(wanted, kernel_like, cluster), guest.build()
     with experiment.on_cluster(cluster, _say, _text(cluster_key)) as workers:
         result = experiment.compare(
             wanted.compared(),
@@ -288,7 +290,9 @@ def run_sweep(
         given = sweep.from_table(source, "the sweep", Path())
     else:
         given = sweep.load(Path(fspath(source)))
-    planned = sweep.plan(given, scheduler.known(), *experiment.built(kernel_like, cluster))
+    by_name = cache(partial(experiment.kernel_by_name, kernel_like=kernel_like, cluster=cluster))
+    builds = experiment.built(kernel_like, cluster)
+    planned = sweep.plan(given, scheduler.known(), *builds, by_name)
     how = How(
         jobs=jobs or len(single.cpus()),
         keep_records=keep_records,
@@ -392,6 +396,6 @@ def _as_flag(name: str, value: Any) -> Any:
     """A value in the form of a flag: schedulers with commas, numbers as strings, lists as such."""
     if name == "vary" and isinstance(value, str):
         return [value]
-    if name in ("scheduler", "cc") and not isinstance(value, str):
+    if name in ("scheduler", "cc", "kernel") and not isinstance(value, str):
         return ",".join(value)
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value

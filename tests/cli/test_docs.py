@@ -101,7 +101,8 @@ class Reader:
             cli.main([*arguments, "--dry-run"], standalone_mode=False)
         else:
             with self.monkeypatch.context() as patched:
-                patched.setattr(experiment, "built", reach)
+                for builds in ("built", "kernels", "kernel_by_name"):
+                    patched.setattr(experiment, builds, reach)
                 reached = reaches(lambda: cli.main(arguments, standalone_mode=False))
             planned = options.get("only_plan") or options.get("dry_run")
             assert reached or planned or name not in RUNNING

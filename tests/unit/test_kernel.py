@@ -693,7 +693,9 @@ def test_another_tree_is_refused(repository: Repository, packed: bool) -> None:
         path = repository.root / "linux.tar"
         with tarfile.open(path, "w") as archive:
             archive.add(repository.source, arcname="linux")
-    with pytest.raises(InputError, match=r"not a kernel source: .*; accepted is a Linux") as failure:
+    with pytest.raises(
+        InputError, match=r"not a kernel source: .*; accepted is a Linux"
+    ) as failure:
         kernel.build(path, quiet=True)
     assert str(path) in str(failure.value)
     assert repository.finished() == []

@@ -315,7 +315,10 @@ def test_the_key_has_every_parameter_and_what_a_file_holds_but_not_where(
     [
         # keys
         ('sheduler = "x"', 'sheduler = "x": unknown key; did you mean "scheduler"? accepted'),
-        ('zzz = "x"', 'zzz = "x": unknown key; accepted here: scheduler, cc, transport, seed,'),
+        (
+            'zzz = "x"',
+            'zzz = "x": unknown key; accepted here: scheduler, cc, kernel, transport, seed,',
+        ),
         ('duration = "1s"', 'duration = "1s": unknown key here; duration goes in [workload]'),
         # scheduler
         (
@@ -727,9 +730,9 @@ def test_all_mistakes_are_told_together_each_where_it_was_made(tmp_path: Path) -
         '  cc = "qubic": cc (congestion control) is cubic, reno, bbr, vegas, balia, lia, '
         'olia or wvegas; did you mean "cubic"?\n'
         '  path[2].delay = "-4ms": negative; a delay is a number with ns, us, ms or s, e.g. 10ms\n'
-        '  sped = 1: unknown key; did you mean "seed"? accepted here: scheduler, cc, transport, '
-        "seed, seed_delay, vary, repeat, send_buffer, receive_buffer, sample_interval, path, link, "
-        "connection, event, workload\n"
+        '  sped = 1: unknown key; did you mean "seed"? accepted here: scheduler, cc, kernel, '
+        "transport, seed, seed_delay, vary, repeat, send_buffer, receive_buffer, sample_interval, "
+        "path, link, connection, event, workload\n"
         '  path[2].name = "lte": also the name of path[1]; names are unique\n'
         "mptcplab: 1 mistake in --seed\n"
         '  "x": a seed is a whole number from 0 to 4294967295\n'

@@ -46,7 +46,7 @@ COMMANDS = {
     ),
     "compare": (
         "runs:compare",
-        "Compare schedulers or congestion controls on the same paths.",
+        "Compare schedulers, congestion controls or kernels.",
     ),
     "completion": (
         "shells:completion_command",

@@ -71,6 +71,7 @@ def bisect_command(file: Path | None, **given: Any) -> None:
     from mptcplab.cli.actions import asked
 
     request = asked.request(file, given, single=False)
+    asked.require_no_kernels(request, "a bisection has the kernels of commits")
     from mptcplab.runs import expectations
 
     wanted = expectations.read(given["expect"], request.runs(), [])

@@ -25,7 +25,7 @@ Suggest = Callable[[click.Context, click.Parameter, str], Items]
 PART = "part"
 # Keys of paths that are often given; docs/scenario.md lists all.
 _PATH_KEYS = ("queue=", "loss=", "jitter=", "rate=", "delay=", "up.", "down.", "link=", "trace=")
-_SWEPT = ("scheduler=", "cc=", "transport=", "workload.")
+_SWEPT = ("scheduler=", "cc=", "kernel=", "transport=", "workload.")
 _SWEPT_OF_PATH = ("rate=", "delay=", "loss=", "queue=", "jitter=")
 _LAST_NAME = re.compile(r"[\w.]*\Z")
 

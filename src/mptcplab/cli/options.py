@@ -58,7 +58,7 @@ def listed_option(*names: str, metavar: str | None, text: str) -> Callable[[F], 
 def _scenario_option(name: str, *short: str) -> Callable[[F], F]:
     key = option_keys.KEYS[name]
     names = ("--" + name.replace("_", "-"), *short)
-    if name in ("scheduler", "cc"):
+    if name in ("scheduler", "cc", "kernel"):
         return listed_option(*names, metavar=key.metavar, text=key.help)
     return click.option(
         *names,
@@ -216,6 +216,7 @@ def scenario_options(command: F) -> F:
             "scheduler, cc, start, end, count, workload.KEY; docs/connections.md.",
         ),
         _scenario_option("cc"),
+        _scenario_option("kernel"),
         _scenario_option("transport"),
         click.option(
             "--workload",

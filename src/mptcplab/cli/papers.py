@@ -59,6 +59,12 @@ def papers_list() -> None:
 @_variants_option
 @_variant_option
 @click.option("--repeat", type=click.IntRange(1, 10_000), help="Number of seeds.  [as in the file]")
+@options.listed_option(
+    "--kernel",
+    metavar="NAME,...",
+    text="Kernels by name, see mptcplab kernel list; the runs and results of each are in "
+    "OUT/kernels/NAME.  [the current one]",
+)
 @options.jobs_option
 @options.cluster_options
 @_papers_out

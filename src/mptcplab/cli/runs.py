@@ -31,7 +31,7 @@ def run(file: Path | None, **given: Any) -> None:
     request = asked.request(file, given, single=True)
     from mptcplab.cli.actions import expected
 
-    wanted = expected.read(given, (request.runs(), []))
+    wanted = expected.read(given, (request.runs(), []), kernels=request.kernels)
     from mptcplab.cli.actions import runs
 
     runs.make(request, given, wanted)
@@ -71,15 +71,16 @@ def run(file: Path | None, **given: Any) -> None:
 def compare(
     file: Path | None, baseline: bool, axes: tuple[str, ...], dry_run: bool, **given: Any
 ) -> None:
-    """Compare schedulers or congestion controls on the same paths.
+    """Compare schedulers, congestion controls or kernels.
 
-    All have the same seeds; the result is a table and a picture. --scheduler all compares all
-    schedulers of mptcplab scheduler list.
+    All have the same paths and seeds; the result is a table and a picture. --scheduler all compares
+    all schedulers of mptcplab scheduler list; --kernel takes names of mptcplab kernel list.
 
     \b
     mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms,queue=200,loss=0.1% \\
         --scheduler default,roundrobin --duration 20s --repeat 5
     mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms --cc reno,lia,olia
+    mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms --kernel 6.12,mine
     mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms --sweep path.lte.delay=10ms,40ms
     """
     options.check_shown(given)
@@ -95,7 +96,8 @@ def compare(
     request = asked.request(file, given, single=False).compared()
     from mptcplab.cli.actions import expected
 
-    wanted = expected.read(given, (request.runs(), request.baselines() if baseline else []))
+    settings = request.runs(), request.baselines() if baseline else []
+    wanted = expected.read(given, settings, kernels=request.kernels)
     from mptcplab.cli.actions import runs
 
     runs.make(request, given, wanted, baseline=baseline)

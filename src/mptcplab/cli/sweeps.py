@@ -28,6 +28,11 @@ from mptcplab.cli import options
     help="Stop at the first run that fails.  [keep going]",
 )
 @click.option("--keep-records", is_flag=True, help="Keep all records, not only their series.")
+@options.listed_option(
+    "--kernel",
+    metavar="NAME,...",
+    text="Kernels by name, see mptcplab kernel list, each with all of the runs.  [as in FILE]",
+)
 @options.kernel_like_option
 @options.wall_limit_option
 @options.disk_limit_option

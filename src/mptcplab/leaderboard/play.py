@@ -113,7 +113,7 @@ def plan(what: Asked, kernel: KernelBuild, guest: Guest) -> Plan:
         ) -> str:
             key = store.run_key(item, kernel, guest)
             own = size if item.transport == "mptcp" else cost.size(item)
-            runs[key] = Planned(item, request, replace(own, group=cost.group(item)))
+            runs[key] = Planned(item, request, replace(own, group=cost.group(item)), kernel)
             return key
 
         alone = []
@@ -134,7 +134,7 @@ def plan(what: Asked, kernel: KernelBuild, guest: Guest) -> Plan:
         "runs": len(runs) - alone_runs,
         "baselines": alone_runs,
     }
-    return Plan(runs, points, kernel, guest, counts)
+    return Plan(runs, points, guest, counts)
 
 
 def played(what: Asked, planned: Plan, out: Store) -> list[Played]:

@@ -58,8 +58,10 @@ def comparison_table(document: Document) -> Group:
     view = VIEWS[document.scenario.workload.kind]
     left = [each for each in view.left if not each.optional or _has(document.runs, each)]
     table = ruled()
-    several = len({run.cc for run in document.runs}) > 1
-    table.add_column("Scheduler,\ncongestion\ncontrol" if several else "Scheduler", overflow="fold")
+    heads = ["Scheduler"]
+    heads += ["congestion\ncontrol"] if len({run.cc for run in document.runs}) > 1 else []
+    heads += ["kernel"] if len({run.kernel for run in document.runs}) > 1 else []
+    table.add_column(",\n".join(heads), overflow="fold")
     for column in left:
         table.add_column(column.head, justify="right", no_wrap=True)
     table.add_column("Share of\neach path\n%", overflow="fold")
@@ -179,6 +181,7 @@ def _connection_notes(document: Document) -> list[str]:
     runs = document.runs
     notes = [
         _seeds_note(runs),
+        *_kernel_note(document),
         "Goodput: of a connection over its lifetime, of all over the whole run, after warm-up.",
         "In common time: while all of them send. Share: of the goodput of all in that time.",
         *_fairness_notes(runs),
@@ -214,18 +217,19 @@ def _link_notes(runs: Sequence[Entry]) -> Iterator[str]:
 
 
 def sweep_table(found: Sequence[Mapping[str, Any]]) -> Table:
-    """A line per scheduler and congestion control of a sweep's summary."""
+    """A line per scheduler and congestion control of a sweep's summary, and kernel if several."""
     table = Table(box=RULE, pad_edge=False)
-    for head in ("Scheduler", "CC", "Runs", "Failed", "Goodput", "Mbit/s", "(quartiles)"):
-        table.add_column(head, justify="left" if head in ("Scheduler", "CC") else "right")
+    names = ("Scheduler", "CC", *(["Kernel"] if any("kernel" in row for row in found) else []))
+    for head in (*names, "Runs", "Failed", "Goodput", "Mbit/s", "(quartiles)"):
+        table.add_column(head, justify="left" if head in names else "right")
     for row in found:
         name = row["scheduler"] if row["transport"] == "mptcp" else "tcp, a path alone"
         quartiles = [
             "-" if (value := row[f"goodput_bps_{which}"]) is None else f"{value / 1e6:.4g}"
             for which in ("lower_quartile", "median", "upper_quartile")
         ]
-        cells = [name, row["cc"], str(row["runs"]), str(row["failed"]), *quartiles]
-        table.add_row(*cells)
+        own = [name, row["cc"], *([row["kernel"]] if "kernel" in row else [])]
+        table.add_row(*own, str(row["runs"]), str(row["failed"]), *quartiles)
     return table
 
 
@@ -266,12 +270,18 @@ def _seeds_note(runs: Sequence[Entry]) -> str:
 
 
 def _kernel_note(document: Document) -> list[str]:
-    """Whose arithmetic the figures have, if not that of the kernels that most people run."""
+    """Which kernel it is if one was named, and whose arithmetic the figures have if not that of the
+    kernels that most people run.
+    """
     like = document.build.get("kernel_like", choices.DEFAULT_FLAVOUR)
-    if like == choices.DEFAULT_FLAVOUR:
-        return []
-    usual = choices.DEFAULT_FLAVOUR
-    return [f"Kernel: computes as {like} kernels, not as {usual} ones (docs/flavours.md)."]
+    notes = []
+    if name := document.build.get("kernel_name"):
+        several = "," in name
+        notes = [f"{'Kernels' if several else 'Kernel'}: {name} ({document.build['kernel']})."]
+    if like != choices.DEFAULT_FLAVOUR:
+        usual = choices.DEFAULT_FLAVOUR
+        notes.append(f"Kernel: computes as {like} kernels, not as {usual} ones (docs/flavours.md).")
+    return notes
 
 
 def _one_sample_note(runs: Sequence[Entry], metric: str, view: View) -> list[str]:

@@ -8,7 +8,7 @@ document defines the groups and the axes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any, TypeGuard
 
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.runs import documents, store
-from mptcplab.runs.entries import Entry, with_benefits
+from mptcplab.runs.entries import CURRENT, Entry, with_benefits
 from mptcplab.spec import units
 from mptcplab.spec.limits import NO_RATE_BPS
 from mptcplab.spec.mistakes import no_such_file, suggestion
@@ -298,6 +298,7 @@ def _with_cc(entry: Entry, scenario: Scenario) -> Entry:
 
 
 def _grouped(found: Sequence[Found]) -> Collection:
+    found = _with_kernels(found)
     groups: list[Group] = []
     by_point: dict[str, list[Found]] = {}
     by_scenario: dict[str, list[Found]] = {}
@@ -321,9 +322,12 @@ def _grouped(found: Sequence[Found]) -> Collection:
         groups.append(_group(runs, alone))
     # plain TCP without other runs is the subject of the report
     groups += [_group(runs, ()) for what, runs in baselines.items() if what not in used]
+    if len({run.entry.kernel for run in found}) > 1:
+        groups = [_labelled(group, lambda run: str(run.entry.kernel)) for group in groups]
     outputs = tuple(dict.fromkeys(run.output for run in found))
     if any(len({run.output for run in group.runs}) > 1 for group in groups):
-        return replace(_named([_labelled(group) for group in groups]), outputs=outputs)
+        labelled = [_labelled(group, lambda run: run.output) for group in groups]
+        return replace(_named(labelled), outputs=outputs)
     named = _named(groups)
     if len(outputs) < 2:
         return named
@@ -345,12 +349,30 @@ def _group(runs: Sequence[Found], baselines: Sequence[Found]) -> Group:
     return Group("", base, tuple(own), tuple(baselines))
 
 
-def _labelled(group: Group) -> Group:
-    """The same with labels that say which output a run is of."""
+def _with_kernels(found: Sequence[Found]) -> list[Found]:
+    """The same, each with a name of its kernel if any run has one that somebody gave: a kernel
+    that was used without a name is called by its id.
+    """
+    names = [run.entry.kernel or run.builds.get("kernel_name") for run in found]
+    if not any(names):
+        return list(found)
+    return [
+        replace(
+            run,
+            entry=run.entry.model_copy(
+                update={"kernel": name or run.builds.get("kernel") or CURRENT}
+            ),
+        )
+        for name, run in zip(names, found, strict=True)
+    ]
+
+
+def _labelled(group: Group, of: Callable[[Found], str]) -> Group:
+    """The same with labels that say which output a run is of, or which kernel it was made with."""
 
     def labelled(runs: Sequence[Found]) -> tuple[Found, ...]:
         return tuple(
-            replace(run, entry=run.entry.labelled(run.output)) if run.output else run
+            replace(run, entry=run.entry.labelled(name)) if (name := of(run)) else run
             for run in runs
         )
 

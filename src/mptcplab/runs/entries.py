@@ -24,6 +24,8 @@ from mptcplab.spec.scenario import Scenario
 
 Count = Annotated[int, Field(ge=0, le=MOST)]
 
+#: What stands for the name of a kernel that was used without one.
+CURRENT = "current"
 #: What stands for a scheduler where plain TCP is compared.
 PLAIN_TCP = "plain TCP"
 
@@ -58,12 +60,13 @@ class Entry(Stored):
     None. A run of plain TCP says so, and over which `path`. `connections` are set for a scenario
     that has some, `links` for each direction of each shared link; `directory` has the files of the
     run, relative to the document. Plain TCP has no `scheduler`. For programs there are their exit
-    statuses, and `no_figures` says why figures are missing. Only `wall_s` may differ between two
-    runs of the same key.
+    statuses, and `no_figures` says why figures are missing. `kernel` is what the kernel was called
+    by, if by a name. Only `wall_s` and that may differ between two runs of the same key.
     """
 
     scheduler: str | None
     cc: str = Field(default="", description="Empty: an older version did not say.")
+    kernel: str | None = _unless(None)
     seed: Count
     transport: Literal["mptcp", "tcp"] = _unless("mptcp")
     path: str | None = _unless(None)
@@ -89,10 +92,13 @@ class Entry(Stored):
             return PLAIN_TCP
         return scheduler
 
-    def labelled(self, output: str) -> Entry:
-        """The same beside the runs of other outputs: labels and baselines' paths say of which."""
-        path = None if self.path is None else f"{self.path} ({output})"
-        return self.model_copy(update={"scheduler": f"{self.label} ({output})", "path": path})
+    def labelled(self, of: str) -> Entry:
+        """The same beside runs of other outputs or kernels: labels, and paths of baselines, say of
+        which it is.
+        """
+        path = None if self.path is None else f"{self.path} ({of})"
+        update = {"scheduler": f"{self.label} ({of})", "path": path, "kernel": None}
+        return self.model_copy(update=update)
 
     @model_validator(mode="after")
     def _is_whole(self) -> Entry:
@@ -106,7 +112,7 @@ class Entry(Stored):
 
     def result(self) -> dict[str, Any]:
         """The content of `result.json`: all that is the same for each run of the same key."""
-        return self.model_dump(mode="json", exclude={"wall_s"})
+        return self.model_dump(mode="json", exclude={"wall_s", "kernel"})
 
 
 class Statistics(Stored):
@@ -212,7 +218,7 @@ def document(
     """The document of a comparison.
 
     Fills in the aggregation benefit of each run of bulk data that has, with its own congestion
-    control and seed, a baseline over each path of `scenario`, and tells what the seeds say
+    control, kernel and seed, a baseline over each path of `scenario`, and tells what the seeds say
     together.
     """
     runs = with_benefits(runs, baselines, scenario)
@@ -236,7 +242,7 @@ def _with_benefit(run: Entry, baselines: Sequence[Entry], scenario: Scenario) ->
     alone = {
         baseline.path: baseline.metrics.goodput_bps
         for baseline in ended_well(baselines)
-        if (baseline.cc, baseline.seed) == (run.cc, run.seed)
+        if (baseline.cc, baseline.kernel, baseline.seed) == (run.cc, run.kernel, run.seed)
     }
     benefit, goodput_bps = None, run.metrics.goodput_bps
     singles = [alone.get(path.name) for path in scenario.paths]
@@ -282,13 +288,16 @@ def compared(
 ) -> dict[str, list[Entry]]:
     """The entries of each scheduler, or of each path of baselines, in the order of the first.
 
-    If congestion controls are compared, too, they are grouped by scheduler and congestion control.
+    If congestion controls or kernels are compared, too, they are grouped by these as well.
     """
-    several = len({entry.cc for entry in entries}) > 1
+    ccs = len({entry.cc for entry in entries}) > 1
+    kernels = len({entry.kernel for entry in entries}) > 1
     found: dict[str, list[Entry]] = {}
     for entry in entries:
         of = entry.label if by == "scheduler" else str(entry.path)
-        name = f"{of}, {entry.cc}" if several else of
+        name = ", ".join(
+            [of, *([entry.cc] if ccs else []), *([entry.kernel or CURRENT] if kernels else [])]
+        )
         found.setdefault(name, []).append(entry)
     return found
 

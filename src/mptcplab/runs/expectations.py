@@ -80,9 +80,13 @@ class Expected:
 
 
 def read(
-    texts: Sequence[str], runs: Sequence[Scenario], baselines: Sequence[Scenario]
+    texts: Sequence[str],
+    runs: Sequence[Scenario],
+    baselines: Sequence[Scenario],
+    kernels: Sequence[str] = (),
 ) -> list[Expected]:
-    """The expectations of texts, all of which have a value for runs of these scenarios.
+    """The expectations of texts, all of which have a value for runs of these scenarios, made with
+    each of `kernels`, names, or with one that has none.
 
     Raises InputError with everything that is wrong with them.
     """
@@ -92,7 +96,8 @@ def read(
     imagined = [run for run in imagined for _ in {item.seed for item in runs}]
     if not baselines:
         imagined = [_without(run, ("aggregation_benefit",)) for run in imagined]
-    rows = Rows(imagined, [_imagined(item) for item in baselines if item.seed == seed])
+    alone = [_imagined(item) for item in baselines if item.seed == seed]
+    rows = Rows(*(_with_kernels(entries, kernels) for entries in (imagined, alone)))
     found, problems = [], []
     for text in texts:
         try:
@@ -122,16 +127,25 @@ def judge(
     ]
 
 
+def _with_kernels(entries: Sequence[Entry], kernels: Sequence[str]) -> list[Entry]:
+    names: Sequence[str | None] = kernels or (None,)
+    return [entry.model_copy(update={"kernel": name}) for name in names for entry in entries]
+
+
 class Rows:
     """The names of formulas: those of each row of a comparison, and those of all rows."""
 
     def __init__(self, runs: Sequence[Entry], baselines: Sequence[Entry]) -> None:
         self.entries = compared(runs)
         self.names = list(self.entries)
-        ccs = dict.fromkeys(entry.cc for entry in runs)
-        alone = {cc: _by_path([each for each in baselines if each.cc == cc]) for cc in ccs}
+        # congestion controls and kernels have baselines of their own
+        alone = {
+            of: _by_path([each for each in baselines if (each.cc, each.kernel) == of])
+            for of in dict.fromkeys((entry.cc, entry.kernel) for entry in runs)
+        }
         self.tables = {
-            name: _row(name, own, alone[own[0].cc]) for name, own in self.entries.items()
+            name: _row(name, own, alone[own[0].cc, own[0].kernel])
+            for name, own in self.entries.items()
         }
         self._shared: dict[str, Any] = {_ROW: _Table(_ROW, self.tables)}
         if len(alone) == 1:
@@ -139,13 +153,13 @@ class Rows:
         self._called = self._names_of_rows()
 
     def _names_of_rows(self) -> dict[str, list[str]]:
-        """The rows that have a scheduler or a congestion control, by what a formula calls it: with
-        its parameters or, if none goes without, by its name alone.
+        """The rows that have a scheduler, a congestion control or a kernel, by what a formula calls
+        it: with its parameters or, if none goes without, by its name alone.
         """
         exact: dict[str, list[str]] = {}
         bare: dict[str, list[str]] = {}
         for row, own in self.entries.items():
-            for label in (own[0].label, own[0].cc):
+            for label in (own[0].label, own[0].cc, *filter(None, [own[0].kernel])):
                 exact.setdefault(label, []).append(row)
                 bare.setdefault(label.partition(":")[0], []).append(row)
         return {**bare, **exact}

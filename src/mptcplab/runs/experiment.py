@@ -7,11 +7,12 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from mptcplab import extras
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.lab import choices, doctor, guest, kernel
+from mptcplab.lab import choices, doctor, guest, kernel, kernel_names
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
@@ -20,7 +21,7 @@ from mptcplab.runs import arrivals, cost
 from mptcplab.runs.entries import Document, Entry, document
 from mptcplab.runs.single import builds, cpus, measure, own_cpu, run
 from mptcplab.runs.store import DOCUMENT, Store, write_json
-from mptcplab.runs.tasks import task_of
+from mptcplab.runs.tasks import Task, task_of
 from mptcplab.runs.workers import InProcesses, InThreads, Workers, performed
 from mptcplab.spec import link_trace, scheduler
 from mptcplab.spec.resolve import Request
@@ -31,6 +32,7 @@ __all__ = [
     "built",
     "compare",
     "cpus",
+    "kernels",
     "measure",
     "modules",
     "on_cluster",
@@ -56,12 +58,64 @@ def built(
     Raises InputError for an unknown flavour, and MachineError if the machine lacks what a run
     needs, unless a cluster makes the runs.
     """
+    return _kernel("", kernel_like, cluster), guest.build()
+
+
+def kernels(
+    request: Request, kernel_like: str = choices.DEFAULT_FLAVOUR, cluster: str | None = None
+) -> list[KernelBuild]:
+    """The kernels that a request names, or the current one; built now if missing.
+
+    Raises InputError for a name that there is not, or a kernel that cannot have one of the
+    schedulers; otherwise as `built`.
+    """
+    if not request.kernels:
+        return [_kernel("", kernel_like, cluster)]
+    for name in request.kernels:
+        kernel_names.find(name)
+    found = [kernel_by_name(name, kernel_like, cluster) for name in request.kernels]
+    for build in found:
+        require_schedulers(request, build)
+    return found
+
+
+def kernel_by_name(
+    name: str, kernel_like: str = choices.DEFAULT_FLAVOUR, cluster: str | None = None
+) -> KernelBuild:
+    """The kernel of a name, built now if missing. A named variant is what it is; of any other name,
+    the kernel is that of the flavour. Raises InputError for an unknown name; otherwise as `built`.
+    """
+    return _kernel(name, kernel_like, cluster)
+
+
+def require_schedulers(request: Request, build: KernelBuild) -> None:
+    """Raises InputError for schedulers that a kernel cannot have."""
+    base = request.base
+    if build.has_framework or (base.transport == "tcp" and not base.connections):
+        return
+    asked = {choice.label for each in request.schedulers for choice in (each, *base.choices())}
+    if ours := sorted(asked - {scheduler.DEFAULT}):
+        message = (
+            f"{build.name} is built without our schedulers; with it, only {scheduler.DEFAULT} and "
+            "plain TCP can be run"
+        )
+        raise InputError([Problem("--scheduler", "", ", ".join(ours), message)])
+
+
+def _kernel(name: str, kernel_like: str, cluster: str | None) -> KernelBuild:
+    """A kernel, by its name if it is not empty."""
     if kernel_like not in choices.FLAVOURS:
         accepted = f"accepted is one of {', '.join(choices.FLAVOURS)}"
         raise InputError([Problem("kernel_like", "", kernel_like, f"unknown kernel; {accepted}")])
     if cluster is None:
         doctor.require(*doctor.RUN_CHECKS)
-    return kernel.build(variant=choices.FLAVOURS[kernel_like]), guest.build()
+    variant = choices.FLAVOURS[kernel_like]
+    if not name:
+        return kernel.build(variant=variant)
+    named = kernel_names.find(name)
+    if named.variant == choices.FLAVOURS[choices.DEFAULT_FLAVOUR]:
+        named = replace(named, variant=variant)
+    return kernel_names.build(named)
 
 
 def modules(request: Request, built: KernelBuild, commit: Commit | None = None) -> dict[str, Path]:
@@ -102,7 +156,7 @@ def on_cluster(
 
 def compare(
     request: Request,
-    built: KernelBuild,
+    built: KernelBuild | Sequence[KernelBuild],
     guest: Guest,
     out: Path,
     *,
@@ -115,28 +169,54 @@ def compare(
     ended: Ended = lambda _count, _scenario, _entry: None,
     cancel: threading.Event | None = None,
 ) -> Document:
-    """Make all runs and baselines of a request; returns the document, also put into `out`."""
+    """Make all runs and baselines of a request; returns the document, also put into `out`.
+
+    With several kernels, all of them are made with each, in their order.
+    """
+    kernels = [built] if isinstance(built, KernelBuild) else built
     alone = request.baselines() if baseline else []
     # before anything is written, since a scheduler may not compile
-    own = modules(request, built)
-    made = run_all(
-        [*alone, *request.runs()],
-        built,
-        guest,
-        Store(out),
-        modules=own,
-        traces=request.traces,
+    own = [modules(request, each) for each in kernels]
+    store = Store(out)
+    tasks = [
+        task_of(
+            scenario,
+            each,
+            guest,
+            modules=compiled,
+            traces=request.traces,
+            limits=limits,
+            out=out,
+            storage=storage,
+        )
+        for scenarios in (alone, request.runs())
+        for each, compiled in zip(kernels, own, strict=True)
+        for scenario in scenarios
+    ]
+    made = _made(
+        tasks,
+        store,
         jobs=jobs,
         workers=workers,
-        storage=storage,
-        limits=limits,
         progress=progress,
         ended=ended,
         cancel=cancel,
     )
-    compared = document(made[len(alone) :], made[: len(alone)], builds(built, guest), request.base)
+    first = len(alone) * len(kernels)
+    about = _builds_of_all(kernels, guest)
+    compared = document(made[first:], made[:first], about, request.base)
     write_json(out / DOCUMENT, compared)
     return compared
+
+
+def _builds_of_all(kernels: Sequence[KernelBuild], guest: Guest) -> dict[str, str]:
+    """The builds of a comparison: of several kernels, what they differ in, in their order."""
+    every = [builds(each, guest) for each in kernels]
+    names = dict.fromkeys(name for each in every for name in each)
+    return {
+        name: ", ".join(dict.fromkeys(each[name] for each in every if name in each))
+        for name in names
+    }
 
 
 def run_all(
@@ -166,7 +246,6 @@ def run_all(
     `look` is for single runs, which this process makes itself. Without `keep_records` only series
     are kept of them; with `storage`, a URL, they are kept there (see `archive`).
     """
-    out.remove_abandoned()
     tasks = [
         task_of(
             scenario,
@@ -181,11 +260,33 @@ def run_all(
         )
         for scenario in scenarios
     ]
+    return _made(
+        tasks,
+        out,
+        jobs=jobs,
+        workers=workers,
+        progress=progress,
+        ended=ended,
+        look=look,
+        cancel=cancel,
+    )
+
+
+def _made(
+    tasks: Sequence[Task],
+    out: Store,
+    *,
+    jobs: int,
+    workers: Workers | None,
+    progress: Progress,
+    ended: Ended,
+    cancel: threading.Event | None,
+    look: Look | None = None,
+) -> list[Entry]:
+    """The entries of some tasks, performed as `run_all` says."""
+    out.remove_abandoned()
     entries: list[Entry | None] = [None] * len(tasks)
-    expected_s = {
-        task.key: cost.expected_virtual_s(scenario)
-        for task, scenario in zip(tasks, scenarios, strict=True)
-    }
+    expected_s = {task.key: cost.expected_virtual_s(task.scenario) for task in tasks}
     all_s, ended_s, count = sum(expected_s[task.key] for task in tasks), 0.0, 0
     own = nullcontext(workers) if workers else _workers_of(min(jobs, len(tasks)), look)
     with own as chosen:
@@ -194,10 +295,11 @@ def run_all(
                 number, result = done
                 if result.files is not None:
                     arrivals.unpack(result, out)
-                entries[number] = result.entry
+                name = tasks[number].kernel.name or None
+                entries[number] = result.entry.model_copy(update={"kernel": name})
                 ended_s += expected_s[result.key]
                 count += 1
-                ended(count, scenarios[number], result.entry)
+                ended(count, tasks[number].scenario, result.entry)
             moving_s = sum(min(now_s, expected_s[k]) for k, now_s in chosen.virtual_s.items())
             progress((ended_s + moving_s) / all_s)
     return [entry for entry in entries if entry is not None]

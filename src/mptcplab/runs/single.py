@@ -34,6 +34,7 @@ def builds(kernel: KernelBuild, guest: Guest) -> dict[str, str]:
     """The builds that a run is made with, as documents name them."""
     return {
         "kernel": kernel.id,
+        **({"kernel_name": kernel.name} if kernel.name else {}),
         "kernel_like": kernel.flavour,
         "guest": guest.id,
         "mptcplab": __version__,

@@ -28,7 +28,7 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import arrivals, cost, experiment, index, single, store
 from mptcplab.runs.cost import Costs, Left, Size
-from mptcplab.runs.entries import Entry, failed_entry, with_benefits
+from mptcplab.runs.entries import CURRENT, Entry, failed_entry, with_benefits
 from mptcplab.runs.index import Index
 from mptcplab.runs.store import Store
 from mptcplab.runs.tasks import Done, Task, task_of
@@ -51,7 +51,9 @@ if TYPE_CHECKING:
 MAX_RUNS = space.MAX_SETTINGS
 
 # Names an axis may have although the table of results has them: they mean the same.
-_SAME = ("scheduler", "cc", "transport", "seed")
+_SAME = ("scheduler", "cc", "kernel", "transport", "seed")
+# Beside the values of a point: what its kernel was called by; the table has the ids of kernels.
+KERNEL_NAME = "kernel_name"
 # The columns of a point that are not values.
 _OF_POINTS = ("key", "alone")
 _FULL_BYTES = 1 << 20
@@ -80,11 +82,12 @@ class Given:
 
 @dataclass(frozen=True)
 class Planned:
-    """A run of a sweep: its scenario, its inputs, and its size."""
+    """A run of a sweep: its scenario, its inputs, its size, and the kernel it is made with."""
 
     scenario: Scenario
     request: Request
     size: Size
+    kernel: KernelBuild
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,6 @@ class Plan:
 
     runs: Mapping[str, Planned]
     points: Sequence[Mapping[str, Any]]
-    kernel: KernelBuild
     guest: Guest
     counts: Mapping[str, int]
 
@@ -243,8 +245,9 @@ class Outcome:
         return not (self.reasons or self.killed or self.failed_before)
 
 
-def load(file: Path, only: str | None = None) -> Given:
-    """A sweep from its file; `only`, a formula over its axes as `where` is, must hold, too.
+def load(file: Path, only: str | None = None, kernels: Sequence[str] = ()) -> Given:
+    """A sweep from its file; `only`, a formula over its axes as `where` is, must hold, too. With
+    `kernels`, names, they take the place of the scenario's.
 
     Raises InputError with every mistake in it, MachineError without the packages it needs.
     """
@@ -257,7 +260,14 @@ def load(file: Path, only: str | None = None) -> Given:
             raise InputError([Problem("--only", "", shown(only), str(error))]) from None
         where = only if found.where is None else f"({found.where}) and ({only})"
         found = found.model_copy(update={"where": where})
-    return _given(found, str(file), file.parent)
+    given = _given(found, str(file), file.parent)
+    if not kernels:
+        return given
+    if "kernel" in found.axes():
+        raise InputError(
+            [Problem("--kernel", "", ", ".join(kernels), f"an axis of {file} already")]
+        )
+    return replace(given, template={**given.template, "kernel": list(kernels)})
 
 
 def from_table(table: Mapping[str, Any], source: str, folder: Path) -> Given:
@@ -324,8 +334,17 @@ def _given(sweep: Sweep, source: str, folder: Path) -> Given:
     return Given(sweep, template, source, folder)
 
 
-def plan(given: Given, known: Mapping[str, Scheduler], kernel: KernelBuild, guest: Guest) -> Plan:
-    """All runs of a sweep. Raises InputError, naming the point, for an invalid scenario."""
+def plan(
+    given: Given,
+    known: Mapping[str, Scheduler],
+    kernel: KernelBuild,
+    guest: Guest,
+    by_name: Callable[[str], KernelBuild] = experiment.kernel_by_name,
+) -> Plan:
+    """All runs of a sweep; `kernel` is that of points that name none.
+
+    Raises InputError, naming the point, for an invalid scenario.
+    """
     sweep = given.sweep
     try:
         combinations = sweep.combinations()
@@ -339,23 +358,32 @@ def plan(given: Given, known: Mapping[str, Scheduler], kernel: KernelBuild, gues
     for point in combinations:
         request = _request(given, point, known)
         base = cost.size(request.base)
-
-        def key_of(item: Scenario, request: Request = request, base: Size = base) -> str:
-            key = store.run_key(item, kernel, guest)
-            if key not in runs:
-                size = base if item.transport == request.base.transport else cost.size(item)
-                runs[key] = Planned(item, request, replace(size, group=cost.group(item)))
-            return key
-
         values = {name: value for name, value in point.items() if name not in _SAME}
-        alone: dict[tuple[str, int], list[str]] = {}
-        if sweep.baselines:
-            for item in request.baselines():
-                alone.setdefault((item.cc, item.seed), []).append(key_of(item))
-        for item in request.runs():
-            own = alone.get((item.cc, item.seed), [])
-            points.append({"key": key_of(item), "alone": own, **values})
-            alone_keys.update(dict.fromkeys(own))
+        for build in [by_name(name) for name in request.kernels] or [kernel]:
+            experiment.require_schedulers(request, build)
+
+            def key_of(
+                item: Scenario,
+                request: Request = request,
+                base: Size = base,
+                build: KernelBuild = build,
+            ) -> str:
+                key = store.run_key(item, build, guest)
+                if key not in runs:
+                    size = base if item.transport == request.base.transport else cost.size(item)
+                    size = replace(size, group=cost.group(item))
+                    runs[key] = Planned(item, request, size, build)
+                return key
+
+            named = {KERNEL_NAME: build.name} if build.name else {}
+            alone: dict[tuple[str, int], list[str]] = {}
+            if sweep.baselines:
+                for item in request.baselines():
+                    alone.setdefault((item.cc, item.seed), []).append(key_of(item))
+            for item in request.runs():
+                own = alone.get((item.cc, item.seed), [])
+                points.append({"key": key_of(item), "alone": own, **values, **named})
+                alone_keys.update(dict.fromkeys(own))
         if len(runs) > MAX_RUNS:
             raise InputError([Problem(given.source, "", "", f"more than {MAX_RUNS} runs")])
     counts = {
@@ -363,7 +391,7 @@ def plan(given: Given, known: Mapping[str, Scheduler], kernel: KernelBuild, gues
         "runs": len(runs) - len(alone_keys),
         "baselines": len(alone_keys),
     }
-    return Plan(runs, points, kernel, guest, counts)
+    return Plan(runs, points, guest, counts)
 
 
 def _request(given: Given, point: Point, known: Mapping[str, Scheduler]) -> Request:
@@ -521,18 +549,24 @@ def dry_run(planned: Plan, out: Path, how: How) -> Expected:
 
 
 def summary(planned: Plan, table: pl.DataFrame) -> list[dict[str, Any]]:
-    """For each scheduler and congestion control of a sweep: runs, failures, and goodput in bit/s.
+    """For each scheduler and congestion control of a sweep, and each kernel if several are
+    compared: runs, failures, and goodput in bit/s.
 
     In the order asked for, plain TCP last. Quartiles are over all points and seeds.
     """
     import polars as pl
 
-    keys = pl.DataFrame({"key": list(planned.runs)}, schema={"key": pl.String})
+    names = {key: run.kernel.name or CURRENT for key, run in planned.runs.items()}
+    several = len(set(names.values())) > 1
+    keys = pl.DataFrame(
+        {"key": list(names), "kernel_called": list(names.values())},
+        schema={"key": pl.String, "kernel_called": pl.String},
+    )
     asked = keys.with_row_index("asked")
     goodput = pl.col("goodput_bps")
     found = (
         table.join(asked, on="key")
-        .group_by("transport", "scheduler", "cc")
+        .group_by("transport", "scheduler", "cc", *(["kernel_called"] if several else []))
         .agg(
             runs=pl.len(),
             failed=(pl.col("status") != "ok").sum(),
@@ -544,7 +578,7 @@ def summary(planned: Plan, table: pl.DataFrame) -> list[dict[str, Any]]:
         .sort("transport", "asked")
         .drop("asked")
     )
-    return found.to_dicts()
+    return found.rename({"kernel_called": "kernel"} if several else {}).to_dicts()
 
 
 def closing(outcome: Outcome, out: Path) -> str:
@@ -595,17 +629,17 @@ def duration(seconds: float) -> str:
 
 
 def _tasks(planned: Plan, order: Sequence[str], out: Path, how: How) -> Iterator[Task]:
-    modules: dict[tuple[tuple[str, Path], ...], dict[str, Path]] = {}
+    modules: dict[tuple[KernelBuild, tuple[tuple[str, Path], ...]], dict[str, Path]] = {}
     for key in order:
         each = planned.runs[key]
-        sources = tuple(each.request.sources.items())
-        if sources not in modules:
-            modules[sources] = experiment.modules(each.request, planned.kernel)
+        needed = each.kernel, tuple(each.request.sources.items())
+        if needed not in modules:
+            modules[needed] = experiment.modules(each.request, each.kernel)
         yield task_of(
             each.scenario,
-            planned.kernel,
+            each.kernel,
             planned.guest,
-            modules=modules[sources],
+            modules=modules[needed],
             traces=each.request.traces,
             limits=how.limits,
             out=out,
@@ -619,7 +653,7 @@ def _keep(done: Done, planned: Plan, out: Store, table: Index) -> None:
     if done.was_given_up:
         return
     item = planned.runs[done.key].scenario
-    builds = single.builds(planned.kernel, planned.guest)
+    builds = single.builds(planned.runs[done.key].kernel, planned.guest)
     if done.entry.status == "ok":
         if done.files is not None:
             arrivals.unpack(done, out)

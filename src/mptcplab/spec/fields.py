@@ -287,6 +287,36 @@ def read_ccs(value: object) -> tuple[str, ...]:
     return tuple(found)
 
 
+def read_kernels(value: object) -> tuple[str, ...]:
+    """Names of kernels; which there are depends on the machine."""
+    names = value if isinstance(value, list) else [value]
+    for each in names:
+        if not isinstance(each, str) or not each.strip():
+            raise ValueError('kernel is a name, or a list of names, e.g. ["6.12", "mine"]')
+        if names.count(each) > 1:
+            raise ValueError(f"{shown(each)} is named twice")
+    if not names:
+        raise ValueError('kernel is a name, or a list of names, e.g. ["6.12", "mine"]')
+    return tuple(names)
+
+
+KERNELS = Reads(
+    read_kernels,
+    {
+        "anyOf": [
+            {"type": "string", "minLength": 1},
+            {
+                "type": "array",
+                "items": {"type": "string", "minLength": 1},
+                "minItems": 1,
+                "uniqueItems": True,
+            },
+        ]
+    },
+    "a name of `mptcplab kernel list`, or a list of them",
+)
+
+
 def read_bitrates(value: object) -> tuple[int, ...]:
     values = value.split(_LIST_SEPARATOR) if isinstance(value, str) else value
     if not isinstance(values, list) or not 2 <= len(values) <= MAX_BITRATES:

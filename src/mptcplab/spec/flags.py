@@ -19,11 +19,11 @@ class Flags:
     """Command-line flags as given; None (no flag) keeps the value of the file or the default.
 
     `path` holds one text per --path; if there is any, the file's paths are replaced; `link`,
-    `connection`, `event` and `vary` work the same way. `scheduler` and `cc` are one or several,
-    separated by commas. `workload` replaces the file's, and further workload flags override
-    it. For bulk, --duration replaces the size, and --size the duration and the warm-up. `pcap`,
-    `trace` and `states` exist only as flags: they say what a run keeps, not what it is. A `program`
-    replaces the file's workload.
+    `connection`, `event` and `vary` work the same way. `scheduler`, `cc` and `kernel` are one or
+    several, separated by commas. `workload` replaces the file's, and further workload flags
+    override it. For bulk, --duration replaces the size, and --size the duration and the warm-up.
+    `pcap`, `trace` and `states` exist only as flags: they say what a run keeps, not what it is. A
+    `program` replaces the file's workload.
     """
 
     path: Sequence[str] = ()
@@ -32,6 +32,7 @@ class Flags:
     event: Sequence[str] = ()
     scheduler: str | None = None
     cc: str | None = None
+    kernel: str | None = None
     transport: str | None = None
     seed: str | int | None = None
     seed_delay: str | None = None
@@ -216,7 +217,7 @@ def _as_in_a_file(key: str, value: Any) -> Any:
     """The value of a flag in the type that a file has."""
     if key == "vary":
         return list(value)
-    if key in ("scheduler", "cc"):
+    if key in ("scheduler", "cc", "kernel"):
         return [name.strip() for name in value.split(",")]
     if key in ("seed", "repeat") and re.fullmatch("[0-9]{1,18}", str(value)):
         return int(value)

@@ -522,6 +522,9 @@ class LiteralScenario(_Literal):
             fields.CC.accepted,
         ),
     ] = _option_key("cc", ["bbr", ["reno", "lia", "lia:exact=on"]])
+    kernel: Annotated[tuple[str, ...] | None, fields.KERNELS] = _option_key(
+        "kernel", ["6.12", ["6.12", "mine"]]
+    )
     transport: Annotated[Transport | None, fields.choice("a transport", TRANSPORTS)] = _option_key(
         "transport", ["tcp"]
     )

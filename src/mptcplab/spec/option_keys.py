@@ -54,6 +54,11 @@ KEYS = {
         "Congestion control of every subflow, see mptcplab cc list; compare takes several, "
         "separated by commas",
     ),
+    "kernel": Key(
+        "Kernel by its name in mptcplab kernel list, such as 6.12, or a list of them to compare. "
+        "By default the one that is current.",
+        metavar="NAME,...",
+    ),
     "transport": Key(
         "mptcp, or plain tcp over exactly one path.", "mptcp", metavar="|".join(TRANSPORTS)
     ),

@@ -39,7 +39,7 @@ DEFAULT_SEED_DELAY_NS = 50_000
 DEFAULT_SAMPLE_INTERVAL_NS = 10 * 10**6
 
 # The flags that can change a resolved scenario.
-_RESOLVED_FLAGS = ("scheduler", "seed", "repeat", "pcap", "trace", "states")
+_RESOLVED_FLAGS = ("scheduler", "kernel", "seed", "repeat", "pcap", "trace", "states")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,8 @@ class Request:
     seeds; None means the default of the command that runs it.
 
     `sources` maps the names of the user's own schedulers to their C files; `traces` maps the name
-    of a path, with "up" or "down", to the trace played on it.
+    of a path, with "up" or "down", to the trace played on it. All runs are made on each of
+    `kernels`, which are names, or, without any, on the current kernel.
     """
 
     base: Scenario
@@ -57,6 +58,7 @@ class Request:
     repeat: int | None
     sources: Mapping[str, FilePath]
     traces: Mapping[tuple[str, str], link_trace.Source]
+    kernels: tuple[str, ...] = ()
 
     def compared(self) -> Request:
         """The same, with enough seeds to show how far results spread unless a number was given."""
@@ -191,14 +193,14 @@ def _resolved_request(
     if base.transport == "tcp" and literal.scheduler:
         mistakes.add(("scheduler",), "plain TCP has no scheduler; leave it out")
     _check_kept(flags, base.transport, (), schedulers, mistakes)
-    if single and len(schedulers) > 1:
-        message = f"{len(schedulers)} schedulers, where one is run; to compare: mptcplab compare"
-        mistakes.add(("scheduler",), message)
+    kernels = literal.kernel or ()
+    if single:
+        _check_single(schedulers, (), kernels, mistakes)
     seed = _seed(literal, base.seed, mistakes)
     mistakes.stop_if_any()
     changes = {"pcap": flags.pcap, "trace": flags.trace, "states": flags.states}
     base = base.with_(scheduler=schedulers[0], seed=seed).model_copy(update=changes)
-    return Request(base, schedulers, (base.cc,), literal.repeat, sources, {})
+    return Request(base, schedulers, (base.cc,), literal.repeat, sources, {}, kernels)
 
 
 def _read_resolved(file: FilePath, mistakes: Mistakes) -> Scenario | None:
@@ -244,8 +246,9 @@ def _request(
         specs, known, folder_of("scheduler"), ("scheduler",), sources, mistakes
     )
     ccs = literal.cc or (congestion.DEFAULT,)
+    kernels = literal.kernel or ()
     if single:
-        _check_single(specs, ccs, mistakes)
+        _check_single(specs, ccs, kernels, mistakes)
     transport: Transport = literal.transport or "mptcp"
     connections: tuple[Connection, ...] = ()
     if literal.connection:
@@ -292,7 +295,7 @@ def _request(
         seed_delay_ns=(DEFAULT_SEED_DELAY_NS if literal.seed_delay is None else literal.seed_delay),
         vary=vary,
     )
-    return Request(base, schedulers, ccs, literal.repeat, sources, traces.sources)
+    return Request(base, schedulers, ccs, literal.repeat, sources, traces.sources, kernels)
 
 
 def _check_number_of_paths(literal: LiteralScenario, mistakes: Mistakes) -> None:
@@ -304,13 +307,20 @@ def _check_number_of_paths(literal: LiteralScenario, mistakes: Mistakes) -> None
         mistakes.add(("path",), message)
 
 
-def _check_single(specs: Sequence[str], ccs: Sequence[str], mistakes: Mistakes) -> None:
-    """Report more than one scheduler or congestion control."""
+def _check_single(
+    schedulers: Sequence[object],
+    ccs: Sequence[str],
+    kernels: Sequence[str],
+    mistakes: Mistakes,
+) -> None:
+    """Report more than one scheduler, congestion control or kernel."""
     to_compare = "where one is run; to compare: mptcplab compare"
-    if len(specs) > 1:
-        mistakes.add(("scheduler",), f"{len(specs)} schedulers, {to_compare}")
+    if len(schedulers) > 1:
+        mistakes.add(("scheduler",), f"{len(schedulers)} schedulers, {to_compare}")
     if len(ccs) > 1:
         mistakes.add(("cc",), f"{len(ccs)} congestion controls, {to_compare}")
+    if len(kernels) > 1:
+        mistakes.add(("kernel",), f"{len(kernels)} kernels, {to_compare}")
 
 
 def _check_tcp(literal: LiteralScenario, specs: Sequence[str], mistakes: Mistakes) -> None:

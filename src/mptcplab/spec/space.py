@@ -232,7 +232,10 @@ def filled(
 
 
 # Names without a dot that are set nevertheless; they are at the top of the scenario.
-_SETTABLE = ("scheduler", "cc", "transport", "send_buffer", "receive_buffer", "sample_interval")
+_SETTABLE = (
+    *("scheduler", "cc", "kernel", "transport", "send_buffer", "receive_buffer"),
+    "sample_interval",
+)
 
 
 def used(template: Mapping[str, Any]) -> set[str]:

@@ -40,6 +40,7 @@ def advise_on(
         wanted["direction"] = options["direction"] or "down"
     request = asked.request(file, wanted, single=False)
     advise.check(request)
+    asked.require_no_kernels(request, "advice is for the current kernel")
     known_to = uncertainty.parse(uncertain, request.base)
     timed = file is not None or any(options[name] is not None for name in _TIMES)
     timed = timed or (options["workload"] or "").partition(":")[0] == WORKLOADS[0]

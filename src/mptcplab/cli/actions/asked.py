@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from mptcplab.errors import InputError, Problem
 from mptcplab.spec import resolve
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import Request
@@ -19,6 +20,13 @@ def flags(options: Mapping[str, Any]) -> Flags:
     """The options that describe a scenario."""
     names = Flags.__dataclass_fields__
     return Flags(**{name: value for name, value in options.items() if name in names})
+
+
+def require_no_kernels(request: Request, why: str) -> None:
+    """Raises InputError, with the reason, if a request names kernels."""
+    if request.kernels:
+        names = ", ".join(request.kernels)
+        raise InputError([Problem("kernel", "", names, f"{why}; leave it out")])
 
 
 def request(file: Path | None, options: Mapping[str, Any], *, single: bool) -> Request:

@@ -50,9 +50,11 @@ class Wanted:
 def read(
     options: Mapping[str, Any],
     *settings: tuple[Sequence[Scenario], Sequence[Scenario]],
+    kernels: Sequence[str] = (),
     dry_run: bool = False,
 ) -> Wanted:
-    """What options expect of the runs and the baselines of some settings. Raises InputError.
+    """What options expect of the runs and the baselines of some settings, which are made with each
+    of `kernels`. Raises InputError.
 
     A report that an earlier call wrote is removed, unless nothing will be run: it would be taken
     for that of this one.
@@ -62,7 +64,7 @@ def read(
         raise click.UsageError("--junit is the report about --expect; give what you expect, too")
     wanted: Sequence[Expected] = ()
     for runs, baselines in settings:
-        wanted = expectations.read(options["expect"], runs, baselines)
+        wanted = expectations.read(options["expect"], runs, baselines, kernels)
     if junit is not None and not (dry_run or options.get("only_plan")):
         try:
             files.make_way(junit)

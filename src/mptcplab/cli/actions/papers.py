@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ import click
 
 from mptcplab.cli.actions import common
 from mptcplab.errors import InputError, MptcplabError, Problem, RunCancelledError
+from mptcplab.lab import guest, kernel, kernel_names
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.papers import catalogue, data, reproduce, results, stale, wording
 from mptcplab.papers import publish as publishing
 from mptcplab.papers.catalogue import PUBLISHED, QUICK, Published
@@ -25,15 +29,19 @@ def run(names: Sequence[str], options: Mapping[str, Any]) -> None:
     cluster: str | None = options["cluster"]
     everything = [catalogue.load(name) for name in catalogue.chosen(names)]
     parts = _parts(everything, options)
-    lab_kernel, lab_guest = experiment.built(cluster=cluster)
+    kernels, lab_guest = _builds(options["kernel"], cluster)
     failed = False
     with (
         common.workers(cluster, options["cluster_key"]) as workers,
         common.interruptible() as cancel,
     ):
-        for published in everything:
+        for published, lab_kernel in product(everything, kernels):
             if not parts[published.name]:
                 continue
+            out = options["out"]
+            if lab_kernel.name:
+                out = out / "kernels" / lab_kernel.name
+                common.say(f"kernel {lab_kernel.name}: {out}")
             if len(everything) > 1:
                 common.say(f"{published.name}: {', '.join(parts[published.name])}")
             try:
@@ -41,7 +49,7 @@ def run(names: Sequence[str], options: Mapping[str, Any]) -> None:
                     published,
                     lab_kernel,
                     lab_guest,
-                    options["out"],
+                    out,
                     parts=parts[published.name],
                     repeat=options["repeat"],
                     jobs=options["jobs"],
@@ -52,14 +60,31 @@ def run(names: Sequence[str], options: Mapping[str, Any]) -> None:
             except RunCancelledError:
                 raise
             except MptcplabError as error:
-                if len(everything) == 1:
+                if len(everything) * len(kernels) == 1:
                     raise
                 common.say(f"{published.name}: {error!s}")
                 failed = True
                 continue
+            if len(kernels) > 1:
+                click.echo(f"kernel {lab_kernel.name}:")
             click.echo(results.text(found) + "\n")
     if failed:
         sys.exit(MptcplabError.exit_status)
+
+
+def _builds(names: str | None, cluster: str | None) -> tuple[list[KernelBuild], Guest]:
+    """The kernels to run experiments with, and the guest. Raises InputError for what cannot run
+    them all.
+    """
+    if names is None:
+        lab_kernel, lab_guest = experiment.built(cluster=cluster)
+        return [lab_kernel], lab_guest
+    asked = list(dict.fromkeys(name.strip() for name in names.split(",")))
+    for name in asked:
+        if kernel.VARIANTS.get(kernel_names.find(name).variant) != ():
+            message = "experiments of papers need a kernel of the variant lab"
+            raise InputError([Problem("--kernel", "", name, message)])
+    return [experiment.kernel_by_name(name, cluster=cluster) for name in asked], guest.build()
 
 
 def _parts(everything: Sequence[Published], options: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from mptcplab.cli.actions import asked, common
 from mptcplab.errors import MptcplabError, RunCancelledError, from_program
-from mptcplab.lab import engine
+from mptcplab.lab import engine, guest
 from mptcplab.lab.engine import Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
@@ -120,7 +120,7 @@ def _ready(file: Path | None, options: Mapping[str, Any], wanted: Program) -> _R
     if options["only_plan"]:
         click.echo(plan.render(item))
         click.get_current_context().exit()
-    lab_kernel, lab_guest = experiment.built(options["kernel_like"])
+    (lab_kernel,), lab_guest = experiment.kernels(request, options["kernel_like"]), guest.build()
     return _Ready(item, lab_kernel, lab_guest, experiment.modules(request, lab_kernel))
 
 

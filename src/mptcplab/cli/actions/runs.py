@@ -15,6 +15,7 @@ from rich.console import Console
 from mptcplab.cli.actions import common, expected
 from mptcplab.cli.actions.expected import Wanted
 from mptcplab.errors import MptcplabError
+from mptcplab.lab import guest
 from mptcplab.report import comparison_chart, tables
 from mptcplab.report import expected as expected_report
 from mptcplab.runs import archive, experiment, store
@@ -41,9 +42,10 @@ def make(
     storage: str | None = options.get("storage")
     if storage is not None:
         archive.require(storage)
-    lab_kernel, lab_guest = experiment.built(options["kernel_like"], address)
+    kernels = experiment.kernels(request, options["kernel_like"], address)
+    lab_guest = guest.build()
     out: Path = options["out"]
-    count = len(runs) + (len(request.baselines()) if baseline else 0)
+    count = len(kernels) * (len(runs) + (len(request.baselines()) if baseline else 0))
     with (
         common.workers(address, options.get("cluster_key")) as workers,
         common.interruptible() as cancel,
@@ -51,7 +53,7 @@ def make(
     ):
         document = experiment.compare(
             request,
-            lab_kernel,
+            kernels,
             lab_guest,
             out,
             baseline=baseline,

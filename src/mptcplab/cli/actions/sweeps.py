@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,9 @@ def sweep_file(file: Path, options: Mapping[str, Any]) -> None:
         storage=options["storage"],
         limits=common.limits(options),
     )
-    _sweep(sweep.load(file, options["only"]), how, options, dry_run=options["dry_run"])
+    names = [name.strip() for name in (options["kernel"] or "").split(",") if name.strip()]
+    given = sweep.load(file, options["only"], names)
+    _sweep(given, how, options, dry_run=options["dry_run"])
 
 
 def compare(
@@ -66,8 +69,10 @@ def _sweep(given: sweep.Given, how: How, options: Mapping[str, Any], *, dry_run:
         archive.require(how.storage)
     out, as_json = options["out"], options["as_json"]
     cluster = (options["cluster"], options["cluster_key"])
-    lab_kernel, lab_guest = experiment.built(options["kernel_like"], cluster[0])
-    planned = sweep.plan(given, scheduler.known(), lab_kernel, lab_guest)
+    like = options["kernel_like"]
+    lab_kernel, lab_guest = experiment.built(like, cluster[0])
+    by_name = cache(partial(experiment.kernel_by_name, kernel_like=like, cluster=cluster[0]))
+    planned = sweep.plan(given, scheduler.known(), lab_kernel, lab_guest, by_name)
     settings = planned.settings() if options["expect"] else []
     kinds = {repr(each.shape()): each for each in settings}.values()
     wanted = expected.read(

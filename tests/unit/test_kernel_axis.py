@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Kernels as an axis of runs, and what results say of it. No kernel is built."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from mptcplab.errors import InputError
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.report import tables
+from mptcplab.runs import collection, entries, expectations, experiment, index, store, sweep
+from mptcplab.runs.entries import Entry
+from mptcplab.runs.store import Store
+from mptcplab.runs.sweep import How
+from mptcplab.spec import resolve, scheduler
+from mptcplab.spec.flags import Flags
+from mptcplab.spec.resolve import Request
+from tests.unit import stored
+from tests.unit.stored import with_figures
+from tests.unit.synthetic import FAST, SLOW
+from tests.unit.test_sweep import FILE, Fake
+
+OLD = KernelBuild("k1", "lab", Path("/linux"), Path("/config"), "6.12")
+NEW = replace(OLD, id="k2", name="7.3")
+PLAIN = replace(OLD, id="k3", variant="engine", name="plain")
+KERNELS = {build.name: build for build in (OLD, NEW, PLAIN)}
+GUEST = Guest("g1", Path("/guest"))
+PATHS = ("wifi:50mbit,5ms", "lte:20mbit,20ms")
+
+
+def request(**flags: Any) -> Request:
+    return resolve.from_flags(Flags(path=PATHS, **flags))
+
+
+# --- asking for kernels
+
+
+def test_kernels_are_asked_for_in_flags_and_files(tmp_path: Path) -> None:
+    assert request().kernels == ()
+    assert request(kernel="6.12, mine").kernels == ("6.12", "mine")
+    file = tmp_path / "a.toml"
+    file.write_text('kernel = "7.3"\n[[path]]\nname = "a"\nrate = "1mbit"\ndelay = "1ms"\n')
+    assert resolve.load_file(file).kernels == ("7.3",)
+    assert resolve.load_file(file, Flags(kernel="6.12")).kernels == ("6.12",)
+    # which does not make it another scenario
+    assert request(kernel="6.12").base == request().base
+
+
+@pytest.mark.parametrize(
+    ("kernel", "told"), [("a,a", "named twice"), ("a,", "a name, or a list"), ("", "a name")]
+)
+def test_names_that_cannot_be_asked_for(kernel: str, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        request(kernel=kernel)
+
+
+def test_a_single_run_has_a_single_kernel() -> None:
+    with pytest.raises(InputError, match="2 kernels, where one is run"):
+        resolve.from_flags(Flags(path=PATHS, kernel="6.12,7.3"), single=True)
+
+
+def test_a_stored_scenario_is_run_with_another_kernel(tmp_path: Path) -> None:
+    file = tmp_path / "scenario.json"
+    store.write_json(file, request().base)
+    assert resolve.load_file(file, Flags(kernel="7.3")).kernels == ("7.3",)
+    with pytest.raises(InputError, match="2 kernels, where one is run"):
+        resolve.load_file(file, Flags(kernel="6.12,7.3"), single=True)
+
+
+@pytest.mark.parametrize("flags", [{"scheduler": "default,minrtt"}, {"scheduler": "ecf"}])
+def test_a_kernel_without_our_schedulers_refuses_them(flags: dict[str, str]) -> None:
+    wanted = request(**flags)
+    experiment.require_schedulers(wanted, NEW)
+    with pytest.raises(InputError, match=r"(minrtt|ecf): plain is built without our schedulers"):
+        experiment.require_schedulers(wanted, PLAIN)
+
+
+def test_a_kernel_without_our_schedulers_has_default_and_plain_tcp() -> None:
+    experiment.require_schedulers(request(), PLAIN)
+    tcp = resolve.from_flags(Flags(path=PATHS[:1], transport="tcp"))
+    experiment.require_schedulers(tcp, PLAIN)
+    both = resolve.from_flags(
+        Flags(
+            path=(*PATHS, "dsl:20mbit,20ms"),
+            connection=("a:paths=wifi/lte,scheduler=minrtt", "b:paths=dsl"),
+        )
+    )
+    with pytest.raises(InputError, match="minrtt"):
+        experiment.require_schedulers(both, PLAIN)
+
+
+def test_what_is_ours_of_default_is_refused_there() -> None:
+    with pytest.raises(InputError, match="recovery"):
+        experiment.require_schedulers(request(scheduler="default:recovery=on"), PLAIN)
+
+
+# --- comparisons
+
+
+def runs() -> tuple[list[Entry], list[Entry]]:
+    """Two schedulers with two kernels: the newer one twice as fast, also alone."""
+    wanted = request(scheduler="default,minrtt")
+    made = [
+        _entry(item, build, goodput_bps)
+        for build, goodput_bps in ((OLD, 30e6), (NEW, 60e6))
+        for item in wanted.runs()
+    ]
+    alone = [
+        _entry(wanted.base.single_path(path), build, goodput_bps)
+        for build, goodput_bps in ((OLD, 20e6), (NEW, 40e6))
+        for path in ("wifi", "lte")
+    ]
+    return made, alone
+
+
+def _entry(item: Any, build: KernelBuild, goodput_bps: float) -> Entry:
+    entry = entries.run_entry(
+        item,
+        status="ok",
+        virtual_s=1.0,
+        wall_s=1.0,
+        run_metrics=None,
+        directory=None,
+    ).model_copy(update={"kernel": build.name})
+    return with_figures(entry, goodput_bps=goodput_bps)
+
+
+def test_rows_say_of_which_kernel_they_are_if_there_are_several() -> None:
+    made, _ = runs()
+    assert list(entries.compared(made)) == [
+        "default, 6.12",
+        "minrtt, 6.12",
+        "default, 7.3",
+        "minrtt, 7.3",
+    ]
+    assert list(entries.compared(made[:2])) == ["default", "minrtt"]
+
+
+def test_a_benefit_is_over_plain_tcp_of_the_same_kernel() -> None:
+    made, alone = runs()
+    found = entries.with_benefits(made, alone, request().base)
+    # with 20 Mbit/s over each path, 30 are half of what is to be gained; 60 of 40 as well
+    assert [each.metrics.aggregation_benefit for each in found] == [0.5] * 4
+
+
+def test_the_name_of_a_kernel_is_no_part_of_the_result_of_a_run() -> None:
+    made, _ = runs()
+    assert "kernel" not in made[0].result()
+    assert made[0].model_dump(mode="json")["kernel"] == "6.12"
+    assert "kernel" not in made[0].model_copy(update={"kernel": None}).model_dump(mode="json")
+
+
+def table(document: entries.Document) -> str:
+    console = Console(width=100)
+    with console.capture() as shown:
+        console.print(tables.comparison_table(document))
+    return shown.get()
+
+
+def test_the_table_names_the_kernels() -> None:
+    made, alone = runs()
+    build = {"kernel": "k1, k2", "kernel_name": "6.12, 7.3"}
+    text = table(entries.document(made, alone, build, request().base))
+    assert "minrtt, 7.3" in text
+    assert "Kernels: 6.12, 7.3 (k1, k2)." in text
+
+
+def test_one_kernel_by_name_is_named_under_the_table() -> None:
+    made, _ = runs()
+    build = {"kernel": "k2", "kernel_name": "7.3"}
+    text = table(entries.document(made[2:], [], build, request().base))
+    assert "Kernel: 7.3 (k2)." in text
+    assert "minrtt, 7.3" not in text
+
+
+def test_expectations_name_the_row_of_a_kernel() -> None:
+    made, alone = runs()
+    text = 'row["minrtt, 7.3"].goodput == 2 * row["minrtt, 6.12"].goodput'
+    wanted = request(scheduler="default,minrtt")
+    read = expectations.read([text], wanted.runs(), wanted.baselines(), ["6.12", "7.3"])
+    (found,) = expectations.judge(read, made, alone)
+    assert found.held
+    # without several kernels, no row has the name of one
+    with pytest.raises(InputError):
+        expectations.read([text], wanted.runs(), wanted.baselines(), ["7.3"])
+
+
+def test_all_runs_are_made_with_each_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(experiment, "modules", lambda _request, _built: {})
+    wanted = replace(request(scheduler="default,minrtt"), repeat=1)
+    made = experiment.compare(wanted, [OLD, NEW], GUEST, tmp_path, jobs=1, workers=Fake())
+    assert [(each.label, each.kernel) for each in made.runs] == [
+        ("default", "6.12"),
+        ("minrtt", "6.12"),
+        ("default", "7.3"),
+        ("minrtt", "7.3"),
+    ]
+    assert [(each.path, each.kernel) for each in made.baselines] == [
+        ("wifi", "6.12"),
+        ("lte", "6.12"),
+        ("wifi", "7.3"),
+        ("lte", "7.3"),
+    ]
+    assert (made.build["kernel"], made.build["kernel_name"]) == ("k1, k2", "6.12, 7.3")
+    assert len(Store(tmp_path).keys()) == 8
+
+
+# --- sweeps
+
+
+def swept(tmp_path: Path, text: str, *kernels: str) -> sweep.Plan:
+    file = tmp_path / "sweep.toml"
+    file.write_text(text)
+    given = sweep.load(file, kernels=kernels)
+    current = replace(OLD, id="k0", name="")
+    return sweep.plan(given, scheduler.known(), current, GUEST, KERNELS.__getitem__)
+
+
+def test_a_sweep_has_all_points_with_each_kernel(tmp_path: Path) -> None:
+    usual = swept(tmp_path, FILE)
+    both = swept(tmp_path, FILE, "6.12", "7.3")
+    assert len(both.runs) == 2 * len(usual.runs)
+    names = {both.runs[point["key"]].kernel.name for point in both.points}
+    assert names == {"6.12", "7.3"}
+    for point in both.points:
+        assert point["kernel_name"] == both.runs[point["key"]].kernel.name
+    assert all("kernel_name" not in point for point in usual.points)
+
+
+def test_the_kernel_can_be_an_axis_of_a_sweep(tmp_path: Path) -> None:
+    planned = swept(tmp_path, FILE + 'kernel = ["6.12", "7.3"]\n')
+    assert planned.runs.keys() == swept(tmp_path, FILE, "6.12", "7.3").runs.keys()
+    assert "kernel" not in planned.points[0]
+    with pytest.raises(InputError, match=r"an axis of .* already"):
+        swept(tmp_path, FILE + 'kernel = ["6.12"]\n', "7.3")
+
+
+def test_a_sweep_refuses_schedulers_that_a_kernel_cannot_have(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="plain is built without our schedulers"):
+        swept(tmp_path, FILE, "6.12", "plain")
+
+
+def test_the_summary_of_a_sweep_tells_kernels_apart(tmp_path: Path) -> None:
+    planned = swept(tmp_path, FILE, "6.12", "7.3")
+    out = Store(tmp_path / "out")
+    sweep.run(planned, out, How(), workers=Fake())
+    made = index.read(tmp_path / "out")
+    found = sweep.summary(planned, made)
+    assert [(row["scheduler"], row["kernel"]) for row in found] == [
+        ("default", "6.12"),
+        ("minrtt", "6.12"),
+        ("default", "7.3"),
+        ("minrtt", "7.3"),
+    ]
+    assert set(made["kernel_name"]) == {"6.12", "7.3"}
+
+
+# --- reports
+
+
+def test_a_report_labels_runs_with_their_kernels(tmp_path: Path) -> None:
+    for name, kernel_id in (("", "k0"), ("7.3", "k2")):
+        for item in (stored.scenario(), stored.scenario().single_path("fast")):
+            entry = stored.keep(tmp_path, item, *([FAST, SLOW][: len(item.paths)]))
+            build = {**stored.BUILD, "kernel": kernel_id}
+            about = {**build, **({"kernel_name": name} if name else {})}
+            store.write_json(tmp_path / str(entry.directory) / store.BUILD, about)
+    (group,) = collection.collect([tmp_path]).groups
+    label = group.runs[0].entry.label.partition(" ")[0]
+    assert {run.entry.label for run in group.runs} == {f"{label} (k0)", f"{label} (7.3)"}
+    assert {run.entry.path for run in group.baselines} == {"fast (k0)", "fast (7.3)"}

@@ -291,8 +291,7 @@ def run_sweep(
     else:
         given = sweep.load(Path(fspath(source)))
     by_name = cache(partial(experiment.kernel_by_name, kernel_like=kernel_like, cluster=cluster))
-    builds = experiment.built(kernel_like, cluster)
-    planned = sweep.plan(given, scheduler.known(), *builds, by_name)
+    planned = sweep.plan(given, scheduler.known(), guest.build(), by_name)
     how = How(
         jobs=jobs or len(single.cpus()),
         keep_records=keep_records,

@@ -29,7 +29,8 @@ from tests.unit.test_sweep import FILE, Fake
 OLD = KernelBuild("k1", "lab", Path("/linux"), Path("/config"), "6.12")
 NEW = replace(OLD, id="k2", name="7.3")
 PLAIN = replace(OLD, id="k3", variant="engine", name="plain")
-KERNELS = {build.name: build for build in (OLD, NEW, PLAIN)}
+CURRENT = replace(OLD, id="k0", name="")
+KERNELS = {build.name: build for build in (CURRENT, OLD, NEW, PLAIN)}
 GUEST = Guest("g1", Path("/guest"))
 PATHS = ("wifi:50mbit,5ms", "lte:20mbit,20ms")
 
@@ -220,8 +221,7 @@ def swept(tmp_path: Path, text: str, *kernels: str) -> sweep.Plan:
     file = tmp_path / "sweep.toml"
     file.write_text(text)
     given = sweep.load(file, kernels=kernels)
-    current = replace(OLD, id="k0", name="")
-    return sweep.plan(given, scheduler.known(), current, GUEST, KERNELS.__getitem__)
+    return sweep.plan(given, scheduler.known(), GUEST, KERNELS.__getitem__)
 
 
 def test_a_sweep_has_all_points_with_each_kernel(tmp_path: Path) -> None:

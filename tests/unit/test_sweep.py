@@ -58,7 +58,7 @@ def given(tmp_path: Path, text: str = FILE) -> sweep.Given:
 
 
 def plan(tmp_path: Path, text: str = FILE) -> Plan:
-    return sweep.plan(given(tmp_path, text), scheduler.known(), KERNEL, GUEST)
+    return sweep.plan(given(tmp_path, text), scheduler.known(), GUEST, lambda _name: KERNEL)
 
 
 Fails = Callable[[Scenario], str]
@@ -160,7 +160,7 @@ def test_every_example_loads(file: Path) -> None:
         file,
         "scheduler == 'default' or cc == 'lia' and away == 1" if file.stem == "recovery" else None,
     )
-    assert sweep.plan(found, scheduler.known(), KERNEL, GUEST).counts["runs"] > 1
+    assert sweep.plan(found, scheduler.known(), GUEST, lambda _name: KERNEL).counts["runs"] > 1
 
 
 def test_what_is_stored_is_not_made_again(tmp_path: Path) -> None:
@@ -334,7 +334,7 @@ def test_flags_make_the_same_sweep_as_a_file(tmp_path: Path) -> None:
     )
     swept = ("path.lte.delay=10ms,20ms", "cc=reno,lia")
     found = [
-        sweep.plan(each, scheduler.known(), KERNEL, GUEST).runs.keys()
+        sweep.plan(each, scheduler.known(), GUEST, lambda _name: KERNEL).runs.keys()
         for each in (
             given(tmp_path, text),
             axes(*swept),
@@ -384,9 +384,9 @@ def test_a_condition_that_leaves_nothing_is_told(tmp_path: Path) -> None:
 def test_a_part_of_a_sweep_has_the_points_where_both_conditions_hold(tmp_path: Path) -> None:
     file = tmp_path / "sweep.toml"
     file.write_text(f'where = "rate != 20"{FILE}', encoding="utf-8")
-    whole = sweep.plan(sweep.load(file), scheduler.known(), KERNEL, GUEST)
+    whole = sweep.plan(sweep.load(file), scheduler.known(), GUEST, lambda _name: KERNEL)
     only = sweep.load(file, "rate > 5 or rate == 20")
-    part = sweep.plan(only, scheduler.known(), KERNEL, GUEST)
+    part = sweep.plan(only, scheduler.known(), GUEST, lambda _name: KERNEL)
     assert {point["rate"] for point in part.points} == {10}
     assert part.runs.keys() < whole.runs.keys()
 
@@ -404,7 +404,7 @@ def test_mistakes_in_flags_are_told() -> None:
     with pytest.raises(InputError, match="given twice"):
         axes("cc=reno", "cc=lia")
     with pytest.raises(InputError, match=r"the scenario has no path.dsl; known: wifi, lte"):
-        sweep.plan(axes("path.dsl.delay=1ms"), scheduler.known(), KERNEL, GUEST)
+        sweep.plan(axes("path.dsl.delay=1ms"), scheduler.known(), GUEST, lambda _name: KERNEL)
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def prepare(name: str, table: Any) -> None:
     """All that is done before a kernel starts."""
     if name == "sweep":
         given = sweep.from_table(table, "sweep.toml", EXAMPLES)
-        sweep.plan(given, KNOWN, KERNEL, GUEST)
+        sweep.plan(given, KNOWN, GUEST, lambda _name: KERNEL)
     else:
         plan.render(resolve.from_table(table, name, folder=EXAMPLES, known=KNOWN).runs()[0])
 

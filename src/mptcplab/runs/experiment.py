@@ -58,7 +58,7 @@ def built(
     Raises InputError for an unknown flavour, and MachineError if the machine lacks what a run
     needs, unless a cluster makes the runs.
     """
-    return _kernel("", kernel_like, cluster), guest.build()
+    return kernel_by_name("", kernel_like, cluster), guest.build()
 
 
 def kernels(
@@ -69,11 +69,9 @@ def kernels(
     Raises InputError for a name that there is not, or a kernel that cannot have one of the
     schedulers; otherwise as `built`.
     """
-    if not request.kernels:
-        return [_kernel("", kernel_like, cluster)]
     for name in request.kernels:
         kernel_names.find(name)
-    found = [kernel_by_name(name, kernel_like, cluster) for name in request.kernels]
+    found = [kernel_by_name(name, kernel_like, cluster) for name in request.kernels or ("",)]
     for build in found:
         require_schedulers(request, build)
     return found
@@ -82,10 +80,23 @@ def kernels(
 def kernel_by_name(
     name: str, kernel_like: str = choices.DEFAULT_FLAVOUR, cluster: str | None = None
 ) -> KernelBuild:
-    """The kernel of a name, built now if missing. A named variant is what it is; of any other name,
-    the kernel is that of the flavour. Raises InputError for an unknown name; otherwise as `built`.
+    """The kernel of a name, built now if missing; that of no name, "", is the current one.
+
+    A named variant is what it is; otherwise the kernel is that of the flavour. Raises InputError
+    for an unknown name; otherwise as `built`.
     """
-    return _kernel(name, kernel_like, cluster)
+    if kernel_like not in choices.FLAVOURS:
+        accepted = f"accepted is one of {', '.join(choices.FLAVOURS)}"
+        raise InputError([Problem("kernel_like", "", kernel_like, f"unknown kernel; {accepted}")])
+    if cluster is None:
+        doctor.require(*doctor.RUN_CHECKS)
+    variant = choices.FLAVOURS[kernel_like]
+    if not name:
+        return kernel.build(variant=variant)
+    named = kernel_names.find(name)
+    if named.variant == choices.FLAVOURS[choices.DEFAULT_FLAVOUR]:
+        named = replace(named, variant=variant)
+    return kernel_names.build(named)
 
 
 def require_schedulers(request: Request, build: KernelBuild) -> None:
@@ -100,22 +111,6 @@ def require_schedulers(request: Request, build: KernelBuild) -> None:
             "plain TCP can be run"
         )
         raise InputError([Problem("--scheduler", "", ", ".join(ours), message)])
-
-
-def _kernel(name: str, kernel_like: str, cluster: str | None) -> KernelBuild:
-    """A kernel, by its name if it is not empty."""
-    if kernel_like not in choices.FLAVOURS:
-        accepted = f"accepted is one of {', '.join(choices.FLAVOURS)}"
-        raise InputError([Problem("kernel_like", "", kernel_like, f"unknown kernel; {accepted}")])
-    if cluster is None:
-        doctor.require(*doctor.RUN_CHECKS)
-    variant = choices.FLAVOURS[kernel_like]
-    if not name:
-        return kernel.build(variant=variant)
-    named = kernel_names.find(name)
-    if named.variant == choices.FLAVOURS[choices.DEFAULT_FLAVOUR]:
-        named = replace(named, variant=variant)
-    return kernel_names.build(named)
 
 
 def modules(request: Request, built: KernelBuild, commit: Commit | None = None) -> dict[str, Path]:

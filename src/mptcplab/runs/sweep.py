@@ -337,11 +337,10 @@ def _given(sweep: Sweep, source: str, folder: Path) -> Given:
 def plan(
     given: Given,
     known: Mapping[str, Scheduler],
-    kernel: KernelBuild,
     guest: Guest,
-    by_name: Callable[[str], KernelBuild] = experiment.kernel_by_name,
+    by_name: Callable[[str], KernelBuild],
 ) -> Plan:
-    """All runs of a sweep; `kernel` is that of points that name none.
+    """All runs of a sweep; `by_name` gives kernels, that of points that name none by "".
 
     Raises InputError, naming the point, for an invalid scenario.
     """
@@ -359,7 +358,7 @@ def plan(
         request = _request(given, point, known)
         base = cost.size(request.base)
         values = {name: value for name, value in point.items() if name not in _SAME}
-        for build in [by_name(name) for name in request.kernels] or [kernel]:
+        for build in map(by_name, request.kernels or ("",)):
             experiment.require_schedulers(request, build)
 
             def key_of(

@@ -19,6 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from mptcplab.cli.actions import asked, common, expected
 from mptcplab.errors import MptcplabError
+from mptcplab.lab import guest
 from mptcplab.report import expected as expected_report
 from mptcplab.report import tables
 from mptcplab.runs import archive, experiment, index, sweep
@@ -70,9 +71,8 @@ def _sweep(given: sweep.Given, how: How, options: Mapping[str, Any], *, dry_run:
     out, as_json = options["out"], options["as_json"]
     cluster = (options["cluster"], options["cluster_key"])
     like = options["kernel_like"]
-    lab_kernel, lab_guest = experiment.built(like, cluster[0])
     by_name = cache(partial(experiment.kernel_by_name, kernel_like=like, cluster=cluster[0]))
-    planned = sweep.plan(given, scheduler.known(), lab_kernel, lab_guest, by_name)
+    planned = sweep.plan(given, scheduler.known(), guest.build(), by_name)
     settings = planned.settings() if options["expect"] else []
     kinds = {repr(each.shape()): each for each in settings}.values()
     wanted = expected.read(

@@ -106,7 +106,8 @@ def test_the_table_is_grouped_by_what_needs_the_missing(monkeypatch: pytest.Monk
     assert remedies == [
         "to fix it: apt-get install util-linux",
         "to fix it: apt-get install binutils gcc",
-        "to fix it: apt-get install bc bison flex libc6-dev linux-source-6.12 make patch xz-utils",
+        "to fix it: apt-get install bc bison flex libc6-dev linux-source-6.12 make patch tar"
+        " xz-utils",
     ]
     assert len([line for line in lines if line[:2] in ("ok", "no", "- ")]) == len(found)
 

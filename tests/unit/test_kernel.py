@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from mptcplab import resources
-from mptcplab.errors import InputError, MptcplabError
+from mptcplab.errors import InputError, MachineError, MptcplabError
 from mptcplab.lab import doctor, kernel, kernel_make, kernel_tree
 from mptcplab.lab.doctor import Check
 
@@ -704,6 +704,17 @@ def test_another_tree_is_refused(repository: Repository, packed: bool) -> None:
 def test_a_file_that_is_no_archive_is_refused(repository: Repository) -> None:
     path = repository.write("linux.tar.xz", "no archive")
     with pytest.raises(InputError, match="not an archive"):
+        kernel.build(path, quiet=True)
+
+
+@pytest.mark.parametrize("tool", ["tar", "xz"])
+def test_what_an_archive_is_read_with_is_told_to_be_missing(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, tool: str
+) -> None:
+    path = repository.write("linux.tar.xz", "no archive, but that cannot be known")
+    there = doctor.find_tool
+    monkeypatch.setattr(doctor, "find_tool", lambda name: None if name == tool else there(name))
+    with pytest.raises(MachineError, match=f"{tool}: missing"):
         kernel.build(path, quiet=True)
 
 

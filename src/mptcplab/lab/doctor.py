@@ -434,6 +434,7 @@ _CHECKS: dict[str, Callable[[], Check]] = {
     "flex": _tool_check("flex", "flex"),
     "bison": _tool_check("bison", "bison"),
     "bc": _tool_check("bc", "bc"),
+    "tar": _tool_check("tar", "tar"),
     "xz": _tool_check("xz", "xz-utils"),
     "ld": _tool_check("ld", "binutils"),
     "patch": _tool_check("patch", "patch"),
@@ -447,7 +448,9 @@ _CHECKS: dict[str, Callable[[], Check]] = {
 }
 
 # What `mptcplab kernel build` needs, except the source, which need not be Debian's.
-BUILD_CHECKS = ("machine", "gcc", "make", "flex", "bison", "bc", "xz", "ld", "patch", "libc")
+BUILD_CHECKS = (
+    *("machine", "gcc", "make", "flex", "bison", "bc", "tar", "xz", "ld", "patch", "libc"),
+)
 # What one's own schedulers need with a kernel that came along.
 MODULE_CHECKS = ("gcc", "ld")
 # What a run needs.

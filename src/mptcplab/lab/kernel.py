@@ -228,8 +228,8 @@ def configured_flavour(build: KernelBuild) -> str:
 def current(variant: str = "lab", source: Path | None = None) -> KernelBuild | None:
     """The kernel for the present inputs if it is built, or came with the package, else None.
 
-    `source` is as for `build`, without being remembered. None also if the source, the compiler or
-    tar is missing: then no build can be the present one.
+    `source` is as for `build`, without being remembered. None also if the source or what reads
+    it is missing: then no build can be the present one.
     """
     try:
         if source is None:
@@ -699,7 +699,8 @@ def compiler_version() -> str:
 def _about_archive(path: Path) -> tuple[str, str]:
     """SHA-256 and series of a file, remembered by its size and time: reading 150 MB takes a second.
 
-    Raises InputError if it is not the archive of a kernel that there are patches for.
+    Raises InputError if it is not the archive of a kernel, MachineError if the machine cannot
+    build one.
     """
     stat = path.stat()
     stamp = [stat.st_size, stat.st_mtime_ns]
@@ -710,8 +711,8 @@ def _about_archive(path: Path) -> tuple[str, str]:
     with suppress(KeyError, TypeError):
         if known[str(path)]["stamp"] == stamp:
             return str(known[str(path)]["sha256"]), str(known[str(path)]["series"])
-    if doctor.find_tool("tar") is None:
-        doctor.require(*doctor.BUILD_CHECKS)
+    # who looks into an archive wants to build it, so everything that lacks for that is said at once
+    doctor.require(*doctor.BUILD_CHECKS)
     series = archive_series(path)
     with path.open("rb") as archive:
         digest = hashlib.file_digest(archive, "sha256").hexdigest()

@@ -15,6 +15,7 @@ from mptcplab.report import tables
 from mptcplab.runs.entries import Entry, document
 from mptcplab.runs.store import Store
 from mptcplab.spec.resolve import Request
+from mptcplab.spec.units import counted
 
 # More files, or candidates, than these are counted.
 _MOST = 20
@@ -33,19 +34,17 @@ class Progress:
         halfway = self._repository.halfway(bad, [good])
         count = halfway.candidates if halfway else 1
         steps = halfway.steps + 1 if halfway else 0
-        self._say(f"commits:  {count}, some {_counted(steps, 'step')} after the two ends")
+        self._say(f"commits:  {count}, some {counted(steps, 'step')} after the two ends")
         if tried:
-            self._say(f"resumed:  {_counted(len(tried), 'commit')} tried before")
+            self._say(f"resumed:  {counted(len(tried), 'commit')} tried before")
 
     def trying(self, commit: str, halfway: Halfway | None) -> None:
         """Which commit is tried next, and how many are left."""
         if halfway is None:
             left = "one of the two ends"
         else:
-            further = (
-                f"some {_counted(halfway.steps, 'step')} more" if halfway.steps else "the last"
-            )
-            left = f"{_counted(halfway.candidates, 'commit')} left, {further}"
+            further = f"some {counted(halfway.steps, 'step')} more" if halfway.steps else "the last"
+            left = f"{counted(halfway.candidates, 'commit')} left, {further}"
         self._say(f"trying:   {_name(commit, self._repository.about(commit).subject)} ({left})")
 
     def tried(self, made: Tried) -> None:
@@ -142,7 +141,3 @@ def _of(made: Bisection, found: Found) -> Tried:
 
 def _name(commit: str, subject: str) -> str:
     return f"{commit[:_DIGITS]} {subject}"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" + ("" if count == 1 else "s")

@@ -13,6 +13,7 @@ from mptcplab.papers.reproduce import Reproduced
 from mptcplab.papers.tables import Table, markdown
 from mptcplab.papers.timeline import Track
 from mptcplab.runs import sweep
+from mptcplab.spec.units import counted
 
 #: The page that says how experiments are run and judged, as seen from a page.
 HOW_TO = "../papers.md"
@@ -114,7 +115,7 @@ def marks(section: Section) -> list[str]:
         part: each for part, each in section.found.missing.items() if part not in section.outdated
     }
     if left:
-        runs = wording.counted(sum(each.runs for each in left.values()), "run")
+        runs = counted(sum(each.runs for each in left.values()), "run")
         times = [each.cpu_s for each in left.values() if each.cpu_s is not None]
         took = f", CPU time {sweep.duration(sum(times))}" if len(times) == len(left) else ""
         again = f"mptcplab papers run {section.published.name} --variants"

@@ -9,6 +9,7 @@ from mptcplab.papers import tables, wording
 from mptcplab.papers.catalogue import PUBLISHED, QUICK
 from mptcplab.papers.claims import Judged
 from mptcplab.papers.reproduce import Reproduced
+from mptcplab.spec.units import counted
 
 
 def text(found: Reproduced) -> str:
@@ -29,9 +30,9 @@ def text(found: Reproduced) -> str:
 
 def _how(found: Reproduced) -> Iterator[str]:
     results = found.results
-    seeds = wording.counted(len({results.seed(row) for row in results.rows}), "seed")
+    seeds = counted(len({results.seed(row) for row in results.rows}), "seed")
     what = {PUBLISHED: "published setting", QUICK: "quick runs"}.get(found.part, found.part)
-    runs = wording.counted(len(results.rows), "run")
+    runs = counted(len(results.rows), "run")
     yield f"{what}, {runs}, {seeds}; kernel {found.build['kernel']}"
     if found.part == QUICK and found.published.experiment.quick.says:
         yield f"quick: {found.published.experiment.quick.says}"

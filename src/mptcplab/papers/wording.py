@@ -11,6 +11,7 @@ import numpy as np
 
 from mptcplab.papers.catalogue import Figure, Metric
 from mptcplab.papers.claims import Judged, Outcome
+from mptcplab.spec.units import counted
 
 _DIGITS = 4
 
@@ -109,10 +110,6 @@ def reasons(judged: Judged) -> Iterator[str]:
     yield from map(sentence, judged.reasons)
     if judged.provisional:
         yield sentence(f"not yet varied: {', '.join(judged.not_varied)}")
-
-
-def counted(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def sentence(text: str) -> str:

@@ -25,12 +25,13 @@ from mptcplab.report import page_tables, palette, paper_figures
 from mptcplab.report.charts import Chart, Heat, OverTime, first_runs, has_series
 from mptcplab.report.explain import Explanation, explain
 from mptcplab.report.palette import Style
-from mptcplab.report.plotly_charts import PERCENT, Json, counted, plot
+from mptcplab.report.plotly_charts import PERCENT, Json, plot
 from mptcplab.report.plotly_run import run_data
 from mptcplab.runs.collection import Collection, Found, Group
 from mptcplab.runs.entries import compared, ended_well
 from mptcplab.spec import units
 from mptcplab.spec.scenario import Scenario
+from mptcplab.spec.units import counted
 
 _FIRST_CHARTS = 4  # charts of a scenario; the others are one click away
 _PREVIEWS = 4  # charts that are pictures until the library is loaded

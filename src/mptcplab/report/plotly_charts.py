@@ -11,6 +11,7 @@ from typing import Any
 from mptcplab.metrics.inference import Summary
 from mptcplab.report.charts import Bars, Chart, Heat, Line, Lines, OverTime, Shares
 from mptcplab.report.palette import PATH_COLOURS, Style
+from mptcplab.spec.units import counted
 
 #: What JSON has.
 Json = dict[str, Any]
@@ -243,10 +244,6 @@ def spread(over: Summary) -> str:
         f"quartiles {over.lower_quartile:.4g} and {over.upper_quartile:.4g}, "
         f"range {over.lowest:.4g} to {over.highest:.4g}, {counted(over.n, 'seed')}"
     )
-
-
-def counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def rounded(value: float) -> float:

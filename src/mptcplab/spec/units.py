@@ -187,3 +187,8 @@ def _split(text: str, accepted: str) -> tuple[Fraction, str]:
 
 def _any_case(word: str) -> str:
     return "".join(f"[{letter.lower()}{letter.upper()}]" for letter in word)
+
+
+def counted(count: int, what: str) -> str:
+    """How many of what, `what` being the word for one: "1 run", "2 runs"."""
+    return f"{count} {what}" + ("" if count == 1 else "s")

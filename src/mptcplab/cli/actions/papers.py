@@ -16,12 +16,13 @@ from mptcplab.errors import InputError, MptcplabError, Problem, RunCancelledErro
 from mptcplab.lab import guest, kernel, kernel_names
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.papers import catalogue, data, reproduce, results, stale, wording
+from mptcplab.papers import catalogue, data, reproduce, results, stale
 from mptcplab.papers import publish as publishing
 from mptcplab.papers.catalogue import PUBLISHED, QUICK, Published
 from mptcplab.papers.reproduce import Reproduced
 from mptcplab.runs import experiment, sweep
 from mptcplab.spec.mistakes import suggestion
+from mptcplab.spec.units import counted
 
 
 def run(names: Sequence[str], options: Mapping[str, Any]) -> None:
@@ -140,7 +141,7 @@ def _missing(found: Reproduced) -> Iterator[str]:
         own = found.published.experiment.part(part)
         took = "unknown" if missing.cpu_s is None else sweep.duration(missing.cpu_s)
         again = " again: the experiment has changed since" if part in found.outdated else ""
-        runs = wording.counted(missing.runs, "run")
+        runs = counted(missing.runs, "run")
         yield (
             f"not run{again}: {part}, {runs}, CPU time {took}: "
             f"{reproduce.command(own, found.published.name, own.repeat)}"

@@ -176,7 +176,7 @@ def board(played: Sequence[Played], catalogue: Collection[str]) -> Board | None:
     order = sorted(names, key=lambda name: (-score[name], name))
     standings = []
     for name in order:
-        reached = _reached(name, good, merits[name], oracle, merits[REFERENCE])
+        reached = _reached(name, good, merits[name], parts[name], merits[REFERENCE])
         standings.append(
             Standing(
                 **vars(reached),
@@ -198,9 +198,9 @@ def board(played: Sequence[Played], catalogue: Collection[str]) -> Board | None:
 
 
 def _reached(
-    name: str, good: Sequence[Played], mine: Floats, oracle: Floats, default: Floats
+    name: str, good: Sequence[Played], mine: Floats, part: Floats, default: Floats
 ) -> Reached:
-    goodput, delay = _parts(good, _part(good, mine, oracle)[:, np.newaxis])
+    goodput, delay = _parts(good, part[:, np.newaxis])
     against = _against(good, mine, default)
     tcp = _against_tcp(good, mine)
     return Reached(name, goodput, delay, against, tcp, _holds(goodput, delay, against, tcp))
@@ -212,10 +212,10 @@ def _limits(good: Sequence[Played], merits: Mapping[str, Floats], oracle: Floats
     same scenario, with other seeds: what it lacks there is chance.
     """
     default = merits[REFERENCE]
-    limits = [_reached("any of the catalogue", good, oracle, oracle, default)]
+    limits = [_reached("any of the catalogue", good, oracle, _part(good, oracle, oracle), default)]
     if COPIES in merits:
         best = np.fmax.reduce([own for name, own in merits.items() if name != COPIES])
-        limits.append(_reached(f"any but {COPIES}", good, best, oracle, default))
+        limits.append(_reached(f"any but {COPIES}", good, best, _part(good, best, oracle), default))
     for name in good[0].further:
         runs = np.array(
             [[each.merits[name], *each.further[name]] for each in good], dtype=np.float64

@@ -5,7 +5,7 @@
 #	check.sh TREE [OUT]
 #
 # TREE is a kernel source (a directory or an archive), OUT gets what CI keeps: JUnit reports, and
-# of each check that failed the packets, the decisions, a picture and a report. The exit status is 0
+# of each check that failed the packets, a picture and a report. The exit status is 0
 # if all expectations are met, 4 if one is not, 1 if something failed, 3 if the machine lacks something.
 set -u
 
@@ -25,14 +25,13 @@ if [ $status -ne 0 ]; then
 	exit $status
 fi
 
-# check NAME OPTIONS...: a run is the same each time, so one of each is enough, and when it fails the same
-# run with all its packets shows why
+# check NAME OPTIONS...: a run is the same each time, so one of each is enough
 check()
 {
 	name=$1
 	shift
-	mptcplab compare "$@" --scheduler default --repeat 1 --no-baseline --out "$out/$name" \
-		--junit "$out/$name.xml" >"$out/$name.txt" 2>&1
+	mptcplab compare "$@" --scheduler default --repeat 1 --no-baseline --pcap \
+		--out "$out/$name" --junit "$out/$name.xml" >"$out/$name.txt" 2>&1
 	status=$?
 	if [ $status -eq 0 ]; then
 		echo "ok      $name"
@@ -41,8 +40,6 @@ check()
 	fi
 	echo "not ok  $name"
 	grep -E '^(not held|unknown|failed|mptcplab):' "$out/$name.txt"
-	mptcplab compare "$@" --scheduler default --repeat 1 --no-baseline --out "$out/$name" --pcap \
-		>/dev/null 2>&1
 	mptcplab show "$out/$name" --out "$out/$name" >/dev/null 2>&1
 	mptcplab report "$out/$name" --out "$out/$name.html" >/dev/null 2>&1
 	# 1, something failed, is worse than 4, an expectation is not met

@@ -395,10 +395,39 @@ static bool wait_for_child(uint64_t until_ns)
 	return sigtimedwait(&child, NULL, &timeout) > 0;
 }
 
-static bool somebody_listens(int sockets)
+/* What a server may listen on, as files of its network namespace. */
+static struct {
+	const char *path;
+	int fd;
+} sockets[] = {
+	{ .path = "/proc/thread-self/net/tcp" }, { .path = "/proc/thread-self/net/tcp6" },
+};
+
+/* The namespace is this process's. */
+static void open_sockets(void)
+{
+	size_t i;
+
+	for (i = 0; i < COUNT(sockets); i++) {
+		sockets[i].fd = open(sockets[i].path, O_RDONLY | O_CLOEXEC);
+		/* a kernel without IPv6 */
+		if (sockets[i].fd < 0 && errno != ENOENT)
+			give_up("%s: %s", sockets[i].path, strerror(errno));
+	}
+}
+
+static void close_sockets(void)
+{
+	size_t i;
+
+	for (i = 0; i < COUNT(sockets); i++)
+		close(sockets[i].fd);
+}
+
+static bool has_listener(int fd)
 {
 	static char text[1 << 16];
-	ssize_t len = pread(sockets, text, sizeof(text) - 1, 0);
+	ssize_t len = pread(fd, text, sizeof(text) - 1, 0);
 	char *line, *save;
 	unsigned int state;
 
@@ -411,21 +440,28 @@ static bool somebody_listens(int sockets)
 	return false;
 }
 
+static bool somebody_listens(void)
+{
+	size_t i;
+
+	for (i = 0; i < COUNT(sockets); i++)
+		if (sockets[i].fd >= 0 && has_listener(sockets[i].fd))
+			return true;
+	return false;
+}
+
 /* Starts the server's program, and waits until it, or what it has started, listens. */
 static void start_server(void)
 {
 	struct program *server = &programs[SERVER];
 	uint64_t at, limit;
-	int sockets;
 
 	enter_namespace(server->ns);
-	sockets = open("/proc/thread-self/net/tcp", O_RDONLY | O_CLOEXEC);
+	open_sockets();
 	enter_namespace(NULL);
-	if (sockets < 0)
-		give_up("/proc/net/tcp: %s", strerror(errno));
 	start(server);
 	at = now_ns();
-	for (limit = at + LISTEN_NS; !somebody_listens(sockets); at += LISTEN_POLL_NS) {
+	for (limit = at + LISTEN_NS; !somebody_listens(); at += LISTEN_POLL_NS) {
 		bool others = reap();
 
 		if (at >= limit)
@@ -436,7 +472,7 @@ static void start_server(void)
 				server->words[0], "ended with status", server->status);
 		sleep_until(at + LISTEN_POLL_NS);
 	}
-	close(sockets);
+	close_sockets();
 }
 
 static void run_client(uint64_t start_ns)

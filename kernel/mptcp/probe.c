@@ -22,6 +22,7 @@
 
 #include <linux/capability.h>
 #include <linux/hrtimer.h>
+#include <linux/ipv6.h>
 #include <linux/kthread.h>
 #include <linux/math64.h>
 #include <linux/overflow.h>
@@ -113,15 +114,26 @@ static u32 probe_tcp_ofo_bytes(const struct tcp_sock *tp)
 	return bytes;
 }
 
+/* Whether this end has accepted the connection: then it has noted on which device the
+ * peer's SYN came, as that of its multicasts.
+ */
+static bool probe_has_accepted(const struct sock *ssk)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	if (ssk->sk_family == AF_INET6)
+		return READ_ONCE(inet6_sk(ssk)->mcast_oif);
+#endif
+	return inet_sk(ssk)->mc_index;
+}
+
 /* TCP counts SYN and FIN as a byte each. Of what it has counted as acknowledged
- * these are none: the SYN of the end that connected (that of the other, which notes
- * the device of the peer's in mc_index, is acknowledged before there is a socket),
- * and a FIN. Of a closed one it is known by the peer's.
+ * these are none: the SYN of the end that connected (that of the other is acknowledged
+ * before there is a socket), and a FIN. Of a closed one it is known by the peer's.
  */
 static u32 probe_acked_flags(const struct sock *ssk)
 {
 	const struct tcp_sock *tp = tcp_sk(ssk);
-	bool syn = !inet_sk(ssk)->mc_index, fin;
+	bool syn = !probe_has_accepted(ssk), fin;
 
 	fin = ssk->sk_state == TCP_FIN_WAIT2 ||
 	      (ssk->sk_state == TCP_CLOSE && sock_flag(ssk, SOCK_DONE) &&
@@ -172,6 +184,25 @@ static u64 probe_tcp_window_left(const struct sock *ssk)
 	return max_t(s32, tcp_wnd_end(tp) - tp->snd_nxt, 0);
 }
 
+/* Of an IPv6 address the last four bytes, as of one of IPv4 that is mapped. */
+static __be32 probe_local_addr(const struct sock *ssk)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	if (ssk->sk_family == AF_INET6)
+		return inet6_sk(ssk)->saddr.s6_addr32[3];
+#endif
+	return inet_sk(ssk)->inet_saddr;
+}
+
+static __be32 probe_remote_addr(const struct sock *ssk)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	if (ssk->sk_family == AF_INET6)
+		return ssk->sk_v6_daddr.s6_addr32[3];
+#endif
+	return inet_sk(ssk)->inet_daddr;
+}
+
 static void probe_fill_subflow(struct probe_subflow *rec, struct sock *ssk,
 			       struct probe_head head, bool backup)
 {
@@ -181,8 +212,8 @@ static void probe_fill_subflow(struct probe_subflow *rec, struct sock *ssk,
 
 	*rec = (struct probe_subflow) {
 		.head			= head,
-		.local_addr		= inet_sk(ssk)->inet_saddr,
-		.remote_addr		= inet_sk(ssk)->inet_daddr,
+		.local_addr		= probe_local_addr(ssk),
+		.remote_addr		= probe_remote_addr(ssk),
 		.cwnd			= cpu_to_le32(tcp_snd_cwnd(tp)),
 		.ssthresh		= cpu_to_le32(tp->snd_ssthresh),
 		.srtt_us		= cpu_to_le32(tp->srtt_us >> 3),

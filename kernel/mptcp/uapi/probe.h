@@ -55,7 +55,7 @@ struct probe_connection {
 
 struct probe_subflow {
 	struct probe_head head;
-	__be32	local_addr;
+	__be32	local_addr;		/* of IPv6, the last four bytes */
 	__be32	remote_addr;
 	__le32	cwnd;			/* segments */
 	__le32	ssthresh;		/* segments */

@@ -402,6 +402,8 @@ def _command(
         "quiet",
         "loglevel=5",
         "norandmaps",
+        # a plan with paths over IPv6 has it on in their namespaces; the others send no multicasts
+        "ipv6.disable_ipv6=1",
         # hundreds of packets wait in queues: larger pieces of memory hold more of them
         "slab_min_order=3",
         "panic_on_warn=1",

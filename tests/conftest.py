@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mptcplab.lab import doctor, engine, kernel
+from mptcplab.lab import doctor, engine, kernel, kernel_names
 from mptcplab.lab import guest as guest_module
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Outcome
@@ -38,6 +39,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="the kernel that runs are made with (default: lab)",
     )
     parser.addoption(
+        "--kernel",
+        help="its name, as in mptcplab kernel list, instead of the current one (default: current)",
+    )
+    parser.addoption(
         "--sweep-runs",
         type=int,
         default=120,
@@ -63,9 +68,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def lab_kernel(request: pytest.FixtureRequest) -> KernelBuild:
-    """The lab kernel, or the variant that was asked for, built if it is not in the cache."""
+    """The lab kernel, or the one that was asked for, built if it is not in the cache."""
     doctor.require(*doctor.RUN_CHECKS)
-    return kernel.build(variant=request.config.getoption("--kernel-variant"))
+    variant = request.config.getoption("--kernel-variant")
+    name = request.config.getoption("--kernel")
+    if name is None:
+        return kernel.build(variant=variant)
+    return kernel_names.build(replace(kernel_names.find(name), variant=variant))
 
 
 @pytest.fixture(scope="session")

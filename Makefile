@@ -40,6 +40,10 @@ DEBUG_TESTS := tests/debug tests/kernel/test_kunit.py tests/engine/test_bulk.py 
     tests/scenario/test_every_scheduler.py::test_every_byte_arrives \
     tests/scenario/test_cc_coupled.py
 
+# What is run with each series of Linux. Not what compares builds of one.
+KERNELS ?= $(notdir $(wildcard kernel/patches/[0-9]*))
+KERNEL_TESTS := tests/kernel/test_kunit.py tests/engine tests/scenario
+
 # The archive of the kernel's source, Debian's unless another is given, which `mptcplab kernel build`
 # then remembers; checkpatch.pl is taken from it, too.
 KERNEL_SOURCE ?= /usr/src/linux-source-6.12.tar.xz
@@ -60,7 +64,7 @@ SHELL_FILES = $(shell find scripts guest examples -name '*.sh' 2>/dev/null) .ci/
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-kernels venv venv-dev venv-bench venv-mutants kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test torture fuzz reliability same-arithmetic same-packets stock-check sweep-test selftests oracle papers-check advise-check bisect-check leaderboard lint checkpatch shellcheck lock wheel wheel-test clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-kernels venv venv-dev venv-bench venv-mutants kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability same-arithmetic same-packets stock-check sweep-test selftests oracle papers-check advise-check bisect-check leaderboard lint checkpatch shellcheck lock wheel wheel-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -110,6 +114,12 @@ fuzz: setup venv ## make calls at random, of all that a program can reach of our
 debug-test: setup venv-dev ## run the tests of runs in a kernel that looks after itself (slow)
 	@$(MPTCPLAB) kernel build --variant debug
 	$(BIN)/python -m pytest --kernel-variant debug $(DEBUG_TESTS) $(PYTEST_ARGS)
+
+# KERNELS: some of `mptcplab kernel list`, instead of each series that there are patches for.
+test-kernels: setup-test setup-kernels venv-dev ## run the tests of runs with each series of Linux (15 min for each)
+	for kernel in $(KERNELS); do \
+	    $(BIN)/python -m pytest -n auto --dist worksteal --kernel $$kernel $(KERNEL_TESTS) $(PYTEST_ARGS) || exit; \
+	done
 
 # SCHEDULER and CC choose some of them, with commas; make itself has a CC, the compiler.
 torture: venv ## connections with troubles, SEED=1 RUNS=1000 [VARIANT=debug]: nothing lost, wrong or stuck (7 min)

@@ -28,6 +28,7 @@ class Packet:
     payload: int = 0
     options: bytes = b""
     ttl: int = 64
+    window: int = 65535
 
     def at(self, time_ns: int, ttl: int | None = None) -> Packet:
         """The same packet at another place."""
@@ -44,7 +45,7 @@ class Packet:
             self.ack % 2**32,
             (5 + len(options) // 4) << 4,
             self.flags,
-            65535,
+            self.window,
             0,
             0,
         )

@@ -47,13 +47,21 @@ def first_dsn(key: bytes) -> int:
 class Talk:
     """A conversation as one place sees it; times in ms, positions from 0 on in the streams."""
 
-    def __init__(self, *, isn: int = 1000, server_isn: int = 5000) -> None:
+    def __init__(
+        self,
+        *,
+        isn: int = 1000,
+        server_isn: int = 5000,
+        key: bytes = CLIENT_KEY,
+        port: int = 40_000,
+    ) -> None:
         self.packets: list[Packet] = []
         self.isn, self.server_isn = isn, server_isn
-        self.base = first_dsn(CLIENT_KEY)
+        self.key, self.port = key, port
+        self.base = first_dsn(key)
 
     def ends(self, path: int) -> tuple[tuple[str, int], tuple[str, int]]:
-        return (f"10.0.{path}.1", 40000 + path), (f"10.1.{path}.1", 5001)
+        return (f"10.0.{path}.1", self.port + path), (f"10.1.{path}.1", 5001)
 
     def handshake(
         self, path: int = 1, at: float = 0, *, to_server: float = 10, to_client: float = 0
@@ -61,7 +69,7 @@ class Talk:
         """The round-trip times from this place to both ends."""
         client, server = self.ends(path)
         if path == 1:
-            options = (mp_capable(), mp_capable(SERVER_KEY), mp_capable(CLIENT_KEY, SERVER_KEY))
+            options = (mp_capable(), mp_capable(SERVER_KEY), mp_capable(self.key, SERVER_KEY))
         else:
             join = mp_join(token(SERVER_KEY))
             options = join, bytes([30, 16, 16, 0]) + bytes(12), bytes([30, 24, 16, 0]) + bytes(20)

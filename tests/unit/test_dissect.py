@@ -410,6 +410,7 @@ def test_a_packet_has_the_time_the_numbers_and_the_hops_of_its_headers(tmp_path:
         assert packets.seq.tolist() == [0x15161718]
         assert packets.ack.tolist() == [0x191A1B1C]
         assert (packets.flags.tolist(), packets.ttl.tolist()) == ([0xFF], [0xE7])
+        assert (packets.window.tolist(), packets.head.tolist()) == ([0x2122], [20])
         (track,) = packets.tracks
         assert (track.a.port, track.b.port) == (0x1112, 0x1314)
         assert (track.a.address, track.b.address) == (ends[0][0], ends[1][0])

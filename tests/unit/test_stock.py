@@ -13,12 +13,12 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from mptcplab.capture import dissect
-from mptcplab.capture.dissect import Packets
+from mptcplab.capture import difference, dissect
 from mptcplab.errors import InputError, MachineError, MptcplabError, RunCancelledError, RunError
 from mptcplab.lab import doctor, engine
 from mptcplab.lab import guest as guest_module
@@ -47,8 +47,10 @@ from mptcplab.tools.stock.settings import (
     Setting,
     settings,
 )
+from tests.packets import write_pcap
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0, Flow
+from tests.unit.test_analyze import Talk
 
 RELEASE = "6.12.117+deb12-amd64"
 NAME = f"linux-image-{RELEASE}-unsigned_6.12.117-1~deb12u1_amd64.deb"
@@ -838,59 +840,42 @@ def test_close_ups_are_kept_as_they_are_near_the_steps(
 
 # --- packets
 
-CLIENT, SERVER = dissect.Endpoint("10.0.1.1", 40_000), dissect.Endpoint("10.1.1.1", 5001)
+
+def talk(*lengths: int, **random: Any) -> Talk:
+    """A handshake, and a packet of each length, 1 ms after the other."""
+    made = Talk(**random).handshake(1, -40, to_server=20)
+    for number, length in enumerate(lengths):
+        made.data(number, 1, sum(lengths[:number]), length, sum(lengths[:number]))
+    return made
 
 
-def capture(
-    *packets: tuple[int, bool, int, int, int, int], isn: int = 2**32 - 5, dsn: int = 77
-) -> Packets:
-    """A handshake, and packets: ms after the start, forward, flags, sequence, payload, data seq."""
-    shake = [(-40, True, 2, -1, 0, -1), (-20, False, 18, -1, 0, -1)]
-    lines = np.array([*shake, *packets])
-    forward = lines[:, 1].astype(bool)
-    # relative numbers are from the end of the handshake on
-    numbers = np.where(forward, isn, isn + 1000) + lines[:, 3] + 1
-    columns = {
-        "time_ns": T0 + lines[:, 0] * MS,
-        "track": np.zeros(len(lines), np.int32),
-        "forward": forward,
-        "seq": (numbers % 2**32).astype(np.uint32),
-        "ack": np.full(len(lines), (isn + 1000) % 2**32, np.uint32),
-        "flags": lines[:, 2].astype(np.uint8),
-        "payload": lines[:, 4].astype(np.int32),
-        "has": np.where(lines[:, 5] >= 0, dissect.HAS_MAPPING, 0).astype(np.uint8),
-        "dsn": ((lines[:, 5] + dsn) % 2**32).astype(np.uint32),
-    }
-    columns["ack"][~forward] = isn
-    return Packets((), [dissect.Track(0, 0, CLIENT, SERVER)], [], columns)
+def told(directory: Path, *talks: Talk) -> str:
+    sides = []
+    for made in talks:
+        sent = [replace(each, time_ns=T0 + each.time_ns) for each in made.packets]
+        found = dissect.read([write_pcap(directory / "client.pcapng", sent)])
+        sides.append(difference.streams(found, T0, since_start=True))
+    return packets.told(*sides)
 
 
-SENT = [(n, True, 16, 1 + 1000 * n, 1000, 1000 * n) for n in range(10)]
+def test_what_is_random_or_late_in_packets_is_no_difference(tmp_path: Path) -> None:
+    other = talk(1000, 900, isn=2**32 - 5, key=b"another1")
+    # another acknowledgment before the start, the end of a write, another time
+    other.ack(-10, 1, 0)
+    other.packets[-2:-1] = [replace(other.packets[-2], time_ns=3 * MS, flags=8 | 16)]
+    assert told(tmp_path, talk(1000, 900), other) == ""
 
 
-def test_what_is_random_in_packets_is_no_difference() -> None:
-    theirs = packets.streams(capture(*SENT), T0)
-    assert [*theirs] == ["10.0.1.1", "10.1.1.1"]
-    assert theirs["10.0.1.1"].lines[3].tolist() == [16, 3002, 1000, 0, 3000]
-    # other numbers from the start, the end of a write, another time
-    moved = [(at + 1, forward, flags | 8, *rest) for at, forward, flags, *rest in SENT]
-    ours = packets.streams(capture(*moved, isn=7, dsn=2**32 - 900), T0)  # type: ignore[arg-type]
-    assert packets.first_difference(theirs, ours) is None
-
-
-def test_the_first_packet_that_differs_is_told() -> None:
-    theirs = packets.streams(capture(*SENT), T0)
-    other = [*SENT[:6], (6, True, 16, 6001, 900, 6100), *SENT[7:]]
-    found = packets.first_difference(theirs, packets.streams(capture(*other), T0))
-    assert str(found) == (
-        "packet 7 from 10.0.1.1, at 6.000 ms: payload 1000 / 900, data sequence 6000 / 6100"
+def test_the_first_packet_that_differs_is_told(tmp_path: Path) -> None:
+    theirs = talk(1000, 1000, 1000)
+    assert told(tmp_path, theirs, talk(1000, 900, 1000)) == (
+        "packet 2 from 10.0.1.1, at 1.000 ms: payload 1000 bytes / 900 bytes"
     )
-    found = packets.first_difference(packets.streams(capture(*SENT[:8]), T0), theirs)
-    assert str(found) == "packet 9 from 10.0.1.1, at 8.000 ms: only in the lab"
+    found = told(tmp_path, talk(1000, 1000), theirs)
+    assert found == "packet 3 from 10.0.1.1, at 2.000 ms: only in the lab"
     # of several streams, the earliest
-    early_ack = packets.streams(capture(*other, (2, False, 16, 0, 0, -1)), T0)
-    assert packets.first_difference(theirs, early_ack) == packets.Difference(
-        "10.1.1.1", 1, 2 * MS, None, (16, 1, 0, 0, -1)
+    assert told(tmp_path, theirs, talk(1000, 1000, 900).ack(0.5, 1, 1000)) == (
+        "packet 1 from 10.1.1.1, at 0.500 ms: only in the lab"
     )
 
 

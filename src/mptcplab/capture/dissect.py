@@ -64,7 +64,9 @@ _COLUMNS = {
     "seq": np.uint32,
     "ack": np.uint32,
     "flags": np.uint8,
+    "window": np.uint16,
     "ttl": np.uint8,
+    "head": np.uint8,
     "payload": np.int32,
     "has": np.uint8,
     "ts_val": np.uint32,
@@ -116,7 +118,8 @@ class Packets:
     """All TCP packets of some files, in the order of the files; an array per field.
 
     `time_ns` is the file's timestamp, `track` an index of `tracks`, `forward` whether `a` sent it,
-    `payload` its bytes of data as sent (not as captured), `ttl` the time to live or hop limit.
+    `payload` its bytes of data as sent (not as captured), `ttl` the time to live or hop limit,
+    `head` the bytes of TCP's header with its options, `window` as in there, before it is scaled.
     `has` says which further fields are valid: the lower 32 bits of the data ACK and, of a mapping,
     the lower 32 bits of the data sequence number, the subflow sequence number and its length.
     """
@@ -275,7 +278,9 @@ class _Reader:
             "seq": u32[tcp + 4].astype(np.uint32),
             "ack": u32[tcp + 8].astype(np.uint32),
             "flags": u8[tcp + 13],
+            "window": u16[tcp + 14],
             "ttl": ttl,
+            "head": tcp_bytes,
             "payload": np.maximum(ip_total - head_bytes - tcp_bytes, 0),
         }
         source = source << np.uint64(16) | u16[tcp]

@@ -167,8 +167,7 @@ def _compare_packets(
             ours = runs.lab_entry(setting.captured, lab, made, out)
             if job.entry(out) is not None and ours is not None:
                 places = (job.key, store.run_key(setting.captured, lab, made))
-                sides = [packets.of(out.directory(key)) for key in places]
-                found = packets.first_difference(*sides)
+                found = packets.first_difference(*(out.directory(key) for key in places))
                 print(f"{stock.build.variant}, {setting.name}: {found or 'no packet differs'}")
     return 1 if failed else 0
 

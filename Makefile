@@ -135,8 +135,9 @@ reliability: setup-test venv-dev kernel ## make every attack, and write what cam
 stock-check: setup setup-stock venv kernel ## hold the lab to unmodified Debian kernels in QEMU; into docs/fidelity.md (hours)
 	$(BIN)/python -m mptcplab.tools.stock --docs docs/fidelity.md $(STOCK_ARGS)
 
-same-packets: venv ## do this kernel and that of the id OLD send the same packets at the same times?
-	$(BIN)/python scripts/same_packets.py $(OLD)
+# OLD is an id, or ID+GUEST; SAME_ARGS: --only TEXT, or --equal docs/results/data/equal.json.
+same-packets: venv ## do this kernel and that of the id OLD send the same packets at the same times? (5 min)
+	@$(MPTCPLAB) kernel compare $(OLD) current $(SAME_ARGS)
 
 sweep-test: setup-test venv-dev kernel ## interrupt sweeps of 2000 runs, here and on a cluster, and compare them with another one (10 min)
 	$(BIN)/python -m pytest --sweep-runs 2000 -k interrupted tests/engine/test_sweep.py tests/engine/test_cluster.py $(PYTEST_ARGS)

@@ -63,6 +63,8 @@ def answer(shell: str, line: str) -> list[str]:
         ("mptcplab leaderboard --set tr", ["training"]),
         ("mptcplab bisect --variant up", ["upstream"]),
         ("mptcplab bisect --expect goodp", ["goodput", "goodput_down"]),
+        ("mptcplab kernel compare cur", ["current"]),
+        ("mptcplab kernel compare current 6.", ["6.12"]),
         ("mptcplab run -p ", list(PRESETS)),
         ("mptcplab run --transport ", ["mptcp", "tcp"]),
         ("mptcplab run --kernel-like cl", ["cloud"]),

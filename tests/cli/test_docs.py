@@ -44,6 +44,7 @@ ONLY_READ = {
     "analyze": "the captures are those of a run",
     "explain": "the runs are not there; those that are named were made before, see `Reader`",
     "kernel build": "ARCHIVE is the reader's",
+    "kernel compare": "the kernels are those of the reader",
     "kernel remove": "as of kernel build",
     "papers publish": "it would take the pages of docs/results anew; `make papers-check` does",
     "papers show": "the runs are not there",

@@ -141,6 +141,13 @@ def kernels(_context: click.Context, _option: click.Parameter, incomplete: str) 
     return _among(before, last, {n: str(e.source) for n, e in kernel_names.known().items()})
 
 
+def compared_kernels(context: click.Context, argument: click.Parameter, incomplete: str) -> Items:
+    """The same, and the one that is used without a name."""
+    from mptcplab.lab import choices
+
+    return [*_among("", incomplete, [choices.CURRENT]), *kernels(context, argument, incomplete)]
+
+
 def figures(_context: click.Context, _argument: click.Parameter, incomplete: str) -> Items:
     """Published experiments."""
     from mptcplab.papers import catalogue

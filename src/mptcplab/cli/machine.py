@@ -8,13 +8,14 @@ import time
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import click
 from click.core import ParameterSource
 from rich.console import Console
 from rich.table import Table
 
-from mptcplab.cli import completion
+from mptcplab.cli import completion, options
 from mptcplab.lab import doctor, kernel, kernel_names
 from mptcplab.lab.kernel_names import Named, Piece
 from mptcplab.runs import tls
@@ -142,6 +143,44 @@ def kernel_list() -> None:
     # as wide as it is: rich would shorten ids and paths, which could then not be copied
     Console(width=_WIDE).print(table)
     click.echo(f"built ones are in {kernel.place()}, a directory for each")
+
+
+@kernel_group.command("compare")
+@click.argument("a", metavar="A", shell_complete=completion.compared_kernels)
+@click.argument("b", metavar="B", shell_complete=completion.compared_kernels)
+@click.argument("files", metavar="[SCENARIO.toml]...", type=click.Path(path_type=Path), nargs=-1)
+@click.option("--only", metavar="TEXT", help="Only the scenarios whose names contain it.")
+@click.option(
+    "--equal",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="If nothing differs, add that to FILE, such as docs/results/data/equal.json, so that "
+    "published results do not count as stale.",
+)
+@options.jobs_option
+@options.out_option_of(Path("kernel-compare-out"), "Directory for the runs and what differs.")
+@options.wall_limit_option
+@options.disk_limit_option
+@options.json_option
+def kernel_compare(a: str, b: str, files: tuple[Path, ...], **given: Any) -> None:
+    """Say where two kernels differ, packet by packet, and in which figures.
+
+    Each scenario is run with both, on the project's own set of some hundred or on your files. What
+    is said of each that differs is the first packet that does, and the figures. A and B are names
+    (mptcplab kernel list), ids of kernels in the cache, or `current`; ID+GUEST has an old kernel
+    run the guest program that was made for it. docs/kernels.md
+
+    Runs that are there are not made again, so after Ctrl-C the same command resumes. The exit
+    status is 0 if nothing differs but by random numbers, 4 if something does, 1 if a run failed.
+
+    \b
+    mptcplab kernel compare 6.12 7.3
+    mptcplab kernel compare 6.12 mine --only lossy
+    mptcplab kernel compare current mine scenario.toml
+    """
+    from mptcplab.cli.actions import kernels
+
+    kernels.compare_kernels((a, b), files, given)
 
 
 @kernel_group.command("remove")

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 #: linux-image-amd64 or linux-image-cloud-amd64. docs/flavours.md.
 FLAVOURS: Mapping[str, str] = {"amd64": "lab", "cloud": "cloud"}
 DEFAULT_FLAVOUR = "amd64"
+#: What stands for the name of the kernel that is used without one.
+CURRENT = "current"
 #: The environment variable with the file of a cluster's key.
 KEY_VARIABLE = "MPTCPLAB_CLUSTER_KEY"
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mptcplab import files, resources
-from mptcplab.errors import MptcplabError
+from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.lab import doctor, prebuilt
 from mptcplab.lab.kernel import compiler_version
 
@@ -55,6 +55,15 @@ def build(directory: Path = resources.GUEST) -> Guest:
         except OSError as error:
             raise MptcplabError(f"the guest program cannot be built: {error}") from None
     return guest
+
+
+def of_id(identity: str, option: str) -> Guest:
+    """An old guest program, still in the cache: InputError if it is not."""
+    found = Guest(identity, doctor.cache_dir() / "guest" / identity)
+    if not found.program.is_file():
+        message = f"no guest program of this id is in the cache, {found.program.parent}"
+        raise InputError([Problem(option, "", identity, message)])
+    return found
 
 
 def _id(compiler: str, files: Sequence[Path]) -> str:

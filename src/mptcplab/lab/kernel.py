@@ -455,7 +455,8 @@ def _make_once(
                 return
             inputs = _inputs_of(build, commit)
             if inputs.id != build.id:
-                which = f"--name {build.name}" if build.name else f"--variant {build.variant}"
+                named = build.name not in ("", build.id)
+                which = f"--name {build.name}" if named else f"--variant {build.variant}"
                 raise MptcplabError(
                     f"{what} cannot be compiled for kernel {build.id}:"
                     " its inputs have changed since\n"

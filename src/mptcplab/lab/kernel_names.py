@@ -19,6 +19,7 @@ from pathlib import Path
 
 from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
 from mptcplab.lab import doctor, kernel, prebuilt
+from mptcplab.lab.choices import CURRENT
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_tree import KERNEL_VERSION, supported_series, write_json
 from mptcplab.spec.mistakes import suggestion
@@ -93,12 +94,31 @@ def build(named: Named, *, quiet: bool = False) -> KernelBuild:
     return replace(made, name=named.name)
 
 
+def build_any(name: str, option: str = "--kernel") -> KernelBuild:
+    """The kernel of a name, of an id in the cache, or of `choices.CURRENT`, that is used without a
+    name; built unless it is, but for one of an id.
+
+    Raises InputError if there is none; others as `kernel.build`.
+    """
+    if name == CURRENT:
+        return kernel.build()
+    if not _BUILD_ID.fullmatch(name):
+        return build(find(name, option))
+    for found in kernel.built():
+        if found.id == name:
+            return replace(found, name=name)
+    message = "no kernel of this id is in the cache; mptcplab kernel list has those that are"
+    raise InputError([Problem(option, "", name, message)])
+
+
 def check(name: str) -> None:
     """Raises InputError for what cannot be a name of the user's own."""
     if _SERIES.fullmatch(name):
         message = f"names like this are those of series of Linux; {ACCEPTED}"
     elif _BUILD_ID.fullmatch(name):
         message = f"names like this are ids of kernels; {ACCEPTED}"
+    elif name == CURRENT:
+        message = f"this is the kernel that is used without a name; {ACCEPTED}"
     elif not _NAME.fullmatch(name):
         message = ACCEPTED
     else:

@@ -2,17 +2,18 @@
 """Which published data was made with another kernel, scheduler or guest than those of now.
 
 equal.json lists what was shown to make no difference: that two kernels, two versions of a file, or
-two guests send the same packets at the same times (`make same-packets`).
+two guests send the same packets at the same times (`make same-packets`, which adds to it).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from mptcplab import files
 from mptcplab.errors import MachineError, MptcplabError
 from mptcplab.lab import guest, kernel
 from mptcplab.lab.kernel import Parts
@@ -76,6 +77,35 @@ def equal(file: Path) -> list[Equal]:
         return [Equal(**each) for each in json.loads(file.read_text(encoding="utf-8"))]
     except (OSError, TypeError, ValueError) as error:
         raise MptcplabError(f"{file}: not a list of what is equal: {error}") from None
+
+
+def add(file: Path, one: Now, other: Now, shown_by: str) -> list[Equal]:
+    """Adds to an equal.json that two builds do the same, and returns what was added.
+
+    What was known of one of them then holds for the other, too. Raises MptcplabError if the file is
+    damaged, or cannot be written.
+    """
+    known = equal(file)
+    new = [Equal(what, ids, shown_by) for what, ids in _differing(one, other)]
+    for each in new:
+        joined = [old for old in known if old.what == each.what and {*old.ids} & {*each.ids}]
+        known = [old for old in known if old not in joined]
+        ids = dict.fromkeys(i for of in (*joined, each) for i in of.ids)
+        by = dict.fromkeys(of.shown_by for of in (*joined, each))
+        known.append(Equal(each.what, [*ids], "; ".join(by)))
+    files.write(file, (json.dumps([asdict(each) for each in known], indent=1) + "\n").encode())
+    return new
+
+
+def _differing(one: Now, other: Now) -> Iterator[tuple[str, list[str]]]:
+    """The parts that both have and in which they differ, each with its two ids."""
+    ours, theirs = (
+        {_KERNEL: each.kernel.base, _GUEST: each.guest, **each.kernel.files}
+        for each in (one, other)
+    )
+    for what in ours:
+        if what in theirs and ours[what] != theirs[what]:
+            yield what, [ours[what], theirs[what]]
 
 
 def _ids(what: str, made: Provenance, current: Now) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from mptcplab.lab.choices import CURRENT as CURRENT
 from mptcplab.metrics import inference
 from mptcplab.metrics.compute import RunMetrics, aggregation_benefit
 from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, PathFigures, RunFigures
@@ -24,8 +25,6 @@ from mptcplab.spec.scenario import Scenario
 
 Count = Annotated[int, Field(ge=0, le=MOST)]
 
-#: What stands for the name of a kernel that was used without one.
-CURRENT = "current"
 #: What stands for a scheduler where plain TCP is compared.
 PLAIN_TCP = "plain TCP"
 

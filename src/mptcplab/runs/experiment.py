@@ -38,6 +38,7 @@ __all__ = [
     "on_cluster",
     "own_cpu",
     "own_workers",
+    "perform",
     "run",
     "run_all",
 ]
@@ -188,7 +189,7 @@ def compare(
         for each, compiled in zip(kernels, own, strict=True)
         for scenario in scenarios
     ]
-    made = _made(
+    made = perform(
         tasks,
         store,
         jobs=jobs,
@@ -255,7 +256,7 @@ def run_all(
         )
         for scenario in scenarios
     ]
-    return _made(
+    return perform(
         tasks,
         out,
         jobs=jobs,
@@ -267,18 +268,18 @@ def run_all(
     )
 
 
-def _made(
+def perform(
     tasks: Sequence[Task],
     out: Store,
     *,
     jobs: int,
-    workers: Workers | None,
-    progress: Progress,
-    ended: Ended,
-    cancel: threading.Event | None,
+    workers: Workers | None = None,
+    progress: Progress = lambda _share: None,
+    ended: Ended = lambda _count, _scenario, _entry: None,
+    cancel: threading.Event | None = None,
     look: Look | None = None,
 ) -> list[Entry]:
-    """The entries of some tasks, performed as `run_all` says."""
+    """The entries of some tasks, which may be of several kernels, performed as `run_all` says."""
     out.remove_abandoned()
     entries: list[Entry | None] = [None] * len(tasks)
     expected_s = {task.key: cost.expected_virtual_s(task.scenario) for task in tasks}
@@ -291,10 +292,11 @@ def _made(
                 if result.files is not None:
                     arrivals.unpack(result, out)
                 name = tasks[number].kernel.name or None
-                entries[number] = result.entry.model_copy(update={"kernel": name})
+                entry = result.entry.model_copy(update={"kernel": name})
+                entries[number] = entry
                 ended_s += expected_s[result.key]
                 count += 1
-                ended(count, tasks[number].scenario, result.entry)
+                ended(count, tasks[number].scenario, entry)
             moving_s = sum(min(now_s, expected_s[k]) for k, now_s in chosen.virtual_s.items())
             progress((ended_s + moving_s) / all_s)
     return [entry for entry in entries if entry is not None]

@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -67,13 +67,21 @@ def say(text: str) -> None:
     click.echo(text, err=True)
 
 
+def _title(item: Scenario, _entry: Entry) -> str:
+    return title(item)
+
+
 @contextmanager
 def progress(
-    total: int, *, pause_s: float = 0.0
+    total: int,
+    *,
+    pause_s: float = 0.0,
+    titled: Callable[[Scenario, Entry], str] = _title,
 ) -> Iterator[tuple[experiment.Progress, experiment.Ended]]:
     """A bar with the time left on a terminal, else a line per run; always on standard error.
 
     With `pause_s`, no line comes sooner than that after the one before, but for runs that failed.
+    `titled` gives the short name of a run.
     """
     from rich.console import Console
     from rich.progress import (
@@ -92,11 +100,12 @@ def progress(
     def line(count: int, item: Scenario, entry: Entry) -> None:
         nonlocal last_s
         if entry.status != "ok":
-            say(f"[{count}/{total}] {title(item)}: failed: {str(entry.reason).splitlines()[0]}")
+            reason = str(entry.reason).splitlines()[0]
+            say(f"[{count}/{total}] {titled(item, entry)}: failed: {reason}")
         elif time.monotonic() - last_s >= pause_s:
             last_s = time.monotonic()
             text = tables.headline(item.workload.kind, entry)
-            say(f"[{count}/{total}] {title(item)}: {text}")
+            say(f"[{count}/{total}] {titled(item, entry)}: {text}")
 
     if not console.is_terminal:
         yield lambda _share: None, line
@@ -116,7 +125,7 @@ def progress(
             bar.update(task, ended=count)
             if entry.status != "ok":
                 reason = str(entry.reason).splitlines()[0]
-                bar.console.print(f"{title(item)}: failed: {reason}", markup=False)
+                bar.console.print(f"{titled(item, entry)}: failed: {reason}", markup=False)
 
         def moved(share: float) -> None:
             # before that, the time left would be a wild guess

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What mptcplab kernel compare does."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from mptcplab.cli.actions import common
+from mptcplab.errors import InputError, MptcplabError, NotMetError, Problem
+from mptcplab.kernels import cases, compare, document, page
+from mptcplab.kernels.compare import Kernel
+from mptcplab.kernels.document import Compared, Comparison
+from mptcplab.lab import doctor, guest, kernel, kernel_names
+from mptcplab.lab.choices import CURRENT
+from mptcplab.runs.entries import Entry
+from mptcplab.runs.store import Store, write_json
+from mptcplab.spec.scenario import Scenario
+
+
+def compare_kernels(
+    names: tuple[str, str], files: Sequence[Path], options: Mapping[str, Any]
+) -> None:
+    """Make the missing runs of both kernels and show how they differ; exit status 1 if one failed,
+    and 4 if the kernels differ.
+    """
+    if options["equal"] and (files or options["only"] is not None):
+        raise click.UsageError("--equal is for the project's own set, all of it")
+    wanted = _chosen(cases.of_files(files) if files else cases.own_set(), options["only"])
+    doctor.require(*doctor.RUN_CHECKS)
+    a, b = (_kernel(name, which) for name, which in zip(names, "AB", strict=True))
+    out = Store(options["out"])
+    pairs = compare.pairs(wanted, a, b, out, common.limits(options))
+    todo = compare.missing(pairs, out)
+    titles = {case.scenario.key_text(): case.name for case in wanted}
+
+    def titled(item: Scenario, entry: Entry) -> str:
+        return f"{titles[item.key_text()]}, {entry.kernel or CURRENT}"
+
+    made: dict[str, Entry] = {}
+    if todo:
+        with (
+            common.interruptible() as cancel,
+            common.progress(len(todo), titled=titled) as (progress, ended),
+        ):
+            made = compare.make(
+                todo, out, jobs=options["jobs"], progress=progress, ended=ended, cancel=cancel
+            )
+
+    def told(count: int, of: Compared) -> None:
+        common.say(f"[{count}/{len(pairs)}] {of.scenario}: {page.verdict(of)}")
+
+    compared = compare.compare(pairs, a, b, out, made, told)
+    write_json(out.out / document.DOCUMENT, compared)
+    _show(compared, out.out, as_json=options["as_json"])
+    if compared.having("failed"):
+        sys.exit(MptcplabError.exit_status)
+    if compared.having("differs"):
+        sys.exit(NotMetError.exit_status)
+    if not compared.having("same", "random"):
+        raise MptcplabError("nothing was compared: all scenarios were skipped")
+    if options["equal"]:
+        _keep_equal(options["equal"], a, b, compared)
+
+
+def _keep_equal(file: Path, a: Kernel, b: Kernel, compared: Comparison) -> None:
+    # only for this: it takes what only some installations have
+    from mptcplab.papers import stale
+    from mptcplab.papers.stale import Now
+
+    shown_by = f"mptcplab kernel compare: {page.outcome(compared)}"
+    one, other = (Now(kernel.parts(each.build), each.guest.id) for each in (a, b))
+    added = stale.add(file, one, other, shown_by)
+    common.say(f"{file}: {', '.join(each.what for each in added) or 'nothing to add'}")
+
+
+def _chosen(found: Sequence[cases.Case], only: str | None) -> list[cases.Case]:
+    chosen = [each for each in found if only is None or only in each.name]
+    if not chosen:
+        names = ", ".join(each.name for each in found[:3])
+        message = f"no scenario has a name with this; names are such as {names}"
+        raise InputError([Problem("--only", "", str(only), message)])
+    return chosen
+
+
+def _kernel(text: str, which: str) -> Kernel:
+    """A kernel by its name or id, with the guest program of now or, after a `+`, an old one."""
+    name, plus, guest_id = text.partition("+")
+    program = guest.of_id(guest_id, which) if plus else guest.build()
+    return Kernel(kernel_names.build_any(name, which), program, name)
+
+
+def _show(made: Comparison, out: Path, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(made.model_dump(mode="json"), indent=1))
+        return
+    tables = page.tables(made)
+    if tables.renderables:
+        Console().print(tables, "")
+    for line in page.lines(made):
+        click.echo(line)
+    click.echo(f"document: {out / document.DOCUMENT}")

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Two real kernels compared: without our framework, `default` sends the same packets. And a packet
+that is lost on purpose is found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mptcplab.capture import difference
+from mptcplab.kernels import cases, compare
+from mptcplab.kernels.compare import Kernel
+from mptcplab.kernels.document import Compared
+from mptcplab.lab import kernel
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.runs import captures
+from mptcplab.runs.store import Store
+from mptcplab.spec import testbed
+from tests.vocabulary import RunScenario
+
+
+def compared(a: KernelBuild, b: KernelBuild, guest: Guest, out: Path, name: str) -> Compared:
+    """What comes of a scenario of the project's own set."""
+    chosen = [each for each in cases.own_set() if each.name == name]
+    both = Kernel(a, guest, "a"), Kernel(b, guest, "b")
+    store = Store(out)
+    pairs = compare.pairs(chosen, *both, store)
+    made = compare.make(compare.missing(pairs, store), store, jobs=1)
+    assert compare.missing(pairs, store) == []
+    (found,) = compare.compare(pairs, *both, store, made).scenarios
+    return found
+
+
+@pytest.fixture(scope="session")
+def upstream(lab_kernel: KernelBuild) -> KernelBuild:
+    assert lab_kernel
+    return kernel.build(variant="upstream")
+
+
+def test_without_the_framework_no_packet_and_no_figure_differs_but_those_it_counts(
+    lab_kernel: KernelBuild, upstream: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    assert lab_kernel.id != upstream.id
+    found = compared(lab_kernel, upstream, lab_guest, tmp_path, "default, lossy")
+    assert found.packets == ()
+    # the time for which data is blocked is counted by the framework's patches
+    assert {name for each in found.records for name in each.fields} <= {
+        *("blocked_us", "blocks", "blocking_us")
+    }
+    assert {each.figure.rpartition(".")[2] for each in found.figures} <= {
+        *("blocked_share", "blocks", "blocking_share")
+    }
+
+
+def test_what_the_other_kernel_lacks_is_skipped(
+    lab_kernel: KernelBuild, upstream: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    found = compared(lab_kernel, upstream, lab_guest, tmp_path, "minrtt, clean")
+    assert (found.verdict, found.reason) == ("skipped", "b lacks the scheduler minrtt")
+
+
+def test_a_packet_that_was_lost_is_the_first_that_differs(
+    run_scenario: RunScenario,
+) -> None:
+    """The 40th with data on path a, of the same kernel twice: nothing differs before it."""
+    paths = ("a:50mbit,10ms", "b:20mbit,30ms")
+    runs = [
+        run_scenario(path, paths[1], duration="1s", pcap=True)
+        for path in (paths[0], f"{paths[0]},up.drop=40")
+    ]
+    one, other = (each.outcome.directory for each in runs)
+    packets, _ = compare.differences(runs[0].scenario, one, other)
+    seen = difference.streams(*captures.read(one, ["server.pcapng"]))
+    (lines,) = (lines for place, lines in seen.items() if place.sender == testbed.client(1).address)
+    of = dict(zip(difference.FIELDS, lines.T, strict=True))
+    at = int(np.flatnonzero((of["payload"] > 0) & (of["time"] >= 0))[39])
+    first = packets[0]
+    assert (first.capture, first.path, first.direction) == ("server.pcapng", "a", "up")
+    assert first.number == at + 1
+    assert first.time_s * 1e9 == pytest.approx(float(of["time"][at]))
+    # the next one comes in its place
+    assert first.a == first.b == "data"
+    assert first.fields["sequence"] == (str(of["sequence"][at]), str(of["sequence"][at + 1]))
+    assert compare.differences(runs[0].scenario, one, one) == ([], [])

@@ -1,0 +1,492 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Two kernels compared, by captures and records of which every packet and sample is known, and the
+command with kernels that only pretend.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pytest
+from rich.console import Console
+
+from mptcplab.cli import cli
+from mptcplab.errors import InputError, MptcplabError
+from mptcplab.kernels import cases, compare, page
+from mptcplab.kernels.document import Compared, Comparison, FigureDifference, RecordDifference
+from mptcplab.lab import doctor, engine, guest, kernel, kernel_names
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild, Parts
+from mptcplab.metrics import records
+from mptcplab.metrics.compute import RunMetrics
+from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, PathFigures, RunFigures
+from mptcplab.papers import stale
+from mptcplab.runs import experiment
+from mptcplab.runs.entries import Entry, failed_entry, run_entry
+from mptcplab.runs.store import RESULT, Store, write_json
+from mptcplab.runs.tasks import Task
+from mptcplab.spec import plan
+from mptcplab.spec.scenario import Scenario
+from tests.packets import Packet, write_pcapng
+from tests.unit import synthetic
+from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0
+from tests.unit.test_analyze import Talk
+
+SCENARIO = synthetic.scenario(duration_ns=2 * SECOND).model_copy(update={"pcap": True})
+
+
+def talk(**random: Any) -> Talk:
+    """100 bytes on each of two subflows, twice."""
+    made = Talk(**random).handshake(1).handshake(2, 20, to_server=40)
+    made.data(100, 1, 0, 100, 0).data(101, 2, 0, 100, 100).ack(110, 1, 100, 100)
+    return made.data(112, 1, 100, 100, 200).data(143, 2, 100, 100, 300)
+
+
+def leave(directory: Path, made: Talk, scenario: Scenario = SCENARIO) -> Path:
+    """The files of a run whose workload starts 50 ms after the beginning of a talk."""
+    directory.mkdir(parents=True)
+    outcome = {**synthetic.guest(2 * SECOND), "system_calls": len(directory.name)}
+    (directory / engine.GUEST_OUTCOME).write_text(json.dumps(outcome))
+    for number, name in enumerate(plan.capture_files(scenario)):
+        seen = made if name == plan.CLIENT_CAPTURE else made.elsewhere(5)
+        sent = [replace(each, time_ns=each.time_ns + T0 - 50 * MS) for each in seen.packets]
+        write_pcapng(directory / name, sent, link_id=number)
+    client, server = synthetic.run(FAST, SLOW, duration_ns=2 * SECOND, interval_ns=100 * MS)
+    synthetic.write(client, directory / engine.CLIENT_SAMPLES)
+    synthetic.write(server, directory / engine.SERVER_SAMPLES)
+    (directory / engine.CONSOLE).write_text(directory.name)
+    (directory / engine.LINKS_SAMPLES).write_bytes(
+        synthetic.links(FAST, duration_ns=2 * SECOND).tobytes()
+    )
+    return directory
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[Path, Path]:
+    """Two runs that differ in what is random, and no byte of their captures is the same."""
+    other = talk(isn=2**32 - 150, server_isn=7, key=b"another1", port=50_000)
+    return leave(tmp_path / "one", talk()), leave(tmp_path / "another", other)
+
+
+def change_packet(directory: Path, at_ms: float, change: Callable[[Packet], Packet]) -> None:
+    made = talk()
+    (number,) = (n for n, each in enumerate(made.packets) if each.time_ns == at_ms * MS)
+    made.packets[number] = change(made.packets[number])
+    for file in directory.iterdir():
+        file.unlink()
+    directory.rmdir()
+    leave(directory, made)
+
+
+# --- files of runs
+
+
+def test_what_is_random_is_no_difference(pair: tuple[Path, Path]) -> None:
+    assert compare.differences(SCENARIO, *pair) == ([], [])
+
+
+def test_a_packet_that_differs_is_named(pair: tuple[Path, Path]) -> None:
+    # the second data on the slow path, after a SYN, an ACK and the first data: 93 ms after T0
+    change_packet(pair[1], 143, lambda packet: replace(packet, window=1000))
+    packets, recorded = compare.differences(SCENARIO, *pair)
+    assert recorded == []
+    first = packets[0]
+    assert (first.capture, first.path, first.direction) == ("client.pcapng", "slow", "up")
+    assert (first.number, first.time_s, first.a, first.b) == (4, 0.093, "data", "data")
+    assert first.fields == {"window": ("65535", "1000")}
+    # then where it comes 5 ms later
+    assert [each.capture for each in packets] == [
+        *("client.pcapng", "server.pcapng", "router-fast.pcapng", "router-slow.pcapng"),
+    ]
+    assert {each.time_s for each in packets[1:]} == {0.098}
+    of = Compared(scenario="x", workload="bulk", verdict="differs", packets=tuple(packets))
+    assert page.verdict(of) == (
+        "differs: 93.000000 ms, slow up at client, packet 4 (data): window 65535 / 1000"
+    )
+
+
+def test_packets_that_are_not_tcp_are_counted(pair: tuple[Path, Path]) -> None:
+    file = pair[1] / "server.pcapng"
+    not_tcp = bytearray(file.read_bytes())
+    at = not_tcp.index(bytes([10, 0, 1, 1, 10, 1, 1, 1]))
+    not_tcp[at - 3] = 17  # the protocol of IP is 9 bytes into its header, the addresses 12
+    file.write_bytes(not_tcp)
+    packets, recorded = compare.differences(SCENARIO, *pair)
+    assert [each.fields for each in recorded] == [{"packets": ("0", "1")}]
+    assert packets[0].capture == "server.pcapng"
+
+
+def change_samples(file: Path, change: Callable[[Any], None]) -> None:
+    content = np.frombuffer(file.read_bytes(), records.SUBFLOW_DTYPE).copy()
+    change(content)
+    file.write_bytes(content.tobytes())
+
+
+def test_a_sample_that_differs_is_named(pair: tuple[Path, Path]) -> None:
+    def change(samples: Any) -> None:
+        of = (samples["kind"] == records.SUBFLOW) & (samples["n"] == 1)
+        samples["cwnd"][of & (samples["time_ns"] >= T0 + 300 * MS)] += 3
+
+    change_samples(pair[1] / engine.CLIENT_SAMPLES, change)
+    packets, (found,) = compare.differences(SCENARIO, *pair)
+    assert packets == []
+    assert found == RecordDifference(
+        file="client.samples", kind="subflow", time_s=0.3, fields={"cwnd": ("10", "13")}
+    )
+    of = Compared(scenario="x", workload="bulk", verdict="differs", records=(found,))
+    assert page.first_difference(of) == (
+        "300 ms, no packet, but client.samples subflow: cwnd 10 / 13"
+    )
+
+
+def test_ports_and_the_order_of_connections_in_samples_are_no_difference(
+    pair: tuple[Path, Path],
+) -> None:
+    def change(samples: Any) -> None:
+        of = samples["kind"] == records.SUBFLOW
+        samples["local_port"][of] = 12_345
+        samples["connection"] = 2
+        # of each instant, the records the other way round
+        at = np.lexsort((-np.arange(len(samples)), samples["time_ns"]))
+        samples[:] = samples[at]
+
+    change_samples(pair[1] / engine.CLIENT_SAMPLES, change)
+    assert compare.differences(SCENARIO, *pair) == ([], [])
+
+
+def test_records_that_are_missing_are_counted(pair: tuple[Path, Path]) -> None:
+    file = pair[1] / engine.LINKS_SAMPLES
+    file.write_bytes(file.read_bytes()[: -records.RECORD_BYTES])
+    packets, (found,) = compare.differences(SCENARIO, *pair)
+    # each 10 ms for 2 s, both ends included
+    assert (packets, found.fields) == ([], {"records": ("201", "200")})
+    assert found.time_s is None
+
+
+def test_files_are_compared_by_their_bytes(pair: tuple[Path, Path]) -> None:
+    for number, directory in enumerate(pair):
+        (directory / engine.CLIENT_DECISIONS).write_bytes(bytes([number]))
+    (pair[0] / engine.CLIENT_STATES).write_bytes(b"")
+    outcome = json.loads((pair[1] / engine.GUEST_OUTCOME).read_text())
+    outcome["complete_ns"] += 1
+    (pair[1] / engine.GUEST_OUTCOME).write_text(json.dumps(outcome))
+    _, found = compare.differences(SCENARIO, *pair)
+    assert [(each.file, each.kind) for each in found] == [
+        ("client.decisions", ""),
+        ("client.states", "only one has it"),
+        ("guest.json", ""),
+    ]
+    assert found[2].fields == {"complete_ns": (str(T0 + 2 * SECOND), str(T0 + 2 * SECOND + 1))}
+
+
+# --- figures
+
+
+def entry(goodput_bps: float | None = 20e6, **more: Any) -> Entry:
+    share = more.pop("share", 0.5)
+    metrics = RunFigures(goodput_bps=goodput_bps, **more)
+    paths = (PathFigures(name="fast", share=share), PathFigures(name="slow", share=1 - share))
+    links = (LinkFigures(name="shared", direction="up", utilisation=share),)
+    own = ConnectionFigures(name="bulk", goodput_bps=goodput_bps, metrics=metrics)
+    return run_entry(
+        SCENARIO,
+        status="ok",
+        virtual_s=1.0,
+        wall_s=0.1,
+        run_metrics=RunMetrics(metrics, paths, connections=(own,), links=links),
+        directory="runs/x",
+    )
+
+
+def test_figures_that_differ_are_listed_with_their_change() -> None:
+    found = compare.figures(entry(), entry(25e6, share=0.25, retransmitted_packets=0))
+    assert [(each.figure, each.unit, each.a, each.b, each.change) for each in found] == [
+        ("goodput_bps", "bit/s", 20e6, 25e6, 0.25),
+        # that there is none is not zero
+        ("retransmitted_packets", "packets", None, 0, None),
+        ("paths.fast.share", "", 0.5, 0.25, -0.5),
+        ("paths.slow.share", "", 0.5, 0.75, 0.5),
+        ("connections.bulk.goodput_bps", "bit/s", 20e6, 25e6, 0.25),
+        ("connections.bulk.metrics.goodput_bps", "bit/s", 20e6, 25e6, 0.25),
+        ("connections.bulk.metrics.retransmitted_packets", "packets", None, 0, None),
+        ("links.shared.up.utilisation", "", 0.5, 0.25, -0.5),
+    ]
+    # as a part of the larger one
+    assert [each.size for each in found[:4]] == [0.2, 1, 0.5, 1 / 3]
+
+
+def test_rounding_is_no_difference_of_figures() -> None:
+    assert compare.figures(entry(20e6), entry(20e6 * (1 + 1e-12))) == []
+    (only, *_) = compare.figures(entry(waits=0), entry(waits=3))
+    assert (only.a, only.b, only.change, only.size) == (0, 3, None, 1)
+
+
+def test_the_largest_differences_are_shown_first() -> None:
+    def of(name: str, goodput_bps: float, **more: Any) -> Compared:
+        figures = tuple(compare.figures(entry(), entry(goodput_bps, **more)))
+        return Compared(scenario=name, workload="bulk", verdict="differs", figures=figures)
+
+    random = Compared(scenario="chance", workload="bulk", verdict="random")
+    side = compare.Kernel(
+        KernelBuild("k1", "lab", Path(), Path()), Guest("g", Path()), "old"
+    ).side()
+    skipped = Compared(scenario="s", workload="bulk", verdict="skipped", reason="old lacks ecf")
+    made = Comparison(
+        a=side,
+        b=side,
+        scenarios=(of("little", 21e6, share=0.1), random, skipped, skipped, of("much", 10e6)),
+    )
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(page.tables(made))
+    lines = [line.split() for line in console.export_text().splitlines() if line.strip()]
+    # 20 to 10 Mbit/s is half of the larger one, 20 to 21 a twentieth; chance has no figures
+    assert lines[0] == ["First", "difference", "in", "scenarios"]
+    assert [line[-2:] for line in lines[2:5]] == [["1", "much"], ["1", "little"], ["1", "chance*"]]
+    assert lines[5] == ["Figure", "in", "most", "in", "old", "old", "Change"]
+    assert lines[7:] == [["goodput_bps", "2", "much", "20", "Mbit/s", "10", "Mbit/s", "-50", "%"]]
+    assert [*page.lines(made)] == [
+        "all figures: --json or the document; docs/metrics.md defines them",
+        "* decides by random numbers of the kernel, which depend on how it was built",
+        "skipped: 2 scenarios: old lacks ecf",
+        "old (k1) and old (k1): of 3 scenarios, 0 same, 2 differ, 0 of these in packets, "
+        "1 differ, perhaps at random",
+    ]
+    assert FigureDifference(figure="x", unit="", a=-2, b=1, change=1.5).size == 1.5
+
+
+# --- scenarios
+
+
+def test_the_own_set_has_every_scheduler_and_a_name_for_each_scenario() -> None:
+    found = cases.own_set()
+    names = [each.name for each in found]
+    assert len({*names}) == len(names)
+    assert {f"{each}, lossy" for each in kernel.schedulers()} < {*names}
+    assert all(each.scenario.pcap and each.scenario.seed == 7 for each in found)
+    assert [each.name for each in found if each.is_random] == ["bbr"]
+
+
+def test_what_a_kernel_lacks_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    lab = KernelBuild("k1", "lab", Path(), Path())
+    files = {"sched/minrtt.c": "1", "cc/lia.c": "2"}
+    monkeypatch.setattr(kernel, "parts", lambda _build: Parts("base", files))
+    own = {each.name: each for each in cases.own_set()}
+    without = replace(lab, variant="engine")
+    assert own["default, clean"].lacking(lab) == own["default, clean"].lacking(without) == []
+    assert own["minrtt, lossy"].lacking(lab) == []
+    assert own["minrtt, lossy"].lacking(without) == ["the scheduler minrtt"]
+    assert own["blest, clean"].lacking(lab) == ["the scheduler blest"]
+    assert own["plain TCP"].lacking(without) == own["reno"].lacking(without) == []
+    assert own["lia"].lacking(lab) == []
+    assert own["olia"].lacking(lab) == ["the congestion control olia"]
+    file = tmp_path / "a.toml"
+    file.write_text(
+        'scheduler = "default:recovery=on"\n[[path]]\nname = "a"\nrate = "1mbit"\ndelay = "1ms"\n'
+    )
+    (mine,) = cases.of_files([file])
+    assert mine.lacking(lab) == []
+    assert mine.lacking(without) == ["the scheduler default:recovery=on"]
+
+
+def scenario_file(directory: Path, more: str = "") -> Path:
+    file = directory / "mine.toml"
+    paths = ("fast", "slow")
+    text = "".join(f'[[path]]\nname = "{p}"\nrate = "20mbit"\ndelay = "10ms"\n' for p in paths)
+    file.write_text(f"{more}\n{text}")
+    return file
+
+
+def test_all_runs_of_the_users_files_are_compared(tmp_path: Path) -> None:
+    file = scenario_file(tmp_path, 'scheduler = ["default", "minrtt"]\nrepeat = 2')
+    found = cases.of_files([file])
+    assert [each.name for each in found] == [
+        f"{file}, {scheduler}, seed {seed}"
+        for scheduler in ("default", "minrtt")
+        for seed in (1, 2)
+    ]
+    assert all(each.scenario.pcap for each in found)
+    with pytest.raises(InputError, match="the kernels are those that are compared"):
+        cases.of_files([scenario_file(tmp_path, 'kernel = "6.12"')])
+
+
+# --- the command
+
+
+class Runs:
+    """Runs that pretend: `new` has another window in one packet; what is in `failing` fails."""
+
+    def __init__(self) -> None:
+        self.made: list[str] = []
+        self.failing: set[str] = set()
+        self.interrupted_after = 1000
+
+    def perform(self, tasks: Sequence[Task], out: Store, *, jobs: int, **more: Any) -> list[Entry]:
+        assert jobs == 1
+        found = []
+        for count, task in enumerate(tasks, 1):
+            if len(self.made) == self.interrupted_after:
+                raise KeyboardInterrupt
+            self.made.append(task.kernel.id)
+            if task.kernel.name in self.failing:
+                found.append(failed_entry(task.scenario, "the kernel crashed\nbelow"))
+            else:
+                directory = out.directory(task.key)
+                leave(directory, talk(key=f"{task.kernel.id:8}"[:8].encode()), task.scenario)
+                if task.kernel.name == "new":
+                    change_packet(directory, 112, lambda each: replace(each, window=1))
+                made = entry(10e6 if task.kernel.name == "new" else 20e6)
+                made = made.model_copy(update={"directory": f"runs/{task.key}", "connections": ()})
+                write_json(directory / RESULT, made.result())
+                found.append(made)
+            more["ended"](count, task.scenario, found[-1].model_copy(update={"kernel": "k"}))
+        return found
+
+
+OLD = KernelBuild("0123456789ab", "lab", Path("/linux"), Path("/config"), "0123456789ab")
+KERNELS = {
+    "0123456789ab": OLD,
+    "new": replace(OLD, id="new1", name="new"),
+    "plain": replace(OLD, id="plain1", name="plain", variant="engine"),
+    "current": replace(OLD, id="now1", name=""),
+}
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Runs:
+    made = Runs()
+    monkeypatch.setattr(experiment, "perform", made.perform)
+    monkeypatch.setattr(doctor, "require", lambda *_checks: None)
+    monkeypatch.setattr(doctor, "cache_dir", lambda: tmp_path / "cache")
+    monkeypatch.setattr(guest, "build", lambda: Guest("guest", tmp_path / "guest"))
+    monkeypatch.setattr(kernel_names, "build_any", lambda name, _option: KERNELS[name])
+    monkeypatch.setattr(
+        kernel, "parts", lambda build: Parts(build.id, {"sched/minrtt.c": build.id[:3]})
+    )
+    monkeypatch.chdir(tmp_path)
+    return made
+
+
+def call(*words: str | Path) -> int:
+    """The exit status of `mptcplab kernel compare` with these words."""
+    try:
+        cli.main(["kernel", "compare", *map(str, words), "--jobs", "1"], standalone_mode=False)
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+def test_kernels_that_differ(
+    runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = scenario_file(tmp_path, 'scheduler = ["default", "minrtt"]')
+    assert call("current", "new", file) == 4
+    assert len(runs.made) == 4
+    shown = capsys.readouterr()
+    told = "62.000000 ms, fast up at client, packet 4 (data): window 65535 / 1"
+    assert f"[1/4] {file}, default, k: 20.00 Mbit/s" in shown.err
+    assert f"[2/2] {file}, minrtt: differs: {told}" in shown.err
+    assert "current (now1) and new (new1): of 2 scenarios, 0 same, 2 differ" in shown.out
+    document = json.loads(Path("kernel-compare-out/kernel-compare.json").read_text())
+    first = document["scenarios"][0]
+    assert document["b"] == {"name": "new", "kernel": "new1", "variant": "lab", "guest": "guest"}
+    assert first["packets"][0]["fields"] == {"window": ["65535", "1"]}
+    assert first["figures"][0]["change"] == -0.5
+    assert all(Path("kernel-compare-out", run, "client.pcapng").exists() for run in first["runs"])
+
+    # the same again: no run is made, and the same is said
+    assert call("current", "new", file, "--json") == 4
+    assert json.loads(capsys.readouterr().out) == document
+    assert len(runs.made) == 4
+    # a run that lost its captures is made again
+    Path("kernel-compare-out", first["runs"][0], "router-slow.pcapng").unlink()
+    with pytest.raises(FileExistsError):  # which this store, that pretends, cannot
+        call("current", "new", file)
+
+
+def test_kernels_that_do_not_differ(
+    runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = scenario_file(tmp_path)
+    assert call("0123456789ab", "current", file) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "0123456789ab and current (now1): of 1 scenario, 1 same, 0 differ",
+        "document: kernel-compare-out/kernel-compare.json",
+    ]
+    assert len(runs.made) == 2
+
+
+def test_a_run_that_fails_is_said(
+    runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs.failing = {"new"}
+    assert call("current", "new", scenario_file(tmp_path)) == 1
+    assert f"failed:  {tmp_path}/mine.toml: new: the kernel crashed" in capsys.readouterr().out
+
+
+def test_what_a_kernel_lacks_is_skipped(
+    runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = scenario_file(tmp_path, 'scheduler = ["default", "minrtt"]')
+    assert call("current", "plain", both) == 0
+    assert "skipped: 1 scenario: plain lacks the scheduler minrtt" in capsys.readouterr().out
+    assert len(runs.made) == 2
+    with pytest.raises(MptcplabError, match="nothing was compared"):
+        call("current", "plain", both, "--only", "minrtt")
+
+
+def test_it_goes_on_after_an_interrupt(runs: Runs, tmp_path: Path) -> None:
+    file = scenario_file(tmp_path, 'scheduler = ["default", "minrtt"]')
+    runs.interrupted_after = 3
+    with pytest.raises(click.Abort):
+        call("current", "0123456789ab", file)
+    runs.interrupted_after = 1000
+    assert call("current", "0123456789ab", file) == 0
+    assert len(runs.made) == 4
+
+
+@pytest.mark.usefixtures("runs")
+def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
+    file = scenario_file(tmp_path)
+    with pytest.raises(InputError, match="no scenario has a name with this"):
+        call("current", "new", file, "--only", "nothing")
+    with pytest.raises(InputError, match="no guest program of this id"):
+        call("0123456789ab+abc", "current", file)
+    with pytest.raises(Exception, match="--equal is for the project's own set"):
+        call("current", "new", file, "--equal", "equal.json")
+    with pytest.raises(InputError, match=r"nowhere\.toml"):
+        call("current", "new", "nowhere.toml")
+
+
+def test_an_old_kernel_runs_its_own_guest(runs: Runs, tmp_path: Path) -> None:
+    (tmp_path / "cache" / "guest").mkdir(parents=True)
+    (tmp_path / "cache" / "guest" / "g0").write_text("")
+    assert call("0123456789ab+g0", "current", scenario_file(tmp_path)) == 0
+    document = json.loads(Path("kernel-compare-out/kernel-compare.json").read_text())
+    assert (document["a"]["guest"], document["b"]["guest"]) == ("g0", "guest")
+    assert len(runs.made) == 2
+
+
+@pytest.mark.usefixtures("runs")
+def test_what_is_equal_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = [each for each in cases.own_set() if each.name in ("minrtt, lossy", "bench")]
+    monkeypatch.setattr(cases, "own_set", lambda: chosen)
+    file = Path("equal.json")
+    file.write_text('[{"what": "kernel", "ids": ["x", "now1"], "shown_by": "before"}]')
+    assert call("current", "new", "--equal", file) == 4
+    assert len(stale.equal(file)) == 1
+    assert call("0123456789ab", "current", "--equal", file) == 0
+    said = (
+        "mptcplab kernel compare: 0123456789ab and current (now1): of 2 scenarios, 2 same, 0 differ"
+    )
+    assert stale.equal(file) == [
+        # what was known of one holds for the other, too
+        stale.Equal("kernel", ["x", "now1", "0123456789ab"], f"before; {said}"),
+        stale.Equal("sched/minrtt.c", ["012", "now"], said),
+    ]

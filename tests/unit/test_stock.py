@@ -23,26 +23,27 @@ from mptcplab.errors import InputError, MachineError, MptcplabError, RunCancelle
 from mptcplab.lab import doctor, engine
 from mptcplab.lab import guest as guest_module
 from mptcplab.lab import kernel as kernel_module
+from mptcplab.lab import stock_machine as machine
+from mptcplab.lab import stock_package as package
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.lab.stock_machine import INSTRUCTION_NS, StockOutcome
+from mptcplab.lab.stock_package import StockKernel
 from mptcplab.metrics import records
 from mptcplab.runs import single, store
 from mptcplab.runs.store import Store
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
 from mptcplab.tools.stock import __main__ as command
-from mptcplab.tools.stock import early, machine, package, packets, rows, runs
+from mptcplab.tools.stock import early, packets, rows, runs
 from mptcplab.tools.stock.compare import Compared, Spread, State, compared
 from mptcplab.tools.stock.early import Equal, Sender, equal
-from mptcplab.tools.stock.machine import StockOutcome
-from mptcplab.tools.stock.package import StockKernel
 from mptcplab.tools.stock.page import markdown
 from mptcplab.tools.stock.rows import Row, Seeds, Table
 from mptcplab.tools.stock.settings import (
     CLOSE_UP_NS,
     CLOSE_UP_STEP_NS,
     CPU_TIMES_NS,
-    INSTRUCTION_NS,
     STEP_NS,
     Setting,
     settings,

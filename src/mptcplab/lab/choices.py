@@ -12,6 +12,8 @@ FLAVOURS: Mapping[str, str] = {"amd64": "lab", "cloud": "cloud"}
 DEFAULT_FLAVOUR = "amd64"
 #: What stands for the name of the kernel that is used without one.
 CURRENT = "current"
+#: The end of the names of Debian's packages of each of FLAVOURS.
+DEBIAN_NAMES: Mapping[str, str] = {"amd64": "amd64", "cloud": "cloud-amd64"}
 #: The environment variable with the file of a cluster's key.
 KEY_VARIABLE = "MPTCPLAB_CLUSTER_KEY"
 

@@ -17,10 +17,9 @@ from pathlib import Path
 from mptcplab.errors import MptcplabError
 from mptcplab.files import new_directory
 from mptcplab.lab import doctor
+from mptcplab.lab.choices import DEBIAN_NAMES
 from mptcplab.lab.kernel_tree import KERNEL_VERSION
 
-#: The end of the name of its packages, for each of choices.FLAVOURS.
-DEBIAN_NAMES: Mapping[str, str] = {"amd64": "amd64", "cloud": "cloud-amd64"}
 _COMMON = "common"
 _SOURCE_PACKAGE = f"linux-source-{KERNEL_VERSION}"
 # The parts of the source to unpack: networking, without other protocols.

@@ -13,20 +13,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mptcplab.errors import MptcplabError, status_of
-from mptcplab.lab import choices, guest, kernel
+from mptcplab.lab import choices, guest, kernel, stock_machine, stock_package
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.lab.stock_machine import INSTRUCTION_NS
+from mptcplab.lab.stock_package import StockKernel
 from mptcplab.runs import store, sweep
 from mptcplab.runs.store import Store
 from mptcplab.tools import marked
 from mptcplab.tools.command_line import natural, parser_of, say
-from mptcplab.tools.stock import machine, package, packets, rows, runs
+from mptcplab.tools.stock import packets, rows, runs
 from mptcplab.tools.stock.compare import figures
-from mptcplab.tools.stock.package import StockKernel
 from mptcplab.tools.stock.page import markdown, summary
 from mptcplab.tools.stock.rows import Seeds
 from mptcplab.tools.stock.runs import Ended, Expected, Job
-from mptcplab.tools.stock.settings import INSTRUCTION_NS, Setting, settings
+from mptcplab.tools.stock.settings import Setting, settings
 
 _MARK = "make stock-check"
 _OUT = Path("stock-out")
@@ -64,9 +65,9 @@ _PACKAGE = "a kernel package, instead of the newest of each flavour that was dow
 def _check(options: argparse.Namespace) -> int:
     wanted = settings(options.only)
     if not options.no_runs:
-        machine.require(options.jobs)
-    files = options.package or package.newest(options.flavour or choices.FLAVOURS)
-    kernels = [package.unpacked(file) for file in files]
+        stock_machine.require(options.jobs)
+    files = options.package or stock_package.newest(options.flavour or choices.FLAVOURS)
+    kernels = [stock_package.unpacked(file) for file in files]
     made, out = guest.build(), Store(options.out)
     out.remove_abandoned()
     labs = [kernel.build(variant=choices.FLAVOURS[each.build.flavour]) for each in kernels]

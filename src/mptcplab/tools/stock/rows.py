@@ -10,17 +10,17 @@ from pathlib import Path
 
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.lab.stock_machine import INSTRUCTION_NS
+from mptcplab.lab.stock_package import StockKernel
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 from mptcplab.tools.stock import compare, early, runs
 from mptcplab.tools.stock.compare import Compared
 from mptcplab.tools.stock.early import TOLERANCE_NS, Equal, Sender
-from mptcplab.tools.stock.package import StockKernel
 from mptcplab.tools.stock.runs import Job
 from mptcplab.tools.stock.settings import (
     CLOSE_UP_NS,
     CPU_TIMES_NS,
-    INSTRUCTION_NS,
     SLOWER_NS,
     STEP_NS,
     Setting,

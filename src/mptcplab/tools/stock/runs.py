@@ -24,10 +24,12 @@ import numpy as np
 
 from mptcplab import files
 from mptcplab.errors import MachineError, MptcplabError, RunCancelledError
-from mptcplab.lab import engine
+from mptcplab.lab import engine, stock_machine
 from mptcplab.lab.engine import Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.lab.stock_machine import INSTRUCTION_NS
+from mptcplab.lab.stock_package import StockKernel
 from mptcplab.metrics import records
 from mptcplab.metrics.application import application_figures
 from mptcplab.metrics.compute import RunMetrics, run_metrics
@@ -37,10 +39,9 @@ from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.store import Store
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
-from mptcplab.tools.stock import early, machine
+from mptcplab.tools.stock import early
 from mptcplab.tools.stock.early import Sender
-from mptcplab.tools.stock.package import StockKernel
-from mptcplab.tools.stock.settings import CPU_TIMES_NS, INSTRUCTION_NS, SLOWER_NS, Setting
+from mptcplab.tools.stock.settings import CPU_TIMES_NS, SLOWER_NS, Setting
 
 #: How much longer a run takes than in the lab, as a guess until some have ended: the machine is
 #: interpreted.
@@ -74,7 +75,7 @@ class Job:
 
     def entry(self, out: Store) -> Entry | None:
         """Its stored entry; None if there is none that was made with the current plan."""
-        return _entry(out, self.key, machine.plan_text(self.scenario, self.kernel))
+        return _entry(out, self.key, stock_machine.plan_text(self.scenario, self.kernel))
 
 
 def lab_entry(scenario: Scenario, built: KernelBuild, guest: Guest, out: Store) -> Entry | None:
@@ -212,7 +213,7 @@ def _make(job: Job, guest: Guest, out: Store, cancel: threading.Event) -> tuple[
         raise RunCancelledError
     with out.new_run(job.key) as directory, single.own_cpu() as cpu:
         began = time.monotonic()
-        outcome = machine.run(
+        outcome = stock_machine.run(
             job.scenario,
             job.kernel,
             guest,

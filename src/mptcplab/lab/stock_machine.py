@@ -25,12 +25,13 @@ from typing import Any
 from mptcplab.errors import MachineError, RunCancelledError, RunError
 from mptcplab.lab import doctor, engine
 from mptcplab.lab.guest import Guest
+from mptcplab.lab.stock_package import SETUP, StockKernel
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
-from mptcplab.tools.stock.package import SETUP, StockKernel
-from mptcplab.tools.stock.settings import INSTRUCTION_NS
 
 QEMU = "qemu-system-x86_64"
+#: What an instruction takes, unless something else is asked for.
+INSTRUCTION_NS = 1
 #: Of a guest that has 100 MiB in use; QEMU has some of its own beside it.
 MEMORY_MIB = 1024
 _QEMU_MIB = 400

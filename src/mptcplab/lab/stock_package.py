@@ -20,9 +20,9 @@ from pathlib import Path
 from mptcplab import files
 from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
 from mptcplab.lab import doctor
+from mptcplab.lab.choices import DEBIAN_NAMES
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_tree import KERNEL_VERSION
-from mptcplab.tools.debian_headers import DEBIAN_NAMES
 
 #: The command that installs everything needed.
 SETUP = "make setup-stock"

@@ -68,6 +68,7 @@ def answer(shell: str, line: str) -> list[str]:
         ("mptcplab run -p ", list(PRESETS)),
         ("mptcplab run --transport ", ["mptcp", "tcp"]),
         ("mptcplab run --kernel-like cl", ["cloud"]),
+        ("mptcplab run --kernel 6.12,sto", ["6.12,stock:"]),
         ("mptcplab run -w fra", ["frames"]),
         ("mptcplab run -p a:1mbit,1ms --expect goodp", ["goodput", "goodput_down"]),
         ("mptcplab run --expect goodput_b", ["goodput_bps"]),

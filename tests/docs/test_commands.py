@@ -36,6 +36,7 @@ NOT_RUN = {
     "mptcplab kernel build --source ARCHIVE --name mine": "ARCHIVE is the reader's",
     "mptcplab * --kernel *mine": "only a reader's archive has this name",
     "mptcplab kernel compare *": "another kernel; tests/engine/test_kernel_compare.py has two",
+    "mptcplab * --kernel *stock:PACKAGE.deb": "PACKAGE.deb is the reader's",
     "mptcplab kernel remove mine": "only a reader's archive has this name",
     "mptcplab kernel build --name 7.3": "make setup-kernels is not run",
     "mptcplab leaderboard *": "ten minutes; tests/cli/test_leaderboard.py has a small one",

@@ -77,15 +77,15 @@ def test_a_stored_scenario_is_run_with_another_kernel(tmp_path: Path) -> None:
 @pytest.mark.parametrize("flags", [{"scheduler": "default,minrtt"}, {"scheduler": "ecf"}])
 def test_a_kernel_without_our_schedulers_refuses_them(flags: dict[str, str]) -> None:
     wanted = request(**flags)
-    experiment.require_schedulers(wanted, NEW)
+    experiment.require_able(wanted, NEW)
     with pytest.raises(InputError, match=r"(minrtt|ecf): plain is built without our schedulers"):
-        experiment.require_schedulers(wanted, PLAIN)
+        experiment.require_able(wanted, PLAIN)
 
 
 def test_a_kernel_without_our_schedulers_has_default_and_plain_tcp() -> None:
-    experiment.require_schedulers(request(), PLAIN)
+    experiment.require_able(request(), PLAIN)
     tcp = resolve.from_flags(Flags(path=PATHS[:1], transport="tcp"))
-    experiment.require_schedulers(tcp, PLAIN)
+    experiment.require_able(tcp, PLAIN)
     both = resolve.from_flags(
         Flags(
             path=(*PATHS, "dsl:20mbit,20ms"),
@@ -93,12 +93,12 @@ def test_a_kernel_without_our_schedulers_has_default_and_plain_tcp() -> None:
         )
     )
     with pytest.raises(InputError, match="minrtt"):
-        experiment.require_schedulers(both, PLAIN)
+        experiment.require_able(both, PLAIN)
 
 
 def test_what_is_ours_of_default_is_refused_there() -> None:
     with pytest.raises(InputError, match="recovery"):
-        experiment.require_schedulers(request(scheduler="default:recovery=on"), PLAIN)
+        experiment.require_able(request(scheduler="default:recovery=on"), PLAIN)
 
 
 # --- comparisons

@@ -79,7 +79,9 @@ def test_a_scheduler_is_compiled_for_a_kernel_by_name(repository: Repository) ->
 def test_series_have_names_where_their_source_is(repository: Repository, debian: Path) -> None:
     repository.write("kernel/patches/7.3/mptcp/.keep", "")
     assert kernel_names.known() == {"6.12": Named("6.12", debian)}
-    with pytest.raises(InputError, match=r"known: 6\.12; to add it: make setup-kernels"):
+    with pytest.raises(
+        InputError, match=r"known: 6\.12, stock:PACKAGE\.deb; to add it: make setup-kernels"
+    ):
         kernel_names.find("7.3")
     archive = repository.write("cache/mptcplab/sources/linux-source-7.3.tar.xz", "")
     assert kernel_names.find("7.3") == Named("7.3", archive)

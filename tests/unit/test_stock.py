@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import lzma
 import os
@@ -10,7 +11,7 @@ import re
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,9 @@ from mptcplab.lab import guest as guest_module
 from mptcplab.lab import kernel as kernel_module
 from mptcplab.lab import stock_machine as machine
 from mptcplab.lab import stock_package as package
+from mptcplab.lab.engine import Outcome, Watch
 from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
-from mptcplab.lab.stock_machine import INSTRUCTION_NS, StockOutcome
-from mptcplab.lab.stock_package import StockKernel
+from mptcplab.lab.kernel import KernelBuild, Stock
 from mptcplab.metrics import records
 from mptcplab.runs import single, store
 from mptcplab.runs.store import Store
@@ -147,80 +147,158 @@ def test_a_missing_package_says_how_it_is_had(cache: Path) -> None:
     assert package.newest(["amd64"]) == [cache / NAME]
 
 
-@pytest.mark.parametrize(
-    ("name", "what"),
-    [
-        ("linux-image-6.1.0-48-amd64_6.1.172-1_amd64.deb", "a kernel of the series 6.1;"),
-        ("linux-image-6.13.2+deb14-cloud-amd64_6.13.2-1_amd64.deb", "a kernel of the series 6.13;"),
-        ("linux-image-6.12.117+deb12-rt-amd64_6.12.117-1_amd64.deb", "not a kernel package"),
-        ("linux-image-6.12.117+deb12-arm64_6.12.117-1_arm64.deb", "not a kernel package"),
-        ("iproute2_6.1.0-3_amd64.deb", "not a kernel package of Debian for amd64;"),
-        ("linux-image-amd64.deb", "not a kernel package of Debian for amd64;"),
-    ],
-)
-def test_another_package_is_refused(tmp_path: Path, name: str, what: str) -> None:
-    (tmp_path / name).touch()
-    with pytest.raises(InputError) as raised:
-        package.unpacked(tmp_path / name)
-    text = str(raised.value)
-    assert f"{tmp_path / name}: {what}" in text
-    assert "accepted is linux-image-6.12.*-amd64[-unsigned] or -cloud-amd64" in text
-    assert "make setup-stock" in text
-
-
-def test_a_package_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is no such file; accepted is"):
-        package.unpacked(tmp_path / NAME)
-
-
 needs_dpkg = pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="dpkg-deb is not installed")
+needs_zstd = pytest.mark.skipif(not shutil.which("zstd"), reason="zstd is not installed")
+
+CONFIG = b"CONFIG_WLAN=y\nCONFIG_NET_IPIP=m\n"
+SCHED = f"lib/modules/{RELEASE}/kernel/net/sched"
+#: What a package of Debian has in it, as far as it matters.
+DEBIAN = {
+    f"boot/vmlinuz-{RELEASE}": b"image",
+    f"boot/config-{RELEASE}": CONFIG,
+    f"lib/modules/{RELEASE}/modules.builtin": b"kernel/net/ipv4/tcp_cubic.ko\n",
+    f"lib/modules/{RELEASE}/kernel/drivers/net/veth.ko.xz": lzma.compress(b"veth"),
+    f"{SCHED}/sch_netem.ko.xz": lzma.compress(b"netem"),
+    f"{SCHED}/sch_cake.ko.xz": lzma.compress(b"cake"),
+}
 
 
-def make_package(directory: Path, *, image: bool = True, below: str = "") -> Path:
-    """A package as Debian makes it, with an image, a configuration and two modules."""
-    root = directory / "root"
-    module = root / below / "lib/modules" / RELEASE / "kernel/net/sched"
-    module.mkdir(parents=True)
-    (module / "sch_netem.ko.xz").write_bytes(lzma.compress(b"netem"))
-    (module / "sch_cake.ko.xz").write_bytes(lzma.compress(b"cake"))
-    (root / "boot").mkdir()
-    if image:
-        (root / "boot" / f"vmlinuz-{RELEASE}").write_bytes(b"image")
-    (root / "boot" / f"config-{RELEASE}").write_bytes(b"CONFIG_WLAN=y\n")
+def make_package(
+    directory: Path,
+    contents: Mapping[str, bytes],
+    *,
+    name: str = f"linux-image-{RELEASE}-unsigned",
+    version: str = "6.12.117-1~deb12u1",
+    architecture: str = "amd64",
+) -> Path:
+    """A package with these files."""
+    root = directory / "root" / name
+    for path, content in contents.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(content)
     (root / "DEBIAN").mkdir()
     (root / "DEBIAN/control").write_text(
-        "Package: linux-image\nVersion: 1\nArchitecture: amd64\nMaintainer: x\nDescription: x\n"
+        f"Package: {name}\nVersion: {version}\nArchitecture: {architecture}\n"
+        "Maintainer: x\nDescription: x\n"
     )
-    made = directory / NAME
+    made = directory / f"{name}_{version.replace(':', '%3a')}_{architecture}.deb"
     subprocess.run(["dpkg-deb", "--build", root, made], check=True, capture_output=True)
     return made
 
 
 @needs_dpkg
 @pytest.mark.usefixtures("cache")
-@pytest.mark.parametrize("below", ["", "usr"])
+@pytest.mark.parametrize("below", ["", "usr/"])
 def test_what_a_run_needs_is_taken_out_of_a_package(tmp_path: Path, below: str) -> None:
-    made = make_package(tmp_path, below=below)
-    found = package.unpacked(made)
-    assert (found.build.variant, found.version) == ("amd64", "6.12.117-1~deb12u1")
-    assert found.build.image.read_bytes() == b"image"
-    assert found.build.config.read_bytes() == b"CONFIG_WLAN=y\n"
-    assert {name: file.read_bytes() for name, file in found.modules.items()} == {
-        "sch_netem": b"netem"
+    moved = {path.replace("lib/", f"{below}lib/", 1): content for path, content in DEBIAN.items()}
+    made = make_package(tmp_path, moved)
+    found = package.unpacked([made])
+    assert found.name == made.stem == package.name_of(f"stock:{made}")
+    assert (found.variant, found.flavour, found.has_framework) == ("stock", "amd64", False)
+    assert found.image.read_bytes() == b"image"
+    assert found.config.read_bytes() == CONFIG
+    stock = found.stock
+    assert stock is not None
+    assert (stock.version, stock.release) == ("6.12.117-1~deb12u1", RELEASE)
+    assert {file.name: file.read_bytes() for file in stock.modules} == {
+        "veth.ko": b"veth",
+        "sch_netem.ko": b"netem",
     }
-    before = found.build.image.stat().st_ino
-    assert package.unpacked(made) == found
-    assert found.build.image.stat().st_ino == before
+    assert stock.ccs == ("reno", "cubic")
+    assert package.series(stock) == (6, 12)
+    before = found.image.stat().st_ino
+    assert package.unpacked([made]) == found
+    assert found.image.stat().st_ino == before
+    # the content counts, wherever it is
+    assert package.unpacked([made.rename(tmp_path / "a.deb")]) == found
+
+
+@needs_dpkg
+@needs_zstd
+@pytest.mark.usefixtures("cache")
+def test_modules_may_be_in_packages_of_their_own(tmp_path: Path) -> None:
+    release = "6.14.0-27-generic"
+    kernel = f"lib/modules/{release}/kernel"
+
+    def zst(content: bytes) -> bytes:
+        done = subprocess.run(["zstd", "-c"], input=content, capture_output=True, check=True)
+        return done.stdout
+
+    parts = {
+        "linux-image": {f"boot/vmlinuz-{release}": b"image"},
+        "linux-modules": {
+            f"boot/config-{release}": b"",
+            f"{kernel}/drivers/net/veth.ko.zst": zst(b"veth"),
+            f"{kernel}/net/ipv4/tcp_bbr.ko.gz": gzip.compress(b"bbr"),
+        },
+        "linux-modules-extra": {f"{kernel}/net/sched/sch_netem.ko": b"netem"},
+    }
+    debs = [
+        make_package(tmp_path, contents, name=f"{name}-{release}", version="1:6.14.0-27.27")
+        for name, contents in parts.items()
+    ]
+    with pytest.raises(InputError, match=r"without /boot/config-\*; accepted are a kernel package"):
+        package.unpacked(debs[:1])
+    with pytest.raises(
+        InputError, match="without the module sch_netem, which may be in a package beside it"
+    ):
+        package.unpacked(debs[:2])
+    found = package.unpacked(package.packages_of(f"stock:{':'.join(map(str, debs))}"))
+    assert found.name == f"linux-image-{release}_6.14.0-27.27_amd64"
+    assert found.flavour == "neither"
+    stock = found.stock
+    assert stock is not None
+    assert (stock.release, stock.ccs) == (release, ("reno", "bbr"))
+    assert [file.read_bytes() for file in stock.modules] == [b"veth", b"netem", b"bbr"]
+    # another package beside it is another kernel
+    other = make_package(tmp_path / "other", {"etc/x": b""}, name="other")
+    assert package.unpacked([*debs, other]).id != found.id
 
 
 @needs_dpkg
 def test_a_package_without_a_kernel_leaves_nothing(cache: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=f"without /boot/vmlinuz-{RELEASE}".replace("+", r"\+")):
-        package.unpacked(make_package(tmp_path, image=False))
+    without = {path: each for path, each in DEBIAN.items() if "vmlinuz" not in path}
+    with pytest.raises(InputError, match=r"without /boot/vmlinuz-\*"):
+        package.unpacked([make_package(tmp_path, without)])
     (tmp_path / NAME).write_bytes(b"no package")
-    with pytest.raises(MptcplabError, match="cannot be unpacked: dpkg-deb: error"):
-        package.unpacked(tmp_path / NAME)
+    with pytest.raises(InputError, match=r"not a package of Debian \(dpkg-deb: error"):
+        package.unpacked([tmp_path / NAME])
+    with pytest.raises(InputError, match="there is no such file; accepted are"):
+        package.unpacked([tmp_path / "none.deb"])
+    arm = make_package(tmp_path / "arm", DEBIAN, architecture="arm64")
+    with pytest.raises(InputError, match="a package for arm64; accepted are"):
+        package.unpacked([arm])
     assert list(cache.iterdir()) == []
+
+
+@needs_dpkg
+def test_a_module_that_cannot_be_unpacked_leaves_nothing(cache: Path, tmp_path: Path) -> None:
+    broken = DEBIAN | {f"{SCHED}/sch_netem.ko.xz": b"broken"}
+    with pytest.raises(MptcplabError, match=r"sch_netem\.ko\.xz: cannot be unpacked"):
+        package.unpacked([make_package(tmp_path, broken)])
+    assert list(cache.iterdir()) == []
+
+
+@needs_dpkg
+def test_what_was_extracted_is_known_and_can_be_removed(cache: Path, tmp_path: Path) -> None:
+    made = make_package(tmp_path, DEBIAN)
+    found = package.unpacked([made])
+    (cache / "0123456789ab").mkdir()  # of an older version
+    assert [(each.build, each.packages) for each in package.kept()] == [(found, (made,))]
+    assert set(package.directories()) == {found.image.parent, cache / "0123456789ab"}
+    # one that is not whole is made again
+    (found.image.parent / "about.json").unlink()
+    assert package.kept() == []
+    assert package.unpacked([made]) == found
+
+
+@needs_dpkg
+@pytest.mark.usefixtures("cache")
+def test_the_oracle_is_for_the_series_of_the_lab(tmp_path: Path) -> None:
+    other = {path.replace("6.12", "6.13"): content for path, content in DEBIAN.items()}
+    kernel = package.unpacked([make_package(tmp_path, other)], "--package")
+    with pytest.raises(InputError, match=r"the series 6\.13; accepted is linux-image-6\.12"):
+        command._require_comparable([kernel])
 
 
 # --- the virtual machine
@@ -239,11 +317,18 @@ echo "booting" >"$console"
 
 
 @pytest.fixture
-def kernel(tmp_path: Path) -> StockKernel:
+def kernel(tmp_path: Path) -> KernelBuild:
     (tmp_path / "vmlinuz").write_bytes(b"image")
     (tmp_path / "veth.ko").write_bytes(b"veth")
-    build = KernelBuild("a1", "amd64", tmp_path / "vmlinuz", tmp_path / "config")
-    return StockKernel(build, "6.12.117-1", {"veth": tmp_path / "veth.ko"})
+    (tmp_path / "config").write_text("CONFIG_WLAN=y\nCONFIG_NET_IPIP=m\n")
+    return KernelBuild(
+        "a1",
+        "stock",
+        tmp_path / "vmlinuz",
+        tmp_path / "config",
+        "linux-image_6.12.117-1_amd64",
+        Stock("linux-image", "6.12.117-1", RELEASE, "amd64", (tmp_path / "veth.ko",), ("cubic",)),
+    )
 
 
 @pytest.fixture
@@ -334,10 +419,11 @@ def made_up(seed: int = 1) -> Setting:
 
 
 def test_a_run_leaves_its_files(
-    qemu: Pretend, kernel: StockKernel, guest: Guest, tmp_path: Path
+    qemu: Pretend, kernel: KernelBuild, guest: Guest, tmp_path: Path
 ) -> None:
     files = dict.fromkeys(("client.samples", "server.samples"), b"samples")
-    files |= {"messages.records": b"", "guest.json": b'{"status": "ok", "start_ns": 7}'}
+    reported = b'{"status": "ok", "start_ns": 7, "complete_ns": 9}'
+    files |= {"messages.records": b"", "guest.json": reported}
     (tmp_path / "sent").write_bytes(line(files))
     directory = qemu(f'cp {tmp_path}/sent "$line"; echo "$@" >{tmp_path}/arguments')
     outcome = machine.run(made_up(5).scenario, kernel, guest, directory)
@@ -349,13 +435,15 @@ def test_a_run_leaves_its_files(
     assert "-icount shift=0," in arguments
     assert "LAB_SEED=5" in arguments
     # QEMU takes a power of two
-    machine.run(made_up(5).scenario, kernel, guest, directory, instruction_ns=2)
+    assert kernel.stock is not None
+    slower = replace(kernel, stock=replace(kernel.stock, instruction_ns=2))
+    machine.run(made_up(5).scenario, slower, guest, directory)
     assert "-icount shift=1," in (tmp_path / "arguments").read_text()
 
 
 def test_a_run_may_be_below_the_current_directory(
     qemu: Pretend,
-    kernel: StockKernel,
+    kernel: KernelBuild,
     guest: Guest,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -384,7 +472,7 @@ def test_a_run_may_be_below_the_current_directory(
     ],
 )
 def test_a_run_that_fails_says_why(
-    qemu: Pretend, kernel: StockKernel, guest: Guest, do: str, reason: str
+    qemu: Pretend, kernel: KernelBuild, guest: Guest, do: str, reason: str
 ) -> None:
     directory = qemu(do)
     with pytest.raises(RunError) as raised:
@@ -394,7 +482,7 @@ def test_a_run_that_fails_says_why(
 
 
 def test_no_memory_is_told_in_a_line(
-    qemu: Pretend, kernel: StockKernel, guest: Guest, monkeypatch: pytest.MonkeyPatch
+    qemu: Pretend, kernel: KernelBuild, guest: Guest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = qemu(
         "echo \"cannot set up guest memory 'ram': Cannot allocate memory\" >&2; exit 1"
@@ -415,15 +503,17 @@ def test_no_qemu_is_told_in_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(doctor, "_install", lambda packages: " ".join(["mend", *packages]))
     assert command.main(["--out", str(tmp_path / "out")]) == 3
     assert capsys.readouterr().err == (
-        "mptcplab: QEMU: there is no qemu-system-x86_64\n  to fix it: make setup-stock\n"
+        "mptcplab: util-linux: missing: setpriv, prlimit, taskset, setarch; qemu-system-x86_64: "
+        "missing\n  to fix it: mend qemu-system-x86 util-linux\n"
     )
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_run_that_is_cancelled_is_ended(
-    qemu: Pretend, kernel: StockKernel, guest: Guest, tmp_path: Path
+    qemu: Pretend, kernel: KernelBuild, guest: Guest, tmp_path: Path
 ) -> None:
     directory = qemu(f"echo $$ >{tmp_path}/pid; mkfifo {tmp_path}/fifo; read x <{tmp_path}/fifo")
     cancel = threading.Event()
@@ -436,7 +526,7 @@ def test_a_run_that_is_cancelled_is_ended(
     thread = threading.Thread(target=when_it_runs)
     thread.start()
     with pytest.raises(RunCancelledError):
-        machine.run(made_up().scenario, kernel, guest, directory, cancel=cancel)
+        machine.run(made_up().scenario, kernel, guest, directory, watch=Watch(cancel=cancel))
     thread.join()
     assert not Path(f"/proc/{int((tmp_path / 'pid').read_text())}").exists()
     assert {file.name for file in directory.iterdir()} == {"plan.txt", "console.txt"}
@@ -447,35 +537,46 @@ def test_a_run_that_is_cancelled_is_ended(
 
 def leave(
     of: Scenario, given: Sequence[object], duration_ns: int, interval_ns: int, *flows: Flow
-) -> StockOutcome:
+) -> Outcome:
     """Puts there what a run leaves, of subflows that do what the flows say."""
-    kernel, _guest, directory = given
+    kernel, _guest, directory = given[-3:]
     assert isinstance(directory, Path)
-    if isinstance(kernel, StockKernel):
+    assert isinstance(kernel, KernelBuild)
+    if kernel.stock:
         (directory / "plan.txt").write_text(machine.plan_text(of, kernel))
+    else:
+        if not (directory / "plan.txt").exists():
+            (directory / "plan.txt").write_text(plan.render(of))
+        (directory / "links.samples").touch()
     client, server = synthetic.run(*flows, duration_ns=duration_ns, interval_ns=interval_ns)
     synthetic.write(client, directory / "client.samples")
     synthetic.write(server, directory / "server.samples")
     (directory / "messages.records").touch()
     reported = synthetic.guest(duration_ns)
     (directory / "guest.json").write_text(json.dumps(reported))
-    return StockOutcome(reported, 1.0)
+    return outcome(reported, directory, of_sockets=kernel.stock is not None)
+
+
+def outcome(reported: dict[str, Any], directory: Path, *, of_sockets: bool) -> Outcome:
+    virtual_s = reported["complete_ns"] / 1e9
+    return Outcome(directory, reported, virtual_s, 1.0, 0.0, 1.0, 0.0, 1 << 20, of_sockets)
 
 
 def pretend_runs(monkeypatch: pytest.MonkeyPatch, *flows: Flow, fails: Sequence[int] = ()) -> None:
     """Runs on a distribution kernel that do what the flows say; those of some seeds fail."""
 
-    def run(of: Scenario, *given: object, **_more: object) -> StockOutcome:
+    def run(of: Scenario, *given: object, **_more: object) -> Outcome:
         if of.seed in fails:
             raise RunError("it was made to")
         return leave(of, given, 2 * SECOND, STEP_NS, *flows)
 
     monkeypatch.setattr(machine, "run", run)
+    monkeypatch.setattr(engine, "run", run)
 
 
 @pytest.mark.usefixtures("cache")
 def test_runs_are_made_once_and_one_that_fails_does_not_end_the_others(
-    monkeypatch: pytest.MonkeyPatch, kernel: StockKernel, guest: Guest, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, kernel: KernelBuild, guest: Guest, tmp_path: Path
 ) -> None:
     out, setting = Store(tmp_path / "out"), made_up()
     jobs = runs.jobs([setting], [kernel], guest, 3, 0)
@@ -508,20 +609,20 @@ def test_runs_are_made_once_and_one_that_fails_does_not_end_the_others(
 
 @pytest.mark.usefixtures("cache")
 def test_what_is_left_early_is_ended_and_leaves_nothing(
-    monkeypatch: pytest.MonkeyPatch, kernel: StockKernel, guest: Guest, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, kernel: KernelBuild, guest: Guest, tmp_path: Path
 ) -> None:
     out = Store(tmp_path / "out")
     jobs = runs.jobs([made_up()], [kernel], guest, 9, 0)
     begun = threading.Event()
 
-    def run(of: Scenario, *_given: object, **more: object) -> StockOutcome:
+    def run(of: Scenario, *_given: object, **more: object) -> Outcome:
         if of.seed == 1:
             begun.wait()
             raise RunError("the first one")
         begun.set()
-        cancel = more["cancel"]
-        assert isinstance(cancel, threading.Event)
-        cancel.wait()
+        watch = more["watch"]
+        assert isinstance(watch, Watch)
+        watch.cancel.wait()
         raise RunCancelledError
 
     monkeypatch.setattr(machine, "run", run)
@@ -535,12 +636,12 @@ def test_what_is_left_early_is_ended_and_leaves_nothing(
 
 @pytest.mark.usefixtures("cache")
 def test_both_sides_are_compared_as_far_as_they_are_stored(
-    monkeypatch: pytest.MonkeyPatch, kernel: StockKernel, guest: Guest, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, kernel: KernelBuild, guest: Guest, tmp_path: Path
 ) -> None:
     out, setting = Store(tmp_path / "out"), made_up()
     lab = KernelBuild("c3", "lab", tmp_path / "linux", tmp_path / "config")
 
-    def make(of: StockKernel, *flows: Flow, slower: int = 0) -> None:
+    def make(of: KernelBuild, *flows: Flow, slower: int = 0) -> None:
         pretend_runs(monkeypatch, *flows)
         jobs = runs.missing(runs.jobs([setting], [of], guest, 2, slower), out)
         list(runs.make(jobs, guest, out, runs.Expected(jobs, out), 1))
@@ -549,7 +650,7 @@ def test_both_sides_are_compared_as_far_as_they_are_stored(
     table = rows.table([setting], kernel, lab, guest, out, Seeds(2, 2, 2))
     assert table.rows == []
     # the lab loads no modules
-    make(StockKernel(lab, "", {}), FAST, replace(SLOW, retransmitted_packets=1))
+    make(lab, FAST, replace(SLOW, retransmitted_packets=1))
     # without close-ups nothing can be said of the beginning
     assert rows.table([setting], kernel, lab, guest, out, Seeds(2, 2, 2)).rows == []
 
@@ -578,12 +679,12 @@ def test_both_sides_are_compared_as_far_as_they_are_stored(
 
 @pytest.mark.usefixtures("cache")
 def test_what_is_sent_after_the_end_does_not_count(
-    monkeypatch: pytest.MonkeyPatch, kernel: StockKernel, guest: Guest, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, kernel: KernelBuild, guest: Guest, tmp_path: Path
 ) -> None:
     def packets_if_sampled_for(sampled_ns: int) -> float | None:
-        def run(of: Scenario, *given: object, **_more: object) -> StockOutcome:
-            leave(of, given, sampled_ns, STEP_NS, FAST, SLOW)
-            return StockOutcome(synthetic.guest(2 * SECOND), 1.0)
+        def run(of: Scenario, *given: object, **_more: object) -> Outcome:
+            left = leave(of, given, sampled_ns, STEP_NS, FAST, SLOW)
+            return outcome(synthetic.guest(2 * SECOND), left.directory, of_sockets=True)
 
         monkeypatch.setattr(machine, "run", run)
         out = Store(tmp_path / str(sampled_ns))
@@ -606,14 +707,12 @@ def read_first(out: Store, key: str, at_ns: int) -> None:
 
 @pytest.mark.usefixtures("cache")
 def test_data_is_as_late_in_the_lab_as_in_runs_on_a_distribution_kernel(
-    monkeypatch: pytest.MonkeyPatch, kernel: StockKernel, guest: Guest, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, kernel: KernelBuild, guest: Guest, tmp_path: Path
 ) -> None:
     out, setting = Store(tmp_path / "out"), made_up()
     lab = KernelBuild("c3", "lab", tmp_path / "linux", tmp_path / "config")
     pretend_runs(monkeypatch, FAST, SLOW)
-    stock, ours = (
-        runs.jobs([setting], [of], guest, 3, 0) for of in (kernel, StockKernel(lab, "", {}))
-    )
+    stock, ours = (runs.jobs([setting], [of], guest, 3, 0) for of in (kernel, lab))
     for jobs in (stock, ours):
         list(runs.make(jobs, guest, out, runs.Expected(jobs, out), 1))
     # nothing arrived in the third run of the lab
@@ -632,7 +731,7 @@ def test_data_is_as_late_in_the_lab_as_in_runs_on_a_distribution_kernel(
 
     plans = []
 
-    def run(of: Scenario, text: str, *given: object, **_more: object) -> StockOutcome:
+    def run(of: Scenario, text: str, *given: object, **_more: object) -> Outcome:
         plans.append(text)
         assert isinstance(given[-1], Path)
         (given[-1] / "plan.txt").write_text(text)
@@ -816,7 +915,7 @@ def test_states_are_those_of_the_sender_at_the_steps(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("cache")
 def test_close_ups_are_kept_as_they_are_near_the_steps(
-    monkeypatch: pytest.MonkeyPatch, kernel: StockKernel, guest: Guest, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, kernel: KernelBuild, guest: Guest, tmp_path: Path
 ) -> None:
     out, setting = Store(tmp_path / "out"), made_up()
     made: list[int] = []
@@ -827,11 +926,11 @@ def test_close_ups_are_kept_as_they_are_near_the_steps(
         leave(of, given, STEP_NS, CLOSE_UP_STEP_NS, FAST)
 
     monkeypatch.setattr(single, "run", run)
-    assert runs.close_ups(setting.close_ups(2, 0), kernel.build, guest, out) == []
+    assert runs.close_ups(setting.close_ups(2, 0), kernel, guest, out) == []
     for _ in range(2):
-        runs.make_close_ups([setting], 2, kernel.build, guest, out, 1)
+        runs.make_close_ups([setting], 2, kernel, guest, out, 1)
     assert made == [1, 2] * len(CPU_TIMES_NS)
-    found = runs.close_ups(setting.close_ups(3, 0), kernel.build, guest, out)
+    found = runs.close_ups(setting.close_ups(3, 0), kernel, guest, out)
     assert len(found) == 2
     assert isinstance(found[0], Sender)
     # T0 and 2 ms, 2 ms before the step and the step
@@ -899,7 +998,7 @@ def row(
     return Row(setting, value, same(0.7, n), same(85, n), at_once, close, itself)
 
 
-def test_the_page_says_what_differs(kernel: StockKernel, tmp_path: Path) -> None:
+def test_the_page_says_what_differs(kernel: KernelBuild, tmp_path: Path) -> None:
     until = Equal(0.6, False, "cwnd of path 1: 3 / 4")
     short = Equal(0.1, False, "cwnd of path 1: 3 / 4")
     table = Table(
@@ -971,30 +1070,28 @@ def test_the_page_says_what_differs(kernel: StockKernel, tmp_path: Path) -> None
 
 @pytest.fixture
 def pretended(
-    monkeypatch: pytest.MonkeyPatch, kernel: StockKernel, guest: Guest, tmp_path: Path
-) -> StockKernel:
+    monkeypatch: pytest.MonkeyPatch, kernel: KernelBuild, guest: Guest, tmp_path: Path
+) -> KernelBuild:
     """Both kernels do the same, at once; a virtual machine carries what `FAST` does."""
     lab = KernelBuild("c3", "lab", tmp_path / "linux", tmp_path / "config")
 
-    def run(of: Scenario, *given: object, **_more: object) -> StockOutcome:
+    def run(of: Scenario, *given: object, **_more: object) -> Outcome:
         assert of.workload.duration_ns is not None
         return leave(of, given, of.workload.duration_ns, of.sample_interval_ns, FAST)
 
     def in_lab(scenarios: Sequence[Scenario], *_more: object) -> None:
-        of = StockKernel(lab, "", {})
         jobs = [
-            runs.Job(store.run_key(each, lab, guest), made_up(), each, of, INSTRUCTION_NS)
-            for each in scenarios
+            runs.Job(store.run_key(each, lab, guest), made_up(), each, lab) for each in scenarios
         ]
         out = Store(tmp_path / "out")
         list(runs.make(jobs, guest, out, runs.Expected(jobs, out), 1))
 
     monkeypatch.setattr(machine, "run", run)
-    monkeypatch.setattr(single, "run", run)
+    monkeypatch.setattr(engine, "run", run)
     monkeypatch.setattr(machine, "require", lambda _at_a_time: None)
     monkeypatch.setattr(runs, "make_in_lab", in_lab)
     monkeypatch.setattr(package, "newest", lambda _flavours: [tmp_path / NAME])
-    monkeypatch.setattr(package, "unpacked", lambda _file: kernel)
+    monkeypatch.setattr(package, "unpacked", lambda _files, _option: kernel)
     monkeypatch.setattr(guest_module, "build", lambda: guest)
     monkeypatch.setattr(kernel_module, "build", lambda variant: replace(lab, variant=variant))
     return kernel
@@ -1038,7 +1135,7 @@ def test_what_fails_is_told_and_is_no_success(
 ) -> None:
     run = machine.run
 
-    def fails(of: Scenario, *given: object, **more: object) -> StockOutcome:
+    def fails(of: Scenario, *given: object, **more: object) -> Outcome:
         if of.seed == 2:
             raise RunError("it was made to")
         return run(of, *given, **more)  # type: ignore[arg-type]

@@ -134,11 +134,12 @@ def expectations(context: click.Context, _option: click.Parameter, incomplete: s
 
 
 def kernels(_context: click.Context, _option: click.Parameter, incomplete: str) -> Items:
-    """The names of kernels."""
-    from mptcplab.lab import kernel_names
+    """The names of kernels, and how that of a distribution's package begins."""
+    from mptcplab.lab import kernel_names, stock_package
 
     before, last = _last_of(incomplete, ",")
-    return _among(before, last, {n: str(e.source) for n, e in kernel_names.known().items()})
+    found = {name: str(each.source) for name, each in kernel_names.known().items()}
+    return _among(before, last, {**found, stock_package.PREFIX: "a distribution's package"})
 
 
 def compared_kernels(context: click.Context, argument: click.Parameter, incomplete: str) -> Items:

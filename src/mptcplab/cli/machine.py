@@ -16,7 +16,8 @@ from rich.console import Console
 from rich.table import Table
 
 from mptcplab.cli import completion, options
-from mptcplab.lab import doctor, kernel, kernel_names
+from mptcplab.lab import doctor, kernel, kernel_names, stock_package
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_names import Named, Piece
 from mptcplab.runs import tls
 
@@ -110,7 +111,7 @@ def kernel_list() -> None:
     """List the kernels, their names, and which are current.
 
     A run uses the current one, or with --kernel those of some names, and builds them if they are
-    missing.
+    missing. Those of distributions' packages are listed once a run has used them.
     """
     of_now = {kernel.current(variant) for variant in kernel.VARIANTS}
     names = {each.name: (each, each.current()) for each in kernel_names.known().values()}
@@ -119,9 +120,7 @@ def kernel_list() -> None:
         table.add_column(head, no_wrap=True)
     for build in kernel.built():
         own = [named for named, current in names.values() if current == build]
-        made = datetime.fromtimestamp(build.image.stat().st_mtime).strftime("%Y-%m-%d %H:%M")
-        if kernel.came_along(build):
-            made = "with mptcplab"
+        made = "with mptcplab" if kernel.came_along(build) else _made(build)
         about = kernel.about(build.image.parent)
         series = [about.series] if about else [each.name for each in own if each.is_series]
         source = [about.source] if about else [each.source for each in own]
@@ -136,6 +135,19 @@ def kernel_list() -> None:
             "yes" if build in of_now else "",
             str(source[0]) if source else "",
         )
+    for kept in stock_package.kept():
+        assert kept.build.stock is not None
+        table.add_row(
+            kept.build.id,
+            kept.build.name,
+            ".".join(map(str, stock_package.series(kept.build.stock))),
+            kept.build.variant,
+            kernel.configured_flavour(kept.build),
+            _size(kernel_names.size_bytes(kept.build.image.parent)),
+            _made(kept.build),
+            "",
+            ", ".join(map(str, kept.packages)),
+        )
     for named, current in names.values():
         if current is None:
             what = (named.name if named.is_series else "", named.variant, "", "", "not built", "")
@@ -143,6 +155,13 @@ def kernel_list() -> None:
     # as wide as it is: rich would shorten ids and paths, which could then not be copied
     Console(width=_WIDE).print(table)
     click.echo(f"built ones are in {kernel.place()}, a directory for each")
+    if stock_package.kept():
+        click.echo(f"distributions' ({kernel.STOCK}) are in {stock_package.packages_dir()}")
+
+
+def _made(build: KernelBuild) -> str:
+    """When a kernel was put into the cache."""
+    return datetime.fromtimestamp(build.image.stat().st_mtime).strftime("%Y-%m-%d %H:%M")
 
 
 @kernel_group.command("compare")
@@ -201,7 +220,8 @@ def kernel_remove(name: str) -> None:
 def kernel_prune(dry_run: bool) -> None:
     """Remove what no name stands for, and no run uses without a name.
 
-    These are old kernels, their modules, and unpacked sources with their objects.
+    These are old kernels, their modules, unpacked sources with their objects, and what was taken
+    out of distributions' packages.
     """
     if dry_run:
         _say_gone(kernel_names.unneeded(), "would be freed")

@@ -62,8 +62,8 @@ def papers_list() -> None:
 @options.listed_option(
     "--kernel",
     metavar="NAME,...",
-    text="Kernels by name, see mptcplab kernel list; the runs and results of each are in "
-    "OUT/kernels/NAME.  [the current one]",
+    text="Kernels by name, see mptcplab kernel list, or stock:PACKAGE.deb; the runs and results of "
+    "each are in OUT/kernels/NAME.  [the current one]",
 )
 @options.jobs_option
 @options.cluster_options

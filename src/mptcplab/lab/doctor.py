@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 # Where Debian's package puts the kernel source.
 DEBIAN_PACKAGE = "linux-source-6.12"
 DEBIAN_SOURCE = Path("/usr/src/linux-source-6.12.tar.xz")
+#: The program that runs kernels of distributions.
+QEMU = "qemu-system-x86_64"
 
 MEMORY_NEEDED_BYTES = 512 << 20
 # The unpacked source takes 0.4 GB, the objects of a variant 0.2 GB (debug: 0.3), each kernel 10 MB;
@@ -184,11 +186,13 @@ def table(found: Sequence[Check]) -> Group:
 
 def _groups() -> dict[str, tuple[str, ...]]:
     """The names of checks by what needs them, each where it is needed first."""
-    build = tuple(name for name in _CHECKS if name not in (*_RUNS_ALONE, *MODULE_CHECKS))
+    apart = (*_RUNS_ALONE, *MODULE_CHECKS, *STOCK_CHECKS)
+    build = tuple(name for name in _CHECKS if name not in apart)
     return {
         "To run": _RUNS_ALONE,
         "To compile schedulers of your own": MODULE_CHECKS,
         "To build the kernel": build,
+        "To run distributions' kernels": STOCK_CHECKS,
     }
 
 
@@ -250,6 +254,12 @@ def _tool_check(name: str, package: str) -> Callable[[], Check]:
         return _package(name, path is not None, path or "missing", package)
 
     return check
+
+
+def _advice(name: str, package: str) -> Callable[[], Check]:
+    """A program that runs do without."""
+    check = _tool_check(name, package)
+    return lambda: replace(check(), required=False)
 
 
 def _prepare() -> Check:
@@ -445,6 +455,8 @@ _CHECKS: dict[str, Callable[[], Check]] = {
     "address layout": _personality,
     "memory": _memory,
     "memory file": _memfd,
+    QEMU: _advice(QEMU, "qemu-system-x86"),
+    "dpkg-deb": _advice("dpkg-deb", "dpkg"),
 }
 
 # What `mptcplab kernel build` needs, except the source, which need not be Debian's.
@@ -453,6 +465,8 @@ BUILD_CHECKS = (
 )
 # What one's own schedulers need with a kernel that came along.
 MODULE_CHECKS = ("gcc", "ld")
+# What kernels of distributions need.
+STOCK_CHECKS = (QEMU, "dpkg-deb")
 # What a run needs.
 RUN_CHECKS = ("machine", "util-linux", "ptrace", "memory", "memory file")
 _RUNS_ALONE = ("python", *RUN_CHECKS, "address layout", "disk", "kernel")

@@ -107,7 +107,8 @@ class Outcome:
     `guest` is what the guest reported (times in ns of virtual time since boot), `virtual_s` the
     virtual time from boot to the end. The rest is wall-clock: `start_s` from the start of the
     process to the first packet, CPU times in seconds, `memory_bytes` the peak resident memory of
-    the kernel process.
+    the kernel process. With `of_sockets` the samples are only what sockets tell any program
+    (metrics/sockets.py), and there are none of links.
     """
 
     directory: Path
@@ -118,6 +119,7 @@ class Outcome:
     user_s: float
     system_s: float
     memory_bytes: int
+    of_sockets: bool = False
 
 
 def read_samples(scenario: Scenario, directory: Path) -> dict[str, Samples]:
@@ -194,9 +196,9 @@ def run(
                         ended_for, start_s = _follow(watched, _virtual_limit_ns(scenario))
                     else:
                         ended_for, start_s = _wait(watched), 0.0
-                    usage = _reap(process)
+                    usage = reap(process)
             finally:
-                _kill_session(process)
+                kill_session(process)
             wall_s = time.monotonic() - started
         if ended_for == "cancelled":
             raise RunCancelledError
@@ -521,7 +523,7 @@ def _follow(run: _Watched, virtual_limit_ns: int | None) -> tuple[str, float]:
     start_s = 0.0
     moved_ns, moved_at = -1, started
     moved_cpu_s: dict[int, float] = {}
-    with _end_of(process.pid) as has_ended, _connecting(run.directory) as is_connecting:
+    with end_of(process.pid) as has_ended, _connecting(run.directory) as is_connecting:
         # short steps until the first packet leaves, to know that time to a hundredth
         pause_s = _START_POLL_S
         while not has_ended(pause_s):
@@ -586,7 +588,7 @@ def _connecting(directory: Path) -> Iterator[Callable[[], bool]]:
 
 def _wait(run: _Watched) -> str:
     """Wait for a run in real time, which may last as long as the user likes."""
-    with _end_of(run.process.pid) as has_ended:
+    with end_of(run.process.pid) as has_ended:
         while not has_ended(_POLL_S):
             if reason := run.must_end():
                 return reason
@@ -609,7 +611,7 @@ def _where_it_was(directory: Path, *, in_kernel: bool) -> str:
 
 
 @contextmanager
-def _end_of(pid: int) -> Iterator[Callable[[float], bool]]:
+def end_of(pid: int) -> Iterator[Callable[[float], bool]]:
     """A function that waits some seconds for a process to end, and returns whether it did."""
     pidfd = os.pidfd_open(pid)
     try:
@@ -620,7 +622,7 @@ def _end_of(pid: int) -> Iterator[Callable[[float], bool]]:
         os.close(pidfd)
 
 
-def _reap(process: subprocess.Popen[bytes]) -> resource.struct_rusage:
+def reap(process: subprocess.Popen[bytes]) -> resource.struct_rusage:
     """Wait for the kernel process, which has ended or is ended now; returns what it used."""
     if not os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
         os.killpg(process.pid, signal.SIGKILL)
@@ -629,7 +631,7 @@ def _reap(process: subprocess.Popen[bytes]) -> resource.struct_rusage:
     return usage
 
 
-def _kill_session(process: subprocess.Popen[bytes]) -> None:
+def kill_session(process: subprocess.Popen[bytes]) -> None:
     """End whatever is left of the run: processes of the guest die with the kernel process."""
     if process.returncode is None:
         os.killpg(process.pid, signal.SIGKILL)
@@ -780,9 +782,9 @@ def _killed_by_others(returncode: int, tail: str, directory: Path) -> str:
     if silent or "last_ditch_exit" in console:
         return "its process was killed by SIGTERM or SIGINT"
     if _GUEST_KILLED.search(console):
-        return f"a process of its guest was killed{_HINT}"
+        return f"a process of its guest was killed{HINT}"
     if -returncode in _OF_OTHERS and not _kernel_reason(console):
-        hint = _HINT if returncode == -signal.SIGKILL else ""
+        hint = HINT if returncode == -signal.SIGKILL else ""
         return f"its process was killed by {signal.Signals(-returncode).name}{hint}"
     return ""
 
@@ -816,7 +818,7 @@ _GUEST_KILLED = re.compile(
     r"|(?:: PTRACE_SETREGS failed|Failed to continue stub, pid = [0-9]+), errno = 3$",
     re.MULTILINE,
 )
-_HINT = "; the machine may be out of memory"
+HINT = "; the machine may be out of memory"
 # User-Mode Linux's messages at each start and end, and the words on the stack before decoding.
 _NOISE = re.compile(
     r"epollctl|0\.00 BogoMIPS|This architecture does not have|reboot: Power down"

@@ -79,6 +79,8 @@ VARIANTS: Mapping[str, tuple[str, ...]] = {
     "selftest-upstream": ("selftest", "upstream"),
     "engine": ("upstream",),
 }
+#: What stands for the variant of a kernel that we did not build.
+STOCK = "stock"
 #: As `upstream`, and of the patches for MPTCP only the one that builds our files: --engine-only.
 ENGINE_ONLY = "engine"
 _ENGINE_PATCHES, _OWN_FILES_PATCH = "engine", "-mptcp-build-the-files-"
@@ -96,10 +98,29 @@ _EXCHANGEABLE = ("sched/", "cc/")
 
 
 @dataclass(frozen=True)
+class Stock:
+    """What a distribution's kernel has that we did not build (stock_package.py).
+
+    `package` and `version` are those of its package, `release` is what it calls itself, and
+    `architecture` Debian's name of one. `modules` are files, NAME.ko, and `ccs` the congestion
+    controls that it can have. In its virtual machine an instruction takes `instruction_ns`.
+    """
+
+    package: str
+    version: str
+    release: str
+    architecture: str
+    modules: tuple[Path, ...] = ()
+    ccs: tuple[str, ...] = ()
+    instruction_ns: int = 1
+
+
+@dataclass(frozen=True)
 class KernelBuild:
     """A finished kernel: the program `image`, and the configuration it was built with.
 
-    `name` is what the user called it by, empty for the kernel that is used without a name.
+    `name` is what the user called it by, empty for the kernel that is used without a name. With
+    `stock` it is a distribution's kernel, of the variant STOCK, which runs in a virtual machine.
     """
 
     id: str
@@ -107,19 +128,22 @@ class KernelBuild:
     image: Path
     config: Path
     name: str = field(default="", compare=False)
+    stock: Stock | None = None
 
     @property
     def has_framework(self) -> bool:
         """Whether it can have other schedulers than upstream's own, `default`."""
-        return self.variant not in VARIANTS or _has_framework(self.variant)
+        return self.stock is None and _has_framework(self.variant)
 
     @property
     def flavour(self) -> str:
         """The one of FLAVOURS whose arithmetic it has, as constants.c ensures.
 
-        For a distribution's kernel the variant is its flavour.
+        For a distribution's kernel the one that its configuration matches, or "neither".
         """
-        return "cloud" if "cloud" in VARIANTS.get(self.variant, (self.variant,)) else "amd64"
+        if self.stock:
+            return configured_flavour(self)
+        return "cloud" if "cloud" in VARIANTS[self.variant] else "amd64"
 
 
 @dataclass(frozen=True)
@@ -220,7 +244,7 @@ def built() -> list[KernelBuild]:
 def configured_flavour(build: KernelBuild) -> str:
     """The one of FLAVOURS that a configuration matches, "neither" for kernels of older versions."""
     options = build.config.read_text().splitlines()
-    if "CONFIG_NET_IPIP=m" not in options:
+    if not {"CONFIG_NET_IPIP=m", "CONFIG_NET_IPIP=y"} & set(options):
         return "neither"
     return "amd64" if "CONFIG_WLAN=y" in options else "cloud"
 
@@ -291,6 +315,8 @@ class Parts:
 
 def parts(build: KernelBuild) -> Parts:
     """The parts of a finished kernel. Raises MptcplabError if it is not in the cache as it was."""
+    if build.stock:
+        return Parts(build.id, {})
     file = build.image.with_name("build.json")
     try:
         about = json.loads(file.read_bytes())

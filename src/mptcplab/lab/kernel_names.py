@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
-from mptcplab.lab import doctor, kernel, prebuilt
+from mptcplab.lab import doctor, kernel, prebuilt, stock_package
 from mptcplab.lab.choices import CURRENT
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_tree import KERNEL_VERSION, supported_series, write_json
@@ -77,13 +77,17 @@ def known() -> dict[str, Named]:
 
 def find(name: str, option: str = "--kernel") -> Named:
     """What a name stands for. Raises InputError, with the names there are, if it is none."""
+    if stock_package.is_stock(name):
+        message = "a distribution's package, for runs: --kernel; mptcplab kernel prune removes it"
+        raise InputError([Problem(option, "", name, message)])
     names = known()
     if name not in names:
         hint = suggestion(name, list(names)) or ";"
         how = f"mptcplab kernel build --source ARCHIVE --name {name}"
         if name in supported_series():
             how = "make setup-kernels"
-        message = f"no kernel of this name{hint} known: {', '.join(names)}; to add it: {how}"
+        there = ", ".join([*names, f"{stock_package.PREFIX}PACKAGE.deb"])
+        message = f"no kernel of this name{hint} known: {there}; to add it: {how}"
         raise InputError([Problem(option, "", name, message)])
     return names[name]
 
@@ -159,7 +163,8 @@ def remove(name: str) -> list[Piece]:
 
 def unneeded() -> list[Piece]:
     """What is in the cache and no name stands for, nor is used without a name: old kernels, their
-    modules, unpacked sources, and what bisections built.
+    modules, unpacked sources, what bisections built, and what was taken out of distributions'
+    packages, which is done again when one is asked for.
 
     Raises MachineError without a compiler, since it determines which kernels are current, and
     MptcplabError if the source of a name is gone.
@@ -188,7 +193,9 @@ def unneeded() -> list[Piece]:
     came = prebuilt.came()
     kit = came.sha256[prebuilt.MODULE_KIT][:12] if came else ""
     kits = sorted(kernel.place().glob("kits/*"))
-    return [*found, *(_piece("module kit", each) for each in kits if each.name != kit)]
+    found += [_piece("module kit", each) for each in kits if each.name != kit]
+    stock = stock_package.directories()
+    return [*found, *(_piece("distribution's kernel", each) for each in stock)]
 
 
 def prune() -> list[Piece]:

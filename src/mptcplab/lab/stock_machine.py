@@ -13,31 +13,28 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
+import resource
+import signal
 import subprocess
-import threading
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mptcplab.errors import MachineError, RunCancelledError, RunError
 from mptcplab.lab import doctor, engine
+from mptcplab.lab.choices import Limits
+from mptcplab.lab.engine import Outcome, RunKilledError, Watch
 from mptcplab.lab.guest import Guest
-from mptcplab.lab.stock_package import SETUP, StockKernel
-from mptcplab.spec import plan
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.spec import plan, units
 from mptcplab.spec.scenario import Scenario
 
-QEMU = "qemu-system-x86_64"
-#: What an instruction takes, unless something else is asked for.
-INSTRUCTION_NS = 1
+QEMU = doctor.QEMU
 #: Of a guest that has 100 MiB in use; QEMU has some of its own beside it.
 MEMORY_MIB = 1024
 _QEMU_MIB = 400
-#: A run of 20 s with 250 Mbit/s takes two minutes on a slow machine.
-WALL_LIMIT_S = 3600.0
-
 _IMAGE = "initramfs"
 _LINE = "line"
 _POLL_S = 0.1
@@ -54,18 +51,9 @@ _ARGUMENTS = (
 _DIRECTORIES = ("dev", "proc", "sys", "run", "tmp", "lab")
 
 
-@dataclass(frozen=True)
-class StockOutcome:
-    """The result of a run: `guest` is what the guest reported, `wall_s` how long it took here."""
-
-    guest: dict[str, Any]
-    wall_s: float
-
-
 def require(at_a_time: int = 1) -> None:
     """Raises MachineError, with the remedy, if this machine cannot run `at_a_time` of them."""
-    if shutil.which(QEMU) is None:
-        raise MachineError(f"QEMU: there is no {QEMU}", SETUP)
+    doctor.require("machine", "util-linux", QEMU)
     needed = at_a_time * (MEMORY_MIB + _QEMU_MIB)
     available = doctor.available_memory_bytes() >> 20
     if available < needed:
@@ -81,47 +69,61 @@ def _machines(count: int) -> str:
 
 def run(
     scenario: Scenario,
-    kernel: StockKernel,
+    kernel: KernelBuild,
     guest: Guest,
     directory: Path,
     *,
-    instruction_ns: int = INSTRUCTION_NS,
     cpu: int | None = None,
-    cancel: threading.Event | None = None,
-) -> StockOutcome:
+    limits: Limits | None = None,
+    watch: Watch | None = None,
+) -> Outcome:
     """Run a scenario's plan and leave its records in `directory`, which must exist.
 
-    `instruction_ns` is what an instruction takes there, a power of two.
-
-    Raises RunError, with the tail of the console, and RunCancelledError when `cancel` is set.
+    Of `limits` those of wall-clock time and disk count, and of `watch` that it cancels: how far the
+    virtual time is cannot be seen from outside. Raises RunError, with the tail of the console,
+    RunCancelledError, and MachineError if QEMU gets no memory.
     """
-    modules = {f"{name}.ko": file.read_bytes() for name, file in kernel.modules.items()}
+    assert kernel.stock is not None
+    limits, watch = limits or Limits(), watch or Watch()
     text = plan_text(scenario, kernel)
-    (directory / engine.PLAN).write_text(text)
-    given = {f"lab/{name}": content for name, content in modules.items()}
+    given = {f"lab/{file.name}": file.read_bytes() for file in kernel.stock.modules}
     given[f"lab/{engine.PLAN}"] = text.encode()
-    image = directory / _IMAGE
-    image.write_bytes(initramfs(guest.program.read_bytes(), given))
+    image, line = directory / _IMAGE, directory / _LINE
+    try:
+        (directory / engine.PLAN).write_text(text)
+        image.write_bytes(initramfs(guest.program.read_bytes(), given))
+    except OSError as error:
+        raise RunError(f"cannot write to {directory}: {error.strerror}") from error
     started = time.monotonic()
     try:
-        command = _command(scenario.seed, kernel, instruction_ns, cpu)
-        ended_for = _follow(command, directory, cancel)
-        line = (directory / _LINE).read_bytes() if (directory / _LINE).exists() else b""
+        usage = _follow(_command(scenario.seed, kernel, cpu), directory, limits, watch)
+        content = line.read_bytes() if line.exists() else b""
     finally:
         image.unlink()
-        (directory / _LINE).unlink(missing_ok=True)
+        line.unlink(missing_ok=True)
     wall_s = time.monotonic() - started
-    if ended_for:
-        raise RunError(ended_for, _console_tail(directory))
-    sent = received(line)
-    for name, content in sent.items():
-        (directory / name).write_bytes(content)
-    return StockOutcome(_reported(sent, directory), wall_s)
+    sent = received(content)
+    for name, each in sent.items():
+        (directory / name).write_bytes(each)
+    reported = _reported(sent, directory)
+    return Outcome(
+        directory=directory,
+        guest=reported,
+        virtual_s=reported["complete_ns"] / 1e9,
+        wall_s=wall_s,
+        start_s=0.0,
+        user_s=usage.ru_utime,
+        system_s=usage.ru_stime,
+        memory_bytes=usage.ru_maxrss << 10,
+        of_sockets=True,
+    )
 
 
-def plan_text(scenario: Scenario, kernel: StockKernel) -> str:
-    """The plan as the virtual machine carries it out."""
-    modules = [f"insmod {name}.ko" for name in kernel.modules]
+def plan_text(scenario: Scenario, kernel: KernelBuild) -> str:
+    """The plan as a run with a kernel carries it out, in a virtual machine if it is of stock."""
+    if kernel.stock is None:
+        return plan.render(scenario)
+    modules = [f"insmod {file.name}" for file in kernel.stock.modules]
     # captures take CPU time there: none but the client's
     lines = [
         line
@@ -165,9 +167,11 @@ def received(line: bytes) -> dict[str, bytes]:
     return found
 
 
-def _command(seed: int, kernel: StockKernel, instruction_ns: int, cpu: int | None) -> list[str]:
+def _command(seed: int, kernel: KernelBuild, cpu: int | None) -> list[str]:
     """QEMU's command line, in the directory of the run; setpriv makes it die with this thread."""
-    shift = instruction_ns.bit_length() - 1
+    assert kernel.stock is not None
+    # QEMU takes a power of two
+    shift = kernel.stock.instruction_ns.bit_length() - 1
     pinned = [] if cpu is None else ["taskset", "--cpu-list", str(cpu)]
     return [
         *("setpriv", "--pdeathsig", "KILL", *pinned, QEMU),
@@ -176,42 +180,68 @@ def _command(seed: int, kernel: StockKernel, instruction_ns: int, cpu: int | Non
         *("-cpu", _CPU, "-smp", "1", "-m", str(MEMORY_MIB)),
         *("-nodefaults", "-display", "none", "-no-reboot"),
         *("-serial", f"file:{engine.CONSOLE}", "-serial", f"file:{_LINE}"),
-        *("-kernel", str(kernel.build.image), "-initrd", _IMAGE),
+        *("-kernel", str(kernel.image), "-initrd", _IMAGE),
         *("-append", " ".join((*_ARGUMENTS, f"LAB_SEED={seed}"))),
     ]
 
 
-def _follow(command: list[str], directory: Path, cancel: threading.Event | None) -> str:
-    """Wait until it has ended; returns why it failed, "" if it ended on its own."""
-    limit = time.monotonic() + WALL_LIMIT_S
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        cwd=directory,
-        env={"PATH": os.environ.get("PATH", os.defpath)},
-        # of its own, so that Ctrl-C at a terminal ends it from here, and nothing else
-        start_new_session=True,
-    ) as process:
+def _follow(
+    command: list[str], directory: Path, limits: Limits, watch: Watch
+) -> resource.struct_rusage:
+    """Wait until the virtual machine has ended on its own, or must be ended; returns what it used.
+
+    Raises RunError if it did not end well, RunKilledError if somebody else ended it, MachineError
+    and RunCancelledError.
+    """
+    limit = time.monotonic() + limits.wall_s
+    with tempfile.TemporaryFile("w+", errors="replace") as errors:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            cwd=directory,
+            env={"PATH": os.environ.get("PATH", os.defpath)},
+            # of its own, so that Ctrl-C at a terminal ends it from here, and nothing else
+            start_new_session=True,
+        )
         try:
-            while process.poll() is None:
-                if cancel is not None and cancel.wait(_POLL_S):
-                    raise RunCancelledError
-                if cancel is None:
-                    time.sleep(_POLL_S)
-                if time.monotonic() > limit:
-                    return f"it took more than the wall-clock limit of {WALL_LIMIT_S:g} s"
-            assert process.stderr is not None
-            said = process.stderr.read().decode(errors="replace").strip()
+            with engine.end_of(process.pid) as has_ended:
+                while not has_ended(_POLL_S):
+                    if watch.cancel.is_set():
+                        raise RunCancelledError
+                    if time.monotonic() > limit:
+                        raise _failed(
+                            f"it took more than the wall-clock limit of {limits.wall_s:g} s",
+                            directory,
+                        )
+                    if _left_bytes(directory) > limits.disk_bytes:
+                        size = units.SIZE.format(limits.disk_bytes)
+                        raise _failed(f"it wrote more than the disk limit of {size}", directory)
+            usage = engine.reap(process)
         finally:
-            if process.poll() is None:
-                process.kill()
+            engine.kill_session(process)
+        errors.seek(0)
+        said = errors.read().strip()
+    if process.returncode == -signal.SIGKILL:
+        raise RunKilledError(f"its process was killed by SIGKILL{engine.HINT}")
     if process.returncode and "allocate memory" in said:
         raise MachineError(
             f"memory: QEMU cannot have {MEMORY_MIB} MiB for a virtual machine", "end other programs"
         )
-    return f"QEMU ended with status {process.returncode}: {said}" if process.returncode else ""
+    if process.returncode:
+        raise _failed(f"QEMU ended with status {process.returncode}: {said}", directory)
+    return usage
+
+
+def _failed(reason: str, directory: Path) -> RunError:
+    return RunError(reason, _console_tail(directory))
+
+
+def _left_bytes(directory: Path) -> int:
+    """What a run has sent until now, and said."""
+    files = (directory / name for name in (_LINE, engine.CONSOLE))
+    return sum(file.stat().st_size for file in files if file.exists())
 
 
 def _reported(sent: Mapping[str, bytes], directory: Path) -> dict[str, Any]:

@@ -1,72 +1,148 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Debian's kernel packages: finds them, and extracts what a run needs.
+"""Kernel packages of Debian, and of distributions made from it: extracts what a run needs.
 
-`scripts/setup.sh --stock` downloads them into the cache. Nothing is installed, and the kernel is
-not changed: its image and its modules are used as they are in the package.
+Such a kernel is named `stock:PACKAGE.deb`. Where a distribution has modules in packages of their
+own, as Ubuntu, these follow: `stock:IMAGE.deb:MODULES.deb:EXTRA.deb`. Nothing is installed, and the
+kernel is not changed: its image and its modules are used as they are in the packages, modules
+without their compression.
+
+Below `packages_dir()`: what `scripts/setup.sh --stock` downloads, and, for each kernel, a directory
+with `vmlinuz`, `config`, NAME.ko, and `about.json`, which says what it was made from.
 """
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import json
 import lzma
 import re
 import shutil
 import subprocess
 import tarfile
-from collections.abc import Iterable
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from mptcplab import files
 from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
 from mptcplab.lab import doctor
 from mptcplab.lab.choices import DEBIAN_NAMES
-from mptcplab.lab.kernel import KernelBuild
-from mptcplab.lab.kernel_tree import KERNEL_VERSION
+from mptcplab.lab.kernel import STOCK, KernelBuild, Stock
+from mptcplab.lab.kernel_tree import KERNEL_VERSION, write_json
 
-#: The command that installs everything needed.
+#: How the name of such a kernel begins.
+PREFIX = "stock:"
+#: The command that downloads Debian's kernels, and installs what runs them.
 SETUP = "make setup-stock"
+ACCEPTED = (
+    "accepted are a kernel package of Debian or a distribution made from it, for amd64, and after "
+    f"a colon those with its modules: {PREFIX}IMAGE.deb or {PREFIX}IMAGE.deb:MODULES.deb:..."
+)
 
-# The modules of Debian that a plan may need, in an order in which they can be loaded.
+_ABOUT = "about.json"
+# What every plan needs, and what one may need, in an order in which they can be loaded.
+_NEEDED = ("veth", "sch_netem")
+_CCS = ("cubic", "bbr", "vegas")
 _MODULES = (
-    *("veth", "sch_netem", "sch_tbf", "sch_codel", "sch_fq_codel", "sch_red", "sch_pie"),
-    "tcp_bbr",
+    *(*_NEEDED, "sch_tbf", "sch_codel", "sch_fq_codel", "sch_red", "sch_pie"),
+    *(f"tcp_{cc}" for cc in _CCS),
 )
-_PACKAGE = re.compile(
-    r"linux-image-(?P<release>[^_]+?)(?:-unsigned)?_(?P<version>[^_]+)_amd64\.deb"
-)
+_ARCHITECTURES = ("amd64",)
 _RELEASE = re.compile(
-    r"(?P<series>\d+\.\d+)\.(?P<patch>\d+)[^-]*(?:-\d+)?-(?P<ending>cloud-amd64|amd64)"
+    r"linux-image-(?P<series>\d+\.\d+)\.(?P<patch>\d+)[^-_]*(?:-\d+)?-"
+    r"(?P<ending>cloud-amd64|amd64)(?:-unsigned)?"
 )
+_NUMBER = re.compile(r"(\d+)\.(\d+)")
+# dpkg's rules for these fields, but for the epoch of a version: they become a part of file names
+_FIELD = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+~-]*")
 
 
 @dataclass(frozen=True)
-class StockKernel:
-    """A kernel of a package, which has the `version`.
+class Control:
+    """What a package says of itself."""
 
-    Of its `build` the variant is the flavour, and the id names the package's content. `modules` are
-    files that can be loaded, by name.
-    """
+    package: str
+    version: str
+    architecture: str
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel: as Debian names the package's file."""
+        return f"{self.package}_{self.version}_{self.architecture}"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A kernel in the cache, and the packages it was extracted from."""
 
     build: KernelBuild
-    version: str
-    modules: dict[str, Path]
+    packages: tuple[Path, ...]
 
 
 def packages_dir() -> Path:
-    """Where downloaded packages are."""
+    """Where downloaded packages are, and what was extracted from any."""
     return doctor.cache_dir() / "stock"
 
 
+def is_stock(name: str) -> bool:
+    """Whether the name of a kernel is that of a distribution's package."""
+    return name.startswith(PREFIX)
+
+
+def packages_of(name: str) -> list[Path]:
+    """The packages that a name of a kernel gives."""
+    return [Path(each) for each in name.removeprefix(PREFIX).split(":")]
+
+
+def name_of(name: str) -> str:
+    """What results call the kernel that was asked for by this name: its package and version.
+
+    Raises as `control`.
+    """
+    return control(packages_of(name)[0]).name
+
+
+def control(package: Path, option: str = "--kernel") -> Control:
+    """What a package says of itself.
+
+    Raises InputError if it is none, or for another architecture; MachineError without dpkg-deb.
+    """
+    if not package.is_file():
+        raise _bad(package, "there is no such file", option)
+    done = subprocess.run(
+        [_dpkg_deb(), "--field", str(package), "Package", "Version", "Architecture"],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    fields = dict(re.findall(r"(?m)^(\w+): (.*)$", done.stdout))
+    found = Control(
+        fields.get("Package", ""),
+        fields.get("Version", "").partition(":")[2] or fields.get("Version", ""),
+        fields.get("Architecture", ""),
+    )
+    if not all(_FIELD.fullmatch(each) for each in (found.package, found.version)):
+        said = done.stderr.strip() or "without a name and a version"
+        raise _bad(package, f"not a package of Debian ({said})", option)
+    if found.architecture not in _ARCHITECTURES:
+        raise _bad(package, f"a package for {found.architecture or 'no machine'}", option)
+    return found
+
+
 def newest(flavours: Iterable[str] = DEBIAN_NAMES, directory: Path | None = None) -> list[Path]:
-    """The newest package of each flavour in a directory, by default `packages_dir()`.
+    """Debian's newest package of each flavour in a directory, by default `packages_dir()`.
 
     Raises MachineError, naming the command that downloads it, if one is missing.
     """
     directory = directory or packages_dir()
     found: dict[str, list[tuple[int, Path]]] = {DEBIAN_NAMES[flavour]: [] for flavour in flavours}
     for file in directory.glob("linux-image-*.deb"):
-        kernel = _RELEASE.fullmatch(_release_of(file))
+        kernel = _RELEASE.fullmatch(file.name.partition("_")[0])
         if kernel and kernel["series"] == KERNEL_VERSION and kernel["ending"] in found:
             found[kernel["ending"]].append((int(kernel["patch"]), file))
     for ending, those in found.items():
@@ -77,64 +153,143 @@ def newest(flavours: Iterable[str] = DEBIAN_NAMES, directory: Path | None = None
     return [max(those)[1] for those in found.values()]
 
 
-def unpacked(package: Path) -> StockKernel:
-    """The kernel of a package, extracted into the cache if it is not there.
+def unpacked(packages: Sequence[Path], option: str = "--kernel") -> KernelBuild:
+    """The kernel of a package, with those of its modules, extracted into the cache unless there.
 
-    Raises InputError if it is not a package of Linux 6.12 for amd64, MptcplabError if it cannot be
-    read.
+    Its id is a hash of the packages. Raises InputError if they are no such packages or lack what a
+    run needs, MptcplabError if they cannot be read.
     """
-    if not package.is_file():
-        raise _bad(package, "there is no such file")
-    release = _release_of(package)
-    kernel = _RELEASE.fullmatch(release)
-    if kernel is None:
-        raise _bad(package, "not a kernel package of Debian for amd64")
-    if kernel["series"] != KERNEL_VERSION:
-        raise _bad(package, f"a kernel of the series {kernel['series']}")
-    with package.open("rb") as content:
-        digest = hashlib.file_digest(content, "sha256").hexdigest()[:12]
-    place = packages_dir() / digest
-    if not place.exists():
+    first = control(packages[0], option)
+    for other in packages[1:]:
+        control(other, option)
+    place = packages_dir() / _digest(packages)
+    if (made := _made(place)) is None:
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
-            with files.new_directory(place) as made:
-                _take(package, release, made)
+            # of an older version
+            shutil.rmtree(place, ignore_errors=True)
+            with files.new_directory(place) as part:
+                about = _take(packages, part, option) | {
+                    "package": first.package,
+                    "version": first.version,
+                    "architecture": first.architecture,
+                    "packages": [str(each.absolute()) for each in packages],
+                }
+                write_json(part / _ABOUT, about)
         except OSError as error:
             raise MptcplabError(f"{place}: {error.strerror}") from error
-    name = _PACKAGE.fullmatch(package.name)
-    assert name is not None, "its release was read from its name"
-    (flavour,) = (name for name, ending in DEBIAN_NAMES.items() if ending == kernel["ending"])
-    return StockKernel(
-        build=KernelBuild(digest, flavour, place / "vmlinuz", place / "config"),
-        version=name["version"],
-        modules={
-            module: place / f"{module}.ko"
-            for module in _MODULES
-            if (place / f"{module}.ko").exists()
-        },
+        made = _made(place)
+    assert made is not None, "it was just written"
+    return made.build
+
+
+def kept() -> list[Kept]:
+    """The kernels in the cache."""
+    found = (_made(place) for place in sorted(packages_dir().glob("*/")))
+    return [each for each in found if each is not None]
+
+
+def directories() -> list[Path]:
+    """What was extracted into the cache, now or by an older version."""
+    return sorted(place for place in packages_dir().glob("*/") if not place.is_symlink())
+
+
+def series(stock: Stock) -> tuple[int, int]:
+    """The series of a kernel, such as (6, 12)."""
+    found = _NUMBER.match(stock.release)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def _made(place: Path) -> Kept | None:
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        about = json.loads((place / _ABOUT).read_bytes())
+        stock = Stock(
+            package=about["package"],
+            version=about["version"],
+            release=about["release"],
+            architecture=about["architecture"],
+            modules=tuple(place / f"{name}.ko" for name in about["modules"]),
+            ccs=tuple(about["ccs"]),
+        )
+        name = Control(stock.package, stock.version, stock.architecture).name
+        build = KernelBuild(
+            place.name, STOCK, place / "vmlinuz", place / "config", name=name, stock=stock
+        )
+        return Kept(build, tuple(map(Path, about["packages"])))
+    return None
+
+
+def _digest(packages: Sequence[Path]) -> str:
+    digests = []
+    for package in packages:
+        with package.open("rb") as content:
+            digests.append(hashlib.file_digest(content, "sha256").hexdigest())
+    if len(digests) == 1:
+        return digests[0][:12]
+    return hashlib.sha256("".join(digests).encode()).hexdigest()[:12]
+
+
+def _bad(package: Path, what: str, option: str) -> InputError:
+    return InputError([Problem(option, "", str(package), f"{what}; {ACCEPTED}")])
+
+
+def _dpkg_deb() -> str:
+    return doctor.require_tool("dpkg-deb", "dpkg")
+
+
+def _take(packages: Sequence[Path], directory: Path, option: str) -> dict[str, Any]:
+    """Put the image, the configuration and the modules of packages into a directory; returns what
+    is there.
+    """
+    release, built_in = "", set[str]()
+    for package in packages:
+        for path, content in _contents(package):
+            if image := re.fullmatch(r"boot/vmlinuz-(.+)", path):
+                if release and image[1] != release:
+                    raise _bad(package, f"kernels {release} and {image[1]}", option)
+                release = image[1]
+                (directory / "vmlinuz").write_bytes(content)
+            elif path.startswith("boot/config-"):
+                (directory / "config").write_bytes(content)
+            elif path.endswith("/modules.builtin"):
+                lines = content.decode(errors="replace").split()
+                built_in |= {PurePosixPath(line).stem for line in lines}
+            else:
+                name, ending = _module(path)
+                (directory / f"{name}.ko").write_bytes(_plain(path, content, ending))
+    missing = [name for name in ("vmlinuz", "config") if not (directory / name).exists()]
+    if missing:
+        what = f"without {' and '.join(f'/boot/{name}-*' for name in missing)}"
+        raise _bad(packages[0], what, option)
+    modules = [name for name in _MODULES if (directory / f"{name}.ko").exists()]
+    if lacking := [name for name in _NEEDED if name not in (*modules, *built_in)]:
+        what = f"without the module{'s' * (len(lacking) > 1)} {' and '.join(lacking)}"
+        raise _bad(packages[0], f"{what}, which may be in a package beside it", option)
+    ccs = [cc for cc in _CCS if f"tcp_{cc}" in (*modules, *built_in)]
+    return {"release": release, "modules": modules, "ccs": ["reno", *ccs]}
+
+
+def _module(path: str) -> tuple[str, str]:
+    """The name of a module in a package, and the ending of its compression; "" if it is none."""
+    name, _, ending = PurePosixPath(path).name.partition(".ko")
+    return name, ending
+
+
+def _is_wanted(path: str) -> bool:
+    if path.startswith(("boot/vmlinuz-", "boot/config-")):
+        return path.count("/") == 1
+    if not path.startswith("lib/modules/"):
+        return False
+    name, ending = _module(path)
+    of_kernel = path.split("/")[3:4] == ["kernel"]
+    return path.endswith("/modules.builtin") or (
+        of_kernel and ".ko" in path and ending in _PLAIN and name in _MODULES
     )
 
 
-def _release_of(package: Path) -> str:
-    """The release in its name, "" if that is not the name of a kernel package."""
-    found = _PACKAGE.fullmatch(package.name)
-    return found["release"] if found else ""
-
-
-def _bad(package: Path, what: str) -> InputError:
-    accepted = f"accepted is linux-image-{KERNEL_VERSION}.*-amd64[-unsigned] or -cloud-amd64"
-    return InputError(
-        [Problem("--package", "", str(package), f"{what}; {accepted}, as of {SETUP}")]
-    )
-
-
-def _take(package: Path, release: str, directory: Path) -> None:
-    """Put the image, the configuration and the modules of a package into a directory."""
-    if shutil.which("dpkg-deb") is None:
-        raise MachineError("dpkg: there is no dpkg-deb, which unpacks Debian's packages", SETUP)
-    single = {f"./boot/{name}-{release}": name for name in ("vmlinuz", "config")}
-    modules = f"./lib/modules/{release}/kernel/"
-    command = ["dpkg-deb", "--fsys-tarfile", str(package)]
+def _contents(package: Path) -> Iterator[tuple[str, bytes]]:
+    """The files of a package that are wanted: each with its path, below /."""
+    command = [_dpkg_deb(), "--fsys-tarfile", str(package)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -142,19 +297,32 @@ def _take(package: Path, release: str, directory: Path) -> None:
             with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
                 for member in archive:
                     # since Debian 13, /lib is a link to /usr/lib
-                    name = member.name.replace("./usr/lib/", "./lib/")
-                    target = single.get(name)
-                    module = Path(name).name.partition(".ko")[0]
-                    if name.startswith(modules) and module in _MODULES:
-                        target = f"{module}.ko"
-                    content = archive.extractfile(member) if target else None
-                    if target and content:
-                        packed = content.read()
-                        plain = lzma.decompress(packed) if name.endswith(".xz") else packed
-                        (directory / target).write_bytes(plain)
-        except (tarfile.TarError, lzma.LZMAError) as error:
-            raise MptcplabError(
-                f"{package}: cannot be unpacked: {process.stderr.read().decode().strip()}"
-            ) from error
-    if missing := [name for name, file in single.items() if not (directory / file).exists()]:
-        raise _bad(package, f"without {' and '.join(name[1:] for name in missing)}")
+                    path = member.name.removeprefix("./").replace("usr/lib/", "lib/", 1)
+                    if _is_wanted(path) and (content := archive.extractfile(member)):
+                        yield path, content.read()
+        except tarfile.TarError as error:
+            process.kill()
+            said = process.stderr.read().decode(errors="replace").strip() or error
+            raise MptcplabError(f"{package}: cannot be unpacked: {said}") from error
+
+
+def _plain(path: str, content: bytes, ending: str) -> bytes:
+    """A module without its compression; `ending` is that of its file after .ko."""
+    try:
+        return _PLAIN[ending](content)
+    except (lzma.LZMAError, OSError, EOFError, zlib.error, subprocess.CalledProcessError) as error:
+        raise MptcplabError(f"{path}: cannot be unpacked: {error}") from error
+
+
+def _unzstd(content: bytes) -> bytes:
+    program = doctor.require_tool("zstd", "zstd")
+    command = [program, "--decompress", "--stdout"]
+    return subprocess.run(command, input=content, capture_output=True, check=True).stdout
+
+
+_PLAIN: Mapping[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".xz": lzma.decompress,
+    ".gz": gzip.decompress,
+    ".zst": _unzstd,
+}

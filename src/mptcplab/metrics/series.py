@@ -88,8 +88,12 @@ def run_series(
     client: Samples,
     server: Samples,
     traces: Mapping[tuple[str, str], Source] | None = None,
+    *,
+    of_sockets: bool = False,
 ) -> RunSeries:
     """All series of a run; `traces` are those that were played, by name of the path and direction.
+
+    With `of_sockets`, those that sockets.py knows.
 
     Raises MptcplabError for records without a sample or of a path that is not in the scenario, and
     for a trace that cannot be read.
@@ -117,8 +121,8 @@ def run_series(
             *_sinr(grid, played, scenario.sample_interval_ns),
             _round_trips(grid, sender),
             _windows(grid, sender),
-            _out_of_order(grid, receiver),
-            _buffers(grid, sender, receiver),
+            *([] if of_sockets else [_out_of_order(grid, receiver)]),
+            _buffers(grid, sender, receiver, of_sockets=of_sockets),
             _sent_again(grid, sender),
         )
         panels += [replace(panel, side=direction if asked == "both" else "") for panel in found]
@@ -499,18 +503,21 @@ def _out_of_order(grid: _Grid, receiver: Samples) -> Panel:
     return Panel(title, "KiB", tuple(found), scale=_KIB)
 
 
-def _buffers(grid: _Grid, sender: Samples, receiver: Samples) -> Panel:
+def _buffers(grid: _Grid, sender: Samples, receiver: Samples, *, of_sockets: bool) -> Panel:
+    wanted = [
+        (sender, "sndbuf_used", "send_buffer_used", "send buffer"),
+        (sender, "sndbuf", "send_buffer_limit", "its limit"),
+        (receiver, "rcvbuf_used", "receive_buffer_used", "receive buffer"),
+        (receiver, "rcvbuf", "receive_buffer_limit", "its limit"),
+    ]
+    if not of_sockets:
+        wanted.append((sender, "window_bytes", "send_window_left", "send window left"))
     found = [
         grid.sampled(side.connection, field, f"{metric}_bytes", what=what)
-        for side, field, metric, what in (
-            (sender, "sndbuf_used", "send_buffer_used", "send buffer"),
-            (sender, "sndbuf", "send_buffer_limit", "its limit"),
-            (receiver, "rcvbuf_used", "receive_buffer_used", "receive buffer"),
-            (receiver, "rcvbuf", "receive_buffer_limit", "its limit"),
-            (sender, "window_bytes", "send_window_left", "send window left"),
-        )
+        for side, field, metric, what in wanted
     ]
-    return Panel("Buffers, send window", "KiB", tuple(found), scale=_KIB)
+    title = "Buffers" if of_sockets else "Buffers, send window"
+    return Panel(title, "KiB", tuple(found), scale=_KIB)
 
 
 def _sent_again(grid: _Grid, sender: Samples) -> Panel:

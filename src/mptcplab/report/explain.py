@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mptcplab.errors import MptcplabError
 from mptcplab.lab import engine
 from mptcplab.metrics import connections, handover, recorded, records
 from mptcplab.metrics.compute import RunMetrics, queue_metrics, run_metrics
@@ -134,6 +135,11 @@ def explain(directory: Path) -> list[Explanation]:
     """
     scenario = store.read_scenario(directory)
     store.require_records(directory)
+    if not store.has_probe(directory):
+        raise MptcplabError(
+            f"{directory}: run on a distribution's kernel, where only sockets were asked: they do "
+            "not tell what limits a path"
+        )
     guest = documents.read(directory / engine.GUEST_OUTCOME, documents.GUEST)
     samples = engine.read_samples(scenario, directory)
     queues = records.read_links(directory / engine.LINKS_SAMPLES)

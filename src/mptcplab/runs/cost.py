@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mptcplab import extras
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.spec import timeline, workload
 from mptcplab.spec.limits import DIRECTIONS
 from mptcplab.spec.scenario import Scenario
@@ -34,19 +35,26 @@ _GROUP_RUNS = 2.0
 # Enough runs to fit three numbers; more would only take time.
 _MOST_FITTED = 5000
 
+#: A distribution's kernel is interpreted.
+TIMES_AS_LONG = 70.0
+
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Size:
-    """What the cost of a run is estimated from; each `group` of runs has a factor of its own."""
+    """What the cost of a run is estimated from; each `group` of runs has a factor of its own.
+
+    It takes about `times` as long as one in the lab.
+    """
 
     virtual_s: float
     packets: float
     group: Hashable = None
+    times: float = 1.0
 
 
-def size(scenario: Scenario) -> Size:
+def size(scenario: Scenario, kernel: KernelBuild | None = None) -> Size:
     """The size of a run, as far as it is known beforehand."""
     packets = 0.0
     for pair in scenario.pairs():
@@ -64,12 +72,18 @@ def size(scenario: Scenario) -> Size:
             sizes = (message.sizes[:1] for message in workload.messages(load, scenario.seed))
             packets += sum(size for each in sizes for size in each) / _PACKET_BYTES
     virtual_s = expected_virtual_s(scenario)
-    return Size(virtual_s, packets, group(scenario))
+    return Size(virtual_s, packets, group(scenario, kernel), times_as_long(kernel))
 
 
-def group(scenario: Scenario) -> tuple[str, ...]:
+def group(scenario: Scenario, kernel: KernelBuild | None = None) -> tuple[str, ...]:
     """The group of a run: runs of a group cost alike for their size."""
-    return scenario.scheduler.label, scenario.transport, scenario.workload.kind
+    of_kernel = [kernel.id] if kernel and kernel.stock else []
+    return scenario.scheduler.label, scenario.transport, scenario.workload.kind, *of_kernel
+
+
+def times_as_long(kernel: KernelBuild | None) -> float:
+    """How much longer runs with a kernel take than in the lab, as a guess until some have ended."""
+    return TIMES_AS_LONG if kernel and kernel.stock else 1.0
 
 
 def expected_virtual_s(scenario: Scenario) -> float:
@@ -91,13 +105,24 @@ def _span_ns(one: Scenario) -> int:
     return workload.expected_ns(one.workload, one.seed, up_bps, down_bps)
 
 
+def guess(sizes: Sequence[Size], at_a_time: int) -> float:
+    """How long runs take that are made `at_a_time`, in seconds, before any has ended."""
+    each = Costs({str(number): size for number, size in enumerate(sizes)})
+    found = each.of_all([str(number) for number in range(len(sizes))])
+    return max(float(found.sum()) / at_a_time, float(found.max()))
+
+
 class Costs:
     """What runs of some sizes take, by their keys, in seconds of one worker."""
 
     def __init__(self, sizes: Mapping[str, Size]) -> None:
         self._number = {key: number for number, key in enumerate(sizes)}
         self._features = np.array(
-            [[1.0, each.virtual_s, each.packets] for each in sizes.values()], dtype=np.float64
+            [
+                [each.times, each.times * each.virtual_s, each.times * each.packets]
+                for each in sizes.values()
+            ],
+            dtype=np.float64,
         ).reshape(-1, 3)
         groups = {
             group: n for n, group in enumerate(dict.fromkeys(s.group for s in sizes.values()))

@@ -12,7 +12,16 @@ from pathlib import Path
 
 from mptcplab import extras
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.lab import choices, doctor, guest, kernel, kernel_names
+from mptcplab.lab import (
+    choices,
+    doctor,
+    guest,
+    kernel,
+    kernel_names,
+    stock_machine,
+    stock_package,
+    stock_scenario,
+)
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
@@ -30,6 +39,7 @@ from mptcplab.spec.scenario import Scenario
 __all__ = [
     "builds",
     "built",
+    "called",
     "compare",
     "cpus",
     "kernels",
@@ -67,15 +77,29 @@ def kernels(
 ) -> list[KernelBuild]:
     """The kernels that a request names, or the current one; built now if missing.
 
-    Raises InputError for a name that there is not, or a kernel that cannot have one of the
-    schedulers; otherwise as `built`.
+    Raises InputError for a name that there is not, or a kernel that cannot run all of the request;
+    otherwise as `built`.
     """
-    for name in request.kernels:
-        kernel_names.find(name)
-    found = [kernel_by_name(name, kernel_like, cluster) for name in request.kernels or ("",)]
-    for build in found:
-        require_schedulers(request, build)
-    return found
+    names = request.kernels or ("",)
+    for name in filter(None, names):
+        if not stock_package.is_stock(name):
+            kernel_names.find(name)
+    found: dict[str, KernelBuild] = {}
+    # first those that may refuse the request: others may have to be built, which takes minutes
+    for name in sorted(names, key=stock_package.is_stock, reverse=True):
+        found[name] = kernel_by_name(name, kernel_like, cluster)
+        require_able(request, found[name])
+    for name in names:
+        same = [each for each in names if found[each].name == found[name].name]
+        if found[name].stock and len(same) > 1:
+            message = f"all of these are {found[name].name}; name it once"
+            raise InputError([Problem("--kernel", "", ", ".join(same), message)])
+    return [found[name] for name in names]
+
+
+def called(name: str) -> str:
+    """What results call the kernel of a name; see `stock_package.name_of`."""
+    return stock_package.name_of(name) if stock_package.is_stock(name) else name
 
 
 def kernel_by_name(
@@ -83,12 +107,18 @@ def kernel_by_name(
 ) -> KernelBuild:
     """The kernel of a name, built now if missing; that of no name, "", is the current one.
 
-    A named variant is what it is; otherwise the kernel is that of the flavour. Raises InputError
-    for an unknown name; otherwise as `built`.
+    A named variant, or a distribution's kernel (stock_package.py), is what it is; otherwise the
+    kernel is that of the flavour. Raises InputError for an unknown name; otherwise as `built`.
     """
     if kernel_like not in choices.FLAVOURS:
         accepted = f"accepted is one of {', '.join(choices.FLAVOURS)}"
         raise InputError([Problem("kernel_like", "", kernel_like, f"unknown kernel; {accepted}")])
+    if stock_package.is_stock(name):
+        if cluster is not None:
+            message = "kernels of distributions run on this machine; leave out --cluster"
+            raise InputError([Problem("--kernel", "", name, message)])
+        stock_machine.require()
+        return stock_package.unpacked(stock_package.packages_of(name))
     if cluster is None:
         doctor.require(*doctor.RUN_CHECKS)
     variant = choices.FLAVOURS[kernel_like]
@@ -100,9 +130,12 @@ def kernel_by_name(
     return kernel_names.build(named)
 
 
-def require_schedulers(request: Request, build: KernelBuild) -> None:
-    """Raises InputError for schedulers that a kernel cannot have."""
+def require_able(request: Request, build: KernelBuild) -> None:
+    """Raises InputError for what a kernel cannot run, such as schedulers that it cannot have."""
     base = request.base
+    if build.stock:
+        stock_scenario.require(request, build)
+        return
     if build.has_framework or (base.transport == "tcp" and not base.connections):
         return
     asked = {choice.label for each in request.schedulers for choice in (each, *base.choices())}
@@ -280,9 +313,14 @@ def perform(
     look: Look | None = None,
 ) -> list[Entry]:
     """The entries of some tasks, which may be of several kernels, performed as `run_all` says."""
+    if any(task.kernel.stock for task in tasks):
+        stock_machine.require(min(jobs, len(tasks)))
     out.remove_abandoned()
     entries: list[Entry | None] = [None] * len(tasks)
-    expected_s = {task.key: cost.expected_virtual_s(task.scenario) for task in tasks}
+    expected_s = {
+        task.key: cost.times_as_long(task.kernel) * cost.expected_virtual_s(task.scenario)
+        for task in tasks
+    }
     all_s, ended_s, count = sum(expected_s[task.key] for task in tasks), 0.0, 0
     own = nullcontext(workers) if workers else _workers_of(min(jobs, len(tasks)), look)
     with own as chosen:

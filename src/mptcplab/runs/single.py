@@ -13,14 +13,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from mptcplab import __version__
-from mptcplab.lab import doctor, engine
+from mptcplab.lab import choices, doctor, engine, stock_machine
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Outcome, Watch
 from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
-from mptcplab.metrics import connections, recorded, records
+from mptcplab.lab.kernel import KernelBuild, Stock
+from mptcplab.metrics import connections, recorded, records, sockets
 from mptcplab.metrics.application import application_figures
 from mptcplab.metrics.compute import RunMetrics, run_metrics
+from mptcplab.metrics.records import Samples
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
 
@@ -32,13 +33,22 @@ def cpus() -> list[int]:
 
 def builds(kernel: KernelBuild, guest: Guest) -> dict[str, str]:
     """The builds that a run is made with, as documents name them."""
+    like, stock = kernel.flavour, kernel.stock
     return {
         "kernel": kernel.id,
         **({"kernel_name": kernel.name} if kernel.name else {}),
-        "kernel_like": kernel.flavour,
+        **({"kernel_like": like} if like in choices.FLAVOURS else {}),
+        **(_package(stock) if stock else {}),
         "guest": guest.id,
         "mptcplab": __version__,
     }
+
+
+def _package(stock: Stock) -> dict[str, str]:
+    about = {"package": f"{stock.package} {stock.version}"}
+    if stock.instruction_ns != Stock.instruction_ns:
+        about["instruction_ns"] = str(stock.instruction_ns)
+    return about
 
 
 def measure(
@@ -71,6 +81,10 @@ def run(
 ) -> Outcome:
     """One run, as `measure` makes it."""
     with own_cpu() as cpu:
+        if kernel.stock:
+            return stock_machine.run(
+                scenario, kernel, guest, directory, cpu=cpu, limits=limits, watch=watch
+            )
         return engine.run(
             scenario,
             plan.render(scenario),
@@ -96,6 +110,8 @@ def own_modules(scenario: Scenario, modules: Mapping[str, Path]) -> dict[str, Pa
 def figures(scenario: Scenario, outcome: Outcome) -> RunMetrics:
     """The figures of a successful run."""
     samples = engine.read_samples(scenario, outcome.directory)
+    if outcome.of_sockets:
+        return _figures_of_sockets(scenario, outcome, samples)
     queues = records.read_links(outcome.directory / engine.LINKS_SAMPLES)
     file = outcome.directory / engine.MESSAGES
     messages = records.read_messages(file) if file.exists() else None
@@ -112,6 +128,19 @@ def figures(scenario: Scenario, outcome: Outcome) -> RunMetrics:
         shared = connections.link_metrics(scenario, queues, interval, start_ns)
         found = replace(found, links=tuple(shared))
     return found
+
+
+def _figures_of_sockets(
+    scenario: Scenario, outcome: Outcome, samples: Mapping[str, Samples]
+) -> RunMetrics:
+    """Those of a run on a distribution's kernel, where nothing was recorded of the links."""
+    start_ns = int(outcome.guest["start_ns"])
+    ends = sockets.until_the_end(scenario, start_ns, samples)
+    found = run_metrics(scenario, ends["client"], ends["server"], outcome.guest)
+    messages = records.read_messages(outcome.directory / engine.MESSAGES)
+    seen = application_figures(scenario, messages, start_ns)
+    found = replace(found, metrics=found.metrics.model_copy(update=dict(seen)))
+    return sockets.known(found)
 
 
 @contextlib.contextmanager

@@ -242,7 +242,13 @@ class StoredRun:
         """What happened over time. Raises MptcplabError."""
         if self.scenario.connections:
             return series.shared_series(self.scenario, self.samples, self.queues())
-        return series.run_series(self.scenario, self.client, self.server, self.traces)
+        return series.run_series(
+            self.scenario,
+            self.client,
+            self.server,
+            self.traces,
+            of_sockets=not has_probe(self.directory),
+        )
 
 
 def has_series(directory: Path) -> bool:
@@ -253,6 +259,13 @@ def has_series(directory: Path) -> bool:
 def has_records(directory: Path) -> bool:
     """Whether a run has records: one of a sweep may have kept only their series."""
     return (directory / CLIENT_SAMPLES).exists()
+
+
+def has_probe(directory: Path) -> bool:
+    """Whether the lab's probe made the records of a run, and not a distribution's kernel, where
+    they are only what sockets tell.
+    """
+    return (directory / LINKS_SAMPLES).exists()
 
 
 def keeps_records(directory: Path) -> bool:

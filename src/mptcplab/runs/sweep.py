@@ -23,6 +23,7 @@ from pydantic import Field
 
 from mptcplab import extras
 from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.lab import stock_machine
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
@@ -359,7 +360,7 @@ def plan(
         base = cost.size(request.base)
         values = {name: value for name, value in point.items() if name not in _SAME}
         for build in map(by_name, request.kernels or ("",)):
-            experiment.require_schedulers(request, build)
+            experiment.require_able(request, build)
 
             def key_of(
                 item: Scenario,
@@ -370,7 +371,8 @@ def plan(
                 key = store.run_key(item, build, guest)
                 if key not in runs:
                     size = base if item.transport == request.base.transport else cost.size(item)
-                    size = replace(size, group=cost.group(item))
+                    times = cost.times_as_long(build)
+                    size = replace(size, group=cost.group(item, build), times=times)
                     runs[key] = Planned(item, request, size, build)
                 return key
 
@@ -429,6 +431,8 @@ def run(
     missing, left_alone = planned.missing(out, table, how)
     costs, _ = planned.costs(table)
     order = cost.in_order(missing, costs)
+    if any(planned.runs[key].kernel.stock for key in missing):
+        stock_machine.require(min(how.jobs, len(missing)))
     left = Left(costs, min(how.jobs, max(len(order), 1)), dict.fromkeys(order))
     reasons: dict[str, str] = {}
     killed: dict[str, str] = {}
@@ -535,6 +539,8 @@ def dry_run(planned: Plan, out: Path, how: How) -> Expected:
         missing, left_alone = planned.missing(Store(out), table, how)
         costs, known = planned.costs(table)
         stored, failed = len(planned.runs) - len(missing) - len(left_alone), len(left_alone)
+    if any(planned.runs[key].kernel.stock for key in missing):
+        stock_machine.require(min(how.jobs, len(missing)))
     left = Left(costs, min(how.jobs, max(len(missing), 1)), dict.fromkeys(missing))
     return Expected(
         **planned.counts,

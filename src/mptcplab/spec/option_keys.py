@@ -55,8 +55,9 @@ KEYS = {
         "separated by commas",
     ),
     "kernel": Key(
-        "Kernel by its name in mptcplab kernel list, such as 6.12, or a list of them to compare. "
-        "By default the one that is current.",
+        "Kernel by its name in mptcplab kernel list, such as 6.12, or a distribution's by its "
+        "package, stock:PACKAGE.deb; or a list of them to compare. By default the one that is "
+        "current.",
         metavar="NAME,...",
     ),
     "transport": Key(

@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from mptcplab.spec import congestion
 from mptcplab.spec.scenario import Scenario
 
 if TYPE_CHECKING:
+    from mptcplab.lab.kernel import KernelBuild
     from mptcplab.runs import experiment
     from mptcplab.runs.entries import Entry
     from mptcplab.runs.workers import Workers
@@ -60,6 +61,24 @@ def title(item: Scenario) -> str:
         what = f"tcp {item.paths[0].name}"
     cc = "" if item.cc == congestion.DEFAULT else f", {item.cc}"
     return f"{what}{cc}, seed {item.seed}"
+
+
+def say_slow(
+    kernels: Sequence[KernelBuild], scenarios: Sequence[Scenario] = (), at_a_time: int = 1
+) -> None:
+    """Before runs: how long those on distributions' kernels take, of these scenarios on each."""
+    from mptcplab.runs import cost, sweep
+
+    stock = [each for each in kernels if each.stock]
+    if not stock:
+        return
+    if not scenarios:
+        say(f"runs in virtual machines take some {cost.TIMES_AS_LONG:g} times as long as others")
+        return
+    sizes = [cost.size(item, kernel) for kernel in stock for item in scenarios]
+    took = sweep.duration(cost.guess(sizes, at_a_time))
+    what = f"{len(sizes)} runs in virtual machines take" if sizes[1:] else "a virtual machine takes"
+    say(f"{what} {took}, with {at_a_time} at a time (a guess); Ctrl-C keeps what has ended")
 
 
 def say(text: str) -> None:

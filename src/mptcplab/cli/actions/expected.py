@@ -17,7 +17,7 @@ import click
 from mptcplab import files
 from mptcplab.errors import MptcplabError, NotMetError
 from mptcplab.report import expected as expected_report
-from mptcplab.runs import expectations
+from mptcplab.runs import expectations, experiment
 from mptcplab.runs.entries import Entry, Expectation
 from mptcplab.runs.expectations import Expected
 from mptcplab.spec.scenario import Scenario
@@ -63,8 +63,9 @@ def read(
     if junit is not None and not options["expect"]:
         raise click.UsageError("--junit is the report about --expect; give what you expect, too")
     wanted: Sequence[Expected] = ()
+    called = [experiment.called(name) for name in kernels] if options["expect"] else []
     for runs, baselines in settings:
-        wanted = expectations.read(options["expect"], runs, baselines, kernels)
+        wanted = expectations.read(options["expect"], runs, baselines, called)
     if junit is not None and not (dry_run or options.get("only_plan")):
         try:
             files.make_way(junit)

@@ -13,7 +13,7 @@ import click
 
 from mptcplab.cli.actions import common
 from mptcplab.errors import InputError, MptcplabError, Problem, RunCancelledError
-from mptcplab.lab import guest, kernel, kernel_names
+from mptcplab.lab import guest, kernel, kernel_names, stock_package
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.papers import catalogue, data, reproduce, results, stale
@@ -82,10 +82,15 @@ def _builds(names: str | None, cluster: str | None) -> tuple[list[KernelBuild], 
         return [lab_kernel], lab_guest
     asked = list(dict.fromkeys(name.strip() for name in names.split(",")))
     for name in asked:
+        if stock_package.is_stock(name):
+            # experiment by experiment it is seen what it can run
+            continue
         if kernel.VARIANTS.get(kernel_names.find(name).variant) != ():
             message = "experiments of papers need a kernel of the variant lab"
             raise InputError([Problem("--kernel", "", name, message)])
-    return [experiment.kernel_by_name(name, cluster=cluster) for name in asked], guest.build()
+    kernels = [experiment.kernel_by_name(name, cluster=cluster) for name in asked]
+    common.say_slow(kernels)
+    return kernels, guest.build()
 
 
 def _parts(everything: Sequence[Published], options: Mapping[str, Any]) -> dict[str, list[str]]:

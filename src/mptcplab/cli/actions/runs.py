@@ -45,7 +45,9 @@ def make(
     kernels = experiment.kernels(request, options["kernel_like"], address)
     lab_guest = guest.build()
     out: Path = options["out"]
-    count = len(kernels) * (len(runs) + (len(request.baselines()) if baseline else 0))
+    alone = request.baselines() if baseline else []
+    count = len(kernels) * (len(runs) + len(alone))
+    common.say_slow(kernels, [*runs, *alone], options["jobs"])
     with (
         common.workers(address, options.get("cluster_key")) as workers,
         common.interruptible() as cancel,

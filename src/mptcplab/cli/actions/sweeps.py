@@ -85,6 +85,8 @@ def _sweep(given: sweep.Given, how: How, options: Mapping[str, Any], *, dry_run:
         click.echo(json.dumps(asdict(would_run), indent=1) if as_json else would_run.text())
         return
     runs_store = Store(out)
+    if slow := [each for each in planned.runs.values() if each.kernel.stock]:
+        common.say_slow([slow[0].kernel], [each.scenario for each in slow], how.jobs)
     with common.workers(*cluster) as workers, common.interruptible() as cancel, sweeping() as show:
         outcome = sweep.run(planned, runs_store, how, show=show, cancel=cancel, workers=workers)
     table = index.read(out)

@@ -12,12 +12,11 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from mptcplab.errors import MptcplabError, status_of
+from mptcplab.errors import InputError, MptcplabError, Problem, status_of
 from mptcplab.lab import choices, guest, kernel, stock_machine, stock_package
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.lab.stock_machine import INSTRUCTION_NS
-from mptcplab.lab.stock_package import StockKernel
+from mptcplab.lab.kernel_tree import KERNEL_VERSION
 from mptcplab.runs import store, sweep
 from mptcplab.runs.store import Store
 from mptcplab.tools import marked
@@ -67,10 +66,11 @@ def _check(options: argparse.Namespace) -> int:
     if not options.no_runs:
         stock_machine.require(options.jobs)
     files = options.package or stock_package.newest(options.flavour or choices.FLAVOURS)
-    kernels = [stock_package.unpacked(file) for file in files]
+    kernels = [stock_package.unpacked([file], "--package") for file in files]
+    _require_comparable(kernels)
     made, out = guest.build(), Store(options.out)
     out.remove_abandoned()
-    labs = [kernel.build(variant=choices.FLAVOURS[each.build.flavour]) for each in kernels]
+    labs = [kernel.build(variant=choices.FLAVOURS[each.flavour]) for each in kernels]
     if options.packets:
         return _compare_packets(options, wanted, kernels, labs, made, out)
     failed = 0 if options.no_runs else _make(options, wanted, kernels, labs, made, out)
@@ -87,15 +87,30 @@ def _check(options: argparse.Namespace) -> int:
     elif options.docs:
         marked.replace(options.docs, {_MARK: markdown(tables)})
     for table in tables:
-        say(f"{table.kernel.build.variant}: {summary(table)}")
+        say(f"{table.kernel.flavour}: {summary(table)}")
     other = any(row.differs or not row.begins_as_itself for table in tables for row in table.rows)
     return 1 if failed or other else 0
+
+
+def _require_comparable(kernels: Sequence[KernelBuild]) -> None:
+    """Raises InputError for a kernel that the lab has no counterpart of."""
+    series = tuple(map(int, KERNEL_VERSION.split(".")))
+    for each in kernels:
+        assert each.stock is not None
+        what = ""
+        if stock_package.series(each.stock) != series:
+            what = f"a kernel of the series {'.'.join(map(str, stock_package.series(each.stock)))}"
+        elif each.flavour not in choices.FLAVOURS:
+            what = f"its configuration is that of none of {', '.join(choices.FLAVOURS)}"
+        if what:
+            accepted = f"accepted is linux-image-{KERNEL_VERSION}.* as of {stock_package.SETUP}"
+            raise InputError([Problem("--package", "", each.name, f"{what}; {accepted}")])
 
 
 def _make(
     options: argparse.Namespace,
     wanted: Sequence[Setting],
-    kernels: Sequence[StockKernel],
+    kernels: Sequence[KernelBuild],
     labs: Sequence[KernelBuild],
     made: Guest,
     out: Store,
@@ -147,7 +162,7 @@ def _in_virtual_machines(
 def _compare_packets(
     options: argparse.Namespace,
     wanted: Sequence[Setting],
-    kernels: Sequence[StockKernel],
+    kernels: Sequence[KernelBuild],
     labs: Sequence[KernelBuild],
     made: Guest,
     out: Store,
@@ -169,14 +184,14 @@ def _compare_packets(
             if job.entry(out) is not None and ours is not None:
                 places = (job.key, store.run_key(setting.captured, lab, made))
                 found = packets.first_difference(*(out.directory(key) for key in places))
-                print(f"{stock.build.variant}, {setting.name}: {found or 'no packet differs'}")
+                print(f"{stock.flavour}, {setting.name}: {found or 'no packet differs'}")
     return 1 if failed else 0
 
 
 def _report(ended: Ended, count: int) -> None:
     job = ended.job
-    what = f"{ended.number}/{count} {job.kernel.build.variant}, {job.setting.name}"
-    if job.instruction_ns != INSTRUCTION_NS:
+    what = f"{ended.number}/{count} {job.kernel.flavour}, {job.setting.name}"
+    if job.is_slower:
         what += ", slower CPU"
     if ended.entry is None:
         say(f"{what}, seed {job.scenario.seed}: failed: {ended.failed}")

@@ -17,11 +17,12 @@ def markdown(tables: Sequence[Table]) -> str:
 
 
 def _table(table: Table) -> Iterator[str]:
-    flavour = table.kernel.build.variant
+    flavour, stock = table.kernel.flavour, table.kernel.stock
+    assert stock is not None
     yield f"### {flavour}"
     yield ""
     yield (
-        f"Debian's `{flavour}` kernel, package {table.kernel.version}, beside the lab's kernel "
+        f"Debian's `{flavour}` kernel, package {stock.version}, beside the lab's kernel "
         f"`{table.lab.variant}`. {summary(table)}"
     )
     yield ""

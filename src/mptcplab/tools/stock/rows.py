@@ -10,8 +10,6 @@ from pathlib import Path
 
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.lab.stock_machine import INSTRUCTION_NS
-from mptcplab.lab.stock_package import StockKernel
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 from mptcplab.tools.stock import compare, early, runs
@@ -21,6 +19,7 @@ from mptcplab.tools.stock.runs import Job
 from mptcplab.tools.stock.settings import (
     CLOSE_UP_NS,
     CPU_TIMES_NS,
+    INSTRUCTION_NS,
     SLOWER_NS,
     STEP_NS,
     Setting,
@@ -106,14 +105,14 @@ class Seeds:
 class Table:
     """All settings of one flavour, and the kernel of the lab that it is compared with."""
 
-    kernel: StockKernel
+    kernel: KernelBuild
     lab: KernelBuild
     rows: Sequence[Row]
 
 
 def table(
     settings: Sequence[Setting],
-    stock: StockKernel,
+    stock: KernelBuild,
     lab: KernelBuild,
     guest: Guest,
     out: Store,

@@ -13,7 +13,6 @@ import itertools
 import re
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
@@ -23,29 +22,21 @@ from typing import Any
 import numpy as np
 
 from mptcplab import files
-from mptcplab.errors import MachineError, MptcplabError, RunCancelledError
+from mptcplab.errors import MptcplabError
 from mptcplab.lab import engine, stock_machine
 from mptcplab.lab.engine import Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.lab.stock_machine import INSTRUCTION_NS
-from mptcplab.lab.stock_package import StockKernel
 from mptcplab.metrics import records
-from mptcplab.metrics.application import application_figures
-from mptcplab.metrics.compute import RunMetrics, run_metrics
-from mptcplab.metrics.records import Records, Samples
-from mptcplab.runs import cost, documents, experiment, single, store
+from mptcplab.runs import cost, documents, experiment, single, store, tasks
 from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.store import Store
+from mptcplab.runs.tasks import Done, Task
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
 from mptcplab.tools.stock import early
 from mptcplab.tools.stock.early import Sender
-from mptcplab.tools.stock.settings import CPU_TIMES_NS, SLOWER_NS, Setting
-
-#: How much longer a run takes than in the lab, as a guess until some have ended: the machine is
-#: interpreted.
-TIMES_AS_LONG = 70.0
+from mptcplab.tools.stock.settings import CPU_TIMES_NS, INSTRUCTION_NS, SLOWER_NS, Setting
 
 
 @dataclass(frozen=True)
@@ -55,23 +46,29 @@ class Job:
     key: str
     setting: Setting
     scenario: Scenario
-    kernel: StockKernel
-    instruction_ns: int
+    kernel: KernelBuild
+
+    @property
+    def is_slower(self) -> bool:
+        """Whether it is made on the slower CPU."""
+        return _instruction_ns(self.kernel) != INSTRUCTION_NS
 
     @classmethod
     def of(
         cls,
         setting: Setting,
         scenario: Scenario,
-        kernel: StockKernel,
+        kernel: KernelBuild,
         guest: Guest,
         instruction_ns: int = INSTRUCTION_NS,
     ) -> Job:
-        key = store.run_key(scenario, kernel.build, guest)
-        if instruction_ns != INSTRUCTION_NS:
+        key = store.run_key(scenario, kernel, guest)
+        if instruction_ns != INSTRUCTION_NS and kernel.stock:
             slower = f"{key}, {instruction_ns} ns for an instruction"
             key = hashlib.sha256(slower.encode()).hexdigest()[: len(key)]
-        return cls(key, setting, scenario, kernel, instruction_ns)
+            stock = replace(kernel.stock, instruction_ns=instruction_ns)
+            kernel = replace(kernel, stock=stock)
+        return cls(key, setting, scenario, kernel)
 
     def entry(self, out: Store) -> Entry | None:
         """Its stored entry; None if there is none that was made with the current plan."""
@@ -106,7 +103,7 @@ class Ended:
 
 def jobs(
     settings: Sequence[Setting],
-    kernels: Sequence[StockKernel],
+    kernels: Sequence[KernelBuild],
     guest: Guest,
     seeds: int,
     slower_seeds: int,
@@ -127,7 +124,7 @@ def jobs(
 
 
 def captures(
-    settings: Sequence[Setting], kernels: Sequence[StockKernel], guest: Guest
+    settings: Sequence[Setting], kernels: Sequence[KernelBuild], guest: Guest
 ) -> list[Job]:
     """The start of each setting, with all packets."""
     return [
@@ -141,9 +138,8 @@ class Expected:
     """How long runs take, in seconds: estimated from those that have ended here, if any."""
 
     def __init__(self, wanted: Sequence[Job], out: Store) -> None:
-        # an interpreted kernel costs more with each of its packets than the lab's
         sizes = {
-            job.key: replace(cost.size(job.scenario), group=job.kernel.build.variant)
+            job.key: replace(cost.size(job.scenario, job.kernel), group=job.kernel.id)
             for job in wanted
         }
         self._costs = cost.Costs(sizes)
@@ -157,12 +153,12 @@ class Expected:
 
     def took(self, job: Job, wall_s: float) -> None:
         self.ended += 1
-        self._costs.took(job.key, wall_s / TIMES_AS_LONG)
+        self._costs.took(job.key, wall_s)
 
     def seconds(self, those: Sequence[Job], at_a_time: int) -> float:
         if not those:
             return 0.0
-        guesses = self._costs.of_all([job.key for job in those]) * TIMES_AS_LONG
+        guesses = self._costs.of_all([job.key for job in those])
         return max(float(guesses.sum()) / at_a_time, float(guesses.max()))
 
 
@@ -176,115 +172,41 @@ def make(
 ) -> Iterator[Ended]:
     """Make runs on distribution kernels, `at_a_time` at once, and report each that has ended.
 
-    One that fails does not end the others. Raises MachineError if the machine cannot make any;
-    then, and when it is interrupted or left early, the current ones are ended, and nothing of them
-    is left.
+    One that fails does not end the others. When it is interrupted or left early, the current ones
+    are ended, and nothing of them is left.
     """
     cancel = threading.Event()
     left = {job.key: job for job in wanted}
     with ThreadPoolExecutor(at_a_time) as pool:
-        under_way: dict[Future[tuple[Entry, float]], Job] = {
-            pool.submit(_make, job, guest, out, cancel): job for job in wanted
+        under_way: dict[Future[Done], Job] = {
+            pool.submit(tasks.perform, _task(job, guest, out), Watch(cancel=cancel)): job
+            for job in wanted
         }
         try:
             for number, future in enumerate(as_completed(under_way), 1):
                 job = under_way[future]
                 del left[job.key]
-                entry: Entry | None = None
-                wall_s, failed = 0.0, ""
-                try:
-                    entry, wall_s = future.result()
-                    expected.took(job, wall_s)
-                except MachineError:
-                    raise
-                except (MptcplabError, OSError) as error:
-                    failed = str(error)
+                done, failed = future.result(), ""
+                if done.entry.status == "ok":
+                    expected.took(job, done.cost["wall_s"])
+                    out.forget_failed(job.key)
+                else:
+                    failed = str(done.entry.reason)
                     out.keep_failed(job.key, {"reason": failed, "setting": job.setting.name})
+                entry = None if failed else done.entry
                 left_s = expected.seconds(list(left.values()), at_a_time)
-                yield Ended(job, entry, wall_s, failed, number, left_s)
+                yield Ended(job, entry, done.took_s, failed, number, left_s)
         finally:
             cancel.set()
             pool.shutdown(cancel_futures=True)
 
 
-def _make(job: Job, guest: Guest, out: Store, cancel: threading.Event) -> tuple[Entry, float]:
-    """Make and store one run; returns its entry, and how long it took."""
-    if cancel.is_set():
-        raise RunCancelledError
-    with out.new_run(job.key) as directory, single.own_cpu() as cpu:
-        began = time.monotonic()
-        outcome = stock_machine.run(
-            job.scenario,
-            job.kernel,
-            guest,
-            directory,
-            instruction_ns=job.instruction_ns,
-            cpu=cpu,
-            cancel=cancel,
-        )
-        about = {
-            "package": job.kernel.version,
-            "flavour": job.kernel.build.variant,
-            "instruction_ns": job.instruction_ns,
-        }
-        built = single.builds(job.kernel.build, guest) | about
-        entry = _leave(job.key, job.scenario, outcome.guest, built, directory)
-        wall_s = time.monotonic() - began
-        store.write_json(directory / store.COST, {"wall_s": wall_s})
-    out.forget_failed(job.key)
-    return entry, wall_s
+def _task(job: Job, guest: Guest, out: Store) -> Task:
+    return Task(job.key, job.scenario, job.kernel, guest, out=out.out)
 
 
-def _leave(
-    key: str,
-    scenario: Scenario,
-    reported: Mapping[str, Any],
-    built: Mapping[str, Any],
-    directory: Path,
-) -> Entry:
-    """Add to the records of a run what the store needs; returns its entry."""
-    entry = run_entry(
-        scenario,
-        status="ok",
-        virtual_s=reported["complete_ns"] / 1e9,
-        wall_s=None,
-        run_metrics=_figures(scenario, reported, directory),
-        directory=store.place(key),
-    )
-    store.write_json(directory / store.SCENARIO, scenario)
-    store.write_json(directory / store.BUILD, built)
-    store.write_json(directory / store.RESULT, entry)
-    return entry
-
-
-def _figures(scenario: Scenario, reported: Mapping[str, Any], directory: Path) -> RunMetrics:
-    """The figures of a run; nothing was recorded of its links."""
-    start_ns = int(reported["start_ns"])
-    samples = _until_the_end(scenario, start_ns, engine.read_samples(scenario, directory))
-    found = run_metrics(scenario, samples["client"], samples["server"], reported)
-    messages = records.read_messages(directory / engine.MESSAGES)
-    seen = application_figures(scenario, messages, start_ns)
-    return replace(found, metrics=found.metrics.model_copy(update=dict(seen)))
-
-
-def _until_the_end(
-    scenario: Scenario, start_ns: int, samples: Mapping[str, Samples]
-) -> dict[str, Samples]:
-    """Only what the lab's probe would sample: what is sent after the end does not belong to the
-    run.
-
-    The guest's samples of a socket go on until the connection is closed.
-    """
-    if scenario.workload.duration_ns is None:
-        return dict(samples)
-    last_ns = start_ns + scenario.workload.duration_ns
-
-    def until(found: Records) -> Records:
-        return records.select(found, found["time_ns"] <= last_ns)
-
-    return {
-        host: Samples(until(each.connection), until(each.subflow)) for host, each in samples.items()
-    }
+def _instruction_ns(kernel: KernelBuild) -> int:
+    return kernel.stock.instruction_ns if kernel.stock else INSTRUCTION_NS
 
 
 def make_in_lab(
@@ -328,7 +250,7 @@ def late(
     setting: Setting,
     stock_seeds: int,
     lab_seeds: int,
-    stock: StockKernel,
+    stock: KernelBuild,
     lab: KernelBuild,
     guest: Guest,
     out: Store,
@@ -384,7 +306,17 @@ def make_late(
         with out.new_run(key) as directory, single.own_cpu() as cpu:
             text = late_plan(scenario, further_ns)
             outcome = engine.run(scenario, text, built, guest, directory, cpu=cpu, watch=watch)
-            _leave(key, scenario, outcome.guest, single.builds(built, guest), directory)
+            store.write_json(directory / store.SCENARIO, scenario)
+            store.write_json(directory / store.BUILD, single.builds(built, guest))
+            entry = run_entry(
+                scenario,
+                status="ok",
+                virtual_s=outcome.virtual_s,
+                wall_s=None,
+                run_metrics=single.figures(scenario, outcome),
+                directory=store.place(key),
+            )
+            store.write_json(directory / store.RESULT, entry.result())
 
     todo = [
         (scenario, further_ns)

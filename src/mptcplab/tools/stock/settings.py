@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mptcplab.errors import InputError, Problem
-from mptcplab.lab.stock_machine import INSTRUCTION_NS
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scenario import Scenario, Shape
@@ -21,8 +20,8 @@ from mptcplab.spec.scenario import Scenario, Shape
 STEP_NS = 100_000_000
 #: The duration of a close-up of the start, and the time between its samples.
 CLOSE_UP_NS, CLOSE_UP_STEP_NS = 15 * STEP_NS, 100_000
-#: What an instruction takes on a CPU half as fast.
-SLOWER_NS = 2 * INSTRUCTION_NS
+#: What an instruction takes in a virtual machine, and in one with a CPU half as fast.
+INSTRUCTION_NS, SLOWER_NS = 1, 2
 #: In a virtual machine, a packet takes some 20 us of CPU time in a router and in a host: close-ups
 #: are made with such delays added to each direction of each path.
 CPU_TIMES_NS = (0, 10_000, 20_000)

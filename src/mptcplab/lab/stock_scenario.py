@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a distribution's kernel cannot run of a request: said before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mptcplab.errors import InputError, Problem
+from mptcplab.lab import stock_package
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.spec import congestion, scheduler
+from mptcplab.spec.limits import DIRECTIONS
+from mptcplab.spec.resolve import Request
+from mptcplab.spec.workload import Program
+
+#: The first series of Linux that tells a program what an MPTCP connection has carried (MPTCP_INFO),
+#: and has net.mptcp.scheduler.
+FIRST_SERIES = (6, 6)
+
+
+def require(request: Request, kernel: KernelBuild) -> None:
+    """Raises InputError, with everything that a distribution's kernel cannot run of a request."""
+    if problems := list(_problems(request, kernel)):
+        raise InputError(problems)
+
+
+def _problems(request: Request, kernel: KernelBuild) -> Iterator[Problem]:
+    stock, base = kernel.stock, request.base
+    assert stock is not None
+    what = f"{kernel.name} is a distribution's kernel"
+    if isinstance(base.workload, Program):
+        yield Problem("--kernel", "", kernel.name, "a distribution's kernel runs no programs")
+        return
+    if base.connections:
+        names = ", ".join(connection.name for connection in base.connections)
+        message = f"{what}, on which a run has one connection; leave out connection"
+        yield Problem("--connection", "", names, message)
+        return
+    if base.transport == "mptcp":
+        if ours := [each.label for each in request.schedulers if each.label != scheduler.DEFAULT]:
+            message = f"{what}, without our schedulers; accepted is {scheduler.DEFAULT}"
+            yield Problem("--scheduler", "", ", ".join(ours), f"{message}, and --transport tcp")
+        if stock_package.series(stock) < FIRST_SERIES:
+            least = ".".join(map(str, FIRST_SERIES))
+            message = (
+                f"Linux {stock.release} does not tell programs what an MPTCP connection carries; "
+                f"accepted is {least} or newer, or --transport tcp"
+            )
+            yield Problem("--kernel", "", kernel.name, message)
+    if lacking := [cc for cc in request.ccs if congestion.name_of(cc) not in stock.ccs]:
+        message = f"{what}, which has not got it; accepted is one of {', '.join(stock.ccs)}"
+        yield Problem("--cc", "", ", ".join(lacking), message)
+    for link in (*base.paths, *base.links):
+        for direction in DIRECTIONS:
+            shape = getattr(link, direction)
+            for key in ("drop", "drop_acks"):
+                if getattr(shape, key):
+                    message = f"{what}, which cannot lose packets by their numbers; use loss"
+                    yield Problem("--path", f"path.{link.name}.{direction}.{key}", "", message)

@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A distribution's kernel as one of the kernels of runs: what it can run, and what is known then.
+
+Nothing is run; test_stock.py has packages and virtual machines, engine/test_stock_kernel.py a run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from mptcplab.cli.machine import kernel_list
+from mptcplab.errors import InputError, MptcplabError
+from mptcplab.lab import doctor, kernel_names, stock_machine, stock_package
+from mptcplab.lab.engine import Outcome
+from mptcplab.lab.kernel import KernelBuild, Parts, Stock, parts
+from mptcplab.metrics import sockets
+from mptcplab.papers import catalogue
+from mptcplab.report import explain
+from mptcplab.runs import cost, experiment, single, store, sweep
+from mptcplab.spec import resolve, scheduler
+from mptcplab.spec.flags import Flags
+from mptcplab.spec.resolve import Request
+from tests.unit import synthetic
+from tests.unit.synthetic import FAST, SECOND, SLOW
+from tests.unit.test_kernel_axis import GUEST, KERNELS
+from tests.unit.test_sweep import FILE
+
+PATHS = ("wifi:50mbit,5ms", "lte:20mbit,20ms")
+NAME = "linux-image-6.12.117_6.12.117-1_amd64"
+
+
+@pytest.fixture
+def debian(tmp_path: Path) -> KernelBuild:
+    """A kernel of a package."""
+    config = tmp_path / "config"
+    config.write_text("CONFIG_NET_IPIP=m\n")
+    own = Stock(
+        "linux-image-6.12.117", "6.12.117-1", "6.12.117-amd64", "amd64", (), ("reno", "cubic")
+    )
+    return KernelBuild("d1", "stock", tmp_path / "vmlinuz", config, NAME, own)
+
+
+def request(**flags: Any) -> Request:
+    return resolve.from_flags(Flags(**{"path": PATHS, **flags}))
+
+
+# --- what it can run
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        {},
+        {"scheduler": "default", "cc": "cubic,reno", "pcap": True},
+        {"transport": "tcp", "path": PATHS[:1]},
+        {"workload": "requests"},
+        {"event": ["1s:lte:down,lasts=1s"]},
+    ],
+)
+def test_default_and_plain_tcp_run_there(debian: KernelBuild, flags: dict[str, Any]) -> None:
+    experiment.require_able(request(**flags), debian)
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ({"scheduler": "default,minrtt"}, "minrtt: .* without our schedulers; accepted is default"),
+        ({"scheduler": "default:recovery=on"}, "default:recovery=on: .* accepted is default"),
+        ({"cc": "reno,lia:exact=on"}, "lia:exact=on: .* accepted is one of reno, cubic"),
+        ({"cc": "bbr"}, "bbr: .* accepted is one of reno, cubic"),
+        ({"path": ["a:1mbit,1ms,drop=5"]}, "path.a.up.drop: .* by their numbers; use loss"),
+        (
+            {"path": PATHS, "connection": ["one:paths=wifi", "two:paths=lte"]},
+            "one, two: .* one connection; leave out connection",
+        ),
+    ],
+)
+def test_what_it_has_not_got_is_said(debian: KernelBuild, flags: dict[str, Any], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        experiment.require_able(request(**flags), debian)
+
+
+def test_all_of_it_is_said_at_once(debian: KernelBuild) -> None:
+    with pytest.raises(InputError) as raised:
+        experiment.require_able(request(scheduler="ecf", cc="olia"), debian)
+    assert [each.where for each in raised.value.problems] == ["--scheduler", "--cc"]
+
+
+def test_an_old_kernel_runs_plain_tcp_alone(debian: KernelBuild) -> None:
+    assert debian.stock is not None
+    old = replace(debian, stock=replace(debian.stock, release="6.1.0-48-amd64"))
+    with pytest.raises(InputError, match=r"6\.1\.0-48-amd64 does not tell .* accepted is 6\.6 or"):
+        experiment.require_able(request(), old)
+    experiment.require_able(request(path=PATHS[:1], transport="tcp"), old)
+
+
+def test_experiments_of_papers_run_there_if_they_have_default_alone(
+    debian: KernelBuild, tmp_path: Path
+) -> None:
+    def check(name: str) -> None:
+        published = catalogue.load(name)
+        for each in catalogue.settings(
+            published, scheduler.known(), tmp_path, part=catalogue.QUICK
+        ):
+            experiment.require_able(each.request, debian)
+
+    check("cech2020/fig11")
+    with pytest.raises(InputError, match="without our schedulers"):
+        check("cech2020/fig2")
+    # of what a part was made: the whole of it
+    assert parts(debian) == Parts("d1", {})
+
+
+def test_a_sweep_refuses_what_it_cannot_run(debian: KernelBuild, tmp_path: Path) -> None:
+    file = tmp_path / "sweep.toml"
+    file.write_text(FILE)
+    given = sweep.load(file, kernels=[NAME])
+    with pytest.raises(InputError, match="without our schedulers"):
+        sweep.plan(given, scheduler.known(), GUEST, {NAME: debian}.__getitem__)
+
+
+# --- asking for one
+
+
+@pytest.fixture
+def asked(debian: KernelBuild, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of kernels that were asked for, in their order; each `stock:` is the package."""
+    names: list[str] = []
+
+    def by_name(name: str, *_more: object) -> KernelBuild:
+        names.append(name)
+        return debian if stock_package.is_stock(name) else KERNELS[name]
+
+    monkeypatch.setattr(experiment, "kernel_by_name", by_name)
+    monkeypatch.setattr(kernel_names, "find", lambda _name: None)
+    return names
+
+
+def test_it_refuses_before_another_kernel_is_built(debian: KernelBuild, asked: list[str]) -> None:
+    found = experiment.kernels(request(kernel="6.12,stock:a.deb"))
+    assert found == [KERNELS["6.12"], debian]
+    asked.clear()
+    with pytest.raises(InputError, match="without our schedulers"):
+        experiment.kernels(request(kernel="6.12,stock:a.deb", scheduler="ecf"))
+    assert asked == ["stock:a.deb"]
+
+
+@pytest.mark.usefixtures("asked")
+def test_one_kernel_is_not_compared_with_itself() -> None:
+    with pytest.raises(InputError, match=f"stock:a.deb, stock:b.deb: all of these are {NAME}"):
+        experiment.kernels(request(kernel="stock:a.deb,stock:b.deb"))
+
+
+def test_it_does_not_run_on_a_cluster() -> None:
+    with pytest.raises(InputError, match="leave out --cluster"):
+        experiment.kernel_by_name("stock:a.deb", cluster="tls://a:1")
+
+
+def test_it_is_no_name_to_remove() -> None:
+    with pytest.raises(InputError, match="mptcplab kernel prune removes it"):
+        kernel_names.find("stock:a.deb", "NAME")
+
+
+def test_it_needs_qemu(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {check.name: check for check in doctor.checks("0123456789ab")}
+    assert not found[doctor.QEMU].required
+    assert found[doctor.QEMU].packages == ("qemu-system-x86",)
+    monkeypatch.setattr(doctor, "find_tool", lambda name: None if "qemu" in name else "/bin/it")
+    with pytest.raises(MptcplabError, match=r"qemu-system-x86_64: missing\n  to fix it: .*qemu-"):
+        stock_machine.require()
+
+
+# --- what results say
+
+
+def test_results_name_the_package(debian: KernelBuild) -> None:
+    found = single.builds(debian, GUEST)
+    # its configuration is that of the cloud flavour: no WLAN
+    assert {**found, "mptcplab": ""} == {
+        "kernel": "d1",
+        "kernel_name": NAME,
+        "kernel_like": "cloud",
+        "package": "linux-image-6.12.117 6.12.117-1",
+        "guest": GUEST.id,
+        "mptcplab": "",
+    }
+    assert debian.stock is not None
+    slower = replace(debian, stock=replace(debian.stock, instruction_ns=2))
+    assert single.builds(slower, GUEST)["instruction_ns"] == "2"
+    debian.config.write_text("")
+    assert "kernel_like" not in single.builds(debian, GUEST)
+
+
+def _leave(directory: Path, *, links: bool) -> Outcome:
+    """What a run of 2 s leaves; its records go on for a second."""
+    client, server = synthetic.run(FAST, SLOW, duration_ns=3 * SECOND)
+    synthetic.write(client, directory / "client.samples")
+    synthetic.write(server, directory / "server.samples")
+    (directory / "messages.records").touch()
+    if links:
+        (directory / "links.samples").touch()
+    reported = synthetic.guest(2 * SECOND)
+    (directory / "guest.json").write_text(json.dumps(reported))
+    return Outcome(directory, reported, 2.0, 1.0, 0.0, 1.0, 0.0, 1 << 20, of_sockets=not links)
+
+
+def test_what_sockets_do_not_tell_is_unknown_and_not_0(tmp_path: Path) -> None:
+    scenario = synthetic.scenario(duration_ns=2 * SECOND, warmup_ns=0)
+    found = single.figures(scenario, _leave(tmp_path, links=False))
+    values = found.metrics.model_dump()
+    assert {values[name] for name in sockets.UNKNOWN} == {None}
+    # 4 and 1 bytes per us of 2 s, up to the end and no further
+    assert values["goodput_bps"] == 40e6
+    known = {name for name, value in values.items() if value is not None}
+    assert known == {
+        *("goodput_bps", "retransmitted_packets", "retransmitted_bytes", "data_packets"),
+        *("reinjected_bytes", "wasted_bytes", "send_buffer_bytes_mean"),
+        *("receive_buffer_bytes_mean", "subflows"),
+    }
+    assert {name for name, value in found.paths[0].model_dump().items() if value is not None} == {
+        *("name", "goodput_bps", "share", "srtt_ms_mean", "cwnd_mean", "in_flight_mean"),
+        *("retransmitted_packets", "utilisation"),
+    }
+
+
+def test_series_have_no_panel_of_what_is_unknown(tmp_path: Path) -> None:
+    titles = {}
+    for links in (True, False):
+        directory = tmp_path / str(links)
+        directory.mkdir()
+        _leave(directory, links=links)
+        scenario = synthetic.scenario(duration_ns=2 * SECOND, warmup_ns=0)
+        store.write_json(directory / store.SCENARIO, scenario)
+        titles[links] = [panel.title for panel in store.read_series(directory).panels]
+    assert [title for title in titles[True] if title not in titles[False]] == [
+        "Out-of-order queues of the connection and of subflows",
+        "Buffers, send window",
+    ]
+    assert "Buffers" in titles[False]
+    with pytest.raises(MptcplabError, match="do not tell what limits a path"):
+        explain.explain(tmp_path / "False")
+
+
+def test_a_run_there_is_expected_to_take_longer(debian: KernelBuild) -> None:
+    base = request().base
+    lab, stock = (cost.size(base, kernel) for kernel in (KERNELS["6.12"], debian))
+    assert cost.guess([stock], 1) == pytest.approx(cost.TIMES_AS_LONG * cost.guess([lab], 1))
+    # two at a time take as long as the longer one, three in a row as long as all
+    assert cost.guess([stock, lab], 2) == pytest.approx(cost.guess([stock], 1))
+    assert cost.guess([stock] * 3, 1) == pytest.approx(3 * cost.guess([stock], 1))
+    assert stock.group != lab.group
+
+
+def test_the_list_shows_what_is_in_the_cache_and_prune_removes_it(
+    tmp_path: Path, debian: KernelBuild, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    place = stock_package.packages_dir() / "d1"
+    place.mkdir(parents=True)
+    (place / "vmlinuz").write_bytes(b"image")
+    (place / "config").write_bytes(b"")
+    (place.parent / "a.deb").write_bytes(b"package")
+    about = {"package": "linux-image-6.12.117", "version": "6.12.117-1", "architecture": "amd64"}
+    about |= {"release": "6.12.117-amd64"}
+    lists = {"modules": [], "ccs": ["reno", "cubic"], "packages": ["/a.deb"]}
+    (place / "about.json").write_text(json.dumps({**about, **lists}))
+    (kept,) = stock_package.kept()
+    assert kept.build.stock == debian.stock
+    current: Callable[..., None] = lambda *_of: None  # noqa: E731
+    monkeypatch.setattr("mptcplab.lab.kernel.current", current)
+    shown = CliRunner().invoke(kernel_list).output
+    (line,) = (line for line in shown.splitlines() if line.startswith("d1"))
+    assert line.split()[:5] == ["d1", NAME, "6.12", "stock", "neither"]
+    assert line.split()[-1] == "/a.deb"
+    monkeypatch.setattr(kernel_names, "_needed", lambda _names: (set(), set()))
+    (gone,) = kernel_names.prune()
+    assert (gone.what, gone.directory) == ("distribution's kernel", place)
+    assert [each.name for each in place.parent.iterdir()] == ["a.deb"]

@@ -32,26 +32,29 @@ class Guest:
     program: Path
 
 
-def build(directory: Path = resources.GUEST) -> Guest:
+def build(directory: Path = resources.GUEST, compiler: str = "gcc") -> Guest:
     """The guest program for the present sources, compiled if it is not there.
 
     It is there if it came with the package, or is in the cache.
 
-    `directory` may be a subdirectory with another program that runs inside. Raises MachineError if
-    there is no compiler or no static C library, and MptcplabError, with the compiler's output, if
-    it does not compile, or if it cannot be put into the cache.
+    `directory` may be a subdirectory with another program that runs inside, and `compiler` one for
+    another architecture. Raises MachineError if there is no compiler or no static C library, and
+    MptcplabError, with the compiler's output, if it does not compile, or if it cannot be put into
+    the cache.
     """
     sources = sorted(directory.glob("*.c"))
     headers = {file for place in (directory, *_HEADERS) for file in place.glob("*.h")}
     came = prebuilt.came()
-    if came is not None and _id(came.compiler, (*sources, *sorted(headers))) == came.guest:
+    own = compiler == "gcc"
+    if own and came is not None and _id(came.compiler, (*sources, *sorted(headers))) == came.guest:
         return Guest(came.guest, came.file(prebuilt.GUEST))
-    identity = _id(compiler_version(), (*sources, *sorted(headers)))
+    identity = _id(compiler_version(compiler), (*sources, *sorted(headers)))
     guest = Guest(identity, doctor.cache_dir() / "guest" / identity)
     if not guest.program.exists():
-        doctor.require("gcc", "libc")
+        if own:
+            doctor.require("gcc", "libc")
         try:
-            _compile(sources, guest.program)
+            _compile(compiler, sources, guest.program)
         except OSError as error:
             raise MptcplabError(f"the guest program cannot be built: {error}") from None
     return guest
@@ -76,10 +79,10 @@ def _id(compiler: str, files: Sequence[Path]) -> str:
     return digest.hexdigest()[:12]
 
 
-def _compile(sources: list[Path], program: Path) -> None:
+def _compile(compiler: str, sources: list[Path], program: Path) -> None:
     program.parent.mkdir(parents=True, exist_ok=True)
     with files.new_file(program) as made:
-        command = ["gcc", *_FLAGS, *INCLUDES, "-o", str(made), *map(str, sources), "-lm"]
+        command = [compiler, *_FLAGS, *INCLUDES, "-o", str(made), *map(str, sources), "-lm"]
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode:
             raise MptcplabError(f"the guest program does not compile\n{result.stderr}")

@@ -103,7 +103,8 @@ class Stock:
 
     `package` and `version` are those of its package, `release` is what it calls itself, and
     `architecture` Debian's name of one. `modules` are files, NAME.ko, and `ccs` the congestion
-    controls that it can have. In its virtual machine an instruction takes `instruction_ns`.
+    controls that it can have. In its virtual machine an instruction takes `instruction_ns`, and
+    process 1 is `program` or, without, the lab's guest program.
     """
 
     package: str
@@ -113,6 +114,7 @@ class Stock:
     modules: tuple[Path, ...] = ()
     ccs: tuple[str, ...] = ()
     instruction_ns: int = 1
+    program: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -715,8 +717,8 @@ def _is_own_file(path: Path) -> bool:
     return path.is_file() and not path.name.startswith((".", "#")) and not path.name.endswith("~")
 
 
-def compiler_version() -> str:
-    gcc = doctor.find_tool("gcc")
+def compiler_version(compiler: str = "gcc") -> str:
+    gcc = doctor.find_tool(compiler)
     if gcc is None:
         return ""
     done = subprocess.run([gcc, "--version"], capture_output=True, text=True, check=False)

@@ -10,6 +10,7 @@ run over a serial line.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -19,11 +20,12 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mptcplab.errors import MachineError, RunCancelledError, RunError
-from mptcplab.lab import doctor, engine
+from mptcplab.lab import doctor, engine, guest
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Outcome, RunKilledError, Watch
 from mptcplab.lab.guest import Guest
@@ -31,7 +33,6 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.spec import plan, units
 from mptcplab.spec.scenario import Scenario
 
-QEMU = doctor.QEMU
 #: Of a guest that has 100 MiB in use; QEMU has some of its own beside it.
 MEMORY_MIB = 1024
 _QEMU_MIB = 400
@@ -39,21 +40,67 @@ _IMAGE = "initramfs"
 _LINE = "line"
 _POLL_S = 0.1
 
-# A processor without the string instructions that a kernel chooses if there are such: they count as
-# an instruction for each byte.
-_CPU = "max,la57=off,erms=off,fsrm=off"
-_ARGUMENTS = (
-    *("console=ttyS0", "panic=-1", "quiet", "nokaslr", "mitigations=off", "init_on_alloc=0"),
-    *("tsc=reliable", "nowatchdog", "net.ifnames=0", "LAB_OUTCOME=/dev/ttyS1"),
-    # its multicasts would take netem's random numbers
-    "ipv6.disable_ipv6=1",
-)
+
+@dataclass(frozen=True)
+class _Machine:
+    """What differs between architectures.
+
+    `qemu` is the program, of the Debian package `package`, with `options` of its own; the kernel
+    says what it does on `console`, and the guest sends its files over `line`, the serial line that
+    the further options `second` make. Where the lab's guest program cannot run, `compiler` makes
+    another.
+    """
+
+    qemu: str
+    package: str
+    options: tuple[str, ...]
+    second: tuple[str, ...]
+    console: str
+    line: str
+    arguments: tuple[str, ...] = ()
+    compiler: str = ""
+    compiler_package: str = ""
+
+
+_MACHINES = {
+    "amd64": _Machine(
+        doctor.QEMU,
+        "qemu-system-x86",
+        # without the string instructions that a kernel chooses if there are such: they count as an
+        # instruction for each byte
+        options=("-cpu", "max,la57=off,erms=off,fsrm=off"),
+        second=("-serial", f"file:{_LINE}"),
+        console="ttyS0",
+        line="ttyS1",
+        arguments=("tsc=reliable",),
+    ),
+    "arm64": _Machine(
+        "qemu-system-aarch64",
+        "qemu-system-arm",
+        options=("-machine", "virt,gic-version=2", "-cpu", "cortex-a72"),
+        # its only serial line is the console's
+        second=("-chardev", f"file,id=line,path={_LINE}", "-device", "pci-serial,chardev=line"),
+        console="ttyAMA0",
+        line="ttyS0",
+        compiler="aarch64-linux-gnu-gcc",
+        compiler_package="gcc-aarch64-linux-gnu",
+    ),
+}
+# Before and after the machine's own; the order changes what a kernel makes of its seed.
+_FIRST = ("panic=-1", "quiet", "nokaslr", "mitigations=off", "init_on_alloc=0")
+_LAST = ("nowatchdog", "net.ifnames=0")
+# its multicasts would take netem's random numbers
+_NO_IPV6 = "ipv6.disable_ipv6=1"
 _DIRECTORIES = ("dev", "proc", "sys", "run", "tmp", "lab")
 
 
-def require(at_a_time: int = 1) -> None:
+def require(at_a_time: int = 1, architecture: str = "amd64") -> None:
     """Raises MachineError, with the remedy, if this machine cannot run `at_a_time` of them."""
-    doctor.require("machine", "util-linux", QEMU)
+    machine = _MACHINES[architecture]
+    doctor.require("machine", "util-linux")
+    doctor.require_tool(machine.qemu, machine.package)
+    if machine.compiler:
+        doctor.require_tool(machine.compiler, machine.compiler_package)
     needed = at_a_time * (MEMORY_MIB + _QEMU_MIB)
     available = doctor.available_memory_bytes() >> 20
     if available < needed:
@@ -63,6 +110,23 @@ def require(at_a_time: int = 1) -> None:
         )
 
 
+def ready(kernel: KernelBuild) -> KernelBuild:
+    """A distribution's kernel with what runs it here; its id then identifies that, too.
+
+    Raises as `require` and `guest.build`.
+    """
+    assert kernel.stock is not None
+    architecture = kernel.stock.architecture
+    require(architecture=architecture)
+    compiler = _MACHINES[architecture].compiler
+    if not compiler:
+        return kernel
+    made = guest.build(compiler=compiler)
+    identity = hashlib.sha256(f"{kernel.id}, {made.id}".encode()).hexdigest()[: len(kernel.id)]
+    stock = replace(kernel.stock, program=made.program)
+    return replace(kernel, id=identity, stock=stock)
+
+
 def _machines(count: int) -> str:
     return "a virtual machine" if count == 1 else f"{count} virtual machines"
 
@@ -70,7 +134,7 @@ def _machines(count: int) -> str:
 def run(
     scenario: Scenario,
     kernel: KernelBuild,
-    guest: Guest,
+    own: Guest,
     directory: Path,
     *,
     cpu: int | None = None,
@@ -91,7 +155,8 @@ def run(
     image, line = directory / _IMAGE, directory / _LINE
     try:
         (directory / engine.PLAN).write_text(text)
-        image.write_bytes(initramfs(guest.program.read_bytes(), given))
+        program = kernel.stock.program or own.program
+        image.write_bytes(initramfs(program.read_bytes(), given))
     except OSError as error:
         raise RunError(f"cannot write to {directory}: {error.strerror}") from error
     started = time.monotonic()
@@ -172,16 +237,21 @@ def _command(seed: int, kernel: KernelBuild, cpu: int | None) -> list[str]:
     assert kernel.stock is not None
     # QEMU takes a power of two
     shift = kernel.stock.instruction_ns.bit_length() - 1
+    machine = _MACHINES[kernel.stock.architecture]
+    arguments = [
+        *(f"console={machine.console}", *_FIRST, *machine.arguments, *_LAST),
+        *(f"LAB_OUTCOME=/dev/{machine.line}", _NO_IPV6, f"LAB_SEED={seed}"),
+    ]
     pinned = [] if cpu is None else ["taskset", "--cpu-list", str(cpu)]
     return [
-        *("setpriv", "--pdeathsig", "KILL", *pinned, QEMU),
+        *("setpriv", "--pdeathsig", "KILL", *pinned, machine.qemu),
         *("-accel", "tcg,tb-size=256", "-icount", f"shift={shift},sleep=off,align=off"),
         *("-rtc", "clock=vm,base=2026-01-01", "-seed", str(seed)),
-        *("-cpu", _CPU, "-smp", "1", "-m", str(MEMORY_MIB)),
+        *(*machine.options, "-smp", "1", "-m", str(MEMORY_MIB)),
         *("-nodefaults", "-display", "none", "-no-reboot"),
-        *("-serial", f"file:{engine.CONSOLE}", "-serial", f"file:{_LINE}"),
+        *("-serial", f"file:{engine.CONSOLE}", *machine.second),
         *("-kernel", str(kernel.image), "-initrd", _IMAGE),
-        *("-append", " ".join((*_ARGUMENTS, f"LAB_SEED={seed}"))),
+        *("-append", " ".join(arguments)),
     ]
 
 

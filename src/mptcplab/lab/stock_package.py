@@ -39,8 +39,9 @@ PREFIX = "stock:"
 #: The command that downloads Debian's kernels, and installs what runs them.
 SETUP = "make setup-stock"
 ACCEPTED = (
-    "accepted are a kernel package of Debian or a distribution made from it, for amd64, and after "
-    f"a colon those with its modules: {PREFIX}IMAGE.deb or {PREFIX}IMAGE.deb:MODULES.deb:..."
+    "accepted are a kernel package of Debian or a distribution made from it, for amd64 or arm64, "
+    f"and after a colon those with its modules: {PREFIX}IMAGE.deb or "
+    f"{PREFIX}IMAGE.deb:MODULES.deb:..."
 )
 
 _ABOUT = "about.json"
@@ -51,7 +52,7 @@ _MODULES = (
     *(*_NEEDED, "sch_tbf", "sch_codel", "sch_fq_codel", "sch_red", "sch_pie"),
     *(f"tcp_{cc}" for cc in _CCS),
 )
-_ARCHITECTURES = ("amd64",)
+_ARCHITECTURES = ("amd64", "arm64")
 _RELEASE = re.compile(
     r"linux-image-(?P<series>\d+\.\d+)\.(?P<patch>\d+)[^-_]*(?:-\d+)?-"
     r"(?P<ending>cloud-amd64|amd64)(?:-unsigned)?"

@@ -117,8 +117,7 @@ def kernel_by_name(
         if cluster is not None:
             message = "kernels of distributions run on this machine; leave out --cluster"
             raise InputError([Problem("--kernel", "", name, message)])
-        stock_machine.require()
-        return stock_package.unpacked(stock_package.packages_of(name))
+        return stock_machine.ready(stock_package.unpacked(stock_package.packages_of(name)))
     if cluster is None:
         doctor.require(*doctor.RUN_CHECKS)
     variant = choices.FLAVOURS[kernel_like]
@@ -128,6 +127,15 @@ def kernel_by_name(
     if named.variant == choices.FLAVOURS[choices.DEFAULT_FLAVOUR]:
         named = replace(named, variant=variant)
     return kernel_names.build(named)
+
+
+def require_machines(kernels: Sequence[KernelBuild], jobs: int) -> None:
+    """Raises MachineError if this machine cannot make runs with these kernels, `jobs` at a time,
+    because some are distributions'.
+    """
+    stock = [kernel.stock for kernel in kernels if kernel.stock]
+    for architecture in {each.architecture for each in stock}:
+        stock_machine.require(min(jobs, len(stock)), architecture)
 
 
 def require_able(request: Request, build: KernelBuild) -> None:
@@ -313,8 +321,7 @@ def perform(
     look: Look | None = None,
 ) -> list[Entry]:
     """The entries of some tasks, which may be of several kernels, performed as `run_all` says."""
-    if any(task.kernel.stock for task in tasks):
-        stock_machine.require(min(jobs, len(tasks)))
+    require_machines([task.kernel for task in tasks], jobs)
     out.remove_abandoned()
     entries: list[Entry | None] = [None] * len(tasks)
     expected_s = {

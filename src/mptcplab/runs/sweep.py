@@ -23,7 +23,6 @@ from pydantic import Field
 
 from mptcplab import extras
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.lab import stock_machine
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
@@ -431,8 +430,7 @@ def run(
     missing, left_alone = planned.missing(out, table, how)
     costs, _ = planned.costs(table)
     order = cost.in_order(missing, costs)
-    if any(planned.runs[key].kernel.stock for key in missing):
-        stock_machine.require(min(how.jobs, len(missing)))
+    experiment.require_machines([planned.runs[key].kernel for key in missing], how.jobs)
     left = Left(costs, min(how.jobs, max(len(order), 1)), dict.fromkeys(order))
     reasons: dict[str, str] = {}
     killed: dict[str, str] = {}
@@ -539,8 +537,7 @@ def dry_run(planned: Plan, out: Path, how: How) -> Expected:
         missing, left_alone = planned.missing(Store(out), table, how)
         costs, known = planned.costs(table)
         stored, failed = len(planned.runs) - len(missing) - len(left_alone), len(left_alone)
-    if any(planned.runs[key].kernel.stock for key in missing):
-        stock_machine.require(min(how.jobs, len(missing)))
+    experiment.require_machines([planned.runs[key].kernel for key in missing], how.jobs)
     left = Left(costs, min(how.jobs, max(len(missing), 1)), dict.fromkeys(missing))
     return Expected(
         **planned.counts,

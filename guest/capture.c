@@ -18,6 +18,7 @@
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -31,8 +32,9 @@
 
 #define CAPTURES_MAX	64	/* of which each takes 2 MiB for its ring */
 #define DEVICES_MAX	256
-/* Ethernet 14, IP without options 20, TCP with all that fit 60: 94. */
-#define SNAP_BYTES	96
+/* Ethernet 14, IP without options 20 or of IPv6 40, TCP with all that fit 60: 94 or 114. */
+#define SNAP_BYTES_4	96
+#define SNAP_BYTES_6	116
 /* 1,000 packets and more in a block. A block is all that can be missed without
  * loss: the process runs before the virtual time moves on.
  */
@@ -122,7 +124,7 @@ static void put_interface(const char *device)
 {
 	const uint8_t nanoseconds = 9;
 	uint32_t name_len = strlen(device), length = 20 + 4 + (name_len + 3) / 4 * 4 + 8 + 4;
-	const uint32_t interface[] = { BLOCK_INTERFACE, length, LINK_ETHERNET, SNAP_BYTES };
+	const uint32_t interface[] = { BLOCK_INTERFACE, length, LINK_ETHERNET, SNAP_BYTES_6 };
 	const uint16_t name[] = { OPTION_IF_NAME, name_len };
 	const uint16_t resolution[] = { OPTION_IF_TSRESOL, 1 };
 	const uint32_t end[] = { 0, length };
@@ -257,8 +259,13 @@ static void find_devices(const struct command *command)
 /* A socket with a ring, which receives from all devices of this process's namespace. */
 static int open_ring(const struct command *command)
 {
-	struct sock_filter snap = BPF_STMT(BPF_RET | BPF_K, SNAP_BYTES);
-	const struct sock_fprog filter = { 1, &snap };
+	struct sock_filter snap[] = {
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, offsetof(struct ethhdr, h_proto)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IPV6, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SNAP_BYTES_6),
+		BPF_STMT(BPF_RET | BPF_K, SNAP_BYTES_4),
+	};
+	const struct sock_fprog filter = { COUNT(snap), snap };
 	const struct tpacket_req3 ring = {
 		.tp_block_size = BLOCK_BYTES,
 		.tp_block_nr = BLOCKS,

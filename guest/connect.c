@@ -2,7 +2,6 @@
 /* Makes the connections of one end of the traffic. */
 
 #define _GNU_SOURCE
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -10,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "address.h"
 #include "base.h"
 #include "connect.h"
 #include "end.h"
@@ -43,7 +43,8 @@ static int open_socket(const struct traffic *t)
 	if (at != t)
 		enter_namespace(t->ns);
 	at = t;
-	fd = socket(AF_INET, SOCK_STREAM, t->tcp ? IPPROTO_TCP : IPPROTO_MPTCP);
+	fd = socket(t->ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM,
+		    t->tcp ? IPPROTO_TCP : IPPROTO_MPTCP);
 	if (fd < 0)
 		fail("socket: %s", strerror(errno));
 	if (t->no_delay && setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)))
@@ -76,8 +77,8 @@ static uint64_t established_paths(const struct traffic *t, int fd, uint64_t *srt
 		fail("the connection fell back to plain TCP: %s", strerror(errno));
 	for (i = 0; i < found.count; i++) {
 		const struct tcp_info *info = &found.state.info[i];
-		/* path p has the client's address 10.0.p.1 */
-		uint32_t local = ntohl(found.where.addrs[i].sin_local.sin_addr.s_addr);
+		/* path p has the client's address 10.0.p.1, or one of IPv6 that ends so */
+		uint32_t local = ntohl(socket_address_last(&found.where.addrs[i].sa_local));
 		unsigned int path = ((local >> 8) & 0xff) - t->first_path;
 
 		if (info->tcpi_state != STATE_ESTABLISHED || path >= SUBFLOWS_MAX)
@@ -128,16 +129,21 @@ static void __attribute__((noreturn)) fail_to_connect(const struct connection *c
 
 void start_connecting(struct connection *c, int flags)
 {
-	struct sockaddr_in peer = { .sin_family = AF_INET, .sin_port = htons(c->t->port) };
+	union socket_address peer;
+	struct address address;
+	socklen_t len;
 
-	if (inet_pton(AF_INET, c->t->peer, &peer.sin_addr) != 1)
+	if (!address_parse(&address, c->t->peer))
 		fail("%s: not an address", c->t->peer);
+	if (c->t->ipv6)
+		address_map(&address);
+	len = socket_address_set(&peer, &address, c->t->port);
 	c->fd = open_socket(c->t);
 	if (*c->t->scheduler)
 		choose_scheduler(c->fd, c->t->scheduler);
 	if (flags && fcntl(c->fd, F_SETFL, O_NONBLOCK))
 		fail("connection %u: %s", number_of(c), strerror(errno));
-	if (!connect(c->fd, (struct sockaddr *)&peer, sizeof(peer)))
+	if (!connect(c->fd, &peer.any, len))
 		return;
 	if (errno != EINPROGRESS)
 		fail_to_connect(c, errno);
@@ -199,12 +205,19 @@ bool open_at_once(void)
 
 static int listen_at(const struct traffic *t)
 {
-	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(t->port) };
+	struct address nowhere = { .family = AF_INET, .len = sizeof(struct in_addr) };
+	union socket_address any;
 	int fd = open_socket(t);
 	const int on = 1;
+	socklen_t len;
+
+	/* with IPv6, of both */
+	if (t->ipv6)
+		nowhere = (struct address) { AF_INET6, sizeof(struct in6_addr), {} };
+	len = socket_address_set(&any, &nowhere, t->port);
 
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
-	    bind(fd, (struct sockaddr *)&any, sizeof(any)) ||
+	    bind(fd, &any.any, len) ||
 	    listen(fd, end.count) || fcntl(fd, F_SETFL, O_NONBLOCK))
 		fail("port %u: %s", t->port, strerror(errno));
 	return fd;

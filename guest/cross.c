@@ -9,9 +9,7 @@
  * receiver reads nothing. One process sends the packets of all streams.
  */
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,20 +17,23 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "address.h"
 #include "base.h"
 #include "cross.h"
 
 #define STREAMS_MAX	(2 * PATHS_MAX)	/* in 2 directions */
 #define PORT		9	/* discard, RFC 863 */
 #define FRAME_BYTES	1514
-#define HEADER_BYTES	42	/* Ethernet, IP, UDP */
+/* Ethernet, IP, UDP */
+#define HEADER_BYTES_4	(14 + 20 + 8)
+#define HEADER_BYTES_6	(14 + 40 + 8)
 /* The queue of the device limits what waits, not the socket. */
 #define BUFFER_BYTES	(64 << 20)
 
 struct stream {
 	char ns[32];
 	char to_ns[32];
-	char address[16];
+	struct address address;
 	int line;		/* of its first change */
 	int fd;
 	uint64_t bps;		/* 0: it sends nothing now */
@@ -63,7 +64,7 @@ static struct stream *stream_of(const struct stream *wanted)
 	for (i = 0; i < cross.stream_count; i++) {
 		stream = &cross.streams[i];
 		if (!strcmp(stream->ns, wanted->ns) && !strcmp(stream->to_ns, wanted->to_ns) &&
-		    !strcmp(stream->address, wanted->address))
+		    !memcmp(&stream->address, &wanted->address, sizeof(wanted->address)))
 			return stream;
 	}
 	if (cross.stream_count == STREAMS_MAX)
@@ -76,17 +77,16 @@ static struct stream *stream_of(const struct stream *wanted)
 void cross_add(struct command *command, uint64_t at_ns)
 {
 	struct stream stream = { .line = command->line };
-	struct in_addr ip;
+	const char *text;
 	uint64_t bps;
 
 	snprintf(stream.ns, sizeof(stream.ns), "%s", command->ns);
 	snprintf(stream.to_ns, sizeof(stream.to_ns), "%s", command_word(command, "a namespace"));
-	snprintf(stream.address, sizeof(stream.address), "%s",
-		 command_word(command, "an address"));
+	text = command_word(command, "an address");
 	bps = command_number(command, UINT64_MAX);
 	command_expect_end(command);
-	if (inet_pton(AF_INET, stream.address, &ip) != 1)
-		command_failed(command, "%s is not an IPv4 address", stream.address);
+	if (!address_parse(&stream.address, text))
+		command_failed(command, "%s is not an address of IPv4 or IPv6", text);
 	cross.changes = realloc(cross.changes, (cross.change_count + 1) * sizeof(*cross.changes));
 	if (!cross.changes)
 		command_failed(command, "%s", strerror(errno));
@@ -96,30 +96,32 @@ void cross_add(struct command *command, uint64_t at_ns)
 /* With a socket at the other end, no ICMP errors are sent back. */
 static void open_stream(struct stream *stream)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(PORT) };
-	const int least = 0, most = BUFFER_BYTES;
+	const int least = 0, most = BUFFER_BYTES, family = stream->address.family;
+	union socket_address to;
+	socklen_t len = socket_address_set(&to, &stream->address, PORT);
 	int sink;
 
-	inet_pton(AF_INET, stream->address, &to.sin_addr);
 	enter_namespace(stream->to_ns);
-	sink = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	sink = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	enter_namespace(stream->ns);
-	stream->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	stream->fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	enter_namespace(NULL);
 	if (sink < 0 || setsockopt(sink, SOL_SOCKET, SO_RCVBUF, &least, sizeof(least)) ||
-	    bind(sink, (struct sockaddr *)&to, sizeof(to)) || stream->fd < 0 ||
+	    bind(sink, &to.any, len) || stream->fd < 0 ||
 	    setsockopt(stream->fd, SOL_SOCKET, SO_SNDBUFFORCE, &most, sizeof(most)) ||
-	    connect(stream->fd, (struct sockaddr *)&to, sizeof(to)))
+	    connect(stream->fd, &to.any, len))
 		give_up("plan line %d: cross: %s", stream->line, strerror(errno));
 }
 
 static void send_packet(struct stream *stream)
 {
-	static const char payload[FRAME_BYTES - HEADER_BYTES];
+	static const char payload[FRAME_BYTES - HEADER_BYTES_4];
 	const uint64_t ns_bps = FRAME_BYTES * 8 * NS_PER_SEC;
+	size_t len = sizeof(payload);
 
-	if (send(stream->fd, payload, sizeof(payload), MSG_DONTWAIT) < 0 && errno != ENOBUFS &&
-	    errno != EAGAIN)
+	if (stream->address.family == AF_INET6)
+		len = FRAME_BYTES - HEADER_BYTES_6;
+	if (send(stream->fd, payload, len, MSG_DONTWAIT) < 0 && errno != ENOBUFS && errno != EAGAIN)
 		give_up("plan line %d: cross: %s", stream->line, strerror(errno));
 	stream->next_ns += ns_bps / stream->bps;
 	stream->rest += ns_bps % stream->bps;

@@ -4,7 +4,8 @@
  *	ip netns add NAME
  *	ip link add DEVICE netns NS address MAC type veth peer name DEVICE netns NS address MAC
  *	ip -n NS link set DEVICE up | down | mtu NUMBER | gso_max_segs NUMBER
- *	ip -n NS addr add ADDRESS/LENGTH dev DEVICE
+ *	ip -n NS link set DEVICE arp off multicast off
+ *	ip -n NS addr add ADDRESS/LENGTH dev DEVICE [nodad]
  *	ip -n NS neigh add ADDRESS lladdr MAC dev DEVICE
  *	ip -n NS rule add from ADDRESS table NUMBER
  *	ip -n NS route add default|ADDRESS/LENGTH via ADDRESS [dev DEVICE] [table NUMBER]
@@ -16,7 +17,6 @@
  */
 
 #define _GNU_SOURCE
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fib_rules.h>
@@ -33,6 +33,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "address.h"
 #include "base.h"
 #include "ip.h"
 #include "netlink.h"
@@ -59,31 +60,35 @@ static void add_namespace(struct command *command)
 	enter_namespace(NULL);
 }
 
-static struct in_addr parse_ip(const struct command *command, const char *text)
+static struct address parse_ip(const struct command *command, const char *text)
 {
-	struct in_addr ip;
+	struct address ip;
 
-	if (inet_pton(AF_INET, text, &ip) != 1)
-		command_failed(command, "%s is not an IPv4 address", text);
+	if (!address_parse(&ip, text))
+		command_failed(command, "%s is not an address of IPv4 or IPv6", text);
 	return ip;
 }
 
-static struct in_addr take_ip(struct command *command)
+static struct address take_ip(struct command *command)
 {
 	return parse_ip(command, command_word(command, "an address"));
 }
 
 /* ADDRESS/LENGTH */
-static struct in_addr take_network(struct command *command, uint8_t *length)
+static struct address take_network(struct command *command, uint8_t *length)
 {
-	char text[INET_ADDRSTRLEN];
-	unsigned int bits = 0;
 	const char *word = command_word(command, "an address");
+	char text[INET6_ADDRSTRLEN];
+	unsigned int bits = 0;
+	struct address ip;
 
-	if (sscanf(word, "%15[^/]/%u", text, &bits) != 2 || bits > 32)
+	if (sscanf(word, "%45[^/]/%u", text, &bits) != 2)
+		command_failed(command, "%s is not an address and its length", word);
+	ip = parse_ip(command, text);
+	if (bits > 8u * ip.len)
 		command_failed(command, "%s is not an address and its length", word);
 	*length = bits;
-	return parse_ip(command, text);
+	return ip;
 }
 
 static void take_mac(struct command *command, uint8_t bytes[MAC_BYTES])
@@ -150,7 +155,14 @@ static void set_link(struct command *command)
 
 	command_device(command, &head.ifi_index);
 	head.ifi_change = IFF_UP;
-	if (command_has(command, "up")) {
+	if (command_has(command, "arp")) {
+		command_expect(command, "off");
+		command_expect(command, "multicast");
+		command_expect(command, "off");
+		head.ifi_flags = IFF_NOARP;
+		head.ifi_change = IFF_NOARP | IFF_MULTICAST;
+		request_start(RTM_NEWLINK, 0, &head, sizeof(head));
+	} else if (command_has(command, "up")) {
 		head.ifi_flags = IFF_UP;
 		devices_up++;
 		request_start(RTM_NEWLINK, 0, &head, sizeof(head));
@@ -165,7 +177,7 @@ static void set_link(struct command *command)
 		request_start(RTM_NEWLINK, 0, &head, sizeof(head));
 		request_add_number(IFLA_GSO_MAX_SEGS, command_number(command, UINT32_MAX));
 	} else {
-		command_failed(command, "up, down, mtu or gso_max_segs is expected");
+		command_failed(command, "up, down, arp, mtu or gso_max_segs is expected");
 	}
 	request_send(command);
 }
@@ -185,23 +197,26 @@ uint64_t sleep_until_set_up(void)
 
 static void add_address(struct command *command)
 {
-	struct ifaddrmsg head = { .ifa_family = AF_INET };
-	struct in_addr ip = take_network(command, &head.ifa_prefixlen);
+	struct ifaddrmsg head = {};
+	struct address ip = take_network(command, &head.ifa_prefixlen);
 	int device;
 
 	command_expect(command, "dev");
 	command_device(command, &device);
+	head.ifa_family = ip.family;
 	head.ifa_index = device;
 	request_start(RTM_NEWADDR, NEW, &head, sizeof(head));
-	request_add(IFA_LOCAL, &ip, sizeof(ip));
-	request_add(IFA_ADDRESS, &ip, sizeof(ip));
+	request_add(IFA_LOCAL, ip.bytes, ip.len);
+	request_add(IFA_ADDRESS, ip.bytes, ip.len);
+	if (command_has(command, "nodad"))
+		request_add_number(IFA_FLAGS, IFA_F_NODAD);
 	request_send(command);
 }
 
 static void add_neighbour(struct command *command)
 {
-	struct ndmsg head = { .ndm_family = AF_INET, .ndm_state = NUD_PERMANENT };
-	struct in_addr ip = take_ip(command);
+	struct address ip = take_ip(command);
+	struct ndmsg head = { .ndm_family = ip.family, .ndm_state = NUD_PERMANENT };
 	uint8_t bytes[MAC_BYTES];
 
 	command_expect(command, "lladdr");
@@ -209,25 +224,23 @@ static void add_neighbour(struct command *command)
 	command_expect(command, "dev");
 	command_device(command, &head.ndm_ifindex);
 	request_start(RTM_NEWNEIGH, NEW, &head, sizeof(head));
-	request_add(NDA_DST, &ip, sizeof(ip));
+	request_add(NDA_DST, ip.bytes, ip.len);
 	request_add(NDA_LLADDR, bytes, sizeof(bytes));
 	request_send(command);
 }
 
 static void add_rule(struct command *command)
 {
-	const struct fib_rule_hdr head = {
-		.family = AF_INET,
-		.src_len = 32,
-		.action = FR_ACT_TO_TBL,
-	};
-	struct in_addr ip;
+	struct fib_rule_hdr head = { .action = FR_ACT_TO_TBL };
+	struct address ip;
 
 	command_expect(command, "from");
 	ip = take_ip(command);
 	command_expect(command, "table");
+	head.family = ip.family;
+	head.src_len = 8 * ip.len;
 	request_start(RTM_NEWRULE, NEW, &head, sizeof(head));
-	request_add(FRA_SRC, &ip, sizeof(ip));
+	request_add(FRA_SRC, ip.bytes, ip.len);
 	request_add_number(FRA_TABLE, command_number(command, UINT32_MAX));
 	request_send(command);
 }
@@ -235,14 +248,13 @@ static void add_rule(struct command *command)
 static void add_route(struct command *command)
 {
 	struct rtmsg head = {
-		.rtm_family = AF_INET,
 		.rtm_protocol = RTPROT_BOOT,
 		.rtm_scope = RT_SCOPE_UNIVERSE,
 		.rtm_type = RTN_UNICAST,
 	};
 	bool everywhere = command_has(command, "default");
 	uint32_t table = RT_TABLE_MAIN;
-	struct in_addr to, gateway;
+	struct address to, gateway;
 	int device = 0;
 
 	if (!everywhere)
@@ -253,10 +265,11 @@ static void add_route(struct command *command)
 		command_device(command, &device);
 	if (command_has(command, "table"))
 		table = command_number(command, UINT32_MAX);
+	head.rtm_family = gateway.family;
 	request_start(RTM_NEWROUTE, NEW, &head, sizeof(head));
 	if (!everywhere)
-		request_add(RTA_DST, &to, sizeof(to));
-	request_add(RTA_GATEWAY, &gateway, sizeof(gateway));
+		request_add(RTA_DST, to.bytes, to.len);
+	request_add(RTA_GATEWAY, gateway.bytes, gateway.len);
 	if (device)
 		request_add_number(RTA_OIF, device);
 	request_add_number(RTA_TABLE, table);
@@ -288,11 +301,11 @@ static void set_limits(struct command *command)
 
 static void put_address(struct command *command)
 {
-	const uint16_t family = AF_INET;
-	struct in_addr ip = take_ip(command);
+	struct address ip = take_ip(command);
 
-	request_add(MPTCP_PM_ADDR_ATTR_FAMILY, &family, sizeof(family));
-	request_add(MPTCP_PM_ADDR_ATTR_ADDR4, &ip, sizeof(ip));
+	request_add(MPTCP_PM_ADDR_ATTR_FAMILY, &ip.family, sizeof(ip.family));
+	request_add(ip.family == AF_INET ? MPTCP_PM_ADDR_ATTR_ADDR4 : MPTCP_PM_ADDR_ATTR_ADDR6,
+		    ip.bytes, ip.len);
 }
 
 static void put_id(struct command *command)

@@ -57,6 +57,8 @@ bool settings_set(struct traffic *t, const char *name, const char *value, int li
 	}
 	if (!strcmp(name, "transport"))
 		t->tcp = !strcmp(value, "tcp");
+	else if (!strcmp(name, "ip"))
+		t->ipv6 = !strcmp(value, "6");
 	else if (!strcmp(name, "connect"))
 		snprintf(t->peer, sizeof(t->peer), "%s", value);
 	else if (!strcmp(name, "socket-scheduler"))

@@ -3,6 +3,7 @@
 #ifndef SETTINGS_H
 #define SETTINGS_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -13,14 +14,15 @@ struct traffic {
 	char ns[32];
 	bool is_server;
 	bool tcp;
+	bool ipv6;		/* sockets of IPv6, which reach IPv4, too */
 	bool trace;		/* the scheduler's decisions */
 	bool states;		/* what it saw, and what it answered */
 	bool fresh;		/* connections are made when their first message is due */
 	bool at_once;		/* data is sent when the first subflow is there */
 	bool no_delay;		/* small messages do not wait for an ACK (Nagle) */
-	char peer[16];
+	char peer[INET6_ADDRSTRLEN];
 	unsigned int port;
-	unsigned int first_path;	/* its addresses are 10.0.p.1 and 10.1.p.1, from 1 */
+	unsigned int first_path;	/* its addresses end with 10.0.p.1 and 10.1.p.1, from 1 */
 	unsigned int paths;
 	unsigned int connections;	/* how many of them, in order; 0: all */
 	uint64_t duration_ns;	/* of messages without a size, after START */

@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "address.h"
 #include "base.h"
 #include "files.h"
 #include "settings.h"
@@ -99,18 +100,17 @@ static int option(int fd, int level, int name, void *value, socklen_t len)
 /* The subflows of a connection, in the order of creation; false: it is not open. */
 static bool ask_subflows(int fd, bool tcp, struct subflows *found)
 {
-	struct sockaddr_in *local = &found->where.addrs[0].sin_local;
-	struct sockaddr_in *remote = &found->where.addrs[0].sin_remote;
+	struct mptcp_subflow_addrs *ends = &found->where.addrs[0];
 	struct tcp_info *first = &found->state.info[0];
-	socklen_t local_len = sizeof(*local), remote_len = sizeof(*remote);
+	socklen_t local_len = sizeof(ends->ss_local), remote_len = sizeof(ends->ss_remote);
 
 	if (!tcp)
 		return subflows_ask(fd, found) && found->count;
 	*found = (struct subflows) { .count = 1 };
 	return !option(fd, IPPROTO_TCP, TCP_INFO, first, sizeof(*first)) &&
 	       first->tcpi_state != STATE_CLOSE && first->tcpi_state != STATE_LISTEN &&
-	       !getsockname(fd, (struct sockaddr *)local, &local_len) &&
-	       !getpeername(fd, (struct sockaddr *)remote, &remote_len);
+	       !getsockname(fd, &ends->sa_local, &local_len) &&
+	       !getpeername(fd, &ends->sa_remote, &remote_len);
 }
 
 static void fill_connection(union record *record, int fd, bool tcp, const struct tcp_info *first)
@@ -140,8 +140,8 @@ static void fill_connection(union record *record, int fd, bool tcp, const struct
 static void fill_subflow(union record *record, const struct mptcp_subflow_addrs *addrs,
 			 const struct tcp_info *info)
 {
-	record->subflow.local_addr = addrs->sin_local.sin_addr.s_addr;
-	record->subflow.remote_addr = addrs->sin_remote.sin_addr.s_addr;
+	record->subflow.local_addr = socket_address_last(&addrs->sa_local);
+	record->subflow.remote_addr = socket_address_last(&addrs->sa_remote);
 	record->subflow.local_port = ntohs(addrs->sin_local.sin_port);
 	record->subflow.remote_port = ntohs(addrs->sin_remote.sin_port);
 	record->subflow.cwnd = info->tcpi_snd_cwnd;

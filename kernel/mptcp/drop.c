@@ -6,8 +6,8 @@
  *	DEVICE data|acks 5,17,100-120	of what DEVICE receives, lose these
  *	start				on every device of the namespace, count from now
  *
- * TCP segments over IPv4 with payload are counted apart from those without,
- * each from 1. The numbers ascend. A list that is given again replaces the one
+ * TCP segments with payload, over IPv4 and IPv6, are counted apart from those
+ * without, each from 1. The numbers ascend. A list that is given again replaces the one
  * before and counts from 1. Nothing else is counted or lost. A packet is lost as
  * it comes, before it is queued.
  */
@@ -16,6 +16,7 @@
 
 #include <linux/etherdevice.h>
 #include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/netdevice.h>
 #include <linux/proc_fs.h>
 #include <linux/rtnetlink.h>
@@ -50,25 +51,52 @@ struct drop {
 	struct drop_list	lists[DROP_KINDS];
 };
 
+/* A packet of TCP over IPv4: where TCP's header begins, and where the packet ends.
+ * False: it is none, or a later fragment.
+ */
+static bool drop_ipv4(const struct sk_buff *skb, unsigned int *begin, unsigned int *end)
+{
+	struct iphdr copy;
+	const struct iphdr *ih = skb_header_pointer(skb, 0, sizeof(copy), &copy);
+
+	if (!ih || ih->protocol != IPPROTO_TCP || (ih->frag_off & htons(IP_OFFSET)))
+		return false;
+	*begin = 4 * ih->ihl;
+	*end = ntohs(ih->tot_len);
+	return true;
+}
+
+/* The same over IPv6, without extension headers. */
+static bool drop_ipv6(const struct sk_buff *skb, unsigned int *begin, unsigned int *end)
+{
+	struct ipv6hdr copy;
+	const struct ipv6hdr *ih = skb_header_pointer(skb, 0, sizeof(copy), &copy);
+
+	if (!ih || ih->nexthdr != IPPROTO_TCP)
+		return false;
+	*begin = sizeof(copy);
+	*end = sizeof(copy) + ntohs(ih->payload_len);
+	return true;
+}
+
 /* Which list a packet counts in; DROP_KINDS: none. */
 static int drop_kind(const struct sk_buff *skb)
 {
+	unsigned int begin, end;
 	const struct tcphdr *th;
-	const struct iphdr *ih;
-	struct iphdr ip_copy;
-	struct tcphdr tcp_copy;
-	unsigned int headers;
+	struct tcphdr copy;
+	bool is_tcp = false;
 
-	if (skb->protocol != htons(ETH_P_IP))
+	if (skb->protocol == htons(ETH_P_IP))
+		is_tcp = drop_ipv4(skb, &begin, &end);
+	else if (skb->protocol == htons(ETH_P_IPV6))
+		is_tcp = drop_ipv6(skb, &begin, &end);
+	if (!is_tcp)
 		return DROP_KINDS;
-	ih = skb_header_pointer(skb, 0, sizeof(ip_copy), &ip_copy);
-	if (!ih || ih->protocol != IPPROTO_TCP || (ih->frag_off & htons(IP_OFFSET)))
-		return DROP_KINDS;
-	th = skb_header_pointer(skb, 4 * ih->ihl, sizeof(tcp_copy), &tcp_copy);
+	th = skb_header_pointer(skb, begin, sizeof(copy), &copy);
 	if (!th)
 		return DROP_KINDS;
-	headers = 4 * ih->ihl + 4 * th->doff;
-	return ntohs(ih->tot_len) > headers ? DROP_DATA : DROP_ACKS;
+	return end > begin + 4 * th->doff ? DROP_DATA : DROP_ACKS;
 }
 
 static bool drop_is_next(struct drop_list *list)

@@ -103,7 +103,7 @@ def fails(text: str, scenario: Scenario, kernel: KernelBuild, guest: Guest, wher
     ("arguments", "reason"),
     [
         ("server 10.1.1.1", "cross server 10.1.1.1: a number is expected after it"),
-        ("server 10.1.1 5", "cross server 10.1.1 5: 10.1.1 is not an IPv4 address"),
+        ("server 10.1.1 5", "cross server 10.1.1 5: 10.1.1 is not an address of IPv4 or IPv6"),
         ("server 10.1.1.1 5 6", "cross server 10.1.1.1 5 6: 6 is not known here"),
         (
             "server 10.1.1.1 fast",

@@ -232,7 +232,7 @@ def test_a_wrong_plan_is_told_with_its_line(
         ("ip -n client link set c1 up down", "ip -n client link set c1 up down: down is not known"),
         (
             "ip -n client addr add 10.0.1/24 dev c1",
-            "ip -n client addr add 10.0.1/24 dev c1: 10.0.1 is not an IPv4 address",
+            "ip -n client addr add 10.0.1/24 dev c1: 10.0.1 is not an address of IPv4 or IPv6",
         ),
         # the kernel's own words
         (

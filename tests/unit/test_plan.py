@@ -73,6 +73,11 @@ SCENARIOS = {
         path=[f"{WIFI},cross=1mbit", LTE],
         event=["1s:lte:change,up.cross=40mbit,lasts=1s", "3s:wifi:change,down.cross=0,rate=x0.5"],
     ),
+    "ipv6": Flags(
+        path=[f"{WIFI},ip=6", f"{LTE},ip=both,link=shared,up.cross=1mbit"],
+        link=["shared:10mbit,10ms"],
+        event=["1s:wifi:unplug,lasts=1s", "2s:wifi:close", "3s:lte:backup"],
+    ),
     "connections": Flags(
         path=["a:link=shared,delay=5ms", "b:20mbit,8ms,link=access/shared", "t:link=shared"],
         link=["shared:10mbit,10ms,queue=100,queue_discipline=droptail", "access:30mbit,1ms"],
@@ -119,7 +124,7 @@ FORMS = re.compile(
 )
 TRAFFIC = (
     r"ip netns exec server\d? traffic server( --[a-z-]+ [\w.]+)+",
-    r"ip netns exec client\d? traffic client( --[a-z-]+ [\w.]+)+",
+    r"ip netns exec client\d? traffic client( --[a-z-]+ [\w.:]+)+",
 )
 _TIME = r"\d+(ns|us|ms|s)"
 MESSAGES = re.compile(
@@ -127,8 +132,10 @@ MESSAGES = re.compile(
     rf"( unit needs \d+ importance \d+ deadline {_TIME} expires {_TIME})?"
 )
 EVENTS = re.compile(
-    rf"at {_TIME} ((ip -n server\d?|tc -n (router\d|client|server|near\d|far\d)) \S.*"
-    r"|ip netns exec (client cross server 10\.1|server cross client 10\.0)\.\d\.1 \d+)"
+    rf"at {_TIME} ((ip -n (client|router\d|server\d?)"
+    r"|tc -n (router\d|client|server|near\d|far\d)) \S.*"
+    r"|ip netns exec (client cross server|server cross client) (10\.[01]\.\d\.1|fd00::a0[01]:\d01)"
+    r" \d+)"
 )
 
 

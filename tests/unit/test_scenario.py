@@ -456,6 +456,18 @@ def test_a_mistake_in_a_path_is_named(file: Path, old: str, new: str, line: str)
     assert problem(file, WIFI.replace(old, new)).startswith(line)
 
 
+def test_a_path_has_a_version_of_ip(file: Path) -> None:
+    for value, ip in (('"4"', "4"), ("4", "4"), ("6", "6"), ('"6"', "6"), ('"both"', "both")):
+        assert load(file, f"{WIFI}ip = {value}\n").base.paths[0].ip == ip
+    # what is the default is not written, so that the keys of stored runs are as they were
+    text = load(file, f"{WIFI}ip = 4\n").base.key_text()
+    assert text == load(file, WIFI).base.key_text()
+    assert '"ip"' not in text
+    for value in ('"5"', "true", "46", '"v6"'):
+        assert problem(file, f"{WIFI}ip = {value}\n").endswith("a version of IP is 4, 6 or both")
+    assert from_flags(Flags(path=["a:1mbit,1ms,ip=both"])).base.paths[0].version == "6"
+
+
 @pytest.mark.parametrize(
     ("keys", "line"),
     [

@@ -88,7 +88,7 @@ def records_page() -> str:
             f"## Subflow record (kind {SUBFLOW})",
             "",
             "The addresses tell the path: path i, counted from 1 in the order of the scenario, "
-            "joins 10.0.i.x (client) and 10.1.i.x (server).",
+            "joins 10.0.i.x (client) and 10.1.i.x (server). Those of IPv6 end with these bytes.",
             "",
             *_field_table(SUBFLOW_FIELDS, _size(HEAD)),
             "",

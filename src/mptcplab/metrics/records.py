@@ -191,7 +191,8 @@ SUBFLOW_FIELDS = (
         "local_addr",
         "ipv4",
         "",
-        "address of this side; 0 when it was closed before the peer had answered",
+        "address of this side, of IPv6 its last four bytes; 0 when it was closed before the peer "
+        "had answered",
     ),
     Field("remote_addr", "ipv4", "", "address of the peer"),
     Field("cwnd", "u32", "packets", "congestion window"),
@@ -606,8 +607,8 @@ def select(records: Records, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]
 def path_indices(subflow: Records, first: int = 1) -> npt.NDArray[np.int64]:
     """Index (from 0) of the path that each subflow record belongs to, by its two addresses.
 
-    Path i, from `first` on, joins 10.0.i.x (client) and 10.1.i.x (server), see `spec.testbed`; a
-    negative index stands for any other pair.
+    Path i, from `first` on, joins 10.0.i.x (client) and 10.1.i.x (server), or addresses of IPv6
+    that end so, see `spec.testbed`; a negative index stands for any other pair.
     """
     local, remote = subflow["local_addr"], subflow["remote_addr"]
     on_a_path = (

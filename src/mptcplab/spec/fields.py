@@ -16,6 +16,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from mptcplab.spec import congestion, units
 from mptcplab.spec.limits import (
+    IP_VERSIONS,
     MAX_BITRATES,
     MAX_DROP_NUMBER,
     MAX_DROPS,
@@ -173,6 +174,22 @@ def choice(what: str, choices: Sequence[str]) -> Reads:
         return str(value)
 
     return Reads(read, {"enum": list(choices)}, ", ".join(f"`{each}`" for each in choices))
+
+
+def _read_ip(value: object) -> str:
+    text = str(value) if isinstance(value, int) else value
+    if text not in IP_VERSIONS:
+        raise ValueError(f"a version of IP is {one_of(tuple(IP_VERSIONS))}")
+    return str(text)
+
+
+_NUMBERS = [int(ip) for ip in IP_VERSIONS if ip.isdecimal()]
+#: Versions of IP: as text, or a single one as a number.
+IP = Reads(
+    _read_ip,
+    {"enum": [*IP_VERSIONS, *_NUMBERS]},
+    ", ".join(f"`{ip}`" for ip in IP_VERSIONS),
+)
 
 
 def read_name(value: object) -> str:

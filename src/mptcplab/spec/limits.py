@@ -28,6 +28,10 @@ WORKLOAD_KEYS = {
     ),
 }
 WORKLOADS = tuple(WORKLOAD_KEYS)
+#: The versions of IP that a path has addresses of, by the value of its key `ip`.
+IpVersion = Literal["4", "6"]
+Ip = Literal["4", "6", "both"]
+IP_VERSIONS: dict[Ip, tuple[IpVersion, ...]] = {"4": ("4",), "6": ("6",), "both": ("4", "6")}
 #: Towards the server, or towards the client.
 Direction = Literal["up", "down"]
 DIRECTIONS: tuple[Direction, Direction] = ("up", "down")

@@ -34,6 +34,7 @@ from mptcplab.spec.limits import (
     Action,
     Bottleneck,
     Discipline,
+    Ip,
     Start,
     Transport,
 )
@@ -244,6 +245,12 @@ class LiteralPath(LiteralLink):
         "The link, or links in this order, that its packets cross after its own router. With a "
         "link, the path needs no rate or delay of its own.",
         ["bottleneck", ["access", "backbone"]],
+    )
+    ip: Annotated[Ip | None, fields.IP] = _key(
+        "The version of IP of its addresses. With both, the subflow has those of IPv6, and "
+        "programs choose.",
+        ["6"],
+        "4",
     )
 
 

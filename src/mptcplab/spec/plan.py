@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mptcplab.spec import congestion, links, scheduler, testbed, timeline, units, workload
-from mptcplab.spec.limits import NO_RATE_BPS, Direction
+from mptcplab.spec.limits import NO_RATE_BPS, Direction, IpVersion
 from mptcplab.spec.links import Spots
-from mptcplab.spec.scenario import PRIORITY, Link, Pair, Scenario, Shape
+from mptcplab.spec.scenario import PRIORITY, Link, Pair, Path, Scenario, Shape
 from mptcplab.spec.testbed import End
 from mptcplab.spec.timeline import Instant
 from mptcplab.spec.workload import Message, Program, Video
@@ -38,7 +38,20 @@ _TCP_MEMORY = "98304 131072 196608"
 _UDP_MEMORY = "196608 262144 393216"
 
 # A router forwards packets that belong to no socket of its own, so it need not look for one.
+# The latter holds for IPv6, too.
 _ROUTER_SETTINGS = "net.ipv4.ip_forward=1 net.ipv4.ip_early_demux=0"
+_IPV6_ROUTER_SETTINGS = "net.ipv6.conf.all.forwarding=1"
+
+# Of a namespace with IPv6: that it is on, without addresses that nobody asked for (link-local
+# ones, of which others would be told), and addresses that stay when a device has no carrier.
+_IPV6_SETTINGS = (
+    "net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.default.addr_gen_mode=1"
+    " net.ipv6.conf.all.keep_addr_on_down=1"
+)
+# Of a device with IPv6: neighbours are configured, and nobody is asked or told about addresses, so
+# that no packet but those of the traffic passes through netem. An address is valid at once.
+_IPV6_DEVICE = "arp off multicast off"
+_AT_ONCE: Mapping[IpVersion, str] = {"4": "", "6": " nodad"}
 
 # A lost ADD_ADDR is sent again after 1 s; the kernel's default of 120 s is longer than most runs.
 _ADD_ADDR_TIMEOUT_S = 1
@@ -115,7 +128,7 @@ def _testbed(scenario: Scenario) -> Iterator[Section]:
         yield f"client{of}: addresses, and a route per source address", _client(scenario, pair)
         yield f"server{of}: the same", _server(scenario, pair)
     for i, path in enumerate(scenario.paths, 1):
-        yield f"path {i}, {path.name}: router", _router(i, [shared[name] for name in path.links])
+        yield f"path {i}, {path.name}: router", _router(i, path, shared)
     for m, link in enumerate(scenario.links, 1):
         yield f"link {m}, {link.name}: its two routers", _link_routers(scenario, shared, m)
     everything: list[Link] = [*scenario.paths, *scenario.links]
@@ -206,8 +219,12 @@ def _topology(scenario: Scenario, shared: Mapping[str, int]) -> Iterator[str]:
     hosts = [host for pair in pairs for host in (pair.client, pair.server)]
     routers = [testbed.router(i) for i in range(1, len(scenario.paths) + 1)]
     of_links = [end(m).namespace for m in shared.values() for end in (testbed.near, testbed.far)]
+    with_ipv6 = _with_ipv6(scenario)
     for name in [*hosts, *routers, *of_links]:
         yield f"ip netns add {name}"
+    for name in [*hosts, *routers, *of_links]:
+        if name in with_ipv6:
+            yield f"ip netns exec {name} sysctl -qw {_IPV6_SETTINGS}"
     for m in shared.values():
         yield _veth(testbed.near(m), testbed.far(m))
     for *others, last, server in _ends(scenario, shared):
@@ -224,6 +241,19 @@ def _ends(scenario: Scenario, shared: Mapping[str, int]) -> Iterator[list[End]]:
             yield testbed.ends(i, through, pair.client, pair.server)
 
 
+def _with_ipv6(scenario: Scenario) -> set[str]:
+    """The namespaces that a path over IPv6 goes through."""
+    shared = {link.name: m for m, link in enumerate(scenario.links, 1)}
+    found = set()
+    for pair in scenario.pairs():
+        for i, path in zip(pair.numbers, pair.paths, strict=True):
+            if "6" in path.versions:
+                through = [shared[name] for name in path.links]
+                along = testbed.ends(i, through, pair.client, pair.server)
+                found |= {end.namespace for end in along}
+    return found
+
+
 def _veth(one: End, other: End) -> str:
     return (
         f"ip link add {one.device} netns {one.namespace} address {one.mac} type veth"
@@ -231,11 +261,11 @@ def _veth(one: End, other: End) -> str:
     )
 
 
-def neighbour(of: End, other: End) -> str:
+def neighbour(of: End, other: End, version: IpVersion = "4") -> str:
     """The neighbour is configured, not resolved: the ARP reply would pass through netem, and the
     first RTT of each path, all that schedulers know at first, would be twice the true one.
     """
-    known = f"neigh add {other.address} lladdr {other.mac} dev {of.device}"
+    known = f"neigh add {other.ip(version)} lladdr {other.mac} dev {of.device}"
     return f"ip -n {of.namespace} {known}"
 
 
@@ -243,7 +273,8 @@ def _client(scenario: Scenario, pair: Pair) -> Iterator[str]:
     client = pair.client
     for i, path in zip(pair.numbers, pair.paths, strict=True):
         end = testbed.client(i, client)
-        yield from _host(end, testbed.router_to_client(i), i, testbed.server_network(i))
+        far = [testbed.server_network(i, version) for version in path.versions]
+        yield from _host(end, testbed.router_to_client(i), i, path.versions, far)
         yield from _single_packets(end, path.up)
     yield from _limits(client, scenario, pair)
     # An endpoint without flags creates no subflow; it exists so that it can be made a backup.
@@ -251,31 +282,49 @@ def _client(scenario: Scenario, pair: Pair) -> Iterator[str]:
     for i, path in zip(pair.numbers, pair.paths, strict=True):
         if path.name in changing:
             end = testbed.client(i)
-            yield f"ip -n {client} mptcp endpoint add {end.address} dev {end.device}"
+            known = f"{end.ip(path.version)} dev {end.device}"
+            yield f"ip -n {client} mptcp endpoint add {known}"
 
 
 def _server(scenario: Scenario, pair: Pair) -> Iterator[str]:
     server = pair.server
     for i, path in zip(pair.numbers, pair.paths, strict=True):
         end = testbed.server(i, server)
-        yield from _host(end, testbed.router_to_server(i), i, testbed.client_network(i))
+        far = [testbed.client_network(i, version) for version in path.versions]
+        yield from _host(end, testbed.router_to_server(i), i, path.versions, far)
         yield from _single_packets(end, path.down)
     yield from _limits(server, scenario, pair)
     # One subflow per path: the client joins each address that the server announces, from its own
     # address on that path. Any further endpoint would create further subflows.
-    for number, i in enumerate(pair.numbers[1:], 2):
-        yield _announced(server, number, i)
+    for number, path in enumerate(pair.paths[1:], 2):
+        yield _announced(server, number, pair.numbers[number - 1], path.version)
 
 
-def _host(end: End, gateway: End, table: int, far: str) -> Iterator[str]:
-    """One end of a path: all packets from its address leave by its device."""
-    ip, way = f"ip -n {end.namespace}", f"via {gateway.address} dev {end.device}"
-    yield f"{ip} addr add {end.address}/24 dev {end.device}"
+def _host(
+    end: End, gateway: End, table: int, versions: Sequence[IpVersion], far: Sequence[str]
+) -> Iterator[str]:
+    """One end of a path: all packets from its addresses leave by its device.
+
+    The networks at the `far` end are in the order of the versions of IP.
+    """
+    ip = f"ip -n {end.namespace}"
+    yield from _addresses(end, versions)
+    for version, network in zip(versions, far, strict=True):
+        way = f"via {gateway.ip(version)} dev {end.device}"
+        yield neighbour(end, gateway, version)
+        yield f"{ip} rule add from {end.ip(version)} table {table}"
+        yield f"{ip} route add default {way} table {table}"
+        yield f"{ip} route add {network} {way}"
+
+
+def _addresses(end: End, versions: Iterable[IpVersion]) -> Iterator[str]:
+    """A device gets its addresses, and is set up."""
+    ip = f"ip -n {end.namespace}"
+    if "6" in versions:
+        yield f"{ip} link set {end.device} {_IPV6_DEVICE}"
+    for version in versions:
+        yield f"{ip} addr add {end.network(version)} dev {end.device}{_AT_ONCE[version]}"
     yield f"{ip} link set {end.device} up"
-    yield neighbour(end, gateway)
-    yield f"{ip} rule add from {end.address} table {table}"
-    yield f"{ip} route add default {way} table {table}"
-    yield f"{ip} route add {far} {way}"
 
 
 def _single_packets(end: End, link: Shape) -> Iterator[str]:
@@ -302,50 +351,59 @@ def _limits(name: str, scenario: Scenario, pair: Pair) -> Iterator[str]:
         yield f"ip -n {name} mptcp limits set subflow {further} add_addr_accepted {further}"
 
 
-def _router(i: int, through: list[int]) -> Iterator[str]:
-    """The router of path `i`, which then goes through these links."""
-    yield from _port(testbed.router_to_client(i), testbed.client(i))
-    if not through:
-        yield from _port(testbed.router_to_server(i), testbed.server(i))
+def _router(i: int, path: Path, shared: Mapping[str, int]) -> Iterator[str]:
+    """The router of path `i`, which then goes through its links."""
+    yield from _port(testbed.router_to_client(i), testbed.client(i), path.versions)
+    if not path.links:
+        yield from _port(testbed.router_to_server(i), testbed.server(i), path.versions)
         return
-    first = through[0]
-    yield from _port(testbed.router_to_server(i, first), testbed.near_port(first, i))
-    yield _route(testbed.router(i), testbed.server_network(i), testbed.near_port(first, i))
+    first = shared[path.links[0]]
+    port = testbed.near_port(first, i)
+    yield from _port(testbed.router_to_server(i, first), port, path.versions)
+    yield from _routes(testbed.router(i), testbed.server_network, i, port, path.versions)
 
 
 def _link_routers(scenario: Scenario, shared: Mapping[str, int], m: int) -> Iterator[str]:
     """The two routers know, for each path through link `m`, the routes onward and back."""
     near, far = testbed.near(m), testbed.far(m)
-    yield from _port(near, far)
-    ways = {i: [shared[n] for n in path.links] for i, path in enumerate(scenario.paths, 1)}
-    mine = {i: through for i, through in ways.items() if m in through}
-    for i in mine:
+    name = scenario.links[m - 1].name
+    mine = {i: path for i, path in enumerate(scenario.paths, 1) if name in path.links}
+    all_versions = sorted({version for path in mine.values() for version in path.versions})
+    yield from _port(near, far, all_versions)
+    for i, path in mine.items():
         # or the far port of the link before, which has the same address
         before = testbed.router_to_server(i, m)
-        yield from _port(testbed.near_port(m, i), before)
-        yield _route(near.namespace, testbed.server_network(i), far)
-        yield _route(near.namespace, testbed.client_network(i), before)
-    yield from _port(far, near)
-    for i, through in mine.items():
-        yield _route(far.namespace, testbed.client_network(i), near)
-        if through[-1] == m:
-            yield from _port(testbed.far_port(m, i), testbed.server(i))
+        yield from _port(testbed.near_port(m, i), before, path.versions)
+        yield from _routes(near.namespace, testbed.server_network, i, far, path.versions)
+        yield from _routes(near.namespace, testbed.client_network, i, before, path.versions)
+    yield from _port(far, near, all_versions)
+    for i, path in mine.items():
+        yield from _routes(far.namespace, testbed.client_network, i, near, path.versions)
+        if path.links[-1] == name:
+            yield from _port(testbed.far_port(m, i), testbed.server(i), path.versions)
             continue
-        on = through[through.index(m) + 1]
-        yield from _port(testbed.far_port(m, i, on), testbed.near_port(on, i))
-        yield _route(far.namespace, testbed.server_network(i), testbed.near_port(on, i))
+        on = shared[path.links[path.links.index(name) + 1]]
+        onward = testbed.near_port(on, i)
+        yield from _port(testbed.far_port(m, i, on), onward, path.versions)
+        yield from _routes(far.namespace, testbed.server_network, i, onward, path.versions)
 
 
-def _port(own: End, opposite: End) -> Iterator[str]:
-    """A device of a router: its address, and its neighbour."""
-    ip = f"ip -n {own.namespace}"
-    yield f"{ip} addr add {own.address}/24 dev {own.device}"
-    yield f"{ip} link set {own.device} up"
-    yield neighbour(own, opposite)
+def _port(own: End, opposite: End, versions: Sequence[IpVersion]) -> Iterator[str]:
+    """A device of a router: its addresses, and its neighbour."""
+    yield from _addresses(own, versions)
+    for version in versions:
+        yield neighbour(own, opposite, version)
 
 
-def _route(namespace: str, network: str, via: End) -> str:
-    return f"ip -n {namespace} route add {network} via {via.address}"
+def _routes(
+    namespace: str,
+    network: Callable[[int, IpVersion], str],
+    i: int,
+    via: End,
+    versions: Sequence[IpVersion],
+) -> Iterator[str]:
+    for version in versions:
+        yield f"ip -n {namespace} route add {network(i, version)} via {via.ip(version)}"
 
 
 def _sysctls(scenario: Scenario, pairs: Iterable[Pair]) -> Iterator[str]:
@@ -356,11 +414,13 @@ def _sysctls(scenario: Scenario, pairs: Iterable[Pair]) -> Iterator[str]:
     allowed = f"'{allowed}'" if " " in used else allowed
     memory = f"'net.ipv4.tcp_mem={_TCP_MEMORY}' 'net.ipv4.udp_mem={_UDP_MEMORY}'"
     yield f"sysctl -qw {memory} {allowed}"
-    for i in range(1, len(scenario.paths) + 1):
-        yield f"ip netns exec {testbed.router(i)} sysctl -qw {_ROUTER_SETTINGS}"
+    with_ipv6 = _with_ipv6(scenario)
+    routers = [testbed.router(i) for i in range(1, len(scenario.paths) + 1)]
     for m in range(1, len(scenario.links) + 1):
-        for end in (testbed.near(m), testbed.far(m)):
-            yield f"ip netns exec {end.namespace} sysctl -qw {_ROUTER_SETTINGS}"
+        routers += [end(m).namespace for end in (testbed.near, testbed.far)]
+    for name in routers:
+        more = f" {_IPV6_ROUTER_SETTINGS}" if name in with_ipv6 else ""
+        yield f"ip netns exec {name} sysctl -qw {_ROUTER_SETTINGS}{more}"
     for pair in pairs:
         yield from _host_sysctls(scenario, pair)
 
@@ -412,8 +472,11 @@ def _traffic(scenario: Scenario, pair: Pair) -> Iterator[str]:
         common += " --no-delay 1"
     if load.kind == "bulk" and connection.end_ns is not None:
         common += f" --duration-ns {connection.end_ns}"
-    goal = testbed.server(pair.first)
-    server, client = "", f" --connect {goal.address} --paths {len(pair.paths)}"
+    if any(path.version == "6" for path in pair.paths):
+        # sockets of IPv6 have subflows of both
+        common += " --ip 6"
+    goal = testbed.server(pair.first).ip(pair.paths[0].version)
+    server, client = "", f" --connect {goal} --paths {len(pair.paths)}"
     if pair.first > 1:
         client += f" --first-path {pair.first}"
     if connection.start_ns or workload.opens_connections(load):
@@ -572,30 +635,32 @@ def _commands(
 
 def _acts(pair: Pair, number: int, instant: Instant) -> Iterator[str]:
     """What an instant does to a path, of this number among its hosts', besides its shape."""
-    i = pair.numbers[number - 1]
+    i, path = pair.numbers[number - 1], pair.paths[number - 1]
     port, client = testbed.router_to_client(i), testbed.client(i, pair.client)
     match instant.act:
         case "backup" | "regular":
             flag = "backup" if instant.act == "backup" else "nobackup"
-            yield f"ip -n {pair.client} mptcp endpoint change {client.address} {flag}"
+            address = client.ip(path.version)
+            yield f"ip -n {pair.client} mptcp endpoint change {address} {flag}"
         case "unplug":
             yield f"ip -n {port.namespace} link set {port.device} down"
         case "plug":
             yield f"ip -n {port.namespace} link set {port.device} up"
             # it was forgotten
-            yield neighbour(port, client)
+            for version in path.versions:
+                yield neighbour(port, client, version)
         case "close":
             # of the first path, it was not announced: it has no endpoint, and its id is 0
             announced = number > 1 or instant.again
-            what = f"id {number}" if announced else f"id 0 {testbed.server(i).address}"
+            what = f"id {number}" if announced else f"id 0 {testbed.server(i).ip(path.version)}"
             yield f"ip -n {pair.server} mptcp endpoint delete {what}"
         case "open":
-            yield _announced(pair.server, number, i)
+            yield _announced(pair.server, number, i, path.version)
 
 
-def _announced(server: str, number: int, i: int) -> str:
+def _announced(server: str, number: int, i: int, version: IpVersion) -> str:
     end = testbed.server(i)
-    known = f"{end.address} id {number} dev {end.device}"
+    known = f"{end.ip(version)} id {number} dev {end.device}"
     return f"ip -n {server} mptcp endpoint add {known} signal"
 
 
@@ -605,5 +670,6 @@ def _cross(pair: Pair, number: int, direction: Direction, link: Shape) -> str:
     source, goal = testbed.client(i, pair.client), testbed.server(i, pair.server)
     if direction == "down":
         source, goal = goal, source
-    what = f"{goal.namespace} {goal.address} {link.cross_bps}"
+    address = goal.ip(pair.paths[number - 1].version)
+    what = f"{goal.namespace} {address} {link.cross_bps}"
     return f"ip netns exec {source.namespace} cross {what}"

@@ -240,7 +240,8 @@ def _path(
     resolved = _direction(up, round_trip_ns), _direction(down, round_trip_ns)
     if resolved[0] is None or resolved[1] is None:
         return None
-    return Path(name=literal.name, up=resolved[0], down=resolved[1], links=links)
+    ip = (isinstance(literal, LiteralPath) and literal.ip) or "4"
+    return Path(name=literal.name, up=resolved[0], down=resolved[1], links=links, ip=ip)
 
 
 class _Values:

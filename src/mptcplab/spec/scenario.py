@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, Field
 
 from mptcplab.spec import scheduler
-from mptcplab.spec.limits import Action, Bottleneck, Discipline, Transport
+from mptcplab.spec.limits import (
+    IP_VERSIONS,
+    Action,
+    Bottleneck,
+    Discipline,
+    Ip,
+    IpVersion,
+    Transport,
+)
 from mptcplab.spec.scheduler import Choice
 from mptcplab.spec.workload import AnyWorkload
 
@@ -76,9 +84,22 @@ class Link(_Resolved):
 
 
 class Path(Link):
-    """A pair of addresses with a link each way, and the names of the shared `links` behind it."""
+    """A pair of addresses with a link each way, and the names of the shared `links` behind it.
+
+    `ip` says of which versions of IP there is such a pair.
+    """
 
     links: tuple[str, ...] = ()
+    ip: Ip = Field(default="4", exclude_if=lambda ip: ip == "4")
+
+    @property
+    def versions(self) -> tuple[IpVersion, ...]:
+        return IP_VERSIONS[self.ip]
+
+    @property
+    def version(self) -> IpVersion:
+        """That of its subflow: IPv6 where there are both, as programs choose (RFC 6724)."""
+        return self.versions[-1]
 
 
 class Change(_Resolved):

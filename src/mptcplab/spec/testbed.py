@@ -12,6 +12,9 @@ If it goes through link m, this is inserted between its router and the server, f
               10.(10+m).i.0/24         10.2.m.0/24
     router i rsi --------- nmpi near m nm ------ fm far m fmpi --------- ...
              .1             .254       .1       .254
+
+An address of IPv6 ends with the four bytes of the one of IPv4 at the same place: fd00::a00:101 is
+fd00::10.0.1.1.
 """
 
 from __future__ import annotations
@@ -19,18 +22,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-#: The first byte of all addresses, and the second one on the client's and on the server's side.
+from mptcplab.spec.limits import IpVersion
+
+#: Of all IPv4 addresses the first byte, and the second one on the client's and the server's side.
 NETWORK = 10
 SIDES = CLIENT_SIDE, SERVER_SIDE = 0, 1
 CLIENT, SERVER = "client", "server"
 
 
+# How many bits of an address are that of the network.
+_NETWORK_BITS: dict[IpVersion, int] = {"4": 24, "6": 120}
+
+
 class End(NamedTuple):
-    """A device, its namespace, and its address."""
+    """A device, its namespace, and its address, of IPv4."""
 
     device: str
     namespace: str
     address: str
+
+    def ip(self, version: IpVersion) -> str:
+        """Its address of a version of IP."""
+        return _of_version(version, self.address)
+
+    def network(self, version: IpVersion) -> str:
+        """Its address with the length of its network, as in `ip addr add`."""
+        return f"{self.ip(version)}/{_NETWORK_BITS[version]}"
 
     @property
     def mac(self) -> str:
@@ -79,12 +96,12 @@ def far_port(m: int, i: int, link: int | None = None) -> End:
     return End(f"f{m}p{i}", f"far{m}", _onward(i, link))
 
 
-def client_network(i: int) -> str:
-    return f"{_network(CLIENT_SIDE, i)}.0/24"
+def client_network(i: int, version: IpVersion = "4") -> str:
+    return _side_network(CLIENT_SIDE, i, version)
 
 
-def server_network(i: int) -> str:
-    return f"{_network(SERVER_SIDE, i)}.0/24"
+def server_network(i: int, version: IpVersion = "4") -> str:
+    return _side_network(SERVER_SIDE, i, version)
 
 
 def ends(
@@ -101,6 +118,19 @@ def ends(
     for m, link in zip(links, onward[1:], strict=True):
         found += [near_port(m, i), far_port(m, i, link)]
     return [*found, server(i, server_host)]
+
+
+def _side_network(side: int, i: int, version: IpVersion) -> str:
+    first = _of_version(version, f"{_network(side, i)}.0")
+    return f"{first}/{_NETWORK_BITS[version]}"
+
+
+def _of_version(version: IpVersion, address: str) -> str:
+    """An address of IPv4, or the one of IPv6 that ends with it."""
+    if version == "4":
+        return address
+    a, b, c, d = map(int, address.split("."))
+    return f"fd00::{a << 8 | b:x}:{c << 8 | d:x}"
 
 
 def _network(side: int, i: int) -> str:

@@ -11,7 +11,7 @@ import re
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +30,7 @@ from mptcplab.metrics.compute import RunMetrics
 from mptcplab.runs import cost, experiment
 from mptcplab.spec import plan
 from mptcplab.spec.flags import Flags
+from mptcplab.spec.limits import IpVersion
 from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scenario import Scenario
 
@@ -62,13 +63,14 @@ UNEQUAL = replace(BENCH, path=("a:100mbit,10ms", "b:50mbit,20ms"), scheduler=Non
 _DECISIONS_S = 5.0
 # Of the 1514 bytes of a full Ethernet frame, 1424 are data: 14 Ethernet, 20 IP, 20 TCP, 12 its
 # timestamps, 24 MPTCP's data sequence signal (RFC 8684, section 3.3.1: 4 + 4 data ACK + 8 data
-# sequence number + 4 subflow sequence number + 2 length, padded).
-_DATA_SHARE = 1424 / 1514
+# sequence number + 4 subflow sequence number + 2 length, padded). With IPv6, whose header has 40
+# bytes, 1404 are.
+_DATA_SHARE: Mapping[IpVersion, float] = {"4": 1424 / 1514, "6": 1404 / 1514}
 
 
 def ideal_goodput_bps(scenario: Scenario) -> float:
     """The goodput of MPTCP if all paths were always full of full segments, in bit/s."""
-    return sum(path.up.rate_bps for path in scenario.paths) * _DATA_SHARE
+    return sum(path.up.rate_bps * _DATA_SHARE[path.version] for path in scenario.paths)
 
 
 def run(

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Programs of the host in place of the traffic:
  *
- *	ip netns exec server program --directory DIR -- COMMAND ...
+ *	ip netns exec server program --directory DIR [--listen tcp|udp:PORT] -- COMMAND ...
  *	ip netns exec client program --NAME VALUE ... -- COMMAND ...
  *
- * The server's line comes first, and may be missing. When its program listens on a TCP
- * port, the client's is started, at START; when that ends, all that is left is ended.
+ * The server's line comes first, and may be missing. When its program listens, on the port
+ * that is named or on any, the client's is started, at START; when that ends, all that is
+ * left is ended. What listens is a socket of TCP in that state, or one of UDP that is bound
+ * and not connected. --host NAME=ADDRESS, as often as needed, gives an address a name.
  *
  * They run as processes of their own (a PID namespace) in a world that is
  * thrown away: the host's files, read-only, under a tmpfs that takes what they
@@ -55,6 +57,8 @@
  */
 #define HOME		"/run/home"
 #define BIN		"/run/bin"
+/* names of hosts: two, each of two versions of IP */
+#define HOSTS_BYTES	512
 /* What a process may write into a file, such as its output: without a limit it could fill
  * the host's disk.
  */
@@ -90,9 +94,26 @@ static struct {
 	uint64_t time_limit_ns;		/* 0: none */
 	char *input;			/* of the client's program: none, file, terminal */
 	char *term;
+	char *listen;			/* what the server's program listens on; NULL: anything */
+	char hosts[HOSTS_BYTES];	/* lines of /etc/hosts */
 } options;
 
 /* THE PLAN */
+
+/* NAME=ADDRESS */
+static void add_host(char *text, int number)
+{
+	size_t used = strlen(options.hosts);
+	char *address = strchr(text, '=');
+	int len;
+
+	if (!address)
+		give_up("plan line %d: %s: NAME=ADDRESS is expected", number, text);
+	*address++ = '\0';
+	len = snprintf(options.hosts + used, HOSTS_BYTES - used, "%s %s\n", address, text);
+	if (len < 0 || used + len >= HOSTS_BYTES)
+		give_up("plan line %d: too many names of hosts", number);
+}
 
 static void parse_program(struct program *program, char *line, int number, struct traffic *t)
 {
@@ -114,6 +135,10 @@ static void parse_program(struct program *program, char *line, int number, struc
 			options.input = value;
 		else if (!strcmp(word, "term"))
 			options.term = value;
+		else if (!strcmp(word, "listen"))
+			options.listen = value;
+		else if (!strcmp(word, "host"))
+			add_host(value, number);
 		else
 			give_up("plan line %d: --%s is not known here", number, word);
 	}
@@ -175,6 +200,7 @@ static void make_dev(const char *dev)
 	} nodes[] = {
 		{ "null", 1, 3 }, { "zero", 1, 5 }, { "full", 1, 7 }, { "random", 1, 8 },
 		{ "urandom", 1, 9 }, { "tty", 5, 0 }, { "tty1", 4, 1 },
+		{ "net/tun", 10, 200 },
 	};
 	static const struct {
 		const char *name, *to;
@@ -186,6 +212,8 @@ static void make_dev(const char *dev)
 	char path[64];
 	size_t i;
 
+	snprintf(path, sizeof(path), "%s/net", dev);
+	make_directory(path, 0755);
 	for (i = 0; i < COUNT(nodes); i++) {
 		snprintf(path, sizeof(path), "%s/%s", dev, nodes[i].name);
 		if (mknod(path, S_IFCHR, makedev(nodes[i].major, nodes[i].minor)) ||
@@ -237,6 +265,8 @@ static void forbid_modules(void)
 
 static void make_world(void)
 {
+	char hosts[HOSTS_BYTES + 64];
+
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
 		give_up("the programs' world: %s", strerror(errno));
 	make_directory("/tmp/upper", 0755);
@@ -259,8 +289,8 @@ static void make_world(void)
 	make_directory(HOME, 0700);
 	make_directory(BIN, 0755);
 	make_commands();
-	make_file("/etc/hosts", 0644,
-		  "127.0.0.1 localhost\n10.0.1.1 client\n10.1.1.1 server\n");
+	snprintf(hosts, sizeof(hosts), "127.0.0.1 localhost\n::1 localhost\n%s", options.hosts);
+	make_file("/etc/hosts", 0644, hosts);
 	make_file("/etc/bash.bashrc", 0644, bashrc);
 }
 
@@ -395,25 +425,35 @@ static bool wait_for_child(uint64_t until_ns)
 	return sigtimedwait(&child, NULL, &timeout) > 0;
 }
 
-/* What a server may listen on, as files of its network namespace. */
+/* Where the kernel lists sockets of a network namespace, and the state of those that
+ * listen: one of UDP is never in TCP's state of that name.
+ */
 static struct {
-	const char *path;
+	const char *protocol, *path;
+	unsigned int state;
 	int fd;
 } sockets[] = {
-	{ .path = "/proc/thread-self/net/tcp" }, { .path = "/proc/thread-self/net/tcp6" },
+	{ "tcp", "/proc/thread-self/net/tcp", TCP_LISTEN, -1 },
+	{ "tcp", "/proc/thread-self/net/tcp6", TCP_LISTEN, -1 },
+	{ "udp", "/proc/thread-self/net/udp", TCP_CLOSE, -1 },
+	{ "udp", "/proc/thread-self/net/udp6", TCP_CLOSE, -1 },
 };
 
-/* The namespace is this process's. */
+/* Of the server's namespace, those with the protocol that is asked for. */
 static void open_sockets(void)
 {
 	size_t i;
 
+	enter_namespace(programs[SERVER].ns);
 	for (i = 0; i < COUNT(sockets); i++) {
+		if (options.listen && strncmp(options.listen, sockets[i].protocol, 3))
+			continue;
 		sockets[i].fd = open(sockets[i].path, O_RDONLY | O_CLOEXEC);
 		/* a kernel without IPv6 */
 		if (sockets[i].fd < 0 && errno != ENOENT)
 			give_up("%s: %s", sockets[i].path, strerror(errno));
 	}
+	enter_namespace(NULL);
 }
 
 static void close_sockets(void)
@@ -421,31 +461,35 @@ static void close_sockets(void)
 	size_t i;
 
 	for (i = 0; i < COUNT(sockets); i++)
-		close(sockets[i].fd);
+		if (sockets[i].fd >= 0)
+			close(sockets[i].fd);
 }
 
-static bool has_listener(int fd)
+/* port 0: any */
+static bool has_listener(int fd, unsigned int wanted_state, unsigned int wanted_port)
 {
 	static char text[1 << 16];
 	ssize_t len = pread(fd, text, sizeof(text) - 1, 0);
+	unsigned int state, port;
 	char *line, *save;
-	unsigned int state;
 
-	/* sockets that listen come first */
+	/* sockets of TCP that listen come first */
 	text[len > 0 ? len : 0] = '\0';
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-		if (sscanf(line, "%*d: %*x:%*x %*x:%*x %x", &state) == 1 &&
-		    state == TCP_LISTEN)
+		if (sscanf(line, "%*d: %*[0-9A-F]:%x %*[0-9A-F]:%*x %x", &port, &state) == 2 &&
+		    state == wanted_state && (!wanted_port || port == wanted_port))
 			return true;
 	return false;
 }
 
 static bool somebody_listens(void)
 {
+	const char *port = options.listen ? strchr(options.listen, ':') : NULL;
 	size_t i;
 
 	for (i = 0; i < COUNT(sockets); i++)
-		if (sockets[i].fd >= 0 && has_listener(sockets[i].fd))
+		if (sockets[i].fd >= 0 &&
+		    has_listener(sockets[i].fd, sockets[i].state, port ? atoi(port + 1) : 0))
 			return true;
 	return false;
 }
@@ -454,22 +498,21 @@ static bool somebody_listens(void)
 static void start_server(void)
 {
 	struct program *server = &programs[SERVER];
+	const char *what = options.listen ?: "a TCP or UDP port";
 	uint64_t at, limit;
 
-	enter_namespace(server->ns);
 	open_sockets();
-	enter_namespace(NULL);
 	start(server);
 	at = now_ns();
 	for (limit = at + LISTEN_NS; !somebody_listens(); at += LISTEN_POLL_NS) {
 		bool others = reap();
 
 		if (at >= limit)
-			give_up("%s, the server's program, did not listen on a TCP port in %s",
-				server->words[0], "60 s of simulated time");
+			give_up("%s, the server's program, did not listen on %s in %s",
+				server->words[0], what, "60 s of simulated time");
 		if (server->has_ended && (server->status || !others))
-			give_up("%s, the server's program, %s %d before it listened on a TCP port",
-				server->words[0], "ended with status", server->status);
+			give_up("%s, the server's program, %s %d before it listened on %s",
+				server->words[0], "ended with status", server->status, what);
 		sleep_until(at + LISTEN_POLL_NS);
 	}
 	close_sockets();

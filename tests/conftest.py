@@ -135,6 +135,7 @@ def run_program(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> Ru
         time_limit_s: float = 600,
         limits: Limits | None = None,
         script: str | None = None,
+        listen: str = "",
         **flags: Any,
     ) -> Outcome:
         nonlocal count
@@ -149,6 +150,7 @@ def run_program(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> Ru
             directory=str(tmp_path),
             time_limit_ns=int(time_limit_s * 1e9),
             input="none" if script is None else "file",
+            listen=listen,
         )
         scenario = scenario_of(*paths, program=program, **flags)
         return experiment.run(scenario, lab_kernel, lab_guest, directory, limits=limits)

@@ -96,7 +96,7 @@ def test_exec_prints_a_document_and_the_output_elsewhere(tmp_path: Path) -> None
 def test_exec_ends_with_the_programs_status_and_keeps_the_run(tmp_path: Path) -> None:
     done = mptcplab("exec", *PATHS, "--", "sh", "-c", "echo out; exit 5", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (5, "out\n")
-    assert "no figures: " in done.stderr
+    assert "no figures of connections: " in done.stderr
     assert done.stderr.endswith("mptcplab: sh ended with status 5\n")
     (run,) = re.findall(r"^run: (.*)$", done.stderr, re.MULTILINE)
     assert (tmp_path / run / "client.out").read_text() == "out\n"

@@ -188,15 +188,18 @@ def test_a_program_that_spins_is_named(run_program: RunProgram) -> None:
     [
         (
             ["false"],
-            "false, the server's program, ended with status 1 before it listened on a TCP port",
+            "false, the server's program, ended with status 1 before it listened on a TCP or UDP "
+            "port",
         ),
         (
             ["true"],
-            "true, the server's program, ended with status 0 before it listened on a TCP port",
+            "true, the server's program, ended with status 0 before it listened on a TCP or UDP "
+            "port",
         ),
         (
             ["sleep", "1000"],
-            "sleep, the server's program, did not listen on a TCP port in 60 s of simulated time",
+            "sleep, the server's program, did not listen on a TCP or UDP port in 60 s of "
+            "simulated time",
         ),
     ],
 )

@@ -709,11 +709,11 @@ def test_decisions_are_counted_per_second() -> None:
     assert metrics["decisions_per_s"] == (50_000 + 11) / 10
 
 
-def test_a_subflow_across_two_paths_fails_the_run() -> None:
+def test_a_subflow_beside_the_paths_fails_the_run() -> None:
     client, server = synthetic.run(FAST, SLOW)
-    client.subflow["remote_addr"][:] = [10, 1, 1, 1]
+    client.subflow["remote_addr"][:] = [10, 2, 1, 1]
     with pytest.raises(
-        RunError, match=r"subflow from 10\.0\.2\.1 to 10\.1\.1\.1, which is no path"
+        RunError, match=r"subflow from 10\.0\.1\.1 to 10\.2\.1\.1, which is no path"
     ):
         run_metrics(synthetic.scenario(), client, server, synthetic.guest())
 

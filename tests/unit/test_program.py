@@ -17,6 +17,7 @@ from mptcplab.errors import InputError
 from mptcplab.lab import engine
 from mptcplab.lab.engine import Outcome
 from mptcplab.metrics.compute import RunMetrics
+from mptcplab.metrics.definitions import RunFigures
 from mptcplab.runs import program, tasks
 from mptcplab.runs.program import CommandError, Outputs
 from mptcplab.spec import plan
@@ -117,8 +118,9 @@ def test_the_plan_has_programs_instead_of_traffic() -> None:
     assert lines[-2:] == [
         "ip netns exec server program --directory '/home/me/a b' -- "
         "/usr/sbin/nginx -g 'daemon off;'",
-        "ip netns exec client program --directory '/home/me/a b' --transport mptcp --seed 3"
-        " --sample-interval-ns 10000000 --time-limit-ns 1000000000 -- "
+        "ip netns exec client program --directory '/home/me/a b' --host client=10.0.1.1"
+        " --host server=10.1.1.1 --transport mptcp --seed 3 --sample-interval-ns 10000000"
+        " --time-limit-ns 1000000000 -- "
         "/usr/bin/curl -H $'A: it\\'s' http://server/",
     ]
     assert lines[-3] == "# programs: the server's, and when it listens the client's"
@@ -148,7 +150,8 @@ def test_the_plan_has_programs_instead_of_traffic() -> None:
 def test_the_guest_is_told_what_a_program_is_given(changed: dict[str, Any], given: str) -> None:
     wanted = Program(client=("/bin/cat",), directory="/", time_limit_ns=None)
     scenario = scenario_with(wanted.model_copy(update=changed))
-    line = f"ip netns exec client program --directory / --transport mptcp --seed 1 {given}"
+    hosts = "--host client=10.0.1.1 --host server=10.1.1.1"
+    line = f"ip netns exec client program --directory / {hosts} --transport mptcp --seed 1 {given}"
     assert plan.render(scenario).endswith(f"\n{line} -- /bin/cat\n")
     # there is no server's
     assert "exec server program" not in plan.render(scenario)
@@ -257,8 +260,51 @@ def test_records_that_make_no_sense_have_no_figures(tmp_path: Path) -> None:
     server.connection["delivered_bytes"][-1] = 2**63
     synthetic.write(server, tmp_path / engine.SERVER_SAMPLES)
     found, about = figures()
-    assert found is None
     assert about["no_figures"].endswith("(2 validation errors for RunFigures)")
+    # what the links carried is known all the same
+    assert found is not None
+    assert found.metrics == RunFigures()
+    assert [(link.name, link.direction) for link in found.links] == [("fast", "up"), ("slow", "up")]
+
+
+def test_a_port_to_wait_for() -> None:
+    assert [program.listen(text) for text in ("", "udp:1", "tcp:65535")] == [
+        "",
+        "udp:1",
+        "tcp:65535",
+    ]
+    for text in ("udp", "udp:", "4433", "udp:0", "udp:65536", "sctp:1", "udp:1 ", "udp:-1"):
+        with pytest.raises(InputError, match=r"tcp:PORT or udp:PORT is expected, e\.g\. udp:4433"):
+            program.listen(text)
+    wanted = Program(
+        client=("/bin/true",), server=("/s",), directory="/", time_limit_ns=None, listen="udp:1"
+    )
+    lines = plan.render(scenario_with(wanted)).splitlines()
+    assert "ip netns exec server program --directory / --listen udp:1 -- /s" in lines
+
+
+def test_programs_find_the_first_path_s_addresses_by_name() -> None:
+    wanted = Program(client=("/bin/true",), directory="/", time_limit_ns=None)
+    for ip, hosts in {
+        "6": "--host client=fd00::a00:101 --host server=fd00::a01:101",
+        # the first one is what a program tries first
+        "both": "--host client=fd00::a00:101 --host client=10.0.1.1"
+        " --host server=fd00::a01:101 --host server=10.1.1.1",
+    }.items():
+        (scenario,) = from_flags(Flags(path=[f"a:1mbit,1ms,ip={ip}"], program=wanted)).runs()
+        assert hosts in plan.render(scenario).splitlines()[-1]
+
+
+def test_each_address_of_the_client_reaches_each_of_the_server() -> None:
+    wanted = Program(client=("/bin/true",), directory="/", time_limit_ns=None)
+    title = "# from each address of the client to each of the server: by the client's path"
+    _, _, mesh = plan.render(scenario_with(wanted)).partition(f"{title}\n")
+    assert mesh.split("\n\n")[0].splitlines() == [
+        "ip -n router1 route add 10.1.2.0/24 via 10.1.1.1",
+        "ip -n server route add 10.0.1.0/24 via 10.1.1.254 dev s1 table 2",
+        "ip -n router2 route add 10.1.1.0/24 via 10.1.2.1",
+        "ip -n server route add 10.0.2.0/24 via 10.1.2.254 dev s2 table 1",
+    ]
 
 
 def test_the_greeting_names_hosts_addresses_and_links() -> None:

@@ -261,7 +261,8 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     [
         ("10.0.1.1", "10.1.1.1", 0),  # the client's view
         ("10.1.8.1", "10.0.8.1", 7),  # the server's
-        ("10.0.1.1", "10.1.2.1", -1),  # crosses two paths
+        ("10.0.1.1", "10.1.2.1", 0),  # of a mesh: by the client's address
+        ("10.1.1.1", "10.0.2.1", 1),
         ("10.0.1.1", "10.0.1.2", -1),
         ("10.2.1.1", "10.255.1.1", -1),  # octets whose sum wraps around to 1
         ("127.0.0.1", "127.0.0.1", -1),

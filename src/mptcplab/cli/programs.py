@@ -56,6 +56,12 @@ def _program_options(command: F) -> F:
             help="Run this program on the server, first.",
         ),
         click.option(
+            "--listen",
+            default="",
+            metavar="tcp|udp:PORT",
+            help="Wait until something on the server listens on this.  [any port]",
+        ),
+        click.option(
             "--time-limit", help="End the program after this virtual time, e.g. 30s.  [600s]"
         ),
         options.scheduler_option,
@@ -77,7 +83,9 @@ def _program_options(command: F) -> F:
     help="Print one JSON document with the figures instead of the table; what the program prints "
     "goes to standard error.",
 )
-def exec_command(file: Path | None, server: str, time_limit: str | None, **given: Any) -> None:
+def exec_command(
+    file: Path | None, server: str, listen: str, time_limit: str | None, **given: Any
+) -> None:
     """Run a program of this machine on the client, over MPTCP.
 
     It runs in virtual time. Its output is shown, and kept in the directory of the run; the table
@@ -94,12 +102,14 @@ def exec_command(file: Path | None, server: str, time_limit: str | None, **given
         raise click.UsageError("no command; it goes after --, e.g. -- curl http://server:8080/")
     from mptcplab.cli.actions import programs
 
-    programs.execute(words, file, server, time_limit, given)
+    programs.execute(words, file, server, listen, time_limit, given)
 
 
 @click.command("shell")
 @_program_options
-def shell_command(file: Path | None, server: str, time_limit: str | None, **options: Any) -> None:
+def shell_command(
+    file: Path | None, server: str, listen: str, time_limit: str | None, **options: Any
+) -> None:
     """Open a shell on the client, where ss, tc and tcpdump work.
 
     So does any other program. On a terminal it runs in real time; the commands of a script on
@@ -110,4 +120,4 @@ def shell_command(file: Path | None, server: str, time_limit: str | None, **opti
     """
     from mptcplab.cli.actions import programs
 
-    programs.shell(file, server, time_limit, options)
+    programs.shell(file, server, listen, time_limit, options)

@@ -30,8 +30,9 @@ from mptcplab.metrics.recorded import Interval, Times, increase
 from mptcplab.metrics.records import Records, Samples
 from mptcplab.metrics.schema import Value
 from mptcplab.spec import links, plan, timeline
-from mptcplab.spec.limits import DIRECTIONS
-from mptcplab.spec.scenario import Pair, Scenario
+from mptcplab.spec.limits import DIRECTIONS, NO_RATE_BPS
+from mptcplab.spec.links import Spots
+from mptcplab.spec.scenario import Link, Pair, Scenario
 from mptcplab.spec.units import NS_PER_S
 
 #: The figures of a run that are sums over its connections; all others belong to a connection.
@@ -214,21 +215,44 @@ def link_metrics(
 ) -> Iterator[LinkFigures]:
     """The figures of each direction of each shared link."""
     for m, link in enumerate(scenario.links, 1):
-        for direction in DIRECTIONS:
-            shape = getattr(link, direction)
-            device = links.bottleneck(links.link_spots(m), direction, shape).device
-            records = recorded.link_records(queues, device)
-            rates = timeline.link_rates(scenario, direction)[link.name]
-            span = (at_ns - start_ns for at_ns in interval)
-            rate_bps = timeline.mean_rate_bps(rates, *span)
-            carried_bps = bps(increase(records, "sent_bytes", interval), interval)
-            yield LinkFigures(
-                name=link.name,
-                direction=direction,
-                carried_bps=carried_bps,
-                utilisation=carried_bps / rate_bps if rate_bps else None,
-                **queue_metrics(records, interval),
-            )
+        yield from _link_figures(scenario, link, links.link_spots(m), queues, interval, start_ns)
+
+
+def path_link_metrics(
+    scenario: Scenario, queues: Records, interval: Interval, start_ns: int
+) -> Iterator[LinkFigures]:
+    """The same of each path that has a rate of its own, whatever went over it."""
+    for i, path in enumerate(scenario.paths, 1):
+        if path.up.rate_bps != NO_RATE_BPS or path.down.rate_bps != NO_RATE_BPS:
+            spots = links.path_spots(i)
+            yield from _link_figures(scenario, path, spots, queues, interval, start_ns)
+
+
+def _link_figures(
+    scenario: Scenario,
+    link: Link,
+    spots: Spots,
+    queues: Records,
+    interval: Interval,
+    start_ns: int,
+) -> Iterator[LinkFigures]:
+    for direction in DIRECTIONS:
+        shape = getattr(link, direction)
+        device = links.bottleneck(spots, direction, shape).device
+        records = recorded.link_records(queues, device)
+        if not len(records):
+            continue
+        rates = timeline.link_rates(scenario, direction)[link.name]
+        span = (at_ns - start_ns for at_ns in interval)
+        rate_bps = timeline.mean_rate_bps(rates, *span)
+        carried_bps = bps(increase(records, "sent_bytes", interval), interval)
+        yield LinkFigures(
+            name=link.name,
+            direction=direction,
+            carried_bps=carried_bps,
+            utilisation=carried_bps / rate_bps if rate_bps else None,
+            **queue_metrics(records, interval),
+        )
 
 
 def _sum(values: Sequence[Value]) -> Value:

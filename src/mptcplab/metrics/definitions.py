@@ -680,7 +680,7 @@ def _of_queue(name: str) -> Any:
 
 
 class LinkFigures(Figures):
-    """A direction of a link that paths share."""
+    """A direction of a link that paths share, or, if programs sent the data, of a path."""
 
     name: str = figure("", "Name of the link, as in the scenario.", "", "scenario", default=...)
     direction: str = figure("", "up, from the clients to the servers, or down.", "", "", default="")

@@ -253,7 +253,8 @@ def metrics_page() -> str:
             "",
             "## Of each shared link",
             "",
-            "Only of a scenario that has `[[link]]`; one entry for each direction.",
+            "Only of a scenario that has `[[link]]`; one entry for each direction. If "
+            "[programs](exec.md) sent the data, also of each path.",
             "",
             *_metric_table(LinkFigures),
             "",

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mptcplab.errors import MptcplabError
-from mptcplab.spec.testbed import NETWORK, SIDES
+from mptcplab.spec.testbed import CLIENT_SIDE, NETWORK, SIDES
 
 RECORD_BYTES = 192
 CONNECTION = 1
@@ -608,7 +608,8 @@ def path_indices(subflow: Records, first: int = 1) -> npt.NDArray[np.int64]:
     """Index (from 0) of the path that each subflow record belongs to, by its two addresses.
 
     Path i, from `first` on, joins 10.0.i.x (client) and 10.1.i.x (server), or addresses of IPv6
-    that end so, see `spec.testbed`; a negative index stands for any other pair.
+    that end so, see `spec.testbed`. A program may use any address of the server: packets go by the
+    path of the client's. A negative index stands for any other pair.
     """
     local, remote = subflow["local_addr"], subflow["remote_addr"]
     on_a_path = (
@@ -616,6 +617,6 @@ def path_indices(subflow: Records, first: int = 1) -> npt.NDArray[np.int64]:
         & (remote[:, 0] == NETWORK)
         & np.isin(local[:, 1], SIDES)
         & (remote[:, 1] == sum(SIDES) - local[:, 1])
-        & (local[:, 2] == remote[:, 2])
     )
-    return np.where(on_a_path, local[:, 2].astype(np.int64) - first, -1)
+    of_client = np.where(local[:, 1] == CLIENT_SIDE, local[:, 2], remote[:, 2])
+    return np.where(on_a_path, of_client.astype(np.int64) - first, -1)

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from mptcplab.lab import choices
 from mptcplab.metrics import inference
-from mptcplab.metrics.definitions import ConnectionFigures
+from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures
 from mptcplab.metrics.views import DEFINED, MBIT, VIEWS, Column, View
 from mptcplab.report.catalogue_tables import RULE, ruled
 from mptcplab.runs.entries import (
@@ -216,6 +216,29 @@ def _link_notes(runs: Sequence[Entry]) -> Iterator[str]:
             )
 
 
+def link_table(found: Sequence[LinkFigures]) -> Table:
+    """What each direction of some links carried, of whatever protocol, a row each."""
+    table = ruled()
+    table.add_column("Path or link,\ndirection")
+    heads = ("Carried\nMbit/s", "Used\n%", "In queue\nmean ms", "Dropped\npackets", "Lost\npackets")
+    for head in heads:
+        table.add_column(head, justify="right", no_wrap=True)
+    for link in found:
+        figures: list[tuple[float | None, float, int]] = [
+            (link.carried_bps, MBIT, 2),
+            (link.utilisation, 0.01, 1),
+            (link.queue_delay_ms_mean, 1, 1),
+            (link.queue_dropped_packets, 1, 0),
+            (link.lost_packets, 1, 0),
+        ]
+        cells = [
+            "-" if value is None else f"{value / unit:.{digits}f}"
+            for value, unit, digits in figures
+        ]
+        table.add_row(f"{link.name} {link.direction}", *cells)
+    return table
+
+
 def sweep_table(found: Sequence[Mapping[str, Any]]) -> Table:
     """A line per scheduler and congestion control of a sweep's summary, and kernel if several."""
     table = Table(box=RULE, pad_edge=False)
@@ -247,7 +270,9 @@ def _notes(document: Document, view: View) -> list[str]:
             )
     elif warmup_ns:
         notes.append(f"The first {format_time(warmup_ns)} are warm-up, and not measured.")
-    notes += [*view.notes, *_link_notes(runs)]
+    notes += view.notes
+    # of programs there is a table of the links
+    notes += _link_notes(runs) if document.scenario.workload.kind != "program" else []
     alone = []
     first = view.left[0]
     for name, entries in compared(baselines, "path").items():

@@ -57,10 +57,11 @@ class Entry(Stored):
 
     `status` is "ok" or "failed", and then `reason` says why; figures that a failed run lacks are
     None. A run of plain TCP says so, and over which `path`. `connections` are set for a scenario
-    that has some, `links` for each direction of each shared link; `directory` has the files of the
-    run, relative to the document. Plain TCP has no `scheduler`. For programs there are their exit
-    statuses, and `no_figures` says why figures are missing. `kernel` is what the kernel was called
-    by, if by a name. Only `wall_s` and that may differ between two runs of the same key.
+    that has some, `links` for each direction of each shared link, and of each path of a run of
+    programs; `directory` has the files of the run, relative to the document. Plain TCP has no
+    `scheduler`. For programs there are their exit statuses, and `no_figures` says why those of
+    connections are missing. `kernel` is what the kernel was called by, if by a name. Only `wall_s`
+    and that may differ between two runs of the same key.
     """
 
     scheduler: str | None
@@ -164,6 +165,11 @@ class Document(Stored):
     scenario: Scenario
 
 
+def nothing_measured(scenario: Scenario) -> RunMetrics:
+    """The figures of a run of which none is known."""
+    return RunMetrics(RunFigures(), tuple(PathFigures(name=path.name) for path in scenario.paths))
+
+
 def run_entry(
     scenario: Scenario,
     *,
@@ -175,9 +181,7 @@ def run_entry(
     directory: str | None,
 ) -> Entry:
     """The entry of a run, given its figures, None for a failed one."""
-    found = run_metrics or RunMetrics(
-        RunFigures(), tuple(PathFigures(name=path.name) for path in scenario.paths)
-    )
+    found = run_metrics or nothing_measured(scenario)
     alone = scenario.transport == "tcp" and not scenario.connections
     return Entry(
         scheduler=None if alone else scenario.scheduler.label,

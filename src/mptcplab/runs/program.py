@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -79,6 +80,17 @@ def directory() -> str:
     return here
 
 
+def listen(text: str) -> str:
+    """The value of --listen, as of a `Program`; "" is any port. Raises InputError."""
+    protocol, _, port = text.partition(":")
+    if text and not (
+        protocol in ("tcp", "udp") and re.fullmatch("[1-9][0-9]{0,4}", port) and int(port) < 1 << 16
+    ):
+        message = "tcp:PORT or udp:PORT is expected, e.g. udp:4433"
+        raise InputError([Problem("--listen", "", text, message)])
+    return text
+
+
 def time_limit_ns(text: str | None) -> int:
     """The value of --time-limit, in ns. Raises InputError."""
     if text is None:
@@ -145,18 +157,17 @@ def greeting(scenario: Scenario) -> str:
     numbers = range(1, len(scenario.paths) + 1)
     shared = [link.name for link in scenario.links]
     ends = [
-        end
+        (end, [end.ip(version) for version in path.versions])
         for i, path in enumerate(scenario.paths, 1)
         for end in testbed.ends(i, [shared.index(name) + 1 for name in path.links])
     ]
     hosts = {
-        name: [end for end in ends if end.namespace == name]
+        name: [f"{end.device} {' '.join(own)}" for end, own in ends if end.namespace == name]
         for name in (testbed.CLIENT, testbed.SERVER, *map(testbed.router, numbers))
     }
     lines = ["Hosts, with their devices:"]
     for name, devices in hosts.items():
-        listed = ", ".join(f"{end.device} {end.address}" for end in devices)
-        lines.append(f"  {name:<8} {listed}")
+        lines.append(f"  {name:<8} {', '.join(devices)}")
     lines.append("Paths, as their routers shape them:")
     for i, path in zip(numbers, scenario.paths, strict=True):
         lines.append(

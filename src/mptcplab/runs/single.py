@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mptcplab import __version__
+from mptcplab.errors import RunError
 from mptcplab.lab import choices, doctor, engine, stock_machine
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Outcome, Watch
@@ -21,9 +22,11 @@ from mptcplab.lab.kernel import KernelBuild, Stock
 from mptcplab.metrics import connections, recorded, records, sockets
 from mptcplab.metrics.application import application_figures
 from mptcplab.metrics.compute import RunMetrics, run_metrics
+from mptcplab.metrics.definitions import LinkFigures
 from mptcplab.metrics.records import Samples
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
+from mptcplab.spec.workload import Program
 
 
 def cpus() -> list[int]:
@@ -122,12 +125,29 @@ def figures(scenario: Scenario, outcome: Outcome) -> RunMetrics:
     start_ns = int(outcome.guest["start_ns"])
     seen = application_figures(scenario, messages, start_ns)
     found = replace(found, metrics=found.metrics.model_copy(update=dict(seen)))
-    if scenario.links:
-        times = recorded.sample_times(samples, queues)
-        interval = recorded.measured_interval(scenario, "run", times, outcome.guest)
-        shared = connections.link_metrics(scenario, queues, interval, start_ns)
-        found = replace(found, links=tuple(shared))
-    return found
+    return replace(found, links=link_figures(scenario, outcome))
+
+
+def link_figures(scenario: Scenario, outcome: Outcome) -> tuple[LinkFigures, ...]:
+    """What the shared links of a run carried, and, if programs sent it, what each path did.
+
+    Programs need not use TCP. Raises RunError if the records do not cover the measured interval, or
+    there is none.
+    """
+    of_programs = isinstance(scenario.workload, Program)
+    if not scenario.links and not of_programs:
+        return ()
+    samples = engine.read_samples(scenario, outcome.directory)
+    queues = records.read_links(outcome.directory / engine.LINKS_SAMPLES)
+    times = recorded.sample_times(samples, queues)
+    interval = recorded.measured_interval(scenario, "run", times, outcome.guest)
+    if interval.length_ns <= 0:
+        raise RunError("the run ended before it started")
+    start_ns = int(outcome.guest["start_ns"])
+    found = list(connections.link_metrics(scenario, queues, interval, start_ns))
+    if of_programs:
+        found += connections.path_link_metrics(scenario, queues, interval, start_ns)
+    return tuple(found)
 
 
 def _figures_of_sockets(

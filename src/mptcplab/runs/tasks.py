@@ -12,6 +12,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,8 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import series
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.runs import archive, store
-from mptcplab.runs.entries import Entry, failed_entry, run_entry
-from mptcplab.runs.single import builds, figures, own_modules, run
+from mptcplab.runs.entries import Entry, failed_entry, nothing_measured, run_entry
+from mptcplab.runs.single import builds, figures, link_figures, own_modules, run
 from mptcplab.runs.store import Store
 from mptcplab.spec import link_trace
 from mptcplab.spec.scenario import Scenario
@@ -35,6 +36,8 @@ from mptcplab.spec.workload import Program
 # More than one, so that a short lack of memory does not cost a run; but few, since the run itself
 # may take the memory.
 ATTEMPTS = 2
+# Why a program's run may have no figures.
+_NO_FIGURES = (RunError, ArithmeticError, LookupError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -221,16 +224,21 @@ def _program_figures(
 ) -> tuple[RunMetrics | None, dict[str, Any]]:
     """The figures of a run, and what its entry says about programs.
 
-    A program's run is valid even if it made no connection, or one without figures. A malicious
-    program may have written the records.
+    A program's run is valid even if it made no connection, or one without figures: then there are
+    those of the links, if there are any. A malicious program may have written the records.
     """
     if not isinstance(scenario.workload, Program):
         return figures(scenario, outcome), {}
     about = {name: outcome.guest[name] for name in ("client_status", "server_status")}
     try:
         return figures(scenario, outcome), about
-    except RunError as error:
-        return None, {**about, "no_figures": error.reason}
-    except (ArithmeticError, LookupError, ValueError) as error:
-        why = repr(error).splitlines()[0]
-        return None, {**about, "no_figures": f"its records contradict themselves ({why})"}
+    except _NO_FIGURES as error:
+        why = error.reason if isinstance(error, RunError) else _contradiction(error)
+    about["no_figures"] = why
+    with suppress(*_NO_FIGURES):
+        return replace(nothing_measured(scenario), links=link_figures(scenario, outcome)), about
+    return None, about
+
+
+def _contradiction(error: Exception) -> str:
+    return f"its records contradict themselves ({repr(error).splitlines()[0]})"

@@ -131,6 +131,9 @@ def _testbed(scenario: Scenario) -> Iterator[Section]:
         yield f"path {i}, {path.name}: router", _router(i, path, shared)
     for m, link in enumerate(scenario.links, 1):
         yield f"link {m}, {link.name}: its two routers", _link_routers(scenario, shared, m)
+    mesh = list(_mesh(scenario, shared)) if isinstance(scenario.workload, Program) else []
+    if mesh:
+        yield "from each address of the client to each of the server: by the client's path", mesh
     everything: list[Link] = [*scenario.paths, *scenario.links]
     spots = spots_of(scenario)
     for number, each in enumerate(everything):
@@ -388,6 +391,33 @@ def _link_routers(scenario: Scenario, shared: Mapping[str, int], m: int) -> Iter
         yield from _routes(far.namespace, testbed.server_network, i, onward, path.versions)
 
 
+def _mesh(scenario: Scenario, shared: Mapping[str, int]) -> Iterator[str]:
+    """The routes for addresses of client and server that are not of the same path.
+
+    Packets go by the path of the client's address, in both directions: each router of it knows the
+    way to all addresses of the server, and the server the way to all of the client, from each of
+    its own. A router that several paths go through has a route to those of each already.
+    """
+    paths = list(enumerate(scenario.paths, 1))
+    through = {i: [shared[name] for name in path.links] for i, path in paths}
+    ways = {i: testbed.ends(i, through[i]) for i, _ in paths}
+    known = {(end.namespace, i) for i, along in ways.items() for end in along}
+    for (i, path), (j, other) in itertools.permutations(paths, 2):
+        versions = [version for version in path.versions if version in other.versions]
+        along = ways[i]
+        hops = [(out.namespace, into) for out, into in zip(along[2::2], along[3::2], strict=True)]
+        hops += [(testbed.near(m).namespace, testbed.far(m)) for m in through[i]]
+        for namespace, via in hops:
+            if (namespace, j) not in known:
+                yield from _routes(namespace, testbed.server_network, j, via, versions)
+                known.add((namespace, j))
+        gateway, server = along[-2:]
+        for version in versions:
+            way = f"via {gateway.ip(version)} dev {server.device} table {j}"
+            network = testbed.client_network(i, version)
+            yield f"ip -n {server.namespace} route add {network} {way}"
+
+
 def _port(own: End, opposite: End, versions: Sequence[IpVersion]) -> Iterator[str]:
     """A device of a router: its addresses, and its neighbour."""
     yield from _addresses(own, versions)
@@ -564,7 +594,15 @@ def _message(message: Message) -> str:
 def _programs(scenario: Scenario, program: Program) -> Iterator[str]:
     common = f"--directory {quoted(program.directory)}"
     if program.server:
-        yield (f"ip netns exec server program {common} -- {' '.join(map(quoted, program.server))}")
+        listen = f" --listen {program.listen}" if program.listen else ""
+        command = " ".join(map(quoted, program.server))
+        yield f"ip netns exec server program {common}{listen} -- {command}"
+    hosts = [
+        f"--host {end.namespace}={end.ip(version)}"
+        for end in (testbed.client(1), testbed.server(1))
+        for version in reversed(scenario.paths[0].versions)
+    ]
+    common = " ".join([common, *hosts])
     settings = {
         "transport": scenario.transport,
         "seed": scenario.seed,

@@ -171,8 +171,9 @@ class Program(Workload):
 
     The server's may be missing. `directory` is where both start. The client's standard input is
     empty, the run's file `client.in`, or the terminal, which runs in real time and without a limit;
-    `term` is the terminal's type. With `records` false no samples are taken. There are no messages,
-    and the direction of the data is found in the records.
+    `term` is the terminal's type. The client's program starts when something on the server listens:
+    on `listen`, such as udp:4433, or, if that is empty, on any port. With `records` false no
+    samples are taken. There are no messages, and the direction of the data is found in the records.
     """
 
     kind: Literal["program"] = "program"
@@ -183,6 +184,7 @@ class Program(Workload):
     time_limit_ns: int | None
     input: Literal["none", "file", "terminal"] = "none"
     term: str | None = None
+    listen: str = Field(default="", exclude_if=lambda listen: not listen)
     records: bool = True
 
 

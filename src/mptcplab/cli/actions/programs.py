@@ -35,6 +35,7 @@ def execute(
     words: Sequence[str],
     file: Path | None,
     server: str,
+    listen: str,
     time_limit: str | None,
     options: Mapping[str, Any],
 ) -> None:
@@ -44,6 +45,7 @@ def execute(
         server=program.split(server, "--server"),
         directory=program.directory(),
         time_limit_ns=program.time_limit_ns(time_limit),
+        listen=program.listen(listen),
     )
     ready = _ready(file, options, wanted)
     out: Path = options["out"]
@@ -68,7 +70,11 @@ def execute(
 
 
 def shell(
-    file: Path | None, server: str, time_limit: str | None, options: Mapping[str, Any]
+    file: Path | None,
+    server: str,
+    listen: str,
+    time_limit: str | None,
+    options: Mapping[str, Any],
 ) -> None:
     """Run the commands of a terminal, or of standard input, on the client."""
     typed = sys.stdin.isatty()
@@ -79,6 +85,7 @@ def shell(
         time_limit_ns=None if typed else program.time_limit_ns(time_limit),
         input="terminal" if typed else "file",
         term=os.environ.get("TERM", "linux") if typed else None,
+        listen=program.listen(listen),
         records=False,
     )
     ready = _ready(file, options, wanted)
@@ -145,13 +152,15 @@ def _show_program(entry: Entry, item: Scenario, name: str, out: Path, *, table: 
         common.say(from_program(f"the run failed: {reason}"))
         return MptcplabError.exit_status
     if entry.no_figures is not None:
-        common.say(f"no figures: {entry.no_figures}")
+        common.say(f"no figures of connections: {entry.no_figures}")
         assert isinstance(item.workload, Program)
         if not item.workload.server:
             common.say("no program ran on the server; --server COMMAND starts one there")
     elif table:
         document = entries.document([entry], [], {}, item)
         Console(stderr=True).print(tables.comparison_table(document))
+    if table and entry.links:
+        Console(stderr=True).print(tables.link_table(entry.links))
     common.say(f"run: {out / str(entry.directory)}")
     if entry.server_status:
         status = entry.server_status

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Programs that do not use TCP, or use it in a tunnel; and all addresses reach each other."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from mptcplab.errors import RunError
+from mptcplab.lab.engine import Outcome
+from mptcplab.metrics.definitions import LinkFigures
+from mptcplab.runs import single
+from mptcplab.spec import plan
+from mptcplab.spec.workload import Program
+from tests import pcapng
+from tests.vocabulary import PROGRAM_PATHS, RunProgram, output, scenario_of
+
+TUNNEL = f"{sys.executable} {Path(__file__).parents[2] / 'examples' / 'tunnel.py'}"
+TCP = 6
+#: Answers each packet with its own content.
+ECHO = """
+import socket
+server = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+server.bind(("::", 4433))
+while True:
+    server.sendto(*server.recvfrom(2000))
+"""
+ASK = """
+import socket
+client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+client.settimeout(1)
+client.sendto(b"hello", ("server", 4433))
+print(client.recvfrom(99)[0].decode())
+"""
+#: Listens on one port at once, and on another after 5 s.
+LATE = """
+import socket, time
+one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+one.bind(("", 4000))
+time.sleep(5)
+other = socket.create_server(("", 5000))
+time.sleep(600)
+"""
+#: Sends 1000 packets of 1400 bytes, one each ms, from an address to another.
+SEND = """
+import socket, sys, time
+client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+client.bind((sys.argv[1], 0))
+for _ in range(1000):
+    client.sendto(bytes(1400), (sys.argv[2], 9))
+    time.sleep(1e-3)
+"""
+
+
+def python(code: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-c", code, *arguments]
+
+
+def shell(script: str) -> list[str]:
+    return ["sh", "-c", script]
+
+
+def links_of(run: Outcome, *paths: str) -> dict[str, LinkFigures]:
+    """The figures of each direction of each path, of whatever programs."""
+    program = Program(client=("any",), directory="/", time_limit_ns=None)
+    found = single.link_figures(scenario_of(*paths, program=program), run)
+    return {f"{link.name} {link.direction}": link for link in found}
+
+
+def carried_bps(link: LinkFigures) -> float:
+    assert link.carried_bps is not None
+    return float(link.carried_bps)
+
+
+def test_a_server_of_udp_counts_as_started(run_program: RunProgram) -> None:
+    run = run_program(python(ASK), python(ECHO))
+    assert output(run) == "hello\n"
+    # it is there at once, and the client starts up to a second after the next whole one
+    assert run.guest["start_ns"] < 3e9
+
+
+def test_a_server_is_waited_for_on_the_port_that_is_named(run_program: RunProgram) -> None:
+    early = run_program(["true"], python(LATE))
+    named = run_program(["true"], python(LATE), listen="tcp:5000")
+    assert early.guest["start_ns"] < 3e9
+    assert 5e9 < named.guest["start_ns"] < 8e9
+    with pytest.raises(RunError, match="did not listen on udp:5000 in 60 s of simulated time"):
+        run_program(["true"], python(LATE), listen="udp:5000")
+
+
+def test_each_address_of_the_client_reaches_each_of_the_server(run_program: RunProgram) -> None:
+    # by the path of the client's address: 20 ms of round trip by the first, 60 by the second
+    ping = "ping -c 1 -I 10.0.{i}.1 10.1.{j}.1 | grep -o 'time=[0-9]*'"
+    script = "; ".join(ping.format(i=i, j=j) for i in (1, 2) for j in (1, 2))
+    run = run_program(shell(script))
+    assert output(run).split() == ["time=20", "time=20", "time=60", "time=60"]
+
+
+def test_so_they_do_over_ipv6_and_shared_links(run_program: RunProgram) -> None:
+    ping = "ping -c 1 -I fd00::a00:{i}01 fd00::a01:{j}01 | grep -o 'time=[0-9]*'"
+    script = "; ".join(ping.format(i=i, j=j) for i in (1, 2) for j in (1, 2))
+    paths = ("a:9mbit,10ms,ip=6", "b:link=k/l,delay=40ms,ip=both", "c:link=l,delay=7ms")
+    links = ("l:9mbit,1ms", "k:9mbit,2ms")
+    run = run_program(shell(script), paths=paths, link=links)
+    # both ways of a path, and of the links behind it
+    assert output(run).split() == ["time=20", "time=20", "time=86", "time=86"]
+
+
+def test_links_have_figures_without_a_connection(run_program: RunProgram) -> None:
+    run = run_program(python(SEND, "10.0.2.1", "10.1.1.1"))
+    links = links_of(run, *PROGRAM_PATHS)
+    # 1000 packets of 1400 bytes and 42 of headers, of which those of the last 30 ms, one each ms,
+    # are still on their way at the end
+    length_s = (run.guest["complete_ns"] - run.guest["start_ns"]) / 1e9
+    packet_bps = 1442 * 8 / length_s
+    assert (1000 - 31) * packet_bps < carried_bps(links["lte up"]) < 1000 * packet_bps
+    assert links["lte up"].utilisation == pytest.approx(carried_bps(links["lte up"]) / 20e6)
+    assert links["lte up"].queue_dropped_packets == links["lte up"].lost_packets == 0
+    # what is answered where nobody listens: at most 590 bytes of ICMP for each packet
+    assert carried_bps(links["lte down"]) < 590 * 8 * 1000
+    assert carried_bps(links["wifi up"]) == carried_bps(links["wifi down"]) == 0
+
+
+def test_a_tunnel_of_a_program_carries_tcp(run_program: RunProgram) -> None:
+    path = "lte:20mbit,30ms"
+    run = run_program(
+        shell(f"{TUNNEL} 10.9.0.1/24 7000 server & sleep 1; exec iperf3 -c 10.9.0.2 -t 3"),
+        shell(f"iperf3 -s & exec {TUNNEL} 10.9.0.2/24 7000"),
+        paths=(path,),
+        transport="tcp",
+        listen="udp:7000",
+        pcap=True,
+    )
+    assert "receiver" in output(run)
+    # 3 of the 4 s; until the window fills the path, some round trips of 60 ms pass
+    assert 0.5 * 20e6 < carried_bps(links_of(run, path)["lte up"]) < 20e6
+    # all of it is in packets of UDP; what passes the tunnel's own device is not captured
+    for file, device in (
+        (plan.router_capture("lte"), "rc1"),
+        (plan.CLIENT_CAPTURE, "c1"),
+    ):
+        capture = pcapng.read(run.directory / file)
+        assert "tun0" not in capture
+        assert TCP not in {frame[23] for frame in capture[device].headers}

@@ -1,24 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Shows whether runs meet expectations: a line for each, and a JUnit report for CI.
 
-The report has the elements that Jenkins, GitLab, GitHub's actions and others read: a test case for
-each expectation, with a failure if it is not met, and an error if runs failed.
+The report has a test case for each expectation, with a failure if it is not met, and an error if
+runs failed.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from xml.etree import ElementTree
 
+from mptcplab.report import junit as junit_report
+from mptcplab.report.junit import Case, Suite
 from mptcplab.runs.entries import Expectation
 from mptcplab.spec.amounts import text_of
 from mptcplab.spec.mistakes import printable
 
 #: With more expectations that are met than these, only their number is shown.
 MOST_HELD = 40
-# What an XML file cannot have, not even escaped.
-_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def lines(found: Sequence[Expectation]) -> list[str]:
@@ -60,36 +58,24 @@ def figures(found: Expectation) -> str:
 
 def junit(found: Sequence[Expectation], suite: str, command: str) -> bytes:
     """A JUnit report. `suite` is the name of the test suite, and `command` repeats the runs."""
-    counts = {
-        "tests": len(found),
-        "failures": sum(each.held is False for each in found),
-        "errors": sum(each.held is None for each in found),
-    }
-    attributes = {name: str(count) for name, count in counts.items()}
-    root = ElementTree.Element("testsuites", attributes)
-    own = ElementTree.SubElement(root, "testsuite", {"name": suite, **attributes, "skipped": "0"})
-    for each in found:
-        case = ElementTree.SubElement(
-            own, "testcase", {"classname": suite.replace(" ", "."), "name": title(each)}
-        )
-        if each.held:
-            ElementTree.SubElement(case, "system-out").text = figures(each)
-            continue
-        kind = "failure" if each.held is False else "error"
-        about = {"message": f"{_verdict(each)}: {figures(each)}", "type": _verdict(each)}
-        ElementTree.SubElement(case, kind, about).text = "\n".join(
-            [f"expected: {title(each)}", f"figures:  {figures(each)}", f"repeat:   {command}"]
-        )
-    for element in root.iter():
-        element.text = _in_xml(element.text or "")
-        element.attrib = {name: _in_xml(value) for name, value in element.attrib.items()}
-    ElementTree.indent(root)
-    text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
-    return text + b"\n"
+    return junit_report.report([Suite(suite, [_case(each, command) for each in found])])
 
 
-def _in_xml(text: str) -> str:
-    return _NOT_IN_XML.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+def _case(found: Expectation, command: str) -> Case:
+    if found.held:
+        return Case(title(found), "passed", figures(found))
+    about = [
+        f"expected: {title(found)}",
+        f"figures:  {figures(found)}",
+        f"repeat:   {command}",
+    ]
+    return Case(
+        title(found),
+        "error" if found.held is None else "failure",
+        "\n".join(about),
+        message=f"{_verdict(found)}: {figures(found)}",
+        type=_verdict(found),
+    )
 
 
 def _line(found: Expectation) -> str:

@@ -147,7 +147,7 @@ same-arithmetic: setup venv kernel ## does the lab's kernel compute as Debian's?
 	$(BIN)/python -m mptcplab.tools.same_arithmetic $(ARITHMETIC_ARGS)
 
 selftests: setup-selftests venv ## the kernel's own MPTCP selftests, upstream and with our framework
-	$(BIN)/python -m mptcplab.tools.selftests $(SELFTESTS_ARGS)
+	$(MPTCPLAB) selftests $(SELFTESTS_ARGS)
 
 oracle: setup venv ## at every decision of many runs, is it what the published scheduler would have picked? (6 min)
 	$(BIN)/python -m mptcplab.tools.oracle $(ORACLE_ARGS)

@@ -584,7 +584,8 @@ def test_a_scheduler_that_fails_ends_its_run_with_its_name_and_a_backtrace(
     "command",
     [
         *([], ["run"], ["compare"], ["show"], ["explain"], ["analyze"], ["kernel"], ["doctor"]),
-        *(["advise"], ["bench"], ["bisect"], ["leaderboard"], ["scenario"], ["scenario", "drive"]),
+        *(["advise"], ["bench"], ["bisect"], ["leaderboard"], ["selftests"]),
+        *(["scenario"], ["scenario", "drive"]),
         *(["cc"], ["cc", "list"], ["cc", "show"]),
         *(["scheduler"], ["scheduler", "list"], ["scheduler", "show"], ["scheduler", "new"]),
     ],

@@ -62,6 +62,8 @@ def answer(shell: str, line: str) -> list[str]:
         ("mptcplab leaderboard -s ble", ["blest"]),
         ("mptcplab leaderboard --set tr", ["training"]),
         ("mptcplab bisect --variant up", ["upstream"]),
+        ("mptcplab selftests --only pm", ["pm_netlink.sh"]),
+        ("mptcplab selftests -s minr", ["minrtt"]),
         ("mptcplab bisect --expect goodp", ["goodput", "goodput_down"]),
         ("mptcplab kernel compare cur", ["current"]),
         ("mptcplab kernel compare current 6.", ["6.12"]),

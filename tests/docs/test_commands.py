@@ -46,6 +46,7 @@ NOT_RUN = {
     "mptcplab papers * --variant *": "takes long; the quick part is run",
     "mptcplab report before after": "runs of the reader; tests/cli/test_report.py has several",
     "mptcplab results fetch *": "of a cluster, see above",
+    "mptcplab selftests *": "builds further kernels, and takes minutes; make selftests",
     "mptcplab shell *": "waits for a person; tests/cli/test_exec_and_shell.py has one",
     "mptcplab show OUT/*": "of a cluster, see above",
     "mptcplab sweep */recovery.toml *": "900 runs",

@@ -3,27 +3,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
+from rich.console import Console
 
-from mptcplab.errors import MptcplabError
+from mptcplab.cli import load
+from mptcplab.errors import InputError, MptcplabError
+from mptcplab.lab import kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.tools import selftests, selftests_expected
-from mptcplab.tools.selftests import (
-    OURS,
-    UPSTREAM,
-    Campaign,
-    Job,
-    Ran,
-    Script,
-    Tools,
-    check_groups,
-    choose_scheduler,
-    plan,
-)
-from mptcplab.tools.selftests_expected import Expectations, Expected
+from mptcplab.tools.selftests import campaign as campaigns
+from mptcplab.tools.selftests import expected as selftests_expected
+from mptcplab.tools.selftests import reports
+from mptcplab.tools.selftests import scripts as selftests_scripts
+from mptcplab.tools.selftests.campaign import ENGINE, OURS, UPSTREAM, Campaign, Kernels, Wanted
+from mptcplab.tools.selftests.expected import Expectations, Expected
+from mptcplab.tools.selftests.jobs import Job, Ran, choose_scheduler, plan
+from mptcplab.tools.selftests.scripts import SCRIPTS, Script, Tools
 from mptcplab.tools.tap import Result, Verdict
 
 # As in mptcp_lib.sh of Linux 6.12.
@@ -34,24 +33,38 @@ LIBRARY = """\
 	done
 """
 DIAG = Script("diag.sh")
+SIMULT = Script("simult_flows.sh")
 NOTHING = Expectations()
+TOOLS = Tools("0123456789ab", Path("net"), Guest("0123456789ab", Path("init")))
 
 
-def build(variant: str) -> KernelBuild:
-    return KernelBuild("0123456789ab", variant, Path("linux"), Path("config"))
+def build(variant: str, name: str = "") -> KernelBuild:
+    return KernelBuild("0123456789ab", variant, Path("linux"), Path("config"), name)
+
+
+def kernels(name: str = "", *, engine: bool = False) -> Kernels:
+    if engine:
+        return Kernels(name, build(ENGINE, name), None, TOOLS)
+    return Kernels(name, build(UPSTREAM, name), build(OURS, name), TOOLS)
 
 
 def ran(
     variant: str, verdicts: dict[str, Verdict], scheduler: str = "default", error: str = ""
 ) -> Ran:
-    return Ran(Job(DIAG, build(variant), scheduler), Result(verdicts, error=error), 1.0, 2.0)
+    job = Job(DIAG, build(variant), TOOLS, scheduler)
+    return Ran(job, Result(verdicts, error=error), 1.0, 2.0)
 
 
-def campaign(*all_ran: Ran) -> Campaign:
-    made = Campaign()
+def campaign(*all_ran: Ran, expectations: Expectations = NOTHING, strict: bool = False) -> Campaign:
+    jobs = dict.fromkeys(replace(one.job, number=1) for one in all_ran)
+    made = Campaign(list(jobs), expectations, strict)
     for one in all_ran:
         made.add(one)
     return made
+
+
+def problems(made: Campaign) -> list[str]:
+    return [f"{suite.title}: {text}" for suite in made.suites() for text in suite.problems()]
 
 
 def test_a_scheduler_is_chosen_by_one_line_for_each_namespace(tmp_path: Path) -> None:
@@ -75,7 +88,7 @@ def test_parameters_of_a_scheduler_are_lines_too(tmp_path: Path) -> None:
 def test_a_scheduler_that_there_is_not_is_told(tmp_path: Path) -> None:
     library = tmp_path / "mptcp_lib.sh"
     library.write_text(LIBRARY)
-    with pytest.raises(MptcplabError, match=r"scheduler rr: unknown scheduler.*roundrobin"):
+    with pytest.raises(InputError, match=r"rr: unknown scheduler.*roundrobin"):
         choose_scheduler(library, "rr")
 
 
@@ -86,17 +99,31 @@ def test_another_way_to_make_namespaces_is_told(tmp_path: Path) -> None:
         choose_scheduler(library, "blest")
 
 
-def test_groups_of_tests_that_would_not_be_run_are_told(tmp_path: Path) -> None:
-    script = tmp_path / "mptcp" / "mptcp_join.sh"
-    script.parent.mkdir()
-    tools = Tools("0123456789ab", tmp_path, Guest("0123456789ab", tmp_path / "init"))
-    chosen = "".join(script.options for script in selftests.SCRIPTS).replace("-", "")
-    groups = [f"\t{letter}@{number}_tests" for number, letter in enumerate(chosen)]
-    script.write_text("\n".join(["all_tests_sorted=(", *groups, ")"]))
-    check_groups(tools)
-    script.write_text("\n".join(["all_tests_sorted=(", *groups, "\tN@new_tests", ")"]))
-    with pytest.raises(MptcplabError, match=r"has the groups \w*N\w*, of which"):
-        check_groups(tools)
+def scripts_of(directory: Path, groups: str) -> tuple[Script, ...]:
+    """What is run of a source in which mptcp_join.sh has these groups."""
+    for script in SCRIPTS:
+        (directory / script.name).touch()
+    listed = [f"\t{letter}@{number}_tests" for number, letter in enumerate(groups)]
+    join = directory / "mptcp_join.sh"
+    join.write_text("\n".join(["all_tests_sorted=(", *listed, ")"]))
+    return selftests_scripts._scripts_of(directory)
+
+
+def test_groups_of_tests_that_a_newer_kernel_has_are_run_too(tmp_path: Path) -> None:
+    known = "".join(script.options for script in SCRIPTS).replace("-", "")
+    assert scripts_of(tmp_path, known) == SCRIPTS
+    newer = scripts_of(tmp_path, f"L{known}B")
+    assert [each for each in newer if each not in SCRIPTS] == [Script("mptcp_join.sh", "-mzFuILB")]
+    assert len(newer) == len(SCRIPTS)
+
+
+def test_a_script_or_group_that_is_gone_is_told(tmp_path: Path) -> None:
+    known = "".join(script.options for script in SCRIPTS).replace("-", "")
+    with pytest.raises(MptcplabError, match=r"mptcp_join.sh has no groups of tests F, which"):
+        scripts_of(tmp_path, known.replace("F", ""))
+    (tmp_path / "diag.sh").unlink()
+    with pytest.raises(MptcplabError, match=r"source has no selftest diag.sh"):
+        selftests_scripts._scripts_of(tmp_path)
 
 
 def test_a_plan_ends_with_the_script_and_its_options() -> None:
@@ -106,36 +133,99 @@ def test_a_plan_ends_with_the_script_and_its_options() -> None:
 
 
 def test_each_script_runs_in_both_kernels_and_one_with_each_scheduler() -> None:
-    jobs = selftests.jobs(build(UPSTREAM), build(OURS))
-    for script in selftests.SCRIPTS:
-        kernels = [j.kernel.variant for j in jobs if (j.script, j.scheduler) == (script, "default")]
-        assert kernels == [UPSTREAM, OURS]
+    jobs = campaigns.jobs(kernels(), Wanted())
+    for script in SCRIPTS:
+        variants = [
+            j.kernel.variant for j in jobs if (j.script, j.scheduler) == (script, "default")
+        ]
+        assert variants == [UPSTREAM, OURS]
     own = [job for job in jobs if job.scheduler != "default"]
-    assert {job.scheduler for job in own} >= {"minrtt", "roundrobin", "redundant", "first"}
-    assert {(job.script, job.kernel.variant) for job in own} == {(Script("simult_flows.sh"), OURS)}
-    forms = selftests.jobs(build(UPSTREAM), build(OURS), ["daps:repeat=off"])
+    assert {job.scheduler for job in own} == {*kernel.schedulers()} - {"default"}
+    assert {(job.script, job.kernel.variant) for job in own} == {(SIMULT, OURS)}
+    forms = campaigns.jobs(kernels(), Wanted(), ["daps:repeat=off"])
     assert [job.scheduler for job in forms if job not in jobs] == ["daps:repeat=off"]
+    # whose script is not asked for
+    assert {job.scheduler for job in campaigns.jobs(kernels(), Wanted(("diag",)))} == {"default"}
+
+
+def test_schedulers_that_are_asked_for_run_all_scripts_beside_upstream() -> None:
+    jobs = campaigns.jobs(kernels("7.3"), Wanted(("diag", "simult"), ("minrtt", "ecf")))
+    assert [(str(job.script), job.kernel.variant, job.scheduler) for job in jobs] == [
+        ("diag.sh", UPSTREAM, "default"),
+        ("simult_flows.sh", UPSTREAM, "default"),
+        ("diag.sh", OURS, "minrtt"),
+        ("diag.sh", OURS, "ecf"),
+        ("simult_flows.sh", OURS, "minrtt"),
+        ("simult_flows.sh", OURS, "ecf"),
+    ]
+    assert [job.title for job in jobs][:3:2] == [
+        "diag.sh upstream, 7.3",
+        "diag.sh with minrtt, 7.3",
+    ]
+
+
+def test_an_engine_only_kernel_has_upstreams_own_alone() -> None:
+    mine = kernels("mine", engine=True)
+    jobs = campaigns.jobs(mine, Wanted(schedulers=("default",)))
+    assert [(str(job.script), job.kernel.variant) for job in jobs] == [
+        (str(script), ENGINE) for script in SCRIPTS
+    ]
+    with pytest.raises(InputError, match="minrtt: the kernel mine has default alone"):
+        campaigns.jobs(mine, Wanted(schedulers=("minrtt",)))
+    # with nothing to hold it to, it must pass
+    fails: dict[str, Verdict] = {"a": "pass", "b": "fail", "c": "skip"}
+    assert problems(campaign(ran(ENGINE, fails))) == ["diag.sh upstream: fails upstream"]
 
 
 def test_every_job_has_a_directory_of_its_own() -> None:
-    jobs = selftests.jobs(build(UPSTREAM), build(OURS))
+    jobs = campaigns.jobs(kernels(), Wanted())
     assert len({job.name for job in jobs}) == len(jobs)
 
 
 def test_all_is_well_when_what_fails_also_fails_upstream() -> None:
     same: dict[str, Verdict] = {"a": "pass", "b": "fail", "c": "skip"}
-    assert campaign(ran(UPSTREAM, same), ran(OURS, same)).problems(NOTHING) == []
+    both = (ran(UPSTREAM, same), ran(OURS, same))
+    assert problems(campaign(*both)) == []
+    assert problems(campaign(*both, strict=True)) == ["diag.sh upstream: fails upstream"]
 
 
 def test_a_lost_test_is_a_problem() -> None:
-    found = campaign(ran(UPSTREAM, {"a": "pass"}), ran(OURS, {"a": "fail"})).problems(NOTHING)
-    assert found == ["diag.sh with default: passes upstream, not with ours: a"]
+    made = campaign(ran(UPSTREAM, {"a": "pass"}), ran(OURS, {"a": "fail"}))
+    assert problems(made) == ["diag.sh with default: passes upstream, not with ours: a"]
 
 
 def test_a_script_that_did_not_end_is_a_problem_in_either_kernel() -> None:
     stuck = campaign(ran(UPSTREAM, {}, error="stuck"), ran(OURS, {}, error="stuck"))
-    found = stuck.problems(NOTHING)
-    assert found == ["diag.sh (selftest-upstream): stuck", "diag.sh with default: stuck"]
+    assert problems(stuck) == ["diag.sh upstream: stuck", "diag.sh with default: stuck"]
+
+
+def test_repeats_must_be_the_same() -> None:
+    def repeat(number: int, output: str = "a\nb\n", virtual_s: float = 1.0) -> Ran:
+        job = Job(DIAG, build(OURS), TOOLS, number=number)
+        return Ran(job, Result({"a": "pass"}), virtual_s, 2.0 * number, 0.0, output)
+
+    upstream = ran(UPSTREAM, {"a": "pass"})
+    # what took how long on the machine is no matter, nor which ended first
+    same = campaign(upstream, repeat(2), repeat(3), repeat(1))
+    assert problems(same) == []
+    assert [case.name for case in same.suites()[1].points()] == ["a", "3 runs are the same"]
+    other = campaign(
+        upstream, repeat(1), repeat(2, "a\n"), repeat(3, "a\nc\nd"), repeat(4, virtual_s=1.5)
+    )
+    assert problems(other) == [
+        "diag.sh with default: run 2 differs from run 1: line 2 is nothing instead of 'b'; "
+        "run 3 differs from run 1: line 2 is 'c' instead of 'b'; run 4 differs from run 1: "
+        "it took 1.500000000 s of virtual time instead of 1.000000000"
+    ]
+
+
+def test_what_is_judged_is_repeated_after_all_have_run_once() -> None:
+    first = campaigns.jobs(kernels(), Wanted(("diag",)))
+    again = campaigns.repeated(first, 3)
+    assert again[:2] == first
+    assert again[2:] == [replace(first[1], number=2), replace(first[1], number=3)]
+    alone = campaigns.jobs(kernels("mine", engine=True), Wanted(("diag",)))
+    assert [job.number for job in campaigns.repeated(alone, 3)] == [1, 2, 3]
 
 
 def judged(scheduler: str, verdicts: dict[str, Verdict], *tests: str) -> list[str]:
@@ -143,7 +233,7 @@ def judged(scheduler: str, verdicts: dict[str, Verdict], *tests: str) -> list[st
     upstream = ran(UPSTREAM, {"a 1": "pass", "a 2": "pass", "c": "fail"})
     expected = [Expected("redundant", "diag.sh", tests, "it cannot")] if tests else []
     listed = Expectations(expected=tuple(expected))
-    return campaign(upstream, ran(OURS, verdicts, scheduler)).problems(listed)
+    return problems(campaign(upstream, ran(OURS, verdicts, scheduler), expectations=listed))
 
 
 def test_a_scheduler_must_pass_what_upstream_does() -> None:
@@ -172,7 +262,7 @@ def test_what_is_expected_and_does_not_happen_is_a_problem() -> None:
     # upstream fails, too
     assert judged("redundant", now, "a 1", "c") == [f"diag.sh with redundant: {says}: c"]
     assert judged("redundant", now, "a 1", "b*") == [
-        "diag.sh with redundant: no test is called b*: take it out of selftests.toml"
+        "diag.sh with redundant: no test is called b*: take it out of expected.toml"
     ]
     # a script that was not run with it says nothing
     assert judged("minrtt", {"a 1": "pass", "a 2": "pass", "c": "fail"}, "a *") == []
@@ -184,11 +274,10 @@ def late(runtime_ms: int, verdict: Verdict = "fail", remark: str = "09 a 1 ") ->
         f"transfer slower than expected! runtime {runtime_ms} ms, expected 100 ms max 100 [FAIL]"
     )
     now = Result({"a 1": verdict}, (remark,) if verdict == "fail" else ())
-    return list(
-        selftests_expected.judge(
-            [Expected("daps", "diag.sh", ("a*",), "it commits", 20)], Result({"a 1": "pass"}), now
-        )
+    cases = selftests_expected.judge(
+        [Expected("daps", "diag.sh", ("a*",), "it commits", 20)], Result({"a 1": "pass"}), now
     )
+    return [case.why for case in cases if case.outcome == "wrong"]
 
 
 def test_a_test_may_be_late_by_so_much_or_pass() -> None:
@@ -205,7 +294,8 @@ def test_a_test_may_be_late_by_so_much_or_pass() -> None:
 def test_no_exception_excuses_a_script_that_did_not_end() -> None:
     upstream, stuck = ran(UPSTREAM, {"a": "pass"}), ran(OURS, {"a": "fail"}, "first", "stuck")
     listed = Expectations(expected=(Expected("first", "diag.sh", ("*",), "it cannot"),))
-    assert campaign(upstream, stuck).problems(listed) == ["diag.sh with first: stuck"]
+    made = campaign(upstream, stuck, expectations=listed)
+    assert problems(made) == ["diag.sh with first: stuck"]
 
 
 def read(text: str) -> Expectations:
@@ -253,26 +343,91 @@ def test_a_list_that_makes_no_sense_is_refused(text: str, says: str) -> None:
 
 
 def test_the_projects_list_is_valid_and_gives_reasons() -> None:
-    listed = selftests.expectations()
+    listed = selftests_expected.listed()
     assert {each.scheduler for each in listed.expected} >= {"first", "redundant"}
 
 
-def test_each_test_has_a_line_with_both_verdicts() -> None:
-    made = campaign(
-        ran(UPSTREAM, {"a": "pass", "b": "fail"}),
-        ran(OURS, {"a": "pass", "c": "pass"}),
-        ran(OURS, {"a": "pass"}, "ecf"),
+def of_all_kinds() -> Campaign:
+    """A campaign with a case of each kind: b fails upstream, # is for names."""
+    names: dict[str, Verdict] = {"a": "pass", "b": "fail", "c": "skip", "d #1": "pass"}
+    listed = Expectations(expected=(Expected("first", "diag.sh", ("a",), "it cannot"),))
+    return campaign(
+        ran(UPSTREAM, names),
+        ran(OURS, names),
+        ran(OURS, {**names, "a": "fail"}, "first"),
+        ran(OURS, {**names, "d #1": "fail"}, "ecf", "stuck"),
+        expectations=listed,
     )
-    assert list(made.lines()) == [
-        "diag.sh\ta\tpass\tpass",
-        "diag.sh\tb\tfail\tnone",
-        "diag.sh\tc\tnone\tpass",
-        "diag.sh, ecf\ta\t\tpass",
+
+
+def test_each_test_has_a_line_with_verdict_and_judgement() -> None:
+    found = [line.split("\t") for line in reports.lines(of_all_kinds().suites())]
+    assert len(found) == 4 * 4 + 1
+    assert found[8:12] == [
+        ["diag.sh with first", "a", "fail", "excused", "it cannot"],
+        ["diag.sh with first", "b", "fail", "excused", "does not pass upstream either"],
+        ["diag.sh with first", "c", "skip", "skipped", "skipped by the script"],
+        ["diag.sh with first", "d #1", "pass", "passed", ""],
     ]
 
 
-def test_a_script_that_there_is_not_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        selftests.main(["--only", "userspace"])
-    assert ended.value.code == 2
-    assert "--only userspace: in no name of a script" in capsys.readouterr().err
+def test_tap_has_a_subtest_for_each_script() -> None:
+    document = reports.tap(of_all_kinds().suites()).splitlines()
+    assert document[:2] == ["TAP version 13", "1..4"]
+    assert document[-12:] == [
+        "    ok 4 - d \\#1",
+        "ok 3 - diag.sh with first",
+        "# Subtest: diag.sh with ecf",
+        "    1..5",
+        "    ok 1 - a",
+        "    not ok 2 - b # TODO does not pass upstream either",
+        "    ok 3 - c # SKIP skipped by the script",
+        "    not ok 4 - d \\#1",
+        "    # passes upstream, not with ours: d #1",
+        "    not ok 5 - it comes to its end",
+        "    # stuck",
+        "not ok 4 - diag.sh with ecf",
+    ]
+    assert "    not ok 1 - a # TODO it cannot" in document
+
+
+def test_junit_has_a_suite_for_each_script() -> None:
+    root = ElementTree.fromstring(reports.junit_report(of_all_kinds().suites(), "mptcplab x"))
+    assert root.attrib == {"tests": "17", "failures": "1", "errors": "1"}
+    assert [suite.get("name") for suite in root] == [
+        *("diag.sh upstream", "diag.sh with default", "diag.sh with first", "diag.sh with ecf")
+    ]
+    assert [suite.get("skipped") for suite in root] == ["2", "2", "3", "2"]
+    (failure,) = root.iter("failure")
+    assert failure.get("message") == "passes upstream, not with ours: d #1"
+    assert str(failure.text).splitlines()[-1] == "repeat: mptcplab x"
+
+
+def test_the_table_says_what_is_wrong_last() -> None:
+    console = Console(width=100)
+    with console.capture() as capture:
+        reports.show(of_all_kinds().suites(), console)
+    shown = capture.get().splitlines()
+    assert shown[-2:] == [
+        "problem: diag.sh with ecf: passes upstream, not with ours: d #1",
+        "problem: diag.sh with ecf: stuck",
+    ]
+    assert "  excused: it cannot" in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--only", "userspace"], "userspace: in no name of a script; accepted is part of"),
+        (["--scheduler", "minrt"], "minrt: unknown scheduler"),
+        (["--scheduler", "./mine.c"], "./mine.c"),
+        (["--kernel", "7.99"], "7.99: no kernel of this name"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_built(
+    options: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=says):
+        load("selftests").main(options, standalone_mode=False)
+    assert list(tmp_path.iterdir()) == []

@@ -93,6 +93,10 @@ COMMANDS = {
         "schedulers:scheduler_group",
         "Packet schedulers: those of the lab, and your own.",
     ),
+    "selftests": (
+        "selftests:selftests_command",
+        "Run the kernel's own MPTCP tests, which have to pass.",
+    ),
     "shell": (
         "programs:shell_command",
         "Open a shell on the client, where ss, tc and tcpdump work.",

@@ -149,6 +149,13 @@ def compared_kernels(context: click.Context, argument: click.Parameter, incomple
     return [*_among("", incomplete, [choices.CURRENT]), *kernels(context, argument, incomplete)]
 
 
+def selftests(_context: click.Context, _option: click.Parameter, incomplete: str) -> Items:
+    """The scripts of the kernel's selftests."""
+    from mptcplab.tools.selftests import scripts
+
+    return _among("", incomplete, list(dict.fromkeys(each.name for each in scripts.SCRIPTS)))
+
+
 def figures(_context: click.Context, _argument: click.Parameter, incomplete: str) -> Items:
     """Published experiments."""
     from mptcplab.papers import catalogue

@@ -81,6 +81,7 @@ def checks(
     of the kernel's source if it need not be Debian's.
     """
     found = [check() for check in _CHECKS.values()]
+    found = [replace(e, required=False) if e.name in SELFTEST_CHECKS else e for e in found]
     if source is not None:
         found = [source if each.name == source.name else each for each in found]
     if came_along:
@@ -186,13 +187,14 @@ def table(found: Sequence[Check]) -> Group:
 
 def _groups() -> dict[str, tuple[str, ...]]:
     """The names of checks by what needs them, each where it is needed first."""
-    apart = (*_RUNS_ALONE, *MODULE_CHECKS, *STOCK_CHECKS)
+    apart = (*_RUNS_ALONE, *MODULE_CHECKS, *STOCK_CHECKS, *SELFTEST_CHECKS)
     build = tuple(name for name in _CHECKS if name not in apart)
     return {
         "To run": _RUNS_ALONE,
         "To compile schedulers of your own": MODULE_CHECKS,
         "To build the kernel": build,
         "To run distributions' kernels": STOCK_CHECKS,
+        "To run the kernel's selftests": SELFTEST_CHECKS,
     }
 
 
@@ -262,11 +264,18 @@ def _advice(name: str, package: str) -> Callable[[], Check]:
     return lambda: replace(check(), required=False)
 
 
+def _tools_check(name: str, package: str, *tools: str) -> Callable[[], Check]:
+    def check() -> Check:
+        missing = [tool for tool in tools if find_tool(tool) is None]
+        detail = f"missing: {', '.join(missing)}" if missing else str(find_tool(tools[0]))
+        return _package(name, not missing, detail, package)
+
+    return check
+
+
 def _prepare() -> Check:
     """The programs that prepare the process of a run: see engine.py."""
-    missing = [name for name in ("setpriv", "prlimit", "taskset", "setarch") if not find_tool(name)]
-    detail = f"missing: {', '.join(missing)}" if missing else str(find_tool("setpriv"))
-    return _package("util-linux", not missing, detail, "util-linux")
+    return _tools_check("util-linux", "util-linux", "setpriv", "prlimit", "taskset", "setarch")()
 
 
 def _static_libc() -> Check:
@@ -450,6 +459,12 @@ _CHECKS: dict[str, Callable[[], Check]] = {
     "patch": _tool_check("patch", "patch"),
     "libc": _static_libc,
     "kernel source": debian_source,
+    "iproute2": _tools_check("iproute2", "iproute2", "ip", "tc", "ss", "nstat"),
+    "iptables": _tools_check("iptables", "iptables", "iptables", "ip6tables"),
+    "nft": _tool_check("nft", "nftables"),
+    "ethtool": _tool_check("ethtool", "ethtool"),
+    "ping": _tool_check("ping", "iputils-ping"),
+    "procps": _tools_check("procps", "procps", "ps", "sysctl"),
     "util-linux": _prepare,
     "ptrace": _ptrace,
     "address layout": _personality,
@@ -467,6 +482,8 @@ BUILD_CHECKS = (
 MODULE_CHECKS = ("gcc", "ld")
 # What kernels of distributions need.
 STOCK_CHECKS = (QEMU, "dpkg-deb")
+# What the kernel's selftests need besides.
+SELFTEST_CHECKS = ("iproute2", "iptables", "nft", "ethtool", "ping", "procps")
 # What a run needs.
 RUN_CHECKS = ("machine", "util-linux", "ptrace", "memory", "memory file")
 _RUNS_ALONE = ("python", *RUN_CHECKS, "address layout", "disk", "kernel")

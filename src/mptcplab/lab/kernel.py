@@ -78,11 +78,13 @@ VARIANTS: Mapping[str, tuple[str, ...]] = {
     "upstream": ("upstream",),
     "selftest-upstream": ("selftest", "upstream"),
     "engine": ("upstream",),
+    "selftest-engine": ("selftest", "upstream"),
 }
 #: What stands for the variant of a kernel that we did not build.
 STOCK = "stock"
 #: As `upstream`, and of the patches for MPTCP only the one that builds our files: --engine-only.
 ENGINE_ONLY = "engine"
+_ENGINE_VARIANTS = (ENGINE_ONLY, "selftest-engine")
 _ENGINE_PATCHES, _OWN_FILES_PATCH = "engine", "-mptcp-build-the-files-"
 # What the fragment `upstream` leaves out in addition: the framework's patches, and the files that
 # need the framework.
@@ -223,7 +225,9 @@ def built() -> list[KernelBuild]:
     Anything else there is skipped.
     """
     fragments = {
-        ("lab", *names): variant for variant, names in VARIANTS.items() if variant != ENGINE_ONLY
+        ("lab", *names): variant
+        for variant, names in VARIANTS.items()
+        if variant not in _ENGINE_VARIANTS
     }
     found = []
     for file in (*place().glob("*/build.json"), *resources.PREBUILT.glob("*/build.json")):
@@ -288,7 +292,7 @@ def tree_of(source: Path, variant: str, *, commits: bool = False) -> Path:
     """Where a source is unpacked for a variant, or the commits of a repository are."""
     text = os.fsencode(source) + (b"\0commits" if commits else b"")
     key = hashlib.sha256(text).hexdigest()[:12]
-    suffix = "-engine" if variant == ENGINE_ONLY else "-upstream"
+    suffix = "-engine" if variant in _ENGINE_VARIANTS else "-upstream"
     return place() / "trees" / (key if _has_framework(variant) else f"{key}{suffix}")
 
 
@@ -648,7 +652,7 @@ class _Inputs:
         files = sorted(path for path in own.rglob("*") if _is_own_file(path))
         precompiled = sorted((resources.KERNEL / "precompiled").glob("*.h"))
         own_files = {str(path.relative_to(own)): path.read_bytes() for path in files}
-        if variant == ENGINE_ONLY:
+        if variant in _ENGINE_VARIANTS:
             patches = [
                 path
                 for path in patches

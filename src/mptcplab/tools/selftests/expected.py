@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the kernel's selftests are expected not to pass with a scheduler of ours: selftests.toml.
+"""What the kernel's selftests are expected not to pass with a scheduler of ours: expected.toml.
 
 The list must be true: what is expected and does not happen is a problem as well. docs/selftests.md.
 """
@@ -9,16 +9,20 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Literal
 
 from mptcplab.errors import MptcplabError
+from mptcplab.spec.scheduler import known
+from mptcplab.tools.selftests.jobs import choice
+from mptcplab.tools.selftests.scripts import SCRIPTS
 from mptcplab.tools.tap import Result, compare
 
 #: The list.
-FILE = Path(__file__).with_name("selftests.toml")
+FILE = Path(__file__).with_name("expected.toml")
 
 _KEYS = ("scheduler", "script", "tests", "reason", "late_ms")
 
@@ -51,6 +55,15 @@ class Expectations:
     def of(self, script: str, scheduler: str) -> tuple[Expected, ...]:
         """What is expected of a scheduler in a script."""
         return tuple(e for e in self.expected if (e.script, e.scheduler) == (script, scheduler))
+
+
+def listed() -> Expectations:
+    """What is in FILE. Raises MptcplabError if it makes no sense."""
+    names = [str(script) for script in SCRIPTS]
+    found = read(FILE.read_text(), FILE.name, list(known()), names)
+    for form in found.forms:
+        choice(form)
+    return found
 
 
 def read(
@@ -89,26 +102,65 @@ def read(
     return Expectations(forms, tuple(found))
 
 
-def judge(expected: Collection[Expected], before: Result, after: Result) -> Iterator[str]:
-    """What is wrong with a scheduler's result: worse than `before`, or other than `expected`."""
+@dataclass(frozen=True)
+class Case:
+    """How a test came out, by what is expected of it; but for `passed`, `why` says more.
+
+    `excused` did not pass, and need not; `wrong` is worse than upstream or other than expected.
+    """
+
+    name: str
+    outcome: Literal["passed", "skipped", "excused", "wrong"]
+    why: str = ""
+
+
+def judge(expected: Collection[Expected], before: Result, after: Result) -> list[Case]:
+    """What a scheduler's result is, held to `before`, that of upstream, and to what is `expected`.
+
+    What is expected of a test that there is not, is a case of its own.
+    """
     lost = compare(before, after).lost
     names = dict.fromkeys([*before.verdicts, *after.verdicts])
-    patterns = [pattern for each in expected for pattern in each.tests]
-    if after.error:
-        yield after.error
-    for name in lost:
-        if not any(fnmatchcase(name, pattern) for pattern in patterns):
-            yield f"passes upstream, not with ours: {name}"
+    cases = [_case(name, name in lost, expected, after) for name in names]
     for each in expected:
         for pattern in each.tests:
-            matching = [name for name in names if fnmatchcase(name, pattern)]
-            if not matching:
-                yield f"no test is called {pattern}: take it out of {FILE.name}"
-            for name in matching:
-                if name not in lost and not each.late_ms:
-                    yield f"is expected not to pass, and is not worse than upstream: {name}"
-                if name in lost and each.late_ms and _late_ms(after, name) > each.late_ms:
-                    yield f"is not late by at most {each.late_ms} ms: {name}"
+            if not any(fnmatchcase(name, pattern) for name in names):
+                why = f"no test is called {pattern}: take it out of {FILE.name}"
+                cases.append(Case(f"expected: {pattern}", "wrong", why))
+    return cases
+
+
+def judge_alone(result: Result) -> list[Case]:
+    """What a result is with nothing to compare it with: whatever fails is wrong."""
+    return [
+        Case(name, "wrong", "fails upstream")
+        if verdict == "fail"
+        else Case(name, "skipped", "skipped by the script")
+        if verdict == "skip"
+        else Case(name, "passed")
+        for name, verdict in result.verdicts.items()
+    ]
+
+
+def _case(name: str, lost: bool, expected: Collection[Expected], after: Result) -> Case:
+    verdict = after.verdicts.get(name)
+    of_it = [e for e in expected if any(fnmatchcase(name, pattern) for pattern in e.tests)]
+    if not lost:
+        for each in of_it:
+            if not each.late_ms:
+                why = f"is expected not to pass, and is not worse than upstream: {name}"
+                return Case(name, "wrong", why)
+        if verdict == "pass":
+            return Case(name, "passed")
+        if verdict == "skip":
+            return Case(name, "skipped", "skipped by the script")
+        return Case(name, "excused", "does not pass upstream either")
+    if not of_it:
+        return Case(name, "wrong", f"passes upstream, not with ours: {name}")
+    for each in of_it:
+        if each.late_ms and _late_ms(after, name) > each.late_ms:
+            return Case(name, "wrong", f"is not late by at most {each.late_ms} ms: {name}")
+    return Case(name, "excused", of_it[0].reason)
 
 
 def _late_ms(result: Result, name: str) -> float:

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What mptcplab selftests does."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from mptcplab import files
+from mptcplab.cli.actions import common
+from mptcplab.errors import MptcplabError, NotMetError
+from mptcplab.lab import doctor
+from mptcplab.spec.scheduler import ALL, known
+from mptcplab.tools.selftests import campaign, expected, jobs, reports, scripts
+from mptcplab.tools.selftests.campaign import Campaign, Kernels, Suite, Wanted
+
+_STANDARD_OUTPUT = "-"
+_WIDTH = 120
+
+
+def test(names: Sequence[str], schedulers: Sequence[str], options: Mapping[str, Any]) -> None:
+    """Run the selftests in the kernels of these names, and show how they came out.
+
+    Raises NotMetError if one is worse than upstream, or repeats differ, and MptcplabError if a
+    script did not come to its end.
+    """
+    if ALL in schedulers:
+        schedulers = list(known())
+    wanted = Wanted(options["only"], tuple(schedulers), options["repeat"], options["strict"])
+    campaign.check(wanted, names)
+    listed = expected.listed()
+    written = [options["tap"], options["junit"]]
+    for file in written:
+        if file is not None and str(file) != _STANDARD_OUTPUT:
+            _make_way(file)
+    doctor.require(*doctor.RUN_CHECKS, *doctor.SELFTEST_CHECKS)
+    todo = []
+    for name in names:
+        upstream, ours = campaign.builds(name)
+        kernels = Kernels(name, upstream, ours, scripts.prepare(upstream))
+        todo += campaign.jobs(kernels, wanted, listed.forms)
+    made = Campaign(todo, listed, wanted.strict)
+    _run(made, wanted, options)
+    suites = made.suites()
+    _write(suites, options)
+    _require(suites)
+
+
+def _make_way(file: Path) -> None:
+    try:
+        files.make_way(file)
+    except OSError as error:
+        raise MptcplabError(f"cannot write {file}: {error.strerror}") from None
+
+
+def _run(made: Campaign, wanted: Wanted, options: Mapping[str, Any]) -> None:
+    todo = campaign.repeated(made.jobs, wanted.repeat)
+    with common.interruptible() as cancel:
+        ended = jobs.run_all(
+            todo, options["out"], seed=options["seed"], at_once=options["jobs"], cancel=cancel
+        )
+        for count, ran in enumerate(ended, 1):
+            made.add(ran)
+            number = f", run {ran.job.number}" if wanted.repeat > 1 else ""
+            common.say(
+                f"[{count}/{len(todo)}] {ran.job.title}{number}: {reports.counts(ran.result)}"
+            )
+
+
+def _write(suites: Sequence[Suite], options: Mapping[str, Any]) -> None:
+    results = options["out"] / "results.txt"
+    files.write(results, "".join(f"{line}\n" for line in reports.lines(suites)).encode())
+    junit: Path | None = options["junit"]
+    if junit is not None:
+        command = shlex.join(["mptcplab", *sys.argv[1:]])
+        files.write(junit, reports.junit_report(suites, command))
+    tap: Path | None = options["tap"]
+    if tap is not None and str(tap) == _STANDARD_OUTPUT:
+        click.echo(reports.tap(suites), nl=False)
+        return
+    if tap is not None:
+        files.write(tap, reports.tap(suites).encode())
+    width = None if sys.stdout.isatty() else _WIDTH
+    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True, width=width)
+    reports.show(suites, console)
+    console.print(f"\na line for each test: {results}")
+
+
+def _require(suites: Sequence[Suite]) -> None:
+    broken = [suite for suite in suites if suite.broken]
+    if broken:
+        raise MptcplabError(
+            f"{len(broken)} of {len(suites)} scripts did not come to their end: "
+            f"{broken[0].title}: {broken[0].broken}"
+        )
+    wrong = [suite for suite in suites if suite.problems()]
+    if wrong:
+        raise NotMetError(
+            f"{len(wrong)} of {len(suites)} scripts are not as they must be: "
+            f"{wrong[0].title}: {wrong[0].problems()[0]}"
+        )

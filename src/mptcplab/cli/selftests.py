@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""mptcplab selftests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mptcplab.cli import completion, options
+from mptcplab.spec import option_keys
+
+_FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
+
+
+@click.command("selftests")
+@options.listed_option(
+    "--kernel",
+    metavar="NAME,...",
+    text="Kernels by their names in mptcplab kernel list, such as 6.12; built as the tests need "
+    "them.  [the source of the current one]",
+)
+@options.listed_option(
+    "--scheduler",
+    "-s",
+    metavar=f"{option_keys.SPEC},...",
+    text="Run the scripts with these schedulers.  [default in all scripts, and each of ours in "
+    "simult_flows.sh]",
+)
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="SCRIPT",
+    shell_complete=completion.selftests,
+    help="Run only scripts whose names contain this, e.g. simult_flows. Repeatable.",
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(1, 10_000),
+    default=1,
+    show_default=True,
+    help="Run each this often, and compare: everything that is printed has to be the same.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**63 - 1),
+    default=1,
+    show_default=True,
+    help="Of all randomness.",
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="What fails upstream, too, counts: for the CI of a kernel tree.",
+)
+@click.option(
+    "--tap",
+    type=_FILE,
+    metavar="FILE",
+    help="Also write a document in TAP, version 13; - prints it instead of the table.",
+)
+@click.option(
+    "--junit",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Also write a JUnit report, for CI.",
+)
+@options.jobs_option
+@options.out_option_of(
+    Path("selftests-out"),
+    "Directory for what the scripts print, and results.txt; what ran before is found there.",
+)
+def selftests_command(kernel: str | None, scheduler: str | None, **given: Any) -> None:
+    """Run the kernel's own MPTCP tests, which have to pass.
+
+    The scripts of the kernel's source, tools/testing/selftests/net/mptcp, first with upstream's
+    MPTCP, then with ours; what cannot pass with a scheduler is listed with the reason. A kernel
+    that was built with --engine-only has upstream's alone. docs/selftests.md
+
+    The exit status is 0 if nothing is worse than upstream, 4 if something is or if repeats differ,
+    and 1 if a script did not come to its end. After Ctrl-C the same command resumes.
+
+    \b
+    mptcplab selftests --only simult_flows --scheduler minrtt,blest
+    mptcplab selftests --kernel mine --strict --junit selftests.xml
+    """
+    from mptcplab.cli.actions import selftests
+
+    names = kernel.split(",") if kernel else [""]
+    schedulers = scheduler.split(",") if scheduler else []
+    selftests.test(list(dict.fromkeys(names)), list(dict.fromkeys(schedulers)), given)

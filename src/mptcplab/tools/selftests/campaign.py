@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""All that is run, and how it came out: each script upstream and with ours, with schedulers, and
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+
+from mptcplab.errors import InputError, Problem
+from mptcplab.lab import kernel, kernel_names
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.spec.scheduler import known
+from mptcplab.tools.selftests import expected
+from mptcplab.tools.selftests.expected import Case, Expectations
+from mptcplab.tools.selftests.jobs import DEFAULT_SCHEDULER, Job, Ran, choice
+from mptcplab.tools.selftests.scripts import SCHEDULER_SCRIPT, SCRIPTS, Script, Tools
+
+#: The variants with what the scripts need: without our framework, with it, and without all of our
+#: patches for MPTCP that a run can do without.
+UPSTREAM, OURS, ENGINE = "selftest-upstream", "selftest", "selftest-engine"
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """A kernel to test, in two builds: upstream's, and with our framework, None if it has none.
+
+    `name` is what the user calls it, empty for the current one.
+    """
+
+    name: str
+    upstream: KernelBuild
+    ours: KernelBuild | None
+    tools: Tools
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked for: the scripts whose names contain one of `only`, with `schedulers`, or else
+    everything that the project's gate has. `strict`: what fails upstream is wrong, too.
+    """
+
+    only: tuple[str, ...] = ()
+    schedulers: tuple[str, ...] = ()
+    repeat: int = 1
+    strict: bool = False
+
+    def has(self, script: Script) -> bool:
+        return not self.only or any(part in str(script) for part in self.only)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """How a job came out: `cases`, by its tests in their order. `broken` says why the script did
+    not come to its end, "" if it did; `differs`, where repeats did not print the same.
+    """
+
+    ran: Ran
+    cases: tuple[Case, ...]
+    repeats: int = 0
+    differs: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        return self.ran.job.title
+
+    @property
+    def broken(self) -> str:
+        return self.ran.result.error
+
+    def points(self) -> Iterator[Case]:
+        """Its cases, and those that are about the script as a whole."""
+        yield from self.cases
+        if self.broken:
+            yield Case("it comes to its end", "wrong", self.broken)
+        if self.repeats:
+            yield Case(
+                f"{self.repeats + 1} runs are the same",
+                "wrong" if self.differs else "passed",
+                "; ".join(self.differs),
+            )
+
+    def problems(self) -> list[str]:
+        """What is wrong, a text each."""
+        return [case.why for case in self.points() if case.outcome == "wrong"]
+
+
+def builds(name: str) -> tuple[KernelBuild, KernelBuild | None]:
+    """The kernels of a name, upstream's and ours, or those of the current source for no name, "";
+    built now if missing. Raises InputError for an unknown name; otherwise as `kernel.build`.
+    """
+    if not name:
+        return kernel.build(variant=UPSTREAM), kernel.build(variant=OURS)
+    named = kernel_names.find(name)
+
+    def build(variant: str) -> KernelBuild:
+        return kernel_names.build(replace(named, variant=variant))
+
+    if named.variant == kernel.ENGINE_ONLY:
+        return build(ENGINE), None
+    if named.variant in ("upstream", UPSTREAM):
+        return build(UPSTREAM), None
+    return build(UPSTREAM), build(OURS)
+
+
+def check(wanted: Wanted, names: Sequence[str]) -> None:
+    """Raises InputError for a script, scheduler or kernel that there is not."""
+    problems = [
+        Problem("--only", "", part, f"in no name of a script; accepted is part of {_names()}")
+        for part in wanted.only
+        if not any(part in str(script) for script in SCRIPTS)
+    ]
+    if problems:
+        raise InputError(problems)
+    for scheduler in wanted.schedulers:
+        choice(scheduler)
+    for name in names:
+        if name:
+            kernel_names.find(name)
+
+
+def _names() -> str:
+    return ", ".join(dict.fromkeys(script.name for script in SCRIPTS))
+
+
+def jobs(kernels: Kernels, wanted: Wanted, forms: Sequence[str] = ()) -> list[Job]:
+    """What is run in a kernel, once each: the scripts upstream, and what is held to that.
+
+    Without schedulers that is every script with `default`, and SCHEDULER_SCRIPT with each of ours
+    and with each of `forms`; otherwise every script with each scheduler. Raises InputError for a
+    scheduler that the kernel does not have.
+    """
+    scripts = [script for script in kernels.tools.scripts if wanted.has(script)]
+    upstream = [Job(script, kernels.upstream, kernels.tools) for script in scripts]
+    if kernels.ours is None:
+        for name in wanted.schedulers:
+            if name != DEFAULT_SCHEDULER:
+                message = f"the kernel {kernels.name} has {DEFAULT_SCHEDULER} alone"
+                raise InputError([Problem("--scheduler", "", name, message)])
+        return upstream
+
+    def ours(script: Script, scheduler: str) -> Job:
+        assert kernels.ours is not None
+        return Job(script, kernels.ours, kernels.tools, scheduler)
+
+    if wanted.schedulers:
+        made = [ours(script, name) for script in scripts for name in wanted.schedulers]
+        return [*upstream, *made]
+    both = [job for each in upstream for job in (each, ours(each.script, DEFAULT_SCHEDULER))]
+    own = [name for name in known() if name != DEFAULT_SCHEDULER]
+    further = (*own, *forms) if SCHEDULER_SCRIPT in scripts else ()
+    return both + [ours(SCHEDULER_SCRIPT, name) for name in further]
+
+
+def repeated(jobs: Sequence[Job], count: int) -> list[Job]:
+    """First all jobs once, then those that are judged again, `count` times in all: upstream's own
+    where there is nothing else.
+    """
+    ours = {_key(job) for job in jobs if job.kernel.has_framework}
+    judged = [job for job in jobs if job.kernel.has_framework or _key(job) not in ours]
+    again = range(2, count + 1)
+    return [*jobs, *(replace(job, number=number) for number in again for job in judged)]
+
+
+@dataclass
+class Campaign:
+    """What has ended of `jobs`, one of each, which are run once or more."""
+
+    jobs: Sequence[Job]
+    expectations: Expectations
+    strict: bool = False
+    ran: dict[Job, dict[int, Ran]] = field(default_factory=dict)
+
+    def add(self, ran: Ran) -> None:
+        self.ran.setdefault(replace(ran.job, number=1), {})[ran.job.number] = ran
+
+    def suites(self) -> list[Suite]:
+        """How each job came out, in their order, with the differences among its repeats."""
+        return [self._suite(job, self.ran[job]) for job in self.jobs]
+
+    def _suite(self, job: Job, ran: Mapping[int, Ran]) -> Suite:
+        first = ran[1]
+        of_it = self.expectations.of(str(job.script), job.scheduler)
+        others = [each for each in self.jobs if _key(each) == _key(job)]
+        if job.kernel.has_framework:
+            (upstream,) = (each for each in others if not each.kernel.has_framework)
+            cases = expected.judge(of_it, self.ran[upstream][1].result, first.result)
+        elif self.strict or len(others) == 1:
+            cases = expected.judge_alone(first.result)
+        else:
+            cases = expected.judge([], first.result, first.result)
+        further = [ran[number] for number in sorted(ran) if number != 1]
+        differs = [
+            f"run {each.job.number} differs from run 1: {text}"
+            for each in further
+            if (text := difference(first, each))
+        ]
+        return Suite(first, tuple(cases), len(further), tuple(differs))
+
+
+def _key(job: Job) -> tuple[Script, str]:
+    """What jobs have in common of which one is upstream's: the script, and the kernel by name."""
+    return job.script, job.kernel.name
+
+
+def difference(one: Ran, other: Ran) -> str:
+    """The first thing in which two runs of a job differ, in words; "" if there is none.
+
+    All that they printed counts, and the virtual time that they took.
+    """
+    lines = zip_longest(one.output.splitlines(), other.output.splitlines())
+    for number, (left, right) in enumerate(lines, 1):
+        if left != right:
+            texts = " instead of ".join("nothing" if t is None else repr(t) for t in (right, left))
+            return f"line {number} is {texts}"
+    if one.result != other.result:
+        return "it ended otherwise: " + (other.result.error or one.result.error)
+    if one.virtual_s != other.virtual_s:
+        return f"it took {other.virtual_s:.9f} s of virtual time instead of {one.virtual_s:.9f}"
+    return ""

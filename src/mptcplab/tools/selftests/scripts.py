@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The scripts of a kernel's source, and the programs that they need, compiled.
+
+Below `cache_dir()/selftests`: `KEY/net`, the scripts of a source with their programs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mptcplab import files, resources
+from mptcplab.errors import MptcplabError
+from mptcplab.lab import doctor, guest, kernel
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild, compiler_version
+from mptcplab.lab.kernel_make import MAKE_ENVIRONMENT
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script of tools/testing/selftests/net/mptcp, or the tests of it that `options` select.
+
+    With `in_turn` its processes run in the order in which they become ready, and until they wait.
+    """
+
+    name: str
+    options: str = ""
+    in_turn: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.options}".strip()
+
+
+#: The longest first, so that no CPU is left alone with one at the end. The groups of mptcp_join.sh
+#: are those of its own options, and those of 6.12.
+SCRIPTS = (
+    Script("mptcp_join.sh", "-feslt"),
+    Script("mptcp_join.sh", "-ra64M"),
+    Script("mptcp_join.sh", "-bpkSd"),
+    Script("mptcp_join.sh", "-mzFuI"),
+    Script("mptcp_connect.sh"),
+    # It starts a hundred servers at once, waits until the last of them listens, and then connects
+    # to all: where computing takes no time, only strict turns make the last one last.
+    Script("diag.sh", in_turn=True),
+    Script("pm_netlink.sh"),
+    Script("simult_flows.sh"),
+    Script("mptcp_sockopt.sh"),
+)
+#: What every scheduler of ours runs besides.
+SCHEDULER_SCRIPT = Script("simult_flows.sh")
+
+_GROUPED = "mptcp_join.sh"
+_SELFTESTS = "tools/testing/selftests/net"
+# What the scripts are made of: some of it is in some series only.
+_PARTS = ("lib.sh", "net_helper.sh", "lib", "mptcp")
+# What `make headers` reads.
+_HEADER_SOURCES = ("Makefile", "Kbuild", "scripts", "include", "arch/x86", "usr", "tools/include")
+# What a build leaves in a source: make wants none of it there.
+_BUILT = shutil.ignore_patterns("generated", "config", "*.o", "*.cmd")
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The scripts of a source with their compiled programs, in `net`; what is run of them; and the
+    guest's first process.
+    """
+
+    id: str
+    net: Path
+    init: Guest
+    scripts: tuple[Script, ...] = SCRIPTS
+
+
+def prepare(build: KernelBuild) -> Tools:
+    """Takes the scripts from the source of a kernel and compiles what they need, once.
+
+    Their programs are compiled against the headers of the same kernel, as those of the system are
+    older. Raises MachineError for what the machine lacks, and MptcplabError if that source has no
+    such scripts, or is not what the kernel was built from.
+    """
+    doctor.require(*doctor.SELFTEST_CHECKS, *doctor.BUILD_CHECKS)
+    source, digest = kernel.source_of(build)
+    inputs = [digest, compiler_version()]
+    if source.is_dir():
+        # the digest of a directory leaves its tests out
+        inputs += map(_stamp, sorted((source / _SELFTESTS / "mptcp").glob("*")))
+    key = hashlib.sha256("\0".join(inputs).encode()).hexdigest()[:12]
+    directory = doctor.cache_dir() / "selftests" / key
+    if not directory.exists():
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        with files.new_directory(directory) as part:
+            _make(source, part)
+    init = guest.build(resources.GUEST / "selftests")
+    net = directory / "net"
+    return Tools(f"{key} {init.id}", net, init, _scripts_of(net / "mptcp"))
+
+
+def _scripts_of(directory: Path) -> tuple[Script, ...]:
+    """What of SCRIPTS there is; other groups of tests than those of 6.12 go with the last ones.
+
+    Raises MptcplabError if a script, or a group of tests, is not there any more.
+    """
+    missing = [each.name for each in SCRIPTS if not (directory / each.name).exists()]
+    if missing:
+        raise MptcplabError(f"the kernel's source has no selftest {missing[0]}")
+    text = (directory / _GROUPED).read_text()
+    groups = re.findall(r"^\t(\S)@\w+_tests$", text, re.MULTILINE)
+    *before, last = [each for each in SCRIPTS if each.name == _GROUPED]
+    known = "".join(each.options[1:] for each in (*before, last))
+    gone = sorted(set(known) - set(groups))
+    if gone:
+        raise MptcplabError(f"{_GROUPED} has no groups of tests {''.join(gone)}, which are run")
+    new = "".join(group for group in groups if group not in known)
+    more = replace(last, options=last.options + new)
+    return tuple(more if each == last else each for each in SCRIPTS)
+
+
+def _stamp(file: Path) -> str:
+    stat = file.stat()
+    return f"{file.name} {stat.st_size} {stat.st_mtime_ns}"
+
+
+def _make(kernel_source: Path, target: Path) -> None:
+    source = target / "source"
+    source.mkdir()
+    if kernel_source.is_dir():
+        _copy(kernel_source, source)
+    else:
+        _extract(kernel_source, source)
+    selftests = source / _SELFTESTS
+    if not (selftests / "mptcp").is_dir():
+        raise MptcplabError(f"{kernel_source} has no {_SELFTESTS}/mptcp: no selftests of MPTCP")
+    _compile(source, target / "headers")
+    (target / "net").mkdir()
+    for name in _PARTS:
+        if (selftests / name).exists():
+            (selftests / name).rename(target / "net" / name)
+    for rest in (source, target / "headers"):
+        shutil.rmtree(rest)
+
+
+def _extract(archive: Path, target: Path) -> None:
+    patterns = [f"*/{name}" for name in (*_HEADER_SOURCES, _SELFTESTS)]
+    _call(
+        *("tar", "--extract", "--file", archive, "--directory", target),
+        *("--strip-components=1", "--wildcards", "--no-wildcards-match-slash", *patterns),
+    )
+
+
+def _copy(source: Path, target: Path) -> None:
+    for name in (*_HEADER_SOURCES, _SELFTESTS):
+        if (source / name).is_dir():
+            ignored = None if name == _SELFTESTS else _BUILT
+            shutil.copytree(source / name, target / name, symlinks=True, ignore=ignored)
+        elif (source / name).exists():
+            shutil.copy2(source / name, target / name)
+
+
+def _compile(source: Path, headers: Path) -> None:
+    # User-Mode Linux has no headers for programs; the others are those of the architecture it runs
+    # on.
+    jobs = f"--jobs={len(os.sched_getaffinity(0))}"
+    environment = MAKE_ENVIRONMENT | {"ARCH": "x86"}
+    _call("make", f"--directory={source}", f"O={headers}", jobs, "headers", **environment)
+    # as in lib.mk and in the Makefile of the tests
+    flags: Sequence[str | Path] = ("-O2", "-D_GNU_SOURCE=", "-isystem", headers / "usr/include")
+    for file in sorted((source / _SELFTESTS / "mptcp").glob("*.c")):
+        own = f"-I{source / 'tools/include'}"
+        _call("gcc", *flags, own, "-o", file.with_suffix(""), file)
+
+
+def _call(*command: str | Path, **environment: str) -> None:
+    done = subprocess.run(
+        command,
+        env=os.environ | environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode != 0:
+        last = done.stdout.strip().splitlines()[-8:]
+        raise MptcplabError("\n  ".join([f"{command[0]} failed for the selftests", *last]))

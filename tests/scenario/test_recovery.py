@@ -19,9 +19,11 @@ DOWN_S, OUTAGE_S = 5, 5
 OUTAGE = (f"{DOWN_S}s:first:down,lasts={OUTAGE_S}s",)
 BACK_S = DOWN_S + OUTAGE_S
 
-SCHEDULERS = ("default", "minrtt", "redundant", "blest", "ecf", "lte", "roundrobin")
-# as published it sends nothing again before the path is stale
-SCHEDULERS += ("burst:reinject=on",)
+SCHEDULERS = (
+    *("default", "minrtt", "redundant", "blest", "ecf", "lte", "roundrobin"),
+    # as published it sends nothing again before the path is stale
+    "burst:reinject=on",
+)
 CONGESTION_CONTROLS = ("cubic", "bbr")
 
 TICK_S = 0.004

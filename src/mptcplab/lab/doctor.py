@@ -81,7 +81,8 @@ def checks(
     of the kernel's source if it need not be Debian's.
     """
     found = [check() for check in _CHECKS.values()]
-    found = [replace(e, required=False) if e.name in SELFTEST_CHECKS else e for e in found]
+    spared = (*STOCK_CHECKS, *SELFTEST_CHECKS)
+    found = [replace(each, required=False) if each.name in spared else each for each in found]
     if source is not None:
         found = [source if each.name == source.name else each for each in found]
     if came_along:
@@ -256,12 +257,6 @@ def _tool_check(name: str, package: str) -> Callable[[], Check]:
         return _package(name, path is not None, path or "missing", package)
 
     return check
-
-
-def _advice(name: str, package: str) -> Callable[[], Check]:
-    """A program that runs do without."""
-    check = _tool_check(name, package)
-    return lambda: replace(check(), required=False)
 
 
 def _tools_check(name: str, package: str, *tools: str) -> Callable[[], Check]:
@@ -470,8 +465,8 @@ _CHECKS: dict[str, Callable[[], Check]] = {
     "address layout": _personality,
     "memory": _memory,
     "memory file": _memfd,
-    QEMU: _advice(QEMU, "qemu-system-x86"),
-    "dpkg-deb": _advice("dpkg-deb", "dpkg"),
+    QEMU: _tool_check(QEMU, "qemu-system-x86"),
+    "dpkg-deb": _tool_check("dpkg-deb", "dpkg"),
 }
 
 # What `mptcplab kernel build` needs, except the source, which need not be Debian's.

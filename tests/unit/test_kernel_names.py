@@ -62,6 +62,21 @@ def test_a_name_follows_our_patches_and_files(repository: Repository) -> None:
     assert after.id != before.id
 
 
+def test_a_kernel_to_compare_is_named_by_its_name_its_id_or_as_the_current_one(
+    repository: Repository,
+) -> None:
+    mine = named(repository, "mine", "--variant", "debug")
+    assert kernel_names.build_any("mine") == mine
+    found = kernel_names.build_any(mine.id)
+    assert (found, found.name) == (mine, mine.id)
+    current = kernel_names.build_any("current")
+    assert current == kernel.current()
+    assert current.name == ""
+    for unknown in ("0123456789ab", "other"):
+        with pytest.raises(InputError, match=f"{unknown}: no kernel of this"):
+            kernel_names.build_any(unknown)
+
+
 def test_a_name_can_be_that_of_a_variant_of_the_usual_source(debian: Path) -> None:
     assert call("build", "--name", "plain", "--engine-only").exit_code == 0
     assert kernel_names.find("plain") == Named("plain", debian, "engine")
@@ -96,6 +111,7 @@ def test_series_have_names_where_their_source_is(repository: Repository, debian:
     [
         ("7.4", "series of Linux"),
         ("0123456789ab", "ids of kernels"),
+        ("current", "used without a name"),
         ("a,b", "a name is"),
         ("../x", "a name is"),
         ("", "a name is"),

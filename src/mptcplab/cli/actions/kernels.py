@@ -83,8 +83,8 @@ def _keep_equal(file: Path, a: Kernel, b: Kernel, compared: Comparison) -> None:
 def _chosen(found: Sequence[cases.Case], only: str | None) -> list[cases.Case]:
     chosen = [each for each in found if only is None or only in each.name]
     if not chosen:
-        names = ", ".join(each.name for each in found[:3])
-        message = f"no scenario has a name with this; names are such as {names}"
+        names = "\n    ".join(each.name for each in found)
+        message = f"no scenario has a name with this; names are\n    {names}"
         raise InputError([Problem("--only", "", str(only), message)])
     return chosen
 

@@ -227,7 +227,7 @@ def test_a_wrong_plan_is_told_with_its_line(
         ),
         (
             "ip -n client link set c1",
-            "ip -n client link set c1: up, down, mtu or gso_max_segs is expected",
+            "ip -n client link set c1: up, down, arp, mtu or gso_max_segs is expected",
         ),
         ("ip -n client link set c1 up down", "ip -n client link set c1 up down: down is not known"),
         (

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from mptcplab.cli.actions import common
 from mptcplab.cli.machine import kernel_list
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab import doctor, kernel_names, stock_machine, stock_package
@@ -256,6 +257,21 @@ def test_a_run_there_is_expected_to_take_longer(debian: KernelBuild) -> None:
     assert cost.guess([stock, lab], 2) == pytest.approx(cost.guess([stock], 1))
     assert cost.guess([stock] * 3, 1) == pytest.approx(3 * cost.guess([stock], 1))
     assert stock.group != lab.group
+
+
+def test_how_long_it_takes_is_said_before(
+    debian: KernelBuild, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, lab = request(duration="5s").base, KERNELS["6.12"]
+    common.say_slow([lab], [base])
+    assert capsys.readouterr().err == ""
+    common.say_slow([lab, debian], [base])
+    # 70 times 0.35 s, 4 ms for each of 7 s, and 2.5 us for each of 5 s x 70 Mbit/s / 11584 packets
+    assert capsys.readouterr().err == "the virtual machine takes 32 s (a guess); Ctrl-C ends it\n"
+    common.say_slow([lab, debian], [base] * 4, 2)
+    assert capsys.readouterr().err.startswith("4 runs in virtual machines take 63 s, with 2 at a ")
+    common.say_slow([debian])
+    assert "some 70 times as long" in capsys.readouterr().err
 
 
 def test_the_list_shows_what_is_in_the_cache_and_prune_removes_it(

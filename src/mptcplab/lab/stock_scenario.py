@@ -48,7 +48,7 @@ def _problems(request: Request, kernel: KernelBuild) -> Iterator[Problem]:
             )
             yield Problem("--kernel", "", kernel.name, message)
     if lacking := [cc for cc in request.ccs if congestion.name_of(cc) not in stock.ccs]:
-        message = f"{what}, which has not got it; accepted is one of {', '.join(stock.ccs)}"
+        message = f"{what}, which does not have it; accepted is one of {', '.join(stock.ccs)}"
         yield Problem("--cc", "", ", ".join(lacking), message)
     for link in (*base.paths, *base.links):
         for direction in DIRECTIONS:

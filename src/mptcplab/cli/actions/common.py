@@ -77,8 +77,13 @@ def say_slow(
         return
     sizes = [cost.size(item, kernel) for kernel in stock for item in scenarios]
     took = sweep.duration(cost.guess(sizes, at_a_time))
-    what = f"{len(sizes)} runs in virtual machines take" if sizes[1:] else "a virtual machine takes"
-    say(f"{what} {took}, with {at_a_time} at a time (a guess); Ctrl-C keeps what has ended")
+    if len(sizes) == 1:
+        say(f"the virtual machine takes {took} (a guess); Ctrl-C ends it")
+        return
+    say(
+        f"{len(sizes)} runs in virtual machines take {took}, with {at_a_time} at a time (a guess); "
+        "Ctrl-C keeps those that have ended"
+    )
 
 
 def say(text: str) -> None:

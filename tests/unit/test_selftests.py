@@ -22,7 +22,7 @@ from mptcplab.tools.selftests import scripts as selftests_scripts
 from mptcplab.tools.selftests.campaign import ENGINE, OURS, UPSTREAM, Campaign, Kernels, Wanted
 from mptcplab.tools.selftests.expected import Expectations, Expected
 from mptcplab.tools.selftests.jobs import Job, Ran, choose_scheduler, plan
-from mptcplab.tools.selftests.scripts import SCRIPTS, Script, Tools
+from mptcplab.tools.selftests.scripts import PACKETS, SCRIPTS, Script, Tools
 from mptcplab.tools.tap import Result, Verdict
 
 # As in mptcp_lib.sh of Linux 6.12.
@@ -36,6 +36,7 @@ DIAG = Script("diag.sh")
 SIMULT = Script("simult_flows.sh")
 NOTHING = Expectations()
 TOOLS = Tools("0123456789ab", Path("net"), Guest("0123456789ab", Path("init")))
+PACKETDRILL = replace(TOOLS, net=Path("packets"), scripts=(PACKETS,))
 
 
 def build(variant: str, name: str = "") -> KernelBuild:
@@ -44,8 +45,8 @@ def build(variant: str, name: str = "") -> KernelBuild:
 
 def kernels(name: str = "", *, engine: bool = False) -> Kernels:
     if engine:
-        return Kernels(name, build(ENGINE, name), None, TOOLS)
-    return Kernels(name, build(UPSTREAM, name), build(OURS, name), TOOLS)
+        return Kernels(name, build(ENGINE, name), None, (TOOLS,))
+    return Kernels(name, build(UPSTREAM, name), build(OURS, name), (TOOLS, PACKETDRILL))
 
 
 def ran(
@@ -128,6 +129,7 @@ def test_a_script_or_group_that_is_gone_is_told(tmp_path: Path) -> None:
 
 def test_a_plan_ends_with_the_script_and_its_options() -> None:
     assert plan(Script("mptcp_join.sh", "-fe")).splitlines()[-1] == "exec ./mptcp_join.sh -fe"
+    assert plan(PACKETS) == "cd packetdrill && exec ./run.sh ours.txt\n"
     in_turn = plan(Script("diag.sh", in_turn=True)).splitlines()[-1]
     assert in_turn == "exec chrt --fifo 1 ./diag.sh"
 
@@ -141,9 +143,9 @@ def test_each_script_runs_in_both_kernels_and_one_with_each_scheduler() -> None:
         assert variants == [UPSTREAM, OURS]
     own = [job for job in jobs if job.scheduler != "default"]
     assert {job.scheduler for job in own} == {*kernel.schedulers()} - {"default"}
-    assert {(job.script, job.kernel.variant) for job in own} == {(SIMULT, OURS)}
+    assert {(job.script, job.kernel.variant) for job in own} == {(SIMULT, OURS), (PACKETS, OURS)}
     forms = campaigns.jobs(kernels(), Wanted(), ["daps:repeat=off"])
-    assert [job.scheduler for job in forms if job not in jobs] == ["daps:repeat=off"]
+    assert [job.scheduler for job in forms if job not in jobs] == ["daps:repeat=off"] * 2
     # whose script is not asked for
     assert {job.scheduler for job in campaigns.jobs(kernels(), Wanted(("diag",)))} == {"default"}
 

@@ -66,6 +66,18 @@ _FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
     metavar="FILE",
     help="Also write a JUnit report, for CI.",
 )
+@click.option(
+    "--packetdrill",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="PROGRAM",
+    help="Also run our scripts of packetdrill, with this program of yours.",
+)
+@click.option(
+    "--packetdrill-scripts",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="And all scripts in this directory, with a tenth of their tolerances.",
+)
 @options.jobs_option
 @options.out_option_of(
     Path("selftests-out"),

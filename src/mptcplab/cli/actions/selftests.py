@@ -17,8 +17,9 @@ from mptcplab.cli.actions import common
 from mptcplab.errors import MptcplabError, NotMetError
 from mptcplab.lab import doctor
 from mptcplab.spec.scheduler import ALL, known
-from mptcplab.tools.selftests import campaign, expected, jobs, reports, scripts
+from mptcplab.tools.selftests import campaign, expected, jobs, packetdrill, reports, scripts
 from mptcplab.tools.selftests.campaign import Campaign, Kernels, Suite, Wanted
+from mptcplab.tools.selftests.scripts import Tools
 
 _STANDARD_OUTPUT = "-"
 _WIDTH = 120
@@ -39,17 +40,35 @@ def test(names: Sequence[str], schedulers: Sequence[str], options: Mapping[str, 
     for file in written:
         if file is not None and str(file) != _STANDARD_OUTPUT:
             _make_way(file)
-    doctor.require(*doctor.RUN_CHECKS, *doctor.SELFTEST_CHECKS)
+    packets = _packets(wanted, options)
+    doctor.require(*doctor.RUN_CHECKS)
+    of_the_kernel = any(map(wanted.has, scripts.SCRIPTS))
+    if of_the_kernel:
+        doctor.require(*doctor.SELFTEST_CHECKS)
     todo = []
     for name in names:
         upstream, ours = campaign.builds(name)
-        kernels = Kernels(name, upstream, ours, scripts.prepare(upstream))
+        tools = [scripts.prepare(upstream)] if of_the_kernel else []
+        kernels = Kernels(name, upstream, ours, (*tools, *packets))
         todo += campaign.jobs(kernels, wanted, listed.forms)
     made = Campaign(todo, listed, wanted.strict)
     _run(made, wanted, options)
     suites = made.suites()
     _write(suites, options)
     _require(suites)
+
+
+def _packets(wanted: Wanted, options: Mapping[str, Any]) -> list[Tools]:
+    """What runs packetdrill, if it is asked for."""
+    program: Path | None = options["packetdrill"]
+    others: Path | None = options["packetdrill_scripts"]
+    if program is None:
+        if others is not None:
+            raise click.UsageError("--packetdrill-scripts needs --packetdrill PROGRAM")
+        if not any(map(wanted.has, scripts.SCRIPTS)):
+            raise click.UsageError("--only packetdrill needs --packetdrill PROGRAM")
+        return []
+    return [packetdrill.prepare(program, others)]
 
 
 def _make_way(file: Path) -> None:

@@ -16,7 +16,14 @@ from mptcplab.spec.scheduler import known
 from mptcplab.tools.selftests import expected
 from mptcplab.tools.selftests.expected import Case, Expectations
 from mptcplab.tools.selftests.jobs import DEFAULT_SCHEDULER, Job, Ran, choice
-from mptcplab.tools.selftests.scripts import SCHEDULER_SCRIPT, SCRIPTS, Script, Tools
+from mptcplab.tools.selftests.scripts import (
+    OTHER_PACKETS,
+    PACKETS,
+    SCHEDULER_SCRIPTS,
+    SCRIPTS,
+    Script,
+    Tools,
+)
 
 #: The variants with what the scripts need: without our framework, with it, and without all of our
 #: patches for MPTCP that a run can do without.
@@ -33,7 +40,7 @@ class Kernels:
     name: str
     upstream: KernelBuild
     ours: KernelBuild | None
-    tools: Tools
+    tools: tuple[Tools, ...]
 
 
 @dataclass(frozen=True)
@@ -110,7 +117,7 @@ def check(wanted: Wanted, names: Sequence[str]) -> None:
     problems = [
         Problem("--only", "", part, f"in no name of a script; accepted is part of {_names()}")
         for part in wanted.only
-        if not any(part in str(script) for script in SCRIPTS)
+        if not any(part in str(script) for script in (*SCRIPTS, PACKETS, OTHER_PACKETS))
     ]
     if problems:
         raise InputError(problems)
@@ -122,18 +129,22 @@ def check(wanted: Wanted, names: Sequence[str]) -> None:
 
 
 def _names() -> str:
-    return ", ".join(dict.fromkeys(script.name for script in SCRIPTS))
+    return ", ".join(dict.fromkeys(script.name for script in (*SCRIPTS, PACKETS)))
 
 
 def jobs(kernels: Kernels, wanted: Wanted, forms: Sequence[str] = ()) -> list[Job]:
     """What is run in a kernel, once each: the scripts upstream, and what is held to that.
 
-    Without schedulers that is every script with `default`, and SCHEDULER_SCRIPT with each of ours
+    Without schedulers that is every script with `default`, and SCHEDULER_SCRIPTS with each of ours
     and with each of `forms`; otherwise every script with each scheduler. Raises InputError for a
     scheduler that the kernel does not have.
     """
-    scripts = [script for script in kernels.tools.scripts if wanted.has(script)]
-    upstream = [Job(script, kernels.upstream, kernels.tools) for script in scripts]
+    upstream = [
+        Job(script, kernels.upstream, tools)
+        for tools in kernels.tools
+        for script in tools.scripts
+        if wanted.has(script)
+    ]
     if kernels.ours is None:
         for name in wanted.schedulers:
             if name != DEFAULT_SCHEDULER:
@@ -141,17 +152,16 @@ def jobs(kernels: Kernels, wanted: Wanted, forms: Sequence[str] = ()) -> list[Jo
                 raise InputError([Problem("--scheduler", "", name, message)])
         return upstream
 
-    def ours(script: Script, scheduler: str) -> Job:
+    def ours(held_to: Job, scheduler: str) -> Job:
         assert kernels.ours is not None
-        return Job(script, kernels.ours, kernels.tools, scheduler)
+        return replace(held_to, kernel=kernels.ours, scheduler=scheduler)
 
     if wanted.schedulers:
-        made = [ours(script, name) for script in scripts for name in wanted.schedulers]
-        return [*upstream, *made]
-    both = [job for each in upstream for job in (each, ours(each.script, DEFAULT_SCHEDULER))]
+        return [*upstream, *(ours(job, name) for job in upstream for name in wanted.schedulers)]
+    both = [each for job in upstream for each in (job, ours(job, DEFAULT_SCHEDULER))]
     own = [name for name in known() if name != DEFAULT_SCHEDULER]
-    further = (*own, *forms) if SCHEDULER_SCRIPT in scripts else ()
-    return both + [ours(SCHEDULER_SCRIPT, name) for name in further]
+    further = [job for job in upstream if job.script in SCHEDULER_SCRIPTS]
+    return both + [ours(job, name) for job in further for name in (*own, *forms)]
 
 
 def repeated(jobs: Sequence[Job], count: int) -> list[Job]:

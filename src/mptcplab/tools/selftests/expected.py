@@ -18,7 +18,7 @@ from typing import Literal
 from mptcplab.errors import MptcplabError
 from mptcplab.spec.scheduler import known
 from mptcplab.tools.selftests.jobs import choice
-from mptcplab.tools.selftests.scripts import SCRIPTS
+from mptcplab.tools.selftests.scripts import OTHER_PACKETS, PACKETS, SCRIPTS
 from mptcplab.tools.tap import Result, compare
 
 #: The list.
@@ -59,7 +59,7 @@ class Expectations:
 
 def listed() -> Expectations:
     """What is in FILE. Raises MptcplabError if it makes no sense."""
-    names = [str(script) for script in SCRIPTS]
+    names = [str(script) for script in (*SCRIPTS, PACKETS, OTHER_PACKETS)]
     found = read(FILE.read_text(), FILE.name, list(known()), names)
     for form in found.forms:
         choice(form)

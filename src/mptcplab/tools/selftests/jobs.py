@@ -24,7 +24,7 @@ from mptcplab.runs.single import own_cpu
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scheduler import Choice, SpecError, choose, known
-from mptcplab.tools.selftests.scripts import Script, Tools
+from mptcplab.tools.selftests.scripts import PACKETS, Script, Tools
 from mptcplab.tools.tap import Result, parse
 
 DEFAULT_SCHEDULER = "default"
@@ -81,6 +81,8 @@ class Ran:
 
 def plan(script: Script) -> str:
     """What bash executes in the guest."""
+    if script.name == PACKETS.name:
+        return f"cd packetdrill && exec ./run.sh {script.options}.txt\n"
     in_turn = "chrt --fifo 1 " if script.in_turn else ""
     return "\n".join(
         [
@@ -106,7 +108,10 @@ def run(job: Job, out: Path, *, seed: int, cancel: threading.Event) -> Ran:
         part = directory.with_name(f"{directory.name}.part")
         shutil.rmtree(part, ignore_errors=True)
         shutil.copytree(job.tools.net, part)
-        if job.scheduler != DEFAULT_SCHEDULER:
+        if job.scheduler != DEFAULT_SCHEDULER and job.script.name == PACKETS.name:
+            with (part / "packetdrill" / "settings.conf").open("a") as networks:
+                networks.writelines(f"net.mptcp.{each}\n" for each in settings_of(job.scheduler))
+        elif job.scheduler != DEFAULT_SCHEDULER:
             choose_scheduler(part / "mptcp" / "mptcp_lib.sh", job.scheduler)
         # The engine takes the seed from a scenario; the rest of it is not used.
         scenario = from_flags(Flags(path=("a:1mbit,1ms",), seed=str(seed), seed_delay="0us")).base
@@ -149,13 +154,15 @@ def choose_scheduler(library: Path, scheduler: str) -> None:
     text = library.read_text()
     if text.count(_NAMESPACE_LINE) != 1:
         raise MptcplabError(f"{library.name} sets up namespaces otherwise than expected")
-    chosen = choice(scheduler)
-    settings = [f"{chosen.name}.{each.name}={each.value}" for each in chosen.changed]
-    lines = [
-        _SETTING_LINE.replace("SETTING", setting)
-        for setting in (f"scheduler={chosen.name}", *settings)
-    ]
+    lines = [_SETTING_LINE.replace("SETTING", each) for each in settings_of(scheduler)]
     library.write_text(text.replace(_NAMESPACE_LINE, "".join([_NAMESPACE_LINE, *lines])))
+
+
+def settings_of(scheduler: str) -> list[str]:
+    """The sysctls below net.mptcp that choose a scheduler, with its parameters."""
+    chosen = choice(scheduler)
+    changed = [f"{chosen.name}.{each.name}={each.value}" for each in chosen.changed]
+    return [f"scheduler={chosen.name}", *changed]
 
 
 def choice(scheduler: str) -> Choice:

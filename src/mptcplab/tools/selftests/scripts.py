@@ -53,8 +53,10 @@ SCRIPTS = (
     Script("simult_flows.sh"),
     Script("mptcp_sockopt.sh"),
 )
+#: The scripts of packetdrill, ours and others; `options` are their directory.
+PACKETS, OTHER_PACKETS = Script("packetdrill", "ours"), Script("packetdrill", "others")
 #: What every scheduler of ours runs besides.
-SCHEDULER_SCRIPT = Script("simult_flows.sh")
+SCHEDULER_SCRIPTS = (Script("simult_flows.sh"), PACKETS)
 
 _GROUPED = "mptcp_join.sh"
 _SELFTESTS = "tools/testing/selftests/net"

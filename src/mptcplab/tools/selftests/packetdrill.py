@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""packetdrill: scripts that play the peer of a kernel, packet by packet.
+
+The program is the user's. The scripts are ours, guest/packetdrill/scripts/, and, if wanted, those
+of a directory of the user's, with a tenth of the tolerances that they ask for: these are for delays
+of the machine, of which virtual time has none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from mptcplab import files, resources
+from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.lab import doctor, guest
+from mptcplab.lab.kernel import compiler_version
+from mptcplab.tools.selftests.scripts import OTHER_PACKETS, PACKETS, Script, Tools
+
+#: Of our scripts, in microseconds of virtual time.
+TOLERANCE_US = 1000
+#: By how much the tolerances of other scripts are divided, and what packetdrill has without any.
+DIVISOR, DEFAULT_TOLERANCE_US = 10, 4000
+
+_SOURCE = resources.GUEST / "packetdrill"
+_TOLERANCE = re.compile(r"(--tolerance_usecs=)(\d+)")
+#: Of a network, before anything else: the options of our scripts' packets are those without
+#: timestamps, and with the window scale that this buffer needs.
+_SETTINGS = ("net.ipv4.tcp_timestamps=0", "net.ipv4.tcp_rmem=4096 131072 6291456")
+
+
+def prepare(program: Path, others: Path | None) -> Tools:
+    """What runs packetdrill in a guest, with all scripts.
+
+    Raises InputError for a program that cannot be run, or a directory without scripts, and
+    MachineError for what the machine lacks.
+    """
+    if not program.is_file() or not os.access(program, os.X_OK):
+        message = "no program; docs/selftests.md says where it comes from"
+        raise InputError([Problem("--packetdrill", "", str(program), message)])
+    found = sorted(others.rglob("*.pkt")) if others else []
+    if others and not found:
+        message = "a directory with scripts, *.pkt, is expected"
+        raise InputError([Problem("--packetdrill-scripts", "", str(others), message)])
+    doctor.require("iproute2", "procps", "gcc", "libc")
+    digest = hashlib.sha256(compiler_version().encode())
+    for file in (program, *sorted(_SOURCE.rglob("*.*")), *_files(others)):
+        digest.update(f"\0{file.name}\0".encode() + file.read_bytes())
+    key = digest.hexdigest()[:12]
+    directory = doctor.cache_dir() / "selftests" / f"packetdrill-{key}"
+    if not directory.exists():
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        with files.new_directory(directory) as part:
+            _make(part / "net" / "packetdrill", program, others)
+    init = guest.build(resources.GUEST / "selftests")
+    scripts: tuple[Script, ...] = (PACKETS, OTHER_PACKETS) if others else (PACKETS,)
+    return Tools(f"{key} {init.id}", directory / "net", init, scripts)
+
+
+def _files(directory: Path | None) -> list[Path]:
+    return sorted(file for file in directory.rglob("*") if file.is_file()) if directory else []
+
+
+def _make(target: Path, program: Path, others: Path | None) -> None:
+    target.mkdir(parents=True)
+    shutil.copy2(program, target / "packetdrill")
+    shutil.copy2(_SOURCE / "run.sh", target)
+    shutil.copytree(_SOURCE / "scripts", target / PACKETS.options)
+    library = str(_SOURCE / "libc.c")
+    command = ["gcc", "-O2", "-shared", "-fPIC", "-o", str(target / "libc.so"), library]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise MptcplabError(f"{library} does not compile:\n{done.stderr}")
+    (target / "settings.conf").write_text("".join(f"{line}\n" for line in _SETTINGS))
+    lists = [(PACKETS, TOLERANCE_US)]
+    if others:
+        shutil.copytree(others, target / OTHER_PACKETS.options)
+        for file in (target / OTHER_PACKETS.options).rglob("*.pkt"):
+            file.write_text(stricter(file.read_text()))
+        lists.append((OTHER_PACKETS, DEFAULT_TOLERANCE_US // DIVISOR))
+    for script, tolerance_us in lists:
+        place = target / script.options
+        (target / f"{script.options}.txt").write_text(
+            "".join(
+                f"{name} {tolerance_us} {version} {script.options}/{path}\n"
+                for path in sorted(each.relative_to(place) for each in place.rglob("*.pkt"))
+                for name, version in variants(path)
+            )
+        )
+
+
+def stricter(text: str) -> str:
+    """A script with a tenth of the tolerance that it asks for."""
+    return _TOLERANCE.sub(lambda found: f"{found[1]}{int(found[2]) // DIVISOR}", text)
+
+
+def variants(path: Path) -> Iterator[tuple[str, str]]:
+    """The tests that a script is, by name: the versions of IP that it runs with.
+
+    The end of its name may say that it is for one of them: v4 or v6. Addresses of IPv4 may also be
+    those of a socket of IPv6.
+    """
+    name = str(path.with_suffix(""))
+    if not name.endswith("v6"):
+        yield f"{name},ipv4", "ipv4"
+        yield f"{name},ipv4-mapped-ipv6", "ipv4-mapped-ipv6"
+    if not name.endswith("v4"):
+        yield f"{name},ipv6", "ipv6"

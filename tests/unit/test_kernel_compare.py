@@ -32,7 +32,7 @@ from mptcplab.runs import experiment
 from mptcplab.runs.entries import Entry, failed_entry, run_entry
 from mptcplab.runs.store import RESULT, Store, write_json
 from mptcplab.runs.tasks import Task
-from mptcplab.spec import plan
+from mptcplab.spec import plan, testbed
 from mptcplab.spec.scenario import Scenario
 from tests.packets import Packet, write_pcapng
 from tests.unit import synthetic
@@ -110,6 +110,27 @@ def test_a_packet_that_differs_is_named(pair: tuple[Path, Path]) -> None:
     assert page.verdict(of) == (
         "differs: 93.000000 ms, slow up at client, packet 4 (data): window 65535 / 1000"
     )
+
+
+def test_a_path_is_named_by_its_addresses_of_both_versions(pair: tuple[Path, Path]) -> None:
+    def of_ipv6(packet: Packet) -> Packet:
+        def ip(end: tuple[str, int]) -> tuple[str, int]:
+            side, number = map(int, end[0].split(".")[1:3])
+            of = testbed.client if side == testbed.CLIENT_SIDE else testbed.server
+            return of(number).ip("6"), end[1]
+
+        return replace(packet, source=ip(packet.source), target=ip(packet.target))
+
+    made = [talk(), talk()]
+    made[1].packets[-1] = replace(made[1].packets[-1], window=1000)
+    for directory, each in zip(pair, made, strict=True):
+        each.packets = [of_ipv6(packet) for packet in each.packets]
+        for file in directory.iterdir():
+            file.unlink()
+        directory.rmdir()
+        leave(directory, each)
+    packets, _ = compare.differences(SCENARIO, *pair)
+    assert (packets[0].path, packets[0].direction, packets[0].number) == ("slow", "up", 4)
 
 
 def test_packets_that_are_not_tcp_are_counted(pair: tuple[Path, Path]) -> None:

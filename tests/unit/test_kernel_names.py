@@ -72,6 +72,8 @@ def test_a_kernel_to_compare_is_named_by_its_name_its_id_or_as_the_current_one(
     current = kernel_names.build_any("current")
     assert current == kernel.current()
     assert current.name == ""
+    with pytest.raises(InputError, match="every packet differs"):
+        kernel_names.build_any("stock:linux-image.deb")
     for unknown in ("0123456789ab", "other"):
         with pytest.raises(InputError, match=f"{unknown}: no kernel of this"):
             kernel_names.build_any(unknown)

@@ -43,6 +43,7 @@ from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.tasks import Task, task_of
 from mptcplab.spec import plan, testbed
+from mptcplab.spec.limits import IpVersion
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.units import NS_PER_S
 
@@ -245,9 +246,11 @@ def _of_captures(
     found = difference.differences(
         difference.streams(ours, our_start_ns), difference.streams(theirs, their_start_ns)
     )
+    versions: tuple[IpVersion, ...] = ("4", "6")
     paths = {
-        testbed.client(number).address: path.name
+        testbed.client(number).ip(version): path.name
         for number, path in enumerate(scenario.paths, scenario.first_path)
+        for version in versions
     }
     packets = [_packet_difference(each, paths) for each in found]
     if ours.others == theirs.others:

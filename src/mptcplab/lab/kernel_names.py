@@ -102,10 +102,14 @@ def build_any(name: str, option: str = "--kernel") -> KernelBuild:
     """The kernel of a name, of an id in the cache, or of `choices.CURRENT`, that is used without a
     name; built unless it is, but for one of an id.
 
-    Raises InputError if there is none; others as `kernel.build`.
+    Raises InputError if there is none, and for the kernels of distributions; others as
+    `kernel.build`.
     """
     if name == CURRENT:
         return kernel.build()
+    if name.startswith(stock_package.PREFIX):
+        message = "in an emulated machine computing takes time, so that every packet differs"
+        raise InputError([Problem(option, "", name, message)])
     if not _BUILD_ID.fullmatch(name):
         return build(find(name, option))
     for found in kernel.built():

@@ -64,4 +64,15 @@ check receive-window --path a:100mbit,40ms --path b:100mbit,40ms --direction dow
 check small-buffer --path a:20mbit,10ms --path b:10mbit,50ms --receive-buffer 64KiB --duration 10s \
 	--expect 'goodput >= 2mbit'
 
+# with SELFTESTS=yes the kernel's own tests, too, from the tree, all of which have to pass (some 20 minutes)
+if [ "${SELFTESTS-}" = yes ]; then
+	mptcplab selftests --strict --scheduler default --out "$out/selftests" --junit "$out/selftests.xml" \
+		>"$out/selftests.txt" 2>&1
+	status=$?
+	grep -E '^(problem|mptcplab):' "$out/selftests.txt"
+	if [ $worst -ne 1 ] && [ $status -ne 0 ]; then
+		worst=$status
+	fi
+fi
+
 exit $worst

@@ -60,6 +60,8 @@ ASSUMED = {
     "docs/cluster.md": {"OUT/runs/KEY"},
     "docs/report.md": {"before", "after"},
 }
+#: Programs of other packages than Debian's that a page runs.
+OTHERS = {"docs/exec.md": ("tquic_client", "tquic_server")}
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
@@ -74,6 +76,9 @@ class Reader:
         self.page = page
         self.monkeypatch = monkeypatch
         self.made = {Path(each) for each in ASSUMED.get(page, ())}
+        for program in OTHERS.get(page, ()):
+            Path(program).touch(mode=0o755)
+            monkeypatch.setenv("PATH", str(Path.cwd()), prepend=os.pathsep)
 
     def follow(self, call: Sequence[str]) -> None:
         """Whether a call of a program would be one that works."""

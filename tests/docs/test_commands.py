@@ -30,6 +30,7 @@ NOT_RUN = {
     "make *": "targets that CI makes, or that take from minutes to hours",
     "mptcplab *--cluster *": "needs a cluster; tests/engine/test_cluster.py has one",
     "mptcplab * nginx *": "needs /srv and root; tests/engine/test_exec.py has nginx",
+    "mptcplab * tquic_client *": "needs the programs of a crate",
     "mptcplab bisect *": "needs a clone of Linux; make bisect-check has one",
     "mptcplab explain OUT/*": "of a cluster, see above",
     "mptcplab kernel build --source ARCHIVE": "ARCHIVE is the reader's",

@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from mptcplab import files, resources
@@ -28,7 +28,7 @@ TOLERANCE_US = 1000
 DIVISOR, DEFAULT_TOLERANCE_US = 10, 4000
 
 _SOURCE = resources.GUEST / "packetdrill"
-_TOLERANCE = re.compile(r"(--tolerance_usecs=)(\d+)")
+_TOLERANCE = re.compile(r"^--tolerance_usecs=(\d+)", re.MULTILINE)
 #: Of a network, before anything else: the options of our scripts' packets are those without
 #: timestamps, and with the window scale that this buffer needs.
 _SETTINGS = ("net.ipv4.tcp_timestamps=0", "net.ipv4.tcp_rmem=4096 131072 6291456")
@@ -77,26 +77,27 @@ def _make(target: Path, program: Path, others: Path | None) -> None:
     if done.returncode:
         raise MptcplabError(f"{library} does not compile:\n{done.stderr}")
     (target / "settings.conf").write_text("".join(f"{line}\n" for line in _SETTINGS))
-    lists = [(PACKETS, TOLERANCE_US)]
+    _list(target, PACKETS, lambda _text: TOLERANCE_US)
     if others:
         shutil.copytree(others, target / OTHER_PACKETS.options)
-        for file in (target / OTHER_PACKETS.options).rglob("*.pkt"):
-            file.write_text(stricter(file.read_text()))
-        lists.append((OTHER_PACKETS, DEFAULT_TOLERANCE_US // DIVISOR))
-    for script, tolerance_us in lists:
-        place = target / script.options
-        (target / f"{script.options}.txt").write_text(
-            "".join(
-                f"{name} {tolerance_us} {version} {script.options}/{path}\n"
-                for path in sorted(each.relative_to(place) for each in place.rglob("*.pkt"))
-                for name, version in variants(path)
-            )
-        )
+        _list(target, OTHER_PACKETS, stricter_us)
 
 
-def stricter(text: str) -> str:
-    """A script with a tenth of the tolerance that it asks for."""
-    return _TOLERANCE.sub(lambda found: f"{found[1]}{int(found[2]) // DIVISOR}", text)
+def _list(target: Path, script: Script, tolerance_us: Callable[[str], int]) -> None:
+    """Writes the list of tests that run.sh reads."""
+    place = target / script.options
+    lines = [
+        f"{name} {tolerance_us(file.read_text())} {version} {file.relative_to(target)}\n"
+        for file in sorted(place.rglob("*.pkt"))
+        for name, version in variants(file.relative_to(place))
+    ]
+    (target / f"{script.options}.txt").write_text("".join(lines))
+
+
+def stricter_us(text: str) -> int:
+    """A tenth of the tolerance that a script asks for; what packetdrill is called with counts."""
+    found = _TOLERANCE.search(text)
+    return (int(found[1]) if found else DEFAULT_TOLERANCE_US) // DIVISOR
 
 
 def variants(path: Path) -> Iterator[tuple[str, str]]:

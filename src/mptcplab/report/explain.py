@@ -135,13 +135,13 @@ def explain(directory: Path) -> list[Explanation]:
     """
     scenario = store.read_scenario(directory)
     store.require_records(directory)
+    guest = documents.read(directory / engine.GUEST_OUTCOME, documents.GUEST)
+    samples = engine.read_samples(scenario, directory)
     if not store.has_probe(directory):
         raise MptcplabError(
             f"{directory}: run on a distribution's kernel, where only sockets were asked: they do "
             "not tell what limits a path"
         )
-    guest = documents.read(directory / engine.GUEST_OUTCOME, documents.GUEST)
-    samples = engine.read_samples(scenario, directory)
     queues = records.read_links(directory / engine.LINKS_SAMPLES)
     with documents.contradictions_reported(directory):
         known = dict(guest)

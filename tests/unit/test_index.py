@@ -269,6 +269,18 @@ def test_what_sweeps_varied_stands_beside(tmp_path: Path) -> None:
         ]
 
 
+def test_a_run_at_two_points_has_a_row_for_each_however_often_it_is_swept(tmp_path: Path) -> None:
+    """As with two names of one kernel, or a value that is given twice."""
+    key, other = kept(tmp_path)
+    points = [{"key": key, "alone": [], "name": name} for name in ("6.12", "mine", "mine")]
+    for _ in range(3):
+        index.keep_points(tmp_path, points)
+        rows = index.read(tmp_path).select("key", "name").sort("key", "name").rows()
+        assert rows == sorted([(key, "6.12"), (key, "mine"), (other, None)])
+    index.keep_points(tmp_path, points[:1])
+    assert index.read(tmp_path).filter(key=key)["name"].to_list() == ["6.12"]
+
+
 def test_the_benefit_is_told_by_the_baselines(tmp_path: Path) -> None:
     """40 and 10 Mbit/s alone, and both together: 1."""
     base = stored.scenario()

@@ -8,6 +8,7 @@ are not read again. What sweeps varied is in OUT/points.parquet, by the keys of 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import tempfile
@@ -140,7 +141,11 @@ class Index:
         """The table as last written, without the axes, which are in a file of their own."""
         found = _read(self.out / TABLE, RESERVED)
         axes = _axes(_read(self.out / POINTS))
-        return None if found is None else _without_scheduler(found.drop(axes, strict=False))
+        if found is None:
+            return None
+        # a run at several points has a row for each
+        each = found.drop(axes, strict=False).unique("key", keep="first", maintain_order=True)
+        return _without_scheduler(each)
 
     def _add_of_others(self) -> None:
         """Rows of existing runs that this table lacks, from the written one."""
@@ -247,10 +252,13 @@ def row(
 def keep_points(out: Path, points: Sequence[Mapping[str, Any]]) -> None:
     """Keep which values of a sweep's axes belong to which run: each has `key`, `alone` (the keys
     of its baselines) and a value for each axis. What other sweeps varied stays.
+
+    A run is at several points if an axis makes no difference to it, such as two names of a kernel.
     """
     import polars as pl
 
-    new = pl.DataFrame(points, infer_schema_length=None)
+    each = {json.dumps(point, default=str, sort_keys=True): point for point in points}
+    new = pl.DataFrame(list(each.values()), infer_schema_length=None)
     with _locked(out):
         _write_points(out, new)
 
@@ -266,6 +274,9 @@ def _write_points(out: Path, new: pl.DataFrame) -> None:
 
     former = _read(out / POINTS)
     if former is not None:
+        # of a run at several points, what other sweeps varied is the same at each
+        shared = pl.col("key").is_in(new["key"].implode())
+        former = former.filter(~shared | pl.col("key").is_first_distinct())
         # a run shared by several sweeps has the axes of all
         # the last sweep says in which order its runs are shown
         both = new.join(

@@ -479,6 +479,8 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
         call("current", "new", file, "--only", "nothing")
     with pytest.raises(InputError, match="no guest program of this id"):
         call("0123456789ab+abc", "current", file)
+    with pytest.raises(InputError, match="a distribution's package, for --kernel of runs"):
+        call("current", "stock:linux-image-6.12.1+deb12-amd64.deb", file)
     with pytest.raises(Exception, match="--equal is for the project's own set"):
         call("current", "new", file, "--equal", "equal.json")
     with pytest.raises(InputError, match=r"nowhere\.toml"):

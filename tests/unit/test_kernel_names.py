@@ -131,6 +131,9 @@ def test_an_unknown_name_is_told_with_the_known_ones(repository: Repository) -> 
         kernel_names.find("mime")
     with pytest.raises(InputError, match="kernel build --source ARCHIVE --name other"):
         kernel_names.find("other")
+    for name in ("6.99", "0123456789ab", "current", "Other"):  # which --name refuses
+        with pytest.raises(InputError, match="kernel build --source ARCHIVE --name NAME"):
+            kernel_names.find(name)
 
 
 def test_names_that_cannot_be_read_are_told(repository: Repository) -> None:

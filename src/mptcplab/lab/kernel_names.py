@@ -78,12 +78,13 @@ def known() -> dict[str, Named]:
 def find(name: str, option: str = "--kernel") -> Named:
     """What a name stands for. Raises InputError, with the names there are, if it is none."""
     if stock_package.is_stock(name):
-        message = "a distribution's package, for runs: --kernel; mptcplab kernel prune removes it"
+        message = "a distribution's package, for --kernel of runs; kernel prune removes it"
         raise InputError([Problem(option, "", name, message)])
     names = known()
     if name not in names:
         hint = suggestion(name, list(names)) or ";"
-        how = f"mptcplab kernel build --source ARCHIVE --name {name}"
+        own = name if _cannot_be(name) is None else "NAME"
+        how = f"mptcplab kernel build --source ARCHIVE --name {own}"
         if name in supported_series():
             how = "make setup-kernels"
         there = ", ".join([*names, f"{stock_package.PREFIX}PACKAGE.deb"])
@@ -121,17 +122,20 @@ def build_any(name: str, option: str = "--kernel") -> KernelBuild:
 
 def check(name: str) -> None:
     """Raises InputError for what cannot be a name of the user's own."""
+    message = _cannot_be(name)
+    if message is not None:
+        raise InputError([Problem("--name", "", name, message)])
+
+
+def _cannot_be(name: str) -> str | None:
+    """Why something cannot be a name of the user's own, None if it can."""
     if _SERIES.fullmatch(name):
-        message = f"names like this are those of series of Linux; {ACCEPTED}"
-    elif _BUILD_ID.fullmatch(name):
-        message = f"names like this are ids of kernels; {ACCEPTED}"
-    elif name == CURRENT:
-        message = f"this is the kernel that is used without a name; {ACCEPTED}"
-    elif not _NAME.fullmatch(name):
-        message = ACCEPTED
-    else:
-        return
-    raise InputError([Problem("--name", "", name, message)])
+        return f"names like this are those of series of Linux; {ACCEPTED}"
+    if _BUILD_ID.fullmatch(name):
+        return f"names like this are ids of kernels; {ACCEPTED}"
+    if name == CURRENT:
+        return f"this is the kernel that is used without a name; {ACCEPTED}"
+    return None if _NAME.fullmatch(name) else ACCEPTED
 
 
 def keep(named: Named) -> None:

@@ -17,7 +17,7 @@ from mptcplab.errors import InputError, MptcplabError, NotMetError, Problem
 from mptcplab.kernels import cases, compare, document, page
 from mptcplab.kernels.compare import Kernel
 from mptcplab.kernels.document import Compared, Comparison
-from mptcplab.lab import doctor, guest, kernel, kernel_names
+from mptcplab.lab import doctor, guest, kernel, kernel_names, stock_package
 from mptcplab.lab.choices import CURRENT
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store, write_json
@@ -91,6 +91,8 @@ def _chosen(found: Sequence[cases.Case], only: str | None) -> list[cases.Case]:
 
 def _kernel(text: str, which: str) -> Kernel:
     """A kernel by its name or id, with the guest program of now or, after a `+`, an old one."""
+    if stock_package.is_stock(text):  # the names of packages have a + in their versions
+        kernel_names.find(text, which)
     name, plus, guest_id = text.partition("+")
     program = guest.of_id(guest_id, which) if plus else guest.build()
     return Kernel(kernel_names.build_any(name, which), program, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 from xml.etree import ElementTree
 
 import pytest
@@ -433,3 +434,15 @@ def test_mistakes_are_told_before_anything_is_built(
     with pytest.raises(InputError, match=says):
         load("selftests").main(options, standalone_mode=False)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_that_cannot_be_written_is_told_before_anything_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def built(name: str) -> NoReturn:
+        raise AssertionError(f"{name} is built")
+
+    monkeypatch.setattr(campaigns, "builds", built)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MptcplabError, match="cannot write to"):
+        load("selftests").main(["--out", str(tmp_path / "file" / "out")], standalone_mode=False)

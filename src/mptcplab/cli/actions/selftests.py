@@ -16,6 +16,7 @@ from mptcplab import files
 from mptcplab.cli.actions import common
 from mptcplab.errors import MptcplabError, NotMetError
 from mptcplab.lab import doctor
+from mptcplab.runs.store import make_directory
 from mptcplab.spec.scheduler import ALL, known
 from mptcplab.tools.selftests import campaign, expected, jobs, packetdrill, reports, scripts
 from mptcplab.tools.selftests.campaign import Campaign, Kernels, Suite, Wanted
@@ -40,6 +41,7 @@ def test(names: Sequence[str], schedulers: Sequence[str], options: Mapping[str, 
     for file in written:
         if file is not None and str(file) != _STANDARD_OUTPUT:
             _make_way(file)
+    make_directory(options["out"])  # building kernels takes minutes
     packets = _packets(wanted, options)
     doctor.require(*doctor.RUN_CHECKS)
     of_the_kernel = any(map(wanted.has, scripts.SCRIPTS))

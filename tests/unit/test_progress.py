@@ -31,3 +31,16 @@ def test_hundreds_of_runs_are_a_line_every_ten_seconds_and_failures(
         "[280/300",
     ]
     assert lines[1].endswith("failed: no power")
+
+
+def test_runs_on_kernels_by_name_say_which(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of = stored.scenario()
+    entry = stored.keep(tmp_path, of, Flow(1000))
+    with common.progress(2) as (_, ended):
+        ended(1, of, entry.model_copy(update={"kernel": "mine"}))
+        ended(2, of, entry)
+    named, current = (line.partition(":")[0] for line in capsys.readouterr().err.splitlines())
+    assert named.endswith(f", mine, seed {of.seed}")
+    assert current == named.replace("[1/2]", "[2/2]").replace(", mine", "")

@@ -52,15 +52,16 @@ def workers(address: str | None, key: str | None) -> Iterator[Workers | None]:
         yield found
 
 
-def title(item: Scenario) -> str:
-    """A short name of a run, for progress."""
+def title(item: Scenario, kernel: str | None = None) -> str:
+    """A short name of a run, for progress; `kernel` is the name of a kernel that was asked for."""
     what = item.scheduler.label
     if item.connections:
         what = what if item.choices() else f"{len(item.connections)} connections"
     elif item.transport == "tcp":
         what = f"tcp {item.paths[0].name}"
     cc = "" if item.cc == congestion.DEFAULT else f", {item.cc}"
-    return f"{what}{cc}, seed {item.seed}"
+    of = f", {kernel}" if kernel else ""
+    return f"{what}{cc}{of}, seed {item.seed}"
 
 
 def say_slow(
@@ -91,8 +92,8 @@ def say(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _title(item: Scenario, _entry: Entry) -> str:
-    return title(item)
+def _title(item: Scenario, entry: Entry) -> str:
+    return title(item, entry.kernel)
 
 
 @contextmanager

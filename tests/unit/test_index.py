@@ -272,7 +272,8 @@ def test_what_sweeps_varied_stands_beside(tmp_path: Path) -> None:
 def test_a_run_at_two_points_has_a_row_for_each_however_often_it_is_swept(tmp_path: Path) -> None:
     """As with two names of one kernel, or a value that is given twice."""
     key, other = kept(tmp_path)
-    points = [{"key": key, "alone": [], "name": name} for name in ("6.12", "mine", "mine")]
+    names = ("6.12", "mine", "mine")
+    points: list[dict[str, object]] = [{"key": key, "alone": [], "name": name} for name in names]
     for _ in range(3):
         index.keep_points(tmp_path, points)
         rows = index.read(tmp_path).select("key", "name").sort("key", "name").rows()

@@ -159,13 +159,15 @@ def run(
     limits: Limits | None = None,
     watch: Watch | None = None,
     take: Sequence[str] = (),
+    ipv6: bool = False,
 ) -> Outcome:
     """Run `plan` and leave its records in `directory`, which must exist.
 
     Files that are in `directory` before are for the guest, which finds them in its own directory;
     they are removed at the end. `modules` are the files that the plan loads as NAME.ko, by NAME.
     `cpu` is the CPU that all its processes share: they take turns, and on two CPUs they would wait
-    for each other. `take` names files to keep besides those that guests always write. Raises
+    for each other. `take` names files to keep besides those that guests always write. With `ipv6`
+    it is on in all networks, as on other machines; else a plan turns it on where it is used. Raises
     RunError (with the reason and the tail of the console) and RunCancelledError. A run needs
     doctor.RUN_CHECKS of the machine.
     """
@@ -174,7 +176,7 @@ def run(
     # Copies: the guest has its own /tmp, where a link to a file in the host's leads nowhere.
     copies = {f"{name}.ko": file for name, file in (modules or {}).items()}
     terminal = _terminal(scenario)
-    command = _command(scenario, kernel, cpu, real_time=terminal is not None)
+    command = _command(scenario, kernel, cpu, real_time=terminal is not None, ipv6=ipv6)
     with _guest_directory(directory) as guests:
         try:
             for place in (directory, guests):
@@ -364,7 +366,7 @@ def _restored(terminal: int | None) -> Iterator[None]:
 
 
 def _command(
-    scenario: Scenario, kernel: KernelBuild, cpu: int | None, *, real_time: bool
+    scenario: Scenario, kernel: KernelBuild, cpu: int | None, *, real_time: bool, ipv6: bool
 ) -> list[str]:
     """The kernel's command line, after util-linux tools that prepare its process.
 
@@ -404,8 +406,8 @@ def _command(
         "quiet",
         "loglevel=5",
         "norandmaps",
-        # a plan with paths over IPv6 has it on in their namespaces; the others send no multicasts
-        "ipv6.disable_ipv6=1",
+        # networks without IPv6 send no multicasts
+        f"ipv6.disable_ipv6={0 if ipv6 else 1}",
         # hundreds of packets wait in queues: larger pieces of memory hold more of them
         "slab_min_order=3",
         "panic_on_warn=1",

@@ -124,6 +124,7 @@ def run(job: Job, out: Path, *, seed: int, cancel: threading.Event) -> Ran:
                     limits=_LIMITS,
                     watch=engine.Watch(cancel=cancel),
                     take=[_OUTPUT],
+                    ipv6=True,
                 )
         except RunError as error:
             # what there is of it stays to be looked at, and the next call runs it again

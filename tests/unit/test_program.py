@@ -268,14 +268,17 @@ def test_records_that_make_no_sense_have_no_figures(tmp_path: Path) -> None:
 
 
 def test_a_port_to_wait_for() -> None:
-    assert [program.listen(text) for text in ("", "udp:1", "tcp:65535")] == [
+    assert [program.listen(text, "server") for text in ("", "udp:1", "tcp:65535")] == [
         "",
         "udp:1",
         "tcp:65535",
     ]
     for text in ("udp", "udp:", "4433", "udp:0", "udp:65536", "sctp:1", "udp:1 ", "udp:-1"):
         with pytest.raises(InputError, match=r"tcp:PORT or udp:PORT is expected, e\.g\. udp:4433"):
-            program.listen(text)
+            program.listen(text, "server")
+    with pytest.raises(InputError, match="nothing listens without --server"):
+        program.listen("udp:1", "")
+    assert program.listen("", "") == ""
     wanted = Program(
         client=("/bin/true",), server=("/s",), directory="/", time_limit_ns=None, listen="udp:1"
     )

@@ -255,6 +255,12 @@ def test_modules_may_be_in_packages_of_their_own(tmp_path: Path) -> None:
     assert package.unpacked([*debs, other]).id != found.id
 
 
+@pytest.mark.parametrize("name", ["stock:", "stock:a.deb:", "stock:a.deb:a.deb"])
+def test_packages_without_a_name_or_twice_are_refused(name: str) -> None:
+    with pytest.raises(InputError, match=r"a name is missing|one of them twice"):
+        package.packages_of(name)
+
+
 @needs_dpkg
 def test_a_package_without_a_kernel_leaves_nothing(cache: Path, tmp_path: Path) -> None:
     without = {path: each for path, each in DEBIAN.items() if "vmlinuz" not in path}

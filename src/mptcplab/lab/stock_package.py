@@ -95,8 +95,12 @@ def is_stock(name: str) -> bool:
 
 
 def packages_of(name: str) -> list[Path]:
-    """The packages that a name of a kernel gives."""
-    return [Path(each) for each in name.removeprefix(PREFIX).split(":")]
+    """The packages that a name of a kernel gives. Raises InputError for none, or one twice."""
+    given = name.removeprefix(PREFIX).split(":")
+    if not all(given) or len(set(given)) < len(given):
+        what = "a name is missing" if not all(given) else "one of them twice"
+        raise InputError([Problem("--kernel", "", name, f"{what}; {ACCEPTED}")])
+    return [Path(each) for each in given]
 
 
 def name_of(name: str) -> str:
@@ -113,7 +117,7 @@ def control(package: Path, option: str = "--kernel") -> Control:
     Raises InputError if it is none, or for another architecture; MachineError without dpkg-deb.
     """
     if not package.is_file():
-        raise _bad(package, "there is no such file", option)
+        raise _bad(package, "not a file" if package.exists() else "there is no such file", option)
     done = subprocess.run(
         [_dpkg_deb(), "--field", str(package), "Package", "Version", "Architecture"],
         capture_output=True,

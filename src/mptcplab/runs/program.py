@@ -80,8 +80,13 @@ def directory() -> str:
     return here
 
 
-def listen(text: str) -> str:
-    """The value of --listen, as of a `Program`; "" is any port. Raises InputError."""
+def listen(text: str, server: str) -> str:
+    """The value of --listen, as of a `Program`, beside that of --server; "" is any port. Raises
+    InputError.
+    """
+    if text and not server:
+        message = "nothing listens without --server"
+        raise InputError([Problem("--listen", "", text, message)])
     protocol, _, port = text.partition(":")
     if text and not (
         protocol in ("tcp", "udp") and re.fullmatch("[1-9][0-9]{0,4}", port) and int(port) < 1 << 16

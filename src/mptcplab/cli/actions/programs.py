@@ -45,7 +45,7 @@ def execute(
         server=program.split(server, "--server"),
         directory=program.directory(),
         time_limit_ns=program.time_limit_ns(time_limit),
-        listen=program.listen(listen),
+        listen=program.listen(listen, server),
     )
     ready = _ready(file, options, wanted)
     out: Path = options["out"]
@@ -85,7 +85,7 @@ def shell(
         time_limit_ns=None if typed else program.time_limit_ns(time_limit),
         input="terminal" if typed else "file",
         term=os.environ.get("TERM", "linux") if typed else None,
-        listen=program.listen(listen),
+        listen=program.listen(listen, server),
         records=False,
     )
     ready = _ready(file, options, wanted)

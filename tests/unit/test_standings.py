@@ -212,6 +212,20 @@ def test_chance_is_what_one_run_lacks_of_the_best_of_its_own() -> None:
     assert chance.goodput[0].high == 1
 
 
+def test_default_is_compared_with_itself_with_another_seed() -> None:
+    scenarios = [
+        replace(played(1, {"default": 50}), further={"default": [40, 50]}),
+        replace(played(2, {"default": 50}), further={"default": [48, 20]}),
+        replace(played(3, {"default": 50}), further={"default": [90, 10]}),
+    ]
+    _, chance = ranked(scenarios, ["default"]).limits
+    # 40, 48 and 90 of 50, with the next seed
+    assert chance.default
+    assert (chance.default.scenarios, chance.default.below) == (3, 1)
+    assert chance.default.worst == pytest.approx(40 / 50)
+    assert not chance.holds["default"]
+
+
 def test_without_scenarios_of_a_kind_nothing_is_said_of_it() -> None:
     (only,) = ranked([played(1, {"default": 1.0}, is_goodput=False)], ["default"]).standings
     assert (only.goodput, only.tcp) == (None, None)

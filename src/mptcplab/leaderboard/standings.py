@@ -209,7 +209,8 @@ def _reached(
 def _limits(good: Sequence[Played], merits: Mapping[str, Floats], oracle: Floats) -> list[Reached]:
     """What is reached by who knows beforehand which one of the catalogue, or of all but COPIES, is
     the best in each scenario; and by one run of a scheduler beside the best of all its runs of the
-    same scenario, with other seeds: what it lacks there is chance.
+    same scenario, with other seeds: what it lacks there is chance. Of REFERENCE, too, where it is
+    below itself with one other seed.
     """
     default = merits[REFERENCE]
     limits = [_reached("any of the catalogue", good, oracle, _part(good, oracle, oracle), default)]
@@ -223,9 +224,10 @@ def _limits(good: Sequence[Played], merits: Mapping[str, Floats], oracle: Floats
         luckiest = np.fmax.reduce(runs, axis=1)
         parts = np.stack([_part(good, run, luckiest) for run in runs.T], axis=1)
         goodput, delay = _parts(good, parts)
-        holds = _holds(goodput, delay, None, None)
+        itself = _against(good, runs[:, 1], default) if name == REFERENCE else None
+        holds = _holds(goodput, delay, itself, None)
         title = f"{name}, one of {runs.shape[1]} runs"
-        limits.append(Reached(title, goodput, delay, None, None, holds))
+        limits.append(Reached(title, goodput, delay, itself, None, holds))
     return limits
 
 

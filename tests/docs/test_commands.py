@@ -41,7 +41,6 @@ NOT_RUN = {
     "mptcplab kernel remove mine": "only a reader's archive has this name",
     "mptcplab kernel build --name 7.3": "make setup-kernels is not run",
     "mptcplab sweep * --kernel 6.12,7.3 *": "as of kernel build; 1,200 runs",
-    "mptcplab results query --out kernels *": "as of kernel build",
     "mptcplab leaderboard *": "ten minutes; tests/cli/test_leaderboard.py has a small one",
     "mptcplab papers publish docs/results": "of runs that take days",
     "mptcplab papers run all *": "takes days",

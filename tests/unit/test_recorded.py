@@ -176,7 +176,7 @@ def test_each_subflow_of_each_connection_stands_by_itself() -> None:
     assert subflow.path == 1
 
 
-@pytest.mark.parametrize(("path", "remote"), [(3, 3), (1, 2), (0, 0)])
+@pytest.mark.parametrize(("path", "remote"), [(3, 3), (3, 1), (0, 0)])
 def test_a_subflow_on_no_path_is_told(path: int, remote: int) -> None:
     samples = Samples(made([0]), over(path, [0], remote=remote))
     with pytest.raises(RunError) as error:
@@ -184,6 +184,12 @@ def test_a_subflow_on_no_path_is_told(path: int, remote: int) -> None:
     ends = f"from 10.0.{path}.1 to 10.1.{remote}.1"
     text = f"the server has a subflow {ends}, which is no path of the scenario"
     assert str(error.value) == FAILED + text
+
+
+def test_an_address_of_another_path_of_the_server_is_reached_by_the_path_of_the_client() -> None:
+    samples = Samples(made([0]), over(1, [0], remote=2))
+    (subflow,) = recorded.host_records(synthetic.scenario(), "client", samples).subflows
+    assert subflow.path == 0
 
 
 def test_connections_are_told_apart() -> None:

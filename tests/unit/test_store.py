@@ -37,6 +37,7 @@ def stored(directory: Path) -> Path:
     store.write_json(directory / "scenario.json", synthetic.scenario().model_dump(mode="json"))
     synthetic.write(client, directory / "client.samples")
     synthetic.write(server, directory / "server.samples")
+    (directory / "links.samples").touch()
     return directory
 
 
@@ -399,7 +400,8 @@ def test_records_that_do_not_fit_together_are_told_with_the_run(
 ) -> None:
     run = stored(tmp_path / "run")
 
-    def impossible(*_: object) -> None:
+    def impossible(*_: object, of_sockets: bool) -> None:
+        assert not of_sockets
         raise wrong
 
     monkeypatch.setattr(series, "run_series", impossible)
@@ -516,7 +518,7 @@ def test_the_series_of_one_connection_and_of_several_are_made_of_all_that_is_kep
     given: list[tuple[object, ...]] = []
 
     def noting(name: str) -> Callable[..., None]:
-        return lambda *each: given.append((name, *each))
+        return lambda *each, **_: given.append((name, *each))
 
     for name in ("run_series", "shared_series"):
         monkeypatch.setattr(series, name, noting(name))

@@ -182,7 +182,7 @@ def _made(build: KernelBuild) -> str:
 @options.disk_limit_option
 @options.json_option
 def kernel_compare(a: str, b: str, files: tuple[Path, ...], **given: Any) -> None:
-    """Say where two kernels differ, packet by packet, and in which figures.
+    """Say where two kernels differ: in packets, records and figures.
 
     Each scenario is run with both, on the project's own set of some hundred or on your files. What
     is said of each that differs is the first packet that does, and the figures. A and B are names

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The commands of the plan that a person could have typed.
  *
- *	ip REST | ip -n NS REST | tc -n NS REST
+ *	ip REST | ip -n NS [-6] REST | tc -n NS REST
  *	[ip netns exec NS] sysctl -qw KEY=VALUE ...
  *	ip netns exec NS ethtool -K DEV FEATURE on|off ...
  *
@@ -117,6 +117,9 @@ void command_parse(struct command *command, char *text, int line)
 		return;
 	if (command_has(command, "-n"))
 		command->ns = command_word(command, "a namespace");
+	/* addresses tell their version of IP, but ip(8) wants to know that of a rule before */
+	if (command->run == ip_run)
+		command_has(command, "-6");
 }
 
 bool command_is_tool(const struct command *command)

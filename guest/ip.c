@@ -7,7 +7,7 @@
  *	ip -n NS link set DEVICE arp off multicast off
  *	ip -n NS addr add ADDRESS/LENGTH dev DEVICE [nodad]
  *	ip -n NS neigh add ADDRESS lladdr MAC dev DEVICE
- *	ip -n NS rule add from ADDRESS table NUMBER
+ *	ip -n NS [-6] rule add from ADDRESS table NUMBER
  *	ip -n NS route add default|ADDRESS/LENGTH via ADDRESS [dev DEVICE] [table NUMBER]
  *	ip -n NS mptcp limits set subflow NUMBER add_addr_accepted NUMBER
  *	ip -n NS mptcp endpoint add ADDRESS [id ID] dev DEVICE [signal] [subflow] [backup]

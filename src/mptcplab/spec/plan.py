@@ -52,6 +52,8 @@ _IPV6_SETTINGS = (
 # that no packet but those of the traffic passes through netem. An address is valid at once.
 _IPV6_DEVICE = "arp off multicast off"
 _AT_ONCE: Mapping[IpVersion, str] = {"4": "", "6": " nodad"}
+# iproute2 takes a rule for one of IPv4 unless it is told.
+_OF_RULE: Mapping[IpVersion, str] = {"4": "", "6": " -6"}
 
 # A lost ADD_ADDR is sent again after 1 s; the kernel's default of 120 s is longer than most runs.
 _ADD_ADDR_TIMEOUT_S = 1
@@ -315,7 +317,7 @@ def _host(
     for version, network in zip(versions, far, strict=True):
         way = f"via {gateway.ip(version)} dev {end.device}"
         yield neighbour(end, gateway, version)
-        yield f"{ip} rule add from {end.ip(version)} table {table}"
+        yield f"{ip}{_OF_RULE[version]} rule add from {end.ip(version)} table {table}"
         yield f"{ip} route add default {way} table {table}"
         yield f"{ip} route add {network} {way}"
 

@@ -37,7 +37,7 @@ class Case:
     @property
     def is_random(self) -> bool:
         """Whether two builds of one source may differ in it."""
-        return any(_name(cc) in _RANDOM for cc in self._ccs())
+        return any(congestion.name_of(cc) in _RANDOM for cc in self._ccs())
 
     def lacking(self, build: KernelBuild) -> list[str]:
         """What the scenario needs and a kernel lacks: schedulers and congestion controls.
@@ -54,7 +54,8 @@ class Case:
         found += [
             f"the congestion control {cc}"
             for cc in dict.fromkeys(self._ccs())
-            if known[_name(cc)].file is not None and f"cc/{_name(cc)}.c" not in files
+            if known[congestion.name_of(cc)].file is not None
+            and f"cc/{congestion.name_of(cc)}.c" not in files
         ]
         return found
 
@@ -107,10 +108,6 @@ def _cases(name: str, request: Request) -> Iterator[Case]:
             f"seed {run.seed}" if (request.repeat or 1) > 1 else "",
         ]
         yield Case(", ".join(filter(None, [name, *varied])), run, request)
-
-
-def _name(cc: str) -> str:
-    return cc.partition(":")[0]
 
 
 def _own() -> Iterator[tuple[str, Flags]]:

@@ -20,6 +20,7 @@ from mptcplab.kernels.document import (
 from mptcplab.metrics.views import shown_metrics
 from mptcplab.report.catalogue_tables import ruled
 from mptcplab.spec.amounts import text_of
+from mptcplab.spec.units import counted
 
 # More scenarios than these are counted.
 _MOST = 3
@@ -78,7 +79,7 @@ def lines(made: Comparison) -> Iterator[str]:
         yield "* decides by random numbers of the kernel, which depend on how it was built"
     reasons = Counter(each.reason for each in made.having("skipped"))
     for reason, count in reasons.items():
-        yield f"skipped: {_counted(count)}: {reason}"
+        yield f"skipped: {counted(count, 'scenario')}: {reason}"
     for each in made.having("failed"):
         yield f"failed:  {each.scenario}: {str(each.reason).splitlines()[0]}"
     yield outcome(made)
@@ -92,7 +93,7 @@ def outcome(made: Comparison) -> str:
         told.append(f"{sum(bool(each.packets) for each in unlike)} of these in packets")
     if random:
         told.append(f"{len(random)} differ, perhaps at random")
-    compared = _counted(len(same) + len(unlike) + len(random))
+    compared = counted(len(same) + len(unlike) + len(random), "scenario")
     return f"{made.a} and {made.b}: of {compared}, {', '.join(told)}"
 
 
@@ -165,7 +166,3 @@ def _record(found: RecordDifference) -> str:
 def _figure(found: FigureDifference) -> str:
     a, b = _amount(found.a, found.unit), _amount(found.b, found.unit)
     return f"no packet, but {found.figure}: {a} / {b}"
-
-
-def _counted(count: int) -> str:
-    return f"{count} scenario" + ("" if count == 1 else "s")

@@ -12,13 +12,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from mptcplab.errors import RunCancelledError, from_program
+from mptcplab import files
+from mptcplab.errors import MptcplabError, RunCancelledError, from_program
 from mptcplab.lab.choices import Limits
 from mptcplab.spec import congestion
 from mptcplab.spec.scenario import Scenario
@@ -85,6 +87,17 @@ def say_slow(
         f"{len(sizes)} runs in virtual machines take {took}, with {at_a_time} at a time (a guess); "
         "Ctrl-C keeps those that have ended"
     )
+
+
+def make_way(file: Path) -> None:
+    """Remove a report that an earlier call wrote: see `files.make_way`.
+
+    Raises MptcplabError if it could not be written.
+    """
+    try:
+        files.make_way(file)
+    except OSError as error:
+        raise MptcplabError(f"cannot write {file}: {error.strerror}") from None
 
 
 def say(text: str) -> None:

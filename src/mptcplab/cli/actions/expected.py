@@ -15,7 +15,8 @@ from typing import Any
 import click
 
 from mptcplab import files
-from mptcplab.errors import MptcplabError, NotMetError
+from mptcplab.cli.actions import common
+from mptcplab.errors import NotMetError
 from mptcplab.report import expected as expected_report
 from mptcplab.runs import expectations, experiment
 from mptcplab.runs.entries import Entry, Expectation
@@ -67,10 +68,7 @@ def read(
     for runs, baselines in settings:
         wanted = expectations.read(options["expect"], runs, baselines, called)
     if junit is not None and not (dry_run or options.get("only_plan")):
-        try:
-            files.make_way(junit)
-        except OSError as error:
-            raise MptcplabError(f"cannot write {junit}: {error.strerror}") from None
+        common.make_way(junit)
     return Wanted(wanted, junit)
 
 

@@ -40,7 +40,7 @@ def test(names: Sequence[str], schedulers: Sequence[str], options: Mapping[str, 
     written = [options["tap"], options["junit"]]
     for file in written:
         if file is not None and str(file) != _STANDARD_OUTPUT:
-            _make_way(file)
+            common.make_way(file)
     make_directory(options["out"])  # building kernels takes minutes
     packets = _packets(wanted, options)
     doctor.require(*doctor.RUN_CHECKS)
@@ -71,13 +71,6 @@ def _packets(wanted: Wanted, options: Mapping[str, Any]) -> list[Tools]:
             raise click.UsageError("--only packetdrill needs --packetdrill PROGRAM")
         return []
     return [packetdrill.prepare(program, others)]
-
-
-def _make_way(file: Path) -> None:
-    try:
-        files.make_way(file)
-    except OSError as error:
-        raise MptcplabError(f"cannot write {file}: {error.strerror}") from None
 
 
 def _run(made: Campaign, wanted: Wanted, options: Mapping[str, Any]) -> None:

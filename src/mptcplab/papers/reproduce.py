@@ -156,9 +156,8 @@ def run(
     for name in parts:
         count = repeat or _seeds(published, out, name, parts, kernel, guest)
         settings = catalogue.settings(published, known, out / _DRIVES, part=name, repeat=count)
-        if kernel.stock:
-            for setting in settings:
-                experiment.require_able(setting.request, kernel)
+        for setting in settings:
+            experiment.require_able(setting.request, kernel)
         each = _Planned(name, count, settings, kernel, guest, runs, without=taken)
         taken.update(each.missing)
         planned.append(each)

@@ -518,7 +518,7 @@ def test_the_series_of_one_connection_and_of_several_are_made_of_all_that_is_kep
     given: list[tuple[object, ...]] = []
 
     def noting(name: str) -> Callable[..., None]:
-        return lambda *each, **_: given.append((name, *each))
+        return lambda *each, **named: given.append((name, *each, *named.values()))
 
     for name in ("run_series", "shared_series"):
         monkeypatch.setattr(series, name, noting(name))
@@ -527,7 +527,7 @@ def test_the_series_of_one_connection_and_of_several_are_made_of_all_that_is_kep
     one.series()
     several.series()
     expected: list[tuple[object, ...]] = [
-        ("run_series", one.scenario, one.client, one.server, one.traces),
+        ("run_series", one.scenario, one.client, one.server, one.traces, True),  # no links
         ("shared_series", several.scenario, several.samples, made),
     ]
     for found, wanted in zip(given, expected, strict=True):

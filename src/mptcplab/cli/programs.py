@@ -16,19 +16,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 _PROGRAM = "mptcplab.program"
 # The scenario's options that also apply when a program is the workload.
 _TESTBED = (
-    *(
-        "path",
-        "link",
-        "event",
-        "cc",
-        "kernel",
-        "transport",
-        "send_buffer",
-        "receive_buffer",
-        "seed_delay",
-    ),
-    "vary",
-    "kernel_like",
+    *("path", "link", "event", "cc", "transport", "send_buffer", "receive_buffer", "seed_delay"),
+    *("vary", "kernel", "kernel_like"),
     *("sample_interval", "seed", "out", "wall_limit", "disk_limit", "only_plan"),
 )
 

@@ -19,7 +19,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -330,9 +330,7 @@ def _reported(sent: Mapping[str, bytes], directory: Path) -> dict[str, Any]:
 
 
 def _console_tail(directory: Path) -> str:
-    return "\n".join(_said(directory / engine.CONSOLE))
-
-
-def _said(console: Path) -> Iterator[str]:
+    console = directory / engine.CONSOLE
     text = console.read_text(errors="replace") if console.exists() else ""
-    yield from [line for line in text.replace("\r", "").splitlines() if line.strip()][-20:]
+    lines = [line for line in text.replace("\r", "").splitlines() if line.strip()]
+    return "\n".join(lines[-20:])

@@ -307,13 +307,11 @@ def read_ccs(value: object) -> tuple[str, ...]:
 def read_kernels(value: object) -> tuple[str, ...]:
     """Names of kernels; which there are depends on the machine."""
     names = value if isinstance(value, list) else [value]
+    if not names or not all(isinstance(each, str) and each.strip() for each in names):
+        raise ValueError('kernel is a name, or a list of names, e.g. ["6.12", "mine"]')
     for each in names:
-        if not isinstance(each, str) or not each.strip():
-            raise ValueError('kernel is a name, or a list of names, e.g. ["6.12", "mine"]')
         if names.count(each) > 1:
             raise ValueError(f"{shown(each)} is named twice")
-    if not names:
-        raise ValueError('kernel is a name, or a list of names, e.g. ["6.12", "mine"]')
     return tuple(names)
 
 

@@ -386,7 +386,10 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Runs:
     monkeypatch.setattr(doctor, "require", lambda *_checks: None)
     monkeypatch.setattr(doctor, "cache_dir", lambda: tmp_path / "cache")
     monkeypatch.setattr(guest, "build", lambda: Guest("guest", tmp_path / "guest"))
-    monkeypatch.setattr(kernel_names, "build_any", lambda name, _option: KERNELS[name])
+    real = kernel_names.build_any
+    monkeypatch.setattr(
+        kernel_names, "build_any", lambda name, which: KERNELS.get(name) or real(name, which)
+    )
     monkeypatch.setattr(
         kernel, "parts", lambda build: Parts(build.id, {"sched/minrtt.c": build.id[:3]})
     )

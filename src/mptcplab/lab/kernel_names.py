@@ -108,8 +108,11 @@ def build_any(name: str, option: str = "--kernel") -> KernelBuild:
     """
     if name == CURRENT:
         return kernel.build()
-    if name.startswith(stock_package.PREFIX):
-        message = "in an emulated machine computing takes time, so that every packet differs"
+    if stock_package.is_stock(name):
+        message = (
+            "a distribution's package, for --kernel of runs: in an emulated machine computing "
+            "takes time, so that every packet differs"
+        )
         raise InputError([Problem(option, "", name, message)])
     if not _BUILD_ID.fullmatch(name):
         return build(find(name, option))

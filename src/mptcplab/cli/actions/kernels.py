@@ -91,9 +91,8 @@ def _chosen(found: Sequence[cases.Case], only: str | None) -> list[cases.Case]:
 
 def _kernel(text: str, which: str) -> Kernel:
     """A kernel by its name or id, with the guest program of now or, after a `+`, an old one."""
-    if stock_package.is_stock(text):  # the names of packages have a + in their versions
-        kernel_names.find(text, which)
-    name, plus, guest_id = text.partition("+")
+    # the names of packages have a + in their versions, too
+    name, plus, guest_id = (text, "", "") if stock_package.is_stock(text) else text.partition("+")
     program = guest.of_id(guest_id, which) if plus else guest.build()
     return Kernel(kernel_names.build_any(name, which), program, name)
 

@@ -107,9 +107,8 @@ def _span_ns(one: Scenario) -> int:
 
 def guess(sizes: Sequence[Size], at_a_time: int) -> float:
     """How long runs take that are made `at_a_time`, in seconds, before any has ended."""
-    each = Costs({str(number): size for number, size in enumerate(sizes)})
-    found = each.of_all([str(number) for number in range(len(sizes))])
-    return max(float(found.sum()) / at_a_time, float(found.max()))
+    by_number = {str(number): size for number, size in enumerate(sizes)}
+    return Costs(by_number).together(by_number, at_a_time)
 
 
 class Costs:
@@ -144,6 +143,13 @@ class Costs:
         """What some runs take, in seconds, in their order."""
         chosen: Floats = self._guess()[[self._number[key] for key in keys]]
         return chosen
+
+    def together(self, keys: Collection[str], at_a_time: int) -> float:
+        """How long some runs take that are made `at_a_time`, in seconds; 0 without any."""
+        if not keys:
+            return 0.0
+        each = self.of_all(keys)
+        return max(float(each.sum()) / at_a_time, float(each.max()))
 
     def _guess(self) -> Floats:
         """Fit again when there are a twentieth more runs."""

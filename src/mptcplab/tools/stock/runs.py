@@ -156,10 +156,7 @@ class Expected:
         self._costs.took(job.key, wall_s)
 
     def seconds(self, those: Sequence[Job], at_a_time: int) -> float:
-        if not those:
-            return 0.0
-        guesses = self._costs.of_all([job.key for job in those])
-        return max(float(guesses.sum()) / at_a_time, float(guesses.max()))
+        return self._costs.together([job.key for job in those], at_a_time)
 
 
 def missing(wanted: Sequence[Job], out: Store) -> list[Job]:

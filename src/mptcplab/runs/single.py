@@ -23,7 +23,7 @@ from mptcplab.metrics import connections, recorded, records, sockets
 from mptcplab.metrics.application import application_figures
 from mptcplab.metrics.compute import RunMetrics, run_metrics
 from mptcplab.metrics.definitions import LinkFigures
-from mptcplab.metrics.records import Samples
+from mptcplab.metrics.records import Records, Samples
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.workload import Program
@@ -125,7 +125,7 @@ def figures(scenario: Scenario, outcome: Outcome) -> RunMetrics:
     start_ns = int(outcome.guest["start_ns"])
     seen = application_figures(scenario, messages, start_ns)
     found = replace(found, metrics=found.metrics.model_copy(update=dict(seen)))
-    return replace(found, links=link_figures(scenario, outcome))
+    return replace(found, links=_link_figures(scenario, outcome, samples, queues))
 
 
 def link_figures(scenario: Scenario, outcome: Outcome) -> tuple[LinkFigures, ...]:
@@ -134,11 +134,17 @@ def link_figures(scenario: Scenario, outcome: Outcome) -> tuple[LinkFigures, ...
     Programs need not use TCP. Raises RunError if the records do not cover the measured interval, or
     there is none.
     """
+    samples = engine.read_samples(scenario, outcome.directory)
+    queues = records.read_links(outcome.directory / engine.LINKS_SAMPLES)
+    return _link_figures(scenario, outcome, samples, queues)
+
+
+def _link_figures(
+    scenario: Scenario, outcome: Outcome, samples: Mapping[str, Samples], queues: Records
+) -> tuple[LinkFigures, ...]:
     of_programs = isinstance(scenario.workload, Program)
     if not scenario.links and not of_programs:
         return ()
-    samples = engine.read_samples(scenario, outcome.directory)
-    queues = records.read_links(outcome.directory / engine.LINKS_SAMPLES)
     times = recorded.sample_times(samples, queues)
     interval = recorded.measured_interval(scenario, "run", times, outcome.guest)
     if interval.length_ns <= 0:

@@ -685,6 +685,24 @@ def test_a_series_without_patches_gets_those_of_the_next_older_one(
     assert repository.build().image.read_text().startswith(f"one\n{second}\n")
 
 
+@pytest.mark.parametrize(
+    ("sublevel", "patched"), [(0, "a"), (9, "a"), (10, "b"), (111, "b"), (112, "TWO")]
+)
+def test_older_versions_of_a_series_have_other_patches_and_more_of_them(
+    repository: Repository, sublevel: int, patched: str
+) -> None:
+    """Versions are numbers: 6.12.9 is before 6.12.111."""
+    below = "kernel/patches/6.12/until-6.12.{}"
+    example = f"{below}/mptcp/0001-an-example.patch"
+    repository.write(example.format("9"), PATCH.replace("TWO", "a"))
+    repository.write(example.format("111"), PATCH.replace("TWO", "b"))
+    more = PATCH.replace("-two\n+TWO\n three", f" {patched}\n-three\n+3")
+    repository.write(f"{below}/engine/0002-more.patch".format("111"), more)
+    repository.write("source/Makefile", MAKEFILE.replace("= 3", f"= {sublevel}"))
+    last = "3" if sublevel < 112 else "three"
+    assert repository.build().image.read_text().startswith(f"one\n{patched}\n{last}\n")
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_another_tree_is_refused(repository: Repository, packed: bool) -> None:
     repository.write("source/Makefile", "all:\n")

@@ -14,10 +14,10 @@ Below `cache_dir()/kernel`:
 - `modules/DIGEST/NAME.ko`: a scheduler, compiled for one of the kernels; `kernel`, the id of that;
 - `lock`: held by the build in progress; `source.json`: the latest choice of `--source`;
 - `names.json`: the names that the user gave to kernels (kernel_names.py);
-- `digests.json`: SHA-256 and series of source archives, so that each is read only once.
+- `digests.json`: SHA-256 and version of source archives, so that each is read only once.
 
 A build id identifies everything that determines the kernel: the source, the configuration, the
-patches, our files, the compiler and its flags. The patches are those for the series of the source.
+patches, our files, the compiler and its flags. The patches are those for the version of the source.
 
 A wheel brings the kernel `lab` along (prebuilt.py), and what modules for it need: that one is used
 unless the user has chosen a source to build from.
@@ -53,15 +53,16 @@ from mptcplab.lab.kernel_tree import (
     OWN_DIRECTORY,
     PatchError,
     SourceError,
-    archive_series,
+    archive_version,
     bad_source,
     digests,
     directory_digest,
-    directory_series,
+    directory_version,
     is_unpacked,
     patch,
     patch_files,
     patches_of,
+    series_of,
     synchronise,
     unpack,
     write_json,
@@ -594,11 +595,11 @@ def _compiled_module(build: KernelBuild, source: Scheduler) -> Module:
 
 @dataclass(frozen=True)
 class _Source:
-    """A kernel source: an archive, a directory or a commit, a digest of its content, its series."""
+    """A kernel source (an archive, a directory or a commit), its content's digest, its version."""
 
     path: Path
     digest: str
-    series: str
+    version: str
     commit: Commit | None = None
 
     @classmethod
@@ -613,14 +614,14 @@ class _Source:
     @classmethod
     def at(cls, path: Path) -> Self:
         if path.is_dir():
-            return cls(path, directory_digest(path), directory_series(path, path))
+            return cls(path, directory_digest(path), directory_version(path, path))
         if path.is_file():
             return cls(path, *_about_archive(path))
         raise bad_source(path, "neither a file nor a directory")
 
     @classmethod
     def of(cls, commit: Commit) -> Self:
-        return cls(commit.repository.path, commit.digest, commit.series, commit)
+        return cls(commit.repository.path, commit.digest, commit.version, commit)
 
 
 @dataclass(frozen=True)
@@ -644,10 +645,10 @@ class _Inputs:
                 raise MptcplabError(
                     f"{path} is missing; mptcplab works from a clone of its repository or a wheel"
                 )
-        own_config = patches_of(source.series) / SERIES_CONFIG
+        own_config = patches_of(source.version) / SERIES_CONFIG
         if own_config.exists():
             fragments.append(own_config)
-        patches = patch_files(source.series)
+        patches = patch_files(source.version)
         own = resources.KERNEL / "mptcp"
         files = sorted(path for path in own.rglob("*") if _is_own_file(path))
         precompiled = sorted((resources.KERNEL / "precompiled").glob("*.h"))
@@ -730,7 +731,7 @@ def compiler_version(compiler: str = "gcc") -> str:
 
 
 def _about_archive(path: Path) -> tuple[str, str]:
-    """SHA-256 and series of a file, remembered by its size and time: reading 150 MB takes a second.
+    """SHA-256 and version of a file, remembered by size and time: reading 150 MB takes a second.
 
     Raises InputError if it is not the archive of a kernel, MachineError if the machine cannot
     build one.
@@ -743,16 +744,16 @@ def _about_archive(path: Path) -> tuple[str, str]:
         known = dict(json.loads(notes.read_text()))
     with suppress(KeyError, TypeError):
         if known[str(path)]["stamp"] == stamp:
-            return str(known[str(path)]["sha256"]), str(known[str(path)]["series"])
+            return str(known[str(path)]["sha256"]), str(known[str(path)]["version"])
     # who looks into an archive wants to build it, so everything that lacks for that is said at once
     doctor.require(*doctor.BUILD_CHECKS)
-    series = archive_series(path)
+    version = archive_version(path)
     with path.open("rb") as archive:
         digest = hashlib.file_digest(archive, "sha256").hexdigest()
     with suppress(OSError):  # a read-only cache is used as it is
-        about = {"stamp": stamp, "sha256": digest, "series": series}
+        about = {"stamp": stamp, "sha256": digest, "version": version}
         write_json(notes, known | {str(path): about})
-    return digest, series
+    return digest, version
 
 
 def _remember(source: _Source) -> None:
@@ -853,7 +854,11 @@ def _install(inputs: _Inputs, obj: Path) -> None:
         shutil.copyfile(obj / ".config", part / "config")
         write_json(part / "build.json", {"id": inputs.id, **inputs.provenance()})
         source = inputs.source
-        note = {"source": str(source.path), "series": source.series, "variant": inputs.variant}
+        note = {
+            "source": str(source.path),
+            "series": series_of(source.version),
+            "variant": inputs.variant,
+        }
         write_json(part / _ABOUT, note)
 
 

@@ -30,7 +30,7 @@ from mptcplab.lab.kernel_tree import (
     now_ns,
     read_patched,
     require_supported,
-    series_of,
+    version_of,
     write_if_changed,
     write_json,
 )
@@ -71,16 +71,16 @@ class Commit:
         )
 
     @cached_property
-    def series(self) -> str:
-        """The series that its Makefile says. Raises SourceError if there are no patches for it."""
+    def version(self) -> str:
+        """The version that its Makefile says. Raises SourceError if there are no patches for it."""
         makefile = {name: about for name, about in self.files.items() if name == "Makefile"}
         text = "".join(
             content.decode(errors="replace") for _, content in self.repository.contents(makefile)
         )
         try:
-            series = series_of(text, self.repository.path)
-            require_supported(series, self.repository.path)
-            return series
+            version = version_of(text, self.repository.path)
+            require_supported(version, self.repository.path)
+            return version
         except InputError as error:
             raise SourceError(error.problems[0].message) from None
 

@@ -80,6 +80,8 @@ _MOST_BYTES = 3 << 30
 # To find the Makefile of an archive; that of Debian's is found in one.
 _MOST_SECONDS = 120
 _LINES_SHOWN = 12
+# Below the patches of a series: directories of those for older versions.
+_UNTIL = "until-"
 
 
 class SourceError(MptcplabError):
@@ -107,38 +109,52 @@ def supported_series() -> list[str]:
     return sorted(found, key=_number)
 
 
-def _number(series: str) -> list[int]:
-    return [int(part) for part in series.split(".")]
+def _number(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]
 
 
-def patches_of(series: str) -> Path:
-    """The directory of the patches that a series gets: its own, those of the next older series that
-    has some, or those of the oldest.
+def series_of(version: str) -> str:
+    """The series of a version: 6.12 of 6.12.117."""
+    return ".".join(version.split(".")[:2])
+
+
+def patches_of(version: str) -> Path:
+    """The directory of the patches that a version gets: of its own series, of the next older one
+    that has some, or of the oldest.
     """
     known = supported_series()
-    not_newer = [each for each in known if _number(each) <= _number(series)]
+    not_newer = [each for each in known if _number(each) <= _number(series_of(version))]
     return resources.KERNEL / "patches" / (not_newer or known[:1])[-1]
 
 
-def patch_files(series: str) -> list[Path]:
-    """The patches for a series, of both sets, in the order of their numbers: docs/kernels.md."""
-    return sorted(patches_of(series).glob("*/*.patch"), key=lambda path: path.name)
+def patch_files(version: str) -> list[Path]:
+    """The patches for a version, of both sets, in the order of their numbers: docs/kernels.md.
+
+    Below until-VERSION are those for older versions: more of them, or others of the same name.
+    """
+    own = patches_of(version)
+    found = {path.name: path for path in own.glob("*/*.patch")}
+    older = {path.name.removeprefix(_UNTIL): path for path in own.glob(f"{_UNTIL}*")}
+    for until in sorted(older, key=_number, reverse=True):
+        if _number(version) <= _number(until):
+            found |= {path.name: path for path in older[until].glob("*/*.patch")}
+    return [found[name] for name in sorted(found)]
 
 
-def directory_series(directory: Path, source: Path) -> str:
-    """The series of the kernel in `directory`, which is or came from `source`.
+def directory_version(directory: Path, source: Path) -> str:
+    """The version of the kernel in `directory`, which is or came from `source`.
 
     Raises InputError if it is no kernel.
     """
     makefile = directory / "Makefile"
     text = makefile.read_text(errors="replace") if makefile.is_file() else ""
-    return series_of(text, source)
+    return version_of(text, source)
 
 
-def archive_series(archive: Path) -> str:
-    """The series of the kernel in an archive, from its Makefile, without unpacking the rest.
+def archive_version(archive: Path) -> str:
+    """The version of the kernel in an archive, from its Makefile, without unpacking the rest.
 
-    Raises InputError as `directory_series` does, and for a file that is not an archive.
+    Raises InputError as `directory_version` does, and for a file that is not an archive.
     """
     command = ["tar", "--extract", "--to-stdout", "--file", str(archive), "--occurrence=1"]
     makefile = f"{_top_directory(archive)}/Makefile"
@@ -154,21 +170,22 @@ def archive_series(archive: Path) -> str:
         )
     except subprocess.TimeoutExpired:
         raise bad_source(archive, f"no Makefile found within {_MOST_SECONDS} s") from None
-    return series_of(done.stdout, archive)
+    return version_of(done.stdout, archive)
 
 
-def series_of(makefile: str, source: Path) -> str:
-    """The series that the text of a Makefile says. Raises InputError as `directory_series`."""
-    found = re.search(r"^VERSION = (\d+)\nPATCHLEVEL = (\d+)$", makefile, re.MULTILINE)
+def version_of(makefile: str, source: Path) -> str:
+    """The version that the text of a Makefile says. Raises InputError as `directory_version`."""
+    lines = r"^VERSION = (\d+)\nPATCHLEVEL = (\d+)(?:\nSUBLEVEL = (\d+))?$"
+    found = re.search(lines, makefile, re.MULTILINE)
     if found is None:
         raise bad_source(source, "not a kernel source: no Makefile with VERSION and PATCHLEVEL")
-    return ".".join(found.groups())
+    return ".".join(found.groups(default="0"))
 
 
-def require_supported(series: str, source: Path) -> None:
-    """Raises InputError for a series that has no patches of its own."""
-    if series not in supported_series():
-        raise bad_source(source, f"Linux {series}")
+def require_supported(version: str, source: Path) -> None:
+    """Raises InputError for a version whose series has no patches of its own."""
+    if series_of(version) not in supported_series():
+        raise bad_source(source, f"Linux {series_of(version)}")
 
 
 def bad_source(path: Path, what: str) -> InputError:
@@ -215,7 +232,7 @@ def unpack(source: Path, digest: str, tree: Path, lock: int) -> None:
             _tar_between(source, part / "src", lock)
         else:
             _tar_extract(source, part / "src", lock)
-        directory_series(part / "src", source)
+        directory_version(part / "src", source)
         check_links(part / "src", source)
         write_json(part / "source.json", {"path": str(source), "digest": digest})
 

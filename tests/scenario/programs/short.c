@@ -19,8 +19,8 @@
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,12 +171,27 @@ static void serve(int fd, int number)
 	close(fd);
 }
 
+struct accepted {
+	int fd, number;
+};
+
+static void *serve_one(void *given)
+{
+	struct accepted *accepted = given;
+
+	serve(accepted->fd, accepted->number);
+	free(accepted);
+	return NULL;
+}
+
+/* One may still wait for its client when the next one comes. Threads, since processes
+ * would take most of the time.
+ */
 static void server(void)
 {
 	struct pollfd listeners[2];
 	int i, fd;
 
-	signal(SIGCHLD, SIG_IGN);
 	for (i = 0; i < 2; i++) {
 		struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(PORT + i) };
 
@@ -188,18 +203,22 @@ static void server(void)
 	}
 	while (poll(listeners, 2, -1) > 0) {
 		for (i = 0; i < 2; i++) {
+			struct accepted *accepted;
 			struct sockaddr_in from;
 			socklen_t len = sizeof(from);
+			pthread_t thread;
 
 			if (!listeners[i].revents)
 				continue;
 			fd = accept(listeners[i].fd, (struct sockaddr *)&from, &len);
 			check(fd >= 0, "accept");
-			if (!fork()) {
-				serve(fd, ntohs(from.sin_port) - CLIENT_PORT);
-				exit(0);
-			}
-			close(fd);
+			accepted = malloc(sizeof(*accepted));
+			check(accepted, "malloc");
+			accepted->fd = fd;
+			accepted->number = ntohs(from.sin_port) - CLIENT_PORT;
+			errno = pthread_create(&thread, NULL, serve_one, accepted);
+			check(!errno, "pthread_create");
+			pthread_detach(thread);
 		}
 	}
 }

@@ -240,8 +240,8 @@ def test_a_wrong_plan_is_told_with_its_line(
             "ip -n client addr add 10.0.1.1/24 dev c1: ipv4: Address already assigned",
         ),
         (
-            "ip -n client mptcp limits set subflow 9 add_addr_accepted 1",
-            "ip -n client mptcp limits set subflow 9 add_addr_accepted 1: limit greater than max",
+            "ip -n client mptcp limits set subflow 99 add_addr_accepted 1",
+            "ip -n client mptcp limits set subflow 99 add_addr_accepted 1: limit greater than max",
         ),
         (
             "tc -n client qdisc add dev c1 root cake",

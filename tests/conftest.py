@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Outcome
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.lab.kernel_tree import KERNEL_VERSION
 from mptcplab.metrics import records
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
@@ -66,15 +68,46 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.fixture(scope="session")
-def lab_kernel(request: pytest.FixtureRequest) -> KernelBuild:
-    """The lab kernel, or the one that was asked for, built if it is not in the cache."""
-    doctor.require(*doctor.RUN_CHECKS)
-    variant = request.config.getoption("--kernel-variant")
+@pytest.fixture(scope="session", autouse=True)
+def current_kernel(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """With --kernel, its source is that of the current kernel, also for programs that tests start:
+    in a cache that shares everything with the real one but this choice.
+    """
     name = request.config.getoption("--kernel")
     if name is None:
-        return kernel.build(variant=variant)
-    return kernel_names.build(replace(kernel_names.find(name), variant=variant))
+        yield
+        return
+    # what is built before it is shared is kept
+    named = kernel_names.find(name)
+    kernel_names.build(replace(named, variant=request.config.getoption("--kernel-variant")))
+    guest_module.build()
+    real, cache = doctor.cache_dir(), tmp_path_factory.mktemp("cache") / "mptcplab"
+    (cache / "kernel").mkdir(parents=True)
+    for each in (*real.iterdir(), *(real / "kernel").iterdir()):
+        if each.name not in ("kernel", "source.json"):
+            (cache / each.relative_to(real)).symlink_to(each)
+    (cache / "kernel" / "source.json").write_text(json.dumps({"path": str(named.source)}))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(cache.parent))
+        yield
+
+
+@pytest.fixture(scope="session")
+def lab_kernel(request: pytest.FixtureRequest) -> KernelBuild:
+    """The lab kernel, built if it is not in the cache."""
+    doctor.require(*doctor.RUN_CHECKS)
+    return kernel.build(variant=request.config.getoption("--kernel-variant"))
+
+
+@pytest.fixture(scope="session")
+def series(lab_kernel: KernelBuild) -> str:
+    """The series of Linux that runs are made with, such as 6.12: what is true of one may not be of
+    another, and bounds say of which they are.
+    """
+    about = kernel.about(lab_kernel.image.parent)
+    return about.series if about else KERNEL_VERSION
 
 
 @pytest.fixture(scope="session")

@@ -81,17 +81,24 @@ def test_a_transfer_at_once_is_on_its_way_before_others_join(run_scenario: RunSc
     assert first["complete_ns"] - first["due_ns"] < 15 * MS + CLOCK_NS
 
 
-def test_what_upstream_does_when_a_slow_path_joins_under_load(run_scenario: RunScenario) -> None:
+def test_what_upstream_does_when_a_slow_path_joins_under_load(
+    run_scenario: RunScenario, series: str
+) -> None:
     """The slow subflow joins, takes up the window, and holds back the fast one for 20 s.
 
-    An unmodified kernel has 16.4 and 17.9 Mbit/s with two of three seeds, and 98 with all subflows
+    An unmodified 6.12 has 16.4 and 17.9 Mbit/s with two of three seeds, and 98 with all subflows
     there before: less than a half, and more than nine tenths of the fast path's 100 x 1424 / 1514.
+    In 7.3 it holds it back for some seconds, after which the window opens: 47 to 92 Mbit/s with
+    four seeds, and 97 without a seed's delay, more than a half.
     """
     paths = ("a:100mbit,10ms", "b:10mbit,100ms")
     goodput = {
         start: run_scenario(*paths, start=start).goodput_bps for start in ("at-once", "established")
     }
-    assert goodput["at-once"] < 47e6
+    if series == "6.12":
+        assert goodput["at-once"] < 47e6
+    else:
+        assert goodput["at-once"] > 47e6
     assert goodput["established"] > 0.9 * 100e6 * 1424 / 1514
 
 

@@ -57,7 +57,9 @@ def test_a_little_is_left_to_the_near_path(run_scenario: RunScenario) -> None:
 
 
 @pytest.mark.parametrize("scheduler", ["daps", OURS])
-def test_a_path_that_dies_is_not_left_anything(run_scenario: RunScenario, scheduler: str) -> None:
+def test_a_path_that_dies_is_not_left_anything(
+    run_scenario: RunScenario, scheduler: str, series: str
+) -> None:
     run = run_scenario(
         *("near:20mbit,10ms", "far:20mbit,40ms"),
         scheduler=scheduler,
@@ -65,8 +67,11 @@ def test_a_path_that_dies_is_not_left_anything(run_scenario: RunScenario, schedu
         event=("2s:near:down", "5s:near:up"),
     )
     # The timeout comes 200 ms after the RTT, twice if a probe was sent before it. From 3.5 s on the
-    # far path is full.
-    assert run.received_bytes("far", 5) - run.received_bytes("far", 3.5) >= 0.95 * (
+    # far path is full. As published, 6.12 gets there in slow start, after a pause of 300 ms. 7.3
+    # does not pause, and the far path loses some of what is repeated over it at once. For that its
+    # window has to be more than it holds, 132 packets in 80 ms, and CUBIC keeps 0.7 of it.
+    full = 0.7 if (series, scheduler) == ("7.3", "daps") else 0.95
+    assert run.received_bytes("far", 5) - run.received_bytes("far", 3.5) >= full * (
         1.5 * 20e6 / 8 * 1424 / 1514
     )
 
@@ -74,11 +79,17 @@ def test_a_path_that_dies_is_not_left_anything(run_scenario: RunScenario, schedu
 @pytest.mark.parametrize("scheduler", ["daps", OURS])
 @pytest.mark.parametrize("delays", [(1, 1), (1, 25), (25, 1)])
 def test_paths_of_10_and_3_mbit_are_full(
-    run_scenario: RunScenario, delays: tuple[int, int], scheduler: str
+    run_scenario: RunScenario, delays: tuple[int, int], scheduler: str, series: str
 ) -> None:
     run = run_scenario(
         f"a:10mbit,{delays[0]}ms", f"b:3mbit,{delays[1]}ms", scheduler=scheduler, duration="12s"
     )
     print(f"{run.goodput_bps / 1e6:.2f} Mbit/s")
     # as of simult_flows.sh: 11.92 s for what both carry in 11.42
-    assert run.goodput_bps >= 11.42 / 11.92 * ideal_goodput_bps(run.scenario)
+    full = 11.42 / 11.92
+    if (series, scheduler, delays) == ("7.3", "daps", (25, 1)):
+        # As published, what is queued on one path may leave the other one without anything: it is
+        # no less than the faster path alone. How often depends on the buffers: that of the receiver
+        # is 6.3 MB in 6.12, 1.3 MB in 7.3. With buffers of one size both series send the same.
+        full = 0.97 * 10 / 13
+    assert run.goodput_bps >= full * ideal_goodput_bps(run.scenario)

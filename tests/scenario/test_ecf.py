@@ -36,10 +36,16 @@ def test_the_slow_path_delays_the_end_by_one_trip_at_most(
 
 
 @pytest.mark.parametrize("size", ["100KB", "300KB", "1MB"])
-def test_minrtt_delays_it_by_more(run_scenario: RunScenario, size: str) -> None:
+def test_minrtt_delays_it_by_more(run_scenario: RunScenario, size: str, series: str) -> None:
     """What the test above is worth."""
     alone_s = completion_s(run_scenario, "first", size)
-    assert completion_s(run_scenario, "minrtt:rp=off", size) > alone_s + 0.107
+    delayed_s = completion_s(run_scenario, "minrtt:rp=off", size)
+    if (series, size) == ("7.3", "1MB"):
+        # Its receive buffer grows sooner, so that 1 MB does not wait for the window. With one of
+        # 6 MiB, both series end at the same nanosecond, 21 ms after the fast path alone.
+        assert delayed_s <= alone_s + 0.107
+    else:
+        assert delayed_s > alone_s + 0.107
 
 
 @FORMS

@@ -68,6 +68,8 @@
  */
 #define LISTEN_NS	(60 * NS_PER_SEC)
 #define LISTEN_POLL_NS	(NS_PER_SEC / 1000)
+/* The longer it takes, the less often it is looked for, and the later found: by 1 %. */
+#define LISTEN_POLL_SHARE	100
 #define TERMINATE_NS	(5 * NS_PER_SEC)
 
 static const char bashrc[] =
@@ -499,21 +501,24 @@ static void start_server(void)
 {
 	struct program *server = &programs[SERVER];
 	const char *what = options.listen ?: "a TCP or UDP port";
-	uint64_t at, limit;
+	uint64_t begin, at, wait;
 
 	open_sockets();
 	start(server);
-	at = now_ns();
-	for (limit = at + LISTEN_NS; !somebody_listens(); at += LISTEN_POLL_NS) {
+	begin = now_ns();
+	for (at = begin; !somebody_listens(); at += wait) {
 		bool others = reap();
 
-		if (at >= limit)
+		if (at - begin >= LISTEN_NS)
 			give_up("%s, the server's program, did not listen on %s in %s",
 				server->words[0], what, "60 s of simulated time");
 		if (server->has_ended && (server->status || !others))
 			give_up("%s, the server's program, %s %d before it listened on %s",
 				server->words[0], "ended with status", server->status, what);
-		sleep_until(at + LISTEN_POLL_NS);
+		wait = (at - begin) / LISTEN_POLL_SHARE;
+		if (wait < LISTEN_POLL_NS)
+			wait = LISTEN_POLL_NS;
+		sleep_until(at + wait);
 	}
 	close_sockets();
 }

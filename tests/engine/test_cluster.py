@@ -424,7 +424,7 @@ def test_a_scheduler_that_is_not_there_or_goes_away_is_told(
     with pytest.raises(MptcplabError, match=r"--cluster tcp://127.0.0.1:1: "):
         OnCluster("tcp://127.0.0.1:1", lambda _line: None)
 
-    monkeypatch.setattr(cluster, "_CONNECT_S", 60.0)
+    monkeypatch.setattr(cluster, "_CONNECT_S", 20.0)
     file = tmp_path / "scheduler.json"
     command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0"]
     command += ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]

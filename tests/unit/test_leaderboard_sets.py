@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 
 import pytest
 
@@ -21,10 +22,15 @@ from mptcplab.spec.workload import Bulk, Cbr, Frames, Requests, Transfers, Video
 QUARTER_CPU_S = 3600
 
 
-@pytest.fixture(scope="module", params=sets.NAMES)
-def drawn(request: pytest.FixtureRequest) -> list[Drawn]:
+@cache
+def whole(name: sets.Name) -> list[Drawn]:
     """All of a set: each scenario was resolved, so none has a mistake."""
-    return sets.draw(request.param, sets.SIZE)
+    return sets.draw(name, sets.SIZE)
+
+
+@pytest.fixture(params=sets.NAMES)
+def drawn(request: pytest.FixtureRequest) -> list[Drawn]:
+    return whole(request.param)
 
 
 def bases(drawn: Sequence[Drawn]) -> list[Scenario]:
@@ -208,7 +214,7 @@ def test_levels_and_words_say_what_a_scenario_is() -> None:
 
 
 def test_further_seeds_are_of_no_other_scenario() -> None:
-    seeds = [each.request.base.seed for name in sets.NAMES for each in sets.draw(name, sets.SIZE)]
+    seeds = [each.request.base.seed for name in sets.NAMES for each in whole(name)]
     further = [other for seed in seeds for other in sets.further_seeds(seed, MOST_CHANCE)]
     assert len({*seeds, *further}) == 2 * sets.SIZE * (1 + MOST_CHANCE)
     assert max(further) <= MAX_SEED
